@@ -1,0 +1,46 @@
+/** Managed employee fields in canonical order; names as in the platform specification, section 2.3. */
+export const EMPLOYEE_FIELDS = [
+  'name',
+  'corp_code',
+  'gender',
+  'card_type',
+  'card_no',
+  'email',
+  'mobile_area',
+  'mobile',
+  'remark',
+  'dept_code',
+  'level',
+  'category',
+  'birth_day',
+  'entry_day',
+  'cost_center_id',
+  'employee_attribute',
+] as const
+
+export type EmployeeField = (typeof EMPLOYEE_FIELDS)[number]
+
+/** Canonical text of a field, or null when the field is managed but empty. */
+export type FieldValue = string | null
+
+/** A field that is absent is unmanaged (HR) or not returned (platform). */
+export type EmployeeFields = Partial<Record<EmployeeField, FieldValue>>
+
+/** Identity of an employee: `userid` within an enterprise; `enterpriseCode` is empty for a single enterprise. */
+export interface EmployeeKey {
+  enterpriseCode: string
+  userid: string
+}
+
+/** What HR wants the platform to hold, validated and normalised. */
+export interface DesiredEmployee {
+  key: EmployeeKey
+  /** False for a leaver: never synced, a finding while still in service on the platform. */
+  active: boolean
+  fields: EmployeeFields
+}
+
+/** One text per key, usable as a map key. */
+export function keyText(key: EmployeeKey): string {
+  return JSON.stringify([key.enterpriseCode, key.userid])
+}
