@@ -1,0 +1,72 @@
+import { readdir, readFile } from 'node:fs/promises'
+import type { Pool, PoolClient } from 'pg'
+import { grantReviewer } from './reviewer-role.ts'
+
+const DIRECTORY = new URL('./migrations/', import.meta.url)
+const LOCK = 0x64697273 // 'dirs'
+
+export class MigrationError extends Error {
+  readonly code = 'MIGRATION_FAILED'
+}
+
+export interface MigrationResult {
+  /** Names of the files applied by this call. */
+  applied: string[]
+  /** Statements that somebody who may create roles has to run; empty when the reviewer's role is in place. */
+  reviewerStatements: string[]
+}
+
+/**
+ * Brings schema `dirsync` up to date: every numbered file once, each in a transaction of its own, under a lock.
+ * @throws MigrationError naming the file when one fails, or when the database is newer than this code.
+ */
+export async function migrate(pool: Pool): Promise<MigrationResult> {
+  const files = (await readdir(DIRECTORY)).filter(name => name.endsWith('.sql')).sort()
+  const client = await pool.connect()
+  try {
+    await client.query('select pg_advisory_lock($1)', [LOCK])
+    await client.query('create schema if not exists dirsync')
+    await client.query(`create table if not exists dirsync.migration (
+      name text primary key, applied_at timestamptz not null default now())`)
+    const { rows } = await client.query<{ name: string }>('select name from dirsync.migration')
+    const known = new Set(rows.map(row => row.name))
+    const unknown = [...known].filter(name => !files.includes(name))
+    if (unknown.length > 0)
+      throw new MigrationError(
+        `the database was migrated by a newer dirsync (${unknown.join(', ')}): upgrade this installation`,
+      )
+    const applied: string[] = []
+    for (const name of files.filter(file => !known.has(file))) {
+      await apply(client, name)
+      applied.push(name)
+    }
+    return { applied, reviewerStatements: await grantReviewer(client) }
+  } finally {
+    await client.query('select pg_advisory_unlock($1)', [LOCK]).catch(() => undefined) // the lock goes with the connection
+    client.release()
+  }
+}
+
+/** Names of the migrations that the database still lacks; empty when it is up to date. */
+export async function missingMigrations(pool: Pool): Promise<string[]> {
+  const files = (await readdir(DIRECTORY)).filter(name => name.endsWith('.sql')).sort()
+  const table = await pool.query(`select to_regclass('dirsync.migration') is not null as present`)
+  if (!table.rows[0].present) return files
+  const { rows } = await pool.query<{ name: string }>('select name from dirsync.migration')
+  return files.filter(file => !rows.some(row => row.name === file))
+}
+
+async function apply(client: PoolClient, name: string): Promise<void> {
+  const sql = await readFile(new URL(name, DIRECTORY), 'utf8')
+  try {
+    await client.query('begin')
+    await client.query('insert into dirsync.migration (name) values ($1)', [name])
+    await client.query(sql)
+    await client.query('commit')
+  } catch (cause) {
+    await client.query('rollback')
+    throw new MigrationError(`migration ${name} failed and was rolled back: ${(cause as Error).message}`, {
+      cause,
+    })
+  }
+}
