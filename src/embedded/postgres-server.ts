@@ -1,0 +1,131 @@
+import { chown, mkdir, readFile, rename, rm, statfs, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { EmbeddedError } from './embedded-error.ts'
+import type { NativeFolder } from './postgres-binaries.ts'
+import type { Place } from './postgres-place.ts'
+import { runProgram } from './run-program.ts'
+
+/** Name of the superuser of an embedded cluster. */
+export const SUPERUSER = 'postgres'
+
+const NEEDED_BYTES = 200 * 1024 * 1024
+const PATIENCE_MS = 60_000
+
+/** Creates the cluster, whole or not at all. */
+export async function createCluster(native: NativeFolder, place: Place, password: string): Promise<void> {
+  await assertRoom(place)
+  const partial = join(place.root, 'data.new')
+  const passwordFile = join(place.root, 'password.new')
+  await rm(partial, { recursive: true, force: true })
+  await rm(passwordFile, { force: true })
+  await mkdir(partial, { mode: 0o700 })
+  await writeFile(passwordFile, password, { mode: 0o600 })
+  if (place.account) {
+    await chown(partial, place.account.uid, place.account.gid)
+    await chown(passwordFile, place.account.uid, place.account.gid)
+  }
+  const result = await runProgram(
+    join(native, 'bin/initdb'),
+    [
+      ...['-D', partial, '-U', SUPERUSER, `--pwfile=${passwordFile}`, '--auth=scram-sha-256', '--no-sync'],
+      ...['--encoding=UTF8', '--locale=C', '--locale-provider=builtin', '--builtin-locale=C.UTF-8'],
+      ...['--set=timezone=UTC', '--set=log_timezone=UTC'],
+    ],
+    place.account,
+  )
+  await rm(passwordFile, { force: true })
+  if (result.exitCode !== 0) {
+    await assertRoom(place)
+    throw failed('initialise its data folder', place, result.failure ?? result.output)
+  }
+  await rename(partial, place.data)
+}
+
+/**
+ * The server that runs on this cluster, ready for connections, whoever started it; null when none does.
+ *
+ * @throws EmbeddedError `EMBEDDED_POSTGRES_FAILED` when one is there and neither gets ready nor ends
+ */
+export async function findServer(place: Place): Promise<{ pid: number; port: number } | null> {
+  const giveUpAt = Date.now() + PATIENCE_MS
+  for (;;) {
+    const lines = (await readFile(join(place.data, 'postmaster.pid'), 'utf8').catch(() => '')).split('\n')
+    const pid = Number(lines[0])
+    if (!pid || (await processOf(pid, place)) !== 'server') return null
+    if (lines[7]?.trim() === 'ready') return { pid, port: Number(lines[3]) }
+    if (Date.now() > giveUpAt) throw failed('get ready', place, `process ${pid} is there and does not answer`)
+    await delay(50) // the file is all there is to watch, and the server rewrites it in place
+  }
+}
+
+/** A process id in the file of a dead server may belong to any other process by now. */
+async function processOf(pid: number, place: Place): Promise<'server' | 'stranger' | 'none'> {
+  const command = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')
+  if (command === '') return 'none'
+  return command.split('\0').includes(place.data) ? 'server' : 'stranger'
+}
+
+/** Starts the server on 127.0.0.1 and waits until it takes connections. */
+export async function launchServer(
+  native: NativeFolder,
+  place: Place,
+  port: number,
+  settings: Record<string, string>,
+): Promise<void> {
+  await assertRoom(place)
+  const all = {
+    listen_addresses: '127.0.0.1',
+    unix_socket_directories: '',
+    log_checkpoints: 'off',
+    ...settings,
+  }
+  const options = Object.entries(all).map(([name, value]) => `-c ${name}=${value || "''"}`)
+  const pidFile = join(place.data, 'postmaster.pid')
+  const recorded = Number.parseInt(await readFile(pidFile, 'utf8').catch(() => ''), 10)
+  // PostgreSQL clears a dead server's file itself, but takes a stranger that got its process id for a living server.
+  if (recorded && (await processOf(recorded, place)) === 'stranger') await rm(pidFile)
+  const result = await runProgram(
+    join(native, 'bin/pg_ctl'),
+    [
+      ...['start', '--wait', '--silent', `--timeout=${PATIENCE_MS / 1000}`, '-D', place.data],
+      ...['-l', join(place.data, 'server.log'), '-o', `-p ${port} ${options.join(' ')}`],
+    ],
+    place.account,
+  )
+  if (result.exitCode !== 0) {
+    await assertRoom(place)
+    throw failed('start', place, await lastWords(place))
+  }
+}
+
+/** Stops the server; clients are disconnected, nothing committed is lost. */
+export async function haltServer(native: NativeFolder, place: Place): Promise<void> {
+  const result = await runProgram(
+    join(native, 'bin/pg_ctl'),
+    ['stop', '--mode=fast', '--wait', '--silent', `--timeout=${PATIENCE_MS / 1000}`, '-D', place.data],
+    place.account,
+  )
+  if (result.exitCode !== 0 && (await findServer(place))) throw failed('stop', place, result.output)
+}
+
+async function assertRoom({ root }: Place): Promise<void> {
+  const { bavail, bsize } = await statfs(root)
+  if (bavail * bsize >= NEEDED_BYTES) return
+  throw new EmbeddedError(
+    'EMBEDDED_DISK_FULL',
+    `The embedded PostgreSQL needs ${NEEDED_BYTES / 1024 / 1024} MB in ${root}, and ${Math.floor((bavail * bsize) / 1024 / 1024)} MB are free: make room and start again.`,
+  )
+}
+
+async function lastWords({ data }: Place): Promise<string> {
+  const log = await readFile(join(data, 'server.log'), 'utf8').catch(() => '')
+  return log.trim().split('\n').slice(-3).join(' | ')
+}
+
+function failed(what: string, place: Place, detail: string): EmbeddedError {
+  return new EmbeddedError(
+    'EMBEDDED_POSTGRES_FAILED',
+    `The embedded PostgreSQL could not ${what} (${detail.replaceAll('\n', ' | ')}): see ${join(place.data, 'server.log')}.`,
+  )
+}

@@ -1,0 +1,170 @@
+import { randomBytes } from 'node:crypto'
+import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import pg from 'pg'
+import { EmbeddedError } from './embedded-error.ts'
+import { withFolderLock } from './folder-lock.ts'
+import { folderUsers } from './folder-users.ts'
+import { freePort } from './free-port.ts'
+import { usableBinaries } from './postgres-binaries.ts'
+import { type Place, removePlace, settlePlace } from './postgres-place.ts'
+import { createCluster, findServer, haltServer, launchServer, SUPERUSER } from './postgres-server.ts'
+
+/** A running PostgreSQL that this process shares with every other one that opened the same folder. */
+export interface EmbeddedPostgres {
+  readonly port: number
+  /** Connection string of a database, as superuser. */
+  url(database: string): string
+  /** Creates the database unless it exists; true when it did not. */
+  createDatabase(name: string): Promise<boolean>
+  /** Leaves; the last living user stops the server. Idempotent. */
+  stop(): Promise<void>
+}
+
+/** `durable` keeps what is committed through a power failure; `test` is fast and keeps nothing through one. */
+export type EmbeddedPostgresMode = 'durable' | 'test'
+
+const SETTINGS: Record<EmbeddedPostgresMode, Record<string, string>> = {
+  durable: { max_connections: '100', wal_level: 'minimal', max_wal_senders: '0' },
+  test: {
+    ...{ fsync: 'off', full_page_writes: 'off', synchronous_commit: 'off', wal_level: 'minimal' },
+    ...{ max_wal_senders: '0', max_connections: '300', max_locks_per_transaction: '256' },
+    ...{ shared_buffers: '64MB', max_wal_size: '2GB', autovacuum_naptime: '30s' },
+  },
+}
+
+/**
+ * Starts PostgreSQL 18 on 127.0.0.1 with its cluster in `dataDir`, which is created when missing, or joins the server
+ * that runs there already, be it another process' or one left behind by a process that was killed.
+ *
+ * As root the server runs as user `postgres` or `nobody`, see `settlePlace`.
+ *
+ * @param options.port wanted port; by default the one of last time, and any other where that is taken
+ * @throws EmbeddedError
+ */
+export async function startEmbeddedPostgres(options: {
+  dataDir: string
+  port?: number
+  mode?: EmbeddedPostgresMode
+}): Promise<EmbeddedPostgres> {
+  const folder = options.dataDir
+  await openFolder(folder)
+  return await withFolderLock(folder, async () => {
+    const place = await settlePlace(folder)
+    const native = await usableBinaries(place.root, place.account)
+    const password = await readPassword(folder)
+    if (!(await hasCluster(place))) await createCluster(native, place, password)
+    const server = await findServer(place)
+    const port = server?.port ?? (await launch(native, place, folder, options))
+    const leave = await folderUsers(folder).enter()
+
+    const url = (database: string) =>
+      `postgresql://${SUPERUSER}:${password}@127.0.0.1:${port}/${encodeURIComponent(database)}`
+    let stopping: Promise<void> | undefined
+    const stop = () =>
+      withFolderLock(folder, async () => {
+        await leave()
+        if ((await folderUsers(folder).living()).length > 0) return
+        if (await findServer(place)) await haltServer(native, place)
+      })
+    return {
+      port,
+      url,
+      createDatabase: name => createDatabase(url('postgres'), name),
+      stop: () => {
+        stopping ??= stop()
+        return stopping
+      },
+    }
+  })
+}
+
+/**
+ * Removes the cluster of `dataDir` with everything in the folder; a server left behind is stopped first.
+ *
+ * @throws EmbeddedError `EMBEDDED_IN_USE` when a living process uses it
+ */
+export async function removeEmbeddedPostgres(dataDir: string): Promise<void> {
+  await openFolder(dataDir)
+  await withFolderLock(dataDir, async () => {
+    const users = await folderUsers(dataDir).living()
+    if (users.length > 0) {
+      throw new EmbeddedError(
+        'EMBEDDED_IN_USE',
+        `${dataDir} is in use by process ${users.join(', ')}: stop it first.`,
+      )
+    }
+    const place = await settlePlace(dataDir)
+    if (await findServer(place)) await haltServer(await usableBinaries(place.root, place.account), place)
+    await removePlace(dataDir)
+  })
+}
+
+async function openFolder(folder: string): Promise<void> {
+  try {
+    // Others may pass through, to the cluster that the server's account owns; the secrets inside have a mode of their own.
+    if (await mkdir(folder, { recursive: true })) await chmod(folder, 0o711)
+  } catch (cause) {
+    throw new EmbeddedError(
+      'EMBEDDED_NOT_YOURS',
+      `The folder ${folder} cannot be made: make it writable for this user, or start in another one.`,
+      { cause },
+    )
+  }
+}
+
+async function hasCluster(place: Place): Promise<boolean> {
+  return await readFile(join(place.data, 'PG_VERSION')).then(
+    () => true,
+    () => false,
+  )
+}
+
+async function readPassword(folder: string): Promise<string> {
+  const file = join(folder, 'password')
+  try {
+    return await readFile(file, 'utf8')
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code !== 'ENOENT') {
+      throw new EmbeddedError(
+        'EMBEDDED_NOT_YOURS',
+        `${file} cannot be read: run as the user it belongs to.`,
+        { cause },
+      )
+    }
+  }
+  const password = randomBytes(24).toString('hex')
+  await writeFile(file, password, { mode: 0o600 })
+  return password
+}
+
+async function launch(
+  native: string,
+  place: Place,
+  folder: string,
+  options: { port?: number; mode?: EmbeddedPostgresMode },
+): Promise<number> {
+  const file = join(folder, 'port')
+  const last = Number(await readFile(file, 'utf8').catch(() => '')) || undefined
+  const port = await freePort(options.port ?? last)
+  await launchServer(native, place, port, SETTINGS[options.mode ?? 'durable'])
+  await writeFile(file, String(port))
+  return port
+}
+
+async function createDatabase(adminUrl: string, name: string): Promise<boolean> {
+  const client = new pg.Client({ connectionString: adminUrl })
+  await client.connect()
+  try {
+    const found = await client.query('select from pg_database where datname = $1', [name])
+    if (found.rowCount) return false
+    await client.query(`create database ${pg.escapeIdentifier(name)}`)
+    return true
+  } catch (error) {
+    const { code } = error as { code?: string }
+    if (code === '42P04' || code === '23505') return false // another process was faster
+    throw error
+  } finally {
+    await client.end()
+  }
+}

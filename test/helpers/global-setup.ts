@@ -1,0 +1,67 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { chmod, mkdir, mkdtemp } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { TestProject } from 'vitest/node'
+import { startEmbeddedPostgres } from '../../src/embedded/postgres.ts'
+import { dropDatabasesOf } from './postgres.ts'
+import { findRedisServer, launchRedis } from './redis-server.ts'
+
+declare module 'vitest' {
+  interface ProvidedContext {
+    /** Folder of this run; all that tests leave on disk belongs in it (`temporaryFolder`). */
+    runFolder: string
+    /** Superuser connection string of the run's PostgreSQL, database `postgres` or the one of TEST_DATABASE_URL. */
+    postgresUrl: string
+    /** Starts the name of each database of this run. */
+    databasePrefix: string
+    /** The run's Redis; null: there is none on this machine. */
+    redisUrl: string | null
+  }
+}
+
+/** Brings up one PostgreSQL and one Redis for the whole run, and takes them down when it ends, however it ends. */
+export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  const runFolder = await mkdtemp(join(tmpdir(), 'dirsync-test-'))
+  await chmod(runFolder, 0o711) // PostgreSQL runs as another user when this one is root
+  await mkdir(join(runFolder, 'children'))
+  const reaper = spawn('/bin/sh', [join(import.meta.dirname, 'reaper.sh'), runFolder], {
+    stdio: ['pipe', 'ignore', 'ignore'],
+    detached: true,
+  })
+  const databasePrefix = `dirsync_test_${process.pid}_${Date.now().toString(36)}_`
+  const postgres = await openPostgres(runFolder)
+  const redis = await openRedis(runFolder)
+
+  project.provide('runFolder', runFolder)
+  project.provide('databasePrefix', databasePrefix)
+  project.provide('postgresUrl', postgres.url)
+  project.provide('redisUrl', redis?.url ?? null)
+
+  return async () => {
+    await dropDatabasesOf(postgres.url, databasePrefix)
+    await redis?.stop()
+    await postgres.stop()
+    reaper.stdin.end()
+    await once(reaper, 'exit')
+  }
+}
+
+async function openPostgres(runFolder: string): Promise<{ url: string; stop(): Promise<void> }> {
+  const given = process.env.TEST_DATABASE_URL
+  if (given) return { url: given, stop: async () => {} }
+  const server = await startEmbeddedPostgres({ dataDir: join(runFolder, 'postgres'), mode: 'test' })
+  return { url: server.url('postgres'), stop: server.stop }
+}
+
+async function openRedis(runFolder: string): Promise<{ url: string; stop(): Promise<void> } | null> {
+  const given = process.env.TEST_REDIS_URL
+  if (given) return { url: given, stop: async () => {} }
+  if (await findRedisServer()) return await launchRedis({ runFolder, databases: 1024 })
+  const problem =
+    'no redis-server on this machine (and no TEST_REDIS_URL): install it, Debian: apt-get install redis-server'
+  if (process.env.CI === 'true') throw new Error(`The Redis half of the tests cannot run: ${problem}`)
+  process.stderr.write(`\n*** THE REDIS HALF OF THE TESTS IS SKIPPED: ${problem} ***\n\n`)
+  return null
+}
