@@ -1,0 +1,206 @@
+import { readFileSync } from 'node:fs'
+import { z } from 'zod'
+
+/** A wrong or missing setting: one sentence naming the variable, what it holds and what it should hold. */
+export class ConfigError extends Error {
+  readonly code = 'CONFIG_INVALID'
+}
+
+interface Setting {
+  /** Shown in the README's settings table and by `dirsync start --help`. */
+  help: string
+  /** Text shown as default; undefined when there is none. */
+  default?: string
+  secret?: true
+}
+
+/** Every setting but the schedules (`SCHEDULE_<JOB>`, one per cron job). */
+export const SETTINGS = {
+  DATABASE_URL: { help: "PostgreSQL for dirsync's own tables (schema dirsync)", secret: true },
+  REDIS_URL: { help: 'Redis for the queue; absent: the queue lives in DATABASE_URL', secret: true },
+  HR_DATABASE_URL: { help: 'PostgreSQL of the HR system; only read', secret: true },
+  HR_EMPLOYEES_SQL: { help: 'File with the SELECT that maps HR rows to employee fields' },
+  HR_DEPARTMENTS_SQL: {
+    help: 'File with the SELECT that maps HR rows to departments; absent: no department is ever deleted',
+  },
+  PLATFORM_BASE_URL: { help: "The platform's base address" },
+  PLATFORM_APP_ID: { help: 'Application id' },
+  PLATFORM_APP_SECRET: { help: 'Application secret', secret: true },
+  PLATFORM_SIGN_ALGORITHM: { help: 'sha256, sha1 or sha512', default: 'sha256' },
+  PLATFORM_ENTERPRISE_CODE: {
+    help: 'Enterprise code for rows whose mapping has none; empty for a single enterprise',
+    default: '',
+  },
+  PLATFORM_RATE_LIMIT: { help: 'Calls per second, all processes together', default: '10' },
+  SELLER_APPIDS: { help: 'Merchant application ids for open ids, separated by commas', default: '' },
+  WORKER_CONCURRENCY: { help: 'Jobs that one worker process has in hand at a time', default: '16' },
+  QUEUE_HIGH_WATER: { help: 'Jobs in the queue at most; the rest waits in the outbox', default: '1000' },
+  GATE_MAX_FEWER_ROWS: {
+    help: 'A run is suspect when HR has more than this percentage fewer rows',
+    default: '20',
+  },
+  GATE_MAX_EMPTIED: {
+    help: 'A run is suspect when a column turned empty for more than this percentage of rows',
+    default: '20',
+  },
+  BREAKER_EMPLOYEES: { help: 'A run is held above this many changed employees …', default: '50' },
+  BREAKER_EMPLOYEES_PERCENT: { help: '… or this percentage, whichever is more', default: '10' },
+  BREAKER_DEPARTMENTS: { help: 'A run is held above this many deleted departments …', default: '3' },
+  BREAKER_DEPARTMENTS_PERCENT: { help: '… or this percentage, whichever is more', default: '5' },
+  DEPARTMENT_GRACE_HOURS: {
+    help: 'Hours that a department must be closed before it is deleted',
+    default: '24',
+  },
+  SWEEP_INTERVAL_MINUTES: {
+    help: 'With updated_at mapped: how often a changes run reads every row all the same',
+    default: '60',
+  },
+  CONSOLE_HOST: { help: 'Address that the console listens on', default: '127.0.0.1' },
+  CONSOLE_PORT: { help: 'Port of the console (health, metrics); 0: any free port', default: '8080' },
+  CONSOLE_TOKEN: { help: 'Bearer token for /metrics; absent: open', secret: true },
+  LOG_LEVEL: { help: 'trace, debug, info, warn, error or silent', default: 'info' },
+} as const satisfies Record<string, Setting>
+
+type Name = keyof typeof SETTINGS
+
+/** The settings that a deployment cannot do without; none of the first three set: everything embedded. */
+export const ESSENTIAL = [
+  'DATABASE_URL',
+  'HR_DATABASE_URL',
+  'PLATFORM_BASE_URL',
+  'HR_EMPLOYEES_SQL',
+  'PLATFORM_APP_ID',
+  'PLATFORM_APP_SECRET',
+] as const satisfies readonly Name[]
+
+const url = (...protocols: string[]) =>
+  z.string().refine(text => URL.canParse(text) && protocols.includes(new URL(text).protocol.slice(0, -1)), {
+    error: `should be an address beginning with ${protocols.map(protocol => `${protocol}://`).join(' or ')}`,
+  })
+const number = (min: number, max: number) =>
+  z
+    .string()
+    .regex(/^\d+(\.\d+)?$/, 'should be a number')
+    .transform(Number)
+    .refine(value => value >= min && value <= max, {
+      error: `should be between ${min} and ${max}`,
+    })
+const integer = (min: number, max: number) =>
+  number(min, max).refine(Number.isInteger, { error: 'should be a whole number' })
+const absent = z.undefined().transform(() => null)
+
+const schema = z.object({
+  DATABASE_URL: url('postgres', 'postgresql'),
+  REDIS_URL: url('redis', 'rediss').or(absent),
+  HR_DATABASE_URL: url('postgres', 'postgresql'),
+  HR_EMPLOYEES_SQL: z.string(),
+  HR_DEPARTMENTS_SQL: z.string().or(absent),
+  PLATFORM_BASE_URL: url('http', 'https').transform(text => text.replace(/\/+$/, '')),
+  PLATFORM_APP_ID: z.string().max(32, 'should have at most 32 characters'),
+  PLATFORM_APP_SECRET: z.string(),
+  PLATFORM_SIGN_ALGORITHM: z.enum(['sha256', 'sha1', 'sha512']),
+  PLATFORM_ENTERPRISE_CODE: z.string().max(20, 'should have at most 20 characters'),
+  PLATFORM_RATE_LIMIT: number(0.01, 100_000),
+  SELLER_APPIDS: z
+    .string()
+    .transform(text =>
+      text
+        .split(',')
+        .map(id => id.trim())
+        .filter(Boolean),
+    )
+    .refine(ids => ids.every(id => id.length === 8), {
+      error: 'should be application ids of 8 characters, separated by commas',
+    }),
+  WORKER_CONCURRENCY: integer(1, 1000),
+  QUEUE_HIGH_WATER: integer(1, 100_000),
+  GATE_MAX_FEWER_ROWS: number(0, 100),
+  GATE_MAX_EMPTIED: number(0, 100),
+  BREAKER_EMPLOYEES: integer(0, 10_000_000),
+  BREAKER_EMPLOYEES_PERCENT: number(0, 100),
+  BREAKER_DEPARTMENTS: integer(0, 10_000_000),
+  BREAKER_DEPARTMENTS_PERCENT: number(0, 100),
+  DEPARTMENT_GRACE_HOURS: number(0, 8760),
+  SWEEP_INTERVAL_MINUTES: number(0, 10_080),
+  CONSOLE_HOST: z.string(),
+  CONSOLE_PORT: integer(0, 65_535),
+  CONSOLE_TOKEN: z.string().or(absent),
+  LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'silent']),
+})
+
+export type Config = z.infer<typeof schema> & {
+  /** `SCHEDULE_<JOB>` as given, by job name in lower case with hyphens; checked by the jobs themselves. */
+  schedules: Record<string, string>
+}
+
+export type Environment = Record<string, string | undefined>
+
+/** The process's environment: the only place that reads it. */
+export function environment(): Environment {
+  return process.env
+}
+
+/** True when none of the three addresses is set, so that everything runs embedded. */
+export function isEmbedded(env: Environment): boolean {
+  return (['DATABASE_URL', 'HR_DATABASE_URL', 'PLATFORM_BASE_URL'] as const).every(
+    name => !present(env, name),
+  )
+}
+
+/**
+ * Reads the settings; each also as `NAME_FILE`, whose first line is the value.
+ * @throws ConfigError with every wrong setting, one line each.
+ */
+export function loadConfig(env: Environment): Config {
+  const missing = ESSENTIAL.filter(name => !present(env, name))
+  if (missing.length > 0)
+    throw new ConfigError(
+      `missing settings: ${missing.join(', ')} (set them, or unset DATABASE_URL, HR_DATABASE_URL and PLATFORM_BASE_URL to run embedded)`,
+    )
+  const values = Object.fromEntries(
+    Object.entries<Setting>(SETTINGS).map(([name, setting]) => [name, read(env, name) ?? setting.default]),
+  )
+  const parsed = schema.safeParse(values)
+  if (!parsed.success)
+    throw new ConfigError(parsed.error.issues.map(issue => complaint(issue, values)).join('\n'))
+  return { ...parsed.data, schedules: schedules(env) }
+}
+
+function complaint(issue: z.core.$ZodIssue, values: Record<string, string | undefined>): string {
+  const name = String(issue.path[0]) as Name
+  const held = 'secret' in SETTINGS[name] ? '(secret)' : JSON.stringify(values[name])
+  const inner = issue.code === 'invalid_union' ? issue.errors.flat()[0] : issue
+  const wanted =
+    inner?.code === 'invalid_value'
+      ? `should be one of ${inner.values.join(', ')}`
+      : (inner?.message ?? issue.message)
+  return `${name} holds ${held} but ${wanted}`
+}
+
+function schedules(env: Environment): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(env)
+      .filter(([name, value]) => name.startsWith('SCHEDULE_') && value)
+      .map(([name, value]) => [
+        name.slice('SCHEDULE_'.length).toLowerCase().replaceAll('_', '-'),
+        (value as string).trim(),
+      ]),
+  )
+}
+
+function present(env: Environment, name: string): boolean {
+  return Boolean(env[name] || env[`${name}_FILE`])
+}
+
+function read(env: Environment, name: string): string | undefined {
+  if (env[name]) return env[name]
+  const file = env[`${name}_FILE`]
+  if (!file) return undefined
+  try {
+    return readFileSync(file, 'utf8').split('\n')[0]?.trim() || undefined
+  } catch (cause) {
+    throw new ConfigError(`${name}_FILE holds ${JSON.stringify(file)} but that file cannot be read`, {
+      cause,
+    })
+  }
+}

@@ -1,0 +1,32 @@
+const HOUR = 3_600_000
+const WEEK = 7 * 24 * HOUR
+
+/** Attempts that a transient failure is given before it is parked; an unclassified one is given two. */
+export const MAX_ATTEMPTS = 5
+
+/**
+ * Milliseconds until the next attempt after `attempts` transient failures in a row: 1, 4, 16, 60 s, each ± 30 %.
+ * @param random a number in [0, 1)
+ */
+export function retryDelay(attempts: number, random: number): number {
+  return jitter(Math.min(1000 * 4 ** (attempts - 1), 60_000), random)
+}
+
+/** Milliseconds until a halt is probed again after `probes` failed probes: 5 s, doubling up to 5 min, ± 30 %. */
+export function probeDelay(probes: number, random: number): number {
+  return jitter(Math.min(5000 * 2 ** probes, 300_000), random)
+}
+
+/** Milliseconds until a case that may heal by itself is tried again: an hour, doubling up to a day, ± 30 %. */
+export function healingDelay(occurrences: number, random: number): number {
+  return jitter(Math.min(HOUR * 2 ** (occurrences - 1), 24 * HOUR), random)
+}
+
+/** Milliseconds until the slow probe of a permanent failure: a week ± 30 %. */
+export function slowProbeDelay(random: number): number {
+  return jitter(WEEK, random)
+}
+
+function jitter(milliseconds: number, random: number): number {
+  return Math.round(milliseconds * (0.7 + 0.6 * random))
+}

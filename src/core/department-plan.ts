@@ -1,0 +1,71 @@
+/** What is known of a department: HR's last word and dirsync's memory of it. */
+export interface KnownDepartment {
+  enterpriseCode: string
+  deptCode: string
+  parentCode: string | null
+  /** False when HR marks it closed. */
+  active: boolean
+  /** When HR closed it, or when the closing was first noticed; null while it is active. */
+  closedAt: Date | null
+  /** Since when HR lacks it; null while HR has it. */
+  missingSince: Date | null
+  /** True when the platform confirmed the deletion. */
+  deleted: boolean
+  /** True when its deletion is a dead letter that waits for a retry. */
+  parked: boolean
+  /** Employees in it, in HR and in what is known of the platform, together. */
+  employees: number
+}
+
+export interface DepartmentDeletion {
+  enterpriseCode: string
+  deptCode: string
+  /** 0 for departments without departments below; a parent's wave is higher than each of its children's. */
+  wave: number
+}
+
+/**
+ * The departments to delete, children before parents: closed or missing for longer than the grace period,
+ * without employees, and with nothing below that stays.
+ * @param graceMs milliseconds that must have passed since the closing
+ */
+export function planDeletions(
+  departments: KnownDepartment[],
+  now: Date,
+  graceMs: number,
+): DepartmentDeletion[] {
+  const key = (enterprise: string, code: string) => JSON.stringify([enterprise, code])
+  const children = new Map<string, KnownDepartment[]>()
+  for (const department of departments) {
+    if (department.parentCode === null || department.deleted) continue
+    const parent = key(department.enterpriseCode, department.parentCode)
+    children.set(parent, [...(children.get(parent) ?? []), department])
+  }
+  const expired = (department: KnownDepartment) => {
+    const since = department.missingSince ?? (department.active ? null : department.closedAt)
+    return since !== null && now.getTime() - since.getTime() > graceMs
+  }
+  const waves = new Map<string, number | null>()
+  /** Wave of a department that may go, null of one that stays. A cycle stays. */
+  const waveOf = (department: KnownDepartment): number | null => {
+    const id = key(department.enterpriseCode, department.deptCode)
+    const known = waves.get(id)
+    if (known !== undefined) return known
+    waves.set(id, null)
+    if (department.parked || department.employees > 0 || !expired(department)) return null
+    const below = (children.get(id) ?? []).map(waveOf)
+    if (below.includes(null)) return null
+    const wave = below.length === 0 ? 0 : Math.max(...(below as number[])) + 1
+    waves.set(id, wave)
+    return wave
+  }
+  return departments
+    .filter(department => !department.deleted)
+    .flatMap(department => {
+      const wave = waveOf(department)
+      return wave === null
+        ? []
+        : [{ enterpriseCode: department.enterpriseCode, deptCode: department.deptCode, wave }]
+    })
+    .sort((a, b) => a.wave - b.wave)
+}

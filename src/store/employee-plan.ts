@@ -1,0 +1,118 @@
+import type { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import type { ClientBase } from 'pg'
+import { from as copyFrom } from 'pg-copy-streams'
+
+/**
+ * The set-based half of planning: HR's hashes are copied into a temporary table and joined once with what was acknowledged.
+ * All functions work on one connection inside one transaction; nothing outlives it unless `writePlan` ran and it commits.
+ */
+
+/** Copies staged lines (`enterprise_code, userid, active, hash` as COPY text) into the temporary table `staged`. */
+export async function stage(db: ClientBase, lines: Readable, signal: AbortSignal): Promise<void> {
+  await db.query("set local work_mem = '256MB'")
+  await db.query(
+    'create temp table staged (enterprise_code text, userid text, active boolean, hash uuid) on commit drop',
+  )
+  await pipeline(lines, db.query(copyFrom('copy staged from stdin')), { signal })
+  await db.query('analyze staged')
+}
+
+export interface Difference {
+  /** Active employees in HR. */
+  inScope: number
+  /** Employees with work by reason: new, changed, asked (full run), left, vanished. */
+  reasons: Record<string, number>
+  sample: string[]
+  /** Up to five keys that HR delivers more than once. */
+  duplicates: string[]
+  /** True when nothing was ever acknowledged or parked: the first run. */
+  first: boolean
+}
+
+/**
+ * Joins `staged` with `dirsync.employee` and keeps what differs in the temporary table `difference`.
+ * @param everything a full run: every row is work, changed or not
+ * @param sweep every HR row is staged, so that whoever is missing has vanished
+ */
+export async function compare(
+  db: ClientBase,
+  options: { everything: boolean; sweep: boolean },
+): Promise<Difference> {
+  await db.query(
+    `create temp table difference on commit drop as
+     select coalesce(s.enterprise_code, e.enterprise_code) as enterprise_code, coalesce(s.userid, e.userid) as userid,
+            s.active, s.hash, e.userid is null as unknown,
+            s.hash is distinct from e.source_hash or e.vanished_at is not null as fresh,
+            case
+              when s.userid is null then case when e.vanished_at is null and e.platform_state <> 'absent' then 'vanished' end
+              when not s.active then
+                case when (e.userid is not null and s.hash is distinct from e.acknowledged_hash and s.hash is distinct from e.parked_hash)
+                       or (e.userid is null) then 'left' end
+              when e.userid is null or e.source_hash is null then 'new'
+              when s.hash is distinct from e.acknowledged_hash and s.hash is distinct from e.parked_hash then 'changed'
+              when $1 then 'asked'
+            end as reason
+     from staged s
+     ${options.sweep ? 'full' : 'left'} join dirsync.employee e on e.enterprise_code = s.enterprise_code and e.userid = s.userid
+     where $1 or s.userid is null or e.userid is null or e.vanished_at is not null
+       or (s.hash is distinct from e.source_hash)
+       or (s.hash is distinct from e.acknowledged_hash and s.hash is distinct from e.parked_hash)`.replaceAll(
+      '$1',
+      String(options.everything),
+    ),
+  )
+  const { rows } = await db.query(
+    `with reasons as (select reason, count(*)::int as n from difference where reason is not null group by reason)
+     select (select count(*)::int from staged where active) as "inScope",
+            (select coalesce(jsonb_object_agg(reason, n), '{}') from reasons) as reasons,
+            (select coalesce(jsonb_agg(key), '[]') from
+              (select concat_ws('/', nullif(enterprise_code, ''), userid) as key from difference
+               where reason in ('new', 'changed', 'left', 'vanished') order by reason, 1 limit 20) s) as sample,
+            not exists (select from dirsync.employee where acknowledged_hash is not null or parked_hash is not null) as first,
+            -- Every staged row is new or matches one employee: more matches than employees means duplicates.
+            (select count(*) from staged) - (select count(*) from difference where unknown)
+              > (select count(*) from dirsync.employee) - (select count(*) from difference where hash is null)
+            or (select count(*) <> count(distinct (enterprise_code, userid)) from difference where unknown) as doubled`,
+  )
+  const { doubled, ...difference } = rows[0]
+  return { ...difference, duplicates: doubled || !options.sweep ? await duplicates(db) : [] }
+}
+
+async function duplicates(db: ClientBase): Promise<string[]> {
+  const { rows } = await db.query(
+    `select concat_ws('/', nullif(enterprise_code, ''), userid) as key from staged
+     group by enterprise_code, userid having count(*) > 1 order by 1 limit 5`,
+  )
+  return rows.map(row => row.key)
+}
+
+/** Puts the differences into the outbox and remembers the HR rows' hashes. */
+export async function writeEmployeePlan(db: ClientBase, runId: number, full: boolean): Promise<void> {
+  await db.query(
+    `insert into dirsync.employee (enterprise_code, userid, active, source_hash)
+     select enterprise_code, userid, active, hash from difference where unknown`,
+  )
+  await db.query(
+    `update dirsync.employee e set active = d.active, source_hash = d.hash, vanished_at = null
+     from difference d
+     where d.enterprise_code = e.enterprise_code and d.userid = e.userid and d.fresh and not d.unknown and d.hash is not null`,
+  )
+  await db.query(
+    `update dirsync.employee e set active = false, source_hash = null, acknowledged_hash = null, parked_hash = null, vanished_at = now()
+     from difference d
+     where d.enterprise_code = e.enterprise_code and d.userid = e.userid and d.hash is null and e.vanished_at is null`,
+  )
+  // Work that is asked for already keeps its place; it is asked for anew only when the HR row changed meanwhile.
+  await db.query(
+    `insert into dirsync.pending as p (operation, enterprise_code, entity_key, run_id, priority)
+     select 'update-employee', enterprise_code, userid, $1, case when $2 and reason = 'asked' then 7 else 3 end
+     from difference where reason is not null
+     order by reason = 'asked', enterprise_code, userid
+     on conflict (operation, enterprise_code, entity_key, detail) do update
+     set run_id = excluded.run_id, priority = least(p.priority, excluded.priority), version = p.version + 1,
+         enqueued_at = case when p.enqueued_at is null or excluded.priority < p.priority then null else p.enqueued_at end,
+         not_before = case when p.attempts = 0 then now() else p.not_before end`,
+    [runId, full],
+  )
+}

@@ -1,0 +1,113 @@
+import type { ClientBase, Pool } from 'pg'
+import type { JobName } from '../core/job.ts'
+
+/** An entity with work, as handed to the outbox. */
+export interface Work {
+  operation: JobName
+  enterpriseCode: string
+  entityKey: string
+  /** bind-openid: the merchant application id; else empty. */
+  detail: string
+  wave: number
+}
+
+/** Puts work into the outbox; what is there already is asked for anew, at the better priority. */
+export async function addWork(db: ClientBase, runId: number, priority: number, work: Work[]): Promise<void> {
+  await db.query(
+    `insert into dirsync.pending as p (operation, enterprise_code, entity_key, detail, wave, run_id, priority)
+     select operation, "enterpriseCode", "entityKey", detail, wave, $2, $3
+     from jsonb_to_recordset($1) as w (operation text, "enterpriseCode" text, "entityKey" text, detail text, wave smallint)
+     on conflict (operation, enterprise_code, entity_key, detail) do update
+     set run_id = excluded.run_id, priority = least(p.priority, excluded.priority), wave = excluded.wave, version = p.version + 1,
+         enqueued_at = null, not_before = now(), attempts = 0`,
+    [JSON.stringify(work), runId, priority],
+  )
+}
+
+/** Rows that a feeder took for the queue. */
+export interface Fed {
+  operation: JobName
+  enterpriseCode: string
+  entityKey: string
+  detail: string
+  priority: number
+}
+
+/**
+ * Takes up to `room` due rows for the queue, best priority first, and marks them as enqueued. Only one feeder at a time may call it.
+ * While a scope is halted nothing of it is taken but one row when its probe is due.
+ */
+export async function takeForQueue(db: ClientBase, room: number): Promise<Fed[]> {
+  const { rows } = await db.query<Fed>(
+    `with due as (
+       select p.ctid from dirsync.pending p
+       where p.enqueued_at is null and p.not_before <= now()
+         and not exists (select from dirsync.halt h where h.scope in ('*', p.enterprise_code))
+         and (p.wave = 0 or not exists (select from dirsync.pending q where q.run_id = p.run_id and q.wave < p.wave))
+       order by p.priority, p.not_before limit $1
+     )
+     update dirsync.pending p set enqueued_at = now() from due where p.ctid = due.ctid
+     returning p.operation, p.enterprise_code as "enterpriseCode", p.entity_key as "entityKey", p.detail, p.priority`,
+    [room],
+  )
+  return rows
+}
+
+/** Lets one row through for every halted scope whose probe is due, and sets the time of the next. */
+export async function takeProbes(db: ClientBase, nextProbe: (probes: number) => number): Promise<Fed[]> {
+  const { rows: halts } = await db.query<{ scope: string; probes: number }>(
+    `select scope, probes from dirsync.halt where next_probe_at <= now() order by scope = '*' desc for update`,
+  )
+  const probes: Fed[] = []
+  for (const halt of halts) {
+    const { rows } = await db.query<Fed>(
+      `update dirsync.pending p set enqueued_at = now()
+       where p.ctid = (select q.ctid from dirsync.pending q
+                       where q.enqueued_at is null and q.not_before <= now() and q.wave = 0 and $1 in ('*', q.enterprise_code)
+                         and ($1 <> '*' or not exists (select from dirsync.halt h where h.scope = q.enterprise_code))
+                       order by q.priority, q.not_before limit 1)
+       returning p.operation, p.enterprise_code as "enterpriseCode", p.entity_key as "entityKey", p.detail, p.priority`,
+      [halt.scope],
+    )
+    await db.query(
+      `update dirsync.halt set next_probe_at = now() + $2 * interval '1 millisecond', probes = probes + $3 where scope = $1`,
+      [halt.scope, nextProbe(halt.probes), rows.length],
+    )
+    probes.push(...rows)
+  }
+  return probes
+}
+
+/** Work of halted enterprises leaves its run, so that the run can end; it stays in the outbox. Returns how much. */
+export async function detachHalted(db: ClientBase): Promise<number> {
+  const { rowCount } = await db.query(
+    `with halted as (
+       select p.ctid, p.run_id from dirsync.pending p join dirsync.halt h on h.scope = p.enterprise_code
+       where h.scope <> '*' and p.run_id is not null and p.enqueued_at is null
+     ), detached as (
+       update dirsync.pending p set run_id = null from halted where p.ctid = halted.ctid
+       returning halted.run_id, p.operation, p.enterprise_code, p.entity_key, p.detail
+     )
+     insert into dirsync.attempt (run_id, operation, enterprise_code, entity_key, detail, started_at, duration_ms, outcome)
+     select run_id, operation, enterprise_code, entity_key, detail, now(), 0, 'halted' from detached`,
+  )
+  return rowCount ?? 0
+}
+
+/** Rows that are in the queue for longer than a few seconds, as far as the outbox knows. */
+export async function countEnqueued(db: Pool, olderThanMs: number): Promise<number> {
+  const { rows } = await db.query(
+    `select count(*)::int as n from dirsync.pending where enqueued_at < now() - $1 * interval '1 millisecond'`,
+    [olderThanMs],
+  )
+  return rows[0].n
+}
+
+/** Marks rows as not enqueued, so that they are fed again; harmless for those that the queue still has. */
+export async function refeed(db: Pool, olderThanMs: number): Promise<number> {
+  const { rowCount } = await db.query(
+    `update dirsync.pending set enqueued_at = null where enqueued_at < now() - $1 * interval '1 millisecond'`,
+    [olderThanMs],
+  )
+  return rowCount ?? 0
+}

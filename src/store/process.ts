@@ -1,0 +1,34 @@
+import type { Pool } from 'pg'
+
+/** A sign of life older than this counts as dead. */
+const ALIVE = `heartbeat_at > now() - interval '15 seconds'`
+
+export interface ProcessRow {
+  id: string
+  host: string
+  pid: number
+  roles: string[]
+  version: string
+  startedAt: Date
+}
+
+/** Registers the process, or renews its sign of life. */
+export async function heartbeat(db: Pool, me: Omit<ProcessRow, 'startedAt'>): Promise<void> {
+  await db.query(
+    `insert into dirsync.process (id, host, pid, roles, version) values ($1, $2, $3, $4, $5)
+     on conflict (id) do update set heartbeat_at = now()`,
+    [me.id, me.host, me.pid, me.roles, me.version],
+  )
+}
+
+export async function deregister(db: Pool, id: string): Promise<void> {
+  await db.query(`delete from dirsync.process where id = $1 or heartbeat_at < now() - interval '1 day'`, [id])
+}
+
+/** Processes that gave a sign of life within the last 15 seconds. */
+export async function aliveProcesses(db: Pool): Promise<ProcessRow[]> {
+  const { rows } = await db.query<ProcessRow>(
+    `select id, host, pid, roles, version, started_at as "startedAt" from dirsync.process where ${ALIVE} order by started_at`,
+  )
+  return rows
+}

@@ -1,0 +1,184 @@
+import type { ClientBase, Pool } from 'pg'
+import type { SourceStatistics } from '../core/row-hash.ts'
+
+export type RunKind = 'changes' | 'full' | 'employees' | 'departments' | 'openids' | 'retry'
+export type RunState =
+  | 'requested'
+  | 'planning'
+  | 'held'
+  | 'running'
+  | 'done'
+  | 'failed'
+  | 'source_suspect'
+  | 'rejected'
+
+/** One row of `dirsync.sync_run`. */
+export interface Run {
+  id: number
+  kind: RunKind
+  keys: string[]
+  state: RunState
+  requestedBy: string
+  requestedAt: Date
+  startedAt: Date | null
+  finishedAt: Date | null
+  approved: boolean
+  inScope: number | null
+  planned: number | null
+  plan: PlanSummary | null
+  result: RunResult | null
+  message: string | null
+}
+
+/** A plan in figures. */
+export interface PlanSummary {
+  /** Entities with work, by reason: new, changed, asked, left, vanished, delete, bind, retry. */
+  reasons: Record<string, number>
+  /** Some of the keys, for a person who decides about a held run. */
+  sample: string[]
+}
+
+/** What came of a run, counted from the last attempt per entity. */
+export interface RunResult {
+  outcomes: Record<string, number>
+  calls: Record<string, number>
+  deadLetters: Record<string, number>
+}
+
+const COLUMNS = `id, kind, keys, state, requested_by as "requestedBy", requested_at as "requestedAt", started_at as "startedAt",
+  finished_at as "finishedAt", approved, in_scope as "inScope", planned, plan, result, message`
+
+export async function requestRun(db: Pool, kind: RunKind, keys: string[], by: string): Promise<number> {
+  const { rows } = await db.query(
+    `insert into dirsync.sync_run (kind, keys, requested_by) values ($1, $2, $3) returning id`,
+    [kind, keys, by],
+  )
+  await db.query(`select pg_notify('dirsync', 'run')`)
+  return rows[0].id
+}
+
+/** The oldest run that waits to begin, named ones first; now `planning`. Null when there is none. */
+export async function claimRun(db: ClientBase): Promise<Run | null> {
+  const { rows } = await db.query<Run>(
+    `update dirsync.sync_run set state = 'planning', started_at = coalesce(started_at, now())
+     where id = (select id from dirsync.sync_run where state = 'requested'
+                 order by kind not in ('employees', 'retry'), id limit 1 for update skip locked)
+     returning ${COLUMNS}`,
+  )
+  return rows[0] ?? null
+}
+
+/** Gives back runs whose planner died. Only for the holder of the planning lock. */
+export async function reclaimOrphanedRuns(db: ClientBase): Promise<number> {
+  const { rowCount } = await db.query(
+    `update dirsync.sync_run set state = 'requested' where state = 'planning'`,
+  )
+  return rowCount ?? 0
+}
+
+export async function readRun(db: Pool, id: number): Promise<Run | null> {
+  const { rows } = await db.query<Run>(`select ${COLUMNS} from dirsync.sync_run where id = $1`, [id])
+  return rows[0] ?? null
+}
+
+export async function latestRuns(db: Pool, limit: number): Promise<Run[]> {
+  const { rows } = await db.query<Run>(`select ${COLUMNS} from dirsync.sync_run order by id desc limit $1`, [
+    limit,
+  ])
+  return rows
+}
+
+/** The run of a kind that waits to begin, is going on or is held; null when there is none. */
+export async function unfinishedRun(db: Pool, kind: RunKind): Promise<Run | null> {
+  const { rows } = await db.query<Run>(
+    `select ${COLUMNS} from dirsync.sync_run where kind = $1 and finished_at is null order by id desc limit 1`,
+    [kind],
+  )
+  return rows[0] ?? null
+}
+
+/** Has a held run planned anew: HR may have been mended meanwhile. */
+export async function replanHeldRun(db: Pool, id: number): Promise<void> {
+  await db.query(`update dirsync.sync_run set state = 'requested' where id = $1 and state = 'held'`, [id])
+  await db.query(`select pg_notify('dirsync', 'run')`)
+}
+
+/** Statistics of the last good run that read every HR row, and when it did. */
+export async function lastSweep(
+  db: ClientBase | Pool,
+): Promise<{ statistics: SourceStatistics; at: Date } | null> {
+  const { rows } = await db.query(
+    `select source as statistics, planned_at as at from dirsync.sync_run
+     where kind in ('changes', 'full') and sweep and source is not null and state in ('running', 'done') order by id desc limit 1`,
+  )
+  return rows[0] ?? null
+}
+
+/** Newest `updated_at` that a good run has seen, as PostgreSQL printed it; null when none is known. */
+export async function watermark(db: ClientBase | Pool): Promise<string | null> {
+  const { rows } = await db.query(
+    `select max(source ->> 'newest') as newest from dirsync.sync_run
+     where kind in ('changes', 'full') and source is not null and state in ('running', 'done')
+       and id >= (select coalesce(max(id), 0) from dirsync.sync_run where sweep and source is not null and state in ('running', 'done'))`,
+  )
+  return rows[0].newest
+}
+
+export interface PlannedRun {
+  state: 'held' | 'running' | 'source_suspect' | 'failed'
+  sweep?: boolean
+  inScope?: number
+  plan?: PlanSummary
+  source?: SourceStatistics
+  message?: string
+}
+
+/** Writes what planning found. A run that ends here (suspect, failed) is finished. */
+export async function recordPlan(db: ClientBase | Pool, id: number, planned: PlannedRun): Promise<void> {
+  const count = planned.plan && Object.values(planned.plan.reasons).reduce((sum, n) => sum + n, 0)
+  await db.query(
+    `update dirsync.sync_run
+     set state = $2, sweep = $3, in_scope = $4, planned = $5, plan = $6, source = $7, message = $8, planned_at = now(),
+         finished_at = case when $2 in ('source_suspect', 'failed') then now() end
+     where id = $1 and state = 'planning'`,
+    [
+      id,
+      planned.state,
+      planned.sweep ?? true,
+      planned.inScope ?? null,
+      count ?? null,
+      planned.plan ?? null,
+      planned.source ?? null,
+      planned.message ?? null,
+    ],
+  )
+}
+
+/** Ends every running run that has nothing left in the outbox, with its result. Returns their numbers. */
+export async function finishRuns(db: Pool): Promise<number[]> {
+  const { rows } = await db.query(
+    `update dirsync.sync_run r
+     set state = 'done', finished_at = now(), result = dirsync.run_result(r.id)
+     where r.state = 'running' and not exists (select from dirsync.pending p where p.run_id = r.id)
+     returning r.id`,
+  )
+  return rows.map(row => row.id)
+}
+
+export interface RunProgress {
+  state: RunState
+  planned: number
+  left: number
+  message: string | null
+}
+
+/** How far a run is; null when there is no such run. */
+export async function runProgress(db: Pool, id: number): Promise<RunProgress | null> {
+  const { rows } = await db.query<RunProgress>(
+    `select state, coalesce(planned, 0) as planned, message,
+            (select count(*)::int from dirsync.pending p where p.run_id = r.id) as left
+     from dirsync.sync_run r where id = $1`,
+    [id],
+  )
+  return rows[0] ?? null
+}

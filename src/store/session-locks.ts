@@ -1,0 +1,117 @@
+import type pg from 'pg'
+import { Batcher } from '../core/batcher.ts'
+import type { Logger } from '../logger.ts'
+import { createClient } from './pool.ts'
+
+/**
+ * Locks on employees and departments across all processes (DESIGN, law 3), held on one connection:
+ * when the process dies, its connection closes and the server frees them at once, so that nobody waits for a lease to run out.
+ */
+export class SessionLocks {
+  readonly #url: string
+  readonly #logger: Logger
+  readonly #held = new Map<string, AbortController>()
+  #client: Promise<pg.Client> | null = null
+  #closed = false
+
+  readonly #lock = new Batcher<string, boolean>(
+    async keys => {
+      const client = await this.#connection()
+      const { rows } = await client.query({
+        name: 'lock',
+        text: `select pg_try_advisory_lock(hashtextextended(key, 0)) as locked
+             from unnest($1::text[]) with ordinality as k (key, position) order by position`,
+        values: [keys],
+      })
+      return rows.map(row => row.locked)
+    },
+    { maxBatch: 500 },
+  )
+
+  readonly #unlock = new Batcher<string, boolean>(
+    async keys => {
+      const client = await this.#connection()
+      await client.query({
+        name: 'unlock',
+        text: 'select pg_advisory_unlock(hashtextextended(key, 0)) from unnest($1::text[]) as k (key)',
+        values: [keys],
+      })
+      return keys.map(() => true)
+    },
+    { maxBatch: 500 },
+  )
+
+  constructor(url: string, logger: Logger) {
+    this.#url = url
+    this.#logger = logger
+  }
+
+  /**
+   * Takes the lock if nobody has it. The signal aborts when the lock is lost with its connection:
+   * from then on another process may work on the same entity, so nothing more may be sent.
+   */
+  async tryLock(key: string): Promise<AbortSignal | null> {
+    if (this.#held.has(key)) return null
+    const controller = new AbortController()
+    this.#held.set(key, controller)
+    try {
+      if (await this.#lock.load(key)) return controller.signal
+      this.#held.delete(key)
+      return null
+    } catch (error) {
+      this.#held.delete(key)
+      throw error
+    }
+  }
+
+  async unlock(key: string): Promise<void> {
+    const controller = this.#held.get(key)
+    this.#held.delete(key)
+    if (!controller || controller.signal.aborted) return
+    try {
+      await this.#unlock.load(key)
+    } catch (error) {
+      // Unlocking fails only when the connection is gone, and the lock with it.
+      this.#logger.debug({ err: (error as Error).message }, 'a lock was lost with its connection')
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true
+    const client = await this.#client?.catch(() => null)
+    await client?.end().catch(() => undefined) // it may be gone already
+  }
+
+  #connection(): Promise<pg.Client> {
+    if (this.#closed) return Promise.reject(new Error('the locks are closed'))
+    this.#client ??= this.#connect()
+    return this.#client
+  }
+
+  async #connect(): Promise<pg.Client> {
+    const client = createClient(this.#url, 'locks')
+    const lost = (error?: Error) => {
+      if (this.#client === null || this.#closed) return
+      this.#client = null
+      this.#logger.warn(
+        { err: error?.message, locks: this.#held.size },
+        'the lock connection dropped; jobs in hand stop',
+      )
+      for (const controller of this.#held.values())
+        controller.abort(new Error('the lock was lost with its connection'))
+    }
+    client.on('error', lost)
+    client.on('end', () => lost())
+    try {
+      await client.connect()
+      // A host that dies without a word frees its locks within seconds.
+      await client.query(
+        'set tcp_keepalives_idle = 5; set tcp_keepalives_interval = 2; set tcp_keepalives_count = 3',
+      )
+      return client
+    } catch (error) {
+      this.#client = null
+      throw error
+    }
+  }
+}
