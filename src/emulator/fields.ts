@@ -1,0 +1,84 @@
+import { z } from 'zod'
+import { isDate, isMonthDay } from './calendar.ts'
+
+/**
+ * The types and limits of parameters (specification section 2). A limit `[n]` is read as "at most n characters",
+ * as section 9 reads the `[5]` of `version`. Lengths count characters, not UTF-16 units. Where the specification
+ * gives a length alone (an e-mail, a mobile), nothing but the length is checked.
+ */
+
+/** The value that clears birth_day, entry_day, level or category (4.3). */
+const CLEAR = '#default#'
+
+/** Text of `min` to `max` characters. */
+export function text(min: number, max: number) {
+  return z.string().refine(value => {
+    // Counting characters is only needed where UTF-16 units could overstate them.
+    const length = value.length > max || value.length < min * 2 ? Array.from(value).length : value.length
+    return length >= min && length <= max
+  }, `must have ${min} to ${max} characters`)
+}
+
+/** A whole number in decimal digits, without sign or leading zeros. */
+export function integer(min: number, max: number) {
+  return z
+    .string()
+    .refine(
+      value => /^(0|[1-9]\d{0,15})$/.test(value) && Number(value) >= min && Number(value) <= max,
+      `must be an integer from ${min} to ${max}`,
+    )
+    .transform(Number)
+}
+
+/** A work number: 1 to 20 letters and digits. */
+export const workNumber = z
+  .string()
+  .regex(/^[A-Za-z0-9]{1,20}$/, 'must have 1 to 20 characters, letters and digits only')
+
+export const date = z.string().refine(isDate, 'must be a date, yyyy-MM-dd')
+
+export const birthDay = z
+  .string()
+  .refine(value => isDate(value) || isMonthDay(value), 'must be a date, yyyy-MM-dd or MM-dd')
+
+/** A list whose items are joined with commas; items that repeat count once. */
+export const commaList = z
+  .string()
+  .transform(value => [...new Set(value.split(',').map(item => item.trim()))])
+  .refine(items => !items.includes(''), 'must be a list joined with commas, without empty items')
+
+/** Adds `#default#`, read as null, to a field. */
+export function clearable<Field extends z.ZodType>(field: Field) {
+  return z.union([z.literal(CLEAR).transform(() => null), field], { error: issue => firstMessage(issue) })
+}
+
+/** Adds `#default#` and the empty text, both read as null, to a field. */
+export function clearableOrEmpty<Field extends z.ZodType>(field: Field) {
+  return z.union([z.enum([CLEAR, '']).transform(() => null), field], { error: issue => firstMessage(issue) })
+}
+
+const attributes = z
+  .array(z.strictObject({ attributeCode: text(1, 100), attributeValue: text(1, 100) }))
+  .min(1)
+  .refine(list => new Set(list.map(item => item.attributeCode)).size === list.length)
+
+/** JSON text: an array of EmployeeAttribute (2.3), at least one, each code once. */
+export const attributeList = z.string().transform((value, context) => {
+  const result = attributes.safeParse(parseJson(value))
+  if (result.success) return result.data
+  context.addIssue('must be a JSON array of {attributeCode, attributeValue}, 1 to 100 characters each')
+  return z.NEVER
+})
+
+function parseJson(value: string): unknown {
+  try {
+    return JSON.parse(value)
+  } catch {
+    return undefined
+  }
+}
+
+function firstMessage(issue: { errors?: unknown }): string | undefined {
+  const branches = issue.errors as { message: string }[][] | undefined
+  return branches?.at(-1)?.[0]?.message
+}

@@ -1,0 +1,110 @@
+import { isUtf8 } from 'node:buffer'
+import { BusinessError, HttpError } from './codes.ts'
+
+/** More than any operation has; a longer list is refused before it costs anything. */
+const MAX_PARAMETERS = 200
+
+export type Encoding = 'form' | 'json'
+
+/**
+ * What a request carries. `signed` is the input of the signature, `given` what the operation reads: for a form
+ * both are the parameters of the query string and of the body; for a JSON operation the body text is signed as
+ * `_body`, and the members of its object are what is given beside the query string.
+ */
+export interface RequestParameters {
+  signed: Map<string, string>
+  given: Map<string, unknown>
+}
+
+/**
+ * Reads the parameters of both places, values trimmed (platform notes, "Signature input").
+ *
+ * Throws `HttpError` 415 for another encoding than the operation's and 400 for what cannot be decoded, and
+ * `BusinessError` 1000220002 for a parameter that is given twice, in one place or in both: which of the two
+ * is signed, and which one counts, would be a guess.
+ */
+export function readParameters(
+  encoding: Encoding,
+  queryText: string,
+  contentType: string | undefined,
+  body: Buffer,
+): RequestParameters {
+  checkContentType(encoding, contentType)
+  if (!isUtf8(body)) throw new HttpError(400, 'The body is not valid UTF-8.')
+  const bodyText = body.toString('utf8')
+  const signed = new Map<string, string>()
+  addForm(signed, queryText)
+  if (encoding === 'form') {
+    addForm(signed, bodyText)
+    return { signed, given: signed }
+  }
+  const given = new Map<string, unknown>(signed)
+  for (const [name, value] of Object.entries(parseJsonObject(bodyText))) {
+    if (given.has(name)) throw repeated(name)
+    given.set(name, value)
+  }
+  signed.set('_body', bodyText)
+  return { signed, given }
+}
+
+const MEDIA_TYPES: Record<Encoding, string> = {
+  form: 'application/x-www-form-urlencoded',
+  json: 'application/json',
+}
+
+function checkContentType(encoding: Encoding, contentType: string | undefined): void {
+  const expected = MEDIA_TYPES[encoding]
+  if (contentType === expected) return
+  const [mediaType = '', ...attributes] = (contentType ?? '').toLowerCase().split(';')
+  const otherCharset = attributes.some(attribute => {
+    const [name, value = ''] = attribute.trim().split('=')
+    return name === 'charset' && !/^"?utf-8"?$/.test(value)
+  })
+  if (mediaType.trim() !== expected || otherCharset) {
+    throw new HttpError(415, `This operation takes Content-Type: ${expected} in UTF-8.`)
+  }
+}
+
+function addForm(parameters: Map<string, string>, text: string): void {
+  if (text === '') return
+  const pairs = text.split('&', MAX_PARAMETERS + 1)
+  if (pairs.length > MAX_PARAMETERS) throw new HttpError(400, `More than ${MAX_PARAMETERS} parameters.`)
+  for (const pair of pairs) {
+    if (pair === '') continue
+    const equals = pair.indexOf('=')
+    const name = decode(equals < 0 ? pair : pair.slice(0, equals))
+    if (parameters.has(name)) throw repeated(name)
+    parameters.set(name, equals < 0 ? '' : decode(pair.slice(equals + 1)).trim())
+  }
+}
+
+function decode(text: string): string {
+  const spaced = text.includes('+') ? text.replaceAll('+', ' ') : text
+  let decoded = spaced
+  if (spaced.includes('%')) {
+    try {
+      decoded = decodeURIComponent(spaced)
+    } catch {
+      throw new HttpError(400, 'The parameters hold a malformed percent-encoding.')
+    }
+  }
+  if (decoded.includes('\0')) throw new HttpError(400, 'The parameters hold a NUL character.')
+  return decoded
+}
+
+function parseJsonObject(text: string): object {
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch {
+    throw new HttpError(400, 'The body is not valid JSON.')
+  }
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    throw new BusinessError('parameters', 'the body must be a JSON object')
+  }
+  return value
+}
+
+function repeated(name: string): BusinessError {
+  return new BusinessError('parameters', `${name.slice(0, 50)} is given more than once`)
+}
