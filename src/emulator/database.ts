@@ -1,0 +1,111 @@
+import { DatabaseSync } from 'node:sqlite'
+
+const SCHEMA = `
+  create table if not exists enterprises (
+    enterprise_code text primary key,
+    level integer not null,
+    category integer not null,
+    employee_attribute text not null
+  ) without rowid;
+
+  create table if not exists departments (
+    enterprise_code text not null,
+    dept_code text not null,
+    dept_name text not null,
+    parent_code text,
+    base integer not null,
+    primary key (enterprise_code, dept_code)
+  ) without rowid;
+  create index if not exists departments_by_code on departments (dept_code);
+  create index if not exists departments_by_parent on departments (enterprise_code, parent_code);
+
+  create table if not exists employees (
+    enterprise_code text not null,
+    userid text not null,
+    corp_code text,
+    name text,
+    gender integer,
+    card_type integer,
+    card_no text,
+    email text,
+    mobile_area integer,
+    mobile text,
+    remark text,
+    dept_code text,
+    level text,
+    category text,
+    birth_day text,
+    entry_day text,
+    cost_center_id integer,
+    employee_attribute text,
+    in_service integer not null,
+    time_created text,
+    time_active text,
+    corp_code_key text,
+    email_key text,
+    primary key (enterprise_code, userid)
+  ) without rowid;
+  create unique index if not exists employees_by_corp_code
+    on employees (enterprise_code, corp_code_key) where in_service = 1;
+  create unique index if not exists employees_by_email
+    on employees (enterprise_code, email_key) where in_service = 1;
+  create unique index if not exists employees_by_mobile
+    on employees (enterprise_code, mobile, mobile_area) where in_service = 1;
+  create index if not exists employees_by_department on employees (enterprise_code, dept_code);
+
+  create table if not exists openids (
+    enterprise_code text not null,
+    userid text not null,
+    seller_appid text not null,
+    open_userid text not null,
+    primary key (enterprise_code, userid, seller_appid)
+  ) without rowid;
+
+  create table if not exists tokens (
+    access_token text primary key,
+    created_at integer not null,
+    expires_at integer not null
+  ) without rowid;
+  create index if not exists tokens_by_creation on tokens (created_at);
+`
+
+const TABLES = ['enterprises', 'departments', 'employees', 'openids', 'tokens']
+
+/** The emulator's state, in memory or in a file. */
+export class Database {
+  readonly sqlite: DatabaseSync
+
+  constructor(file: string | undefined) {
+    this.sqlite = new DatabaseSync(file ?? ':memory:')
+    // A killed process loses nothing with this; only a machine that loses power may lose the last writes.
+    this.sqlite.exec('pragma journal_mode = wal; pragma synchronous = normal;')
+    this.sqlite.exec(SCHEMA)
+  }
+
+  /** Runs `work` to the end or not at all. */
+  transaction<Result>(work: () => Result): Result {
+    this.sqlite.exec('begin immediate')
+    try {
+      const result = work()
+      this.sqlite.exec('commit')
+      return result
+    } catch (error) {
+      this.sqlite.exec('rollback')
+      throw error
+    }
+  }
+
+  isEmpty(): boolean {
+    return TABLES.every(table => this.sqlite.prepare(`select 1 from ${table} limit 1`).get() === undefined)
+  }
+
+  clear(): void {
+    this.transaction(() => {
+      for (const table of TABLES) this.sqlite.exec(`delete from ${table}`)
+    })
+  }
+
+  close(): void {
+    this.sqlite.close()
+  }
+}

@@ -1,0 +1,40 @@
+import type { z } from 'zod'
+import type { Encoding } from './parameters.ts'
+import type { LimitName, Platform } from './platform.ts'
+
+/** What an operation did: the envelope's `data`, and what the call log should say beside it. */
+export interface Outcome {
+  data: unknown
+  effect?: object
+}
+
+/** The public parameters that were checked before the operation is performed. */
+export interface Caller {
+  /** Empty for the operation that takes no token. */
+  accessToken: string
+}
+
+/** One operation of the specification, as data and one function. */
+export interface Operation {
+  /** The path without its leading slash. */
+  name: string
+  encoding: Encoding
+  /** Whether the public parameter `access_token` is required (true) or unknown (false). */
+  takesToken: boolean
+  /** The limit on authenticated calls, if the specification sets one. */
+  limit?: LimitName
+  /** The business parameters; anything else is refused with 1000220002. */
+  parameters: z.ZodObject
+  /** Checks everything, then acts. Throws `BusinessError`, and then nothing has changed. */
+  perform(platform: Platform, parameters: Record<string, unknown>, caller: Caller): Outcome
+}
+
+/** Declares an operation whose `perform` gets the type of its own parameters. */
+export function defineOperation<Parameters extends z.ZodObject>(
+  operation: Omit<Operation, 'parameters' | 'perform'> & {
+    parameters: Parameters
+    perform(platform: Platform, parameters: z.output<Parameters>, caller: Caller): Outcome
+  },
+): Operation {
+  return operation as unknown as Operation
+}

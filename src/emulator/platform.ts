@@ -1,0 +1,81 @@
+import { Clock } from './clock.ts'
+import { Database } from './database.ts'
+import { Departments } from './departments.ts'
+import { Employees } from './employees.ts'
+import { Enterprises } from './enterprises.ts'
+import { OpenIds } from './openids.ts'
+import { type RateLimit, slidingLog } from './rate-limits.ts'
+import type { SignAlgorithm } from './signature.ts'
+import { Tokens } from './tokens.ts'
+
+const HOUR_MS = 3_600_000
+const MINUTE_MS = 60_000
+
+export interface PlatformSettings {
+  /** The one application that is known, at most 32 characters. */
+  appId: string
+  appSecret: string
+  /** Default sha256. */
+  signAlgorithm?: SignAlgorithm | undefined
+  /** File that keeps the state; in memory without it. */
+  data?: string | undefined
+  /** Default 7200. */
+  tokenLifetimeSeconds?: number | undefined
+  /** Default 60 (specification section 8). */
+  tokenCreationsPerHour?: number | undefined
+  /** Default 60 (specification section 8). */
+  tokenQueriesPerMinute?: number | undefined
+}
+
+/** The limits that an operation may be under, counted per application. */
+export type LimitName = 'tokenCreations' | 'tokenQueries'
+
+/** The emulated platform: its clock, its state and its limits. */
+export class Platform {
+  readonly appId: string
+  readonly appSecret: string
+  readonly signAlgorithm: SignAlgorithm
+  readonly clock = new Clock()
+  readonly database: Database
+  readonly enterprises: Enterprises
+  readonly departments: Departments
+  readonly employees: Employees
+  readonly openids: OpenIds
+  readonly tokens: Tokens
+  limits: Record<LimitName, RateLimit>
+  readonly #settings: PlatformSettings
+
+  constructor(settings: PlatformSettings) {
+    this.#settings = settings
+    this.appId = settings.appId
+    this.appSecret = settings.appSecret
+    this.signAlgorithm = settings.signAlgorithm ?? 'sha256'
+    this.database = new Database(settings.data)
+    this.enterprises = new Enterprises(this.database)
+    this.departments = new Departments(this.database)
+    this.employees = new Employees(this.database)
+    this.openids = new OpenIds(this.database)
+    this.tokens = new Tokens(this.database, this.clock, settings.tokenLifetimeSeconds ?? 7200)
+    this.limits = this.#newLimits()
+  }
+
+  /** Back to an empty platform with the right time: state, tokens, limits and clock. */
+  reset(): void {
+    this.database.clear()
+    this.clock.offsetSeconds = 0
+    this.limits = this.#newLimits()
+  }
+
+  close(): void {
+    this.database.close()
+  }
+
+  // The creations of the last hour are known from the tokens, so that a restart does not forgive them.
+  #newLimits(): Record<LimitName, RateLimit> {
+    const { tokenCreationsPerHour = 60, tokenQueriesPerMinute = 60 } = this.#settings
+    return {
+      tokenCreations: slidingLog(tokenCreationsPerHour, HOUR_MS, this.tokens.creations(HOUR_MS)),
+      tokenQueries: slidingLog(tokenQueriesPerMinute, MINUTE_MS),
+    }
+  }
+}
