@@ -1,0 +1,126 @@
+import { randomBytes } from 'node:crypto'
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
+import { HttpError } from './codes.ts'
+import type { Control } from './control.ts'
+import type { Gate } from './gate.ts'
+import { OPERATIONS } from './operations/index.ts'
+import type { Platform } from './platform.ts'
+import { JSON_TYPE } from './reply.ts'
+import { readBody } from './request-body.ts'
+
+const CONTROL_PREFIX = '/_emulator/'
+const MAX_CALL_BYTES = 1024 * 1024
+const MAX_CONTROL_BYTES = 64 * 1024 * 1024
+
+/**
+ * Answers HTTP requests: control requests below `/_emulator/`, and the operations, which take POST only (405).
+ * A path that is no operation gets 404, a body over 1 MiB 413; neither is a call, so the call log has them not.
+ * Every answer has `x-trace-id` and, by the platform's clock, `Date`.
+ */
+export function requestListener(
+  platform: Platform,
+  gate: Gate,
+  control: Control,
+  closing: AbortSignal,
+): RequestListener {
+  const newTraceId = traceIds()
+
+  return async (request, response) => {
+    response.sendDate = false
+    const traceId = newTraceId()
+    const send = (
+      status: number,
+      contentType: string,
+      body: string,
+      headers: Record<string, string> = {},
+    ): void => {
+      const length = Buffer.byteLength(body)
+      const date = platform.clock.httpDate()
+      response.writeHead(status, {
+        'content-type': contentType,
+        'content-length': length,
+        'x-trace-id': traceId,
+        date,
+        ...headers,
+      })
+      response.end(body)
+    }
+    try {
+      const { path, queryText } = splitUrl(request.url ?? '')
+      if (path.startsWith(CONTROL_PREFIX)) {
+        const body = await readControlBody(request)
+        const query = new URLSearchParams(queryText)
+        const method = request.method ?? ''
+        const answer = control.handle({ method, path: path.slice(CONTROL_PREFIX.length), query, body })
+        send(answer.status, JSON_TYPE, JSON.stringify(answer.value))
+        return
+      }
+      const operation = OPERATIONS.get(path.slice(1))
+      if (operation === undefined) throw new HttpError(404, 'There is no such operation.')
+      if (request.method !== 'POST')
+        throw new HttpError(405, 'Every operation takes POST.', { allow: 'POST' })
+      const reply = await gate.pass({
+        operation,
+        queryText,
+        contentType: request.headers['content-type'],
+        body: await readBody(request, MAX_CALL_BYTES),
+        traceId,
+        closing,
+        isWaiting: () => !response.destroyed,
+        onGone: callback => response.once('close', callback),
+      })
+      if (reply.kind === 'answer') send(reply.status, reply.contentType, reply.body, reply.headers)
+      else dropConnection(request, reply.kind)
+    } catch (error) {
+      answerError(error, response, closing, send)
+    }
+  }
+}
+
+function answerError(
+  error: unknown,
+  response: ServerResponse,
+  closing: AbortSignal,
+  send: (status: number, contentType: string, body: string, headers?: Record<string, string>) => void,
+): void {
+  // Nobody is left to be told: the caller has gone, or the emulator is closing its connections.
+  if (response.destroyed || closing.aborted) return
+  if (error instanceof HttpError) {
+    send(error.status, 'text/plain; charset=utf-8', error.message, error.headers)
+    return
+  }
+  console.error(error)
+  send(500, 'text/plain; charset=utf-8', 'The emulator has a defect; its error output says which.')
+}
+
+function dropConnection(request: IncomingMessage, kind: 'reset' | 'lost'): void {
+  if (kind === 'reset') request.socket.resetAndDestroy()
+  else request.socket.destroy()
+}
+
+async function readControlBody(request: IncomingMessage): Promise<unknown> {
+  const body = await readBody(request, MAX_CONTROL_BYTES)
+  if (body.length === 0) return undefined
+  try {
+    return JSON.parse(body.toString('utf8'))
+  } catch {
+    throw new HttpError(400, 'The body is not valid JSON.')
+  }
+}
+
+function splitUrl(url: string): { path: string; queryText: string } {
+  const mark = url.indexOf('?')
+  return mark < 0
+    ? { path: url, queryText: '' }
+    : { path: url.slice(0, mark), queryText: url.slice(mark + 1) }
+}
+
+/** Ids that are unique among emulators, too, at the price of a counter. */
+function traceIds(): () => string {
+  const prefix = randomBytes(6).toString('hex')
+  let count = 0
+  return () => {
+    count += 1
+    return `${prefix}${count.toString(16).padStart(8, '0')}`
+  }
+}
