@@ -1,5 +1,6 @@
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { birthOf } from './process-identity.ts'
 
 let handles = 0
 
@@ -32,20 +33,5 @@ export function folderUsers(folder: string): FolderUsers {
       }
       return [...pids]
     },
-  }
-}
-
-/** Tells a process from a later one with the same id, across restarts of the machine too; null when it is dead. */
-async function birthOf(pid: number): Promise<string | null> {
-  try {
-    const [boot, stat] = await Promise.all([
-      readFile('/proc/sys/kernel/random/boot_id', 'utf8'),
-      readFile(`/proc/${pid}/stat`, 'utf8'),
-    ])
-    // The command's name, in parentheses, may hold anything; start time is the 20th value after it.
-    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
-    return fields[0] === 'Z' ? null : `${boot.trim()} ${fields[19]}`
-  } catch {
-    return null // no such process
   }
 }

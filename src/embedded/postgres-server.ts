@@ -4,6 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { EmbeddedError } from './embedded-error.ts'
 import type { NativeFolder } from './postgres-binaries.ts'
 import type { Place } from './postgres-place.ts'
+import { identify } from './process-identity.ts'
 import { runProgram } from './run-program.ts'
 
 /** Name of the superuser of an embedded cluster. */
@@ -52,18 +53,11 @@ export async function findServer(place: Place): Promise<{ pid: number; port: num
   for (;;) {
     const lines = (await readFile(join(place.data, 'postmaster.pid'), 'utf8').catch(() => '')).split('\n')
     const pid = Number(lines[0])
-    if (!pid || (await processOf(pid, place)) !== 'server') return null
+    if (!pid || (await identify(pid, place.data)) !== 'ours') return null
     if (lines[7]?.trim() === 'ready') return { pid, port: Number(lines[3]) }
     if (Date.now() > giveUpAt) throw failed('get ready', place, `process ${pid} is there and does not answer`)
     await delay(50) // the file is all there is to watch, and the server rewrites it in place
   }
-}
-
-/** A process id in the file of a dead server may belong to any other process by now. */
-async function processOf(pid: number, place: Place): Promise<'server' | 'stranger' | 'none'> {
-  const command = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')
-  if (command === '') return 'none'
-  return command.split('\0').includes(place.data) ? 'server' : 'stranger'
 }
 
 /** Starts the server on 127.0.0.1 and waits until it takes connections. */
@@ -84,7 +78,7 @@ export async function launchServer(
   const pidFile = join(place.data, 'postmaster.pid')
   const recorded = Number.parseInt(await readFile(pidFile, 'utf8').catch(() => ''), 10)
   // PostgreSQL clears a dead server's file itself, but takes a stranger that got its process id for a living server.
-  if (recorded && (await processOf(recorded, place)) === 'stranger') await rm(pidFile)
+  if (recorded && (await identify(recorded, place.data)) === 'stranger') await rm(pidFile)
   const result = await runProgram(
     join(native, 'bin/pg_ctl'),
     [

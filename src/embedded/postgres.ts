@@ -1,11 +1,13 @@
 import { randomBytes } from 'node:crypto'
-import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises'
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
 import { EmbeddedError } from './embedded-error.ts'
 import { withFolderLock } from './folder-lock.ts'
 import { folderUsers } from './folder-users.ts'
 import { freePort } from './free-port.ts'
+import { openFolder } from './open-folder.ts'
 import { usableBinaries } from './postgres-binaries.ts'
 import { type Place, removePlace, settlePlace } from './postgres-place.ts'
 import { createCluster, findServer, haltServer, launchServer, SUPERUSER } from './postgres-server.ts'
@@ -17,6 +19,8 @@ export interface EmbeddedPostgres {
   url(database: string): string
   /** Creates the database unless it exists; true when it did not. */
   createDatabase(name: string): Promise<boolean>
+  /** Starts the server again, on the same port, if it died; true when it had. */
+  revive(): Promise<boolean>
   /** Leaves; the last living user stops the server. Idempotent. */
   stop(): Promise<void>
 }
@@ -24,12 +28,20 @@ export interface EmbeddedPostgres {
 /** `durable` keeps what is committed through a power failure; `test` is fast and keeps nothing through one. */
 export type EmbeddedPostgresMode = 'durable' | 'test'
 
+const LAUNCH_ATTEMPTS = 3
+
+const COMMON = {
+  ...{ wal_level: 'minimal', max_wal_senders: '0', max_connections: '200' },
+  // The queue takes an advisory lock for each of up to 1,000 jobs at once, from several processes.
+  max_locks_per_transaction: '256',
+}
+
 const SETTINGS: Record<EmbeddedPostgresMode, Record<string, string>> = {
-  durable: { max_connections: '100', wal_level: 'minimal', max_wal_senders: '0' },
+  durable: COMMON,
   test: {
-    ...{ fsync: 'off', full_page_writes: 'off', synchronous_commit: 'off', wal_level: 'minimal' },
-    ...{ max_wal_senders: '0', max_connections: '300', max_locks_per_transaction: '256' },
-    ...{ shared_buffers: '64MB', max_wal_size: '2GB', autovacuum_naptime: '30s' },
+    ...COMMON,
+    ...{ fsync: 'off', full_page_writes: 'off', synchronous_commit: 'off' },
+    ...{ max_connections: '300', shared_buffers: '64MB', max_wal_size: '2GB' },
   },
 }
 
@@ -59,7 +71,15 @@ export async function startEmbeddedPostgres(options: {
     const leave = await folderUsers(folder).enter()
 
     const url = (database: string) =>
-      `postgresql://${SUPERUSER}:${password}@127.0.0.1:${port}/${encodeURIComponent(database)}`
+      `postgresql://${SUPERUSER}:${password}@127.0.0.1:${port}/${encodeURI(database)}`
+    const revive = async () => {
+      if (await findServer(place)) return false
+      return await withFolderLock(folder, async () => {
+        if (await findServer(place)) return false
+        await launchServer(native, place, port, SETTINGS[options.mode ?? 'durable'])
+        return true
+      })
+    }
     let stopping: Promise<void> | undefined
     const stop = () =>
       withFolderLock(folder, async () => {
@@ -71,6 +91,7 @@ export async function startEmbeddedPostgres(options: {
       port,
       url,
       createDatabase: name => createDatabase(url('postgres'), name),
+      revive: async () => (stopping ? false : await revive()),
       stop: () => {
         stopping ??= stop()
         return stopping
@@ -98,19 +119,6 @@ export async function removeEmbeddedPostgres(dataDir: string): Promise<void> {
     if (await findServer(place)) await haltServer(await usableBinaries(place.root, place.account), place)
     await removePlace(dataDir)
   })
-}
-
-async function openFolder(folder: string): Promise<void> {
-  try {
-    // Others may pass through, to the cluster that the server's account owns; the secrets inside have a mode of their own.
-    if (await mkdir(folder, { recursive: true })) await chmod(folder, 0o711)
-  } catch (cause) {
-    throw new EmbeddedError(
-      'EMBEDDED_NOT_YOURS',
-      `The folder ${folder} cannot be made: make it writable for this user, or start in another one.`,
-      { cause },
-    )
-  }
 }
 
 async function hasCluster(place: Place): Promise<boolean> {
@@ -146,10 +154,18 @@ async function launch(
 ): Promise<number> {
   const file = join(folder, 'port')
   const last = Number(await readFile(file, 'utf8').catch(() => '')) || undefined
-  const port = await freePort(options.port ?? last)
-  await launchServer(native, place, port, SETTINGS[options.mode ?? 'durable'])
-  await writeFile(file, String(port))
-  return port
+  for (let attempt = 1; ; attempt += 1) {
+    const port = await freePort(options.port ?? last)
+    try {
+      await launchServer(native, place, port, SETTINGS[options.mode ?? 'durable'])
+      await writeFile(file, String(port))
+      return port
+    } catch (error) {
+      if (attempt === LAUNCH_ATTEMPTS) throw error
+      // The port may have been taken meanwhile, or the children of a killed server are not gone yet.
+      await delay(1_000)
+    }
+  }
 }
 
 async function createDatabase(adminUrl: string, name: string): Promise<boolean> {

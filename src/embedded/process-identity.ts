@@ -1,0 +1,26 @@
+import { readFile } from 'node:fs/promises'
+
+/** Tells a process from a later one with the same id, across restarts of the machine too; null when it is dead. */
+export async function birthOf(pid: number): Promise<string | null> {
+  try {
+    const [boot, stat] = await Promise.all([
+      readFile('/proc/sys/kernel/random/boot_id', 'utf8'),
+      readFile(`/proc/${pid}/stat`, 'utf8'),
+    ])
+    // The command's name, in parentheses, may hold anything; start time is the 20th value after it.
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+    return fields[0] === 'Z' ? null : `${boot.trim()} ${fields[19]}`
+  } catch {
+    return null // no such process
+  }
+}
+
+/**
+ * Whose process an id in a file is by now: `ours` has `argument` (a path that only our program is given) on its
+ * command line; a `stranger` got the id after our process died.
+ */
+export async function identify(pid: number, argument: string): Promise<'ours' | 'stranger' | 'none'> {
+  const command = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')
+  if (command === '') return 'none' // dead, a zombie, or hidden from us
+  return command.split('\0').includes(argument) ? 'ours' : 'stranger'
+}
