@@ -1,0 +1,48 @@
+/** What a caller tells the pacer before a call to the platform. */
+export interface PaceRequest {
+  /** Name of the operation, for example `employee/get`. */
+  operation: string
+  /** Lower goes first; callers of the same priority are served in the order they came. Default {@link DEFAULT_PRIORITY}. */
+  priority?: number
+  /** Gives up waiting; `acquire` then rejects with the signal's reason. */
+  signal?: AbortSignal
+}
+
+/**
+ * The one gate through which every call to the platform passes.
+ * Calls leave it evenly spaced, just under the permitted rate, and never in a burst.
+ */
+export interface Pacer {
+  /** Resolves when the caller may make exactly one call, now. */
+  acquire(request: PaceRequest): Promise<void>
+  /** Lets no call pass for `ms` milliseconds, because the platform asked for it. Never shortens a pause. */
+  pause(ms: number, reason: string): Promise<void>
+  /** Rejects whoever still waits with {@link PacerClosedError}. May be called more than once. */
+  close(): Promise<void>
+}
+
+/** The pacer was closed while a caller waited, or before it came. No call was made. */
+export class PacerClosedError extends Error {
+  readonly code = 'PACER_CLOSED'
+
+  constructor() {
+    super('The pacer is closed: no call to the platform is made any more.')
+    this.name = 'PacerClosedError'
+  }
+}
+
+export const DEFAULT_PRIORITY = 10
+
+/** Share of the permitted rate that is used: a limit that counts a sliding second then never sees one call too many. */
+const HEADROOM = 0.99
+
+/**
+ * Distance between two calls in milliseconds.
+ * @param ratePerSecond permitted calls per second, any positive number (0.5 is one call in two seconds)
+ */
+export function spacingMs(ratePerSecond: number): number {
+  if (!(ratePerSecond > 0) || !Number.isFinite(ratePerSecond)) {
+    throw new RangeError(`The rate must be a positive number of calls per second, it is ${ratePerSecond}.`)
+  }
+  return 1000 / (ratePerSecond * HEADROOM)
+}

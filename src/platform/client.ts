@@ -1,0 +1,282 @@
+import { performance } from 'node:perf_hooks'
+import type { Logger } from 'pino'
+import { Agent } from 'undici'
+import type { z } from 'zod'
+import { type Pacer, PacerClosedError } from '../core/pacing.ts'
+import { type CreatedToken, TokenFuseError, type TokenStore } from '../core/platform-token.ts'
+import { readAnswer } from './answer.ts'
+import { ClockOffset } from './clock-offset.ts'
+import { entryOfCode, platformError } from './error-catalogue.ts'
+import { PlatformError } from './errors.ts'
+import { ExchangeError, exchange, type HttpAnswer, type HttpRequest } from './exchange.ts'
+import type { Operation } from './operation.ts'
+import { type DepartmentDeletion, departmentDelete } from './operations/department-delete.ts'
+import { type EmployeeQuery, employeeGet, type PlatformEmployee } from './operations/employee-get.ts'
+import { employeeOpenid, type OpenidBinding, type OpenidQuery } from './operations/employee-openid.ts'
+import { type EmployeeUpdate, employeeUpdate } from './operations/employee-update.ts'
+import { OPERATIONS, type OperationName } from './operations/index.ts'
+import { type TokenAnswer, tokenCreate, tokenInfo } from './operations/token.ts'
+import { checkedParameters, type ParameterTexts } from './parameters.ts'
+import { RequestBuilder } from './request-builder.ts'
+import type { SignAlgorithm } from './signing.ts'
+import { TokenKeeper } from './token-keeper.ts'
+
+/** Goes before every other caller of the pacer: nobody gets anywhere without a token. */
+const TOKEN_PRIORITY = -1
+
+export interface CallOptions {
+  /** Gives the call up; it then fails with kind `aborted`. */
+  signal?: AbortSignal
+  /** Place in the pacer's line: lower goes first. */
+  priority?: number
+}
+
+/** One HTTP exchange with the platform, for metrics. */
+export interface CallReport {
+  operation: string
+  durationMs: number
+  /** Code of the answer's envelope, or the error's code (`PLATFORM_TIMEOUT`, …). */
+  code: number | string
+  /** Absent when no answer came. */
+  httpStatus?: number
+}
+
+export interface PlatformClientOptions {
+  baseUrl: string
+  appId: string
+  appSecret: string
+  /** Default `sha256`. */
+  signAlgorithm?: SignAlgorithm
+  tokenStore: TokenStore
+  pacer: Pacer
+  logger?: Logger
+  /** For one exchange, from the first byte sent to the last received. Default 10 s. */
+  timeoutMs?: number
+  /** Default 64. */
+  maxConnections?: number
+  /** Our time in milliseconds since 1970. */
+  clock?: () => number
+  onCall?: (call: CallReport) => void
+}
+
+/**
+ * The platform's operations (section 4), typed. Every call is checked, paced, signed and given a token; a refused token is
+ * renewed and a refused timestamp corrected, once per call, by the client itself. Everything else that fails is thrown as
+ * a {@link PlatformError} and never repeated here: that is for who knows whether the work is still wanted.
+ */
+export class PlatformClient {
+  readonly employees = {
+    /** Queries an employee in service (section 4.4). */
+    get: (query: EmployeeQuery, options?: CallOptions): Promise<PlatformEmployee> =>
+      this.#call(employeeGet, query, options),
+    /** Updates an employee (section 4.3); answers the work number. */
+    update: (update: EmployeeUpdate, options?: CallOptions): Promise<string> =>
+      this.#call(employeeUpdate, update, options),
+    /** Binds, or finds, the employee's open id for a merchant application (section 4.5). */
+    openid: (query: OpenidQuery, options?: CallOptions): Promise<OpenidBinding> =>
+      this.#call(employeeOpenid, query, options),
+  }
+
+  readonly departments = {
+    /** Deletes a department (section 4.6); answers its code. */
+    delete: (department: DepartmentDeletion, options?: CallOptions): Promise<string> =>
+      this.#call(departmentDelete, department, options),
+  }
+
+  readonly tokens = {
+    /** Creates a token for everyone, through the store and its fuse (section 4.1). */
+    create: async (): Promise<TokenAnswer> => {
+      const { accessToken, createdAt, expiresAt } = await this.#keeper.renew().catch(asPlatformError)
+      return { access_token: accessToken, expires_in: (expiresAt.getTime() - createdAt.getTime()) / 1000 }
+    },
+    /** Queries the token in use (section 4.2). */
+    info: (options?: CallOptions): Promise<TokenAnswer> => this.#call(tokenInfo, {}, options),
+  }
+
+  /** How the platform's clock and ours differ. */
+  readonly clockOffset = new ClockOffset()
+
+  readonly #agent: Agent
+  readonly #builder: RequestBuilder
+  readonly #keeper: TokenKeeper
+  readonly #pacer: Pacer
+  readonly #log: Logger | undefined
+  readonly #timeoutMs: number
+  readonly #clock: () => number
+  readonly #onCall: ((call: CallReport) => void) | undefined
+  #closing: Promise<void> | null = null
+
+  constructor(options: PlatformClientOptions) {
+    this.#timeoutMs = options.timeoutMs ?? 10_000
+    this.#clock = options.clock ?? Date.now
+    this.#pacer = options.pacer
+    this.#onCall = options.onCall
+    this.#log = options.logger?.child({ component: 'platform' })
+    this.#agent = new Agent({
+      connections: options.maxConnections ?? 64,
+      connect: { timeout: this.#timeoutMs },
+    })
+    this.#builder = new RequestBuilder({
+      baseUrl: options.baseUrl,
+      appId: options.appId,
+      appSecret: options.appSecret,
+      signAlgorithm: options.signAlgorithm ?? 'sha256',
+      operations: Object.values(OPERATIONS),
+    })
+    this.#keeper = new TokenKeeper({
+      store: options.tokenStore,
+      create: () => this.#createToken(),
+      clock: this.#clock,
+      log: this.#log,
+    })
+  }
+
+  /**
+   * Any operation by its name, for callers that know it at run time only.
+   * @param params texts or numbers by the specification's names
+   */
+  call(operation: OperationName, params: Record<string, unknown>, options?: CallOptions): Promise<unknown> {
+    if (operation === 'token/create') return this.tokens.create()
+    return this.#call(OPERATIONS[operation] as Operation, params, options)
+  }
+
+  /** Lets calls in flight end, then closes the connections. May be called more than once. */
+  close(): Promise<void> {
+    this.#closing ??= this.#agent.close()
+    return this.#closing
+  }
+
+  async #call<Request extends z.ZodObject, Response extends z.ZodType>(
+    operation: Operation<string, Request, Response>,
+    params: object,
+    options: CallOptions = {},
+  ): Promise<z.output<Response>> {
+    const texts = checkedParameters(operation, params)
+    let isTokenRenewed = !operation.token
+    let isClockCorrected = false
+    for (;;) {
+      let token: string | undefined
+      if (operation.token) {
+        const current = this.#keeper.current()
+        token =
+          typeof current === 'string'
+            ? current
+            : await orAborted(current, operation.name, options.signal).catch(asPlatformError)
+      }
+      try {
+        return await this.#attempt(operation, texts, token, options)
+      } catch (error) {
+        if (!(error instanceof PlatformError)) throw error
+        const entry = entryOfCode(error.platformCode)
+        if (entry?.disposition === 'refresh-token' && token !== undefined && !isTokenRenewed) {
+          isTokenRenewed = true
+          await this.#keeper.refuse(token)
+        } else if (entry?.category === 'clock_skew' && !isClockCorrected && this.clockOffset.correct()) {
+          isClockCorrected = true
+          this.#log?.warn(
+            { offsetMs: this.clockOffset.appliedMs },
+            "our clock is off; the platform's is used",
+          )
+        } else throw error
+      }
+    }
+  }
+
+  /** One paced and signed exchange. */
+  async #attempt<Response extends z.ZodType>(
+    operation: Operation<string, z.ZodObject, Response>,
+    texts: ParameterTexts,
+    token: string | undefined,
+    options: CallOptions,
+  ): Promise<z.output<Response>> {
+    const { signal } = options
+    try {
+      await this.#pacer.acquire({ operation: operation.name, ...options })
+    } catch (error) {
+      if (signal?.aborted || error instanceof PacerClosedError) throw abortedError(operation.name, error)
+      throw error
+    }
+    const timestamp = Math.floor((this.#clock() + this.clockOffset.appliedMs) / 1000)
+    const request = this.#builder.build(operation, texts, timestamp, token)
+    const startedAt = performance.now()
+    let status: number | undefined
+    try {
+      const answer = await this.#exchange(operation.name, request, signal)
+      status = answer.status
+      const data = readAnswer(operation, answer, this.#clock())
+      this.#report(operation.name, startedAt, 0, status)
+      return data
+    } catch (error) {
+      if (!(error instanceof PlatformError)) throw error
+      this.#report(operation.name, startedAt, error.platformCode ?? error.code, status)
+      if (error.retryAfterMs !== undefined) {
+        this.#log?.warn(
+          { operation: operation.name, waitMs: error.retryAfterMs },
+          'the platform asked us to wait',
+        )
+        await this.#pacer.pause(error.retryAfterMs, `HTTP ${error.httpStatus} on ${operation.name}`)
+      }
+      throw error
+    }
+  }
+
+  async #exchange(
+    operation: string,
+    request: HttpRequest,
+    signal: AbortSignal | undefined,
+  ): Promise<HttpAnswer> {
+    const sentAt = this.#clock()
+    try {
+      const answer = await exchange(this.#agent, request, this.#timeoutMs, signal)
+      this.clockOffset.observe(answer.headers.date, sentAt, this.#clock())
+      return answer
+    } catch (error) {
+      if (!(error instanceof ExchangeError)) throw error
+      throw platformError({ kind: error.kind, operation, outcomeKnown: !error.sent }, error.cause)
+    }
+  }
+
+  async #createToken(): Promise<CreatedToken> {
+    const { access_token, expires_in } = await this.#call(tokenCreate, {}, { priority: TOKEN_PRIORITY })
+    this.#log?.info({ expiresIn: expires_in }, 'access token created')
+    return { accessToken: access_token, expiresIn: expires_in }
+  }
+
+  #report(operation: string, startedAt: number, code: number | string, httpStatus: number | undefined): void {
+    if (this.#onCall === undefined) return
+    const call: CallReport = { operation, durationMs: performance.now() - startedAt, code }
+    if (httpStatus !== undefined) call.httpStatus = httpStatus
+    this.#onCall(call)
+  }
+}
+
+function abortedError(operation: string, cause: unknown): PlatformError {
+  return platformError({ kind: 'aborted', operation, outcomeKnown: true }, cause)
+}
+
+/** Waits for a shared promise no longer than one caller's signal allows. */
+async function orAborted<T>(
+  promise: Promise<T>,
+  operation: string,
+  signal: AbortSignal | undefined,
+): Promise<T> {
+  if (signal === undefined) return promise
+  const { promise: aborted, reject } = Promise.withResolvers<never>()
+  const onAbort = () => reject(abortedError(operation, signal.reason))
+  if (signal.aborted) onAbort()
+  signal.addEventListener('abort', onAbort, { once: true })
+  try {
+    return await Promise.race([promise, aborted])
+  } finally {
+    signal.removeEventListener('abort', onAbort)
+  }
+}
+
+/** The fuse of token creation is a failure of the call that needed the token. */
+function asPlatformError(error: unknown): never {
+  if (!(error instanceof TokenFuseError)) throw error
+  throw platformError(
+    { kind: 'token_fuse', operation: tokenCreate.name, retryAfterMs: error.retryAfterMs, outcomeKnown: true },
+    error,
+  )
+}

@@ -1,0 +1,24 @@
+import { z } from 'zod'
+import { defineOperation } from '../operation.ts'
+
+const accessToken = z.object({ access_token: z.string().min(1), expires_in: z.coerce.number().positive() })
+
+/** Create an access token (section 4.1). `appid`, `timestamp`, `grant_type`, `version` and `sign` are added by the client. */
+export const tokenCreate = defineOperation({
+  name: 'token/create',
+  idempotent: true,
+  token: false,
+  request: z.strictObject({}),
+  response: accessToken,
+})
+
+/** Query the access token in use (section 4.2). */
+export const tokenInfo = defineOperation({
+  name: 'token/getTokenInfo',
+  idempotent: true,
+  request: z.strictObject({}),
+  response: accessToken,
+})
+
+/** A token and its validity in seconds (section 2.2). */
+export type TokenAnswer = z.output<typeof accessToken>
