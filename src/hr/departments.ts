@@ -1,0 +1,110 @@
+import type pg from 'pg'
+import { parseActive } from '../core/flag.ts'
+import { fits, trimText } from '../core/text.ts'
+import { columnTexts } from './column-text.ts'
+import { HrDataError, toHrError } from './errors.ts'
+import type { DepartmentMapping, EmployeeMapping } from './mapping.ts'
+import { textRows } from './session.ts'
+import type { HrDepartmentRow } from './source.ts'
+
+const COLUMNS = ['enterprise_code', 'dept_code', 'parent_code', 'active', 'closed_at']
+
+/** Reads and checks all departments. */
+export async function readDepartments(
+  client: pg.Pool,
+  mapping: DepartmentMapping,
+  defaultEnterprise: string,
+): Promise<HrDepartmentRow[]> {
+  const before = `select ${columnTexts(COLUMNS, mapping.columns, defaultEnterprise).join(', ')} from (\n`
+  const rows = await textRows(client, `${before}${mapping.sql}\n) m`).catch(error => {
+    throw toHrError(error, { file: mapping.file, sql: mapping.sql, offset: before.length })
+  })
+  return checkDepartments(mapping.file, rows)
+}
+
+/** Counts the active employees of each department that has any; a doubtful `active` counts as active. */
+export async function countEmployees(
+  client: pg.Pool,
+  mapping: EmployeeMapping,
+  defaultEnterprise: string,
+): Promise<{ enterpriseCode: string; deptCode: string; employees: number }[]> {
+  const texts = columnTexts(['enterprise_code', 'dept_code', 'active'], mapping.columns, defaultEnterprise)
+  const before = `select ${texts.join(', ')}, count(*) from (\n`
+  const text = `${before}${mapping.sql}\n) m group by 1, 2, 3`
+  const rows = await textRows(client, text).catch(error => {
+    throw toHrError(error, { file: mapping.file, sql: mapping.sql, offset: before.length })
+  })
+  const counts = new Map<string, { enterpriseCode: string; deptCode: string; employees: number }>()
+  for (const [enterprise, department, active, count] of rows) {
+    const deptCode = trimText(department ?? '')
+    if (deptCode === '' || parseActive(active) === false) continue
+    const enterpriseCode = enterprise ?? ''
+    const key = JSON.stringify([enterpriseCode, deptCode])
+    const entry = counts.get(key) ?? { enterpriseCode, deptCode, employees: 0 }
+    entry.employees += Number(count)
+    counts.set(key, entry)
+  }
+  return [...counts.values()]
+}
+
+/** Departments of rows in the order of the columns above. Throws an HrDataError that names all that is wrong. */
+function checkDepartments(file: string, rows: (string | null)[][]): HrDepartmentRow[] {
+  const departments = new Map<string, HrDepartmentRow>()
+  const problems: string[] = []
+  let nameless = 0
+  for (const [enterprise, code, parent, activeText, closed] of rows) {
+    const deptCode = trimText(code ?? '')
+    const enterpriseCode = enterprise ?? ''
+    const active = parseActive(activeText)
+    const closedAt = closed ? new Date(Number(closed) * 1000) : null
+    if (deptCode === '') nameless += 1
+    else if (!fits(deptCode, 50))
+      problems.push(`dept_code ${deptCode.slice(0, 50)}… has more than 50 characters`)
+    else if (departments.has(keyOf(enterpriseCode, deptCode)))
+      problems.push(`dept_code ${deptCode} occurs twice`)
+    else if (active === undefined) problems.push(`active of ${deptCode} is neither true nor false`)
+    else if (Number.isNaN(closedAt?.getTime())) problems.push(`closed_at of ${deptCode} is no date`)
+    else {
+      const parentCode = trimText(parent ?? '') || null
+      departments.set(keyOf(enterpriseCode, deptCode), {
+        enterpriseCode,
+        deptCode,
+        parentCode,
+        active,
+        closedAt,
+      })
+    }
+  }
+  if (nameless > 0) problems.push(`${nameless} rows have no dept_code`)
+  problems.push(
+    ...cycles(departments).map(codes => `departments are each other's parents: ${codes.join(' → ')}`),
+  )
+  if (problems.length > 0) throw new HrDataError(`${file}: ${shortened(problems)}`)
+  return [...departments.values()]
+}
+
+/** Every cycle of parents once, as codes from its first department back to it. */
+function cycles(departments: ReadonlyMap<string, HrDepartmentRow>): string[][] {
+  const done = new Set<HrDepartmentRow>()
+  const found: string[][] = []
+  for (const start of departments.values()) {
+    const path: HrDepartmentRow[] = []
+    let at: HrDepartmentRow | undefined = start
+    while (at && !done.has(at) && !path.includes(at)) {
+      path.push(at)
+      at = at.parentCode === null ? undefined : departments.get(keyOf(at.enterpriseCode, at.parentCode))
+    }
+    if (at && !done.has(at)) found.push([...path.slice(path.indexOf(at)), at].map(({ deptCode }) => deptCode))
+    for (const department of path) done.add(department)
+  }
+  return found
+}
+
+function keyOf(enterpriseCode: string, deptCode: string): string {
+  return JSON.stringify([enterpriseCode, deptCode])
+}
+
+function shortened(problems: string[]): string {
+  const more = problems.length - 5
+  return problems.slice(0, 5).join('; ') + (more > 0 ? `; and ${more} more` : '')
+}

@@ -1,0 +1,51 @@
+import { describe, expect, test } from 'vitest'
+import { MappingError } from '../../src/hr/errors.ts'
+import { singleSelect } from '../../src/hr/statement.ts'
+
+const check = (sql: string) => singleSelect({ file: 'employees.sql', sql })
+
+describe('one SELECT', () => {
+  test.each([
+    ['select 1', 'select 1'],
+    ['select 1;', 'select 1'],
+    ['\ufeffselect 1 ; \n-- done;\n/* really; /* nested; */ */ ;;', 'select 1 '],
+    ['-- header;\nSELECT 1', '-- header;\nSELECT 1'],
+    ['with a as (select 1) select * from a', 'with a as (select 1) select * from a'],
+    ['(select 1) union (select 2)', '(select 1) union (select 2)'],
+    ['values (1)', 'values (1)'],
+  ])('%j is accepted', (sql, statement) => {
+    expect(check(sql)).toBe(statement)
+  })
+
+  test.each([
+    `select ';', 'it''s; fine', ")"";" , e'\\';)' , $$;)$$, $t1$ ; $$ ) $t1$ from t`,
+    `select date'2020-01-01', name')', a$b, $1 /* ) */ -- )\n from t`,
+    'select E\'a\\\\\' as x, "A;B"',
+    'select $tag$ -- $other$ $tag$',
+    '-- only at the end\nselect 1 -- no line end',
+  ])('semicolons and parentheses in quotes and comments count for nothing: %j', sql => {
+    expect(check(sql)).toBe(sql)
+  })
+})
+
+describe('anything else', () => {
+  test.each([
+    ['', 'the file holds no statement'],
+    [' \n-- nothing\n/* at all */;', 'the file holds no statement'],
+    ['select 1; select 2', 'line 1: a second statement begins'],
+    ['select 1;\n\ndrop table t', 'line 3: a second statement begins'],
+    ["select ';';\n'x'", 'line 2: a second statement begins'],
+    ['delete from t', 'the statement must be a SELECT'],
+    ['copy t to stdout', 'the statement must be a SELECT'],
+    ['\\set x', 'the statement must be a SELECT'],
+    ['select 1 as userid) m; --', 'line 1: a parenthesis closes that was never opened'],
+    ["select '\n1", 'line 1: a quote or comment is not closed'],
+    ['select 1\n/* /* */', 'line 2: a quote or comment is not closed'],
+    ['select $a$ $b$', 'line 1: a quote or comment is not closed'],
+    ['select "a', 'line 1: a quote or comment is not closed'],
+  ])('%j is refused', (sql, message) => {
+    const refused = () => check(sql)
+    expect(refused).toThrow(MappingError)
+    expect(refused).toThrow(`employees.sql: ${message}`)
+  })
+})
