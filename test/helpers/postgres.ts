@@ -1,7 +1,6 @@
-import { existsSync } from 'node:fs'
-import { join } from 'node:path'
 import pg from 'pg'
 import { inject } from 'vitest'
+import { migrate } from '../../src/store/migrate.ts'
 
 /** A database that belongs to one test, or one test file. */
 export interface TestDatabase extends AsyncDisposable {
@@ -74,9 +73,6 @@ async function migratedTemplate(admin: pg.Client, adminUrl: string): Promise<str
 }
 
 async function migrateDatabase(url: string): Promise<void> {
-  const file = join(import.meta.dirname, '../../src/store/migrate.ts')
-  if (!existsSync(file)) throw new Error('src/store/migrate.ts is not there yet.')
-  const { migrate } = await import(file)
   const pool = new pg.Pool({ connectionString: url })
   try {
     await migrate(pool)
