@@ -1,0 +1,57 @@
+import type { Readable } from 'node:stream'
+import { text } from 'node:stream/consumers'
+import { pino } from 'pino'
+import { onTestFinished } from 'vitest'
+import { createPostgresHrSource } from '../../src/hr/postgres.ts'
+import type { HrScan, HrSource } from '../../src/hr/source.ts'
+import { createTestDatabase, type TestDatabase } from '../helpers/postgres.ts'
+
+/** A database with the given tables that goes away with the test. */
+export async function hrDatabase(ddl: string): Promise<TestDatabase> {
+  const database = await createTestDatabase()
+  onTestFinished(() => database.close())
+  await database.pool.query(ddl)
+  return database
+}
+
+/** A source over mapping texts that is closed with the test. */
+export function hrSource(
+  url: string,
+  employees: string,
+  options: { departments?: string; defaultEnterpriseCode?: string } = {},
+): HrSource {
+  const { departments, defaultEnterpriseCode } = options
+  const source = createPostgresHrSource({
+    url,
+    employeesSql: { file: 'employees.sql', sql: employees },
+    departmentsSql: departments === undefined ? null : { file: 'departments.sql', sql: departments },
+    ...(defaultEnterpriseCode === undefined ? {} : { defaultEnterpriseCode }),
+    logger: pino({ level: 'silent' }),
+    poolSize: 2,
+  })
+  onTestFinished(() => source.close())
+  return source
+}
+
+const ESCAPED: Record<string, string> = { b: '\b', f: '\f', n: '\n', r: '\r', t: '\t', v: '\v' }
+
+/** The rows of a scan, read to its end. */
+export async function rowsOf(scan: HrScan): Promise<Record<string, string | null>[]> {
+  const lines = (await text(scan.stream)).split('\n').slice(0, -1)
+  return lines.map(line => {
+    const values = line
+      .split('\t')
+      .map(value => (value === '\\N' ? null : value.replace(/\\(.)/g, (_, c) => ESCAPED[c] ?? c)))
+    return Object.fromEntries(scan.columns.map((column, index) => [column, values[index] ?? null]))
+  })
+}
+
+/** Resolves with what ended the stream. */
+export async function failureOf(stream: Readable): Promise<unknown> {
+  try {
+    for await (const _ of stream);
+  } catch (error) {
+    return error
+  }
+  throw new Error('the stream ended well')
+}
