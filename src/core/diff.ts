@@ -72,9 +72,9 @@ export function updateParams(
   desired: DesiredEmployee,
   actual: EmployeeFields,
   units: readonly FieldUnit[],
-): Record<string, string> {
+): Record<string, string> & { userid: string } {
   const { enterpriseCode, userid } = desired.key
-  const params: Record<string, string> = { userid }
+  const params: Record<string, string> & { userid: string } = { userid }
   if (enterpriseCode !== '') params.enterprise_code = enterpriseCode
   for (const field of units.flatMap(unit => unit.fields)) {
     const value = desired.fields[field] ?? CLEARING[field]

@@ -17,6 +17,7 @@ export interface Claim {
   starts: number
   attempts: number
   runId: number | null
+  priority: number
   /** A halt was raised after this job had been enqueued: give it back. */
   halted: boolean
   acknowledgedHash: string | null
@@ -44,7 +45,7 @@ export async function claim(db: Pool, keys: ClaimKey[]): Promise<(Claim | null)[
                and p.entity_key = w.entity_key and p.detail = w.detail
              returning w.position, p.*
            )
-           select b.position::int, b.version, b.starts, b.attempts, b.run_id as "runId",
+           select b.position::int, b.version, b.starts, b.attempts, b.run_id as "runId", b.priority,
                   exists (select from dirsync.halt h where h.scope in ('*', b.enterprise_code)
                             and (b.enqueued_at is null or b.enqueued_at < h.since)) as halted,
                   e.acknowledged_hash as "acknowledgedHash", coalesce(e.acknowledged, '{}') as acknowledged,

@@ -103,16 +103,19 @@ export async function writeEmployeePlan(db: ClientBase, runId: number, full: boo
      from difference d
      where d.enterprise_code = e.enterprise_code and d.userid = e.userid and d.hash is null and e.vanished_at is null`,
   )
-  // Work that is asked for already keeps its place; it is asked for anew only when the HR row changed meanwhile.
+  // Work that is asked for already keeps its place and its run; it is asked for anew only when the HR row changed meanwhile.
   await db.query(
     `insert into dirsync.pending as p (operation, enterprise_code, entity_key, run_id, priority)
-     select 'update-employee', enterprise_code, userid, $1, case when $2 and reason = 'asked' then 7 else 3 end
-     from difference where reason is not null
-     order by reason = 'asked', enterprise_code, userid
+     select 'update-employee', d.enterprise_code, d.userid, $1, case when $2 and d.reason = 'asked' then 7 else 3 end
+     from difference d
+     where d.reason is not null
+       and (d.fresh or not exists (select from dirsync.pending q where q.operation = 'update-employee'
+                                     and q.enterprise_code = d.enterprise_code and q.entity_key = d.userid))
+     order by d.reason = 'asked', d.enterprise_code, d.userid
      on conflict (operation, enterprise_code, entity_key, detail) do update
      set run_id = excluded.run_id, priority = least(p.priority, excluded.priority), version = p.version + 1,
          enqueued_at = case when p.enqueued_at is null or excluded.priority < p.priority then null else p.enqueued_at end,
-         not_before = case when p.attempts = 0 then now() else p.not_before end`,
+         not_before = now(), attempts = 0`,
     [runId, full],
   )
 }

@@ -67,8 +67,8 @@ export interface Settlement {
   again: { delayMs: number; attempts: number } | null
   employee: EmployeeMemory | null
   failures: Failure[]
-  /** Resolve the open cases of this entity and operation that are not among `failures`. */
-  resolves: boolean
+  /** Resolve the open cases of this entity and operation that are neither among `failures` nor of these fields; null: resolve none. */
+  keep: string[] | null
   binding: string | null
   department: 'deleted' | 'parked' | null
   blockFields: { field: string; platformCode: number | null }[]
@@ -86,7 +86,7 @@ export async function settle(db: Pool, settlements: Settlement[]): Promise<void>
     )
     await resolveCases(
       client,
-      valid.filter(s => s.resolves),
+      valid.filter(s => s.keep !== null),
     )
     for (const settlement of valid) await writeRest(client, settlement)
     await releaseDependents(
@@ -159,7 +159,8 @@ async function rememberEmployees(client: ClientBase, settlements: Settlement[]):
            on conflict (enterprise_code, userid) do update
            set active = excluded.active, source_hash = coalesce(excluded.source_hash, e.source_hash),
                acknowledged_hash = excluded.acknowledged_hash, parked_hash = excluded.parked_hash,
-               acknowledged = e.acknowledged || excluded.acknowledged, withheld = excluded.withheld,
+               -- Whoever the platform lacks holds nothing there; nobody knows what a later account will hold.
+               acknowledged = case when excluded.platform_state = 'absent' then '{}' else e.acknowledged || excluded.acknowledged end, withheld = excluded.withheld,
                platform_state = case when excluded.platform_state = 'unknown' then e.platform_state else excluded.platform_state end,
                dept_code = case when excluded.platform_state = 'unknown' then e.dept_code else excluded.dept_code end,
                acknowledged_at = case when excluded.acknowledged_hash is null then e.acknowledged_at else now() end,
@@ -170,10 +171,10 @@ async function rememberEmployees(client: ClientBase, settlements: Settlement[]):
 
 async function resolveCases(client: ClientBase, settlements: Settlement[]): Promise<void> {
   if (settlements.length === 0) return
-  const rows = settlements.map(({ key, runId, failures, attempt }) => ({
+  const rows = settlements.map(({ key, runId, failures, keep, attempt }) => ({
     ...key,
     runId,
-    kept: failures.map(failure => failure.field),
+    kept: [...failures.map(failure => failure.field), ...(keep ?? [])],
     resolution: attempt.outcome === 'obsolete' || attempt.outcome === 'left' ? 'obsolete' : 'succeeded',
   }))
   await client.query(

@@ -1,0 +1,31 @@
+import type { DepartmentDeletion } from '../core/department-plan.ts'
+import type { Claim } from '../store/claim.ts'
+import type { CountedPlatform } from './counted-platform.ts'
+import { type JobResult, result } from './job-result.ts'
+import { judge } from './judge.ts'
+
+interface DepartmentJob {
+  enterpriseCode: string
+  deptCode: string
+  claim: Claim
+  /** The deletions that HR's present state asks for. */
+  deletions: DepartmentDeletion[]
+}
+
+/** Deletes one department, if HR still wants it; a department that the platform does not know has reached its goal (4.6). */
+export async function deleteDepartment(job: DepartmentJob, platform: CountedPlatform): Promise<JobResult> {
+  const { enterpriseCode, deptCode } = job
+  const wanted = job.deletions.some(
+    deletion => deletion.enterpriseCode === enterpriseCode && deletion.deptCode === deptCode,
+  )
+  if (!wanted) return result('obsolete', { keep: [] })
+  try {
+    await platform.deleteDepartment({
+      dept_code: deptCode,
+      ...(enterpriseCode === '' ? {} : { enterprise_code: enterpriseCode }),
+    })
+  } catch (error) {
+    if (judge(error).verdict.disposition !== 'done') throw error
+  }
+  return result('deleted', { department: 'deleted', keep: [] })
+}

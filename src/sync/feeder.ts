@@ -1,0 +1,69 @@
+import type { Pool } from 'pg'
+import { probeDelay } from '../core/backoff.ts'
+import { formatJobKey, type JobName } from '../core/job.ts'
+import type { Logger } from '../logger.ts'
+import { countEnqueued, detachHalted, type Fed, refeed, takeForQueue, takeProbes } from '../store/pending.ts'
+import { transaction } from '../store/transaction.ts'
+
+/** One feeder at a time, of all processes. */
+const LOCK = 0x66656564 // 'feed'
+const CHUNK = 1000
+/** Rows enqueued for less than this may still be on their way into the queue. */
+const SETTLE_MS = 3000
+
+/** What the feeder needs of the queue. */
+export interface FedQueue {
+  add(jobs: { name: JobName; key: string; priority: number }[]): Promise<void>
+  counts(): Promise<{ total: number }>
+}
+
+/** Moves work from the outbox to the queue, up to a high-water mark, and finds what the queue has lost. */
+export class Feeder {
+  readonly #pool: Pool
+  readonly #queue: FedQueue
+  readonly #highWater: number
+  readonly #logger: Logger
+  #missing = 0
+
+  constructor(options: { pool: Pool; queue: FedQueue; highWater: number; logger: Logger }) {
+    this.#pool = options.pool
+    this.#queue = options.queue
+    this.#highWater = options.highWater
+    this.#logger = options.logger
+  }
+
+  /** Fills the queue. Returns how many jobs it got; zero also when another process is feeding. */
+  async feed(): Promise<number> {
+    const { total } = await this.#queue.counts()
+    const room = Math.min(this.#highWater - total, CHUNK)
+    const taken = await transaction(this.#pool, async client => {
+      const { rows } = await client.query('select pg_try_advisory_xact_lock($1) as mine', [LOCK])
+      if (!rows[0].mine) return []
+      await detachHalted(client)
+      const probes = await takeProbes(client, probesSoFar => probeDelay(probesSoFar + 1, Math.random()))
+      return room > 0 ? [...probes, ...(await takeForQueue(client, room))] : probes
+    })
+    // Marked first, added second: a crash in between loses nothing, because the sweep compares the two.
+    if (taken.length > 0) await this.#queue.add(taken.map(toJob))
+    return taken.length
+  }
+
+  /**
+   * Feeds again what the outbox believes to be in the queue and the queue does not have: it was wiped, or a process died
+   * between marking and adding. Two sweeps in a row must agree, since jobs end between the two counts.
+   */
+  async sweep(): Promise<void> {
+    const enqueued = await countEnqueued(this.#pool, SETTLE_MS)
+    const { total } = enqueued === 0 ? { total: 0 } : await this.#queue.counts()
+    const missing = Math.max(0, enqueued - total)
+    if (missing > 0 && this.#missing > 0) {
+      const rows = await refeed(this.#pool, SETTLE_MS)
+      this.#logger.warn({ missing, rows }, 'the queue has lost jobs: feeding them again')
+      this.#missing = 0
+    } else this.#missing = missing
+  }
+}
+
+function toJob(row: Fed) {
+  return { name: row.operation, key: formatJobKey(row), priority: row.priority }
+}

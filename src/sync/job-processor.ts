@@ -1,0 +1,233 @@
+import type { Pool } from 'pg'
+import { probeDelay } from '../core/backoff.ts'
+import { Batcher } from '../core/batcher.ts'
+import { type JobKey, type JobName, parseJobKey } from '../core/job.ts'
+import { rowHash } from '../core/row-hash.ts'
+import { HrDataError, HrUnavailableError, MappingError } from '../hr/errors.ts'
+import type { Logger } from '../logger.ts'
+import type { PlatformClient } from '../platform/client.ts'
+import { type Claim, type ClaimKey, claim } from '../store/claim.ts'
+import { liftHalts, raiseHalt } from '../store/halt.ts'
+import type { SessionLocks } from '../store/session-locks.ts'
+import { type Settlement, settle } from '../store/settlement.ts'
+import { bindOpenid } from './bind-openid.ts'
+import { CountedPlatform } from './counted-platform.ts'
+import { deleteDepartment } from './delete-department.ts'
+import { departmentFacts } from './department-facts.ts'
+import { failure } from './failure.ts'
+import type { HrDirectory } from './hr-directory.ts'
+import { type JobResult, result } from './job-result.ts'
+import { judge } from './judge.ts'
+import { OutageDetector } from './outage.ts'
+import { reconcileEmployee } from './reconcile-employee.ts'
+import { verdictResult } from './verdict-result.ts'
+
+/** A job that kills its process so often without coming to an end is parked. */
+const MAX_STARTS = 25
+
+export interface JobProcessorDependencies {
+  pool: Pool
+  client: PlatformClient
+  hr: HrDirectory
+  locks: SessionLocks
+  logger: Logger
+  departmentGraceMs: number
+}
+
+/**
+ * Executes jobs: lock, claim, do, settle. Whatever happens is written to PostgreSQL; only a failure of PostgreSQL itself is
+ * thrown, and then the outbox still has the work.
+ */
+export class JobProcessor {
+  readonly #deps: JobProcessorDependencies
+  readonly #outage = new OutageDetector()
+  readonly #claims: Batcher<ClaimKey, Claim | null>
+  readonly #settlements: Batcher<Settlement, true>
+
+  constructor(deps: JobProcessorDependencies) {
+    this.#deps = deps
+    this.#claims = new Batcher(keys => claim(deps.pool, keys), { maxBatch: 200 })
+    this.#settlements = new Batcher(
+      async settlements => {
+        await settle(deps.pool, settlements)
+        return settlements.map(() => true as const)
+      },
+      { maxBatch: 200 },
+    )
+  }
+
+  /** @param signal aborts when the worker stops or its claim on the job is lost */
+  async process(job: { name: JobName; key: string }, signal: AbortSignal): Promise<void> {
+    const key = { operation: job.name, ...parseJobKey(job.key) }
+    const lock = lockName(key)
+    const locked = await this.#deps.locks.tryLock(lock)
+    // Another process works on the entity, or an earlier job in this one does; the outbox feeds the row again.
+    if (locked === null) return
+    try {
+      await this.#execute(key, AbortSignal.any([signal, locked]))
+    } finally {
+      await this.#deps.locks.unlock(lock)
+    }
+  }
+
+  async #execute(key: ClaimKey, signal: AbortSignal): Promise<void> {
+    const startedAt = new Date()
+    const begun = performance.now()
+    const claimed = await this.#claims.load(key)
+    if (claimed === null) return
+    const platform = new CountedPlatform(this.#deps.client, { signal, priority: claimed.priority })
+    const outcome = await this.#attempt(key, claimed, platform, startedAt)
+    const { attempt, ...rest } = outcome
+    const settlement: Settlement = {
+      key,
+      version: claimed.version,
+      starts: claimed.starts,
+      runId: claimed.runId,
+      ...rest,
+      attempt: {
+        ...attempt,
+        startedAt,
+        durationMs: Math.round(performance.now() - begun),
+        calls: platform.calls,
+      },
+    }
+    await this.#settle(settlement)
+    const reached =
+      Object.keys(platform.calls).length > 0 && !['halted', 'retry', 'wait'].includes(attempt.outcome)
+    if (reached) await this.#heal(key, startedAt)
+    this.#deps.logger.debug(
+      { operation: key.operation, key: key.entityKey, outcome: attempt.outcome, runId: claimed.runId },
+      'job done',
+    )
+  }
+
+  async #attempt(
+    key: ClaimKey,
+    claimed: Claim,
+    platform: CountedPlatform,
+    startedAt: Date,
+  ): Promise<JobResult> {
+    const again = { delayMs: 0, attempts: claimed.attempts }
+    if (claimed.halted) return result('halted', { again })
+    if (claimed.starts > MAX_STARTS) return this.#poisoned(key, claimed)
+    let sourceHash: string | null = null
+    try {
+      if (key.operation === 'delete-department') {
+        const facts = await departmentFacts(this.#deps.pool, this.#deps.hr, {
+          graceMs: this.#deps.departmentGraceMs,
+          now: startedAt,
+          parked: true,
+        })
+        return await deleteDepartment(
+          {
+            enterpriseCode: key.enterpriseCode,
+            deptCode: key.entityKey,
+            claim: claimed,
+            deletions: facts.deletions,
+          },
+          platform,
+        )
+      }
+      const employee = { enterpriseCode: key.enterpriseCode, userid: key.entityKey }
+      const [{ columns }, row] = await Promise.all([
+        this.#deps.hr.inspect().then(i => i.employees),
+        this.#deps.hr.lookup(employee),
+      ])
+      if (key.operation === 'bind-openid')
+        return await bindOpenid({ key: employee, row }, key.detail, platform)
+      if (row !== null && row !== 'duplicate') sourceHash = rowHash(columns, row)
+      return await reconcileEmployee({ key: employee, claim: claimed, row, columns }, platform)
+    } catch (error) {
+      return this.#judge(key, claimed, error, sourceHash)
+    }
+  }
+
+  async #judge(
+    key: ClaimKey,
+    claimed: Claim,
+    thrown: unknown,
+    sourceHash: string | null,
+  ): Promise<JobResult> {
+    if (
+      thrown instanceof HrUnavailableError ||
+      thrown instanceof HrDataError ||
+      thrown instanceof MappingError
+    ) {
+      await this.#halt('*', {
+        category: 'hr_unavailable',
+        message: `HR cannot be read: ${thrown.message}`,
+        remedy: 'Run `dirsync doctor`; work continues by itself once HR answers again.',
+        platformCode: null,
+      })
+      return result('halted', {
+        again: { delayMs: 0, attempts: claimed.attempts },
+        attempt: { error: thrown.message },
+      })
+    }
+    const { error, verdict } = judge(thrown)
+    const outage = verdict.disposition === 'retry' && this.#outage.failed(key.entityKey, error)
+    if (verdict.disposition === 'halt')
+      await this.#halt(verdict.scope === 'enterprise' ? key.enterpriseCode : '*', {
+        ...verdict,
+        message: verdict.meaning,
+        platformCode: error.platformCode ?? null,
+      })
+    else if (outage) await this.#halt('*', { ...verdict, message: verdict.meaning, platformCode: null })
+    return verdictResult({
+      error,
+      verdict,
+      claim: claimed,
+      entity: key.operation === 'delete-department' ? 'department' : 'employee',
+      field: key.detail,
+      sourceHash,
+      outage,
+    })
+  }
+
+  async #halt(
+    scope: string,
+    halt: { category: string; message: string; remedy: string; platformCode: number | null },
+  ): Promise<void> {
+    const { category, message, remedy, platformCode } = halt
+    const fresh = await raiseHalt(
+      this.#deps.pool,
+      { scope, category, platformCode, message, remedy },
+      probeDelay(0, Math.random()),
+    )
+    if (fresh) this.#deps.logger.error({ scope, category, platformCode, remedy }, `halted: ${message}`)
+  }
+
+  /** A call came through: halts that it disproves are lifted. */
+  async #heal(key: JobKey, startedAt: Date): Promise<void> {
+    this.#outage.answered()
+    const lifted = await liftHalts(this.#deps.pool, key.enterpriseCode, startedAt)
+    for (const scope of lifted) this.#deps.logger.info({ scope }, 'the halt is over: work continues')
+  }
+
+  async #settle(settlement: Settlement): Promise<void> {
+    await this.#settlements.load(settlement)
+  }
+
+  #poisoned(key: ClaimKey, claimed: Claim): JobResult {
+    return result('parked', {
+      department: key.operation === 'delete-department' ? 'parked' : null,
+      failures: [
+        failure({
+          entity: key.operation === 'delete-department' ? 'department' : 'employee',
+          category: 'unclassified',
+          field: key.detail,
+          message: `The worker ended ${MAX_STARTS} times in the middle of this job.`,
+          remedy: "Look at the workers' logs around the attempts of this entity, then retry.",
+          sourceHash: null,
+          cases: claimed.cases,
+        }),
+      ],
+    })
+  }
+}
+
+/** Employees and departments are locked apart; all operations on one employee share its lock. */
+function lockName(key: ClaimKey): string {
+  const kind = key.operation === 'delete-department' ? 'department' : 'employee'
+  return JSON.stringify(['dirsync', kind, key.enterpriseCode, key.entityKey])
+}

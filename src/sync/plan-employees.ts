@@ -1,0 +1,97 @@
+import { Transform } from 'node:stream'
+import type { ClientBase } from 'pg'
+import { RowHasher, type SourceStatistics } from '../core/row-hash.ts'
+import { type Breaker, type GateLimits, suspicion, trips } from '../core/safety.ts'
+import { compare, type Difference, stage, writeEmployeePlan } from '../store/employee-plan.ts'
+import { lastSweep, type PlannedRun, type Run, watermark } from '../store/run.ts'
+import type { HrDirectory } from './hr-directory.ts'
+
+/** Rows changed while the newest one was read may carry an older time; so much is read again. */
+const WATERMARK_OVERLAP_MS = 5 * 60_000
+
+export interface EmployeePlanLimits {
+  gate: GateLimits
+  breaker: Breaker
+  /** With updated_at mapped: how long a changes run may go without reading every row. */
+  sweepIntervalMs: number
+  defaultEnterprise: string
+}
+
+export interface EmployeePlan extends PlannedRun {
+  difference: Difference
+}
+
+/**
+ * Plans a `changes` or `full` run inside the caller's transaction: HR streamed and hashed, staged, joined, judged.
+ * Nothing but temporary tables is written; `writeEmployeePlan` does that for a plan that may run.
+ * @throws HrUnavailableError, HrDataError, MappingError
+ */
+export async function planEmployees(
+  db: ClientBase,
+  hr: HrDirectory,
+  run: Pick<Run, 'kind' | 'approved'>,
+  limits: EmployeePlanLimits,
+  now: Date,
+  signal: AbortSignal,
+): Promise<EmployeePlan> {
+  const { columns } = (await hr.inspect()).employees
+  const last = await lastSweep(db)
+  const newest = run.kind === 'full' || !columns.includes('updated_at') ? null : await watermark(db)
+  const sweep = newest === null || !last || now.getTime() - last.at.getTime() >= limits.sweepIntervalMs
+  const statistics = await stageHr(db, hr, sweep ? null : newest, limits.defaultEnterprise, signal)
+  const difference = await compare(db, { everything: run.kind === 'full', sweep })
+  const planned = {
+    difference,
+    sweep,
+    inScope: difference.inScope,
+    plan: { reasons: difference.reasons, sample: difference.sample },
+    source: statistics,
+  }
+  const suspect = sweep
+    ? suspicion(statistics, last?.statistics ?? null, difference.duplicates, limits.gate)
+    : duplicated(difference)
+  if (suspect) return { ...planned, state: 'source_suspect', message: `${suspect}. Nothing was enqueued.` }
+  const changing = (difference.reasons.new ?? 0) + (difference.reasons.changed ?? 0)
+  const total = sweep ? difference.inScope : (last?.statistics.rows ?? difference.inScope)
+  if (!run.approved && !difference.first && trips(limits.breaker, changing, total))
+    return {
+      ...planned,
+      state: 'held',
+      message: `${changing} of ${total} employees would change, more than ${limits.breaker.count} and ${limits.breaker.percent} %: look at the plan, then approve or reject the run.`,
+    }
+  return { ...planned, state: 'running' }
+}
+
+export { writeEmployeePlan }
+
+async function stageHr(
+  db: ClientBase,
+  hr: HrDirectory,
+  newest: string | null,
+  defaultEnterprise: string,
+  signal: AbortSignal,
+): Promise<SourceStatistics> {
+  const since = newest === null ? {} : { since: new Date(new Date(newest).getTime() - WATERMARK_OVERLAP_MS) }
+  const scan = await hr.scan({ ...since, signal })
+  const hasher = new RowHasher(scan.columns, defaultEnterprise)
+  try {
+    const lines = scan.stream.pipe(
+      new Transform({
+        transform(chunk: Buffer, _encoding, done) {
+          done(null, hasher.push(chunk))
+        },
+      }),
+    )
+    scan.stream.once('error', error => lines.destroy(error))
+    await stage(db, lines, signal)
+  } finally {
+    await scan.close()
+  }
+  return hasher.statistics
+}
+
+function duplicated(difference: Difference): string | null {
+  return difference.duplicates.length > 0
+    ? `HR delivers keys more than once (${difference.duplicates.join(', ')}): make the mapping query return one row per employee`
+    : null
+}

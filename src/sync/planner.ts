@@ -1,0 +1,211 @@
+import type { ClientBase, Pool } from 'pg'
+import { keyText } from '../core/employee.ts'
+import { type Breaker, trips } from '../core/safety.ts'
+import type { Logger } from '../logger.ts'
+import { beginRetry, beginRetryOf } from '../store/dead-letter.ts'
+import { enterpriseCodes, findEmployees, unboundEmployees } from '../store/employee.ts'
+import { addWork, type Work } from '../store/pending.ts'
+import { claimRun, type PlannedRun, type Run, reclaimOrphanedRuns, recordPlan } from '../store/run.ts'
+import { transaction } from '../store/transaction.ts'
+import { departmentFacts } from './department-facts.ts'
+import type { HrDirectory } from './hr-directory.ts'
+import { type EmployeePlanLimits, planEmployees, writeEmployeePlan } from './plan-employees.ts'
+
+/** One planner at a time, of all processes: plans write the same rows. */
+const LOCK = 0x706c616e // 'plan'
+
+const PRIORITY = { named: 1, background: 5 }
+
+export interface PlannerOptions {
+  pool: Pool
+  hr: HrDirectory
+  logger: Logger
+  limits: EmployeePlanLimits & { departments: Breaker; departmentGraceMs: number }
+  sellerAppids: string[]
+}
+
+/** Turns requested runs into work in the outbox, or holds them, or says why not. */
+export class Planner {
+  readonly #options: PlannerOptions
+
+  constructor(options: PlannerOptions) {
+    this.#options = options
+  }
+
+  /** Plans the next requested run. False when there is none, or when another process is planning. */
+  async planNext(signal: AbortSignal): Promise<boolean> {
+    const { pool, logger } = this.#options
+    const client = await pool.connect()
+    try {
+      const { rows } = await client.query('select pg_try_advisory_lock($1) as mine', [LOCK])
+      if (!rows[0].mine) return false
+      try {
+        // Whoever holds the lock knows that no planner is at work, so a run still in planning lost its own.
+        if ((await reclaimOrphanedRuns(client)) > 0) logger.warn('a planner died; its run is planned anew')
+        const run = await claimRun(client)
+        if (!run) return false
+        await this.#plan(run, signal)
+        return true
+      } finally {
+        await client.query('select pg_advisory_unlock($1)', [LOCK])
+      }
+    } finally {
+      client.release()
+    }
+  }
+
+  async #plan(run: Run, signal: AbortSignal): Promise<void> {
+    const { pool, logger } = this.#options
+    const log = logger.child({ runId: run.id, kind: run.kind })
+    try {
+      const planned = await transaction(pool, async db => {
+        const plan = await this.#planKind(db, run, signal)
+        await recordPlan(db, run.id, plan)
+        return plan
+      })
+      log.info(
+        { state: planned.state, reasons: planned.plan?.reasons, message: planned.message },
+        'run planned',
+      )
+    } catch (error) {
+      if (signal.aborted) throw error
+      const message = error instanceof Error ? error.message : String(error)
+      log.error({ err: message }, 'run failed')
+      await recordPlan(pool, run.id, { state: 'failed', message })
+    }
+  }
+
+  async #planKind(db: ClientBase, run: Run, signal: AbortSignal): Promise<PlannedRun> {
+    switch (run.kind) {
+      case 'changes':
+      case 'full': {
+        const { hr, limits } = this.#options
+        const plan = await planEmployees(db, hr, run, limits, new Date(), signal)
+        if (plan.state === 'running') await writeEmployeePlan(db, run.id, run.kind === 'full')
+        return plan
+      }
+      case 'employees':
+        return this.#planNamed(db, run)
+      case 'retry':
+        return this.#planRetry(db, run)
+      case 'departments':
+        return this.#planDepartments(db, run)
+      case 'openids':
+        return this.#planOpenids(db, run)
+    }
+  }
+
+  /** Named employees: whoever HR or dirsync knows by that user id, in any enterprise. */
+  async #planNamed(db: ClientBase, run: Run): Promise<PlannedRun> {
+    const known = await findEmployees(db, run.keys)
+    const enterprises = await enterpriseCodes(db, this.#options.limits.defaultEnterprise)
+    const candidates = run.keys.flatMap(key =>
+      enterprises.map(enterpriseCode => ({
+        enterpriseCode,
+        userid: key.startsWith(`${enterpriseCode}/`) ? key.slice(enterpriseCode.length + 1) : key,
+      })),
+    )
+    const inHr = await Promise.all(
+      candidates.map(async key => ((await this.#options.hr.lookup(key)) === null ? [] : [key])),
+    )
+    const employees = [...new Map([...known, ...inHr.flat()].map(key => [keyText(key), key])).values()]
+    const missing = run.keys.filter(
+      key =>
+        !employees.some(
+          ({ enterpriseCode, userid }) => userid === key || `${enterpriseCode}/${userid}` === key,
+        ),
+    )
+    if (employees.length === 0)
+      return { state: 'failed', message: `neither HR nor dirsync knows an employee ${missing.join(', ')}` }
+    await beginRetryOf(db, employees)
+    const work = employees.map(key => workOf('update-employee', key.enterpriseCode, key.userid))
+    return this.#add(
+      db,
+      run,
+      PRIORITY.named,
+      work,
+      'asked',
+      missing.length > 0 ? `unknown: ${missing.join(', ')}` : undefined,
+    )
+  }
+
+  async #planRetry(db: ClientBase, run: Run): Promise<PlannedRun> {
+    const work = await beginRetry(db, run.keys.map(Number), run.id)
+    return this.#add(
+      db,
+      run,
+      run.requestedBy === 'cron' ? PRIORITY.background : PRIORITY.named,
+      work,
+      'retry',
+    )
+  }
+
+  async #planDepartments(db: ClientBase, run: Run): Promise<PlannedRun> {
+    const { hr, limits } = this.#options
+    if (!(await hr.inspect()).departments)
+      return {
+        state: 'running',
+        inScope: 0,
+        plan: { reasons: {}, sample: [] },
+        message: 'HR_DEPARTMENTS_SQL is not set: no department is ever deleted',
+      }
+    const { total, deletions } = await departmentFacts(db, hr, {
+      graceMs: limits.departmentGraceMs,
+      now: new Date(),
+      parked: false,
+    })
+    const work = deletions.map(({ enterpriseCode, deptCode, wave }) => ({
+      ...workOf('delete-department', enterpriseCode, deptCode),
+      wave,
+    }))
+    if (!run.approved && trips(limits.departments, work.length, total))
+      return {
+        state: 'held',
+        inScope: total,
+        plan: summary(work, 'delete'),
+        message: `${work.length} of ${total} departments would be deleted, more than ${limits.departments.count} and ${limits.departments.percent} %: look at the plan, then approve or reject the run.`,
+      }
+    return { ...(await this.#add(db, run, PRIORITY.background, work, 'delete')), inScope: total }
+  }
+
+  async #planOpenids(db: ClientBase, run: Run): Promise<PlannedRun> {
+    const unbound = await unboundEmployees(db, this.#options.sellerAppids)
+    const work = unbound.map(({ enterpriseCode, userid, sellerAppid }) => ({
+      ...workOf('bind-openid', enterpriseCode, userid),
+      detail: sellerAppid,
+    }))
+    return this.#add(db, run, PRIORITY.background, work, 'bind')
+  }
+
+  async #add(
+    db: ClientBase,
+    run: Run,
+    priority: number,
+    work: Work[],
+    reason: string,
+    message?: string,
+  ): Promise<PlannedRun> {
+    await addWork(db, run.id, priority, work)
+    return {
+      state: 'running',
+      inScope: work.length,
+      plan: summary(work, reason),
+      ...(message ? { message } : {}),
+    }
+  }
+}
+
+function workOf(operation: Work['operation'], enterpriseCode: string, entityKey: string): Work {
+  return { operation, enterpriseCode, entityKey, detail: '', wave: 0 }
+}
+
+function summary(work: Work[], reason: string) {
+  return {
+    reasons: work.length > 0 ? { [reason]: work.length } : {},
+    sample: work
+      .slice(0, 20)
+      .map(({ enterpriseCode, entityKey }) =>
+        enterpriseCode === '' ? entityKey : `${enterpriseCode}/${entityKey}`,
+      ),
+  }
+}

@@ -1,0 +1,133 @@
+import { toActual } from '../core/actual.ts'
+import { toDesired } from '../core/desired.ts'
+import { diffEmployee, type FieldUnit } from '../core/diff.ts'
+import type { EmployeeField, EmployeeKey } from '../core/employee.ts'
+import { hashFields } from '../core/field-hash.ts'
+import { rowHash } from '../core/row-hash.ts'
+import type { HrEmployeeRow } from '../hr/source.ts'
+import type { Claim } from '../store/claim.ts'
+import { checkLeaver } from './check-leaver.ts'
+import type { CountedPlatform } from './counted-platform.ts'
+import { employeeQuery, unasked } from './employee-memory.ts'
+import { failure, maskedFields } from './failure.ts'
+import { type JobResult, result } from './job-result.ts'
+import { sendUnits } from './send-units.ts'
+
+export interface EmployeeJob {
+  key: EmployeeKey
+  claim: Claim
+  /** The present HR row, read when the job runs. */
+  row: HrEmployeeRow | 'duplicate' | null
+  /** Columns of the mapping. */
+  columns: readonly string[]
+}
+
+/**
+ * Brings one employee in step: asks the platform, sends the fields that differ, and holds back only what the platform refuses.
+ * Field-bound refusals become cases; every other error of the platform is thrown for the processor to judge.
+ */
+export async function reconcileEmployee(job: EmployeeJob, platform: CountedPlatform): Promise<JobResult> {
+  const { key, claim, row, columns } = job
+  if (row === null) return checkLeaver(job, null, platform)
+  if (row === 'duplicate')
+    return invalidRow(job, null, 'userid', 'HR delivers this employee more than once', [])
+  const hash = rowHash(columns, row)
+  const validated = toDesired(row, columns)
+  if (!validated.ok) {
+    const { problems } = validated
+    return invalidRow(
+      job,
+      hash,
+      problems[0]?.field ?? '',
+      problems.map(problem => problem.message).join('; '),
+      problems.map(problem => problem.field),
+    )
+  }
+  const { desired } = validated
+  if (!desired.active) return checkLeaver(job, hash, platform)
+
+  const actual = toActual(await platform.getEmployee(employeeQuery(key)))
+  const differing = diffEmployee({ desired, actual, acknowledged: claim.acknowledged })
+  const { send, blocked, parked } = holdBack(differing, claim, hash)
+  const sent = await sendUnits({ claim, hash, desired, actual }, send, platform)
+
+  const fields = sent.accepted.flatMap(unit => unit.fields)
+  const unconfirmed = [...blocked, ...parked, ...sent.refused].flatMap(unit => unit.fields)
+  const confirmed = (Object.keys(desired.fields) as EmployeeField[]).filter(
+    field => !unconfirmed.includes(field),
+  )
+  const complete = unconfirmed.length === 0
+  const switchedOff = sent.blockFields.map(block => block.field)
+  const [first] = sent.failures
+  return result(
+    complete ? (fields.length > 0 ? 'updated' : 'in_step') : fields.length > 0 ? 'partly_updated' : 'parked',
+    {
+      employee: {
+        active: true,
+        sourceHash: hash,
+        acknowledgedHash: complete ? hash : null,
+        parkedHash: complete ? null : hash,
+        acknowledged: hashFields(desired.fields, confirmed),
+        withheld: [...blocked.map(unit => unit.unit), ...switchedOff],
+        platformState: 'in_service',
+        deptCode: (fields.includes('dept_code') ? desired.fields.dept_code : actual.dept_code) ?? null,
+      },
+      failures: sent.failures,
+      keep: parked.map(unit => unit.unit),
+      blockFields: sent.blockFields,
+      unblockFields: fields.filter(field => claim.blockedFields.includes(field)),
+      attempt: {
+        fields,
+        platformCode: first?.platformCode ?? null,
+        traceId: first?.traceId ?? null,
+        error: first?.message ?? null,
+      },
+    },
+  )
+}
+
+/**
+ * What is sent now, and what is not: fields whose feature is off for the enterprise, and fields whose case is open for
+ * this very HR row (no blind retry). A case that is being retried lets its field through.
+ */
+function holdBack(differing: FieldUnit[], claim: Claim, hash: string) {
+  const send: FieldUnit[] = []
+  const blocked: FieldUnit[] = []
+  const parked: FieldUnit[] = []
+  for (const unit of differing) {
+    const open = claim.cases.find(({ field }) => field !== '' && unit.fields.includes(field as EmployeeField))
+    if (open?.state === 'retrying') send.push(unit)
+    else if (open && open.sourceHash === hash) parked.push(unit)
+    else if (claim.blockedFields.includes(unit.unit)) blocked.push(unit)
+    else send.push(unit)
+  }
+  return { send, blocked, parked }
+}
+
+/** An HR row that breaks a rule: no call is made for it. */
+function invalidRow(
+  job: EmployeeJob,
+  hash: string | null,
+  field: string,
+  message: string,
+  fields: string[],
+): JobResult {
+  return result('parked', {
+    employee: { ...unasked(true), sourceHash: hash, parkedHash: hash },
+    failures: [
+      failure({
+        entity: 'employee',
+        category: 'invalid_hr_row',
+        field,
+        message,
+        remedy: 'Correct the row in HR; it is tried again as soon as it changes.',
+        changedFields:
+          job.row === 'duplicate' || job.row === null ? [] : maskedFields(fields as EmployeeField[], job.row),
+        sourceHash: hash,
+        cases: job.claim.cases,
+      }),
+    ],
+    keep: [],
+    attempt: { error: message },
+  })
+}
