@@ -202,7 +202,12 @@ describe('a scan that is given up', () => {
   test('while the server has not sent a row yet ends on the server too', async () => {
     const database = await hrDatabase('')
     const scan = await hrSource(database.url, 'select pg_sleep(60)::text as name, 1 as userid').scan({})
-    await vi.waitFor(async () => expect(await backends(database)).toMatchObject([{ wait_event: 'PgSleep' }]))
+    await vi.waitFor(
+      async () => expect(await backends(database)).toMatchObject([{ wait_event: 'PgSleep' }]),
+      {
+        timeout: 15_000,
+      },
+    )
     await scan.close()
     await gone(database)
   })
