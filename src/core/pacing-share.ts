@@ -24,6 +24,6 @@ export class PacingShare {
     let count = 0
     for (const lease of this.#leases) if (lease !== last) count += lease.count
     const span = Math.max(last.start - first.start, LEAST_SPAN_MS)
-    return Math.max((count * 1000) / span, 1)
+    return Math.max((count * 1000) / span, (last.count * 1000) / WINDOW_MS)
   }
 }

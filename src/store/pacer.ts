@@ -111,9 +111,16 @@ export class PostgresPacer implements Pacer {
     const now = performance.now()
     const waiting = this.#gate.waiting
     if (waiting > 0) this.#check ??= setInterval(() => this.#onCheck(), CHECK_MS)
-    if (this.#gate.slotsEnd - now > LEAD_MS + this.#roundTripMs) return
+    if (this.#isProvided(now)) return
+    // Where others have to wait for slots, none is reserved in advance.
+    if (this.#spanMs === 0 && waiting <= this.#gate.slotsLeft) return
     if (this.#isStoreAway && now - this.#askedAt < CHECK_MS) return
     void this.#lease(waiting)
+  }
+
+  /** Whether the present slots last beyond the time it takes to get more. */
+  #isProvided(now: number): boolean {
+    return this.#gate.slotsEnd - now > LEAD_MS + this.#roundTripMs && this.#gate.slotsLeft > 0
   }
 
   /** Once a second while callers wait: notices pauses, and the store's return. */
@@ -133,8 +140,9 @@ export class PostgresPacer implements Pacer {
     this.#askedAt = asked
     const most = Math.max(1, Math.floor(LONGEST_SPAN_MS / this.#spacingMs))
     const least = Math.min(most, Math.max(1, Math.floor(this.#spanMs / this.#spacingMs)))
-    const isFull = this.#gate.slotsEnd - asked > LEAD_MS + this.#roundTripMs
-    const count = isFull ? 0 : Math.min(most, Math.max(least, waiting - this.#gate.slotsLeft))
+    const count = this.#isProvided(asked)
+      ? 0
+      : Math.min(most, Math.max(least, waiting - this.#gate.slotsLeft))
     try {
       const lease = await withinCheck(
         this.#pool.query<LeaseRow>(LEASE, [count * this.#spacingMs, this.#me]).then(({ rows }) => rows[0]),
@@ -161,11 +169,11 @@ export class PostgresPacer implements Pacer {
       Math.max(this.#offsetMs ?? now - lease.now_ms, asked - lease.now_ms),
       now - lease.now_ms,
     )
-    const isQueued = lease.start_ms - lease.now_ms > SHORT_SPAN_MS / 2
-    if (!lease.shared) this.#spanMs = Math.min(LONGEST_SPAN_MS, this.#spanMs * 2 || SHORT_SPAN_MS)
-    else this.#spanMs = isQueued ? 0 : SHORT_SPAN_MS
     if (lease.paused_ms !== null) this.#gate.pauseUntil(lease.paused_ms + this.#offsetMs)
     if (count === 0) return
+    const isQueued = lease.start_ms - lease.now_ms > SHORT_SPAN_MS / 2
+    if (lease.shared) this.#spanMs = isQueued ? 0 : SHORT_SPAN_MS
+    else this.#spanMs = Math.min(LONGEST_SPAN_MS, Math.max(SHORT_SPAN_MS, this.#spanMs * 2))
     const start = lease.start_ms + this.#offsetMs
     this.#share.note(start, count)
     this.#gate.grant(start, this.#spacingMs, count)
