@@ -24,7 +24,7 @@ const callsQuery = z.strictObject({
   operation: z.string().optional(),
 })
 const clockBody = z.strictObject({ offsetSeconds: z.number().min(-1e9).max(1e9) })
-const faultsBody = z.union([z.array(faultRule), faultRule.transform(rule => [rule])])
+const faultRules = z.array(faultRule)
 
 /**
  * The control interface, below `/_emulator/`, without signatures: JSON in, JSON out.
@@ -72,7 +72,7 @@ export class Control {
       [
         'POST faults',
         ({ body }) => {
-          const rules = parseControl(faultsBody, body)
+          const rules = parseControl(faultRules, Array.isArray(body) ? body : [body])
           const unknown = rules.find(({ operation }) => operation !== '*' && !OPERATIONS.has(operation))
           if (unknown)
             throw new ControlError(`operation must be * or one of ${[...OPERATIONS.keys()].join(', ')}`)

@@ -51,14 +51,16 @@ function fixedWindow(limit: number, windowMs: number): RateLimit {
 
 /** A bucket of `limit` tokens, full at first, that refills evenly with `limit` tokens per `windowMs`. */
 function tokenBucket(limit: number, windowMs: number): RateLimit {
-  let tokens = limit
+  // Counted in units of which a millisecond brings `limit` and a call costs `windowMs`: whole numbers stay exact.
+  const full = windowMs * limit
+  let level = full
   let last = Number.NaN
   return {
     take(now) {
-      if (now > last) tokens = Math.min(limit, tokens + ((now - last) * limit) / windowMs)
+      if (now > last) level = Math.min(full, level + (now - last) * limit)
       last = now
-      if (tokens < 1) return Math.ceil(((1 - tokens) * windowMs) / limit)
-      tokens -= 1
+      if (level < windowMs) return Math.ceil((windowMs - level) / limit)
+      level -= windowMs
       return 0
     },
   }
