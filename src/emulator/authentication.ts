@@ -59,12 +59,5 @@ export function readBusinessParameters(
     throw new BusinessError('parameters', `unknown parameter ${issue.keys[0]?.slice(0, 50)}`)
   }
   const name = String(issue?.path[0])
-  throw new BusinessError(
-    'parameters',
-    isMissing(given, name) ? `${name} is required` : `${name} ${issue?.message}`,
-  )
-}
-
-function isMissing(given: ReadonlyMap<string, unknown>, name: string): boolean {
-  return !given.has(name)
+  throw new BusinessError('parameters', given.has(name) ? `${name} ${issue?.message}` : `${name} is required`)
 }
