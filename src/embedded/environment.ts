@@ -1,6 +1,6 @@
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Logger } from 'pino'
+import type { Logger } from '../logger.ts'
 import { EmbeddedError } from './embedded-error.ts'
 import { type EmulatorProcess, startEmulatorProcess, stopEmulatorProcess } from './emulator-process.ts'
 import { withFolderLock } from './folder-lock.ts'

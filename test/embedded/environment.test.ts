@@ -6,7 +6,7 @@ import type { EmbeddedSettings } from '../../src/embedded/environment.ts'
 import { spawnScript } from '../helpers/process.ts'
 import { temporaryFolder } from '../helpers/temporary-folder.ts'
 
-const HOLDER = join(import.meta.dirname, 'hold-environment.ts')
+const HOLDER = join(import.meta.dirname, 'fixtures/hold-environment.ts')
 
 /** Opens the embedded default from a process of its own. */
 async function hold(directory: string, ...args: string[]) {

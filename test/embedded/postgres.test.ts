@@ -21,7 +21,7 @@ import { removeEmbeddedPostgres, startEmbeddedPostgres } from '../../src/embedde
 import { spawnScript } from '../helpers/process.ts'
 import { temporaryFolder } from '../helpers/temporary-folder.ts'
 
-const HOLDER = join(import.meta.dirname, 'hold-postgres.ts')
+const HOLDER = join(import.meta.dirname, 'fixtures/hold-postgres.ts')
 const PROJECT = join(import.meta.dirname, '../..')
 const NOBODY = { uid: 65_534, gid: 65_534 }
 const isRoot = process.getuid?.() === 0
@@ -186,7 +186,7 @@ test.runIf(canRunAsNobody)('a plain user needs neither root nor a writable node_
   const checkout = await copyCheckout()
   const dataDir = await temporaryFolder()
   await chown(dataDir, NOBODY.uid, NOBODY.gid)
-  const holder = spawnScript(join(checkout, 'test/embedded/hold-postgres.ts'), [dataDir], {
+  const holder = spawnScript(join(checkout, 'test/embedded/fixtures/hold-postgres.ts'), [dataDir], {
     ...NOBODY,
     cwd: '/',
   })

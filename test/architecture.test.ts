@@ -1,0 +1,141 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { dirname, join, normalize, relative } from 'node:path'
+import { describe, expect, test } from 'vitest'
+
+const ROOT = join(import.meta.dirname, '..')
+const MAX_LINES = 300
+
+interface Rule {
+  /** Folders (ending in /) and files that may be imported, the folder itself aside. */
+  may: string[]
+  /** Of these files, types alone. */
+  types?: string[]
+}
+
+const ANYTHING = ['src/', 'jobs/']
+const SHARED_TYPES = ['src/config.ts', 'src/logger.ts']
+
+/** Who may import whom. The same table stands in ARCHITECTURE.md. */
+const RULES: Record<string, Rule> = {
+  'src/core/': { may: [] },
+  'src/platform/': { may: ['src/core/'], types: SHARED_TYPES },
+  'src/hr/': { may: ['src/core/'], types: SHARED_TYPES },
+  'src/store/': { may: ['src/core/'], types: SHARED_TYPES },
+  'src/sync/': { may: ['src/core/', 'src/platform/', 'src/hr/', 'src/store/'], types: SHARED_TYPES },
+  'src/queue/': { may: ['src/core/', 'src/store/', 'src/sync/'], types: SHARED_TYPES },
+  'jobs/': { may: ['src/core/', 'src/sync/', 'src/store/'], types: SHARED_TYPES },
+  'src/console/': { may: ['src/core/', 'src/store/'], types: SHARED_TYPES },
+  'src/embedded/': { may: [], types: SHARED_TYPES },
+  'src/emulator/': { may: [] },
+  'src/cli/': { may: ANYTHING },
+  'src/main.ts': { may: ANYTHING },
+  'src/config.ts': { may: ['src/core/'] },
+  'src/logger.ts': { may: [], types: ['src/config.ts'] },
+}
+
+interface Import {
+  /** Path of the imported file, from the root of the project. */
+  target: string
+  isType: boolean
+}
+
+const IMPORT =
+  /(?:^|[;}\n])\s*(?:import|export)\s+(type\s+)?(?:[^'"();]*?\sfrom\s+)?['"](\.{1,2}\/[^'"]+)['"]/g
+const DYNAMIC = /\bimport\(\s*['"`](\.{1,2}\/[^'"`]+)['"`]/g
+
+/** The project's own files that a source text imports. */
+function importsOf(file: string, text: string): Import[] {
+  const code = text.replace(/\/\*[\s\S]*?\*\//g, '').replace(/^\s*\/\/.*$/gm, '')
+  const resolve = (path: string) => normalize(join(dirname(file), path))
+  const direct = [...code.matchAll(IMPORT)].map(([, type, path = '']) => ({
+    target: resolve(path),
+    isType: type !== undefined,
+  }))
+  const dynamic = [...code.matchAll(DYNAMIC)].map(([, path = '']) => ({
+    target: resolve(path),
+    isType: false,
+  }))
+  return [...direct, ...dynamic]
+}
+
+const sources = ['src', 'jobs', 'test', 'bench', 'examples']
+  .flatMap(folder =>
+    readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' }).map(name => join(folder, name)),
+  )
+  .filter(file => file.endsWith('.ts'))
+  .map(file => ({ file, text: readFileSync(join(ROOT, file), 'utf8') }))
+const production = sources.filter(({ file }) => file.startsWith('src/') || file.startsWith('jobs/'))
+
+const homeOf = (file: string) => Object.keys(RULES).find(place => isIn(file, place))
+const isIn = (file: string, place: string) => (place.endsWith('/') ? file.startsWith(place) : file === place)
+
+/** The imports of a file that the rules do not permit. */
+function breaches(file: string, text: string): string[] {
+  const home = homeOf(file)
+  if (home === undefined) return [`${file} lies in no folder that has a rule`]
+  const { may, types = [] } = RULES[home] as Rule
+  return importsOf(file, text)
+    .filter(({ target, isType }) => {
+      const permitted = [home, ...may, ...(isType ? types : [])]
+      return !permitted.some(place => isIn(target, place))
+    })
+    .map(({ target }) => `${file} imports ${target}`)
+}
+
+test('every folder imports only what its rule permits', () => {
+  expect(production.flatMap(({ file, text }) => breaches(file, text))).toEqual([])
+})
+
+test('the application never imports tests, benchmarks or examples', () => {
+  const strays = production.flatMap(({ file, text }) =>
+    importsOf(file, text).filter(({ target }) => !ANYTHING.some(place => isIn(target, place))),
+  )
+  expect(strays).toEqual([])
+})
+
+test('only config.ts reads the environment', () => {
+  const readers = production.filter(({ text }) =>
+    /\bprocess\.env\b|\bprocess\[|{[^}]*\benv\b[^}]*}\s*=\s*process\b/.test(text),
+  )
+  expect(readers.map(({ file }) => file)).toEqual(['src/config.ts'])
+})
+
+test('no module of the core knows a clock, a network, a database or a file', () => {
+  const impure =
+    /\bDate\.now\b|\bnew Date\(\)|\bMath\.random\b|\bset(?:Timeout|Interval)\b|from '(?:node:(?:fs|net|http|https|timers)(?:\/promises)?|pg|undici|ioredis|bullmq|fastify)'/
+  const offenders = production.filter(({ file, text }) => file.startsWith('src/core/') && impure.test(text))
+  expect(offenders.map(({ file }) => file)).toEqual([])
+})
+
+test(`no file has more than ${MAX_LINES} lines`, () => {
+  const long = sources.filter(({ text }) => text.split('\n').length - 1 > MAX_LINES)
+  expect(long.map(({ file }) => file)).toEqual([])
+})
+
+describe('the rules themselves', () => {
+  test.each([
+    [`import { a } from '../hr/source.ts'`, ['src/store/x.ts imports src/hr/source.ts']],
+    [`import {\n  a,\n  b,\n} from '../hr/source.ts'`, ['src/store/x.ts imports src/hr/source.ts']],
+    [`import '../hr/source.ts'`, ['src/store/x.ts imports src/hr/source.ts']],
+    [`export * from '../hr/source.ts'`, ['src/store/x.ts imports src/hr/source.ts']],
+    [`const a = await import('../hr/source.ts')`, ['src/store/x.ts imports src/hr/source.ts']],
+    [
+      `import { a } from '../core/a.ts'\nimport { b } from '../hr/b.ts'`,
+      ['src/store/x.ts imports src/hr/b.ts'],
+    ],
+    [`import { config } from '../config.ts'`, ['src/store/x.ts imports src/config.ts']],
+    [`import type { Config } from '../config.ts'`, []],
+    [`import { a } from '../core/a.ts'`, []],
+    [`import { a } from './a.ts'`, []],
+    [`// import { a } from '../hr/source.ts'`, []],
+  ])('%j', (text, expected) => {
+    expect(breaches('src/store/x.ts', text)).toEqual(expected)
+  })
+
+  test('cover every folder there is', () => {
+    const unknown = production
+      .filter(({ file }) => homeOf(file) === undefined)
+      .map(({ file }) => relative('.', file))
+    expect(unknown).toEqual([])
+  })
+})
