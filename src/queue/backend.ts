@@ -1,0 +1,86 @@
+import type { Logger } from '../logger.ts'
+import { BullmqBackend } from './bullmq-backend.ts'
+import { createPostgresStore } from './postgres-store.ts'
+import { createRedisStore } from './redis-store.ts'
+import type { Finding } from './store.ts'
+
+export type JobName = 'update-employee' | 'delete-department' | 'bind-openid'
+
+export interface QueuedJob {
+  name: JobName
+  /** Opaque text; all that is stored of the job. */
+  key: string
+  /** 1 (first) to 10. A job of priority 1 also moves one to the front that waits already. */
+  priority: number
+}
+
+export interface QueueCounts {
+  waiting: number
+  active: number
+  /** Everything that is not finished. */
+  total: number
+}
+
+export type JobProcessor = (job: { name: JobName; key: string }, signal: AbortSignal) => Promise<void>
+
+/** Claims jobs and runs the processor on them. Survives outages of the store by itself. */
+export interface JobWorker {
+  /** Jobs in the processor's hands. */
+  readonly running: number
+  /** From 1. Jobs that run already go on when it falls. */
+  setConcurrency(concurrency: number): void
+  /**
+   * Stops claiming and waits for the running jobs. At the deadline their signals are aborted; those which end by
+   * throwing go back to the queue, those which do not end are left to be taken up when their locks expire. Takes the
+   * deadline and about a second at most, also without a store. Idempotent.
+   */
+  close(deadlineMs: number): Promise<void>
+}
+
+/**
+ * The queue: distributes jobs to workers, at most one waiting and one active per name and key, lower priorities first,
+ * and gives a job whose process vanished to another one within 20 s. It carries keys only (DESIGN, laws 1, 2, 7, 10):
+ * outcomes, retries and delays live in the table of pending entities, from which it is fed again whenever it was wiped.
+ *
+ * The operations reject with a QueueError within some seconds while the store is away.
+ */
+export interface QueueBackend {
+  readonly kind: 'redis' | 'postgres'
+  /** Brings the store up to date (PostgreSQL: its schema), or finds that it cannot serve. @throws QueueError */
+  prepare(): Promise<void>
+  /**
+   * Adds jobs. One that waits already is left as it is; one that is active runs once more when it has ended. Safe to
+   * repeat as a whole when it rejects: part of the jobs may be queued.
+   */
+  add(jobs: QueuedJob[]): Promise<void>
+  counts(): Promise<QueueCounts>
+  /** No worker of any process claims a job until `resume`. The mark lives in the store and is wiped with it. */
+  pause(): Promise<void>
+  resume(): Promise<void>
+  isPaused(): Promise<boolean>
+  /**
+   * Starts a worker. A processor that throws is a bug or an outage of dirsync's own store: that is logged, the job ends
+   * nevertheless, and the table of pending entities brings it back.
+   */
+  work(processor: JobProcessor, options: { concurrency: number; logger: Logger }): JobWorker
+  /** Removes every job, waiting or active, and the pause. */
+  obliterate(): Promise<void>
+  doctor(): Promise<Finding[]>
+  /** Close the workers first. Idempotent. */
+  close(): Promise<void>
+}
+
+/** The queue in Redis, or in the schema `bullmq` of dirsync's database where no Redis is given. Opens nothing yet. */
+export function createQueueBackend(options: {
+  redisUrl: string | null
+  databaseUrl: string
+  /** Name of the queue. */
+  name?: string
+  /** Start of Redis' keys. */
+  prefix?: string
+  logger: Logger
+}): QueueBackend {
+  const { redisUrl, databaseUrl, name = 'dirsync', prefix = 'bull', logger } = options
+  const store = redisUrl === null ? createPostgresStore(databaseUrl) : createRedisStore(redisUrl)
+  return new BullmqBackend(store, { name, prefix }, logger)
+}

@@ -1,0 +1,162 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type Job, WaitingError } from 'bullmq'
+import type { Logger } from '../logger.ts'
+import type { JobName, JobProcessor, JobWorker, QueueCounts } from './backend.ts'
+import { BullWorker } from './bull-worker.ts'
+import type { JobData, QueueStore } from './store.ts'
+import { Trouble } from './trouble.ts'
+
+const WATCH_EVERY_MS = 3_000
+
+/** A worker that claims nothing from one look to the next, while jobs wait and it has room, is replaced after so many. */
+const LOOKS_UNTIL_STUCK = 3
+
+/** A processor that threw keeps its place for this long, so that an outage does not empty the queue in a flood. */
+const REST_AFTER_FAILURE_MS = 1_000
+
+/** How long aborted jobs have to end. */
+const GRACE_MS = 700
+
+interface WorkerParts {
+  store: QueueStore
+  queue: { name: string; prefix: string }
+  processor: JobProcessor
+  concurrency: number
+  logger: Logger
+  /** What is queued and whether the queue is paused; rejects while the store is away. */
+  look(): Promise<QueueCounts & { paused: boolean }>
+}
+
+/** See `JobWorker`. Watches over BullMQ's worker, replaces it when it is stuck, and ends within a deadline. */
+export class WatchedWorker implements JobWorker {
+  readonly #parts: WorkerParts
+  readonly #storeTrouble: Trouble
+  readonly #processorTrouble: Trouble
+  readonly #watch: NodeJS.Timeout
+  readonly #workers = new Set<BullWorker>()
+  #worker: BullWorker
+  #concurrency: number
+  #running = 0
+  #claimedAt = 0
+  #vainLooks = 0
+  #looking = false
+  #closing: Promise<void> | undefined
+  #becomesIdle = Promise.withResolvers<void>()
+
+  constructor(parts: WorkerParts) {
+    this.#parts = parts
+    this.#concurrency = parts.concurrency
+    this.#storeTrouble = new Trouble(parts.logger, "the worker's connection to the queue")
+    this.#processorTrouble = new Trouble(parts.logger, 'the processing of jobs')
+    this.#worker = this.#open()
+    this.#watch = setInterval(() => this.#check(), WATCH_EVERY_MS)
+  }
+
+  get running(): number {
+    return this.#running
+  }
+
+  setConcurrency(concurrency: number): void {
+    this.#worker.concurrency = concurrency
+    this.#concurrency = concurrency
+  }
+
+  close(deadlineMs: number): Promise<void> {
+    this.#closing ??= this.#close(deadlineMs)
+    return this.#closing
+  }
+
+  async #close(deadlineMs: number): Promise<void> {
+    clearInterval(this.#watch)
+    const workers = [...this.#workers]
+    const ended = Promise.all(workers.map(worker => worker.end()))
+    // Without jobs there is nothing to wait for but the store, which may be away.
+    if (this.#running === 0) this.#becomesIdle.resolve()
+    const idle = this.#becomesIdle.promise.then(() => sleep(GRACE_MS, undefined, { ref: false }))
+    if (await isFirst(ended, sleep(deadlineMs, undefined, { ref: false }), idle)) return
+    for (const worker of workers) worker.cancelAllJobs()
+    if (await isFirst(ended, sleep(GRACE_MS))) return
+    for (const worker of workers) worker.abandon()
+    this.#parts.logger.warn({ running: this.#running }, 'the worker was stopped by force; its jobs run again')
+  }
+
+  #open(): BullWorker {
+    const { store, queue } = this.#parts
+    const report = (error: unknown) => this.#storeTrouble.report(error)
+    const worker = new BullWorker(queue, (job, token, signal) => this.#process(job, token, signal), {
+      concurrency: this.#concurrency,
+      store: store.connect('worker', report),
+    })
+    worker.on('error', report)
+    worker.on('stalled', () => this.#parts.logger.info('a job of a process that vanished is taken up again'))
+    this.#workers.add(worker)
+    return worker
+  }
+
+  /** The job ends here, whatever happens: retries live in the table of pending entities. */
+  async #process(
+    job: Job<JobData, void, JobName>,
+    token: string | undefined,
+    signal: AbortSignal = new AbortController().signal,
+  ): Promise<void> {
+    this.#claimedAt = Date.now()
+    this.#running += 1
+    try {
+      await this.#parts.processor({ name: job.name, key: job.data.key }, signal)
+      this.#processorTrouble.works()
+    } catch (error) {
+      if (signal.aborted) await handBack(job, token)
+      this.#processorTrouble.report(error)
+      await sleep(REST_AFTER_FAILURE_MS, undefined, { signal }).catch(() => handBack(job, token))
+    } finally {
+      this.#running -= 1
+      if (this.#running === 0 && this.#closing !== undefined) this.#becomesIdle.resolve()
+    }
+  }
+
+  /** Blocking reads can hang after a fail-over, and so can any connection. A fresh worker has fresh connections. */
+  async #check(): Promise<void> {
+    const isClaiming = Date.now() - this.#claimedAt < WATCH_EVERY_MS
+    if (isClaiming || this.#running >= this.#concurrency) this.#vainLooks = 0
+    if (isClaiming || this.#looking) return
+    this.#looking = true
+    try {
+      const { waiting, paused } = await this.#parts.look()
+      this.#storeTrouble.works()
+      const isIdle = waiting === 0 || paused || this.#running >= this.#concurrency
+      this.#vainLooks = isIdle ? 0 : this.#vainLooks + 1
+    } catch {
+      // The store is away, for which the worker cannot be blamed. Who looked has logged it.
+    } finally {
+      this.#looking = false
+    }
+    if (this.#vainLooks >= LOOKS_UNTIL_STUCK && this.#closing === undefined) this.#replace()
+  }
+
+  #replace(): void {
+    this.#parts.logger.warn('jobs wait and the worker claims none: it is replaced')
+    const stuck = this.#worker
+    this.#worker = this.#open()
+    this.#vainLooks = 0
+    // Its running jobs may still end well; a minute is more than any of them takes.
+    isFirst(stuck.end(), sleep(60_000, undefined, { ref: false })).then(ended => {
+      if (!ended) stuck.abandon()
+      this.#workers.delete(stuck)
+    })
+  }
+}
+
+/** An aborted job goes back to the queue, where another process finds it at once. */
+async function handBack(job: Job, token: string | undefined): Promise<never> {
+  await job.moveToWait(token)
+  throw new WaitingError()
+}
+
+/** Whether the first promise settles before any other does. */
+async function isFirst(promise: Promise<unknown>, ...others: Promise<unknown>[]): Promise<boolean> {
+  const settles = promise.then(
+    () => true,
+    () => true,
+  )
+  return await Promise.race([settles, ...others.map(other => other.then(() => false))])
+}

@@ -1,0 +1,324 @@
+import type { Logger } from 'pino'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import type { JobProcessor, QueueBackend } from '../../src/queue/backend.ts'
+import { backends, openPostgresStore, type TestStore } from './backends.ts'
+import { newKey, openQueue, recordLog, silent, untilEmpty, update } from './queue-helpers.ts'
+import { Recorder } from './recorder.ts'
+
+function work(
+  queue: QueueBackend,
+  processor: JobProcessor,
+  options: { concurrency?: number; logger?: Logger } = {},
+) {
+  const worker = queue.work(processor, { concurrency: 10, logger: silent, ...options })
+  onTestFinished(() => worker.close(0))
+  return worker
+}
+
+describe.each(backends)('the queue in $kind', ({ kind, open }) => {
+  async function prepare(): Promise<{ store: TestStore; queue: QueueBackend }> {
+    const store = await open()
+    onTestFinished(() => store[Symbol.asyncDispose]())
+    const queue = await openQueue(store)
+    onTestFinished(() => queue.close())
+    return { store, queue }
+  }
+
+  test('hands the processor the name and key of a job, and forgets it afterwards', async () => {
+    const { queue } = await prepare()
+    const recorder = new Recorder('instant')
+    work(queue, recorder.processor)
+    const key = newKey()
+    await queue.add([{ name: 'bind-openid', key, priority: 3 }])
+    expect(await recorder.execution(1)).toMatchObject({ name: 'bind-openid', key })
+    await untilEmpty(queue)
+    expect(queue.kind).toBe(kind)
+  })
+
+  test('can be prepared again, by several at once', async () => {
+    const { queue } = await prepare()
+    await Promise.all([queue.prepare(), queue.prepare(), queue.prepare()])
+  })
+
+  test('runs jobs in the order of their priorities, then of their arrival', async () => {
+    const { queue } = await prepare()
+    await queue.pause()
+    await queue.add([update('d', 10), update('b', 5), update('a', 1), update('c', 5)])
+    const recorder = new Recorder('instant')
+    work(queue, recorder.processor, { concurrency: 1 })
+    await queue.resume()
+    await recorder.execution(4)
+    expect(recorder.keys).toEqual(['a', 'b', 'c', 'd'])
+  })
+
+  test('adds more jobs than fit into one call of BullMQ', async () => {
+    const { queue } = await prepare()
+    await queue.add(Array.from({ length: 1_234 }, () => update(newKey())))
+    expect(await queue.counts()).toEqual({ waiting: 1_234, active: 0, total: 1_234 })
+  })
+
+  test('keeps one of several waiting jobs with the same name and key', async () => {
+    const { queue } = await prepare()
+    await queue.add([update('a', 5), update('a', 3), { name: 'bind-openid', key: 'a', priority: 5 }])
+    await queue.add([update('a', 10)])
+    expect(await queue.counts()).toEqual({ waiting: 2, active: 0, total: 2 })
+  })
+
+  test('adds the same keys from many sides at once without doubling any', async () => {
+    const { queue } = await prepare()
+    const jobs = Array.from({ length: 300 }, () => update(newKey()))
+    const recorder = new Recorder('instant')
+    await Promise.all([queue.add(jobs), queue.add(jobs.toReversed()), queue.add(jobs)])
+    expect(await queue.counts()).toMatchObject({ total: 300 })
+    work(queue, recorder.processor)
+    await untilEmpty(queue)
+    expect(new Set(recorder.keys).size).toBe(300)
+    expect(recorder.keys.length).toBe(300)
+  })
+
+  test('moves a waiting job to the front when it is added again with priority 1', async () => {
+    const { queue } = await prepare()
+    await queue.pause()
+    await queue.add([update('a', 5), update('b', 10), update('c', 5)])
+    await queue.add([update('b', 1), update('d', 1), update('a', 6)])
+    const recorder = new Recorder('instant')
+    work(queue, recorder.processor, { concurrency: 1 })
+    await queue.resume()
+    await recorder.execution(4)
+    expect(recorder.keys.slice(0, 2).toSorted()).toEqual(['b', 'd'])
+    expect(recorder.keys.slice(2)).toEqual(['a', 'c'])
+  })
+
+  test.each([
+    { priority: 5, how: 'the same priority' },
+    { priority: 1, how: 'priority 1' },
+    { priority: 10, how: 'a lower priority' },
+  ])('runs an active job once more when it is added with $how, after it has ended', async ({ priority }) => {
+    const { queue } = await prepare()
+    const recorder = new Recorder('held')
+    work(queue, recorder.processor)
+    await queue.add([update('a')])
+    const first = await recorder.execution(1)
+    await queue.add([update('a', priority)])
+    await queue.add([update('a', priority), update('a', priority)])
+    expect(recorder.started.length).toBe(1)
+
+    first.end()
+    const second = await recorder.execution(2)
+    expect(recorder.mostRunning).toBe(1)
+    second.end()
+    await untilEmpty(queue)
+    expect(recorder.started.length).toBe(2)
+  })
+
+  test('runs a job again that is added after it has ended', async () => {
+    const { queue } = await prepare()
+    const recorder = new Recorder('instant')
+    work(queue, recorder.processor)
+    for (const times of [1, 2, 3]) {
+      await queue.add([update('a')])
+      await recorder.execution(times)
+      await untilEmpty(queue)
+    }
+  })
+
+  test('ends a job whose processor throws, tells the log once, and runs it again when it is fed again', async () => {
+    const { queue, store } = await prepare()
+    const { logger, lines } = recordLog()
+    const recorder = new Recorder('held')
+    work(queue, recorder.processor, { logger })
+    await queue.add([update('a'), update('b'), update('c')])
+    await recorder.execution(3)
+    await queue.add([update('a')])
+    for (const { fail } of recorder.started.slice()) fail(new Error('secret-of-a-person'))
+
+    const again = await recorder.execution(4)
+    expect(again.key).toBe('a')
+    again.end()
+    await untilEmpty(queue)
+    await queue.add([update('b')])
+    ;(await recorder.execution(5)).end()
+    await untilEmpty(queue)
+    expect(lines.filter(({ level }) => level >= 40)).toHaveLength(1)
+    expect(await store.dump()).not.toContain('secret-of-a-person')
+  })
+
+  test('pauses and resumes for every process', async () => {
+    const { queue, store } = await prepare()
+    await using other = await openQueue(store)
+    const recorder = new Recorder('instant')
+    work(queue, recorder.processor)
+    expect(await queue.isPaused()).toBe(false)
+    await other.pause()
+    await other.pause()
+    expect(await queue.isPaused()).toBe(true)
+    await other.add([update('a')])
+    await queue.add([update('a')])
+    expect(await queue.counts()).toEqual({ waiting: 1, active: 0, total: 1 })
+    expect(recorder.started).toEqual([])
+    await other.resume()
+    await recorder.execution(1)
+    await untilEmpty(queue)
+    expect(await queue.isPaused()).toBe(false)
+    expect(recorder.started.length).toBe(1)
+  })
+
+  test('runs as many jobs at once as it is told, also when that changes', async () => {
+    const { queue } = await prepare()
+    const recorder = new Recorder('held')
+    const worker = work(queue, recorder.processor, { concurrency: 2 })
+    await queue.add(Array.from({ length: 8 }, () => update(newKey())))
+    await recorder.execution(2)
+    await vi.waitFor(async () => expect(await queue.counts()).toMatchObject({ active: 2, waiting: 6 }))
+    expect(worker.running).toBe(2)
+    worker.setConcurrency(4)
+    recorder.started[0]?.end()
+    await recorder.execution(5)
+    expect(worker.running).toBe(4)
+    worker.setConcurrency(1)
+    for (let count = 1; count <= 8; count += 1) (await recorder.execution(count)).end()
+    await untilEmpty(queue)
+    expect(recorder.mostRunning).toBe(4)
+    expect(() => worker.setConcurrency(0)).toThrow()
+  })
+
+  test('forgets everything when it is obliterated, and works on', async () => {
+    const { queue } = await prepare()
+    const recorder = new Recorder('held')
+    work(queue, recorder.processor, { concurrency: 1 })
+    await queue.add([update('a', 1), update('b')])
+    const first = await recorder.execution(1)
+    await queue.add([update('a', 1)])
+    await queue.obliterate()
+    expect(await queue.counts()).toEqual({ waiting: 0, active: 0, total: 0 })
+    expect(await queue.isPaused()).toBe(false)
+    await queue.add([update('a'), update('b')])
+    first.end()
+    for (const count of [2, 3]) (await recorder.execution(count)).end()
+    await untilEmpty(queue)
+    expect(recorder.keys.slice(1).toSorted()).toEqual(['a', 'b'])
+  })
+
+  test('works on when it is wiped while jobs are active', async () => {
+    const { queue, store } = await prepare()
+    const recorder = new Recorder('held')
+    work(queue, recorder.processor, { concurrency: 2 })
+    await queue.add([update('a', 1), update('b', 2), update('c', 3)])
+    const [first, second] = [await recorder.execution(1), await recorder.execution(2)]
+    await queue.add([update('a', 1)])
+    await store.wipe()
+    await queue.add([update('a'), update('b'), update('c')])
+    first.end()
+    second.end()
+    for (const count of [3, 4, 5]) (await recorder.execution(count)).end()
+    await untilEmpty(queue)
+    expect(recorder.keys.slice(2).toSorted()).toEqual(['a', 'b', 'c'])
+    await queue.add([update('a')])
+    ;(await recorder.execution(6)).end()
+    await untilEmpty(queue)
+  })
+
+  test('a mark of deduplication whose job is lost does not stop the next add', async () => {
+    const { queue, store } = await prepare()
+    const recorder = new Recorder('held')
+    work(queue, recorder.processor, { concurrency: 1 })
+    await queue.add([update('a', 1)])
+    const first = await recorder.execution(1)
+    await queue.add([update('a', 1), update('b')])
+    await store.loseJobs()
+    await queue.add([update('a', 2), update('b', 3)])
+    first.end()
+    for (const count of [2, 3]) (await recorder.execution(count)).end()
+    await untilEmpty(queue)
+    expect(recorder.keys).toEqual(['a', 'a', 'b'])
+  })
+
+  test('on close claims no more and waits for the running jobs', async () => {
+    const { queue } = await prepare()
+    const recorder = new Recorder('held')
+    const worker = work(queue, recorder.processor, { concurrency: 1 })
+    await queue.add([update('a', 1), update('b', 2)])
+    const first = await recorder.execution(1)
+    const closed = worker.close(10_000)
+    expect(first.signal.aborted).toBe(false)
+    first.end()
+    await closed
+    await worker.close(10_000)
+    expect(recorder.started.length).toBe(1)
+    expect(worker.running).toBe(0)
+    expect(await queue.counts()).toEqual({ waiting: 1, active: 0, total: 1 })
+  })
+
+  test('at the deadline of close aborts the running jobs, which another worker then takes up', async () => {
+    const { queue, store } = await prepare()
+    const running = Promise.withResolvers<void>()
+    const worker = work(queue, async (_job, signal) => {
+      running.resolve()
+      await new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
+    })
+    await queue.add([update('a')])
+    await running.promise
+    await worker.close(50)
+    await using other = await openQueue(store)
+    expect(await other.counts()).toEqual({ waiting: 1, active: 0, total: 1 })
+    const recorder = new Recorder('instant')
+    work(other, recorder.processor)
+    expect(await recorder.execution(1)).toMatchObject({ key: 'a' })
+    await untilEmpty(other)
+  })
+
+  test('close comes to its end although a job does not', async () => {
+    const { queue } = await prepare()
+    const recorder = new Recorder('held')
+    const worker = work(queue, recorder.processor)
+    await queue.add([update('a')])
+    const stubborn = await recorder.execution(1)
+    await worker.close(50)
+    expect(stubborn.signal.aborted).toBe(true)
+    expect(worker.running).toBe(1)
+    expect(await queue.counts()).toMatchObject({ active: 1 })
+    stubborn.end()
+  })
+
+  test('two workers share the jobs', async () => {
+    const { queue, store } = await prepare()
+    await using other = await openQueue(store)
+    const [one, two] = [new Recorder('held'), new Recorder('held')]
+    work(queue, one.processor, { concurrency: 3 })
+    work(other, two.processor, { concurrency: 3 })
+    const keys = Array.from({ length: 6 }, newKey)
+    await queue.add(keys.map(key => update(key)))
+    await Promise.all([one.execution(3), two.execution(3)])
+    for (const { end } of [...one.started, ...two.started]) end()
+    await untilEmpty(queue)
+    expect([...one.keys, ...two.keys].toSorted()).toEqual(keys.toSorted())
+  })
+
+  test('says in one line each whether the store is fit for it', async () => {
+    const { queue } = await prepare()
+    const findings = await queue.doctor()
+    expect(findings.length).toBeGreaterThan(1)
+    expect(findings[0]).toMatchObject({ ok: true })
+    for (const { ok, remedy } of findings) expect(remedy === undefined).toBe(ok)
+  })
+
+  test('rejects every operation once it is closed', async () => {
+    const { queue } = await prepare()
+    await queue.counts()
+    await queue.close()
+    await queue.close()
+    await expect(queue.add([update('a')])).rejects.toMatchObject({ code: 'QUEUE_UNAVAILABLE' })
+  })
+})
+
+test('the queue in PostgreSQL says that it is not migrated yet, and works as soon as it is', async () => {
+  await using store = await openPostgresStore()
+  await using queue = await openQueue(store, { prepared: false })
+  const recorder = new Recorder('instant')
+  work(queue, recorder.processor)
+  await expect(queue.add([update('a')])).rejects.toMatchObject({ code: 'QUEUE_NOT_MIGRATED' })
+  expect(await queue.doctor()).toMatchObject([{ ok: false, remedy: 'run `dirsync migrate`' }])
+  await queue.prepare()
+  await queue.add([update('a')])
+  await recorder.execution(1)
+})

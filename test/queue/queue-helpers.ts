@@ -1,0 +1,39 @@
+import { randomUUID } from 'node:crypto'
+import { Writable } from 'node:stream'
+import { type Logger, pino } from 'pino'
+import { expect, vi } from 'vitest'
+import { createQueueBackend, type QueueBackend, type QueuedJob } from '../../src/queue/backend.ts'
+import type { TestStore } from './backends.ts'
+
+export const silent = pino({ level: 'silent' })
+
+/** Opens the queue of a store, prepared unless the store may be away. */
+export async function openQueue(
+  store: TestStore,
+  options: { url?: string; logger?: Logger; prepared?: boolean } = {},
+): Promise<QueueBackend & AsyncDisposable> {
+  const queue = createQueueBackend({ ...store.options(options.url), logger: options.logger ?? silent })
+  if (options.prepared !== false) await queue.prepare()
+  return Object.assign(queue, { [Symbol.asyncDispose]: () => queue.close() })
+}
+
+/** A key as the engine writes it. */
+export const newKey = () => JSON.stringify(['', randomUUID()])
+
+export const update = (key: string, priority = 5): QueuedJob => ({ name: 'update-employee', key, priority })
+
+/** Waits until every job has ended. */
+export async function untilEmpty(queue: QueueBackend): Promise<void> {
+  const empty = { waiting: 0, active: 0, total: 0 }
+  await vi.waitFor(async () => expect(await queue.counts()).toEqual(empty), 5_000)
+}
+
+/** A logger whose lines the test reads. */
+export function recordLog(): { logger: Logger; lines: { level: number; msg: string }[] } {
+  const lines: { level: number; msg: string }[] = []
+  const write = (line: Buffer, _encoding: string, done: () => void) => {
+    lines.push(JSON.parse(String(line)))
+    done()
+  }
+  return { logger: pino(new Writable({ write })), lines }
+}

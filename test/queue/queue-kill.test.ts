@@ -1,0 +1,82 @@
+import { type ChildProcess, fork } from 'node:child_process'
+import { on, once } from 'node:events'
+import { join } from 'node:path'
+import { describe, expect, inject, test } from 'vitest'
+import { registerChild } from '../helpers/children.ts'
+import { backends, type TestStore } from './backends.ts'
+import { newKey, openQueue, silent, untilEmpty, update } from './queue-helpers.ts'
+import { Recorder } from './recorder.ts'
+
+/** Starts a process that claims jobs and never ends them, and waits until it holds so many. */
+async function startProcess(
+  store: TestStore,
+  jobs: number,
+): Promise<{ child: ChildProcess; held: string[] }> {
+  const file = join(import.meta.dirname, 'fixtures/worker-process.ts')
+  const child = fork(file, [JSON.stringify(store.options()), String(jobs)])
+  registerChild(inject('runFolder'), child)
+  const held: string[] = []
+  for await (const [key] of on(child, 'message')) {
+    held.push(key)
+    if (held.length === jobs) break
+  }
+  return { child, held }
+}
+
+async function kill(child: ChildProcess): Promise<void> {
+  child.kill('SIGKILL')
+  await once(child, 'exit')
+}
+
+// The locks of the killed process must expire, so these run at once; the time-out is what is promised.
+describe.concurrent.each(backends)(
+  'after kill -9 of a process the queue in $kind',
+  { timeout: 25_000 },
+  ({ openOwn }) => {
+    test('runs the jobs of a process that was killed, once each, also when they were added again meanwhile', async () => {
+      await using store = await openOwn()
+      await using queue = await openQueue(store)
+      const keys = Array.from({ length: 8 }, newKey)
+      await queue.add(keys.map((key, index) => update(key, 1 + index)))
+      const { child, held } = await startProcess(store, 5)
+      const again = held.slice(0, 2)
+      await queue.add(again.map(key => update(key)))
+      await kill(child)
+
+      const recorder = new Recorder('held')
+      const worker = queue.work(recorder.processor, { concurrency: 20, logger: silent })
+      await recorder.execution(3) // the ones that waited
+      await recorder.execution(8) // and the ones that were held
+      expect(recorder.keys.toSorted()).toEqual(keys.toSorted())
+      await queue.add(held.map(key => update(key))) // active again: kept for afterwards
+      expect(recorder.started.length).toBe(8)
+      for (const execution of recorder.started.slice()) execution.end()
+      for (let count = 9; count <= 13; count += 1) (await recorder.execution(count)).end()
+      await untilEmpty(queue)
+      expect(recorder.keys.slice(8).toSorted()).toEqual(held.toSorted())
+      await worker.close(1_000)
+    })
+
+    test('an add after the kill and before the recovery does not double the job', async () => {
+      await using store = await openOwn()
+      await using queue = await openQueue(store)
+      await queue.add([update('a')])
+      const { child } = await startProcess(store, 1)
+      await kill(child)
+      await queue.add([update('a'), update('b')])
+
+      const recorder = new Recorder('held')
+      const worker = queue.work(recorder.processor, { concurrency: 20, logger: silent })
+      ;(await recorder.execution(1)).end()
+      const recovered = await recorder.execution(2)
+      expect(recorder.keys).toEqual(['b', 'a'])
+      await queue.add([update('a')])
+      recovered.end()
+      ;(await recorder.execution(3)).end()
+      await untilEmpty(queue)
+      expect(recorder.keys).toEqual(['b', 'a', 'a'])
+      expect(recorder.mostRunning).toBe(1)
+      await worker.close(1_000)
+    })
+  },
+)

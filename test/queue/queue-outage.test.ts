@@ -1,0 +1,162 @@
+import { describe, expect, test, vi } from 'vitest'
+import { WatchedWorker } from '../../src/queue/job-worker.ts'
+import { createPostgresStore } from '../../src/queue/postgres-store.ts'
+import { createRedisStore } from '../../src/queue/redis-store.ts'
+import type { QueueStore, StoreConnection } from '../../src/queue/store.ts'
+import { hasRedis, startRedis } from '../helpers/redis.ts'
+import { backends, redisStoreAt } from './backends.ts'
+import { openQueue, recordLog, silent, untilEmpty, update } from './queue-helpers.ts'
+import { Recorder } from './recorder.ts'
+import { startTcpProxy } from './tcp-proxy.ts'
+
+/** A connection whose claims hang, while all else works. */
+function neverClaiming(connection: StoreConnection): StoreConnection {
+  const backendFactory: StoreConnection['backendFactory'] = (...args) =>
+    Object.assign(connection.backendFactory(...args), { moveToActive: () => new Promise<never>(() => {}) })
+  return { ...connection, backendFactory }
+}
+
+// Most of these wait for time-outs most of the time, so they run at once.
+describe.concurrent.each(backends)('during and after an outage the queue in $kind', ({ openOwn }) => {
+  test('works on when its connections go silent without closing', async () => {
+    await using store = await openOwn()
+    await openQueue(store).then(queue => queue.close())
+    await using proxy = await startTcpProxy(store.url)
+    await using queue = await openQueue(store, { url: proxy.url })
+    await using producer = await openQueue(store)
+    const recorder = new Recorder('instant')
+    const worker = queue.work(recorder.processor, { concurrency: 4, logger: silent })
+    await producer.add([update('a')])
+    await recorder.execution(1)
+    await untilEmpty(producer)
+    proxy.silence()
+    await producer.add([update('b'), update('c')])
+    await recorder.execution(3)
+    await worker.close(1_000)
+  })
+
+  test('a worker that claims nothing although jobs wait is replaced', async () => {
+    await using store = await openOwn()
+    await using queue = await openQueue(store)
+    const { redisUrl, databaseUrl } = store.options()
+    const healthy = redisUrl === null ? createPostgresStore(databaseUrl) : createRedisStore(redisUrl)
+    let connections = 0
+    const connect: QueueStore['connect'] = (role, onError) => {
+      const connection = healthy.connect(role, onError)
+      connections += 1
+      return connections === 1 ? neverClaiming(connection) : connection
+    }
+    const recorder = new Recorder('instant')
+    const { logger, lines } = recordLog()
+    const worker = new WatchedWorker({
+      store: { ...healthy, connect },
+      queue: { name: 'dirsync', prefix: 'bull' },
+      processor: recorder.processor,
+      concurrency: 4,
+      logger,
+      look: async () => ({ ...(await queue.counts()), paused: await queue.isPaused() }),
+    })
+    await queue.add([update('a'), update('b')])
+    await recorder.execution(2)
+    expect(lines.map(({ level }) => level)).toEqual([40])
+    await worker.close(100)
+  })
+
+  test('works on after an outage, refuses jobs during it, and logs it in two lines per part', async () => {
+    await using store = await openOwn()
+    await openQueue(store).then(queue => queue.close())
+    await using proxy = await startTcpProxy(store.url)
+    const { logger, lines } = recordLog()
+    await using queue = await openQueue(store, { url: proxy.url, logger })
+    const recorder = new Recorder('held')
+    const worker = queue.work(recorder.processor, { concurrency: 4, logger })
+    await queue.add([update('a'), update('b')])
+    await recorder.execution(2)
+
+    await proxy.refuse()
+    recorder.started[0]?.end()
+    await expect(queue.add([update('c')])).rejects.toMatchObject({ code: 'QUEUE_UNAVAILABLE' })
+    await expect(queue.counts()).rejects.toMatchObject({ code: 'QUEUE_UNAVAILABLE' })
+    await vi.waitFor(() => expect(lines.length).toBe(2))
+    await proxy.accept()
+
+    await vi.waitFor(() => queue.add([update('c')]), 5_000)
+    const third = await recorder.execution(3)
+    expect(third.key).toBe('c')
+    await vi.waitFor(async () => {
+      await queue.counts()
+      expect(lines.length).toBe(4)
+    }, 10_000)
+    expect(lines.map(({ level }) => level)).toEqual([40, 40, 30, 30])
+    for (const { end } of recorder.started) end()
+    await worker.close(1_000)
+  })
+
+  test('works on when the server closes every connection, with jobs running', async () => {
+    await using store = await openOwn()
+    await using queue = await openQueue(store)
+    const recorder = new Recorder('held')
+    const worker = queue.work(recorder.processor, { concurrency: 2, logger: silent })
+    await queue.add([update('a')])
+    const first = await recorder.execution(1)
+    await store.dropConnections()
+    first.end()
+    await vi.waitFor(() => queue.add([update('b')]))
+    await recorder.execution(2)
+    await store.dropConnections()
+    await vi.waitFor(() => queue.add([update('c')]), 5_000)
+    for (const count of [2, 3]) (await recorder.execution(count)).end()
+    await worker.close(1_000)
+  })
+
+  test('starts while the store is away, and works as soon as it is there', async () => {
+    await using store = await openOwn()
+    await openQueue(store).then(queue => queue.close())
+    await using proxy = await startTcpProxy(store.url)
+    await proxy.refuse()
+    await using queue = await openQueue(store, { url: proxy.url, prepared: false })
+    const recorder = new Recorder('instant')
+    const worker = queue.work(recorder.processor, { concurrency: 4, logger: silent })
+    await expect(queue.prepare()).rejects.toMatchObject({ code: 'QUEUE_UNAVAILABLE' })
+    await expect(queue.add([update('a')])).rejects.toMatchObject({ code: 'QUEUE_UNAVAILABLE' })
+    expect(await queue.doctor()).toMatchObject([{ ok: false, remedy: expect.any(String) }])
+    await proxy.accept()
+    await vi.waitFor(() => queue.add([update('a')]), 5_000)
+    await recorder.execution(1)
+    await worker.close(1_000)
+  })
+
+  test('closes although the store is away', async () => {
+    await using store = await openOwn()
+    await openQueue(store).then(queue => queue.close())
+    await using proxy = await startTcpProxy(store.url)
+    const queue = await openQueue(store, { url: proxy.url })
+    const recorder = new Recorder('held')
+    const worker = queue.work(recorder.processor, { concurrency: 4, logger: silent })
+    await queue.add([update('a')])
+    await recorder.execution(1)
+    await proxy.refuse()
+    await worker.close(200)
+    await queue.close()
+    recorder.started[0]?.end()
+  })
+})
+
+test.runIf(hasRedis)(
+  'the queue in redis works on when the server is killed and comes back empty',
+  async () => {
+    await using server = await startRedis()
+    await using queue = await openQueue(redisStoreAt(server.url))
+    const recorder = new Recorder('held')
+    const worker = queue.work(recorder.processor, { concurrency: 2, logger: silent })
+    await queue.add([update('a', 1), update('b', 2), update('c', 3)])
+    await recorder.execution(2)
+    await server.flush()
+    await server.restart()
+    await vi.waitFor(() => queue.add([update('a'), update('b'), update('c')]), 5_000)
+    for (let count = 1; count <= 5; count += 1) (await recorder.execution(count)).end()
+    await untilEmpty(queue)
+    expect(recorder.keys.slice(2).toSorted()).toEqual(['a', 'b', 'c'])
+    await worker.close(1_000)
+  },
+)

@@ -1,0 +1,59 @@
+import { once } from 'node:events'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+
+/** Stands between a client and its store, and fails as networks do. */
+export interface TcpProxy extends AsyncDisposable {
+  /** The store's URL by way of the proxy. */
+  readonly url: string
+  /** Resets every connection and refuses new ones. */
+  refuse(): Promise<void>
+  /** Leaves the present connections open without passing a byte on ever again; new ones work. */
+  silence(): void
+  /** Takes connections again. */
+  accept(): Promise<void>
+}
+
+export async function startTcpProxy(target: string): Promise<TcpProxy> {
+  const { hostname, port } = new URL(target)
+  const pairs = new Set<[Socket, Socket]>()
+  const server = createServer(client => {
+    const store = connect(Number(port), hostname)
+    const pair: [Socket, Socket] = [client, store]
+    pairs.add(pair)
+    const drop = () => {
+      pairs.delete(pair)
+      client.destroy()
+      store.destroy()
+    }
+    for (const socket of pair) socket.on('error', drop).on('close', drop)
+    client.pipe(store).pipe(client)
+  })
+  const listen = async (at: number) => {
+    server.listen(at, '127.0.0.1')
+    await once(server, 'listening')
+    return (server.address() as AddressInfo).port
+  }
+  const ownPort = await listen(0)
+  const url = new URL(target)
+  url.host = `127.0.0.1:${ownPort}`
+  const refuse = async () => {
+    const closed = server.listening ? once(server, 'close') : undefined
+    server.close()
+    for (const [client] of pairs) client.resetAndDestroy()
+    await closed
+  }
+  return {
+    url: url.href,
+    refuse,
+    silence() {
+      for (const [client, store] of pairs) {
+        client.unpipe(store).pause()
+        store.unpipe(client).pause()
+      }
+    },
+    accept: async () => {
+      await listen(ownPort)
+    },
+    [Symbol.asyncDispose]: refuse,
+  }
+}
