@@ -3,7 +3,8 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 
 const [file] = process.argv.slice(2)
-const summary = JSON.parse(readFileSync(file, 'utf8')) // one document, and nothing else on standard output
+// npm prints the script's name first; after that there is one document, and nothing else on standard output.
+const summary = JSON.parse(readFileSync(file, 'utf8').replace(/^(?:>.*)?\n/gm, ''))
 const expected = JSON.parse(readFileSync(new URL('../examples/hr/expected.json', import.meta.url), 'utf8'))
 
 for (const name of [
