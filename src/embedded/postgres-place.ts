@@ -82,8 +82,8 @@ async function unprivilegedAccount(): Promise<Account> {
 
 async function isUsable(folder: string, account: Account): Promise<boolean> {
   try {
-    await mkdir(folder, { recursive: true })
-    await chmod(folder, 0o711)
+    const made = await mkdir(folder, { recursive: true })
+    for (const path of new Set([made ?? folder, folder])) await chmod(path, 0o711)
     const probe = join(folder, 'probe')
     await mkdir(probe, { recursive: true, mode: 0o700 })
     await chown(probe, account.uid, account.gid)

@@ -197,7 +197,7 @@ test.runIf(canRunAsNobody)('a plain user needs neither root nor a writable node_
   expect(await serverPid(dataDir)).toBeNull()
 })
 
-test.runIf(isRoot)('a folder of root is refused to a plain user in one sentence', async () => {
+test.runIf(canRunAsNobody)('a folder of root is refused to a plain user in one sentence', async () => {
   const dataDir = await temporaryFolder()
   const server = await startEmbeddedPostgres({ dataDir, mode: 'test' })
   await server.stop()

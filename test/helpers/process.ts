@@ -77,7 +77,10 @@ function follow(child: ChildProcess, title: string): DirsyncProcess {
     })
   }
   const exited = new Promise<Exit>((resolve, reject) => {
-    child.once('error', reject)
+    child.once('error', error => {
+      living.delete(child)
+      reject(error)
+    })
     child.once('exit', () => living.delete(child))
     child.once('close', (code, signal) => resolve({ code, signal }))
   })
