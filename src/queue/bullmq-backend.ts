@@ -16,10 +16,10 @@ type BullQueue = Queue<JobData, void, JobName, JobData, void, JobName, IQueueBac
 
 /**
  * Of BullMQ's ways to have one job per key this uses `deduplication` with `keepLastIfActive`: an add while the job is
- * active is kept and runs afterwards, which is decided in the same transaction that ends the active job. The other way,
- * the key as job id, ignores such an add, is no faster to process, and adds faster where nothing waits for it. The
- * deduplication's mark cannot outlive its job: one whose job is gone is recognised by the next add, on both backends.
- * (`ttl` would not help: it is not applied together with `keepLastIfActive`.)
+ * active is kept, and becomes a job in the transaction that ends the active one, so no add is lost in between. The other
+ * way, the key as job id, ignores such an add; it is no faster to process, only to add on PostgreSQL (23,000 against
+ * 10,000 a second), and is no safer against leftovers: a deduplication's mark whose job is gone, after a wipe or a loss,
+ * is recognised by the next add on both backends. (`ttl` has no effect together with `keepLastIfActive`.)
  *
  * Job ids are random since BullMQ's own start again at 1 when the store is wiped, while jobs with the same ids may still
  * be running, whose locks the worker would then confuse.

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { JobProcessor, QueueBackend } from '../../src/queue/backend.ts'
@@ -109,6 +110,36 @@ describe.each(backends)('the queue in $kind', ({ kind, open }) => {
     second.end()
     await untilEmpty(queue)
     expect(recorder.started.length).toBe(2)
+  })
+
+  test('loses no add and never runs a key twice at a time, however adds and executions interleave', async () => {
+    const { queue, store } = await prepare()
+    await using other = await openQueue(store)
+    const keys = Array.from({ length: 10 }, newKey)
+    const changed = new Map(keys.map(key => [key, 0]))
+    const seen = new Map<string, number>()
+    const running = new Set<string>()
+    const doubled: string[] = []
+    const processor: JobProcessor = async ({ key }) => {
+      if (running.has(key)) doubled.push(key)
+      running.add(key)
+      seen.set(key, changed.get(key) ?? 0) // reads the present state, as workers do, and then takes its time
+      for (let turns = 0; turns < 5; turns += 1) await setImmediate()
+      running.delete(key)
+    }
+    work(queue, processor, { concurrency: 4 })
+    work(other, processor, { concurrency: 4 })
+    const change = async (producer: QueueBackend, rounds: number) => {
+      for (let round = 0; round < rounds; round += 1) {
+        const some = keys.filter((_key, index) => (index + round) % 3 === 0)
+        for (const key of some) changed.set(key, (changed.get(key) ?? 0) + 1)
+        await producer.add(some.map((key, index) => update(key, 1 + (index % 3))))
+      }
+    }
+    await Promise.all([change(queue, 60), change(other, 60)])
+    await untilEmpty(queue)
+    expect(doubled).toEqual([])
+    expect(seen).toEqual(changed)
   })
 
   test('runs a job again that is added after it has ended', async () => {
