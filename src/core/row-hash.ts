@@ -35,22 +35,19 @@ export class RowHasher {
   readonly #updatedColumn: number
   readonly #firstField: number
   readonly #empty: Float64Array
-  readonly #defaultEnterprise: Buffer
   #rest: Buffer = Buffer.alloc(0)
   #scratch = Buffer.alloc(4096)
   #rows = 0
   #keyless = 0
   #newest = ''
 
-  /** @param defaultEnterprise enterprise code of rows that have none, as COPY text. */
-  constructor(columns: readonly string[], defaultEnterprise: string) {
+  constructor(columns: readonly string[]) {
     this.#columns = columns
     this.#activeColumn = columns.indexOf('active')
     this.#updatedColumn = columns.indexOf('updated_at')
     this.#firstField = columns.findIndex(column => (EMPLOYEE_FIELDS as readonly string[]).includes(column))
     this.#empty = new Float64Array(columns.length)
     this.#seed = seedOf(columns)
-    this.#defaultEnterprise = Buffer.from(copyText(defaultEnterprise))
     this.#seed.copy(this.#scratch)
   }
 
@@ -58,7 +55,7 @@ export class RowHasher {
   push(chunk: Buffer): Buffer {
     const input = this.#rest.length > 0 ? Buffer.concat([this.#rest, chunk]) : chunk
     const parts: Buffer[] = []
-    // A staged line is longer than its HR line only by the hash and the default enterprise code.
+    // A staged line is longer than its HR line only by the hash.
     let output = Buffer.allocUnsafe(input.length + 65_536)
     let written = 0
     let start = 0
@@ -121,7 +118,6 @@ export class RowHasher {
       return offset
     }
     let at = offset
-    if (enterpriseEnd === start) at += this.#defaultEnterprise.copy(output, at)
     at += input.copy(output, at, start, keyEnd)
     output[at++] = TAB
     output[at++] = active

@@ -16,8 +16,27 @@ export async function finishTick(db: Pool, job: string, dueAt: Date, error: stri
   )
 }
 
-/** When the latest tick of each job was due. */
-export async function latestTicks(db: Pool): Promise<Map<string, Date>> {
-  const { rows } = await db.query(`select job, max(due_at) as due from dirsync.job_tick group by job`)
-  return new Map(rows.map(row => [row.job, row.due]))
+/** Remembers when a job is due next. */
+export async function scheduleTick(
+  db: Pool,
+  job: string,
+  expression: string,
+  nextDueAt: Date,
+): Promise<void> {
+  await db.query(
+    `insert into dirsync.job_schedule (job, expression, next_due_at) values ($1, $2, $3)
+     on conflict (job) do update set expression = excluded.expression, next_due_at = excluded.next_due_at`,
+    [job, expression, nextDueAt],
+  )
+}
+
+/** The tick of a job that was due while no scheduler ran; null when none was missed. */
+export async function missedTick(db: Pool, job: string, expression: string): Promise<Date | null> {
+  const { rows } = await db.query(
+    `select next_due_at as due from dirsync.job_schedule s
+     where job = $1 and expression = $2 and next_due_at < now()
+       and not exists (select from dirsync.job_tick t where t.job = s.job and t.due_at >= s.next_due_at)`,
+    [job, expression],
+  )
+  return rows[0]?.due ?? null
 }

@@ -24,8 +24,14 @@ export async function deleteDepartment(job: DepartmentJob, platform: CountedPlat
       dept_code: deptCode,
       ...(enterpriseCode === '' ? {} : { enterprise_code: enterpriseCode }),
     })
-  } catch (error) {
-    if (judge(error).verdict.disposition !== 'done') throw error
+  } catch (thrown) {
+    const { error, verdict } = judge(thrown)
+    if (verdict.disposition !== 'done') throw error
+    return result('deleted', {
+      department: 'deleted',
+      keep: [],
+      attempt: { platformCode: error.platformCode ?? null, error: 'the platform had no such department' },
+    })
   }
   return result('deleted', { department: 'deleted', keep: [] })
 }

@@ -1,7 +1,7 @@
 import type { ClientBase, Pool } from 'pg'
 import { type DepartmentDeletion, planDeletions } from '../core/department-plan.ts'
+import type { HrSource } from '../hr/source.ts'
 import { knownDepartments, rememberDepartments } from '../store/department.ts'
-import type { HrDirectory } from './hr-directory.ts'
 
 /** What HR says of departments now, remembered, and the deletions that follow from it. */
 export interface DepartmentFacts {
@@ -16,7 +16,7 @@ export interface DepartmentFacts {
  */
 export async function departmentFacts(
   db: ClientBase | Pool,
-  hr: HrDirectory,
+  hr: HrSource,
   options: { graceMs: number; now: Date; parked: boolean },
 ): Promise<DepartmentFacts> {
   const [departments, employees] = await Promise.all([hr.departments(), hr.employeesByDepartment()])

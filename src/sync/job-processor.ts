@@ -4,6 +4,7 @@ import { Batcher } from '../core/batcher.ts'
 import { type JobKey, type JobName, parseJobKey } from '../core/job.ts'
 import { rowHash } from '../core/row-hash.ts'
 import { HrDataError, HrUnavailableError, MappingError } from '../hr/errors.ts'
+import type { HrSource } from '../hr/source.ts'
 import type { Logger } from '../logger.ts'
 import type { PlatformClient } from '../platform/client.ts'
 import { type Claim, type ClaimKey, claim } from '../store/claim.ts'
@@ -15,7 +16,7 @@ import { CountedPlatform } from './counted-platform.ts'
 import { deleteDepartment } from './delete-department.ts'
 import { departmentFacts } from './department-facts.ts'
 import { failure } from './failure.ts'
-import type { HrDirectory } from './hr-directory.ts'
+import { HrLookups } from './hr-lookups.ts'
 import { type JobResult, result } from './job-result.ts'
 import { judge } from './judge.ts'
 import { OutageDetector } from './outage.ts'
@@ -28,7 +29,7 @@ const MAX_STARTS = 25
 export interface JobProcessorDependencies {
   pool: Pool
   client: PlatformClient
-  hr: HrDirectory
+  hr: HrSource
   locks: SessionLocks
   logger: Logger
   departmentGraceMs: number
@@ -40,12 +41,14 @@ export interface JobProcessorDependencies {
  */
 export class JobProcessor {
   readonly #deps: JobProcessorDependencies
+  readonly #lookups: HrLookups
   readonly #outage = new OutageDetector()
   readonly #claims: Batcher<ClaimKey, Claim | null>
   readonly #settlements: Batcher<Settlement, true>
 
   constructor(deps: JobProcessorDependencies) {
     this.#deps = deps
+    this.#lookups = new HrLookups(deps.hr)
     this.#claims = new Batcher(keys => claim(deps.pool, keys), { maxBatch: 200 })
     this.#settlements = new Batcher(
       async settlements => {
@@ -131,7 +134,7 @@ export class JobProcessor {
       const employee = { enterpriseCode: key.enterpriseCode, userid: key.entityKey }
       const [{ columns }, row] = await Promise.all([
         this.#deps.hr.inspect().then(i => i.employees),
-        this.#deps.hr.lookup(employee),
+        this.#lookups.load(employee),
       ])
       if (key.operation === 'bind-openid')
         return await bindOpenid({ key: employee, row }, key.detail, platform)

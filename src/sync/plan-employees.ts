@@ -2,9 +2,9 @@ import { Transform } from 'node:stream'
 import type { ClientBase } from 'pg'
 import { RowHasher, type SourceStatistics } from '../core/row-hash.ts'
 import { type Breaker, type GateLimits, suspicion, trips } from '../core/safety.ts'
+import type { HrSource } from '../hr/source.ts'
 import { compare, type Difference, stage, writeEmployeePlan } from '../store/employee-plan.ts'
 import { lastSweep, type PlannedRun, type Run, watermark } from '../store/run.ts'
-import type { HrDirectory } from './hr-directory.ts'
 
 /** Rows changed while the newest one was read may carry an older time; so much is read again. */
 const WATERMARK_OVERLAP_MS = 5 * 60_000
@@ -14,7 +14,6 @@ export interface EmployeePlanLimits {
   breaker: Breaker
   /** With updated_at mapped: how long a changes run may go without reading every row. */
   sweepIntervalMs: number
-  defaultEnterprise: string
 }
 
 export interface EmployeePlan extends PlannedRun {
@@ -28,7 +27,7 @@ export interface EmployeePlan extends PlannedRun {
  */
 export async function planEmployees(
   db: ClientBase,
-  hr: HrDirectory,
+  hr: HrSource,
   run: Pick<Run, 'kind' | 'approved'>,
   limits: EmployeePlanLimits,
   now: Date,
@@ -38,7 +37,7 @@ export async function planEmployees(
   const last = await lastSweep(db)
   const newest = run.kind === 'full' || !columns.includes('updated_at') ? null : await watermark(db)
   const sweep = newest === null || !last || now.getTime() - last.at.getTime() >= limits.sweepIntervalMs
-  const statistics = await stageHr(db, hr, sweep ? null : newest, limits.defaultEnterprise, signal)
+  const statistics = await stageHr(db, hr, sweep ? null : newest, signal)
   const difference = await compare(db, { everything: run.kind === 'full', sweep })
   const planned = {
     difference,
@@ -66,14 +65,13 @@ export { writeEmployeePlan }
 
 async function stageHr(
   db: ClientBase,
-  hr: HrDirectory,
+  hr: HrSource,
   newest: string | null,
-  defaultEnterprise: string,
   signal: AbortSignal,
 ): Promise<SourceStatistics> {
   const since = newest === null ? {} : { since: new Date(new Date(newest).getTime() - WATERMARK_OVERLAP_MS) }
   const scan = await hr.scan({ ...since, signal })
-  const hasher = new RowHasher(scan.columns, defaultEnterprise)
+  const hasher = new RowHasher(scan.columns)
   try {
     const lines = scan.stream.pipe(
       new Transform({

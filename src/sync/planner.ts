@@ -1,6 +1,7 @@
 import type { ClientBase, Pool } from 'pg'
 import { keyText } from '../core/employee.ts'
 import { type Breaker, trips } from '../core/safety.ts'
+import type { HrSource } from '../hr/source.ts'
 import type { Logger } from '../logger.ts'
 import { beginRetry, beginRetryOf } from '../store/dead-letter.ts'
 import { enterpriseCodes, findEmployees, unboundEmployees } from '../store/employee.ts'
@@ -8,7 +9,6 @@ import { addWork, type Work } from '../store/pending.ts'
 import { claimRun, type PlannedRun, type Run, reclaimOrphanedRuns, recordPlan } from '../store/run.ts'
 import { transaction } from '../store/transaction.ts'
 import { departmentFacts } from './department-facts.ts'
-import type { HrDirectory } from './hr-directory.ts'
 import { type EmployeePlanLimits, planEmployees, writeEmployeePlan } from './plan-employees.ts'
 
 /** One planner at a time, of all processes: plans write the same rows. */
@@ -18,10 +18,12 @@ const PRIORITY = { named: 1, background: 5 }
 
 export interface PlannerOptions {
   pool: Pool
-  hr: HrDirectory
+  hr: HrSource
   logger: Logger
   limits: EmployeePlanLimits & { departments: Breaker; departmentGraceMs: number }
   sellerAppids: string[]
+  /** Enterprise code of the deployment itself; empty for a single enterprise. */
+  ownEnterprise: string
 }
 
 /** Turns requested runs into work in the outbox, or holds them, or says why not. */
@@ -98,17 +100,16 @@ export class Planner {
   /** Named employees: whoever HR or dirsync knows by that user id, in any enterprise. */
   async #planNamed(db: ClientBase, run: Run): Promise<PlannedRun> {
     const known = await findEmployees(db, run.keys)
-    const enterprises = await enterpriseCodes(db, this.#options.limits.defaultEnterprise)
+    const enterprises = await enterpriseCodes(db, this.#options.ownEnterprise)
     const candidates = run.keys.flatMap(key =>
       enterprises.map(enterpriseCode => ({
         enterpriseCode,
         userid: key.startsWith(`${enterpriseCode}/`) ? key.slice(enterpriseCode.length + 1) : key,
       })),
     )
-    const inHr = await Promise.all(
-      candidates.map(async key => ((await this.#options.hr.lookup(key)) === null ? [] : [key])),
-    )
-    const employees = [...new Map([...known, ...inHr.flat()].map(key => [keyText(key), key])).values()]
+    const rows = await this.#options.hr.lookup(candidates)
+    const inHr = candidates.filter(key => rows.has(keyText(key)))
+    const employees = [...new Map([...known, ...inHr].map(key => [keyText(key), key])).values()]
     const missing = run.keys.filter(
       key =>
         !employees.some(

@@ -1,0 +1,24 @@
+import type { Pool } from 'pg'
+import type { Logger } from '../src/logger.ts'
+import type { RunKind } from '../src/store/run.ts'
+import type { Feeder } from '../src/sync/feeder.ts'
+
+/** What a tick may use. */
+export interface JobContext {
+  pool: Pool
+  feeder: Feeder
+  logger: Logger
+  /** Requests a run of the kind, unless one waits or goes on already; a held one is planned anew. */
+  requestRun(kind: RunKind): Promise<void>
+}
+
+/** A cron job: one file each in this folder. */
+export interface CronJob {
+  /** Also names its setting: `sync-changes` is scheduled by SCHEDULE_SYNC_CHANGES. */
+  name: string
+  /** One line for people. */
+  does: string
+  /** Default cron expression, in the time zone of the process; six fields begin with seconds. */
+  schedule: string
+  run(context: JobContext): Promise<void>
+}

@@ -1,0 +1,11 @@
+import { prune as pruneHistory } from '../src/store/history.ts'
+import type { CronJob } from './cron-job.ts'
+
+export const prune: CronJob = {
+  name: 'prune',
+  does: 'removes history: attempts after 30 days, closed dead letters after 180',
+  schedule: '15 4 * * *',
+  async run({ pool, logger }) {
+    logger.info(await pruneHistory(pool), 'history pruned')
+  },
+}

@@ -1,0 +1,63 @@
+import { readFile } from 'node:fs/promises'
+import type { Pool } from 'pg'
+import { type Config, ConfigError } from './config.ts'
+import { createPostgresHrSource } from './hr/postgres.ts'
+import type { HrSource } from './hr/source.ts'
+import type { Logger } from './logger.ts'
+import { type CallReport, PlatformClient } from './platform/client.ts'
+import { PostgresPacer } from './store/pacer.ts'
+import { PostgresTokenStore } from './store/platform-token.ts'
+
+/** The platform as the settings describe it, behind the pacer and the token that all processes share. */
+export function connectPlatform(
+  config: Config,
+  pool: Pool,
+  logger: Logger,
+  onCall?: (call: CallReport) => void,
+): PlatformClient & AsyncDisposable {
+  const pacer = new PostgresPacer({ pool, ratePerSecond: config.PLATFORM_RATE_LIMIT, logger })
+  const account = {
+    baseUrl: config.PLATFORM_BASE_URL,
+    appId: config.PLATFORM_APP_ID,
+    appSecret: config.PLATFORM_APP_SECRET,
+  }
+  const client = new PlatformClient({
+    ...account,
+    signAlgorithm: config.PLATFORM_SIGN_ALGORITHM,
+    tokenStore: new PostgresTokenStore({ pool, ...account }),
+    pacer,
+    logger,
+    ...(onCall ? { onCall } : {}),
+  })
+  return Object.assign(client, {
+    async [Symbol.asyncDispose]() {
+      await client.close()
+      await pacer.close()
+    },
+  })
+}
+
+/**
+ * HR as the settings describe it.
+ * @throws ConfigError when a mapping file cannot be read; MappingError when it holds no single SELECT
+ */
+export async function connectHr(config: Config, logger: Logger): Promise<HrSource> {
+  return createPostgresHrSource({
+    url: config.HR_DATABASE_URL,
+    employeesSql: await mapping('HR_EMPLOYEES_SQL', config.HR_EMPLOYEES_SQL),
+    departmentsSql:
+      config.HR_DEPARTMENTS_SQL === null
+        ? null
+        : await mapping('HR_DEPARTMENTS_SQL', config.HR_DEPARTMENTS_SQL),
+    defaultEnterpriseCode: config.PLATFORM_ENTERPRISE_CODE,
+    logger,
+  })
+}
+
+async function mapping(setting: string, file: string) {
+  try {
+    return { file, sql: await readFile(file, 'utf8') }
+  } catch (cause) {
+    throw new ConfigError(`${setting} holds ${JSON.stringify(file)} but that file cannot be read`, { cause })
+  }
+}

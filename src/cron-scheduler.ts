@@ -1,0 +1,120 @@
+import cron, { type ScheduledTask } from 'node-cron'
+import type { Pool } from 'pg'
+import type { CronJob, JobContext } from '../jobs/cron-job.ts'
+import { ConfigError } from './config.ts'
+import type { Logger } from './logger.ts'
+import { claimTick, finishTick, missedTick, scheduleTick } from './store/job-tick.ts'
+
+/** A job with the expression that holds for it. */
+export interface ScheduledJob {
+  job: CronJob
+  expression: string
+}
+
+/**
+ * The schedule of every job: its default, or `SCHEDULE_<JOB>`; `off` leaves it out.
+ * @throws ConfigError for a wrong expression, or a setting that names no job
+ */
+export function scheduledJobs(jobs: readonly CronJob[], schedules: Record<string, string>): ScheduledJob[] {
+  for (const name of Object.keys(schedules))
+    if (!jobs.some(job => job.name === name))
+      throw new ConfigError(
+        `${settingName(name)} names no cron job: there are ${jobs.map(job => settingName(job.name)).join(', ')}`,
+      )
+  return jobs.flatMap(job => {
+    const expression = schedules[job.name] ?? job.schedule
+    if (expression.toLowerCase() === 'off') return []
+    if (!cron.validate(expression))
+      throw new ConfigError(
+        `${settingName(job.name)} holds ${JSON.stringify(expression)} but should be a cron expression such as ${JSON.stringify(job.schedule)}, or off`,
+      )
+    return [{ job, expression }]
+  })
+}
+
+/** The setting that schedules a job. */
+export function settingName(job: string): string {
+  return `SCHEDULE_${job.toUpperCase().replaceAll('-', '_')}`
+}
+
+/** Runs cron jobs. However many processes do so, a tick runs once: the one that writes its row first runs it. */
+export class CronScheduler {
+  readonly #pool: Pool
+  readonly #jobs: ScheduledJob[]
+  readonly #context: JobContext
+  readonly #processId: string
+  readonly #logger: Logger
+  readonly #running = new Set<Promise<void>>()
+  #tasks: ScheduledTask[] = []
+
+  constructor(options: {
+    pool: Pool
+    jobs: ScheduledJob[]
+    context: JobContext
+    processId: string
+    logger: Logger
+  }) {
+    this.#pool = options.pool
+    this.#jobs = options.jobs
+    this.#context = options.context
+    this.#processId = options.processId
+    this.#logger = options.logger
+  }
+
+  /** Runs what was missed while everything was down, once, and schedules the rest. */
+  async start(): Promise<void> {
+    for (const scheduled of this.#jobs) {
+      const missed = await missedTick(this.#pool, scheduled.job.name, scheduled.expression)
+      if (missed) {
+        this.#logger.info(
+          { job: scheduled.job.name, dueAt: missed },
+          'a tick was missed while nothing ran: running it now',
+        )
+        this.#start(scheduled, missed)
+      }
+      const task = cron.schedule(scheduled.expression, context => this.#start(scheduled, context.date), {
+        noOverlap: true,
+      })
+      this.#tasks.push(task)
+      await this.#rememberNext(scheduled, task)
+    }
+  }
+
+  /** Schedules nothing more and waits for the ticks in hand. */
+  async stop(): Promise<void> {
+    for (const task of this.#tasks) await task.destroy()
+    this.#tasks = []
+    await Promise.all(this.#running)
+  }
+
+  #start(scheduled: ScheduledJob, dueAt: Date): Promise<void> {
+    const tick = this.#tick(scheduled, dueAt).finally(() => this.#running.delete(tick))
+    this.#running.add(tick)
+    return tick
+  }
+
+  async #tick({ job, expression }: ScheduledJob, dueAt: Date): Promise<void> {
+    // Processes see the same tick milliseconds apart; the second it was due is the same for all.
+    const due = new Date(Math.floor(dueAt.getTime() / 1000) * 1000)
+    try {
+      if (!(await claimTick(this.#pool, job.name, due, this.#processId))) return
+      const task = this.#tasks[this.#jobs.findIndex(scheduled => scheduled.job === job)]
+      if (task) await this.#rememberNext({ job, expression }, task)
+      const error = await job.run(this.#context).then(
+        () => null,
+        (reason: unknown) => (reason instanceof Error ? reason.message : String(reason)),
+      )
+      if (error)
+        this.#logger.error({ job: job.name, err: error }, 'cron job failed; its next tick tries again')
+      await finishTick(this.#pool, job.name, due, error)
+    } catch (error) {
+      // The database is away: the coordinator says so once, and the next tick tries again.
+      this.#logger.debug({ job: job.name, err: (error as Error).message }, 'tick not run')
+    }
+  }
+
+  async #rememberNext({ job, expression }: ScheduledJob, task: ScheduledTask): Promise<void> {
+    const next = task.getNextRun()
+    if (next) await scheduleTick(this.#pool, job.name, expression, next)
+  }
+}

@@ -1,0 +1,190 @@
+import { randomUUID } from 'node:crypto'
+import { hostname } from 'node:os'
+import type { Pool } from 'pg'
+import { CRON_JOBS } from '../jobs/index.ts'
+import { type Config, ConfigError } from './config.ts'
+import { connectHr, connectPlatform } from './connections.ts'
+import { CronScheduler, scheduledJobs } from './cron-scheduler.ts'
+import type { Logger } from './logger.ts'
+import { createQueueBackend } from './queue/backend.ts'
+import { Listener } from './store/listener.ts'
+import { migrate } from './store/migrate.ts'
+import { createPool } from './store/pool.ts'
+import { deregister, heartbeat } from './store/process.ts'
+import { SessionLocks } from './store/session-locks.ts'
+import { Coordinator } from './sync/coordinator.ts'
+import { Feeder } from './sync/feeder.ts'
+import { JobProcessor } from './sync/job-processor.ts'
+import { Planner } from './sync/planner.ts'
+import { requestScheduledRun } from './sync/scheduled-run.ts'
+import { VERSION } from './version.ts'
+
+export const ROLES = ['scheduler', 'worker', 'console'] as const
+export type Role = (typeof ROLES)[number]
+
+const HEARTBEAT_MS = 5000
+/** Jobs in hand get so long to end by themselves; the whole stop stays below 10 s. */
+const STOP_DEADLINE_MS = 6000
+
+export interface Service {
+  readonly pool: Pool
+  /** Stops everything, what was started last first, within 10 s. Idempotent. */
+  stop(): Promise<void>
+}
+
+/**
+ * Builds and starts the roles of one process: the composition root.
+ * @param options.schedule false leaves the cron jobs out (`--once`); the scheduler still plans and feeds
+ * @throws ConfigError, MappingError, MigrationError, QueueError; what was started by then is stopped
+ */
+export async function startService(options: {
+  config: Config
+  roles: readonly Role[]
+  logger: Logger
+  schedule: boolean
+}): Promise<Service> {
+  const { config, roles, logger } = options
+  const stops: (() => Promise<unknown>)[] = []
+  let stopping: Promise<void> | undefined
+  const stop = () => {
+    stopping ??= stopAll(stops, logger)
+    return stopping
+  }
+  try {
+    const pool = await startRoles(config, roles, logger, options.schedule, stops)
+    return { pool, stop }
+  } catch (error) {
+    await stop()
+    throw error
+  }
+}
+
+async function startRoles(
+  config: Config,
+  roles: readonly Role[],
+  logger: Logger,
+  schedule: boolean,
+  stops: (() => Promise<unknown>)[],
+): Promise<Pool> {
+  const jobs = scheduledJobs(CRON_JOBS, config.schedules)
+  const hr = await connectHr(config, logger)
+  stops.push(() => hr.close())
+  const pool = createPool(config.DATABASE_URL, { max: 12, name: roles.join(','), logger })
+  stops.push(() => pool.end())
+  const { applied, reviewerStatements } = await migrate(pool)
+  if (applied.length > 0) logger.info({ applied }, 'schema brought up to date')
+  if (reviewerStatements.length > 0)
+    logger.warn('the role dirsync_reviewer could not be created: `dirsync migrate` prints what to run')
+  const queue = createQueueBackend({ redisUrl: config.REDIS_URL, databaseUrl: config.DATABASE_URL, logger })
+  stops.push(() => queue.close())
+  await queue.prepare()
+
+  const processId = randomUUID()
+  const sign = () =>
+    heartbeat(pool, {
+      id: processId,
+      host: hostname(),
+      pid: process.pid,
+      roles: [...roles],
+      version: VERSION,
+    })
+  await sign()
+  const beat = setInterval(
+    () => sign().catch(error => logger.debug({ err: error.message }, 'no heartbeat')),
+    HEARTBEAT_MS,
+  )
+  stops.push(async () => {
+    clearInterval(beat)
+    await deregister(pool, processId)
+  })
+
+  if (roles.includes('worker')) {
+    const client = connectPlatform(config, pool, logger)
+    stops.push(async () => client[Symbol.asyncDispose]())
+    const locks = new SessionLocks(config.DATABASE_URL, logger)
+    stops.push(() => locks.close())
+    const processor = new JobProcessor({
+      pool,
+      client,
+      hr,
+      locks,
+      logger: logger.child({ component: 'worker' }),
+      departmentGraceMs: config.DEPARTMENT_GRACE_HOURS * 3_600_000,
+    })
+    const worker = queue.work((job, signal) => processor.process(job, signal), {
+      concurrency: config.WORKER_CONCURRENCY,
+      logger,
+    })
+    stops.push(() => worker.close(STOP_DEADLINE_MS))
+  }
+
+  if (roles.includes('scheduler')) {
+    const feeder = new Feeder({ pool, queue, highWater: config.QUEUE_HIGH_WATER, logger })
+    const planner = new Planner({
+      pool,
+      hr,
+      logger,
+      sellerAppids: config.SELLER_APPIDS,
+      ownEnterprise: config.PLATFORM_ENTERPRISE_CODE,
+      limits: {
+        gate: { maxFewerRows: config.GATE_MAX_FEWER_ROWS, maxEmptied: config.GATE_MAX_EMPTIED },
+        breaker: { count: config.BREAKER_EMPLOYEES, percent: config.BREAKER_EMPLOYEES_PERCENT },
+        departments: { count: config.BREAKER_DEPARTMENTS, percent: config.BREAKER_DEPARTMENTS_PERCENT },
+        departmentGraceMs: config.DEPARTMENT_GRACE_HOURS * 3_600_000,
+        sweepIntervalMs: config.SWEEP_INTERVAL_MINUTES * 60_000,
+      },
+    })
+    const coordinator = new Coordinator({
+      pool,
+      planner,
+      feeder,
+      logger: logger.child({ component: 'scheduler' }),
+    })
+    coordinator.start()
+    stops.push(() => coordinator.stop())
+    const listener = new Listener(config.DATABASE_URL, logger, () => coordinator.wake())
+    await listener.start()
+    stops.push(() => listener.close())
+    const requestRun = async (kind: Parameters<typeof requestScheduledRun>[1]) => {
+      await requestScheduledRun(pool, kind, 'cron', logger)
+    }
+    const cron = new CronScheduler({
+      pool,
+      // Without a schedule the sweep still runs: a queue that is wiped during --once is fed again.
+      jobs: schedule ? jobs : jobs.filter(({ job }) => job.name === 'sweep'),
+      context: { pool, feeder, logger, requestRun },
+      processId,
+      logger,
+    })
+    await cron.start()
+    stops.push(() => cron.stop())
+  }
+  return pool
+}
+
+async function stopAll(stops: (() => Promise<unknown>)[], logger: Logger): Promise<void> {
+  for (const stop of stops.reverse()) {
+    try {
+      await stop()
+    } catch (error) {
+      logger.warn({ err: (error as Error).message }, 'a part did not stop cleanly')
+    }
+  }
+}
+
+/**
+ * The roles that were asked for.
+ * @throws ConfigError for an unknown one
+ */
+export function parseRoles(text: string): Role[] {
+  const roles = text
+    .split(',')
+    .map(role => role.trim())
+    .filter(Boolean)
+  const unknown = roles.filter(role => !(ROLES as readonly string[]).includes(role))
+  if (unknown.length > 0 || roles.length === 0)
+    throw new ConfigError(
+      `--roles holds ${JSON.stringify(text)} but should be some of ${ROLES.join(', ')}, separated by commas`,
+    )
+  return roles as Role[]
+}
