@@ -1,5 +1,5 @@
 import { rm } from 'node:fs/promises'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import type { Logger } from '../logger.ts'
 import { EmbeddedError } from './embedded-error.ts'
 import { type EmulatorProcess, startEmulatorProcess, stopEmulatorProcess } from './emulator-process.ts'
@@ -46,7 +46,8 @@ export async function openEmbedded(options: {
   fresh: boolean
   logger: Logger
 }): Promise<EmbeddedEnvironment> {
-  const { directory, fresh, logger } = options
+  const { fresh, logger } = options
+  const directory = resolve(options.directory)
   await openFolder(directory)
   return await withFolderLock(directory, async () => {
     if (fresh) await clear(directory)

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { readFile, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
 import { EmbeddedError } from './embedded-error.ts'
@@ -59,7 +59,7 @@ export async function startEmbeddedPostgres(options: {
   port?: number
   mode?: EmbeddedPostgresMode
 }): Promise<EmbeddedPostgres> {
-  const folder = options.dataDir
+  const folder = resolve(options.dataDir)
   await openFolder(folder)
   return await withFolderLock(folder, async () => {
     const place = await settlePlace(folder)
@@ -106,18 +106,19 @@ export async function startEmbeddedPostgres(options: {
  * @throws EmbeddedError `EMBEDDED_IN_USE` when a living process uses it
  */
 export async function removeEmbeddedPostgres(dataDir: string): Promise<void> {
-  await openFolder(dataDir)
-  await withFolderLock(dataDir, async () => {
-    const users = await folderUsers(dataDir).living()
+  const folder = resolve(dataDir)
+  await openFolder(folder)
+  await withFolderLock(folder, async () => {
+    const users = await folderUsers(folder).living()
     if (users.length > 0) {
       throw new EmbeddedError(
         'EMBEDDED_IN_USE',
-        `${dataDir} is in use by process ${users.join(', ')}: stop it first.`,
+        `${folder} is in use by process ${users.join(', ')}: stop it first.`,
       )
     }
-    const place = await settlePlace(dataDir)
+    const place = await settlePlace(folder)
     if (await findServer(place)) await haltServer(await usableBinaries(place.root, place.account), place)
-    await removePlace(dataDir)
+    await removePlace(folder)
   })
 }
 

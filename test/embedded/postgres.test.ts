@@ -13,7 +13,7 @@ import {
   symlink,
   writeFile,
 } from 'node:fs/promises'
-import { join } from 'node:path'
+import { join, relative } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import pg from 'pg'
 import { expect, test } from 'vitest'
@@ -52,7 +52,8 @@ async function hold(dataDir: string, options = {}) {
 
 test('what is stored is there after a stop and a start, on the same port', async () => {
   const dataDir = await temporaryFolder()
-  const first = await startEmbeddedPostgres({ dataDir })
+  const first = await startEmbeddedPostgres({ dataDir: relative('.', dataDir) })
+  expect((await lstat(join(dataDir, 'data'))).isDirectory()).toBe(true)
   expect(await first.createDatabase('Things and more')).toBe(true)
   expect(await first.createDatabase('Things and more')).toBe(false)
   await query(first.url('Things and more'), 'create table thing as select 42 as n')
@@ -60,7 +61,7 @@ test('what is stored is there after a stop and a start, on the same port', async
   await first.stop()
   expect(await serverPid(dataDir)).toBeNull()
 
-  const second = await startEmbeddedPostgres({ dataDir })
+  const second = await startEmbeddedPostgres({ dataDir: relative('.', dataDir) })
   expect(second.port).toBe(first.port)
   expect(await query(second.url('Things and more'), 'select n from thing')).toEqual([42])
   await second.stop()
