@@ -1,5 +1,5 @@
 import type { ClientBase, Pool } from 'pg'
-import type { JobName } from '../core/job.ts'
+import type { JobKey, JobName } from '../core/job.ts'
 
 /** An entity with work, as handed to the outbox. */
 export interface Work {
@@ -92,6 +92,19 @@ export async function detachHalted(db: ClientBase): Promise<number> {
      select run_id, operation, enterprise_code, entity_key, detail, now(), 0, 'halted' from detached`,
   )
   return rowCount ?? 0
+}
+
+/** Puts a row back for a while, because another process works on its entity. */
+export async function postpone(
+  db: Pool,
+  key: JobKey & { operation: JobName },
+  delayMs: number,
+): Promise<void> {
+  await db.query(
+    `update dirsync.pending set enqueued_at = null, not_before = now() + $5 * interval '1 millisecond'
+     where operation = $1 and enterprise_code = $2 and entity_key = $3 and detail = $4`,
+    [key.operation, key.enterpriseCode, key.entityKey, key.detail, delayMs],
+  )
 }
 
 /** Rows that are in the queue for longer than a few seconds, as far as the outbox knows. */

@@ -10,7 +10,7 @@ import { createClient } from './pool.ts'
 export class SessionLocks {
   readonly #url: string
   readonly #logger: Logger
-  readonly #held = new Map<string, AbortController>()
+  readonly #held = new Map<string, { lost: AbortController; released: PromiseWithResolvers<void> }>()
   #client: Promise<pg.Client> | null = null
   #closed = false
 
@@ -47,33 +47,39 @@ export class SessionLocks {
   }
 
   /**
-   * Takes the lock if nobody has it. The signal aborts when the lock is lost with its connection:
-   * from then on another process may work on the same entity, so nothing more may be sent.
+   * Takes a lock. Waits while this process has it itself; null when another process has it.
+   * The signal aborts when the lock is lost with its connection: from then on another process may work on the same
+   * entity, so nothing more may be sent.
    */
-  async tryLock(key: string): Promise<AbortSignal | null> {
-    if (this.#held.has(key)) return null
-    const controller = new AbortController()
-    this.#held.set(key, controller)
+  async lock(key: string): Promise<AbortSignal | null> {
+    for (let held = this.#held.get(key); held; held = this.#held.get(key)) await held.released.promise
+    const lost = new AbortController()
+    this.#held.set(key, { lost, released: Promise.withResolvers() })
+    let taken = false
     try {
-      if (await this.#lock.load(key)) return controller.signal
-      this.#held.delete(key)
-      return null
-    } catch (error) {
-      this.#held.delete(key)
-      throw error
+      taken = await this.#lock.load(key)
+    } finally {
+      if (!taken) this.#release(key)
     }
+    return taken ? lost.signal : null
   }
 
   async unlock(key: string): Promise<void> {
-    const controller = this.#held.get(key)
-    this.#held.delete(key)
-    if (!controller || controller.signal.aborted) return
+    const held = this.#release(key)
+    if (!held || held.lost.signal.aborted) return
     try {
       await this.#unlock.load(key)
     } catch (error) {
       // Unlocking fails only when the connection is gone, and the lock with it.
       this.#logger.debug({ err: (error as Error).message }, 'a lock was lost with its connection')
     }
+  }
+
+  #release(key: string) {
+    const held = this.#held.get(key)
+    this.#held.delete(key)
+    held?.released.resolve()
+    return held
   }
 
   async close(): Promise<void> {
@@ -97,8 +103,8 @@ export class SessionLocks {
         { err: error?.message, locks: this.#held.size },
         'the lock connection dropped; jobs in hand stop',
       )
-      for (const controller of this.#held.values())
-        controller.abort(new Error('the lock was lost with its connection'))
+      for (const held of this.#held.values())
+        held.lost.abort(new Error('the lock was lost with its connection'))
     }
     client.on('error', lost)
     client.on('end', () => lost())

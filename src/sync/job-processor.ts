@@ -9,6 +9,7 @@ import type { Logger } from '../logger.ts'
 import type { PlatformClient } from '../platform/client.ts'
 import { type Claim, type ClaimKey, claim } from '../store/claim.ts'
 import { liftHalts, raiseHalt } from '../store/halt.ts'
+import { postpone } from '../store/pending.ts'
 import type { SessionLocks } from '../store/session-locks.ts'
 import { type Settlement, settle } from '../store/settlement.ts'
 import { bindOpenid } from './bind-openid.ts'
@@ -25,6 +26,8 @@ import { verdictResult } from './verdict-result.ts'
 
 /** A job that kills its process so often without coming to an end is parked. */
 const MAX_STARTS = 25
+/** A job whose entity another process has in hand comes back after this long. */
+const LOCKED_MS = 1000
 
 export interface JobProcessorDependencies {
   pool: Pool
@@ -63,9 +66,8 @@ export class JobProcessor {
   async process(job: { name: JobName; key: string }, signal: AbortSignal): Promise<void> {
     const key = { operation: job.name, ...parseJobKey(job.key) }
     const lock = lockName(key)
-    const locked = await this.#deps.locks.tryLock(lock)
-    // Another process works on the entity, or an earlier job in this one does; the outbox feeds the row again.
-    if (locked === null) return
+    const locked = await this.#deps.locks.lock(lock)
+    if (locked === null) return postpone(this.#deps.pool, key, LOCKED_MS)
     try {
       await this.#execute(key, AbortSignal.any([signal, locked]))
     } finally {

@@ -1,6 +1,7 @@
 import { type FieldUnit, updateParams } from '../core/diff.ts'
 import type { DesiredEmployee, EmployeeField, EmployeeFields } from '../core/employee.ts'
-import { PlatformError } from '../platform/errors.ts'
+import type { Verdict } from '../platform/error-catalogue.ts'
+import type { PlatformError } from '../platform/errors.ts'
 import type { Claim } from '../store/claim.ts'
 import type { Failure } from '../store/settlement.ts'
 import type { CountedPlatform } from './counted-platform.ts'
@@ -29,30 +30,46 @@ export interface Sent {
  */
 export async function sendUnits(job: Sending, units: FieldUnit[], platform: CountedPlatform): Promise<Sent> {
   const sent: Sent = { accepted: [], refused: [], failures: [], blockFields: [] }
+  const freed = new Set<FieldUnit>()
   // Batches still to be sent; usually one, a unit each once nobody knows which one is bad.
   const batches = units.length > 0 ? [units] : []
   for (let batch = batches.shift(); batch; batch = batches.shift()) {
+    let refused: Refused
     try {
       await platform.updateEmployee(updateParams(job.desired, job.actual, batch))
       sent.accepted.push(...batch)
+      continue
     } catch (error) {
-      const bad = await refuse(job, batch, error, sent, platform)
-      const rest = batch.filter(unit => unit !== bad)
-      if (bad === null) batches.push(...batch.map(unit => [unit]))
-      else if (rest.length > 0) batches.unshift(rest)
+      refused = refusedUnit(batch, error)
     }
+    const { unit } = refused
+    if (unit === null) {
+      batches.push(...batch.map(single => [single]))
+      continue
+    }
+    const holder = await findHolder(job, refused.verdict.category, platform)
+    if (holder === 'nobody' && !freed.has(unit)) {
+      // Whoever had the number or address gave it up between the two calls: the same update may go through now.
+      freed.add(unit)
+      batches.unshift(batch)
+      continue
+    }
+    park(job, refused, unit, holder === 'nobody' ? null : (holder?.userid ?? null), sent)
+    const rest = batch.filter(other => other !== unit)
+    if (rest.length > 0) batches.unshift(rest)
   }
   return sent
 }
 
-/** The unit that the platform refused, as a case; null when it is unknown which of several it was. */
-async function refuse(
-  job: Sending,
-  batch: FieldUnit[],
-  thrown: unknown,
-  sent: Sent,
-  platform: CountedPlatform,
-): Promise<FieldUnit | null> {
+interface Refused {
+  error: PlatformError
+  verdict: Verdict
+  /** Null when it is unknown which of several units it was. */
+  unit: FieldUnit | null
+}
+
+/** The unit that the platform refused. Throws what is not bound to a field. */
+function refusedUnit(batch: FieldUnit[], thrown: unknown): Refused {
   const { error, verdict } = judge(thrown)
   const problems = error.problems ?? []
   const named = batch.find(
@@ -61,29 +78,37 @@ async function refuse(
       problems.some(({ field }) => unit.fields.includes(field as EmployeeField)),
   )
   if (!named && (verdict.category !== 'invalid_parameter' || verdict.disposition !== 'park')) throw error
-  const bad = named ?? (batch.length === 1 ? batch[0] : undefined)
-  if (!bad) return null
-  sent.refused.push(bad)
+  return { error, verdict, unit: named ?? (batch.length === 1 ? (batch[0] ?? null) : null) }
+}
+
+function park(
+  job: Sending,
+  { error, verdict }: Refused,
+  unit: FieldUnit,
+  blockedBy: string | null,
+  sent: Sent,
+): void {
+  sent.refused.push(unit)
   sent.failures.push(
     refusal(error, verdict, {
       entity: 'employee',
-      field: verdict.category === 'invalid_mobile_area' ? 'mobile_area' : bad.unit,
-      changedFields: maskedFields(bad.fields, job.desired.fields),
-      blockedBy: await holder(job, verdict.category, platform),
+      field: verdict.category === 'invalid_mobile_area' ? 'mobile_area' : unit.unit,
+      changedFields: maskedFields(unit.fields, job.desired.fields),
+      blockedBy,
       sourceHash: job.hash,
       cases: job.claim.cases,
     }),
   )
   if (verdict.category === 'feature_disabled')
-    sent.blockFields.push({
-      field: bad.unit,
-      platformCode: error.platformCode ?? null,
-    })
-  return bad
+    sent.blockFields.push({ field: unit.unit, platformCode: error.platformCode ?? null })
 }
 
-/** User id of whoever has the mobile number or e-mail address already; null when the platform does not tell. */
-async function holder(job: Sending, category: string, platform: CountedPlatform): Promise<string | null> {
+/** Who has the mobile number or e-mail address already; null when that is no question that the platform answers. */
+async function findHolder(
+  job: Sending,
+  category: string,
+  platform: CountedPlatform,
+): Promise<{ userid: string | null } | 'nobody' | null> {
   const { mobile, mobile_area, email } = job.desired.fields
   const { enterprise_code } = employeeQuery(job.desired.key)
   const enterprise = enterprise_code === undefined ? {} : { enterprise_code }
@@ -95,10 +120,9 @@ async function holder(job: Sending, category: string, platform: CountedPlatform)
         : null
   if (!query) return null
   try {
-    return (await platform.getEmployee(query)).userid ?? null
+    return { userid: (await platform.getEmployee(query)).userid ?? null }
   } catch (error) {
-    // Naming the holder is a kindness: without an answer the case is still complete.
-    if (error instanceof PlatformError && error.kind === 'business') return null
+    if (judge(error).verdict.category === 'not_on_platform') return 'nobody'
     throw error
   }
 }
