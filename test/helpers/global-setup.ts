@@ -30,9 +30,17 @@ export default async function setup(project: TestProject): Promise<() => Promise
     stdio: ['pipe', 'ignore', 'ignore'],
     detached: true,
   })
+  const reap = async () => {
+    reaper.stdin.end()
+    await once(reaper, 'exit')
+  }
+  const giveUp = async (error: unknown): Promise<never> => {
+    await reap()
+    throw error
+  }
   const databasePrefix = `dirsync_test_${process.pid}_${Date.now().toString(36)}_`
-  const postgres = await openPostgres(runFolder)
-  const redis = await openRedis(runFolder)
+  const redis = await openRedis(runFolder).catch(giveUp)
+  const postgres = await openPostgres(runFolder).catch(giveUp)
 
   project.provide('runFolder', runFolder)
   project.provide('databasePrefix', databasePrefix)
@@ -43,8 +51,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
     await dropDatabasesOf(postgres.url, databasePrefix)
     await redis?.stop()
     await postgres.stop()
-    reaper.stdin.end()
-    await once(reaper, 'exit')
+    await reap()
   }
 }
 
