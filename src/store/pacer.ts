@@ -9,7 +9,7 @@ import { PacingShare } from '../core/pacing-share.ts'
 /** Longest span of slots that one process reserves at a time. */
 const LONGEST_SPAN_MS = 250
 /** Span reserved while other processes reserve too but nobody has to wait for it. */
-const SHORT_SPAN_MS = 10
+const SHORT_SPAN_MS = 4
 /** The next slots are asked for this long before the present ones end, and the store's answering time earlier. */
 const LEAD_MS = 25
 /** The store is asked at least this often while callers wait, so that a pause is noticed; also how long it may take. */
@@ -62,7 +62,7 @@ export class PostgresPacer implements Pacer {
   #offsetMs: number | null = null
   #roundTripMs = 0
   #spanMs = SHORT_SPAN_MS
-  #leasing = false
+  #leasing: Promise<void> | null = null
   #isStoreAway = false
   #askedAt = Number.NEGATIVE_INFINITY
   #check: NodeJS.Timeout | null = null
@@ -103,11 +103,12 @@ export class PostgresPacer implements Pacer {
     this.#closed = true
     if (this.#check !== null) clearInterval(this.#check)
     this.#gate.close()
+    await this.#leasing
   }
 
   /** Called for every caller, so it decides with a few comparisons. */
   #onWanting(): void {
-    if (this.#leasing || this.#closed) return
+    if (this.#leasing !== null || this.#closed) return
     const now = performance.now()
     const waiting = this.#gate.waiting
     if (waiting > 0) this.#check ??= setInterval(() => this.#onCheck(), CHECK_MS)
@@ -115,7 +116,7 @@ export class PostgresPacer implements Pacer {
     // Where others have to wait for slots, none is reserved in advance.
     if (this.#spanMs === 0 && waiting <= this.#gate.slotsLeft) return
     if (this.#isStoreAway && now - this.#askedAt < CHECK_MS) return
-    void this.#lease(waiting)
+    this.#ask(waiting)
   }
 
   /** Whether the present slots last beyond the time it takes to get more. */
@@ -128,14 +129,20 @@ export class PostgresPacer implements Pacer {
     if (this.#gate.waiting === 0) {
       if (this.#check !== null) clearInterval(this.#check)
       this.#check = null
-    } else if (!this.#leasing && performance.now() - this.#askedAt >= CHECK_MS - LEAD_MS) {
-      void this.#lease(this.#gate.waiting)
+    } else if (this.#leasing === null && performance.now() - this.#askedAt >= CHECK_MS - LEAD_MS) {
+      this.#ask(this.#gate.waiting)
     }
+  }
+
+  #ask(waiting: number): void {
+    this.#leasing = this.#lease(waiting).finally(() => {
+      this.#leasing = null
+      if (this.#gate.waiting > 0) this.#onWanting()
+    })
   }
 
   /** Asks the store for what is missing, at least for what the present span holds; for nothing if nothing is missing. */
   async #lease(waiting: number): Promise<void> {
-    this.#leasing = true
     const asked = performance.now()
     this.#askedAt = asked
     const most = Math.max(1, Math.floor(LONGEST_SPAN_MS / this.#spacingMs))
@@ -150,10 +157,7 @@ export class PostgresPacer implements Pacer {
       if (lease !== undefined) this.#take(lease, count, asked)
     } catch (error) {
       this.#goOnAlone(error)
-    } finally {
-      this.#leasing = false
     }
-    if (this.#gate.waiting > 0) this.#onWanting()
   }
 
   #take(lease: LeaseRow, count: number, asked: number): void {

@@ -1,0 +1,41 @@
+import { expect, test } from 'vitest'
+import { ClockOffset } from '../../src/platform/clock-offset.ts'
+
+const NOON = 'Sun, 01 Mar 2026 12:00:00 GMT'
+const NOON_MS = Date.parse(NOON)
+
+test('a header that agrees with our clock, to the second, measures nothing', () => {
+  const offset = new ClockOffset()
+  offset.observe(NOON, NOON_MS + 400, NOON_MS + 450)
+  expect(offset.measuredMs).toBe(0)
+})
+
+test('what is measured is applied once the platform refuses our time', () => {
+  const offset = new ClockOffset()
+  offset.observe(NOON, NOON_MS - 600_000, NOON_MS - 599_900)
+  expect(offset.measuredMs).toBe(599_900)
+  expect(offset.appliedMs).toBe(0)
+  expect(offset.correct()).toBe(true)
+  expect(offset.appliedMs).toBe(599_900)
+})
+
+test('a clock that is ahead gives a negative offset', () => {
+  const offset = new ClockOffset()
+  offset.observe(NOON, NOON_MS + 600_000, NOON_MS + 600_100)
+  expect(offset.measuredMs).toBe(999 - 600_000)
+})
+
+test('each further answer narrows it down', () => {
+  const offset = new ClockOffset()
+  offset.observe(NOON, NOON_MS - 10_000, NOON_MS - 8000) // 8 to 10.999 s
+  offset.observe('Sun, 01 Mar 2026 12:00:05 GMT', NOON_MS - 4100, NOON_MS - 4000) // 9 to 10.099 s
+  expect(offset.measuredMs).toBe(9000)
+})
+
+test('without a header that can be read there is nothing to correct', () => {
+  const offset = new ClockOffset()
+  offset.observe(undefined, NOON_MS, NOON_MS)
+  offset.observe('yesterday', NOON_MS, NOON_MS)
+  expect(offset.correct()).toBe(false)
+  expect(offset.measuredMs).toBeNull()
+})

@@ -1,0 +1,182 @@
+import { describe, expect, test } from 'vitest'
+import { dispositionOf, entryOfCode, platformError } from '../../src/platform/error-catalogue.ts'
+import type { PlatformFailure } from '../../src/platform/errors.ts'
+import { PLATFORM_CODES } from '../../src/platform/platform-codes.ts'
+
+/** Section 7 of the specification, but for 0. */
+const SPECIFIED = [
+  1000210001, 1000210003, 1000210004, 1000220002, 1000220096, 1000220102, 1002219003, 1000220010, 1002218004,
+  1002218007, 1002219046, 1000220030, 1000210028, 1000220072, 1000240002, 1002219069, 1002200106, 1002212002,
+  1000220120, 1000220064,
+]
+
+/** The design's failure table: code, disposition, category, field. */
+const TABLE = [
+  [1000210001, 'retry', 'clock_skew'],
+  [1000210003, 'halt', 'credentials'],
+  [1000210004, 'refresh-token', 'token'],
+  [1000220002, 'park', 'invalid_parameter'],
+  [1000220096, 'park', 'not_on_platform'],
+  [1000220102, 'park', 'not_on_platform'],
+  [1002219003, 'park', 'duplicate_work_number', 'corp_code'],
+  [1002218004, 'park', 'duplicate_email', 'email'],
+  [1002218007, 'park', 'duplicate_mobile', 'mobile'],
+  [1000220010, 'park', 'missing_department', 'dept_code'],
+  [1002219046, 'park', 'invalid_document', 'card_no'],
+  [1002219069, 'park', 'invalid_mobile_area', 'mobile'],
+  [1000220030, 'park', 'feature_disabled', 'level'],
+  [1000210028, 'park', 'feature_disabled', 'category'],
+  [1000220072, 'park', 'feature_disabled', 'employee_attribute'],
+  [1000240002, 'halt', 'enterprise_code'],
+  [1002200106, 'park', 'no_permission'],
+  [1002212002, 'park', 'base_department'],
+] as const
+
+function failure(facts: Partial<PlatformFailure>): PlatformFailure {
+  return { kind: 'business', operation: 'employee/update', outcomeKnown: true, ...facts }
+}
+
+function verdict(facts: Partial<PlatformFailure>) {
+  const error = platformError(failure(facts))
+  return dispositionOf(error, error.operation)
+}
+
+test('every code of the specification is in the catalogue, and no other', () => {
+  expect(Object.keys(PLATFORM_CODES).map(Number).toSorted()).toEqual(SPECIFIED.toSorted())
+})
+
+test.each(TABLE)('%i asks for %s as %s', (code, disposition, category, field?: string) => {
+  expect(entryOfCode(code)).toMatchObject({ disposition, category })
+  expect(entryOfCode(code)?.field).toBe(field)
+})
+
+test('every entry says what happened and what to do, in sentences', () => {
+  for (const entry of Object.values(PLATFORM_CODES)) {
+    expect(entry.meaning).toMatch(/^[A-Z].*\.$/)
+    expect(entry.remedy).toMatch(/^[A-Z].*\.$/)
+  }
+})
+
+describe('verdicts', () => {
+  test('a duplicate mobile holds back the mobile, on an update only', () => {
+    const facts = { platformCode: 1002218007 }
+    expect(verdict(facts)).toMatchObject({
+      disposition: 'park',
+      field: 'mobile',
+      category: 'duplicate_mobile',
+    })
+    expect(verdict({ ...facts, operation: 'employee/get' })).not.toHaveProperty('field')
+  })
+
+  test('an employee whom the platform lacks awaits activation', () => {
+    for (const platformCode of [1000220096, 1000220102]) {
+      expect(verdict({ platformCode })).toMatchObject({ disposition: 'park', state: 'awaiting_activation' })
+    }
+  })
+
+  test('a department that does not exist is deleted already', () => {
+    expect(verdict({ platformCode: 1000220010, operation: 'department/delete' }).disposition).toBe('done')
+    expect(verdict({ platformCode: 1000220010 }).disposition).toBe('park')
+  })
+
+  test('what the client has already tried to mend: a clock halts, a token is tried again later', () => {
+    expect(verdict({ platformCode: 1000210001 })).toMatchObject({ disposition: 'halt', scope: 'all' })
+    expect(verdict({ platformCode: 1000210004 }).disposition).toBe('retry')
+  })
+
+  test('wrong credentials halt everything, a wrong enterprise code its enterprise', () => {
+    expect(verdict({ platformCode: 1000210003 })).toMatchObject({ disposition: 'halt', scope: 'all' })
+    expect(verdict({ platformCode: 1000240002 })).toMatchObject({ disposition: 'halt', scope: 'enterprise' })
+  })
+
+  test('a code that nobody knows is tried once more', () => {
+    expect(verdict({ platformCode: 42 })).toMatchObject({
+      disposition: 'retry',
+      category: 'unclassified',
+      attempts: 1,
+    })
+  })
+
+  test.each([
+    ['timeout', {}],
+    ['connection', {}],
+    ['malformed', { httpStatus: 200 }],
+    ['http', { httpStatus: 500 }],
+    ['http', { httpStatus: 503 }],
+  ] as const)('%s %o is retried with the usual number of attempts', (kind, facts) => {
+    const { disposition, category, attempts } = verdict({ kind, ...facts })
+    expect({ disposition, category, attempts }).toEqual({
+      disposition: 'retry',
+      category: 'platform_unavailable',
+      attempts: undefined,
+    })
+  })
+
+  test.each([429, 503])('HTTP %i with an advice waits as long as it says', httpStatus => {
+    expect(verdict({ kind: 'http', httpStatus, retryAfterMs: 7000 })).toMatchObject({
+      disposition: 'wait',
+      retryAfterMs: 7000,
+    })
+  })
+
+  test('another HTTP status is unclassified', () => {
+    expect(verdict({ kind: 'http', httpStatus: 404 })).toMatchObject({
+      category: 'unclassified',
+      attempts: 1,
+    })
+  })
+
+  test('a request that was not sent is parked, for its field if it is one unit', () => {
+    const problem = (field: string) => ({ field, rule: 'must have at most 20 characters' })
+    const parked = (...fields: string[]) =>
+      verdict({ kind: 'invalid_request', problems: fields.map(problem) })
+    expect(parked('new_corp_code')).toMatchObject({ disposition: 'park', field: 'corp_code' })
+    expect(parked('mobile', 'mobile_area')).toMatchObject({ category: 'invalid_parameter', field: 'mobile' })
+    expect(parked('name', 'mobile')).not.toHaveProperty('field')
+    expect(parked('userid')).not.toHaveProperty('field')
+  })
+
+  test('a blown fuse halts until the hour is over', () => {
+    expect(verdict({ kind: 'token_fuse', retryAfterMs: 60_000 })).toMatchObject({
+      disposition: 'halt',
+      retryAfterMs: 60_000,
+    })
+  })
+
+  test('an error of our own is tried again', () => {
+    expect(dispositionOf(new Error('x'), 'employee/get')).toMatchObject({
+      disposition: 'retry',
+      category: 'internal_error',
+    })
+  })
+})
+
+describe('the error', () => {
+  const error = platformError(
+    failure({
+      platformCode: 1002218007,
+      platformMessage: 'mobile 123456 already exists',
+      httpStatus: 200,
+      traceId: 'T1',
+    }),
+  )
+
+  test('keeps the facts', () => {
+    expect(error).toMatchObject({
+      code: 'PLATFORM_BUSINESS',
+      kind: 'business',
+      operation: 'employee/update',
+      platformCode: 1002218007,
+      httpStatus: 200,
+      traceId: 'T1',
+      outcomeKnown: true,
+      disposition: 'park',
+    })
+    expect(error.platformMessage).toBe('mobile 123456 already exists')
+  })
+
+  test("shows the platform's own words to nobody by accident", () => {
+    expect(error.message).toMatch(/^employee\/update failed \(business, code 1002218007, trace T1\): /)
+    expect(`${error.message} ${JSON.stringify(error)}`).not.toContain('123456')
+  })
+})

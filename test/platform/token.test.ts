@@ -1,0 +1,136 @@
+import { describe, expect, test } from 'vitest'
+import { HOUR_MS, TokenFuseError } from '../../src/core/platform-token.ts'
+import { MemoryTokenStore } from '../../src/platform/token.ts'
+import { TokenKeeper } from '../../src/platform/token-keeper.ts'
+
+/** A store, a keeper and a clock that the test moves; tokens are t1, t2, … of 1000 s each. */
+function setUp() {
+  const time = { now: 1_000_000 }
+  const created: string[] = []
+  const clock = () => time.now
+  const store = new MemoryTokenStore(clock)
+  const keeperOf = (create: () => Promise<void> = async () => undefined) =>
+    new TokenKeeper({
+      store,
+      clock,
+      log: undefined,
+      create: async () => {
+        await create()
+        created.push(`t${created.length + 1}`)
+        return { accessToken: created.at(-1) as string, expiresIn: 1000 }
+      },
+    })
+  return { time, created, store, keeperOf }
+}
+
+describe('the keeper', () => {
+  test('uses a token for 80 % of its life, then renews it', async () => {
+    const { time, keeperOf } = setUp()
+    const keeper = keeperOf()
+    expect(await keeper.current()).toBe('t1')
+    time.now += 799_999
+    expect(await keeper.current()).toBe('t1')
+    time.now += 1
+    expect(await keeper.current()).toBe('t2')
+  })
+
+  test('answers at once from memory', async () => {
+    const keeper = setUp().keeperOf()
+    await keeper.current()
+    expect(keeper.current()).toBe('t1')
+  })
+
+  test('takes over what another process has stored', async () => {
+    const { created, keeperOf } = setUp()
+    await keeperOf().current()
+    expect(await keeperOf().current()).toBe('t1')
+    expect(created).toEqual(['t1'])
+  })
+
+  test('asks once, however many want a token', async () => {
+    const { created, keeperOf } = setUp()
+    const keeper = keeperOf()
+    expect(await Promise.all([keeper.current(), keeper.current(), keeper.current()])).toEqual([
+      't1',
+      't1',
+      't1',
+    ])
+    expect(created).toEqual(['t1'])
+  })
+
+  test('drops exactly the token that was refused', async () => {
+    const { store, keeperOf } = setUp()
+    const keeper = keeperOf()
+    await keeper.current()
+    await keeper.refuse('something older')
+    expect(await keeper.current()).toBe('t1')
+    await keeper.refuse('t1')
+    expect(await store.read()).toBeNull()
+    expect(await keeper.current()).toBe('t2')
+  })
+
+  test('a token that lives is used on when it cannot be renewed, and renewed a minute later', async () => {
+    const { time, keeperOf } = setUp()
+    let failing = false
+    const keeper = keeperOf(async () => {
+      if (failing) throw new Error('away')
+    })
+    await keeper.current()
+    failing = true
+    time.now += 850_000
+    expect(await keeper.current()).toBe('t1')
+    expect(keeper.current()).toBe('t1')
+    failing = false
+    time.now += 60_000
+    expect(await keeper.current()).toBe('t2')
+  })
+
+  test('a token that is dead or refused is not used on', async () => {
+    const { time, keeperOf } = setUp()
+    let failing = false
+    const keeper = keeperOf(async () => {
+      if (failing) throw new Error('away')
+    })
+    await keeper.current()
+    failing = true
+    time.now += 1_000_000
+    await expect(keeper.current()).rejects.toThrow('away')
+  })
+})
+
+describe('the store in memory', () => {
+  const create = async () => ({ accessToken: 't', expiresIn: 100 })
+
+  test('creates once when several renew together', async () => {
+    const store = new MemoryTokenStore()
+    let creations = 0
+    const renew = () =>
+      store.refresh(
+        token => token !== null,
+        async () => {
+          creations += 1
+          return create()
+        },
+      )
+    const tokens = await Promise.all([renew(), renew(), renew()])
+    expect(new Set(tokens).size).toBe(1)
+    expect(creations).toBe(1)
+  })
+
+  test('goes on after a creation that failed, which counts all the same', async () => {
+    let now = 0
+    const store = new MemoryTokenStore(() => now)
+    const failing = async () => {
+      now += 1000
+      throw new Error('away')
+    }
+    for (let tried = 0; tried < 50; tried += 1) {
+      await expect(store.refresh(() => false, failing)).rejects.toThrow('away')
+    }
+    const fuse = await store.refresh(() => false, create).catch(error => error)
+    expect(fuse).toBeInstanceOf(TokenFuseError)
+    expect(fuse.retryAfterMs).toBe(HOUR_MS - 50_000)
+    now = HOUR_MS
+    expect((await store.refresh(() => false, create)).accessToken).toBe('t')
+  })
+})
