@@ -41,7 +41,11 @@ export async function settlePlace(folder: string): Promise<Place> {
   for (const candidate of [folder, `/var/lib/dirsync/${hash}`, join(tmpdir(), `dirsync-${hash}`)]) {
     if (!(await isUsable(candidate, account))) continue
     const root = await realpath(candidate)
-    if (candidate !== folder) await symlink(join(root, 'data'), data)
+    if (candidate !== folder) {
+      // Left behind when somebody removed the folder by hand: nobody has its password any more.
+      await rm(join(root, 'data'), { recursive: true, force: true })
+      await symlink(join(root, 'data'), data)
+    }
     return { data: join(root, 'data'), root, account }
   }
   throw new EmbeddedError(

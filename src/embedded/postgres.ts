@@ -64,8 +64,9 @@ export async function startEmbeddedPostgres(options: {
   return await withFolderLock(folder, async () => {
     const place = await settlePlace(folder)
     const native = await usableBinaries(place.root, place.account)
-    const password = await readPassword(folder)
-    if (!(await hasCluster(place))) await createCluster(native, place, password)
+    const isNew = !(await hasCluster(place))
+    const password = await readPassword(folder, isNew)
+    if (isNew) await createCluster(native, place, password)
     const server = await findServer(place)
     const port = server?.port ?? (await launch(native, place, folder, options))
     const leave = await folderUsers(folder).enter()
@@ -129,7 +130,7 @@ async function hasCluster(place: Place): Promise<boolean> {
   )
 }
 
-async function readPassword(folder: string): Promise<string> {
+async function readPassword(folder: string, isNew: boolean): Promise<string> {
   const file = join(folder, 'password')
   try {
     return await readFile(file, 'utf8')
@@ -141,6 +142,12 @@ async function readPassword(folder: string): Promise<string> {
         { cause },
       )
     }
+  }
+  if (!isNew) {
+    throw new EmbeddedError(
+      'EMBEDDED_POSTGRES_FAILED',
+      `${file} is gone, and with it the way into the embedded PostgreSQL: start over with --fresh.`,
+    )
   }
   const password = randomBytes(24).toString('hex')
   await writeFile(file, password, { mode: 0o600 })

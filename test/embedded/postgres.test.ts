@@ -137,6 +137,17 @@ test('a process id in a stale file that is another process now does not keep it 
   await second.stop()
 })
 
+test('a cluster whose password is gone is refused in one sentence', async () => {
+  const dataDir = await temporaryFolder()
+  const server = await startEmbeddedPostgres({ dataDir, mode: 'test' })
+  await server.stop()
+  await rm(join(dataDir, 'password'))
+  await expect(startEmbeddedPostgres({ dataDir })).rejects.toMatchObject({
+    code: 'EMBEDDED_POSTGRES_FAILED',
+    message: expect.stringContaining('--fresh'),
+  })
+})
+
 test('a cluster is removed only while nobody uses it', async () => {
   const dataDir = await temporaryFolder()
   const server = await startEmbeddedPostgres({ dataDir, mode: 'test' })
