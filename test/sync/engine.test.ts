@@ -1,0 +1,281 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { BACKENDS } from '../helpers/backends.ts'
+import { type Company, createCompany, endOf, until } from '../helpers/company.ts'
+
+const EMPLOYEES = 60
+
+describe.each(BACKENDS)('the engine with its queue in $backend', ({ redis }) => {
+  let company: Company
+
+  beforeAll(async () => {
+    const url = await redis()
+    company = await createCompany({ employees: EMPLOYEES, ...(url ? { redisUrl: url } : {}) })
+    await company.start()
+    await company.run('full')
+  })
+  afterAll(() => company[Symbol.asyncDispose]())
+  beforeEach(() => company.control('DELETE', 'faults'))
+
+  const faults = (...rules: object[]) => company.control('POST', 'faults', rules)
+  const hr = (sql: string, values: unknown[] = []) => company.hr.query(sql, values)
+  const cases = async (userid: string) =>
+    (await company.db.query('select * from dirsync.dead_letter where entity_key = $1 order by id', [userid]))
+      .rows
+  const attempts = async (userid: string) =>
+    (await company.db.query('select * from dirsync.attempt where entity_key = $1 order by id', [userid])).rows
+  const spent = async (work: () => Promise<unknown>) => {
+    const before = await company.calls()
+    await work()
+    const after = await company.calls()
+    return Object.fromEntries(
+      Object.entries(after)
+        .map(([operation, n]) => [operation, n - (before[operation] ?? 0)] as const)
+        .filter(([operation, n]) => n > 0 && !operation.startsWith('token')),
+    )
+  }
+
+  test('an unchanged HR costs no calls', async () => {
+    const calls = await spent(async () => {
+      const run = await company.run('changes')
+      expect(run.state).toBe('done')
+    })
+    expect(calls).toEqual({})
+  })
+
+  test('a changed employee costs one query and one update', async () => {
+    await hr(`update person set name = 'Renamed' where userid = 'e0001'`)
+    const calls = await spent(() => company.run('changes'))
+    expect(calls).toEqual({ 'employee/get': 1, 'employee/update': 1 })
+    expect((await company.onPlatform()).get('e0001')).toMatchObject({ name: 'Renamed' })
+    const [latest] = (await attempts('e0001')).slice(-1)
+    expect(latest).toMatchObject({ outcome: 'updated', fields: ['name'] })
+  })
+
+  test('a full run finds what somebody changed on the platform', async () => {
+    const { employees } = await company.control<{ employees: { userid: string }[] }>(
+      'GET',
+      'state?userid=e0002',
+    )
+    await company.control('POST', 'employees', [{ ...employees[0], entry_day: '1999-09-09' }])
+    const run = await company.run('full')
+    expect(run.result?.outcomes).toMatchObject({ updated: 1, in_step: EMPLOYEES - 1 })
+    expect((await company.onPlatform()).get('e0002')).toMatchObject({ entry_day: '2020-01-03' })
+  })
+
+  test('a duplicate mobile is dead-lettered with its holder, the rest is sent, and the holder giving it up heals it', async () => {
+    await hr(`update person set mobile = '19900000004', name = 'Taker' where userid = 'e0003'`)
+    const run = await company.run('changes')
+    expect(run.result?.outcomes).toEqual({ partly_updated: 1 })
+    expect((await company.onPlatform()).get('e0003')).toMatchObject({ name: 'Taker', mobile: '19900000003' })
+    const [open] = await cases('e0003')
+    expect(open).toMatchObject({
+      category: 'duplicate_mobile',
+      field: 'mobile',
+      blocked_by: 'e0004',
+      state: 'open',
+      platform_code: '1002218007',
+    })
+    expect(JSON.stringify(open)).not.toContain('19900000004')
+
+    // The same HR row is not tried again.
+    expect(await spent(() => company.run('changes'))).toEqual({})
+
+    await hr(`update person set mobile = '19955550004' where userid = 'e0004'`)
+    await company.run('changes')
+    const { rows } = await company.db.query(`select state from dirsync.dead_letter where id = $1`, [open.id])
+    expect(rows[0].state).toBe('retry_scheduled')
+    const retry = await company.db.query('select dirsync.retry($1) as run', [open.id])
+    await endOf(company.db, Number(retry.rows[0].run))
+    expect((await cases('e0003'))[0]).toMatchObject({ state: 'resolved', resolution: 'succeeded' })
+    expect((await company.onPlatform()).get('e0003')).toMatchObject({ mobile: '19900000004' })
+  })
+
+  test('repeats count up one case, and a person may ignore it until the HR row changes', async () => {
+    await hr(`update person set dept_code = 'NOWHERE' where userid = 'e0005'`)
+    await company.run('changes')
+    const [first] = await cases('e0005')
+    await company.run('employees', 'e0005')
+    expect(await cases('e0005')).toMatchObject([
+      { id: first.id, category: 'missing_department', occurrences: 2, state: 'open' },
+    ])
+    await company.db.query(`select dirsync.ignore($1, 'known')`, [first.id])
+    expect(await spent(() => company.run('changes'))).toEqual({})
+    await hr(`update person set name = 'Other' where userid = 'e0005'`)
+    await company.run('changes')
+    expect(await cases('e0005')).toMatchObject([{ id: first.id, state: 'open', occurrences: 3 }])
+    await hr(`update person set dept_code = 'D0' where userid = 'e0005'`)
+    await company.run('changes')
+    expect(await cases('e0005')).toMatchObject([{ id: first.id, state: 'resolved' }])
+  })
+
+  test('an invalid HR row is a case, and no call is made for it', async () => {
+    await hr(`update person set mobile = 'ask her' where userid = 'e0006'`)
+    const calls = await spent(() => company.run('changes'))
+    expect(calls).toEqual({})
+    expect(await cases('e0006')).toMatchObject([
+      { category: 'invalid_hr_row', field: 'mobile', state: 'open' },
+    ])
+    await hr(`update person set mobile = '19900000006' where userid = 'e0006'`)
+    await company.run('changes')
+    expect(await cases('e0006')).toMatchObject([{ state: 'resolved' }])
+  })
+
+  test('an employee whom the platform lacks awaits activation, and the first success resolves it', async () => {
+    await hr(
+      `insert into person select 'new1', 'New One', '19912340001', 'new1@example.com', 'D1', date '2024-01-01', null, true`,
+    )
+    const run = await company.run('changes')
+    expect(run.result?.outcomes).toEqual({ awaiting_activation: 1 })
+    expect(await cases('new1')).toMatchObject([{ category: 'not_on_platform', state: 'awaiting_activation' }])
+    await company.control('POST', 'employees', [{ userid: 'new1', name: 'New', dept_code: 'D1' }])
+    await company.run('employees', 'new1')
+    expect(await cases('new1')).toMatchObject([{ state: 'resolved' }])
+    expect((await company.onPlatform()).get('new1')).toMatchObject({ name: 'New One', mobile: '19912340001' })
+  })
+
+  test('someone who left HR and is still in service on the platform is a finding', async () => {
+    await hr(`delete from person where userid = 'e0007'`)
+    await hr(`update person set active = false where userid = 'e0008'`)
+    await company.run('changes')
+    expect(await cases('e0007')).toMatchObject([{ category: 'left_hr', state: 'open' }])
+    expect(await cases('e0008')).toMatchObject([{ category: 'left_hr', state: 'open' }])
+    expect(await spent(() => company.run('changes'))).toEqual({})
+  })
+
+  test('an answer lost after the effect is no failure: the platform is asked before anything is repeated', async () => {
+    await faults({ operation: 'employee/update', match: { userid: 'e0009' }, loseAnswer: true, times: 1 })
+    await hr(`update person set name = 'Lost' where userid = 'e0009'`)
+    const calls = await spent(() => company.run('changes'))
+    expect(calls).toEqual({ 'employee/get': 2, 'employee/update': 1 })
+    expect((await attempts('e0009')).slice(-2).map(attempt => attempt.outcome)).toEqual(['retry', 'in_step'])
+    expect(await cases('e0009')).toEqual([])
+  })
+
+  test('"too fast" is waited out, and spends no attempt', async () => {
+    await faults({
+      operation: 'employee/get',
+      match: { userid: 'e0010' },
+      httpStatus: 429,
+      retryAfter: 1,
+      times: 3,
+    })
+    await hr(`update person set name = 'Patient' where userid = 'e0010'`)
+    const run = await company.run('changes')
+    expect(run.result?.outcomes).toEqual({ updated: 1 })
+    expect((await attempts('e0010')).map(attempt => attempt.outcome).slice(-4)).toEqual([
+      'wait',
+      'wait',
+      'wait',
+      'updated',
+    ])
+  })
+
+  test('an unlisted failure is tried once more and then parked, with the trace id', async () => {
+    await faults({
+      operation: 'employee/update',
+      match: { userid: 'e0011' },
+      code: 1999999999,
+      message: 'call 13800138000 for help',
+    })
+    await hr(`update person set name = 'Odd' where userid = 'e0011'`)
+    await company.run('changes')
+    const [open] = await cases('e0011')
+    expect(open).toMatchObject({
+      category: 'unclassified',
+      platform_code: '1999999999',
+      state: 'retry_scheduled',
+    })
+    expect(open.trace_id).toEqual(expect.any(String))
+    expect(open.message).not.toContain('13800138000')
+    expect((await attempts('e0011')).slice(-2).map(attempt => attempt.outcome)).toEqual(['retry', 'parked'])
+  })
+
+  test('a switched-off feature is not sent again for anybody until a retry gets through', async () => {
+    await company.control('POST', 'enterprises', [
+      { enterprise_code: '', features: { level: false, category: true, employee_attribute: [] } },
+    ])
+    await hr(`update person set level = 'P7' where userid = 'e0012'`)
+    await company.run('changes')
+    const [open] = await cases('e0012')
+    expect(open).toMatchObject({ category: 'feature_disabled', field: 'level', state: 'open' })
+    await hr(`update person set level = 'P8', name = 'Graded' where userid = 'e0013'`)
+    expect(await spent(() => company.run('changes'))).toEqual({ 'employee/get': 1, 'employee/update': 1 })
+    expect(await cases('e0013')).toEqual([])
+    expect((await company.onPlatform()).get('e0013')).toMatchObject({ name: 'Graded' })
+
+    await company.control('POST', 'enterprises', [
+      { enterprise_code: '', features: { level: true, category: true, employee_attribute: [] } },
+    ])
+    await company.db.query('select dirsync.retry($1)', [open.id])
+    await until(async () => (await company.onPlatform()).get('e0013')?.level === 'P8')
+    expect((await company.onPlatform()).get('e0012')).toMatchObject({ level: 'P7' })
+    expect(await cases('e0012')).toMatchObject([{ state: 'resolved' }])
+  })
+
+  test('wrong credentials halt everything with one alarm and no dead letters, and it heals by probing', async () => {
+    await faults({ operation: '*', code: 1000210003, message: 'appinfo check failed!', times: 2 })
+    await hr(`update person set entry_day = '2021-02-03' where userid between 'e0020' and 'e0039'`)
+    const before = (await company.db.query('select count(*)::int as n from dirsync.dead_letter')).rows[0].n
+    const { rows } = await company.db.query(`select dirsync.resync('changes') as id`)
+    const halt = await until(
+      async () => (await company.db.query(`select * from dirsync.halt where scope = '*'`)).rows[0] ?? null,
+    )
+    expect(halt).toMatchObject({ category: 'credentials', platform_code: '1000210003' })
+    const run = await endOf(company.db, Number(rows[0].id))
+    expect(run.result?.outcomes).toEqual({ updated: 20 })
+    expect((await company.db.query('select * from dirsync.halt')).rows).toEqual([])
+    expect((await company.db.query('select count(*)::int as n from dirsync.dead_letter')).rows[0].n).toBe(
+      before,
+    )
+  })
+
+  test('a platform that is away leaves no flood of dead letters', async () => {
+    await faults({ operation: '*', reset: true, times: 12 })
+    await hr(`update person set entry_day = '2021-03-04' where userid between 'e0020' and 'e0039'`)
+    const run = await company.run('changes')
+    expect(run.result?.outcomes).toEqual({ updated: 20 })
+    const { rows } = await company.db.query(
+      `select * from dirsync.dead_letter where category = 'platform_unavailable'`,
+    )
+    expect(rows).toEqual([])
+  })
+
+  test('a department closed long ago and empty is deleted, children first', async () => {
+    await company.control('POST', 'departments', [
+      { dept_code: 'P', dept_name: 'parent' },
+      { dept_code: 'C', dept_name: 'child', parent_code: 'P' },
+    ])
+    await hr(`insert into department values ('P', null, false, now() - interval '2 days'), ('C', 'P', false, now() - interval '2 days'),
+              ('F', null, false, now() - interval '1 hour')`)
+    const run = await company.run('departments')
+    expect(run.result?.outcomes).toEqual({ deleted: 2 })
+    const { calls } = await company.control<{ calls: { params: { dept_code: string } }[] }>(
+      'GET',
+      'calls?operation=department/delete',
+    )
+    expect(calls.map(call => call.params.dept_code)).toEqual(['C', 'P'])
+  })
+
+  test('naming an unknown employee fails the run with a sentence', async () => {
+    const run = await company.run('employees', 'nobody')
+    expect(run).toMatchObject({ state: 'failed', message: 'neither HR nor dirsync knows an employee nobody' })
+  })
+
+  test('HR away: the run fails and says so, and the next one works', async () => {
+    const { rows } = await company.hr.query('select current_database() as name')
+    const hrName = rows[0].name
+    await company.db.query(`alter database ${hrName} allow_connections false`)
+    await company.db.query('select pg_terminate_backend(pid) from pg_stat_activity where datname = $1', [
+      hrName,
+    ])
+    const run = await company.run('changes')
+    expect(run.state).toBe('failed')
+    expect(run.message).toContain('HR database does not answer')
+    await company.db.query(`alter database ${hrName} allow_connections true`)
+    expect(await company.run('changes')).toMatchObject({ state: 'done' })
+  })
+
+  test('no employee ever had two calls at a time', async () => {
+    expect(await company.control('GET', 'stats')).toMatchObject({ maxConcurrentPerUserid: 1 })
+  })
+})
