@@ -5,6 +5,7 @@ import { CRON_JOBS } from '../jobs/index.ts'
 import { type Config, ConfigError } from './config.ts'
 import { connectHr, connectPlatform } from './connections.ts'
 import { CronScheduler, scheduledJobs } from './cron-scheduler.ts'
+import { limitsOf } from './limits.ts'
 import type { Logger } from './logger.ts'
 import { createQueueBackend } from './queue/backend.ts'
 import { Listener } from './store/listener.ts'
@@ -126,13 +127,7 @@ async function startRoles(
       logger,
       sellerAppids: config.SELLER_APPIDS,
       ownEnterprise: config.PLATFORM_ENTERPRISE_CODE,
-      limits: {
-        gate: { maxFewerRows: config.GATE_MAX_FEWER_ROWS, maxEmptied: config.GATE_MAX_EMPTIED },
-        breaker: { count: config.BREAKER_EMPLOYEES, percent: config.BREAKER_EMPLOYEES_PERCENT },
-        departments: { count: config.BREAKER_DEPARTMENTS, percent: config.BREAKER_DEPARTMENTS_PERCENT },
-        departmentGraceMs: config.DEPARTMENT_GRACE_HOURS * 3_600_000,
-        sweepIntervalMs: config.SWEEP_INTERVAL_MINUTES * 60_000,
-      },
+      limits: limitsOf(config),
     })
     const coordinator = new Coordinator({
       pool,

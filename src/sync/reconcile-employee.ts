@@ -90,7 +90,11 @@ export async function reconcileEmployee(job: EmployeeJob, platform: CountedPlatf
  * What is sent now, and what is not: fields whose feature is off for the enterprise, and fields whose case is open for
  * this very HR row (no blind retry). A case that is being retried lets its field through.
  */
-function holdBack(differing: FieldUnit[], claim: Claim, hash: string) {
+export function holdBack(
+  differing: FieldUnit[],
+  claim: Pick<Claim, 'cases' | 'blockedFields'>,
+  hash: string,
+) {
   const send: FieldUnit[] = []
   const blocked: FieldUnit[] = []
   const parked: FieldUnit[] = []
