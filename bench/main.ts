@@ -1,0 +1,121 @@
+import { parseArgs } from 'node:util'
+import { createLogger } from '../src/logger.ts'
+import { type Benchmark, type Figure, figureOf, measurePairs, ratioOf } from './figure.ts'
+import { planMemory } from './plan-memory.ts'
+import { planRows } from './plan-rows.ts'
+import { fillDatabase } from './planned-database.ts'
+import { printTable } from './table.ts'
+import { Workshop } from './workshop.ts'
+
+const USAGE = 'npm run bench [-- [--only NAME]… [--pairs N] [--employees N] [--jobs N] [--calls N] [--json]]'
+
+const log = (line: string) => process.stderr.write(`${line}\n`)
+
+process.exitCode = await main(process.argv.slice(2))
+
+async function main(args: string[]): Promise<number> {
+  const options = optionsOf(args)
+  if (options === null) return 2
+  const workshop = await Workshop.open()
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+    process.once(signal, () => {
+      log('stopping')
+      workshop.close().finally(() => process.exit(130))
+    })
+  }
+  try {
+    const benchmarks = benchmarksOf(workshop, options)
+    const names = benchmarks.map(benchmark => benchmark.name)
+    const unknown = options.only.filter(name => !names.includes(name))
+    if (unknown.length > 0) {
+      log(`There is no benchmark ${unknown.join(', ')}: choose from ${names.join(', ')}.`)
+      return 2
+    }
+    const chosen = benchmarks.filter(({ name }) => options.only.length === 0 || options.only.includes(name))
+    const figures: Figure[] = []
+    for (const benchmark of chosen) figures.push(await measure(benchmark, options.pairs))
+    if (options.json) console.log(JSON.stringify(figures, null, 2))
+    else printTable(chosen, figures)
+    return 0
+  } finally {
+    await workshop.close()
+  }
+}
+
+interface Options {
+  only: string[]
+  pairs: number
+  employees: number
+  jobs: number
+  calls: number
+  json: boolean
+}
+
+/** Null, with a sentence on stderr, for a command line that is wrong. */
+function optionsOf(args: string[]): Options | null {
+  try {
+    const { values } = parseArgs({
+      args,
+      options: {
+        only: { type: 'string', multiple: true, default: [] },
+        pairs: { type: 'string', default: '3' },
+        employees: { type: 'string', default: '1000000' },
+        jobs: { type: 'string', default: '5000' },
+        calls: { type: 'string', default: '50000' },
+        json: { type: 'boolean', default: false },
+      },
+    })
+    const whole = (name: 'pairs' | 'employees' | 'jobs' | 'calls') => {
+      const value = Number(values[name])
+      if (!Number.isInteger(value) || value < 1)
+        throw new TypeError(`--${name} must be a whole number from 1`)
+      return value
+    }
+    return {
+      only: values.only.flatMap(names => names.split(',')),
+      pairs: whole('pairs'),
+      employees: whole('employees'),
+      jobs: whole('jobs'),
+      calls: whole('calls'),
+      json: values.json,
+    }
+  } catch (error) {
+    log(`${(error as Error).message}\n${USAGE}`)
+    return null
+  }
+}
+
+function benchmarksOf(workshop: Workshop, options: Options): Benchmark[] {
+  const logger = createLogger({ level: 'warn', pretty: false })
+  const filled = new Map<number, Promise<string>>()
+  const fill = async (employees: number) => {
+    log(`preparing ${employees.toLocaleString('en')} employees in HR, all in step`)
+    const url = await workshop.database()
+    await fillDatabase(url, employees, logger)
+    return url
+  }
+  const database = (employees: number) => {
+    const url = filled.get(employees) ?? fill(employees)
+    filled.set(employees, url)
+    return url
+  }
+  return [
+    planRows(() => database(options.employees), options.employees, logger),
+    planMemory(database, options.employees, workshop.folder),
+  ]
+}
+
+async function measure(benchmark: Benchmark, count: number): Promise<Figure> {
+  const sides = await benchmark.prepare()
+  try {
+    const pairs = await measurePairs(sides, count, pair => {
+      const [ours, baseline] = [pair.ours, pair.baseline].map(value => Math.round(value).toLocaleString('en'))
+      log(
+        `${benchmark.name}: ${ours} against ${baseline} ${benchmark.unit}, ratio ${ratioOf(pair).toFixed(2)}`,
+      )
+    })
+    return figureOf(benchmark, pairs)
+  } finally {
+    await sides.close()
+  }
+}

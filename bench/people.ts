@@ -1,0 +1,53 @@
+import type pg from 'pg'
+
+/** Syllables of which the sample names are made. */
+const SYLLABLES = [
+  'ba',
+  'den',
+  'fi',
+  'gor',
+  'hal',
+  'ki',
+  'lun',
+  'mo',
+  'nar',
+  'pe',
+  'ros',
+  'sil',
+  'tan',
+  'vi',
+  'wen',
+  'zu',
+]
+
+/** The mapping of the sample HR table: the key, whether active, and twelve fields. */
+export const EMPLOYEES_SQL = `
+select e.staff_id as userid, e.left_on is null as active, e.full_name as name, e.work_number as corp_code, e.sex as gender,
+  e.passport as card_no, e.mail as email, e.phone as mobile, e.note as remark, e.unit as dept_code, e.grade as level,
+  e.born_on as birth_day, e.hired_on as entry_day, e.cost_center as cost_center_id
+from hr.employee e`
+
+/** Departments that the sample employees are in. */
+export const DEPARTMENTS = Array.from({ length: 200 }, (_, i) => `D${i}`)
+
+/** Makes an HR table of so many valid employees. */
+export async function createPeople(db: pg.Client, count: number): Promise<void> {
+  const syllable = (divisor: number) => `($2::text[])[1 + (i / ${divisor}) % ${SYLLABLES.length}]`
+  await db.query('create schema hr')
+  await db.query(
+    `create table hr.employee (staff_id text primary key, full_name text not null, work_number text not null, sex smallint not null,
+       passport text, mail text, phone text, note text, unit text not null, grade text, born_on date, hired_on date not null,
+       cost_center integer, left_on date)`,
+  )
+  await db.query(
+    `insert into hr.employee
+     select 'e' || lpad(i::text, 8, '0'),
+       initcap(${syllable(1)} || ${syllable(16)}) || ' ' || initcap(${syllable(256)} || ${syllable(4096)} || ${syllable(65536)}),
+       'W' || i, 1 + i % 2, case when i % 3 = 0 then 'P' || lpad(i::text, 8, '0') end, 'staff' || i || '@example.com',
+       '13' || lpad(i::text, 9, '0'), case when i % 5 = 0 then 'Works from site ' || i % 40 end, 'D' || i % $3, 'G' || i % 12,
+       date '1960-01-01' + i % 15000, date '2000-01-01' + i % 9000, 1 + i % 300, null
+     from generate_series(1, $1::int) i`,
+    [count, SYLLABLES, DEPARTMENTS.length],
+  )
+  await db.query('analyze hr.employee')
+}

@@ -1,0 +1,60 @@
+import pg from 'pg'
+import type { Logger } from 'pino'
+import { EMPLOYEE_FIELDS } from '../src/core/employee.ts'
+import { createPostgresHrSource } from '../src/hr/postgres.ts'
+import type { HrSource } from '../src/hr/source.ts'
+import { migrate } from '../src/store/migrate.ts'
+import { createPool } from '../src/store/pool.ts'
+import { transaction } from '../src/store/transaction.ts'
+import { planEmployees, writeEmployeePlan } from '../src/sync/plan-employees.ts'
+import { createPeople, EMPLOYEES_SQL } from './people.ts'
+
+/** Nothing is ever held, and every plan reads every row. */
+export const LIMITS = {
+  gate: { maxFewerRows: 100, maxEmptied: 100 },
+  breaker: { count: Number.MAX_SAFE_INTEGER, percent: 100 },
+  sweepIntervalMs: 0,
+}
+
+/** The sample HR table as dirsync reads it. */
+export function openHr(url: string, logger: Logger): HrSource {
+  return createPostgresHrSource({
+    url,
+    employeesSql: { file: 'employees.sql', sql: EMPLOYEES_SQL },
+    departmentsSql: null,
+    logger,
+  })
+}
+
+/** Makes HR of so many employees in a database, and dirsync's schema with all of them known and nothing to be done. */
+export async function fillDatabase(url: string, employees: number, logger: Logger): Promise<void> {
+  const hr = openHr(url, logger)
+  const pool = createPool(url, { max: 2, name: 'bench', logger })
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  try {
+    await createPeople(client, employees)
+    await migrate(pool)
+    const { rows } = await client.query(`insert into dirsync.sync_run (kind) values ('changes') returning id`)
+    await transaction(pool, async db => {
+      const run = { kind: 'changes' as const, approved: true }
+      await planEmployees(db, hr, run, LIMITS, new Date(), new AbortController().signal)
+      await writeEmployeePlan(db, Number(rows[0].id), false)
+    })
+    await client.query('truncate dirsync.pending')
+    // As after a first sync; the marks of the fields are as many and as long as true ones.
+    const fields = EMPLOYEE_FIELDS.slice(0, 14)
+    await client.query(
+      `update dirsync.employee set acknowledged_hash = source_hash, platform_state = 'in_service', acknowledged_at = now(), queried_at = now(),
+         dept_code = 'D1', acknowledged = (select jsonb_object_agg(field, left(md5(userid || field), 16)) from unnest($1::text[]) as f (field))`,
+      [fields],
+    )
+    await client.query('vacuum (full, analyze) dirsync.employee')
+    await client.query('vacuum (analyze) hr.employee')
+    await client.query('checkpoint')
+  } finally {
+    await hr.close()
+    await pool.end()
+    await client.end()
+  }
+}

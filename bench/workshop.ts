@@ -1,0 +1,111 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { chmod, mkdir, mkdtemp, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type EmbeddedPostgres, startEmbeddedPostgres } from '../src/embedded/postgres.ts'
+import { registerChild } from '../test/helpers/children.ts'
+import { launchRedis } from '../test/helpers/redis-server.ts'
+
+const APP_ID = 'bench'
+const APP_SECRET = 'bench-secret'
+
+/** How to reach an emulator. */
+export interface PlatformAccess {
+  baseUrl: string
+  appId: string
+  appSecret: string
+}
+
+/**
+ * The real parts that benchmarks stand on, each started when first asked for. Everything lies in one folder and is ended
+ * with it: by `close`, or by a watcher in a process of its own when the benchmark is killed.
+ */
+export class Workshop {
+  readonly folder: string
+  readonly #endWatcher: () => Promise<void>
+  #postgres: Promise<EmbeddedPostgres> | undefined
+  #redis: Promise<{ url: string }> | undefined
+  #databases = 0
+  #closing: Promise<void> | undefined
+
+  private constructor(folder: string, endWatcher: () => Promise<void>) {
+    this.folder = folder
+    this.#endWatcher = endWatcher
+  }
+
+  static async open(): Promise<Workshop> {
+    const folder = await mkdtemp(join(tmpdir(), 'dirsync-bench-'))
+    await chmod(folder, 0o711) // PostgreSQL runs as another user when this one is root
+    await mkdir(join(folder, 'children'))
+    const reaper = spawn('/bin/sh', [join(import.meta.dirname, '../test/helpers/reaper.sh'), folder], {
+      stdio: ['pipe', 'ignore', 'ignore'],
+      detached: true,
+    })
+    return new Workshop(folder, async () => {
+      reaper.stdin.end()
+      await once(reaper, 'exit')
+    })
+  }
+
+  /** Connection string of a new, empty database on an embedded PostgreSQL with its durable settings. */
+  async database(): Promise<string> {
+    this.#postgres ??= startEmbeddedPostgres({ dataDir: join(this.folder, 'postgres'), mode: 'durable' })
+    const server = await this.#postgres
+    this.#databases += 1
+    const name = `bench_${this.#databases}`
+    await server.createDatabase(name)
+    return server.url(name)
+  }
+
+  /** URL of a redis-server of its own, with append-only file and without eviction. */
+  async redis(): Promise<string> {
+    this.#redis ??= launchRedis({ runFolder: this.folder })
+    return (await this.#redis).url
+  }
+
+  /** Starts an emulator in a process of its own. */
+  async emulator(seed: object): Promise<PlatformAccess> {
+    const file = join(this.folder, 'seed.json')
+    await writeFile(file, JSON.stringify(seed))
+    const options = ['--port', '0', '--appid', APP_ID, '--secret', APP_SECRET, '--seed', file]
+    const url = await this.#listening('../src/cli/main.ts', ['emulator', ...options])
+    return { baseUrl: url, appId: APP_ID, appSecret: APP_SECRET }
+  }
+
+  /** Starts a program of this folder that serves HTTP and prints its URL; resolves with that. */
+  server(file: string): Promise<string> {
+    return this.#listening(file, [])
+  }
+
+  /** Ends everything and removes the folder. Idempotent. */
+  close(): Promise<void> {
+    this.#closing ??= this.#close()
+    return this.#closing
+  }
+
+  async #close(): Promise<void> {
+    const postgres = await this.#postgres?.catch(() => undefined)
+    await postgres?.stop()
+    await this.#endWatcher()
+  }
+
+  async #listening(file: string, args: string[]): Promise<string> {
+    const child = spawn(
+      process.execPath,
+      ['--disable-warning=ExperimentalWarning', join(import.meta.dirname, file), ...args],
+      { stdio: ['ignore', 'pipe', 'inherit'] },
+    )
+    registerChild(this.folder, child)
+    return await new Promise<string>((resolve, reject) => {
+      let printed = ''
+      child.stdout.on('data', chunk => {
+        printed += chunk
+        const [url] = /http:\/\/\S+/.exec(printed) ?? []
+        if (url !== undefined) resolve(url)
+      })
+      child.once('error', reject)
+      child.once('exit', code => reject(new Error(`${file} ended with ${code} before it listened`)))
+    })
+  }
+}
