@@ -1,14 +1,11 @@
-import { performance } from 'node:perf_hooks'
 import type { Logger } from 'pino'
-import { Agent } from 'undici'
 import type { z } from 'zod'
-import { type Pacer, PacerClosedError } from '../core/pacing.ts'
+import type { Pacer } from '../core/pacing.ts'
 import { type CreatedToken, TokenFuseError, type TokenStore } from '../core/platform-token.ts'
-import { readAnswer } from './answer.ts'
+import { abortedError, type CallOptions, type CallReport, PlatformCaller } from './caller.ts'
 import { ClockOffset } from './clock-offset.ts'
 import { entryOfCode, platformError } from './error-catalogue.ts'
 import { PlatformError } from './errors.ts'
-import { ExchangeError, exchange, type HttpAnswer, type HttpRequest } from './exchange.ts'
 import type { Operation } from './operation.ts'
 import { type DepartmentDeletion, departmentDelete } from './operations/department-delete.ts'
 import { type EmployeeQuery, employeeGet, type PlatformEmployee } from './operations/employee-get.ts'
@@ -16,30 +13,15 @@ import { employeeOpenid, type OpenidBinding, type OpenidQuery } from './operatio
 import { type EmployeeUpdate, employeeUpdate } from './operations/employee-update.ts'
 import { OPERATIONS, type OperationName } from './operations/index.ts'
 import { type TokenAnswer, tokenCreate, tokenInfo } from './operations/token.ts'
-import { checkedParameters, type ParameterTexts } from './parameters.ts'
+import { checkedParameters } from './parameters.ts'
 import { RequestBuilder } from './request-builder.ts'
 import type { SignAlgorithm } from './signing.ts'
 import { TokenKeeper } from './token-keeper.ts'
 
+export type { CallOptions, CallReport } from './caller.ts'
+
 /** Goes before every other caller of the pacer: nobody gets anywhere without a token. */
 const TOKEN_PRIORITY = -1
-
-export interface CallOptions {
-  /** Gives the call up; it then fails with kind `aborted`. */
-  signal?: AbortSignal
-  /** Place in the pacer's line: lower goes first. */
-  priority?: number
-}
-
-/** One HTTP exchange with the platform, for metrics. */
-export interface CallReport {
-  operation: string
-  durationMs: number
-  /** Code of the answer's envelope, or the error's code (`PLATFORM_TIMEOUT`, …). */
-  code: number | string
-  /** Absent when no answer came. */
-  httpStatus?: number
-}
 
 export interface PlatformClientOptions {
   baseUrl: string
@@ -50,7 +32,7 @@ export interface PlatformClientOptions {
   tokenStore: TokenStore
   pacer: Pacer
   logger?: Logger
-  /** For one exchange, from the first byte sent to the last received. Default 10 s. */
+  /** For one exchange: getting a connection, headers and body. Default 10 s. */
   timeoutMs?: number
   /** Default 64. */
   maxConnections?: number
@@ -96,37 +78,34 @@ export class PlatformClient {
   /** How the platform's clock and ours differ. */
   readonly clockOffset = new ClockOffset()
 
-  readonly #agent: Agent
-  readonly #builder: RequestBuilder
+  readonly #caller: PlatformCaller
   readonly #keeper: TokenKeeper
-  readonly #pacer: Pacer
   readonly #log: Logger | undefined
-  readonly #timeoutMs: number
-  readonly #clock: () => number
-  readonly #onCall: ((call: CallReport) => void) | undefined
   #closing: Promise<void> | null = null
 
   constructor(options: PlatformClientOptions) {
-    this.#timeoutMs = options.timeoutMs ?? 10_000
-    this.#clock = options.clock ?? Date.now
-    this.#pacer = options.pacer
-    this.#onCall = options.onCall
+    const clock = options.clock ?? Date.now
     this.#log = options.logger?.child({ component: 'platform' })
-    this.#agent = new Agent({
-      connections: options.maxConnections ?? 64,
-      connect: { timeout: this.#timeoutMs },
-    })
-    this.#builder = new RequestBuilder({
-      baseUrl: options.baseUrl,
-      appId: options.appId,
-      appSecret: options.appSecret,
-      signAlgorithm: options.signAlgorithm ?? 'sha256',
-      operations: Object.values(OPERATIONS),
+    this.#caller = new PlatformCaller({
+      builder: new RequestBuilder({
+        baseUrl: options.baseUrl,
+        appId: options.appId,
+        appSecret: options.appSecret,
+        signAlgorithm: options.signAlgorithm ?? 'sha256',
+        operations: Object.values(OPERATIONS),
+      }),
+      pacer: options.pacer,
+      clock,
+      clockOffset: this.clockOffset,
+      timeoutMs: options.timeoutMs ?? 10_000,
+      maxConnections: options.maxConnections ?? 64,
+      log: this.#log,
+      onCall: options.onCall,
     })
     this.#keeper = new TokenKeeper({
       store: options.tokenStore,
       create: () => this.#createToken(),
-      clock: this.#clock,
+      clock,
       log: this.#log,
     })
   }
@@ -135,14 +114,19 @@ export class PlatformClient {
    * Any operation by its name, for callers that know it at run time only.
    * @param params texts or numbers by the specification's names
    */
-  call(operation: OperationName, params: Record<string, unknown>, options?: CallOptions): Promise<unknown> {
-    if (operation === 'token/create') return this.tokens.create()
-    return this.#call(OPERATIONS[operation] as Operation, params, options)
+  async call(
+    operation: OperationName,
+    params: Record<string, unknown>,
+    options?: CallOptions,
+  ): Promise<unknown> {
+    if (operation !== 'token/create') return this.#call(OPERATIONS[operation] as Operation, params, options)
+    checkedParameters(tokenCreate, params)
+    return this.tokens.create()
   }
 
   /** Lets calls in flight end, then closes the connections. May be called more than once. */
   close(): Promise<void> {
-    this.#closing ??= this.#agent.close()
+    this.#closing ??= this.#caller.close()
     return this.#closing
   }
 
@@ -152,7 +136,7 @@ export class PlatformClient {
     options: CallOptions = {},
   ): Promise<z.output<Response>> {
     const texts = checkedParameters(operation, params)
-    let isTokenRenewed = !operation.token
+    let isTokenRenewed = false
     let isClockCorrected = false
     for (;;) {
       let token: string | undefined
@@ -164,7 +148,7 @@ export class PlatformClient {
             : await orAborted(current, operation.name, options.signal).catch(asPlatformError)
       }
       try {
-        return await this.#attempt(operation, texts, token, options)
+        return await this.#caller.attempt(operation, texts, token, options)
       } catch (error) {
         if (!(error instanceof PlatformError)) throw error
         const entry = entryOfCode(error.platformCode)
@@ -182,76 +166,11 @@ export class PlatformClient {
     }
   }
 
-  /** One paced and signed exchange. */
-  async #attempt<Response extends z.ZodType>(
-    operation: Operation<string, z.ZodObject, Response>,
-    texts: ParameterTexts,
-    token: string | undefined,
-    options: CallOptions,
-  ): Promise<z.output<Response>> {
-    const { signal } = options
-    try {
-      await this.#pacer.acquire({ operation: operation.name, ...options })
-    } catch (error) {
-      if (signal?.aborted || error instanceof PacerClosedError) throw abortedError(operation.name, error)
-      throw error
-    }
-    const timestamp = Math.floor((this.#clock() + this.clockOffset.appliedMs) / 1000)
-    const request = this.#builder.build(operation, texts, timestamp, token)
-    const startedAt = performance.now()
-    let status: number | undefined
-    try {
-      const answer = await this.#exchange(operation.name, request, signal)
-      status = answer.status
-      const data = readAnswer(operation, answer, this.#clock())
-      this.#report(operation.name, startedAt, 0, status)
-      return data
-    } catch (error) {
-      if (!(error instanceof PlatformError)) throw error
-      this.#report(operation.name, startedAt, error.platformCode ?? error.code, status)
-      if (error.retryAfterMs !== undefined) {
-        this.#log?.warn(
-          { operation: operation.name, waitMs: error.retryAfterMs },
-          'the platform asked us to wait',
-        )
-        await this.#pacer.pause(error.retryAfterMs, `HTTP ${error.httpStatus} on ${operation.name}`)
-      }
-      throw error
-    }
-  }
-
-  async #exchange(
-    operation: string,
-    request: HttpRequest,
-    signal: AbortSignal | undefined,
-  ): Promise<HttpAnswer> {
-    const sentAt = this.#clock()
-    try {
-      const answer = await exchange(this.#agent, request, this.#timeoutMs, signal)
-      this.clockOffset.observe(answer.headers.date, sentAt, this.#clock())
-      return answer
-    } catch (error) {
-      if (!(error instanceof ExchangeError)) throw error
-      throw platformError({ kind: error.kind, operation, outcomeKnown: !error.sent }, error.cause)
-    }
-  }
-
   async #createToken(): Promise<CreatedToken> {
     const { access_token, expires_in } = await this.#call(tokenCreate, {}, { priority: TOKEN_PRIORITY })
     this.#log?.info({ expiresIn: expires_in }, 'access token created')
     return { accessToken: access_token, expiresIn: expires_in }
   }
-
-  #report(operation: string, startedAt: number, code: number | string, httpStatus: number | undefined): void {
-    if (this.#onCall === undefined) return
-    const call: CallReport = { operation, durationMs: performance.now() - startedAt, code }
-    if (httpStatus !== undefined) call.httpStatus = httpStatus
-    this.#onCall(call)
-  }
-}
-
-function abortedError(operation: string, cause: unknown): PlatformError {
-  return platformError({ kind: 'aborted', operation, outcomeKnown: true }, cause)
 }
 
 /** Waits for a shared promise no longer than one caller's signal allows. */

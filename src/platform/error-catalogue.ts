@@ -30,7 +30,7 @@ export interface Verdict {
 }
 
 /** Failures without a code of the platform. */
-export const CIRCUMSTANCES = {
+const CIRCUMSTANCES = {
   rate_limited: {
     name: 'rate_limited',
     meaning: 'The platform asked us to wait.',

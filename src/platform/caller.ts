@@ -1,0 +1,136 @@
+import { performance } from 'node:perf_hooks'
+import type { Logger } from 'pino'
+import { Agent } from 'undici'
+import type { z } from 'zod'
+import { type Pacer, PacerClosedError } from '../core/pacing.ts'
+import { readAnswer } from './answer.ts'
+import type { ClockOffset } from './clock-offset.ts'
+import { platformError } from './error-catalogue.ts'
+import { PlatformError } from './errors.ts'
+import { ExchangeError, exchange, type HttpAnswer, type HttpRequest } from './exchange.ts'
+import type { Operation } from './operation.ts'
+import type { ParameterTexts } from './parameters.ts'
+import type { RequestBuilder } from './request-builder.ts'
+
+export interface CallOptions {
+  /** Gives the call up; it then fails with kind `aborted`. */
+  signal?: AbortSignal
+  /** Place in the pacer's line: lower goes first. */
+  priority?: number
+}
+
+/** One HTTP exchange with the platform, for metrics. */
+export interface CallReport {
+  operation: string
+  durationMs: number
+  /** Code of the answer's envelope, or the error's code (`PLATFORM_TIMEOUT`, …). */
+  code: number | string
+  /** Absent when no answer came. */
+  httpStatus?: number
+}
+
+/** Carries out single attempts: paced, signed, sent within a deadline, read, reported. It repeats nothing. */
+export class PlatformCaller {
+  readonly #agent: Agent
+  readonly #builder: RequestBuilder
+  readonly #pacer: Pacer
+  readonly #clock: () => number
+  readonly #clockOffset: ClockOffset
+  readonly #timeoutMs: number
+  readonly #log: Logger | undefined
+  readonly #onCall: ((call: CallReport) => void) | undefined
+
+  constructor(parts: {
+    builder: RequestBuilder
+    pacer: Pacer
+    clock: () => number
+    clockOffset: ClockOffset
+    timeoutMs: number
+    maxConnections: number
+    log: Logger | undefined
+    onCall: ((call: CallReport) => void) | undefined
+  }) {
+    this.#builder = parts.builder
+    this.#pacer = parts.pacer
+    this.#clock = parts.clock
+    this.#clockOffset = parts.clockOffset
+    this.#timeoutMs = parts.timeoutMs
+    this.#log = parts.log
+    this.#onCall = parts.onCall
+    this.#agent = new Agent({ connections: parts.maxConnections, connect: { timeout: parts.timeoutMs } })
+  }
+
+  /**
+   * One attempt.
+   * @throws PlatformError, after telling the pacer if the platform asked to wait
+   */
+  async attempt<Response extends z.ZodType>(
+    operation: Operation<string, z.ZodObject, Response>,
+    texts: ParameterTexts,
+    token: string | undefined,
+    options: CallOptions,
+  ): Promise<z.output<Response>> {
+    const { signal } = options
+    try {
+      await this.#pacer.acquire({ operation: operation.name, ...options })
+    } catch (error) {
+      if (signal?.aborted || error instanceof PacerClosedError) throw abortedError(operation.name, error)
+      throw error
+    }
+    const timestamp = Math.floor((this.#clock() + this.#clockOffset.appliedMs) / 1000)
+    const request = this.#builder.build(operation, texts, timestamp, token)
+    const startedAt = performance.now()
+    let status: number | undefined
+    try {
+      const answer = await this.#exchange(operation.name, request, signal)
+      status = answer.status
+      const data = readAnswer(operation, answer, this.#clock())
+      this.#report(operation.name, startedAt, 0, status)
+      return data
+    } catch (error) {
+      if (!(error instanceof PlatformError)) throw error
+      this.#report(operation.name, startedAt, error.platformCode ?? error.code, status)
+      if (error.retryAfterMs !== undefined) {
+        this.#log?.warn(
+          { operation: operation.name, waitMs: error.retryAfterMs },
+          'the platform asked us to wait',
+        )
+        await this.#pacer.pause(error.retryAfterMs, `HTTP ${error.httpStatus} on ${operation.name}`)
+      }
+      throw error
+    }
+  }
+
+  async #exchange(
+    operation: string,
+    request: HttpRequest,
+    signal: AbortSignal | undefined,
+  ): Promise<HttpAnswer> {
+    const sentAt = this.#clock()
+    try {
+      const answer = await exchange(this.#agent, request, this.#timeoutMs, signal)
+      this.#clockOffset.observe(answer.headers.date, sentAt, this.#clock())
+      return answer
+    } catch (error) {
+      if (!(error instanceof ExchangeError)) throw error
+      throw platformError({ kind: error.kind, operation, outcomeKnown: !error.sent }, error.cause)
+    }
+  }
+
+  /** Lets exchanges in flight end, then closes the connections. */
+  close(): Promise<void> {
+    return this.#agent.close()
+  }
+
+  #report(operation: string, startedAt: number, code: number | string, httpStatus: number | undefined): void {
+    if (this.#onCall === undefined) return
+    const call: CallReport = { operation, durationMs: performance.now() - startedAt, code }
+    if (httpStatus !== undefined) call.httpStatus = httpStatus
+    this.#onCall(call)
+  }
+}
+
+/** A call given up before anything was sent. */
+export function abortedError(operation: string, cause: unknown): PlatformError {
+  return platformError({ kind: 'aborted', operation, outcomeKnown: true }, cause)
+}
