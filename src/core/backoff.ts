@@ -12,9 +12,9 @@ export function retryDelay(attempts: number, random: number): number {
   return jitter(Math.min(1000 * 4 ** (attempts - 1), 60_000), random)
 }
 
-/** Milliseconds until a halt is probed again after `probes` failed probes: 5 s, doubling up to 5 min, ± 30 %. */
+/** Milliseconds until a halt is probed again after `probes` failed probes: 2 s, doubling up to 5 min, ± 30 %. */
 export function probeDelay(probes: number, random: number): number {
-  return jitter(Math.min(5000 * 2 ** probes, 300_000), random)
+  return jitter(Math.min(2000 * 2 ** probes, 300_000), random)
 }
 
 /** Milliseconds until a case that may heal by itself is tried again: an hour, doubling up to a day, ± 30 %. */

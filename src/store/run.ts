@@ -154,15 +154,22 @@ export async function recordPlan(db: ClientBase | Pool, id: number, planned: Pla
   )
 }
 
-/** Ends every running run that has nothing left in the outbox, with its result. Returns their numbers. */
-export async function finishRuns(db: Pool): Promise<number[]> {
-  const { rows } = await db.query(
-    `update dirsync.sync_run r
-     set state = 'done', finished_at = now(), result = dirsync.run_result(r.id)
-     where r.state = 'running' and not exists (select from dirsync.pending p where p.run_id = r.id)
-     returning r.id`,
+/** Ends every running run that has nothing left in the outbox, with its result; tells how many go on. */
+export async function finishRuns(db: Pool): Promise<{ ended: number[]; left: number }> {
+  const { rows } = await db.query<{ id: number; over: boolean }>(
+    `select r.id, not exists (select from dirsync.pending p where p.run_id = r.id) as over
+     from dirsync.sync_run r where r.state = 'running'`,
   )
-  return rows.map(row => row.id)
+  const ended: number[] = []
+  for (const { id } of rows.filter(row => row.over)) {
+    const { rowCount } = await db.query(
+      `update dirsync.sync_run set state = 'done', finished_at = now(), result = dirsync.run_result(id)
+       where id = $1 and state = 'running' and not exists (select from dirsync.pending p where p.run_id = sync_run.id)`,
+      [id],
+    )
+    if (rowCount === 1) ended.push(id)
+  }
+  return { ended, left: rows.length - ended.length }
 }
 
 export interface RunProgress {

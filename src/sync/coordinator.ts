@@ -6,7 +6,7 @@ import type { Planner } from './planner.ts'
 
 /** Without a notification the outbox is looked at this often. */
 const IDLE_MS = 1000
-/** While work flows, the queue is filled up this often. */
+/** While runs go on, the queue is filled up this often. */
 const BUSY_MS = 50
 
 /**
@@ -32,12 +32,16 @@ export class Coordinator {
 
   start(): void {
     this.#loops = [
-      this.#loop(() => this.#planner.planNext(this.#stopping.signal)),
+      this.#loop(async () => {
+        const planned = await this.#planner.planNext(this.#stopping.signal)
+        if (planned) this.wake()
+        return planned
+      }),
       this.#loop(async () => {
         const fed = await this.#feeder.feed()
-        const ended = await finishRuns(this.#pool)
+        const { ended, left } = await finishRuns(this.#pool)
         for (const runId of ended) this.#logger.info({ runId }, 'run done')
-        return fed > 0
+        return fed > 0 || left > 0
       }),
     ]
   }

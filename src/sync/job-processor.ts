@@ -11,7 +11,7 @@ import { type Claim, type ClaimKey, claim } from '../store/claim.ts'
 import { liftHalts, raiseHalt } from '../store/halt.ts'
 import { postpone } from '../store/pending.ts'
 import type { SessionLocks } from '../store/session-locks.ts'
-import { type Settlement, settle } from '../store/settlement.ts'
+import { type Outcome, type Settlement, settle } from '../store/settlement.ts'
 import { bindOpenid } from './bind-openid.ts'
 import { CountedPlatform } from './counted-platform.ts'
 import { deleteDepartment } from './delete-department.ts'
@@ -36,6 +36,8 @@ export interface JobProcessorDependencies {
   locks: SessionLocks
   logger: Logger
   departmentGraceMs: number
+  /** Told of every outcome once it is written, for metrics. */
+  onSettled?: ((settled: { operation: JobName; outcome: Outcome; durationMs: number }) => void) | undefined
 }
 
 /**
@@ -97,6 +99,8 @@ export class JobProcessor {
       },
     }
     await this.#settle(settlement)
+    const { durationMs } = settlement.attempt
+    this.#deps.onSettled?.({ operation: key.operation, outcome: attempt.outcome, durationMs })
     const reached =
       Object.keys(platform.calls).length > 0 && !['halted', 'retry', 'wait'].includes(attempt.outcome)
     if (reached) await this.#heal(key, startedAt)
