@@ -1,0 +1,42 @@
+import pg from 'pg'
+import { expect, test } from 'vitest'
+import { startEmulator } from '../../src/emulator/emulator.ts'
+import { PlatformClient } from '../../src/platform/client.ts'
+import { PostgresPacer } from '../../src/store/pacer.ts'
+import { PostgresTokenStore } from '../../src/store/platform-token.ts'
+import { createTestDatabase } from '../helpers/postgres.ts'
+import { APP_ID, APP_SECRET } from './fake-platform.ts'
+
+test('processes share one token and one rate, each with as few as two connections to the store', async () => {
+  await using database = await createTestDatabase({ migrated: true })
+  const employees = [{ userid: 'u1', mobile: '13900000001' }]
+  const emulator = await startEmulator({ appId: APP_ID, appSecret: APP_SECRET, seed: { employees } })
+  const processes = [1, 2, 3].map(() => {
+    const pool = new pg.Pool({ connectionString: database.url, max: 2 })
+    const pacer = new PostgresPacer({ pool, ratePerSecond: 400 })
+    const account = { baseUrl: emulator.url, appId: APP_ID, appSecret: APP_SECRET }
+    const client = new PlatformClient({
+      ...account,
+      tokenStore: new PostgresTokenStore({ pool, ...account }),
+      pacer,
+    })
+    return { pool, pacer, client }
+  })
+
+  await Promise.all(
+    processes.flatMap(({ client }) =>
+      Array.from({ length: 40 }, () => client.employees.get({ userid: 'u1' })),
+    ),
+  )
+  const response = await fetch(`${emulator.url}/_emulator/calls`)
+  const { calls } = (await response.json()) as { calls: { operation: string; code: number }[] }
+  expect(calls.filter(({ operation }) => operation === 'token/create')).toHaveLength(1)
+  expect(calls.filter(({ operation, code }) => operation === 'employee/get' && code === 0)).toHaveLength(120)
+
+  for (const { client, pacer, pool } of processes) {
+    await client.close()
+    await pacer.close()
+    await pool.end()
+  }
+  await emulator.close()
+})
