@@ -19,18 +19,23 @@ export function suspicion(
   limits: GateLimits,
 ): string | null {
   if (now.rows === 0) return 'HR delivered no rows at all: check the mapping query and the HR database'
+  const usable = now.rows - now.keyless
+  if (usable === 0)
+    return `none of the ${now.rows} rows that HR delivers has a user id: check the mapping query and the HR database`
   if (duplicates.length > 0)
     return `HR delivers ${duplicates.length === 1 ? 'a key' : 'keys'} more than once (${duplicates.join(', ')}): make the mapping query return one row per employee`
   if (!last) return null
-  const fewer = percent(last.rows - now.rows, last.rows)
+  // A row without a user id is nobody's: whoever it was about is as good as gone.
+  const before = last.rows - last.keyless
+  const fewer = percent(before - usable, before)
   if (fewer > limits.maxFewerRows)
-    return `HR delivers ${now.rows} rows, ${Math.round(fewer)} % fewer than the last good run (${last.rows}): check the mapping query and the HR database`
+    return `HR delivers ${usable} rows${now.keyless > 0 ? ' with a user id' : ''}, ${Math.round(fewer)} % fewer than the last good run (${before}): check the mapping query and the HR database, or raise GATE_MAX_FEWER_ROWS if so many have left`
   const emptied = Object.keys(now.empty).filter(column => {
-    const before = percent(last.empty[column] ?? 0, last.rows)
-    return column in last.empty && percent(now.empty[column] ?? 0, now.rows) - before > limits.maxEmptied
+    const share = percent(last.empty[column] ?? 0, last.rows)
+    return column in last.empty && percent(now.empty[column] ?? 0, now.rows) - share > limits.maxEmptied
   })
   if (emptied.length > 0)
-    return `${emptied.join(', ')} turned empty for more than ${limits.maxEmptied} % of the rows: check the mapping query and the HR database`
+    return `${emptied.join(', ')} turned empty for more than ${limits.maxEmptied} % of the rows: check the mapping query and the HR database, or raise GATE_MAX_EMPTIED if this is so in HR`
   return null
 }
 
