@@ -42,7 +42,8 @@ export function planDeletions(
     children.set(parent, [...(children.get(parent) ?? []), department])
   }
   const expired = (department: KnownDepartment) => {
-    const since = department.missingSince ?? (department.active ? null : department.closedAt)
+    // One that HR closed first and dropped later has been closed since the former.
+    const since = (department.active ? null : department.closedAt) ?? department.missingSince
     return since !== null && now.getTime() - since.getTime() > graceMs
   }
   const waves = new Map<string, number | null>()
