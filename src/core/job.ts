@@ -16,6 +16,9 @@ export function formatJobKey(key: JobKey): string {
 
 /** @throws SyntaxError for a text that `formatJobKey` did not make. */
 export function parseJobKey(text: string): JobKey {
-  const [enterpriseCode, entityKey, detail] = JSON.parse(text) as [string, string, string]
+  const parts: unknown = JSON.parse(text)
+  if (!Array.isArray(parts) || parts.length !== 3 || parts.some(part => typeof part !== 'string'))
+    throw new SyntaxError('the queue holds a job key that is no list of three texts')
+  const [enterpriseCode, entityKey, detail] = parts as [string, string, string]
   return { enterpriseCode, entityKey, detail }
 }
