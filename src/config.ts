@@ -74,7 +74,7 @@ export const ESSENTIAL = [
 ] as const satisfies readonly Name[]
 
 const url = (...protocols: string[]) =>
-  z.string().refine(text => URL.canParse(text) && protocols.includes(new URL(text).protocol.slice(0, -1)), {
+  z.string().refine(text => URL.canParse(text) && protocols.includes(text.split('://')[0] as string), {
     error: `should be an address beginning with ${protocols.map(protocol => `${protocol}://`).join(' or ')}`,
   })
 const number = (min: number, max: number) =>
@@ -84,6 +84,7 @@ const number = (min: number, max: number) =>
     .transform(Number)
     .refine(value => value >= min && value <= max, {
       error: `should be between ${min} and ${max}`,
+      abort: true,
     })
 const integer = (min: number, max: number) =>
   number(min, max).refine(Number.isInteger, { error: 'should be a whole number' })
@@ -109,6 +110,7 @@ const schema = z.object({
         .map(id => id.trim())
         .filter(Boolean),
     )
+    .transform(ids => [...new Set(ids)])
     .refine(ids => ids.every(id => id.length === 8), {
       error: 'should be application ids of 8 characters, separated by commas',
     }),
@@ -189,15 +191,22 @@ function schedules(env: Environment): Record<string, string> {
 }
 
 function present(env: Environment, name: string): boolean {
-  return Boolean(env[name] || env[`${name}_FILE`])
+  return Boolean(env[name]?.trim() || env[`${name}_FILE`]?.trim())
 }
 
 function read(env: Environment, name: string): string | undefined {
-  if (env[name]) return env[name]
-  const file = env[`${name}_FILE`]
+  const value = env[name]?.trim()
+  if (value) return value
+  const file = env[`${name}_FILE`]?.trim()
   if (!file) return undefined
+  const line = firstLine(name, file)
+  if (line === '') throw new ConfigError(`${name}_FILE holds ${JSON.stringify(file)} but that file is empty`)
+  return line
+}
+
+function firstLine(name: string, file: string): string {
   try {
-    return readFileSync(file, 'utf8').split('\n')[0]?.trim() || undefined
+    return (readFileSync(file, 'utf8').split('\n')[0] as string).trim()
   } catch (cause) {
     throw new ConfigError(`${name}_FILE holds ${JSON.stringify(file)} but that file cannot be read`, {
       cause,

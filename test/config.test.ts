@@ -1,0 +1,217 @@
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { ConfigError, type Environment, ESSENTIAL, isEmbedded, loadConfig, SETTINGS } from '../src/config.ts'
+import { temporaryFolder } from './helpers/temporary-folder.ts'
+
+/** The least that a deployment sets. */
+const LEAST: Environment = {
+  DATABASE_URL: 'postgres://dirsync@db/dirsync',
+  HR_DATABASE_URL: 'postgresql://reader@hr/hr',
+  PLATFORM_BASE_URL: 'https://platform.example',
+  HR_EMPLOYEES_SQL: 'employees.sql',
+  PLATFORM_APP_ID: 'app',
+  PLATFORM_APP_SECRET: 'hush-hush',
+}
+
+function complaintAbout(env: Environment): string {
+  try {
+    loadConfig({ ...LEAST, ...env })
+  } catch (error) {
+    expect(error).toBeInstanceOf(ConfigError)
+    expect(error).toHaveProperty('code', 'CONFIG_INVALID')
+    return (error as Error).message
+  }
+  throw new Error('the settings were accepted')
+}
+
+/** A new file with this text. */
+async function fileOf(text: string): Promise<string> {
+  const file = join(await temporaryFolder(), 'setting')
+  writeFileSync(file, text)
+  return file
+}
+
+test('the least is enough: everything else has a default or is absent', () => {
+  expect(loadConfig(LEAST)).toEqual({
+    ...LEAST,
+    REDIS_URL: null,
+    HR_DEPARTMENTS_SQL: null,
+    PLATFORM_SIGN_ALGORITHM: 'sha256',
+    PLATFORM_ENTERPRISE_CODE: '',
+    PLATFORM_RATE_LIMIT: 10,
+    SELLER_APPIDS: [],
+    WORKER_CONCURRENCY: 16,
+    QUEUE_HIGH_WATER: 1000,
+    GATE_MAX_FEWER_ROWS: 20,
+    GATE_MAX_EMPTIED: 20,
+    BREAKER_EMPLOYEES: 50,
+    BREAKER_EMPLOYEES_PERCENT: 10,
+    BREAKER_DEPARTMENTS: 3,
+    BREAKER_DEPARTMENTS_PERCENT: 5,
+    DEPARTMENT_GRACE_HOURS: 24,
+    SWEEP_INTERVAL_MINUTES: 60,
+    CONSOLE_HOST: '127.0.0.1',
+    CONSOLE_PORT: 8080,
+    CONSOLE_TOKEN: null,
+    LOG_LEVEL: 'info',
+    schedules: {},
+  })
+})
+
+test('no secret has a default', () => {
+  const secrets = Object.entries(SETTINGS).filter(([, setting]) => 'secret' in setting)
+  expect(secrets.map(([name]) => name)).toContain('PLATFORM_APP_SECRET')
+  for (const [, setting] of secrets) expect(setting).not.toHaveProperty('default')
+})
+
+describe('what is missing', () => {
+  test('is named, all of it at once', () => {
+    expect(() => loadConfig({})).toThrow(`missing settings: ${ESSENTIAL.join(', ')} (`)
+    expect(complaintAbout({ PLATFORM_APP_ID: undefined, HR_EMPLOYEES_SQL: '' })).toMatch(
+      /^missing settings: HR_EMPLOYEES_SQL, PLATFORM_APP_ID \(/,
+    )
+  })
+
+  test.each(ESSENTIAL)('%s may not be blank', name => {
+    expect(complaintAbout({ [name]: '  ' })).toMatch(new RegExp(`^missing settings: ${name} \\(`))
+  })
+})
+
+describe('a wrong value is one sentence: the variable, what it holds and what it should hold', () => {
+  const POSTGRES = 'should be an address beginning with postgres:// or postgresql://'
+  test.each([
+    ['DATABASE_URL', 'dirsync:pass@db', POSTGRES],
+    ['DATABASE_URL', 'mysql://dirsync:pass@db/x', POSTGRES],
+    ['DATABASE_URL', 'postgres:pass', POSTGRES],
+    ['HR_DATABASE_URL', 'pass', POSTGRES],
+    ['REDIS_URL', 'localhost:pass', 'should be an address beginning with redis:// or rediss://'],
+  ])('%s=%s, which is a secret and not shown', (name, value, wanted) => {
+    const complaint = complaintAbout({ [name]: value })
+    expect(complaint).toBe(`${name} holds (secret) but ${wanted}`)
+    expect(complaint).not.toContain('pass')
+  })
+
+  test.each([
+    ['PLATFORM_BASE_URL', 'platform.example', 'should be an address beginning with http:// or https://'],
+    ['PLATFORM_BASE_URL', 'ftp://platform', 'should be an address beginning with http:// or https://'],
+    ['PLATFORM_APP_ID', 'x'.repeat(33), 'should have at most 32 characters'],
+    ['PLATFORM_SIGN_ALGORITHM', 'md5', 'should be one of sha256, sha1, sha512'],
+    ['PLATFORM_ENTERPRISE_CODE', 'x'.repeat(21), 'should have at most 20 characters'],
+    ['PLATFORM_RATE_LIMIT', 'fast', 'should be a number'],
+    ['PLATFORM_RATE_LIMIT', '-1', 'should be a number'],
+    ['PLATFORM_RATE_LIMIT', '1e3', 'should be a number'],
+    ['PLATFORM_RATE_LIMIT', 'NaN', 'should be a number'],
+    ['PLATFORM_RATE_LIMIT', '0', 'should be between 0.01 and 100000'],
+    ['SELLER_APPIDS', '20000001,short', 'should be application ids of 8 characters, separated by commas'],
+    ['WORKER_CONCURRENCY', '0', 'should be between 1 and 1000'],
+    ['WORKER_CONCURRENCY', '2.5', 'should be a whole number'],
+    ['QUEUE_HIGH_WATER', '1000.5', 'should be a whole number'],
+    ['QUEUE_HIGH_WATER', '100001', 'should be between 1 and 100000'],
+    ['QUEUE_HIGH_WATER', '0.5', 'should be between 1 and 100000'],
+    ['GATE_MAX_FEWER_ROWS', '101', 'should be between 0 and 100'],
+    ['GATE_MAX_EMPTIED', '20%', 'should be a number'],
+    ['BREAKER_EMPLOYEES', '50.5', 'should be a whole number'],
+    ['BREAKER_EMPLOYEES_PERCENT', '1000', 'should be between 0 and 100'],
+    ['BREAKER_DEPARTMENTS', 'three', 'should be a number'],
+    ['BREAKER_DEPARTMENTS_PERCENT', ',5', 'should be a number'],
+    ['DEPARTMENT_GRACE_HOURS', '9000', 'should be between 0 and 8760'],
+    ['SWEEP_INTERVAL_MINUTES', '20000', 'should be between 0 and 10080'],
+    ['CONSOLE_PORT', '65536', 'should be between 0 and 65535'],
+    ['CONSOLE_PORT', '80.5', 'should be a whole number'],
+    ['LOG_LEVEL', 'verbose', 'should be one of trace, debug, info, warn, error, silent'],
+  ])('%s=%s', (name, value, wanted) => {
+    expect(complaintAbout({ [name]: value })).toBe(`${name} holds ${JSON.stringify(value)} but ${wanted}`)
+  })
+
+  test('and every wrong setting gets its own', () => {
+    const lines = complaintAbout({ CONSOLE_PORT: 'x', LOG_LEVEL: 'x', DATABASE_URL: 'x' }).split('\n')
+    expect(lines.map(line => line.split(' ')[0]).sort()).toEqual([
+      'CONSOLE_PORT',
+      'DATABASE_URL',
+      'LOG_LEVEL',
+    ])
+  })
+})
+
+describe('values are read as they are meant', () => {
+  test.each([
+    ['PLATFORM_BASE_URL', 'https://platform.example/api//', 'https://platform.example/api'],
+    ['PLATFORM_APP_SECRET', ' s p\n', 's p'],
+    ['PLATFORM_RATE_LIMIT', '0.5', 0.5],
+    ['REDIS_URL', '', null],
+    ['REDIS_URL', 'rediss://cache', 'rediss://cache'],
+    ['SELLER_APPIDS', ' 20000001, 20000002,,20000001 ', ['20000001', '20000002']],
+    ['CONSOLE_PORT', '0', 0],
+    ['LOG_LEVEL', '', 'info'],
+  ] as const)('%s=%j is %j', (name, value, read) => {
+    expect(loadConfig({ ...LEAST, [name]: value })[name]).toEqual(read)
+  })
+})
+
+describe('NAME_FILE', () => {
+  test.each(Object.keys(SETTINGS))('%s may stand in a file, whose first line counts', async name => {
+    const values: Record<string, string> = {
+      ...(LEAST as Record<string, string>),
+      ...Object.fromEntries(
+        Object.entries(SETTINGS).flatMap(([key, setting]) =>
+          'default' in setting && setting.default !== '' ? [[key, setting.default]] : [],
+        ),
+      ),
+      REDIS_URL: 'redis://cache',
+      HR_DEPARTMENTS_SQL: 'departments.sql',
+      PLATFORM_ENTERPRISE_CODE: 'C1',
+      SELLER_APPIDS: '20000001',
+      CONSOLE_TOKEN: 'token',
+    }
+    const value = values[name] as string
+    const file = await fileOf(` ${value} \nsecond line\n`)
+    const inFile = loadConfig({ ...LEAST, [name]: undefined, [`${name}_FILE`]: file })
+    expect(inFile).toEqual(loadConfig({ ...LEAST, [name]: value }))
+  })
+
+  test('the variable itself goes before its file', async () => {
+    const file = await fileOf('from the file')
+    const env = { ...LEAST, PLATFORM_APP_SECRET: 'from the variable', PLATFORM_APP_SECRET_FILE: file }
+    expect(loadConfig(env).PLATFORM_APP_SECRET).toBe('from the variable')
+  })
+
+  test('one that cannot be read is named, and so is an empty one', async () => {
+    const folder = await temporaryFolder()
+    const missing = join(folder, 'missing')
+    const directory = join(folder, 'directory')
+    mkdirSync(directory)
+    for (const file of [missing, directory])
+      expect(complaintAbout({ REDIS_URL_FILE: file })).toBe(
+        `REDIS_URL_FILE holds ${JSON.stringify(file)} but that file cannot be read`,
+      )
+    const empty = await fileOf('\nsecond line')
+    expect(complaintAbout({ PLATFORM_APP_SECRET: undefined, PLATFORM_APP_SECRET_FILE: empty })).toBe(
+      `PLATFORM_APP_SECRET_FILE holds ${JSON.stringify(empty)} but that file is empty`,
+    )
+  })
+
+  test('what a secret file holds is not shown', async () => {
+    const file = await fileOf('mysql://dirsync:pass@db')
+    const complaint = complaintAbout({ DATABASE_URL: undefined, DATABASE_URL_FILE: file })
+    expect(complaint).toMatch(/^DATABASE_URL holds \(secret\) but should be/)
+    expect(complaint).not.toContain('pass')
+  })
+})
+
+describe('everything runs embedded', () => {
+  test('when none of the three addresses is set', () => {
+    expect(isEmbedded({})).toBe(true)
+    expect(isEmbedded({ DATABASE_URL: ' ', HR_DATABASE_URL: '', LOG_LEVEL: 'debug' })).toBe(true)
+  })
+
+  test.each(['DATABASE_URL', 'HR_DATABASE_URL', 'PLATFORM_BASE_URL'])('but not with %s', name => {
+    expect(isEmbedded({ [name]: LEAST[name] })).toBe(false)
+    expect(isEmbedded({ [`${name}_FILE`]: '/run/secrets/x' })).toBe(false)
+  })
+})
+
+test('schedules come by job name', () => {
+  const env = { ...LEAST, SCHEDULE_SYNC_CHANGES: ' */2 * * * * ', SCHEDULE_PRUNE: 'off', SCHEDULE_SWEEP: '' }
+  expect(loadConfig(env).schedules).toEqual({ 'sync-changes': '*/2 * * * *', prune: 'off' })
+})
