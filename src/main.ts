@@ -4,9 +4,12 @@ import type { Pool } from 'pg'
 import { CRON_JOBS } from '../jobs/index.ts'
 import { type Config, ConfigError } from './config.ts'
 import { connectHr, connectPlatform } from './connections.ts'
+import { startConsole } from './console/server.ts'
+import { ROLES, type Role } from './core/role.ts'
 import { CronScheduler, scheduledJobs } from './cron-scheduler.ts'
 import { limitsOf } from './limits.ts'
 import type { Logger } from './logger.ts'
+import { PLATFORM_CODES } from './platform/platform-codes.ts'
 import { createQueueBackend } from './queue/backend.ts'
 import { Listener } from './store/listener.ts'
 import { migrate } from './store/migrate.ts'
@@ -20,8 +23,7 @@ import { Planner } from './sync/planner.ts'
 import { requestScheduledRun } from './sync/scheduled-run.ts'
 import { VERSION } from './version.ts'
 
-export const ROLES = ['scheduler', 'worker', 'console'] as const
-export type Role = (typeof ROLES)[number]
+export { ROLES, type Role }
 
 const HEARTBEAT_MS = 5000
 /** Jobs in hand get so long to end by themselves; the whole stop stays below 10 s. */
@@ -29,6 +31,8 @@ const STOP_DEADLINE_MS = 6000
 
 export interface Service {
   readonly pool: Pool
+  /** Where the console listens; null without that role. */
+  readonly consoleUrl: string | null
   /** Stops everything, what was started last first, within 10 s. Idempotent. */
   stop(): Promise<void>
 }
@@ -52,8 +56,8 @@ export async function startService(options: {
     return stopping
   }
   try {
-    const pool = await startRoles(config, roles, logger, options.schedule, stops)
-    return { pool, stop }
+    const parts = await startRoles(config, roles, logger, options.schedule, stops)
+    return { ...parts, stop }
   } catch (error) {
     await stop()
     throw error
@@ -66,7 +70,7 @@ async function startRoles(
   logger: Logger,
   schedule: boolean,
   stops: (() => Promise<unknown>)[],
-): Promise<Pool> {
+): Promise<Omit<Service, 'stop'>> {
   const jobs = scheduledJobs(CRON_JOBS, config.schedules)
   const hr = await connectHr(config, logger)
   stops.push(() => hr.close())
@@ -79,6 +83,20 @@ async function startRoles(
   const queue = createQueueBackend({ redisUrl: config.REDIS_URL, databaseUrl: config.DATABASE_URL, logger })
   stops.push(() => queue.close())
   await queue.prepare()
+
+  const needsQueue = roles.includes('worker') || roles.includes('scheduler')
+  // Stopped after the work: a process that is stopping still shows that it is alive.
+  const web = !roles.includes('console')
+    ? null
+    : await startConsole({
+        config,
+        roles,
+        version: VERSION,
+        checkQueue: needsQueue ? () => queue.counts() : null,
+        platformCodes: Object.keys(PLATFORM_CODES),
+        logger,
+      })
+  if (web) stops.push(() => web.close())
 
   const processId = randomUUID()
   const sign = () =>
@@ -100,7 +118,7 @@ async function startRoles(
   })
 
   if (roles.includes('worker')) {
-    const client = connectPlatform(config, pool, logger)
+    const client = connectPlatform(config, pool, logger, web?.metrics.observeCall)
     stops.push(async () => client[Symbol.asyncDispose]())
     const locks = new SessionLocks(config.DATABASE_URL, logger)
     stops.push(() => locks.close())
@@ -111,6 +129,7 @@ async function startRoles(
       locks,
       logger: logger.child({ component: 'worker' }),
       departmentGraceMs: config.DEPARTMENT_GRACE_HOURS * 3_600_000,
+      onSettled: web?.metrics.observeJob,
     })
     const worker = queue.work((job, signal) => processor.process(job, signal), {
       concurrency: config.WORKER_CONCURRENCY,
@@ -154,7 +173,11 @@ async function startRoles(
     await cron.start()
     stops.push(() => cron.stop())
   }
-  return pool
+  if (web) {
+    web.setPhase('running')
+    stops.push(async () => web.setPhase('stopping'))
+  }
+  return { pool, consoleUrl: web?.url ?? null }
 }
 
 async function stopAll(stops: (() => Promise<unknown>)[], logger: Logger): Promise<void> {

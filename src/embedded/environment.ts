@@ -23,6 +23,8 @@ export interface EmbeddedSettings {
   PLATFORM_APP_SECRET: string
   SELLER_APPIDS: string
   PLATFORM_RATE_LIMIT: string
+  /** Any free port: several may try it on one machine. */
+  CONSOLE_PORT: '0'
 }
 
 /** The embedded parts, held open for this process. */
@@ -100,6 +102,7 @@ function hold(
       PLATFORM_APP_SECRET: emulator.appSecret,
       SELLER_APPIDS: 'mall0001,mall0002',
       PLATFORM_RATE_LIMIT: '100',
+      CONSOLE_PORT: '0',
     },
     close: closeOnce,
     [Symbol.asyncDispose]: closeOnce,

@@ -11,12 +11,23 @@ const types: pg.CustomTypesConfig = {
       : pg.types.getTypeParser(oid, format as 'text')) as pg.CustomTypesConfig['getTypeParser'],
 }
 
-/** A pool of connections to dirsync's own database. An idle connection that drops is logged, never fatal. */
-export function createPool(url: string, options: { max: number; name: string; logger: Logger }): pg.Pool {
-  const pool = new pg.Pool({ ...connection(url, options.name), max: options.max })
-  pool.on('error', error =>
-    options.logger.warn({ err: error.message }, 'an idle database connection dropped'),
-  )
+/**
+ * A pool of connections to dirsync's own database. An idle connection that drops is logged, never fatal.
+ * @param options.timeoutMs longest time to connect and for each statement; absent: 5 s to connect, statements take their time
+ */
+export function createPool(
+  url: string,
+  options: { max: number; name: string; logger: Logger; timeoutMs?: number },
+): pg.Pool {
+  const { max, name, logger, timeoutMs } = options
+  const timeouts = timeoutMs && {
+    connectionTimeoutMillis: timeoutMs,
+    statement_timeout: timeoutMs,
+    // The server may be unable to tell us that it gave up.
+    query_timeout: timeoutMs,
+  }
+  const pool = new pg.Pool({ ...connection(url, name), max, ...timeouts })
+  pool.on('error', error => logger.warn({ err: error.message }, 'an idle database connection dropped'))
   return pool
 }
 

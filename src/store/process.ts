@@ -1,7 +1,7 @@
 import type { Pool } from 'pg'
 
 /** A sign of life older than this counts as dead. */
-const ALIVE = `heartbeat_at > now() - interval '15 seconds'`
+export const ALIVE = `heartbeat_at > now() - interval '15 seconds'`
 
 export interface ProcessRow {
   id: string

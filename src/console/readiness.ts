@@ -1,0 +1,133 @@
+import type { Pool } from 'pg'
+import type { Logger } from '../logger.ts'
+import { readHalts } from '../store/halt.ts'
+import { missingMigrations } from '../store/migrate.ts'
+
+const TIMEOUT_MS = 2000
+
+/** Where the process is in its life; it can work while it is `running`. */
+export type Phase = 'starting' | 'running' | 'stopping'
+
+/** Something without which the process cannot work. Says nothing of the inside: anybody may ask. */
+export interface Missing {
+  part: 'process' | 'database' | 'schema' | 'queue'
+  problem: string
+  remedy: string
+}
+
+export interface ReadinessReport {
+  status: 'ready' | 'not_ready'
+  missing: Missing[]
+  /** Why work stands still although the process could do it. */
+  halts: { scope: 'everything' | 'one enterprise'; category: string; since: Date; remedy: string }[]
+}
+
+/**
+ * Finds out whether this process can work. Takes 2 s at most, however the database and the queue fail.
+ * A change for the worse or the better is logged once, with its cause.
+ */
+export class Readiness {
+  phase: Phase = 'starting'
+  readonly #pool: Pool
+  readonly #checkQueue: (() => Promise<unknown>) | null
+  readonly #logger: Logger
+  #missing = ''
+  #checking: Promise<ReadinessReport> | undefined
+
+  /** @param options.checkQueue rejects when the queue is away; null: the process works without it */
+  constructor(options: { pool: Pool; checkQueue: (() => Promise<unknown>) | null; logger: Logger }) {
+    this.#pool = options.pool
+    this.#checkQueue = options.checkQueue
+    this.#logger = options.logger
+  }
+
+  /** Probes that come while one is under way get the same answer. */
+  check(): Promise<ReadinessReport> {
+    this.#checking ??= this.#check().finally(() => {
+      this.#checking = undefined
+    })
+    return this.#checking
+  }
+
+  async #check(): Promise<ReadinessReport> {
+    const missing: Missing[] = []
+    const causes: string[] = []
+    const miss = (problem: Missing) => (error: Error) => {
+      missing.push(problem)
+      causes.push(error.message)
+    }
+    let halts: ReadinessReport['halts'] = []
+    if (this.phase !== 'running') missing.push(phaseProblem(this.phase))
+    await Promise.all([
+      within(this.#readDatabase()).then(found => {
+        halts = found.halts
+        if (found.lacking.length > 0) missing.push(schemaProblem(found.lacking))
+      }, miss(DATABASE_PROBLEM)),
+      this.#checkQueue && within(this.#checkQueue()).catch(miss(QUEUE_PROBLEM)),
+    ])
+    this.#tell(missing, causes)
+    return { status: missing.length === 0 ? 'ready' : 'not_ready', missing, halts }
+  }
+
+  async #readDatabase(): Promise<{ lacking: string[]; halts: ReadinessReport['halts'] }> {
+    const lacking = await missingMigrations(this.#pool)
+    if (lacking.length > 0) return { lacking, halts: [] }
+    const halts = (await readHalts(this.#pool)).map(({ scope, category, since, remedy }) => ({
+      scope: scope === '*' ? ('everything' as const) : ('one enterprise' as const),
+      category,
+      since,
+      remedy,
+    }))
+    return { lacking, halts }
+  }
+
+  #tell(missing: Missing[], causes: string[]): void {
+    // Starting and stopping are no news.
+    if (this.phase !== 'running') return
+    const parts = missing.map(({ part }) => part)
+    const now = parts.join()
+    if (now === this.#missing) return
+    this.#missing = now
+    if (now === '') this.#logger.info('ready again')
+    else this.#logger.warn({ missing: parts, causes }, 'not ready: this process cannot work')
+  }
+}
+
+const DATABASE_PROBLEM: Missing = {
+  part: 'database',
+  problem: `PostgreSQL cannot be reached, or does not answer within ${TIMEOUT_MS / 1000} s`,
+  remedy: 'Check that PostgreSQL runs and that DATABASE_URL leads to it; `dirsync doctor` says more.',
+}
+
+const QUEUE_PROBLEM: Missing = {
+  part: 'queue',
+  problem: `the queue cannot be reached, or does not answer within ${TIMEOUT_MS / 1000} s`,
+  remedy:
+    'Check that Redis runs and that REDIS_URL leads to it (without REDIS_URL: PostgreSQL, DATABASE_URL).',
+}
+
+function schemaProblem(lacking: string[]): Missing {
+  return {
+    part: 'schema',
+    problem: `the schema dirsync lacks ${lacking.join(', ')}`,
+    remedy: 'Run `dirsync migrate`.',
+  }
+}
+
+function phaseProblem(phase: Exclude<Phase, 'running'>): Missing {
+  return {
+    part: 'process',
+    problem: `this process is ${phase}`,
+    remedy: phase === 'starting' ? 'Wait until it has started.' : 'Start it again where it is still wanted.',
+  }
+}
+
+async function within<T>(answer: Promise<T>): Promise<T> {
+  const { promise, reject } = Promise.withResolvers<never>()
+  const timer = setTimeout(() => reject(new Error(`no answer within ${TIMEOUT_MS} ms`)), TIMEOUT_MS)
+  try {
+    return await Promise.race([answer, promise])
+  } finally {
+    clearTimeout(timer)
+  }
+}

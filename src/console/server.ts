@@ -1,0 +1,123 @@
+import type { AddressInfo } from 'node:net'
+import type { FastifyInstance } from 'fastify'
+import type { Config } from '../config.ts'
+import type { Role } from '../core/role.ts'
+import type { Logger } from '../logger.ts'
+import { createPool } from '../store/pool.ts'
+import { buildApp } from './app.ts'
+import { ConsoleError } from './console-error.ts'
+import { DatabaseMetrics } from './database-metrics.ts'
+import { ProcessMetrics } from './process-metrics.ts'
+import { type Phase, Readiness } from './readiness.ts'
+
+/** So long may one statement of the console take; longer, and the database counts as away. */
+const STATEMENT_TIMEOUT_MS = 3000
+/** On closing, requests under way get so long to end. */
+const CLOSE_GRACE_MS = 2000
+
+export interface Console {
+  /** Where it listens, as a person would type it. */
+  readonly url: string
+  /** To be told what this process does. */
+  readonly metrics: ProcessMetrics
+  /** `starting` at first; `/readyz` says no unless the process is `running`. */
+  setPhase(phase: Phase): void
+  /** Answers the requests under way, closes every connection and ends. Takes some seconds at most. Idempotent. */
+  close(): Promise<void>
+}
+
+/**
+ * Starts the console role: health, readiness and metrics over HTTP. It has database connections of its own, so that a
+ * busy worker does not make it look dead, nor a scrape hold up the work.
+ * @param options.checkQueue rejects when the queue is away; null: the process does not need it
+ * @param options.platformCodes the platform's codes that may stand in metrics
+ * @throws ConsoleError when it cannot listen on CONSOLE_HOST and CONSOLE_PORT
+ */
+export async function startConsole(options: {
+  config: Pick<Config, 'DATABASE_URL' | 'CONSOLE_HOST' | 'CONSOLE_PORT' | 'CONSOLE_TOKEN'>
+  roles: readonly Role[]
+  version: string
+  checkQueue: (() => Promise<unknown>) | null
+  platformCodes: Iterable<string>
+  logger: Logger
+}): Promise<Console> {
+  const { config, version, roles } = options
+  const logger = options.logger.child({ component: 'console' })
+  const timeoutMs = STATEMENT_TIMEOUT_MS
+  const pool = createPool(config.DATABASE_URL, { max: 2, name: 'console', logger, timeoutMs })
+  const metrics = new ProcessMetrics({ version, platformCodes: options.platformCodes })
+  const readiness = new Readiness({ pool, checkQueue: options.checkQueue, logger })
+  const databaseMetrics = new DatabaseMetrics({
+    pool,
+    onTrouble: error =>
+      logger.debug({ err: error.message }, 'metrics without the figures of the database, which is away'),
+  })
+  const app = buildApp({
+    version,
+    roles,
+    token: config.CONSOLE_TOKEN,
+    readiness,
+    metrics: [metrics, databaseMetrics],
+    logger,
+  })
+  let closing: Promise<void> | undefined
+  const close = () => {
+    closing ??= closeApp(app).finally(() => pool.end())
+    return closing
+  }
+  try {
+    await app.listen({ host: config.CONSOLE_HOST, port: config.CONSOLE_PORT })
+  } catch (error) {
+    await close()
+    throw listenError(config, error)
+  }
+  const url = urlOf(config.CONSOLE_HOST, (app.server.address() as AddressInfo).port)
+  logger.info({ url }, 'console listens')
+  return {
+    url,
+    metrics,
+    setPhase(phase) {
+      readiness.phase = phase
+    },
+    close,
+  }
+}
+
+async function closeApp(app: FastifyInstance): Promise<void> {
+  // A client that never finishes its request must not hold up the stop.
+  const timer = setTimeout(() => app.server.closeAllConnections(), CLOSE_GRACE_MS)
+  try {
+    await app.close()
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+function listenError(config: Pick<Config, 'CONSOLE_HOST' | 'CONSOLE_PORT'>, cause: unknown): unknown {
+  const { CONSOLE_HOST: host, CONSOLE_PORT: port } = config
+  const { code, syscall } = cause as NodeJS.ErrnoException
+  if (code === 'EADDRINUSE')
+    return new ConsoleError(
+      'CONSOLE_PORT_TAKEN',
+      `CONSOLE_PORT holds ${port} but something else listens on ${host}:${port} already: set another port, or 0 for any free one`,
+      { cause },
+    )
+  if (code === 'EACCES')
+    return new ConsoleError(
+      'CONSOLE_ADDRESS_REFUSED',
+      `CONSOLE_PORT holds ${port} but this user may not listen there: set a port above 1023`,
+      { cause },
+    )
+  if (syscall === 'listen' || syscall === 'getaddrinfo')
+    return new ConsoleError(
+      'CONSOLE_ADDRESS_REFUSED',
+      `CONSOLE_HOST holds ${JSON.stringify(host)} but that is no address of this machine: set 127.0.0.1, or 0.0.0.0 for all of them`,
+      { cause },
+    )
+  return cause
+}
+
+function urlOf(host: string, port: number): string {
+  if (host === '0.0.0.0' || host === '::') return `http://localhost:${port}`
+  return `http://${host.includes(':') ? `[${host}]` : host}:${port}`
+}
