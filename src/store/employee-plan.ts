@@ -23,6 +23,8 @@ export interface Difference {
   inScope: number
   /** Employees with work by reason: new, changed, asked (full run), left, vanished. */
   reasons: Record<string, number>
+  /** New and changed employees whose HR row no plan has seen yet: what a breaker counts. */
+  changing: number
   sample: string[]
   /** Up to five keys that HR delivers more than once. */
   duplicates: string[]
@@ -66,6 +68,7 @@ export async function compare(
     `with reasons as (select reason, count(*)::int as n from difference where reason is not null group by reason)
      select (select count(*)::int from staged where active) as "inScope",
             (select coalesce(jsonb_object_agg(reason, n), '{}') from reasons) as reasons,
+            (select count(*)::int from difference where fresh and reason in ('new', 'changed')) as changing,
             (select coalesce(jsonb_agg(key), '[]') from
               (select concat_ws('/', nullif(enterprise_code, ''), userid) as key from difference
                where reason in ('new', 'changed', 'left', 'vanished') order by reason, 1 limit 20) s) as sample,
@@ -91,7 +94,7 @@ async function duplicates(db: ClientBase): Promise<string[]> {
 export async function writeEmployeePlan(db: ClientBase, runId: number, full: boolean): Promise<void> {
   await db.query(
     `insert into dirsync.employee (enterprise_code, userid, active, source_hash)
-     select enterprise_code, userid, active, hash from difference where unknown`,
+     select enterprise_code, userid, active, hash from difference where unknown on conflict do nothing`,
   )
   await db.query(
     `update dirsync.employee e set active = d.active, source_hash = d.hash, vanished_at = null

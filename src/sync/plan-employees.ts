@@ -3,7 +3,7 @@ import type { ClientBase } from 'pg'
 import { RowHasher, type SourceStatistics } from '../core/row-hash.ts'
 import { type Breaker, type GateLimits, suspicion, trips } from '../core/safety.ts'
 import type { HrSource } from '../hr/source.ts'
-import { compare, type Difference, stage, writeEmployeePlan } from '../store/employee-plan.ts'
+import { compare, type Difference, stage } from '../store/employee-plan.ts'
 import { lastSweep, type PlannedRun, type Run, watermark } from '../store/run.ts'
 
 /** Rows changed while the newest one was read may carry an older time; so much is read again. */
@@ -50,7 +50,7 @@ export async function planEmployees(
     ? suspicion(statistics, last?.statistics ?? null, difference.duplicates, limits.gate)
     : duplicated(difference)
   if (suspect) return { ...planned, state: 'source_suspect', message: `${suspect}. Nothing was enqueued.` }
-  const changing = (difference.reasons.new ?? 0) + (difference.reasons.changed ?? 0)
+  const { changing } = difference
   const total = sweep ? difference.inScope : (last?.statistics.rows ?? difference.inScope)
   if (!run.approved && !difference.first && trips(limits.breaker, changing, total))
     return {
@@ -60,8 +60,6 @@ export async function planEmployees(
     }
   return { ...planned, state: 'running' }
 }
-
-export { writeEmployeePlan }
 
 async function stageHr(
   db: ClientBase,

@@ -5,11 +5,12 @@ import type { HrSource } from '../hr/source.ts'
 import type { Logger } from '../logger.ts'
 import { beginRetry, beginRetryOf } from '../store/dead-letter.ts'
 import { enterpriseCodes, findEmployees, unboundEmployees } from '../store/employee.ts'
+import { writeEmployeePlan } from '../store/employee-plan.ts'
 import { addWork, type Work } from '../store/pending.ts'
 import { claimRun, type PlannedRun, type Run, reclaimOrphanedRuns, recordPlan } from '../store/run.ts'
 import { transaction } from '../store/transaction.ts'
 import { departmentFacts } from './department-facts.ts'
-import { type EmployeePlanLimits, planEmployees, writeEmployeePlan } from './plan-employees.ts'
+import { type EmployeePlanLimits, planEmployees } from './plan-employees.ts'
 
 /** One planner at a time, of all processes: plans write the same rows. */
 const LOCK = 0x706c616e // 'plan'
