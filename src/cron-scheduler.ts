@@ -1,4 +1,4 @@
-import cron, { type ScheduledTask } from 'node-cron'
+import cron, { type ScheduledTask, type TaskOptions } from 'node-cron'
 import type { Pool } from 'pg'
 import type { CronJob, JobContext } from '../jobs/cron-job.ts'
 import { ConfigError } from './config.ts'
@@ -61,8 +61,24 @@ export class CronScheduler {
     this.#logger = options.logger
   }
 
-  /** Runs what was missed while everything was down, once, and schedules the rest. */
+  /** Runs what was missed while everything was down, once, and schedules the rest. When it fails, nothing is scheduled. */
   async start(): Promise<void> {
+    try {
+      await this.#schedule()
+    } catch (error) {
+      await this.stop()
+      throw error
+    }
+  }
+
+  async #schedule(): Promise<void> {
+    const options: TaskOptions = {
+      noOverlap: true,
+      // A process that slept or was busy when a tick was due runs it late, the latest one only; the default drops it.
+      missedExecutionTolerance: Number.POSITIVE_INFINITY,
+      suppressMissedWarning: true,
+      logger: libraryLogger(this.#logger),
+    }
     for (const scheduled of this.#jobs) {
       const missed = await missedTick(this.#pool, scheduled.job.name, scheduled.expression)
       if (missed) {
@@ -72,9 +88,11 @@ export class CronScheduler {
         )
         this.#start(scheduled, missed)
       }
-      const task = cron.schedule(scheduled.expression, context => this.#start(scheduled, context.date), {
-        noOverlap: true,
-      })
+      const task = cron.schedule(
+        scheduled.expression,
+        context => this.#start(scheduled, context.date),
+        options,
+      )
       this.#tasks.push(task)
       await this.#rememberNext(scheduled, task)
     }
@@ -100,10 +118,7 @@ export class CronScheduler {
       if (!(await claimTick(this.#pool, job.name, due, this.#processId))) return
       const task = this.#tasks[this.#jobs.findIndex(scheduled => scheduled.job === job)]
       if (task) await this.#rememberNext({ job, expression }, task)
-      const error = await job.run(this.#context).then(
-        () => null,
-        (reason: unknown) => (reason instanceof Error ? reason.message : String(reason)),
-      )
+      const error = await this.#failure(job)
       if (error)
         this.#logger.error({ job: job.name, err: error }, 'cron job failed; its next tick tries again')
       await finishTick(this.#pool, job.name, due, error)
@@ -113,8 +128,24 @@ export class CronScheduler {
     }
   }
 
+  /** Runs the job; what it failed with, or null. */
+  async #failure(job: CronJob): Promise<string | null> {
+    try {
+      await job.run(this.#context)
+      return null
+    } catch (reason) {
+      return reason instanceof Error ? reason.message : String(reason)
+    }
+  }
+
   async #rememberNext({ job, expression }: ScheduledJob, task: ScheduledTask): Promise<void> {
     const next = task.getNextRun()
     if (next) await scheduleTick(this.#pool, job.name, expression, next)
   }
+}
+
+/** The library's own words go where all words go; they repeat what is told here, so they are for debugging. */
+function libraryLogger(logger: Logger): NonNullable<TaskOptions['logger']> {
+  const tell = (message: string | Error) => logger.debug({ component: 'node-cron' }, String(message))
+  return { info: tell, warn: tell, error: tell, debug: tell }
 }
