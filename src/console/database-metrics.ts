@@ -95,7 +95,7 @@ function fill(registry: Registry, figures: Figures): void {
     'Cases for review that are not resolved, by category and state.',
     ['category', 'state'],
   )
-  for (const { count, ...labels } of figures.deadLetters) deadLetters.set(labels, count)
+  for (const { category, state, count } of figures.deadLetters) deadLetters.set({ category, state }, count)
 
   const runs = gaugeIn(registry, 'dirsync_runs', 'Runs that are kept (180 days), by state.', ['state'])
   for (const state of RUN_STATES)

@@ -1,0 +1,202 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { createTestDatabase, type TestDatabase } from '../helpers/postgres.ts'
+import { openApp } from './console-under-test.ts'
+import { parseExposition, seriesOf } from './exposition.ts'
+
+let database: TestDatabase
+beforeAll(async () => {
+  database = await createTestDatabase({ migrated: true })
+})
+afterAll(() => database.close())
+beforeEach(async () => {
+  await database.pool.query(`truncate dirsync.sync_run, dirsync.pending, dirsync.dead_letter, dirsync.dead_letter_event,
+    dirsync.employee, dirsync.halt, dirsync.process, dirsync.pacer`)
+})
+
+async function scrape(app: { inject(url: string): Promise<{ statusCode: number; body: string }> }) {
+  const response = await app.inject('/metrics')
+  expect(response.statusCode).toBe(200)
+  return { ...parseExposition(response.body), body: response.body }
+}
+
+test('every metric is well-formed, with help, type and base units', async () => {
+  await fill()
+  await using console = await openApp(database.url)
+  console.metrics.observeCall({ operation: 'employee/get', durationMs: 20, code: 0, httpStatus: 200 })
+  console.metrics.observeJob({ operation: 'update-employee', outcome: 'updated', durationMs: 900 })
+  const { families } = await scrape(console.app)
+  const own = [...families].filter(([name]) => name.startsWith('dirsync_'))
+  expect(own.length).toBeGreaterThan(12)
+  for (const [name, { type, help }] of own) {
+    expect(help).toMatch(/\.$/)
+    if (type === 'counter') expect(name).toMatch(/_total$/)
+    if (/time|age|duration|pause/.test(name)) expect(name).toMatch(/_seconds$/)
+    expect(name).not.toMatch(/_(ms|milliseconds|minutes)$/)
+  }
+  for (const name of [
+    'process_cpu_seconds_total',
+    'process_resident_memory_bytes',
+    'nodejs_eventloop_lag_seconds',
+  ])
+    expect(families.has(name)).toBe(true)
+})
+
+test('the database stands in the figures', async () => {
+  await fill()
+  await using console = await openApp(database.url)
+  const all = await scrape(console.app)
+  const of = (name: string) => seriesOf(all, name)
+  expect(of('dirsync_database_up')).toEqual({ dirsync_database_up: 1 })
+  expect(of('dirsync_pending_entities')).toEqual({
+    'dirsync_pending_entities{operation="update-employee",enqueued="true"}': 1,
+    'dirsync_pending_entities{operation="update-employee",enqueued="false"}': 2,
+    'dirsync_pending_entities{operation="delete-department",enqueued="true"}': 0,
+    'dirsync_pending_entities{operation="delete-department",enqueued="false"}': 0,
+    'dirsync_pending_entities{operation="bind-openid",enqueued="true"}': 0,
+    'dirsync_pending_entities{operation="bind-openid",enqueued="false"}': 1,
+  })
+  const ages = of('dirsync_pending_oldest_age_seconds')
+  expect(ages['dirsync_pending_oldest_age_seconds{operation="delete-department"}']).toBe(0)
+  expect(ages['dirsync_pending_oldest_age_seconds{operation="update-employee"}']).toBeGreaterThanOrEqual(3600)
+  expect(ages['dirsync_pending_oldest_age_seconds{operation="update-employee"}']).toBeLessThan(7200)
+  expect(of('dirsync_dead_letters')).toEqual({
+    'dirsync_dead_letters{category="duplicate_mobile",state="open"}': 2,
+    'dirsync_dead_letters{category="duplicate_mobile",state="ignored"}': 1,
+    'dirsync_dead_letters{category="not_on_platform",state="awaiting_activation"}': 1,
+  })
+  expect(of('dirsync_runs')).toEqual({
+    'dirsync_runs{state="requested"}': 0,
+    'dirsync_runs{state="planning"}': 0,
+    'dirsync_runs{state="held"}': 1,
+    'dirsync_runs{state="running"}': 0,
+    'dirsync_runs{state="done"}': 2,
+    'dirsync_runs{state="failed"}': 1,
+    'dirsync_runs{state="source_suspect"}': 0,
+    'dirsync_runs{state="rejected"}': 0,
+  })
+  const successes = of('dirsync_run_last_success_age_seconds')
+  expect(Object.keys(successes)).toEqual(['dirsync_run_last_success_age_seconds{kind="changes"}'])
+  expect(Object.values(successes)[0]).toBeGreaterThanOrEqual(60)
+  expect(Object.values(successes)[0]).toBeLessThan(600)
+  expect(of('dirsync_halts')).toEqual({ 'dirsync_halts{category="enterprise_code"}': 2 })
+  expect(of('dirsync_employees')).toEqual({
+    'dirsync_employees{standing="in_step"}': 1,
+    'dirsync_employees{standing="awaiting_activation"}': 1,
+    'dirsync_employees{standing="dead_lettered"}': 1,
+    'dirsync_employees{standing="halted"}': 1,
+    'dirsync_employees{standing="waiting"}': 1,
+    'dirsync_employees{standing="left"}': 1,
+    'dirsync_employees{standing="vanished"}': 1,
+  })
+  expect(of('dirsync_processes')).toEqual({
+    'dirsync_processes{role="scheduler"}': 1,
+    'dirsync_processes{role="worker"}': 2,
+    'dirsync_processes{role="console"}': 0,
+  })
+  expect(of('dirsync_platform_pause_seconds').dirsync_platform_pause_seconds).toBeGreaterThan(0)
+})
+
+test('what is gone from the database is gone from the next scrape', async () => {
+  await fill()
+  await using console = await openApp(database.url)
+  expect(seriesOf(await scrape(console.app), 'dirsync_halts')).not.toEqual({})
+  await database.pool.query('truncate dirsync.halt, dirsync.dead_letter, dirsync.dead_letter_event')
+  const all = await scrape(console.app)
+  expect(seriesOf(all, 'dirsync_halts')).toEqual({})
+  expect(seriesOf(all, 'dirsync_dead_letters')).toEqual({})
+})
+
+test('scrapes at the same moment get the same whole answer', async () => {
+  await fill()
+  await using console = await openApp(database.url)
+  const answers = await Promise.all(Array.from({ length: 8 }, () => scrape(console.app)))
+  const employees = answers.map(answer => seriesOf(answer, 'dirsync_employees'))
+  expect(new Set(employees.map(series => JSON.stringify(series))).size).toBe(1)
+})
+
+test('calls and jobs of the process are counted, with codes from a closed list', async () => {
+  await using console = await openApp(database.url)
+  const { metrics } = console
+  const call = { operation: 'employee/update', durationMs: 40, httpStatus: 200 }
+  metrics.observeCall({ ...call, code: 0 })
+  metrics.observeCall({ ...call, code: 0 })
+  metrics.observeCall({ ...call, code: 1000210003 })
+  metrics.observeCall({ ...call, code: 4711 })
+  metrics.observeCall({ ...call, code: 4712 })
+  metrics.observeCall({ operation: 'employee/get', durationMs: 10_000, code: 'PLATFORM_TIMEOUT' })
+  metrics.observeCall({ operation: 'employee/get', durationMs: 5, code: 'PLATFORM_HTTP', httpStatus: 429 })
+  metrics.observeCall({ operation: 'employee/get', durationMs: 5, code: 'PLATFORM_HTTP', httpStatus: 502 })
+  metrics.observeJob({ operation: 'update-employee', outcome: 'updated', durationMs: 300 })
+  metrics.observeJob({ operation: 'update-employee', outcome: 'parked', durationMs: 200 })
+  const all = await scrape(console.app)
+  expect(seriesOf(all, 'dirsync_platform_calls_total')).toEqual({
+    'dirsync_platform_calls_total{operation="employee/update",code="0"}': 2,
+    'dirsync_platform_calls_total{operation="employee/update",code="1000210003"}': 1,
+    'dirsync_platform_calls_total{operation="employee/update",code="unlisted"}': 2,
+    'dirsync_platform_calls_total{operation="employee/get",code="timeout"}': 1,
+    'dirsync_platform_calls_total{operation="employee/get",code="http_429"}': 1,
+    'dirsync_platform_calls_total{operation="employee/get",code="http_5xx"}': 1,
+  })
+  expect(seriesOf(all, 'dirsync_jobs_total')).toEqual({
+    'dirsync_jobs_total{operation="update-employee",outcome="updated"}': 1,
+    'dirsync_jobs_total{operation="update-employee",outcome="parked"}': 1,
+  })
+  const seconds = all.series.get('dirsync_job_duration_seconds_sum{operation="update-employee"}')
+  expect(seconds).toBeCloseTo(0.5)
+  expect(all.series.get('dirsync_platform_call_duration_seconds_count{operation="employee/get"}')).toBe(3)
+  expect(seriesOf(all, 'dirsync_build_info')).toEqual({ 'dirsync_build_info{version="1.2.3"}': 1 })
+})
+
+test('no key, code of an enterprise or host of anybody is in the metrics', async () => {
+  await fill()
+  await using console = await openApp(database.url)
+  const { body } = await scrape(console.app)
+  expect(body).not.toMatch(/secret-/)
+})
+
+test('without the database the process still shows its own metrics, and says that the rest is missing', async () => {
+  const gone = await createTestDatabase({ migrated: true })
+  await using console = await openApp(gone.url)
+  await gone.close()
+  console.metrics.observeJob({ operation: 'update-employee', outcome: 'retry', durationMs: 10 })
+  const all = await scrape(console.app)
+  expect(seriesOf(all, 'dirsync_database_up')).toEqual({ dirsync_database_up: 0 })
+  expect(seriesOf(all, 'dirsync_jobs_total')).not.toEqual({})
+  expect(all.families.has('dirsync_employees')).toBe(false)
+})
+
+/** Some of everything. Whatever must not show in metrics begins with `secret-`. */
+async function fill(): Promise<void> {
+  const hash = (n: number) => `00000000-0000-0000-0000-00000000000${n}`
+  await database.pool.query(`
+    insert into dirsync.sync_run (kind, state, finished_at) values
+      ('changes', 'done', now() - interval '2 days'), ('changes', 'done', now() - interval '1 minute'),
+      ('changes', 'failed', now()), ('full', 'held', null);
+    insert into dirsync.pending (operation, entity_key, detail, priority, enqueued_at, created_at) values
+      ('update-employee', 'secret-1', '', 3, null, now() - interval '1 hour'),
+      ('update-employee', 'secret-2', '', 3, null, now()),
+      ('update-employee', 'secret-3', '', 3, now(), now()),
+      ('bind-openid', 'secret-1', 'secret-mall', 5, null, now());
+    insert into dirsync.dead_letter (entity, entity_key, operation, field, category, message, remedy, state, note, resolved_at) values
+      ('employee', 'secret-1', 'update-employee', 'mobile', 'duplicate_mobile', 'secret-m', 'secret-r', 'open', null, null),
+      ('employee', 'secret-2', 'update-employee', 'mobile', 'duplicate_mobile', 'secret-m', 'secret-r', 'open', null, null),
+      ('employee', 'secret-3', 'update-employee', 'mobile', 'duplicate_mobile', 'secret-m', 'secret-r', 'ignored', 'secret-n', null),
+      ('employee', 'secret-4', 'update-employee', '', 'not_on_platform', 'secret-m', 'secret-r', 'awaiting_activation', null, null),
+      ('employee', 'secret-5', 'update-employee', '', 'not_on_platform', 'secret-m', 'secret-r', 'resolved', null, now());
+    insert into dirsync.halt (scope, category, message, remedy) values
+      ('secret-A', 'enterprise_code', 'secret-m', 'secret-r'), ('secret-B', 'enterprise_code', 'secret-m', 'secret-r');
+    insert into dirsync.employee (enterprise_code, userid, active, source_hash, acknowledged_hash, parked_hash, platform_state, vanished_at) values
+      ('', 'secret-1', true, '${hash(1)}', '${hash(1)}', null, 'in_service', null),
+      ('', 'secret-2', true, '${hash(1)}', null, '${hash(1)}', 'absent', null),
+      ('', 'secret-3', true, '${hash(1)}', null, '${hash(1)}', 'in_service', null),
+      ('', 'secret-4', true, '${hash(1)}', '${hash(2)}', null, 'in_service', null),
+      ('secret-A', 'secret-5', true, '${hash(1)}', null, null, 'unknown', null),
+      ('', 'secret-6', false, '${hash(1)}', null, null, 'unknown', null),
+      ('', 'secret-7', true, '${hash(1)}', null, null, 'unknown', now());
+    insert into dirsync.process (id, host, pid, roles, version, heartbeat_at) values
+      (gen_random_uuid(), 'secret-host', 1, '{scheduler,worker}', '1', now()),
+      (gen_random_uuid(), 'secret-host', 2, '{worker}', '1', now()),
+      (gen_random_uuid(), 'secret-host', 3, '{worker,console}', '1', now() - interval '1 minute');
+    insert into dirsync.pacer (gate, next_at, paused_until) values ('platform', now(), now() + interval '1 minute');
+  `)
+}

@@ -1,0 +1,117 @@
+import { once } from 'node:events'
+import { type AddressInfo, connect, createServer } from 'node:net'
+import { Agent, fetch, request } from 'undici'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { startConsole } from '../../src/console/server.ts'
+import { createTestDatabase, type TestDatabase } from '../helpers/postgres.ts'
+import { recordLog, silent } from './console-under-test.ts'
+
+let database: TestDatabase
+beforeAll(async () => {
+  database = await createTestDatabase({ migrated: true })
+})
+afterAll(() => database.close())
+
+async function start(
+  settings: { CONSOLE_HOST?: string; CONSOLE_PORT?: number } = {},
+  logger: typeof silent = silent,
+) {
+  const console = await startConsole({
+    config: {
+      DATABASE_URL: database.url,
+      CONSOLE_HOST: '127.0.0.1',
+      CONSOLE_PORT: 0,
+      CONSOLE_TOKEN: null,
+      ...settings,
+    },
+    roles: ['console'],
+    version: '1.2.3',
+    checkQueue: null,
+    platformCodes: [],
+    logger,
+  })
+  return Object.assign(console, { [Symbol.asyncDispose]: () => console.close() })
+}
+
+test('it answers over HTTP at the address that it logs', async () => {
+  const { logger, lines } = recordLog()
+  await using console = await start({}, logger)
+  expect(console.url).toMatch(/^http:\/\/127\.0\.0\.1:[1-9]\d*$/)
+  expect(lines).toContainEqual(expect.objectContaining({ level: 30, url: console.url }))
+  expect((await fetch(`${console.url}/healthz`)).status).toBe(200)
+  expect((await fetch(`${console.url}/readyz`)).status).toBe(503)
+  console.setPhase('running')
+  expect((await fetch(`${console.url}/readyz`)).status).toBe(200)
+  expect(await (await fetch(`${console.url}/metrics`)).text()).toContain('dirsync_database_up 1')
+})
+
+test('listening on every address, it names one that a person can open', async () => {
+  await using console = await start({ CONSOLE_HOST: '0.0.0.0' })
+  expect(console.url).toMatch(/^http:\/\/localhost:\d+$/)
+  expect((await fetch(`${console.url}/healthz`)).status).toBe(200)
+})
+
+test('a taken port stops the start with one sentence that names the setting', async () => {
+  const other = createServer().listen(0, '127.0.0.1')
+  await once(other, 'listening')
+  const { port } = other.address() as AddressInfo
+  await expect(start({ CONSOLE_PORT: port })).rejects.toMatchObject({
+    name: 'ConsoleError',
+    code: 'CONSOLE_PORT_TAKEN',
+    message: expect.stringMatching(new RegExp(`^CONSOLE_PORT holds ${port} but [^\\n]+$`)),
+  })
+  other.close()
+  await once(other, 'close')
+})
+
+test.each(['192.0.2.1', 'no-such-host.invalid'])(
+  'the address %s, which is not ours, is refused by name',
+  async host => {
+    await expect(start({ CONSOLE_HOST: host })).rejects.toMatchObject({
+      code: 'CONSOLE_ADDRESS_REFUSED',
+      message: expect.stringMatching(/^CONSOLE_HOST holds "[^\n]+$/),
+    })
+  },
+)
+
+test('close ends idle connections and half-sent requests, frees the port, and may be repeated', async () => {
+  await using console = await start()
+  const port = Number(new URL(console.url).port)
+  const agent = new Agent({ keepAliveTimeout: 60_000 })
+  const { body } = await request(`${console.url}/metrics`, { dispatcher: agent })
+  await body.dump()
+  const half = connect(port, '127.0.0.1')
+  await once(half, 'connect')
+  half.on('error', () => {}) // it is about to be reset
+  half.write('GET /healthz HTTP/1.1\r\nHost: ')
+  const dropped = once(half, 'close')
+
+  await Promise.all([console.close(), console.close(), dropped])
+  await agent.close()
+  await using next = await start({ CONSOLE_PORT: port })
+  expect(next.url).toBe(console.url)
+})
+
+test('close leaves no connection to the database', async () => {
+  const own = await createTestDatabase({ migrated: true })
+  const console = await startConsole({
+    config: { DATABASE_URL: own.url, CONSOLE_HOST: '127.0.0.1', CONSOLE_PORT: 0, CONSOLE_TOKEN: null },
+    roles: ['console'],
+    version: '1.2.3',
+    checkQueue: null,
+    platformCodes: [],
+    logger: silent,
+  })
+  await (await fetch(`${console.url}/readyz`)).text()
+  const connections = async () => {
+    const { rows } = await database.pool.query(
+      `select count(*)::int as n from pg_stat_activity where datname = $1 and application_name like 'dirsync%'`,
+      [own.name],
+    )
+    return rows[0].n
+  }
+  expect(await connections()).toBeGreaterThan(0)
+  await console.close()
+  await expect.poll(connections).toBe(0)
+  await own.close()
+})

@@ -1,0 +1,74 @@
+import { once } from 'node:events'
+import { type AddressInfo, createServer } from 'node:net'
+import { expect, test } from 'vitest'
+import { loadConfig } from '../../src/config.ts'
+import { ROLES, startService } from '../../src/main.ts'
+import { createCompany, person } from '../helpers/company.ts'
+import { silent } from './console-under-test.ts'
+import { parseExposition, seriesOf } from './exposition.ts'
+
+test('the console role shows what its process did, and nothing about anybody', async () => {
+  await using company = await createCompany({ employees: 3, settings: { CONSOLE_PORT: '0' } })
+  const service = await startService({
+    config: loadConfig(company.settings),
+    roles: ROLES,
+    logger: silent,
+    schedule: false,
+  })
+  try {
+    await company.hr.query(`update person set email = 'changed@example.com' where userid = 'e0001'`)
+    expect((await company.run('full')).state).toBe('done')
+    const ready = await fetch(`${service.consoleUrl}/readyz`)
+    expect(await ready.json()).toEqual({ status: 'ready', missing: [], halts: [] })
+
+    const text = await (await fetch(`${service.consoleUrl}/metrics`)).text()
+    const all = parseExposition(text)
+    expect(seriesOf(all, 'dirsync_jobs_total')).toEqual({
+      'dirsync_jobs_total{operation="update-employee",outcome="in_step"}': 2,
+      'dirsync_jobs_total{operation="update-employee",outcome="updated"}': 1,
+    })
+    const calls = seriesOf(all, 'dirsync_platform_calls_total')
+    expect(calls['dirsync_platform_calls_total{operation="employee/update",code="0"}']).toBe(1)
+    expect(calls['dirsync_platform_calls_total{operation="token/create",code="0"}']).toBe(1)
+    expect(all.series.get('dirsync_employees{standing="in_step"}')).toBe(3)
+    expect(all.series.get('dirsync_runs{state="done"}')).toBe(1)
+    for (const role of ROLES) expect(all.series.get(`dirsync_processes{role="${role}"}`)).toBe(1)
+
+    const { userid, name, mobile, email } = person(1)
+    for (const personal of [userid, name, mobile, email, 'changed@example.com'])
+      expect(text).not.toContain(personal)
+  } finally {
+    await service.stop()
+  }
+  await expect(fetch(`${service.consoleUrl}/healthz`)).rejects.toThrow()
+})
+
+test('a process without the role has no console', async () => {
+  await using company = await createCompany({ employees: 1 })
+  const service = await startService({
+    config: loadConfig(company.settings),
+    roles: ['worker'],
+    logger: silent,
+    schedule: false,
+  })
+  expect(service.consoleUrl).toBeNull()
+  await service.stop()
+})
+
+test('a taken port ends the start, and leaves nothing behind', async () => {
+  const other = createServer().listen(0, '127.0.0.1')
+  await once(other, 'listening')
+  const { port } = other.address() as AddressInfo
+  await using company = await createCompany({ employees: 1, settings: { CONSOLE_PORT: String(port) } })
+  const starting = startService({
+    config: loadConfig(company.settings),
+    roles: ROLES,
+    logger: silent,
+    schedule: false,
+  })
+  await expect(starting).rejects.toMatchObject({ code: 'CONSOLE_PORT_TAKEN' })
+  const { rows } = await company.db.query('select from dirsync.process')
+  expect(rows).toEqual([])
+  other.close()
+  await once(other, 'close')
+})
