@@ -1,0 +1,81 @@
+import { execFileSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { parse } from 'yaml'
+
+export const ROOT = join(import.meta.dirname, '../..')
+
+/** What the tests look at in a service, in the long forms that the file and `config` have in common. */
+export interface Service {
+  image: string
+  user?: string
+  profiles?: string[]
+  read_only?: boolean
+  cap_drop?: string[]
+  cap_add?: string[]
+  privileged?: boolean
+  security_opt?: string[]
+  tmpfs?: string[]
+  environment?: Record<string, string>
+  env_file?: unknown
+  secrets?: (string | { source: string })[]
+  command?: string[]
+  ports?: unknown[]
+  container_name?: string
+  restart?: string
+  stop_grace_period?: string
+  depends_on?: Record<string, { condition: string }>
+  healthcheck?: { test?: string[]; disable?: boolean }
+  networks?: string[] | Record<string, unknown>
+  volumes?: unknown[]
+  logging?: { options: Record<string, string> }
+}
+
+export interface ComposeFile {
+  services: Record<string, Service>
+  secrets: Record<string, { file: string }>
+  networks: Record<string, { internal?: boolean }>
+  volumes: Record<string, unknown>
+}
+
+/** The compose file as it stands, anchors resolved and variables not. */
+export function readComposeFile(): ComposeFile {
+  return parse(readFileSync(join(ROOT, 'docker-compose.yml'), 'utf8'), { merge: true }) as ComposeFile
+}
+
+/** The command that reads compose files on this machine, or null. */
+export function findCompose(): string[] | null {
+  const candidates = [['docker-compose'], ['docker', 'compose']]
+  const found = candidates.find(([program = '', ...args]) => {
+    try {
+      execFileSync(program, [...args, 'version'], { stdio: 'ignore' })
+      return true
+    } catch {
+      return false
+    }
+  })
+  return found ?? null
+}
+
+/** The compose file as Compose understands it: `docker-compose [--profile …] config`. */
+export function resolveComposeFile(
+  compose: string[],
+  options: { folder?: string; profile?: string },
+): ComposeFile {
+  const [program = '', ...args] = compose
+  const profile = options.profile ? ['--profile', options.profile] : []
+  const text = execFileSync(program, [...args, ...profile, 'config'], {
+    cwd: options.folder ?? ROOT,
+    // No variable of this machine decides: DIRSYNC_DEPLOYMENT comes from .env, or is the default.
+    env: { PATH: process.env.PATH, HOME: process.env.HOME },
+    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  return parse(text) as ComposeFile
+}
+
+/** Names of a service's secrets, of its networks. */
+export const secretsOf = (service: Service) =>
+  (service.secrets ?? []).map(secret => (typeof secret === 'string' ? secret : secret.source))
+export const networksOf = (service: Service) =>
+  Array.isArray(service.networks) ? service.networks : Object.keys(service.networks ?? {})

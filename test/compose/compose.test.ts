@@ -1,0 +1,182 @@
+import { cpSync, readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { parseEnv } from 'node:util'
+import { describe, expect, test } from 'vitest'
+import { SETTINGS } from '../../src/config.ts'
+import { temporaryFolder } from '../helpers/temporary-folder.ts'
+import {
+  type ComposeFile,
+  findCompose,
+  networksOf,
+  ROOT,
+  readComposeFile,
+  resolveComposeFile,
+  type Service,
+  secretsOf,
+} from './compose-file.ts'
+import { newDeployment } from './deployment.ts'
+
+const file = readComposeFile()
+const { services } = file
+const compose = findCompose()
+const secretSettings = Object.entries(SETTINGS)
+  .filter(([, setting]) => 'secret' in setting)
+  .map(([name]) => name)
+
+const service = (name: string, of: ComposeFile = file) => of.services[name] as Service
+const isOurs = ({ image }: Service) => image.startsWith('dirsync')
+const demoSecrets = readdirSync(join(ROOT, 'compose/demo/secrets')).flatMap(name =>
+  readFileSync(join(ROOT, 'compose/demo/secrets', name), 'utf8')
+    .trim()
+    .split('\n'),
+)
+
+/** What a container is given besides files. */
+const givenTo = ({ environment = {}, command = [] }: Service) => JSON.stringify([environment, command])
+
+function expectLockedDown(container: Service): void {
+  expect(container).toMatchObject({
+    read_only: true,
+    cap_drop: ['ALL'],
+    security_opt: ['no-new-privileges:true'],
+  })
+  expect(container.user).toMatch(/^(node|postgres|redis)$/)
+  expect(container.cap_add ?? container.privileged).toBeUndefined()
+  expect(container.tmpfs).toContain('/tmp')
+  expect(container.logging?.options).toHaveProperty('max-size')
+}
+
+describe.each(Object.keys(services))('%s', name => {
+  test('is no root, writes nowhere but to /tmp and volumes, and has no capability', () =>
+    expectLockedDown(service(name)))
+
+  test('gets its secrets as files and by no other way', () => {
+    const { environment = {} } = service(name)
+    for (const [variable, value] of Object.entries(environment)) {
+      expect(secretSettings).not.toContain(variable)
+      expect(variable).not.toMatch(/PASSWORD$|SECRET$|TOKEN$/)
+      if (variable.endsWith('_FILE'))
+        expect(secretsOf(service(name))).toContain(value.replace('/run/secrets/', ''))
+    }
+    for (const secret of secretsOf(service(name))) expect(file.secrets).toHaveProperty(secret)
+    for (const value of demoSecrets) expect(givenTo(service(name))).not.toContain(value)
+  })
+
+  test('says whether it is healthy, or ends by itself', () => {
+    const { healthcheck, restart } = service(name)
+    if (restart === 'no') expect(healthcheck).toEqual({ disable: true })
+    else expect(healthcheck?.test ?? (isOurs(service(name)) && readDockerHealthcheck())).toBeTruthy()
+  })
+})
+
+const readDockerHealthcheck = () => /^HEALTHCHECK .*\n.*\/healthz/m.test(dockerfile)
+const dockerfile = readFileSync(join(ROOT, 'Dockerfile'), 'utf8')
+
+test('dirsync and its workers get every secret setting as a file', () => {
+  for (const name of ['dirsync', 'worker', 'migrate'])
+    expect(Object.keys(service(name).environment ?? {})).toEqual(
+      expect.arrayContaining(secretSettings.map(setting => `${setting}_FILE`)),
+    )
+})
+
+test('workers can be scaled: no port, no name, nothing of their own on the host', () => {
+  const { ports, container_name, command } = service('worker')
+  expect({ ports, container_name }).toEqual({ ports: undefined, container_name: undefined })
+  expect(command).toEqual(['start', '--roles', 'worker,console'])
+})
+
+test('only the console is published, and on the loopback address alone', () => {
+  const published = Object.entries(services).filter(([, { ports }]) => ports)
+  expect(published.map(([name]) => name)).toEqual(['dirsync'])
+  expect(service('dirsync').ports).toEqual([expect.stringMatching(/^127\.0\.0\.1:.*:8080$/)])
+})
+
+test('the schema is up to date and the stores are healthy before anything works', () => {
+  for (const name of ['dirsync', 'worker'])
+    expect(service(name).depends_on).toEqual({
+      migrate: { condition: 'service_completed_successfully' },
+      postgres: { condition: 'service_healthy' },
+      redis: { condition: 'service_healthy' },
+    })
+  expect(service('migrate').depends_on).toEqual({ postgres: { condition: 'service_healthy' } })
+  for (const name of ['postgres', 'redis'])
+    expect(service(name).depends_on).toEqual({ guard: { condition: 'service_completed_successfully' } })
+})
+
+test('a stop leaves time for the jobs in hand, and for PostgreSQL', () => {
+  for (const name of ['dirsync', 'worker']) expect(service(name).stop_grace_period).toBe('15s')
+  expect(service('postgres').stop_grace_period).toBe('60s')
+})
+
+test('Redis keeps what it has: append-only file, no eviction, a volume', () => {
+  const command = service('redis').command?.join(' ')
+  expect(command).toContain('--appendonly yes')
+  expect(command).toContain('--maxmemory-policy noeviction')
+  expect(service('redis').volumes).toEqual(['redis:/data'])
+})
+
+test('the databases are cut off from the outside', () => {
+  expect(file.networks.backend).toEqual({ internal: true })
+  for (const name of ['postgres', 'redis']) expect(networksOf(service(name))).toEqual(['backend'])
+})
+
+test('nothing outside the demo depends on it', () => {
+  const demo = Object.keys(services).filter(name => service(name).profiles)
+  expect(demo).toEqual(['emulator', 'hr'])
+  for (const { depends_on = {}, profiles } of Object.values(services))
+    if (!profiles) expect(Object.keys(depends_on).filter(name => demo.includes(name))).toEqual([])
+})
+
+test("the demo's settings are settings, and none is a secret", () => {
+  const settings = parseEnv(readFileSync(join(ROOT, 'compose/demo/settings.env'), 'utf8'))
+  const wrong = Object.keys(settings).filter(
+    name => !name.startsWith('SCHEDULE_') && (!(name in SETTINGS) || secretSettings.includes(name)),
+  )
+  expect(wrong).toEqual([])
+})
+
+if (!compose) {
+  const problem =
+    'neither docker-compose nor docker compose on this machine: Debian: apt-get install docker-compose'
+  if (process.env.CI === 'true') throw new Error(`docker-compose.yml cannot be checked: ${problem}`)
+  process.stderr.write(`\n*** COMPOSE ITSELF DOES NOT CHECK docker-compose.yml: ${problem} ***\n\n`)
+}
+
+describe.runIf(compose)('as Compose reads it', () => {
+  const resolve = (options: { folder?: string; profile?: string }) =>
+    resolveComposeFile(compose as string[], options)
+
+  test('the demo is everything, with nothing prepared', () => {
+    const demo = resolve({ profile: 'demo' })
+    expect(Object.keys(demo.services).sort()).toEqual(Object.keys(services).sort())
+    for (const container of Object.values(demo.services)) expectLockedDown(container)
+    for (const { file: path } of Object.values(demo.secrets))
+      expect(readFileSync(path, 'utf8').trim()).not.toBe('')
+    expect(service('dirsync', demo).environment).toMatchObject({
+      PLATFORM_BASE_URL: 'http://emulator:8090',
+      SCHEDULE_SYNC_CHANGES: '*/15 * * * * *',
+    })
+  })
+
+  test('a deployment of its own takes nothing from the demo', async () => {
+    const folder = await temporaryFolder()
+    for (const part of ['docker-compose.yml', 'compose', 'examples', 'Dockerfile'])
+      cpSync(join(ROOT, part), join(folder, part), {
+        recursive: true,
+        filter: path => !path.endsWith('.env'),
+      })
+    newDeployment(folder, 'production')
+    const own = resolve({ folder })
+    // The older Compose shows the services of every profile.
+    const started = Object.fromEntries(Object.entries(own.services).filter(([, { profiles }]) => !profiles))
+    expect(Object.keys(started)).toEqual(expect.arrayContaining(['dirsync', 'worker', 'postgres', 'redis']))
+    for (const [name, { file: path }] of Object.entries(own.secrets))
+      if (!name.startsWith('demo_')) expect(path).toContain('compose/production/secrets/')
+    expect(service('dirsync', own).environment).toMatchObject({
+      HR_EMPLOYEES_SQL: '/mapping/employees.sql',
+      DATABASE_URL_FILE: '/run/secrets/database_url',
+    })
+    expect(JSON.stringify(started)).not.toMatch(/compose\/demo|emulator/)
+    expect(service('postgres', own).environment?.PGDATA).toMatch(/\/production$/)
+  })
+})

@@ -1,0 +1,82 @@
+import { spawnSync } from 'node:child_process'
+import { cpSync, existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { temporaryFolder } from '../helpers/temporary-folder.ts'
+import { ROOT } from './compose-file.ts'
+import { newDeployment } from './deployment.ts'
+
+async function copyOfProject(): Promise<string> {
+  const folder = await temporaryFolder()
+  for (const part of ['compose/new-deployment', 'examples/hr/employees.sql', 'examples/hr/departments.sql'])
+    cpSync(join(ROOT, part), join(folder, part))
+  return folder
+}
+
+describe('compose/new-deployment', () => {
+  test('makes passwords of its own that fit together, and says what is left to fill in', async () => {
+    const folder = await copyOfProject()
+    const said = newDeployment(folder, 'production')
+    const secret = (name: string) =>
+      readFileSync(join(folder, 'compose/production/secrets', name), 'utf8').trim()
+    const password = secret('postgres_password')
+    expect(password).toMatch(/^[0-9a-f]{48}$/)
+    expect(secret('database_url')).toBe(`postgres://dirsync:${password}@postgres:5432/dirsync`)
+    const redis = new URL(secret('redis_url')).password
+    expect(redis).toMatch(/^[0-9a-f]{48}$/)
+    expect(redis).not.toBe(password)
+    expect(secret('redis_acl')).toContain(`user dirsync on >${redis} `)
+    expect(secret('console_token')).toMatch(/^[0-9a-f]{48}$/)
+    for (const name of ['hr_database_url', 'platform_app_secret']) {
+      expect(secret(name)).toBe('')
+      expect(said).toContain(`compose/production/secrets/${name}`)
+    }
+    expect(readFileSync(join(folder, '.env'), 'utf8')).toBe('DIRSYNC_DEPLOYMENT=production\n')
+  })
+
+  test("lets the containers' users read the secrets, and nobody else on the host", async () => {
+    const folder = await copyOfProject()
+    newDeployment(folder, 'production')
+    const mode = (path: string) => statSync(join(folder, 'compose/production', path)).mode & 0o777
+    expect(mode('')).toBe(0o700)
+    expect(mode('secrets/database_url')).toBe(0o644)
+  })
+
+  test('never overwrites a deployment or .env', async () => {
+    const folder = await copyOfProject()
+    writeFileSync(join(folder, '.env'), 'DIRSYNC_DEPLOYMENT=elsewhere\n')
+    expect(newDeployment(folder, 'production')).toContain('Put DIRSYNC_DEPLOYMENT=production into it')
+    expect(readFileSync(join(folder, '.env'), 'utf8')).toBe('DIRSYNC_DEPLOYMENT=elsewhere\n')
+    const settings = readFileSync(join(folder, 'compose/production/secrets/database_url'), 'utf8')
+    expect(() => newDeployment(folder, 'production')).toThrow(/exists/)
+    expect(readFileSync(join(folder, 'compose/production/secrets/database_url'), 'utf8')).toBe(settings)
+  })
+
+  test.each(['', 'demo', '../elsewhere', 'Production', 'a b'])('refuses the name %j', async name => {
+    const folder = await copyOfProject()
+    expect(() => newDeployment(folder, name)).toThrow(/small letters/)
+    expect(existsSync(join(folder, '.env'))).toBe(false)
+  })
+})
+
+describe('compose/guard.mjs', () => {
+  const guard = (deployment: string, host: string) =>
+    spawnSync(process.execPath, [join(ROOT, 'compose/guard.mjs'), host, '0'], {
+      env: { DIRSYNC_DEPLOYMENT: deployment },
+      encoding: 'utf8',
+    })
+
+  test('lets the demo start where the demo is', () => {
+    expect(guard('demo', 'localhost')).toMatchObject({ status: 0, stderr: '' })
+  })
+
+  test.each(['demo', ''])('stops a start without a deployment (%j) where the demo is not', deployment => {
+    const { status, stderr } = guard(deployment, 'nowhere.invalid')
+    expect(status).toBe(2)
+    expect(stderr).toMatch(/--profile demo up.*compose\/new-deployment production/)
+  })
+
+  test('does not concern a deployment of its own', () => {
+    expect(guard('production', 'nowhere.invalid')).toMatchObject({ status: 0, stderr: '' })
+  })
+})
