@@ -3,10 +3,11 @@ import type { Logger } from 'pino'
 import { EMPLOYEE_FIELDS } from '../src/core/employee.ts'
 import { createPostgresHrSource } from '../src/hr/postgres.ts'
 import type { HrSource } from '../src/hr/source.ts'
+import { writeEmployeePlan } from '../src/store/employee-plan.ts'
 import { migrate } from '../src/store/migrate.ts'
 import { createPool } from '../src/store/pool.ts'
 import { transaction } from '../src/store/transaction.ts'
-import { planEmployees, writeEmployeePlan } from '../src/sync/plan-employees.ts'
+import { planEmployees } from '../src/sync/plan-employees.ts'
 import { createPeople, EMPLOYEES_SQL } from './people.ts'
 
 /** Nothing is ever held, and every plan reads every row. */
