@@ -6,7 +6,7 @@ import { inject } from 'vitest'
 import { loadConfig } from '../../src/config.ts'
 import { type Emulator, startEmulator } from '../../src/emulator/emulator.ts'
 import { type Role, startService } from '../../src/main.ts'
-import { createTestDatabase } from './postgres.ts'
+import { createTestDatabase, type TestDatabase } from './postgres.ts'
 
 /** One employee of the invented company, as its HR table holds it. */
 export interface Person {
@@ -72,8 +72,13 @@ export async function createCompany(options: {
   employees: number
   redisUrl?: string
   settings?: Record<string, string>
+  /** The databases to use instead of the run's; the caller drops them. */
+  databases?: { hr: TestDatabase; own: TestDatabase }
 }): Promise<Company> {
-  const [hr, own] = await Promise.all([createTestDatabase(), createTestDatabase({ migrated: true })])
+  const { hr, own } = options.databases ?? {
+    hr: await createTestDatabase(),
+    own: await createTestDatabase({ migrated: true }),
+  }
   const folder = await mkdtemp(join(inject('runFolder'), 'company-'))
   const people = Array.from({ length: options.employees }, (_, i) => person(i))
   await seedHr(hr.pool, people)
