@@ -13,13 +13,17 @@ export interface OpenCase {
 /** What a worker knows when it begins a job: the outbox row and the memory of the entity. */
 export interface Claim {
   version: number
-  /** Fencing token: an outcome counts only while no later execution has begun. */
+  /** Fencing token: an outcome counts only while no later execution has begun. Never used twice. */
+  execution: number
+  /** Executions begun without an outcome, this one included. */
   starts: number
   attempts: number
   runId: number | null
   priority: number
   /** A halt was raised after this job had been enqueued: give it back. */
   halted: boolean
+  /** Hash of the HR row as last planned. */
+  sourceHash: string | null
   acknowledgedHash: string | null
   acknowledged: Partial<Record<EmployeeField, string>>
   cases: OpenCase[]
@@ -40,15 +44,15 @@ export async function claim(db: Pool, keys: ClaimKey[]): Promise<(Claim | null)[
              select * from unnest($1::text[], $2::text[], $3::text[], $4::text[])
                with ordinality as w (operation, enterprise_code, entity_key, detail, position)
            ), begun as (
-             update dirsync.pending p set starts = p.starts + 1 from wanted w
+             update dirsync.pending p set starts = p.starts + 1, execution = nextval('dirsync.execution') from wanted w
              where p.operation = w.operation and p.enterprise_code = w.enterprise_code
                and p.entity_key = w.entity_key and p.detail = w.detail
              returning w.position, p.*
            )
-           select b.position::int, b.version, b.starts, b.attempts, b.run_id as "runId", b.priority,
+           select b.position::int, b.version, b.execution, b.starts, b.attempts, b.run_id as "runId", b.priority,
                   exists (select from dirsync.halt h where h.scope in ('*', b.enterprise_code)
                             and (b.enqueued_at is null or b.enqueued_at < h.since)) as halted,
-                  e.acknowledged_hash as "acknowledgedHash", coalesce(e.acknowledged, '{}') as acknowledged,
+                  e.source_hash as "sourceHash", e.acknowledged_hash as "acknowledgedHash", coalesce(e.acknowledged, '{}') as acknowledged,
                   coalesce((select jsonb_agg(jsonb_build_object('field', d.field, 'sourceHash', d.source_hash, 'state', d.state,
                                                                 'occurrences', d.occurrences))
                             from dirsync.dead_letter d

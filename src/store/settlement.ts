@@ -1,7 +1,12 @@
 import type { ClientBase, Pool } from 'pg'
 import type { EmployeeField } from '../core/employee.ts'
 import type { JobKey, JobName } from '../core/job.ts'
+import { askWithheld, blockFields, dropUnprobedBlocks, unblockFields } from './field-block.ts'
+import { recordFailure, releaseDependents, resolveCases, restCases } from './settled-cases.ts'
 import { transaction } from './transaction.ts'
+
+/** Held by a transaction whose outcomes concern others. */
+const LOCK = 0x7365746c // 'setl'
 
 export type Outcome =
   | 'in_step'
@@ -51,7 +56,7 @@ export interface Settlement {
   key: JobKey & { operation: JobName }
   /** As claimed; an outcome of an execution that was overtaken leaves everything but its attempt unwritten. */
   version: number
-  starts: number
+  execution: number
   runId: number | null
   attempt: {
     startedAt: Date
@@ -67,7 +72,7 @@ export interface Settlement {
   again: { delayMs: number; attempts: number } | null
   employee: EmployeeMemory | null
   failures: Failure[]
-  /** Resolve the open cases of this entity and operation that are neither among `failures` nor of these fields; null: resolve none. */
+  /** Resolve the cases of this entity and operation that are neither among `failures` nor of these fields; null: resolve none. */
   keep: string[] | null
   binding: string | null
   department: 'deleted' | 'parked' | null
@@ -78,8 +83,9 @@ export interface Settlement {
 /** Writes the outcomes of many jobs in one transaction (DESIGN, law 4: success and resolved cases together). */
 export async function settle(db: Pool, settlements: Settlement[]): Promise<void> {
   await transaction(db, async client => {
+    if (settlements.some(concernsOthers)) await client.query('select pg_advisory_xact_lock($1)', [LOCK])
     await writeAttempts(client, settlements)
-    const valid = await closeWork(client, settlements)
+    const { valid, done } = await closeWork(client, settlements)
     await rememberEmployees(
       client,
       valid.filter(s => s.employee),
@@ -89,11 +95,29 @@ export async function settle(db: Pool, settlements: Settlement[]): Promise<void>
       valid.filter(s => s.keep !== null),
     )
     for (const settlement of valid) await writeRest(client, settlement)
+    await restCases(
+      client,
+      done.filter(s => s.keep !== null && s.keep.length > 0),
+    )
+    await reconsiderWithheld(client, valid)
     await releaseDependents(
       client,
       valid.filter(s => s.attempt.fields.length > 0),
     )
   })
+}
+
+/**
+ * Outcomes that release others, or wait to be released, are written one after the other: two that do not see each other
+ * would both believe that there is nobody to release.
+ */
+function concernsOthers({ attempt, failures, employee, unblockFields }: Settlement): boolean {
+  return (
+    attempt.fields.length > 0 ||
+    unblockFields.length > 0 ||
+    (employee !== null && employee.withheld.length > 0) ||
+    failures.some(failure => failure.blockedBy !== null)
+  )
 }
 
 async function writeAttempts(client: ClientBase, settlements: Settlement[]): Promise<void> {
@@ -110,12 +134,18 @@ async function writeAttempts(client: ClientBase, settlements: Settlement[]): Pro
   })
 }
 
-/** Removes or gives back the outbox rows. Returns the settlements that no later execution has overtaken. */
-async function closeWork(client: ClientBase, settlements: Settlement[]): Promise<Settlement[]> {
-  const rows = settlements.map(({ key, version, starts, again }, position) => ({
+/**
+ * Removes or gives back the outbox rows.
+ * @returns the settlements that no later execution has overtaken, and which of them leave nothing to do
+ */
+async function closeWork(
+  client: ClientBase,
+  settlements: Settlement[],
+): Promise<{ valid: Settlement[]; done: Settlement[] }> {
+  const rows = settlements.map(({ key, version, execution, again }, position) => ({
     ...key,
     version,
-    starts,
+    execution,
     position,
     done: again === null,
     delay: again?.delayMs ?? 0,
@@ -125,24 +155,25 @@ async function closeWork(client: ClientBase, settlements: Settlement[]): Promise
     name: 'settle-pending',
     text: `with s as (
              select * from jsonb_to_recordset($1) as s (operation text, "enterpriseCode" text, "entityKey" text, detail text, version int,
-               starts int, position int, done boolean, delay int, attempts int)
+               execution bigint, position int, done boolean, delay int, attempts int)
            ), gone as (
              delete from dirsync.pending p using s
              where p.operation = s.operation and p.enterprise_code = s."enterpriseCode" and p.entity_key = s."entityKey"
-               and p.detail = s.detail and p.starts = s.starts and s.done and p.version = s.version
+               and p.detail = s.detail and p.execution = s.execution and s.done and p.version = s.version
              returning s.position
            ), back as (
              update dirsync.pending p
              set enqueued_at = null, starts = 0, attempts = s.attempts, not_before = now() + s.delay * interval '1 millisecond'
              from s
              where p.operation = s.operation and p.enterprise_code = s."enterpriseCode" and p.entity_key = s."entityKey"
-               and p.detail = s.detail and p.starts = s.starts and not (s.done and p.version = s.version)
+               and p.detail = s.detail and p.execution = s.execution and not (s.done and p.version = s.version)
              returning s.position
            )
-           select position from gone union all select position from back`,
+           select position, true as done from gone union all select position, false from back`,
     values: [JSON.stringify(rows)],
   })
-  return result.rows.map(row => settlements[row.position] as Settlement)
+  const of = (rows: { position: number }[]) => rows.map(row => settlements[row.position] as Settlement)
+  return { valid: of(result.rows), done: of(result.rows.filter(row => row.done)) }
 }
 
 async function rememberEmployees(client: ClientBase, settlements: Settlement[]): Promise<void> {
@@ -153,47 +184,23 @@ async function rememberEmployees(client: ClientBase, settlements: Settlement[]):
     text: `insert into dirsync.employee as e (enterprise_code, userid, active, source_hash, acknowledged_hash, parked_hash, acknowledged,
                                               withheld, platform_state, dept_code, acknowledged_at, queried_at)
            select "enterpriseCode", "entityKey", active, "sourceHash", "acknowledgedHash", "parkedHash", acknowledged,
-                  array(select jsonb_array_elements_text(withheld)), "platformState", "deptCode", now(), now()
+                  array(select jsonb_array_elements_text(withheld)), "platformState", "deptCode",
+                  case when "acknowledgedHash" is not null or acknowledged <> '{}' then now() end,
+                  case when "platformState" <> 'unknown' then now() end
            from jsonb_to_recordset($1) as s ("enterpriseCode" text, "entityKey" text, active boolean, "sourceHash" uuid, "acknowledgedHash" uuid,
              "parkedHash" uuid, acknowledged jsonb, withheld jsonb, "platformState" text, "deptCode" text)
            on conflict (enterprise_code, userid) do update
            set active = excluded.active, source_hash = coalesce(excluded.source_hash, e.source_hash),
                acknowledged_hash = excluded.acknowledged_hash, parked_hash = excluded.parked_hash,
                -- Whoever the platform lacks holds nothing there; nobody knows what a later account will hold.
-               acknowledged = case when excluded.platform_state = 'absent' then '{}' else e.acknowledged || excluded.acknowledged end, withheld = excluded.withheld,
+               acknowledged = case when excluded.platform_state = 'absent' then '{}' else e.acknowledged || excluded.acknowledged end,
+               withheld = excluded.withheld,
                platform_state = case when excluded.platform_state = 'unknown' then e.platform_state else excluded.platform_state end,
                dept_code = case when excluded.platform_state = 'unknown' then e.dept_code else excluded.dept_code end,
-               acknowledged_at = case when excluded.acknowledged_hash is null then e.acknowledged_at else now() end,
-               queried_at = case when excluded.platform_state = 'unknown' then e.queried_at else now() end`,
+               acknowledged_at = coalesce(excluded.acknowledged_at, e.acknowledged_at),
+               queried_at = coalesce(excluded.queried_at, e.queried_at)`,
     values: [JSON.stringify(rows)],
   })
-}
-
-async function resolveCases(client: ClientBase, settlements: Settlement[]): Promise<void> {
-  if (settlements.length === 0) return
-  const rows = settlements.map(({ key, runId, failures, keep, attempt }) => ({
-    ...key,
-    runId,
-    kept: [...failures.map(failure => failure.field), ...(keep ?? [])],
-    resolution: attempt.outcome === 'obsolete' || attempt.outcome === 'left' ? 'obsolete' : 'succeeded',
-  }))
-  await client.query(
-    `with s as (
-       select * from jsonb_to_recordset($1) as s (operation text, "enterpriseCode" text, "entityKey" text, detail text, "runId" bigint, kept jsonb,
-         resolution text)
-     ), resolved as (
-       update dirsync.dead_letter d
-       set state = 'resolved', resolution = s.resolution, resolved_by = 'dirsync', resolved_at = now(), next_retry_at = null,
-           version = d.version + 1
-       from s
-       where d.enterprise_code = s."enterpriseCode" and d.entity_key = s."entityKey" and d.operation = s.operation
-         and d.state not in ('resolved', 'ignored') and not s.kept ? d.field
-         and (s.operation <> 'bind-openid' or d.field = s.detail)
-       returning d.id, s."runId", s.resolution
-     )
-     insert into dirsync.dead_letter_event (dead_letter_id, event, run_id, note) select id, 'resolved', "runId", resolution from resolved`,
-    [JSON.stringify(rows)],
-  )
 }
 
 /** The rarer parts: cases, bindings, departments, blocked fields. */
@@ -212,77 +219,21 @@ async function writeRest(client: ClientBase, settlement: Settlement): Promise<vo
        where enterprise_code = $1 and dept_code = $2`,
       [key.enterpriseCode, key.entityKey, settlement.department],
     )
-  for (const { field, platformCode } of settlement.blockFields)
-    await client.query(
-      `insert into dirsync.field_block (enterprise_code, field, platform_code) values ($1, $2, $3) on conflict do nothing`,
-      [key.enterpriseCode, field, platformCode],
-    )
-  for (const field of settlement.unblockFields) await unblockField(client, settlement, field)
+  await blockFields(client, settlement)
+  await unblockFields(client, settlement)
 }
 
-async function recordFailure(client: ClientBase, settlement: Settlement, failure: Failure): Promise<void> {
-  const { key, runId } = settlement
-  await client.query('select dirsync.record_failure($1)', [
-    JSON.stringify({
-      enterprise_code: key.enterpriseCode,
-      entity: failure.entity,
-      entity_key: key.entityKey,
-      operation: key.operation,
-      field: failure.field,
-      category: failure.category,
-      platform_code: failure.platformCode,
-      trace_id: failure.traceId,
-      message: failure.message,
-      remedy: failure.remedy,
-      changed_fields: failure.changedFields,
-      blocked_by: failure.blockedBy,
-      source_hash: failure.sourceHash,
-      state: failure.state,
-      next_retry_at: new Date(Date.now() + failure.nextRetryMs),
-      last_run_id: runId,
-    }),
+/** Whoever a field was withheld from is asked for anew once it is sent again; also when that was decided during the attempt. */
+async function reconsiderWithheld(client: ClientBase, settlements: Settlement[]): Promise<void> {
+  const enterprises = new Set(settlements.map(({ key }) => key.enterpriseCode))
+  const freed = new Set(await dropUnprobedBlocks(client, [...enterprises]))
+  for (const { key, unblockFields } of settlements)
+    if (unblockFields.length > 0) freed.add(key.enterpriseCode)
+  const withheld = settlements.filter(
+    ({ key, employee }) => employee && employee.withheld.length > 0 && !freed.has(key.enterpriseCode),
+  )
+  await askWithheld(client, [
+    ...[...freed].map(enterpriseCode => ({ enterpriseCode, userid: null })),
+    ...withheld.map(({ key }) => ({ enterpriseCode: key.enterpriseCode, userid: key.entityKey })),
   ])
-  if (failure.blockedBy === null) return
-  // The holder may have changed between the platform's refusal and this row, or be about to.
-  await client.query(
-    `update dirsync.dead_letter d
-     set state = case when changed then 'retry_scheduled' else 'blocked' end,
-         next_retry_at = case when changed then now() else d.next_retry_at end
-     from (select exists (select from dirsync.attempt a
-                          where a.enterprise_code = $1 and a.entity_key = $4 and a.fields <> '{}'
-                            and a.started_at + a.duration_ms * interval '1 millisecond' > $5) as changed,
-                  exists (select from dirsync.pending p
-                          where p.operation = 'update-employee' and p.enterprise_code = $1 and p.entity_key = $4) as waits) holder
-     where d.enterprise_code = $1 and d.entity_key = $2 and d.operation = 'update-employee' and d.field = $3 and d.state = 'open'
-       and (holder.changed or holder.waits)`,
-    [key.enterpriseCode, key.entityKey, failure.field, failure.blockedBy, settlement.attempt.startedAt],
-  )
-}
-
-/** A field got through again: whoever it was withheld from is asked for anew. */
-async function unblockField(client: ClientBase, settlement: Settlement, field: string): Promise<void> {
-  const { enterpriseCode } = settlement.key
-  const { rowCount } = await client.query(
-    'delete from dirsync.field_block where enterprise_code = $1 and field = $2',
-    [enterpriseCode, field],
-  )
-  if (rowCount === 0) return
-  await client.query(
-    `insert into dirsync.pending (operation, enterprise_code, entity_key, priority)
-     select 'update-employee', enterprise_code, userid, 3 from dirsync.employee where enterprise_code = $1 and $2 = any (withheld)
-     on conflict (operation, enterprise_code, entity_key, detail) do update
-     set version = dirsync.pending.version + 1, enqueued_at = null, not_before = now()`,
-    [enterpriseCode, field],
-  )
-}
-
-/** Cases that waited for an employee who has now changed are due at once. */
-async function releaseDependents(client: ClientBase, settlements: Settlement[]): Promise<void> {
-  if (settlements.length === 0) return
-  await client.query(
-    `update dirsync.dead_letter d set state = 'retry_scheduled', next_retry_at = now(), version = d.version + 1
-     from jsonb_to_recordset($1) as s ("enterpriseCode" text, "entityKey" text)
-     where d.enterprise_code = s."enterpriseCode" and d.blocked_by = s."entityKey" and d.state in ('open', 'blocked')`,
-    [JSON.stringify(settlements.map(({ key }) => key))],
-  )
 }

@@ -16,6 +16,7 @@ import { bindOpenid } from './bind-openid.ts'
 import { CountedPlatform } from './counted-platform.ts'
 import { deleteDepartment } from './delete-department.ts'
 import { departmentFacts } from './department-facts.ts'
+import { unasked } from './employee-memory.ts'
 import { failure } from './failure.ts'
 import { HrLookups } from './hr-lookups.ts'
 import { type JobResult, result } from './job-result.ts'
@@ -88,7 +89,7 @@ export class JobProcessor {
     const settlement: Settlement = {
       key,
       version: claimed.version,
-      starts: claimed.starts,
+      execution: claimed.execution,
       runId: claimed.runId,
       ...rest,
       attempt: {
@@ -218,7 +219,12 @@ export class JobProcessor {
   }
 
   #poisoned(key: ClaimKey, claimed: Claim): JobResult {
+    const { sourceHash } = claimed
     return result('parked', {
+      // Else the next run would ask for it again.
+      employee:
+        key.operation === 'update-employee' ? { ...unasked(true), sourceHash, parkedHash: sourceHash } : null,
+      keep: claimed.cases.map(open => open.field),
       department: key.operation === 'delete-department' ? 'parked' : null,
       failures: [
         failure({
@@ -227,7 +233,7 @@ export class JobProcessor {
           field: key.detail,
           message: `The worker ended ${MAX_STARTS} times in the middle of this job.`,
           remedy: "Look at the workers' logs around the attempts of this entity, then retry.",
-          sourceHash: null,
+          sourceHash,
           cases: claimed.cases,
         }),
       ],

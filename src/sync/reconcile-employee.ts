@@ -73,7 +73,7 @@ export async function reconcileEmployee(job: EmployeeJob, platform: CountedPlatf
         deptCode: (fields.includes('dept_code') ? desired.fields.dept_code : actual.dept_code) ?? null,
       },
       failures: sent.failures,
-      keep: parked.map(unit => unit.unit),
+      keep: [...parked, ...blocked].flatMap(unit => unit.fields),
       blockFields: sent.blockFields,
       unblockFields: fields.filter(field => claim.blockedFields.includes(field)),
       attempt: {
