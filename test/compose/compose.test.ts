@@ -98,7 +98,10 @@ test('the schema is up to date and the stores are healthy before anything works'
       postgres: { condition: 'service_healthy' },
       redis: { condition: 'service_healthy' },
     })
-  expect(service('migrate').depends_on).toEqual({ postgres: { condition: 'service_healthy' } })
+  expect(service('migrate').depends_on).toEqual({
+    postgres: { condition: 'service_healthy' },
+    redis: { condition: 'service_healthy' },
+  })
   for (const name of ['postgres', 'redis'])
     expect(service(name).depends_on).toEqual({ guard: { condition: 'service_completed_successfully' } })
 })
