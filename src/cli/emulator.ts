@@ -1,6 +1,5 @@
 import { readFile } from 'node:fs/promises'
 import { type Command, Option } from 'commander'
-import { startEmulator } from '../emulator/emulator.ts'
 import { UsageError } from './failure.ts'
 import { stopSignal } from './stop-signal.ts'
 
@@ -33,6 +32,7 @@ Examples:
         options.secret ??
         (options.secretFile ? (await text('--secret-file', options.secretFile)).trim() : undefined)
       if (!secret) throw new UsageError('give the secret of the application with --secret or --secret-file')
+      const { startEmulator } = await import('../emulator/emulator.ts')
       const emulator = await startEmulator({
         port: portOf(options.port),
         host: options.host,

@@ -8,9 +8,10 @@ export class FailedError extends Error {
   readonly exitCode = 1
 }
 
-/** Codes of errors that stand for a wrong setting or mapping. */
-const SETTING_CODES = new Set([
+/** Codes of errors that stand for a wrong argument, setting or mapping. */
+const WRONG_USE = new Set([
   'CONFIG_INVALID',
+  'COMMAND_INVALID',
   'MAPPING_STATEMENT',
   'MAPPING_SQL',
   'MAPPING_COLUMNS',
@@ -20,17 +21,27 @@ const SETTING_CODES = new Set([
 /** The exit code of a command that ended with this error: 2 for wrong usage or a wrong setting, else 1. */
 export function exitCodeOf(error: unknown): number {
   if (error instanceof UsageError || error instanceof FailedError) return error.exitCode
-  const code = error instanceof Error && 'code' in error ? String(error.code) : ''
-  return SETTING_CODES.has(code) ? 2 : 1
+  return WRONG_USE.has(codeOf(error)) ? 2 : 1
 }
 
-/** What a person is told: one sentence, and the cause where it adds one. */
+/** What a person is told: one sentence, and the cause where it adds one; several wrong settings are a line each. */
 export function sentenceOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
+  if (codeOf(error) === 'EADDRINUSE') return portTaken(error)
   // A connection refused on both address families is an AggregateError without a message.
   const message =
-    error.message || (error instanceof AggregateError ? error.errors.map(sentenceOf).join('; ') : error.name)
-  const cause =
-    error.cause instanceof Error && !message.includes(error.cause.message) ? ` (${error.cause.message})` : ''
-  return message + cause
+    error.message ||
+    (error instanceof AggregateError ? error.errors.map(sentenceOf).join('; ') : '') ||
+    (error instanceof FailedError ? '' : error.name)
+  const cause = error.cause instanceof Error ? sentenceOf(error.cause) : ''
+  return cause === '' || message.includes(cause) ? message : `${message} (${cause})`
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : ''
+}
+
+function portTaken(error: Error): string {
+  const { address, port } = error as Error & { address?: string; port?: number }
+  return `port ${port} on ${address} is taken, perhaps by another dirsync: choose another one (CONSOLE_PORT for the console, --port for the emulator), or leave the console out with --roles scheduler,worker`
 }

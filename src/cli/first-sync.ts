@@ -1,12 +1,9 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import type { Pool } from 'pg'
 import { requestDueRetries } from '../store/dead-letter.ts'
 import { type Halt, readHalts } from '../store/halt.ts'
-import { type RunKind, type RunProgress, requestRun, runProgress } from '../store/run.ts'
+import { type RunKind, type RunState, requestRun } from '../store/run.ts'
 import { type SyncSummary, syncSummary } from '../store/summary.ts'
-import { createProgress } from './progress.ts'
-
-const POLL_MS = 100
+import { followRun } from './follow-run.ts'
 
 /** What a sync of everything came to. */
 export interface SyncResult {
@@ -15,8 +12,8 @@ export interface SyncResult {
   runs: Record<string, number[]>
   summary: SyncSummary
   halts: Halt[]
-  /** Why a run did not come to its end, by its number. */
-  messages: { run: number; message: string }[]
+  /** Why a run did not come to its end, or what it has to say, by its number. */
+  messages: { run: number; state: RunState; message: string }[]
   seconds: number
 }
 
@@ -30,7 +27,7 @@ export async function firstSync(options: {
   stopped: Promise<unknown>
   quiet: boolean
 }): Promise<SyncResult | null> {
-  const { pool } = options
+  const { pool, quiet } = options
   const began = performance.now()
   const since = new Date()
   let stop = false
@@ -41,9 +38,9 @@ export async function firstSync(options: {
   const messages: SyncResult['messages'] = []
   const follow = async (kind: string, id: number) => {
     runs[kind] = [...(runs[kind] ?? []), id]
-    const end = await followRun(pool, id, kind, options.quiet, () => stop)
+    const end = await followRun({ pool, id, label: kind, quiet, stopping: () => stop })
     if (end && (end.state !== 'done' || end.message))
-      messages.push({ run: id, message: end.message ?? end.state })
+      messages.push({ run: id, state: end.state, message: end.message ?? end.state })
     return end?.state === 'done'
   }
   let ok = true
@@ -63,30 +60,5 @@ export async function firstSync(options: {
     halts: await readHalts(pool),
     messages,
     seconds: Math.round((performance.now() - began) / 100) / 10,
-  }
-}
-
-/** Shows a run until it ends, is held, or everything is halted. Null when told to stop. */
-async function followRun(
-  pool: Pool,
-  id: number,
-  kind: string,
-  quiet: boolean,
-  stopping: () => boolean,
-): Promise<RunProgress | null> {
-  const progress = createProgress(kind, quiet)
-  try {
-    while (!stopping()) {
-      const now = await runProgress(pool, id)
-      if (!now) throw new Error(`run ${id} is gone`)
-      progress.show(now)
-      if (now.state !== 'requested' && now.state !== 'planning' && now.state !== 'running') return now
-      const everything = (await readHalts(pool)).find(halt => halt.scope === '*')
-      if (everything) return { ...now, message: `${everything.message} ${everything.remedy}` }
-      await delay(POLL_MS)
-    }
-    return null
-  } finally {
-    progress.end()
   }
 }

@@ -1,26 +1,67 @@
 import { Command } from 'commander'
 import { VERSION } from '../version.ts'
+import { deadLettersCommand } from './dead-letters.ts'
+import { decideCommands } from './decide.ts'
+import { doctorCommand } from './doctor/doctor.ts'
+import { employeeCommand } from './employee.ts'
 import { emulatorCommand } from './emulator.ts'
 import { exitCodeOf, sentenceOf } from './failure.ts'
+import { migrateCommand } from './migrate.ts'
+import { planCommand } from './plan.ts'
+import { platformCommand } from './platform.ts'
+import { resyncCommand } from './resync.ts'
+import { runsCommand } from './runs.ts'
 import { startCommand } from './start.ts'
+import { statusCommand } from './status.ts'
 
 const program = new Command('dirsync')
   .description('Keeps the employee directory of an enterprise-benefits platform in step with an HR database.')
   .version(VERSION)
   .showHelpAfterError('(run with --help for the usage)')
   .configureHelp({ sortSubcommands: false, showGlobalOptions: false })
+  .enablePositionalOptions()
+  .addHelpText(
+    'after',
+    `
+Examples:
+  dirsync start --once             sync everything once; without settings: on embedded parts
+  dirsync resync --employee e10172 --wait
+  dirsync dead-letters list
+  dirsync doctor
+
+Exit codes: 0 done, 1 failed or held, 2 wrong usage or setting.`,
+  )
   .exitOverride(error => {
     // Help and version are no failures; everything else that commander refuses is wrong usage.
     process.exit(error.exitCode === 0 ? 0 : 2)
   })
 
 startCommand(program)
+migrateCommand(program)
+planCommand(program)
+resyncCommand(program)
+statusCommand(program)
+runsCommand(program)
+employeeCommand(program)
+decideCommands(program)
+deadLettersCommand(program)
+platformCommand(program)
+doctorCommand(program)
 emulatorCommand(program)
+
+// Whoever reads the output may have seen enough (`| head`).
+process.stdout.on('error', error => {
+  if ((error as NodeJS.ErrnoException).code !== 'EPIPE') throw error
+  process.exit(0)
+})
 
 try {
   await program.parseAsync()
 } catch (error) {
   const sentence = sentenceOf(error)
-  if (sentence) process.stderr.write(`dirsync: ${sentence}\n`)
+  const [first = '', ...rest] = sentence.split('\n')
+  // Several wrong settings are a line each; what belongs to the first line is indented.
+  const lines = [`dirsync: ${first}`, ...rest.map(line => (line.startsWith(' ') ? line : `dirsync: ${line}`))]
+  if (sentence) process.stderr.write(`${lines.join('\n')}\n`)
   process.exitCode = exitCodeOf(error)
 }

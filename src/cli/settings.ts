@@ -1,34 +1,74 @@
-import { type Config, environment, isEmbedded, loadConfig } from '../config.ts'
-import { openEmbedded } from '../embedded/environment.ts'
+import { type Config, type Environment, environment, isEmbedded, loadConfig } from '../config.ts'
 import type { Logger } from '../logger.ts'
+import { invocation } from './invocation.ts'
 
 const DIRECTORY = '.dirsync'
+
+/** Stand in for what the embedded parts will tell, so that the rest can be checked before anything is brought up. */
+const UNOPENED = {
+  DATABASE_URL: 'postgres://embedded',
+  HR_DATABASE_URL: 'postgres://embedded',
+  HR_EMPLOYEES_SQL: 'embedded',
+  PLATFORM_BASE_URL: 'http://embedded',
+  PLATFORM_APP_ID: 'embedded',
+  PLATFORM_APP_SECRET: 'embedded',
+}
+
+/** The settings as far as they can be known without opening anything. */
+export interface CheckedSettings {
+  env: Environment
+  /** True where none of the three addresses is set: everything runs embedded. */
+  embedded: boolean
+  /** LOG_LEVEL where somebody set it. */
+  logLevel: string | null
+  /** How a person types the program. */
+  program: string
+}
 
 /** The settings of a command, and the embedded parts behind them where nothing is set. */
 export interface OpenSettings extends AsyncDisposable {
   config: Config
-  embedded: boolean
 }
 
 /**
- * Reads the settings; where none of the three addresses is set, brings up everything embedded for as long as the command runs.
+ * Reads and checks the settings.
+ * @throws ConfigError
+ */
+export function checkSettings(): CheckedSettings {
+  const env = environment()
+  const embedded = isEmbedded(env)
+  const { LOG_LEVEL } = loadConfig(embedded ? { ...UNOPENED, ...given(env) } : env)
+  return {
+    env,
+    embedded,
+    logLevel: env.LOG_LEVEL || env.LOG_LEVEL_FILE ? LOG_LEVEL : null,
+    program: invocation(env),
+  }
+}
+
+/**
+ * Opens the settings; where everything is embedded, brings it up for as long as the command runs.
  * @param options.fresh forget the data of the embedded parts
  * @throws ConfigError, EmbeddedError
  */
-export async function openSettings(logger: Logger, options: { fresh?: boolean } = {}): Promise<OpenSettings> {
-  const env = environment()
-  if (!isEmbedded(env)) return { config: loadConfig(env), embedded: false, async [Symbol.asyncDispose]() {} }
+export async function openSettings(
+  { env, embedded }: CheckedSettings,
+  logger: Logger,
+  options: { fresh?: boolean } = {},
+): Promise<OpenSettings> {
+  if (!embedded) return { config: loadConfig(env), async [Symbol.asyncDispose]() {} }
+  const { openEmbedded } = await import('../embedded/environment.ts')
   const parts = await openEmbedded({ directory: DIRECTORY, fresh: options.fresh ?? false, logger })
   try {
     // What a person sets besides the addresses (a schedule, a rate, a log level) holds for the embedded parts too.
     const config = loadConfig({ ...parts.settings, ...given(env) })
-    return { config, embedded: true, [Symbol.asyncDispose]: () => parts.close() }
+    return { config, [Symbol.asyncDispose]: () => parts.close() }
   } catch (error) {
     await parts.close()
     throw error
   }
 }
 
-function given(env: ReturnType<typeof environment>) {
+function given(env: Environment) {
   return Object.fromEntries(Object.entries(env).filter(([, value]) => value))
 }

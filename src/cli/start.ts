@@ -1,20 +1,27 @@
 import type { Command } from 'commander'
-import { environment } from '../config.ts'
-import { createLogger } from '../logger.ts'
-import { parseRoles, ROLES, startService } from '../main.ts'
-import { latestRuns } from '../store/run.ts'
-import { FailedError } from './failure.ts'
-import { firstSync } from './first-sync.ts'
-import { printSummary } from './print-summary.ts'
-import { openSettings } from './settings.ts'
+import type { Config } from '../config.ts'
+import type { Logger } from '../logger.ts'
+import type { Role, Service } from '../main.ts'
+import { assertAnswers } from './context.ts'
+import { FailedError, UsageError } from './failure.ts'
+import { wrap } from './layout.ts'
+import { NEEDED_ROLES } from './service-check.ts'
+import type { CheckedSettings } from './settings.ts'
 import { stopSignal } from './stop-signal.ts'
+
+interface StartOptions {
+  roles?: string
+  once?: true
+  json?: true
+  fresh?: true
+}
 
 /** `dirsync start`: the service, or one sync of everything with `--once`. */
 export function startCommand(program: Command): void {
   program
     .command('start')
     .description('run the service; without settings: everything embedded')
-    .option('--roles <roles>', `roles of this process: ${ROLES.join(', ')}`, ROLES.join(','))
+    .option('--roles <roles>', 'roles of this process: scheduler, worker, console (default: all of them)')
     .option('--once', 'one sync of everything to the end, a summary, exit')
     .option('--json', 'print the summary as JSON')
     .option('--fresh', 'embedded: forget all data and start over')
@@ -22,6 +29,7 @@ export function startCommand(program: Command): void {
       'after',
       `
 Without DATABASE_URL, HR_DATABASE_URL and PLATFORM_BASE_URL everything runs embedded, with its data in .dirsync/.
+With --once: exit 0 when every run is done, 1 when one failed or is held.
 
 Examples:
   dirsync start                       the whole service in one process
@@ -31,49 +39,103 @@ Examples:
     .action(start)
 }
 
-async function start(options: { roles: string; once?: true; json?: true; fresh?: true }): Promise<void> {
-  const roles = parseRoles(options.roles)
-  const env = environment()
+async function start(options: StartOptions): Promise<void> {
+  const [{ createLogger }, { parseRoles, ROLES, startService }, { checkSettings, openSettings }] =
+    await Promise.all([import('../logger.ts'), import('../main.ts'), import('./settings.ts')])
+  const roles = options.roles === undefined ? [...ROLES] : parseRoles(options.roles)
+  const isWhole = NEEDED_ROLES.every(role => roles.includes(role))
+  if (options.once && !isWhole)
+    throw new UsageError('--once needs the roles scheduler and worker: leave --roles out')
+  const checked = checkSettings()
+  if (options.fresh && !checked.embedded)
+    throw new UsageError('--fresh is for the embedded default alone: it never clears a database of yours')
   const watched = process.stderr.isTTY === true
   // Somebody who watches the progress bar wants to see trouble only.
-  const level = env.LOG_LEVEL ?? (watched || options.once ? 'warn' : 'info')
-  const logger = createLogger({ level, pretty: watched })
+  const logger = createLogger({
+    level: checked.logLevel ?? (watched || options.once ? 'warn' : 'info'),
+    pretty: watched,
+  })
   const say = (line: string) => {
-    if (!options.json) process.stderr.write(`${line}\n`)
+    if (!options.json)
+      process.stderr.write(
+        wrap(line, 80)
+          .map(part => `${part}\n`)
+          .join(''),
+      )
   }
 
   const stopped = stopSignal()
-  await using settings = await openSettings(logger, options.fresh ? { fresh: true } : {})
-  const { config, embedded } = settings
-  say(
-    embedded
-      ? 'dirsync: no settings found, so everything runs embedded: PostgreSQL, the queue on it, the platform emulator and a sample HR database, with data in .dirsync/'
-      : `dirsync: roles ${roles.join(', ')}; queue in ${config.REDIS_URL ? 'Redis' : 'PostgreSQL'}`,
-  )
+  say(greeting(checked, roles))
+  await using settings = await openSettings(checked, logger, options.fresh ? { fresh: true } : {})
+  await assertUsable(settings.config, logger)
   const service = await startService({
-    config,
-    roles: options.once ? ['scheduler', 'worker'] : roles,
+    config: settings.config,
+    roles: options.once ? NEEDED_ROLES : roles,
     logger,
     schedule: !options.once,
   })
   try {
-    const isWhole = options.once || (roles.includes('scheduler') && roles.includes('worker'))
-    if (isWhole) {
-      const first = (await latestRuns(service.pool, 1)).length === 0
-      const sync = await firstSync({
-        pool: service.pool,
-        everything: options.once === true || first,
-        stopped,
-        quiet: options.json === true,
-      })
-      if (sync) printSummary(sync, options.json === true)
-      if (options.once && sync && !sync.ok) throw new FailedError('')
-    }
+    if (isWhole) await sync(service, options, checked, stopped)
     if (options.once) return
-    say('Running. Stop with Ctrl-C; look closer with: npx dirsync status')
+    say(`Running. Stop with Ctrl-C; look closer with: ${checked.program} status`)
     await stopped
     say('Stopping …')
   } finally {
     await service.stop()
   }
+}
+
+function greeting({ embedded, env }: CheckedSettings, roles: Role[]): string {
+  return embedded
+    ? 'dirsync: no settings found, so everything runs embedded: PostgreSQL, the queue on it, the platform emulator and a sample HR database, with data in .dirsync/'
+    : `dirsync: roles ${roles.join(', ')}; queue in ${env.REDIS_URL || env.REDIS_URL_FILE ? 'Redis' : 'PostgreSQL'}`
+}
+
+/**
+ * A start that cannot end well ends at once. HR that is away is no reason: a run says so, and the next one tries.
+ * @throws FailedError, ConfigError, MappingError
+ */
+async function assertUsable(config: Config, logger: Logger): Promise<void> {
+  const [{ createPool }, { connectHr }, { HrUnavailableError }] = await Promise.all([
+    import('../store/pool.ts'),
+    import('../connections.ts'),
+    import('../hr/errors.ts'),
+  ])
+  await using opened = new AsyncDisposableStack()
+  await assertAnswers(
+    opened.adopt(createPool(config.DATABASE_URL, { max: 1, name: 'start', logger }), async pool =>
+      pool.end(),
+    ),
+  )
+  const hr = opened.adopt(await connectHr(config, logger), async hr => hr.close())
+  try {
+    await hr.inspect()
+  } catch (error) {
+    if (!(error instanceof HrUnavailableError)) throw error
+    logger.warn(error.message)
+  }
+}
+
+/** The first sync of a start, with its summary. @throws FailedError when it was all that was asked for and failed */
+async function sync(
+  { pool }: Service,
+  options: StartOptions,
+  { embedded, env, program }: CheckedSettings,
+  stopped: Promise<unknown>,
+): Promise<void> {
+  const [{ latestRuns }, { firstSync }, { printSummary }] = await Promise.all([
+    import('../store/run.ts'),
+    import('./first-sync.ts'),
+    import('./print-summary.ts'),
+  ])
+  const json = options.json === true
+  const first = (await latestRuns(pool, 1)).length === 0
+  const result = await firstSync({ pool, everything: options.once === true || first, stopped, quiet: json })
+  if (!result) {
+    if (options.once)
+      throw new FailedError('stopped before the end; what is left goes on with the next start')
+    return
+  }
+  printSummary(result, { json, program, psql: !embedded && Boolean(env.DATABASE_URL) })
+  if (options.once && !result.ok) throw new FailedError('')
 }

@@ -1,0 +1,49 @@
+import { UsageError } from './failure.ts'
+
+/** A parser for the number of a run or a dead letter. */
+export function numberOf(what: string): (text: string) => number {
+  return text => {
+    const number = Number(text)
+    if (!/^\d+$/.test(text) || !Number.isSafeInteger(number) || number < 1)
+      throw new UsageError(`${JSON.stringify(text)} is no number of a ${what}: it should be a number from 1`)
+    return number
+  }
+}
+
+/** As {@link numberOf}, for an argument that may be repeated. */
+export function numbersOf(what: string): (text: string, previous?: number[]) => number[] {
+  const parse = numberOf(what)
+  return (text, previous = []) => [...new Set([...previous, parse(text)])]
+}
+
+/** The number of rows to show. */
+export function limitOf(text: string): number {
+  const limit = Number(text)
+  if (!/^\d+$/.test(text) || limit < 1 || limit > 10_000)
+    throw new UsageError(`--limit holds ${JSON.stringify(text)} but should be a number from 1 to 10000`)
+  return limit
+}
+
+/** A user id, or `enterprise/userid`. */
+export function employeeName(text: string): string {
+  const name = text.trim()
+  if (name === '' || [...name].length > 121)
+    throw new UsageError(
+      `${JSON.stringify(text)} is no employee: give the user id, or enterprise/userid, of 1 to 100 characters`,
+    )
+  return name
+}
+
+/** As {@link employeeName}, for an option that may be repeated. */
+export function employeeNames(text: string, previous: string[] = []): string[] {
+  return [...new Set([...previous, employeeName(text)])]
+}
+
+/** A parser for one of a few words. */
+export function oneOf<const Word extends string>(what: string, allowed: readonly Word[]) {
+  return (text: string): Word => {
+    if (!(allowed as readonly string[]).includes(text))
+      throw new UsageError(`there is no ${what} ${JSON.stringify(text)}: there are ${allowed.join(', ')}`)
+    return text as Word
+  }
+}

@@ -1,0 +1,123 @@
+import { userInfo } from 'node:os'
+import type { Pool } from 'pg'
+import type { Config } from '../config.ts'
+import type { HrSource } from '../hr/source.ts'
+import type { Logger } from '../logger.ts'
+import type { PlatformClient } from '../platform/client.ts'
+import { FailedError, sentenceOf } from './failure.ts'
+import type { CheckedSettings } from './settings.ts'
+
+/** A token's renewal needs a second connection beside the one in hand, a plan a third. */
+const CONNECTIONS = 4
+
+/** What a command works with; everything that was opened is closed with it. */
+export interface CommandContext extends AsyncDisposable {
+  readonly config: Config
+  readonly embedded: boolean
+  /** How a person types the program, for hints. */
+  readonly program: string
+  readonly logger: Logger
+  /** dirsync's own database, which answers and has the schema. */
+  readonly pool: Pool
+  /** Who asks, for the audit: `cli:` and the shell user. */
+  readonly actor: string
+  /** HR, connected when it is first asked. @throws ConfigError, MappingError */
+  hr(): Promise<HrSource>
+  /** The platform, behind the pacer and the token that all processes share. */
+  platform(): Promise<PlatformClient>
+}
+
+/**
+ * Opens what a command needs. Heavy modules are loaded here and not before, so that `--help` is quick.
+ * @param options.unmigrated accept a database that lacks the schema, or part of it
+ * @param options.handlesSignals the command ends by itself when a signal asks it to
+ * @throws ConfigError, EmbeddedError, FailedError
+ */
+export async function openContext(
+  options: { unmigrated?: true; handlesSignals?: boolean } = {},
+): Promise<CommandContext> {
+  const [{ createLogger }, { checkSettings, openSettings }] = await Promise.all([
+    import('../logger.ts'),
+    import('./settings.ts'),
+  ])
+  const checked = checkSettings()
+  const logger = createLogger({
+    level: checked.logLevel ?? 'warn',
+    pretty: process.stderr.isTTY === true,
+  })
+  await using opened = new AsyncDisposableStack()
+  const settings = opened.use(await openSettings(checked, logger))
+  if (!options.handlesSignals) opened.use(closedBySignal(settings))
+  const { config } = settings
+  const { createPool } = await import('../store/pool.ts')
+  const pool = opened.adopt(
+    createPool(config.DATABASE_URL, { max: CONNECTIONS, name: 'cli', logger }),
+    async pool => pool.end(),
+  )
+  await assertAnswers(pool)
+  if (!options.unmigrated) await assertMigrated(pool, checked)
+  const stack = opened.move()
+  return {
+    config,
+    embedded: checked.embedded,
+    program: checked.program,
+    logger,
+    pool,
+    actor: `cli:${shellUser()}`,
+    async hr() {
+      const { connectHr } = await import('../connections.ts')
+      return stack.adopt(await connectHr(config, logger), hr => hr.close())
+    },
+    async platform() {
+      const { connectPlatform } = await import('../connections.ts')
+      return stack.use(connectPlatform(config, pool, logger))
+    },
+    [Symbol.asyncDispose]: () => stack.disposeAsync(),
+  }
+}
+
+/** @throws FailedError when dirsync's own database does not answer */
+export async function assertAnswers(pool: Pool): Promise<void> {
+  try {
+    await pool.query('select 1')
+  } catch (error) {
+    throw new FailedError(
+      `dirsync's own database does not answer (${sentenceOf(error)}): check DATABASE_URL and that the server is up`,
+    )
+  }
+}
+
+async function assertMigrated(pool: Pool, { embedded, program }: CheckedSettings): Promise<void> {
+  const { missingMigrations } = await import('../store/migrate.ts')
+  const missing = await missingMigrations(pool)
+  if (missing.length === 0) return
+  throw new FailedError(
+    embedded
+      ? `nothing is here yet, or it is of an older version: run ${program} start`
+      : `the database lacks ${missing.join(', ')}: run ${program} migrate`,
+  )
+}
+
+/** Ctrl-C ends the command at once, but not without taking the embedded parts down. */
+function closedBySignal(settings: AsyncDisposable): Disposable {
+  const end = () => {
+    void Promise.resolve(settings[Symbol.asyncDispose]()).finally(() => process.exit(130))
+  }
+  process.once('SIGINT', end)
+  process.once('SIGTERM', end)
+  return {
+    [Symbol.dispose]() {
+      process.off('SIGINT', end)
+      process.off('SIGTERM', end)
+    },
+  }
+}
+
+function shellUser(): string {
+  try {
+    return userInfo().username
+  } catch {
+    // In a container the user id may have no name.
+    return String(process.getuid?.() ?? 'unknown')
+  }
+}

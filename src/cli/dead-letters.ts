@@ -1,0 +1,221 @@
+import type { Command } from 'commander'
+import { Commands } from '../store/command.ts'
+import {
+  CASE_STATES,
+  type CaseFilter,
+  type CaseState,
+  casesAfter,
+  knownCategories,
+  listCases,
+  readCase,
+} from '../store/review.ts'
+import { limitOf, numberOf, numbersOf, oneOf } from './arguments.ts'
+import { type CommandContext, openContext } from './context.ts'
+import { csvLine, DEAD_LETTER_COLUMNS } from './csv.ts'
+import { FailedError, UsageError } from './failure.ts'
+import { print, printJson } from './output.ts'
+import { printCase, printCases } from './print-case.ts'
+import { warnWhenNobodyWorks } from './service-check.ts'
+import { longTime, momentOf } from './time.ts'
+
+const PAGE = 1000
+
+/** `dirsync dead-letters`: the review of what failed. */
+export function deadLettersCommand(program: Command): void {
+  const command = program
+    .command('dead-letters')
+    .description('review what failed: list, show, retry, ignore, snooze, export')
+    .addHelpText(
+      'after',
+      `
+A dead letter is a case for review: one per employee or department, operation and field. The first success resolves it.
+
+Examples:
+  dirsync dead-letters list --category duplicate_mobile
+  dirsync dead-letters show 17
+  dirsync dead-letters retry 17 18
+  dirsync dead-letters ignore 17 --reason "shared phone, agreed with the works council"`,
+    )
+
+  filtered(command.command('list').description('list the open ones, or those of a state'))
+    .option('--limit <n>', 'how many to list', limitOf, 50)
+    .option('--json', 'print one JSON document')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  dirsync dead-letters list
+  dirsync dead-letters list --state ignored
+  dirsync dead-letters list --category missing_department --limit 200`,
+    )
+    .action(list)
+
+  command
+    .command('show')
+    .description('tell everything about one')
+    .argument('<id>', 'number of the dead letter', numberOf('dead letter'))
+    .option('--json', 'print one JSON document')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  dirsync dead-letters show 17`,
+    )
+    .action(show)
+
+  command
+    .command('retry')
+    .description('try some again now, or all of a category')
+    .argument('[ids...]', 'numbers of dead letters', numbersOf('dead letter'))
+    .option('--category <category>', 'all open ones of this category')
+    .option('--json', 'print one JSON document')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  dirsync dead-letters retry 17
+  dirsync dead-letters retry --category missing_department`,
+    )
+    .action(retry)
+
+  command
+    .command('ignore')
+    .description('accept one as it is; it reopens when the HR row changes')
+    .argument('<id>', 'number of the dead letter', numberOf('dead letter'))
+    .requiredOption('--reason <reason>', 'why, for whoever asks later')
+    .option('--json', 'print one JSON document')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  dirsync dead-letters ignore 17 --reason "leaves at the end of the month"`,
+    )
+    .action(ignore)
+
+  command
+    .command('snooze')
+    .description('let one rest until a time; then it is tried again')
+    .argument('<id>', 'number of the dead letter', numberOf('dead letter'))
+    .requiredOption('--until <time>', 'a time (2030-01-31, 2030-01-31T08:00), or 30m, 12h, 3d, 2w from now')
+    .option('--reason <reason>', 'why')
+    .option('--json', 'print one JSON document')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  dirsync dead-letters snooze 17 --until 3d
+  dirsync dead-letters snooze 17 --until 2030-01-31T08:00 --reason "HR mends it in January"`,
+    )
+    .action(snooze)
+
+  filtered(command.command('export').description('print all of them, with every column'))
+    .option('--csv', 'as CSV (also what it does without --json)')
+    .option('--json', 'as one JSON document')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  dirsync dead-letters export --csv >dead-letters.csv
+  dirsync dead-letters export --csv --state resolved >resolved.csv`,
+    )
+    .action(exportAll)
+}
+
+function filtered(command: Command): Command {
+  return command
+    .option('--state <state>', `only these: ${CASE_STATES.join(', ')}`, oneOf('state', CASE_STATES))
+    .option('--category <category>', 'only these')
+}
+
+interface FilterOptions {
+  state?: CaseState
+  category?: string
+}
+
+async function list(options: FilterOptions & { limit: number; json?: true }): Promise<void> {
+  await using context = await openContext()
+  const filter = await checkedFilter(context, options)
+  const { total, cases } = await listCases(context.pool, filter, options.limit)
+  if (options.json) printJson({ total, dead_letters: cases })
+  else printCases(cases, total, context.program)
+}
+
+async function show(id: number, options: { json?: true }): Promise<void> {
+  await using context = await openContext()
+  const found = await readCase(context.pool, id)
+  if (!found) throw new FailedError(`there is no dead letter ${id}`)
+  if (options.json) printJson(found)
+  else printCase(found, context.program)
+}
+
+async function retry(ids: number[] | undefined, options: { category?: string; json?: true }): Promise<void> {
+  const numbers = ids ?? []
+  if (numbers.length > 0 === (options.category !== undefined))
+    throw new UsageError('give either the numbers of dead letters or --category, not both')
+  await using context = await openContext()
+  const commands = new Commands(context.pool, context.actor)
+  const { category } = await checkedFilter(context, options)
+  const run = await (category === undefined ? commands.retry(numbers) : commands.retryCategory(category))
+  if (options.json) printJson({ run, state: 'requested' })
+  else print(`Run ${run} tries it again. Follow it with: ${context.program} runs ${run}`)
+  await warnWhenNobodyWorks(context)
+}
+
+async function ignore(id: number, options: { reason: string; json?: true }): Promise<void> {
+  if (options.reason.trim() === '') throw new UsageError('--reason is empty: say why')
+  await using context = await openContext()
+  await new Commands(context.pool, context.actor).ignore(id, options.reason)
+  if (options.json) printJson({ id, state: 'ignored' })
+  else print(`Dead letter ${id} is ignored until the HR row changes.`)
+}
+
+async function snooze(id: number, options: { until: string; reason?: string; json?: true }): Promise<void> {
+  const until = momentOf(options.until)
+  if (!until)
+    throw new UsageError(
+      `--until holds ${JSON.stringify(options.until)} but should be a time such as 2030-01-31T08:00, or 30m, 12h, 3d, 2w`,
+    )
+  if (until.getTime() <= Date.now())
+    throw new UsageError(`--until holds ${JSON.stringify(options.until)}, which is over: give a time to come`)
+  await using context = await openContext()
+  await new Commands(context.pool, context.actor).snooze(id, until, options.reason ?? null)
+  if (options.json) printJson({ id, state: 'snoozed', until })
+  else print(`Dead letter ${id} rests until ${longTime(until)}.`)
+}
+
+async function exportAll(options: FilterOptions & { csv?: true; json?: true }): Promise<void> {
+  if (options.csv && options.json) throw new UsageError('give either --csv or --json, not both')
+  await using context = await openContext()
+  const { pool } = context
+  const filter = await checkedFilter(context, options)
+  if (options.json) {
+    const all = []
+    for await (const page of pages(pool, filter)) all.push(...page)
+    return printJson({ dead_letters: all })
+  }
+  print(csvLine(DEAD_LETTER_COLUMNS))
+  for await (const page of pages(pool, filter))
+    for (const row of page) print(csvLine(DEAD_LETTER_COLUMNS.map(column => row[column])))
+}
+
+async function* pages(pool: CommandContext['pool'], filter: CaseFilter) {
+  for (let after = 0; ; ) {
+    const page = await casesAfter(pool, filter, after, PAGE)
+    const last = page.at(-1)
+    if (!last) return
+    yield page
+    after = last.id
+  }
+}
+
+/** @throws UsageError for a category that neither the catalogue nor any case knows */
+async function checkedFilter({ pool }: CommandContext, options: FilterOptions): Promise<CaseFilter> {
+  const { state, category } = options
+  if (category !== undefined) {
+    const { FAILURE_CATEGORIES } = await import('./failure-categories.ts')
+    const known = [...new Set([...FAILURE_CATEGORIES, ...(await knownCategories(pool))])].sort()
+    if (!known.includes(category))
+      throw new UsageError(`there is no category ${JSON.stringify(category)}: there are ${known.join(', ')}`)
+  }
+  return { state, category }
+}

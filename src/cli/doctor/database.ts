@@ -1,0 +1,68 @@
+import type { Pool } from 'pg'
+import { readHalts } from '../../store/halt.ts'
+import { migrationFindings } from '../../store/migration-check.ts'
+import { aliveProcesses } from '../../store/process.ts'
+import { sentenceOf } from '../failure.ts'
+import { missingRoles, nobodyAlive } from '../service-check.ts'
+import { type Finding, failed, ok, warning } from './finding.ts'
+
+/** dirsync's own database; `isReady` when it answers and has the whole schema. */
+export async function examineDatabase(
+  pool: Pool,
+  program: string,
+): Promise<{ findings: Finding[]; isReady: boolean }> {
+  let version: string
+  try {
+    const { rows } = await pool.query('show server_version')
+    version = rows[0].server_version
+  } catch (error) {
+    const what = `dirsync's own database does not answer: ${sentenceOf(error)}`
+    return {
+      findings: [failed('database', what, 'Start the server, or correct DATABASE_URL.')],
+      isReady: false,
+    }
+  }
+  const answers = ok('database', `PostgreSQL ${version} answers`)
+  const { missing, hasReviewer } = await migrationFindings(pool)
+  if (missing.length > 0)
+    return {
+      findings: [
+        answers,
+        failed(
+          'schema',
+          `the database lacks ${missing.join(', ')}`,
+          `${program} migrate brings it up to date, and so does every start.`,
+        ),
+      ],
+      isReady: false,
+    }
+  const reviewer = hasReviewer
+    ? ok('reviewer', 'the role dirsync_reviewer may read failed_syncs')
+    : warning(
+        'reviewer',
+        'the role dirsync_reviewer is missing or may not read failed_syncs',
+        `${program} migrate prints what somebody who may create roles has to run.`,
+      )
+  return { findings: [answers, ok('schema', 'up to date'), reviewer], isReady: true }
+}
+
+/** Who is at work, and what keeps them from it. */
+export async function examineService(pool: Pool, program: string): Promise<Finding[]> {
+  const [processes, missing, halts] = await Promise.all([
+    aliveProcesses(pool),
+    missingRoles(pool),
+    readHalts(pool),
+  ])
+  const roles = processes.flatMap(process => process.roles)
+  const alive = [...new Set(roles)].map(role => `${roles.filter(other => other === role).length} ${role}`)
+  return [
+    missing.length > 0
+      ? warning('processes', nobodyAlive(missing, program))
+      : ok('processes', `alive: ${alive.join(', ')}`),
+    ...halts.map(({ scope, message, remedy }) =>
+      scope === '*'
+        ? failed('halt', `everything is halted: ${message}`, remedy)
+        : warning('halt', `enterprise ${scope} is halted: ${message}`, remedy),
+    ),
+  ]
+}

@@ -1,0 +1,74 @@
+import type { Config } from '../../config.ts'
+import { ConfigError } from '../../config.ts'
+import { connectHr } from '../../connections.ts'
+import { HrUnavailableError, MappingError } from '../../hr/errors.ts'
+import { connectClient, textRows } from '../../hr/session.ts'
+import type { HrSource } from '../../hr/source.ts'
+import type { Logger } from '../../logger.ts'
+import { type Finding, failed, ok, warning } from './finding.ts'
+
+/** The HR database and its mappings. */
+export async function examineHr(config: Config, embedded: boolean, logger: Logger): Promise<Finding[]> {
+  const access = await examineAccess(config, embedded)
+  const answers = access.every(({ status }) => status !== 'failed')
+  let hr: HrSource
+  try {
+    hr = await connectHr(config, logger)
+  } catch (error) {
+    if (!(error instanceof ConfigError) && !(error instanceof MappingError)) throw error
+    return [...access, failed('mapping', error.message, 'Correct the file, or the setting that names it.')]
+  }
+  try {
+    return answers ? [...access, ...(await examineMapping(hr))] : access
+  } finally {
+    await hr.close()
+  }
+}
+
+async function examineAccess(config: Config, embedded: boolean): Promise<Finding[]> {
+  try {
+    const client = await connectClient(config.HR_DATABASE_URL)
+    try {
+      const [[version, readOnly] = []] = await textRows(
+        client,
+        `select current_setting('server_version'), current_setting('transaction_read_only')`,
+      )
+      const [[writable] = []] = await textRows(
+        client,
+        `select count(*) from pg_class c join pg_namespace n on n.oid = c.relnamespace
+         where c.relkind in ('r', 'p') and n.nspname not in ('pg_catalog', 'information_schema') and n.nspname !~ '^pg_'
+           and has_table_privilege(c.oid, 'insert, update, delete')`,
+      )
+      const answers = ok('hr', `PostgreSQL ${version} answers; sessions are read-only (${readOnly})`)
+      if (embedded || writable === '0') return [answers]
+      return [
+        answers,
+        warning(
+          'hr',
+          `the HR user may write to ${writable} tables, though dirsync never does`,
+          'Give HR_DATABASE_URL a user that may only SELECT.',
+        ),
+      ]
+    } finally {
+      await client.end()
+    }
+  } catch (error) {
+    if (!(error instanceof HrUnavailableError)) throw error
+    return [failed('hr', error.message)]
+  }
+}
+
+async function examineMapping(hr: HrSource): Promise<Finding[]> {
+  try {
+    const { employees, departments } = await hr.inspect()
+    return [
+      ok('mapping', `${employees.file}: ${employees.columns.join(', ')}`),
+      departments
+        ? ok('mapping', `${departments.file}: ${departments.columns.join(', ')}`)
+        : ok('mapping', 'HR_DEPARTMENTS_SQL is not set: no department is ever deleted'),
+    ]
+  } catch (error) {
+    if (!(error instanceof MappingError) && !(error instanceof HrUnavailableError)) throw error
+    return [failed('mapping', error.message, 'Correct the mapping file.')]
+  }
+}

@@ -1,0 +1,154 @@
+import type { Command } from 'commander'
+import { type EmployeeStory, readEmployeeStory } from '../store/employee-story.ts'
+import { employeeName } from './arguments.ts'
+import { colours, paintState } from './colours.ts'
+import { openContext } from './context.ts'
+import { print, printFacts, printJson, printText, printTitle, words } from './output.ts'
+import { table } from './table.ts'
+import { longTime, shortTime } from './time.ts'
+
+/** `dirsync employee`: one employee's story. */
+export function employeeCommand(program: Command): void {
+  program
+    .command('employee')
+    .description("tell one employee's story: HR against platform, work, attempts, dead letters")
+    .argument('<id>', 'user id, or enterprise/userid', employeeName)
+    .option('--json', 'print one JSON document')
+    .addHelpText(
+      'after',
+      `
+Asks HR and the platform; personal data is shown masked.
+
+Examples:
+  dirsync employee e10172
+  dirsync employee E200/e10172 --json`,
+    )
+    .action(employee)
+}
+
+async function employee(name: string, options: { json?: true }): Promise<void> {
+  const { lookAtEmployee } = await import('./look-at-employee.ts')
+  const { printView } = await import('./print-fields.ts')
+  await using context = await openContext()
+  const view = await lookAtEmployee(context, name)
+  const story = await readEmployeeStory(context.pool, view.key)
+  const { enterpriseCode, userid } = view.key
+  if (options.json) {
+    const { preview, hrError, platform, platformError } = view
+    return printJson({
+      enterprise_code: enterpriseCode,
+      userid,
+      hr: preview?.hr ?? 'unknown',
+      hr_error: hrError,
+      platform,
+      platform_error: platformError,
+      problems: preview?.problems ?? [],
+      fields: preview?.fields ?? [],
+      ...story,
+    })
+  }
+  print(colours.bold(`Employee ${userid}${enterpriseCode === '' ? '' : ` of enterprise ${enterpriseCode}`}`))
+  printView(view)
+  printRecord(story)
+  printPending(story)
+  printAttempts(story)
+  printDeadLetters(story, context.program)
+  printBindings(story)
+}
+
+function printRecord({ record, halts }: EmployeeStory): void {
+  printTitle('What dirsync knows')
+  if (!record) {
+    print('  nothing yet: no run has seen the employee')
+    return
+  }
+  printFacts([
+    ['standing', record.in_step ? 'in step' : 'not in step'],
+    ['on platform', words(record.platform_state)],
+    ['confirmed', longTime(record.acknowledged_at)],
+    ['asked', longTime(record.queried_at)],
+    ['left HR', longTime(record.vanished_at)],
+    ['not sent', record.withheld.join(', ')],
+  ])
+  for (const { scope, message, remedy } of halts)
+    printText(`halted (${scope === '*' ? 'everything' : `enterprise ${scope}`}): ${message} ${remedy}`)
+}
+
+function printPending({ pending }: EmployeeStory): void {
+  if (pending.length === 0) return
+  printTitle('Pending')
+  process.stdout.write(
+    table(
+      [
+        { title: 'OPERATION', of: row => row.operation },
+        { title: 'FOR', of: row => row.detail },
+        { title: 'RUN', of: row => row.run_id, align: 'right' },
+        { title: 'SINCE', of: row => shortTime(row.created_at) },
+        { title: 'FAILED', of: row => row.attempts, align: 'right' },
+        {
+          title: 'NEXT',
+          of: row => (row.enqueued_at ? 'in the queue' : shortTime(row.not_before)),
+        },
+      ],
+      pending,
+    ),
+  )
+}
+
+function printAttempts({ attempts }: EmployeeStory): void {
+  printTitle('Attempts')
+  if (attempts.length === 0) {
+    print('  none')
+    return
+  }
+  process.stdout.write(
+    table(
+      [
+        { title: 'AT', of: row => shortTime(row.started_at) },
+        { title: 'RUN', of: row => row.run_id, align: 'right' },
+        { title: 'OPERATION', of: row => [row.operation, row.detail].filter(Boolean).join(' '), gives: true },
+        { title: 'OUTCOME', of: row => row.outcome, paint: paintState },
+        {
+          title: 'SENT, OR WHY NOT',
+          of: row => [row.fields.join(', '), row.error].filter(Boolean).join('; '),
+          gives: true,
+        },
+      ],
+      attempts,
+    ),
+  )
+}
+
+function printDeadLetters({ dead_letters }: EmployeeStory, program: string): void {
+  if (dead_letters.length === 0) return
+  printTitle('Dead letters')
+  process.stdout.write(
+    table(
+      [
+        { title: 'ID', of: row => row.id, align: 'right' },
+        { title: 'FIELD', of: row => row.field },
+        { title: 'CATEGORY', of: row => row.category },
+        { title: 'STATE', of: row => row.state, paint: paintState },
+        { title: 'LAST', of: row => shortTime(row.last_failed_at) },
+        { title: 'BLOCKED BY', of: row => row.blocked_by, gives: true },
+      ],
+      dead_letters,
+    ),
+  )
+  print(`  What to do about one: ${program} dead-letters show ${dead_letters[0]?.id}`)
+}
+
+function printBindings({ bindings }: EmployeeStory): void {
+  if (bindings.length === 0) return
+  printTitle('Open ids')
+  process.stdout.write(
+    table(
+      [
+        { title: 'MERCHANT', of: row => row.seller_appid },
+        { title: 'OPEN ID', of: row => row.open_userid, gives: true },
+        { title: 'SINCE', of: row => shortTime(row.bound_at) },
+      ],
+      bindings,
+    ),
+  )
+}

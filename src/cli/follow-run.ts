@@ -1,0 +1,43 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Pool } from 'pg'
+import { readHalts } from '../store/halt.ts'
+import { type RunProgress, runProgress } from '../store/run.ts'
+import { createProgress } from './progress.ts'
+
+const POLL_MS = 100
+/** So often it is looked whether anybody is still there to do the work. */
+const WATCH_EVERY = 20
+
+const ENDLESS = new Set(['requested', 'planning', 'running'])
+
+/**
+ * Shows a run until it ends, is held, or everything is halted.
+ * @param options.check asked now and then; throws when nobody is left to do the work
+ * @returns null when told to stop
+ */
+export async function followRun(options: {
+  pool: Pool
+  id: number
+  label: string
+  quiet: boolean
+  stopping: () => boolean
+  check?: () => Promise<void>
+}): Promise<RunProgress | null> {
+  const { pool, id, stopping } = options
+  const progress = createProgress(options.label, options.quiet)
+  try {
+    for (let turn = 1; !stopping(); turn += 1) {
+      const now = await runProgress(pool, id)
+      if (!now) throw new Error(`run ${id} is gone`)
+      progress.show(now)
+      if (!ENDLESS.has(now.state)) return now
+      const everything = (await readHalts(pool)).find(halt => halt.scope === '*')
+      if (everything) return { ...now, message: `${everything.message} ${everything.remedy}` }
+      if (turn % WATCH_EVERY === 0) await options.check?.()
+      await delay(POLL_MS)
+    }
+    return null
+  } finally {
+    progress.end()
+  }
+}

@@ -1,0 +1,89 @@
+import type { RunStory } from '../store/run-story.ts'
+import { coloured, paintState } from './colours.ts'
+import { entityName } from './entity-name.ts'
+import { print, printFacts, printTitle, words } from './output.ts'
+import { table } from './table.ts'
+import { duration, longTime } from './time.ts'
+
+/** Counts by name as a text: `3 updated, 1 parked`. */
+export function tally(counts: Record<string, number> | undefined): string {
+  return Object.entries(counts ?? {})
+    .filter(([, count]) => count > 0)
+    .sort(([, a], [, b]) => b - a)
+    .map(([name, count]) => `${count.toLocaleString('en')} ${words(name)}`)
+    .join(', ')
+}
+
+/** What a run came to, for whoever waited for it. */
+export function printRunEnd(run: RunStory, program: string): void {
+  print(`Run ${run.id} (${run.kind}): ${coloured(run.state)}`)
+  printFacts([
+    ['message', run.message],
+    ['planned', run.planned === null ? null : tally(run.plan?.reasons) || 'nothing to do'],
+    ['outcome', tally(run.result?.outcomes)],
+    ['calls', tally(run.result?.calls)],
+    ['took', tookOf(run)],
+  ])
+  printCases(run, program)
+  if (run.state === 'held') printDecision(run, program)
+}
+
+/** The whole story of a run. */
+export function printRunStory(run: RunStory, program: string): void {
+  print(`Run ${run.id}: ${run.kind}, ${coloured(run.state)}`)
+  printFacts([
+    ['message', run.message],
+    ['employees', run.keys.length > 0 && run.kind === 'employees' ? run.keys.join(', ') : null],
+    ['cases', run.keys.length > 0 && run.kind === 'retry' ? run.keys.slice(0, 50).join(', ') : null],
+    ['requested', `${longTime(run.requested_at)} by ${run.requested_by}`],
+    ['planned', longTime(run.planned_at)],
+    ['decided', run.decided_at && `${longTime(run.decided_at)} by ${run.decided_by}`],
+    ['finished', longTime(run.finished_at)],
+    ['took', tookOf(run)],
+    [
+      'read',
+      run.kind === 'changes' && run.planned_at
+        ? run.sweep
+          ? 'every HR row'
+          : 'rows newer than before'
+        : null,
+    ],
+    ['in scope', run.in_scope],
+    ['plan', run.plan && (tally(run.plan.reasons) || 'nothing to do')],
+    ['sample', run.plan?.sample.join(', ')],
+    ['left', run.left > 0 ? `${run.left} still in the outbox` : null],
+    ['outcome', tally(run.result?.outcomes)],
+    ['calls', tally(run.result?.calls)],
+  ])
+  printCases(run, program)
+  if (run.state === 'held') printDecision(run, program)
+}
+
+function tookOf({ started_at, finished_at }: RunStory): string | null {
+  return started_at && finished_at ? duration(finished_at.getTime() - started_at.getTime()) : null
+}
+
+function printDecision({ id }: RunStory, program: string): void {
+  printTitle('Decide')
+  print(`  ${program} approve ${id}`, `  ${program} reject ${id}`)
+}
+
+function printCases(run: RunStory, program: string): void {
+  if (run.dead_letters.length === 0) return
+  printTitle(`Dead letters: ${run.dead_letters_total}`)
+  process.stdout.write(
+    table(
+      [
+        { title: 'ID', of: row => row.id, align: 'right' },
+        { title: 'ENTITY', of: row => entityName(row) },
+        { title: 'FIELD', of: row => row.field, gives: true },
+        { title: 'CATEGORY', of: row => row.category },
+        { title: 'STATE', of: row => row.state, paint: paintState, gives: true },
+      ],
+      run.dead_letters,
+    ),
+  )
+  if (run.dead_letters_total > run.dead_letters.length)
+    print(`  … and ${run.dead_letters_total - run.dead_letters.length} more`)
+  print(`  Look closer: ${program} dead-letters show ${run.dead_letters[0]?.id}`)
+}

@@ -1,0 +1,121 @@
+import { type Command, Option } from 'commander'
+import { Commands } from '../store/command.ts'
+import { readRunStory } from '../store/run-story.ts'
+import { employeeNames } from './arguments.ts'
+import { type CommandContext, openContext } from './context.ts'
+import { FailedError } from './failure.ts'
+import { followRun } from './follow-run.ts'
+import { print, printJson } from './output.ts'
+import { printRunEnd } from './print-run.ts'
+import { missingRoles, nobodyAlive, warnWhenNobodyWorks } from './service-check.ts'
+import { stopSignal } from './stop-signal.ts'
+
+interface ResyncOptions {
+  full?: true
+  employee?: string[]
+  departments?: true
+  openids?: true
+  wait?: true
+  json?: true
+}
+
+/** `dirsync resync`: a run, now. */
+export function resyncCommand(program: Command): void {
+  const kinds = ['full', 'employee', 'departments', 'openids']
+  const option = (flags: string, does: string, name: string) =>
+    new Option(flags, does).conflicts(kinds.filter(kind => kind !== name))
+  program
+    .command('resync')
+    .description('start a run now: what changed in HR, or what is named')
+    .addOption(option('--full', 'ask the platform about every employee', 'full'))
+    .addOption(
+      option('--employee <id...>', 'these employees (user id, or enterprise/userid)', 'employee').argParser(
+        employeeNames,
+      ),
+    )
+    .addOption(option('--departments', 'delete departments that HR closed', 'departments'))
+    .addOption(option('--openids', 'bind missing open ids', 'openids'))
+    .option('--wait', 'show progress and end with the run')
+    .option('--json', 'print one JSON document')
+    .addHelpText(
+      'after',
+      `
+With --wait: exit 0 when the run is done, 1 when it failed, is held, HR looked wrong, or everything is halted.
+
+Examples:
+  dirsync resync --wait
+  dirsync resync --employee e10172 e10173 --wait
+  dirsync resync --full`,
+    )
+    .action(resync)
+}
+
+async function resync(options: ResyncOptions): Promise<void> {
+  const stopped = options.wait ? stopSignal() : undefined
+  await using context = await openContext({ handlesSignals: stopped !== undefined })
+  const run = await request(new Commands(context.pool, context.actor), options)
+  if (stopped) return await wait(context, run, options, stopped)
+  if (options.json) printJson({ run, state: 'requested' })
+  else print(`Run ${run} is requested. Follow it with: ${context.program} runs ${run}`)
+  await warnWhenNobodyWorks(context)
+}
+
+function request(commands: Commands, options: ResyncOptions): Promise<number> {
+  if (options.employee) return commands.resyncEmployees(options.employee)
+  if (options.full) return commands.resync('full')
+  if (options.departments) return commands.resync('departments')
+  return commands.resync(options.openids ? 'openids' : 'changes')
+}
+
+async function wait(
+  context: CommandContext,
+  run: number,
+  options: ResyncOptions,
+  stopped: Promise<unknown>,
+): Promise<void> {
+  const { pool, program } = context
+  let stop = false
+  void stopped.then(() => {
+    stop = true
+  })
+  await using _helper = await bringUpWhenEmbedded(context)
+  const check = async () => {
+    const missing = await missingRoles(pool)
+    if (missing.length > 0)
+      throw new FailedError(
+        `run ${run} is requested and waits, because ${nobodyAlive(missing, program)}; it goes on by itself then`,
+      )
+  }
+  await check()
+  const end = await followRun({
+    pool,
+    id: run,
+    label: `run ${run}`,
+    quiet: options.json === true,
+    stopping: () => stop,
+    check,
+  })
+  if (!end) throw new FailedError(`run ${run} goes on without us: ${program} runs ${run}`)
+  const story = await readRunStory(pool, run)
+  if (!story) throw new FailedError(`run ${run} is gone`)
+  // A named employee that nobody knows was not synced, whatever became of the others.
+  const ok = end.state === 'done' && !(story.kind === 'employees' && end.message)
+  if (options.json) printJson({ ok, ...story, message: end.message })
+  else printRunEnd({ ...story, message: end.message }, program)
+  if (!ok) throw new FailedError('')
+}
+
+/** In the embedded default nobody else may be there: then this process does the work while it waits. */
+async function bringUpWhenEmbedded({
+  pool,
+  embedded,
+  config,
+  logger,
+}: CommandContext): Promise<AsyncDisposable> {
+  const missing = embedded ? await missingRoles(pool) : []
+  if (missing.length === 0) return { async [Symbol.asyncDispose]() {} }
+  process.stderr.write('No service is running here: this process does the work itself.\n')
+  const { startService } = await import('../main.ts')
+  const service = await startService({ config, roles: missing, logger, schedule: false })
+  return { [Symbol.asyncDispose]: () => service.stop() }
+}

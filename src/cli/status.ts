@@ -1,0 +1,203 @@
+import type { Command } from 'commander'
+import { type Overview, readOverview } from '../store/overview.ts'
+import { aliveProcesses, type ProcessRow } from '../store/process.ts'
+import { colours, paintState } from './colours.ts'
+import { type CommandContext, openContext } from './context.ts'
+import { sentenceOf } from './failure.ts'
+import { print, printArrow, printJson, printText, printTitle, words } from './output.ts'
+import { missingRoles, nobodyAlive } from './service-check.ts'
+import { table } from './table.ts'
+import { shortTime } from './time.ts'
+
+/** The queue as it answers, or why it does not. */
+type QueueStatus =
+  | { kind: string; waiting: number; active: number; paused: boolean }
+  | { kind: string; error: string }
+
+/** `dirsync status`: where things stand. */
+export function statusCommand(program: Command): void {
+  program
+    .command('status')
+    .description('show where things stand: processes, queue, halts, runs, dead letters')
+    .option('--json', 'print one JSON document')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  dirsync status
+  dirsync status --json | jq .dead_letters`,
+    )
+    .action(status)
+}
+
+async function status(options: { json?: true }): Promise<void> {
+  await using context = await openContext()
+  const { pool } = context
+  const [overview, processes, queue] = await Promise.all([
+    readOverview(pool),
+    aliveProcesses(pool),
+    queueStatus(context),
+  ])
+  if (options.json) {
+    const { employees, outbox, ...rest } = overview
+    const alive = processes.map(({ startedAt, ...row }) => ({ ...row, started_at: startedAt }))
+    return printJson({ processes: alive, employees, queue, outbox, ...rest })
+  }
+  await printProcesses(context, processes)
+  printEmployees(overview)
+  printWork(overview, queue)
+  printHalts(overview)
+  printRuns(overview)
+  printDeadLetters(overview, context.program)
+}
+
+async function queueStatus({ config, logger }: CommandContext): Promise<QueueStatus> {
+  const { createQueueBackend } = await import('../queue/backend.ts')
+  const queue = createQueueBackend({
+    redisUrl: config.REDIS_URL,
+    databaseUrl: config.DATABASE_URL,
+    // What is wrong with the queue is a line of the answer; its log would say it twice.
+    logger: logger.child({}, { level: 'silent' }),
+  })
+  try {
+    const [{ waiting, active }, paused] = await Promise.all([queue.counts(), queue.isPaused()])
+    return { kind: queue.kind, waiting, active, paused }
+  } catch (error) {
+    return { kind: queue.kind, error: sentenceOf(error) }
+  } finally {
+    await queue.close()
+  }
+}
+
+async function printProcesses({ pool, program }: CommandContext, processes: ProcessRow[]): Promise<void> {
+  print(colours.bold('Processes'))
+  if (processes.length > 0)
+    process.stdout.write(
+      table(
+        [
+          { title: 'HOST', of: row => row.host, gives: true },
+          { title: 'PID', of: row => row.pid, align: 'right' },
+          { title: 'ROLES', of: row => row.roles.join(', ') },
+          { title: 'SINCE', of: row => shortTime(row.startedAt) },
+          { title: 'VERSION', of: row => row.version },
+        ],
+        processes,
+      ),
+    )
+  const missing = await missingRoles(pool)
+  if (missing.length > 0) print(colours.yellow(`  ${capital(nobodyAlive(missing, program))}`))
+}
+
+function printEmployees({ employees: { in_scope, ...standings } }: Overview): void {
+  printTitle('Employees')
+  if (in_scope === 0) {
+    print('  none in scope yet')
+    return
+  }
+  const others = Object.entries(standings).filter(([name, count]) => name !== 'in_step' && count > 0)
+  print(`  ${standings.in_step.toLocaleString('en')} of ${in_scope.toLocaleString('en')} in step`)
+  if (others.length > 0)
+    print(`  ${others.map(([name, count]) => `${count.toLocaleString('en')} ${words(name)}`).join(', ')}`)
+}
+
+function printWork({ outbox }: Overview, queue: QueueStatus): void {
+  printTitle('Work')
+  const place = queue.kind === 'redis' ? 'Redis' : 'PostgreSQL'
+  if ('error' in queue) printText(`queue in ${place}: ${queue.error}`)
+  else
+    print(
+      `  queue in ${place}: ${queue.waiting} waiting, ${queue.active} active${queue.paused ? ', paused' : ''}`,
+    )
+  if (outbox.length === 0) {
+    print('  outbox: empty')
+    return
+  }
+  process.stdout.write(
+    table(
+      [
+        { title: 'OUTBOX', of: row => row.operation },
+        { title: 'WAITING', of: row => row.waiting, align: 'right' },
+        { title: 'IN QUEUE', of: row => row.enqueued, align: 'right' },
+        { title: 'LATER', of: row => row.postponed, align: 'right' },
+        { title: 'SINCE', of: row => shortTime(row.since) },
+      ],
+      outbox,
+    ),
+  )
+}
+
+function printHalts({ halts }: Overview): void {
+  if (halts.length === 0) return
+  printTitle('Halted')
+  for (const halt of halts) {
+    const scope = halt.scope === '*' ? 'everything' : `enterprise ${halt.scope}`
+    print(
+      colours.red(
+        `  ${scope} since ${shortTime(halt.since)}, tried again at ${shortTime(halt.next_probe_at)}`,
+      ),
+    )
+    printText(halt.message, 4)
+    printArrow(halt.remedy, 4)
+  }
+}
+
+function printRuns({ runs, jobs }: Overview): void {
+  printTitle('Latest runs')
+  if (runs.length === 0) print('  none yet')
+  else
+    process.stdout.write(
+      table(
+        [
+          { title: 'RUN', of: run => run.id, align: 'right' },
+          { title: 'KIND', of: run => run.kind },
+          { title: 'STATE', of: run => run.state, paint: paintState },
+          { title: 'REQUESTED', of: run => shortTime(run.requested_at) },
+          { title: 'FINISHED', of: run => shortTime(run.finished_at) },
+          { title: 'PLANNED', of: run => run.planned, align: 'right' },
+          { title: 'MESSAGE', of: run => run.message, gives: true },
+        ],
+        runs,
+      ),
+    )
+  if (jobs.length === 0) return
+  printTitle('Next ticks')
+  const now = Date.now()
+  process.stdout.write(
+    table(
+      [
+        { title: 'JOB', of: job => job.job },
+        { title: 'SCHEDULE', of: job => job.expression },
+        {
+          title: 'NEXT',
+          of: ({ next_due_at }) =>
+            next_due_at.getTime() < now - 60_000
+              ? `missed ${shortTime(next_due_at)}; runs at the next start`
+              : shortTime(next_due_at),
+          gives: true,
+        },
+      ],
+      jobs,
+    ),
+  )
+}
+
+function printDeadLetters({ dead_letters }: Overview, program: string): void {
+  const total = dead_letters.reduce((sum, row) => sum + row.count, 0)
+  printTitle(`Dead letters: ${total}`)
+  if (total === 0) return
+  process.stdout.write(
+    table(
+      [
+        { title: 'COUNT', of: row => row.count, align: 'right' },
+        { title: 'CATEGORY', of: row => row.category },
+        { title: 'STATE', of: row => row.state, paint: paintState },
+      ],
+      dead_letters,
+    ),
+  )
+  print(`  Look closer: ${program} dead-letters list`)
+}
+
+function capital(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1)
+}

@@ -1,0 +1,39 @@
+const pad2 = (number: number) => String(number).padStart(2, '0')
+const day = (date: Date) => `${date.getFullYear()}-${pad2(date.getMonth() + 1)}-${pad2(date.getDate())}`
+const clock = (date: Date) => `${pad2(date.getHours())}:${pad2(date.getMinutes())}`
+
+/** A time for a table, local: 14:05 today, 11-21 14:05 this year, 2024-11-21 before. */
+export function shortTime(date: Date | null, now = new Date()): string | null {
+  if (date === null) return null
+  if (day(date) === day(now)) return `${clock(date)}:${pad2(date.getSeconds())}`
+  return date.getFullYear() === now.getFullYear() ? `${day(date).slice(5)} ${clock(date)}` : day(date)
+}
+
+/** A time for a story, local, to the second. */
+export function longTime(date: Date | null): string | null {
+  return date && `${day(date)} ${clock(date)}:${pad2(date.getSeconds())}`
+}
+
+/** How long something took or takes: 0.4 s, 12 s, 3 min, 2 h, 5 d. */
+export function duration(ms: number): string {
+  const seconds = ms / 1000
+  if (seconds < 10) return `${seconds.toFixed(1)} s`
+  if (seconds < 120) return `${Math.round(seconds)} s`
+  if (seconds < 7200) return `${Math.round(seconds / 60)} min`
+  return seconds < 172_800 ? `${Math.round(seconds / 3600)} h` : `${Math.round(seconds / 86_400)} d`
+}
+
+const UNITS = { m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 }
+
+/** The moment that `3d`, `12h`, `30m`, `2w` or an ISO time names; null for anything else. */
+export function momentOf(text: string, now = new Date()): Date | null {
+  const [, amount, unit] = /^(\d{1,5})([mhdw])$/.exec(text) ?? []
+  if (amount && unit) return new Date(now.getTime() + Number(amount) * UNITS[unit as keyof typeof UNITS])
+  const date = /^\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:?\d{2})?)?$/.test(
+    text,
+  )
+    ? // A day alone would be read as midnight in Greenwich; whoever types it means the local one.
+      new Date(text.length === 10 ? `${text}T00:00` : text)
+    : null
+  return date === null || Number.isNaN(date.getTime()) ? null : date
+}

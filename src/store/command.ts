@@ -1,0 +1,107 @@
+import type { Pool, PoolClient } from 'pg'
+import { transaction } from './transaction.ts'
+
+/** What a person asked for cannot be done: there is no such thing (any more), or an argument makes no sense. */
+export class CommandError extends Error {
+  readonly code: 'COMMAND_NOT_FOUND' | 'COMMAND_INVALID'
+
+  constructor(code: CommandError['code'], message: string, options?: ErrorOptions) {
+    super(message, options)
+    this.name = 'CommandError'
+    this.code = code
+  }
+}
+
+/** SQLSTATEs that the functions for people raise. */
+const CODES: Record<string, CommandError['code']> = { P0002: 'COMMAND_NOT_FOUND', '22023': 'COMMAND_INVALID' }
+
+/**
+ * What people may ask for, in the name of one of them. All goes through the SQL functions that reviewers use too, so that
+ * the rules and the audit in `dirsync.command` are the same.
+ * Every method throws a CommandError when it cannot be done.
+ */
+export class Commands {
+  readonly #pool: Pool
+  readonly #actor: string
+
+  /** @param actor who asks, beside the database user: `cli:` and the shell user */
+  constructor(pool: Pool, actor: string) {
+    this.#pool = pool
+    this.#actor = actor
+  }
+
+  /** Requests a run, or finds the same one that still waits to begin. Returns its number. */
+  resync(kind: 'changes' | 'full' | 'departments' | 'openids'): Promise<number> {
+    return this.#ask('select dirsync.resync($1)', [kind])
+  }
+
+  /** One run for all the named employees: user ids, or `enterprise/userid`. */
+  resyncEmployees(names: string[]): Promise<number> {
+    return this.#ask(`select dirsync.request_run('employees', $1, 'resync', $2)`, [
+      names,
+      { kind: 'employees', keys: names },
+    ])
+  }
+
+  /** One run that tries all the cases again; none when one of them is not there or resolved. */
+  retry(ids: number[]): Promise<number> {
+    return this.#do(async client => {
+      const { rows } = await client.query(
+        `select w.id from unnest($1::bigint[]) as w (id)
+         where not exists (select from dirsync.dead_letter d where d.id = w.id and d.state <> 'resolved')`,
+        [ids],
+      )
+      if (rows.length > 0)
+        throw new CommandError(
+          'COMMAND_NOT_FOUND',
+          `there is no unresolved dead letter ${rows.map(row => row.id).join(', ')}`,
+        )
+      return scalar(client, `select dirsync.request_run('retry', $1, 'retry', $2)`, [
+        ids.map(String),
+        ids.length === 1 ? { id: ids[0] } : { ids },
+      ])
+    })
+  }
+
+  retryCategory(category: string): Promise<number> {
+    return this.#ask('select dirsync.retry_category($1)', [category])
+  }
+
+  ignore(id: number, reason: string): Promise<number> {
+    return this.#ask('select dirsync.ignore($1, $2)', [id, reason])
+  }
+
+  snooze(id: number, until: Date, reason: string | null): Promise<number> {
+    return this.#ask('select dirsync.snooze($1, $2, $3)', [id, until, reason])
+  }
+
+  approve(run: number): Promise<number> {
+    return this.#ask('select dirsync.approve($1)', [run])
+  }
+
+  reject(run: number): Promise<number> {
+    return this.#ask('select dirsync.reject($1)', [run])
+  }
+
+  #ask(sql: string, values: unknown[]): Promise<number> {
+    return this.#do(client => scalar(client, sql, values))
+  }
+
+  async #do<T>(work: (client: PoolClient) => Promise<T>): Promise<T> {
+    try {
+      return await transaction(this.#pool, async client => {
+        await client.query(`select set_config('dirsync.actor', $1, true)`, [this.#actor])
+        return work(client)
+      })
+    } catch (error) {
+      const code = error instanceof Error && 'code' in error ? CODES[String(error.code)] : undefined
+      if (code === undefined) throw error
+      throw new CommandError(code, (error as Error).message, { cause: error })
+    }
+  }
+}
+
+async function scalar(client: PoolClient, sql: string, values: unknown[]): Promise<number> {
+  const { rows } = await client.query<[number]>({ text: sql, values, rowMode: 'array' })
+  return (rows[0] as [number])[0]
+}

@@ -1,0 +1,81 @@
+import type { Pool } from 'pg'
+import type { DeadLetter } from './review.ts'
+import type { PlanSummary, RunResult } from './run.ts'
+
+/** One row of `dirsync.sync_run`, named as its columns. */
+export interface RunRow {
+  id: number
+  kind: string
+  keys: string[]
+  state: string
+  requested_by: string
+  requested_at: Date
+  started_at: Date | null
+  planned_at: Date | null
+  finished_at: Date | null
+  approved: boolean
+  decided_by: string | null
+  decided_at: Date | null
+  sweep: boolean
+  in_scope: number | null
+  planned: number | null
+  plan: PlanSummary | null
+  result: RunResult | null
+  message: string | null
+}
+
+/** Everything about one run. */
+export interface RunStory extends RunRow {
+  /** Entities of the run that are still in the outbox. */
+  left: number
+  /** What people asked for that has to do with it. */
+  commands: { name: string; requested_by: string; requested_at: Date }[]
+  /** Cases that failed in it first or last, at most `CASES`. */
+  dead_letters: Pick<
+    DeadLetter,
+    'id' | 'enterprise_code' | 'entity' | 'entity_key' | 'operation' | 'field' | 'category' | 'state'
+  >[]
+  dead_letters_total: number
+}
+
+const CASES = 20
+
+const COLUMNS = `id, kind, keys, state, requested_by, requested_at, started_at, planned_at, finished_at, approved, decided_by, decided_at,
+  sweep, in_scope, planned, plan, result, message`
+
+/** The latest runs, newest first. */
+export async function listRuns(db: Pool, limit: number): Promise<RunRow[]> {
+  const { rows } = await db.query<RunRow>(
+    `select ${COLUMNS} from dirsync.sync_run order by id desc limit $1`,
+    [limit],
+  )
+  return rows
+}
+
+/** One run and what became of it; null when there is none of that number. */
+export async function readRunStory(db: Pool, id: number): Promise<RunStory | null> {
+  const { rows } = await db.query<RunRow & { left: number }>(
+    `select ${COLUMNS}, (select count(*)::int from dirsync.pending p where p.run_id = r.id) as left
+     from dirsync.sync_run r where id = $1`,
+    [id],
+  )
+  const run = rows[0]
+  if (!run) return null
+  const [commands, cases] = await Promise.all([
+    db.query<RunStory['commands'][number]>(
+      'select name, requested_by, requested_at from dirsync.command where run_id = $1 order by id',
+      [id],
+    ),
+    db.query<RunStory['dead_letters'][number] & { total: number }>(
+      `select id, enterprise_code, entity, entity_key, operation, field, category, state, count(*) over ()::int as total
+       from dirsync.dead_letter where first_run_id = $1 or last_run_id = $1 order by id limit ${CASES}`,
+      [id],
+    ),
+  ])
+  return {
+    ...run,
+    commands: commands.rows,
+    dead_letters: cases.rows.map(({ total, ...row }) => row),
+    dead_letters_total: cases.rows[0]?.total ?? 0,
+  }
+}

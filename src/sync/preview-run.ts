@@ -1,0 +1,54 @@
+import type { Pool } from 'pg'
+import type { DepartmentDeletion } from '../core/department-plan.ts'
+import type { EmployeeKey } from '../core/employee.ts'
+import { trips } from '../core/safety.ts'
+import type { HrSource } from '../hr/source.ts'
+import { unboundEmployees } from '../store/employee.ts'
+import { stagedEmployees } from '../store/employee-plan-preview.ts'
+import { rolledBack } from '../store/rolled-back.ts'
+import { departmentFacts } from './department-facts.ts'
+import { type EmployeePlan, planEmployees } from './plan-employees.ts'
+import type { PlannerOptions } from './planner.ts'
+
+/** What runs started now would do. */
+export interface RunPreview {
+  employees: EmployeePlan
+  /** Active employees of HR; read for `full` alone. */
+  keys: EmployeeKey[]
+  /** Null without a departments' mapping. */
+  departments: { total: number; deletions: DepartmentDeletion[]; isHeld: boolean } | null
+  /** Missing bindings: employees × merchant applications. */
+  openids: number
+}
+
+/** Plans as the planner does, in a transaction that leaves nothing behind. */
+export function previewRun(options: {
+  pool: Pool
+  hr: HrSource
+  kind: 'changes' | 'full'
+  limits: PlannerOptions['limits']
+  sellerAppids: string[]
+}): Promise<RunPreview> {
+  const { pool, hr, kind, limits, sellerAppids } = options
+  const now = new Date()
+  return rolledBack(pool, async db => {
+    const employees = await planEmployees(
+      db,
+      hr,
+      { kind, approved: false },
+      limits,
+      now,
+      new AbortController().signal,
+    )
+    const keys = kind === 'full' ? await stagedEmployees(db) : []
+    const openids = (await unboundEmployees(db, sellerAppids)).length
+    if (!hr.hasDepartments) return { employees, keys, departments: null, openids }
+    const { total, deletions } = await departmentFacts(db, hr, {
+      graceMs: limits.departmentGraceMs,
+      now,
+      parked: false,
+    })
+    const isHeld = trips(limits.departments, deletions.length, total)
+    return { employees, keys, departments: { total, deletions, isHeld }, openids }
+  })
+}
