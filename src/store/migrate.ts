@@ -1,5 +1,6 @@
 import { readdir, readFile } from 'node:fs/promises'
 import type { Pool, PoolClient } from 'pg'
+import { withConnection } from './connection.ts'
 import { grantReviewer } from './reviewer-role.ts'
 
 const DIRECTORY = new URL('./migrations/', import.meta.url)
@@ -22,29 +23,36 @@ export interface MigrationResult {
  */
 export async function migrate(pool: Pool): Promise<MigrationResult> {
   const files = (await readdir(DIRECTORY)).filter(name => name.endsWith('.sql')).sort()
-  const client = await pool.connect()
-  try {
+  return withConnection(pool, async client => {
     await client.query('select pg_advisory_lock($1)', [LOCK])
-    await client.query('create schema if not exists dirsync')
-    await client.query(`create table if not exists dirsync.migration (
-      name text primary key, applied_at timestamptz not null default now())`)
-    const { rows } = await client.query<{ name: string }>('select name from dirsync.migration')
-    const known = new Set(rows.map(row => row.name))
-    const unknown = [...known].filter(name => !files.includes(name))
-    if (unknown.length > 0)
-      throw new MigrationError(
-        `the database was migrated by a newer dirsync (${unknown.join(', ')}): upgrade this installation`,
-      )
-    const applied: string[] = []
-    for (const name of files.filter(file => !known.has(file))) {
-      await apply(client, name)
-      applied.push(name)
+    try {
+      return await bringUpToDate(client, files)
+    } finally {
+      // The lock goes with the connection, if that is gone.
+      await client.query('select pg_advisory_unlock($1)', [LOCK]).catch(() => undefined)
     }
-    return { applied, reviewerStatements: await grantReviewer(client) }
-  } finally {
-    await client.query('select pg_advisory_unlock($1)', [LOCK]).catch(() => undefined) // the lock goes with the connection
-    client.release()
+  })
+}
+
+async function bringUpToDate(client: PoolClient, files: string[]): Promise<MigrationResult> {
+  const { rows: schemas } = await client.query(`select from pg_namespace where nspname = 'dirsync'`)
+  // Asked first, since "if not exists" needs the right to create schemas even where somebody else has made this one.
+  if (schemas.length === 0) await client.query('create schema dirsync')
+  await client.query(`create table if not exists dirsync.migration (
+    name text primary key, applied_at timestamptz not null default now())`)
+  const { rows } = await client.query<{ name: string }>('select name from dirsync.migration')
+  const known = new Set(rows.map(row => row.name))
+  const unknown = [...known].filter(name => !files.includes(name))
+  if (unknown.length > 0)
+    throw new MigrationError(
+      `the database was migrated by a newer dirsync (${unknown.join(', ')}): upgrade this installation`,
+    )
+  const applied: string[] = []
+  for (const name of files.filter(file => !known.has(file))) {
+    await apply(client, name)
+    applied.push(name)
   }
+  return { applied, reviewerStatements: await grantReviewer(client) }
 }
 
 /** Names of the migrations that the database still lacks; empty when it is up to date. */
@@ -64,7 +72,7 @@ async function apply(client: PoolClient, name: string): Promise<void> {
     await client.query(sql)
     await client.query('commit')
   } catch (cause) {
-    await client.query('rollback')
+    await client.query('rollback').catch(() => undefined) // a connection that is gone has ended it already
     throw new MigrationError(`migration ${name} failed and was rolled back: ${(cause as Error).message}`, {
       cause,
     })

@@ -3,7 +3,8 @@ import { keyText } from '../core/employee.ts'
 import { type Breaker, trips } from '../core/safety.ts'
 import type { HrSource } from '../hr/source.ts'
 import type { Logger } from '../logger.ts'
-import { beginRetry, beginRetryOf } from '../store/dead-letter.ts'
+import { withConnection } from '../store/connection.ts'
+import { beginRetry, beginRetryOf, unwantedDepartmentCases } from '../store/dead-letter.ts'
 import { enterpriseCodes, findEmployees, unboundEmployees } from '../store/employee.ts'
 import { writeEmployeePlan } from '../store/employee-plan.ts'
 import { addWork, type Work } from '../store/pending.ts'
@@ -38,8 +39,7 @@ export class Planner {
   /** Plans the next requested run. False when there is none, or when another process is planning. */
   async planNext(signal: AbortSignal): Promise<boolean> {
     const { pool, logger } = this.#options
-    const client = await pool.connect()
-    try {
+    return withConnection(pool, async client => {
       const { rows } = await client.query('select pg_try_advisory_lock($1) as mine', [LOCK])
       if (!rows[0].mine) return false
       try {
@@ -50,11 +50,10 @@ export class Planner {
         await this.#plan(run, signal)
         return true
       } finally {
-        await client.query('select pg_advisory_unlock($1)', [LOCK])
+        // The lock goes with the connection, if that is gone.
+        await client.query('select pg_advisory_unlock($1)', [LOCK]).catch(() => undefined)
       }
-    } finally {
-      client.release()
-    }
+    })
   }
 
   async #plan(run: Run, signal: AbortSignal): Promise<void> {
@@ -151,10 +150,9 @@ export class Planner {
         plan: { reasons: {}, sample: [] },
         message: 'HR_DEPARTMENTS_SQL is not set: no department is ever deleted',
       }
-    const { total, deletions } = await departmentFacts(db, hr, {
+    const { total, deletions, wanted } = await departmentFacts(db, hr, {
       graceMs: limits.departmentGraceMs,
       now: new Date(),
-      parked: false,
     })
     const work = deletions.map(({ enterpriseCode, deptCode, wave }) => ({
       ...workOf('delete-department', enterpriseCode, deptCode),
@@ -167,6 +165,9 @@ export class Planner {
         plan: summary(work, 'delete'),
         message: `${work.length} of ${total} departments would be deleted, more than ${limits.departments.count} and ${limits.departments.percent} %: look at the plan, then approve or reject the run.`,
       }
+    // A case whose department HR wants to keep after all ends when its job finds nothing to do.
+    const unwanted = await beginRetry(db, await unwantedDepartmentCases(db, wanted), run.id)
+    await addWork(db, run.id, PRIORITY.background, unwanted)
     return { ...(await this.#add(db, run, PRIORITY.background, work, 'delete')), inScope: total }
   }
 
