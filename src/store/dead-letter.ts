@@ -60,3 +60,18 @@ export async function beginRetryOf(
     [JSON.stringify(employees)],
   )
 }
+
+/** Open cases about departments that HR does not want deleted any more. */
+export async function unwantedDepartmentCases(
+  db: ClientBase,
+  wanted: { enterpriseCode: string; deptCode: string }[],
+): Promise<number[]> {
+  const { rows } = await db.query(
+    `select id from dirsync.dead_letter d
+     where d.operation = 'delete-department' and d.state not in ('resolved', 'ignored', 'retrying')
+       and not exists (select from jsonb_to_recordset($1) as w ("enterpriseCode" text, "deptCode" text)
+                       where w."enterpriseCode" = d.enterprise_code and w."deptCode" = d.entity_key)`,
+    [JSON.stringify(wanted)],
+  )
+  return rows.map(row => row.id)
+}

@@ -9,13 +9,13 @@ interface DepartmentJob {
   deptCode: string
   claim: Claim
   /** The deletions that HR's present state asks for. */
-  deletions: DepartmentDeletion[]
+  wanted: DepartmentDeletion[]
 }
 
 /** Deletes one department, if HR still wants it; a department that the platform does not know has reached its goal (4.6). */
 export async function deleteDepartment(job: DepartmentJob, platform: CountedPlatform): Promise<JobResult> {
   const { enterpriseCode, deptCode } = job
-  const wanted = job.deletions.some(
+  const wanted = job.wanted.some(
     deletion => deletion.enterpriseCode === enterpriseCode && deletion.deptCode === deptCode,
   )
   if (!wanted) return result('obsolete', { keep: [] })

@@ -104,7 +104,10 @@ export class JobProcessor {
     this.#deps.onSettled?.({ operation: key.operation, outcome: attempt.outcome, durationMs })
     const reached =
       Object.keys(platform.calls).length > 0 && !['halted', 'retry', 'wait'].includes(attempt.outcome)
-    if (reached) await this.#heal(key, startedAt)
+    if (reached) {
+      this.#outage.answered()
+      if (claimed.underHalt) await this.#liftHalts(key, startedAt)
+    }
     this.#deps.logger.debug(
       { operation: key.operation, key: key.entityKey, outcome: attempt.outcome, runId: claimed.runId },
       'job done',
@@ -126,23 +129,19 @@ export class JobProcessor {
         const facts = await departmentFacts(this.#deps.pool, this.#deps.hr, {
           graceMs: this.#deps.departmentGraceMs,
           now: startedAt,
-          parked: true,
         })
         return await deleteDepartment(
           {
             enterpriseCode: key.enterpriseCode,
             deptCode: key.entityKey,
             claim: claimed,
-            deletions: facts.deletions,
+            wanted: facts.wanted,
           },
           platform,
         )
       }
       const employee = { enterpriseCode: key.enterpriseCode, userid: key.entityKey }
-      const [{ columns }, row] = await Promise.all([
-        this.#deps.hr.inspect().then(i => i.employees),
-        this.#lookups.load(employee),
-      ])
+      const { row, columns } = await this.#lookups.load(employee)
       if (key.operation === 'bind-openid')
         return await bindOpenid({ key: employee, row }, key.detail, platform)
       if (row !== null && row !== 'duplicate') sourceHash = rowHash(columns, row)
@@ -208,8 +207,7 @@ export class JobProcessor {
   }
 
   /** A call came through: halts that it disproves are lifted. */
-  async #heal(key: JobKey, startedAt: Date): Promise<void> {
-    this.#outage.answered()
+  async #liftHalts(key: JobKey, startedAt: Date): Promise<void> {
     const lifted = await liftHalts(this.#deps.pool, key.enterpriseCode, startedAt)
     for (const scope of lifted) this.#deps.logger.info({ scope }, 'the halt is over: work continues')
   }

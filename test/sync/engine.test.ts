@@ -213,7 +213,7 @@ describe.each(BACKENDS)('the engine with its queue in $backend', ({ redis }) => 
   })
 
   test('wrong credentials halt everything with one alarm and no dead letters, and it heals by probing', async () => {
-    await faults({ operation: '*', code: 1000210003, message: 'appinfo check failed!', times: 2 })
+    await faults({ operation: '*', code: 1000210003, message: 'appinfo check failed!', times: 1 })
     await hr(`update person set entry_day = '2021-02-03' where userid between 'e0020' and 'e0039'`)
     const before = (await company.db.query('select count(*)::int as n from dirsync.dead_letter')).rows[0].n
     const { rows } = await company.db.query(`select dirsync.resync('changes') as id`)
@@ -254,6 +254,24 @@ describe.each(BACKENDS)('the engine with its queue in $backend', ({ redis }) => 
       'calls?operation=department/delete',
     )
     expect(calls.map(call => call.params.dept_code)).toEqual(['C', 'P'])
+  })
+
+  test('a refused deletion is one case, which ends when HR keeps the department after all', async () => {
+    await faults({
+      operation: 'department/delete',
+      match: { dept_code: 'X' },
+      code: 1002200106,
+      message: 'no permission',
+    })
+    await hr(`insert into department values ('X', null, false, now() - interval '2 days')`)
+    await company.run('departments')
+    expect(await cases('X')).toMatchObject([
+      { category: 'no_permission', state: 'open', entity: 'department' },
+    ])
+    expect(await spent(() => company.run('departments'))).toEqual({})
+    await hr(`update department set active = true, closed_at = null where dept_code = 'X'`)
+    await company.run('departments')
+    expect(await cases('X')).toMatchObject([{ state: 'resolved', resolution: 'obsolete' }])
   })
 
   test('naming an unknown employee fails the run with a sentence', async () => {
