@@ -10,11 +10,13 @@ import { createClient } from './pool.ts'
 export class SessionLocks {
   readonly #url: string
   readonly #logger: Logger
-  readonly #held = new Map<string, { lost: AbortController; released: PromiseWithResolvers<void> }>()
+  readonly #held = new Map<string, Held>()
+  readonly #gone = new WeakSet<pg.Client>()
   #client: Promise<pg.Client> | null = null
   #closed = false
 
-  readonly #lock = new Batcher<string, boolean>(
+  /** Yields the connection that took the lock; null: somebody else has it. */
+  readonly #lock = new Batcher<string, pg.Client | null>(
     async keys => {
       const client = await this.#connection()
       const { rows } = await client.query({
@@ -23,7 +25,7 @@ export class SessionLocks {
              from unnest($1::text[]) with ordinality as k (key, position) order by position`,
         values: [keys],
       })
-      return rows.map(row => row.locked)
+      return rows.map(row => (row.locked ? client : null))
     },
     { maxBatch: 500 },
   )
@@ -53,15 +55,16 @@ export class SessionLocks {
    */
   async lock(key: string): Promise<AbortSignal | null> {
     for (let held = this.#held.get(key); held; held = this.#held.get(key)) await held.released.promise
-    const lost = new AbortController()
-    this.#held.set(key, { lost, released: Promise.withResolvers() })
-    let taken = false
+    const mine: Held = { client: null, lost: new AbortController(), released: Promise.withResolvers() }
+    this.#held.set(key, mine)
     try {
-      taken = await this.#lock.load(key)
+      mine.client = await this.#lock.load(key)
     } finally {
-      if (!taken) this.#release(key)
+      if (mine.client === null) this.#release(key)
     }
-    return taken ? lost.signal : null
+    if (mine.client === null) return null
+    if (this.#gone.has(mine.client)) mine.lost.abort(lostReason())
+    return mine.lost.signal
   }
 
   async unlock(key: string): Promise<void> {
@@ -96,15 +99,19 @@ export class SessionLocks {
 
   async #connect(): Promise<pg.Client> {
     const client = createClient(this.#url, 'locks')
+    let connected = false
+    // Comes more than once for one connection, perhaps when the next one is in use already.
     const lost = (error?: Error) => {
-      if (this.#client === null || this.#closed) return
+      if (this.#gone.has(client)) return
+      this.#gone.add(client)
       this.#client = null
-      this.#logger.warn(
-        { err: error?.message, locks: this.#held.size },
-        'the lock connection dropped; jobs in hand stop',
-      )
-      for (const held of this.#held.values())
-        held.lost.abort(new Error('the lock was lost with its connection'))
+      const locks = [...this.#held.values()].filter(held => held.client === client)
+      if (connected && !this.#closed)
+        this.#logger.warn(
+          { err: error?.message, locks: locks.length },
+          'the lock connection dropped; jobs in hand stop',
+        )
+      for (const held of locks) held.lost.abort(lostReason())
     }
     client.on('error', lost)
     client.on('end', () => lost())
@@ -114,10 +121,24 @@ export class SessionLocks {
       await client.query(
         'set tcp_keepalives_idle = 5; set tcp_keepalives_interval = 2; set tcp_keepalives_count = 3',
       )
+      connected = true
       return client
     } catch (error) {
-      this.#client = null
+      lost(error as Error)
+      client.end().catch(() => undefined) // what is left of it
       throw error
     }
   }
+}
+
+/** A lock that this process has, or is about to take. */
+interface Held {
+  /** The connection that has it; null: none has it yet. */
+  client: pg.Client | null
+  lost: AbortController
+  released: PromiseWithResolvers<void>
+}
+
+function lostReason(): Error {
+  return new Error('the lock was lost with its connection')
 }
