@@ -8,6 +8,9 @@ const POLL_MS = 100
 /** So often it is looked whether anybody is still there to do the work. */
 const WATCH_EVERY = 20
 
+/** The database may be away for so long, for a restart; the work goes on by itself when it is back. */
+const AWAY_MS = 60_000
+
 const ENDLESS = new Set(['requested', 'planning', 'running'])
 
 /**
@@ -25,13 +28,22 @@ export async function followRun(options: {
 }): Promise<RunProgress | null> {
   const { pool, id, stopping } = options
   const progress = createProgress(options.label, options.quiet)
+  let lastAnswer = performance.now()
   try {
     for (let turn = 1; !stopping(); turn += 1) {
-      const now = await runProgress(pool, id)
+      let now: RunProgress | null
+      try {
+        now = await runProgress(pool, id)
+      } catch (error) {
+        if (performance.now() - lastAnswer > AWAY_MS) throw error
+        await delay(POLL_MS)
+        continue
+      }
+      lastAnswer = performance.now()
       if (!now) throw new Error(`run ${id} is gone`)
       progress.show(now)
       if (!ENDLESS.has(now.state)) return now
-      const everything = (await readHalts(pool)).find(halt => halt.scope === '*')
+      const everything = (await readHalts(pool).catch(() => [])).find(halt => halt.scope === '*')
       if (everything) return { ...now, message: `${everything.message} ${everything.remedy}` }
       if (turn % WATCH_EVERY === 0) await options.check?.()
       await delay(POLL_MS)

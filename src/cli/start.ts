@@ -3,7 +3,7 @@ import type { Config } from '../config.ts'
 import type { Logger } from '../logger.ts'
 import type { Role, Service } from '../main.ts'
 import { assertAnswers } from './context.ts'
-import { FailedError, UsageError } from './failure.ts'
+import { FailedError, sentenceOf, UsageError } from './failure.ts'
 import { wrap } from './layout.ts'
 import { NEEDED_ROLES } from './service-check.ts'
 import type { CheckedSettings } from './settings.ts'
@@ -75,8 +75,12 @@ async function start(options: StartOptions): Promise<void> {
     schedule: !options.once,
   })
   try {
-    if (isWhole) await sync(service, options, checked, stopped)
-    if (options.once) return
+    if (options.once) return await sync(service, options, checked, stopped)
+    if (isWhole)
+      await sync(service, options, checked, stopped).catch(error => {
+        // The service itself rides it out: what is planned goes on, and cron does the rest.
+        logger.warn({ err: sentenceOf(error) }, 'the first sync could not be followed to its end')
+      })
     say(`Running. Stop with Ctrl-C; look closer with: ${checked.program} status`)
     await stopped
     say('Stopping …')

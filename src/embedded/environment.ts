@@ -101,7 +101,7 @@ function hold(
       PLATFORM_APP_ID: emulator.appId,
       PLATFORM_APP_SECRET: emulator.appSecret,
       SELLER_APPIDS: 'mall0001,mall0002',
-      PLATFORM_RATE_LIMIT: '100',
+      PLATFORM_RATE_LIMIT: '200',
       CONSOLE_PORT: '0',
     },
     close: closeOnce,
