@@ -1,4 +1,7 @@
 import { readFile } from 'node:fs/promises'
+import { setTimeout as delay } from 'node:timers/promises'
+
+const EXEC_TRIES = 50
 
 /** Tells a process from a later one with the same id, across restarts of the machine too; null when it is dead. */
 export async function birthOf(pid: number): Promise<string | null> {
@@ -20,7 +23,13 @@ export async function birthOf(pid: number): Promise<string | null> {
  * command line; a `stranger` got the id after our process died.
  */
 export async function identify(pid: number, argument: string): Promise<'ours' | 'stranger' | 'none'> {
-  const command = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')
+  const read = () => readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')
+  let command = await read()
+  // A living process has no command line for the moment in which it becomes another program (exec).
+  for (let tries = 0; command === '' && tries < EXEC_TRIES && (await birthOf(pid)) !== null; tries += 1) {
+    await delay(1)
+    command = await read()
+  }
   if (command === '') return 'none' // dead, a zombie, or hidden from us
   return command.split('\0').includes(argument) ? 'ours' : 'stranger'
 }
