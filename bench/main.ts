@@ -5,6 +5,7 @@ import { planMemory } from './plan-memory.ts'
 import { planRows } from './plan-rows.ts'
 import { fillDatabase } from './planned-database.ts'
 import { printTable } from './table.ts'
+import { worker } from './worker.ts'
 import { Workshop } from './workshop.ts'
 
 const USAGE = 'npm run bench [-- [--only NAME]… [--pairs N] [--employees N] [--jobs N] [--calls N] [--json]]'
@@ -102,6 +103,8 @@ function benchmarksOf(workshop: Workshop, options: Options): Benchmark[] {
   return [
     planRows(() => database(options.employees), options.employees, logger),
     planMemory(database, options.employees, workshop.folder),
+    worker('redis', workshop, options.jobs, logger),
+    worker('postgres', workshop, options.jobs, logger),
   ]
 }
 

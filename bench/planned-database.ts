@@ -36,7 +36,9 @@ export async function fillDatabase(url: string, employees: number, logger: Logge
   try {
     await createPeople(client, employees)
     await migrate(pool)
-    const { rows } = await client.query(`insert into dirsync.sync_run (kind) values ('changes') returning id`)
+    const { rows } = await client.query(
+      `insert into dirsync.sync_run (kind, state, finished_at) values ('changes', 'done', now()) returning id`,
+    )
     await transaction(pool, async db => {
       const run = { kind: 'changes' as const, approved: true }
       await planEmployees(db, hr, run, LIMITS, new Date(), new AbortController().signal)

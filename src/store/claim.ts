@@ -22,6 +22,8 @@ export interface Claim {
   priority: number
   /** A halt was raised after this job had been enqueued: give it back. */
   halted: boolean
+  /** A halt is in force, which a call that comes through disproves. */
+  underHalt: boolean
   /** Hash of the HR row as last planned. */
   sourceHash: string | null
   acknowledgedHash: string | null
@@ -52,6 +54,7 @@ export async function claim(db: Pool, keys: ClaimKey[]): Promise<(Claim | null)[
            select b.position::int, b.version, b.execution, b.starts, b.attempts, b.run_id as "runId", b.priority,
                   exists (select from dirsync.halt h where h.scope in ('*', b.enterprise_code)
                             and (b.enqueued_at is null or b.enqueued_at < h.since)) as halted,
+                  exists (select from dirsync.halt h where h.scope in ('*', b.enterprise_code)) as "underHalt",
                   e.source_hash as "sourceHash", e.acknowledged_hash as "acknowledgedHash", coalesce(e.acknowledged, '{}') as acknowledged,
                   coalesce((select jsonb_agg(jsonb_build_object('field', d.field, 'sourceHash', d.source_hash, 'state', d.state,
                                                                 'occurrences', d.occurrences))

@@ -1,0 +1,75 @@
+import {
+  type BackendFactory,
+  createPostgresBackend,
+  createRedisBackend,
+  type IQueueBackend,
+  Queue,
+  runMigrations,
+  Worker,
+} from 'bullmq'
+import pg from 'pg'
+
+const NAME = 'bare'
+
+/** Where a queue lives: `redisUrl`, or the database where that is null. */
+export interface QueuePlace {
+  redisUrl: string | null
+  databaseUrl: string
+}
+
+/** Queues so many jobs, the first ones of `userids`, on bare BullMQ. */
+export async function fillBareQueue(place: QueuePlace, userids: readonly string[]): Promise<void> {
+  if (place.redisUrl === null) await migrateQueue(place.databaseUrl)
+  const { options, backend } = settings(place)
+  const queue = new Queue(NAME, options, backend)
+  for (let from = 0; from < userids.length; from += 500) {
+    await queue.addBulk(
+      userids.slice(from, from + 500).map(userid => ({
+        name: 'get',
+        data: { userid },
+        opts: { removeOnComplete: true, removeOnFail: true },
+      })),
+    )
+  }
+  await queue.close()
+}
+
+/** Starts BullMQ's worker as it is. */
+export function workBareQueue(
+  place: QueuePlace,
+  process: (userid: string) => Promise<void>,
+  concurrency: number,
+): { close(): Promise<void> } {
+  const { options, backend } = settings(place)
+  return new Worker(NAME, job => process(job.data.userid), { ...options, concurrency }, backend)
+}
+
+interface Settings {
+  options: { connection: unknown }
+  backend: BackendFactory<IQueueBackend, unknown>
+}
+
+function settings({ redisUrl, databaseUrl }: QueuePlace): Settings {
+  if (redisUrl !== null)
+    return {
+      options: { connection: { url: redisUrl } },
+      backend: createRedisBackend as Settings['backend'],
+    }
+  // As ours: a commit of the queue does not wait for the disk.
+  const url = new URL(databaseUrl)
+  url.searchParams.set('options', '-c search_path=bullmq -c synchronous_commit=off')
+  return {
+    options: { connection: { connectionString: url.href } },
+    backend: createPostgresBackend as Settings['backend'],
+  }
+}
+
+async function migrateQueue(databaseUrl: string): Promise<void> {
+  const client = new pg.Client({ connectionString: databaseUrl })
+  await client.connect()
+  try {
+    await runMigrations(client)
+  } finally {
+    await client.end()
+  }
+}

@@ -1,0 +1,51 @@
+import { createLogger } from '../src/logger.ts'
+import { PlatformClient } from '../src/platform/client.ts'
+import { createQueueBackend } from '../src/queue/backend.ts'
+import { PostgresPacer } from '../src/store/pacer.ts'
+import { PostgresTokenStore } from '../src/store/platform-token.ts'
+import { createPool } from '../src/store/pool.ts'
+import { SessionLocks } from '../src/store/session-locks.ts'
+import { JobProcessor } from '../src/sync/job-processor.ts'
+import { answerParent } from './child.ts'
+import { openHr } from './planned-database.ts'
+import type { WorkTask } from './worker.ts'
+
+/** Calls per second, more than any machine makes. */
+const NO_LIMIT = 1_000_000
+
+// The worker role as the service composes it. Answers with the seconds from its start to the last outcome.
+answerParent<WorkTask, number>(async task => {
+  const logger = createLogger({ level: 'info', pretty: false })
+  const { databaseUrl, platform, concurrency } = task
+  const hr = openHr(databaseUrl, logger)
+  const pool = createPool(databaseUrl, { max: 12, name: 'worker', logger })
+  const queue = createQueueBackend({ ...task, logger })
+  const pacer = new PostgresPacer({ pool, ratePerSecond: NO_LIMIT, logger })
+  const tokenStore = new PostgresTokenStore({ pool, ...platform })
+  const client = new PlatformClient({ ...platform, tokenStore, pacer })
+  const locks = new SessionLocks(databaseUrl, logger)
+  await client.tokens.info()
+
+  const { promise: finished, resolve: finish } = Promise.withResolvers<void>()
+  let left = task.jobs
+  const startedAt = performance.now()
+  const processor = new JobProcessor({ pool, client, hr, locks, logger, departmentGraceMs: 0 })
+  const worker = queue.work(
+    async (job, signal) => {
+      await processor.process(job, signal)
+      left -= 1
+      if (left === 0) finish()
+    },
+    { concurrency, logger },
+  )
+  await finished
+  const seconds = (performance.now() - startedAt) / 1000
+  await worker.close(5000)
+  await client.close()
+  await pacer.close()
+  await locks.close()
+  await queue.close()
+  await pool.end()
+  await hr.close()
+  return seconds
+})

@@ -1,0 +1,158 @@
+import pg from 'pg'
+import type { Logger } from 'pino'
+import { toDesired } from '../src/core/desired.ts'
+import type { DesiredEmployee } from '../src/core/employee.ts'
+import { acknowledgedHashes } from '../src/core/field-hash.ts'
+import { createQueueBackend } from '../src/queue/backend.ts'
+import { createPool } from '../src/store/pool.ts'
+import { Feeder } from '../src/sync/feeder.ts'
+import { Planner } from '../src/sync/planner.ts'
+import { fillBareQueue, type QueuePlace } from './bare-queue.ts'
+import { askChild } from './child.ts'
+import type { Benchmark } from './figure.ts'
+import { DEPARTMENTS } from './people.ts'
+import { fillDatabase, LIMITS, openHr } from './planned-database.ts'
+import type { PlatformAccess, Workshop } from './workshop.ts'
+
+const CONCURRENCY = 32
+const LATENCY_MS = 1
+
+/** What a worker's process is told. */
+export interface WorkTask extends QueuePlace {
+  platform: PlatformAccess
+  jobs: number
+  concurrency: number
+}
+
+/** Throughput of a whole worker on employees who are in step, against bare BullMQ that only makes the same call. */
+export function worker(
+  kind: 'redis' | 'postgres',
+  workshop: Workshop,
+  jobs: number,
+  logger: Logger,
+): Benchmark {
+  return {
+    name: `worker-${kind}`,
+    unit: 'jobs/s',
+    measures: `dirsync's worker on ${jobs.toLocaleString('en')} employees in step (full run, one query each), concurrency ${CONCURRENCY}, emulator at ${LATENCY_MS} ms, from its start to the last outcome`,
+    against: `BullMQ's own worker on the same ${kind === 'redis' ? 'Redis' : 'PostgreSQL'}, whose processor makes the same signed call with undici.request, from its start to the last answer`,
+    goal: { atLeast: 0.8 },
+    async prepare() {
+      const databaseUrl = await workshop.database()
+      const redisUrl = kind === 'redis' ? await workshop.redis() : null
+      await fillDatabase(databaseUrl, jobs, logger)
+      const people = await acknowledgeAll(databaseUrl, logger)
+      const platform = await workshop.emulator(seedOf(people))
+      await delayAnswers(platform)
+      const task: WorkTask = { redisUrl, databaseUrl, platform, jobs, concurrency: CONCURRENCY }
+      const userids = people.map(({ key }) => key.userid)
+      const rate = async (file: string) =>
+        jobs / (await askChild<WorkTask, number>(workshop.folder, file, task))
+      return {
+        async ours() {
+          const runId = await planFullRun(task, logger)
+          const rateOfRun = await rate('child-worker.ts')
+          await assertInStep(databaseUrl, runId, jobs)
+          return rateOfRun
+        },
+        async baseline() {
+          await fillBareQueue(task, userids)
+          return await rate('child-bare-worker.ts')
+        },
+        close: async () => {},
+      }
+    },
+  }
+}
+
+/** Has dirsync believe what is true: that the platform confirmed every field of every employee. */
+async function acknowledgeAll(url: string, logger: Logger): Promise<DesiredEmployee[]> {
+  const hr = openHr(url, logger)
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  try {
+    const { rows } = await client.query('select userid from dirsync.employee order by userid')
+    const { columns } = (await hr.inspect()).employees
+    const found = await hr.lookup(rows.map(({ userid }) => ({ enterpriseCode: '', userid })))
+    const people = [...found.values()].map(row => {
+      const result = row === 'duplicate' ? null : toDesired(row, columns)
+      if (!result?.ok) throw new Error('a sample employee is not valid')
+      return result.desired
+    })
+    await client.query(
+      `update dirsync.employee e set acknowledged = s.acknowledged
+       from jsonb_to_recordset($1) as s (userid text, acknowledged jsonb) where e.userid = s.userid`,
+      [
+        JSON.stringify(
+          people.map(one => ({ userid: one.key.userid, acknowledged: acknowledgedHashes(one) })),
+        ),
+      ],
+    )
+    await client.query('vacuum (analyze) dirsync.employee')
+    return people
+  } finally {
+    await hr.close()
+    await client.end()
+  }
+}
+
+function seedOf(people: readonly DesiredEmployee[]) {
+  return {
+    departments: DEPARTMENTS.map(code => ({ dept_code: code, dept_name: code })),
+    employees: people.map(({ key, fields }) => ({ userid: key.userid, ...fields })),
+  }
+}
+
+async function delayAnswers({ baseUrl }: PlatformAccess): Promise<void> {
+  const body = JSON.stringify({ operation: 'employee/get', latencyMs: LATENCY_MS })
+  const answer = await fetch(`${baseUrl}/_emulator/faults`, { method: 'POST', body })
+  if (!answer.ok) throw new Error(`the emulator refuses a latency: ${await answer.text()}`)
+}
+
+/** Plans a full run and puts all of it into the queue. Returns the number of the run. */
+async function planFullRun(place: WorkTask, logger: Logger): Promise<number> {
+  const hr = openHr(place.databaseUrl, logger)
+  const pool = createPool(place.databaseUrl, { max: 3, name: 'bench', logger })
+  const queue = createQueueBackend({ ...place, logger })
+  try {
+    await queue.prepare()
+    await queue.obliterate()
+    const { rows } = await pool.query(`insert into dirsync.sync_run (kind) values ('full') returning id`)
+    const departments = { count: 0, percent: 0 }
+    const planner = new Planner({
+      pool,
+      hr,
+      logger,
+      sellerAppids: [],
+      ownEnterprise: '',
+      limits: { ...LIMITS, departments, departmentGraceMs: 0 },
+    })
+    await planner.planNext(new AbortController().signal)
+    const feeder = new Feeder({ pool, queue, highWater: Number.MAX_SAFE_INTEGER, logger })
+    let fed = 0
+    for (let more = await feeder.feed(); more > 0; more = await feeder.feed()) fed += more
+    if (fed !== place.jobs) throw new Error(`${fed} jobs were queued instead of ${place.jobs}`)
+    return rows[0].id
+  } finally {
+    await queue.close()
+    await pool.end()
+    await hr.close()
+  }
+}
+
+async function assertInStep(url: string, runId: number, jobs: number): Promise<void> {
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  try {
+    const { rows } = await client.query(
+      `select outcome, calls, count(*)::int as n, (select count(*)::int from dirsync.pending) as pending
+       from dirsync.attempt where run_id = $1 group by outcome, calls`,
+      [runId],
+    )
+    const expected = [{ outcome: 'in_step', calls: { 'employee/get': 1 }, n: jobs, pending: 0 }]
+    if (JSON.stringify(rows) !== JSON.stringify(expected))
+      throw new Error(`not every job found its employee in step: ${JSON.stringify(rows)}`)
+  } finally {
+    await client.end()
+  }
+}
