@@ -33,6 +33,11 @@ export interface Fed {
   priority: number
 }
 
+/** True for a row whose wave has come: nothing of an earlier one is left in its enterprise, whichever run asked for it. */
+const waveHasCome = (row: string) => `(${row}.wave = 0 or not exists (
+    select from dirsync.pending w
+    where w.operation = ${row}.operation and w.enterprise_code = ${row}.enterprise_code and w.wave < ${row}.wave))`
+
 /**
  * Takes up to `room` due rows for the queue, best priority first, and marks them as enqueued. Only one feeder at a time may call it.
  * While a scope is halted nothing of it is taken but one row when its probe is due.
@@ -43,7 +48,7 @@ export async function takeForQueue(db: ClientBase, room: number): Promise<Fed[]>
        select p.ctid from dirsync.pending p
        where p.enqueued_at is null and p.not_before <= now()
          and not exists (select from dirsync.halt h where h.scope in ('*', p.enterprise_code))
-         and (p.wave = 0 or not exists (select from dirsync.pending q where q.run_id = p.run_id and q.wave < p.wave))
+         and ${waveHasCome('p')}
        order by p.priority, p.not_before limit $1
      )
      update dirsync.pending p set enqueued_at = now() from due where p.ctid = due.ctid
@@ -63,7 +68,7 @@ export async function takeProbes(db: ClientBase, nextProbe: (probes: number) => 
     const { rows } = await db.query<Fed>(
       `update dirsync.pending p set enqueued_at = now()
        where p.ctid = (select q.ctid from dirsync.pending q
-                       where q.enqueued_at is null and q.not_before <= now() and q.wave = 0 and $1 in ('*', q.enterprise_code)
+                       where q.enqueued_at is null and q.not_before <= now() and ${waveHasCome('q')} and $1 in ('*', q.enterprise_code)
                          and ($1 <> '*' or not exists (select from dirsync.halt h where h.scope = q.enterprise_code))
                        order by q.priority, q.not_before limit 1)
        returning p.operation, p.enterprise_code as "enterpriseCode", p.entity_key as "entityKey", p.detail, p.priority`,

@@ -12,11 +12,15 @@ interface DepartmentJob {
   wanted: DepartmentDeletion[]
 }
 
-/** Deletes one department, if HR still wants it; a department that the platform does not know has reached its goal (4.6). */
+/**
+ * Deletes one department, if HR still wants it and nothing is left below it; a department that the platform does not know
+ * has reached its goal (4.6). One whose child could not be deleted is planned again once the child is gone.
+ */
 export async function deleteDepartment(job: DepartmentJob, platform: CountedPlatform): Promise<JobResult> {
   const { enterpriseCode, deptCode } = job
   const wanted = job.wanted.some(
-    deletion => deletion.enterpriseCode === enterpriseCode && deletion.deptCode === deptCode,
+    deletion =>
+      deletion.enterpriseCode === enterpriseCode && deletion.deptCode === deptCode && deletion.wave === 0,
   )
   if (!wanted) return result('obsolete', { keep: [] })
   try {
