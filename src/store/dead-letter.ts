@@ -1,5 +1,6 @@
 import type { ClientBase, Pool } from 'pg'
 import type { JobName } from '../core/job.ts'
+import { NOBODY } from './keyless.ts'
 import type { Work } from './pending.ts'
 
 /** Asks for a retry of every case that is due by itself. Returns the run's number; null when none is due. */
@@ -41,8 +42,8 @@ export async function beginRetry(db: ClientBase, ids: number[], runId: number): 
      )
      select distinct operation, enterprise_code as "enterpriseCode", entity_key as "entityKey",
             case when operation = 'bind-openid' then field else '' end as detail
-     from retried`,
-    [ids, runId],
+     from retried where entity_key <> $3`,
+    [ids, runId, NOBODY],
   )
   return rows.map(row => ({ ...row, wave: 0 }))
 }
@@ -51,13 +52,19 @@ export async function beginRetry(db: ClientBase, ids: number[], runId: number): 
 export async function beginRetryOf(
   db: ClientBase,
   employees: { enterpriseCode: string; userid: string }[],
+  runId: number,
 ): Promise<void> {
   await db.query(
-    `update dirsync.dead_letter d set state = 'retrying', next_retry_at = null, version = d.version + 1
-     from jsonb_to_recordset($1) as e ("enterpriseCode" text, userid text)
-     where d.enterprise_code = e."enterpriseCode" and d.entity_key = e.userid and d.operation = 'update-employee'
-       and d.state not in ('resolved', 'ignored')`,
-    [JSON.stringify(employees)],
+    `with retried as (
+       update dirsync.dead_letter d
+       set state = 'retrying', next_retry_at = null, snooze_until = null, version = d.version + 1
+       from jsonb_to_recordset($1) as e ("enterpriseCode" text, userid text)
+       where d.enterprise_code = e."enterpriseCode" and d.entity_key = e.userid and d.operation = 'update-employee'
+         and d.state not in ('resolved', 'ignored')
+       returning d.id
+     )
+     insert into dirsync.dead_letter_event (dead_letter_id, event, run_id) select id, 'retried', $2 from retried`,
+    [JSON.stringify(employees), runId],
   )
 }
 

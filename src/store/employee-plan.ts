@@ -23,7 +23,7 @@ export interface Difference {
   inScope: number
   /** Employees with work by reason: new, changed, asked (full run), left, vanished. */
   reasons: Record<string, number>
-  /** New and changed employees whose HR row no plan has seen yet: what a breaker counts. */
+  /** Employees whose HR row, or its absence, no plan has seen yet: what a breaker counts. */
   changing: number
   sample: string[]
   /** Up to five keys that HR delivers more than once. */
@@ -47,6 +47,10 @@ export async function compare(
             s.active, s.hash, e.userid is null as unknown,
             s.hash is distinct from e.source_hash or e.vanished_at is not null as fresh,
             case
+              -- Work that is asked for already keeps its place and its run, unless the HR row has changed meanwhile.
+              when s.hash = e.source_hash and e.vanished_at is null
+                   and exists (select from dirsync.pending p where p.operation = 'update-employee'
+                                 and p.enterprise_code = e.enterprise_code and p.entity_key = e.userid) then null
               when s.userid is null then case when e.vanished_at is null and e.platform_state <> 'absent' then 'vanished' end
               when not s.active then
                 case when (e.userid is not null and s.hash is distinct from e.acknowledged_hash and s.hash is distinct from e.parked_hash)
@@ -68,7 +72,7 @@ export async function compare(
     `with reasons as (select reason, count(*)::int as n from difference where reason is not null group by reason)
      select (select count(*)::int from staged where active) as "inScope",
             (select coalesce(jsonb_object_agg(reason, n), '{}') from reasons) as reasons,
-            (select count(*)::int from difference where fresh and reason in ('new', 'changed')) as changing,
+            (select count(*)::int from difference where fresh and reason <> 'asked') as changing,
             (select coalesce(jsonb_agg(key), '[]') from
               (select concat_ws('/', nullif(enterprise_code, ''), userid) as key from difference
                where reason in ('new', 'changed', 'left', 'vanished') order by reason, 1 limit 20) s) as sample,
@@ -106,14 +110,11 @@ export async function writeEmployeePlan(db: ClientBase, runId: number, full: boo
      from difference d
      where d.enterprise_code = e.enterprise_code and d.userid = e.userid and d.hash is null and e.vanished_at is null`,
   )
-  // Work that is asked for already keeps its place and its run; it is asked for anew only when the HR row changed meanwhile.
   await db.query(
     `insert into dirsync.pending as p (operation, enterprise_code, entity_key, run_id, priority)
      select 'update-employee', d.enterprise_code, d.userid, $1, case when $2 and d.reason = 'asked' then 7 else 3 end
      from difference d
      where d.reason is not null
-       and (d.fresh or not exists (select from dirsync.pending q where q.operation = 'update-employee'
-                                     and q.enterprise_code = d.enterprise_code and q.entity_key = d.userid))
      order by d.reason = 'asked', d.enterprise_code, d.userid
      on conflict (operation, enterprise_code, entity_key, detail) do update
      set run_id = excluded.run_id, priority = least(p.priority, excluded.priority), version = p.version + 1,

@@ -114,10 +114,13 @@ export async function lastSweep(
   return rows[0] ?? null
 }
 
-/** Newest `updated_at` that a good run has seen, as PostgreSQL printed it; null when none is known. */
-export async function watermark(db: ClientBase | Pool): Promise<string | null> {
+/**
+ * Newest `updated_at` that good runs have seen since the last sweep, but never later than the run that saw it: a row from
+ * the future must not hide the present. Null when none is known.
+ */
+export async function watermark(db: ClientBase | Pool): Promise<Date | null> {
   const { rows } = await db.query(
-    `select max(source ->> 'newest') as newest from dirsync.sync_run
+    `select max(greatest(least((source ->> 'newest')::timestamptz, planned_at), 'epoch')) as newest from dirsync.sync_run
      where kind in ('changes', 'full') and source is not null and state in ('running', 'done')
        and id >= (select coalesce(max(id), 0) from dirsync.sync_run where sweep and source is not null and state in ('running', 'done'))`,
   )

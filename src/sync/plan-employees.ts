@@ -17,6 +17,7 @@ export interface EmployeePlanLimits {
 }
 
 export interface EmployeePlan extends PlannedRun {
+  source: SourceStatistics
   difference: Difference
 }
 
@@ -64,10 +65,10 @@ export async function planEmployees(
 async function stageHr(
   db: ClientBase,
   hr: HrSource,
-  newest: string | null,
+  newest: Date | null,
   signal: AbortSignal,
 ): Promise<SourceStatistics> {
-  const since = newest === null ? {} : { since: new Date(new Date(newest).getTime() - WATERMARK_OVERLAP_MS) }
+  const since = newest === null ? {} : { since: new Date(newest.getTime() - WATERMARK_OVERLAP_MS) }
   const scan = await hr.scan({ ...since, signal })
   const hasher = new RowHasher(scan.columns)
   try {

@@ -7,6 +7,7 @@ import { withConnection } from '../store/connection.ts'
 import { beginRetry, beginRetryOf, unwantedDepartmentCases } from '../store/dead-letter.ts'
 import { enterpriseCodes, findEmployees, unboundEmployees } from '../store/employee.ts'
 import { writeEmployeePlan } from '../store/employee-plan.ts'
+import { recordKeyless } from '../store/keyless.ts'
 import { addWork, type Work } from '../store/pending.ts'
 import { claimRun, type PlannedRun, type Run, reclaimOrphanedRuns, recordPlan } from '../store/run.ts'
 import { transaction } from '../store/transaction.ts'
@@ -83,7 +84,9 @@ export class Planner {
       case 'full': {
         const { hr, limits } = this.#options
         const plan = await planEmployees(db, hr, run, limits, new Date(), signal)
-        if (plan.state === 'running') await writeEmployeePlan(db, run.id, run.kind === 'full')
+        if (plan.state !== 'running') return plan
+        await writeEmployeePlan(db, run.id, run.kind === 'full')
+        if (plan.sweep) await recordKeyless(db, run.id, plan.source.keyless)
         return plan
       }
       case 'employees':
@@ -118,7 +121,7 @@ export class Planner {
     )
     if (employees.length === 0)
       return { state: 'failed', message: `neither HR nor dirsync knows an employee ${missing.join(', ')}` }
-    await beginRetryOf(db, employees)
+    await beginRetryOf(db, employees, run.id)
     const work = employees.map(key => workOf('update-employee', key.enterpriseCode, key.userid))
     return this.#add(
       db,
