@@ -2,6 +2,7 @@ import type { ClientBase, Pool } from 'pg'
 import type { EmployeeField } from '../core/employee.ts'
 import type { JobKey, JobName } from '../core/job.ts'
 import { askWithheld, blockFields, dropUnprobedBlocks, unblockFields } from './field-block.ts'
+import { writeOutcomes } from './outcome.ts'
 import { recordFailure, releaseDependents, resolveCases, restCases } from './settled-cases.ts'
 import { transaction } from './transaction.ts'
 
@@ -80,16 +81,32 @@ export interface Settlement {
   unblockFields: string[]
 }
 
-/** Writes the outcomes of many jobs in one transaction (DESIGN, law 4: success and resolved cases together). */
+/** Writes the outcomes of many jobs, each whole or not at all (DESIGN, law 4: success and resolved cases together). */
 export async function settle(db: Pool, settlements: Settlement[]): Promise<void> {
+  const quiet: Settlement[] = []
+  const others: Settlement[] = []
+  for (const settlement of settlements) (isQuiet(settlement) ? quiet : others).push(settlement)
+  if (quiet.length > 0) await writeOutcomes(db, quiet)
+  if (others.length > 0) await settleInFull(db, others)
+}
+
+/** Nothing but the attempt, the outbox and the employee is touched: one statement does. */
+function isQuiet(settlement: Settlement): boolean {
+  const { keep, failures, binding, department, blockFields } = settlement
+  return (
+    !concernsOthers(settlement) &&
+    keep === null &&
+    failures.length === 0 &&
+    binding === null &&
+    department === null &&
+    blockFields.length === 0
+  )
+}
+
+async function settleInFull(db: Pool, settlements: Settlement[]): Promise<void> {
   await transaction(db, async client => {
     if (settlements.some(concernsOthers)) await client.query('select pg_advisory_xact_lock($1)', [LOCK])
-    await writeAttempts(client, settlements)
-    const { valid, done } = await closeWork(client, settlements)
-    await rememberEmployees(
-      client,
-      valid.filter(s => s.employee),
-    )
+    const { valid, done } = await writeOutcomes(client, settlements)
     await resolveCases(
       client,
       valid.filter(s => s.keep !== null),
@@ -118,89 +135,6 @@ function concernsOthers({ attempt, failures, employee, unblockFields }: Settleme
     (employee !== null && employee.withheld.length > 0) ||
     failures.some(failure => failure.blockedBy !== null)
   )
-}
-
-async function writeAttempts(client: ClientBase, settlements: Settlement[]): Promise<void> {
-  const rows = settlements.map(({ key, runId, attempt }) => ({ ...key, runId, ...attempt }))
-  await client.query({
-    name: 'settle-attempts',
-    text: `insert into dirsync.attempt (run_id, operation, enterprise_code, entity_key, detail, started_at, duration_ms, outcome, calls,
-                                        fields, platform_code, trace_id, error)
-           select "runId", operation, "enterpriseCode", "entityKey", detail, "startedAt", "durationMs", outcome, calls,
-                  array(select jsonb_array_elements_text(fields)), "platformCode", "traceId", error
-           from jsonb_to_recordset($1) as a (operation text, "enterpriseCode" text, "entityKey" text, detail text, "runId" bigint,
-             "startedAt" timestamptz, "durationMs" int, outcome text, calls jsonb, fields jsonb, "platformCode" bigint, "traceId" text, error text)`,
-    values: [JSON.stringify(rows)],
-  })
-}
-
-/**
- * Removes or gives back the outbox rows.
- * @returns the settlements that no later execution has overtaken, and which of them leave nothing to do
- */
-async function closeWork(
-  client: ClientBase,
-  settlements: Settlement[],
-): Promise<{ valid: Settlement[]; done: Settlement[] }> {
-  const rows = settlements.map(({ key, version, execution, again }, position) => ({
-    ...key,
-    version,
-    execution,
-    position,
-    done: again === null,
-    delay: again?.delayMs ?? 0,
-    attempts: again?.attempts ?? 0,
-  }))
-  const result = await client.query({
-    name: 'settle-pending',
-    text: `with s as (
-             select * from jsonb_to_recordset($1) as s (operation text, "enterpriseCode" text, "entityKey" text, detail text, version int,
-               execution bigint, position int, done boolean, delay int, attempts int)
-           ), gone as (
-             delete from dirsync.pending p using s
-             where p.operation = s.operation and p.enterprise_code = s."enterpriseCode" and p.entity_key = s."entityKey"
-               and p.detail = s.detail and p.execution = s.execution and s.done and p.version = s.version
-             returning s.position
-           ), back as (
-             update dirsync.pending p
-             set enqueued_at = null, starts = 0, attempts = s.attempts, not_before = now() + s.delay * interval '1 millisecond'
-             from s
-             where p.operation = s.operation and p.enterprise_code = s."enterpriseCode" and p.entity_key = s."entityKey"
-               and p.detail = s.detail and p.execution = s.execution and not (s.done and p.version = s.version)
-             returning s.position
-           )
-           select position, true as done from gone union all select position, false from back`,
-    values: [JSON.stringify(rows)],
-  })
-  const of = (rows: { position: number }[]) => rows.map(row => settlements[row.position] as Settlement)
-  return { valid: of(result.rows), done: of(result.rows.filter(row => row.done)) }
-}
-
-async function rememberEmployees(client: ClientBase, settlements: Settlement[]): Promise<void> {
-  if (settlements.length === 0) return
-  const rows = settlements.map(({ key, employee }) => ({ ...key, ...employee }))
-  await client.query({
-    name: 'settle-employees',
-    text: `insert into dirsync.employee as e (enterprise_code, userid, active, source_hash, acknowledged_hash, parked_hash, acknowledged,
-                                              withheld, platform_state, dept_code, acknowledged_at, queried_at)
-           select "enterpriseCode", "entityKey", active, "sourceHash", "acknowledgedHash", "parkedHash", acknowledged,
-                  array(select jsonb_array_elements_text(withheld)), "platformState", "deptCode",
-                  case when "acknowledgedHash" is not null or acknowledged <> '{}' then now() end,
-                  case when "platformState" <> 'unknown' then now() end
-           from jsonb_to_recordset($1) as s ("enterpriseCode" text, "entityKey" text, active boolean, "sourceHash" uuid, "acknowledgedHash" uuid,
-             "parkedHash" uuid, acknowledged jsonb, withheld jsonb, "platformState" text, "deptCode" text)
-           on conflict (enterprise_code, userid) do update
-           set active = excluded.active, source_hash = coalesce(excluded.source_hash, e.source_hash),
-               acknowledged_hash = excluded.acknowledged_hash, parked_hash = excluded.parked_hash,
-               -- Whoever the platform lacks holds nothing there; nobody knows what a later account will hold.
-               acknowledged = case when excluded.platform_state = 'absent' then '{}' else e.acknowledged || excluded.acknowledged end,
-               withheld = excluded.withheld,
-               platform_state = case when excluded.platform_state = 'unknown' then e.platform_state else excluded.platform_state end,
-               dept_code = case when excluded.platform_state = 'unknown' then e.dept_code else excluded.dept_code end,
-               acknowledged_at = coalesce(excluded.acknowledged_at, e.acknowledged_at),
-               queried_at = coalesce(excluded.queried_at, e.queried_at)`,
-    values: [JSON.stringify(rows)],
-  })
 }
 
 /** The rarer parts: cases, bindings, departments, blocked fields. */

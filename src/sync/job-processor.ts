@@ -92,6 +92,8 @@ export class JobProcessor {
       execution: claimed.execution,
       runId: claimed.runId,
       ...rest,
+      // Without a case there is none to resolve, and most settlements are one statement.
+      keep: claimed.cases.length > 0 ? rest.keep : null,
       attempt: {
         ...attempt,
         startedAt,
