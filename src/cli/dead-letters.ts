@@ -24,17 +24,19 @@ const PAGE = 1000
 export function deadLettersCommand(program: Command): void {
   const command = program
     .command('dead-letters')
+    .summary('review what failed')
     .description('review what failed: list, show, retry, ignore, snooze, export')
     .addHelpText(
       'after',
       `
-A dead letter is a case for review: one per employee or department, operation and field. The first success resolves it.
+A dead letter is a case for review: one per employee or department, operation
+and field. The first success resolves it.
 
 Examples:
   dirsync dead-letters list --category duplicate_mobile
   dirsync dead-letters show 17
   dirsync dead-letters retry 17 18
-  dirsync dead-letters ignore 17 --reason "shared phone, agreed with the works council"`,
+  dirsync dead-letters ignore 17 --reason "shared phone, agreed with them"`,
     )
 
   filtered(command.command('list').description('list the open ones, or those of a state'))
@@ -104,7 +106,7 @@ Examples:
       `
 Examples:
   dirsync dead-letters snooze 17 --until 3d
-  dirsync dead-letters snooze 17 --until 2030-01-31T08:00 --reason "HR mends it in January"`,
+  dirsync dead-letters snooze 17 --until 2030-01-31T08:00 --reason "HR mends it"`,
     )
     .action(snooze)
 

@@ -9,6 +9,7 @@ import { warnWhenNobodyWorks } from './service-check.ts'
 export function decideCommands(program: Command): void {
   program
     .command('approve')
+    .summary('let a held run go on')
     .description('let a held run go on: it is planned anew, without its breakers')
     .argument('<run>', 'number of the run', numberOf('run'))
     .option('--json', 'print one JSON document')
@@ -23,6 +24,7 @@ Examples:
     .action((run: number, options: { json?: true }) => decide(run, true, options))
   program
     .command('reject')
+    .summary('end a held run; nothing is written')
     .description('end a held run; nothing is written')
     .argument('<run>', 'number of the run', numberOf('run'))
     .option('--json', 'print one JSON document')

@@ -11,6 +11,7 @@ import { longTime, shortTime } from './time.ts'
 export function employeeCommand(program: Command): void {
   program
     .command('employee')
+    .summary("tell one employee's story")
     .description("tell one employee's story: HR against platform, work, attempts, dead letters")
     .argument('<id>', 'user id, or enterprise/userid', employeeName)
     .option('--json', 'print one JSON document')

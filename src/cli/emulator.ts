@@ -7,6 +7,7 @@ import { stopSignal } from './stop-signal.ts'
 export function emulatorCommand(program: Command): void {
   program
     .command('emulator')
+    .summary('run the stand-alone platform, for trials')
     .description('run the stand-alone platform, for trials and tests')
     .option('--port <port>', 'port to listen on; 0: any free one', '8090')
     .option('--host <address>', 'address to listen on', '127.0.0.1')

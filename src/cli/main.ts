@@ -1,3 +1,4 @@
+import { stripVTControlCharacters } from 'node:util'
 import { Command } from 'commander'
 import { VERSION } from '../version.ts'
 import { deadLettersCommand } from './dead-letters.ts'
@@ -24,10 +25,10 @@ const program = new Command('dirsync')
     'after',
     `
 Examples:
-  dirsync start --once             sync everything once; without settings: on embedded parts
-  dirsync resync --employee e10172 --wait
-  dirsync dead-letters list
-  dirsync doctor
+  dirsync start --once                     sync everything once, and end
+  dirsync resync --employee e10172 --wait  sync one employee now
+  dirsync dead-letters list                see what failed
+  dirsync doctor                           see what is wrong with the settings
 
 Exit codes: 0 done, 1 failed or held, 2 wrong usage or setting.`,
   )
@@ -62,6 +63,8 @@ try {
   const [first = '', ...rest] = sentence.split('\n')
   // Several wrong settings are a line each; what belongs to the first line is indented.
   const lines = [`dirsync: ${first}`, ...rest.map(line => (line.startsWith(' ') ? line : `dirsync: ${line}`))]
-  if (sentence) process.stderr.write(`${lines.join('\n')}\n`)
+  const text = `${lines.join('\n')}\n`
+  // Colours are chosen for standard output, which may be a terminal while this is a file.
+  if (sentence) process.stderr.write(process.stderr.isTTY ? text : stripVTControlCharacters(text))
   process.exitCode = exitCodeOf(error)
 }

@@ -6,13 +6,15 @@ import { print, printJson } from './output.ts'
 export function migrateCommand(program: Command): void {
   program
     .command('migrate')
+    .summary('bring the database schema up to date')
     .description('bring the database schema up to date')
     .option('--json', 'print one JSON document')
     .addHelpText(
       'after',
       `
-Every start does the same; run it by itself where another database user owns the schema.
-Where the database user may not create roles, it prints what somebody who may has to run once.
+Every start does the same; run it by itself where another database user owns
+the schema. Where the database user may not create roles, it prints what
+somebody who may has to run once.
 
 Examples:
   dirsync migrate

@@ -22,7 +22,7 @@ export function fieldsOf(operation: Operation): OperationField[] {
       return {
         name,
         required: !schema.safeParse(undefined).success,
-        rule: isJson ? 'JSON text' : (schema.safeParse(PROBE).error?.issues[0]?.message ?? 'a text'),
+        rule: isJson ? 'JSON text' : ruleOf(schema),
         isJson,
       }
     },
@@ -34,6 +34,11 @@ export function fieldsOf(operation: Operation): OperationField[] {
 export function rulesOf(operation: Operation): string[] {
   const issues = operation.request.safeParse({}).error?.issues ?? []
   return issues.filter(issue => issue.path.length === 0).map(issue => issue.message)
+}
+
+function ruleOf(schema: z.ZodType): string {
+  const message = schema.safeParse(PROBE).error?.issues[0]?.message ?? 'text'
+  return message.replace(/^must (?:be|have) /, '').replace(/, each of them complete$/, '')
 }
 
 function isStructured(schema: z.ZodType): boolean {

@@ -16,15 +16,22 @@ export function printTitle(title: string): void {
   print('', colours.bold(title))
 }
 
-/** Prints facts under each other, their values aligned and wrapped; those without a value are left out. */
-export function printFacts(facts: [name: string, value: string | number | null | undefined][]): void {
+type Fact = [name: string, value: string | number | null | undefined]
+
+/** Facts under each other, their values aligned and wrapped; those without a value are left out. */
+export function factLines(facts: Fact[]): string[] {
   const present = facts.filter(([, value]) => value !== null && value !== undefined && value !== '')
   const width = Math.max(...present.map(([name]) => widthOf(name)), 0)
-  for (const [name, value] of present) {
-    const [first = '', ...rest] = wrap(plain(String(value)), terminalWidth() - width - 4)
-    print(`  ${colours.dim(pad(name, width))}  ${first}`)
-    for (const line of rest) print(`  ${' '.repeat(width)}  ${line}`)
-  }
+  return present.flatMap(([name, value]) =>
+    wrap(plain(String(value)), terminalWidth() - width - 4).map(
+      (text, i) => `  ${i === 0 ? colours.dim(pad(name, width)) : ' '.repeat(width)}  ${text}`,
+    ),
+  )
+}
+
+/** Prints facts, see {@link factLines}. */
+export function printFacts(facts: Fact[]): void {
+  print(...factLines(facts))
 }
 
 /** Prints a text wrapped and indented. */

@@ -28,6 +28,7 @@ const VERDICTS = {
 export function planCommand(program: Command): void {
   program
     .command('plan')
+    .summary('show what a run would do; writes nothing')
     .description('show what a run would do; writes nothing')
     .addOption(
       new Option('--full', 'ask the platform about every employee, field by field').conflicts('employee'),
@@ -37,7 +38,8 @@ export function planCommand(program: Command): void {
     .addHelpText(
       'after',
       `
-Reads HR; the platform is asked only with --full or --employee, and never written to.
+Reads HR; the platform is asked only with --full or --employee, and never
+written to.
 Exit 0 when the run would go through, 1 when it would be held or stopped.
 
 Examples:

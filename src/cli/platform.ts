@@ -1,12 +1,10 @@
 import type { Command } from 'commander'
 import type { Operation } from '../platform/operation.ts'
 import type { OperationName } from '../platform/operations/index.ts'
-import { colours } from './colours.ts'
 import { openContext } from './context.ts'
 import { FailedError, UsageError } from './failure.ts'
-import { pad } from './layout.ts'
 import type { OperationField } from './operation-fields.ts'
-import { print, printFacts, printJson, printText } from './output.ts'
+import { factLines, print, printFacts, printJson, printText } from './output.ts'
 
 const HELP = new Set(['--help', '-h'])
 
@@ -14,6 +12,7 @@ const HELP = new Set(['--help', '-h'])
 export function platformCommand(program: Command): void {
   program
     .command('platform')
+    .summary('call one operation of the platform')
     .description('call one operation of the platform, with what it answers as it is')
     .argument('[operation]', 'its path, such as employee/get')
     .argument('[fields...]', '--field value, for each field of the operation; --json')
@@ -24,14 +23,14 @@ export function platformCommand(program: Command): void {
     .addHelpText(
       'after',
       `
-Without an operation, lists them all; OPERATION --help lists the operation's fields.
+Without an operation, lists them all; OPERATION --help lists its fields.
 The answer is shown unmasked: it is what an operator asked for.
 
 Examples:
   dirsync platform
   dirsync platform employee/get --help
-  dirsync platform employee/get --userid e10172
-  dirsync platform employee/openid --userid e10172 --seller_appid mall0001 --json`,
+  dirsync platform employee/get --userid e10172 --json
+  dirsync platform employee/openid --userid e10172 --seller_appid mall0001`,
     )
     .action((name: string | undefined, rest: string[], _options, command: Command) =>
       platform(name, rest, command),
@@ -61,11 +60,7 @@ async function platform(name: string | undefined, rest: string[], command: Comma
 function printHelp(name: string, fields: OperationField[], rules: string[]): void {
   print(`Usage: dirsync platform ${name} [--field value …] [--json]`, '')
   if (fields.length === 0) print('It takes no fields.')
-  const width = Math.max(...fields.map(field => field.name.length))
-  for (const field of fields)
-    print(
-      `  --${pad(field.name, width)}  ${colours.bold(field.required ? 'required' : '        ')}  ${field.rule}`,
-    )
+  printFacts(fields.map(({ name, required, rule }) => [`--${name}`, required ? `required; ${rule}` : rule]))
   for (const rule of rules) print('', `It ${rule}.`)
   if (fields.some(field => field.name === 'enterprise_code'))
     print('', 'Without --enterprise_code, PLATFORM_ENTERPRISE_CODE is sent where it is set.')
@@ -132,7 +127,9 @@ async function call(
   } catch (error) {
     if (!(error instanceof PlatformError)) throw error
     if (error.problems)
-      throw new UsageError(error.problems.map(({ field, rule }) => `--${field} ${rule}`.trim()).join('\n'))
+      throw new UsageError(
+        error.problems.map(({ field, rule }) => `${field === '' ? name : `--${field}`} ${rule}`).join('\n'),
+      )
     const { category, meaning, remedy } = verdictOf(error)
     const facts = {
       operation: name,
@@ -146,12 +143,17 @@ async function call(
       outcome_known: error.outcomeKnown,
     }
     if (json) printJson({ error: facts })
-    const { outcome_known, ...told } = facts
-    const lines = Object.entries(told).flatMap(([fact, value]) =>
-      value === null ? [] : [`  ${pad(fact, 11)}  ${value}`],
-    )
-    if (!outcome_known) lines.push('  Whether it took effect is not known: query before doing it again.')
-    throw new FailedError(`${name} failed\n${lines.join('\n')}`)
+    const { http_status } = facts
+    const lines = factLines([
+      ['code', facts.code],
+      ['meaning', meaning],
+      ['remedy', remedy],
+      ['message', facts.message],
+      ['http', http_status === 200 ? null : http_status],
+      ['trace', facts.trace_id],
+      ['outcome', facts.outcome_known ? null : 'not known: query before doing it again'],
+    ])
+    throw new FailedError([`${name} failed`, ...lines].join('\n'))
   }
 }
 

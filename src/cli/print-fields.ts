@@ -44,16 +44,14 @@ export function printView({ preview, hrError, platform, platformError }: Employe
           of: row => (row.platform === undefined ? 'not told' : row.platform),
           gives: true,
         },
-        { title: 'STANDING', of: standingOf, paint: paintStanding, gives: true },
+        { title: 'STANDING', of: row => STANDINGS[row.standing], paint: paintStanding },
       ],
       preview.fields,
     ),
   )
   for (const { message } of preview.problems) printArrow(message)
-}
-
-function standingOf({ standing, note }: FieldPreview): string {
-  return [STANDINGS[standing], note].filter(Boolean).join(': ')
+  for (const { field, standing, note } of preview.fields)
+    if (note !== null && standing !== 'invalid') printArrow(`${field}: ${note}`)
 }
 
 function paintStanding(cell: string, { standing }: FieldPreview): string {

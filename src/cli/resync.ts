@@ -26,6 +26,7 @@ export function resyncCommand(program: Command): void {
     new Option(flags, does).conflicts(kinds.filter(kind => kind !== name))
   program
     .command('resync')
+    .summary('start a run now')
     .description('start a run now: what changed in HR, or what is named')
     .addOption(option('--full', 'ask the platform about every employee', 'full'))
     .addOption(
@@ -40,7 +41,8 @@ export function resyncCommand(program: Command): void {
     .addHelpText(
       'after',
       `
-With --wait: exit 0 when the run is done, 1 when it failed, is held, HR looked wrong, or everything is halted.
+With --wait: exit 0 when the run is done, 1 when it failed, is held, HR looked
+wrong, or everything is halted.
 
 Examples:
   dirsync resync --wait
@@ -80,7 +82,8 @@ async function wait(
   })
   await using _helper = await bringUpWhenEmbedded(context)
   const check = async () => {
-    const missing = await missingRoles(pool)
+    // A database that restarts is back in a moment, and the heartbeats with it.
+    const missing = await missingRoles(pool).catch(() => [])
     if (missing.length > 0)
       throw new FailedError(
         `run ${run} is requested and waits, because ${nobodyAlive(missing, program)}; it goes on by itself then`,

@@ -13,6 +13,7 @@ import { duration, shortTime } from './time.ts'
 export function runsCommand(program: Command): void {
   program
     .command('runs')
+    .summary('list the latest runs, or tell about one')
     .description('list the latest runs, or tell the story of one')
     .argument('[run]', 'number of a run', numberOf('run'))
     .option('--limit <n>', 'how many to list', limitOf, 20)
@@ -22,7 +23,7 @@ export function runsCommand(program: Command): void {
       `
 Examples:
   dirsync runs
-  dirsync runs 12          its plan, what came of it, who asked, its dead letters`,
+  dirsync runs 12     its plan, what came of it, who asked, its dead letters`,
     )
     .action((run: number | undefined, options) => (run === undefined ? list(options) : show(run, options)))
 }

@@ -20,6 +20,7 @@ interface StartOptions {
 export function startCommand(program: Command): void {
   program
     .command('start')
+    .summary('run the service, or one sync with --once')
     .description('run the service; without settings: everything embedded')
     .option('--roles <roles>', 'roles of this process: scheduler, worker, console (default: all of them)')
     .option('--once', 'one sync of everything to the end, a summary, exit')
@@ -28,7 +29,8 @@ export function startCommand(program: Command): void {
     .addHelpText(
       'after',
       `
-Without DATABASE_URL, HR_DATABASE_URL and PLATFORM_BASE_URL everything runs embedded, with its data in .dirsync/.
+Without DATABASE_URL, HR_DATABASE_URL and PLATFORM_BASE_URL everything runs
+embedded, with its data in .dirsync/.
 With --once: exit 0 when every run is done, 1 when one failed or is held.
 
 Examples:
@@ -81,6 +83,7 @@ async function start(options: StartOptions): Promise<void> {
         // The service itself rides it out: what is planned goes on, and cron does the rest.
         logger.warn({ err: sentenceOf(error) }, 'the first sync could not be followed to its end')
       })
+    if (service.consoleUrl) say(`Health and metrics: ${service.consoleUrl}`)
     say(`Running. Stop with Ctrl-C; look closer with: ${checked.program} status`)
     await stopped
     say('Stopping …')

@@ -18,6 +18,7 @@ type QueueStatus =
 export function statusCommand(program: Command): void {
   program
     .command('status')
+    .summary('show where things stand')
     .description('show where things stand: processes, queue, halts, runs, dead letters')
     .option('--json', 'print one JSON document')
     .addHelpText(

@@ -46,7 +46,6 @@ export function previewRun(options: {
     const { total, deletions } = await departmentFacts(db, hr, {
       graceMs: limits.departmentGraceMs,
       now,
-      parked: false,
     })
     const isHeld = trips(limits.departments, deletions.length, total)
     return { employees, keys, departments: { total, deletions, isHeld }, openids }

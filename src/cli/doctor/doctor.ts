@@ -7,12 +7,14 @@ import { printFindings } from './print-findings.ts'
 export function doctorCommand(program: Command): void {
   program
     .command('doctor')
+    .summary('check everything that has to be right')
     .description('check settings, databases, queue, mapping, clock and credentials')
     .option('--json', 'print one JSON document')
     .addHelpText(
       'after',
       `
-One line per check: ok, warn (works, but read it) or FAIL, with what to do. Exit 1 when something fails.
+One line per check: ok, warn (works, but read it) or FAIL, with what to do.
+Exit 1 when something fails.
 Nothing is changed, except that an access token is created where there is none.
 
 Examples:

@@ -1,0 +1,320 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { createDeployment, type Deployment } from '../helpers/deployment.ts'
+import { type Run, dirsync as run, wideLines } from './dirsync.ts'
+
+/** One deployment of the sample, synced once; nobody is at work afterwards. */
+let deployment: Deployment
+let once: Run
+
+const dirsync = (...args: string[]) => run(args, deployment.settings)
+
+beforeAll(async () => {
+  deployment = await createDeployment()
+  once = await dirsync('start', '--once')
+})
+
+afterAll(() => deployment[Symbol.asyncDispose]())
+
+/** Number of the first case of a category. */
+async function caseOf(category: string): Promise<number> {
+  const { rows } = await deployment.own.pool.query(
+    `select id::int from dirsync.dead_letter where category = $1 order by id limit 1`,
+    [category],
+  )
+  return rows[0].id
+}
+
+test('the summary of a sync is short, tells what came of it and how to look closer', () => {
+  expect(once.code).toBe(0)
+  const { stdout } = once
+  expect(stdout).toMatch(/The sync is done, after [\d.]+ s\./)
+  expect(stdout).toMatch(/^Employees +334 {2}in scope$/m)
+  expect(stdout).toMatch(/^ {2}updated +44 {2}brought in step$/m)
+  expect(stdout).toMatch(/^ {2}invalid_hr_row +4$/m)
+  expect(stdout).toMatch(/^Departments +2 {2}deleted; 1 more had gone already$/m)
+  expect(stdout).toMatch(/^Open ids +326 {2}bound$/m)
+  expect(stdout).toMatch(/^Enterprise E900 is halted since/m)
+  expect(stdout).toMatch(/dirsync dead-letters list +every case/)
+  expect(wideLines(stdout)).toEqual([])
+  expect(stdout.split('\n').length).toBeLessThan(60)
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: colours are looked for
+  expect(stdout).not.toMatch(/\x1b/)
+})
+
+test('status shows employees, work, halts, runs and dead letters, and that nobody is alive', async () => {
+  const status = await dirsync('status')
+  expect(status.code).toBe(0)
+  expect(status.stdout).toMatch(/No scheduler and no worker is alive: start one with \S.*dirsync start/)
+  expect(status.stdout).toMatch(/316 of 334 in step/)
+  expect(status.stdout).toMatch(/queue in PostgreSQL: 0 waiting, 0 active/)
+  expect(status.stdout).toMatch(/enterprise E900 since/)
+  expect(status.stdout).toMatch(/openids +done/)
+  expect(wideLines(status.stdout)).toEqual([])
+})
+
+test('dead letters are listed, filtered and told', async () => {
+  const list = await dirsync('dead-letters', 'list')
+  expect(list.stdout).toMatch(/ID +ENTITY +FIELD +CATEGORY/)
+  expect(list.stdout).toContain('20 in all.')
+  expect(wideLines(list.stdout)).toEqual([])
+
+  const filtered = await dirsync('dead-letters', 'list', '--category', 'feature_disabled', '--limit', '2')
+  expect(filtered.stdout).toContain('2 of 3 shown')
+
+  const shown = await dirsync('dead-letters', 'show', String(await caseOf('duplicate_mobile')))
+  expect(shown.stdout).toMatch(/blocked by +e\d+/)
+  expect(shown.stdout).toMatch(/values +mobile_area 86, mobile \S*\*{4}\S*/)
+  expect(shown.stdout).toMatch(/opened +dirsync/)
+  expect(wideLines(shown.stdout)).toEqual([])
+})
+
+test('a category that is none names those there are; one without cases is empty', async () => {
+  const unknown = await dirsync('dead-letters', 'list', '--category', 'bad_luck')
+  expect(unknown.code).toBe(2)
+  expect(unknown.stderr).toMatch(/there is no category "bad_luck": there are .*duplicate_mobile/)
+  const empty = await dirsync('dead-letters', 'list', '--category', 'platform_unavailable')
+  expect(empty).toMatchObject({ code: 0, stdout: 'There are no such dead letters.\n' })
+})
+
+test('cases are snoozed, ignored and retried, with the shell user in the audit', async () => {
+  const id = String(await caseOf('left_hr'))
+  const snoozed = await dirsync('dead-letters', 'snooze', id, '--until', '3d', '--reason', 'on leave')
+  expect(snoozed).toMatchObject({ code: 0 })
+  const ignored = await dirsync('dead-letters', 'ignore', id, '--reason', 'agreed', '--json')
+  expect(ignored.json()).toEqual({ id: Number(id), state: 'ignored' })
+  const again = await dirsync('dead-letters', 'ignore', id, '--reason', 'agreed')
+  expect(again).toMatchObject({ code: 1, stderr: `dirsync: there is no open dead letter ${id}\n` })
+
+  const story = (await dirsync('dead-letters', 'show', id, '--json')).json()
+  expect(story.events.map((event: { event: string }) => event.event)).toEqual([
+    'opened',
+    'snoozed',
+    'ignored',
+  ])
+  expect(story.events[1].actor).toMatch(/\(cli:\w+\)/)
+
+  const retried = await dirsync('dead-letters', 'retry', id, '--json')
+  expect(retried.code).toBe(0)
+  expect(retried.json()).toEqual({ run: expect.any(Number), state: 'requested' })
+  expect(retried.stderr).toMatch(/no scheduler and no worker is alive/)
+  const { rows } = await deployment.own.pool.query('select * from dirsync.command order by id')
+  expect(rows.map(row => row.name)).toEqual(['snooze', 'ignore', 'retry'])
+  expect(rows[2]).toMatchObject({
+    arguments: { id: Number(id) },
+    requested_by: expect.stringContaining('cli:'),
+  })
+})
+
+test('a retry of several is one run, and none when one of them is not there', async () => {
+  const ids = [await caseOf('duplicate_email'), await caseOf('invalid_document')]
+  const missing = await dirsync('dead-letters', 'retry', ...ids.map(String), '999999')
+  expect(missing).toMatchObject({ code: 1, stderr: 'dirsync: there is no unresolved dead letter 999999\n' })
+  const { run: id } = (await dirsync('dead-letters', 'retry', ...ids.map(String), '--json')).json()
+  const story = (await dirsync('runs', String(id), '--json')).json()
+  expect(story).toMatchObject({ kind: 'retry', state: 'requested', keys: ids.map(String) })
+})
+
+test('the export is CSV with a line per case and no formulas', async () => {
+  const { rows } = await deployment.own.pool.query(
+    `update dirsync.dead_letter set note = '=1+1, "quoted"' where id = $1 returning entity_key`,
+    [await caseOf('duplicate_email')],
+  )
+  const exported = await dirsync('dead-letters', 'export', '--csv', '--category', 'duplicate_email')
+  const lines = exported.stdout.trim().split('\n')
+  expect(lines[0]).toMatch(/^id,enterprise_code,entity,entity_key,operation,field,category/)
+  expect(lines).toHaveLength(3)
+  expect(lines[1]).toContain(rows[0].entity_key)
+  expect(lines[1]).toContain(`"'=1+1, ""quoted"""`)
+})
+
+test("an employee's story holds HR against the platform, masked", async () => {
+  const told = await dirsync('employee', 'e10172')
+  expect(told.code).toBe(0)
+  expect(told.stdout).toMatch(/^Employee e10172 of enterprise E100/)
+  expect(told.stdout).toMatch(/email +\S\*\*\*@example\.com +\S\*\*\*@example\.com +in step/)
+  expect(told.stdout).toMatch(/update-employee +updated/)
+  expect(told.stdout).toMatch(/mall0001 +\w{8}/)
+  expect(wideLines(told.stdout)).toEqual([])
+  const { rows } = await deployment.hr.pool.query(
+    `select given_name from hr.person where staff_id = 'e10172'`,
+  )
+  expect(told.stdout).not.toContain(rows[0].given_name)
+})
+
+test('a field that is held back names its dead letter, in the story and in the plan', async () => {
+  const { rows } = await deployment.own.pool.query(
+    `select id::int, entity_key from dirsync.dead_letter where category = 'missing_department' order by id limit 1`,
+  )
+  const planned = await dirsync('plan', '--employee', rows[0].entity_key)
+  expect(planned.code).toBe(0)
+  expect(planned.stdout).toMatch(/dept_code +\S+ +\S+ +held back/)
+  expect(planned.stdout).toContain(`dept_code: dead letter ${rows[0].id}: missing_department`)
+  const json = (await dirsync('plan', '--employee', rows[0].entity_key, '--json')).json()
+  expect(json).toMatchObject({ hr: 'present', platform: 'in_service', to_send: [], held_back: ['dept_code'] })
+})
+
+test('a row that breaks a rule says which, without its value', async () => {
+  const { rows } = await deployment.own.pool.query(
+    `select entity_key from dirsync.dead_letter where category = 'invalid_hr_row' and field = 'card_no' limit 1`,
+  )
+  const told = await dirsync('employee', rows[0].entity_key)
+  expect(told.stdout).toMatch(/card_no +\S*\*{4}\S* .*invalid/)
+  expect(told.stdout).toMatch(/→ card_no must/)
+})
+
+test.each([
+  ['employee', 'e99999'],
+  ['plan', '--employee', 'E100/e99999'],
+])('`%s` of an employee whom nobody knows fails with one sentence', async (...args) => {
+  const failed = await dirsync(...args)
+  expect(failed).toMatchObject({ code: 1, stdout: '' })
+  expect(failed.stderr).toMatch(/^dirsync: neither HR nor dirsync knows an employee \S+\n$/)
+})
+
+test.each([
+  [['runs', '9999'], 'there is no run 9999'],
+  [['approve', '1'], 'there is no held run 1'],
+  [['reject', '9999'], 'there is no held run 9999'],
+  [['dead-letters', 'show', '9999'], 'there is no dead letter 9999'],
+])('%j: what is not there fails with one sentence', async (args, sentence) => {
+  expect(await dirsync(...args)).toMatchObject({ code: 1, stdout: '', stderr: `dirsync: ${sentence}\n` })
+})
+
+test('a run of several employees is one run, in the audit too', async () => {
+  const { run: id } = (await dirsync('resync', '--employee', 'e10172', 'e10173', '--json')).json()
+  const story = (await dirsync('runs', String(id), '--json')).json()
+  expect(story).toMatchObject({ kind: 'employees', keys: ['e10172', 'e10173'], state: 'requested' })
+  expect(story.commands).toMatchObject([{ name: 'resync' }])
+})
+
+test('waiting for a run that nobody would do is refused, and the run stays requested', async () => {
+  const failed = await dirsync('resync', '--full', '--wait')
+  expect(failed).toMatchObject({ code: 1, stdout: '' })
+  expect(failed.stderr).toMatch(
+    /run \d+ is requested and waits, because no scheduler and no worker is alive: start one with/,
+  )
+})
+
+describe('plan', () => {
+  const written = async () => {
+    const counts = await deployment.own.pool.query(
+      `select (select count(*) from dirsync.sync_run) as runs, (select count(*) from dirsync.pending) as pending,
+              (select count(*) from dirsync.department) as departments, (select count(*) from dirsync.attempt) as attempts`,
+    )
+    return counts.rows[0]
+  }
+
+  test('of changes asks HR alone and writes nothing', async () => {
+    const before = await written()
+    const calls = await callsOf('employee/get')
+    const planned = await dirsync('plan', '--json')
+    expect(planned.code).toBe(0)
+    expect(planned.json()).toMatchObject({
+      kind: 'changes',
+      verdict: 'would run',
+      in_scope: 334,
+      platform: null,
+    })
+    expect(await callsOf('employee/get')).toBe(calls)
+    expect(await written()).toEqual(before)
+  })
+
+  test('of everything asks the platform about every valid employee, and writes nothing', async () => {
+    const before = await written()
+    const planned = await dirsync('plan', '--full', '--json')
+    expect(planned.code).toBe(0)
+    expect(planned.json().platform).toMatchObject({
+      asked: 330,
+      in_step: 316,
+      to_update: 0,
+      invalid_hr_row: 4,
+      not_on_platform: 2,
+      unanswered: 2,
+      fields: { mobile: { to_send: 0, held_back: 2 } },
+    })
+    expect(await written()).toEqual(before)
+  })
+
+  test('would be held: says so and fails', async () => {
+    const planned = await run(['plan', '--json'], {
+      ...deployment.settings,
+      BREAKER_EMPLOYEES: '0',
+      BREAKER_EMPLOYEES_PERCENT: '0',
+    })
+    expect(planned.code).toBe(1)
+    expect(planned.json()).toMatchObject({
+      verdict: 'would be held',
+      message: expect.stringContaining('would change'),
+    })
+  })
+
+  async function callsOf(operation: string): Promise<number> {
+    const stats = await fetch(`${deployment.emulator.url}/_emulator/stats`)
+    const { operations } = (await stats.json()) as { operations: Record<string, { calls: number }> }
+    return operations[operation]?.calls ?? 0
+  }
+})
+
+describe('platform', () => {
+  test('shows the answer as it is', async () => {
+    const answer = await dirsync(
+      'platform',
+      'employee/get',
+      '--userid',
+      'e10172',
+      '--enterprise_code=E100',
+      '--json',
+    )
+    expect(answer.code).toBe(0)
+    expect(answer.json()).toMatchObject({ userid: 'e10172', corp_code: 'W10172' })
+    const table = await dirsync(
+      'platform',
+      '/employee/get',
+      '--userid',
+      'e10172',
+      '--enterprise_code',
+      'E100',
+    )
+    expect(table.stdout).toMatch(/^ {2}userid +e10172$/m)
+  })
+
+  test('an error comes with code, meaning, remedy and trace id', async () => {
+    const args = ['platform', 'employee/get', '--userid', 'nobody', '--enterprise_code', 'E100']
+    const failed = await dirsync(...args)
+    expect(failed).toMatchObject({ code: 1, stdout: '' })
+    expect(failed.stderr).toMatch(
+      /employee\/get failed\n +code +1000220096\n +meaning [\s\S]+remedy [\s\S]+trace +\w+/,
+    )
+    expect((await dirsync(...args, '--json')).json()).toMatchObject({
+      error: { code: 1000220096, category: 'not_on_platform', trace_id: expect.any(String) },
+    })
+  })
+
+  test('a field that breaks a rule is refused before anything is sent', async () => {
+    const refused = await dirsync(
+      'platform',
+      'employee/openid',
+      '--userid',
+      'e10172',
+      '--seller_appid',
+      'much-too-long',
+    )
+    expect(refused.code).toBe(2)
+    expect(refused.stderr).toMatch(/^dirsync: --seller_appid must have at most 8 characters/)
+  })
+})
+
+test.each([
+  [['status']],
+  [['runs']],
+  [['runs', '1']],
+  [['employee', 'e10172']],
+  [['dead-letters', 'list']],
+  [['dead-letters', 'show', '1']],
+  [['dead-letters', 'export']],
+  [['doctor']],
+])('%j --json is one JSON document', async args => {
+  const printed = await dirsync(...args, '--json')
+  expect(printed.code).toBe(0)
+  expect(printed.json()).toBeTypeOf('object')
+})

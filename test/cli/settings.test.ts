@@ -1,0 +1,117 @@
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createDeployment, type Deployment } from '../helpers/deployment.ts'
+import { temporaryFolder } from '../helpers/temporary-folder.ts'
+import { dirsync } from './dirsync.ts'
+
+const NOBODY = 'postgres://postgres@127.0.0.1:1/none'
+
+let deployment: Deployment
+
+beforeAll(async () => {
+  deployment = await createDeployment({ migrated: false })
+})
+
+afterAll(() => deployment[Symbol.asyncDispose]())
+
+test.concurrent.each([['start', '--once'], ['status'], ['migrate'], ['platform', 'token/getTokenInfo']])(
+  'with some settings and others missing, `%s` names the missing ones',
+  async (...args) => {
+    const refused = await dirsync(args, { DATABASE_URL: NOBODY, PLATFORM_APP_ID: 'a' })
+    expect(refused.code).toBe(2)
+    expect(refused.stderr).toMatch(
+      /^dirsync: missing settings: HR_DATABASE_URL, PLATFORM_BASE_URL, HR_EMPLOYEES_SQL, PLATFORM_APP_SECRET/,
+    )
+  },
+)
+
+test.concurrent('every wrong setting is a line that names it, and secrets are not shown', async () => {
+  const refused = await dirsync(['start'], {
+    ...deployment.settings,
+    LOG_LEVEL: 'loud',
+    PLATFORM_RATE_LIMIT: 'fast',
+    DATABASE_URL: 'mysql://me:hidden@db/x',
+  })
+  expect(refused.code).toBe(2)
+  const lines = refused.stderr.trim().split('\n')
+  expect(lines).toHaveLength(3)
+  for (const line of lines) expect(line).toMatch(/^dirsync: [A-Z_]+ holds .* but should be/)
+  expect(refused.stderr).not.toContain('hidden')
+})
+
+test.concurrent('a wrong setting of the embedded default is refused before anything is brought up', async () => {
+  const refused = await dirsync(['start', '--once'], { LOG_LEVEL: 'loud' })
+  expect(refused).toMatchObject({ code: 2, stdout: '' })
+  expect(refused.stderr).toMatch(/^dirsync: LOG_LEVEL holds "loud" but should be one of trace/)
+})
+
+test.concurrent('a wrong schedule stops the start', async () => {
+  const refused = await dirsync(['start'], { ...deployment.settings, SCHEDULE_SYNC_CHANGES: 'sometimes' })
+  expect(refused.code).toBe(2)
+  expect(refused.stderr).toMatch(/SCHEDULE_SYNC_CHANGES holds "sometimes" but should be a cron expression/)
+})
+
+test.concurrent('--fresh never touches a database of yours', async () => {
+  const refused = await dirsync(['start', '--fresh'], deployment.settings)
+  expect(refused.code).toBe(2)
+  expect(refused.stderr).toMatch(/--fresh is for the embedded default alone/)
+})
+
+test.concurrent('a mapping file that is not there is refused', async () => {
+  const refused = await dirsync(['start', '--once'], {
+    ...deployment.settings,
+    HR_EMPLOYEES_SQL: '/nowhere/employees.sql',
+  })
+  expect(refused.code).toBe(2)
+  expect(refused.stderr).toMatch(
+    /HR_EMPLOYEES_SQL holds "\/nowhere\/employees.sql" but that file cannot be read/,
+  )
+})
+
+test.concurrent('a mapping with a column that is none stops the start and names it', async () => {
+  const file = join(await temporaryFolder(), 'employees.sql')
+  await writeFile(
+    file,
+    'select staff_id as userid, given_name as firstname, given_name as name from hr.person',
+  )
+  const refused = await dirsync(['start', '--once'], {
+    ...deployment.settings,
+    HR_EMPLOYEES_SQL: file,
+    HR_DEPARTMENTS_SQL: '',
+  })
+  expect(refused.code).toBe(2)
+  expect(refused.stderr).toMatch(/unknown column "firstname"/)
+})
+
+test.concurrent.each([['start', '--once'], ['status'], ['resync', '--wait'], ['migrate']])(
+  'with the database away, `%s` says so and fails',
+  async (...args) => {
+    const failed = await dirsync(args, { ...deployment.settings, DATABASE_URL: NOBODY })
+    expect(failed).toMatchObject({ code: 1, stdout: '' })
+    expect(failed.stderr).toMatch(/dirsync's own database does not answer .*ECONNREFUSED.*check DATABASE_URL/)
+  },
+)
+
+test('a port that is taken is named, with what to do', async () => {
+  const { port } = deployment.emulator
+  const failed = await dirsync(['emulator', '--secret', 's', '--port', String(port)])
+  expect(failed.code).toBe(1)
+  expect(failed.stderr).toMatch(new RegExp(`port ${port} on 127.0.0.1 is taken`))
+})
+
+test('without the schema commands say how to bring it up; migrate does, twice', async () => {
+  const { settings } = deployment
+  const failed = await dirsync(['status'], settings)
+  expect(failed.code).toBe(1)
+  expect(failed.stderr).toMatch(/the database lacks 0001_directory.sql.*dirsync migrate/)
+
+  const first = await dirsync(['migrate', '--json'], settings)
+  expect(first.code).toBe(0)
+  expect(first.json()).toMatchObject({ reviewer_statements: [], queue: 'postgres' })
+  expect(first.json().applied[0]).toBe('0001_directory.sql')
+
+  const second = await dirsync(['migrate'], settings)
+  expect(second.code).toBe(0)
+  expect(second.stdout).toMatch(/^The schema is up to date\.\nThe queue is in PostgreSQL and ready\./)
+})

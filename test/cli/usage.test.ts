@@ -1,0 +1,111 @@
+import { expect, test } from 'vitest'
+import { dirsync, wideLines } from './dirsync.ts'
+
+const COMMANDS = [
+  ['start'],
+  ['migrate'],
+  ['plan'],
+  ['resync'],
+  ['status'],
+  ['runs'],
+  ['employee'],
+  ['approve'],
+  ['reject'],
+  ['dead-letters'],
+  ['dead-letters', 'list'],
+  ['dead-letters', 'show'],
+  ['dead-letters', 'retry'],
+  ['dead-letters', 'ignore'],
+  ['dead-letters', 'snooze'],
+  ['dead-letters', 'export'],
+  ['platform'],
+  ['doctor'],
+  ['emulator'],
+]
+
+test.concurrent.each(COMMANDS.map(command => ({ command })))(
+  'help of $command shows examples in 80 columns',
+  async ({ command }) => {
+    const help = await dirsync([...command, '--help'])
+    expect(help).toMatchObject({ code: 0, stderr: '' })
+    expect(help.stdout).toContain(`Usage: dirsync ${command.join(' ')}`)
+    expect(help.stdout).toContain('Examples:')
+    expect(wideLines(help.stdout)).toEqual([])
+  },
+)
+
+test.concurrent('the help of the program lists every command', async () => {
+  const help = await dirsync(['--help'])
+  expect(help.code).toBe(0)
+  for (const [command] of COMMANDS) expect(help.stdout).toMatch(new RegExp(`^ {2}${command} `, 'm'))
+  expect(wideLines(help.stdout)).toEqual([])
+})
+
+test.concurrent('the version is the one of package.json', async () => {
+  const version = await dirsync(['--version'])
+  expect(version).toMatchObject({ code: 0, stdout: '0.1.0\n' })
+})
+
+/** None of these gets as far as the settings: what they say is about the argument. */
+test.concurrent.each([
+  ['no command', [], /Usage: dirsync/],
+  ['an unknown command', ['plann'], /unknown command 'plann'.*\n.*plan/],
+  ['an unknown option', ['status', '--fast'], /unknown option '--fast'/],
+  ['too many arguments', ['status', 'now'], /too many arguments/],
+  ['an unknown role', ['start', '--roles', 'scheduler,boss'], /scheduler, worker, console/],
+  ['one sync without a worker', ['start', '--once', '--roles', 'scheduler'], /needs the roles/],
+  ['two kinds of runs at once', ['resync', '--full', '--openids'], /cannot be used with/],
+  ['an empty employee', ['resync', '--employee', ''], /is no employee/],
+  ['an employee without end', ['plan', '--employee', 'e'.repeat(200)], /is no employee/],
+  ['a full plan of one employee', ['plan', '--full', '--employee', 'e1'], /cannot be used with/],
+  ['a run that is no number', ['approve', 'seven'], /"seven" is no number of a run/],
+  ['a run of zero', ['reject', '0'], /"0" is no number of a run/],
+  ['no run', ['approve'], /missing required argument 'run'/],
+  ['a run beyond all numbers', ['runs', '99999999999999999999'], /is no number of a run/],
+  ['a wrong limit', ['runs', '--limit', 'all'], /--limit holds "all"/],
+  ['no subcommand', ['dead-letters'], /Usage: dirsync dead-letters/],
+  ['an unknown subcommand', ['dead-letters', 'burn'], /unknown command 'burn'/],
+  ['a wrong dead letter', ['dead-letters', 'show', '1.5'], /"1.5" is no number of a dead letter/],
+  [
+    'an unknown state',
+    ['dead-letters', 'list', '--state', 'dead'],
+    /there is no state "dead": there are open/,
+  ],
+  ['nothing to retry', ['dead-letters', 'retry'], /either the numbers of dead letters or --category/],
+  ['a retry of both', ['dead-letters', 'retry', '1', '--category', 'x'], /either the numbers/],
+  ['an ignore without reason', ['dead-letters', 'ignore', '1'], /--reason/],
+  ['an ignore with an empty reason', ['dead-letters', 'ignore', '1', '--reason', ' '], /--reason is empty/],
+  ['a snooze without end', ['dead-letters', 'snooze', '1'], /--until/],
+  ['a snooze until nonsense', ['dead-letters', 'snooze', '1', '--until', 'soon'], /--until holds "soon"/],
+  ['a snooze until yesterday', ['dead-letters', 'snooze', '1', '--until', '2020-01-01'], /which is over/],
+  ['two formats at once', ['dead-letters', 'export', '--csv', '--json'], /either --csv or --json/],
+  [
+    'an unknown operation',
+    ['platform', 'employee/fire'],
+    /there is no operation "employee\/fire": there are token/,
+  ],
+  ['an unknown field', ['platform', 'employee/get', '--name', 'x'], /"--name" is no field.*--userid/],
+  ['a field without value', ['platform', 'employee/get', '--userid'], /--userid needs a value/],
+  ['a field twice', ['platform', 'employee/get', '--userid', 'a', '--userid=b'], /given twice/],
+  ['an emulator without secret', ['emulator'], /--secret/],
+  ['a wrong port', ['emulator', '--secret', 's', '--port', 'high'], /--port holds "high"/],
+] as const)('%s is refused with one sentence', async (_, args, sentence) => {
+  const refused = await dirsync([...args])
+  expect(refused.code).toBe(2)
+  expect(refused.stdout).toBe('')
+  expect(refused.stderr).toMatch(sentence)
+  expect(refused.stderr).not.toMatch(/\n\s+at /)
+})
+
+test.concurrent('the fields of an operation come with their limits', async () => {
+  const help = await dirsync(['platform', '/employee/openid', '--help'])
+  expect(help.code).toBe(0)
+  expect(help.stdout).toMatch(/--userid +required; at most 100 characters/)
+  expect(help.stdout).toMatch(/--seller_appid +required; at most 8 characters/)
+  expect(help.stdout).toMatch(/--third_type +a third type from 1 to 5/)
+})
+
+test.concurrent('rules about several fields are told too', async () => {
+  const help = await dirsync(['platform', 'employee/get', '--help'])
+  expect(help.stdout).toContain('It needs at least one of userid, mobile and email.')
+})
