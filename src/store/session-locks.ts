@@ -15,30 +15,21 @@ export class SessionLocks {
   #client: Promise<pg.Client> | null = null
   #closed = false
 
-  /** Yields the connection that took the lock; null: somebody else has it. */
-  readonly #lock = new Batcher<string, pg.Client | null>(
-    async keys => {
+  /**
+   * Takes and gives back, in the order of the calls. Yields the connection that took a lock; null: somebody else has it.
+   * Both go together because a job that ends makes room for one that begins.
+   */
+  readonly #calls = new Batcher<{ key: string; take: boolean }, pg.Client | null>(
+    async calls => {
       const client = await this.#connection()
       const { rows } = await client.query({
-        name: 'lock',
-        text: `select pg_try_advisory_lock(hashtextextended(key, 0)) as locked
-             from unnest($1::text[]) with ordinality as k (key, position) order by position`,
-        values: [keys],
+        name: 'locks',
+        text: `select case when take then pg_try_advisory_lock(hashtextextended(key, 0))
+                           else pg_advisory_unlock(hashtextextended(key, 0)) end as done
+               from unnest($1::text[], $2::boolean[]) as k (key, take)`,
+        values: [calls.map(({ key }) => key), calls.map(({ take }) => take)],
       })
-      return rows.map(row => (row.locked ? client : null))
-    },
-    { maxBatch: 500 },
-  )
-
-  readonly #unlock = new Batcher<string, boolean>(
-    async keys => {
-      const client = await this.#connection()
-      await client.query({
-        name: 'unlock',
-        text: 'select pg_advisory_unlock(hashtextextended(key, 0)) from unnest($1::text[]) as k (key)',
-        values: [keys],
-      })
-      return keys.map(() => true)
+      return rows.map(row => (row.done ? client : null))
     },
     { maxBatch: 500 },
   )
@@ -58,7 +49,7 @@ export class SessionLocks {
     const mine: Held = { client: null, lost: new AbortController(), released: Promise.withResolvers() }
     this.#held.set(key, mine)
     try {
-      mine.client = await this.#lock.load(key)
+      mine.client = await this.#calls.load({ key, take: true })
     } finally {
       if (mine.client === null) this.#release(key)
     }
@@ -71,7 +62,7 @@ export class SessionLocks {
     const held = this.#release(key)
     if (!held || held.lost.signal.aborted) return
     try {
-      await this.#unlock.load(key)
+      await this.#calls.load({ key, take: false })
     } catch (error) {
       // Unlocking fails only when the connection is gone, and the lock with it.
       this.#logger.debug({ err: (error as Error).message }, 'a lock was lost with its connection')

@@ -74,7 +74,8 @@ export class JobProcessor {
     try {
       await this.#execute(key, AbortSignal.any([signal, locked]))
     } finally {
-      await this.#deps.locks.unlock(lock)
+      // Nobody waits for it: it goes with the next job's lock, and a process that ends gives back its locks anyway.
+      void this.#deps.locks.unlock(lock)
     }
   }
 
@@ -147,7 +148,10 @@ export class JobProcessor {
       if (key.operation === 'bind-openid')
         return await bindOpenid({ key: employee, row }, key.detail, platform)
       if (row !== null && row !== 'duplicate') sourceHash = rowHash(columns, row)
-      return await reconcileEmployee({ key: employee, claim: claimed, row, columns }, platform)
+      return await reconcileEmployee(
+        { key: employee, claim: claimed, row, hash: sourceHash, columns },
+        platform,
+      )
     } catch (error) {
       return this.#judge(key, claimed, error, sourceHash)
     }

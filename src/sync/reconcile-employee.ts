@@ -3,7 +3,6 @@ import { toDesired } from '../core/desired.ts'
 import { diffEmployee, type FieldUnit } from '../core/diff.ts'
 import type { EmployeeField, EmployeeKey } from '../core/employee.ts'
 import { hashFields } from '../core/field-hash.ts'
-import { rowHash } from '../core/row-hash.ts'
 import type { HrEmployeeRow } from '../hr/source.ts'
 import type { Claim } from '../store/claim.ts'
 import { checkLeaver } from './check-leaver.ts'
@@ -18,6 +17,8 @@ export interface EmployeeJob {
   claim: Claim
   /** The present HR row, read when the job runs. */
   row: HrEmployeeRow | 'duplicate' | null
+  /** Hash of the row; null where it is none. */
+  hash: string | null
   /** Columns of the mapping. */
   columns: readonly string[]
 }
@@ -27,11 +28,10 @@ export interface EmployeeJob {
  * Field-bound refusals become cases; every other error of the platform is thrown for the processor to judge.
  */
 export async function reconcileEmployee(job: EmployeeJob, platform: CountedPlatform): Promise<JobResult> {
-  const { key, claim, row, columns } = job
+  const { key, claim, row, hash, columns } = job
   if (row === null) return checkLeaver(job, null, platform)
-  if (row === 'duplicate')
+  if (row === 'duplicate' || hash === null)
     return invalidRow(job, null, 'userid', 'HR delivers this employee more than once', [])
-  const hash = rowHash(columns, row)
   const validated = toDesired(row, columns)
   if (!validated.ok) {
     const { problems } = validated
@@ -67,7 +67,9 @@ export async function reconcileEmployee(job: EmployeeJob, platform: CountedPlatf
         sourceHash: hash,
         acknowledgedHash: complete ? hash : null,
         parkedHash: complete ? null : hash,
-        acknowledged: hashFields(desired.fields, confirmed),
+        // Of a row that was confirmed before, every field's hash is known already.
+        acknowledged:
+          complete && hash === claim.acknowledgedHash ? {} : hashFields(desired.fields, confirmed),
         withheld: [...blocked.map(unit => unit.unit), ...switchedOff],
         platformState: 'in_service',
         deptCode: (fields.includes('dept_code') ? desired.fields.dept_code : actual.dept_code) ?? null,
