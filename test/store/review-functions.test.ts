@@ -235,53 +235,6 @@ describe('snooze', () => {
   })
 })
 
-describe('approve and reject', () => {
-  test('approve lets a held run go on without its breakers', async () => {
-    const run = await plantRun(store, { state: 'held' })
-    expect(await call('approve($1)', run)).toBe(run)
-    expect(await store.rows('select * from dirsync.sync_run')).toMatchObject([
-      {
-        state: 'requested',
-        approved: true,
-        decided_by: await me(),
-        decided_at: expect.any(Date),
-        finished_at: null,
-      },
-    ])
-    expect(await commands()).toMatchObject([{ name: 'approve', arguments: { run }, run_id: run }])
-  })
-
-  test('reject ends it', async () => {
-    const run = await plantRun(store, { state: 'held' })
-    expect(await call('reject($1)', run)).toBe(run)
-    expect(await store.rows('select * from dirsync.sync_run')).toMatchObject([
-      { state: 'rejected', approved: false, decided_by: await me(), finished_at: expect.any(Date) },
-    ])
-    expect(await commands()).toMatchObject([{ name: 'reject', run_id: run }])
-  })
-
-  test.each(['requested', 'planning', 'running', 'done', 'failed', 'source_suspect', 'rejected'])(
-    'a run that is %s is neither',
-    async state => {
-      const run = await plantRun(store, { state })
-      for (const decision of ['approve', 'reject'])
-        await expect(call(`${decision}($1)`, run)).rejects.toMatchObject({
-          code: 'P0002',
-          message: `there is no held run ${run}`,
-          hint: expect.stringContaining(`state = 'held'`),
-        })
-      expect(await commands()).toEqual([])
-    },
-  )
-
-  test('only one of two decisions counts', async () => {
-    const run = await plantRun(store, { state: 'held' })
-    const decisions = await Promise.allSettled([call('approve($1)', run), call('reject($1)', run)])
-    expect(decisions.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected'])
-    expect(await commands()).toHaveLength(1)
-  })
-})
-
 test('whoever has dirsync look is heard at once', async () => {
   const id = await fail(store)
   const held = await plantRun(store, { state: 'held' })

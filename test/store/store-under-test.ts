@@ -54,8 +54,8 @@ export class StoreUnderTest {
   }
 
   async clear(): Promise<void> {
-    const tables = (await this.#tables()).map(table => `dirsync.${table}`)
-    await this.pool.query(`truncate ${tables.join(', ')} restart identity`)
+    // Faster than truncate where there are few rows.
+    await this.pool.query((await this.#tables()).map(table => `delete from dirsync.${table}`).join(';'))
   }
 
   async #tables(): Promise<string[]> {
