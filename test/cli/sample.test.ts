@@ -24,7 +24,7 @@ async function caseOf(category: string): Promise<number> {
   return rows[0].id
 }
 
-test('the summary of a sync is short, tells what came of it and how to look closer', () => {
+test.concurrent('the summary of a sync is short, tells what came of it and how to look closer', () => {
   expect(once.code).toBe(0)
   const { stdout } = once
   expect(stdout).toMatch(/The sync is done, after [\d.]+ s\./)
@@ -41,7 +41,7 @@ test('the summary of a sync is short, tells what came of it and how to look clos
   expect(stdout).not.toMatch(/\x1b/)
 })
 
-test('status shows employees, work, halts, runs and dead letters, and that nobody is alive', async () => {
+test.concurrent('status shows employees, work, halts, runs and dead letters, and that nobody is alive', async () => {
   const status = await dirsync('status')
   expect(status.code).toBe(0)
   expect(status.stdout).toMatch(/No scheduler and no worker is alive: start one with \S.*dirsync start/)
@@ -52,7 +52,7 @@ test('status shows employees, work, halts, runs and dead letters, and that nobod
   expect(wideLines(status.stdout)).toEqual([])
 })
 
-test('dead letters are listed, filtered and told', async () => {
+test.concurrent('dead letters are listed, filtered and told', async () => {
   const list = await dirsync('dead-letters', 'list')
   expect(list.stdout).toMatch(/ID +ENTITY +FIELD +CATEGORY/)
   expect(list.stdout).toContain('20 in all.')
@@ -68,12 +68,175 @@ test('dead letters are listed, filtered and told', async () => {
   expect(wideLines(shown.stdout)).toEqual([])
 })
 
-test('a category that is none names those there are; one without cases is empty', async () => {
+test.concurrent('a category that is none names those there are; one without cases is empty', async () => {
   const unknown = await dirsync('dead-letters', 'list', '--category', 'bad_luck')
   expect(unknown.code).toBe(2)
   expect(unknown.stderr).toMatch(/there is no category "bad_luck": there are .*duplicate_mobile/)
   const empty = await dirsync('dead-letters', 'list', '--category', 'platform_unavailable')
   expect(empty).toMatchObject({ code: 0, stdout: 'There are no such dead letters.\n' })
+})
+
+test.concurrent("an employee's story holds HR against the platform, masked", async () => {
+  const told = await dirsync('employee', 'e10172')
+  expect(told.code).toBe(0)
+  expect(told.stdout).toMatch(/^Employee e10172 of enterprise E100/)
+  expect(told.stdout).toMatch(/email +\S\*\*\*@example\.com +\S\*\*\*@example\.com +in step/)
+  expect(told.stdout).toMatch(/update-employee +updated/)
+  expect(told.stdout).toMatch(/mall0001 +\w{8}/)
+  expect(wideLines(told.stdout)).toEqual([])
+  const { rows } = await deployment.hr.pool.query(
+    `select given_name from hr.person where staff_id = 'e10172'`,
+  )
+  expect(told.stdout).not.toContain(rows[0].given_name)
+})
+
+test.concurrent('a field that is held back names its dead letter, in the story and in the plan', async () => {
+  const { rows } = await deployment.own.pool.query(
+    `select id::int, entity_key from dirsync.dead_letter where category = 'missing_department' order by id limit 1`,
+  )
+  const planned = await dirsync('plan', '--employee', rows[0].entity_key)
+  expect(planned.code).toBe(0)
+  expect(planned.stdout).toMatch(/dept_code +\S+ +\S+ +held back/)
+  expect(planned.stdout).toContain(`dept_code: dead letter ${rows[0].id}: missing_department`)
+  const json = (await dirsync('plan', '--employee', rows[0].entity_key, '--json')).json()
+  expect(json).toMatchObject({ hr: 'present', platform: 'in_service', to_send: [], held_back: ['dept_code'] })
+})
+
+test.concurrent('a row that breaks a rule says which, without its value', async () => {
+  const { rows } = await deployment.own.pool.query(
+    `select entity_key from dirsync.dead_letter where category = 'invalid_hr_row' and field = 'card_no' limit 1`,
+  )
+  const told = await dirsync('employee', rows[0].entity_key)
+  expect(told.stdout).toMatch(/card_no +\S*\*{4}\S* .*invalid/)
+  expect(told.stdout).toMatch(/→ card_no must/)
+})
+
+test.concurrent.each([
+  ['employee', 'e99999'],
+  ['plan', '--employee', 'E100/e99999'],
+])('`%s` of an employee whom nobody knows fails with one sentence', async (...args) => {
+  const failed = await dirsync(...args)
+  expect(failed).toMatchObject({ code: 1, stdout: '' })
+  expect(failed.stderr).toMatch(/^dirsync: neither HR nor dirsync knows an employee \S+\n$/)
+})
+
+test.concurrent.each([
+  [['runs', '9999'], 'there is no run 9999'],
+  [['approve', '1'], 'there is no held run 1'],
+  [['reject', '9999'], 'there is no held run 9999'],
+  [['dead-letters', 'show', '9999'], 'there is no dead letter 9999'],
+])('%j: what is not there fails with one sentence', async (args, sentence) => {
+  expect(await dirsync(...args)).toMatchObject({ code: 1, stdout: '', stderr: `dirsync: ${sentence}\n` })
+})
+
+describe.concurrent('platform', () => {
+  test('shows the answer as it is', async () => {
+    const answer = await dirsync(
+      'platform',
+      'employee/get',
+      '--userid',
+      'e10172',
+      '--enterprise_code=E100',
+      '--json',
+    )
+    expect(answer.code).toBe(0)
+    expect(answer.json()).toMatchObject({ userid: 'e10172', corp_code: 'W10172' })
+    const table = await dirsync(
+      'platform',
+      '/employee/get',
+      '--userid',
+      'e10172',
+      '--enterprise_code',
+      'E100',
+    )
+    expect(table.stdout).toMatch(/^ {2}userid +e10172$/m)
+  })
+
+  test('an error comes with code, meaning, remedy and trace id', async () => {
+    const args = ['platform', 'employee/get', '--userid', 'nobody', '--enterprise_code', 'E100']
+    const failed = await dirsync(...args)
+    expect(failed).toMatchObject({ code: 1, stdout: '' })
+    expect(failed.stderr).toMatch(
+      /employee\/get failed\n +code +1000220096\n +meaning [\s\S]+remedy [\s\S]+trace +\w+/,
+    )
+    expect((await dirsync(...args, '--json')).json()).toMatchObject({
+      error: { code: 1000220096, category: 'not_on_platform', trace_id: expect.any(String) },
+    })
+  })
+
+  test('a field that breaks a rule is refused before anything is sent', async () => {
+    const refused = await dirsync(
+      'platform',
+      'employee/openid',
+      '--userid',
+      'e10172',
+      '--seller_appid',
+      'much-too-long',
+    )
+    expect(refused.code).toBe(2)
+    expect(refused.stderr).toMatch(/^dirsync: --seller_appid must have at most 8 characters/)
+  })
+})
+
+test.concurrent.each([
+  [['status']],
+  [['runs']],
+  [['runs', '1']],
+  [['employee', 'e10172']],
+  [['dead-letters', 'list']],
+  [['dead-letters', 'show', '1']],
+  [['dead-letters', 'export']],
+  [['doctor']],
+])('%j --json is one JSON document', async args => {
+  const printed = await dirsync(...args, '--json')
+  expect(printed.code).toBe(0)
+  expect(printed.json()).toBeTypeOf('object')
+})
+describe('plan', () => {
+  const written = async () => {
+    const counts = await deployment.own.pool.query(
+      `select (select count(*) from dirsync.sync_run) as runs, (select count(*) from dirsync.pending) as pending,
+              (select count(*) from dirsync.department) as departments, (select count(*) from dirsync.attempt) as attempts`,
+    )
+    return counts.rows[0]
+  }
+
+  test('of changes asks HR alone and writes nothing', async () => {
+    const before = await written()
+    const calls = await callsOf('employee/get')
+    const planned = await dirsync('plan', '--json')
+    expect(planned.code).toBe(0)
+    expect(planned.json()).toMatchObject({
+      kind: 'changes',
+      verdict: 'would run',
+      in_scope: 334,
+      platform: null,
+    })
+    expect(await callsOf('employee/get')).toBe(calls)
+    expect(await written()).toEqual(before)
+  })
+
+  test('of everything asks the platform about every valid employee, and writes nothing', async () => {
+    const before = await written()
+    const planned = await dirsync('plan', '--full', '--json')
+    expect(planned.code).toBe(0)
+    expect(planned.json().platform).toMatchObject({
+      asked: 330,
+      in_step: 316,
+      to_update: 0,
+      invalid_hr_row: 4,
+      not_on_platform: 2,
+      unanswered: 2,
+      fields: { mobile: { to_send: 0, held_back: 2 } },
+    })
+    expect(await written()).toEqual(before)
+  })
+
+  async function callsOf(operation: string): Promise<number> {
+    const stats = await fetch(`${deployment.emulator.url}/_emulator/stats`)
+    const { operations } = (await stats.json()) as { operations: Record<string, { calls: number }> }
+    return operations[operation]?.calls ?? 0
+  }
 })
 
 test('cases are snoozed, ignored and retried, with the shell user in the audit', async () => {
@@ -127,59 +290,6 @@ test('the export is CSV with a line per case and no formulas', async () => {
   expect(lines[1]).toContain(`"'=1+1, ""quoted"""`)
 })
 
-test("an employee's story holds HR against the platform, masked", async () => {
-  const told = await dirsync('employee', 'e10172')
-  expect(told.code).toBe(0)
-  expect(told.stdout).toMatch(/^Employee e10172 of enterprise E100/)
-  expect(told.stdout).toMatch(/email +\S\*\*\*@example\.com +\S\*\*\*@example\.com +in step/)
-  expect(told.stdout).toMatch(/update-employee +updated/)
-  expect(told.stdout).toMatch(/mall0001 +\w{8}/)
-  expect(wideLines(told.stdout)).toEqual([])
-  const { rows } = await deployment.hr.pool.query(
-    `select given_name from hr.person where staff_id = 'e10172'`,
-  )
-  expect(told.stdout).not.toContain(rows[0].given_name)
-})
-
-test('a field that is held back names its dead letter, in the story and in the plan', async () => {
-  const { rows } = await deployment.own.pool.query(
-    `select id::int, entity_key from dirsync.dead_letter where category = 'missing_department' order by id limit 1`,
-  )
-  const planned = await dirsync('plan', '--employee', rows[0].entity_key)
-  expect(planned.code).toBe(0)
-  expect(planned.stdout).toMatch(/dept_code +\S+ +\S+ +held back/)
-  expect(planned.stdout).toContain(`dept_code: dead letter ${rows[0].id}: missing_department`)
-  const json = (await dirsync('plan', '--employee', rows[0].entity_key, '--json')).json()
-  expect(json).toMatchObject({ hr: 'present', platform: 'in_service', to_send: [], held_back: ['dept_code'] })
-})
-
-test('a row that breaks a rule says which, without its value', async () => {
-  const { rows } = await deployment.own.pool.query(
-    `select entity_key from dirsync.dead_letter where category = 'invalid_hr_row' and field = 'card_no' limit 1`,
-  )
-  const told = await dirsync('employee', rows[0].entity_key)
-  expect(told.stdout).toMatch(/card_no +\S*\*{4}\S* .*invalid/)
-  expect(told.stdout).toMatch(/→ card_no must/)
-})
-
-test.each([
-  ['employee', 'e99999'],
-  ['plan', '--employee', 'E100/e99999'],
-])('`%s` of an employee whom nobody knows fails with one sentence', async (...args) => {
-  const failed = await dirsync(...args)
-  expect(failed).toMatchObject({ code: 1, stdout: '' })
-  expect(failed.stderr).toMatch(/^dirsync: neither HR nor dirsync knows an employee \S+\n$/)
-})
-
-test.each([
-  [['runs', '9999'], 'there is no run 9999'],
-  [['approve', '1'], 'there is no held run 1'],
-  [['reject', '9999'], 'there is no held run 9999'],
-  [['dead-letters', 'show', '9999'], 'there is no dead letter 9999'],
-])('%j: what is not there fails with one sentence', async (args, sentence) => {
-  expect(await dirsync(...args)).toMatchObject({ code: 1, stdout: '', stderr: `dirsync: ${sentence}\n` })
-})
-
 test('a run of several employees is one run, in the audit too', async () => {
   const { run: id } = (await dirsync('resync', '--employee', 'e10172', 'e10173', '--json')).json()
   const story = (await dirsync('runs', String(id), '--json')).json()
@@ -193,128 +303,4 @@ test('waiting for a run that nobody would do is refused, and the run stays reque
   expect(failed.stderr).toMatch(
     /run \d+ is requested and waits, because no scheduler and no worker is alive: start one with/,
   )
-})
-
-describe('plan', () => {
-  const written = async () => {
-    const counts = await deployment.own.pool.query(
-      `select (select count(*) from dirsync.sync_run) as runs, (select count(*) from dirsync.pending) as pending,
-              (select count(*) from dirsync.department) as departments, (select count(*) from dirsync.attempt) as attempts`,
-    )
-    return counts.rows[0]
-  }
-
-  test('of changes asks HR alone and writes nothing', async () => {
-    const before = await written()
-    const calls = await callsOf('employee/get')
-    const planned = await dirsync('plan', '--json')
-    expect(planned.code).toBe(0)
-    expect(planned.json()).toMatchObject({
-      kind: 'changes',
-      verdict: 'would run',
-      in_scope: 334,
-      platform: null,
-    })
-    expect(await callsOf('employee/get')).toBe(calls)
-    expect(await written()).toEqual(before)
-  })
-
-  test('of everything asks the platform about every valid employee, and writes nothing', async () => {
-    const before = await written()
-    const planned = await dirsync('plan', '--full', '--json')
-    expect(planned.code).toBe(0)
-    expect(planned.json().platform).toMatchObject({
-      asked: 330,
-      in_step: 316,
-      to_update: 0,
-      invalid_hr_row: 4,
-      not_on_platform: 2,
-      unanswered: 2,
-      fields: { mobile: { to_send: 0, held_back: 2 } },
-    })
-    expect(await written()).toEqual(before)
-  })
-
-  test('would be held: says so and fails', async () => {
-    const planned = await run(['plan', '--json'], {
-      ...deployment.settings,
-      BREAKER_EMPLOYEES: '0',
-      BREAKER_EMPLOYEES_PERCENT: '0',
-    })
-    expect(planned.code).toBe(1)
-    expect(planned.json()).toMatchObject({
-      verdict: 'would be held',
-      message: expect.stringContaining('would change'),
-    })
-  })
-
-  async function callsOf(operation: string): Promise<number> {
-    const stats = await fetch(`${deployment.emulator.url}/_emulator/stats`)
-    const { operations } = (await stats.json()) as { operations: Record<string, { calls: number }> }
-    return operations[operation]?.calls ?? 0
-  }
-})
-
-describe('platform', () => {
-  test('shows the answer as it is', async () => {
-    const answer = await dirsync(
-      'platform',
-      'employee/get',
-      '--userid',
-      'e10172',
-      '--enterprise_code=E100',
-      '--json',
-    )
-    expect(answer.code).toBe(0)
-    expect(answer.json()).toMatchObject({ userid: 'e10172', corp_code: 'W10172' })
-    const table = await dirsync(
-      'platform',
-      '/employee/get',
-      '--userid',
-      'e10172',
-      '--enterprise_code',
-      'E100',
-    )
-    expect(table.stdout).toMatch(/^ {2}userid +e10172$/m)
-  })
-
-  test('an error comes with code, meaning, remedy and trace id', async () => {
-    const args = ['platform', 'employee/get', '--userid', 'nobody', '--enterprise_code', 'E100']
-    const failed = await dirsync(...args)
-    expect(failed).toMatchObject({ code: 1, stdout: '' })
-    expect(failed.stderr).toMatch(
-      /employee\/get failed\n +code +1000220096\n +meaning [\s\S]+remedy [\s\S]+trace +\w+/,
-    )
-    expect((await dirsync(...args, '--json')).json()).toMatchObject({
-      error: { code: 1000220096, category: 'not_on_platform', trace_id: expect.any(String) },
-    })
-  })
-
-  test('a field that breaks a rule is refused before anything is sent', async () => {
-    const refused = await dirsync(
-      'platform',
-      'employee/openid',
-      '--userid',
-      'e10172',
-      '--seller_appid',
-      'much-too-long',
-    )
-    expect(refused.code).toBe(2)
-    expect(refused.stderr).toMatch(/^dirsync: --seller_appid must have at most 8 characters/)
-  })
-})
-
-test.each([
-  [['status']],
-  [['runs']],
-  [['runs', '1']],
-  [['employee', 'e10172']],
-  [['dead-letters', 'list']],
-  [['dead-letters', 'show', '1']],
-  [['dead-letters', 'export']],
-  [['doctor']],
-])('%j --json is one JSON document', async args => {
-  const printed = await dirsync(...args, '--json')
-  expect(printed.code).toBe(0)
-  expect(printed.json()).toBeTypeOf('object')
 })

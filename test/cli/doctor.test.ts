@@ -1,0 +1,157 @@
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createDeployment, type Deployment } from '../helpers/deployment.ts'
+import { createTestDatabase } from '../helpers/postgres.ts'
+import { hasRedis, startRedis } from '../helpers/redis.ts'
+import { temporaryFolder } from '../helpers/temporary-folder.ts'
+import { dirsync, wideLines } from './dirsync.ts'
+
+let deployment: Deployment
+let folder: string
+
+beforeAll(async () => {
+  ;[deployment, folder] = await Promise.all([createDeployment(), temporaryFolder()])
+  await dirsync(['migrate'], deployment.settings)
+})
+
+afterAll(() => deployment[Symbol.asyncDispose]())
+
+async function examine(settings: Record<string, string>) {
+  const examined = await dirsync(['doctor', '--json'], { ...deployment.settings, ...settings })
+  const { ok, findings } = examined.json() as {
+    ok: boolean
+    findings: { check: string; status: string; what: string; remedy?: string }[]
+  }
+  expect(ok).toBe(examined.code === 0)
+  expect(examined.stderr).toBe('')
+  const failed = findings.filter(({ status }) => status === 'failed')
+  return { code: examined.code, findings, failed }
+}
+
+async function mapping(sql: string): Promise<string> {
+  const file = join(folder, `${Math.random().toString(36).slice(2)}.sql`)
+  await writeFile(file, sql)
+  return file
+}
+
+test('where all is well every check is a line, and nothing fails', async () => {
+  const examined = await dirsync(['doctor'], deployment.settings)
+  expect(examined).toMatchObject({ code: 0, stderr: '' })
+  for (const check of [
+    'settings',
+    'schedules',
+    'database',
+    'schema',
+    'reviewer',
+    'queue',
+    'hr',
+    'platform',
+    'clock',
+    'credentials',
+  ])
+    expect(examined.stdout).toMatch(new RegExp(`^ok {4}${check} `, 'm'))
+  expect(examined.stdout).toMatch(/^ok +mapping +\S*employees\.sql:\s+enterprise_code,\s+userid/m)
+  expect(examined.stdout).toMatch(/^warn +processes +no scheduler and no worker is alive/m)
+  expect(wideLines(examined.stdout)).toEqual([])
+})
+
+test.concurrent.each([
+  ['a wrong secret', { PLATFORM_APP_SECRET: 'wrong' }, 'credentials', /does not accept the application id/],
+  [
+    'the platform away',
+    { PLATFORM_BASE_URL: 'http://127.0.0.1:1' },
+    'platform',
+    /gives no usable answer.*ECONNREFUSED/,
+  ],
+  ['HR away', { HR_DATABASE_URL: 'postgres://me@127.0.0.1:1/hr' }, 'hr', /HR database does not answer/],
+  ['the database away', { DATABASE_URL: 'postgres://me@127.0.0.1:1/x' }, 'database', /ECONNREFUSED/],
+  ['no mapping file', { HR_EMPLOYEES_SQL: '/nowhere.sql' }, 'mapping', /cannot be read/],
+  ['Redis away', { REDIS_URL: 'redis://127.0.0.1:1' }, 'queue', /Redis does not answer/],
+  ['a wrong schedule', { SCHEDULE_PRUNE: 'now' }, 'schedules', /SCHEDULE_PRUNE holds "now"/],
+  ['a wrong rate', { PLATFORM_RATE_LIMIT: 'fast' }, 'settings', /PLATFORM_RATE_LIMIT holds "fast"/],
+] as const)('%s is found, with its remedy', async (_, settings, check, what) => {
+  const { code, failed } = await examine(settings)
+  expect(code).toBe(1)
+  const found = failed.find(finding => finding.check === check)
+  expect(found?.what).toMatch(what)
+})
+
+test.concurrent('a mapping with an unknown column is found and named', async () => {
+  const file = await mapping(
+    'select staff_id as userid, given_name as first_name, given_name as name from hr.person',
+  )
+  const { failed } = await examine({ HR_EMPLOYEES_SQL: file, HR_DEPARTMENTS_SQL: '' })
+  expect(failed).toMatchObject([
+    { check: 'mapping', what: expect.stringContaining('unknown column "first_name"') },
+  ])
+})
+
+test.concurrent('a mapping that is no single SELECT is found', async () => {
+  const { failed } = await examine({ HR_EMPLOYEES_SQL: await mapping('delete from hr.person') })
+  expect(failed).toMatchObject([{ check: 'mapping', remedy: expect.any(String) }])
+})
+
+test.concurrent('missing settings are named', async () => {
+  const examined = await dirsync(['doctor'], { DATABASE_URL: deployment.settings.DATABASE_URL as string })
+  expect(examined.code).toBe(1)
+  expect(examined.stdout).toMatch(/^FAIL +settings +missing settings: HR_DATABASE_URL, PLATFORM_BASE_URL/m)
+})
+
+test.concurrent('a database without the schema is found', async () => {
+  await using empty = await createTestDatabase()
+  const { failed } = await examine({ DATABASE_URL: empty.url })
+  expect(failed.find(({ check }) => check === 'schema')).toMatchObject({
+    what: expect.stringContaining('0001_directory.sql'),
+    remedy: expect.stringContaining('dirsync migrate'),
+  })
+})
+
+test.concurrent('variables that look like settings are warned of, with what may be meant', async () => {
+  const { code, findings } = await examine({
+    PLATFORM_APPID: 'x',
+    HR_TABLE: 'y',
+    SCHEDULE_PRUEN: 'off',
+    DATABSE_URL: 'z',
+    HOME: '/root',
+  })
+  // An unknown schedule is not only suspicious: no start accepts it.
+  expect(code).toBe(1)
+  const warned = findings.filter(({ check, status }) => check === 'settings' && status === 'warning')
+  expect(warned).toMatchObject([
+    { what: 'DATABSE_URL is no setting of dirsync', remedy: 'Did you mean DATABASE_URL?' },
+    { what: 'HR_TABLE is no setting of dirsync' },
+    { what: 'PLATFORM_APPID is no setting of dirsync', remedy: 'Did you mean PLATFORM_APP_ID?' },
+    { what: 'SCHEDULE_PRUEN is no setting of dirsync', remedy: 'Did you mean SCHEDULE_PRUNE?' },
+  ])
+})
+
+test.concurrent('an HR user that may write is warned of', async () => {
+  const { findings } = await examine({})
+  expect(findings).toContainEqual({
+    check: 'hr',
+    status: 'warning',
+    what: expect.stringMatching(/may write to \d+ tables/),
+    remedy: expect.stringContaining('SELECT'),
+  })
+})
+
+test.runIf(hasRedis)('a Redis that may drop the queue is found', async () => {
+  await using redis = await startRedis()
+  const { Redis } = await import('ioredis')
+  const client = new Redis(redis.url)
+  await client.config('SET', 'maxmemory-policy', 'allkeys-lru')
+  client.disconnect()
+  const { failed } = await examine({ REDIS_URL: redis.url })
+  expect(failed).toMatchObject([{ check: 'queue', what: expect.stringContaining('allkeys-lru') }])
+})
+
+test('a halt is found, with its remedy', async () => {
+  await deployment.own.pool.query(
+    `insert into dirsync.halt (scope, category, message, remedy) values ('*', 'credentials', 'Nothing works.', 'Mend it.')`,
+  )
+  const { failed } = await examine({})
+  expect(failed).toEqual([
+    { check: 'halt', status: 'failed', what: 'everything is halted: Nothing works.', remedy: 'Mend it.' },
+  ])
+})

@@ -1,0 +1,104 @@
+import { describe, expect, test } from 'vitest'
+import { csvLine } from '../../src/cli/csv.ts'
+import { cut, plain, widthOf, wrap } from '../../src/cli/layout.ts'
+import { type Column, table } from '../../src/cli/table.ts'
+import { duration, momentOf, shortTime } from '../../src/cli/time.ts'
+
+describe('a table', () => {
+  type Row = { id: number; name: string | null; text: string }
+  const columns: Column<Row>[] = [
+    { title: 'ID', of: row => row.id, align: 'right' },
+    { title: 'NAME', of: row => row.name },
+    { title: 'TEXT', of: row => row.text, gives: true },
+  ]
+  const rows = [
+    { id: 1, name: 'short', text: 'a text that is rather long for the room there is' },
+    { id: 22, name: null, text: '' },
+  ]
+
+  test('aligns its columns and shows nothing as a dash', () => {
+    expect(table(columns, rows, 80)).toBe(
+      [
+        '  ID  NAME   TEXT',
+        '   1  short  a text that is rather long for the room there is',
+        '  22  –      –',
+        '',
+      ].join('\n'),
+    )
+  })
+
+  test('never exceeds the terminal: the column that gives is cut', () => {
+    expect(table(columns, rows, 30).split('\n')[1]).toBe('   1  short  a text that is r…')
+  })
+
+  test('leaves spare columns out where there is no room', () => {
+    const spare: Column<Row>[] = [
+      ...columns.slice(0, 2),
+      { title: 'SPARE', of: () => 'x'.repeat(50), spare: true },
+    ]
+    expect(table(spare, rows, 80)).toContain('SPARE')
+    expect(table(spare, rows, 40)).not.toContain('SPARE')
+  })
+
+  test('what comes from elsewhere cannot steer the terminal', () => {
+    expect(table(columns, [{ id: 1, name: 'a\x1b[2Jb\r\n', text: 'c\u202ed' }], 80)).toContain(
+      '   1  a [2Jb   c d\n',
+    )
+  })
+})
+
+test('wide characters count twice', () => {
+  expect(widthOf('a中文é')).toBe(6)
+  expect(cut('中文中文', 5)).toBe('中文…')
+  expect(widthOf('\x1b[31mred\x1b[39m')).toBe(3)
+})
+
+test('text is wrapped between words, and words that are too long stay whole', () => {
+  expect(wrap('one two three', 7)).toEqual(['one two', 'three'])
+  expect(wrap('https://example.com/long yes', 10)).toEqual(['https://example.com/long', 'yes'])
+  expect(plain('two\nlines')).toBe('two lines')
+})
+
+describe('times', () => {
+  const now = new Date(2026, 5, 15, 12, 0, 0)
+
+  test('are short: the clock today, the day before', () => {
+    expect(shortTime(new Date(2026, 5, 15, 9, 5, 7), now)).toBe('09:05:07')
+    expect(shortTime(new Date(2026, 0, 2, 9, 5), now)).toBe('01-02 09:05')
+    expect(shortTime(new Date(2024, 0, 2), now)).toBe('2024-01-02')
+    expect(shortTime(null)).toBeNull()
+  })
+
+  test.each([
+    ['30m', new Date(2026, 5, 15, 12, 30)],
+    ['12h', new Date(2026, 5, 16, 0, 0)],
+    ['3d', new Date(2026, 5, 18, 12, 0)],
+    ['2030-01-31', new Date(2030, 0, 31)],
+    ['2030-01-31T08:00', new Date(2030, 0, 31, 8)],
+    ['2030-01-31T08:00:00Z', new Date('2030-01-31T08:00:00Z')],
+  ])('%s is a moment', (text, moment) => {
+    expect(momentOf(text, now)?.toISOString()).toBe(moment.toISOString())
+  })
+
+  test.each(['', 'soon', '3', 'd', '-3d', '2030-13-01', '2030-01-31 8', '1e3d', '999999d'])(
+    '%j is none',
+    text => expect(momentOf(text, now)).toBeNull(),
+  )
+
+  test('durations use the unit that fits', () => {
+    expect([400, 12_400, 240_000, 9_000_000, 400_000_000].map(duration)).toEqual([
+      '0.4 s',
+      '12 s',
+      '4 min',
+      '3 h',
+      '5 d',
+    ])
+  })
+})
+
+test('CSV quotes what it must, and makes no formulas', () => {
+  expect(csvLine([1, null, 'a', 'b,c', 'say "hi"', new Date(0), [{ field: 'x' }]])).toBe(
+    '1,,a,"b,c","say ""hi""",1970-01-01T00:00:00.000Z,"[{""field"":""x""}]"',
+  )
+  expect(csvLine(['=1+1', '@x', '-1'])).toBe("'=1+1,'@x,'-1")
+})
