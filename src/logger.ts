@@ -1,3 +1,4 @@
+import { Writable } from 'node:stream'
 import { type Logger, pino, stdTimeFunctions } from 'pino'
 import pretty from 'pino-pretty'
 
@@ -15,11 +16,16 @@ export function createLogger(options: { level: string; pretty: boolean }): Logge
     redact: ['*.mobile', '*.email', '*.card_no', '*.access_token', '*.appsecret', '*.sign'],
   }
   if (!options.pretty) return pino(settings, pino.destination({ fd: 2, sync: true }))
+  const clearing = new Writable({
+    // Whatever stands in the line, a progress bar say, is drawn anew after the message.
+    write(chunk, _encoding, done) {
+      process.stderr.write(`\r\u001b[2K${chunk}`, done)
+    },
+  })
   return pino(
     settings,
     pretty({
-      destination: 2,
-      sync: true,
+      destination: clearing,
       ignore: 'pid,component',
       translateTime: 'SYS:HH:MM:ss',
       singleLine: true,
