@@ -31,7 +31,8 @@ export class BareCaller {
     return this.#pool.close()
   }
 
-  async #call(operation: string, params: Record<string, string>): Promise<Record<string, unknown>> {
+  /** Writes a signed request out. */
+  prepare(operation: string, params: Record<string, string>): PreparedRequest {
     const { appId, appSecret } = this.#access
     const open: Record<string, string> = {
       appid: appId,
@@ -46,14 +47,23 @@ export class BareCaller {
       .map(name => `${name}=${signed[name]}`)
       .join('&')
     const query = new URLSearchParams({ ...open, sign: hash('sha256', text, 'hex') })
-    const { body } = await this.#pool.request({
-      path: `/${operation}?${query}`,
-      method: 'POST',
-      headers: FORM,
-      body: new URLSearchParams(params).toString(),
-    })
-    const answer = (await body.json()) as { code: number; data: Record<string, unknown> }
+    return { path: `/${operation}?${query}`, body: new URLSearchParams(params).toString() }
+  }
+
+  async send({ path, body }: PreparedRequest): Promise<Record<string, unknown>> {
+    const response = await this.#pool.request({ path, method: 'POST', headers: FORM, body })
+    const answer = (await response.body.json()) as { code: number; data: Record<string, unknown> }
     if (answer.code !== 0) throw new Error(`the platform answered ${answer.code}`)
     return answer.data
   }
+
+  #call(operation: string, params: Record<string, string>): Promise<Record<string, unknown>> {
+    return this.send(this.prepare(operation, params))
+  }
+}
+
+/** A request as it travels. */
+export interface PreparedRequest {
+  path: string
+  body: string
 }

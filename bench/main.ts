@@ -1,5 +1,6 @@
 import { parseArgs } from 'node:util'
 import { createLogger } from '../src/logger.ts'
+import { client } from './client.ts'
 import { type Benchmark, type Figure, figureOf, measurePairs, ratioOf } from './figure.ts'
 import { planMemory } from './plan-memory.ts'
 import { planRows } from './plan-rows.ts'
@@ -105,6 +106,8 @@ function benchmarksOf(workshop: Workshop, options: Options): Benchmark[] {
     planMemory(database, options.employees, workshop.folder),
     worker('redis', workshop, options.jobs, logger),
     worker('postgres', workshop, options.jobs, logger),
+    client(workshop, options.calls, 'prepared'),
+    client(workshop, options.calls, 'signed'),
   ]
 }
 

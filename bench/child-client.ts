@@ -1,0 +1,57 @@
+import { PlatformClient } from '../src/platform/client.ts'
+import { LocalPacer } from '../src/platform/pacer.ts'
+import { MemoryTokenStore } from '../src/platform/token.ts'
+import { BareCaller, type PreparedRequest } from './bare-call.ts'
+import { answerParent } from './child.ts'
+import type { CallTask } from './client.ts'
+
+const ACCOUNT = { appId: 'bench', appSecret: 'bench-secret' }
+const USERIDS = 1000
+/** Calls per second, more than any machine makes. */
+const NO_LIMIT = 1_000_000
+/** Share of the calls that is made before the clock starts, so that it finds compiled code. */
+const WARM_UP = 0.2
+
+type Call = (userid: string) => Promise<unknown>
+
+// Makes calls, so many at a time, and answers with the seconds they took.
+answerParent<CallTask, number>(async task => {
+  const userids = Array.from({ length: USERIDS }, (_, i) => `e${String(i).padStart(8, '0')}`)
+  const { call, close } = await open(task, userids)
+  const run = async (calls: number) => {
+    let begun = 0
+    const caller = async () => {
+      while (begun < calls) await call(userids[begun++ % USERIDS] as string)
+    }
+    await Promise.all(Array.from({ length: task.concurrency }, caller))
+  }
+  await run(task.calls * WARM_UP)
+  const startedAt = performance.now()
+  await run(task.calls)
+  const seconds = (performance.now() - startedAt) / 1000
+  await close()
+  return seconds
+})
+
+async function open(task: CallTask, userids: string[]): Promise<{ call: Call; close(): Promise<void> }> {
+  if (task.client === 'dirsync') {
+    const pacer = new LocalPacer(NO_LIMIT)
+    const client = new PlatformClient({
+      baseUrl: task.url,
+      ...ACCOUNT,
+      tokenStore: new MemoryTokenStore(),
+      pacer,
+    })
+    const close = async () => {
+      await client.close()
+      await pacer.close()
+    }
+    return { call: userid => client.employees.get({ userid }), close }
+  }
+  const caller = new BareCaller({ baseUrl: task.url, ...ACCOUNT }, task.concurrency)
+  await caller.createToken()
+  if (task.client === 'signed')
+    return { call: userid => caller.getEmployee(userid), close: () => caller.close() }
+  const prepared = new Map(userids.map(userid => [userid, caller.prepare('employee/get', { userid })]))
+  return { call: userid => caller.send(prepared.get(userid) as PreparedRequest), close: () => caller.close() }
+}
