@@ -112,7 +112,9 @@ export class RowHasher {
     }
     if (
       keyEnd - enterpriseEnd <= 1 ||
-      (keyEnd - enterpriseEnd === 3 && input[enterpriseEnd + 1] === BACKSLASH)
+      (keyEnd - enterpriseEnd === 3 &&
+        input[enterpriseEnd + 1] === BACKSLASH &&
+        input[enterpriseEnd + 2] === LETTER_N)
     ) {
       this.#keyless++
       return offset
