@@ -1,0 +1,90 @@
+import { describe, expect, test } from 'vitest'
+import { claim } from '../../src/store/claim.ts'
+import { begin, employee } from './outcomes.ts'
+import { fail, hash, plant, plantRun } from './planted.ts'
+import { StoreUnderTest } from './store-under-test.ts'
+
+const store = new StoreUnderTest()
+
+const E1 = employee('e1')
+const work = (entityKey: string, differs = {}) =>
+  plant(store, 'pending', { operation: 'update-employee', entity_key: entityKey, priority: 3, ...differs })
+
+describe('claiming', () => {
+  test('begins what is in the outbox, in the order asked for, and nothing else', async () => {
+    const run = await plantRun(store)
+    await work('e1', { run_id: run, priority: 1, attempts: 2 })
+    await work('e3')
+    const [first, second, third] = await claim(store.pool, [employee('e3'), employee('e2'), E1])
+    expect(second).toBeNull()
+    expect(first).toMatchObject({ runId: null, priority: 3, starts: 1, attempts: 0, cases: [] })
+    expect(third).toMatchObject({
+      runId: run,
+      priority: 1,
+      starts: 1,
+      attempts: 2,
+      version: 1,
+      halted: false,
+    })
+    expect(first?.execution).not.toBe(third?.execution)
+  })
+
+  test('brings along what is known of the employee, its open cases and the blocked fields', async () => {
+    const [source, acknowledged] = [hash(), hash()]
+    await work('e1')
+    await plant(store, 'employee', {
+      userid: 'e1',
+      source_hash: source,
+      acknowledged_hash: acknowledged,
+      acknowledged: { name: 'x' },
+    })
+    await plant(
+      store,
+      'field_block',
+      { enterprise_code: '', field: 'level' },
+      { enterprise_code: 'C1', field: 'category' },
+    )
+    await fail(store, { source_hash: source })
+    await fail(store, { field: 'email' })
+    await store.pool.query(
+      `update dirsync.dead_letter set state = 'resolved', resolved_at = now() where field = 'email'`,
+    )
+    await fail(store, { entity_key: 'e2' })
+    await fail(store, { operation: 'bind-openid' })
+    expect(await begin(store, E1)).toMatchObject({
+      sourceHash: source,
+      acknowledgedHash: acknowledged,
+      acknowledged: { name: 'x' },
+      cases: [{ field: 'mobile', sourceHash: source, state: 'open', occurrences: 1 }],
+      blockedFields: ['level'],
+    })
+  })
+
+  test('counts executions that never came to an end', async () => {
+    await work('e1')
+    await begin(store, E1)
+    await begin(store, E1)
+    expect(await begin(store, E1)).toMatchObject({ starts: 3 })
+  })
+
+  test.each([
+    ['*', '', true],
+    ['C1', 'C1', true],
+    ['C2', 'C1', false],
+  ])(
+    'under a halt of %s, work of enterprise %j that was in the queue before it is given back: %s',
+    async (scope, enterprise, halted) => {
+      await work('e1', { enterprise_code: enterprise, enqueued_at: '2020-01-01T00:00:00Z' })
+      await plant(store, 'halt', {
+        scope,
+        category: 'credentials',
+        message: 'm',
+        remedy: 'r',
+        since: '2020-01-02T00:00:00Z',
+      })
+      expect(await begin(store, employee('e1', enterprise))).toMatchObject({ halted })
+      await store.pool.query(`update dirsync.pending set enqueued_at = '2020-01-03'`)
+      expect(await begin(store, employee('e1', enterprise))).toMatchObject({ halted: false })
+    },
+  )
+})
