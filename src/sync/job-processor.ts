@@ -1,6 +1,7 @@
 import type { Pool } from 'pg'
 import { probeDelay } from '../core/backoff.ts'
 import { Batcher } from '../core/batcher.ts'
+import type { EmployeeKey } from '../core/employee.ts'
 import { type JobKey, type JobName, parseJobKey } from '../core/job.ts'
 import { rowHash } from '../core/row-hash.ts'
 import { HrDataError, HrUnavailableError, MappingError } from '../hr/errors.ts'
@@ -18,7 +19,7 @@ import { deleteDepartment } from './delete-department.ts'
 import { departmentFacts } from './department-facts.ts'
 import { unasked } from './employee-memory.ts'
 import { failure } from './failure.ts'
-import { HrLookups } from './hr-lookups.ts'
+import { HrLookups, type PresentRow } from './hr-lookups.ts'
 import { type JobResult, result } from './job-result.ts'
 import { judge } from './judge.ts'
 import { OutageDetector } from './outage.ts'
@@ -82,10 +83,13 @@ export class JobProcessor {
   async #execute(key: ClaimKey, signal: AbortSignal): Promise<void> {
     const startedAt = new Date()
     const begun = performance.now()
+    // Read at the same time as the claim, and like it after the lock was taken.
+    const present = key.operation === 'delete-department' ? null : this.#lookups.load(employeeOf(key))
+    present?.catch(() => undefined) // whoever awaits it hears of it
     const claimed = await this.#claims.load(key)
     if (claimed === null) return
     const platform = new CountedPlatform(this.#deps.client, { signal, priority: claimed.priority })
-    const outcome = await this.#attempt(key, claimed, platform, startedAt)
+    const outcome = await this.#attempt(key, claimed, present, platform, startedAt)
     const { attempt, ...rest } = outcome
     const settlement: Settlement = {
       key,
@@ -120,6 +124,7 @@ export class JobProcessor {
   async #attempt(
     key: ClaimKey,
     claimed: Claim,
+    present: Promise<PresentRow> | null,
     platform: CountedPlatform,
     startedAt: Date,
   ): Promise<JobResult> {
@@ -128,7 +133,7 @@ export class JobProcessor {
     if (claimed.starts > MAX_STARTS) return this.#poisoned(key, claimed)
     let sourceHash: string | null = null
     try {
-      if (key.operation === 'delete-department') {
+      if (present === null) {
         const facts = await departmentFacts(this.#deps.pool, this.#deps.hr, {
           graceMs: this.#deps.departmentGraceMs,
           now: startedAt,
@@ -143,8 +148,8 @@ export class JobProcessor {
           platform,
         )
       }
-      const employee = { enterpriseCode: key.enterpriseCode, userid: key.entityKey }
-      const { row, columns } = await this.#lookups.load(employee)
+      const employee = employeeOf(key)
+      const { row, columns } = await present
       if (key.operation === 'bind-openid')
         return await bindOpenid({ key: employee, row }, key.detail, platform)
       if (row !== null && row !== 'duplicate') sourceHash = rowHash(columns, row)
@@ -243,6 +248,10 @@ export class JobProcessor {
       ],
     })
   }
+}
+
+function employeeOf(key: JobKey): EmployeeKey {
+  return { enterpriseCode: key.enterpriseCode, userid: key.entityKey }
 }
 
 /** Employees and departments are locked apart; all operations on one employee share its lock. */
