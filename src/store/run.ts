@@ -121,7 +121,7 @@ export async function lastSweep(
 export async function watermark(db: ClientBase | Pool): Promise<Date | null> {
   const { rows } = await db.query(
     `select max(greatest(least((source ->> 'newest')::timestamptz, planned_at), 'epoch')) as newest from dirsync.sync_run
-     where kind in ('changes', 'full') and source is not null and state in ('running', 'done')
+     where kind in ('changes', 'full') and source ->> 'newest' is not null and state in ('running', 'done')
        and id >= (select coalesce(max(id), 0) from dirsync.sync_run where sweep and source is not null and state in ('running', 'done'))`,
   )
   return rows[0].newest
