@@ -1,0 +1,138 @@
+import { expect, test } from 'vitest'
+import { prune } from '../../src/store/history.ts'
+import { fail, hash, plant, plantRun } from './planted.ts'
+import { StoreUnderTest } from './store-under-test.ts'
+
+const store = new StoreUnderTest()
+
+const ago = (days: number) => new Date(Date.now() - days * 86_400_000)
+const left = async (table: string, column: string) =>
+  (await store.rows<{ name: unknown }>(`select ${column} as name from dirsync.${table} order by 1`)).map(
+    row => row.name,
+  )
+
+test('attempts go after 30 days', async () => {
+  const attempt = { operation: 'update-employee', outcome: 'in_step', duration_ms: 1 }
+  await plant(
+    store,
+    'attempt',
+    { ...attempt, entity_key: 'old', started_at: ago(31) },
+    { ...attempt, entity_key: 'young', started_at: ago(29) },
+  )
+  expect(await prune(store.pool)).toMatchObject({ attempt: 1 })
+  expect(await left('attempt', 'entity_key')).toEqual(['young'])
+})
+
+test('closed dead letters go after 180 days, with their story; open ones never', async () => {
+  const set = (id: number, text: string) =>
+    store.pool.query(`update dirsync.dead_letter set ${text} where id = $1`, [id])
+  const resolved = (days: number) => `state = 'resolved', resolved_at = now() - interval '${days} days'`
+  await set(await fail(store, { entity_key: 'resolved long ago' }), resolved(181))
+  await set(await fail(store, { entity_key: 'resolved lately' }), resolved(179))
+  await set(await fail(store, { entity_key: 'open' }), `last_failed_at = now() - interval '999 days'`)
+  expect(await prune(store.pool)).toMatchObject({ dead_letter: 1 })
+  expect(await left('dead_letter', 'entity_key')).toEqual(['open', 'resolved lately'])
+  expect(await store.value('select count(*) from dirsync.dead_letter_event')).toBe(2)
+})
+
+test('an accepted case stays accepted as long as there is whom it concerns', async () => {
+  for (const key of ['here', 'vanished', 'unknown', 'D1', 'D2'])
+    await fail(store, {
+      entity_key: key,
+      source_hash: hash(),
+      ...(key.startsWith('D') ? { operation: 'delete-department', entity: 'department' } : {}),
+    })
+  await store.pool.query(
+    `update dirsync.dead_letter set state = 'ignored', note = 'known', last_failed_at = now() - interval '999 days'`,
+  )
+  await plant(store, 'employee', { userid: 'here' }, { userid: 'vanished', vanished_at: ago(1) })
+  await plant(
+    store,
+    'department',
+    { dept_code: 'D1', active: false },
+    { dept_code: 'D2', active: false, deleted_at: ago(1) },
+  )
+  expect(await prune(store.pool)).toMatchObject({ dead_letter: 3 })
+  expect(await left('dead_letter', 'entity_key')).toEqual(['D1', 'here'])
+})
+
+test('runs go after 180 days, but not the last good one that read every row, nor unfinished ones', async () => {
+  const source = { rows: 1, keyless: 0, empty: {}, newest: null }
+  const old = { state: 'done', finished_at: ago(200) }
+  await plantRun(store, { ...old, sweep: true, source })
+  await plantRun(store, { ...old, kind: 'openids' })
+  const needed = [
+    await plantRun(store, { ...old, sweep: true, source }),
+    await plantRun(store, { ...old, sweep: false, source }),
+    await plantRun(store, { state: 'held' }),
+    await plantRun(store, { ...old, state: 'source_suspect', source }),
+  ]
+  expect(await prune(store.pool)).toMatchObject({ sync_run: 2 })
+  expect(await left('sync_run', 'id')).toEqual(needed)
+})
+
+test('work outlives the run that asked for it', async () => {
+  const run = await plantRun(store, { state: 'done', finished_at: ago(200) })
+  await plantRun(store, { state: 'done', sweep: true, source: { rows: 1 }, finished_at: ago(1) })
+  await plant(store, 'pending', { operation: 'update-employee', entity_key: 'e1', priority: 3, run_id: run })
+  await prune(store.pool)
+  expect(await store.rows('select entity_key, run_id from dirsync.pending')).toEqual([
+    { entity_key: 'e1', run_id: null },
+  ])
+})
+
+test('ticks go after a day, but for the last of each job', async () => {
+  const tick = (job: string, due_at: Date) => plant(store, 'job_tick', { job, due_at, claimed_by: hash() })
+  await tick('daily', ago(9))
+  await tick('daily', ago(8))
+  await tick('often', ago(2))
+  await tick('often', ago(0))
+  expect(await prune(store.pool)).toMatchObject({ job_tick: 2 })
+  expect(await left('job_tick', 'job')).toEqual(['daily', 'often'])
+})
+
+test('employees go when both sides have lacked them for 180 days, with their bindings', async () => {
+  const vanished = { vanished_at: ago(181), active: false }
+  await plant(
+    store,
+    'employee',
+    { userid: 'gone', ...vanished, platform_state: 'absent' },
+    { userid: 'gone lately', ...vanished, vanished_at: ago(179), platform_state: 'absent' },
+    { userid: 'still on the platform', ...vanished, platform_state: 'in_service' },
+    { userid: 'never asked', ...vanished },
+    { userid: 'awaiting activation', platform_state: 'absent' },
+  )
+  const binding = { seller_appid: '20000001', open_userid: 'o' }
+  await plant(store, 'openid_binding', { userid: 'gone', ...binding }, { userid: 'gone lately', ...binding })
+  expect(await prune(store.pool)).toMatchObject({ employee: 1, openid_binding: 1 })
+  expect(await left('employee', 'userid')).not.toContain('gone')
+  expect(await left('openid_binding', 'userid')).toEqual(['gone lately'])
+})
+
+test('departments go when they are deleted and HR has lacked them for 180 days', async () => {
+  await plant(
+    store,
+    'department',
+    { dept_code: 'gone', active: false, deleted_at: ago(181), first_missing_at: ago(181) },
+    { dept_code: 'gone lately', active: false, deleted_at: ago(1), first_missing_at: ago(181) },
+    { dept_code: 'still in HR', active: false, deleted_at: ago(181) },
+    { dept_code: 'not deleted', active: false, first_missing_at: ago(181) },
+  )
+  expect(await prune(store.pool)).toMatchObject({ department: 1 })
+  expect(await left('department', 'dept_code')).toEqual(['gone lately', 'not deleted', 'still in HR'])
+})
+
+test('commands go after 180 days', async () => {
+  const command = { name: 'resync', requested_by: 'someone' }
+  await plant(
+    store,
+    'command',
+    { ...command, requested_at: ago(181) },
+    { ...command, requested_at: ago(179) },
+  )
+  expect(await prune(store.pool)).toMatchObject({ command: 1 })
+})
+
+test('pruning what is empty removes nothing', async () => {
+  expect(new Set(Object.values(await prune(store.pool)))).toEqual(new Set([0]))
+})
