@@ -5,6 +5,8 @@ import { knownDepartments, rememberDepartments } from '../store/department.ts'
 
 /** What HR says of departments now, remembered, and the deletions that follow from it. */
 export interface DepartmentFacts {
+  /** Departments that HR delivers; with none at all nothing is remembered and nothing is to be deleted. */
+  inHr: number
   /** Departments not deleted yet. */
   total: number
   /** What a run deletes: those whose deletion failed before wait for the retry of their case. */
@@ -20,11 +22,14 @@ export async function departmentFacts(
   options: { graceMs: number; now: Date },
 ): Promise<DepartmentFacts> {
   const [departments, employees] = await Promise.all([hr.departments(), hr.employeesByDepartment()])
-  await rememberDepartments(db, departments)
+  if (departments.length > 0) await rememberDepartments(db, departments)
   const known = await knownDepartments(db, employees)
+  const total = known.filter(department => !department.deleted).length
+  if (departments.length === 0) return { inHr: 0, total, deletions: [], wanted: [] }
   const unparked = known.map(department => ({ ...department, parked: false }))
   return {
-    total: known.filter(department => !department.deleted).length,
+    inHr: departments.length,
+    total,
     deletions: planDeletions(known, options.now, options.graceMs),
     wanted: planDeletions(unparked, options.now, options.graceMs),
   }

@@ -153,10 +153,17 @@ export class Planner {
         plan: { reasons: {}, sample: [] },
         message: 'HR_DEPARTMENTS_SQL is not set: no department is ever deleted',
       }
-    const { total, deletions, wanted } = await departmentFacts(db, hr, {
+    const { inHr, total, deletions, wanted } = await departmentFacts(db, hr, {
       graceMs: limits.departmentGraceMs,
       now: new Date(),
     })
+    if (inHr === 0 && total > 0)
+      return {
+        state: 'source_suspect',
+        inScope: total,
+        message:
+          'HR delivered no departments at all: check the mapping query and the HR database. Nothing was enqueued.',
+      }
     const work = deletions.map(({ enterpriseCode, deptCode, wave }) => ({
       ...workOf('delete-department', enterpriseCode, deptCode),
       wave,
