@@ -58,11 +58,8 @@ function printRest({ departments, openids, platform_calls }: SyncSummary): void 
   heading('Departments', departments.deleted, `deleted${gone > 0 ? `; ${gone} more had gone already` : ''}`)
   heading('Open ids', openids.bound, 'bound')
   const calls = Object.entries(platform_calls).sort(([, a], [, b]) => b - a)
-  heading(
-    'Calls',
-    calls.reduce((sum, [, count]) => sum + count, 0),
-    'to the platform, by operation',
-  )
+  const total = calls.reduce((sum, [, count]) => sum + count, 0)
+  heading('Calls', total, total === 0 ? 'to the platform' : 'to the platform, by operation')
   for (const [operation, count] of calls) line(operation, count, '')
 }
 

@@ -2,7 +2,7 @@ import type { Pool, PoolClient } from 'pg'
 import { transaction } from './transaction.ts'
 
 /** What a person asked for cannot be done: there is no such thing (any more), or an argument makes no sense. */
-export class CommandError extends Error {
+class CommandError extends Error {
   readonly code: 'COMMAND_NOT_FOUND' | 'COMMAND_INVALID'
 
   constructor(code: CommandError['code'], message: string, options?: ErrorOptions) {
