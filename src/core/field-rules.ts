@@ -123,6 +123,8 @@ function normaliseCategory(text: string): FieldValue | RuleBreak {
   const categories = categoryList(trimText(text))
   if (categories instanceof RuleBreak) return categories
   const joined = joinCategories(categories)
+  // A list that begins like a JSON array would be read as one the next time.
+  if (joined.startsWith('[')) return BAD_CATEGORY
   return joined.includes(CLEAR_VALUE) ? RESERVED_CATEGORY : joined || null
 }
 

@@ -39,10 +39,11 @@ async function survives(company: Company, outage: () => Promise<void>): Promise<
   const back = performance.now()
   await until(async () => (await attempts(company)) > from)
   expect(performance.now() - back).toBeLessThan(CONTINUES_WITHIN_MS)
-  expect(await endOf(company.db, run.id)).toMatchObject({
-    state: 'done',
-    result: { outcomes: { updated: EMPLOYEES } },
-  })
+  const { state, result } = await endOf(company.db, run.id)
+  expect(state).toBe('done')
+  // An update whose outcome the outage swallowed is found in step when it is asked for again.
+  const { updated = 0, in_step = 0, ...others } = result?.outcomes ?? {}
+  expect({ done: updated + in_step, others }).toEqual({ done: EMPLOYEES, others: {} })
   for (const employee of (await company.onPlatform()).values()) expect(employee.name).toMatch(/ II$/)
   const { rows } = await company.db.query('select * from dirsync.dead_letter')
   expect(rows).toEqual([])
