@@ -1,7 +1,7 @@
 import type { ClientBase } from 'pg'
 import type { EmployeeKey } from '../core/employee.ts'
 
-/** Keys of the active employees that `stage` copied, inside the same transaction. */
+/** Keys of the active employees that are staged, inside the same transaction. */
 export async function stagedEmployees(db: ClientBase): Promise<EmployeeKey[]> {
   const { rows } = await db.query<EmployeeKey>(
     `select enterprise_code as "enterpriseCode", userid from staged where active order by 1, 2`,

@@ -1,4 +1,4 @@
-import type { Readable } from 'node:stream'
+import type { Readable, Transform } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type { ClientBase } from 'pg'
 import { from as copyFrom } from 'pg-copy-streams'
@@ -8,13 +8,25 @@ import { from as copyFrom } from 'pg-copy-streams'
  * All functions work on one connection inside one transaction; nothing outlives it unless `writePlan` ran and it commits.
  */
 
-/** Copies staged lines (`enterprise_code, userid, active, hash` as COPY text) into the temporary table `staged`. */
-export async function stage(db: ClientBase, lines: Readable, signal: AbortSignal): Promise<void> {
+/** Makes the temporary table `staged`. */
+export async function makeStage(db: ClientBase): Promise<void> {
   await db.query("set local work_mem = '256MB'")
   await db.query(
     'create temp table staged (enterprise_code text, userid text, active boolean, hash uuid) on commit drop',
   )
-  await pipeline(lines, db.query(copyFrom('copy staged from stdin')), { signal })
+}
+
+/**
+ * Copies lines (`enterprise_code, userid, active, hash` as COPY text) into the stage. Listens to both streams from its first
+ * instruction on, so that one that fails at once fails the call and nothing else.
+ */
+export async function fillStage(
+  db: ClientBase,
+  source: Readable,
+  toLines: Transform,
+  signal: AbortSignal,
+): Promise<void> {
+  await pipeline(source, toLines, db.query(copyFrom('copy staged from stdin')), { signal })
   await db.query('analyze staged')
 }
 

@@ -3,7 +3,7 @@ import type { ClientBase } from 'pg'
 import { RowHasher, type SourceStatistics } from '../core/row-hash.ts'
 import { type Breaker, type GateLimits, suspicion, trips } from '../core/safety.ts'
 import type { HrSource } from '../hr/source.ts'
-import { compare, type Difference, stage } from '../store/employee-plan.ts'
+import { compare, type Difference, fillStage, makeStage } from '../store/employee-plan.ts'
 import { lastSweep, type PlannedRun, type Run, watermark } from '../store/run.ts'
 
 /** Rows changed while the newest one was read may carry an older time; so much is read again. */
@@ -69,18 +69,16 @@ async function stageHr(
   signal: AbortSignal,
 ): Promise<SourceStatistics> {
   const since = newest === null ? {} : { since: new Date(newest.getTime() - WATERMARK_OVERLAP_MS) }
+  await makeStage(db)
   const scan = await hr.scan({ ...since, signal })
   const hasher = new RowHasher(scan.columns)
+  const toLines = new Transform({
+    transform(chunk: Buffer, _encoding, done) {
+      done(null, hasher.push(chunk))
+    },
+  })
   try {
-    const lines = scan.stream.pipe(
-      new Transform({
-        transform(chunk: Buffer, _encoding, done) {
-          done(null, hasher.push(chunk))
-        },
-      }),
-    )
-    scan.stream.once('error', error => lines.destroy(error))
-    await stage(db, lines, signal)
+    await fillStage(db, scan.stream, toLines, signal)
   } finally {
     await scan.close()
   }

@@ -1,0 +1,269 @@
+import { describe, expect, test } from 'vitest'
+import { plant } from '../store/planted.ts'
+import { MAPPING, PlanUnderTest } from './plan-under-test.ts'
+
+const under = new PlanUnderTest()
+const hr = (text: string) => under.hr.query(text)
+const employees = () => under.store.rows('select * from dirsync.employee order by userid')
+
+describe('the first run', () => {
+  test('asks for everybody, however many they are', async () => {
+    await under.hire(30)
+    expect(await under.plan()).toMatchObject({
+      state: 'running',
+      inScope: 30,
+      planned: 30,
+      plan: { reasons: { new: 30 } },
+    })
+    expect(await under.pending()).toHaveLength(30)
+    expect(
+      await under.store.rows('select distinct run_id is not null as owned, priority from dirsync.pending'),
+    ).toEqual([{ owned: true, priority: 3 }])
+  })
+
+  test('asks about leavers too, but counts only the active ones as in scope', async () => {
+    await under.hire(3)
+    await hr(`update person set active = false where userid = 'e0'`)
+    expect(await under.plan()).toMatchObject({ inScope: 2, plan: { reasons: { new: 2, left: 1 } } })
+    expect(await employees()).toMatchObject([{ active: false }, { active: true }, { active: true }])
+  })
+})
+
+describe('a later run', () => {
+  test('asks for nobody when nothing has changed', async () => {
+    await under.inStep(5)
+    const before = await under.untouched()
+    expect(await under.plan()).toMatchObject({
+      state: 'running',
+      inScope: 5,
+      planned: 0,
+      plan: { reasons: {}, sample: [] },
+    })
+    expect(await under.untouched()).toEqual(before)
+  })
+
+  test('asks for whoever is new, changed, left, vanished or returned, and says which', async () => {
+    await under.inStep(20)
+    await hr(`delete from person where userid in ('e1', 'e2')`)
+    await under.plan()
+    await under.acknowledge()
+    await under.hire(1, 20)
+    await hr(`update person set name = 'other' where userid = 'e3'`)
+    await hr(`update person set active = false where userid = 'e4'`)
+    await hr(`delete from person where userid = 'e5'`)
+    await hr(`insert into person (userid, name) values ('e1', 'back')`)
+    const run = await under.plan('changes', { limits: { breaker: { count: 9, percent: 0 } } })
+    expect(run).toMatchObject({
+      state: 'running',
+      inScope: 18,
+      planned: 5,
+      plan: {
+        reasons: { new: 2, changed: 1, left: 1, vanished: 1 },
+        sample: ['e3', 'e4', 'e1', 'e20', 'e5'],
+      },
+    })
+    expect(await under.pending()).toEqual(['e1', 'e20', 'e3', 'e4', 'e5'])
+    const known = new Map((await employees()).map(row => [row.userid, row]))
+    expect(known.get('e5')).toMatchObject({
+      active: false,
+      source_hash: null,
+      acknowledged_hash: null,
+      vanished_at: expect.any(Date),
+    })
+    expect(known.get('e1')).toMatchObject({ active: true, vanished_at: null })
+    expect(known.get('e4')).toMatchObject({ active: false })
+    expect(known.get('e2')).toMatchObject({ vanished_at: expect.any(Date) })
+  })
+
+  test('asks once about whoever vanished, and not at all when the platform never had them', async () => {
+    await under.inStep(10)
+    await under.store.pool.query(`update dirsync.employee set platform_state = 'absent' where userid = 'e2'`)
+    await hr(`delete from person where userid in ('e1', 'e2')`)
+    expect(await under.plan()).toMatchObject({ plan: { reasons: { vanished: 1 } } })
+    await under.acknowledge()
+    expect(await under.plan()).toMatchObject({ planned: 0 })
+  })
+
+  test('does not ask again for a row that is a dead letter, until the row changes', async () => {
+    await under.inStep(5)
+    await hr(`update person set mobile = '1' where userid = 'e1'`)
+    await under.plan()
+    await under.acknowledge('e1')
+    expect(await under.plan()).toMatchObject({ planned: 0 })
+    await hr(`update person set mobile = '2' where userid = 'e1'`)
+    expect(await under.plan()).toMatchObject({ plan: { reasons: { changed: 1 } } })
+  })
+
+  test('asks for everybody when another column is mapped', async () => {
+    await under.inStep(5)
+    const wider = 'select userid, name, mobile, active, dept_code from person'
+    expect(await under.plan('changes', { employees: wider })).toMatchObject({
+      state: 'held',
+      plan: { reasons: { changed: 5 } },
+    })
+    const reordered = 'select active, mobile, name, userid from person'
+    expect(await under.plan('changes', { employees: reordered })).toMatchObject({ planned: 0 })
+  })
+})
+
+describe('work that is in the outbox already', () => {
+  test('keeps its run and its place, and is counted in no other run', async () => {
+    await under.hire(10)
+    const first = await under.plan()
+    await under.store.pool.query(`update dirsync.pending set enqueued_at = now(), attempts = 2`)
+    // One is in step by now, so that this is no first run any more.
+    await under.store.pool.query(
+      `update dirsync.employee set acknowledged_hash = source_hash where userid = 'e0'`,
+    )
+    await under.store.pool.query(`delete from dirsync.pending where entity_key = 'e0'`)
+    const before = await under.store.rows('select * from dirsync.pending order by entity_key')
+    expect(await under.plan()).toMatchObject({ state: 'running', planned: 0 })
+    expect(await under.store.rows('select * from dirsync.pending order by entity_key')).toEqual(before)
+    expect(before).toMatchObject(
+      Array.from({ length: 9 }, () => ({ run_id: first.id, version: 1, attempts: 2 })),
+    )
+  })
+
+  test('is asked for anew when its row has changed meanwhile', async () => {
+    await under.hire(3)
+    await under.plan()
+    await under.store.pool.query(`update dirsync.pending set enqueued_at = now(), attempts = 2, priority = 1`)
+    await hr(`update person set name = 'other' where userid = 'e1'`)
+    const second = await under.plan()
+    expect(second).toMatchObject({ planned: 1, plan: { reasons: { changed: 1 } } })
+    expect(await under.store.rows(`select * from dirsync.pending where entity_key = 'e1'`)).toMatchObject([
+      { run_id: second.id, version: 2, attempts: 0, priority: 1, enqueued_at: expect.any(Date) },
+    ])
+  })
+
+  test('of a full run is taken into the queue again when a change makes it urgent', async () => {
+    await under.inStep(3)
+    await under.plan('full')
+    await under.store.pool.query(`update dirsync.pending set enqueued_at = now()`)
+    await hr(`update person set name = 'other' where userid = 'e1'`)
+    await under.plan()
+    expect(
+      await under.store.rows(`select priority, enqueued_at from dirsync.pending where entity_key = 'e1'`),
+    ).toEqual([{ priority: 3, enqueued_at: null }])
+  })
+})
+
+describe('a full run', () => {
+  test('asks for everybody, changes before the rest, and is not held for it', async () => {
+    await under.inStep(9)
+    await hr(`update person set name = 'other' where userid = 'e1'`)
+    expect(await under.plan('full')).toMatchObject({
+      state: 'running',
+      planned: 9,
+      plan: { reasons: { changed: 1, asked: 8 } },
+    })
+    expect(await under.store.rows('select entity_key from dirsync.pending where priority = 3')).toEqual([
+      { entity_key: 'e1' },
+    ])
+    expect(await under.store.value('select count(*) from dirsync.pending where priority = 7')).toBe(8)
+  })
+
+  test('leaves to its run what is in the outbox, leavers that were looked at, and whoever vanished', async () => {
+    await under.inStep(9)
+    await hr(`update person set active = false where userid = 'e0'`)
+    await hr(`delete from person where userid = 'e8'`)
+    await under.plan()
+    await under.acknowledge()
+    await hr(`update person set name = 'other' where userid = 'e1'`)
+    await under.plan()
+    const run = await under.plan('full')
+    expect(run).toMatchObject({ inScope: 7, plan: { reasons: { asked: 6 } } })
+  })
+})
+
+describe('in several enterprises', () => {
+  const MANY = `select 'C' || right(userid, 1) as enterprise_code, name as userid, name, mobile from person`
+
+  test('the same user id is somebody else in each', async () => {
+    await under.hire(2)
+    await hr(`update person set name = 'same'`)
+    expect(await under.plan('changes', { employees: MANY })).toMatchObject({
+      planned: 2,
+      plan: { sample: ['C0/same', 'C1/same'] },
+    })
+    await under.acknowledge()
+    await hr(`update person set mobile = '1' where userid = 'e1'`)
+    await under.plan('changes', { employees: MANY })
+    expect(await under.store.rows('select enterprise_code, entity_key from dirsync.pending')).toEqual([
+      { enterprise_code: 'C1', entity_key: 'same' },
+    ])
+  })
+})
+
+describe('rows without a user id', () => {
+  test('are left out, and are one case until there are none', async () => {
+    await under.hire(10)
+    await hr(`insert into person (userid, name) values (null, 'x'), ('', 'y'), ('  ', 'z')`)
+    expect(await under.plan()).toMatchObject({ state: 'running', planned: 10 })
+    const cases = () => under.store.rows('select category, message, state from dirsync.dead_letter')
+    expect(await cases()).toEqual([
+      { category: 'invalid_hr_row', message: '3 rows of HR have no user id.', state: 'open' },
+    ])
+    await hr(`delete from person where name in ('x', 'y', 'z')`)
+    await under.acknowledge()
+    await under.plan('changes', { limits: { gate: { maxFewerRows: 50, maxEmptied: 50 } } })
+    expect(await cases()).toMatchObject([{ state: 'resolved' }])
+  })
+})
+
+describe('when HR cannot be read', () => {
+  test('the run fails, says why, and changes nothing; the next one tries', async () => {
+    await under.inStep(3)
+    const before = await under.untouched()
+    await hr('alter table person rename to people')
+    try {
+      expect(await under.plan()).toMatchObject({
+        state: 'failed',
+        message: expect.stringContaining('"person" does not exist'),
+      })
+    } finally {
+      await hr('alter table people rename to person')
+    }
+    expect(await under.untouched()).toEqual(before)
+    expect(await under.plan()).toMatchObject({ state: 'running' })
+  })
+
+  test('because a value breaks the mapping in the middle of the scan, nothing is left behind', async () => {
+    await under.inStep(3)
+    const before = await under.untouched()
+    await hr(`insert into person (userid, mobile) values ('e9', 'none')`)
+    const brittle = MAPPING.replace('mobile,', 'mobile::bigint::text as mobile,')
+    expect(await under.plan('changes', { employees: brittle })).toMatchObject({
+      state: 'failed',
+      message: expect.stringContaining('failed on a value of HR'),
+    })
+    expect(await under.untouched()).toEqual(before)
+  })
+
+  test('because its connection is cut in the middle of the scan, the run fails', async () => {
+    await under.hire(5)
+    const slow = `select userid, name || case when userid = 'e4' then pg_terminate_backend(pg_backend_pid())::text else '' end as name from person`
+    expect(await under.plan('changes', { employees: slow })).toMatchObject({
+      state: 'failed',
+      message: expect.stringContaining('the HR database does not answer'),
+    })
+    expect(await under.pending()).toEqual([])
+  })
+})
+
+test('the planner’s own connection may be cut, and the process lives on', async () => {
+  await under.hire(3)
+  const { pool } = under.store
+  const source = under.source()
+  const scan = source.scan.bind(source)
+  source.scan = async options => {
+    await pool.query(
+      `select pg_terminate_backend(pid) from pg_locks where locktype = 'advisory' and pid <> pg_backend_pid()
+         and database = (select oid from pg_database where datname = current_database())`,
+    )
+    return scan(options)
+  }
+  expect(await under.plan('changes', { source })).toMatchObject({ state: 'running', planned: 3 })
+  await plant(under.store, 'sync_run', { kind: 'changes', state: 'requested' })
+  expect(await under.plan()).toBeDefined()
+})

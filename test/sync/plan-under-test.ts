@@ -1,0 +1,115 @@
+import type pg from 'pg'
+import { afterAll, beforeAll, beforeEach } from 'vitest'
+import type { HrSource } from '../../src/hr/source.ts'
+import { finishRuns, type Run, type RunKind, readRun, requestRun } from '../../src/store/run.ts'
+import { Planner, type PlannerOptions } from '../../src/sync/planner.ts'
+import { createTestDatabase, type TestDatabase } from '../helpers/postgres.ts'
+import { hrSource } from '../hr/hr-database.ts'
+import { SILENT, StoreUnderTest } from '../store/store-under-test.ts'
+
+/** What a run may do in these tests: little, so that few rows are enough. */
+const LIMITS: PlannerOptions['limits'] = {
+  gate: { maxFewerRows: 20, maxEmptied: 20 },
+  breaker: { count: 2, percent: 10 },
+  departments: { count: 1, percent: 10 },
+  departmentGraceMs: 3_600_000,
+  sweepIntervalMs: 3_600_000,
+}
+
+export const MAPPING = 'select userid, name, mobile, active from person'
+/** With a watermark. */
+export const TIMED = 'select userid, name, mobile, active, updated_at from person'
+
+/** A planner between an HR database with small tables and dirsync's own. */
+export class PlanUnderTest {
+  readonly store = new StoreUnderTest()
+  #hr: TestDatabase | undefined
+
+  constructor() {
+    beforeAll(async () => {
+      this.#hr = await createTestDatabase()
+      await this.hr.query(`
+        create table person (userid text, name text, mobile text, dept_code text, active boolean default true, updated_at timestamptz default now());
+        create table department (dept_code text, parent_code text, active boolean default true, closed_at timestamptz)`)
+    })
+    beforeEach(() => this.hr.query('delete from person; delete from department'))
+    afterAll(() => this.#hr?.close())
+  }
+
+  get hr(): pg.Pool {
+    if (!this.#hr) throw new Error('HR exists within tests only')
+    return this.#hr.pool
+  }
+
+  /** Employees e0, e1 … in HR. */
+  hire(count: number, from = 0): Promise<unknown> {
+    return this.hr.query(
+      `insert into person (userid, name, mobile, dept_code)
+       select 'e' || i, 'n' || i, (13800000000 + i)::text, 'D0' from generate_series($1::int, $1::int + $2::int - 1) i`,
+      [from, count],
+    )
+  }
+
+  source(employees = MAPPING, departments?: string): HrSource {
+    return hrSource(this.#hr?.url ?? '', employees, departments === undefined ? {} : { departments })
+  }
+
+  /** Plans a run of the kind, as the scheduler would. */
+  async plan(
+    kind: RunKind = 'changes',
+    options: { employees?: string; source?: HrSource; limits?: Partial<PlannerOptions['limits']> } = {},
+  ): Promise<Run> {
+    const id = await requestRun(this.store.pool, kind, [], 'test')
+    return this.planRequested(id, options.source ?? this.source(options.employees), options.limits)
+  }
+
+  async planRequested(
+    id: number,
+    source = this.source(),
+    limits: Partial<PlannerOptions['limits']> = {},
+  ): Promise<Run> {
+    const planner = new Planner({
+      pool: this.store.pool,
+      hr: source,
+      logger: SILENT,
+      limits: { ...LIMITS, ...limits },
+      sellerAppids: [],
+      ownEnterprise: '',
+    })
+    await planner.planNext(new AbortController().signal)
+    return (await readRun(this.store.pool, id)) as Run
+  }
+
+  /** User ids with work in the outbox. */
+  async pending(): Promise<string[]> {
+    const rows = await this.store.rows<{ entity_key: string }>(
+      'select entity_key from dirsync.pending order by 1',
+    )
+    return rows.map(row => row.entity_key)
+  }
+
+  /** The platform confirms everything that is in the outbox, except what it refuses. */
+  async acknowledge(...refused: string[]): Promise<void> {
+    await this.store.pool.query(
+      `update dirsync.employee e set acknowledged_hash = case when userid <> all ($1) then source_hash end,
+         parked_hash = case when userid = any ($1) then source_hash end, platform_state = 'in_service'
+       from dirsync.pending p where p.entity_key = e.userid`,
+      [refused],
+    )
+    await this.store.pool.query('delete from dirsync.pending')
+    await finishRuns(this.store.pool)
+  }
+
+  /** HR has so many employees, all of them in step. */
+  async inStep(count: number, employees = MAPPING): Promise<void> {
+    await this.hire(count)
+    await this.plan('changes', { employees })
+    await this.acknowledge()
+  }
+
+  /** Everything but the runs: what a plan that may not run leaves as it was. */
+  async untouched(): Promise<unknown> {
+    const { sync_run: _, ...rest } = await this.store.contents()
+    return rest
+  }
+}
