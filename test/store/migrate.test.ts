@@ -1,9 +1,9 @@
 import { readdirSync } from 'node:fs'
-import pg from 'pg'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { MigrationError, migrate, missingMigrations } from '../../src/store/migrate.ts'
+import { createPool } from '../../src/store/pool.ts'
 import { createTestDatabase } from '../helpers/postgres.ts'
-import { StoreUnderTest } from './store-under-test.ts'
+import { SILENT, StoreUnderTest } from './store-under-test.ts'
 
 const FILES = readdirSync(new URL('../../src/store/migrations/', import.meta.url)).sort()
 
@@ -25,7 +25,7 @@ describe('migrate', () => {
 
   test('applies every file once, however many processes start at the same moment', async () => {
     const database = await emptyDatabase()
-    const other = new pg.Pool({ connectionString: database.url })
+    const other = createPool(database.url, { max: 2, name: 'other', logger: SILENT })
     onTestFinished(() => other.end())
     const results = await Promise.all([migrate(database.pool), migrate(other), migrate(database.pool)])
     expect(results.flatMap(result => result.applied).sort()).toEqual(FILES)
