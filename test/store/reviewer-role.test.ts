@@ -24,6 +24,9 @@ async function connectAs(
   const pool = poolOf(urlAs(database.url, name))
   onTestFinished(async () => {
     if (!pool.ended) await pool.end()
+    // A session that ends takes its temporary objects with it, moments later.
+    const sessions = () => admin.query('select from pg_stat_activity where usename = $1', [name])
+    while ((await sessions()).rowCount !== 0);
     await admin.query(`reassign owned by ${name} to current_user; drop owned by ${name}`)
     await admin.query(`drop role ${name}`)
   })
