@@ -28,6 +28,10 @@ export { ROLES, type Role }
 const HEARTBEAT_MS = 5000
 /** Jobs in hand get so long to end by themselves; the whole stop stays below 10 s. */
 const STOP_DEADLINE_MS = 6000
+/** What works (workers, plans, cron jobs) stops at the same time, within this. */
+const WORK_STOPS_WITHIN_MS = 7500
+/** Every other part; one that hangs, on an HR database that does not answer say, is left behind. */
+const PART_STOPS_WITHIN_MS = 500
 
 export interface Service {
   readonly pool: Pool
@@ -117,6 +121,7 @@ async function startRoles(
     await deregister(pool, processId)
   })
 
+  const work: (() => Promise<unknown>)[] = []
   if (roles.includes('worker')) {
     const client = connectPlatform(config, pool, logger, web?.metrics.observeCall)
     stops.push(async () => client[Symbol.asyncDispose]())
@@ -135,7 +140,7 @@ async function startRoles(
       concurrency: config.WORKER_CONCURRENCY,
       logger,
     })
-    stops.push(() => worker.close(STOP_DEADLINE_MS))
+    work.push(() => worker.close(STOP_DEADLINE_MS))
   }
 
   if (roles.includes('scheduler')) {
@@ -155,7 +160,7 @@ async function startRoles(
       logger: logger.child({ component: 'scheduler' }),
     })
     coordinator.start()
-    stops.push(() => coordinator.stop())
+    work.push(() => coordinator.stop())
     const listener = new Listener(config.DATABASE_URL, logger, () => coordinator.wake())
     await listener.start()
     stops.push(() => listener.close())
@@ -171,22 +176,38 @@ async function startRoles(
       logger,
     })
     await cron.start()
-    stops.push(() => cron.stop())
+    work.push(() => cron.stop())
   }
-  if (web) {
-    web.setPhase('running')
-    stops.push(async () => web.setPhase('stopping'))
-  }
+  stops.push(() => {
+    web?.setPhase('stopping')
+    return stopTogether(work, logger)
+  })
+  web?.setPhase('running')
   return { pool, consoleUrl: web?.url ?? null }
 }
 
 async function stopAll(stops: (() => Promise<unknown>)[], logger: Logger): Promise<void> {
-  for (const stop of stops.reverse()) {
-    try {
-      await stop()
-    } catch (error) {
-      logger.warn({ err: (error as Error).message }, 'a part did not stop cleanly')
-    }
+  // The work is what was started last, and so stops first.
+  for (const [i, stop] of stops.reverse().entries())
+    await stopWithin(i === 0 ? WORK_STOPS_WITHIN_MS : PART_STOPS_WITHIN_MS, stop, logger)
+}
+
+async function stopTogether(stops: (() => Promise<unknown>)[], logger: Logger): Promise<void> {
+  await Promise.all(stops.map(stop => stopWithin(WORK_STOPS_WITHIN_MS, stop, logger)))
+}
+
+async function stopWithin(ms: number, stop: () => Promise<unknown>, logger: Logger): Promise<void> {
+  const late = Promise.withResolvers<void>()
+  const timer = setTimeout(() => {
+    logger.warn('a part did not stop in time; it is left behind')
+    late.resolve()
+  }, ms)
+  try {
+    await Promise.race([stop(), late.promise])
+  } catch (error) {
+    logger.warn({ err: (error as Error).message }, 'a part did not stop cleanly')
+  } finally {
+    clearTimeout(timer)
   }
 }
 

@@ -68,3 +68,5 @@ try {
   if (sentence) process.stderr.write(process.stderr.isTTY ? text : stripVTControlCharacters(text))
   process.exitCode = exitCodeOf(error)
 }
+// What a stop had to leave behind must not keep the process: its work is in the outbox.
+setTimeout(() => process.exit(), 500).unref()

@@ -59,7 +59,7 @@ export function diffEmployee(input: {
   return UNITS.filter(({ unit, fields }) => {
     const wanted = desired.fields[unit]
     if (wanted === undefined || (wanted === null && CLEARING[unit] === undefined)) return false
-    if (!isKnown(unit, actual)) return differsFromAcknowledged(fields, desired.fields, acknowledged)
+    if (!isTold(unit, actual)) return differsFromAcknowledged(fields, desired.fields, acknowledged)
     return fields.some(field => !isEqual(field, desired.fields[field] ?? null, actual[field] ?? null))
   })
 }
@@ -87,7 +87,11 @@ export function updateParams(
   return params
 }
 
-function isKnown(unit: EmployeeField, actual: EmployeeFields): boolean {
+/**
+ * Whether the platform's answer tells what it holds of a field; of the others (write-only ones, features that may be off)
+ * only what was acknowledged is known.
+ */
+export function isTold(unit: EmployeeField, actual: EmployeeFields): boolean {
   const held = actual[unit]
   if (WRITE_ONLY_FIELDS.has(unit) || held === undefined) return false
   return held !== null || !FEATURE_FIELDS.has(unit)

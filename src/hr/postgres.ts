@@ -92,11 +92,12 @@ class PostgresHrSource implements HrSource {
   }
 
   async departments() {
-    const { departments } = await this.#inspected()
+    // Looked at anew every time: a mapping of departments that broke is no reason to forget the employees' one.
+    const { departments } = await inspectMappings(this.#pool, this.#employees, this.#departments)
     if (!departments) {
       throw new MappingError('MAPPING_MISSING', 'HR_DEPARTMENTS_SQL', 'there is no mapping of departments')
     }
-    return this.#ask(() => readDepartments(this.#pool, departments, this.#defaultEnterprise))
+    return readDepartments(this.#pool, departments, this.#defaultEnterprise)
   }
 
   async employeesByDepartment() {

@@ -5,6 +5,7 @@ import type { JobKey, JobName } from '../core/job.ts'
 /** An open case of the entity and operation, as far as it matters for the next attempt. */
 export interface OpenCase {
   field: string
+  category: string
   sourceHash: string | null
   state: string
   occurrences: number
@@ -12,6 +13,8 @@ export interface OpenCase {
 
 /** What a worker knows when it begins a job: the outbox row and the memory of the entity. */
 export interface Claim {
+  /** The database's time: all processes agree on it, whatever their own clocks say. */
+  startedAt: Date
   version: number
   /** Fencing token: an outcome counts only while no later execution has begun. Never used twice. */
   execution: number
@@ -43,20 +46,23 @@ export async function claim(db: Pool, keys: ClaimKey[]): Promise<(Claim | null)[
   const { rows } = await db.query<Claim & { position: number }>({
     name: 'claim',
     text: `with wanted as (
-             select * from unnest($1::text[], $2::text[], $3::text[], $4::text[])
+             -- Nobody need wait for the disk: a claim that PostgreSQL forgets when its machine fails was not begun.
+             select w.* from (select set_config('synchronous_commit', 'off', true)) c, unnest($1::text[], $2::text[], $3::text[], $4::text[])
                with ordinality as w (operation, enterprise_code, entity_key, detail, position)
+             -- Always true; expecting the same few rows whatever the arrays hold, PostgreSQL plans this once per connection.
+             where position between 1 and 1000000
            ), begun as (
              update dirsync.pending p set starts = p.starts + 1, execution = nextval('dirsync.execution') from wanted w
              where p.operation = w.operation and p.enterprise_code = w.enterprise_code
                and p.entity_key = w.entity_key and p.detail = w.detail
              returning w.position, p.*
            )
-           select b.position::int, b.version, b.execution, b.starts, b.attempts, b.run_id as "runId", b.priority,
+           select now() as "startedAt", b.position::int, b.version, b.execution, b.starts, b.attempts, b.run_id as "runId", b.priority,
                   exists (select from dirsync.halt h where h.scope in ('*', b.enterprise_code)
                             and (b.enqueued_at is null or b.enqueued_at < h.since)) as halted,
                   exists (select from dirsync.halt h where h.scope in ('*', b.enterprise_code)) as "underHalt",
                   e.source_hash as "sourceHash", e.acknowledged_hash as "acknowledgedHash", coalesce(e.acknowledged, '{}') as acknowledged,
-                  coalesce((select jsonb_agg(jsonb_build_object('field', d.field, 'sourceHash', d.source_hash, 'state', d.state,
+                  coalesce((select jsonb_agg(jsonb_build_object('field', d.field, 'category', d.category, 'sourceHash', d.source_hash, 'state', d.state,
                                                                 'occurrences', d.occurrences))
                             from dirsync.dead_letter d
                             where d.enterprise_code = b.enterprise_code and d.entity_key = b.entity_key

@@ -5,17 +5,18 @@ import type { Settlement } from './settlement.ts'
  * What nearly every outcome comes to, in one statement: the attempt is noted, the outbox row is removed or given back, and
  * the employee is remembered unless a later execution has overtaken this one.
  *
- * The limit tells PostgreSQL how many rows to expect of the JSON; it would guess a hundred, and read whole tables for them.
+ * Every position is in that range. But PostgreSQL, which guesses a hundred rows of any JSON and reads whole tables for so many,
+ * then expects few; and since it expects the same for every value, it plans the statement once per connection.
  */
 const WRITE = `
 with s as materialized (
-  select * from jsonb_to_recordset($1) as s (position int, operation text, "enterpriseCode" text, "entityKey" text, detail text,
+  select s.* from (select set_config('synchronous_commit', coalesce($2, current_setting('synchronous_commit')), true)) c, jsonb_to_recordset($1) as s (position int, operation text, "enterpriseCode" text, "entityKey" text, detail text,
     version int, execution bigint, done boolean, delay int, attempts int,
     "runId" bigint, "startedAt" timestamptz, "durationMs" int, outcome text, calls jsonb, fields text[], "platformCode" bigint,
     "traceId" text, error text,
     remember boolean, active boolean, "sourceHash" uuid, "acknowledgedHash" uuid, "parkedHash" uuid, acknowledged jsonb,
     withheld text[], "platformState" text, "deptCode" text)
-  limit $2
+  where position between 0 and 1000000
 ), noted as (
   insert into dirsync.attempt (run_id, operation, enterprise_code, entity_key, detail, started_at, duration_ms, outcome, calls, fields,
                                platform_code, trace_id, error)
@@ -63,6 +64,7 @@ select position, done from valid`
 export async function writeOutcomes(
   db: ClientBase | Pool,
   settlements: Settlement[],
+  commit: 'off' | null = null,
 ): Promise<{ valid: Settlement[]; done: Settlement[] }> {
   const rows = settlements.map(({ key, version, execution, runId, again, attempt, employee }, position) => ({
     position,
@@ -77,11 +79,10 @@ export async function writeOutcomes(
     remember: employee !== null,
     ...employee,
   }))
-  const values = [JSON.stringify(rows), rows.length]
   const result = await db.query<{ position: number; done: boolean }>({
     name: 'write-outcomes',
     text: WRITE,
-    values,
+    values: [JSON.stringify(rows), commit],
   })
   const of = (rows: { position: number }[]) => rows.map(row => settlements[row.position] as Settlement)
   return { valid: of(result.rows), done: of(result.rows.filter(row => row.done)) }

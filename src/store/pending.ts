@@ -24,6 +24,44 @@ export async function addWork(db: ClientBase, runId: number, priority: number, w
   )
 }
 
+/** Employees in service × merchant applications ($1) without a binding and without a case about it. */
+const UNBOUND = `
+  select e.enterprise_code, e.userid, s.appid
+  from dirsync.employee e cross join unnest($1::text[]) as s (appid)
+  where e.active and e.vanished_at is null and e.platform_state = 'in_service'
+    and not exists (select from dirsync.openid_binding b
+                    where b.enterprise_code = e.enterprise_code and b.userid = e.userid and b.seller_appid = s.appid)
+    and not exists (select from dirsync.dead_letter d
+                    where d.enterprise_code = e.enterprise_code and d.entity_key = e.userid and d.operation = 'bind-openid'
+                      and d.field = s.appid and d.state <> 'resolved')`
+
+/** How many open ids are missing. */
+export async function countUnbound(db: ClientBase, sellerAppids: string[]): Promise<number> {
+  const { rows } = await db.query(`select count(*)::int as n from (${UNBOUND}) unbound`, [sellerAppids])
+  return rows[0].n
+}
+
+/** Puts every missing open id into the outbox; what waits there already stays with its run. Returns how many came new. */
+export async function addBindings(
+  db: ClientBase,
+  runId: number,
+  priority: number,
+  sellerAppids: string[],
+): Promise<number> {
+  const { rowCount } = await db.query(
+    `insert into dirsync.pending (operation, enterprise_code, entity_key, detail, run_id, priority)
+     select 'bind-openid', enterprise_code, userid, appid, $2, $3 from (${UNBOUND}) unbound order by 2, 3, 4
+     on conflict do nothing`,
+    [sellerAppids, runId, priority],
+  )
+  return rowCount ?? 0
+}
+
+/** Tells PostgreSQL that the outbox has grown: statements planned while it was small would read all of it. */
+export async function analyzeOutbox(db: Pool): Promise<void> {
+  await db.query('analyze dirsync.pending, dirsync.employee')
+}
+
 /** Rows that a feeder took for the queue. */
 export interface Fed {
   operation: JobName
@@ -43,17 +81,19 @@ const waveHasCome = (row: string) => `(${row}.wave = 0 or not exists (
  * While a scope is halted nothing of it is taken but one row when its probe is due.
  */
 export async function takeForQueue(db: ClientBase, room: number): Promise<Fed[]> {
+  const { rows: scopes } = await db.query<{ scope: string }>('select scope from dirsync.halt')
+  if (scopes.some(({ scope }) => scope === '*')) return []
   const { rows } = await db.query<Fed>(
     `with due as (
        select p.ctid from dirsync.pending p
        where p.enqueued_at is null and p.not_before <= now()
-         and not exists (select from dirsync.halt h where h.scope in ('*', p.enterprise_code))
+         and p.enterprise_code <> all ($2)
          and ${waveHasCome('p')}
        order by p.priority, p.not_before limit $1
      )
      update dirsync.pending p set enqueued_at = now() from due where p.ctid = due.ctid
      returning p.operation, p.enterprise_code as "enterpriseCode", p.entity_key as "entityKey", p.detail, p.priority`,
-    [room],
+    [room, scopes.map(halt => halt.scope)],
   )
   return rows
 }
@@ -70,7 +110,8 @@ export async function takeProbes(db: ClientBase, nextProbe: (probes: number) => 
        where p.ctid = (select q.ctid from dirsync.pending q
                        where q.enqueued_at is null and q.not_before <= now() and ${waveHasCome('q')} and $1 in ('*', q.enterprise_code)
                          and ($1 <> '*' or not exists (select from dirsync.halt h where h.scope = q.enterprise_code))
-                       order by q.priority, q.not_before limit 1)
+                       -- Whoever has failed least tells most.
+                       order by q.attempts, q.priority, q.not_before limit 1)
        returning p.operation, p.enterprise_code as "enterpriseCode", p.entity_key as "entityKey", p.detail, p.priority`,
       [halt.scope],
     )
@@ -112,11 +153,10 @@ export async function postpone(
   )
 }
 
-/** Rows that are in the queue for longer than a few seconds, as far as the outbox knows. */
-export async function countEnqueued(db: Pool, olderThanMs: number): Promise<number> {
+/** Rows that are in the queue, as far as the outbox knows. */
+export async function countEnqueued(db: Pool): Promise<number> {
   const { rows } = await db.query(
-    `select count(*)::int as n from dirsync.pending where enqueued_at < now() - $1 * interval '1 millisecond'`,
-    [olderThanMs],
+    `select count(*)::int as n from dirsync.pending where enqueued_at is not null`,
   )
   return rows[0].n
 }

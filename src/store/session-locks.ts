@@ -3,6 +3,9 @@ import { Batcher } from '../core/batcher.ts'
 import type { Logger } from '../logger.ts'
 import { createClient } from './pool.ts'
 
+/** How long a lock may wait to be given back together with others. */
+const RETURN_WITHIN_MS = 10
+
 /**
  * Locks on employees and departments across all processes (DESIGN, law 3), held on one connection:
  * when the process dies, its connection closes and the server frees them at once, so that nobody waits for a lease to run out.
@@ -15,24 +18,14 @@ export class SessionLocks {
   #client: Promise<pg.Client> | null = null
   #closed = false
 
-  /**
-   * Takes and gives back, in the order of the calls. Yields the connection that took a lock; null: somebody else has it.
-   * Both go together because a job that ends makes room for one that begins.
-   */
-  readonly #calls = new Batcher<{ key: string; take: boolean }, pg.Client | null>(
-    async calls => {
-      const client = await this.#connection()
-      const { rows } = await client.query({
-        name: 'locks',
-        text: `select case when take then pg_try_advisory_lock(hashtextextended(key, 0))
-                           else pg_advisory_unlock(hashtextextended(key, 0)) end as done
-               from unnest($1::text[], $2::boolean[]) as k (key, take)`,
-        values: [calls.map(({ key }) => key), calls.map(({ take }) => take)],
-      })
-      return rows.map(row => (row.done ? client : null))
-    },
-    { maxBatch: 500 },
-  )
+  /** Locks that nobody here holds any more, to be given back with the next ones that are taken. */
+  #returned: { key: string; given: () => void }[] = []
+  #giveBack: NodeJS.Timeout | null = null
+
+  /** Yields the connection that took the lock; null: somebody else has it. No key: takes none, and gives back. */
+  readonly #taking = new Batcher<string | null, pg.Client | null>(keys => this.#exchange(keys), {
+    maxBatch: 500,
+  })
 
   constructor(url: string, logger: Logger) {
     this.#url = url
@@ -49,7 +42,7 @@ export class SessionLocks {
     const mine: Held = { client: null, lost: new AbortController(), released: Promise.withResolvers() }
     this.#held.set(key, mine)
     try {
-      mine.client = await this.#calls.load({ key, take: true })
+      mine.client = await this.#taking.load(key)
     } finally {
       if (mine.client === null) this.#release(key)
     }
@@ -61,11 +54,37 @@ export class SessionLocks {
   async unlock(key: string): Promise<void> {
     const held = this.#release(key)
     if (!held || held.lost.signal.aborted) return
+    await new Promise<void>(given => {
+      this.#returned.push({ key, given })
+      this.#giveBack ??= setTimeout(() => this.#flush(), RETURN_WITHIN_MS)
+    })
+  }
+
+  #flush(): void {
+    this.#giveBack = null
+    if (this.#returned.length === 0) return
+    this.#taking.load(null).catch(error => {
+      // It fails only when the connection is gone, and the locks with it.
+      this.#logger.debug({ err: (error as Error).message }, 'locks were lost with their connection')
+    })
+  }
+
+  /** Gives back what was returned, then takes these: one statement for both. */
+  async #exchange(keys: (string | null)[]): Promise<(pg.Client | null)[]> {
+    const returned = this.#returned
+    this.#returned = []
     try {
-      await this.#calls.load({ key, take: false })
-    } catch (error) {
-      // Unlocking fails only when the connection is gone, and the lock with it.
-      this.#logger.debug({ err: (error as Error).message }, 'a lock was lost with its connection')
+      const client = await this.#connection()
+      const { rows } = await client.query({
+        name: 'locks',
+        text: `select pg_try_advisory_lock(hashtextextended(taken.key, 0)) as locked
+               from (select count(pg_advisory_unlock(hashtextextended(key, 0))) from unnest($1::text[]) as r (key)) given
+               left join unnest($2::text[]) with ordinality as taken (key, position) on true order by taken.position`,
+        values: [returned.map(({ key }) => key), keys],
+      })
+      return keys.map((_, i) => (rows[i]?.locked ? client : null))
+    } finally {
+      for (const { given } of returned) given()
     }
   }
 

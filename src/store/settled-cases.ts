@@ -6,11 +6,11 @@ import type { Failure, Settlement } from './settlement.ts'
 /** Resolves the cases that an outcome has settled, also those that a person had accepted: their reason is gone. */
 export async function resolveCases(client: ClientBase, settlements: Settlement[]): Promise<void> {
   if (settlements.length === 0) return
-  const rows = settlements.map(({ key, runId, failures, keep, attempt }) => ({
+  const rows = settlements.map(({ key, runId, failures, keep, attempt, employee }) => ({
     ...key,
     runId,
     kept: [...failures.map(failure => failure.field), ...(keep ?? [])],
-    resolution: attempt.outcome === 'obsolete' || attempt.outcome === 'left' ? 'obsolete' : 'succeeded',
+    resolution: isMoot(attempt.outcome, employee) ? 'obsolete' : 'succeeded',
   }))
   await client.query(
     `with s as (
@@ -31,6 +31,14 @@ export async function resolveCases(client: ClientBase, settlements: Settlement[]
   )
 }
 
+/** Nothing went through: what the other cases were about does not matter any more. */
+function isMoot(outcome: Settlement['attempt']['outcome'], employee: Settlement['employee']): boolean {
+  return (
+    ['obsolete', 'left', 'awaiting_activation'].includes(outcome) ||
+    (outcome === 'parked' && employee?.active === false)
+  )
+}
+
 /** Opens a case, or counts up the one there is. */
 export async function recordFailure(
   client: ClientBase,
@@ -38,26 +46,29 @@ export async function recordFailure(
   failure: Failure,
 ): Promise<void> {
   const { key, runId } = settlement
-  await client.query('select dirsync.record_failure($1)', [
-    JSON.stringify({
-      enterprise_code: key.enterpriseCode,
-      entity: failure.entity,
-      entity_key: key.entityKey,
-      operation: key.operation,
-      field: failure.field,
-      category: failure.category,
-      platform_code: failure.platformCode,
-      trace_id: failure.traceId,
-      message: failure.message,
-      remedy: failure.remedy,
-      changed_fields: failure.changedFields,
-      blocked_by: failure.blockedBy,
-      source_hash: failure.sourceHash,
-      state: failure.state,
-      next_retry_at: new Date(Date.now() + failure.nextRetryMs),
-      last_run_id: runId,
-    }),
-  ])
+  await client.query(
+    `select dirsync.record_failure($1 || jsonb_build_object('next_retry_at', now() + $2 * interval '1 millisecond'))`,
+    [
+      JSON.stringify({
+        enterprise_code: key.enterpriseCode,
+        entity: failure.entity,
+        entity_key: key.entityKey,
+        operation: key.operation,
+        field: failure.field,
+        category: failure.category,
+        platform_code: failure.platformCode,
+        trace_id: failure.traceId,
+        message: failure.message,
+        remedy: failure.remedy,
+        changed_fields: failure.changedFields,
+        blocked_by: failure.blockedBy,
+        source_hash: failure.sourceHash,
+        state: failure.state,
+        last_run_id: runId,
+      }),
+      failure.nextRetryMs,
+    ],
+  )
   if (failure.blockedBy === null) return
   // The holder may have changed between the platform's refusal and this row, or be about to.
   await client.query(
@@ -65,7 +76,8 @@ export async function recordFailure(
      set state = case when changed then 'retry_scheduled' else 'blocked' end,
          next_retry_at = case when changed then now() else d.next_retry_at end
      from (select exists (select from dirsync.attempt a
-                          where a.enterprise_code = $1 and a.entity_key = $4 and a.fields <> '{}'
+                          where a.enterprise_code = $1 and a.entity_key = $4 and a.operation = 'update-employee'
+                            and a.outcome in ('in_step', 'updated', 'partly_updated')
                             and a.started_at + a.duration_ms * interval '1 millisecond' > $5) as changed,
                   exists (select from dirsync.pending p
                           where p.operation = 'update-employee' and p.enterprise_code = $1 and p.entity_key = $4) as waits) holder

@@ -4,7 +4,7 @@ import type { JobKey, JobName } from '../core/job.ts'
 import { askWithheld, blockFields, dropUnprobedBlocks, unblockFields } from './field-block.ts'
 import { writeOutcomes } from './outcome.ts'
 import { recordFailure, releaseDependents, resolveCases, restCases } from './settled-cases.ts'
-import { transaction } from './transaction.ts'
+import { repeatOnDeadlock, transaction } from './transaction.ts'
 
 /** Held by a transaction whose outcomes concern others. */
 const LOCK = 0x7365746c // 'setl'
@@ -69,6 +69,11 @@ export interface Settlement {
     traceId: string | null
     error: string | null
   }
+  /**
+   * The platform may hold something else of the employee than before: it accepted fields, or an earlier execution did not
+   * live to tell whether it did. Whoever waits for that is tried again.
+   */
+  changed: boolean
   /** Null: done with it. Else it goes back to the outbox. */
   again: { delayMs: number; attempts: number } | null
   employee: EmployeeMemory | null
@@ -86,8 +91,8 @@ export async function settle(db: Pool, settlements: Settlement[]): Promise<void>
   const quiet: Settlement[] = []
   const others: Settlement[] = []
   for (const settlement of settlements) (isQuiet(settlement) ? quiet : others).push(settlement)
-  if (quiet.length > 0) await writeOutcomes(db, quiet)
-  if (others.length > 0) await settleInFull(db, others)
+  if (quiet.length > 0) await repeatOnDeadlock(() => writeOutcomes(db, quiet, 'off'))
+  if (others.length > 0) await repeatOnDeadlock(() => settleInFull(db, others))
 }
 
 /** Nothing but the attempt, the outbox and the employee is touched: one statement does. */
@@ -119,7 +124,7 @@ async function settleInFull(db: Pool, settlements: Settlement[]): Promise<void> 
     await reconsiderWithheld(client, valid)
     await releaseDependents(
       client,
-      valid.filter(s => s.attempt.fields.length > 0),
+      valid.filter(s => s.changed),
     )
   })
 }
@@ -128,9 +133,9 @@ async function settleInFull(db: Pool, settlements: Settlement[]): Promise<void> 
  * Outcomes that release others, or wait to be released, are written one after the other: two that do not see each other
  * would both believe that there is nobody to release.
  */
-function concernsOthers({ attempt, failures, employee, unblockFields }: Settlement): boolean {
+function concernsOthers({ changed, failures, employee, unblockFields }: Settlement): boolean {
   return (
-    attempt.fields.length > 0 ||
+    changed ||
     unblockFields.length > 0 ||
     (employee !== null && employee.withheld.length > 0) ||
     failures.some(failure => failure.blockedBy !== null)

@@ -1,8 +1,11 @@
 import type { PlatformClient } from '../platform/client.ts'
+import { PlatformError } from '../platform/errors.ts'
 
 /** The platform as one job sees it: its signal and priority on every call, and a count of the calls per operation. */
 export class CountedPlatform {
   readonly calls: Record<string, number> = {}
+  /** True once the platform itself has answered a call, were it with a refusal. */
+  answered = false
   readonly #client: PlatformClient
   readonly #options: { signal: AbortSignal; priority: number }
 
@@ -12,26 +15,30 @@ export class CountedPlatform {
   }
 
   getEmployee(query: Parameters<PlatformClient['employees']['get']>[0]) {
-    this.#count('employee/get')
-    return this.#client.employees.get(query, this.#options)
+    return this.#call('employee/get', this.#client.employees.get(query, this.#options))
   }
 
   updateEmployee(params: Parameters<PlatformClient['employees']['update']>[0]) {
-    this.#count('employee/update')
-    return this.#client.employees.update(params, this.#options)
+    return this.#call('employee/update', this.#client.employees.update(params, this.#options))
   }
 
   bindOpenid(params: Parameters<PlatformClient['employees']['openid']>[0]) {
-    this.#count('employee/openid')
-    return this.#client.employees.openid(params, this.#options)
+    return this.#call('employee/openid', this.#client.employees.openid(params, this.#options))
   }
 
   deleteDepartment(params: Parameters<PlatformClient['departments']['delete']>[0]) {
-    this.#count('department/delete')
-    return this.#client.departments.delete(params, this.#options)
+    return this.#call('department/delete', this.#client.departments.delete(params, this.#options))
   }
 
-  #count(operation: string): void {
+  async #call<T>(operation: string, call: Promise<T>): Promise<T> {
     this.calls[operation] = (this.calls[operation] ?? 0) + 1
+    try {
+      const answer = await call
+      this.answered = true
+      return answer
+    } catch (error) {
+      if (error instanceof PlatformError && error.kind === 'business') this.answered = true
+      throw error
+    }
   }
 }

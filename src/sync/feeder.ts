@@ -53,7 +53,7 @@ export class Feeder {
    * between marking and adding. Two sweeps in a row must agree, since jobs end between the two counts.
    */
   async sweep(): Promise<void> {
-    const enqueued = await countEnqueued(this.#pool, SETTLE_MS)
+    const enqueued = await countEnqueued(this.#pool)
     const { total } = enqueued === 0 ? { total: 0 } : await this.#queue.counts()
     const missing = Math.max(0, enqueued - total)
     if (missing > 0 && this.#missing > 0) {

@@ -9,6 +9,7 @@ import type { HrSource } from '../hr/source.ts'
 import type { Logger } from '../logger.ts'
 import type { PlatformClient } from '../platform/client.ts'
 import { type Claim, type ClaimKey, claim } from '../store/claim.ts'
+import { doubtFields } from '../store/employee.ts'
 import { liftHalts, raiseHalt } from '../store/halt.ts'
 import { postpone } from '../store/pending.ts'
 import type { SessionLocks } from '../store/session-locks.ts'
@@ -19,7 +20,7 @@ import { deleteDepartment } from './delete-department.ts'
 import { departmentFacts } from './department-facts.ts'
 import { unasked } from './employee-memory.ts'
 import { failure } from './failure.ts'
-import { HrLookups, type PresentRow } from './hr-lookups.ts'
+import { HrLookups } from './hr-lookups.ts'
 import { type JobResult, result } from './job-result.ts'
 import { judge } from './judge.ts'
 import { OutageDetector } from './outage.ts'
@@ -30,6 +31,11 @@ import { verdictResult } from './verdict-result.ts'
 const MAX_STARTS = 25
 /** A job whose entity another process has in hand comes back after this long. */
 const LOCKED_MS = 1000
+/** How long a deletion waits while HR's departments cannot be read. */
+const DEPARTMENTS_MS = 60_000
+
+/** The platform was asked, and nothing was sent: yet what an earlier execution sent may have come through. */
+const SETTLED: ReadonlySet<Outcome> = new Set(['in_step', 'parked'])
 
 export interface JobProcessorDependencies {
   pool: Pool
@@ -81,27 +87,24 @@ export class JobProcessor {
   }
 
   async #execute(key: ClaimKey, signal: AbortSignal): Promise<void> {
-    const startedAt = new Date()
     const begun = performance.now()
-    // Read at the same time as the claim, and like it after the lock was taken.
-    const present = key.operation === 'delete-department' ? null : this.#lookups.load(employeeOf(key))
-    present?.catch(() => undefined) // whoever awaits it hears of it
     const claimed = await this.#claims.load(key)
     if (claimed === null) return
     const platform = new CountedPlatform(this.#deps.client, { signal, priority: claimed.priority })
-    const outcome = await this.#attempt(key, claimed, present, platform, startedAt)
+    const outcome = await this.#attempt(key, claimed, platform)
     const { attempt, ...rest } = outcome
     const settlement: Settlement = {
       key,
       version: claimed.version,
       execution: claimed.execution,
       runId: claimed.runId,
+      changed: attempt.fields.length > 0 || (SETTLED.has(attempt.outcome) && wasInterrupted(claimed)),
       ...rest,
       // Without a case there is none to resolve, and most settlements are one statement.
       keep: claimed.cases.length > 0 ? rest.keep : null,
       attempt: {
         ...attempt,
-        startedAt,
+        startedAt: claimed.startedAt,
         durationMs: Math.round(performance.now() - begun),
         calls: platform.calls,
       },
@@ -109,34 +112,25 @@ export class JobProcessor {
     await this.#settle(settlement)
     const { durationMs } = settlement.attempt
     this.#deps.onSettled?.({ operation: key.operation, outcome: attempt.outcome, durationMs })
-    const reached =
-      Object.keys(platform.calls).length > 0 && !['halted', 'retry', 'wait'].includes(attempt.outcome)
-    if (reached) {
-      this.#outage.answered()
-      if (claimed.underHalt) await this.#liftHalts(key, startedAt)
-    }
+    if (platform.answered) this.#outage.answered()
+    if (platform.answered && claimed.underHalt && attempt.outcome !== 'halted')
+      await this.#liftHalts(key, claimed.startedAt)
     this.#deps.logger.debug(
       { operation: key.operation, key: key.entityKey, outcome: attempt.outcome, runId: claimed.runId },
       'job done',
     )
   }
 
-  async #attempt(
-    key: ClaimKey,
-    claimed: Claim,
-    present: Promise<PresentRow> | null,
-    platform: CountedPlatform,
-    startedAt: Date,
-  ): Promise<JobResult> {
+  async #attempt(key: ClaimKey, claimed: Claim, platform: CountedPlatform): Promise<JobResult> {
     const again = { delayMs: 0, attempts: claimed.attempts }
     if (claimed.halted) return result('halted', { again })
     if (claimed.starts > MAX_STARTS) return this.#poisoned(key, claimed)
     let sourceHash: string | null = null
     try {
-      if (present === null) {
+      if (key.operation === 'delete-department') {
         const facts = await departmentFacts(this.#deps.pool, this.#deps.hr, {
           graceMs: this.#deps.departmentGraceMs,
-          now: startedAt,
+          now: claimed.startedAt,
         })
         return await deleteDepartment(
           {
@@ -149,12 +143,19 @@ export class JobProcessor {
         )
       }
       const employee = employeeOf(key)
-      const { row, columns } = await present
+      // Read after the claim, whose version fences it: an older row can never settle a newer request.
+      const row = await this.#lookups.load(employee)
       if (key.operation === 'bind-openid')
         return await bindOpenid({ key: employee, row }, key.detail, platform)
-      if (row !== null && row !== 'duplicate') sourceHash = rowHash(columns, row)
+      if (row !== null && row !== 'duplicate') sourceHash = rowHash(Object.keys(row), row)
       return await reconcileEmployee(
-        { key: employee, claim: claimed, row, hash: sourceHash, columns },
+        {
+          key: employee,
+          claim: claimed,
+          row,
+          hash: sourceHash,
+          doubt: fields => doubtFields(this.#deps.pool, employee, fields),
+        },
         platform,
       )
     } catch (error) {
@@ -173,6 +174,12 @@ export class JobProcessor {
       thrown instanceof HrDataError ||
       thrown instanceof MappingError
     ) {
+      // What is wrong with departments alone is no reason to keep employees waiting.
+      if (key.operation === 'delete-department' && !(thrown instanceof HrUnavailableError))
+        return result('wait', {
+          again: { delayMs: DEPARTMENTS_MS, attempts: claimed.attempts },
+          attempt: { error: thrown.message },
+        })
       await this.#halt('*', {
         category: 'hr_unavailable',
         message: `HR cannot be read: ${thrown.message}`,
@@ -200,7 +207,7 @@ export class JobProcessor {
       entity: key.operation === 'delete-department' ? 'department' : 'employee',
       field: key.detail,
       sourceHash,
-      outage,
+      outage: outage && !claimed.underHalt,
     })
   }
 
@@ -252,6 +259,11 @@ export class JobProcessor {
 
 function employeeOf(key: JobKey): EmployeeKey {
   return { enterpriseCode: key.enterpriseCode, userid: key.entityKey }
+}
+
+/** An earlier execution ended without an outcome, or without an answer: what it sent may have come through all the same. */
+function wasInterrupted(claimed: Claim): boolean {
+  return claimed.starts > 1 || claimed.attempts > 0
 }
 
 /** Employees and departments are locked apart; all operations on one employee share its lock. */

@@ -5,17 +5,20 @@ import type { HrSource } from '../hr/source.ts'
 import type { Logger } from '../logger.ts'
 import { withConnection } from '../store/connection.ts'
 import { beginRetry, beginRetryOf, unwantedDepartmentCases } from '../store/dead-letter.ts'
-import { enterpriseCodes, findEmployees, unboundEmployees } from '../store/employee.ts'
+import { enterpriseCodes, findEmployees } from '../store/employee.ts'
 import { writeEmployeePlan } from '../store/employee-plan.ts'
 import { recordKeyless } from '../store/keyless.ts'
-import { addWork, type Work } from '../store/pending.ts'
+import { addBindings, addWork, analyzeOutbox, type Work } from '../store/pending.ts'
 import { claimRun, type PlannedRun, type Run, reclaimOrphanedRuns, recordPlan } from '../store/run.ts'
-import { transaction } from '../store/transaction.ts'
+import { repeatOnDeadlock, transaction } from '../store/transaction.ts'
 import { departmentFacts } from './department-facts.ts'
 import { type EmployeePlanLimits, planEmployees } from './plan-employees.ts'
 
 /** One planner at a time, of all processes: plans write the same rows. */
 const LOCK = 0x706c616e // 'plan'
+
+/** After a plan of so many entities PostgreSQL is told that the outbox has grown. */
+const MUCH_WORK = 5000
 
 const PRIORITY = { named: 1, background: 5 }
 
@@ -61,11 +64,15 @@ export class Planner {
     const { pool, logger } = this.#options
     const log = logger.child({ runId: run.id, kind: run.kind })
     try {
-      const planned = await transaction(pool, async db => {
-        const plan = await this.#planKind(db, run, signal)
-        await recordPlan(db, run.id, plan)
-        return plan
-      })
+      const planned = await repeatOnDeadlock(() =>
+        transaction(pool, async db => {
+          const plan = await this.#planKind(db, run, signal)
+          await recordPlan(db, run.id, plan)
+          return plan
+        }),
+      )
+      const work = Object.values(planned.plan?.reasons ?? {}).reduce((sum, n) => sum + n, 0)
+      if (work > MUCH_WORK) await analyzeOutbox(pool)
       log.info(
         { state: planned.state, reasons: planned.plan?.reasons, message: planned.message },
         'run planned',
@@ -182,12 +189,12 @@ export class Planner {
   }
 
   async #planOpenids(db: ClientBase, run: Run): Promise<PlannedRun> {
-    const unbound = await unboundEmployees(db, this.#options.sellerAppids)
-    const work = unbound.map(({ enterpriseCode, userid, sellerAppid }) => ({
-      ...workOf('bind-openid', enterpriseCode, userid),
-      detail: sellerAppid,
-    }))
-    return this.#add(db, run, PRIORITY.background, work, 'bind')
+    const added = await addBindings(db, run.id, PRIORITY.background, this.#options.sellerAppids)
+    return {
+      state: 'running',
+      inScope: added,
+      plan: { reasons: added > 0 ? { bind: added } : {}, sample: [] },
+    }
   }
 
   async #add(

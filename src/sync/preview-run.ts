@@ -3,8 +3,8 @@ import type { DepartmentDeletion } from '../core/department-plan.ts'
 import type { EmployeeKey } from '../core/employee.ts'
 import { trips } from '../core/safety.ts'
 import type { HrSource } from '../hr/source.ts'
-import { unboundEmployees } from '../store/employee.ts'
 import { stagedEmployees } from '../store/employee-plan-preview.ts'
+import { countUnbound } from '../store/pending.ts'
 import { rolledBack } from '../store/rolled-back.ts'
 import { departmentFacts } from './department-facts.ts'
 import { type EmployeePlan, planEmployees } from './plan-employees.ts'
@@ -41,7 +41,7 @@ export function previewRun(options: {
       new AbortController().signal,
     )
     const keys = kind === 'full' ? await stagedEmployees(db) : []
-    const openids = (await unboundEmployees(db, sellerAppids)).length
+    const openids = await countUnbound(db, sellerAppids)
     if (!hr.hasDepartments) return { employees, keys, departments: null, openids }
     const { total, deletions } = await departmentFacts(db, hr, {
       graceMs: limits.departmentGraceMs,

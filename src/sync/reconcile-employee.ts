@@ -1,6 +1,6 @@
 import { toActual } from '../core/actual.ts'
 import { toDesired } from '../core/desired.ts'
-import { diffEmployee, type FieldUnit } from '../core/diff.ts'
+import { diffEmployee, type FieldUnit, isTold } from '../core/diff.ts'
 import type { EmployeeField, EmployeeKey } from '../core/employee.ts'
 import { hashFields } from '../core/field-hash.ts'
 import type { HrEmployeeRow } from '../hr/source.ts'
@@ -19,8 +19,11 @@ export interface EmployeeJob {
   row: HrEmployeeRow | 'duplicate' | null
   /** Hash of the row; null where it is none. */
   hash: string | null
-  /** Columns of the mapping. */
-  columns: readonly string[]
+  /**
+   * Forgets what is known of fields whose value the platform does not tell, before they are sent: should their outcome
+   * stay unknown, they are sent again.
+   */
+  doubt: (fields: EmployeeField[]) => Promise<void>
 }
 
 /**
@@ -28,11 +31,11 @@ export interface EmployeeJob {
  * Field-bound refusals become cases; every other error of the platform is thrown for the processor to judge.
  */
 export async function reconcileEmployee(job: EmployeeJob, platform: CountedPlatform): Promise<JobResult> {
-  const { key, claim, row, hash, columns } = job
+  const { key, claim, row, hash } = job
   if (row === null) return checkLeaver(job, null, platform)
   if (row === 'duplicate' || hash === null)
     return invalidRow(job, null, 'userid', 'HR delivers this employee more than once', [])
-  const validated = toDesired(row, columns)
+  const validated = toDesired(row, Object.keys(row))
   if (!validated.ok) {
     const { problems } = validated
     return invalidRow(
@@ -49,6 +52,8 @@ export async function reconcileEmployee(job: EmployeeJob, platform: CountedPlatf
   const actual = toActual(await platform.getEmployee(employeeQuery(key)))
   const differing = diffEmployee({ desired, actual, acknowledged: claim.acknowledged })
   const { send, blocked, parked } = holdBack(differing, claim, hash)
+  const untold = send.filter(({ unit }) => !isTold(unit, actual)).flatMap(unit => unit.fields)
+  if (untold.length > 0) await job.doubt(untold)
   const sent = await sendUnits({ claim, hash, desired, actual }, send, platform)
 
   const fields = sent.accepted.flatMap(unit => unit.fields)
@@ -67,9 +72,11 @@ export async function reconcileEmployee(job: EmployeeJob, platform: CountedPlatf
         sourceHash: hash,
         acknowledgedHash: complete ? hash : null,
         parkedHash: complete ? null : hash,
-        // Of a row that was confirmed before, every field's hash is known already.
+        // Of a row that was confirmed before, and needed nothing, every field's hash is known already.
         acknowledged:
-          complete && hash === claim.acknowledgedHash ? {} : hashFields(desired.fields, confirmed),
+          complete && fields.length === 0 && hash === claim.acknowledgedHash
+            ? {}
+            : hashFields(desired.fields, confirmed),
         withheld: [...blocked.map(unit => unit.unit), ...switchedOff],
         platformState: 'in_service',
         deptCode: (fields.includes('dept_code') ? desired.fields.dept_code : actual.dept_code) ?? null,
@@ -103,7 +110,9 @@ export function holdBack(
   for (const unit of differing) {
     const open = claim.cases.find(({ field }) => field !== '' && unit.fields.includes(field as EmployeeField))
     if (open?.state === 'retrying') send.push(unit)
-    else if (open && open.sourceHash === hash) parked.push(unit)
+    else if (open?.sourceHash === hash) parked.push(unit)
+    // HR changed what failed: that is tried, also where the feature seemed to be off for everybody.
+    else if (open) send.push(unit)
     else if (claim.blockedFields.includes(unit.unit)) blocked.push(unit)
     else send.push(unit)
   }
@@ -133,7 +142,8 @@ function invalidRow(
         cases: job.claim.cases,
       }),
     ],
-    keep: [],
+    // Nothing new is known of what the platform refused; other rules of the row are judged anew.
+    keep: job.claim.cases.filter(open => open.category !== 'invalid_hr_row').map(open => open.field),
     attempt: { error: message },
   })
 }

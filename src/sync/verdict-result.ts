@@ -15,7 +15,7 @@ interface Judged {
   field: string
   /** Hash of the HR row that was tried; null when none is involved. */
   sourceHash: string | null
-  /** The platform is away for everybody: no attempt is spent. */
+  /** The platform is away for everybody: no attempt is spent, but by the probe that is to find out. */
   outage: boolean
 }
 

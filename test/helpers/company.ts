@@ -17,6 +17,7 @@ export interface Person {
   dept_code: string
   entry_day: string
   level: string | null
+  cost_center_id: number | null
   active: boolean
 }
 
@@ -64,6 +65,7 @@ export function person(i: number): Person {
     dept_code: DEPARTMENTS[i % DEPARTMENTS.length] as string,
     entry_day: `2020-01-${String((i % 28) + 1).padStart(2, '0')}`,
     level: null,
+    cost_center_id: null,
     active: true,
   }
 }
@@ -86,7 +88,7 @@ export async function createCompany(options: {
   const departments = join(folder, 'departments.sql')
   await writeFile(
     mapping,
-    'select userid, name, mobile, email, dept_code, entry_day, level, active from person',
+    'select userid, name, mobile, email, dept_code, entry_day, level, cost_center_id, active from person',
   )
   await writeFile(departments, 'select dept_code, parent_code, active, closed_at from department')
   const emulator = await startEmulator({
@@ -178,7 +180,7 @@ export async function until<T>(ask: () => Promise<T | null | false>): Promise<T>
 async function seedHr(hr: pg.Pool, people: Person[]): Promise<void> {
   await hr.query(`
     create table department (dept_code text primary key, parent_code text, active boolean not null default true, closed_at timestamptz);
-    create table person (userid text primary key, name text, mobile text, email text, dept_code text, entry_day date, level text, active boolean)`)
+    create table person (userid text primary key, name text, mobile text, email text, dept_code text, entry_day date, level text, cost_center_id int, active boolean)`)
   await hr.query(`insert into department (dept_code) select unnest($1::text[])`, [DEPARTMENTS])
   await hr.query(`insert into person select * from jsonb_populate_recordset(null::person, $1)`, [
     JSON.stringify(people),
@@ -188,7 +190,7 @@ async function seedHr(hr: pg.Pool, people: Person[]): Promise<void> {
 function seedOf(people: Person[]) {
   return {
     departments: DEPARTMENTS.map(dept_code => ({ dept_code, dept_name: dept_code })),
-    employees: people.map(({ active, level, ...held }) => ({
+    employees: people.map(({ active, level, cost_center_id, ...held }) => ({
       ...held,
       mobile_area: 86,
       ...(level ? { level } : {}),

@@ -1,7 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import { beginRetry, beginRetryOf, requestDueRetries } from '../../src/store/dead-letter.ts'
-import { enterpriseCodes, findEmployees, unboundEmployees } from '../../src/store/employee.ts'
+import { enterpriseCodes, findEmployees } from '../../src/store/employee.ts'
 import { NOBODY, recordKeyless } from '../../src/store/keyless.ts'
+import { addBindings, countUnbound } from '../../src/store/pending.ts'
+import { requestRun } from '../../src/store/run.ts'
 import { transaction } from '../../src/store/transaction.ts'
 import { caseOf, fail, plant, story } from './planted.ts'
 import { StoreUnderTest } from './store-under-test.ts'
@@ -194,13 +196,21 @@ describe('employees are found', () => {
     )
     await plant(store, 'openid_binding', { userid: 'bound', seller_appid: '20000001', open_userid: 'o' })
     await fail(store, { operation: 'bind-openid', entity_key: 'failed', field: '20000001' })
-    const unbound = await unboundEmployees(store.pool, ['20000001', '20000002'])
-    expect(unbound.map(({ userid, sellerAppid }) => `${userid} ${sellerAppid}`)).toEqual([
+    const merchants = ['20000001', '20000002']
+    const run = await requestRun(store.pool, 'openids', [], 'test')
+    await transaction(store.pool, async db => {
+      expect(await countUnbound(db, merchants)).toBe(4)
+      expect(await countUnbound(db, [])).toBe(0)
+      expect(await addBindings(db, run, 5, merchants)).toBe(4)
+      // What waits already stays where it is.
+      expect(await addBindings(db, run, 5, merchants)).toBe(0)
+    })
+    const { rows } = await store.pool.query('select entity_key, detail from dirsync.pending order by 1, 2')
+    expect(rows.map(({ entity_key, detail }) => `${entity_key} ${detail}`)).toEqual([
       'bound 20000002',
       'failed 20000002',
       'unbound 20000001',
       'unbound 20000002',
     ])
-    expect(await unboundEmployees(store.pool, [])).toEqual([])
   })
 })

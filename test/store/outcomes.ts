@@ -25,6 +25,7 @@ export function outcome(key: ClaimKey, claimed: Claim, differs: Differs = {}): S
     version: claimed.version,
     execution: claimed.execution,
     runId: claimed.runId,
+    changed: (differs.attempt?.fields?.length ?? 0) > 0,
     again: null,
     employee: null,
     failures: [],

@@ -204,6 +204,13 @@ describe('a case that waits for another employee', () => {
     expect(await mobile()).toMatchObject([{ state: 'blocked' }])
   })
 
+  test('is due when the holder is in step after an execution that did not live to tell what it sent', async () => {
+    await work('e2')
+    await execute(E1, { keep: [], failures: [waits()] })
+    await settle(store.pool, [outcome(E2, await begin(store, E2), { changed: true })])
+    expect(await mobile()).toMatchObject([{ state: 'retry_scheduled', due: true }])
+  })
+
   test('is due at once when the holder changed between the refusal and its writing', async () => {
     await work('e1')
     const claimed = await begin(store, E1)

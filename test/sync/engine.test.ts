@@ -122,7 +122,7 @@ describe.each(BACKENDS)('the engine with its queue in $backend', ({ redis }) => 
 
   test('an employee whom the platform lacks awaits activation, and the first success resolves it', async () => {
     await hr(
-      `insert into person select 'new1', 'New One', '19912340001', 'new1@example.com', 'D1', date '2024-01-01', null, true`,
+      `insert into person select 'new1', 'New One', '19912340001', 'new1@example.com', 'D1', date '2024-01-01', null, null, true`,
     )
     const run = await company.run('changes')
     expect(run.result?.outcomes).toEqual({ awaiting_activation: 1 })
@@ -212,6 +212,51 @@ describe.each(BACKENDS)('the engine with its queue in $backend', ({ redis }) => 
     expect(await cases('e0012')).toMatchObject([{ state: 'resolved' }])
   })
 
+  test('a corrected grade is tried although the feature seemed to be off for everybody', async () => {
+    await faults({
+      operation: 'employee/update',
+      match: { userid: 'e0014', level: 'WRONG' },
+      code: 1000220030,
+    })
+    await hr(`update person set level = 'WRONG' where userid = 'e0014'`)
+    await company.run('changes')
+    expect(await cases('e0014')).toMatchObject([{ category: 'feature_disabled', state: 'open' }])
+    await hr(`update person set level = 'P5' where userid = 'e0014'`)
+    await company.run('changes')
+    expect(await cases('e0014')).toMatchObject([{ state: 'resolved', resolution: 'succeeded' }])
+    expect((await company.onPlatform()).get('e0014')).toMatchObject({ level: 'P5' })
+  })
+
+  test('a field that the platform does not tell is sent again while the outcome of sending it is unknown', async () => {
+    const costCenter = async (id: number) => {
+      await hr(`update person set cost_center_id = $1 where userid = 'e0015'`, [id])
+      const run = await company.run('changes')
+      expect(run.state).toBe('done')
+    }
+    await costCenter(12)
+    // The answer is lost after the effect, and HR goes back to the old value before anybody asks again.
+    await faults({ operation: 'employee/update', match: { userid: 'e0015' }, loseAnswer: true, times: 1 })
+    await hr(`update person set cost_center_id = 13 where userid = 'e0015'`)
+    const { rows } = await company.db.query(`select dirsync.resync('changes') as id`)
+    await until(async () => (await attempts('e0015')).at(-1)?.outcome === 'retry')
+    await hr(`update person set cost_center_id = 12 where userid = 'e0015'`)
+    await endOf(company.db, Number(rows[0].id))
+    expect((await company.onPlatform()).get('e0015')).toMatchObject({ cost_center_id: 12 })
+  })
+
+  test('an accepted case outlives an HR row that breaks a rule', async () => {
+    await hr(`update person set dept_code = 'NOWHERE' where userid = 'e0016'`)
+    await company.run('changes')
+    const [first] = await cases('e0016')
+    await company.db.query(`select dirsync.ignore($1, 'known')`, [first.id])
+    await hr(`update person set mobile = 'none' where userid = 'e0016'`)
+    await company.run('changes')
+    expect(await cases('e0016')).toMatchObject([
+      { id: first.id, state: 'ignored' },
+      { category: 'invalid_hr_row', state: 'open' },
+    ])
+  })
+
   test('wrong credentials halt everything with one alarm and no dead letters, and it heals by probing', async () => {
     await faults({ operation: '*', code: 1000210003, message: 'appinfo check failed!', times: 1 })
     await hr(`update person set entry_day = '2021-02-03' where userid between 'e0020' and 'e0039'`)
@@ -238,6 +283,24 @@ describe.each(BACKENDS)('the engine with its queue in $backend', ({ redis }) => 
       `select * from dirsync.dead_letter where category = 'platform_unavailable'`,
     )
     expect(rows).toEqual([])
+  })
+
+  test('a few employees who always fail do not hold up the others for ever', async () => {
+    for (const i of [40, 41, 42, 43, 44, 45])
+      await faults({ operation: 'employee/get', match: { userid: `e00${i}` }, httpStatus: 500 })
+    await hr(`update person set entry_day = '2021-05-06' where userid between 'e0040' and 'e0045'`)
+    await company.db.query(`select dirsync.resync('changes')`)
+    await until(
+      async () => (await company.db.query(`select * from dirsync.halt where scope = '*'`)).rowCount === 1,
+    )
+    // Somebody whom the platform answers for shows that it is there.
+    await hr(`update person set entry_day = '2021-05-06' where userid = 'e0046'`)
+    await company.db.query(`select dirsync.resync('changes')`)
+    await until(async () => (await company.onPlatform()).get('e0046')?.entry_day === '2021-05-06')
+    await company.control('DELETE', 'faults')
+    await until(async () => (await company.db.query(`select * from dirsync.pending`)).rowCount === 0)
+    expect((await company.db.query(`select * from dirsync.halt`)).rows).toEqual([])
+    expect((await company.onPlatform()).get('e0040')).toMatchObject({ entry_day: '2021-05-06' })
   })
 
   test('a department closed long ago and empty is deleted, children first', async () => {
