@@ -32,9 +32,12 @@ answerParent<WorkTask, number>(async task => {
   const processor = new JobProcessor({ pool, client, hr, locks, logger, departmentGraceMs: 0 })
   const worker = queue.work(
     async (job, signal) => {
-      await processor.process(job, signal)
-      left -= 1
-      if (left === 0) finish()
+      try {
+        await processor.process(job, signal)
+      } finally {
+        left -= 1
+        if (left === 0) finish()
+      }
     },
     { concurrency, logger },
   )

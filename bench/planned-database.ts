@@ -52,7 +52,7 @@ export async function fillDatabase(url: string, employees: number, logger: Logge
          dept_code = 'D1', acknowledged = (select jsonb_object_agg(field, left(md5(userid || field), 16)) from unnest($1::text[]) as f (field))`,
       [fields],
     )
-    await client.query('vacuum (full, analyze) dirsync.employee')
+    await client.query('vacuum (analyze) dirsync.employee')
     await client.query('vacuum (analyze) hr.employee')
     await client.query('checkpoint')
   } finally {
