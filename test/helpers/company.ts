@@ -53,7 +53,7 @@ interface RunFigures {
   deadLetters: Record<string, number>
 }
 
-export const DEPARTMENTS = ['D0', 'D1', 'D2', 'D3', 'D4']
+const DEPARTMENTS = ['D0', 'D1', 'D2', 'D3', 'D4']
 
 /** Person number `i`, from 0. */
 export function person(i: number): Person {
