@@ -74,11 +74,6 @@ export interface Settlement {
    * live to tell whether it did. Whoever waits for that is tried again.
    */
   changed: boolean
-  /**
-   * The platform may hold something else of the employee than before: it accepted fields, or an earlier execution did not
-   * live to tell whether it did. Whoever waits for that is tried again.
-   */
-  changed: boolean
   /** Null: done with it. Else it goes back to the outbox. */
   again: { delayMs: number; attempts: number } | null
   employee: EmployeeMemory | null
