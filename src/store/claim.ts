@@ -46,8 +46,7 @@ export async function claim(db: Pool, keys: ClaimKey[]): Promise<(Claim | null)[
   const { rows } = await db.query<Claim & { position: number }>({
     name: 'claim',
     text: `with wanted as (
-             -- Nobody need wait for the disk: a claim that PostgreSQL forgets when its machine fails was not begun.
-             select w.* from (select set_config('synchronous_commit', 'off', true)) c, unnest($1::text[], $2::text[], $3::text[], $4::text[])
+             select * from unnest($1::text[], $2::text[], $3::text[], $4::text[])
                with ordinality as w (operation, enterprise_code, entity_key, detail, position)
              -- Always true; expecting the same few rows whatever the arrays hold, PostgreSQL plans this once per connection.
              where position between 1 and 1000000

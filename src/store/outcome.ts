@@ -10,7 +10,7 @@ import type { Settlement } from './settlement.ts'
  */
 const WRITE = `
 with s as materialized (
-  select s.* from (select set_config('synchronous_commit', coalesce($2, current_setting('synchronous_commit')), true)) c, jsonb_to_recordset($1) as s (position int, operation text, "enterpriseCode" text, "entityKey" text, detail text,
+  select * from jsonb_to_recordset($1) as s (position int, operation text, "enterpriseCode" text, "entityKey" text, detail text,
     version int, execution bigint, done boolean, delay int, attempts int,
     "runId" bigint, "startedAt" timestamptz, "durationMs" int, outcome text, calls jsonb, fields text[], "platformCode" bigint,
     "traceId" text, error text,
@@ -64,7 +64,6 @@ select position, done from valid`
 export async function writeOutcomes(
   db: ClientBase | Pool,
   settlements: Settlement[],
-  commit: 'off' | null = null,
 ): Promise<{ valid: Settlement[]; done: Settlement[] }> {
   const rows = settlements.map(({ key, version, execution, runId, again, attempt, employee }, position) => ({
     position,
@@ -82,7 +81,7 @@ export async function writeOutcomes(
   const result = await db.query<{ position: number; done: boolean }>({
     name: 'write-outcomes',
     text: WRITE,
-    values: [JSON.stringify(rows), commit],
+    values: [JSON.stringify(rows)],
   })
   const of = (rows: { position: number }[]) => rows.map(row => settlements[row.position] as Settlement)
   return { valid: of(result.rows), done: of(result.rows.filter(row => row.done)) }

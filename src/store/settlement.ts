@@ -91,7 +91,7 @@ export async function settle(db: Pool, settlements: Settlement[]): Promise<void>
   const quiet: Settlement[] = []
   const others: Settlement[] = []
   for (const settlement of settlements) (isQuiet(settlement) ? quiet : others).push(settlement)
-  if (quiet.length > 0) await repeatOnDeadlock(() => writeOutcomes(db, quiet, 'off'))
+  if (quiet.length > 0) await repeatOnDeadlock(() => writeOutcomes(db, quiet))
   if (others.length > 0) await repeatOnDeadlock(() => settleInFull(db, others))
 }
 
