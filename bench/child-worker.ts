@@ -6,6 +6,7 @@ import { PostgresTokenStore } from '../src/store/platform-token.ts'
 import { createPool } from '../src/store/pool.ts'
 import { SessionLocks } from '../src/store/session-locks.ts'
 import { JobProcessor } from '../src/sync/job-processor.ts'
+import { jobsInHand } from '../src/sync/jobs-in-hand.ts'
 import { answerParent } from './child.ts'
 import { openHr } from './planned-database.ts'
 import type { WorkTask } from './worker.ts'
@@ -29,7 +30,15 @@ answerParent<WorkTask, number>(async task => {
   const { promise: finished, resolve: finish } = Promise.withResolvers<void>()
   let left = task.jobs
   const startedAt = performance.now()
-  const processor = new JobProcessor({ pool, client, hr, locks, logger, departmentGraceMs: 0 })
+  const processor = new JobProcessor({
+    pool,
+    client,
+    hr,
+    locks,
+    logger,
+    concurrentCalls: concurrency,
+    departmentGraceMs: 0,
+  })
   const worker = queue.work(
     async (job, signal) => {
       try {
@@ -39,7 +48,7 @@ answerParent<WorkTask, number>(async task => {
         if (left === 0) finish()
       }
     },
-    { concurrency, logger },
+    { concurrency: jobsInHand(concurrency, NO_LIMIT), logger },
   )
   await finished
   const seconds = (performance.now() - startedAt) / 1000

@@ -19,6 +19,7 @@ import { SessionLocks } from './store/session-locks.ts'
 import { Coordinator } from './sync/coordinator.ts'
 import { Feeder } from './sync/feeder.ts'
 import { JobProcessor } from './sync/job-processor.ts'
+import { jobsInHand } from './sync/jobs-in-hand.ts'
 import { Planner } from './sync/planner.ts'
 import { requestScheduledRun } from './sync/scheduled-run.ts'
 import { VERSION } from './version.ts'
@@ -133,11 +134,12 @@ async function startRoles(
       hr,
       locks,
       logger: logger.child({ component: 'worker' }),
+      concurrentCalls: config.WORKER_CONCURRENCY,
       departmentGraceMs: config.DEPARTMENT_GRACE_HOURS * 3_600_000,
       onSettled: web?.metrics.observeJob,
     })
     const worker = queue.work((job, signal) => processor.process(job, signal), {
-      concurrency: config.WORKER_CONCURRENCY,
+      concurrency: jobsInHand(config.WORKER_CONCURRENCY, config.PLATFORM_RATE_LIMIT),
       logger,
     })
     work.push(() => worker.close(STOP_DEADLINE_MS))

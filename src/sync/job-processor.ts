@@ -4,6 +4,7 @@ import { Batcher } from '../core/batcher.ts'
 import type { EmployeeKey } from '../core/employee.ts'
 import { type JobKey, type JobName, parseJobKey } from '../core/job.ts'
 import { rowHash } from '../core/row-hash.ts'
+import { Slots } from '../core/slots.ts'
 import { HrDataError, HrUnavailableError, MappingError } from '../hr/errors.ts'
 import type { HrSource } from '../hr/source.ts'
 import type { Logger } from '../logger.ts'
@@ -43,6 +44,8 @@ export interface JobProcessorDependencies {
   hr: HrSource
   locks: SessionLocks
   logger: Logger
+  /** Calls to the platform at a time, of however many jobs. */
+  concurrentCalls: number
   departmentGraceMs: number
   /** Told of every outcome once it is written, for metrics. */
   onSettled?: ((settled: { operation: JobName; outcome: Outcome; durationMs: number }) => void) | undefined
@@ -55,12 +58,14 @@ export interface JobProcessorDependencies {
 export class JobProcessor {
   readonly #deps: JobProcessorDependencies
   readonly #lookups: HrLookups
+  readonly #slots: Slots
   readonly #outage = new OutageDetector()
   readonly #claims: Batcher<ClaimKey, Claim | null>
   readonly #settlements: Batcher<Settlement, true>
 
   constructor(deps: JobProcessorDependencies) {
     this.#deps = deps
+    this.#slots = new Slots(deps.concurrentCalls)
     this.#lookups = new HrLookups(deps.hr)
     this.#claims = new Batcher(keys => claim(deps.pool, keys), { maxBatch: 200 })
     this.#settlements = new Batcher(
@@ -90,7 +95,10 @@ export class JobProcessor {
     const begun = performance.now()
     const claimed = await this.#claims.load(key)
     if (claimed === null) return
-    const platform = new CountedPlatform(this.#deps.client, { signal, priority: claimed.priority })
+    const platform = new CountedPlatform(this.#deps.client, this.#slots, {
+      signal,
+      priority: claimed.priority,
+    })
     const outcome = await this.#attempt(key, claimed, platform)
     const { attempt, ...rest } = outcome
     const settlement: Settlement = {
