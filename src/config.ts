@@ -33,7 +33,10 @@ export const SETTINGS = {
   },
   PLATFORM_RATE_LIMIT: { help: 'Calls per second, all processes together', default: '10' },
   SELLER_APPIDS: { help: 'Merchant application ids for open ids, separated by commas', default: '' },
-  WORKER_CONCURRENCY: { help: 'Calls to the platform that one worker process makes at a time', default: '16' },
+  WORKER_CONCURRENCY: {
+    help: 'Calls to the platform that one worker process makes at a time',
+    default: '16',
+  },
   QUEUE_HIGH_WATER: { help: 'Jobs in the queue at most; the rest waits in the outbox', default: '1000' },
   GATE_MAX_FEWER_ROWS: {
     help: 'A run is suspect when HR has more than this percentage fewer rows',
