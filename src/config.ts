@@ -76,10 +76,21 @@ export const ESSENTIAL = [
   'PLATFORM_APP_SECRET',
 ] as const satisfies readonly Name[]
 
+/** A raw @, # or ? in a password ends up in the host name or in nothing at all. */
+const isEncoded = (text: string) => {
+  const afterScheme = text.slice(text.indexOf('://') + 3)
+  return !afterScheme.includes('#') && (afterScheme.match(/@/g)?.length ?? 0) <= 1
+}
 const url = (...protocols: string[]) =>
-  z.string().refine(text => URL.canParse(text) && protocols.includes(text.split('://')[0] as string), {
-    error: `should be an address beginning with ${protocols.map(protocol => `${protocol}://`).join(' or ')}`,
-  })
+  z
+    .string()
+    .refine(isEncoded, {
+      error: 'should have special characters of its password percent-encoded',
+      abort: true,
+    })
+    .refine(text => URL.canParse(text) && protocols.includes(text.split('://')[0] as string), {
+      error: `should be an address beginning with ${protocols.map(protocol => `${protocol}://`).join(' or ')}`,
+    })
 const number = (min: number, max: number) =>
   z
     .string()

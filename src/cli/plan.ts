@@ -178,7 +178,14 @@ function printPlan(
   if (difference.first) printText('It is the first run: it is not held, however much it changes.')
   if (comparison) printComparison(comparison)
   print('')
-  print(`Nothing was written. To do it: ${program} resync${kind === 'full' ? ' --full' : ''} --wait`)
+  const resync = `${program} resync${kind === 'full' ? ' --full' : ''} --wait`
+  const next = {
+    held: `${resync}, then ${program} approve RUN`,
+    source_suspect: null,
+    failed: null,
+    running: resync,
+  }[state]
+  print(`Nothing was written.${next === null ? '' : ` To do it: ${next}`}`)
 }
 
 function departmentsLine(departments: RunPreview['departments']): string {

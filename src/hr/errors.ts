@@ -60,7 +60,20 @@ export function toHrError(error: unknown, mapping?: { file: string; sql: string;
   )
 }
 
+/** What the server answered to a login. */
+const REFUSALS: Record<string, string> = {
+  '28000': 'the HR database refuses the login',
+  '28P01': 'the HR database refuses the login',
+  '3D000': 'the HR server has no such database',
+}
+
 function unavailable(cause: unknown, reason: string): HrUnavailableError {
+  const refusal = REFUSALS[reason]
+  if (refusal)
+    return new HrUnavailableError(
+      `${refusal} (${reason}); check user, password and database in HR_DATABASE_URL`,
+      { cause },
+    )
   return new HrUnavailableError(
     `the HR database does not answer (${reason}); check HR_DATABASE_URL and that the server is up`,
     { cause },
