@@ -1,6 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { z } from 'zod'
 
+/** What can be mirrored from the platform. */
+export const MIRRORS = ['orders', 'accounts', 'taxpayers'] as const
+
 /** A wrong or missing setting: one sentence naming the variable, what it holds and what it should hold. */
 export class ConfigError extends Error {
   readonly code = 'CONFIG_INVALID'
@@ -61,6 +64,20 @@ export const SETTINGS = {
   CONSOLE_HOST: { help: 'Address that the console listens on', default: '127.0.0.1' },
   CONSOLE_PORT: { help: 'Port of the console (health, metrics); 0: any free port', default: '8080' },
   CONSOLE_TOKEN: { help: 'Bearer token for /metrics; absent: open', secret: true },
+  MIRRORS: {
+    help: "Platform data kept in dirsync's own tables: some of orders, accounts, taxpayers, separated by commas",
+    default: '',
+  },
+  PAYMENT_ORDER_DAYS: { help: 'Days back that payment orders are mirrored', default: '30' },
+  TAXPAYER_IDENTIFIERS: {
+    help: 'Identification numbers of the taxpayers to mirror, separated by commas',
+    default: '',
+  },
+  NOTIFICATION_URL: {
+    help: 'Public address of the receiver of refund notifications, ending in /notifications/refund; set: start runs the receiver, and refunds name it',
+  },
+  NOTIFICATION_HOST: { help: 'Address that the receiver listens on', default: '127.0.0.1' },
+  NOTIFICATION_PORT: { help: 'Port of the receiver; 0: any free port', default: '8081' },
   LOG_LEVEL: { help: 'trace, debug, info, warn, error or silent', default: 'info' },
 } as const satisfies Record<string, Setting>
 
@@ -103,6 +120,14 @@ const number = (min: number, max: number) =>
 const integer = (min: number, max: number) =>
   number(min, max).refine(Number.isInteger, { error: 'should be a whole number' })
 const absent = z.undefined().transform(() => null)
+const list = z.string().transform(text => [
+  ...new Set(
+    text
+      .split(',')
+      .map(item => item.trim())
+      .filter(Boolean),
+  ),
+])
 
 const schema = z.object({
   DATABASE_URL: url('postgres', 'postgresql'),
@@ -116,18 +141,9 @@ const schema = z.object({
   PLATFORM_SIGN_ALGORITHM: z.enum(['sha256', 'sha1', 'sha512']),
   PLATFORM_ENTERPRISE_CODE: z.string().max(20, 'should have at most 20 characters'),
   PLATFORM_RATE_LIMIT: number(0.01, 100_000),
-  SELLER_APPIDS: z
-    .string()
-    .transform(text =>
-      text
-        .split(',')
-        .map(id => id.trim())
-        .filter(Boolean),
-    )
-    .transform(ids => [...new Set(ids)])
-    .refine(ids => ids.every(id => id.length === 8), {
-      error: 'should be application ids of 8 characters, separated by commas',
-    }),
+  SELLER_APPIDS: list.refine(ids => ids.every(id => id.length === 8), {
+    error: 'should be application ids of 8 characters, separated by commas',
+  }),
   WORKER_CONCURRENCY: integer(1, 1000),
   QUEUE_HIGH_WATER: integer(1, 100_000),
   GATE_MAX_FEWER_ROWS: number(0, 100),
@@ -141,6 +157,20 @@ const schema = z.object({
   CONSOLE_HOST: z.string(),
   CONSOLE_PORT: integer(0, 65_535),
   CONSOLE_TOKEN: z.string().or(absent),
+  MIRRORS: list
+    .refine(names => names.every(name => (MIRRORS as readonly string[]).includes(name)), {
+      error: `should be some of ${MIRRORS.join(', ')}, separated by commas`,
+    })
+    .transform(names => names as (typeof MIRRORS)[number][]),
+  PAYMENT_ORDER_DAYS: integer(1, 366),
+  TAXPAYER_IDENTIFIERS: list.refine(ids => ids.every(id => id.length <= 45), {
+    error: 'should be identification numbers of at most 45 characters, separated by commas',
+  }),
+  NOTIFICATION_URL: url('http', 'https')
+    .refine(text => text.length <= 254, 'should have at most 254 characters')
+    .or(absent),
+  NOTIFICATION_HOST: z.string(),
+  NOTIFICATION_PORT: integer(0, 65_535),
   LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'silent']),
 })
 

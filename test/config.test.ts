@@ -54,6 +54,12 @@ test('the least is enough: everything else has a default or is absent', () => {
     CONSOLE_HOST: '127.0.0.1',
     CONSOLE_PORT: 8080,
     CONSOLE_TOKEN: null,
+    MIRRORS: [],
+    PAYMENT_ORDER_DAYS: 30,
+    TAXPAYER_IDENTIFIERS: [],
+    NOTIFICATION_URL: null,
+    NOTIFICATION_HOST: '127.0.0.1',
+    NOTIFICATION_PORT: 8081,
     LOG_LEVEL: 'info',
     schedules: {},
   })
@@ -116,6 +122,15 @@ describe('a wrong value is one sentence: the variable, what it holds and what it
     ['BREAKER_DEPARTMENTS', 'three', 'should be a number'],
     ['BREAKER_DEPARTMENTS_PERCENT', ',5', 'should be a number'],
     ['DEPARTMENT_GRACE_HOURS', '9000', 'should be between 0 and 8760'],
+    ['MIRRORS', 'orders,refunds', 'should be some of orders, accounts, taxpayers, separated by commas'],
+    ['PAYMENT_ORDER_DAYS', '0', 'should be between 1 and 366'],
+    [
+      'TAXPAYER_IDENTIFIERS',
+      'x'.repeat(46),
+      'should be identification numbers of at most 45 characters, separated by commas',
+    ],
+    ['NOTIFICATION_URL', 'hr.example.com/refunds', 'should be an address beginning with http:// or https://'],
+    ['NOTIFICATION_PORT', '65536', 'should be between 0 and 65535'],
     ['SWEEP_INTERVAL_MINUTES', '20000', 'should be between 0 and 10080'],
     ['CONSOLE_PORT', '65536', 'should be between 0 and 65535'],
     ['CONSOLE_PORT', '80.5', 'should be a whole number'],
@@ -142,6 +157,7 @@ describe('values are read as they are meant', () => {
     ['REDIS_URL', '', null],
     ['REDIS_URL', 'rediss://cache', 'rediss://cache'],
     ['SELLER_APPIDS', ' 20000001, 20000002,,20000001 ', ['20000001', '20000002']],
+    ['MIRRORS', 'taxpayers, orders,', ['taxpayers', 'orders']],
     ['CONSOLE_PORT', '0', 0],
     ['LOG_LEVEL', '', 'info'],
   ] as const)('%s=%j is %j', (name, value, read) => {
@@ -163,6 +179,9 @@ describe('NAME_FILE', () => {
       PLATFORM_ENTERPRISE_CODE: 'C1',
       SELLER_APPIDS: '20000001',
       CONSOLE_TOKEN: 'token',
+      MIRRORS: 'orders',
+      TAXPAYER_IDENTIFIERS: '91310000ABCDEF',
+      NOTIFICATION_URL: 'https://hr.example.com/notifications/refund',
     }
     const value = values[name] as string
     const file = await fileOf(` ${value} \nsecond line\n`)

@@ -63,7 +63,7 @@ describe('settings', () => {
   test('no setting is named that there is not', () => {
     const known = new Set([...Object.keys(SETTINGS), ...CRON_JOBS.map(job => settingName(job.name))])
     const prefixes =
-      /^(DATABASE|REDIS|HR|PLATFORM|SELLER|WORKER|QUEUE|GATE|BREAKER|DEPARTMENT|SWEEP|CONSOLE|LOG|SCHEDULE)_[A-Z_]+$/
+      /^(DATABASE|REDIS|HR|PLATFORM|SELLER|WORKER|QUEUE|GATE|BREAKER|DEPARTMENT|SWEEP|CONSOLE|PAYMENT|TAXPAYER|NOTIFICATION|LOG|SCHEDULE)_[A-Z_]+$/
     const unknown = spans
       .flatMap(span => span.split(/[=\s]/))
       .filter(word => prefixes.test(word))
