@@ -1,3 +1,4 @@
+import { normaliseDate } from '../core/calendar.ts'
 import { UsageError } from './failure.ts'
 
 /** A parser for the number of a run or a dead letter. */
@@ -45,5 +46,14 @@ export function oneOf<const Word extends string>(what: string, allowed: readonly
     if (!(allowed as readonly string[]).includes(text))
       throw new UsageError(`there is no ${what} ${JSON.stringify(text)}: there are ${allowed.join(', ')}`)
     return text as Word
+  }
+}
+
+/** A parser for a day `yyyy-MM-dd` that exists. */
+export function dayOf(flag: string): (text: string) => string {
+  return text => {
+    if (normaliseDate(text) !== text)
+      throw new UsageError(`${flag} holds ${JSON.stringify(text)} but should be a day such as 2026-11-21`)
+    return text
   }
 }
