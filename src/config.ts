@@ -1,8 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { z } from 'zod'
-
-/** What can be mirrored from the platform. */
-export const MIRRORS = ['orders', 'accounts', 'taxpayers'] as const
+import { MIRRORS, type Mirror } from './core/mirror.ts'
 
 /** A wrong or missing setting: one sentence naming the variable, what it holds and what it should hold. */
 export class ConfigError extends Error {
@@ -161,7 +159,7 @@ const schema = z.object({
     .refine(names => names.every(name => (MIRRORS as readonly string[]).includes(name)), {
       error: `should be some of ${MIRRORS.join(', ')}, separated by commas`,
     })
-    .transform(names => names as (typeof MIRRORS)[number][]),
+    .transform(names => names as Mirror[]),
   PAYMENT_ORDER_DAYS: integer(1, 366),
   TAXPAYER_IDENTIFIERS: list.refine(ids => ids.every(id => id.length <= 45), {
     error: 'should be identification numbers of at most 45 characters, separated by commas',
