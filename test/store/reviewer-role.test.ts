@@ -80,7 +80,7 @@ describe('a reviewer', () => {
     )
   })
 
-  test('does nothing else: no table, no other function, no sequence', async () => {
+  test('does nothing else but reading what was refunded and topped up: no table, no other function, no sequence', async () => {
     const rights = await store.rows<{ right: string }>(
       `select c.relname || ' ' || p.name as right
        from pg_class c, (values ('select'), ('insert'), ('update'), ('delete'), ('truncate'), ('references'), ('trigger')) p (name)
@@ -89,6 +89,7 @@ describe('a reviewer', () => {
        union all
        select c.relname || '.' || a.attname from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attnum > 0
        where c.relnamespace = 'dirsync'::regnamespace and c.relkind = 'r' and has_column_privilege('dirsync_reviewer', c.oid, a.attnum, 'select')
+         and not has_table_privilege('dirsync_reviewer', c.oid, 'select')
        union all
        select c.relname from pg_class c
        where c.relnamespace = 'dirsync'::regnamespace and case when c.relkind = 'S' then has_sequence_privilege('dirsync_reviewer', c.oid, 'usage') end
@@ -104,11 +105,13 @@ describe('a reviewer', () => {
       'approve()',
       'failed_syncs select',
       'ignore()',
+      'refund select',
       'reject()',
       'resync()',
       'retry()',
       'retry_category()',
       'snooze()',
+      'topup select',
     ])
   })
 

@@ -1,0 +1,155 @@
+import type { ClientBase, Pool } from 'pg'
+import type { RefundVerdict } from '../core/refund-settlement.ts'
+import type { Refund } from './refund.ts'
+import { isUnattended } from './sending.ts'
+import { transaction } from './transaction.ts'
+
+/** What a refund's call ended with. */
+export type RefundAnswer =
+  | { state: 'accepted'; tradeNo: string }
+  | { state: 'rejected'; platformCode: number; message: string; traceId: string | null }
+  | { state: 'unknown'; message: string; traceId: string | null }
+
+/** Refunds of one order are sent one after the other: else nobody could tell which of them its record shows. */
+export function orderLock(outerTradeNo: string): string {
+  return `refund:${outerTradeNo}`
+}
+
+/**
+ * Writes a refund down before it is sent.
+ * @returns false when its number was used before, or another refund of the order is open
+ */
+export async function writeRefund(
+  db: ClientBase,
+  refund: Pick<
+    Refund,
+    'outer_refund_no' | 'outer_trade_no' | 'enterprise_code' | 'refund_amount' | 'refunded_before'
+  >,
+  actor: string,
+): Promise<boolean> {
+  const { rowCount } = await db.query(
+    `insert into dirsync.refund (outer_refund_no, outer_trade_no, enterprise_code, refund_amount, refunded_before, requested_by)
+     values ($1, $2, $3, $4, $5, session_user || ' (' || $6 || ')') on conflict do nothing`,
+    [
+      refund.outer_refund_no,
+      refund.outer_trade_no,
+      refund.enterprise_code,
+      refund.refund_amount,
+      refund.refunded_before,
+      actor,
+    ],
+  )
+  return rowCount === 1
+}
+
+/** Forgets a refund of which nothing was sent: its number stays free. */
+export async function forgetRefund(db: Pool, outerRefundNo: string): Promise<void> {
+  await db.query(
+    `delete from dirsync.refund where outer_refund_no = $1 and state in ('requested', 'unknown')`,
+    [outerRefundNo],
+  )
+}
+
+/**
+ * Stores how a refund's call ended. The platform's own answer overrules what was inferred meanwhile, but nothing overrules
+ * its notification.
+ */
+export async function storeAnswer(db: Pool, outerRefundNo: string, answer: RefundAnswer): Promise<void> {
+  if (answer.state === 'unknown') {
+    await db.query(
+      `update dirsync.refund
+       set state = 'unknown', message = $2, trace_id = $3, next_settle_at = case when refunded_before is not null then now() end
+       where outer_refund_no = $1 and state = 'requested'`,
+      [outerRefundNo, answer.message, answer.traceId],
+    )
+    return
+  }
+  const { platformCode, message, traceId } = answer.state === 'rejected' ? answer : ACCEPTED
+  await db.query(
+    `update dirsync.refund
+     set state = case when state = 'notified' then state else $2 end, trade_no = coalesce($3, trade_no), platform_code = $4,
+         message = $5, trace_id = $6, settled_at = coalesce(settled_at, now()), next_settle_at = null
+     where outer_refund_no = $1`,
+    [
+      outerRefundNo,
+      answer.state,
+      answer.state === 'accepted' ? answer.tradeNo : null,
+      platformCode,
+      message,
+      traceId,
+    ],
+  )
+}
+
+const ACCEPTED = { platformCode: null, message: null, traceId: null }
+
+/** Finds refunds whose sender did not live to store the answer: their outcome is unknown. Returns their numbers. */
+export async function adoptRefunds(pool: Pool): Promise<string[]> {
+  const { rows } = await pool.query<Pick<Refund, 'outer_refund_no' | 'outer_trade_no'>>(
+    `select outer_refund_no, outer_trade_no from dirsync.refund where state = 'requested'`,
+  )
+  const adopted: string[] = []
+  for (const { outer_refund_no, outer_trade_no } of rows) {
+    const isAdopted = await transaction(pool, async client => {
+      if (!(await isUnattended(client, orderLock(outer_trade_no)))) return false
+      const { rowCount } = await client.query(
+        `update dirsync.refund
+         set state = 'unknown', message = 'its sender ended before it stored the answer',
+             next_settle_at = case when refunded_before is not null then now() end
+         where outer_refund_no = $1 and state = 'requested'`,
+        [outer_refund_no],
+      )
+      return rowCount === 1
+    })
+    if (isAdopted) adopted.push(outer_refund_no)
+  }
+  return adopted
+}
+
+/** An unknown refund to be settled now. */
+export interface ClaimedRefund extends Refund {
+  /** Milliseconds since it was written down, by the database's clock. */
+  age_ms: number
+}
+
+/**
+ * Takes an unknown refund to ask the order record about, and puts the next time off: 5 s, doubling up to 10 minutes.
+ * @param outerRefundNo this one, due or not; null: one that is due and that no halt concerns
+ */
+export async function claimUnknown(db: Pool, outerRefundNo: string | null): Promise<ClaimedRefund | null> {
+  const { rows } = await db.query<ClaimedRefund>(
+    `with claimed as (
+       select outer_refund_no from dirsync.refund r
+       where state = 'unknown'
+         and (outer_refund_no = $1
+              or $1::text is null and next_settle_at <= now()
+                 and not exists (select from dirsync.halt h where h.scope in ('*', r.enterprise_code)))
+       order by next_settle_at limit 1 for update skip locked
+     )
+     update dirsync.refund r
+     set settle_attempts = settle_attempts + 1,
+         next_settle_at = case when refunded_before is not null then now() + least(5 * 2 ^ least(settle_attempts, 10), 600) * interval '1 second' end
+     from claimed where r.outer_refund_no = claimed.outer_refund_no
+     returning r.*, (extract(epoch from now() - sent_at) * 1000)::float8 as age_ms`,
+    [outerRefundNo],
+  )
+  return rows[0] ?? null
+}
+
+/** Stores what the order record showed, unless the outcome has become known otherwise. */
+export async function storeVerdict(
+  db: Pool,
+  outerRefundNo: string,
+  verdict: RefundVerdict,
+  message: string,
+): Promise<void> {
+  await db.query(
+    `update dirsync.refund
+     set message = $3, state = $2, settled_at = case when $2 <> 'unknown' then now() end,
+         next_settle_at = case when $2 = 'unknown' then next_settle_at end
+     where outer_refund_no = $1 and state = 'unknown'`,
+    [outerRefundNo, STATE_OF[verdict], message],
+  )
+}
+
+const STATE_OF = { carried_out: 'accepted', not_carried_out: 'rejected', unknown: 'unknown' } as const
