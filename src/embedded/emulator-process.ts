@@ -8,6 +8,8 @@ import { freePort } from './free-port.ts'
 import { identify } from './process-identity.ts'
 
 const MAIN = join(import.meta.dirname, '../cli/main.ts')
+/** Short enough for the numbers of 10 to 30 places that have to begin with it; the sample's do. */
+const APP_ID = 'demo-application'
 const START_MS = 20_000
 const STOP_MS = 5_000
 
@@ -32,8 +34,8 @@ export interface EmulatorProcess {
 export async function startEmulatorProcess(folder: string, seed: string): Promise<EmulatorProcess> {
   await mkdir(folder, { recursive: true })
   const files = filesOf(folder)
-  const appId = await readOrMake(files.appId)
-  const appSecret = await readOrMake(files.secret)
+  const appId = await readOrMake(files.appId, () => APP_ID)
+  const appSecret = await readOrMake(files.secret, () => randomBytes(16).toString('hex'))
   const kept = Number(await readFile(files.port, 'utf8').catch(() => '')) || undefined
   const isRunning = async () => (await runningPid(folder)) !== null
   const port = kept !== undefined && (await isRunning()) ? kept : await freePort(kept)
@@ -130,10 +132,10 @@ async function answers(folder: string, url: string): Promise<boolean> {
   return false
 }
 
-async function readOrMake(file: string): Promise<string> {
+async function readOrMake(file: string, make: () => string): Promise<string> {
   const existing = await readFile(file, 'utf8').catch(() => null)
   if (existing) return existing
-  const value = randomBytes(16).toString('hex')
+  const value = make()
   await writeFile(file, value, { mode: 0o600 })
   return value
 }
