@@ -9,6 +9,7 @@ import { ROLES, type Role } from './core/role.ts'
 import { CronScheduler, scheduledJobs } from './cron-scheduler.ts'
 import { limitsOf } from './limits.ts'
 import type { Logger } from './logger.ts'
+import { startReceiver } from './notifications/server.ts'
 import { PLATFORM_CODES } from './platform/platform-codes.ts'
 import { createQueueBackend } from './queue/backend.ts'
 import { Listener } from './store/listener.ts'
@@ -38,6 +39,8 @@ export interface Service {
   readonly pool: Pool
   /** Where the console listens; null without that role. */
   readonly consoleUrl: string | null
+  /** Where the receiver of refund notifications listens; null without that role. */
+  readonly receiverUrl: string | null
   /** Stops everything, what was started last first, within 10 s. Idempotent. */
   stop(): Promise<void>
 }
@@ -102,6 +105,8 @@ async function startRoles(
         logger,
       })
   if (web) stops.push(() => web.close())
+  const receiver = roles.includes('notifications') ? await startReceiver(config, logger) : null
+  if (receiver) stops.push(() => receiver.close())
 
   const processId = randomUUID()
   const sign = () =>
@@ -185,7 +190,7 @@ async function startRoles(
     return stopTogether(work, logger)
   })
   web?.setPhase('running')
-  return { pool, consoleUrl: web?.url ?? null }
+  return { pool, consoleUrl: web?.url ?? null, receiverUrl: receiver?.url ?? null }
 }
 
 async function stopAll(stops: (() => Promise<unknown>)[], logger: Logger): Promise<void> {

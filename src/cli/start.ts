@@ -22,7 +22,10 @@ export function startCommand(program: Command): void {
     .command('start')
     .summary('run the service, or one sync with --once')
     .description('run the service; without settings: everything embedded')
-    .option('--roles <roles>', 'roles of this process: scheduler, worker, console (default: all of them)')
+    .option(
+      '--roles <roles>',
+      'roles of this process: scheduler, worker, console, notifications (default: all of them; the last only where NOTIFICATION_URL is set)',
+    )
     .option('--once', 'one sync of everything to the end, a summary, exit')
     .option('--json', 'print the summary as JSON')
     .option('--fresh', 'embedded: forget all data and start over')
@@ -44,11 +47,11 @@ Examples:
 async function start(options: StartOptions): Promise<void> {
   const [{ createLogger }, { parseRoles, ROLES, startService }, { checkSettings, openSettings }] =
     await Promise.all([import('../logger.ts'), import('../main.ts'), import('./settings.ts')])
-  const roles = options.roles === undefined ? [...ROLES] : parseRoles(options.roles)
+  const checked = checkSettings()
+  const roles = options.roles === undefined ? defaultRoles(ROLES, checked) : parseRoles(options.roles)
   const isWhole = NEEDED_ROLES.every(role => roles.includes(role))
   if (options.once && !isWhole)
     throw new UsageError('--once needs the roles scheduler and worker: leave --roles out')
-  const checked = checkSettings()
   if (options.fresh && !checked.embedded)
     throw new UsageError('--fresh is for the embedded default alone: it never clears a database of yours')
   const watched = process.stderr.isTTY === true
@@ -84,12 +87,19 @@ async function start(options: StartOptions): Promise<void> {
         logger.warn({ err: sentenceOf(error) }, 'the first sync could not be followed to its end')
       })
     if (service.consoleUrl) say(`Health and metrics: ${service.consoleUrl}`)
+    if (service.receiverUrl) say(`Refund notifications: ${service.receiverUrl}`)
     say(`Running. Stop with Ctrl-C; look closer with: ${checked.program} status`)
     await stopped
     say('Stopping …')
   } finally {
     await service.stop()
   }
+}
+
+/** Nothing waits for refund notifications unless the platform can be told where to send them. */
+function defaultRoles(all: readonly Role[], { env }: CheckedSettings): Role[] {
+  const isReachable = Boolean(env.NOTIFICATION_URL?.trim() || env.NOTIFICATION_URL_FILE?.trim())
+  return all.filter(role => role !== 'notifications' || isReachable)
 }
 
 function greeting({ embedded, env }: CheckedSettings, roles: Role[]): string {

@@ -1,10 +1,12 @@
+import type { ListenTrouble } from '../core/listening.ts'
+
 /**
  * The console could not be started.
  *
  * - `CONSOLE_PORT_TAKEN`: something else listens on CONSOLE_PORT
  * - `CONSOLE_ADDRESS_REFUSED`: this machine or user may not listen on CONSOLE_HOST and CONSOLE_PORT
  */
-export type ConsoleErrorCode = 'CONSOLE_PORT_TAKEN' | 'CONSOLE_ADDRESS_REFUSED'
+export type ConsoleErrorCode = `CONSOLE_${ListenTrouble}`
 
 /** Carries one sentence that names the setting, and a stable code. */
 export class ConsoleError extends Error {

@@ -1,6 +1,7 @@
 import type { AddressInfo } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 import type { Config } from '../config.ts'
+import { listeningUrl, listenTrouble } from '../core/listening.ts'
 import type { Role } from '../core/role.ts'
 import type { Logger } from '../logger.ts'
 import { createPool } from '../store/pool.ts'
@@ -69,9 +70,9 @@ export async function startConsole(options: {
     await app.listen({ host: config.CONSOLE_HOST, port: config.CONSOLE_PORT })
   } catch (error) {
     await close()
-    throw listenError(config, error)
+    throw listenError(config.CONSOLE_HOST, config.CONSOLE_PORT, error)
   }
-  const url = urlOf(config.CONSOLE_HOST, (app.server.address() as AddressInfo).port)
+  const url = listeningUrl(config.CONSOLE_HOST, (app.server.address() as AddressInfo).port)
   logger.info({ url }, 'console listens')
   return {
     url,
@@ -93,31 +94,7 @@ async function closeApp(app: FastifyInstance): Promise<void> {
   }
 }
 
-function listenError(config: Pick<Config, 'CONSOLE_HOST' | 'CONSOLE_PORT'>, cause: unknown): unknown {
-  const { CONSOLE_HOST: host, CONSOLE_PORT: port } = config
-  const { code, syscall } = cause as NodeJS.ErrnoException
-  if (code === 'EADDRINUSE')
-    return new ConsoleError(
-      'CONSOLE_PORT_TAKEN',
-      `CONSOLE_PORT holds ${port} but something else listens on ${host}:${port} already: set another port, or 0 for any free one`,
-      { cause },
-    )
-  if (code === 'EACCES')
-    return new ConsoleError(
-      'CONSOLE_ADDRESS_REFUSED',
-      `CONSOLE_PORT holds ${port} but this user may not listen there: set a port above 1023`,
-      { cause },
-    )
-  if (syscall === 'listen' || syscall === 'getaddrinfo')
-    return new ConsoleError(
-      'CONSOLE_ADDRESS_REFUSED',
-      `CONSOLE_HOST holds ${JSON.stringify(host)} but that is no address of this machine: set 127.0.0.1, or 0.0.0.0 for all of them`,
-      { cause },
-    )
-  return cause
-}
-
-function urlOf(host: string, port: number): string {
-  if (host === '0.0.0.0' || host === '::') return `http://localhost:${port}`
-  return `http://${host.includes(':') ? `[${host}]` : host}:${port}`
+function listenError(host: string, port: number, cause: unknown): unknown {
+  const found = listenTrouble('CONSOLE', { host, port }, cause)
+  return found ? new ConsoleError(`CONSOLE_${found.trouble}`, found.message, { cause }) : cause
 }

@@ -1,0 +1,36 @@
+/** Why a server cannot listen: something else does, or this machine or user may not. */
+export type ListenTrouble = 'PORT_TAKEN' | 'ADDRESS_REFUSED'
+
+/**
+ * Reads the error of a server that could not listen where the settings `<prefix>_HOST` and `<prefix>_PORT` say.
+ * @returns the trouble and one sentence that names the setting; null when the error is about something else
+ */
+export function listenTrouble(
+  prefix: string,
+  { host, port }: { host: string; port: number },
+  cause: unknown,
+): { trouble: ListenTrouble; message: string } | null {
+  const { code, syscall } = cause as { code?: string; syscall?: string }
+  if (code === 'EADDRINUSE')
+    return {
+      trouble: 'PORT_TAKEN',
+      message: `${prefix}_PORT holds ${port} but something else listens on ${host}:${port} already: set another port, or 0 for any free one`,
+    }
+  if (code === 'EACCES')
+    return {
+      trouble: 'ADDRESS_REFUSED',
+      message: `${prefix}_PORT holds ${port} but this user may not listen there: set a port above 1023`,
+    }
+  if (syscall === 'listen' || syscall === 'getaddrinfo')
+    return {
+      trouble: 'ADDRESS_REFUSED',
+      message: `${prefix}_HOST holds ${JSON.stringify(host)} but that is no address of this machine: set 127.0.0.1, or 0.0.0.0 for all of them`,
+    }
+  return null
+}
+
+/** The address of a server, as a person on its machine would type it. */
+export function listeningUrl(host: string, port: number): string {
+  if (host === '0.0.0.0' || host === '::') return `http://localhost:${port}`
+  return `http://${host.includes(':') ? `[${host}]` : host}:${port}`
+}
