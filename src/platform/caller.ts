@@ -17,6 +17,8 @@ export interface CallOptions {
   signal?: AbortSignal
   /** Place in the pacer's line: lower goes first. */
   priority?: number
+  /** Our time in milliseconds since 1970 after which it is not sent any more; it then fails with kind `aborted`. */
+  sendBefore?: number
 }
 
 /** One HTTP exchange with the platform, for metrics. */
@@ -77,7 +79,10 @@ export class PlatformCaller {
       if (signal?.aborted || error instanceof PacerClosedError) throw abortedError(operation.name, error)
       throw error
     }
-    const timestamp = Math.floor((this.#clock() + this.#clockOffset.appliedMs) / 1000)
+    const now = this.#clock()
+    if (options.sendBefore !== undefined && now > options.sendBefore)
+      throw abortedError(operation.name, new Error('it waited too long to be sent'))
+    const timestamp = Math.floor((now + this.#clockOffset.appliedMs) / 1000)
     const request = this.#builder.build(operation, texts, timestamp, token)
     const startedAt = performance.now()
     let status: number | undefined
