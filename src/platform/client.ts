@@ -2,6 +2,7 @@ import type { Logger } from 'pino'
 import type { z } from 'zod'
 import type { Pacer } from '../core/pacing.ts'
 import { type CreatedToken, TokenFuseError, type TokenStore } from '../core/platform-token.ts'
+import { type RefundVerdict, refundedAmount, settleRefund } from '../core/refund-settlement.ts'
 import { abortedError, type CallOptions, type CallReport, PlatformCaller } from './caller.ts'
 import { ClockOffset } from './clock-offset.ts'
 import { entryOfCode, platformError } from './error-catalogue.ts'
@@ -12,7 +13,27 @@ import { type EmployeeQuery, employeeGet, type PlatformEmployee } from './operat
 import { employeeOpenid, type OpenidBinding, type OpenidQuery } from './operations/employee-openid.ts'
 import { type EmployeeUpdate, employeeUpdate } from './operations/employee-update.ts'
 import { OPERATIONS, type OperationName } from './operations/index.ts'
+import { type LimitAccount, type LimitAccountQuery, limitAccountGet } from './operations/limit-account.ts'
+import { type OrderRecord, type OrderRecordQuery, orderRecordGet } from './operations/order-record.ts'
+import {
+  type PaymentOrder,
+  type PaymentOrderDetail,
+  type PaymentOrderPage,
+  type PaymentOrderPageQuery,
+  type PaymentOrderQuery,
+  paymentOrderGet,
+  paymentOrderList,
+} from './operations/payment-order.ts'
+import { type RefundRequest, refundCreate } from './operations/refund.ts'
+import {
+  type Taxpayer,
+  type TaxpayerPage,
+  type TaxpayerPageQuery,
+  taxpayerList,
+} from './operations/taxpayer.ts'
 import { type TokenAnswer, tokenCreate, tokenInfo } from './operations/token.ts'
+import { type TopUpAnswer, type TopUpApplication, topUpApply } from './operations/top-up.ts'
+import { everyRow } from './pages.ts'
 import { checkedParameters } from './parameters.ts'
 import { RequestBuilder } from './request-builder.ts'
 import type { SignAlgorithm } from './signing.ts'
@@ -22,6 +43,20 @@ export type { CallOptions, CallReport } from './caller.ts'
 
 /** Goes before every other caller of the pacer: nobody gets anywhere without a token. */
 const TOKEN_PRIORITY = -1
+
+/** Rows a page that lists ask for: the most that the platform permits, for the fewest calls. */
+const LARGEST_PAGE = 100
+
+export type PaymentOrderListQuery = Omit<PaymentOrderPageQuery, 'page_index'>
+export type TaxpayerListQuery = Omit<TaxpayerPageQuery, 'page_no'>
+
+/** A refund whose outcome is unknown. */
+export interface UnsettledRefund {
+  outerTradeNo: string
+  refundAmount: string
+  refundedBefore: string | null
+  sentAt: Date
+}
 
 export interface PlatformClientOptions {
   baseUrl: string
@@ -71,8 +106,85 @@ export class PlatformClient {
       const { accessToken, createdAt, expiresAt } = await this.#keeper.renew().catch(asPlatformError)
       return { access_token: accessToken, expires_in: (expiresAt.getTime() - createdAt.getTime()) / 1000 }
     },
-    /** Queries the token in use (section 4.2). */
+    /** Queries the token in use (section 4.2); waits while 60 queries have been made within a minute (section 8). */
     info: (options?: CallOptions): Promise<TokenAnswer> => this.#call(tokenInfo, {}, options),
+  }
+
+  readonly paymentOrders = {
+    /** Every payment order of a time span (section 4.7), page by page, each once although rows move between pages. */
+    list: (query: PaymentOrderListQuery = {}, options: CallOptions = {}): AsyncIterable<PaymentOrder> => {
+      const pageSize = Number(query.page_size ?? LARGEST_PAGE)
+      return everyRow({
+        fetch: (page_index, signal) =>
+          this.paymentOrders.page({ ...query, page_index, page_size: pageSize }, { ...options, signal }),
+        keyOf: order => order.trade_no,
+        pageSize,
+        signal: options.signal,
+      })
+    },
+    /** One page of them. Without a size the platform gives 20 rows. */
+    page: (query: PaymentOrderPageQuery, options?: CallOptions): Promise<PaymentOrderPage> =>
+      this.#call(paymentOrderList, query, options),
+    /** One payment order, with its goods if it is one of the new mall (section 4.8). */
+    get: (query: PaymentOrderQuery, options?: CallOptions): Promise<PaymentOrderDetail> =>
+      this.#call(paymentOrderGet, query, options),
+  }
+
+  readonly limitAccounts = {
+    /** The enterprise's limit accounts, or the one that is named (section 4.9). */
+    list: (query: LimitAccountQuery = {}, options?: CallOptions): Promise<LimitAccount[]> =>
+      this.#call(limitAccountGet, query, options),
+  }
+
+  readonly taxpayers = {
+    /** Every taxpayer with the identification number (section 4.13), of one nature: small-scale where none is given. */
+    list: (query: TaxpayerListQuery, options: CallOptions = {}): AsyncIterable<Taxpayer> => {
+      const pageSize = Number(query.page_size ?? LARGEST_PAGE)
+      return everyRow({
+        fetch: (page_no, signal) =>
+          this.taxpayers.page({ ...query, page_no, page_size: pageSize }, { ...options, signal }),
+        keyOf: row => JSON.stringify([row.identifier, row.taxpayer_name, row.taxpayer_nature]),
+        pageSize,
+        signal: options.signal,
+      })
+    },
+    /** One page of them. Without a size the platform gives 50 rows. */
+    page: (query: TaxpayerPageQuery, options?: CallOptions): Promise<TaxpayerPage> =>
+      this.#call(taxpayerList, query, options),
+  }
+
+  readonly orders = {
+    /** A merchant's order by its external trade number (section 4.11), or its trade number alone if that is all there is. */
+    record: (query: OrderRecordQuery, options?: CallOptions): Promise<OrderRecord | string> =>
+      this.#call(orderRecordGet, query, options),
+  }
+
+  readonly refunds = {
+    /**
+     * Refunds an order (section 4.10); answers the platform's trade number. It is sent once.
+     * @throws OutcomeUnknownError when it may have been carried out: ask `settle`, do not send it again
+     */
+    create: (request: RefundRequest, options?: CallOptions): Promise<string> =>
+      this.#call(refundCreate, request, options),
+    /**
+     * Finds out by the order record whether a refund was carried out whose outcome is unknown.
+     * @param refund `refundedBefore`: the record's `refund_amount` before it was sent, null if unknown; amounts are decimal texts
+     */
+    settle: async (refund: UnsettledRefund, options?: CallOptions): Promise<RefundVerdict> => {
+      const record = await this.orders.record({ outer_trade_no: refund.outerTradeNo }, options)
+      const { refundAmount, refundedBefore, sentAt } = refund
+      const refundedNow = refundedAmount(record)
+      return settleRefund({ refundAmount, refundedBefore, refundedNow, sentAt, now: new Date(this.#clock()) })
+    },
+  }
+
+  readonly topUps = {
+    /**
+     * Applies for a top-up of enterprise points (section 4.12). It is sent once.
+     * @throws OutcomeUnknownError when it may have been carried out; only the platform's back office shows whether it was
+     */
+    apply: (application: TopUpApplication, options?: CallOptions): Promise<TopUpAnswer> =>
+      this.#call(topUpApply, application, options),
   }
 
   /** How the platform's clock and ours differ. */
@@ -80,11 +192,13 @@ export class PlatformClient {
 
   readonly #caller: PlatformCaller
   readonly #keeper: TokenKeeper
+  readonly #clock: () => number
   readonly #log: Logger | undefined
   #closing: Promise<void> | null = null
 
   constructor(options: PlatformClientOptions) {
     const clock = options.clock ?? Date.now
+    this.#clock = clock
     this.#log = options.logger?.child({ component: 'platform' })
     this.#caller = new PlatformCaller({
       builder: new RequestBuilder({

@@ -1,7 +1,9 @@
 import { z } from 'zod'
 import { normaliseDate, normaliseMonthDay } from '../core/calendar.ts'
+import { compareDecimals } from '../core/decimal.ts'
 import { CLEAR_VALUE } from '../core/field-rules.ts'
 import { fits } from '../core/text.ts'
+import { rawNumber } from './exact-json.ts'
 
 /**
  * Building blocks of the operations' schemas. Parameters are texts, trimmed and not empty, because that is what travels;
@@ -30,6 +32,57 @@ export function digits(count: number) {
 export function oneOf<const T extends readonly string[]>(values: T, meaning: string) {
   return z.enum(values, `must be ${meaning}`)
 }
+
+/** Whole number from `least` to `most`, as a number or as digits. */
+export function whole(least: number, most: number) {
+  return wholeWhere(
+    value => value >= least && value <= most,
+    `must be a whole number from ${least} to ${most}`,
+  )
+}
+
+/** One of a few whole numbers, as a number or as digits. */
+export function wholeOf(values: readonly number[], meaning: string) {
+  return wholeWhere(value => values.includes(value), `must be ${meaning}`)
+}
+
+function wholeWhere(holds: (value: number) => boolean, rule: string) {
+  return z
+    .union([z.number(), z.string()])
+    .refine(value => /^\d{1,15}$/.test(String(value)) && holds(Number(value)), rule)
+    .transform(Number)
+}
+
+/**
+ * Decimal with at most two places, as a text. A number is refused: it has been through binary floating point.
+ * It comes out as what `JSON.stringify` writes digit for digit.
+ */
+export function decimal(least: string, most: string) {
+  const rule = `must be a decimal from ${least} to ${most} with at most 2 places, as a text`
+  return z
+    .string({ error: ({ input }) => (typeof input === 'number' ? `${rule}, not a number` : undefined) })
+    .refine(
+      value =>
+        /^-?(?:0|[1-9]\d{0,14})(?:\.\d{1,2})?$/.test(value) &&
+        compareDecimals(value, least) >= 0 &&
+        compareDecimals(value, most) <= 0,
+      rule,
+    )
+    .transform(rawNumber)
+}
+
+/** An external number of the merchant's. That it begins with the application id, the client checks: it knows it. */
+export function externalNumber(limit: number, least: number) {
+  return z
+    .string()
+    .refine(
+      value => value.isWellFormed() && fits(value, limit) && !fits(value, least - 1),
+      `must have ${least} to ${limit} characters and begin with the application id`,
+    )
+}
+
+/** `yyyy-MM-dd` of a day that exists. */
+export const date = z.string().refine(value => normaliseDate(value) === value, 'must be a date yyyy-MM-dd')
 
 /** `yyyy-MM-dd` of a day that exists, or the value that clears the field. */
 export const clearableDate = z

@@ -8,19 +8,39 @@ export interface Operation<
 > {
   /** The path without its leading slash. */
   readonly name: Name
-  /** How the business parameters travel in the body. (A JSON body would be signed as the parameter `_body`.) */
-  readonly encoding: 'form'
+  /** How the business parameters travel in the body. A JSON body is signed as the parameter `_body`. */
+  readonly encoding: 'form' | 'json'
   /** Whether doing it twice has the effect of doing it once. */
   readonly idempotent: boolean
   /** Whether the call carries the access token; token creation alone does not. */
   readonly token: boolean
   /** Parameters that an explicit empty text clears: sent empty, not signed. Empty texts of others are not sent. */
   readonly clearedByEmpty: readonly string[]
+  /** With a JSON body: the business parameters that travel in the query string all the same. */
+  readonly inQuery: readonly string[]
+  /** Whether it knows amounts: the answer's numbers are then read by their source text, and no number is taken for a text. */
+  readonly decimals: boolean
+  /** Whether the answer may come without its envelope, as section 2.1 shows it for the payment order list. */
+  readonly bareAnswer: boolean
+  /** Calls permitted in any minute (section 8), where it has a limit of its own. */
+  readonly perMinute?: number
+  /** Where numbers stand that begin with the application id: dotted paths, `*` for every item of a list. */
+  readonly ownNumbers: readonly string[]
   /** Business parameters: texts, with the specification's limits. */
   readonly request: Request
   /** The envelope's `data`. Unknown fields are ignored; null and absent ones are no error. */
   readonly response: Response
 }
+
+type Optional =
+  | 'token'
+  | 'clearedByEmpty'
+  | 'encoding'
+  | 'inQuery'
+  | 'decimals'
+  | 'bareAnswer'
+  | 'perMinute'
+  | 'ownNumbers'
 
 /** Names the operation's types after its schemas. */
 export function defineOperation<
@@ -28,8 +48,17 @@ export function defineOperation<
   Request extends z.ZodObject,
   Response extends z.ZodType,
 >(
-  operation: Pick<Operation<Name, Request, Response>, 'name' | 'idempotent' | 'request' | 'response'> &
-    Partial<Pick<Operation, 'token' | 'clearedByEmpty'>>,
+  operation: Omit<Operation<Name, Request, Response>, Optional> & Partial<Pick<Operation, Optional>>,
 ): Operation<Name, Request, Response> {
-  return { encoding: 'form', token: true, clearedByEmpty: [], ...operation }
+  return { ...DEFAULTS, ...operation }
 }
+
+const DEFAULTS = {
+  encoding: 'form',
+  token: true,
+  clearedByEmpty: [],
+  inQuery: [],
+  decimals: false,
+  bareAnswer: false,
+  ownNumbers: [],
+} as const

@@ -2,9 +2,15 @@ import { departmentDelete } from './department-delete.ts'
 import { employeeGet } from './employee-get.ts'
 import { employeeOpenid } from './employee-openid.ts'
 import { employeeUpdate } from './employee-update.ts'
+import { limitAccountGet } from './limit-account.ts'
+import { orderRecordGet } from './order-record.ts'
+import { paymentOrderGet, paymentOrderList } from './payment-order.ts'
+import { refundCreate } from './refund.ts'
+import { taxpayerList } from './taxpayer.ts'
 import { tokenCreate, tokenInfo } from './token.ts'
+import { topUpApply } from './top-up.ts'
 
-/** Every operation the client knows, by name. */
+/** The operations of the specification's section 4, by name. */
 export const OPERATIONS = {
   'token/create': tokenCreate,
   'token/getTokenInfo': tokenInfo,
@@ -12,6 +18,13 @@ export const OPERATIONS = {
   'employee/get': employeeGet,
   'employee/openid': employeeOpenid,
   'department/delete': departmentDelete,
+  'enterprise/consume/list': paymentOrderList,
+  'enterprise/consume/get': paymentOrderGet,
+  'assets/limit/enterprise/get': limitAccountGet,
+  'seller/v3/pay/syncRefund': refundCreate,
+  'seller/pay/record': orderRecordGet,
+  'enterprise/account/applyCharge': topUpApply,
+  'taxpayer/findList': taxpayerList,
 } as const
 
 export type OperationName = keyof typeof OPERATIONS

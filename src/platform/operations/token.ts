@@ -16,6 +16,7 @@ export const tokenCreate = defineOperation({
 export const tokenInfo = defineOperation({
   name: 'token/getTokenInfo',
   idempotent: true,
+  perMinute: 60,
   request: z.strictObject({}),
   response: accessToken,
 })

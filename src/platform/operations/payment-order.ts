@@ -1,0 +1,114 @@
+import { z } from 'zod'
+import { decimalOrNull, listOrNull, textOrNull, timeOrNull, wholeOrNull } from '../answer-fields.ts'
+import { date, enterpriseCode, text, whole, wholeOf } from '../fields.ts'
+import { defineOperation } from '../operation.ts'
+
+const MOST_PAGES = 2_147_483_647
+
+/** What a payment order has in list and detail (section 2.6). States: `states.ts`. */
+const orderFields = {
+  trade_no: textOrNull,
+  out_trade_no: textOrNull,
+  userid: textOrNull,
+  payer_name: textOrNull,
+  subject: textOrNull,
+  total_amount: decimalOrNull,
+  pay_amount: decimalOrNull,
+  refund_amount: decimalOrNull,
+  status: wholeOrNull,
+  create_time: timeOrNull,
+  pay_time: timeOrNull,
+  refund_time: timeOrNull,
+  assetCode: textOrNull,
+  /** The examples' spelling of `assetCode`. */
+  asset_code: textOrNull,
+}
+
+const paymentOrder = z.object(orderFields).transform(withOneAssetCode)
+
+const product = z.object({
+  spu_code: textOrNull,
+  spu_name: textOrNull,
+  product_title: textOrNull,
+  sku_code: textOrNull,
+  sku_name: textOrNull,
+  sku_pic_url: textOrNull,
+  sku_category: textOrNull,
+  current_price: decimalOrNull,
+  deal_price: decimalOrNull,
+  purchase_num: wholeOrNull,
+})
+
+const orderItem = z.object({
+  delivery_name: textOrNull,
+  delivery_phone: textOrNull,
+  address: textOrNull,
+  order_price: decimalOrNull,
+  order_status: wholeOrNull,
+  trade_status: wholeOrNull,
+  time_created: timeOrNull,
+  time_delivery: timeOrNull,
+  time_delivery_end: timeOrNull,
+  time_closed: timeOrNull,
+  logistics_amount: decimalOrNull,
+  product_list: listOrNull(product),
+})
+
+const commerceOrderDetail = z.object({
+  shop_order_code: textOrNull,
+  activity_type: wholeOrNull,
+  buyer_name: textOrNull,
+  order_price: decimalOrNull,
+  logistics_amount: decimalOrNull,
+  trade_status: wholeOrNull,
+  trade_type: wholeOrNull,
+  remark: textOrNull,
+  cancel_order_reason_desc: textOrNull,
+  order_list: listOrNull(orderItem),
+})
+
+/** One page of payment orders (section 4.7). */
+export const paymentOrderList = defineOperation({
+  name: 'enterprise/consume/list',
+  idempotent: true,
+  decimals: true,
+  bareAnswer: true,
+  request: z.strictObject({
+    enterprise_code: enterpriseCode.optional(),
+    time_start: date.optional(),
+    time_end: date.optional(),
+    contain_fee_trade: wholeOf([1, 2], '1 (include service-fee records) or 2 (exclude; default)').optional(),
+    page_index: whole(1, MOST_PAGES).optional(),
+    page_size: whole(1, 100).optional(),
+  }),
+  response: z.object({ total_count: wholeOrNull, data_list: z.array(paymentOrder) }),
+})
+
+/** One payment order with its e-commerce detail, if it is one of the new mall (section 4.8). */
+export const paymentOrderGet = defineOperation({
+  name: 'enterprise/consume/get',
+  idempotent: true,
+  decimals: true,
+  request: z.strictObject({ trade_no: text(16), enterprise_code: enterpriseCode.optional() }),
+  response: z
+    .object({
+      ...orderFields,
+      commerce_order_detail: commerceOrderDetail.nullish().transform(detail => detail ?? null),
+    })
+    .transform(withOneAssetCode),
+})
+
+function withOneAssetCode<Order extends { assetCode: string | null; asset_code: string | null }>(
+  order: Order,
+): Omit<Order, 'asset_code'> {
+  const { asset_code, ...rest } = order
+  return { ...rest, assetCode: rest.assetCode ?? asset_code }
+}
+
+export type PaymentOrderPageQuery = z.input<typeof paymentOrderList.request>
+export type PaymentOrderQuery = z.input<typeof paymentOrderGet.request>
+
+/** Amounts are decimal texts; what has no value is null. */
+export type PaymentOrder = z.output<typeof paymentOrder>
+export type PaymentOrderPage = z.output<typeof paymentOrderList.response>
+export type PaymentOrderDetail = z.output<typeof paymentOrderGet.response>

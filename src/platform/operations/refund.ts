@@ -1,0 +1,32 @@
+import { z } from 'zod'
+import { decimal, enterpriseCode, externalNumber, text } from '../fields.ts'
+import { defineOperation } from '../operation.ts'
+import { tradeInfo } from './trade-info.ts'
+
+const MOST = '99999999.99'
+
+/** Refund an order (section 4.10). A number that was used before is refused by the platform. */
+export const refundCreate = defineOperation({
+  name: 'seller/v3/pay/syncRefund',
+  idempotent: false,
+  encoding: 'json',
+  inQuery: ['enterprise_code'],
+  decimals: true,
+  ownNumbers: ['outerTradeNo', 'outerRefundNo', 'tradeInfo.thirdOrders.*.outerTradeNo'],
+  request: z.strictObject({
+    outerTradeNo: externalNumber(50, 2),
+    outerRefundNo: externalNumber(50, 2),
+    reason: text(254),
+    refundAmount: decimal('0.01', MOST),
+    enterprise_code: enterpriseCode.optional(),
+    costAmount: decimal('0.00', MOST).optional(),
+    deliveryFee: decimal('0.01', MOST).optional(),
+    notifyUrl: text(254).optional(),
+    tradeInfo: tradeInfo.optional(),
+  }),
+  /** The platform's trade number. Success is success, even without it: it is empty then. */
+  response: z.union([z.string(), z.number().transform(String), z.null().transform(() => '')]).default(''),
+})
+
+/** Amounts are decimal texts, here and in `tradeInfo`. */
+export type RefundRequest = z.input<typeof refundCreate.request>
