@@ -12,6 +12,7 @@ import type { Logger } from './logger.ts'
 import { startReceiver } from './notifications/server.ts'
 import { PLATFORM_CODES } from './platform/platform-codes.ts'
 import { createQueueBackend } from './queue/backend.ts'
+import { RefundSettler } from './refunds/refund-settler.ts'
 import { Listener } from './store/listener.ts'
 import { migrate } from './store/migrate.ts'
 import { createPool } from './store/pool.ts'
@@ -148,6 +149,9 @@ async function startRoles(
       logger,
     })
     work.push(() => worker.close(STOP_DEADLINE_MS))
+    const settler = new RefundSettler({ pool, client, logger: logger.child({ component: 'refunds' }) })
+    settler.start()
+    work.push(() => settler.stop())
   }
 
   if (roles.includes('scheduler')) {

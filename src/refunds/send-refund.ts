@@ -1,12 +1,37 @@
 import type { Pool } from 'pg'
+import { SENT_WITHIN_MS } from '../core/refund-settlement.ts'
+import { trimText } from '../core/text.ts'
 import type { Logger } from '../logger.ts'
 import type { PlatformClient } from '../platform/client.ts'
+import { type RefundRequest, refundCreate } from '../platform/operations/refund.ts'
+import { checkedParameters } from '../platform/parameters.ts'
+import { JournalError } from '../store/journal-error.ts'
+import { listRefunds, readRefund } from '../store/refund.ts'
+import {
+  forgetRefund,
+  orderLock,
+  type RefundAnswer,
+  storeAnswer,
+  writeRefund,
+} from '../store/refund-journal.ts'
+import { whileSending } from '../store/sending.ts'
+import { failedAnswer } from './failed-answer.ts'
+import { readRefunded } from './refunded.ts'
+import { storePatiently } from './store-patiently.ts'
 
-/** What sending needs; the CLI makes it of its context. */
+/** What sending needs. */
 export interface SendDeps {
   pool: Pool
   client: PlatformClient
   logger: Logger
+}
+
+/** Who asks, for the journal, and how to give up. */
+export interface SendOptions {
+  /** `cli:` and the shell user. */
+  actor: string
+  /** Before it is sent, nothing has happened then; afterwards its outcome is unknown. */
+  signal?: AbortSignal
 }
 
 /** How a refund ended, as far as it is known. */
@@ -18,6 +43,106 @@ export interface RefundOutcome {
   /** Error code of the platform, when it was rejected by one. */
   platformCode: number | null
   traceId: string | null
-  /** What happened and what to do, in a sentence without personal data; null when it was accepted. */
+  /** What happened and what to do, without personal data; null when it was accepted. */
   message: string | null
+}
+
+/**
+ * Refunds an order (specification section 4.10): written down first, sent once, its answer stored. Whatever ends this
+ * process meanwhile, the row tells the {@link RefundSettler} to find out what became of it.
+ * @throws JournalError when the number was used before, or another refund of the order is open: nothing was sent
+ * @throws PlatformError when nothing was sent (a parameter breaks a rule, the order is not known, the platform cannot be
+ *   reached, it asks to wait); the number stays free
+ */
+export async function sendRefund(
+  deps: SendDeps,
+  request: RefundRequest,
+  options: SendOptions,
+): Promise<RefundOutcome> {
+  checkedParameters(refundCreate, request)
+  const refund = {
+    outer_refund_no: trimText(request.outerRefundNo),
+    outer_trade_no: trimText(request.outerTradeNo),
+    enterprise_code: trimText(request.enterprise_code ?? ''),
+    refund_amount: trimText(request.refundAmount),
+  }
+  const outcome = await whileSending(deps.pool, orderLock(refund.outer_trade_no), async db => {
+    const refused = await refusalOf(deps.pool, refund)
+    if (refused) throw refused
+    // Read under the lock: until this refund is settled, no other one of dirsync's can change it.
+    const refunded_before = await readRefunded(deps.client, refund.outer_trade_no, options.signal)
+    const sendBefore = Date.now() + SENT_WITHIN_MS
+    if (!(await writeRefund(db, { ...refund, refunded_before }, options.actor)))
+      throw (await refusalOf(deps.pool, refund)) ?? busy(refund.outer_trade_no)
+    return send(deps, request, refund.outer_refund_no, { ...options, sendBefore })
+  })
+  if (outcome === null) throw (await refusalOf(deps.pool, refund)) ?? busy(refund.outer_trade_no)
+  return outcome
+}
+
+async function send(
+  { pool, client, logger }: SendDeps,
+  request: RefundRequest,
+  outerRefundNo: string,
+  { signal, sendBefore }: SendOptions & { sendBefore: number },
+): Promise<RefundOutcome> {
+  let answer: RefundAnswer
+  try {
+    const tradeNo = await client.refunds.create(request, { sendBefore, ...(signal && { signal }) })
+    answer = { state: 'accepted', tradeNo }
+  } catch (error) {
+    const failed = failedAnswer(error)
+    if (failed === null) {
+      // If it cannot be forgotten, the settler finds that it was not carried out.
+      await storePatiently(() => forgetRefund(pool, outerRefundNo), logger)
+      throw error
+    }
+    answer = failed
+  }
+  const isStored = await storePatiently(() => storeAnswer(pool, outerRefundNo, answer), logger)
+  logger.info({ outerRefundNo, state: answer.state, isStored }, 'refund sent')
+  return outcomeOf(outerRefundNo, answer, isStored)
+}
+
+function outcomeOf(outerRefundNo: string, answer: RefundAnswer, isStored: boolean): RefundOutcome {
+  const outcome = {
+    outerRefundNo,
+    state: answer.state,
+    tradeNo: answer.state === 'accepted' ? answer.tradeNo : null,
+    platformCode: answer.state === 'rejected' ? answer.platformCode : null,
+    traceId: answer.state === 'accepted' ? null : answer.traceId,
+    message: answer.state === 'accepted' ? null : answer.message,
+  }
+  if (isStored) return outcome
+  const message = `the platform's answer (${answer.state}) could not be stored, for dirsync's own database does not answer; dirsync start settles the refund when it does`
+  return { ...outcome, state: 'unknown', message }
+}
+
+/** Why a refund must not be sent; null when nothing stands against it. */
+async function refusalOf(
+  pool: Pool,
+  refund: { outer_refund_no: string; outer_trade_no: string },
+): Promise<JournalError | null> {
+  const sent = await readRefund(pool, refund.outer_refund_no)
+  if (sent)
+    return new JournalError(
+      'ALREADY_SENT',
+      `refund ${sent.outer_refund_no} was sent before (${sent.refund_amount} of order ${sent.outer_trade_no}, now ${sent.state}): a number is never sent twice; use a new one for another refund`,
+    )
+  for (const state of ['requested', 'unknown'] as const) {
+    const [open] = await listRefunds(pool, { state, outerTradeNo: refund.outer_trade_no, limit: 1 })
+    if (open)
+      return new JournalError(
+        'ORDER_BUSY',
+        `the outcome of refund ${open.outer_refund_no} of the same order is open (${state}): nothing more is sent for the order until it is settled`,
+      )
+  }
+  return null
+}
+
+function busy(outerTradeNo: string): JournalError {
+  return new JournalError(
+    'ORDER_BUSY',
+    `another refund of order ${outerTradeNo} is being sent at this moment`,
+  )
 }

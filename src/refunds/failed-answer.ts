@@ -1,0 +1,29 @@
+import { maskText } from '../core/mask-text.ts'
+import { entryOfCode } from '../platform/error-catalogue.ts'
+import { PlatformError } from '../platform/errors.ts'
+
+/** A call that failed after it was sent: refused by a code of the platform, or nobody knows. */
+export type FailedAnswer =
+  | { state: 'rejected'; platformCode: number; message: string; traceId: string | null }
+  | { state: 'unknown'; message: string; traceId: string | null }
+
+/** What a failure says about a call that must not be repeated; null: nothing was carried out, and its number is still free. */
+export function failedAnswer(error: unknown): FailedAnswer | null {
+  if (!(error instanceof PlatformError))
+    return {
+      state: 'unknown',
+      message: 'something failed on our side of the call: see the log of dirsync',
+      traceId: null,
+    }
+  const traceId = error.traceId ?? null
+  // Its sentence holds nothing of the platform's words.
+  if (!error.outcomeKnown) return { state: 'unknown', message: error.message, traceId }
+  if (error.platformCode === undefined || isAboutAccess(error)) return null
+  const message = maskText(error.platformMessage ?? '')
+  return { state: 'rejected', platformCode: error.platformCode, message, traceId }
+}
+
+/** Refused for the application, its token, clock or enterprise: the platform did not look at what was asked. */
+function isAboutAccess({ disposition, platformCode }: PlatformError): boolean {
+  return disposition === 'halt' || entryOfCode(platformCode)?.disposition === 'refresh-token'
+}

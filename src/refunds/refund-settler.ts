@@ -1,0 +1,67 @@
+import { setTimeout } from 'node:timers/promises'
+import { adoptRefunds, claimUnknown } from '../store/refund-journal.ts'
+import { adoptTopUps } from '../store/topup.ts'
+import type { SendDeps } from './send-refund.ts'
+import { settle } from './settle.ts'
+
+const LOOK_EVERY_MS = 2000
+
+/**
+ * Finds out what became of refunds whose answer is missing: those whose sender died, and those whose call failed with an
+ * unknown outcome. Any number of processes may run it; each refund is asked about by one at a time.
+ */
+export class RefundSettler {
+  readonly #deps: SendDeps
+  readonly #stopping = new AbortController()
+  #loop: Promise<void> | null = null
+  #troubled = false
+
+  constructor(deps: SendDeps) {
+    this.#deps = deps
+  }
+
+  start(): void {
+    this.#loop ??= this.#run()
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort()
+    await this.#loop
+  }
+
+  async #run(): Promise<void> {
+    const { signal } = this.#stopping
+    while (!signal.aborted) {
+      try {
+        await this.#settleDue()
+        this.#troubled = false
+      } catch (error) {
+        // Once per outage of the database, not once per turn.
+        if (!this.#troubled && !signal.aborted)
+          this.#deps.logger.error(
+            { err: (error as Error).message },
+            'refunds cannot be settled; trying again',
+          )
+        this.#troubled = true
+      }
+      await setTimeout(LOOK_EVERY_MS, undefined, { signal }).catch(() => undefined) // it stops
+    }
+  }
+
+  async #settleDue(): Promise<void> {
+    const { pool, logger } = this.#deps
+    const { signal } = this.#stopping
+    for (const outerRefundNo of await adoptRefunds(pool))
+      logger.warn({ outerRefundNo }, 'the sender of a refund ended before it stored the answer')
+    for (const externalCode of await adoptTopUps(pool))
+      logger.warn(
+        { externalCode },
+        'the sender of a top-up ended before it stored the answer: ask the platform, then say so with dirsync topup resolve',
+      )
+    while (!signal.aborted) {
+      const refund = await claimUnknown(pool, null)
+      if (refund === null) return
+      await settle(this.#deps, refund, signal)
+    }
+  }
+}

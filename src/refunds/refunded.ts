@@ -1,0 +1,26 @@
+import { refundedAmount } from '../core/refund-settlement.ts'
+import type { PlatformClient } from '../platform/client.ts'
+import { PlatformError } from '../platform/errors.ts'
+
+/**
+ * What the order record (specification section 4.11) says to be refunded of an order; null when it does not say, or cannot
+ * be asked: its limits for the trade number are narrower than those of the refund.
+ * @throws PlatformError
+ */
+export async function readRefunded(
+  client: PlatformClient,
+  outerTradeNo: string,
+  signal: AbortSignal | undefined,
+  priority?: number,
+): Promise<string | null> {
+  try {
+    const record = await client.orders.record(
+      { outer_trade_no: outerTradeNo },
+      { ...(signal && { signal }), ...(priority !== undefined && { priority }) },
+    )
+    return refundedAmount(record)
+  } catch (error) {
+    if (error instanceof PlatformError && error.kind === 'invalid_request') return null
+    throw error
+  }
+}
