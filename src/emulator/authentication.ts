@@ -52,12 +52,13 @@ export function readBusinessParameters(
     const isPublic = PUBLIC_PARAMETERS.has(pair[0]) || (operation.takesToken && pair[0] === 'access_token')
     if (!isPublic) business.push(pair)
   }
-  const result = operation.parameters.safeParse(Object.fromEntries(business))
-  if (result.success) return result.data
+  const result = operation.parameters.safeParse(Object.fromEntries(business), { reportInput: true })
+  if (result.success) return result.data as Record<string, unknown>
   const [issue] = result.error.issues
   if (issue?.code === 'unrecognized_keys') {
     throw new BusinessError('parameters', `unknown parameter ${issue.keys[0]?.slice(0, 50)}`)
   }
-  const name = String(issue?.path[0])
-  throw new BusinessError('parameters', given.has(name) ? `${name} ${issue?.message}` : `${name} is required`)
+  const isMissing = issue?.code === 'invalid_type' && issue.input === undefined
+  const rule = isMissing ? 'is required' : issue?.message
+  throw new BusinessError('parameters', `${issue?.path.join('.')} ${rule}`)
 }

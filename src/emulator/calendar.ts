@@ -13,3 +13,8 @@ export function isMonthDay(text: string): boolean {
   const day = Number(text.slice(3))
   return day >= 1 && day <= (DAYS[Number(text.slice(0, 2)) - 1] ?? 0)
 }
+
+/** Whether `yyyy-MM-dd HH:mm:ss` is a time of the calendar. */
+export function isTime(text: string): boolean {
+  return isDate(text.slice(0, 10)) && /^ ([01]\d|2[0-3]):[0-5]\d:[0-5]\d$/.test(text.slice(10))
+}

@@ -69,6 +69,7 @@ export function loggedParameters(parameters: ReadonlyMap<string, unknown>): Reco
 }
 
 function cut(value: unknown): unknown {
+  if (typeof value === 'object' && value !== null) return cut(JSON.stringify(value))
   if (typeof value !== 'string' || value.length <= MAX_LOGGED_VALUE) return value
   return `${value.slice(0, MAX_LOGGED_VALUE)}… (${value.length} characters)`
 }

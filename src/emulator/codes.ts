@@ -1,6 +1,7 @@
 /**
  * The business codes that the emulated operations answer with (specification section 7).
- * A business failure travels as HTTP 200 with the envelope `{code, msg, data: null}`.
+ * A business failure travels as HTTP 200 with the envelope `{code, msg, data: null}`. The codes from 1000229001 to
+ * 1000229003 are the emulator's own: the specification has none for what they say.
  */
 export const CODES = {
   timestamp: { code: 1000210001, message: 'timestamp check failed!' },
@@ -10,9 +11,14 @@ export const CODES = {
   parameters: { code: 1000220002, message: 'parameter validation failed' },
   departmentMissing: { code: 1000220010, message: 'dept_code not exists !' },
   levelOff: { code: 1000220030, message: 'employee grade not set' },
+  paymentFailed: { code: 1000220064, message: 'payment failed or the order does not exist' },
   attributeOff: { code: 1000220072, message: 'extended field not enabled or attributeCode wrong' },
   useridUnknown: { code: 1000220096, message: 'employee for this user id does not exist' },
   employeeMissing: { code: 1000220102, message: 'employee does not exist' },
+  paymentOrderMissing: { code: 1000220120, message: 'payment order number does not exist' },
+  refundNumberTaken: { code: 1000229001, message: 'refund number already exists' },
+  overdrawn: { code: 1000229002, message: 'refund amount exceeds what is left of the payment' },
+  externalCodeTaken: { code: 1000229003, message: 'external_code already exists' },
   enterprise: { code: 1000240002, message: 'enterprise_code check failed' },
   noPermission: { code: 1002200106, message: 'no permission' },
   baseDepartment: { code: 1002212002, message: 'base department cannot be deleted' },

@@ -1,9 +1,13 @@
 import { z } from 'zod'
 import { CALL_LOG_SIZE, type CallLog } from './call-log.ts'
+import { ControlError, parseControl } from './control-error.ts'
 import { type Faults, faultRule } from './faults.ts'
+import { notificationLog } from './notification-log.ts'
 import { OPERATIONS } from './operations/index.ts'
+import { payOrder } from './pay-order.ts'
 import type { Platform } from './platform.ts'
-import { applySeed, ControlError, currentState, parseControl } from './seed.ts'
+import { applySeed, currentState } from './seed.ts'
+import { shapes } from './shapes.ts'
 import type { Stats } from './stats.ts'
 
 export interface ControlRequest {
@@ -32,11 +36,15 @@ const faultRules = z.array(faultRule)
  * | Request | Does |
  * |---|---|
  * | `POST enterprises`, `departments`, `employees`, `openids` | adds an array to the state, see `applySeed` |
+ * | `POST orders`, `refunds`, `accounts`, `topups`, `taxpayers` | likewise, see `putTrade` |
+ * | `POST orders/pay {trade_no}` or `{out_trade_no}` | pays an order that is pending or being paid |
  * | `POST state`, `GET state[?userid=]` | adds a whole seed; everything as it stands now, in the seed format |
- * | `POST reset` | empties state, tokens, limits, faults, log and counters, and sets the clock right |
+ * | `POST reset` | empties state, tokens, limits, shapes, faults, log and counters, and sets the clock right |
  * | `POST faults`, `GET faults`, `DELETE faults` | adds a rule or an array of rules; lists; clears |
  * | `GET calls[?since=ID&operation=NAME&limit=N]` | the call log, oldest first |
  * | `GET stats` | counters over all calls |
+ * | `GET shapes`, `POST shapes {paymentOrderList, orderRecord, assetCode}` | how answers look, see `shapes` |
+ * | `GET notifications` | the refund notifications with their attempts, by refund number |
  * | `GET clock`, `POST clock {offsetSeconds}` | moves the platform's clock against the machine's |
  * | `POST token/expire` | ends every token |
  */
@@ -53,10 +61,18 @@ export class Control {
       now: new Date(platform.clock.now()).toISOString(),
     })
     this.#routes = new Map<string, Handler>([
-      seedOne('enterprises'),
-      seedOne('departments'),
-      seedOne('employees'),
-      seedOne('openids'),
+      ...['enterprises', 'departments', 'employees', 'openids'].map(seedOne),
+      ...['orders', 'refunds', 'accounts', 'topups', 'taxpayers'].map(seedOne),
+      ['POST orders/pay', ({ body }) => payOrder(platform, body)],
+      ['GET shapes', () => platform.shapes],
+      [
+        'POST shapes',
+        ({ body }) => {
+          platform.shapes = parseControl(shapes, body)
+          return platform.shapes
+        },
+      ],
+      ['GET notifications', () => notificationLog(platform)],
       ['POST state', ({ body }) => applySeed(platform, body)],
       ['GET state', ({ query }) => currentState(platform, query.get('userid') ?? undefined)],
       [
@@ -100,7 +116,7 @@ export class Control {
       [
         'POST clock',
         ({ body }) => {
-          platform.clock.offsetSeconds = parseControl(clockBody, body).offsetSeconds
+          platform.moveClock(parseControl(clockBody, body).offsetSeconds)
           return clock()
         },
       ],

@@ -67,9 +67,83 @@ const SCHEMA = `
     expires_at integer not null
   ) without rowid;
   create index if not exists tokens_by_creation on tokens (created_at);
+
+  create table if not exists orders (
+    trade_no text primary key,
+    enterprise_code text not null,
+    out_trade_no text unique,
+    userid text,
+    payer_name text,
+    subject text,
+    reason text,
+    total_amount integer not null,
+    pay_amount integer not null,
+    refund_amount integer not null,
+    status integer not null,
+    create_time text not null,
+    pay_time text,
+    refund_time text,
+    asset_code text not null,
+    service_fee integer not null,
+    commerce_order_detail text
+  ) without rowid;
+  create index if not exists orders_by_time on orders (enterprise_code, create_time, trade_no);
+
+  create table if not exists refunds (
+    outer_refund_no text primary key,
+    outer_trade_no text not null,
+    refund_amount integer not null,
+    reason text,
+    refund_time text not null
+  ) without rowid;
+
+  create table if not exists notifications (
+    outer_refund_no text primary key,
+    outer_trade_no text not null,
+    refund_amount integer not null,
+    trade_no text not null,
+    url text not null,
+    state text not null,
+    first_at integer,
+    next_at integer not null,
+    attempts text not null
+  ) without rowid;
+  create index if not exists notifications_by_time on notifications (next_at) where state = 'pending';
+
+  create table if not exists accounts (
+    enterprise_code text not null,
+    account_openid text not null,
+    name text not null,
+    product_category integer not null,
+    balance integer not null,
+    status integer not null,
+    sub_limits text,
+    primary key (enterprise_code, account_openid)
+  ) without rowid;
+
+  create table if not exists topups (
+    external_code text primary key,
+    enterprise_code text not null,
+    account_openid text not null,
+    amount integer not null,
+    apply_charge_openid text not null,
+    time_created text not null
+  ) without rowid;
+
+  create table if not exists taxpayers (
+    enterprise_code text not null,
+    identifier text not null,
+    taxpayer_name text not null,
+    taxpayer_nature integer not null,
+    status integer not null,
+    primary key (enterprise_code, identifier, taxpayer_name)
+  ) without rowid;
 `
 
-const TABLES = ['enterprises', 'departments', 'employees', 'openids', 'tokens']
+const TABLES = [
+  ...['enterprises', 'departments', 'employees', 'openids', 'tokens'],
+  ...['orders', 'refunds', 'notifications', 'accounts', 'topups', 'taxpayers'],
+]
 
 /** The emulator's state, in memory or in a file. */
 export class Database {

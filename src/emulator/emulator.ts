@@ -55,6 +55,7 @@ export async function startEmulator(options: EmulatorOptions): Promise<Emulator>
     throw error
   }
 
+  platform.notifier.wake()
   let closed: Promise<void> | undefined
   const close = async () => {
     const ended = once(server, 'close')

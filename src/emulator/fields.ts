@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { parseAmount } from './amount.ts'
 import { isDate, isMonthDay } from './calendar.ts'
 
 /**
@@ -28,6 +29,17 @@ export function integer(min: number, max: number) {
       `must be an integer from ${min} to ${max}`,
     )
     .transform(Number)
+}
+
+/** A decimal of at most two places from `min` to `max`, read as cents. */
+export function decimal(min: string, max: string) {
+  const [least, most] = [parseAmount(min) ?? 0n, parseAmount(max) ?? 0n]
+  return z.string().transform((value, context) => {
+    const cents = parseAmount(value)
+    if (cents !== undefined && cents >= least && cents <= most) return cents
+    context.addIssue(`must be a decimal from ${min} to ${max} with at most two places`)
+    return z.NEVER
+  })
 }
 
 /** A work number: 1 to 20 letters and digits. */

@@ -93,8 +93,7 @@ export class Gate {
       }
       const caller = checkToken(this.#platform, operation, parameters)
       const business = readBusinessParameters(operation, parameters)
-      const { data, effect } = operation.perform(this.#platform, business, caller)
-      return succeeded(data, effect)
+      return succeeded(operation.perform(this.#platform, business, caller))
     } catch (error) {
       return refused(error)
     }

@@ -6,6 +6,8 @@ import type { LimitName, Platform } from './platform.ts'
 export interface Outcome {
   data: unknown
   effect?: object
+  /** `data` is the whole answer, without the envelope around it. */
+  bare?: boolean
 }
 
 /** The public parameters that were checked before the operation is performed. */
@@ -24,13 +26,13 @@ export interface Operation {
   /** The limit on authenticated calls, if the specification sets one. */
   limit?: LimitName
   /** The business parameters; anything else is refused with 1000220002. */
-  parameters: z.ZodObject
+  parameters: z.ZodType<object>
   /** Checks everything, then acts. Throws `BusinessError`, and then nothing has changed. */
   perform(platform: Platform, parameters: Record<string, unknown>, caller: Caller): Outcome
 }
 
 /** Declares an operation whose `perform` gets the type of its own parameters. */
-export function defineOperation<Parameters extends z.ZodObject>(
+export function defineOperation<Parameters extends z.ZodType<object>>(
   operation: Omit<Operation, 'parameters' | 'perform'> & {
     parameters: Parameters
     perform(platform: Platform, parameters: z.output<Parameters>, caller: Caller): Outcome

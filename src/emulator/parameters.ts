@@ -4,12 +4,15 @@ import { BusinessError, HttpError } from './codes.ts'
 /** More than any operation has; a longer list is refused before it costs anything. */
 const MAX_PARAMETERS = 200
 
+/** The refund's lists within lists need six. */
+const MAX_NESTING = 10
+
 export type Encoding = 'form' | 'json'
 
 /**
  * What a request carries. `signed` is the input of the signature, `given` what the operation reads: for a form
  * both are the parameters of the query string and of the body; for a JSON operation the body text is signed as
- * `_body`, and the members of its object are what is given beside the query string.
+ * `_body`, and the members of its object are what is given beside the query string, numbers as the text in the body.
  */
 export interface RequestParameters {
   signed: Map<string, string>
@@ -92,17 +95,32 @@ function decode(text: string): string {
   return decoded
 }
 
+/** Numbers become their source text: an amount must not pass through binary floating point. */
+function sourceText(_name: string, value: unknown, context?: { source?: string }): unknown {
+  if (typeof value === 'number') return context?.source
+  if (typeof value !== 'string') return value
+  if (value.includes('\0') || !value.isWellFormed()) throw new RangeError()
+  return value.trim()
+}
+
 function parseJsonObject(text: string): object {
   let value: unknown
   try {
-    value = JSON.parse(text)
+    value = JSON.parse(text, sourceText)
   } catch {
-    throw new HttpError(400, 'The body is not valid JSON.')
+    throw new HttpError(400, 'The body is not valid JSON, or its texts are not valid Unicode without NUL.')
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     throw new BusinessError('parameters', 'the body must be a JSON object')
   }
+  checkNesting(value, 1)
   return value
+}
+
+function checkNesting(value: unknown, depth: number): void {
+  if (typeof value !== 'object' || value === null) return
+  if (depth > MAX_NESTING) throw new BusinessError('parameters', `the body nests deeper than ${MAX_NESTING}`)
+  for (const member of Object.values(value)) checkNesting(member, depth + 1)
 }
 
 function repeated(name: string): BusinessError {

@@ -1,12 +1,21 @@
+import { Accounts } from './accounts.ts'
 import { Clock } from './clock.ts'
+import { BusinessError } from './codes.ts'
 import { Database } from './database.ts'
 import { Departments } from './departments.ts'
 import { Employees } from './employees.ts'
 import { Enterprises } from './enterprises.ts'
+import { Notifications } from './notifications.ts'
+import { Notifier } from './notifier.ts'
 import { OpenIds } from './openids.ts'
+import { Orders } from './orders.ts'
 import { type RateLimit, slidingLog } from './rate-limits.ts'
+import { Refunds } from './refunds.ts'
+import { FIRST_SHAPES, type Shapes } from './shapes.ts'
 import type { SignAlgorithm } from './signature.ts'
+import { Taxpayers } from './taxpayers.ts'
 import { Tokens } from './tokens.ts'
+import { TopUps } from './topups.ts'
 
 const HOUR_MS = 3_600_000
 const MINUTE_MS = 60_000
@@ -25,6 +34,8 @@ export interface PlatformSettings {
   tokenCreationsPerHour?: number | undefined
   /** Default 60 (specification section 8). */
   tokenQueriesPerMinute?: number | undefined
+  /** After this long a refund notification counts as not answered. Default 5000. */
+  notificationTimeoutMs?: number | undefined
 }
 
 /** The limits that an operation may be under, counted per application. */
@@ -42,6 +53,14 @@ export class Platform {
   readonly employees: Employees
   readonly openids: OpenIds
   readonly tokens: Tokens
+  readonly orders: Orders
+  readonly refunds: Refunds
+  readonly notifications: Notifications
+  readonly notifier: Notifier
+  readonly accounts: Accounts
+  readonly topups: TopUps
+  readonly taxpayers: Taxpayers
+  shapes: Shapes = FIRST_SHAPES
   limits: Record<LimitName, RateLimit>
   readonly #settings: PlatformSettings
 
@@ -56,17 +75,45 @@ export class Platform {
     this.employees = new Employees(this.database)
     this.openids = new OpenIds(this.database)
     this.tokens = new Tokens(this.database, this.clock, settings.tokenLifetimeSeconds ?? 7200)
+    this.orders = new Orders(this.database)
+    this.refunds = new Refunds(this.database)
+    this.notifications = new Notifications(this.database)
+    this.notifier = new Notifier(this.notifications, this.clock, {
+      appId: this.appId,
+      appSecret: this.appSecret,
+      signAlgorithm: this.signAlgorithm,
+      timeoutMs: settings.notificationTimeoutMs ?? 5000,
+    })
+    this.accounts = new Accounts(this.database)
+    this.topups = new TopUps(this.database)
+    this.taxpayers = new Taxpayers(this.database)
     this.limits = this.#newLimits()
   }
 
-  /** Back to an empty platform with the right time: state, tokens, limits and clock. */
+  /** Throws 1000220002 for a number that does not start with the application id. */
+  requireOwnNumber(name: string, value: string): void {
+    if (!value.startsWith(this.appId)) {
+      throw new BusinessError('parameters', `${name} must start with the application id`)
+    }
+  }
+
+  /** Moves the clock against the machine's; what has become due by it is done. */
+  moveClock(offsetSeconds: number): void {
+    this.clock.offsetSeconds = offsetSeconds
+    this.notifier.wake()
+  }
+
+  /** Back to an empty platform with the right time: state, tokens, limits, shapes and clock. */
   reset(): void {
+    this.notifier.abort()
     this.database.clear()
+    this.shapes = FIRST_SHAPES
     this.clock.offsetSeconds = 0
     this.limits = this.#newLimits()
   }
 
   close(): void {
+    this.notifier.close()
     this.database.close()
   }
 

@@ -1,6 +1,7 @@
 import type { CallEnd } from './call-log.ts'
 import { BusinessError, HttpError } from './codes.ts'
 import type { FaultRule } from './faults.ts'
+import type { Outcome } from './operation.ts'
 
 /** What a caller gets: an answer, or the loss of the connection. */
 export type Reply =
@@ -19,9 +20,9 @@ export interface Result {
 const PLAIN = 'text/plain; charset=utf-8'
 export const JSON_TYPE = 'application/json; charset=utf-8'
 
-/** A successful answer in the envelope (specification 2.1). */
-export function succeeded(data: unknown, effect: object | undefined): Result {
-  const body = JSON.stringify({ code: 0, msg: 'OK', data })
+/** A successful answer, in the envelope (specification 2.1) unless it goes without. */
+export function succeeded({ data, effect, bare }: Outcome): Result {
+  const body = JSON.stringify(bare ? data : { code: 0, msg: 'OK', data })
   return { ...answered(200, JSON_TYPE, body, {}), code: 0, effect }
 }
 

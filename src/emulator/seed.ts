@@ -1,25 +1,15 @@
 import { z } from 'zod'
+import { ControlError, parseControl } from './control-error.ts'
 import type { Employee, UniqueField } from './employees.ts'
 import { EVERY_ATTRIBUTE } from './enterprises.ts'
 import type { Platform } from './platform.ts'
+import { enterpriseCode, optionalInteger, optionalText } from './seed-values.ts'
+import { currentTrade, putTrade, TRADE_SEED } from './trade-seed.ts'
 
 /**
  * The seed format: what the platform is to hold. `GET /_emulator/state` answers in the same format. A seed's
  * types are checked, its values are not: a real directory, too, holds what its rules would refuse today.
  */
-const enterpriseCode = z
-  .string()
-  .nullish()
-  .transform(code => code ?? '')
-const optionalText = z
-  .string()
-  .nullish()
-  .transform(value => (value === undefined || value === '' ? null : value))
-const optionalInteger = z
-  .union([z.int(), z.string().regex(/^\d+$/).transform(Number)])
-  .nullish()
-  .transform(value => value ?? null)
-
 const enterprise = z.strictObject({
   enterprise_code: enterpriseCode,
   features: z
@@ -82,12 +72,8 @@ const seedSchema = z.strictObject({
   departments: z.array(department).default([]),
   employees: z.array(employee).default([]),
   openids: z.array(openid).default([]),
+  ...TRADE_SEED,
 })
-
-/** What a control request or a seed asks for cannot be done; the message says why and names keys only. */
-export class ControlError extends Error {
-  readonly code = 'EMULATOR_CONTROL'
-}
 
 /**
  * Adds a seed to what the platform holds; what has the same key is replaced. An enterprise code that is new is
@@ -95,7 +81,7 @@ export class ControlError extends Error {
  * a department or parent that does not exist, and a work number, e-mail or mobile that two would share.
  */
 export function applySeed(platform: Platform, seed: unknown): Record<string, number> {
-  const { enterprises, departments, employees, openids } = parseControl(seedSchema, seed)
+  const { enterprises, departments, employees, openids, ...trade } = parseControl(seedSchema, seed)
   platform.database.transaction(() => {
     for (const item of enterprises) platform.enterprises.put(item)
     for (const item of [...departments, ...employees]) {
@@ -105,13 +91,10 @@ export function applySeed(platform: Platform, seed: unknown): Record<string, num
     for (const item of employees) putEmployee(platform, item)
     for (const item of openids) platform.openids.put(item)
     checkReferences(platform)
+    putTrade(platform, trade)
   })
-  return {
-    enterprises: enterprises.length,
-    departments: departments.length,
-    employees: employees.length,
-    openids: openids.length,
-  }
+  const added = { enterprises, departments, employees, openids, ...trade }
+  return Object.fromEntries(Object.entries(added).map(([name, items]) => [name, items.length]))
 }
 
 /** Everything the platform holds, in the seed format; with `userid`, the employees of that id and their open ids. */
@@ -124,15 +107,8 @@ export function currentState(platform: Platform, userid?: string) {
     departments: platform.departments.list(),
     employees,
     openids,
+    ...currentTrade(platform),
   }
-}
-
-/** Reads a control document by its schema; throws `ControlError` that names the place of the first mistake. */
-export function parseControl<Schema extends z.ZodType>(schema: Schema, value: unknown): z.output<Schema> {
-  const result = schema.safeParse(value)
-  if (result.success) return result.data
-  const [issue] = result.error.issues
-  throw new ControlError(`${issue?.path.join('.') || 'body'}: ${issue?.message}`)
 }
 
 function putEmployee(platform: Platform, seeded: z.output<typeof employee>): void {

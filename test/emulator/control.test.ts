@@ -53,6 +53,11 @@ describe('seeding', () => {
       departments: 2,
       employees: 2,
       openids: 1,
+      orders: 0,
+      refunds: 0,
+      accounts: 0,
+      topups: 0,
+      taxpayers: 0,
     })
     expect(await platform.control('GET', 'state')).toEqual(state)
     expect(await platform.control('GET', 'state?userid=u2')).toEqual({
@@ -268,6 +273,11 @@ test('a reset empties everything: state, tokens, limits, faults, log, counters, 
     departments: [],
     employees: [],
     openids: [],
+    orders: [],
+    refunds: [],
+    accounts: [],
+    topups: [],
+    taxpayers: [],
   })
   expect(await platform.control('GET', 'faults')).toEqual([])
   expect((await platform.control('GET', 'calls')).calls).toEqual([])

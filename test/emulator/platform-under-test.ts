@@ -78,6 +78,14 @@ export class PlatformUnderTest implements AsyncDisposable {
     return this.send(operation, { ...parameters, sign: sign({ ...parameters, ...business }) }, business)
   }
 
+  /** A signed call of a JSON operation; `query` goes beside the public parameters. */
+  async callJson(operation: string, body: object | string, query: Parameters = {}): Promise<Answer> {
+    const text = typeof body === 'string' ? body : JSON.stringify(body)
+    const parameters = { ...this.publicParameters(await this.token()), ...query }
+    const signed = { ...parameters, sign: sign({ ...parameters, _body: text }) }
+    return this.send(operation, signed, text, { headers: { 'content-type': 'application/json' } })
+  }
+
   update(userid: string, fields: Parameters): Promise<Answer> {
     return this.call('employee/update', { userid, ...fields })
   }
