@@ -45,6 +45,6 @@ export function refundedAmount(record: RefundedRecord | string): string | null {
 
 /** A decimal string in hundredths; null when it is none, or has more than two places. */
 export function cents(decimal: string | null): bigint | null {
-  const match = decimal?.match(/^(\d{1,18})(?:\.(\d{0,2})0*)?$/)
+  const match = decimal?.match(/^(\d{1,18})(?:\.(\d{1,2})0*)?$/)
   return match ? BigInt(`${match[1]}${(match[2] ?? '').padEnd(2, '0')}`) : null
 }
