@@ -89,14 +89,14 @@ type TradeSeed = z.output<typeof tradeSeed>
  * time that is left out is the platform's present one.
  */
 export function putTrade(platform: Platform, seed: TradeSeed): void {
-  const own = <Text extends string | null>(text: Text) => text?.replace(APP_ID, platform.appId) as Text
+  const own = (text: string) => (text.startsWith(APP_ID) ? platform.appId + text.slice(APP_ID.length) : text)
   const now = platform.clock.timeText()
   for (const item of [...seed.orders, ...seed.accounts, ...seed.topups, ...seed.taxpayers]) {
     if (item.enterprise_code !== '') platform.enterprises.register(item.enterprise_code)
   }
   for (const item of seed.orders) {
-    const out_trade_no = own(item.out_trade_no)
-    const holder = out_trade_no === null ? undefined : platform.orders.findOuter(out_trade_no)
+    const out_trade_no = item.out_trade_no && own(item.out_trade_no)
+    const holder = out_trade_no ? platform.orders.findOuter(out_trade_no) : undefined
     if (holder !== undefined && holder.trade_no !== item.trade_no) {
       throw new ControlError(`order ${item.trade_no}: out_trade_no is held by order ${holder.trade_no}`)
     }

@@ -31,15 +31,18 @@ export function sign(parameters: Parameters, secret = APP_SECRET, algorithm = 's
 /** A running emulator and a caller that signs for itself. */
 export class PlatformUnderTest implements AsyncDisposable {
   readonly emulator: Emulator
+  readonly #appId: string
   #offsetSeconds = 0
   #token: string | undefined
 
-  private constructor(emulator: Emulator) {
+  private constructor(emulator: Emulator, appId: string) {
     this.emulator = emulator
+    this.#appId = appId
   }
 
   static async start(options: Partial<EmulatorOptions> = {}): Promise<PlatformUnderTest> {
-    return new PlatformUnderTest(await startEmulator({ appId: APP_ID, appSecret: APP_SECRET, ...options }))
+    const settings = { appId: APP_ID, appSecret: APP_SECRET, ...options }
+    return new PlatformUnderTest(await startEmulator(settings), settings.appId)
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -54,7 +57,7 @@ export class PlatformUnderTest implements AsyncDisposable {
   /** The public parameters of a call, without the signature. */
   publicParameters(token?: string): Parameters {
     return {
-      appid: APP_ID,
+      appid: this.#appId,
       timestamp: this.timestamp(),
       version: '1.0.0',
       grant_type: 'client_credential',
@@ -79,11 +82,16 @@ export class PlatformUnderTest implements AsyncDisposable {
   }
 
   /** A signed call of a JSON operation; `query` goes beside the public parameters. */
-  async callJson(operation: string, body: object | string, query: Parameters = {}): Promise<Answer> {
+  async callJson(
+    operation: string,
+    body: object | string,
+    query: Parameters = {},
+    init: RequestInit = {},
+  ): Promise<Answer> {
     const text = typeof body === 'string' ? body : JSON.stringify(body)
     const parameters = { ...this.publicParameters(await this.token()), ...query }
     const signed = { ...parameters, sign: sign({ ...parameters, _body: text }) }
-    return this.send(operation, signed, text, { headers: { 'content-type': 'application/json' } })
+    return this.send(operation, signed, text, { headers: { 'content-type': 'application/json' }, ...init })
   }
 
   update(userid: string, fields: Parameters): Promise<Answer> {
