@@ -26,3 +26,11 @@ export function listOrNull<Item extends z.ZodType>(item: Item) {
     .nullish()
     .transform(list => list ?? null)
 }
+
+/** The rows of a page; none where the platform says null. One without the field is no page. */
+export function rows<Row extends z.ZodType>(row: Row) {
+  return z
+    .array(row)
+    .nullable()
+    .transform(list => list ?? [])
+}

@@ -1,6 +1,7 @@
 import type { z } from 'zod'
 import { entryOfCode, platformError } from './error-catalogue.ts'
 import type { PlatformFailure } from './errors.ts'
+import { parseExactly } from './exact-json.ts'
 import type { HttpAnswer } from './exchange.ts'
 import type { Operation } from './operation.ts'
 import { retryAfterMs } from './retry-after.ts'
@@ -18,11 +19,12 @@ export function readAnswer<Response extends z.ZodType>(
   answer: HttpAnswer,
   now: number,
 ): z.output<Response> {
-  if (answer.status !== 200) throw platformError(httpFailure(operation.name, answer, now))
-  const envelope = parseObject(answer.body)
+  if (answer.status !== 200) throw platformError(httpFailure(operation, answer, now))
+  const envelope = parseObject(answer.body, operation.decimals ? parseExactly : JSON.parse)
   const code = envelope?.code
-  if (code === 0) {
-    const data = operation.response.safeParse(envelope?.data)
+  const isBare = operation.bareAnswer && envelope?.data === undefined
+  if (code === 0 || (isBare && code === undefined)) {
+    const data = operation.response.safeParse(isBare ? envelope : envelope?.data)
     if (data.success) return data.data
   } else if (typeof code === 'number' && Number.isSafeInteger(code)) {
     throw platformError({
@@ -37,16 +39,17 @@ export function readAnswer<Response extends z.ZodType>(
   throw platformError({ ...factsOf(operation.name, answer), kind: 'malformed', outcomeKnown: false })
 }
 
-function httpFailure(operation: string, answer: HttpAnswer, now: number): PlatformFailure {
+function httpFailure(operation: Operation, answer: HttpAnswer, now: number): PlatformFailure {
   const { status, headers } = answer
   const advised = retryAfterMs(headers['retry-after'], headers.date, now)
   const wait = status === 429 ? (advised ?? DEFAULT_WAIT_MS) : status === 503 ? advised : undefined
   return {
-    ...factsOf(operation, answer),
+    ...factsOf(operation.name, answer),
     kind: 'http',
     retryAfterMs: wait,
-    // A gateway that gives up (5xx) may have handed the call on before; a refusal (3xx, 4xx) did not.
-    outcomeKnown: wait !== undefined || status < 500,
+    // A gateway that gives up (5xx) may have handed the call on before; a refusal (4xx) did not. Neither did a redirection,
+    // but where money moves that is not relied on: some servers answer so when they are done.
+    outcomeKnown: wait !== undefined || (status >= (operation.idempotent ? 300 : 400) && status < 500),
   }
 }
 
@@ -55,9 +58,12 @@ function factsOf(operation: string, { status, headers }: HttpAnswer) {
   return { operation, httpStatus: status, traceId: Array.isArray(trace) ? trace[0] : trace }
 }
 
-function parseObject(body: string): { code?: unknown; msg?: unknown; data?: unknown } | null {
+function parseObject(
+  body: string,
+  parse: (text: string) => unknown,
+): { code?: unknown; msg?: unknown; data?: unknown } | null {
   try {
-    return JSON.parse(body)
+    return parse(body) as object
   } catch {
     return null
   }

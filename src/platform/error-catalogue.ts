@@ -1,6 +1,6 @@
 import { unitOf } from '../core/diff.ts'
 import { EMPLOYEE_FIELDS, type EmployeeField } from '../core/employee.ts'
-import { PlatformError, type PlatformFailure } from './errors.ts'
+import { OutcomeUnknownError, PlatformError, type PlatformFailure } from './errors.ts'
 import {
   type CatalogueEntry,
   type Disposition,
@@ -61,6 +61,15 @@ const CIRCUMSTANCES = {
     disposition: 'park',
     category: 'invalid_parameter',
     remedy: 'Correct the named value in HR; it is sent again as soon as it changes.',
+    remedyBesideHr: 'Correct the named value.',
+  },
+  outcome_unknown: {
+    name: 'outcome_unknown',
+    meaning: 'It was sent, and whether the platform carried it out is unknown. It is not sent again.',
+    disposition: 'park',
+    category: 'outcome_unknown',
+    remedy:
+      "Find out before anything is sent again: of a refund by the order record's refund_amount (`dirsync refund settle`), of a top-up in the platform's back office.",
   },
   token_fuse: {
     name: 'token_fuse',
@@ -87,6 +96,9 @@ const CIRCUMSTANCES = {
   },
 } as const satisfies Readonly<Record<string, CatalogueEntry>>
 
+/** Operations that send what HR has. */
+const IS_ABOUT_HR = /^(?:employee|department)\//
+
 /** The entry of a platform code, or undefined for a code that the specification does not list. */
 export function entryOfCode(code: number | undefined): CatalogueEntry | undefined {
   return code === undefined ? undefined : (PLATFORM_CODES as Readonly<Record<number, CatalogueEntry>>)[code]
@@ -99,7 +111,7 @@ export function verdictOf(failure: PlatformFailure, operation: string = failure.
     disposition: entry.operations?.[operation] ?? entry.persisting ?? entry.disposition,
     category: entry.category,
     meaning: entry.meaning,
-    remedy: entry.remedy,
+    remedy: IS_ABOUT_HR.test(operation) ? entry.remedy : (entry.remedyBesideHr ?? entry.remedy),
   }
   const field = operation === 'employee/update' ? (entry.field ?? onlyFieldOf(failure)) : undefined
   if (field !== undefined) verdict.field = field
@@ -123,7 +135,14 @@ export function platformError(failure: PlatformFailure, cause?: unknown): Platfo
   return new PlatformError(failure, disposition, `${whatFailed(failure)}: ${meaning} ${remedy}`, cause)
 }
 
+/** The error for a failure after which nobody knows whether what must not be repeated was carried out. */
+export function outcomeUnknown(error: PlatformError): OutcomeUnknownError {
+  const { disposition, meaning, remedy } = CIRCUMSTANCES.outcome_unknown
+  return new OutcomeUnknownError(error, disposition, `${whatFailed(error)}: ${meaning} ${remedy}`)
+}
+
 function entryOf(failure: PlatformFailure): CatalogueEntry {
+  if (failure instanceof OutcomeUnknownError) return CIRCUMSTANCES.outcome_unknown
   switch (failure.kind) {
     case 'business':
       return entryOfCode(failure.platformCode) ?? CIRCUMSTANCES.unclassified

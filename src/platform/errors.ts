@@ -71,3 +71,17 @@ export class PlatformError extends Error implements PlatformFailure {
     }
   }
 }
+
+/**
+ * A call that is not idempotent (refund, top-up) was sent, and whether the platform carried it out is unknown: no answer
+ * came, or none that says so. It is never repeated here. Find out what became of it before sending anything again.
+ */
+export class OutcomeUnknownError extends PlatformError {
+  override readonly code = 'PLATFORM_OUTCOME_UNKNOWN'
+  declare readonly outcomeKnown: false
+
+  constructor(failure: PlatformError, disposition: Disposition, sentence: string) {
+    super(failure, disposition, sentence, failure)
+    this.name = 'OutcomeUnknownError'
+  }
+}

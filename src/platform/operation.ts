@@ -1,4 +1,12 @@
 import type { z } from 'zod'
+import type { ParameterProblem } from './errors.ts'
+
+/** What a request's rules may need to know of the application that sends it. */
+export interface Application {
+  readonly appId: string
+  /** Whether the merchant settles by price difference: a refund then needs `costAmount` or `tradeInfo` (section 2.9). */
+  readonly priceDifferenceMode: boolean
+}
 
 /** One operation of the specification's section 4, as data. */
 export interface Operation<
@@ -24,12 +32,12 @@ export interface Operation<
   readonly bareAnswer: boolean
   /** Calls permitted in any minute (section 8), where it has a limit of its own. */
   readonly perMinute?: number
-  /** Where numbers stand that begin with the application id: dotted paths, `*` for every item of a list. */
-  readonly ownNumbers: readonly string[]
   /** Business parameters: texts, with the specification's limits. */
   readonly request: Request
   /** The envelope's `data`. Unknown fields are ignored; null and absent ones are no error. */
   readonly response: Response
+  /** Rules that need to know more than the request. */
+  check?(request: z.output<Request>, application: Application): ParameterProblem[]
 }
 
 type Optional =
@@ -40,7 +48,7 @@ type Optional =
   | 'decimals'
   | 'bareAnswer'
   | 'perMinute'
-  | 'ownNumbers'
+  | 'check'
 
 /** Names the operation's types after its schemas. */
 export function defineOperation<
@@ -48,7 +56,8 @@ export function defineOperation<
   Request extends z.ZodObject,
   Response extends z.ZodType,
 >(
-  operation: Omit<Operation<Name, Request, Response>, Optional> & Partial<Pick<Operation, Optional>>,
+  operation: Omit<Operation<Name, Request, Response>, Optional> &
+    Partial<Pick<Operation<Name, Request, Response>, Optional>>,
 ): Operation<Name, Request, Response> {
   return { ...DEFAULTS, ...operation }
 }
@@ -60,5 +69,14 @@ const DEFAULTS = {
   inQuery: [],
   decimals: false,
   bareAnswer: false,
-  ownNumbers: [],
 } as const
+
+/** The problems of numbers, by their fields, that have a value and do not begin with the application id. */
+export function foreignNumbers(
+  appId: string,
+  numbers: Readonly<Record<string, string | undefined>>,
+): ParameterProblem[] {
+  return Object.entries(numbers)
+    .filter(([, number]) => number !== undefined && !number.startsWith(appId))
+    .map(([field]) => ({ field, rule: 'must begin with the application id' }))
+}

@@ -24,6 +24,7 @@ export type FailureCategory =
   | 'missing_department'
   | 'no_permission'
   | 'not_on_platform'
+  | 'outcome_unknown'
   | 'platform_unavailable'
   | 'rate_limited'
   | 'token'
@@ -46,6 +47,8 @@ export interface CatalogueEntry {
   readonly category: FailureCategory
   /** What the reviewer should do, in one sentence. */
   readonly remedy: string
+  /** The same for operations whose values do not come from HR. */
+  readonly remedyBesideHr?: string
   /** On `employee/update`: the only unit to hold back. */
   readonly field?: HeldBackField
   /** How far the verdict reaches beyond the one entity. */
@@ -97,6 +100,7 @@ export const PLATFORM_CODES = {
     category: 'invalid_parameter',
     remedy:
       "Compare the employee's values in HR with the field rules of the platform, correct them in HR, then retry.",
+    remedyBesideHr: 'Compare the values with the field rules of the platform, and correct them.',
   },
   1000220096: {
     name: 'userid_unknown',
@@ -194,6 +198,8 @@ export const PLATFORM_CODES = {
     category: 'enterprise_code',
     remedy:
       'Correct the enterprise code (mapping column or PLATFORM_ENTERPRISE_CODE), or have it bound to the application.',
+    remedyBesideHr:
+      'Correct the enterprise code (PLATFORM_ENTERPRISE_CODE), or have it bound to the application.',
     scope: 'enterprise',
   },
   1002219069: {

@@ -1,15 +1,17 @@
 import type { HttpRequest } from './exchange.ts'
 import type { Operation } from './operation.ts'
-import type { ParameterTexts } from './parameters.ts'
+import { JSON_BODY, type ParameterTexts } from './parameters.ts'
 import { digest, type SignAlgorithm, signatureInput } from './signing.ts'
 
 const FORM = { 'content-type': 'application/x-www-form-urlencoded', accept: 'application/json' }
+const JSON_TEXT = { 'content-type': 'application/json', accept: 'application/json' }
 const VERSION = '1.0.0'
 const GRANT_TYPE = 'client_credential'
 const PUBLIC_NAMES = ['access_token', 'appid', 'appsecret', 'grant_type', 'timestamp', 'version']
 
 /**
- * Builds signed requests: public parameters in the query string, business parameters in the form (section 5).
+ * Builds signed requests: public parameters in the query string, business parameters in the form or the JSON body
+ * (section 5); with a JSON body some of them in the query string, too.
  * What does not change from call to call is worked out once.
  */
 export class RequestBuilder {
@@ -35,8 +37,9 @@ export class RequestBuilder {
     this.#appSecret = options.appSecret
     this.#algorithm = options.signAlgorithm
     this.#fixedQuery = `?appid=${encodeURIComponent(options.appId)}&grant_type=${GRANT_TYPE}&version=${VERSION}`
-    for (const { name, request } of options.operations) {
-      this.#sortedNames.set(name, [...PUBLIC_NAMES, ...Object.keys(request.shape)].sort())
+    for (const { name, request, encoding, inQuery } of options.operations) {
+      const names = encoding === 'json' ? [JSON_BODY, ...inQuery] : Object.keys(request.shape)
+      this.#sortedNames.set(name, [...PUBLIC_NAMES, ...names].sort())
     }
   }
 
@@ -66,11 +69,17 @@ export class RequestBuilder {
       this.#algorithm,
     )
     const token = accessToken === undefined ? '' : `&access_token=${encodeURIComponent(accessToken)}`
+    const path = `${this.#basePath}/${operation.name}${this.#fixedQuery}&timestamp=${seconds}${token}&sign=${signature}`
+    if (operation.encoding === 'form') {
+      return { origin: this.#origin, path, headers: FORM, body: formText(texts) }
+    }
+    const { [JSON_BODY]: body = '', ...query } = texts
+    const more = formText(query)
     return {
       origin: this.#origin,
-      path: `${this.#basePath}/${operation.name}${this.#fixedQuery}&timestamp=${seconds}${token}&sign=${signature}`,
-      headers: FORM,
-      body: formText(texts),
+      path: more === '' ? path : `${path}&${more}`,
+      headers: JSON_TEXT,
+      body,
     }
   }
 }

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { decimalOrNull, listOrNull, textOrNull, timeOrNull, wholeOrNull } from '../answer-fields.ts'
+import { decimalOrNull, listOrNull, rows, textOrNull, timeOrNull, wholeOrNull } from '../answer-fields.ts'
 import { date, enterpriseCode, text, whole, wholeOf } from '../fields.ts'
 import { defineOperation } from '../operation.ts'
 
@@ -81,7 +81,7 @@ export const paymentOrderList = defineOperation({
     page_index: whole(1, MOST_PAGES).optional(),
     page_size: whole(1, 100).optional(),
   }),
-  response: z.object({ total_count: wholeOrNull, data_list: z.array(paymentOrder) }),
+  response: z.object({ total_count: wholeOrNull, data_list: rows(paymentOrder) }),
 })
 
 /** One payment order with its e-commerce detail, if it is one of the new mall (section 4.8). */

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { decimal, enterpriseCode, externalNumber, text } from '../fields.ts'
-import { defineOperation } from '../operation.ts'
+import { defineOperation, foreignNumbers } from '../operation.ts'
 import { tradeInfo } from './trade-info.ts'
 
 const MOST = '99999999.99'
@@ -12,7 +12,6 @@ export const refundCreate = defineOperation({
   encoding: 'json',
   inQuery: ['enterprise_code'],
   decimals: true,
-  ownNumbers: ['outerTradeNo', 'outerRefundNo', 'tradeInfo.thirdOrders.*.outerTradeNo'],
   request: z.strictObject({
     outerTradeNo: externalNumber(50, 2),
     outerRefundNo: externalNumber(50, 2),
@@ -26,6 +25,21 @@ export const refundCreate = defineOperation({
   }),
   /** The platform's trade number. Success is success, even without it: it is empty then. */
   response: z.union([z.string(), z.number().transform(String), z.null().transform(() => '')]).default(''),
+  check: (request, { appId, priceDifferenceMode }) => [
+    ...foreignNumbers(appId, {
+      outerTradeNo: request.outerTradeNo,
+      outerRefundNo: request.outerRefundNo,
+      ...Object.fromEntries(
+        (request.tradeInfo?.thirdOrders ?? []).map((order, index) => [
+          `tradeInfo.thirdOrders.${index}.outerTradeNo`,
+          order.outerTradeNo,
+        ]),
+      ),
+    }),
+    ...(priceDifferenceMode && request.costAmount === undefined && request.tradeInfo === undefined
+      ? [{ field: '', rule: 'needs one of costAmount and tradeInfo (price-difference mode)' }]
+      : []),
+  ],
 })
 
 /** Amounts are decimal texts, here and in `tradeInfo`. */

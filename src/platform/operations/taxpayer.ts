@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { textOrNull, wholeOrNull } from '../answer-fields.ts'
+import { rows, textOrNull, wholeOrNull } from '../answer-fields.ts'
 import { enterpriseCode, text, whole, wholeOf } from '../fields.ts'
 import { defineOperation } from '../operation.ts'
 
@@ -30,7 +30,7 @@ export const taxpayerList = defineOperation({
       .boolean()
       .nullish()
       .transform(value => value ?? null),
-    data_list: z.array(taxpayer),
+    data_list: rows(taxpayer),
   }),
 })
 

@@ -1,13 +1,12 @@
 import { z } from 'zod'
 import { answerText, decimal, enterpriseCode, externalNumber, text, whole } from '../fields.ts'
-import { defineOperation } from '../operation.ts'
+import { defineOperation, foreignNumbers } from '../operation.ts'
 
 /** Apply for a top-up of enterprise points (section 4.12). */
 export const topUpApply = defineOperation({
   name: 'enterprise/account/applyCharge',
   idempotent: false,
   decimals: true,
-  ownNumbers: ['external_code'],
   request: z
     .strictObject({
       account_openid: text(32),
@@ -39,6 +38,7 @@ export const topUpApply = defineOperation({
       apply_charge_openid: data?.apply_charge_openid ?? '',
       external_code: data?.external_code ?? '',
     })),
+  check: ({ external_code }, { appId }) => foreignNumbers(appId, { external_code }),
 })
 
 /** `amount` is a decimal text. */
