@@ -1,4 +1,5 @@
 import type { Pool } from 'pg'
+import type { Mirror } from '../src/core/mirror.ts'
 import type { Logger } from '../src/logger.ts'
 import type { RunKind } from '../src/store/run.ts'
 import type { Feeder } from '../src/sync/feeder.ts'
@@ -8,6 +9,8 @@ export interface JobContext {
   pool: Pool
   feeder: Feeder
   logger: Logger
+  /** The mirrors that are switched on. */
+  mirrors: readonly Mirror[]
   /** Requests a run of the kind, unless one waits or goes on already; a held one is planned anew. */
   requestRun(kind: RunKind): Promise<void>
 }

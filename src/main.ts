@@ -9,6 +9,7 @@ import { ROLES, type Role } from './core/role.ts'
 import { CronScheduler, scheduledJobs } from './cron-scheduler.ts'
 import { limitsOf } from './limits.ts'
 import type { Logger } from './logger.ts'
+import { MirrorRunner } from './mirrors/mirror-runner.ts'
 import { startReceiver } from './notifications/server.ts'
 import { PLATFORM_CODES } from './platform/platform-codes.ts'
 import { createQueueBackend } from './queue/backend.ts'
@@ -152,6 +153,17 @@ async function startRoles(
     const settler = new RefundSettler({ pool, client, logger: logger.child({ component: 'refunds' }) })
     settler.start()
     work.push(() => settler.stop())
+    const mirrors = new MirrorRunner({
+      pool,
+      client,
+      locks,
+      logger: logger.child({ component: 'mirrors' }),
+      ownEnterprise: config.PLATFORM_ENTERPRISE_CODE,
+      orderDays: config.PAYMENT_ORDER_DAYS,
+      taxpayerIdentifiers: config.TAXPAYER_IDENTIFIERS,
+    })
+    mirrors.start()
+    work.push(() => mirrors.stop())
   }
 
   if (roles.includes('scheduler')) {
@@ -182,7 +194,7 @@ async function startRoles(
       pool,
       // Without a schedule the sweep still runs: a queue that is wiped during --once is fed again.
       jobs: schedule ? jobs : jobs.filter(({ job }) => job.name === 'sweep'),
-      context: { pool, feeder, logger, requestRun },
+      context: { pool, feeder, logger, mirrors: config.MIRRORS, requestRun },
       processId,
       logger,
     })

@@ -21,7 +21,7 @@ export async function requestDueRetries(db: Pool): Promise<number | null> {
   return rows[0]?.id ?? null
 }
 
-/** Marks cases as being retried and returns the work that they ask for. */
+/** Marks cases as being retried and returns the work that they ask for; those of mirrors ask for a run instead. */
 export async function beginRetry(db: ClientBase, ids: number[], runId: number): Promise<Work[]> {
   const { rows } = await db.query<{
     operation: JobName
@@ -42,7 +42,7 @@ export async function beginRetry(db: ClientBase, ids: number[], runId: number): 
      )
      select distinct operation, enterprise_code as "enterpriseCode", entity_key as "entityKey",
             case when operation = 'bind-openid' then field else '' end as detail
-     from retried where entity_key <> $3`,
+     from retried where entity_key <> $3 and operation not like 'mirror-%'`,
     [ids, runId, NOBODY],
   )
   return rows.map(row => ({ ...row, wave: 0 }))

@@ -7,6 +7,8 @@ export interface Halt {
   message: string
   remedy: string
   since: Date
+  /** Probes that failed. */
+  probes: number
   nextProbeAt: Date
 }
 
@@ -27,11 +29,19 @@ export async function raiseHalt(
   return rowCount === 1
 }
 
-/** Lifts the halts that a success since `startedAt` disproves. Returns their scopes. */
-export async function liftHalts(db: Pool, enterpriseCode: string, startedAt: Date): Promise<string[]> {
+/**
+ * Lifts the halts that a success since `startedAt` disproves. Returns their scopes.
+ * @param except categories that the success says nothing of
+ */
+export async function liftHalts(
+  db: Pool,
+  enterpriseCode: string,
+  startedAt: Date,
+  except: string[] = [],
+): Promise<string[]> {
   const { rows } = await db.query(
-    `delete from dirsync.halt where scope in ('*', $1) and since < $2 returning scope`,
-    [enterpriseCode, startedAt],
+    `delete from dirsync.halt where scope in ('*', $1) and since < $2 and category <> all ($3) returning scope`,
+    [enterpriseCode, startedAt, except],
   )
   if (rows.length > 0) await db.query(`select pg_notify('dirsync', 'feed')`)
   return rows.map(row => row.scope)
@@ -39,8 +49,33 @@ export async function liftHalts(db: Pool, enterpriseCode: string, startedAt: Dat
 
 export async function readHalts(db: Pool): Promise<Halt[]> {
   const { rows } = await db.query<Halt>(
-    `select scope, category, platform_code as "platformCode", message, remedy, since, next_probe_at as "nextProbeAt"
+    `select scope, category, platform_code as "platformCode", message, remedy, since, probes, next_probe_at as "nextProbeAt"
      from dirsync.halt order by scope`,
   )
   return rows
+}
+
+/**
+ * The halt that forbids a call for the enterprise; null: the call may be made, be it as the probe of a halt.
+ * @param except categories that do not concern the call
+ * @param nextProbe milliseconds from one probe to the next, by the number of probes so far
+ */
+export async function forbidding(
+  db: Pool,
+  enterpriseCode: string,
+  except: string[],
+  nextProbe: (probes: number) => number,
+): Promise<{ halt: Halt | null; isProbe: boolean }> {
+  const halts = (await readHalts(db)).filter(
+    ({ scope, category }) => ['*', enterpriseCode].includes(scope) && !except.includes(category),
+  )
+  // That of everything first: while it holds, the enterprise's own cannot be disproved.
+  const halt = halts.find(({ scope }) => scope === '*') ?? halts[0]
+  if (!halt) return { halt: null, isProbe: false }
+  const { rowCount } = await db.query(
+    `update dirsync.halt set next_probe_at = now() + $2 * interval '1 millisecond', probes = probes + 1
+     where scope = $1 and probes = $3 and next_probe_at <= now()`,
+    [halt.scope, nextProbe(halt.probes), halt.probes],
+  )
+  return rowCount === 1 ? { halt: null, isProbe: true } : { halt, isProbe: false }
 }

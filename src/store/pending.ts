@@ -98,7 +98,10 @@ export async function takeForQueue(db: ClientBase, room: number): Promise<Fed[]>
   return rows
 }
 
-/** Lets one row through for every halted scope whose probe is due, and sets the time of the next. */
+/**
+ * Lets one row through for every halted scope whose probe is due, and sets the time of the next. Where there is no row the
+ * probe stays due: for the next row, or for a mirror.
+ */
 export async function takeProbes(db: ClientBase, nextProbe: (probes: number) => number): Promise<Fed[]> {
   const { rows: halts } = await db.query<{ scope: string; probes: number }>(
     `select scope, probes from dirsync.halt where next_probe_at <= now() order by scope = '*' desc for update`,
@@ -115,9 +118,10 @@ export async function takeProbes(db: ClientBase, nextProbe: (probes: number) => 
        returning p.operation, p.enterprise_code as "enterpriseCode", p.entity_key as "entityKey", p.detail, p.priority`,
       [halt.scope],
     )
+    if (rows.length === 0) continue
     await db.query(
-      `update dirsync.halt set next_probe_at = now() + $2 * interval '1 millisecond', probes = probes + $3 where scope = $1`,
-      [halt.scope, nextProbe(halt.probes), rows.length],
+      `update dirsync.halt set next_probe_at = now() + $2 * interval '1 millisecond', probes = probes + 1 where scope = $1`,
+      [halt.scope, nextProbe(halt.probes)],
     )
     probes.push(...rows)
   }

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
 import type { DeadLetter } from './review.ts'
-import type { PlanSummary, RunResult } from './run.ts'
+import { LEFT, type PlanSummary, type RunResult } from './run.ts'
 
 /** One row of `dirsync.sync_run`, named as its columns. */
 export interface RunRow {
@@ -26,7 +26,7 @@ export interface RunRow {
 
 /** Everything about one run. */
 export interface RunStory extends RunRow {
-  /** Entities of the run that are still in the outbox. */
+  /** Entities of the run that are still in the outbox; of a mirror: parts still to be read. */
   left: number
   /** What people asked for that has to do with it. */
   commands: { name: string; requested_by: string; requested_at: Date }[]
@@ -55,7 +55,7 @@ export async function listRuns(db: Pool, limit: number): Promise<RunRow[]> {
 /** One run and what became of it; null when there is none of that number. */
 export async function readRunStory(db: Pool, id: number): Promise<RunStory | null> {
   const { rows } = await db.query<RunRow & { left: number }>(
-    `select ${COLUMNS}, (select count(*)::int from dirsync.pending p where p.run_id = r.id) as left
+    `select ${COLUMNS}, ${LEFT} as left
      from dirsync.sync_run r where id = $1`,
     [id],
   )

@@ -1,7 +1,10 @@
 import type { ClientBase, Pool } from 'pg'
+import { MIRRORS, type Mirror } from '../core/mirror.ts'
 import type { SourceStatistics } from '../core/row-hash.ts'
 
-export type RunKind = 'changes' | 'full' | 'employees' | 'departments' | 'openids' | 'retry'
+/** Runs that the planner turns into work for the queue. */
+export type PlannedKind = 'changes' | 'full' | 'employees' | 'departments' | 'openids' | 'retry'
+export type RunKind = PlannedKind | Mirror
 export type RunState =
   | 'requested'
   | 'planning'
@@ -43,6 +46,8 @@ export interface RunResult {
   outcomes: Record<string, number>
   calls: Record<string, number>
   deadLetters: Record<string, number>
+  /** Of a mirror: rows read, and those that were new or different. */
+  rows?: { read: number; changed: number }
 }
 
 const COLUMNS = `id, kind, keys, state, requested_by as "requestedBy", requested_at as "requestedAt", started_at as "startedAt",
@@ -57,13 +62,16 @@ export async function requestRun(db: Pool, kind: RunKind, keys: string[], by: st
   return rows[0].id
 }
 
-/** The oldest run that waits to begin, named ones first; now `planning`. Null when there is none. */
-export async function claimRun(db: ClientBase): Promise<Run | null> {
-  const { rows } = await db.query<Run>(
+/**
+ * The oldest run that waits to begin, named ones first; now `planning`. Null when there is none. Mirrors plan their own.
+ */
+export async function claimRun(db: ClientBase): Promise<(Run & { kind: PlannedKind }) | null> {
+  const { rows } = await db.query<Run & { kind: PlannedKind }>(
     `update dirsync.sync_run set state = 'planning', started_at = coalesce(started_at, now())
-     where id = (select id from dirsync.sync_run where state = 'requested'
+     where id = (select id from dirsync.sync_run where state = 'requested' and kind <> all ($1)
                  order by kind not in ('employees', 'retry'), id limit 1 for update skip locked)
      returning ${COLUMNS}`,
+    [MIRRORS],
   )
   return rows[0] ?? null
 }
@@ -157,11 +165,12 @@ export async function recordPlan(db: ClientBase | Pool, id: number, planned: Pla
   )
 }
 
-/** Ends every running run that has nothing left in the outbox, with its result; tells how many go on. */
+/** Ends every running run of the planner's that has nothing left in the outbox, with its result; tells how many go on. */
 export async function finishRuns(db: Pool): Promise<{ ended: number[]; left: number }> {
   const { rows } = await db.query<{ id: number; over: boolean }>(
     `select r.id, not exists (select from dirsync.pending p where p.run_id = r.id) as over
-     from dirsync.sync_run r where r.state = 'running'`,
+     from dirsync.sync_run r where r.state = 'running' and r.kind <> all ($1)`,
+    [MIRRORS],
   )
   const ended: number[] = []
   for (const { id } of rows.filter(row => row.over)) {
@@ -182,11 +191,15 @@ export interface RunProgress {
   message: string | null
 }
 
+/** Of the run `r`: entities in the outbox, parts of a mirror still to be read. */
+export const LEFT = `((select count(*) from dirsync.pending p where p.run_id = r.id)
+  + (select count(*) from dirsync.mirror_task t where t.run_id = r.id))::int`
+
 /** How far a run is; null when there is no such run. */
 export async function runProgress(db: Pool, id: number): Promise<RunProgress | null> {
   const { rows } = await db.query<RunProgress>(
     `select state, coalesce(planned, 0) as planned, message,
-            (select count(*)::int from dirsync.pending p where p.run_id = r.id) as left
+            ${LEFT} as left
      from dirsync.sync_run r where id = $1`,
     [id],
   )

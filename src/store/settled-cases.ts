@@ -1,10 +1,17 @@
 import type { ClientBase } from 'pg'
+import type { JobKey } from '../core/job.ts'
 import type { Failure, Settlement } from './settlement.ts'
 
 /** What an outcome does to the cases for review; all inside the transaction that writes it. */
 
+/** What of an outcome concerns the cases; of jobs and of mirrors. */
+type Settled = Pick<Settlement, 'runId' | 'failures' | 'keep' | 'employee'> & {
+  key: JobKey & { operation: string }
+  attempt: Pick<Settlement['attempt'], 'outcome'>
+}
+
 /** Resolves the cases that an outcome has settled, also those that a person had accepted: their reason is gone. */
-export async function resolveCases(client: ClientBase, settlements: Settlement[]): Promise<void> {
+export async function resolveCases(client: ClientBase, settlements: Settled[]): Promise<void> {
   if (settlements.length === 0) return
   const rows = settlements.map(({ key, runId, failures, keep, attempt, employee }) => ({
     ...key,
@@ -23,7 +30,7 @@ export async function resolveCases(client: ClientBase, settlements: Settlement[]
        from s
        where d.enterprise_code = s."enterpriseCode" and d.entity_key = s."entityKey" and d.operation = s.operation
          and d.state <> 'resolved' and not s.kept ? d.field
-         and (s.operation <> 'bind-openid' or d.field = s.detail)
+         and (s.operation not in ('bind-openid', 'mirror-taxpayers') or d.field = s.detail)
        returning d.id, s."runId", s.resolution
      )
      insert into dirsync.dead_letter_event (dead_letter_id, event, run_id, note) select id, 'resolved', "runId", resolution from resolved`,
@@ -42,7 +49,10 @@ function isMoot(outcome: Settlement['attempt']['outcome'], employee: Settlement[
 /** Opens a case, or counts up the one there is. */
 export async function recordFailure(
   client: ClientBase,
-  settlement: Settlement,
+  settlement: Pick<Settlement, 'runId'> & {
+    key: Pick<Settled['key'], 'operation' | 'enterpriseCode' | 'entityKey'>
+    attempt: Pick<Settlement['attempt'], 'startedAt'>
+  },
   failure: Failure,
 ): Promise<void> {
   const { key, runId } = settlement

@@ -25,7 +25,7 @@ export type Outcome =
 
 /** A failure that becomes a case for review. */
 export interface Failure {
-  entity: 'employee' | 'department'
+  entity: 'employee' | 'department' | 'mirror'
   field: string
   category: string
   platformCode: number | null

@@ -1,5 +1,4 @@
 import type { Pool } from 'pg'
-import { probeDelay } from '../core/backoff.ts'
 import { Batcher } from '../core/batcher.ts'
 import type { EmployeeKey } from '../core/employee.ts'
 import { type JobKey, type JobName, parseJobKey } from '../core/job.ts'
@@ -11,7 +10,6 @@ import type { Logger } from '../logger.ts'
 import type { PlatformClient } from '../platform/client.ts'
 import { type Claim, type ClaimKey, claim } from '../store/claim.ts'
 import { doubtFields } from '../store/employee.ts'
-import { liftHalts, raiseHalt } from '../store/halt.ts'
 import { postpone } from '../store/pending.ts'
 import type { SessionLocks } from '../store/session-locks.ts'
 import { type Outcome, type Settlement, settle } from '../store/settlement.ts'
@@ -21,6 +19,7 @@ import { deleteDepartment } from './delete-department.ts'
 import { departmentFacts } from './department-facts.ts'
 import { unasked } from './employee-memory.ts'
 import { failure } from './failure.ts'
+import { halt, liftHalts } from './halts.ts'
 import { HrLookups } from './hr-lookups.ts'
 import { type JobResult, result } from './job-result.ts'
 import { judge } from './judge.ts'
@@ -122,7 +121,7 @@ export class JobProcessor {
     this.#deps.onSettled?.({ operation: key.operation, outcome: attempt.outcome, durationMs })
     if (platform.answered) this.#outage.answered()
     if (platform.answered && claimed.underHalt && attempt.outcome !== 'halted')
-      await this.#liftHalts(key, claimed.startedAt)
+      await liftHalts(this.#deps, key.enterpriseCode, claimed.startedAt)
     this.#deps.logger.debug(
       { operation: key.operation, key: key.entityKey, outcome: attempt.outcome, runId: claimed.runId },
       'job done',
@@ -188,7 +187,7 @@ export class JobProcessor {
           again: { delayMs: DEPARTMENTS_MS, attempts: claimed.attempts },
           attempt: { error: thrown.message },
         })
-      await this.#halt('*', {
+      await halt(this.#deps, '*', {
         category: 'hr_unavailable',
         message: `HR cannot be read: ${thrown.message}`,
         remedy: 'Run `dirsync doctor`; work continues by itself once HR answers again.',
@@ -202,12 +201,12 @@ export class JobProcessor {
     const { error, verdict } = judge(thrown)
     const outage = verdict.disposition === 'retry' && this.#outage.failed(key.entityKey, error)
     if (verdict.disposition === 'halt')
-      await this.#halt(verdict.scope === 'enterprise' ? key.enterpriseCode : '*', {
+      await halt(this.#deps, verdict.scope === 'enterprise' ? key.enterpriseCode : '*', {
         ...verdict,
         message: verdict.meaning,
         platformCode: error.platformCode ?? null,
       })
-    else if (outage) await this.#halt('*', { ...verdict, message: verdict.meaning, platformCode: null })
+    else if (outage) await halt(this.#deps, '*', { ...verdict, message: verdict.meaning, platformCode: null })
     return verdictResult({
       error,
       verdict,
@@ -217,25 +216,6 @@ export class JobProcessor {
       sourceHash,
       outage: outage && !claimed.underHalt,
     })
-  }
-
-  async #halt(
-    scope: string,
-    halt: { category: string; message: string; remedy: string; platformCode: number | null },
-  ): Promise<void> {
-    const { category, message, remedy, platformCode } = halt
-    const fresh = await raiseHalt(
-      this.#deps.pool,
-      { scope, category, platformCode, message, remedy },
-      probeDelay(0, Math.random()),
-    )
-    if (fresh) this.#deps.logger.error({ scope, category, platformCode, remedy }, `halted: ${message}`)
-  }
-
-  /** A call came through: halts that it disproves are lifted. */
-  async #liftHalts(key: JobKey, startedAt: Date): Promise<void> {
-    const lifted = await liftHalts(this.#deps.pool, key.enterpriseCode, startedAt)
-    for (const scope of lifted) this.#deps.logger.info({ scope }, 'the halt is over: work continues')
   }
 
   async #settle(settlement: Settlement): Promise<void> {

@@ -8,8 +8,16 @@ import { beginRetry, beginRetryOf, unwantedDepartmentCases } from '../store/dead
 import { enterpriseCodes, findEmployees } from '../store/employee.ts'
 import { writeEmployeePlan } from '../store/employee-plan.ts'
 import { recordKeyless } from '../store/keyless.ts'
+import { requestMirrorsOf } from '../store/mirror-case.ts'
 import { addBindings, addWork, analyzeOutbox, type Work } from '../store/pending.ts'
-import { claimRun, type PlannedRun, type Run, reclaimOrphanedRuns, recordPlan } from '../store/run.ts'
+import {
+  claimRun,
+  type PlannedKind,
+  type PlannedRun,
+  type Run,
+  reclaimOrphanedRuns,
+  recordPlan,
+} from '../store/run.ts'
 import { repeatOnDeadlock, transaction } from '../store/transaction.ts'
 import { departmentFacts } from './department-facts.ts'
 import { type EmployeePlanLimits, planEmployees } from './plan-employees.ts'
@@ -60,7 +68,7 @@ export class Planner {
     })
   }
 
-  async #plan(run: Run, signal: AbortSignal): Promise<void> {
+  async #plan(run: Run & { kind: PlannedKind }, signal: AbortSignal): Promise<void> {
     const { pool, logger } = this.#options
     const log = logger.child({ runId: run.id, kind: run.kind })
     try {
@@ -85,7 +93,11 @@ export class Planner {
     }
   }
 
-  async #planKind(db: ClientBase, run: Run, signal: AbortSignal): Promise<PlannedRun> {
+  async #planKind(
+    db: ClientBase,
+    run: Run & { kind: PlannedKind },
+    signal: AbortSignal,
+  ): Promise<PlannedRun> {
     switch (run.kind) {
       case 'changes':
       case 'full': {
@@ -141,13 +153,16 @@ export class Planner {
   }
 
   async #planRetry(db: ClientBase, run: Run): Promise<PlannedRun> {
-    const work = await beginRetry(db, run.keys.map(Number), run.id)
+    const ids = run.keys.map(Number)
+    const work = await beginRetry(db, ids, run.id)
+    const mirrors = await requestMirrorsOf(db, ids, run.requestedBy)
     return this.#add(
       db,
       run,
       run.requestedBy === 'cron' ? PRIORITY.background : PRIORITY.named,
       work,
       'retry',
+      mirrors.map(({ id, kind }) => `run ${id} reads ${kind} again`).join(', ') || undefined,
     )
   }
 

@@ -2,6 +2,7 @@ import { MAX_ATTEMPTS, retryDelay } from '../core/backoff.ts'
 import type { Verdict } from '../platform/error-catalogue.ts'
 import { PlatformError } from '../platform/errors.ts'
 import type { Claim } from '../store/claim.ts'
+import type { Failure } from '../store/settlement.ts'
 import { unasked } from './employee-memory.ts'
 import { refusal } from './failure.ts'
 import { type JobResult, result } from './job-result.ts'
@@ -9,9 +10,9 @@ import { type JobResult, result } from './job-result.ts'
 interface Judged {
   error: unknown
   verdict: Verdict
-  claim: Claim
-  entity: 'employee' | 'department'
-  /** bind-openid: the merchant application id; else empty. */
+  claim: Pick<Claim, 'attempts' | 'cases'>
+  entity: Failure['entity']
+  /** bind-openid: the merchant application id; mirror: the part of it; else empty. */
   field: string
   /** Hash of the HR row that was tried; null when none is involved. */
   sourceHash: string | null

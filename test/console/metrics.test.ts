@@ -9,7 +9,7 @@ beforeAll(async () => {
 })
 afterAll(() => database.close())
 beforeEach(async () => {
-  await database.pool.query(`truncate dirsync.sync_run, dirsync.pending, dirsync.dead_letter, dirsync.dead_letter_event,
+  await database.pool.query(`truncate dirsync.sync_run, dirsync.mirror_task, dirsync.pending, dirsync.dead_letter, dirsync.dead_letter_event,
     dirsync.employee, dirsync.halt, dirsync.process, dirsync.pacer`)
 })
 
@@ -91,6 +91,7 @@ test('the database stands in the figures', async () => {
   expect(of('dirsync_processes')).toEqual({
     'dirsync_processes{role="scheduler"}': 1,
     'dirsync_processes{role="worker"}': 2,
+    'dirsync_processes{role="notifications"}': 0,
     'dirsync_processes{role="console"}': 0,
   })
   expect(of('dirsync_platform_pause_seconds').dirsync_platform_pause_seconds).toBeGreaterThan(0)

@@ -75,12 +75,20 @@ describe('resync', () => {
   })
 
   test.each([
-    [`resync('all')`, /there is no run of kind 'all'/, 'changes, full, employees, departments or openids'],
-    ['resync(null)', /there is no run of kind null/, 'changes, full, employees, departments or openids'],
+    [
+      `resync('all')`,
+      /there is no run of kind 'all'/,
+      'changes, full, employees, departments, openids, orders, accounts or taxpayers',
+    ],
+    [
+      'resync(null)',
+      /there is no run of kind null/,
+      'changes, full, employees, departments, openids, orders, accounts or taxpayers',
+    ],
     [
       `resync('retry')`,
       /there is no run of kind 'retry'/,
-      'changes, full, employees, departments or openids',
+      'changes, full, employees, departments, openids, orders, accounts or taxpayers',
     ],
     [`resync('employees')`, /needs the user id as key/, "select dirsync.resync('employees', 'e10001')"],
     [`resync('employees', '  ')`, /needs the user id as key/, "select dirsync.resync('employees', 'e10001')"],

@@ -1,0 +1,95 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Mirror } from '../core/mirror.ts'
+import { wantedMirrors } from '../store/mirror.ts'
+import type { SessionLocks } from '../store/session-locks.ts'
+import { AccountReader } from './accounts.ts'
+import { MirrorWork, type MirrorWorkDependencies } from './mirror-work.ts'
+import { OrderReader } from './orders.ts'
+import type { MirrorReader } from './reader.ts'
+import { TaxpayerReader } from './taxpayers.ts'
+
+/** So often it is looked whether a run waits. */
+const POLL_MS = 500
+
+export interface MirrorRunnerOptions extends MirrorWorkDependencies {
+  locks: SessionLocks
+  /** Days back that payment orders are read, today included. */
+  orderDays: number
+  taxpayerIdentifiers: string[]
+}
+
+/**
+ * The worker role's loop for mirrors: carries out their runs, each mirror by one process at a time. When a process dies its
+ * lock goes with it, and another one goes on.
+ */
+export class MirrorRunner {
+  readonly #options: MirrorRunnerOptions
+  readonly #readers: Record<Mirror, MirrorReader>
+  readonly #stopping = new AbortController()
+  readonly #inHand = new Map<Mirror, Promise<void>>()
+  #loop: Promise<void> | undefined
+  #troubled = false
+
+  constructor(options: MirrorRunnerOptions) {
+    this.#options = options
+    this.#readers = {
+      orders: new OrderReader({ days: options.orderDays }),
+      accounts: new AccountReader(),
+      taxpayers: new TaxpayerReader({ identifiers: options.taxpayerIdentifiers }),
+    }
+  }
+
+  start(): void {
+    this.#loop ??= this.#watch()
+  }
+
+  /** Stops in the middle of whatever is going on: the next runner continues there. */
+  async stop(): Promise<void> {
+    this.#stopping.abort()
+    await this.#loop
+    await Promise.all(this.#inHand.values())
+  }
+
+  async #watch(): Promise<void> {
+    const { signal } = this.#stopping
+    while (!signal.aborted) {
+      try {
+        for (const mirror of await wantedMirrors(this.#options.pool)) this.#take(mirror)
+      } catch (error) {
+        this.#tell(error)
+      }
+      await delay(POLL_MS, undefined, { signal }).catch(() => undefined) // stopping: the loop sees it
+    }
+  }
+
+  #take(mirror: Mirror): void {
+    if (this.#inHand.has(mirror)) return
+    const work = this.#work(mirror)
+      .catch(error => this.#tell(error))
+      .finally(() => this.#inHand.delete(mirror))
+    this.#inHand.set(mirror, work)
+  }
+
+  async #work(mirror: Mirror): Promise<void> {
+    const { locks } = this.#options
+    const lock = JSON.stringify(['dirsync', 'mirror', mirror])
+    const locked = await locks.lock(lock)
+    if (locked === null) return
+    try {
+      const signal = AbortSignal.any([this.#stopping.signal, locked])
+      await new MirrorWork(mirror, this.#readers[mirror], this.#options).next(signal)
+      this.#troubled = false
+    } finally {
+      // Nobody waits for it; a process that ends gives back its locks anyway.
+      void locks.unlock(lock)
+    }
+  }
+
+  /** Once per outage of the database, not twice per second. */
+  #tell(error: unknown): void {
+    if (this.#stopping.signal.aborted) return
+    if (!this.#troubled)
+      this.#options.logger.error({ err: (error as Error).message }, 'a mirror stopped; trying again')
+    this.#troubled = true
+  }
+}

@@ -1,0 +1,141 @@
+import type { ClientBase } from 'pg'
+import { daysToRead, platformDay, windowStart } from '../core/mirror-days.ts'
+import { nextPage } from '../core/mirror-pages.ts'
+import { PlatformError } from '../platform/errors.ts'
+import type { PaymentOrder } from '../platform/operations/payment-order.ts'
+import type { MirrorRun, MirrorTask, PlannedTask } from '../store/mirror.ts'
+import {
+  countListedOrders,
+  daysRead,
+  type MirroredOrder,
+  noteDayRead,
+  recordUnknownPayers,
+  storeAskedOrder,
+  storeListedOrders,
+  unfinishedOrders,
+} from '../store/payment-order.ts'
+import {
+  type CountedCalls,
+  enterpriseParameter,
+  type MirrorReader,
+  type Reading,
+  type ReadingPlan,
+} from './reader.ts'
+
+const LIST = 'enterprise/consume/list'
+const GET = 'enterprise/consume/get'
+const PAGE_SIZE = 100
+/** Answer to the number of an order that does not exist (specification section 7). */
+const NO_SUCH_ORDER = 1000220120
+
+/**
+ * Payment orders (specification 4.7 and 4.8): day by day within a moving window, page by page within a day, and one by one
+ * those whose day has left the window before they were final.
+ */
+export class OrderReader implements MirrorReader {
+  readonly #days: number
+
+  /** @param options.days length of the window, today included */
+  constructor(options: { days: number }) {
+    this.#days = options.days
+  }
+
+  async plan(db: ClientBase, enterpriseCodes: string[], now: Date): Promise<ReadingPlan> {
+    const start = windowStart(now, this.#days)
+    const tasks: PlannedTask[] = []
+    for (const enterpriseCode of enterpriseCodes) {
+      const task = (detail: 'day' | 'order') => (entityKey: string) =>
+        tasks.push({ enterpriseCode, part: '', entityKey, detail })
+      daysToRead(now, this.#days, await daysRead(db, enterpriseCode, start)).forEach(task('day'))
+      const unfinished = await unfinishedOrders(db, enterpriseCode, start, platformDay(now))
+      unfinished.forEach(task('order'))
+    }
+    const count = (detail: string) => tasks.filter(task => task.detail === detail).length
+    return { tasks, reasons: { days: count('day'), older_orders: count('order') }, parts: [''] }
+  }
+
+  operation(task: MirrorTask): string {
+    return task.detail === 'order' ? GET : LIST
+  }
+
+  read(task: MirrorTask, calls: CountedCalls): Promise<Reading> {
+    return task.detail === 'order' ? readOrder(task, calls) : readPage(task, calls)
+  }
+
+  async conclude(db: ClientBase, run: MirrorRun, now: Date): Promise<void> {
+    await recordUnknownPayers(db, run.id, windowStart(now, this.#days))
+  }
+}
+
+async function readPage(task: MirrorTask, calls: CountedCalls): Promise<Reading> {
+  const { enterpriseCode, entityKey: day, page, pass } = task
+  const { total_count, data_list } = await calls.make((client, options) =>
+    client.paymentOrders.page(
+      {
+        time_start: day,
+        time_end: day,
+        page_index: page,
+        page_size: PAGE_SIZE,
+        ...enterpriseParameter(enterpriseCode),
+      },
+      options,
+    ),
+  )
+  const orders = data_list.map(mirrored).filter(order => order !== null)
+  const isLast =
+    data_list.length === 0 ||
+    (total_count === null ? data_list.length < PAGE_SIZE : page * PAGE_SIZE >= total_count)
+  return {
+    operation: LIST,
+    rows: orders.length,
+    async store(db) {
+      const changed = await storeListedOrders(db, enterpriseCode, day, orders)
+      const known = isLast ? await countListedOrders(db, enterpriseCode, day) : 0
+      const next = nextPage({ page, pass }, { isLast, total: total_count, known })
+      if (next === null) await noteDayRead(db, enterpriseCode, day)
+      return { changed, next }
+    },
+  }
+}
+
+async function readOrder(task: MirrorTask, calls: CountedCalls): Promise<Reading> {
+  const { enterpriseCode, entityKey: tradeNo } = task
+  const order = await calls
+    .make((client, options) =>
+      client.paymentOrders.get({ trade_no: tradeNo, ...enterpriseParameter(enterpriseCode) }, options),
+    )
+    .catch(error => {
+      if (error instanceof PlatformError && error.platformCode === NO_SUCH_ORDER) return null
+      throw error
+    })
+  return {
+    operation: GET,
+    rows: order === null ? 0 : 1,
+    async store(db) {
+      const found = order && { ...mirroredFacts(order), trade_no: tradeNo }
+      const changed = await storeAskedOrder(db, enterpriseCode, tradeNo, found)
+      return { changed: changed ? 1 : 0, next: null }
+    },
+  }
+}
+
+/** What is kept of an order; null when it has no number to keep it by. */
+function mirrored(order: PaymentOrder): MirroredOrder | null {
+  return order.trade_no === null ? null : { ...mirroredFacts(order), trade_no: order.trade_no }
+}
+
+function mirroredFacts(order: Omit<PaymentOrder, 'payer_name'>): Omit<MirroredOrder, 'trade_no'> {
+  return {
+    out_trade_no: order.out_trade_no,
+    userid: order.userid,
+    subject: order.subject,
+    total_amount: order.total_amount,
+    pay_amount: order.pay_amount,
+    refund_amount: order.refund_amount,
+    status: order.status,
+    asset_code: order.assetCode,
+    created_at: order.create_time,
+    paid_at: order.pay_time,
+    refunded_at: order.refund_time,
+  }
+}

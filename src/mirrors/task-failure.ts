@@ -1,0 +1,119 @@
+import { DatabaseError } from 'pg'
+import { type Mirror, mirrorOperation } from '../core/mirror.ts'
+import { dropMirrorTasks, type MirrorTask, noteMirrorAttempt, postponeMirrorTask } from '../store/mirror.ts'
+import { mirrorCases } from '../store/mirror-case.ts'
+import { recordFailure } from '../store/settled-cases.ts'
+import { transaction } from '../store/transaction.ts'
+import { failure } from '../sync/failure.ts'
+import { halt } from '../sync/halts.ts'
+import type { JobResult } from '../sync/job-result.ts'
+import { result } from '../sync/job-result.ts'
+import { judge } from '../sync/judge.ts'
+import { verdictResult } from '../sync/verdict-result.ts'
+import type { MirrorWorkDependencies } from './mirror-work.ts'
+
+/**
+ * Writes what a failed reading comes to, by the same catalogue as a failed job: again later, a halt, or a case. A part that
+ * was refused is given up; when the platform stays away, so is the whole run.
+ * @throws what is no failure of the platform or of its data
+ */
+export async function settleFailure(
+  deps: Pick<MirrorWorkDependencies, 'pool' | 'logger'>,
+  mirror: Mirror,
+  task: MirrorTask,
+  thrown: unknown,
+  execution: { startedAt: Date; durationMs: number; operation: string; calls: number },
+): Promise<void> {
+  const { pool, logger } = deps
+  const operation = mirrorOperation(mirror)
+  const { enterpriseCode, part, runId } = task
+  const cases = (await mirrorCases(pool, operation)).filter(
+    open => open.enterpriseCode === enterpriseCode && open.field === part,
+  )
+  const { outcome, isTransient } =
+    thrown instanceof DatabaseError
+      ? { outcome: unfit(thrown, part, cases), isTransient: false }
+      : await judged(deps, mirror, task, thrown, cases)
+  const calls = execution.calls + (outcome.again === null ? task.calls : 0)
+  await transaction(pool, async db => {
+    await noteMirrorAttempt(db, operation, task, {
+      startedAt: execution.startedAt,
+      durationMs: execution.durationMs,
+      outcome: outcome.attempt.outcome,
+      calls: calls > 0 ? { [execution.operation]: calls } : {},
+      platformCode: outcome.attempt.platformCode,
+      traceId: outcome.attempt.traceId,
+      error: outcome.attempt.error,
+    })
+    if (outcome.again !== null) return postponeMirrorTask(db, task, outcome.again)
+    const key = { operation, enterpriseCode, entityKey: mirror }
+    for (const failed of outcome.failures) {
+      await recordFailure(db, { key, runId, attempt: execution }, failed)
+      const which = isTransient ? { enterpriseCode: null, part: null } : { enterpriseCode, part }
+      await dropMirrorTasks(db, runId, which, `${failed.message} ${failed.remedy}`)
+    }
+  })
+  logger.warn(
+    {
+      runId,
+      mirror,
+      outcome: outcome.attempt.outcome,
+      platformCode: outcome.attempt.platformCode,
+      err: outcome.attempt.error,
+    },
+    'a part of the mirror could not be read',
+  )
+}
+
+type Cases = Parameters<typeof verdictResult>[0]['claim']['cases']
+
+async function judged(
+  deps: Pick<MirrorWorkDependencies, 'pool' | 'logger'>,
+  mirror: Mirror,
+  { enterpriseCode, part, attempts }: MirrorTask,
+  thrown: unknown,
+  cases: Cases,
+): Promise<{ outcome: JobResult; isTransient: boolean }> {
+  const { error, verdict: general } = judge(thrown)
+  const verdict =
+    mirror === 'taxpayers' && general.category === 'invalid_parameter'
+      ? { ...general, remedy: 'Correct the number in TAXPAYER_IDENTIFIERS.' }
+      : general
+  if (verdict.disposition === 'halt')
+    await halt(deps, verdict.scope === 'enterprise' ? enterpriseCode : '*', {
+      ...verdict,
+      message: verdict.meaning,
+      platformCode: error.platformCode ?? null,
+    })
+  return {
+    outcome: verdictResult({
+      error,
+      verdict,
+      claim: { attempts, cases },
+      entity: 'mirror',
+      field: part,
+      sourceHash: null,
+      outage: false,
+    }),
+    isTransient: verdict.category === 'platform_unavailable',
+  }
+}
+
+/** The platform gave something that no column can hold. */
+function unfit(error: DatabaseError, part: string, cases: Cases): JobResult {
+  const message = `What the platform gave cannot be stored (SQLSTATE ${error.code}).`
+  return result('parked', {
+    attempt: { error: message },
+    failures: [
+      failure({
+        entity: 'mirror',
+        category: 'internal_error',
+        field: part,
+        message,
+        remedy: 'Report it with the attempt and its time; the other data is not affected.',
+        sourceHash: null,
+        cases,
+      }),
+    ],
+  })
+}

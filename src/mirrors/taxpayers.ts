@@ -1,0 +1,82 @@
+import type { ClientBase } from 'pg'
+import { nextPage } from '../core/mirror-pages.ts'
+import type { MirrorTask } from '../store/mirror.ts'
+import { type MirroredTaxpayer, storeTaxpayers } from '../store/taxpayer.ts'
+import {
+  type CountedCalls,
+  enterpriseParameter,
+  type MirrorReader,
+  type Reading,
+  type ReadingPlan,
+} from './reader.ts'
+
+const OPERATION = 'taxpayer/findList'
+const PAGE_SIZE = 100
+/** General and small-scale taxpayers: a query without a nature gives the small-scale ones alone. */
+const NATURES = ['1', '2']
+
+/** The taxpayers of the configured identification numbers (specification 4.13), by number and nature. */
+export class TaxpayerReader implements MirrorReader {
+  readonly #identifiers: string[]
+
+  constructor(options: { identifiers: string[] }) {
+    this.#identifiers = options.identifiers
+  }
+
+  async plan(_db: ClientBase, enterpriseCodes: string[]): Promise<ReadingPlan> {
+    const tasks = enterpriseCodes.flatMap(enterpriseCode =>
+      this.#identifiers.flatMap(identifier =>
+        NATURES.map(detail => ({ enterpriseCode, part: identifier, entityKey: identifier, detail })),
+      ),
+    )
+    return {
+      tasks,
+      reasons: { taxpayer_queries: tasks.length },
+      parts: this.#identifiers,
+      nothing: 'TAXPAYER_IDENTIFIERS is empty: there is no taxpayer to ask for',
+    }
+  }
+
+  operation(): string {
+    return OPERATION
+  }
+
+  /** All pages at once: they are few, and whoever is on none of them is gone. */
+  async read({ enterpriseCode, entityKey, detail }: MirrorTask, calls: CountedCalls): Promise<Reading> {
+    const nature = Number(detail)
+    const found = new Map<string, MirroredTaxpayer>()
+    let next: { page: number; pass: number } | null = { page: 1, pass: 1 }
+    while (next !== null) {
+      const { page } = next
+      const { total_count, has_next, data_list } = await calls.make((client, options) =>
+        client.taxpayers.page(
+          {
+            identifier: entityKey,
+            taxpayer_nature: nature,
+            page_no: page,
+            page_size: PAGE_SIZE,
+            ...enterpriseParameter(enterpriseCode),
+          },
+          options,
+        ),
+      )
+      for (const row of data_list) {
+        const kept = {
+          identifier: row.identifier ?? entityKey,
+          taxpayer_nature: row.taxpayer_nature ?? nature,
+          taxpayer_name: row.taxpayer_name ?? '',
+          status: row.status,
+        }
+        found.set(JSON.stringify([kept.identifier, kept.taxpayer_nature, kept.taxpayer_name]), kept)
+      }
+      const isLast = data_list.length === 0 || !(has_next ?? data_list.length === PAGE_SIZE)
+      next = nextPage(next, { isLast, total: total_count, known: found.size })
+    }
+    const asked = { enterpriseCode, identifier: entityKey, nature }
+    return {
+      operation: OPERATION,
+      rows: found.size,
+      store: async db => ({ changed: await storeTaxpayers(db, asked, [...found.values()]), next: null }),
+    }
+  }
+}

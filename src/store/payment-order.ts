@@ -1,0 +1,201 @@
+import type { ClientBase, Pool } from 'pg'
+import { FINAL_STATES, ORDER_MAX_AGE_DAYS } from '../core/mirror-order.ts'
+
+/** A payment order as it is kept; amounts are decimal texts. */
+export interface MirroredOrder {
+  trade_no: string
+  out_trade_no: string | null
+  userid: string | null
+  subject: string | null
+  total_amount: string | null
+  pay_amount: string | null
+  refund_amount: string | null
+  status: number | null
+  asset_code: string | null
+  created_at: Date | null
+  paid_at: Date | null
+  refunded_at: Date | null
+}
+
+const FACTS = [
+  'out_trade_no',
+  'userid',
+  'subject',
+  'total_amount',
+  'pay_amount',
+  'refund_amount',
+  'status',
+  'asset_code',
+  'created_at',
+  'paid_at',
+  'refunded_at',
+] as const
+
+const LIST = FACTS.join(', ')
+const same = (of: string) => `(${FACTS.map(name => `${of}.${name}`).join(', ')})`
+
+/**
+ * Stores orders that the platform's list showed under a day. What is as it was is not written.
+ * @param day yyyy-MM-dd in GMT+8
+ * @returns how many were new or different
+ */
+export async function storeListedOrders(
+  db: ClientBase,
+  enterpriseCode: string,
+  day: string,
+  orders: MirroredOrder[],
+): Promise<number> {
+  const { rowCount } = await db.query(
+    `insert into dirsync.payment_order as o (enterprise_code, trade_no, ${LIST}, listed_on)
+     -- A row that moved while the page was read may be on it twice.
+     select distinct on (trade_no) $1, trade_no, ${LIST}, $2::date from jsonb_populate_recordset(null::dirsync.payment_order, $3)
+     order by trade_no
+     on conflict (enterprise_code, trade_no) do update
+     set (${LIST}) = row ${same('excluded')}, listed_on = excluded.listed_on, changed_at = now()
+     where (${same('o')}, o.listed_on) is distinct from (${same('excluded')}, excluded.listed_on)`,
+    [enterpriseCode, day, JSON.stringify(orders)],
+  )
+  return rowCount ?? 0
+}
+
+/** Stores one order that was asked for by itself; null: the platform has none of that number. True when it was different. */
+export async function storeAskedOrder(
+  db: ClientBase,
+  enterpriseCode: string,
+  tradeNo: string,
+  order: MirroredOrder | null,
+): Promise<boolean> {
+  await db.query(
+    `update dirsync.payment_order set asked_at = now() where enterprise_code = $1 and trade_no = $2`,
+    [enterpriseCode, tradeNo],
+  )
+  if (order === null) return false
+  const { rowCount } = await db.query(
+    `update dirsync.payment_order o set (${LIST}) = row ${same('n')}, changed_at = now()
+     from jsonb_populate_record(null::dirsync.payment_order, $3) as n
+     where o.enterprise_code = $1 and o.trade_no = $2 and ${same('o')} is distinct from ${same('n')}`,
+    [enterpriseCode, tradeNo, JSON.stringify(order)],
+  )
+  return rowCount === 1
+}
+
+/** How many orders are known to be listed under a day. */
+export async function countListedOrders(
+  db: ClientBase,
+  enterpriseCode: string,
+  day: string,
+): Promise<number> {
+  const { rows } = await db.query(
+    `select count(*)::int as n from dirsync.payment_order where enterprise_code = $1 and listed_on = $2`,
+    [enterpriseCode, day],
+  )
+  return rows[0].n
+}
+
+/** Notes that a day was read to the end. */
+export async function noteDayRead(db: ClientBase, enterpriseCode: string, day: string): Promise<void> {
+  await db.query(
+    `insert into dirsync.mirror_day (enterprise_code, day, read_at) values ($1, $2, now())
+     on conflict (enterprise_code, day) do update set read_at = excluded.read_at`,
+    [enterpriseCode, day],
+  )
+}
+
+/** When the days from `start` on were last read to the end. */
+export async function daysRead(
+  db: ClientBase,
+  enterpriseCode: string,
+  start: string,
+): Promise<Map<string, Date>> {
+  const { rows } = await db.query<{ day: string; at: Date }>(
+    `select day::text, read_at as at from dirsync.mirror_day where enterprise_code = $1 and day >= $2`,
+    [enterpriseCode, start],
+  )
+  return new Map(rows.map(({ day, at }) => [day, at]))
+}
+
+/**
+ * Orders whose day has left the window before they were final, not yet asked for on this day; the oldest are given up.
+ * @param start first day of the window; `today`: both in GMT+8
+ */
+export async function unfinishedOrders(
+  db: ClientBase,
+  enterpriseCode: string,
+  start: string,
+  today: string,
+): Promise<string[]> {
+  const { rows } = await db.query(
+    `select trade_no from dirsync.payment_order
+     where enterprise_code = $1 and listed_on < $2::date and listed_on > $3::date - ${ORDER_MAX_AGE_DAYS}
+       and (status is null or status <> all ($4))
+       and (asked_at is null or (asked_at at time zone interval '+08:00')::date < $3::date)
+     order by listed_on desc, trade_no`,
+    [enterpriseCode, start, today, FINAL_STATES],
+  )
+  return rows.map(row => row.trade_no)
+}
+
+/**
+ * Payers whom neither HR nor dirsync knows become cases, once HR has been read at all; a case ends when its payer is known.
+ * @param start first day of the window: older orders may be of people who are long gone
+ */
+export async function recordUnknownPayers(db: ClientBase, runId: number, start: string): Promise<void> {
+  await db.query(
+    `with known as (
+       update dirsync.dead_letter d
+       set state = 'resolved', resolution = 'succeeded', resolved_by = 'dirsync', resolved_at = now(), next_retry_at = null,
+           version = d.version + 1
+       where d.operation = 'mirror-orders' and d.entity = 'employee' and d.state <> 'resolved'
+         and exists (select from dirsync.employee e where e.enterprise_code = d.enterprise_code and e.userid = d.entity_key)
+       returning id
+     )
+     insert into dirsync.dead_letter_event (dead_letter_id, event, run_id, note) select id, 'resolved', $1, 'succeeded' from known`,
+    [runId],
+  )
+  await db.query(
+    `with unknown as (
+       select distinct on (o.enterprise_code, o.userid) o.enterprise_code, o.userid, o.trade_no
+       from dirsync.payment_order o
+       where o.listed_on >= $2::date and o.userid <> ''
+         and not exists (select from dirsync.employee e where e.enterprise_code = o.enterprise_code and e.userid = o.userid)
+         and exists (select from dirsync.sync_run where sweep and source is not null and state in ('running', 'done'))
+       order by o.enterprise_code, o.userid, o.created_at desc nulls last
+     )
+     select dirsync.record_failure(jsonb_build_object(
+              'enterprise_code', u.enterprise_code, 'entity', 'employee', 'entity_key', u.userid, 'operation', 'mirror-orders', 'field', '',
+              'category', 'unknown_payer', 'message', 'A payment order names a payer whom HR does not know.',
+              'remedy', 'Find out who it is: an employee whom HR or its mapping leaves out, or somebody who should not pay; it ends when HR has the employee.',
+              'changed_fields', jsonb_build_array(jsonb_build_object('field', 'trade_no', 'value', u.trade_no)),
+              'state', 'open', 'last_run_id', $1::bigint))
+     from unknown u
+     where not exists (select from dirsync.dead_letter d
+                       where d.enterprise_code = u.enterprise_code and d.entity = 'employee' and d.entity_key = u.userid
+                         and d.operation = 'mirror-orders' and d.state not in ('resolved', 'retrying'))`,
+    [runId, start],
+  )
+}
+
+/** A payment order of an employee's story; amounts are decimal texts. */
+export interface EmployeeOrder {
+  trade_no: string
+  created_at: Date | null
+  subject: string | null
+  pay_amount: string | null
+  refund_amount: string | null
+  status: number | null
+  asset_code: string | null
+}
+
+/** The latest payment orders of an employee, newest first. */
+export async function latestOrdersOf(
+  db: Pool,
+  { enterpriseCode, userid }: { enterpriseCode: string; userid: string },
+  limit: number,
+): Promise<EmployeeOrder[]> {
+  const { rows } = await db.query<EmployeeOrder>(
+    `select trade_no, created_at, subject, pay_amount, refund_amount, status, asset_code from dirsync.payment_order
+     where enterprise_code = $1 and userid = $2 order by created_at desc nulls last, trade_no desc limit $3`,
+    [enterpriseCode, userid, limit],
+  )
+  return rows
+}
