@@ -18,8 +18,8 @@ export async function postForm(url: string, body: string, signal: AbortSignal): 
     const answer = await readAnswer(response)
     return { httpStatus: response.statusCode ?? 0, answer, error: null }
   } catch (error) {
-    const reason = signal.aborted ? signal.reason : error
-    return { httpStatus: null, answer: null, error: reason.code ?? reason.name }
+    const { code, name } = (signal.aborted ? signal.reason : error) as NodeJS.ErrnoException
+    return { httpStatus: null, answer: null, error: typeof code === 'string' ? code : name }
   }
 }
 

@@ -184,6 +184,6 @@ describe('faults', () => {
     const body = { outerTradeNo: OUTER, outerRefundNo: `${MERCHANT}-1`, reason: 'x', refundAmount: '1' }
     const gone = platform.callJson(operation, body, {}, { signal: AbortSignal.timeout(30) })
     await expect(gone).rejects.toThrow()
-    await expect.poll(async () => (await record()).data.refund_amount).toBe(1)
+    await expect.poll(async () => (await record()).data.refund_amount, { timeout: 10_000 }).toBe(1)
   })
 })
