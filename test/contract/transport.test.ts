@@ -1,0 +1,186 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { PlatformClient } from '../../src/platform/client.ts'
+import { OutcomeUnknownError, PlatformError } from '../../src/platform/errors.ts'
+import type { OperationName } from '../../src/platform/operations/index.ts'
+import type { RefundRequest } from '../../src/platform/operations/refund.ts'
+import type { TopUpApplication } from '../../src/platform/operations/top-up.ts'
+import { ContractUnderTest } from './contract-under-test.ts'
+import { DIRECTORY, ONCE_ONLY, OPERATION_NAMES, OUTER_TRADE_NO, validRequest } from './valid-requests.ts'
+
+interface Circumstance {
+  fault: object
+  kind: 'http' | 'connection' | 'malformed'
+  httpStatus?: number
+  disposition: 'retry' | 'wait'
+  outcomeKnown: boolean
+  retryAfterMs?: number
+}
+
+const HTML = { fault: { body: '<html>busy</html>' }, kind: 'malformed', httpStatus: 200 } as const
+const UNKNOWN = { disposition: 'retry', outcomeKnown: false } as const
+const WAIT = { kind: 'http', disposition: 'wait', outcomeKnown: true, retryAfterMs: 7000 } as const
+
+const CIRCUMSTANCES: Record<string, Circumstance> = {
+  'HTTP 429 with Retry-After': { ...WAIT, fault: { httpStatus: 429, retryAfter: 7 }, httpStatus: 429 },
+  'HTTP 503 with Retry-After': { ...WAIT, fault: { httpStatus: 503, retryAfter: 7 }, httpStatus: 503 },
+  'HTTP 503': { ...UNKNOWN, fault: { httpStatus: 503 }, kind: 'http', httpStatus: 503 },
+  'HTTP 500': { ...UNKNOWN, fault: { httpStatus: 500 }, kind: 'http', httpStatus: 500 },
+  'a reset connection': { ...UNKNOWN, fault: { reset: true }, kind: 'connection' },
+  'an answer lost after the effect': { ...UNKNOWN, fault: { loseAnswer: true }, kind: 'connection' },
+  'no JSON': { ...UNKNOWN, ...HTML },
+  'JSON that is no envelope': { ...UNKNOWN, ...HTML, fault: { body: '{"status":"ok"}' } },
+}
+
+let platform: ContractUnderTest
+let client: PlatformClient
+
+beforeAll(async () => {
+  platform = await ContractUnderTest.start(DIRECTORY)
+  client = platform.client()
+  await client.tokens.create()
+})
+
+afterAll(() => platform[Symbol.asyncDispose]())
+
+describe.each(OPERATION_NAMES)('%s', operation => {
+  test.each(Object.entries(CIRCUMSTANCES))('%s', async (_, { fault, ...expected }) => {
+    platform.pauses.length = 0
+    const { error, calls } = await platform.watchFailing(operation, fault, () =>
+      client.call(operation, validRequest(operation)),
+    )
+
+    expect(error).toBeInstanceOf(PlatformError)
+    expect(error).toMatchObject({ operation, kind: expected.kind, outcomeKnown: expected.outcomeKnown })
+    expect(error.platformCode).toBeUndefined()
+    expect([error.httpStatus, error.retryAfterMs]).toEqual([expected.httpStatus, expected.retryAfterMs])
+    expect(platform.pauses).toEqual(expected.retryAfterMs === undefined ? [] : [expected.retryAfterMs])
+    if (expected.httpStatus !== undefined) expect(error.traceId).toBe(calls[0]?.traceId)
+
+    const isInDoubt = isOnceOnly(operation) && !expected.outcomeKnown
+    expect(error instanceof OutcomeUnknownError).toBe(isInDoubt)
+    expect(error.code).toBe(
+      isInDoubt ? 'PLATFORM_OUTCOME_UNKNOWN' : `PLATFORM_${expected.kind.toUpperCase()}`,
+    )
+    expect(error.disposition).toBe(isInDoubt ? 'park' : expected.disposition)
+    expect(calls.map(call => call.operation)).toEqual([operation])
+  })
+})
+
+const isOnceOnly = (operation: OperationName) => ONCE_ONLY.includes(operation)
+
+describe('a refund whose outcome is unknown', () => {
+  const LONG_AGO_MS = 12 * 60_000
+  const refundedNow = async () => {
+    const record = await client.orders.record({ outer_trade_no: OUTER_TRADE_NO })
+    return typeof record === 'string' ? null : record.refund_amount
+  }
+
+  async function refundThrough(fault: object) {
+    const refundedBefore = await refundedNow()
+    const sentAt = new Date()
+    const request = validRequest('seller/v3/pay/syncRefund') as RefundRequest
+    const { error, calls } = await platform.watchFailing('seller/v3/pay/syncRefund', fault, () =>
+      client.refunds.create(request),
+    )
+    expect(error).toBeInstanceOf(OutcomeUnknownError)
+    expect(error).toMatchObject({ code: 'PLATFORM_OUTCOME_UNKNOWN', outcomeKnown: false })
+    expect(calls).toHaveLength(1)
+    const { refunds } = await platform.control('GET', 'state')
+    return {
+      request,
+      unsettled: { outerTradeNo: OUTER_TRADE_NO, refundAmount: request.refundAmount, refundedBefore, sentAt },
+      isCarriedOut: refunds.some((row: { outer_refund_no: string }) => {
+        return row.outer_refund_no === request.outerRefundNo
+      }),
+    }
+  }
+
+  test('was carried out when the answer alone was lost, and cannot be carried out again', async () => {
+    const { unsettled, isCarriedOut, request } = await refundThrough({ loseAnswer: true })
+    expect(isCarriedOut).toBe(true)
+    expect(await client.refunds.settle(unsettled)).toBe('carried_out')
+    await expect(client.refunds.create(request)).rejects.toMatchObject({ platformCode: 1000229001 })
+    expect(await client.refunds.settle(unsettled)).toBe('carried_out')
+  })
+
+  test.each([[{ reset: true }], [{ httpStatus: 500 }], [{ httpStatus: 503 }], [{ body: 'busy' }]])(
+    'stays unknown after %j until it cannot arrive any more',
+    async fault => {
+      const { unsettled, isCarriedOut } = await refundThrough(fault)
+      expect(isCarriedOut).toBe(false)
+      expect(await client.refunds.settle(unsettled)).toBe('unknown')
+      const longAgo = new Date(Date.now() - LONG_AGO_MS)
+      expect(await client.refunds.settle({ ...unsettled, sentAt: longAgo })).toBe('not_carried_out')
+    },
+  )
+
+  test('stays unknown when a second refund explains the difference as well', async () => {
+    const { unsettled } = await refundThrough({ reset: true })
+    const other = validRequest('seller/v3/pay/syncRefund') as RefundRequest
+    await client.refunds.create({ ...other, refundAmount: '0.70' })
+    const longAgo = new Date(Date.now() - LONG_AGO_MS)
+    expect(await client.refunds.settle({ ...unsettled, sentAt: longAgo })).toBe('unknown')
+  })
+
+  test('stays unknown while the order record is the bare trade number', async () => {
+    const { unsettled } = await refundThrough({ loseAnswer: true })
+    await platform.control('POST', 'shapes', { orderRecord: 'trade_no' })
+    expect(await client.refunds.settle(unsettled)).toBe('unknown')
+    await platform.control('POST', 'shapes', {})
+    expect(await client.refunds.settle(unsettled)).toBe('carried_out')
+  })
+})
+
+test('a top-up whose answer was lost was applied for once', async () => {
+  const application = validRequest('enterprise/account/applyCharge') as TopUpApplication
+  const { error, calls } = await platform.watchFailing(
+    'enterprise/account/applyCharge',
+    { loseAnswer: true },
+    () => client.topUps.apply(application),
+  )
+  expect(error).toBeInstanceOf(OutcomeUnknownError)
+  expect(calls).toHaveLength(1)
+  const { topups } = await platform.control('GET', 'state')
+  const applied = topups.filter((row: { external_code: string }) => {
+    return row.external_code === application.external_code
+  })
+  expect(applied).toEqual([expect.objectContaining({ amount: '1000.00' })])
+})
+
+describe.each(ONCE_ONLY)('%s that was aborted', operation => {
+  test('before it was sent has a known outcome', async () => {
+    const call = client.call(operation, validRequest(operation), { signal: AbortSignal.abort() })
+    const error = await call.catch(error => error)
+    expect(error).not.toBeInstanceOf(OutcomeUnknownError)
+    expect(error).toMatchObject({ code: 'PLATFORM_ABORTED', outcomeKnown: true })
+  })
+
+  test('while the platform works has an unknown one', async () => {
+    const abort = new AbortController()
+    const { error } = await platform.watchFailing(operation, WITHOUT_END, async () => {
+      const call = client.call(operation, validRequest(operation), { signal: abort.signal })
+      call.catch(() => undefined)
+      await isInHand()
+      abort.abort()
+      return call
+    })
+    expect(error).toMatchObject({ code: 'PLATFORM_OUTCOME_UNKNOWN', kind: 'aborted', outcomeKnown: false })
+  })
+
+  test('by its own time-out has an unknown one', async () => {
+    const hasty = platform.client({ timeoutMs: 400 })
+    await hasty.tokens.create()
+    const { error } = await platform.watchFailing(operation, WITHOUT_END, () =>
+      hasty.call(operation, validRequest(operation)),
+    )
+    expect(error).toMatchObject({ code: 'PLATFORM_OUTCOME_UNKNOWN', kind: 'timeout', outcomeKnown: false })
+  })
+})
+
+/** The next call of the operation is answered when the emulator closes. */
+const WITHOUT_END = { latencyMs: 600_000, times: 1 }
+
+/** Waits until the emulator has taken up the call for which {@link WITHOUT_END} was in force. */
+async function isInHand(): Promise<void> {
+  while ((await platform.control('GET', 'faults')).length > 0);
+}
