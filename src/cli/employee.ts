@@ -1,4 +1,5 @@
 import type { Command } from 'commander'
+import { ASSET_CODE, meaningOf, PAYMENT_ORDER_STATUS } from '../platform/states.ts'
 import { type EmployeeStory, readEmployeeStory } from '../store/employee-story.ts'
 import { employeeName } from './arguments.ts'
 import { colours, paintState } from './colours.ts'
@@ -12,7 +13,9 @@ export function employeeCommand(program: Command): void {
   program
     .command('employee')
     .summary("tell one employee's story")
-    .description("tell one employee's story: HR against platform, work, attempts, dead letters")
+    .description(
+      "tell one employee's story: HR against platform, work, attempts, dead letters, payment orders",
+    )
     .argument('<id>', 'user id, or enterprise/userid', employeeName)
     .option('--json', 'print one JSON document')
     .addHelpText(
@@ -55,6 +58,7 @@ async function employee(name: string, options: { json?: true }): Promise<void> {
   printAttempts(story)
   printDeadLetters(story, context.program)
   printBindings(story)
+  printOrders(story)
 }
 
 function printRecord({ record, halts }: EmployeeStory): void {
@@ -150,6 +154,25 @@ function printBindings({ bindings }: EmployeeStory): void {
         { title: 'SINCE', of: row => shortTime(row.bound_at) },
       ],
       bindings,
+    ),
+  )
+}
+
+function printOrders({ payment_orders }: EmployeeStory): void {
+  if (payment_orders.length === 0) return
+  printTitle('Payment orders')
+  process.stdout.write(
+    table(
+      [
+        { title: 'ORDER', of: row => row.trade_no },
+        { title: 'MADE', of: row => shortTime(row.created_at) },
+        { title: 'SUBJECT', of: row => row.subject, gives: true },
+        { title: 'PAID', of: row => row.pay_amount, align: 'right' },
+        { title: 'REFUNDED', of: row => row.refund_amount, align: 'right', spare: true },
+        { title: 'WITH', of: row => meaningOf(ASSET_CODE, row.asset_code) ?? row.asset_code, spare: true },
+        { title: 'STATUS', of: row => meaningOf(PAYMENT_ORDER_STATUS, row.status) ?? row.status },
+      ],
+      payment_orders,
     ),
   )
 }

@@ -1,4 +1,5 @@
 import type { Pool } from 'pg'
+import type { Mirror } from '../core/mirror.ts'
 import { requestDueRetries } from '../store/dead-letter.ts'
 import { type Halt, readHalts } from '../store/halt.ts'
 import { type RunKind, type RunState, requestRun } from '../store/run.ts'
@@ -18,12 +19,14 @@ export interface SyncResult {
 }
 
 /**
- * Employees, then departments, then open ids, then whatever became due on the way, with a progress bar.
+ * Employees, then departments, then open ids, then the mirrors that are switched on, then whatever became due on the way,
+ * with a progress bar.
  * @returns null when it was told to stop meanwhile
  */
 export async function firstSync(options: {
   pool: Pool
   everything: boolean
+  mirrors: readonly Mirror[]
   stopped: Promise<unknown>
   quiet: boolean
 }): Promise<SyncResult | null> {
@@ -44,7 +47,12 @@ export async function firstSync(options: {
     return end?.state === 'done'
   }
   let ok = true
-  const kinds: RunKind[] = [options.everything ? 'full' : 'changes', 'departments', 'openids']
+  const kinds: RunKind[] = [
+    options.everything ? 'full' : 'changes',
+    'departments',
+    'openids',
+    ...options.mirrors,
+  ]
   for (const kind of kinds) {
     if (stop) return null
     ok = (await follow(kind, await requestRun(pool, kind, [], 'start'))) && ok

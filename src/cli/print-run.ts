@@ -6,7 +6,7 @@ import { table } from './table.ts'
 import { duration, longTime } from './time.ts'
 
 /** Counts by name as a text: `3 updated, 1 parked`. */
-export function tally(counts: Record<string, number> | undefined): string {
+export function tally(counts: Readonly<Record<string, number>> | undefined): string {
   return Object.entries(counts ?? {})
     .filter(([, count]) => count > 0)
     .sort(([, a], [, b]) => b - a)
@@ -21,6 +21,7 @@ export function printRunEnd(run: RunStory, program: string): void {
     ['message', run.message],
     ['planned', run.planned === null ? null : tally(run.plan?.reasons) || 'nothing to do'],
     ['outcome', tally(run.result?.outcomes)],
+    ['rows', tally(run.result?.rows)],
     ['calls', tally(run.result?.calls)],
     ['took', tookOf(run)],
   ])
@@ -51,8 +52,9 @@ export function printRunStory(run: RunStory, program: string): void {
     ['in scope', run.in_scope],
     ['plan', run.plan && (tally(run.plan.reasons) || 'nothing to do')],
     ['sample', run.plan?.sample.join(', ')],
-    ['left', run.left > 0 ? `${run.left} still in the outbox` : null],
+    ['left', run.left > 0 ? `${run.left} still to be done` : null],
     ['outcome', tally(run.result?.outcomes)],
+    ['rows', tally(run.result?.rows)],
     ['calls', tally(run.result?.calls)],
   ])
   printCases(run, program)

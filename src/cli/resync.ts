@@ -1,4 +1,5 @@
 import { type Command, Option } from 'commander'
+import { MIRRORS } from '../core/mirror.ts'
 import { Commands } from '../store/command.ts'
 import { readRunStory } from '../store/run-story.ts'
 import { employeeNames } from './arguments.ts'
@@ -15,19 +16,24 @@ interface ResyncOptions {
   employee?: string[]
   departments?: true
   openids?: true
+  orders?: true
+  accounts?: true
+  taxpayers?: true
   wait?: true
   json?: true
 }
 
 /** `dirsync resync`: a run, now. */
 export function resyncCommand(program: Command): void {
-  const kinds = ['full', 'employee', 'departments', 'openids']
+  const kinds = ['full', 'employee', 'departments', 'openids', ...MIRRORS]
   const option = (flags: string, does: string, name: string) =>
     new Option(flags, does).conflicts(kinds.filter(kind => kind !== name))
   program
     .command('resync')
     .summary('start a run now')
-    .description('start a run now: what changed in HR, or what is named')
+    .description(
+      'start a run now: what changed in HR, or what is named; a mirror also where MIRRORS leaves it out',
+    )
     .addOption(option('--full', 'ask the platform about every employee', 'full'))
     .addOption(
       option('--employee <id...>', 'these employees (user id, or enterprise/userid)', 'employee').argParser(
@@ -36,6 +42,9 @@ export function resyncCommand(program: Command): void {
     )
     .addOption(option('--departments', 'delete departments that HR closed', 'departments'))
     .addOption(option('--openids', 'bind missing open ids', 'openids'))
+    .addOption(option('--orders', 'read payment orders again', 'orders'))
+    .addOption(option('--accounts', 'read limit accounts again', 'accounts'))
+    .addOption(option('--taxpayers', 'read the taxpayers of TAXPAYER_IDENTIFIERS again', 'taxpayers'))
     .option('--wait', 'show progress and end with the run')
     .option('--json', 'print one JSON document')
     .addHelpText(
@@ -47,7 +56,8 @@ wrong, or everything is halted.
 Examples:
   dirsync resync --wait
   dirsync resync --employee e10172 e10173 --wait
-  dirsync resync --full`,
+  dirsync resync --full
+  dirsync resync --orders --wait`,
     )
     .action(resync)
 }
@@ -66,7 +76,8 @@ function request(commands: Commands, options: ResyncOptions): Promise<number> {
   if (options.employee) return commands.resyncEmployees(options.employee)
   if (options.full) return commands.resync('full')
   if (options.departments) return commands.resync('departments')
-  return commands.resync(options.openids ? 'openids' : 'changes')
+  if (options.openids) return commands.resync('openids')
+  return commands.resync(MIRRORS.find(mirror => options[mirror]) ?? 'changes')
 }
 
 async function wait(

@@ -80,9 +80,9 @@ async function start(options: StartOptions): Promise<void> {
     schedule: !options.once,
   })
   try {
-    if (options.once) return await sync(service, options, checked, stopped)
+    if (options.once) return await sync(service, options, checked, settings.config, stopped)
     if (isWhole)
-      await sync(service, options, checked, stopped).catch(error => {
+      await sync(service, options, checked, settings.config, stopped).catch(error => {
         // The service itself rides it out: what is planned goes on, and cron does the rest.
         logger.warn({ err: sentenceOf(error) }, 'the first sync could not be followed to its end')
       })
@@ -138,6 +138,7 @@ async function sync(
   { pool }: Service,
   options: StartOptions,
   { embedded, env, program }: CheckedSettings,
+  { MIRRORS }: Config,
   stopped: Promise<unknown>,
 ): Promise<void> {
   const [{ latestRuns }, { firstSync }, { printSummary }] = await Promise.all([
@@ -147,7 +148,10 @@ async function sync(
   ])
   const json = options.json === true
   const first = (await latestRuns(pool, 1)).length === 0
-  const result = await firstSync({ pool, everything: options.once === true || first, stopped, quiet: json })
+  const everything = options.once === true || first
+  // A service that starts again leaves the mirrors to their schedules.
+  const mirrors = everything ? MIRRORS : []
+  const result = await firstSync({ pool, everything, mirrors, stopped, quiet: json })
   if (!result) {
     if (options.once)
       throw new FailedError('stopped before the end; what is left goes on with the next start')

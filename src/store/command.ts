@@ -1,4 +1,5 @@
 import type { Pool, PoolClient } from 'pg'
+import type { RunKind } from './run.ts'
 import { transaction } from './transaction.ts'
 
 /** What a person asked for cannot be done: there is no such thing (any more), or an argument makes no sense. */
@@ -31,7 +32,7 @@ export class Commands {
   }
 
   /** Requests a run, or finds the same one that still waits to begin. Returns its number. */
-  resync(kind: 'changes' | 'full' | 'departments' | 'openids'): Promise<number> {
+  resync(kind: Exclude<RunKind, 'employees' | 'retry'>): Promise<number> {
     return this.#ask('select dirsync.resync($1)', [kind])
   }
 

@@ -1,6 +1,7 @@
 import type { ClientBase, Pool } from 'pg'
 import { type EmployeeField, type EmployeeKey, keyText } from '../core/employee.ts'
 import type { OpenCase } from './claim.ts'
+import { type EmployeeOrder, latestOrdersOf } from './payment-order.ts'
 
 /** What the next attempt will know of an employee. */
 export interface EmployeeMemories {
@@ -63,15 +64,18 @@ export interface EmployeeStory {
     next_retry_at: Date | null
   }[]
   bindings: { seller_appid: string; open_userid: string; bound_at: Date }[]
+  /** The latest ones, newest first; only where payment orders are mirrored. */
+  payment_orders: EmployeeOrder[]
   /** The halt that keeps the employee's work back. */
   halts: { scope: string; message: string; remedy: string }[]
 }
 
 const ATTEMPTS = 10
+const ORDERS = 10
 
 /** Everything that is kept of one employee. */
 export async function readEmployeeStory(db: Pool, key: EmployeeKey): Promise<EmployeeStory> {
-  const { rows } = await db.query<EmployeeStory>(
+  const { rows } = await db.query<Omit<EmployeeStory, 'payment_orders'>>(
     `with known as (
        select active, coalesce(acknowledged_hash = source_hash, false) as in_step, platform_state, dept_code, withheld,
               vanished_at, acknowledged_at, queried_at
@@ -82,7 +86,7 @@ export async function readEmployeeStory(db: Pool, key: EmployeeKey): Promise<Emp
      ), tried as (
        select id, started_at, run_id, operation, detail, outcome, duration_ms, calls, fields, platform_code, trace_id, error
        from dirsync.attempt
-       where enterprise_code = $1 and entity_key = $2 and operation <> 'delete-department' order by id desc limit ${ATTEMPTS}
+       where enterprise_code = $1 and entity_key = $2 and operation in ('update-employee', 'bind-openid') order by id desc limit ${ATTEMPTS}
      ), cases as (
        select id, operation, field, category, state, message, remedy, blocked_by, occurrences, last_failed_at, next_retry_at
        from dirsync.dead_letter where enterprise_code = $1 and entity_key = $2 and entity = 'employee'
@@ -98,11 +102,11 @@ export async function readEmployeeStory(db: Pool, key: EmployeeKey): Promise<Emp
              from dirsync.halt where scope in ('*', $1)) as halts`,
     [key.enterpriseCode, key.userid],
   )
-  return withDates(rows[0] as EmployeeStory)
+  return { ...withDates(rows[0] as EmployeeStory), payment_orders: await latestOrdersOf(db, key, ORDERS) }
 }
 
 /** JSON knows no times: they come as text. */
-function withDates(story: EmployeeStory): EmployeeStory {
+function withDates(story: Omit<EmployeeStory, 'payment_orders'>): Omit<EmployeeStory, 'payment_orders'> {
   const date = (value: unknown) => (value === null ? null : new Date(value as string))
   const revive = <Row extends object>(row: Row): Row =>
     Object.fromEntries(
