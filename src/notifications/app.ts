@@ -57,6 +57,7 @@ export function buildReceiver(options: ReceiverOptions): FastifyInstance {
     bodyLimit: MAX_FORM_BYTES,
     requestTimeout: limits.timeoutMs,
     connectionTimeout: limits.timeoutMs,
+    keepAliveTimeout: limits.timeoutMs,
     exposeHeadRoutes: false,
     forceCloseConnections: 'idle',
     http: {
