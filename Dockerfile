@@ -10,7 +10,8 @@ LABEL org.opencontainers.image.title="dirsync" \
       org.opencontainers.image.description="Keeps the employee directory of an enterprise-benefits platform in step with an HR database" \
       org.opencontainers.image.licenses="MIT"
 ENV NODE_ENV=production \
-    CONSOLE_HOST=0.0.0.0
+    CONSOLE_HOST=0.0.0.0 \
+    NOTIFICATION_HOST=0.0.0.0
 WORKDIR /app
 # /data is for the emulator's state; everything else runs on a read-only file system.
 RUN ln -s /app/bin/dirsync /usr/local/bin/dirsync && install -d -o node -g node /data
@@ -22,7 +23,7 @@ COPY jobs ./jobs
 COPY examples/hr ./examples/hr
 COPY compose/guard.mjs ./compose/guard.mjs
 USER node
-EXPOSE 8080
+EXPOSE 8080 8081
 STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=10s --timeout=5s --start-period=30s --retries=3 \
   CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.CONSOLE_PORT || 8080}/healthz`).then(answer => process.exit(answer.ok ? 0 : 1), () => process.exit(1))"]

@@ -73,7 +73,7 @@ const readDockerHealthcheck = () => /^HEALTHCHECK .*\n.*\/healthz/m.test(dockerf
 const dockerfile = readFileSync(join(ROOT, 'Dockerfile'), 'utf8')
 
 test('dirsync and its workers get every secret setting as a file', () => {
-  for (const name of ['dirsync', 'worker', 'migrate'])
+  for (const name of ['dirsync', 'worker', 'notifications', 'migrate'])
     expect(Object.keys(service(name).environment ?? {})).toEqual(
       expect.arrayContaining(secretSettings.map(setting => `${setting}_FILE`)),
     )
@@ -85,14 +85,22 @@ test('workers can be scaled: no port, no name, nothing of their own on the host'
   expect(command).toEqual(['start', '--roles', 'worker,console'])
 })
 
-test('only the console is published, and on the loopback address alone', () => {
+test('only the console and the receiver of notifications are published, and on the loopback address alone', () => {
   const published = Object.entries(services).filter(([, { ports }]) => ports)
-  expect(published.map(([name]) => name)).toEqual(['dirsync'])
+  expect(published.map(([name]) => name)).toEqual(['dirsync', 'notifications'])
   expect(service('dirsync').ports).toEqual([expect.stringMatching(/^127\.0\.0\.1:.*:8080$/)])
+  expect(service('notifications').ports).toEqual([expect.stringMatching(/^127\.0\.0\.1:.*:8081$/)])
+})
+
+test('the receiver of notifications is off unless asked for, and does nothing else', () => {
+  const { profiles, command } = service('notifications')
+  expect(profiles).toEqual(['notifications'])
+  expect(command).toEqual(['start', '--roles', 'notifications,console'])
+  expect(dockerfile).toMatch(/^ +NOTIFICATION_HOST=0\.0\.0\.0$/m)
 })
 
 test('the schema is up to date and the stores are healthy before anything works', () => {
-  for (const name of ['dirsync', 'worker'])
+  for (const name of ['dirsync', 'worker', 'notifications'])
     expect(service(name).depends_on).toEqual({
       migrate: { condition: 'service_completed_successfully' },
       postgres: { condition: 'service_healthy' },
@@ -107,7 +115,8 @@ test('the schema is up to date and the stores are healthy before anything works'
 })
 
 test('a stop leaves time for the jobs in hand, and for PostgreSQL', () => {
-  for (const name of ['dirsync', 'worker']) expect(service(name).stop_grace_period).toBe('15s')
+  for (const name of ['dirsync', 'worker', 'notifications'])
+    expect(service(name).stop_grace_period).toBe('15s')
   expect(service('postgres').stop_grace_period).toBe('60s')
 })
 
@@ -124,10 +133,11 @@ test('the databases are cut off from the outside', () => {
 })
 
 test('nothing outside the demo depends on it', () => {
-  const demo = Object.keys(services).filter(name => service(name).profiles)
+  const demo = Object.keys(services).filter(name => service(name).profiles?.includes('demo'))
   expect(demo).toEqual(['emulator', 'hr'])
   for (const { depends_on = {}, profiles } of Object.values(services))
-    if (!profiles) expect(Object.keys(depends_on).filter(name => demo.includes(name))).toEqual([])
+    if (!profiles?.includes('demo'))
+      expect(Object.keys(depends_on).filter(name => demo.includes(name))).toEqual([])
 })
 
 test("the demo's settings are settings, and none is a secret", () => {
@@ -151,7 +161,9 @@ describe.runIf(compose)('as Compose reads it', () => {
 
   test('the demo is everything, with nothing prepared', () => {
     const demo = resolve({ profile: 'demo' })
-    expect(Object.keys(demo.services).sort()).toEqual(Object.keys(services).sort())
+    // The older Compose shows the services of every profile.
+    const wanted = Object.keys(services).filter(name => name !== 'notifications')
+    expect(Object.keys(demo.services)).toEqual(expect.arrayContaining(wanted))
     for (const container of Object.values(demo.services)) expectLockedDown(container)
     for (const { file: path } of Object.values(demo.secrets))
       expect(readFileSync(path, 'utf8').trim()).not.toBe('')
