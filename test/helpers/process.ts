@@ -58,10 +58,11 @@ export function spawnDirsync(
 export function spawnScript(
   file: string,
   args: string[] = [],
-  options: { uid?: number; gid?: number; cwd?: string } = {},
+  options: { uid?: number; gid?: number; cwd?: string; env?: Record<string, string> } = {},
 ): DirsyncProcess {
   const flags = ['--disable-warning=ExperimentalWarning', file, ...args]
-  const child = spawn(process.execPath, flags, { stdio: ['ignore', 'pipe', 'pipe'], ...options })
+  const env = options.env && { PATH: process.env.PATH, ...options.env }
+  const child = spawn(process.execPath, flags, { stdio: ['ignore', 'pipe', 'pipe'], ...options, env })
   return follow(child, `${file} ${args.join(' ')}`)
 }
 
