@@ -1,0 +1,83 @@
+import { describe, expect, test } from 'vitest'
+import { sendTopUp } from '../../src/refunds/send-top-up.ts'
+import { readTopUp } from '../../src/store/topup.ts'
+import { sender } from '../store/journal.ts'
+import { APPLICATION, RefundsUnderTest, TOP_UP_CALL } from './refunds-under-test.ts'
+
+const refunds = new RefundsUnderTest()
+const CODE = APPLICATION.external_code
+
+const send = (over: Partial<typeof APPLICATION> = {}) =>
+  sendTopUp(refunds.deps, { ...APPLICATION, ...over }, { actor: 'cli:tester' })
+const read = () => readTopUp(refunds.store.pool, CODE)
+
+describe('a top-up application', () => {
+  test('is written down, sent once and accepted; nobody named in it is in the journal', async () => {
+    const outcome = await send()
+    expect(outcome).toMatchObject({ externalCode: CODE, state: 'accepted', message: null })
+    expect(outcome.applyChargeOpenid).not.toBe('')
+    const topUp = await read()
+    expect(topUp).toMatchObject({
+      account_openid: APPLICATION.account_openid,
+      amount: '250.00',
+      state: 'accepted',
+      apply_charge_openid: outcome.applyChargeOpenid,
+    })
+    expect(JSON.stringify(topUp)).not.toContain(APPLICATION.mobile)
+    await expect(send()).rejects.toMatchObject({ code: 'ALREADY_SENT' })
+    expect(await refunds.calls(TOP_UP_CALL)).toBe(1)
+  })
+
+  test('that the platform refuses is rejected', async () => {
+    await refunds.fault(TOP_UP_CALL, { code: 1000220002, message: 'wrong mobile 13900000001' })
+    expect(await send()).toMatchObject({
+      state: 'rejected',
+      platformCode: 1000220002,
+      message: 'wrong mobile 13***',
+    })
+    expect(await read()).toMatchObject({ state: 'rejected', platform_code: 1000220002 })
+  })
+
+  test('whose answer is lost is unknown, and is not sent again', async () => {
+    await refunds.fault(TOP_UP_CALL, { loseAnswer: true })
+    expect(await send()).toMatchObject({ state: 'unknown', message: expect.stringContaining('unknown') })
+    expect(await read()).toMatchObject({ state: 'unknown', settled_at: null })
+    await expect(send()).rejects.toMatchObject({ code: 'ALREADY_SENT' })
+    expect(await refunds.calls(TOP_UP_CALL)).toBe(1)
+  })
+
+  test('is sent by one of many who try at the same moment', async () => {
+    const tries = [1, 2, 3, 4].map(() =>
+      send().then(
+        ({ state }) => state,
+        error => error.code,
+      ),
+    )
+    const results = await Promise.all(tries)
+    expect(results.sort()).toEqual(['ALREADY_SENT', 'ALREADY_SENT', 'ALREADY_SENT', 'accepted'])
+    expect(await refunds.calls(TOP_UP_CALL)).toBe(1)
+  })
+
+  test('is not sent while another process sends it', async () => {
+    await sender(refunds.store, { topUp: CODE })
+    await expect(send()).rejects.toMatchObject({
+      code: 'ALREADY_SENT',
+      message: `top-up ${CODE} is being sent at this moment`,
+    })
+  })
+
+  test.each([
+    ['breaks a rule', { amount: '0' }, {}, { kind: 'invalid_request' }],
+    [
+      'comes at a moment when the platform asks to wait',
+      {},
+      { httpStatus: 429, retryAfter: 0 },
+      { kind: 'http' },
+    ],
+  ])('that %s is not sent, and its number stays free', async (_, over, fault, expected) => {
+    if (Object.keys(fault).length > 0) await refunds.fault(TOP_UP_CALL, fault)
+    await expect(send(over)).rejects.toMatchObject(expected)
+    expect(await read()).toBeNull()
+    expect(await send()).toMatchObject({ state: 'accepted' })
+  })
+})

@@ -1,0 +1,178 @@
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { RefundSettler } from '../../src/refunds/refund-settler.ts'
+import { sendRefund } from '../../src/refunds/send-refund.ts'
+import { settleNow } from '../../src/refunds/settle.ts'
+import { readTopUp } from '../../src/store/topup.ts'
+import { until } from '../helpers/company.ts'
+import { sender, TOP_UP, writeDown, writeTopUpDown } from '../store/journal.ts'
+import { ORDER, RECORD_CALL, REFUND_CALL, REQUEST, RefundsUnderTest } from './refunds-under-test.ts'
+
+const refunds = new RefundsUnderTest()
+const NO = REQUEST.outerRefundNo
+
+/** A refund of 4.00 that was sent by a process which died at once. */
+const writtenDown = () =>
+  writeDown(refunds.store, {
+    outer_refund_no: NO,
+    outer_trade_no: ORDER,
+    refund_amount: REQUEST.refundAmount,
+  })
+
+/** The refund reaches the platform, by the hand of the process that died, and nobody hears of it. */
+const carryOut = (over: Partial<typeof REQUEST> = {}) =>
+  refunds.deps.client.refunds.create({ ...REQUEST, ...over })
+
+/** The service's settler, until the test ends. */
+function settler(): RefundSettler {
+  const started = new RefundSettler(refunds.deps)
+  started.start()
+  onTestFinished(() => started.stop())
+  return started
+}
+
+describe('a refund whose sender died', () => {
+  test('is accepted when the order record shows it', async () => {
+    await writtenDown()
+    await carryOut()
+    settler()
+    const refund = await until(async () => {
+      const read = await refunds.refund()
+      return read?.state === 'accepted' && read
+    })
+    expect(refund).toMatchObject({
+      message: 'the order record shows 4.00 refunded, 0.00 before this refund of 4.00',
+      settle_attempts: 1,
+      settled_at: expect.any(Date),
+    })
+    expect(await refunds.calls(REFUND_CALL)).toBe(1)
+  })
+
+  test('is rejected when it never took effect, as soon as it cannot arrive any more', async () => {
+    await writtenDown()
+    expect(await settleNow(refunds.deps, NO)).toMatchObject({
+      state: 'unknown',
+      message: 'the order record shows 0.00 refunded, 0.00 before this refund of 4.00',
+    })
+    await refunds.age(10)
+    expect(await settleNow(refunds.deps, NO)).toMatchObject({ state: 'unknown' })
+    await refunds.age(1.1)
+    expect(await settleNow(refunds.deps, NO)).toMatchObject({
+      state: 'rejected',
+      message:
+        'the order record shows 0.00 refunded, 0.00 before this refund of 4.00: it was not carried out, and cannot be any more',
+    })
+    await expect(sendRefund(refunds.deps, REQUEST, { actor: 'cli:tester' })).rejects.toMatchObject({
+      code: 'ALREADY_SENT',
+    })
+    expect(await refunds.calls(REFUND_CALL)).toBe(0)
+  })
+
+  test('is left alone while the sender lives', async () => {
+    await writtenDown()
+    const process = await sender(refunds.store, { order: ORDER })
+    await refunds.age(60)
+    expect(await settleNow(refunds.deps, NO)).toMatchObject({ state: 'requested' })
+    await process.dies()
+    expect(await settleNow(refunds.deps, NO)).toMatchObject({ state: 'rejected' })
+  })
+})
+
+describe('a person is asked', () => {
+  test.each([
+    ['2.00', 'the order record shows 2.00 refunded'],
+    ['6.00', 'the order record shows 6.00 refunded'],
+  ])('when somebody else refunded %s meanwhile', async (refundAmount, shown) => {
+    await writtenDown()
+    await carryOut({ outerRefundNo: `${NO}-foreign`, refundAmount })
+    await refunds.age(60)
+    const refund = await settleNow(refunds.deps, NO)
+    expect(refund).toMatchObject({ state: 'unknown', next_settle_at: expect.any(Date) })
+    expect(refund.message).toBe(
+      `${shown}, 0.00 before this refund of 4.00: ask the platform, then say so with dirsync refund resolve`,
+    )
+  })
+
+  test('when the order record is a bare trade number, which cannot tell', async () => {
+    await refunds.control('POST', 'shapes', {
+      paymentOrderList: 'top',
+      orderRecord: 'trade_no',
+      assetCode: 'assetCode',
+    })
+    await refunds.fault(REFUND_CALL, { loseAnswer: true })
+    const outcome = await sendRefund(refunds.deps, REQUEST, { actor: 'cli:tester' })
+    expect(outcome).toMatchObject({ state: 'unknown' })
+    expect(await refunds.refund()).toMatchObject({ refunded_before: null, next_settle_at: null })
+    await refunds.age(60)
+    expect(await settleNow(refunds.deps, NO)).toMatchObject({
+      state: 'unknown',
+      message: expect.stringMatching(/^what was refunded before is not known.*dirsync refund resolve$/),
+    })
+    expect(await refunds.calls(RECORD_CALL)).toBe(1)
+  })
+})
+
+describe('settling', () => {
+  test('waits for an order record that cannot be read, and says why', async () => {
+    await writtenDown()
+    await carryOut()
+    await refunds.fault(RECORD_CALL, { httpStatus: 500 })
+    expect(await settleNow(refunds.deps, NO)).toMatchObject({
+      state: 'unknown',
+      message: expect.stringMatching(
+        /^the order record could not be read: seller\/pay\/record failed \(http, HTTP 500/,
+      ),
+    })
+    expect(await settleNow(refunds.deps, NO)).toMatchObject({ state: 'accepted' })
+  })
+
+  test('of a refund that is not there is refused', async () => {
+    await expect(settleNow(refunds.deps, NO)).rejects.toMatchObject({
+      code: 'NOT_FOUND',
+      message: `there is no refund ${NO}`,
+    })
+  })
+
+  test('changes nothing where the outcome is known', async () => {
+    await sendRefund(refunds.deps, REQUEST, { actor: 'cli:tester' })
+    const before = await refunds.store.contents()
+    await settleNow(refunds.deps, NO)
+    expect(await refunds.store.contents()).toEqual(before)
+  })
+
+  test('goes on in several processes at once, asking once', async () => {
+    await writtenDown()
+    await carryOut()
+    await Promise.all([1, 2, 3].map(() => settleNow(refunds.deps, NO)))
+    expect(await refunds.refund()).toMatchObject({ state: 'accepted', settle_attempts: 1 })
+    expect(await refunds.calls(RECORD_CALL)).toBe(1)
+  })
+
+  test('survives a database that drops its connections', async () => {
+    await writtenDown()
+    settler()
+    await until(async () => (await refunds.refund())?.state === 'unknown')
+    await refunds.store.pool.query(
+      `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()`,
+    )
+    await carryOut()
+    await refunds.age(0)
+    await until(async () => (await refunds.refund())?.state === 'accepted')
+  })
+
+  test('stops at once, also while it asks', async () => {
+    await writtenDown()
+    await refunds.fault(RECORD_CALL, { latencyMs: 5000 })
+    const started = settler()
+    await refunds.arrived()
+    const stopping = performance.now()
+    await started.stop()
+    expect(performance.now() - stopping).toBeLessThan(2000)
+    expect(await refunds.refund()).toMatchObject({ state: 'unknown' })
+  })
+})
+
+test('a top-up whose sender died waits for a person, unknown', async () => {
+  await writeTopUpDown(refunds.store)
+  settler()
+  await until(async () => (await readTopUp(refunds.store.pool, TOP_UP.external_code))?.state === 'unknown')
+})
