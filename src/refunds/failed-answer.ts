@@ -1,4 +1,5 @@
 import { maskText } from '../core/mask-text.ts'
+import type { Logger } from '../logger.ts'
 import { entryOfCode } from '../platform/error-catalogue.ts'
 import { PlatformError } from '../platform/errors.ts'
 
@@ -8,13 +9,15 @@ export type FailedAnswer =
   | { state: 'unknown'; message: string; traceId: string | null }
 
 /** What a failure says about a call that must not be repeated; null: nothing was carried out, and its number is still free. */
-export function failedAnswer(error: unknown): FailedAnswer | null {
-  if (!(error instanceof PlatformError))
+export function failedAnswer(error: unknown, logger: Logger): FailedAnswer | null {
+  if (!(error instanceof PlatformError)) {
+    logger.error({ err: (error as Error).message }, 'a call that must not be repeated failed on our side')
     return {
       state: 'unknown',
       message: 'something failed on our side of the call: see the log of dirsync',
       traceId: null,
     }
+  }
   const traceId = error.traceId ?? null
   // Its sentence holds nothing of the platform's words.
   if (!error.outcomeKnown) return { state: 'unknown', message: error.message, traceId }

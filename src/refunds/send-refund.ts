@@ -91,7 +91,7 @@ async function send(
     const tradeNo = await client.refunds.create(request, { sendBefore, ...(signal && { signal }) })
     answer = { state: 'accepted', tradeNo }
   } catch (error) {
-    const failed = failedAnswer(error)
+    const failed = failedAnswer(error, logger)
     if (failed === null) {
       // If it cannot be forgotten, the settler finds that it was not carried out.
       await storePatiently(() => forgetRefund(pool, outerRefundNo), logger)

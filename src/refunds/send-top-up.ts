@@ -70,7 +70,7 @@ async function send(
     })
     answer = { state: 'accepted', applyChargeOpenid: apply_charge_openid }
   } catch (error) {
-    const failed = failedAnswer(error)
+    const failed = failedAnswer(error, logger)
     if (failed === null) {
       await storePatiently(() => forgetTopUp(pool, externalCode), logger)
       throw error

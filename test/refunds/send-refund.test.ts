@@ -2,8 +2,12 @@ import { describe, expect, test } from 'vitest'
 import { PlatformError } from '../../src/platform/errors.ts'
 import { LocalPacer } from '../../src/platform/pacer.ts'
 import { sendRefund } from '../../src/refunds/send-refund.ts'
+import { settleNow } from '../../src/refunds/settle.ts'
+import { createPool } from '../../src/store/pool.ts'
 import { recordNotification } from '../../src/store/refund.ts'
+import { startTcpProxy } from '../queue/tcp-proxy.ts'
 import { sender } from '../store/journal.ts'
+import { SILENT } from '../store/store-under-test.ts'
 import { ORDER, RECORD_CALL, REFUND_CALL, REQUEST, RefundsUnderTest } from './refunds-under-test.ts'
 
 const refunds = new RefundsUnderTest()
@@ -167,21 +171,21 @@ describe('an outcome is unknown', () => {
     expect(await sent).toMatchObject({ state: 'unknown' })
   })
 
-  test('when the platform answered and the database is away; the answer is told all the same', async () => {
-    await refunds.store.pool.query(
-      `create function dirsync.broken() returns trigger language plpgsql as $$ begin raise exception 'disk full'; end $$;
-       create trigger broken before update on dirsync.refund execute function dirsync.broken()`,
-    )
-    try {
-      expect(await send()).toMatchObject({
-        state: 'unknown',
-        tradeNo: '0000000000000001',
-        message: expect.stringContaining("the platform's answer (accepted) could not be stored"),
-      })
-      expect(await refunds.refund()).toMatchObject({ state: 'requested' })
-    } finally {
-      await refunds.store.pool.query('drop function dirsync.broken() cascade')
-    }
+  test('when the database is away before the answer can be stored; the settler finds it out', async () => {
+    await using proxy = await startTcpProxy(refunds.store.url)
+    const pool = createPool(proxy.url, { max: 4, name: 'cli', logger: SILENT })
+    await refunds.fault(REFUND_CALL, { latencyMs: 300 })
+    const sent = sendRefund({ ...refunds.deps, pool }, REQUEST, ME)
+    await refunds.arrived()
+    await proxy.refuse()
+    expect(await sent).toMatchObject({
+      state: 'unknown',
+      tradeNo: '0000000000000001',
+      message: expect.stringContaining("the platform's answer (accepted) could not be stored"),
+    })
+    await pool.end()
+    expect(await settleNow(refunds.deps, REQUEST.outerRefundNo)).toMatchObject({ state: 'accepted' })
+    expect(await refunds.calls(REFUND_CALL)).toBe(1)
   })
 })
 
@@ -193,6 +197,8 @@ describe('the answer', () => {
     await refunds.store.pool.query(
       `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()`,
     )
+    // With its connection the sender has lost its lock: it looks as if it had died.
+    expect(await settleNow(refunds.deps, REQUEST.outerRefundNo)).toMatchObject({ state: 'unknown' })
     expect(await sent).toMatchObject({ state: 'accepted' })
     expect(await refunds.refund()).toMatchObject({ state: 'accepted' })
   })
