@@ -1,0 +1,226 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { dirsync } from '../cli/dirsync.ts'
+import { type Company, createCompany } from '../helpers/company.ts'
+import { casesOf, daysAgo, order, rowsOf, spent } from './mirror-under-test.ts'
+
+let company: Company
+beforeAll(async () => {
+  company = await createCompany({
+    employees: 3,
+    settings: { PAYMENT_ORDER_DAYS: '4', TAXPAYER_IDENTIFIERS: 'ID-1,ID-2' },
+  })
+  await company.start()
+})
+afterAll(() => company[Symbol.asyncDispose]())
+beforeEach(() => company.control('DELETE', 'faults'))
+
+const seed = (what: string, rows: object[]) => company.control('POST', what, rows)
+const orders = async () => rowsOf(company, 'payment_order')
+
+describe('payment orders', () => {
+  test('of the whole window are read, page by page, each as the platform has it', async () => {
+    await seed('orders', [
+      ...Array.from({ length: 230 }, (_, i) => order(i, 0)),
+      order(500, 3, { total_amount: '99999999.99', refund_amount: '0.10', asset_code: 'CASH' }),
+      order(600, 4),
+    ])
+    const run = await company.run('orders')
+    expect(run).toMatchObject({
+      state: 'done',
+      message: null,
+      result: {
+        outcomes: { updated: 2, in_step: 2 },
+        rows: { read: 231, changed: 231 },
+        calls: { 'enterprise/consume/list': 6 },
+      },
+    })
+    const rows = await orders()
+    expect(rows).toHaveLength(231)
+    expect(rows.at(-1)).toMatchObject({
+      trade_no: 'T000000000000500',
+      userid: 'e0000',
+      total_amount: '99999999.99',
+      refund_amount: '0.10',
+      status: 3,
+      asset_code: 'CASH',
+      created_at: new Date(`${daysAgo(3)}T00:08:20+08:00`),
+    })
+    expect(JSON.stringify(rows)).not.toContain('Person 0')
+    const { rows: progress } = await company.db.query(
+      'select planned, plan from dirsync.sync_run where id = $1',
+      [run.id],
+    )
+    expect(progress).toEqual([
+      { planned: 4, plan: { reasons: { days: 4, older_orders: 0 }, sample: expect.any(Array) } },
+    ])
+  })
+
+  test('that did not change are not written, and only today and yesterday are read again', async () => {
+    const before = await orders()
+    const calls = await spent(company, () => company.run('orders'))
+    expect(calls).toEqual({ 'enterprise/consume/list': 4 })
+    expect(await orders()).toEqual(before)
+  })
+
+  test('that changed are written, and they alone', async () => {
+    const before = await orders()
+    await seed('orders', [
+      order(7, 0, { status: 6, refund_amount: '12.50', refund_time: `${daysAgo(0)} 01:00:00` }),
+    ])
+    expect((await company.run('orders')).result).toMatchObject({ rows: { read: 230, changed: 1 } })
+    const after = await orders()
+    const changed = after.filter((row, i) => row.xmin !== before[i]?.xmin)
+    expect(changed).toMatchObject([{ trade_no: 'T000000000000007', status: 6, refund_amount: '12.50' }])
+  })
+
+  test('that left the window before they were final are asked for one by one, once a day, until they are', async () => {
+    const late = { ...order(900, 20, { status: 4 }) }
+    await seed('orders', [late])
+    await company.db.query(
+      `insert into dirsync.payment_order (trade_no, status, listed_on) values ($1, 4, $2), ('T000000000000901', 4, $3)`,
+      [late.trade_no, daysAgo(20), daysAgo(181)],
+    )
+    expect(await spent(company, () => company.run('orders'))).toMatchObject({ 'enterprise/consume/get': 1 })
+    expect(await spent(company, () => company.run('orders'))).not.toHaveProperty('enterprise/consume/get')
+
+    await seed('orders', [{ ...late, status: 6 }])
+    await company.db.query(`update dirsync.payment_order set asked_at = asked_at - interval '1 day'`)
+    await company.run('orders')
+    expect((await orders()).find(row => row.trade_no === late.trade_no)).toMatchObject({ status: 6 })
+    await company.db.query(`update dirsync.payment_order set asked_at = asked_at - interval '1 day'`)
+    expect(await spent(company, () => company.run('orders'))).not.toHaveProperty('enterprise/consume/get')
+  })
+
+  test('of somebody whom HR does not know are a finding, once HR has been read, until HR knows them', async () => {
+    await seed('orders', [order(300, 0, { userid: 'stranger' }), order(301, 0, { userid: 'stranger' })])
+    await company.run('orders')
+    expect(await casesOf(company, 'mirror-orders')).toEqual([])
+
+    await company.run('changes')
+    expect((await company.run('orders')).result?.deadLetters).toEqual({ unknown_payer: 1 })
+    await company.run('orders')
+    const [found, ...others] = await casesOf(company, 'mirror-orders')
+    expect(others).toEqual([])
+    expect(found).toMatchObject({
+      entity: 'employee',
+      entity_key: 'stranger',
+      category: 'unknown_payer',
+      state: 'open',
+      occurrences: 1,
+    })
+
+    await company.db.query('select dirsync.retry($1)', [found.id])
+    await expect
+      .poll(async () => (await casesOf(company, 'mirror-orders'))[0], { timeout: 10_000 })
+      .toMatchObject({ state: 'open', occurrences: 2 })
+
+    await company.db.query(`insert into dirsync.employee (userid) values ('stranger')`)
+    await company.run('orders')
+    expect(await casesOf(company, 'mirror-orders')).toEqual([])
+  })
+
+  test("are part of the employee's story, and a run of them can be waited for", async () => {
+    const waited = await dirsync(['resync', '--orders', '--wait'], company.settings)
+    expect(waited).toMatchObject({ code: 0 })
+    expect(waited.stdout).toMatch(/^Run \d+ \(orders\): done\n/)
+    expect(waited.stdout).toMatch(/rows +232 read/)
+    expect(waited.stderr).toMatch(/run \d+ +2\/2/)
+    const story = await dirsync(['employee', 'e0000'], company.settings)
+    expect(story.stdout).toMatch(/Payment orders\n.*\n.*T000000000000229 .*Lunch +12.50/)
+    const document = (await dirsync(['employee', 'e0000', '--json'], company.settings)).json()
+    expect(document.payment_orders).toHaveLength(10)
+    expect(document.payment_orders[0]).toMatchObject({ pay_amount: '12.50', status: 3 })
+  })
+})
+
+describe('limit accounts', () => {
+  const account = (id: string, differs: object = {}) => ({
+    account_openid: id,
+    name: `Account ${id}`,
+    ...differs,
+  })
+  const kept = async () => [
+    await rowsOf(company, 'limit_account'),
+    await rowsOf(company, 'limit_sub_account'),
+  ]
+
+  test('are kept with their sub-accounts; what did not change is not written', async () => {
+    await seed('accounts', [
+      account('A1', {
+        balance: '0.30',
+        sub_limits: [
+          { id: 1, name: 'One' },
+          { id: 2, name: 'Two' },
+        ],
+      }),
+      account('A2', { product_category: 107 }),
+    ])
+    expect((await company.run('accounts')).result).toMatchObject({ rows: { read: 2, changed: 4 } })
+    const before = await kept()
+    expect(before).toMatchObject([
+      [
+        { account_openid: 'A1', balance: '0.30', status: 1, gone_at: null },
+        { account_openid: 'A2', product_category: 107 },
+      ],
+      [
+        { account_openid: 'A1', id: '1', name: 'One' },
+        { account_openid: 'A1', id: '2', name: 'Two' },
+      ],
+    ])
+    expect(await company.run('accounts')).toMatchObject({
+      state: 'done',
+      result: { outcomes: { in_step: 1 } },
+    })
+    expect(await kept()).toEqual(before)
+  })
+
+  test('that the platform does not show any more are marked gone, until they are back', async () => {
+    await seed('accounts', [account('A1', { balance: '0.30', sub_limits: [{ id: 2, name: 'Two' }] })])
+    const gone = {
+      operation: 'assets/limit/enterprise/get',
+      times: 1,
+      body: JSON.stringify({
+        code: 0,
+        msg: 'OK',
+        data: [{ account_openid: 'A1', name: 'Account A1', product_category: 1, balance: 0.3, status: 1 }],
+      }),
+    }
+    await company.control('POST', 'faults', [gone])
+    await company.run('accounts')
+    const [accounts = [], subs = []] = await kept()
+    expect(accounts.map(row => row.gone_at !== null)).toEqual([false, true])
+    expect(subs.map(row => row.gone_at !== null)).toEqual([true, true])
+    await company.run('accounts')
+    const [, back = []] = await kept()
+    expect(back.map(row => row.gone_at !== null)).toEqual([true, false])
+  })
+})
+
+test('taxpayers of both natures are kept, by number, and marked gone', async () => {
+  const taxpayer = (identifier: string, differs: object = {}) => ({
+    identifier,
+    taxpayer_name: `Company ${identifier}`,
+    ...differs,
+  })
+  await seed('taxpayers', [
+    taxpayer('ID-1'),
+    taxpayer('ID-2', { taxpayer_nature: 1, status: 2 }),
+    taxpayer('ID-3'),
+  ])
+  const run = await company.run('taxpayers')
+  expect(run.result).toMatchObject({ rows: { read: 2, changed: 2 }, calls: { 'taxpayer/findList': 4 } })
+  const before = await rowsOf(company, 'taxpayer')
+  expect(before).toMatchObject([
+    { identifier: 'ID-1', taxpayer_nature: 2, taxpayer_name: 'Company ID-1', status: 1, gone_at: null },
+    { identifier: 'ID-2', taxpayer_nature: 1, status: 2 },
+  ])
+  await company.run('taxpayers')
+  expect(await rowsOf(company, 'taxpayer')).toEqual(before)
+
+  const none = { code: 0, msg: 'OK', data: { total_count: 0, has_next: false, data_list: [] } }
+  await company.control('POST', 'faults', [
+    { operation: 'taxpayer/findList', match: { identifier: 'ID-1' }, body: JSON.stringify(none) },
+  ])
+  await company.run('taxpayers')
+  expect((await rowsOf(company, 'taxpayer')).map(row => row.gone_at !== null)).toEqual([true, false])
+})
