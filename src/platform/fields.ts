@@ -13,7 +13,7 @@ import { rawNumber } from './exact-json.ts'
 /** Text of at most `limit` characters (code points) that UTF-8 can carry. */
 export function text(limit: number, least = 1) {
   return z
-    .string()
+    .string('must be a text')
     .refine(
       value => value.isWellFormed() && fits(value, limit) && (least <= 1 || !fits(value, least - 1)),
       least <= 1
@@ -48,7 +48,7 @@ export function wholeOf(values: readonly number[], meaning: string) {
 
 function wholeWhere(holds: (value: number) => boolean, rule: string) {
   return z
-    .union([z.number(), z.string()])
+    .union([z.number(), z.string()], rule)
     .refine(value => /^\d{1,15}$/.test(String(value)) && holds(Number(value)), rule)
     .transform(Number)
 }
@@ -60,7 +60,7 @@ function wholeWhere(holds: (value: number) => boolean, rule: string) {
 export function decimal(least: string, most: string) {
   const rule = `must be a decimal from ${least} to ${most} with at most 2 places, as a text`
   return z
-    .string({ error: ({ input }) => (typeof input === 'number' ? `${rule}, not a number` : undefined) })
+    .string({ error: ({ input }) => (typeof input === 'number' ? `${rule}, not a number` : rule) })
     .refine(
       value =>
         /^-?(?:0|[1-9]\d{0,14})(?:\.\d{1,2})?$/.test(value) &&
@@ -74,7 +74,7 @@ export function decimal(least: string, most: string) {
 /** An external number of the merchant's. That it begins with the application id, the client checks: it knows it. */
 export function externalNumber(limit: number, least: number) {
   return z
-    .string()
+    .string('must be a text')
     .refine(
       value => value.isWellFormed() && fits(value, limit) && !fits(value, least - 1),
       `must have ${least} to ${limit} characters and begin with the application id`,

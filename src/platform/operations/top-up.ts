@@ -28,7 +28,8 @@ export const topUpApply = defineOperation({
     })
     .refine(
       application => application.taxpayer !== undefined || application.identifier !== undefined,
-      'needs one of taxpayer and identifier',
+      // Whatever else is wrong, so that everything is told at once.
+      { message: 'needs one of taxpayer and identifier', when: () => true },
     ),
   /** Success is success, even if the answer does not repeat the numbers: they are empty then. */
   response: z

@@ -1,0 +1,182 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { PlatformClient, type PlatformClientOptions } from '../../src/platform/client.ts'
+import { dispositionOf } from '../../src/platform/error-catalogue.ts'
+import { OutcomeUnknownError, PlatformError } from '../../src/platform/errors.ts'
+import { envelope, FakePlatform, ok, type Reply, reset, silence, status } from './fake-platform.ts'
+
+const APP = 'mall0001'
+
+let platform: FakePlatform
+let client: PlatformClient
+
+const connect = (options: Partial<PlatformClientOptions> = {}) =>
+  new PlatformClient({
+    baseUrl: platform.url,
+    appId: APP,
+    appSecret: 'secret',
+    ratePerSecond: 10_000,
+    timeoutMs: 300,
+    ...options,
+  })
+
+beforeEach(async () => {
+  platform = await FakePlatform.start()
+  client = connect()
+})
+
+afterEach(async () => {
+  await platform[Symbol.asyncDispose]()
+  await client.close()
+})
+
+const CALLS = {
+  'seller/v3/pay/syncRefund': (signal?: AbortSignal) =>
+    client.refunds.create(
+      { outerTradeNo: `${APP}T1`, outerRefundNo: `${APP}R1`, reason: 'x', refundAmount: '1.00' },
+      signal ? { signal } : {},
+    ),
+  'enterprise/account/applyCharge': (signal?: AbortSignal) =>
+    client.topUps.apply(
+      {
+        account_openid: 'A1',
+        amount: '1.00',
+        service_provider: '1',
+        external_code: APP.padEnd(30, '0'),
+        taxpayer: 'x',
+      },
+      signal ? { signal } : {},
+    ),
+}
+
+const thrownBy = (call: Promise<unknown>): Promise<unknown> =>
+  call.then(
+    () => undefined,
+    error => error,
+  )
+
+const half: Reply = response => {
+  response.writeHead(200, { 'content-length': '100' })
+  response.write('{"code":0,', () => response.socket?.resetAndDestroy())
+}
+
+const UNKNOWN: [string, Reply, Partial<PlatformError>][] = [
+  ['a time-out', silence, { kind: 'timeout' }],
+  ['a connection reset', reset, { kind: 'connection' }],
+  ['an answer cut off', half, { kind: 'connection' }],
+  ['HTTP 500', status(500), { kind: 'http', httpStatus: 500 }],
+  ['HTTP 502', status(502), { kind: 'http', httpStatus: 502 }],
+  ['HTTP 503', status(503), { kind: 'http', httpStatus: 503 }],
+  ['HTTP 202', status(202), { kind: 'http', httpStatus: 202 }],
+  ['HTTP 303', status(303), { kind: 'http', httpStatus: 303 }],
+  ['no JSON', status(200), { kind: 'malformed' }],
+  ['no envelope', status(200, {}, '[]'), { kind: 'malformed' }],
+  ['an empty body', status(200, {}, ''), { kind: 'malformed' }],
+  ['a code that is no number', status(200, {}, '{"code":"E1"}'), { kind: 'malformed' }],
+]
+
+const KNOWN: [string, Reply, Partial<PlatformError>][] = [
+  ['a code of the platform', envelope(1000229001, 'exists', null), { kind: 'business' }],
+  ['an enterprise code that is not bound', envelope(1000240002, 'x', null), { disposition: 'halt' }],
+  ['HTTP 400', status(400), { kind: 'http' }],
+  ['HTTP 404', status(404), { kind: 'http' }],
+  ['HTTP 429', status(429, { 'retry-after': '1' }), { disposition: 'wait' }],
+]
+
+describe.each(Object.entries(CALLS))('%s', (operation, call) => {
+  test.each(UNKNOWN)('after %s the outcome is unknown, and it was sent once', async (_, reply, facts) => {
+    platform.plan(operation, reply)
+    const error = (await thrownBy(call())) as OutcomeUnknownError
+    expect(error).toBeInstanceOf(OutcomeUnknownError)
+    expect(error).toBeInstanceOf(PlatformError)
+    expect(error).toMatchObject({
+      name: 'OutcomeUnknownError',
+      code: 'PLATFORM_OUTCOME_UNKNOWN',
+      outcomeKnown: false,
+      disposition: 'park',
+      operation,
+      ...facts,
+    })
+    expect(error.message).toContain('whether the platform carried it out is unknown. It is not sent again.')
+    expect(dispositionOf(error, operation)).toMatchObject({
+      disposition: 'park',
+      category: 'outcome_unknown',
+    })
+    expect(platform.of(operation)).toHaveLength(1)
+  })
+
+  test('given up after sending, the outcome is unknown', async () => {
+    platform.plan(operation, silence)
+    const abort = new AbortController()
+    const thrown = thrownBy(call(abort.signal))
+    await platform.seen(operation)
+    abort.abort()
+    expect(await thrown).toBeInstanceOf(OutcomeUnknownError)
+    expect(await thrown).toMatchObject({ kind: 'aborted' })
+    expect(platform.of(operation)).toHaveLength(1)
+  })
+
+  test.each(KNOWN)('after %s it is known that nothing happened', async (_, reply, facts) => {
+    platform.plan(operation, reply)
+    const error = await thrownBy(call())
+    expect(error).toBeInstanceOf(PlatformError)
+    expect(error).not.toBeInstanceOf(OutcomeUnknownError)
+    expect(error).toMatchObject({ outcomeKnown: true, ...facts })
+    expect(platform.of(operation)).toHaveLength(1)
+  })
+
+  test('given up before sending, nothing happened', async () => {
+    const error = await thrownBy(call(AbortSignal.abort()))
+    expect(error).toMatchObject({ code: 'PLATFORM_ABORTED', outcomeKnown: true })
+    expect(platform.of(operation)).toEqual([])
+  })
+
+  test('a refused connection leaves nothing in doubt', async () => {
+    await client.tokens.create()
+    await platform[Symbol.asyncDispose]()
+    expect(await thrownBy(call())).toMatchObject({ code: 'PLATFORM_CONNECTION', outcomeKnown: true })
+  })
+
+  test('success without the number is success', async () => {
+    platform.plan(operation, ok(null))
+    expect(await thrownBy(call())).toBeUndefined()
+  })
+})
+
+test('an unknown outcome is nobody’s HR data and needs no change there', async () => {
+  platform.plan('seller/v3/pay/syncRefund', envelope(1000220002, 'parameter validation failed', null))
+  const error = (await thrownBy(CALLS['seller/v3/pay/syncRefund']())) as PlatformError
+  expect(error.message).not.toContain('HR')
+})
+
+describe('settling a refund', () => {
+  const sentAt = new Date(1_770_000_000_000)
+  const settle = (refundedBefore: string | null) =>
+    client.refunds.settle({ outerTradeNo: `${APP}-T1`, refundAmount: '10.10', refundedBefore, sentAt })
+  const record = (refund_amount: number | null, state = 2) =>
+    ok({ outer_trade_no: `${APP}-T1`, pay_amount: 100, refund_amount, status: state })
+
+  test.each([
+    ['the amount was added', '5.05', record(15.15), 0, 'carried_out'],
+    ['the first refund of the order', '0', record(10.1), 0, 'carried_out'],
+    ['nothing was added, it may still be on its way', '5.05', record(5.05), 60_000, 'unknown'],
+    ['nothing was added, and it cannot arrive any more', '5.05', record(5.05), 900_000, 'not_carried_out'],
+    ['no refund at all', '0.00', record(null, 1), 900_000, 'not_carried_out'],
+    ['another amount was added', '5.05', record(20), 900_000, 'unknown'],
+    ['the record is a bare trade number', '0', ok('2026112100000001'), 900_000, 'unknown'],
+    ['the amount before is unknown', null, record(10.1), 900_000, 'unknown'],
+  ] as const)('%s', async (_, before, reply, later, verdict) => {
+    await client.close()
+    client = connect({ clock: () => sentAt.getTime() + later })
+    platform.plan('seller/pay/record', reply)
+    expect(await settle(before)).toBe(verdict)
+    expect(platform.of('seller/v3/pay/syncRefund')).toEqual([])
+  })
+
+  test('an order that the platform does not know is an error', async () => {
+    platform.plan(
+      'seller/pay/record',
+      envelope(1000220064, 'payment failed or the order does not exist', null),
+    )
+    expect(await thrownBy(settle('0'))).toMatchObject({ platformCode: 1000220064, disposition: 'park' })
+  })
+})
