@@ -1,0 +1,184 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { type Company, createCompany, endOf, until } from '../helpers/company.ts'
+import { casesOf, order, rowsOf, spent } from './mirror-under-test.ts'
+
+let company: Company
+beforeAll(async () => {
+  company = await createCompany({
+    employees: 1,
+    settings: { PAYMENT_ORDER_DAYS: '3', TAXPAYER_IDENTIFIERS: 'ID-1,ID-2', MIRRORS: 'accounts' },
+  })
+  await company.control('POST', 'orders', [order(1, 0), order(2, 1), order(3, 2)])
+  await company.control('POST', 'taxpayers', [
+    { identifier: 'ID-1', taxpayer_name: 'One' },
+    { identifier: 'ID-2', taxpayer_name: 'Two' },
+  ])
+  await company.start()
+})
+afterAll(() => company[Symbol.asyncDispose]())
+beforeEach(async () => {
+  await company.control('DELETE', 'faults')
+  await company.db.query('delete from dirsync.dead_letter')
+})
+
+const fault = (operation: string, differs: object) =>
+  company.control('POST', 'faults', [{ operation, ...differs }])
+const ask = async (kind: string) => {
+  const { rows } = await company.db.query('select dirsync.resync($1) as id', [kind])
+  return Number(rows[0].id)
+}
+/** As a tick of a cron job would ask. */
+const tick = async (kind: string) => {
+  const { rows } = await company.db.query(
+    `insert into dirsync.sync_run (kind, requested_by) values ($1, 'cron') returning id::int`,
+    [kind],
+  )
+  return endOf(company.db, rows[0].id)
+}
+const attempts = async (run: number) =>
+  (
+    await company.db.query(
+      'select outcome, entity_key, platform_code, calls from dirsync.attempt where run_id = $1 order by id',
+      [run],
+    )
+  ).rows
+
+test('a platform that is away for a moment is tried again, and the run goes on where it was', async () => {
+  await fault('enterprise/consume/list', { httpStatus: 503, times: 1 })
+  const run = await company.run('orders')
+  expect(run).toMatchObject({ state: 'done', result: { calls: { 'enterprise/consume/list': 4 } } })
+  expect((await attempts(run.id)).map(({ outcome }) => outcome)).toEqual([
+    'retry',
+    'updated',
+    'updated',
+    'updated',
+  ])
+  expect(await casesOf(company, 'mirror-orders')).toEqual([])
+})
+
+test('a platform that asks to wait is obeyed, and no attempt is spent', async () => {
+  await fault('enterprise/consume/list', { httpStatus: 429, retryAfter: 1, times: 1 })
+  const run = await company.run('orders')
+  expect(run.state).toBe('done')
+  expect((await attempts(run.id)).map(({ outcome }) => outcome)).toEqual(['wait', 'in_step', 'in_step'])
+})
+
+test('a platform that stays away fails the run with a case, which counts up and ends with the first success', async () => {
+  await fault('assets/limit/enterprise/get', { httpStatus: 500 })
+  const exhaust = async () => {
+    const id = await ask('accounts')
+    const first = `update dirsync.mirror_task set attempts = 4, not_before = now() where run_id = $1 and attempts > 0`
+    await until(async () => (await company.db.query(first, [id])).rowCount === 1)
+    return endOf(company.db, id)
+  }
+  const run = await exhaust()
+  expect(run).toMatchObject({
+    state: 'failed',
+    message: expect.stringMatching(/^The platform could not be reached/),
+  })
+  expect((await attempts(run.id)).map(({ outcome }) => outcome)).toEqual(['retry', 'parked'])
+  expect(run.result).toMatchObject({ deadLetters: { platform_unavailable: 1 } })
+  await exhaust()
+  expect(await casesOf(company, 'mirror-accounts')).toMatchObject([
+    {
+      entity: 'mirror',
+      entity_key: 'accounts',
+      category: 'platform_unavailable',
+      state: 'retry_scheduled',
+      occurrences: 2,
+    },
+  ])
+
+  await company.control('DELETE', 'faults')
+  await company.run('accounts')
+  expect(await casesOf(company, 'mirror-accounts')).toEqual([])
+})
+
+describe('what the platform refuses', () => {
+  test('fails the part and not the others; the next tick leaves it alone; a retry reads it again', async () => {
+    const refused = { match: { identifier: 'ID-1' }, code: 1000220002 }
+    await fault('taxpayer/findList', refused)
+    const run = await company.run('taxpayers')
+    expect(run.state).toBe('failed')
+    expect((await rowsOf(company, 'taxpayer')).map(({ identifier }) => identifier)).toEqual(['ID-2'])
+    const [open] = await casesOf(company, 'mirror-taxpayers')
+    expect(open).toMatchObject({
+      entity: 'mirror',
+      entity_key: 'taxpayers',
+      field: 'ID-1',
+      category: 'invalid_parameter',
+      state: 'open',
+    })
+
+    expect(await spent(company, () => tick('taxpayers'))).toEqual({ 'taxpayer/findList': 2 })
+
+    await company.control('DELETE', 'faults')
+    await company.db.query('select dirsync.retry($1)', [open.id])
+    await until(async () => (await casesOf(company, 'mirror-taxpayers')).length === 0)
+    const { rows } = await company.db.query(
+      `select message from dirsync.sync_run where kind = 'retry' order by id desc limit 1`,
+    )
+    expect(rows[0].message).toMatch(/^run \d+ reads taxpayers again$/)
+    expect((await rowsOf(company, 'taxpayer')).map(({ identifier }) => identifier)).toEqual(['ID-1', 'ID-2'])
+  })
+
+  test('ends as obsolete when nobody asks for it any more', async () => {
+    await company.db.query(`select dirsync.record_failure(jsonb_build_object('enterprise_code', '', 'entity', 'mirror',
+      'entity_key', 'taxpayers', 'operation', 'mirror-taxpayers', 'field', 'ID-9', 'category', 'invalid_parameter',
+      'message', 'refused', 'remedy', 'correct it', 'state', 'open'))`)
+    await company.run('taxpayers')
+    expect(await casesOf(company, 'mirror-taxpayers')).toEqual([])
+  })
+
+  test('for want of permission is not asked again day by day', async () => {
+    await fault('enterprise/consume/list', { code: 1002200106 })
+    expect(await spent(company, () => company.run('orders'))).toEqual({ 'enterprise/consume/list': 1 })
+    expect(await casesOf(company, 'mirror-orders')).toMatchObject([
+      { category: 'no_permission', state: 'open' },
+    ])
+    expect(await tick('orders')).toMatchObject({
+      state: 'done',
+      message: expect.stringMatching(/^the platform refused this before: see dead letter \d+$/),
+    })
+  })
+})
+
+test('wrong credentials halt everything; the mirror probes by itself, and goes on when they are right', async () => {
+  await fault('assets/limit/enterprise/get', { code: 1000210003 })
+  const id = await ask('accounts')
+  await until(
+    async () => (await company.db.query(`select from dirsync.halt where scope = '*'`)).rowCount === 1,
+  )
+  await company.control('DELETE', 'faults')
+  await company.db.query('update dirsync.halt set next_probe_at = now()')
+  expect(await endOf(company.db, id)).toMatchObject({ state: 'done', result: { outcomes: { in_step: 1 } } })
+  expect((await company.db.query('select from dirsync.halt')).rowCount).toBe(0)
+  expect(await casesOf(company, 'mirror-accounts')).toEqual([])
+})
+
+test('a halt because of HR does not concern a mirror', async () => {
+  await company.db.query(`insert into dirsync.halt (scope, category, message, remedy, next_probe_at)
+    values ('*', 'hr_unavailable', 'HR is away', 'wait', now() + interval '1 hour')`)
+  expect(await company.run('accounts')).toMatchObject({ state: 'done' })
+  expect((await company.db.query(`delete from dirsync.halt`)).rowCount).toBe(1)
+})
+
+test('of a group every enterprise is asked; one whose code is not bound is halted, and the others are read', async () => {
+  await company.control('POST', 'accounts', [
+    { enterprise_code: 'E1', account_openid: 'A-E1', name: 'One', balance: '1.00' },
+  ])
+  await company.db.query(
+    `insert into dirsync.employee (enterprise_code, userid) values ('E1', 'x'), ('E2', 'y')`,
+  )
+  const run = await company.run('accounts')
+  expect(run).toMatchObject({ state: 'failed', message: expect.stringMatching(/^Enterprise E2 is halted: /) })
+  expect(await rowsOf(company, 'limit_account')).toMatchObject([{ enterprise_code: 'E1', balance: '1.00' }])
+  const { rows } = await company.db.query('select scope, category from dirsync.halt')
+  expect(rows).toEqual([{ scope: 'E2', category: 'enterprise_code' }])
+  expect(await casesOf(company, 'mirror-accounts')).toEqual([])
+
+  await company.control('POST', 'enterprises', [{ enterprise_code: 'E2' }])
+  await company.db.query('update dirsync.halt set next_probe_at = now()')
+  expect(await company.run('accounts')).toMatchObject({ state: 'done' })
+  expect((await company.db.query('select from dirsync.halt')).rowCount).toBe(0)
+})

@@ -1,0 +1,68 @@
+import { expect, onTestFinished, test } from 'vitest'
+import { createCompany, endOf, until } from '../helpers/company.ts'
+import { spawnDirsync } from '../helpers/process.ts'
+import { order, rowsOf } from './mirror-under-test.ts'
+
+const ORDERS = 330
+const DAYS = 12
+
+test('a worker that is killed in the middle of a window: the next one goes on at the cursor', async () => {
+  const company = await createCompany({ employees: 1, settings: { PAYMENT_ORDER_DAYS: String(DAYS) } })
+  onTestFinished(() => company[Symbol.asyncDispose]())
+  // Four pages on the first day, one on every other.
+  const many = Array.from({ length: ORDERS }, (_, i) => order(i, 0))
+  await company.control('POST', 'orders', [...many, order(900, 5), order(901, DAYS - 1)])
+  await company.control('POST', 'faults', [{ operation: 'enterprise/consume/list', latencyMs: 150 }])
+  const { rows } = await company.db.query(`select dirsync.resync('orders') as id`)
+  const id = Number(rows[0].id)
+  const listed = async () => (await company.calls())['enterprise/consume/list'] ?? 0
+
+  await using first = spawnDirsync(['start', '--roles', 'worker'], { env: company.settings })
+  // Within the first day, its first pages stored.
+  await until(async () => {
+    const { rows } = await company.db.query(
+      'select from dirsync.mirror_task where run_id = $1 and next_page = 3',
+      [id],
+    )
+    return rows.length > 0
+  })
+  await first.kill('SIGKILL')
+  const { rows: stopped } = await company.db.query(
+    'select next_page from dirsync.mirror_task where run_id = $1 order by position limit 1',
+    [id],
+  )
+  expect(stopped[0].next_page).toBeGreaterThanOrEqual(3)
+  const stored = await rowsOf(company, 'payment_order')
+  expect(stored.length).toBeGreaterThanOrEqual(200)
+  expect(stored.length).toBeLessThanOrEqual(ORDERS)
+
+  await using second = spawnDirsync(['start', '--roles', 'worker'], {
+    env: { ...company.settings, LOG_LEVEL: 'info' },
+  })
+  await second.waitForLine(/run taken up where it was left/)
+  const run = await endOf(company.db, id)
+  expect(run).toMatchObject({
+    state: 'done',
+    result: { outcomes: { updated: 3, in_step: DAYS - 3 }, rows: { read: ORDERS + 2, changed: ORDERS + 2 } },
+  })
+  const after = await rowsOf(company, 'payment_order')
+  expect(after).toHaveLength(ORDERS + 2)
+  // What the first one stored was not written again.
+  const written = new Map(after.map(row => [row.trade_no, row.xmin]))
+  expect(stored.filter(row => written.get(row.trade_no) !== row.xmin)).toEqual([])
+  // One call at most was answered and not stored.
+  expect(await listed()).toBeLessThanOrEqual(4 + (DAYS - 1) + 1)
+})
+
+test('two workers share a run without doing anything twice', async () => {
+  const company = await createCompany({ employees: 1, settings: { PAYMENT_ORDER_DAYS: '20' } })
+  onTestFinished(() => company[Symbol.asyncDispose]())
+  await company.control('POST', 'orders', [order(1, 0)])
+  await company.start(['worker'])
+  await company.start(['worker'])
+  expect(await company.run('orders')).toMatchObject({
+    state: 'done',
+    result: { outcomes: { updated: 1, in_step: 19 } },
+  })
+  expect((await company.calls())['enterprise/consume/list']).toBe(20)
+})
