@@ -14,7 +14,8 @@ const MOST_PASSES = 3
  *
  * Rows that are added or removed meanwhile push others over the edge of a page. A row seen before is passed over. When
  * the total changed between pages, or fewer rows were seen than there are, the pages are gone through again for those
- * that slipped by, three times at most.
+ * that slipped by, three times at most. (That one row went and another came between the same two pages cannot always be
+ * told.)
  * @param fetch gives one page, counted from 1
  * @param keyOf what tells one row from another; a row without a key is given in the first pass alone
  */
