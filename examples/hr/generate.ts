@@ -13,16 +13,20 @@ import { plantCases } from './generator/plant.ts'
 import { platformSeed } from './generator/platform-seed.ts'
 import { seededRandom } from './generator/random.ts'
 import { dataSql } from './generator/sql.ts'
+import { tradeSeed } from './generator/trade.ts'
 
 const SEED = 2411
+/** Of its own, so that what is bought changes nobody. */
+const TRADE_SEED = 2412
 
 const folder = process.argv[2] ?? import.meta.dirname
 const units = buildUnits()
 const people = buildPeople(seededRandom(SEED), units)
 const cases = plantCases(people)
+const platform = { ...platformSeed(units, people), ...tradeSeed(seededRandom(TRADE_SEED), people) }
 
 writeFileSync(join(folder, 'data.sql'), dataSql(units, people))
-writeFileSync(join(folder, 'platform.json'), json(platformSeed(units, people)))
+writeFileSync(join(folder, 'platform.json'), json(platform))
 writeFileSync(join(folder, 'expected.json'), json(expectedResult(units, people, cases)))
 
 /** One line per item of a list, so that a difference between two versions is readable. */
