@@ -107,7 +107,9 @@ async function startRoles(
         logger,
       })
   if (web) stops.push(() => web.close())
-  const receiver = roles.includes('notifications') ? await startReceiver(config, logger) : null
+  const receiver = !roles.includes('notifications')
+    ? null
+    : await startReceiver(config, logger, web?.metrics.observeNotification)
   if (receiver) stops.push(() => receiver.close())
 
   const processId = randomUUID()

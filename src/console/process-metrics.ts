@@ -31,6 +31,7 @@ export class ProcessMetrics {
   readonly #callSeconds: Histogram<'operation'>
   readonly #jobs: Counter<'operation' | 'outcome'>
   readonly #jobSeconds: Histogram<'operation'>
+  readonly #notifications: Counter<'outcome'>
 
   /** @param options.platformCodes the codes that may become labels; any other one is `unlisted` */
   constructor(options: { version: string; platformCodes: Iterable<string> }) {
@@ -69,6 +70,12 @@ export class ProcessMetrics {
       buckets: JOB_BUCKETS,
       registers,
     })
+    this.#notifications = new Counter({
+      name: 'dirsync_notifications_total',
+      help: 'What came to the receiver of refund notifications of this process: stored, repeated, or why it was refused.',
+      labelNames: ['outcome'],
+      registers,
+    })
   }
 
   /** Fits `onCall` of the platform client. */
@@ -83,6 +90,9 @@ export class ProcessMetrics {
     this.#jobs.inc({ operation, outcome })
     this.#jobSeconds.observe({ operation }, durationMs / 1000)
   }
+
+  /** Fits `onOutcome` of the receiver of notifications. */
+  readonly observeNotification = (outcome: string): void => this.#notifications.inc({ outcome })
 
   /** The present values in Prometheus' text format. */
   text(): Promise<string> {

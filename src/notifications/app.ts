@@ -32,6 +32,8 @@ export interface ReceiverOptions {
   limits: ReceiverLimits
   /** Milliseconds since 1970. */
   clock: () => number
+  /** Told of everything that came: `stored`, `repeated`, or the fixed word for why it was refused. */
+  onOutcome?: ((outcome: string) => void) | undefined
   logger: Logger
 }
 
@@ -45,7 +47,7 @@ export interface ReceiverOptions {
 export function buildReceiver(options: ReceiverOptions): FastifyInstance {
   const { pool, limits, clock, logger } = options
   const stored = new TokenBucket(limits)
-  const refusals = new Refusals(limits, clock, logger)
+  const refusals = new Refusals(options)
   const refuse = (reply: FastifyReply, status: number, reason: string) =>
     reply.code(refusals.admit(status, reason)).send('fail')
   /** The body may not have been read: nothing more is taken from this connection. */
@@ -104,6 +106,7 @@ export function buildReceiver(options: ReceiverOptions): FastifyInstance {
     }
     if (outcome === 'unknown') return refuse(reply, 404, 'unknown_refund')
     if (outcome === 'mismatch') return refuse(reply, 409, 'mismatch')
+    options.onOutcome?.(outcome)
     logger.info({ outcome }, 'refund notification')
     return 'success'
   })

@@ -1,16 +1,19 @@
 import { TokenBucket } from '../core/token-bucket.ts'
 import type { Logger } from '../logger.ts'
+import type { ReceiverOptions } from './app.ts'
 
 /** Keeps count of what the receiver refuses, so that a flood of it does not flood the log. */
 export class Refusals {
   readonly #bucket: TokenBucket
   readonly #clock: () => number
+  readonly #onOutcome: ReceiverOptions['onOutcome']
   readonly #logger: Logger
   #unlogged = 0
 
-  constructor(limits: { perSecond: number; burst: number }, clock: () => number, logger: Logger) {
+  constructor({ limits, clock, onOutcome, logger }: ReceiverOptions) {
     this.#bucket = new TokenBucket(limits)
     this.#clock = clock
+    this.#onOutcome = onOutcome
     this.#logger = logger
   }
 
@@ -20,6 +23,7 @@ export class Refusals {
    * @returns the status to answer with: the one given, or 429 beyond the rate
    */
   admit(status: number, reason: string): number {
+    this.#onOutcome?.(reason)
     if (!this.#bucket.take(this.#clock())) {
       this.#unlogged += 1
       return 429

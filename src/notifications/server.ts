@@ -24,9 +24,14 @@ export interface Receiver {
 /**
  * Starts the role `notifications`, with database connections of its own, so that the work never keeps the platform
  * waiting.
+ * @param onOutcome told of everything that came, in fixed words
  * @throws ReceiverError when it cannot listen on NOTIFICATION_HOST and NOTIFICATION_PORT
  */
-export async function startReceiver(config: Config, parent: Logger): Promise<Receiver> {
+export async function startReceiver(
+  config: Config,
+  parent: Logger,
+  onOutcome?: (outcome: string) => void,
+): Promise<Receiver> {
   const { NOTIFICATION_HOST: host, NOTIFICATION_PORT: port } = config
   const logger = parent.child({ component: 'notifications' })
   const pool = createPool(config.DATABASE_URL, {
@@ -42,6 +47,7 @@ export async function startReceiver(config: Config, parent: Logger): Promise<Rec
     signAlgorithm: config.PLATFORM_SIGN_ALGORITHM,
     limits: LIMITS,
     clock: Date.now,
+    onOutcome,
     logger,
   })
   let closing: Promise<void> | undefined
