@@ -143,3 +143,10 @@ export class ContractUnderTest implements AsyncDisposable {
     }>
   }
 }
+
+/** Every row of a list that is read page by page. */
+export async function collected<Row>(rows: AsyncIterable<Row>): Promise<Row[]> {
+  const list: Row[] = []
+  for await (const row of rows) list.push(row)
+  return list
+}
