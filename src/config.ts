@@ -33,6 +33,10 @@ export const SETTINGS = {
     default: '',
   },
   PLATFORM_RATE_LIMIT: { help: 'Calls per second, all processes together', default: '10' },
+  REFUND_PRICE_DIFFERENCE: {
+    help: 'true where refunds are settled by price difference: each then needs costAmount or tradeInfo',
+    default: 'false',
+  },
   SELLER_APPIDS: { help: 'Merchant application ids for open ids, separated by commas', default: '' },
   WORKER_CONCURRENCY: {
     help: 'Calls to the platform that one worker process makes at a time',
@@ -139,6 +143,7 @@ const schema = z.object({
   PLATFORM_SIGN_ALGORITHM: z.enum(['sha256', 'sha1', 'sha512']),
   PLATFORM_ENTERPRISE_CODE: z.string().max(20, 'should have at most 20 characters'),
   PLATFORM_RATE_LIMIT: number(0.01, 100_000),
+  REFUND_PRICE_DIFFERENCE: z.enum(['true', 'false']).transform(value => value === 'true'),
   SELLER_APPIDS: list.refine(ids => ids.every(id => id.length === 8), {
     error: 'should be application ids of 8 characters, separated by commas',
   }),

@@ -24,6 +24,7 @@ export function connectPlatform(
   const client = new PlatformClient({
     ...account,
     signAlgorithm: config.PLATFORM_SIGN_ALGORITHM,
+    priceDifferenceMode: config.REFUND_PRICE_DIFFERENCE,
     tokenStore: new PostgresTokenStore({ pool, ...account }),
     pacer,
     logger,
