@@ -68,7 +68,7 @@ export class OrderReader implements MirrorReader {
 }
 
 async function readPage(task: MirrorTask, calls: CountedCalls): Promise<Reading> {
-  const { enterpriseCode, entityKey: day, page, pass } = task
+  const { enterpriseCode, entityKey: day, page } = task
   const { total_count, data_list } = await calls.make((client, options) =>
     client.paymentOrders.page(
       {
@@ -91,7 +91,7 @@ async function readPage(task: MirrorTask, calls: CountedCalls): Promise<Reading>
     async store(db) {
       const changed = await storeListedOrders(db, enterpriseCode, day, orders)
       const known = isLast ? await countListedOrders(db, enterpriseCode, day) : 0
-      const next = nextPage({ page, pass }, { isLast, total: total_count, known })
+      const next = nextPage(task, { isLast, total: total_count, known })
       if (next === null) await noteDayRead(db, enterpriseCode, day)
       return { changed, next }
     },

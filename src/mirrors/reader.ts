@@ -1,4 +1,5 @@
 import type { ClientBase } from 'pg'
+import type { PageCursor } from '../core/mirror-pages.ts'
 import type { CallOptions, PlatformClient } from '../platform/client.ts'
 import type { MirrorRun, MirrorTask, PlannedTask } from '../store/mirror.ts'
 
@@ -40,7 +41,7 @@ export interface Reading {
   /** Rows that it gave. */
   rows: number
   /** Stores them, in the transaction that moves the cursor; tells how many rows changed and what to read next, if anything. */
-  store(db: ClientBase): Promise<{ changed: number; next: { page: number; pass: number } | null }>
+  store(db: ClientBase): Promise<{ changed: number; next: PageCursor | null }>
 }
 
 /** One mirror: what to read, how, and where to put it. */

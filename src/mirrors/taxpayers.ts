@@ -1,5 +1,5 @@
 import type { ClientBase } from 'pg'
-import { nextPage } from '../core/mirror-pages.ts'
+import { FIRST_PAGE, nextPage, type PageCursor } from '../core/mirror-pages.ts'
 import type { MirrorTask } from '../store/mirror.ts'
 import { type MirroredTaxpayer, storeTaxpayers } from '../store/taxpayer.ts'
 import {
@@ -45,15 +45,15 @@ export class TaxpayerReader implements MirrorReader {
   async read({ enterpriseCode, entityKey, detail }: MirrorTask, calls: CountedCalls): Promise<Reading> {
     const nature = Number(detail)
     const found = new Map<string, MirroredTaxpayer>()
-    let next: { page: number; pass: number } | null = { page: 1, pass: 1 }
+    let next: PageCursor | null = FIRST_PAGE
     while (next !== null) {
-      const { page } = next
+      const cursor: PageCursor = next
       const { total_count, has_next, data_list } = await calls.make((client, options) =>
         client.taxpayers.page(
           {
             identifier: entityKey,
             taxpayer_nature: nature,
-            page_no: page,
+            page_no: cursor.page,
             page_size: PAGE_SIZE,
             ...enterpriseParameter(enterpriseCode),
           },
@@ -70,7 +70,7 @@ export class TaxpayerReader implements MirrorReader {
         found.set(JSON.stringify([kept.identifier, kept.taxpayer_nature, kept.taxpayer_name]), kept)
       }
       const isLast = data_list.length === 0 || !(has_next ?? data_list.length === PAGE_SIZE)
-      next = nextPage(next, { isLast, total: total_count, known: found.size })
+      next = nextPage(cursor, { isLast, total: total_count, known: found.size })
     }
     const asked = { enterpriseCode, identifier: entityKey, nature }
     return {

@@ -17,6 +17,8 @@ export async function prune(db: Pool): Promise<Record<string, number>> {
     job_tick: `delete from dirsync.job_tick where due_at < now() - interval '1 day'
                and due_at < (select max(due_at) from dirsync.job_tick t where t.job = job_tick.job)`,
     command: `delete from dirsync.command where requested_at < now() - interval '180 days'`,
+    // The longest window of payment orders has 366 days.
+    mirror_day: `delete from dirsync.mirror_day where day < current_date - 400`,
     // A department that HR still lists, closed, stays known as deleted.
     department: `delete from dirsync.department where deleted_at < now() - interval '180 days'
                  and first_missing_at < now() - interval '180 days'`,

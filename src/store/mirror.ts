@@ -1,5 +1,6 @@
 import type { ClientBase, Pool } from 'pg'
 import { MIRRORS, type Mirror, type MirrorOperation, mirrorOperation } from '../core/mirror.ts'
+import type { PageCursor } from '../core/mirror-pages.ts'
 
 /** The run of a mirror as its runner knows it. */
 export interface MirrorRun {
@@ -18,12 +19,9 @@ export interface PlannedTask {
 }
 
 /** A part and how far it has been read. */
-export interface MirrorTask extends PlannedTask {
+export interface MirrorTask extends PlannedTask, PageCursor {
   runId: number
   position: number
-  /** The page to read next, and the pass over the pages that it belongs to; both from 1. */
-  page: number
-  pass: number
   calls: number
   changed: number
   attempts: number
@@ -95,7 +93,7 @@ export async function writeMirrorPlan(
 export async function nextMirrorTask(db: Pool, runId: number): Promise<MirrorTask | null> {
   const { rows } = await db.query<MirrorTask>(
     `select run_id as "runId", position, enterprise_code as "enterpriseCode", part, entity_key as "entityKey", detail, next_page as page,
-            pass, calls, changed, attempts, now() as "handedOutAt",
+            pass, most, calls, changed, attempts, now() as "handedOutAt",
             ceil(greatest(extract(epoch from not_before - clock_timestamp()) * 1000, 0))::int as "waitMs"
      from dirsync.mirror_task where run_id = $1 order by position limit 1`,
     [runId],
@@ -118,13 +116,23 @@ export async function advanceMirrorTask(
   db: ClientBase,
   task: MirrorTask,
   progress: Progress,
-  next: { page: number; pass: number },
+  next: PageCursor,
 ): Promise<boolean> {
   const { rowCount } = await db.query(
     `update dirsync.mirror_task
-     set next_page = $5, pass = $6, calls = calls + $7, changed = changed + $8, attempts = 0, not_before = now()
+     set next_page = $5, pass = $6, most = $7, calls = calls + $8, changed = changed + $9, attempts = 0, not_before = now()
      where run_id = $1 and position = $2 and next_page = $3 and pass = $4`,
-    [task.runId, task.position, task.page, task.pass, next.page, next.pass, progress.calls, progress.changed],
+    [
+      task.runId,
+      task.position,
+      task.page,
+      task.pass,
+      next.page,
+      next.pass,
+      next.most,
+      progress.calls,
+      progress.changed,
+    ],
   )
   await countRows(db, task.runId, progress)
   return rowCount === 1

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { enterprisesToAsk, mirrorOf, mirrorOperation } from '../../src/core/mirror.ts'
 import { daysToRead, platformDay, windowStart } from '../../src/core/mirror-days.ts'
-import { nextPage } from '../../src/core/mirror-pages.ts'
+import { FIRST_PAGE, nextPage } from '../../src/core/mirror-pages.ts'
 
 test('a mirror and its operation name each other', () => {
   expect(mirrorOperation('orders')).toBe('mirror-orders')
@@ -55,20 +55,26 @@ describe('days', () => {
 })
 
 describe('pages', () => {
-  const first = { page: 1, pass: 1 }
+  const third = { page: 3, pass: 1, most: 250 }
 
   test('follow each other until the last', () => {
-    expect(nextPage(first, { isLast: false, total: 250, known: 0 })).toEqual({ page: 2, pass: 1 })
-    expect(nextPage({ page: 3, pass: 1 }, { isLast: true, total: 250, known: 250 })).toBeNull()
+    const next = nextPage(FIRST_PAGE, { isLast: false, total: 250, known: 0 })
+    expect(next).toEqual({ page: 2, pass: 1, most: 250 })
+    expect(nextPage(third, { isLast: true, total: 250, known: 250 })).toBeNull()
   })
 
   test('are read once more when fewer rows are known than there are', () => {
     const last = { isLast: true, total: 250, known: 249 }
-    expect(nextPage({ page: 3, pass: 1 }, last)).toEqual({ page: 1, pass: 2 })
-    expect(nextPage({ page: 3, pass: 3 }, last)).toBeNull()
+    expect(nextPage(third, last)).toEqual({ page: 1, pass: 2, most: 0 })
+    expect(nextPage({ ...third, pass: 3 }, last)).toBeNull()
+  })
+
+  test('are read once more when rows went meanwhile, but not when some came', () => {
+    expect(nextPage(third, { isLast: true, total: 249, known: 249 })).toEqual({ page: 1, pass: 2, most: 0 })
+    expect(nextPage(third, { isLast: true, total: 251, known: 251 })).toBeNull()
   })
 
   test('are believed where the platform does not count', () => {
-    expect(nextPage(first, { isLast: true, total: null, known: 0 })).toBeNull()
+    expect(nextPage(FIRST_PAGE, { isLast: true, total: null, known: 0 })).toBeNull()
   })
 })

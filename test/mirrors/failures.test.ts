@@ -143,6 +143,15 @@ describe('what the platform refuses', () => {
   })
 })
 
+test('what no column can hold is a case, and says nothing of its contents', async () => {
+  const odd = [{ account_openid: 'A-ODD', name: 'Odd one', status: 99_999_999_999 }]
+  await fault('assets/limit/enterprise/get', { body: JSON.stringify({ code: 0, msg: 'OK', data: odd }) })
+  expect(await company.run('accounts')).toMatchObject({ state: 'failed' })
+  expect(await casesOf(company, 'mirror-accounts')).toMatchObject([
+    { category: 'internal_error', message: 'What the platform gave cannot be stored (SQLSTATE 22003).' },
+  ])
+})
+
 test('wrong credentials halt everything; the mirror probes by itself, and goes on when they are right', async () => {
   await fault('assets/limit/enterprise/get', { code: 1000210003 })
   const id = await ask('accounts')

@@ -4,7 +4,7 @@ import { spawnDirsync } from '../helpers/process.ts'
 import { order, rowsOf } from './mirror-under-test.ts'
 
 const ORDERS = 330
-const DAYS = 12
+const DAYS = 8
 
 test('a worker that is killed in the middle of a window: the next one goes on at the cursor', async () => {
   const company = await createCompany({ employees: 1, settings: { PAYMENT_ORDER_DAYS: String(DAYS) } })
@@ -12,7 +12,7 @@ test('a worker that is killed in the middle of a window: the next one goes on at
   // Four pages on the first day, one on every other.
   const many = Array.from({ length: ORDERS }, (_, i) => order(i, 0))
   await company.control('POST', 'orders', [...many, order(900, 5), order(901, DAYS - 1)])
-  await company.control('POST', 'faults', [{ operation: 'enterprise/consume/list', latencyMs: 150 }])
+  await company.control('POST', 'faults', [{ operation: 'enterprise/consume/list', latencyMs: 100 }])
   const { rows } = await company.db.query(`select dirsync.resync('orders') as id`)
   const id = Number(rows[0].id)
   const listed = async () => (await company.calls())['enterprise/consume/list'] ?? 0

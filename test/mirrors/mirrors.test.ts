@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { dirsync } from '../cli/dirsync.ts'
-import { type Company, createCompany } from '../helpers/company.ts'
+import { type Company, createCompany, endOf, until } from '../helpers/company.ts'
 import { casesOf, daysAgo, order, rowsOf, spent } from './mirror-under-test.ts'
 
 let company: Company
@@ -71,6 +71,23 @@ describe('payment orders', () => {
     const after = await orders()
     const changed = after.filter((row, i) => row.xmin !== before[i]?.xmin)
     expect(changed).toMatchObject([{ trade_no: 'T000000000000007', status: 6, refund_amount: '12.50' }])
+  })
+
+  test('that move between pages while they are read are all found', async () => {
+    await seed(
+      'orders',
+      Array.from({ length: 205 }, (_, i) => order(2000 + i, 2)),
+    )
+    await company.db.query('delete from dirsync.mirror_day')
+    await company.control('POST', 'faults', [{ operation: 'enterprise/consume/list', latencyMs: 100 }])
+    const { rows } = await company.db.query(`select dirsync.resync('orders') as id`)
+    const pageOf = `select from dirsync.mirror_task where entity_key = $1 and next_page = 2`
+    await until(async () => (await company.db.query(pageOf, [daysAgo(2)])).rowCount === 1)
+    // The newest of the day goes, and everybody behind it moves up: one slips from the second page to the first.
+    await seed('orders', [order(2204, 30)])
+    expect(await endOf(company.db, rows[0].id)).toMatchObject({ state: 'done' })
+    const numbers = (await orders()).map(row => Number(String(row.trade_no).slice(1)))
+    expect(numbers.filter(number => number >= 2000 && number < 2204)).toHaveLength(204)
   })
 
   test('that left the window before they were final are asked for one by one, once a day, until they are', async () => {

@@ -44,6 +44,7 @@ create table dirsync.mirror_task (
   detail          text not null default '',
   next_page       integer not null default 1,
   pass            integer not null default 1,
+  most            integer not null default 0,
   calls           integer not null default 0,
   changed         integer not null default 0,
   attempts        smallint not null default 0,
@@ -59,6 +60,7 @@ comment on column dirsync.mirror_task.entity_key is 'orders: a day (yyyy-MM-dd, 
 comment on column dirsync.mirror_task.detail is 'orders: day or order; taxpayers: the nature that is asked for; else empty.';
 comment on column dirsync.mirror_task.next_page is 'The page to read next; those before it are stored.';
 comment on column dirsync.mirror_task.pass is 'Counts the passes over the pages: rows that moved between pages ask for another one.';
+comment on column dirsync.mirror_task.most is 'The most rows that the platform counted during the pass: fewer at its end, and some may have slipped through.';
 comment on column dirsync.mirror_task.calls is 'Calls to the platform so far.';
 comment on column dirsync.mirror_task.changed is 'Rows written so far because they were new or different.';
 comment on column dirsync.mirror_task.attempts is 'Failed attempts in a row that count.';
@@ -96,7 +98,7 @@ create table dirsync.payment_order (
   primary key (enterprise_code, trade_no)
 );
 create index payment_order_userid on dirsync.payment_order (enterprise_code, userid, created_at desc);
-create index payment_order_listed_on on dirsync.payment_order (enterprise_code, listed_on);
+create index payment_order_listed_on on dirsync.payment_order (listed_on, enterprise_code);
 comment on table dirsync.payment_order is 'Payment orders (specification 2.6) as the platform last showed them. The payer''s name and the e-commerce detail are not kept.';
 comment on column dirsync.payment_order.enterprise_code is 'Enterprise; empty for a single enterprise.';
 comment on column dirsync.payment_order.trade_no is 'Payment order number.';
