@@ -25,11 +25,13 @@ export function needsQuestion(what: string, yes: boolean, { input, output } = CO
 
 /**
  * Shows what would be sent and asks; anything but y or yes is a no, and so are Ctrl-C and the end of the input.
+ * @param signal takes the question back, which is a no too
  * @throws FailedError when the answer is no
  */
 export async function confirm(
   summary: string[],
   question: string,
+  signal: AbortSignal,
   { input, output } = CONSOLE,
 ): Promise<void> {
   output.write(summary.map(line => `${line}\n`).join(''))
@@ -37,7 +39,7 @@ export async function confirm(
   const answer = await new Promise<string>(resolve => {
     terminal.once('SIGINT', () => resolve(''))
     terminal.once('close', () => resolve(''))
-    terminal.question(`${question} [y/N] `).then(resolve, () => resolve(''))
+    terminal.question(`${question} [y/N] `, { signal }).then(resolve, () => resolve(''))
   })
   if (answer === '') output.write('\n')
   terminal.close()

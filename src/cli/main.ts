@@ -1,6 +1,7 @@
 import { stripVTControlCharacters } from 'node:util'
 import { Command } from 'commander'
 import { VERSION } from '../version.ts'
+import { accountsCommand } from './accounts.ts'
 import { deadLettersCommand } from './dead-letters.ts'
 import { decideCommands } from './decide.ts'
 import { doctorCommand } from './doctor/doctor.ts'
@@ -8,12 +9,16 @@ import { employeeCommand } from './employee.ts'
 import { emulatorCommand } from './emulator.ts'
 import { exitCodeOf, sentenceOf } from './failure.ts'
 import { migrateCommand } from './migrate.ts'
+import { ordersCommand } from './orders.ts'
 import { planCommand } from './plan.ts'
 import { platformCommand } from './platform.ts'
+import { refundCommand } from './refund.ts'
 import { resyncCommand } from './resync.ts'
 import { runsCommand } from './runs.ts'
 import { startCommand } from './start.ts'
 import { statusCommand } from './status.ts'
+import { taxpayersCommand } from './taxpayers.ts'
+import { topUpCommand } from './top-up.ts'
 
 const program = new Command('dirsync')
   .description('Keeps the employee directory of an enterprise-benefits platform in step with an HR database.')
@@ -46,6 +51,11 @@ runsCommand(program)
 employeeCommand(program)
 decideCommands(program)
 deadLettersCommand(program)
+ordersCommand(program)
+accountsCommand(program)
+taxpayersCommand(program)
+refundCommand(program)
+topUpCommand(program)
 platformCommand(program)
 doctorCommand(program)
 emulatorCommand(program)

@@ -2,9 +2,10 @@ import type { Command } from 'commander'
 import type { Operation } from '../platform/operation.ts'
 import type { OperationName } from '../platform/operations/index.ts'
 import { openContext } from './context.ts'
-import { FailedError, UsageError } from './failure.ts'
+import { UsageError } from './failure.ts'
 import type { OperationField } from './operation-fields.ts'
-import { factLines, print, printFacts, printJson, printText } from './output.ts'
+import { print, printFacts, printJson, printText } from './output.ts'
+import type { MoneyRequest } from './request-options.ts'
 
 const HELP = new Set(['--help', '-h'])
 
@@ -24,13 +25,17 @@ export function platformCommand(program: Command): void {
       'after',
       `
 Without an operation, lists them all; OPERATION --help lists its fields.
-The answer is shown unmasked: it is what an operator asked for.
+--json alone prints the answer as one JSON document; --json FILE reads the
+request from a file (- for standard input), whose fields the flags override.
+The answer is shown unmasked: it is what an operator asked for. What moves
+money is asked about on a terminal, and needs --yes elsewhere.
 
 Examples:
   dirsync platform
   dirsync platform employee/get --help
   dirsync platform employee/get --userid e10172 --json
-  dirsync platform employee/openid --userid e10172 --seller_appid mall0001`,
+  dirsync platform enterprise/consume/list --time_start 2026-11-01 --page_size 5
+  dirsync platform seller/v3/pay/syncRefund --json refund.json --yes`,
     )
     .action((name: string | undefined, rest: string[], _options, command: Command) =>
       platform(name, rest, command),
@@ -47,114 +52,43 @@ async function platform(name: string | undefined, rest: string[], command: Comma
   }
   if (HELP.has(name)) command.help()
   const operationName = name.replace(/^\/+/, '')
-  if (!(operationName in OPERATIONS))
+  if (!Object.hasOwn(OPERATIONS, operationName))
     throw new UsageError(`there is no operation ${JSON.stringify(name)}: there are ${names.join(', ')}`)
   const operation = OPERATIONS[operationName as OperationName] as Operation
-  const { fieldsOf, rulesOf } = await import('./operation-fields.ts')
+  if (rest.some(argument => HELP.has(argument))) {
+    const { printOperationHelp } = await import('./operation-help.ts')
+    return printOperationHelp(operation)
+  }
+  const { fieldsOf } = await import('./operation-fields.ts')
   const fields = fieldsOf(operation)
-  if (rest.some(argument => HELP.has(argument))) return printHelp(operation.name, fields, rulesOf(operation))
-  const { params, json } = readFlags(operation.name, fields, rest)
-  await call(operationName as OperationName, fields, params, json)
+  const { readRequestFlags } = await import('./request-flags.ts')
+  const flags = await readRequestFlags(operation, fields, rest)
+  if (operation.name === 'seller/v3/pay/syncRefund') {
+    const { sendRefundRequest } = await import('./send-refund.ts')
+    await sendRefundRequest(flags)
+  } else if (operation.name === 'enterprise/account/applyCharge') {
+    const { sendTopUpRequest } = await import('./send-top-up.ts')
+    await sendTopUpRequest(flags)
+  } else await call(operationName as OperationName, fields, flags)
 }
 
-function printHelp(name: string, fields: OperationField[], rules: string[]): void {
-  print(`Usage: dirsync platform ${name} [--field value …] [--json]`, '')
-  if (fields.length === 0) print('It takes no fields.')
-  printFacts(fields.map(({ name, required, rule }) => [`--${name}`, required ? `required; ${rule}` : rule]))
-  for (const rule of rules) print('', `It ${rule}.`)
-  if (fields.some(field => field.name === 'enterprise_code'))
-    print('', 'Without --enterprise_code, PLATFORM_ENTERPRISE_CODE is sent where it is set.')
-}
-
-/** Reads `--field value` and `--field=value`. */
-function readFlags(
-  operation: string,
-  fields: OperationField[],
-  args: string[],
-): { params: Record<string, unknown>; json: boolean } {
-  const params: Record<string, unknown> = {}
-  let json = false
-  const rest = [...args]
-  for (let flag = rest.shift(); flag !== undefined; flag = rest.shift()) {
-    if (flag === '--json') {
-      json = true
-      continue
-    }
-    const [, name = '', attached] = /^--([^=]+)(?:=(.*))?$/s.exec(flag) ?? []
-    const field = fields.find(known => known.name === name)
-    if (!field)
-      throw new UsageError(
-        `${JSON.stringify(flag)} is no field of ${operation}: there are ${fields.map(known => `--${known.name}`).join(', ') || 'none'}`,
-      )
-    if (name in params) throw new UsageError(`--${name} is given twice`)
-    const value = attached ?? rest.shift()
-    if (value === undefined) throw new UsageError(`--${name} needs a value`)
-    params[name] = field.isJson ? parsed(name, value) : value
-  }
-  return { params, json }
-}
-
-function parsed(name: string, text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch (cause) {
-    throw new UsageError(`--${name} should be JSON text`, { cause })
-  }
-}
-
-async function call(
-  name: OperationName,
-  fields: OperationField[],
-  params: Record<string, unknown>,
-  json: boolean,
-): Promise<void> {
-  const [{ PlatformError }, { verdictOf }] = await Promise.all([
-    import('../platform/errors.ts'),
-    import('../platform/error-catalogue.ts'),
-  ])
+async function call(name: OperationName, fields: OperationField[], { request, json }: MoneyRequest) {
+  const { orExplained } = await import('./platform-failure.ts')
   await using context = await openContext()
   const { PLATFORM_ENTERPRISE_CODE: enterprise } = context.config
   const takesEnterprise = enterprise !== '' && fields.some(field => field.name === 'enterprise_code')
   const client = await context.platform()
-  try {
-    const data = await client.call(
+  const data = await orExplained(
+    name,
+    json,
+    client.call(
       name,
-      { ...(takesEnterprise ? { enterprise_code: enterprise } : {}), ...params },
+      { ...(takesEnterprise ? { enterprise_code: enterprise } : {}), ...request },
       { priority: 1 },
-    )
-    if (json) printJson(data)
-    else printAnswer(data)
-  } catch (error) {
-    if (!(error instanceof PlatformError)) throw error
-    if (error.problems)
-      throw new UsageError(
-        error.problems.map(({ field, rule }) => `${field === '' ? name : `--${field}`} ${rule}`).join('\n'),
-      )
-    const { category, meaning, remedy } = verdictOf(error)
-    const facts = {
-      operation: name,
-      code: error.platformCode ?? error.code,
-      category,
-      meaning,
-      remedy,
-      message: error.platformMessage ?? null,
-      http_status: error.httpStatus ?? null,
-      trace_id: error.traceId ?? null,
-      outcome_known: error.outcomeKnown,
-    }
-    if (json) printJson({ error: facts })
-    const { http_status } = facts
-    const lines = factLines([
-      ['code', facts.code],
-      ['meaning', meaning],
-      ['remedy', remedy],
-      ['message', facts.message],
-      ['http', http_status === 200 ? null : http_status],
-      ['trace', facts.trace_id],
-      ['outcome', facts.outcome_known ? null : 'not known: query before doing it again'],
-    ])
-    throw new FailedError([`${name} failed`, ...lines].join('\n'))
-  }
+    ),
+  )
+  if (json) printJson(data)
+  else printAnswer(data)
 }
 
 function printAnswer(data: unknown): void {

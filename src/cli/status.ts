@@ -1,10 +1,11 @@
 import type { Command } from 'commander'
 import { type Overview, readOverview } from '../store/overview.ts'
 import { aliveProcesses, type ProcessRow } from '../store/process.ts'
+import type { openRefunds } from '../store/refund.ts'
 import { colours, paintState } from './colours.ts'
 import { type CommandContext, openContext } from './context.ts'
 import { sentenceOf } from './failure.ts'
-import { print, printArrow, printJson, printText, printTitle, words } from './output.ts'
+import { counted, print, printArrow, printJson, printText, printTitle, words } from './output.ts'
 import { missingRoles, nobodyAlive } from './service-check.ts'
 import { table } from './table.ts'
 import { shortTime } from './time.ts'
@@ -32,23 +33,38 @@ Examples:
 }
 
 async function status(options: { json?: true }): Promise<void> {
+  const [{ openRefunds }, { openTopUps }] = await Promise.all([
+    import('../store/refund.ts'),
+    import('../store/topup.ts'),
+  ])
   await using context = await openContext()
   const { pool } = context
-  const [overview, processes, queue] = await Promise.all([
+  const [overview, processes, queue, refunds, topUps] = await Promise.all([
     readOverview(pool),
     aliveProcesses(pool),
     queueStatus(context),
+    openRefunds(pool),
+    openTopUps(pool),
   ])
   if (options.json) {
     const { employees, outbox, ...rest } = overview
     const alive = processes.map(({ startedAt, ...row }) => ({ ...row, started_at: startedAt }))
-    return printJson({ processes: alive, employees, queue, outbox, ...rest })
+    return printJson({
+      processes: alive,
+      employees,
+      queue,
+      outbox,
+      ...rest,
+      open_refunds: refunds,
+      open_topups: topUps,
+    })
   }
   await printProcesses(context, processes)
   printEmployees(overview)
   printWork(overview, queue)
   printHalts(overview)
   printRuns(overview)
+  printMoney(refunds, topUps, context.program)
   printDeadLetters(overview, context.program)
 }
 
@@ -180,6 +196,27 @@ function printRuns({ runs, jobs }: Overview): void {
       jobs,
     ),
   )
+}
+
+type OpenMoney = Awaited<ReturnType<typeof openRefunds>>
+
+/** What was sent and has no known outcome, if there is any: a line with what to do. */
+function printMoney(refunds: OpenMoney, topUps: OpenMoney, program: string): void {
+  if (refunds.unknown === 0 && topUps.unknown === 0) return
+  printTitle('Outcome unknown')
+  const since = ({ oldest }: OpenMoney) => (oldest ? ` since ${shortTime(oldest)}` : '')
+  if (refunds.unknown > 0)
+    print(
+      colours.red(
+        `  ${counted(refunds.unknown, 'refund')}${since(refunds)}: ${program} refund list --state unknown`,
+      ),
+    )
+  if (topUps.unknown > 0)
+    print(
+      colours.red(
+        `  ${counted(topUps.unknown, 'top-up')}${since(topUps)}: ${program} topup list --state unknown`,
+      ),
+    )
 }
 
 function printDeadLetters({ dead_letters }: Overview, program: string): void {

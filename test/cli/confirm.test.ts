@@ -3,6 +3,7 @@ import { expect, test } from 'vitest'
 import { confirm, needsQuestion } from '../../src/cli/confirm.ts'
 
 const stream = (isTTY: boolean) => Object.assign(new PassThrough(), { isTTY })
+const { signal } = new AbortController()
 const terminal = () => ({ input: stream(true), output: stream(true) })
 
 test('asks on a terminal, not with --yes, and refuses where nobody can be asked', () => {
@@ -20,18 +21,25 @@ test('asks on a terminal, not with --yes, and refuses where nobody can be asked'
 test.each(['y\n', 'Yes\n', ' y \r\n'])('%j is a yes', async typed => {
   const { input, output } = terminal()
   input.write(typed)
-  await confirm(['  amount  10.00'], 'Send it?', { input, output })
+  await confirm(['  amount  10.00'], 'Send it?', signal, { input, output })
   expect(String(output.read())).toMatch(/^ {2}amount {2}10\.00\n[\s\S]*Send it\? \[y\/N\] /)
 })
 
 test.each(['\n', 'n\n', 'yess\n', '10.00\n', '\x03', '\x04'])('%j is a no', async typed => {
   const { input, output } = terminal()
   input.write(typed)
-  await expect(confirm([], 'Send it?', { input, output })).rejects.toThrow('nothing was sent')
+  await expect(confirm([], 'Send it?', signal, { input, output })).rejects.toThrow('nothing was sent')
 })
 
 test('the end of the input is a no', async () => {
   const { input, output } = terminal()
   input.end()
-  await expect(confirm([], 'Send it?', { input, output })).rejects.toThrow('nothing was sent')
+  await expect(confirm([], 'Send it?', signal, { input, output })).rejects.toThrow('nothing was sent')
+})
+
+test('a question that is taken back is a no', async () => {
+  const { input, output } = terminal()
+  await expect(confirm([], 'Send it?', AbortSignal.timeout(20), { input, output })).rejects.toThrow(
+    'nothing was sent',
+  )
 })

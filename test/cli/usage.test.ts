@@ -18,6 +18,23 @@ const COMMANDS = [
   ['dead-letters', 'ignore'],
   ['dead-letters', 'snooze'],
   ['dead-letters', 'export'],
+  ['orders'],
+  ['orders', 'list'],
+  ['orders', 'show'],
+  ['orders', 'record'],
+  ['accounts'],
+  ['taxpayers'],
+  ['refund'],
+  ['refund', 'send'],
+  ['refund', 'list'],
+  ['refund', 'show'],
+  ['refund', 'settle'],
+  ['refund', 'resolve'],
+  ['topup'],
+  ['topup', 'send'],
+  ['topup', 'list'],
+  ['topup', 'show'],
+  ['topup', 'resolve'],
   ['platform'],
   ['doctor'],
   ['emulator'],
@@ -45,6 +62,8 @@ test.concurrent('the version is the one of package.json', async () => {
   const version = await dirsync(['--version'])
   expect(version).toMatchObject({ code: 0, stdout: '0.1.0\n' })
 })
+
+const REFUND = ['refund', 'send', '--order', 'app-1', '--amount', '1.00', '--reason', 'x']
 
 /** None of these gets as far as the settings: what they say is about the argument. */
 test.concurrent.each([
@@ -87,6 +106,43 @@ test.concurrent.each([
   ['an unknown field', ['platform', 'employee/get', '--name', 'x'], /"--name" is no field.*--userid/],
   ['a field without value', ['platform', 'employee/get', '--userid'], /--userid needs a value/],
   ['a field twice', ['platform', 'employee/get', '--userid', 'a', '--userid=b'], /given twice/],
+  [
+    'a day that is none',
+    ['orders', 'list', '--from', '2026-02-30'],
+    /--from holds "2026-02-30".*a day such as/,
+  ],
+  [
+    'days in the wrong order',
+    ['orders', 'list', '--from', '2026-11-02', '--to', '2026-11-01'],
+    /--from 2026-11-02 lies after --to 2026-11-01/,
+  ],
+  ['a taxpayer without number', ['taxpayers'], /missing required argument 'identifier'/],
+  ['a wrong nature', ['taxpayers', 'x', '--nature', '3'], /there is no nature "3": there are 1, 2/],
+  ['an empty refund', ['refund', 'send'], /missing: --order, --amount, --reason/],
+  ['a top-up without account', ['topup', 'send', '--amount', '1.00'], /missing: --account/],
+  ['money without a word', REFUND, /no terminal to ask on: give --yes to send the refund/],
+  [
+    'money without a word by its operation',
+    ['platform', 'enterprise/account/applyCharge'],
+    /give --yes to send the top-up application/,
+  ],
+  ['a request that is no file', [...REFUND, '--json', '/nowhere.json'], /--json names "\/nowhere.json"/],
+  [
+    'a body that is no JSON',
+    ['platform', 'seller/v3/pay/syncRefund', '--tradeInfo', '{'],
+    /--tradeInfo should be/,
+  ],
+  ['a yes where there is no question', ['platform', 'employee/get', '--yes'], /"--yes" is no field/],
+  [
+    'a wrong outcome',
+    ['refund', 'resolve', 'a', '--as', 'paid', '--reason', 'x'],
+    /choices are accepted, rejected/,
+  ],
+  [
+    'an outcome without reason',
+    ['topup', 'resolve', 'a', '--as', 'accepted', '--reason', ' '],
+    /--reason is empty/,
+  ],
   ['an emulator without secret', ['emulator'], /--secret/],
   ['a wrong port', ['emulator', '--secret', 's', '--port', 'high'], /--port holds "high"/],
 ] as const)('%s is refused with one sentence', async (_, args, sentence) => {
@@ -97,15 +153,32 @@ test.concurrent.each([
   expect(refused.stderr).not.toMatch(/\n\s+at /)
 })
 
-test.concurrent('the fields of an operation come with their limits', async () => {
+test.concurrent('the fields of an operation come with type, limits and default', async () => {
   const help = await dirsync(['platform', '/employee/openid', '--help'])
   expect(help.code).toBe(0)
-  expect(help.stdout).toMatch(/--userid +required; at most 100 characters/)
-  expect(help.stdout).toMatch(/--seller_appid +required; at most 8 characters/)
-  expect(help.stdout).toMatch(/--third_type +a third type from 1 to 5/)
+  expect(help.stdout).toMatch(/--userid +required; text of at most 100 characters/)
+  expect(help.stdout).toMatch(/--seller_appid +required; text of at most 8 characters/)
+  expect(help.stdout).toMatch(/--third_type +a third type from 1 to 5; default 5/)
 })
 
 test.concurrent('rules about several fields are told too', async () => {
   const help = await dirsync(['platform', 'employee/get', '--help'])
   expect(help.stdout).toContain('It needs at least one of userid, mobile and email.')
+})
+
+test.concurrent('nested objects are told down to their last field', async () => {
+  const help = await dirsync(['platform', 'seller/v3/pay/syncRefund', '--help'])
+  expect(help.stdout).toMatch(/--refundAmount +required; a decimal from 0\.01 to 99999999\.99/)
+  expect(help.stdout).toMatch(/--tradeInfo +JSON text: an object/)
+  expect(help.stdout).toMatch(/^tradeInfo\.thirdOrders:$/m)
+  expect(help.stdout).toMatch(/^ {2}invoiceType +1 \(ordinary invoice\) or 2 \(special invoice\)$/m)
+  expect(help.stdout).toContain('tradeInfo.goodsDetail: as tradeInfo.thirdOrders.goodsDetail')
+  expect(help.stdout).toContain('thirdOrders is required with sub-orders (isThirdOrders 1).')
+  expect(help.stdout).toMatch(/one of costAmount and tradeInfo must be given/)
+  expect(wideLines(help.stdout)).toEqual([])
+})
+
+test.concurrent('the operations are those of the specification', async () => {
+  const list = await dirsync(['platform'])
+  expect(list.stdout.match(/^ {2}\S+\/\S+$/gm)).toHaveLength(13)
 })

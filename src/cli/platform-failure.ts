@@ -1,0 +1,70 @@
+import { entryOfCode, verdictOf } from '../platform/error-catalogue.ts'
+import { PlatformError } from '../platform/errors.ts'
+import { FailedError, UsageError } from './failure.ts'
+import { factLines, printJson } from './output.ts'
+
+/**
+ * Waits for a call, and tells a person why it failed: code, meaning, remedy, trace. With `json` the facts are the
+ * document that is printed, too.
+ * @param flagOf how a person names a field
+ * @throws UsageError where a field breaks a rule, FailedError where the platform, or the way to it, failed
+ */
+export async function orExplained<T>(
+  operation: string,
+  json: boolean,
+  call: Promise<T>,
+  flagOf = (field: string) => `--${field}`,
+): Promise<T> {
+  try {
+    return await call
+  } catch (error) {
+    throw error instanceof PlatformError ? explained(error, operation, json, flagOf) : error
+  }
+}
+
+function explained(
+  error: PlatformError,
+  operation: string,
+  json: boolean,
+  flagOf: (field: string) => string,
+): Error {
+  if (error.problems) {
+    // A field within an object has no flag of its own.
+    const nameOf = (field: string) => (field === '' ? operation : field.includes('.') ? field : flagOf(field))
+    return new UsageError(error.problems.map(({ field, rule }) => `${nameOf(field)} ${rule}`).join('\n'))
+  }
+  const { category, meaning, remedy } = verdictOf(error)
+  const code = error.platformCode ?? error.code
+  const message = error.platformMessage ?? null
+  const { httpStatus, traceId = null, outcomeKnown } = error
+  if (json)
+    printJson({
+      error: {
+        operation,
+        code,
+        category,
+        meaning,
+        remedy,
+        message,
+        http_status: httpStatus ?? null,
+        trace_id: traceId,
+        outcome_known: outcomeKnown,
+      },
+    })
+  const lines = factLines([
+    ['code', code],
+    ['meaning', meaning],
+    ['remedy', remedy],
+    ['message', message],
+    ['http', httpStatus === 200 ? null : httpStatus],
+    ['trace', traceId],
+    ['outcome', outcomeKnown ? null : 'not known: query before doing it again'],
+  ])
+  return new FailedError([`${operation} failed`, ...lines].join('\n'))
+}
+
+/** What to do about a code of the platform; null where it is not in the catalogue. */
+export function remedyOf(platformCode: number | null): string | null {
+  const entry = entryOfCode(platformCode ?? undefined)
+  return entry?.remedyBesideHr ?? entry?.remedy ?? null
+}

@@ -1,0 +1,158 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createDeployment, type Deployment } from '../helpers/deployment.ts'
+import { dirsync as run, wideLines } from './dirsync.ts'
+
+/** A platform with payment orders of two days, limit accounts and taxpayers. */
+let deployment: Deployment
+
+const dirsync = (...args: string[]) => run(args, { ...deployment.settings, TZ: 'UTC' })
+
+const ACCOUNT = 'b'.repeat(32)
+const MALL = {
+  shop_order_code: 'S1',
+  activity_type: 2,
+  buyer_name: 'Li Lei',
+  order_price: '88.80',
+  logistics_amount: '0.00',
+  trade_status: 4,
+  trade_type: 2,
+  order_list: [
+    {
+      delivery_name: 'Li Lei',
+      address: 'Example Street 1',
+      order_price: '88.80',
+      order_status: 7,
+      trade_status: 4,
+      product_list: [
+        { sku_code: 'K1', product_title: 'Tea', current_price: '9.90', deal_price: '8.80', purchase_num: 10 },
+      ],
+    },
+  ],
+}
+
+beforeAll(async () => {
+  deployment = await createDeployment()
+  const orders = [...Array(130).keys()].map(n => ({
+    trade_no: String(8_000_000_000_000_000 + n),
+    out_trade_no: `test-application-${n}`,
+    userid: 'e10172',
+    subject: 'Lunch',
+    total_amount: `${n + 1}.10`,
+    create_time: n < 125 ? '2026-11-02 07:30:00' : '2026-11-03 12:00:00',
+    ...(n === 0 ? { status: 9, commerce_order_detail: MALL } : {}),
+  }))
+  await control('orders', orders)
+  await control('accounts', [
+    {
+      account_openid: ACCOUNT,
+      name: 'Canteen',
+      product_category: 2,
+      balance: '1234567.80',
+      sub_limits: [{ id: 17, name: 'Night shift', status: 2 }],
+    },
+    { account_openid: 'c'.repeat(32), name: 'Other', product_category: 107, balance: '0.00' },
+  ])
+  await control(
+    'taxpayers',
+    [1, 2].map(nature => ({
+      identifier: 'T100',
+      taxpayer_name: `Example ${nature}`,
+      taxpayer_nature: nature,
+    })),
+  )
+})
+
+afterAll(() => deployment[Symbol.asyncDispose]())
+
+async function control(path: string, body: unknown) {
+  const answer = await fetch(`${deployment.emulator.url}/_emulator/${path}`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  })
+  expect(await answer.json()).not.toHaveProperty('error')
+}
+
+test.concurrent('payment orders of some days are listed with what their states mean', async () => {
+  const list = await dirsync('orders', 'list', '--from', '2026-11-03', '--to', '2026-11-03')
+  expect(list).toMatchObject({ code: 0, stderr: '' })
+  expect(list.stdout).toMatch(/TRADE NO +CREATED +USER +PAID +REFUNDED +STATUS\n/)
+  expect(list.stdout).toMatch(/8000000000000125 +11-03 04:00 +e10172 +126\.10 +0\.00 +3 payment completed\n/)
+  expect(list.stdout).toContain('5 in all.')
+  expect(wideLines(list.stdout)).toEqual([])
+})
+
+test.concurrent('more than one page is read, and it is told where there are more', async () => {
+  const list = await dirsync(
+    'orders',
+    'list',
+    '--from',
+    '2026-11-01',
+    '--to',
+    '2026-11-03',
+    '--limit',
+    '128',
+    '--json',
+  )
+  const { orders, more } = list.json()
+  expect(new Set(orders.map((order: { trade_no: string }) => order.trade_no)).size).toBe(128)
+  expect(more).toBe(true)
+  expect(orders[0]).toMatchObject({
+    total_amount: expect.stringMatching(/\.10$/),
+    create_time: '2026-11-03T04:00:00.000Z',
+  })
+})
+
+test.concurrent('no orders are no riddle', async () => {
+  const list = await dirsync('orders', 'list', '--from', '2020-01-01', '--to', '2020-01-02')
+  expect(list).toMatchObject({ code: 0 })
+  expect(list.stdout).toMatch(/no payment order from 2020-01-01 to 2020-01-02: try other days/)
+})
+
+test.concurrent('a payment order is told down to its goods; a state that nobody knows stays as it is', async () => {
+  const shown = await dirsync('orders', 'show', '8000000000000000')
+  expect(shown.stdout).toMatch(/status +9\n/)
+  expect(shown.stdout).toMatch(/asset +POINT points\n/)
+  expect(shown.stdout).toMatch(/created +2026-11-01 23:30:00\n/)
+  expect(shown.stdout).toMatch(/activity +2 group-buy order\n/)
+  expect(shown.stdout).toMatch(/Delivery 1\n +status +7 shipped, awaiting receipt\n/)
+  expect(shown.stdout).toMatch(/K1 +Tea +– +10 +9\.90 +8\.80\n/)
+  const missing = await dirsync('orders', 'show', '8000000000009999')
+  expect(missing.code).toBe(1)
+  expect(missing.stderr).toMatch(/enterprise\/consume\/get failed\n +code +1000220120/)
+})
+
+test.concurrent("a merchant's order is told by its record", async () => {
+  const record = await dirsync('orders', 'record', 'test-application-7')
+  expect(record.stdout).toMatch(/status +1 order succeeded, no refund\n +paid +8\.10\n/)
+  expect((await dirsync('orders', 'record', 'another-app-7')).stderr).toMatch(
+    /--outer_trade_no must begin with the application id/,
+  )
+})
+
+test.concurrent('limit accounts come with balances and sub-accounts', async () => {
+  const accounts = await dirsync('accounts')
+  expect(accounts.stdout).toMatch(/b{32} +Canteen +2 staff lunch +1234567\.80 +1 valid\n/)
+  expect(accounts.stdout).toMatch(/Other +107 +0\.00 +1 valid/)
+  expect(accounts.stdout).toMatch(
+    /Sub-accounts\n +ID +NAME +OF +STATUS\n +17 +Night shift +Canteen +2 invalid\n/,
+  )
+  const one = await dirsync('accounts', ACCOUNT, '--json')
+  expect(one.json()).toMatchObject({ accounts: [{ balance: '1234567.80' }] })
+})
+
+test.concurrent('taxpayers of both natures are found, or of one', async () => {
+  const both = await dirsync('taxpayers', 'T100')
+  expect(both.stdout).toMatch(/Example 1 +T100 +1 general taxpayer +1 normal\n/)
+  expect(both.stdout).toMatch(/Example 2 +T100 +2 small-scale taxpayer +1 normal\n/)
+  const one = await dirsync('taxpayers', 'T100', '--nature', '1', '--json')
+  expect(one.json()).toMatchObject({ more: false, taxpayers: [{ taxpayer_name: 'Example 1' }] })
+  expect((await dirsync('taxpayers', 'T999')).stdout).toMatch(/There is no such taxpayer/)
+})
+
+test.concurrent('the operations themselves give one page as it is', async () => {
+  const page = await dirsync('platform', 'enterprise/consume/list', '--page_size', '2', '--json')
+  const { total_count, data_list } = page.json()
+  expect(total_count).toBe(130)
+  expect(data_list).toHaveLength(2)
+})

@@ -1,0 +1,300 @@
+import { once } from 'node:events'
+import { writeFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
+import { createDeployment, type Deployment } from '../helpers/deployment.ts'
+import { dirsync as run, wideLines } from './dirsync.ts'
+import { atTerminal, hasTerminal } from './terminal.ts'
+
+const APP = 'test-application'
+const ACCOUNT = 'a'.repeat(32)
+
+/** A platform with merchant orders; nobody of dirsync is at work, so nothing is settled by itself. */
+let deployment: Deployment
+
+const dirsync = (...args: string[]) => run(args, deployment.settings)
+
+beforeAll(async () => {
+  deployment = await createDeployment()
+  await control('orders', [...Array(12).keys()].map(orderOf))
+  await control('accounts', [{ account_openid: ACCOUNT, name: 'Points', balance: '100.00' }])
+  await control('taxpayers', [{ identifier: 'T1', taxpayer_name: 'Example Ltd.' }])
+})
+
+afterAll(() => deployment[Symbol.asyncDispose]())
+
+async function control(path: string, body: unknown) {
+  const answer = await fetch(`${deployment.emulator.url}/_emulator/${path}`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  })
+  expect(answer.status).toBe(200)
+}
+
+const order = (number: number) => `${APP}-${String(number).padStart(4, '0')}`
+const orderOf = (number: number) => ({
+  trade_no: String(7_000_000_000_000_000 + number),
+  out_trade_no: order(number),
+  total_amount: '100.00',
+  reason: 'lunch',
+})
+
+/** A refund of an order of its own, in the order of the arguments that a person would give. */
+const refund = (number: number, ...more: string[]) => [
+  'refund',
+  'send',
+  ...['--order', order(number), '--amount', '12.50', '--reason', 'damaged'],
+  ...more,
+]
+const journal = async (table: 'refund' | 'topup', number: number | string) =>
+  (
+    await deployment.own.pool.query(
+      table === 'refund'
+        ? 'select * from dirsync.refund where outer_trade_no = $1 order by sent_at'
+        : 'select * from dirsync.topup where external_code = $1',
+      [typeof number === 'number' ? order(number) : number],
+    )
+  ).rows
+/** The platform, but for refunds, which are received and never answered. */
+async function holdRefunds(platform: string) {
+  const held = Promise.withResolvers<void>()
+  const server = createServer(async (incoming, outgoing) => {
+    const body = await text(incoming)
+    if (incoming.url?.includes('/syncRefund')) return held.resolve()
+    const headers = { 'content-type': incoming.headers['content-type'] ?? '' }
+    const answer = await fetch(platform + incoming.url, { method: 'POST', headers, body })
+    outgoing.end(await answer.text())
+  })
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    held: held.promise,
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections()
+      server.close()
+      await once(server, 'close')
+    },
+  }
+}
+
+/** How often the platform was asked to refund this order. */
+const sent = async (outerTradeNo: string) => {
+  const answer = await fetch(`${deployment.emulator.url}/_emulator/calls?operation=seller/v3/pay/syncRefund`)
+  const { calls } = (await answer.json()) as { calls: { params: Record<string, string> }[] }
+  return calls.filter(call => JSON.stringify(call.params).includes(outerTradeNo)).length
+}
+
+test.concurrent('a refund is sent with --yes, and its number is never sent again', async () => {
+  const number = `${APP}R-once`
+  const accepted = await dirsync(...refund(0, '--number', number, '--yes'))
+  expect(accepted).toMatchObject({ code: 0, stderr: '' })
+  expect(accepted.stdout).toMatch(
+    /^Refund test-applicationR-once is accepted\.\n +order +test-app.*\n +amount +12\.50$/m,
+  )
+  const again = await dirsync(...refund(0, '--number', number, '--yes'))
+  expect(again.code).toBe(1)
+  expect(again.stderr).toMatch(/was sent before \(12\.50 of order .*never sent twice/)
+  expect(await sent(number)).toBe(1)
+  const shown = await dirsync('refund', 'show', number)
+  expect(shown.stdout).toMatch(/state +accepted: carried out[\s\S]+sent .*\(cli:/)
+})
+
+test.concurrent('a refund gets a number of its own, and one JSON document as its answer', async () => {
+  const accepted = await dirsync(...refund(1, '--yes', '--json'))
+  expect(accepted.code).toBe(0)
+  const document = accepted.json()
+  expect(document).toMatchObject({ outer_trade_no: order(1), refund_amount: '12.50', state: 'accepted' })
+  expect(document.outer_refund_no).toMatch(/^test-applicationR\d{14}[0-9A-Z]{8}$/)
+  expect(await journal('refund', 1)).toMatchObject([{ outer_refund_no: document.outer_refund_no }])
+})
+
+test.concurrent('a body comes from a file, amounts digit for digit, and flags override it', async () => {
+  const file = join(inject('runFolder'), 'refund-body.json')
+  const tradeInfo = { shopName: 'Canteen', isThirdOrders: 2, goodsDetail: [{ skuCode: 's1', price: 12.1 }] }
+  const body = {
+    outerTradeNo: order(2),
+    outerRefundNo: `${APP}R-file`,
+    reason: 'r',
+    refundAmount: 99,
+    tradeInfo,
+  }
+  await writeFile(file, JSON.stringify(body))
+  const operation = ['platform', 'seller/v3/pay/syncRefund', '--json', file, '--refundAmount', '12.10']
+  expect((await dirsync(...operation)).code).toBe(2)
+  const accepted = await dirsync(...operation, '--yes', '--json')
+  expect(accepted.json()).toMatchObject({ state: 'accepted', refund_amount: '12.10' })
+  expect(await journal('refund', 2)).toMatchObject([{ refund_amount: '12.10', state: 'accepted' }])
+})
+
+test.concurrent('a rule that is broken is named before anything is sent', async () => {
+  const wrong = await dirsync(
+    'refund',
+    'send',
+    '--order',
+    'other-1',
+    '--amount',
+    '1.001',
+    '--reason',
+    'x',
+    '--yes',
+  )
+  expect(wrong).toMatchObject({ code: 2, stdout: '' })
+  expect(wrong.stderr).toMatch(/^dirsync: --amount must be a decimal/m)
+  const foreign = await dirsync(
+    'refund',
+    'send',
+    '--order',
+    'other-1',
+    '--amount',
+    '1',
+    '--reason',
+    'x',
+    '--yes',
+  )
+  expect(foreign.stderr).toMatch(/^dirsync: --order must begin with the application id/m)
+})
+
+test.concurrent('what the platform refuses is told with its code, and free for another try', async () => {
+  const refused = await dirsync(...refund(3, '--amount', '100.01', '--yes'))
+  expect(refused.code).toBe(1)
+  expect(refused.stderr).toMatch(/^dirsync: refund \S+ is rejected\n[\s\S]*code +1000229002/)
+  const missing = await dirsync(...refund(404, '--yes', '--json'))
+  expect(missing.code).toBe(1)
+  expect(missing.json()).toMatchObject({ error: { code: 1000220064 } })
+})
+
+test.concurrent('an unknown outcome is said, shown, and settled by hand', async () => {
+  await control('faults', {
+    operation: 'seller/v3/pay/syncRefund',
+    match: { outerTradeNo: order(4) },
+    loseAnswer: true,
+  })
+  const unknown = await dirsync(...refund(4, '--number', `${APP}R-lost`, '--yes'))
+  expect(unknown.code).toBe(1)
+  expect(unknown.stderr).toMatch(/unknown whether refund test-applicationR-lost was carried out: do not send/)
+  expect(unknown.stderr).toMatch(/^ +\S.*dirsync refund settle test-applicationR-lost$/m)
+  const second = await dirsync(...refund(4, '--yes'))
+  expect(second).toMatchObject({ code: 1 })
+  expect(second.stderr).toMatch(/outcome of refund test-applicationR-lost of the same order is open/)
+
+  const list = await dirsync('refund', 'list', '--state', 'unknown')
+  expect(list.stdout).toMatch(/NUMBER +ORDER +AMOUNT +STATE +SENT\n[\s\S]*R-lost +\S+0004 +12\.50 +unknown/)
+  expect(wideLines(list.stdout)).toEqual([])
+  const status = await dirsync('status')
+  expect(status.stdout).toMatch(
+    /^Outcome unknown\n +\d+ refunds? since .*: \S.*dirsync refund list --state unknown$/m,
+  )
+
+  const settled = await dirsync('refund', 'settle', `${APP}R-lost`, '--json')
+  expect(settled.code).toBe(0)
+  expect(settled.json()).toMatchObject({ state: 'accepted' })
+})
+
+describe('a top-up', () => {
+  const topUp = (...more: string[]) => [
+    'topup',
+    'send',
+    ...['--account', ACCOUNT, '--amount', '5000.00', '--taxpayer', 'Example Ltd.', '--yes', '--json'],
+    ...more,
+  ]
+
+  test.concurrent('is sent once', async () => {
+    const accepted = await dirsync(...topUp())
+    expect(accepted).toMatchObject({ code: 0, stderr: '' })
+    const { external_code, apply_charge_openid } = accepted.json()
+    expect(external_code).toMatch(/^test-applicationT\d{14}[0-9A-Z]{8}$/)
+    expect(await journal('topup', external_code)).toMatchObject([{ state: 'accepted', apply_charge_openid }])
+    expect((await dirsync(...topUp('--number', external_code))).stderr).toMatch(/was sent before/)
+    expect((await dirsync('topup', 'list')).stdout).toMatch(/ +5000\.00 +accepted/)
+  })
+
+  test.concurrent('of unknown outcome waits for the word of a person', async () => {
+    const number = `${APP}T${'0'.repeat(20)}`
+    await control('faults', {
+      operation: 'enterprise/account/applyCharge',
+      match: { external_code: number },
+      loseAnswer: true,
+    })
+    const unknown = await dirsync(...topUp('--number', number))
+    expect(unknown.code).toBe(1)
+    expect(unknown.json()).toMatchObject({ external_code: number, state: 'unknown' })
+    expect((await dirsync('topup', 'show', number)).stdout).toMatch(/back office[\s\S]+topup resolve/)
+    const resolved = await dirsync(
+      'topup',
+      'resolve',
+      number,
+      '--as',
+      'accepted',
+      '--reason',
+      'seen',
+      '--json',
+    )
+    expect(resolved.json()).toMatchObject({ state: 'accepted', resolution: 'seen' })
+    const again = await dirsync('topup', 'resolve', number, '--as', 'rejected', '--reason', 'no')
+    expect(again).toMatchObject({ code: 1, stdout: '' })
+  })
+
+  test.concurrent('needs a taxpayer', async () => {
+    const args = ['topup', 'send', '--account', ACCOUNT, '--amount', '1.00', '--yes']
+    const wrong = await dirsync(...args)
+    expect(wrong.code).toBe(2)
+    expect(wrong.stderr).toMatch(/needs one of taxpayer and identifier/)
+  })
+})
+
+describe.skipIf(!hasTerminal)('at a terminal', () => {
+  test.concurrent('a summary and a question come first, and no sends nothing', async () => {
+    const terminal = atTerminal(refund(5, '--amount', '150'), deployment.settings)
+    await terminal.shows(/Send this refund\? \[y\/N\]/)
+    terminal.type('n\r')
+    const { code, screen } = await terminal.ended
+    expect(code).toBe(1)
+    expect(screen).toMatch(
+      /order +test-application-0005\r\n +paid +100\.00\r\n +refunded before +0\.00\r\n +this refund +150/,
+    )
+    expect(screen).toMatch(/more than is left of the order/)
+    expect(screen).toContain(deployment.settings.PLATFORM_BASE_URL)
+    expect(screen).toContain('dirsync: nothing was sent')
+    expect(await journal('refund', 5)).toEqual([])
+  })
+
+  test.concurrent('yes sends it', async () => {
+    const terminal = atTerminal(refund(6), deployment.settings)
+    await terminal.shows(/Send this refund\?/)
+    terminal.type('y\r')
+    const { code, screen } = await terminal.ended
+    expect(code).toBe(0)
+    expect(screen).toMatch(/Refund \S+ is accepted/)
+    expect(await journal('refund', 6)).toMatchObject([{ state: 'accepted' }])
+  })
+
+  test.concurrent('Ctrl-C at the question sends nothing', async () => {
+    const terminal = atTerminal(refund(7), deployment.settings)
+    await terminal.shows(/Send this refund\?/)
+    terminal.type('\x03')
+    expect(await terminal.ended).toMatchObject({
+      code: 1,
+      screen: expect.stringContaining('nothing was sent'),
+    })
+    expect(await journal('refund', 7)).toEqual([])
+  })
+
+  test.concurrent('Ctrl-C in flight tells that the outcome is unknown', async () => {
+    await using platform = await holdRefunds(deployment.emulator.url)
+    const terminal = atTerminal(refund(8, '--yes'), {
+      ...deployment.settings,
+      PLATFORM_BASE_URL: platform.url,
+    })
+    await platform.held
+    terminal.type('\x03')
+    const { code, screen } = await terminal.ended
+    expect(code).toBe(1)
+    expect(screen).toMatch(/unknown whether refund \S+ was carried out: do not send it again/)
+    expect(screen).toMatch(/refund settle/)
+    expect(await journal('refund', 8)).toMatchObject([{ state: 'unknown' }])
+  })
+})
