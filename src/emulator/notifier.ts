@@ -41,8 +41,7 @@ export class Notifier {
     clearTimeout(this.#timer)
     if (this.#isClosed) return
     const now = this.#clock.now()
-    // Those under way are among the first; beside them there are enough to fill every place.
-    for (const notification of this.#notifications.pending(2 * MAX_PARALLEL)) {
+    for (const notification of this.#pending(now)) {
       if (this.#underWay.has(notification.outer_refund_no)) continue
       if (this.#underWay.size >= MAX_PARALLEL) return
       const wait = notification.next_at - now
@@ -50,8 +49,7 @@ export class Notifier {
         this.#timer = setTimeout(() => this.wake(), Math.min(wait, MAX_SLEEP_MS))
         return
       }
-      if (isOver(notification, now)) this.#notifications.update({ ...notification, state: 'given up' })
-      else void this.#attempt(notification, now)
+      void this.#attempt(notification, now)
     }
   }
 
@@ -66,6 +64,15 @@ export class Notifier {
   close(): void {
     this.#isClosed = true
     this.abort()
+  }
+
+  /** Those to be delivered that are due first, enough to fill every place; those for which it is too late end here. */
+  #pending(now: number): Notification[] {
+    const pending = this.#notifications.pending(2 * MAX_PARALLEL)
+    const over = pending.filter(each => isOver(each, now) && !this.#underWay.has(each.outer_refund_no))
+    if (over.length === 0) return pending
+    for (const notification of over) this.#notifications.update({ ...notification, state: 'given up' })
+    return this.#pending(now)
   }
 
   async #attempt(notification: Notification, now: number): Promise<void> {

@@ -78,7 +78,8 @@ const seedSchema = z.strictObject({
 /**
  * Adds a seed to what the platform holds; what has the same key is replaced. An enterprise code that is new is
  * bound, with every feature on. All of the seed goes in, or none of it: throws `ControlError` for a wrong shape,
- * a department or parent that does not exist, and a work number, e-mail or mobile that two would share.
+ * a department or parent that does not exist, and a work number, e-mail, mobile or external trade number that two
+ * would share.
  */
 export function applySeed(platform: Platform, seed: unknown): Record<string, number> {
   const { enterprises, departments, employees, openids, ...trade } = parseControl(seedSchema, seed)

@@ -53,7 +53,7 @@ test('it brings up the sample HR database, an empty one, and a platform that kno
   expect(await count(settings.DATABASE_URL, `select from pg_namespace where nspname = 'hr'`)).toBe(0)
   expect((await platformState(settings)).employees.length).toBeGreaterThan(300)
 
-  expect(settings.PLATFORM_APP_ID).toMatch(/^[0-9a-f]{32}$/)
+  expect(settings.PLATFORM_APP_ID).toBe('demo-application')
   expect(settings.SELLER_APPIDS).toMatch(/^\w{8},\w{8}$/)
   expect((await stat(join(directory, 'emulator/secret'))).mode & 0o777).toBe(0o600)
   expect((await holder.kill()).code).toBe(0)

@@ -20,6 +20,9 @@ test('the state in a file survives a restart, and the seed is for an empty platf
       enterprises: [{ enterprise_code: 'E1', features: { level: false } }],
       departments: [{ dept_code: 'D1', dept_name: 'One' }],
       employees: [{ userid: 'u1', name: 'Ana', dept_code: 'D1' }],
+      orders: [{ trade_no: 'T1', out_trade_no: '{appid}-1', total_amount: '9.99' }],
+      accounts: [{ account_openid: 'a1', name: 'Welfare', balance: '5' }],
+      taxpayers: [{ identifier: '91A', taxpayer_name: 'One' }],
     },
   }
   const first = await PlatformUnderTest.start(options)
@@ -27,12 +30,26 @@ test('the state in a file survives a restart, and the seed is for an empty platf
   await first.update('u1', { name: 'Eva', category: 'a,b' })
   const openId = (await first.call('employee/openid', { userid: 'u1', seller_appid: 's' })).data
   await first.call('department/delete', { dept_code: 'D1' })
+  const refund = {
+    outerTradeNo: `${APP_ID}-1`,
+    outerRefundNo: `${APP_ID}-r`,
+    reason: 'x',
+    refundAmount: 0.99,
+  }
+  await first.callJson('seller/v3/pay/syncRefund', refund)
+  const charge = { account_openid: 'a1', amount: '1', service_provider: '1', identifier: '91A' }
+  await first.call('enterprise/account/applyCharge', { ...charge, external_code: `${APP_ID}-t` })
   const state = await first.control('GET', 'state')
   await first.emulator.close()
 
   await using second = await PlatformUnderTest.start(options)
   expect(await second.control('GET', 'state')).toEqual(state)
   expect(state.employees[0]).toMatchObject({ name: 'Eva', category: ['a', 'b'], dept_code: null })
+  expect(state).toMatchObject({
+    orders: [{ refund_amount: '0.99' }],
+    refunds: [{ refund_amount: '0.99' }],
+    topups: [{ amount: '1.00' }],
+  })
   const parameters = { ...second.publicParameters(token), userid: 'u1' }
   const answer = await second.send('employee/get', { ...parameters, sign: sign(parameters) }, '')
   expect(answer.data.name).toBe('Eva')
