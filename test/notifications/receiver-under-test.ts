@@ -30,6 +30,8 @@ export interface TestReceiver extends AsyncDisposable {
   post(body: string | Buffer, options?: PostOptions): Promise<Answer>
   /** Sends a signed notification. */
   notify(fields: Fields): Promise<Answer>
+  /** Connections that are open. */
+  connections(): Promise<number>
   /** Opens a connection that collects what comes. */
   open(): Promise<RawConnection>
 }
@@ -111,6 +113,10 @@ export async function openReceiver(
       sent.push(form)
       return post(encode(form))
     },
+    connections: () =>
+      new Promise((resolve, reject) => {
+        app.server.getConnections((error, count) => (error ? reject(error) : resolve(count)))
+      }),
     async open() {
       const socket = connect(port, '127.0.0.1')
       await once(socket, 'connect')
@@ -119,7 +125,7 @@ export async function openReceiver(
         received += chunk
       })
       socket.on('error', () => {}) // a server that hangs up may do so by a reset
-      const closed = once(socket, 'close').then(() => received)
+      const closed = new Promise<string>(resolve => socket.once('close', () => resolve(received)))
       return {
         socket,
         closed,
