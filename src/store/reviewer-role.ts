@@ -2,10 +2,11 @@ import type { ClientBase } from 'pg'
 
 const CREATE_ROLE = 'create role dirsync_reviewer nologin'
 
-/** What the reviewer may do: read the view, refunds and top-ups, call the functions for people, nothing else. */
+/** What the reviewer may do: read the view, refunds, top-ups and mirrors, call the functions for people, nothing else. */
 const GRANTS = [
   'grant usage on schema dirsync to dirsync_reviewer',
   'grant select on dirsync.failed_syncs, dirsync.refund, dirsync.topup to dirsync_reviewer',
+  'grant select on dirsync.payment_order, dirsync.limit_account, dirsync.limit_sub_account, dirsync.taxpayer to dirsync_reviewer',
   ...[
     'resync(text, text)',
     'retry(bigint)',

@@ -105,12 +105,16 @@ describe('a reviewer', () => {
       'approve()',
       'failed_syncs select',
       'ignore()',
+      'limit_account select',
+      'limit_sub_account select',
+      'payment_order select',
       'refund select',
       'reject()',
       'resync()',
       'retry()',
       'retry_category()',
       'snooze()',
+      'taxpayer select',
       'topup select',
     ])
   })
