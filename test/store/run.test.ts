@@ -45,6 +45,14 @@ describe('requested runs', () => {
     expect(await claim()).toBeNull()
   })
 
+  test('of mirrors are left to those who read them', async () => {
+    const id = await requestRun(store.pool, 'orders', [], 'cron')
+    expect(await claim()).toBeNull()
+    await plantRun(store, { kind: 'accounts', state: 'running' })
+    expect(await finishRuns(store.pool)).toEqual({ ended: [], left: 0 })
+    expect(await readRun(store.pool, id)).toMatchObject({ state: 'requested' })
+  })
+
   test('are claimed by one of two planners', async () => {
     await requestRun(store.pool, 'changes', [], 'cron')
     const claimed = await Promise.all([claim(), claim()])
