@@ -182,7 +182,7 @@ export async function postponeMirrorTask(
 }
 
 /**
- * Gives parts up and says why; the run ends as failed.
+ * Gives parts up, and tells why in the run's message.
  * @param which the part, every part of the enterprise (`part` null), or the whole run (`enterpriseCode` null)
  */
 export async function dropMirrorTasks(
@@ -241,14 +241,20 @@ export async function noteMirrorAttempt(
   )
 }
 
-/** Ends a run that has nothing left to read: done, or failed when parts were given up. Null when it is not over. */
+/**
+ * Ends a run that has nothing left to read: failed when the platform refused a part or stayed away, or when every enterprise
+ * was halted; else done. Null when it is not over.
+ */
 export async function finishMirrorRun(
   db: ClientBase,
   { id, kind }: MirrorRun,
 ): Promise<{ state: 'done' | 'failed'; message: string | null } | null> {
   const { rows } = await db.query(
     `update dirsync.sync_run
-     set state = case when message is null then 'done' else 'failed' end, finished_at = now(),
+     set state = case when exists (select from dirsync.attempt where run_id = sync_run.id and outcome = 'parked')
+                        or message is not null
+                           and not exists (select from dirsync.attempt where run_id = sync_run.id and outcome in ('in_step', 'updated'))
+                      then 'failed' else 'done' end, finished_at = now(),
          result = dirsync.run_result(id) || coalesce(result, '{}')
      where id = $1 and state = 'running' and not exists (select from dirsync.mirror_task where run_id = $1)
      returning state, message`,

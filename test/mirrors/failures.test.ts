@@ -180,11 +180,19 @@ test('of a group every enterprise is asked; one whose code is not bound is halte
     `insert into dirsync.employee (enterprise_code, userid) values ('E1', 'x'), ('E2', 'y')`,
   )
   const run = await company.run('accounts')
-  expect(run).toMatchObject({ state: 'failed', message: expect.stringMatching(/^Enterprise E2 is halted: /) })
+  expect(run).toMatchObject({ state: 'done', message: expect.stringMatching(/^Enterprise E2 is halted: /) })
   expect(await rowsOf(company, 'limit_account')).toMatchObject([{ enterprise_code: 'E1', balance: '1.00' }])
   const { rows } = await company.db.query('select scope, category from dirsync.halt')
   expect(rows).toEqual([{ scope: 'E2', category: 'enterprise_code' }])
   expect(await casesOf(company, 'mirror-accounts')).toEqual([])
+
+  await company.db.query(`insert into dirsync.halt (scope, category, message, remedy, next_probe_at)
+    values ('E1', 'enterprise_code', 'not bound', 'bind it', now() + interval '1 hour')`)
+  await company.db.query(`update dirsync.halt set next_probe_at = now() + interval '1 hour'`)
+  expect(await spent(company, () => company.run('accounts'))).toEqual({})
+  const { rows: runs } = await company.db.query('select state from dirsync.sync_run order by id desc limit 1')
+  expect(runs).toEqual([{ state: 'failed' }])
+  await company.db.query(`delete from dirsync.halt where scope = 'E1'`)
 
   await company.control('POST', 'enterprises', [{ enterprise_code: 'E2' }])
   await company.db.query('update dirsync.halt set next_probe_at = now()')
