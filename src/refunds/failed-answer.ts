@@ -2,6 +2,7 @@ import { maskText } from '../core/mask-text.ts'
 import type { Logger } from '../logger.ts'
 import { entryOfCode } from '../platform/error-catalogue.ts'
 import { PlatformError } from '../platform/errors.ts'
+import { tokenCreate } from '../platform/operations/token.ts'
 
 /** A call that failed after it was sent: refused by a code of the platform, or nobody knows. */
 export type FailedAnswer =
@@ -18,6 +19,7 @@ export function failedAnswer(error: unknown, logger: Logger): FailedAnswer | nul
       traceId: null,
     }
   }
+  if (error.operation === tokenCreate.name) return null // without a token nothing is sent
   const traceId = error.traceId ?? null
   // Its sentence holds nothing of the platform's words.
   if (!error.outcomeKnown) return { state: 'unknown', message: error.message, traceId }
