@@ -1,9 +1,11 @@
+import { pino } from 'pino'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { PlatformClient } from '../../src/platform/client.ts'
 import { OutcomeUnknownError, PlatformError } from '../../src/platform/errors.ts'
 import type { OperationName } from '../../src/platform/operations/index.ts'
 import type { RefundRequest } from '../../src/platform/operations/refund.ts'
 import type { TopUpApplication } from '../../src/platform/operations/top-up.ts'
+import { failedAnswer } from '../../src/refunds/failed-answer.ts'
 import { ContractUnderTest } from './contract-under-test.ts'
 import { DIRECTORY, ONCE_ONLY, OPERATION_NAMES, OUTER_TRADE_NO, validRequest } from './valid-requests.ts'
 
@@ -114,10 +116,10 @@ describe('a refund whose outcome is unknown', () => {
     },
   )
 
-  test('stays unknown when a second refund explains the difference as well', async () => {
+  test.each(['0.70', '20.00'])('stays unknown when another one of %s came between', async refundAmount => {
     const { unsettled } = await refundThrough({ reset: true })
     const other = validRequest('seller/v3/pay/syncRefund') as RefundRequest
-    await client.refunds.create({ ...other, refundAmount: '0.70' })
+    await client.refunds.create({ ...other, refundAmount })
     const longAgo = new Date(Date.now() - LONG_AGO_MS)
     expect(await client.refunds.settle({ ...unsettled, sentAt: longAgo })).toBe('unknown')
   })
@@ -145,6 +147,55 @@ test('a top-up whose answer was lost was applied for once', async () => {
     return row.external_code === application.external_code
   })
   expect(applied).toEqual([expect.objectContaining({ amount: '1000.00' })])
+})
+
+describe.each(ONCE_ONLY)('%s without a token', operation => {
+  const silent = pino({ level: 'silent' })
+
+  test.each([[{ loseAnswer: true }], [{ httpStatus: 500 }], [{ body: 'busy' }], [{ code: 1009999999 }]])(
+    'was not sent after %j, so that its number stays free',
+    async fault => {
+      const { error, calls } = await platform.watchFailing('token/create', fault, () =>
+        platform.client().call(operation, validRequest(operation)),
+      )
+      expect(error).not.toBeInstanceOf(OutcomeUnknownError)
+      expect(error.operation).toBe('token/create')
+      expect(calls.map(call => call.operation)).toEqual(['token/create'])
+      expect(failedAnswer(error, silent)).toBeNull()
+    },
+  )
+
+  test('was not carried out when its token was refused and no other one is to be had', async () => {
+    const other = platform.client()
+    await other.tokens.create()
+    await platform.control('POST', 'token/expire')
+    const { error, calls } = await platform.watchFailing('token/create', { httpStatus: 500 }, () =>
+      other.call(operation, validRequest(operation)),
+    )
+    expect(calls.map(call => [call.operation, call.code])).toEqual([
+      [operation, 1000210004],
+      ['token/create', null],
+    ])
+    expect(failedAnswer(error, silent)).toBeNull()
+  })
+
+  test('is in doubt when the answer to its repetition is lost, and was carried out once', async () => {
+    const { error, calls } = await platform.watchFailing(
+      operation,
+      { code: 1000210004, times: 1 },
+      async () => {
+        await platform.control('POST', 'faults', { operation, loseAnswer: true })
+        return client.call(operation, validRequest(operation))
+      },
+    )
+    expect(error).toBeInstanceOf(OutcomeUnknownError)
+    expect(calls.map(call => [call.operation, call.code])).toEqual([
+      [operation, 1000210004],
+      ['token/create', 0],
+      [operation, 0],
+    ])
+    expect(failedAnswer(error, silent)).toMatchObject({ state: 'unknown' })
+  })
 })
 
 describe.each(ONCE_ONLY)('%s that was aborted', operation => {
