@@ -219,7 +219,7 @@ describe.each(ONCE_ONLY)('%s that was aborted', operation => {
   })
 
   test('by its own time-out has an unknown one', async () => {
-    const hasty = platform.client({ timeoutMs: 400 })
+    const hasty = platform.client({ timeoutMs: 1000 })
     await hasty.tokens.create()
     const { error } = await platform.watchFailing(operation, WITHOUT_END, () =>
       hasty.call(operation, validRequest(operation)),
