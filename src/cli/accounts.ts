@@ -57,7 +57,7 @@ async function accounts(
       [
         { title: 'ACCOUNT', of: row => row.account_openid ?? null },
         { title: 'NAME', of: row => row.name, gives: true },
-        { title: 'PRODUCT', of: row => stateText(PRODUCT_CATEGORY, row.product_category) },
+        { title: 'PRODUCT', of: row => stateText(PRODUCT_CATEGORY, row.product_category), gives: true },
         { title: 'BALANCE', of: row => row.balance, align: 'right' },
         { title: 'STATUS', of: row => stateText(ACCOUNT_STATUS, row.status) },
       ],

@@ -111,13 +111,16 @@ async function list(options: ListOptions): Promise<void> {
   const { rows, more } = await orExplained('enterprise/consume/list', json, taken(found, limit))
   if (json) return printJson({ from, to, more, orders: rows })
   if (rows.length === 0)
-    return print(`There is no payment order from ${from} to ${to}: try other days (--from, --to).`)
+    return print(
+      `There is no payment order from ${from} to ${to}: try other days (--from, --to) or another enterprise (--enterprise).`,
+    )
   printOrders(rows)
   print(
     '',
     more ? `${rows.length} shown, and there are more: --limit, or fewer days.` : `${rows.length} in all.`,
   )
-  print(`Everything about one: ${context.program} orders show ${rows[0]?.trade_no}`)
+  const enterprise = options.enterprise === undefined ? '' : ` --enterprise ${options.enterprise}`
+  print(`Everything about one: ${context.program} orders show ${rows[0]?.trade_no}${enterprise}`)
 }
 
 async function show(trade_no: string, options: { enterprise?: string; json?: true }): Promise<void> {

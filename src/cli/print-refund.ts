@@ -11,11 +11,10 @@ export function printRefunds(refunds: Refund[], more: boolean, program: string):
     table(
       [
         { title: 'NUMBER', of: row => row.outer_refund_no, gives: true },
-        { title: 'ORDER', of: row => row.outer_trade_no, gives: true },
+        { title: 'ORDER', of: row => row.outer_trade_no, gives: true, spare: true },
         { title: 'AMOUNT', of: row => row.refund_amount, align: 'right' },
         { title: 'STATE', of: row => row.state, paint: paintSentState },
         { title: 'SENT', of: row => shortTime(row.sent_at) },
-        { title: 'NOTIFIED', of: row => shortTime(row.notified_at), spare: true },
       ],
       refunds,
     ),
