@@ -27,7 +27,8 @@ export function emulatorCommand(program: Command): void {
 Examples:
   dirsync emulator --secret s3cret --seed examples/hr/platform.json
   curl -s localhost:8090/_emulator/stats
-  curl -s localhost:8090/_emulator/orders/pay -d '{"out_trade_no": "demo-application-1060"}'
+  curl -s localhost:8090/_emulator/orders/pay \\
+    -d '{"out_trade_no": "demo-application-1060"}'
   curl -s localhost:8090/_emulator/notifications
   curl -s localhost:8090/_emulator/clock -d '{"offsetSeconds": 3600}'`,
     )
