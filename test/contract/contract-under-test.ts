@@ -7,7 +7,7 @@ import { MemoryTokenStore } from '../../src/platform/token.ts'
 
 /** Short enough for an outer_trade_no of 30 characters to begin with it. */
 export const APP_ID = 'shop8'
-export const APP_SECRET = 'Secret-of-the-Application'
+const APP_SECRET = 'Secret-of-the-Application'
 
 /** What the emulator's call log says of one call. */
 export interface SeenCall {
