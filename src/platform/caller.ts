@@ -61,7 +61,12 @@ export class PlatformCaller {
     this.#timeoutMs = parts.timeoutMs
     this.#log = parts.log
     this.#onCall = parts.onCall
-    this.#agent = new Agent({ connections: parts.maxConnections, connect: { timeout: parts.timeoutMs } })
+    this.#agent = new Agent({
+      connections: parts.maxConnections,
+      connect: { timeout: parts.timeoutMs },
+      // Over HTTP/2 undici itself sends a request again whose stream was refused, a refund as well.
+      allowH2: false,
+    })
   }
 
   /**

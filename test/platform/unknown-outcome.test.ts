@@ -1,3 +1,5 @@
+import { once } from 'node:events'
+import { type AddressInfo, createServer } from 'node:net'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { PlatformClient, type PlatformClientOptions } from '../../src/platform/client.ts'
 import { dispositionOf } from '../../src/platform/error-catalogue.ts'
@@ -140,6 +142,22 @@ describe.each(Object.entries(CALLS))('%s', (operation, call) => {
     platform.plan(operation, ok(null))
     expect(await thrownBy(call())).toBeUndefined()
   })
+})
+
+test('HTTP/2, which sends what a server refused once more by itself, is not offered to the platform', async () => {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const secure = connect({ baseUrl: `https://127.0.0.1:${(server.address() as AddressInfo).port}` })
+  const thrown = thrownBy(secure.tokens.create())
+  const [socket] = await once(server, 'connection')
+  const [hello] = (await once(socket, 'data')) as [Buffer]
+  // The protocols of the extension ALPN, each after its length.
+  expect(hello.includes('\x08http/1.1')).toBe(true)
+  expect(hello.includes('\x02h2')).toBe(false)
+  socket.destroy()
+  expect(await thrown).toMatchObject({ code: 'PLATFORM_CONNECTION' })
+  await secure.close()
+  server.close()
 })
 
 test('an unknown outcome is nobody’s HR data and needs no change there', async () => {
