@@ -9,6 +9,7 @@ import { JournalError } from '../store/journal-error.ts'
 import { listRefunds, readRefund } from '../store/refund.ts'
 import {
   forgetRefund,
+  type NewRefund,
   orderLock,
   type RefundAnswer,
   storeAnswer,
@@ -72,9 +73,10 @@ export async function sendRefund(
     // Read under the lock: until this refund is settled, no other one of dirsync's can change it.
     const refunded_before = await readRefunded(deps.client, refund.outer_trade_no, options.signal)
     const sendBefore = Date.now() + SENT_WITHIN_MS
-    if (!(await writeRefund(db, { ...refund, refunded_before }, options.actor)))
+    const row = { ...refund, refunded_before }
+    if (!(await writeRefund(db, row, options.actor)))
       throw (await refusalOf(deps.pool, refund)) ?? busy(refund.outer_trade_no)
-    return send(deps, request, refund.outer_refund_no, { ...options, sendBefore })
+    return send(deps, request, row, { ...options, sendBefore })
   })
   if (outcome === null) throw (await refusalOf(deps.pool, refund)) ?? busy(refund.outer_trade_no)
   return outcome
@@ -83,9 +85,10 @@ export async function sendRefund(
 async function send(
   { pool, client, logger }: SendDeps,
   request: RefundRequest,
-  outerRefundNo: string,
-  { signal, sendBefore }: SendOptions & { sendBefore: number },
+  row: NewRefund,
+  { actor, signal, sendBefore }: SendOptions & { sendBefore: number },
 ): Promise<RefundOutcome> {
+  const outerRefundNo = row.outer_refund_no
   let answer: RefundAnswer
   try {
     const tradeNo = await client.refunds.create(request, { sendBefore, ...(signal && { signal }) })
@@ -99,7 +102,11 @@ async function send(
     }
     answer = failed
   }
-  const isStored = await storePatiently(() => storeAnswer(pool, outerRefundNo, answer), logger)
+  const isStored = await storePatiently(async () => {
+    // Nothing is written but where the database has failed over to a copy without the row.
+    await writeRefund(pool, row, actor)
+    await storeAnswer(pool, outerRefundNo, answer)
+  }, logger)
   logger.info({ outerRefundNo, state: answer.state, isStored }, 'refund sent')
   return outcomeOf(outerRefundNo, answer, isStored)
 }

@@ -6,6 +6,7 @@ import { JournalError } from '../store/journal-error.ts'
 import { whileSending } from '../store/sending.ts'
 import {
   forgetTopUp,
+  type NewTopUp,
   readTopUp,
   storeTopUpAnswer,
   type TopUpAnswer,
@@ -50,7 +51,7 @@ export async function sendTopUp(
   const outcome = await whileSending(deps.pool, topUpLock(topUp.external_code), async db => {
     const sendBefore = Date.now() + SENT_WITHIN_MS
     if (!(await writeTopUp(db, topUp, options.actor))) throw await alreadySent(deps, topUp.external_code)
-    return send(deps, application, topUp.external_code, { ...options, sendBefore })
+    return send(deps, application, topUp, { ...options, sendBefore })
   })
   if (outcome === null) throw await alreadySent(deps, topUp.external_code)
   return outcome
@@ -59,9 +60,10 @@ export async function sendTopUp(
 async function send(
   { pool, client, logger }: SendDeps,
   application: TopUpApplication,
-  externalCode: string,
-  { signal, sendBefore }: SendOptions & { sendBefore: number },
+  row: NewTopUp,
+  { actor, signal, sendBefore }: SendOptions & { sendBefore: number },
 ): Promise<TopUpOutcome> {
+  const externalCode = row.external_code
   let answer: TopUpAnswer
   try {
     const { apply_charge_openid } = await client.topUps.apply(application, {
@@ -77,7 +79,11 @@ async function send(
     }
     answer = failed
   }
-  const isStored = await storePatiently(() => storeTopUpAnswer(pool, externalCode, answer), logger)
+  const isStored = await storePatiently(async () => {
+    // Nothing is written but where the database has failed over to a copy without the row.
+    await writeTopUp(pool, row, actor)
+    await storeTopUpAnswer(pool, externalCode, answer)
+  }, logger)
   logger.info({ externalCode, state: answer.state, isStored }, 'top-up application sent')
   const outcome = {
     externalCode,

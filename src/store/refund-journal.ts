@@ -15,18 +15,17 @@ export function orderLock(outerTradeNo: string): string {
   return `refund:${outerTradeNo}`
 }
 
+/** What is known of a refund before it is sent. */
+export type NewRefund = Pick<
+  Refund,
+  'outer_refund_no' | 'outer_trade_no' | 'enterprise_code' | 'refund_amount' | 'refunded_before'
+>
+
 /**
  * Writes a refund down before it is sent.
  * @returns false when its number was used before, or another refund of the order is open
  */
-export async function writeRefund(
-  db: ClientBase,
-  refund: Pick<
-    Refund,
-    'outer_refund_no' | 'outer_trade_no' | 'enterprise_code' | 'refund_amount' | 'refunded_before'
-  >,
-  actor: string,
-): Promise<boolean> {
+export async function writeRefund(db: ClientBase | Pool, refund: NewRefund, actor: string): Promise<boolean> {
   const { rowCount } = await db.query(
     `insert into dirsync.refund (outer_refund_no, outer_trade_no, enterprise_code, refund_amount, refunded_before, requested_by)
      values ($1, $2, $3, $4, $5, session_user || ' (' || $6 || ')') on conflict do nothing`,

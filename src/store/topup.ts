@@ -36,15 +36,14 @@ export function topUpLock(externalCode: string): string {
   return `topup:${externalCode}`
 }
 
+/** What is known of a top-up application before it is sent. */
+export type NewTopUp = Pick<TopUp, 'external_code' | 'account_openid' | 'enterprise_code' | 'amount'>
+
 /**
  * Writes a top-up application down before it is sent.
  * @returns false when its number was used before
  */
-export async function writeTopUp(
-  db: ClientBase,
-  topUp: Pick<TopUp, 'external_code' | 'account_openid' | 'enterprise_code' | 'amount'>,
-  actor: string,
-): Promise<boolean> {
+export async function writeTopUp(db: ClientBase | Pool, topUp: NewTopUp, actor: string): Promise<boolean> {
   const { rowCount } = await db.query(
     `insert into dirsync.topup (external_code, account_openid, enterprise_code, amount, requested_by)
      values ($1, $2, $3, $4, session_user || ' (' || $5 || ')') on conflict do nothing`,

@@ -191,11 +191,11 @@ describe('an outcome is unknown', () => {
 
 describe('the answer', () => {
   test('is stored although the connections dropped while it was awaited', async () => {
-    await refunds.fault(REFUND_CALL, { latencyMs: 300 })
+    await refunds.fault(REFUND_CALL, { latencyMs: 800 })
     const sent = send()
     await refunds.arrived()
     await refunds.store.pool.query(
-      `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()`,
+      `select pg_terminate_backend(pid, 5000) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()`,
     )
     // With its connection the sender has lost its lock: it looks as if it had died.
     expect(await settleNow(refunds.deps, REQUEST.outerRefundNo)).toMatchObject({ state: 'unknown' })
@@ -203,16 +203,45 @@ describe('the answer', () => {
     expect(await refunds.refund()).toMatchObject({ state: 'accepted' })
   })
 
+  test.each([
+    ['accepted', {}],
+    ['unknown', { loseAnswer: true }],
+  ])('of a refund that a fail-over of the database lost is stored all the same: %s', async (state, fault) => {
+    await refunds.fault(REFUND_CALL, { latencyMs: 300, ...fault })
+    const sent = send()
+    await refunds.arrived()
+    await refunds.store.pool.query('delete from dirsync.refund')
+    expect(await sent).toMatchObject({ state })
+    expect(await refunds.refund()).toMatchObject({
+      state,
+      refund_amount: '4.00',
+      refunded_before: '0.00',
+      requested_by: expect.stringContaining(ME.actor),
+    })
+    await expect(send()).rejects.toMatchObject({ code: 'ALREADY_SENT' })
+  })
+
+  const notification = {
+    outer_refund_no: REQUEST.outerRefundNo,
+    outer_trade_no: ORDER,
+    refund_amount: '4.00',
+    trade_no: '0000000000000001',
+  }
+
+  test('that denies what was notified meanwhile does not free the number', async () => {
+    await refunds.fault(REFUND_CALL, { latencyMs: 300, httpStatus: 429, retryAfter: 0 })
+    const sent = send()
+    await refunds.arrived()
+    expect(await recordNotification(refunds.store.pool, notification)).toBe('stored')
+    await expect(sent).rejects.toMatchObject({ httpStatus: 429 })
+    expect(await refunds.refund()).toMatchObject({ state: 'notified' })
+    await expect(send()).rejects.toMatchObject({ code: 'ALREADY_SENT' })
+  })
+
   test('that comes after the notification leaves it as it is', async () => {
     await refunds.fault(REFUND_CALL, { latencyMs: 300 })
     const sent = send()
     await refunds.arrived()
-    const notification = {
-      outer_refund_no: REQUEST.outerRefundNo,
-      outer_trade_no: ORDER,
-      refund_amount: '4.00',
-      trade_no: '0000000000000001',
-    }
     expect(await recordNotification(refunds.store.pool, notification)).toBe('stored')
     expect(await sent).toMatchObject({ state: 'accepted' })
     expect(await refunds.refund()).toMatchObject({ state: 'notified', trade_no: '0000000000000001' })

@@ -46,6 +46,15 @@ describe('a top-up application', () => {
     expect(await refunds.calls(TOP_UP_CALL)).toBe(1)
   })
 
+  test('that a fail-over of the database lost is written down again with its answer', async () => {
+    await refunds.fault(TOP_UP_CALL, { latencyMs: 300 })
+    const sent = send()
+    await refunds.arrived()
+    await refunds.store.pool.query('delete from dirsync.topup')
+    expect(await sent).toMatchObject({ state: 'accepted' })
+    expect(await read()).toMatchObject({ state: 'accepted', amount: '250.00' })
+  })
+
   test('is sent by one of many who try at the same moment', async () => {
     const tries = [1, 2, 3, 4].map(() =>
       send().then(
