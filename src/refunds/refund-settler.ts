@@ -49,8 +49,18 @@ export class RefundSettler {
   }
 
   async #settleDue(): Promise<void> {
-    const { pool, logger } = this.#deps
     const { signal } = this.#stopping
+    while (!signal.aborted) {
+      // Before each one: while the platform is down they take long, and never come to an end.
+      await this.#adopt()
+      const refund = await claimUnknown(this.#deps.pool, null)
+      if (refund === null) return
+      await settle(this.#deps, refund, signal)
+    }
+  }
+
+  async #adopt(): Promise<void> {
+    const { pool, logger } = this.#deps
     for (const outerRefundNo of await adoptRefunds(pool))
       logger.warn({ outerRefundNo }, 'the sender of a refund ended before it stored the answer')
     for (const externalCode of await adoptTopUps(pool))
@@ -58,10 +68,5 @@ export class RefundSettler {
         { externalCode },
         'the sender of a top-up ended before it stored the answer: ask the platform, then say so with dirsync topup resolve',
       )
-    while (!signal.aborted) {
-      const refund = await claimUnknown(pool, null)
-      if (refund === null) return
-      await settle(this.#deps, refund, signal)
-    }
   }
 }

@@ -32,8 +32,8 @@ export async function settle(deps: SendDeps, refund: ClaimedRefund, signal?: Abo
     refundAmount: refund.refund_amount,
     refundedBefore: refunded_before,
     refundedNow,
-    // By the database's clock, whoever wrote it down.
-    sentAt: new Date(now.getTime() - refund.age_ms),
+    // Sent so long ago by the database's clock and by ours: one that has jumped ahead decides nothing.
+    sentAt: new Date(Math.max(now.getTime() - refund.age_ms, refund.sent_at.getTime())),
     now,
   })
   const shown = `the order record shows ${refundedNow ?? 'no amount'} refunded, ${refunded_before} before this refund of ${refund.refund_amount}`

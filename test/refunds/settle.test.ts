@@ -1,7 +1,8 @@
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { RefundSettler } from '../../src/refunds/refund-settler.ts'
 import { sendRefund } from '../../src/refunds/send-refund.ts'
 import { settleNow } from '../../src/refunds/settle.ts'
+import { adoptRefunds } from '../../src/store/refund-journal.ts'
 import { readTopUp } from '../../src/store/topup.ts'
 import { until } from '../helpers/company.ts'
 import { sender, TOP_UP, writeDown, writeTopUpDown } from '../store/journal.ts'
@@ -65,6 +66,17 @@ describe('a refund whose sender died', () => {
       code: 'ALREADY_SENT',
     })
     expect(await refunds.calls(REFUND_CALL)).toBe(0)
+  })
+
+  test.each([
+    ['ours', 0, 60],
+    ["the database's", 60, -60],
+  ])('is not rejected because one clock has jumped ahead: %s', async (_, age, ours) => {
+    await writtenDown()
+    await refunds.age(age)
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + ours * 60_000 })
+    onTestFinished(() => void vi.useRealTimers())
+    expect(await settleNow(refunds.deps, NO)).toMatchObject({ state: 'unknown', settle_attempts: 1 })
   })
 
   test('is left alone while the sender lives', async () => {
@@ -146,6 +158,21 @@ describe('settling', () => {
     await until(async () => (await refunds.refund())?.state === 'accepted')
     expect(await refunds.refund()).toMatchObject({ settle_attempts: 1 })
     expect(await refunds.calls(RECORD_CALL)).toBe(1)
+  })
+
+  test('finds senders that died while an answer is slow to come, before it asks about the next', async () => {
+    const second = { outer_refund_no: `${NO}-2`, outer_trade_no: ORDER.replace('T1', 'T2') }
+    await writtenDown()
+    await writeDown(refunds.store, { ...second, refund_amount: '4.00' })
+    await adoptRefunds(refunds.store.pool)
+    await refunds.fault(RECORD_CALL, { latencyMs: 500 })
+    settler()
+    await refunds.arrived()
+    await refunds.fault(RECORD_CALL, { latencyMs: 1000 })
+    const third = await writeDown(refunds.store, { outer_trade_no: `${ORDER}-3` })
+    await until(async () => (await refunds.refund(third))?.state === 'unknown')
+    const both = await Promise.all([refunds.refund(), refunds.refund(second.outer_refund_no)])
+    expect(both.filter(refund => refund?.message?.includes('the order record'))).toHaveLength(1)
   })
 
   test('survives a database that drops its connections', async () => {
