@@ -13,7 +13,8 @@ export interface Halt {
 }
 
 /**
- * Raises a halt, for everything (`*`) or one enterprise. Returns true when it is new: the moment to raise the alarm.
+ * Raises a halt, for everything (`*`) or one enterprise. Returns true when it is new: the moment to raise the alarm. One
+ * because of HR gives way to one because of the platform: it does not stop mirrors, and is raised again where HR stays away.
  * @param firstProbeMs milliseconds until the first probe
  */
 export async function raiseHalt(
@@ -22,8 +23,12 @@ export async function raiseHalt(
   firstProbeMs: number,
 ): Promise<boolean> {
   const { rowCount } = await db.query(
-    `insert into dirsync.halt (scope, category, platform_code, message, remedy, next_probe_at)
-     values ($1, $2, $3, $4, $5, now() + $6 * interval '1 millisecond') on conflict (scope) do nothing`,
+    `insert into dirsync.halt as h (scope, category, platform_code, message, remedy, next_probe_at)
+     values ($1, $2, $3, $4, $5, now() + $6 * interval '1 millisecond')
+     on conflict (scope) do update
+     set (category, platform_code, message, remedy, next_probe_at, since, probes)
+       = (excluded.category, excluded.platform_code, excluded.message, excluded.remedy, excluded.next_probe_at, now(), 0)
+     where h.category = 'hr_unavailable' and excluded.category <> 'hr_unavailable'`,
     [halt.scope, halt.category, halt.platformCode, halt.message, halt.remedy, firstProbeMs],
   )
   return rowCount === 1

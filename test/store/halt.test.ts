@@ -45,3 +45,13 @@ describe('a call', () => {
     expect(await liftHalts(store.pool, 'E1', later)).toEqual(['*'])
   })
 })
+
+test('a halt because of HR gives way to one because of the platform, and no other does', async () => {
+  expect(await halt('*', 60_000, 'hr_unavailable')).toBe(true)
+  expect(await halt('*', 60_000, 'hr_unavailable')).toBe(false)
+  expect(await halt('*', 60_000, 'credentials')).toBe(true)
+  expect(await ask('E1', ['hr_unavailable'])).toBe('*')
+  expect(await halt('*', 60_000, 'clock_skew')).toBe(false)
+  expect(await halt('*', 60_000, 'hr_unavailable')).toBe(false)
+  expect(await store.value('select category from dirsync.halt')).toBe('credentials')
+})
