@@ -1,4 +1,5 @@
 import type { ClientBase } from 'pg'
+import { storableJson } from './storable-json.ts'
 
 /** A limit account as it is kept; the balance is a decimal text. */
 export interface MirroredAccount {
@@ -33,7 +34,7 @@ export async function storeAccounts(
            changed_at = now(), gone_at = null
        where (a.name, a.product_category, a.balance, a.status, a.gone_at)
              is distinct from (excluded.name, excluded.product_category, excluded.balance, excluded.status, null)`,
-      [enterpriseCode, JSON.stringify(accounts)],
+      [enterpriseCode, storableJson(accounts)],
     ),
     await db.query(
       `insert into dirsync.limit_sub_account as s (enterprise_code, account_openid, id, name, status)
@@ -42,7 +43,7 @@ export async function storeAccounts(
        on conflict (enterprise_code, account_openid, id) do update
        set name = excluded.name, status = excluded.status, changed_at = now(), gone_at = null
        where (s.name, s.status, s.gone_at) is distinct from (excluded.name, excluded.status, null)`,
-      [enterpriseCode, JSON.stringify(subAccounts)],
+      [enterpriseCode, storableJson(subAccounts)],
     ),
     await db.query(
       `update dirsync.limit_account set gone_at = now(), changed_at = now()

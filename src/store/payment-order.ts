@@ -1,5 +1,6 @@
 import type { ClientBase, Pool } from 'pg'
 import { FINAL_STATES, ORDER_MAX_AGE_DAYS } from '../core/mirror-order.ts'
+import { storableJson } from './storable-json.ts'
 
 /** A payment order as it is kept; amounts are decimal texts. */
 export interface MirroredOrder {
@@ -53,7 +54,7 @@ export async function storeListedOrders(
      on conflict (enterprise_code, trade_no) do update
      set (${LIST}) = row ${same('excluded')}, listed_on = excluded.listed_on, changed_at = now()
      where (${same('o')}, o.listed_on) is distinct from (${same('excluded')}, excluded.listed_on)`,
-    [enterpriseCode, day, JSON.stringify(orders)],
+    [enterpriseCode, day, storableJson(orders)],
   )
   return rowCount ?? 0
 }
@@ -74,7 +75,7 @@ export async function storeAskedOrder(
     `update dirsync.payment_order o set (${LIST}) = row ${same('n')}, changed_at = now()
      from jsonb_populate_record(null::dirsync.payment_order, $3) as n
      where o.enterprise_code = $1 and o.trade_no = $2 and ${same('o')} is distinct from ${same('n')}`,
-    [enterpriseCode, tradeNo, JSON.stringify(order)],
+    [enterpriseCode, tradeNo, storableJson(order)],
   )
   return rowCount === 1
 }
@@ -115,7 +116,8 @@ export async function daysRead(
 }
 
 /**
- * Orders whose day has left the window before they were final, not yet asked for on this day; the oldest are given up.
+ * Orders whose day has left the window before they were final, not yet asked for on this day; the oldest are given up, and
+ * so are numbers longer than the platform takes (specification 4.8).
  * @param start first day of the window; `today`: both in GMT+8
  */
 export async function unfinishedOrders(
@@ -126,7 +128,7 @@ export async function unfinishedOrders(
 ): Promise<string[]> {
   const { rows } = await db.query(
     `select trade_no from dirsync.payment_order
-     where enterprise_code = $1 and listed_on < $2::date and listed_on > $3::date - ${ORDER_MAX_AGE_DAYS}
+     where enterprise_code = $1 and listed_on < $2::date and listed_on > $3::date - ${ORDER_MAX_AGE_DAYS} and length(trade_no) <= 16
        and (status is null or status <> all ($4))
        and (asked_at is null or (asked_at at time zone interval '+08:00')::date < $3::date)
      order by listed_on desc, trade_no`,

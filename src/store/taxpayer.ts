@@ -1,4 +1,5 @@
 import type { ClientBase } from 'pg'
+import { storableJson } from './storable-json.ts'
 
 /** A taxpayer as it is kept. */
 export interface MirroredTaxpayer {
@@ -26,7 +27,7 @@ export async function storeTaxpayers(
      on conflict (enterprise_code, identifier, taxpayer_nature, taxpayer_name) do update
      set status = excluded.status, changed_at = now(), gone_at = null
      where (t.status, t.gone_at) is distinct from (excluded.status, null)`,
-    [enterpriseCode, JSON.stringify(taxpayers)],
+    [enterpriseCode, storableJson(taxpayers)],
   )
   const gone = await db.query(
     `update dirsync.taxpayer set gone_at = now(), changed_at = now()
