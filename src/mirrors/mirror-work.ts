@@ -203,10 +203,13 @@ export class MirrorWork {
   }
 }
 
+/** Classes of SQLSTATE that say that data is unfit: not of its type, against a constraint, too long for an index. */
+const UNFIT = ['22', '23', '54']
+
 /** PostgreSQL is away, or somebody else has taken the run: no failure of the platform. What it gave may be unfit all the same. */
 function isOurTrouble(error: unknown): boolean {
   return error instanceof DatabaseError
-    ? !error.code?.startsWith('22')
+    ? !UNFIT.some(code => error.code?.startsWith(code))
     : !(error instanceof Error && error.name === 'PlatformError')
 }
 

@@ -25,6 +25,8 @@ import {
 const LIST = 'enterprise/consume/list'
 const GET = 'enterprise/consume/get'
 const PAGE_SIZE = 100
+/** Part of the orders that are asked for one by one: when that is refused, the days are read all the same. */
+const OLDER = 'older_orders'
 /** Answer to the number of an order that does not exist (specification section 7). */
 const NO_SUCH_ORDER = 1000220120
 
@@ -44,14 +46,18 @@ export class OrderReader implements MirrorReader {
     const start = windowStart(now, this.#days)
     const tasks: PlannedTask[] = []
     for (const enterpriseCode of enterpriseCodes) {
-      const task = (detail: 'day' | 'order') => (entityKey: string) =>
-        tasks.push({ enterpriseCode, part: '', entityKey, detail })
-      daysToRead(now, this.#days, await daysRead(db, enterpriseCode, start)).forEach(task('day'))
-      const unfinished = await unfinishedOrders(db, enterpriseCode, start, platformDay(now))
-      unfinished.forEach(task('order'))
+      for (const day of daysToRead(now, this.#days, await daysRead(db, enterpriseCode, start)))
+        tasks.push({ enterpriseCode, part: '', entityKey: day, detail: 'day' })
+      for (const tradeNo of await unfinishedOrders(db, enterpriseCode, start, platformDay(now)))
+        tasks.push({ enterpriseCode, part: OLDER, entityKey: tradeNo, detail: 'order' })
     }
-    const count = (detail: string) => tasks.filter(task => task.detail === detail).length
-    return { tasks, reasons: { days: count('day'), older_orders: count('order') }, parts: [''] }
+    const older = tasks.filter(task => task.part === OLDER).length
+    return {
+      tasks,
+      reasons: { days: tasks.length - older, [OLDER]: older },
+      // An order that could not be asked for is planned again: without any, nothing is refused any more.
+      parts: older > 0 ? ['', OLDER] : [''],
+    }
   }
 
   operation(task: MirrorTask): string {

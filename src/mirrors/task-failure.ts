@@ -1,4 +1,5 @@
 import { DatabaseError } from 'pg'
+import { MAX_ATTEMPTS, retryDelay } from '../core/backoff.ts'
 import { type Mirror, mirrorOperation } from '../core/mirror.ts'
 import { dropMirrorTasks, type MirrorTask, noteMirrorAttempt, postponeMirrorTask } from '../store/mirror.ts'
 import { mirrorCases } from '../store/mirror-case.ts'
@@ -14,7 +15,8 @@ import type { MirrorWorkDependencies } from './mirror-work.ts'
 
 /**
  * Writes what a failed reading comes to, by the same catalogue as a failed job: again later, a halt, or a case. A part that
- * was refused is given up; when the platform stays away, so is the whole run.
+ * was refused is given up; when the platform stays away, so is the whole run. A reading that calls for a halt again and
+ * again gives the run up too, without a case: the halt may be of the mirror's own making, and employees wait for it.
  * @throws what is no failure of the platform or of its data
  */
 export async function settleFailure(
@@ -30,9 +32,9 @@ export async function settleFailure(
   const cases = (await mirrorCases(pool, operation)).filter(
     open => open.enterpriseCode === enterpriseCode && open.field === part,
   )
-  const { outcome, isTransient } =
+  const { outcome, endsRun, lesson } =
     thrown instanceof DatabaseError
-      ? { outcome: unfit(thrown, part, cases), isTransient: false }
+      ? { ...unfit(thrown, part, cases), endsRun: false }
       : await judged(deps, mirror, task, thrown, cases)
   const calls = execution.calls + (outcome.again === null ? task.calls : 0)
   await transaction(pool, async db => {
@@ -47,11 +49,9 @@ export async function settleFailure(
     })
     if (outcome.again !== null) return postponeMirrorTask(db, task, outcome.again)
     const key = { operation, enterpriseCode, entityKey: mirror }
-    for (const failed of outcome.failures) {
-      await recordFailure(db, { key, runId, attempt: execution }, failed)
-      const which = isTransient ? { enterpriseCode: null, part: null } : { enterpriseCode, part }
-      await dropMirrorTasks(db, runId, which, `${failed.message} ${failed.remedy}`)
-    }
+    for (const failed of outcome.failures) await recordFailure(db, { key, runId, attempt: execution }, failed)
+    const which = endsRun ? { enterpriseCode: null, part: null } : { enterpriseCode, part }
+    await dropMirrorTasks(db, runId, which, lesson)
   })
   logger.warn(
     {
@@ -73,7 +73,7 @@ async function judged(
   { enterpriseCode, part, attempts }: MirrorTask,
   thrown: unknown,
   cases: Cases,
-): Promise<{ outcome: JobResult; isTransient: boolean }> {
+): Promise<{ outcome: JobResult; endsRun: boolean; lesson: string }> {
   const { error, verdict: general } = judge(thrown)
   const verdict =
     mirror === 'taxpayers' && general.category === 'invalid_parameter'
@@ -85,35 +85,47 @@ async function judged(
       message: verdict.meaning,
       platformCode: error.platformCode ?? null,
     })
+  const outcome = verdictResult({
+    error,
+    verdict,
+    claim: { attempts, cases },
+    entity: 'mirror',
+    field: part,
+    sourceHash: null,
+    outage: false,
+  })
+  if (verdict.disposition === 'halt') outcome.again = afterHalt(attempts + 1)
+  const [failed] = outcome.failures
   return {
-    outcome: verdictResult({
-      error,
-      verdict,
-      claim: { attempts, cases },
-      entity: 'mirror',
-      field: part,
-      sourceHash: null,
-      outage: false,
-    }),
-    isTransient: verdict.category === 'platform_unavailable',
+    outcome,
+    endsRun:
+      verdict.disposition === 'halt'
+        ? verdict.scope !== 'enterprise'
+        : verdict.category === 'platform_unavailable',
+    lesson: `${failed?.message ?? verdict.meaning} ${verdict.remedy}`,
   }
 }
 
+/** @param attempts that failed in a row, this one included */
+function afterHalt(attempts: number): JobResult['again'] {
+  return attempts < MAX_ATTEMPTS ? { delayMs: retryDelay(attempts, Math.random()), attempts } : null
+}
+
 /** The platform gave something that no column can hold. */
-function unfit(error: DatabaseError, part: string, cases: Cases): JobResult {
+function unfit(error: DatabaseError, part: string, cases: Cases): { outcome: JobResult; lesson: string } {
   const message = `What the platform gave cannot be stored (SQLSTATE ${error.code}).`
-  return result('parked', {
-    attempt: { error: message },
-    failures: [
-      failure({
-        entity: 'mirror',
-        category: 'internal_error',
-        field: part,
-        message,
-        remedy: 'Report it with the attempt and its time; the other data is not affected.',
-        sourceHash: null,
-        cases,
-      }),
-    ],
+  const remedy = 'Report it with the attempt and its time.'
+  const refused = failure({
+    entity: 'mirror',
+    category: 'internal_error',
+    field: part,
+    message,
+    remedy,
+    sourceHash: null,
+    cases,
   })
+  return {
+    outcome: result('parked', { attempt: { error: message }, failures: [refused] }),
+    lesson: `${message} ${remedy}`,
+  }
 }

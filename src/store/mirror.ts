@@ -260,9 +260,11 @@ export async function finishMirrorRun(
      returning state, message`,
     [id],
   )
-  // Cases that were to be tried again and were not come to, or found as they were, wait for their next turn.
+  // What was to be tried again and was not come to has its turn soon; payers who are found no more wait for a person.
   await db.query(
-    `update dirsync.dead_letter set state = 'open', next_retry_at = now() + interval '7 days', version = version + 1
+    `update dirsync.dead_letter
+     set state = case entity when 'mirror' then 'retry_scheduled' else 'open' end,
+         next_retry_at = now() + case entity when 'mirror' then interval '1 hour' else interval '7 days' end, version = version + 1
      where operation = $1 and state = 'retrying'
        and not exists (select from dirsync.sync_run where kind = $2 and state = 'requested')`,
     [mirrorOperation(kind), kind],

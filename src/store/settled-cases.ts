@@ -30,7 +30,7 @@ export async function resolveCases(client: ClientBase, settlements: Settled[]): 
        from s
        where d.enterprise_code = s."enterpriseCode" and d.entity_key = s."entityKey" and d.operation = s.operation
          and d.state <> 'resolved' and not s.kept ? d.field
-         and (s.operation not in ('bind-openid', 'mirror-taxpayers') or d.field = s.detail)
+         and (s.operation not in ('bind-openid', 'mirror-orders', 'mirror-taxpayers') or d.field = s.detail)
        returning d.id, s."runId", s.resolution
      )
      insert into dirsync.dead_letter_event (dead_letter_id, event, run_id, note) select id, 'resolved', "runId", resolution from resolved`,

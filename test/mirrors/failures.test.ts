@@ -1,6 +1,7 @@
+import { createHash } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type Company, createCompany, endOf, until } from '../helpers/company.ts'
-import { casesOf, order, rowsOf, spent } from './mirror-under-test.ts'
+import { casesOf, daysAgo, order, rowsOf, spent } from './mirror-under-test.ts'
 
 let company: Company
 beforeAll(async () => {
@@ -141,6 +142,38 @@ describe('what the platform refuses', () => {
       message: expect.stringMatching(/^the platform refused this before: see dead letter \d+$/),
     })
   })
+
+  test('of one order does not keep the days from being read; a number that is too long is never asked for', async () => {
+    const older = `insert into dirsync.payment_order (trade_no, status, listed_on) values ($1, 4, $2)`
+    for (const number of ['T000000000000700', 'T0000000000000701'])
+      await company.db.query(older, [number, daysAgo(9)])
+    await fault('enterprise/consume/get', { code: 1000220002 })
+    expect(await spent(company, () => company.run('orders'))).toMatchObject({ 'enterprise/consume/get': 1 })
+    expect(await casesOf(company, 'mirror-orders')).toMatchObject([
+      { field: 'older_orders', category: 'invalid_parameter', state: 'open' },
+    ])
+    await company.control('POST', 'orders', [order(4, 0)])
+    expect(await tick('orders')).toMatchObject({ state: 'done', result: { rows: { changed: 1 } } })
+    expect(await casesOf(company, 'mirror-orders')).toHaveLength(1)
+
+    await company.control('DELETE', 'faults')
+    expect(await spent(company, () => company.run('orders'))).toMatchObject({ 'enterprise/consume/get': 1 })
+    expect(await casesOf(company, 'mirror-orders')).toEqual([])
+  })
+
+  test('comes to its turn within the hour when the run that was to retry it could not', async () => {
+    await company.db.query(`select dirsync.record_failure(jsonb_build_object('enterprise_code', '', 'entity', 'mirror',
+      'entity_key', 'taxpayers', 'operation', 'mirror-taxpayers', 'field', 'ID-2', 'category', 'invalid_parameter',
+      'message', 'refused', 'remedy', 'correct it', 'state', 'open'))`)
+    await fault('taxpayer/findList', { match: { identifier: 'ID-1' }, httpStatus: 500 })
+    await company.db.query(`select dirsync.retry(id) from dirsync.dead_letter`)
+    const last = `update dirsync.mirror_task set attempts = 4, not_before = now() where attempts > 0`
+    await until(async () => (await company.db.query(last)).rowCount === 1)
+    await until(async () =>
+      (await casesOf(company, 'mirror-taxpayers')).every(({ state }) => state === 'retry_scheduled'),
+    )
+    expect(await casesOf(company, 'mirror-taxpayers')).toHaveLength(2)
+  })
 })
 
 test('what no column can hold is a case, and says nothing of its contents', async () => {
@@ -149,6 +182,18 @@ test('what no column can hold is a case, and says nothing of its contents', asyn
   expect(await company.run('accounts')).toMatchObject({ state: 'failed' })
   expect(await casesOf(company, 'mirror-accounts')).toMatchObject([
     { category: 'internal_error', message: 'What the platform gave cannot be stored (SQLSTATE 22003).' },
+  ])
+})
+
+test('what no index can hold is a case too, and the run ends', async () => {
+  const endless = Array.from({ length: 400 }, (_, i) =>
+    createHash('sha256').update(`${i}`).digest('hex'),
+  ).join('')
+  const odd = [{ account_openid: endless, name: 'Endless one', status: 1 }]
+  await fault('assets/limit/enterprise/get', { body: JSON.stringify({ code: 0, msg: 'OK', data: odd }) })
+  expect(await company.run('accounts')).toMatchObject({ state: 'failed' })
+  expect(await casesOf(company, 'mirror-accounts')).toMatchObject([
+    { category: 'internal_error', message: 'What the platform gave cannot be stored (SQLSTATE 54000).' },
   ])
 })
 
@@ -163,6 +208,26 @@ test('wrong credentials halt everything; the mirror probes by itself, and goes o
   expect(await endOf(company.db, id)).toMatchObject({ state: 'done', result: { outcomes: { in_step: 1 } } })
   expect((await company.db.query('select from dirsync.halt')).rowCount).toBe(0)
   expect(await casesOf(company, 'mirror-accounts')).toEqual([])
+})
+
+test('credentials that stay wrong end the run without a case, and HR being away makes no difference', async () => {
+  await company.db.query(`insert into dirsync.halt (scope, category, message, remedy, next_probe_at)
+    values ('*', 'hr_unavailable', 'HR is away', 'wait', now() + interval '1 hour')`)
+  await fault('assets/limit/enterprise/get', { code: 1000210003 })
+  const id = await ask('accounts')
+  const last = `update dirsync.mirror_task set attempts = 4, not_before = now() where run_id = $1 and attempts > 0`
+  await until(async () => (await company.db.query(last, [id])).rowCount === 1)
+  expect((await company.db.query('select category from dirsync.halt')).rows).toEqual([
+    { category: 'credentials' },
+  ])
+  await company.db.query('update dirsync.halt set next_probe_at = now()')
+  expect(await endOf(company.db, id)).toMatchObject({
+    state: 'failed',
+    message: expect.stringMatching(/PLATFORM_APP_ID/),
+    result: { calls: { 'assets/limit/enterprise/get': 2 } },
+  })
+  expect(await casesOf(company, 'mirror-accounts')).toEqual([])
+  await company.db.query(`delete from dirsync.halt`)
 })
 
 test('a halt because of HR does not concern a mirror', async () => {

@@ -15,7 +15,7 @@ alter table dirsync.dead_letter add constraint dead_letter_operation_check
 comment on column dirsync.dead_letter.entity is 'employee, department, or mirror.';
 comment on column dirsync.dead_letter.entity_key is 'User id, department code, or the mirror: orders, accounts, taxpayers.';
 comment on column dirsync.dead_letter.operation is 'The job that failed: update-employee, delete-department, bind-openid, mirror-orders, mirror-accounts, mirror-taxpayers.';
-comment on column dirsync.dead_letter.field is 'The field that is held back (bind-openid: the merchant application id; mirror-taxpayers: the identification number); empty: the whole entity.';
+comment on column dirsync.dead_letter.field is 'The field that is held back (bind-openid: the merchant application id; mirror-taxpayers: the identification number; mirror-orders: older_orders for those asked for one by one); empty: the whole entity.';
 comment on column dirsync.dead_letter.category is 'Kind of failure: duplicate_mobile, missing_department, invalid_hr_row, not_on_platform, left_hr, unknown_payer …';
 do $$
 declare
@@ -55,7 +55,7 @@ comment on table dirsync.mirror_task is 'What a run of a mirror has still to rea
 comment on column dirsync.mirror_task.run_id is 'The run.';
 comment on column dirsync.mirror_task.position is 'Order within the run.';
 comment on column dirsync.mirror_task.enterprise_code is 'Enterprise to ask for; empty for a single enterprise.';
-comment on column dirsync.mirror_task.part is 'What fails and heals as one, as the field of its dead letter: an identification number; empty for orders and accounts.';
+comment on column dirsync.mirror_task.part is 'What fails and heals as one, as the field of its dead letter: an identification number; older_orders for orders asked for one by one; else empty.';
 comment on column dirsync.mirror_task.entity_key is 'orders: a day (yyyy-MM-dd, GMT+8) or the number of one order; taxpayers: the identification number; accounts: empty.';
 comment on column dirsync.mirror_task.detail is 'orders: day or order; taxpayers: the nature that is asked for; else empty.';
 comment on column dirsync.mirror_task.next_page is 'The page to read next; those before it are stored.';
