@@ -1,6 +1,8 @@
-import { refundedAmount } from '../core/refund-settlement.ts'
+import { cents, refundedAmount } from '../core/refund-settlement.ts'
 import type { PlatformClient } from '../platform/client.ts'
 import { PlatformError } from '../platform/errors.ts'
+import { acceptedAmount } from '../store/refund.ts'
+import type { SendDeps } from './send-refund.ts'
 
 /**
  * What the order record (specification section 4.11) says to be refunded of an order; null when it does not say, or cannot
@@ -23,4 +25,19 @@ export async function readRefunded(
     if (error instanceof PlatformError && error.kind === 'invalid_request') return null
     throw error
   }
+}
+
+/**
+ * What was refunded of an order before a refund that is about to be sent; null also while the order record does not show
+ * yet what dirsync itself has refunded: later it could be taken for this refund.
+ * @throws PlatformError
+ */
+export async function readRefundedBefore(
+  { client, pool }: SendDeps,
+  outerTradeNo: string,
+  signal: AbortSignal | undefined,
+): Promise<string | null> {
+  const shown = await readRefunded(client, outerTradeNo, signal)
+  const [before, ours] = [cents(shown), cents(await acceptedAmount(pool, outerTradeNo))]
+  return before !== null && ours !== null && before >= ours ? shown : null
 }

@@ -17,7 +17,7 @@ import {
 } from '../store/refund-journal.ts'
 import { whileSending } from '../store/sending.ts'
 import { failedAnswer } from './failed-answer.ts'
-import { readRefunded } from './refunded.ts'
+import { readRefundedBefore } from './refunded.ts'
 import { storePatiently } from './store-patiently.ts'
 
 /** What sending needs. */
@@ -71,7 +71,7 @@ export async function sendRefund(
     const refused = await refusalOf(deps.pool, refund)
     if (refused) throw refused
     // Read under the lock: until this refund is settled, no other one of dirsync's can change it.
-    const refunded_before = await readRefunded(deps.client, refund.outer_trade_no, options.signal)
+    const refunded_before = await readRefundedBefore(deps, refund.outer_trade_no, options.signal)
     const sendBefore = Date.now() + SENT_WITHIN_MS
     const row = { ...refund, refunded_before }
     if (!(await writeRefund(db, row, options.actor)))

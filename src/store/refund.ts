@@ -52,6 +52,16 @@ export async function listRefunds(
   return rows
 }
 
+/** How much of an order dirsync has refunded, as far as it knows. */
+export async function acceptedAmount(db: Pool, outerTradeNo: string): Promise<string> {
+  const { rows } = await db.query<{ amount: string }>(
+    `select coalesce(sum(refund_amount), 0)::text as amount from dirsync.refund
+     where outer_trade_no = $1 and state in ('accepted', 'notified')`,
+    [outerTradeNo],
+  )
+  return rows[0]?.amount ?? '0'
+}
+
 /** Refunds whose outcome nobody knows yet. */
 export async function openRefunds(
   db: Pool,
@@ -86,7 +96,9 @@ export async function recordNotification(
      where outer_refund_no = $1 and state <> 'notified'`,
     [outer_refund_no, trade_no],
   )
-  return rowCount === 1 ? 'stored' : 'repeated'
+  if (rowCount === 1) return 'stored'
+  // `success` is the platform's last word on it: not for a row that has gone since it was read.
+  return (await readRefund(db, outer_refund_no)) === null ? 'unknown' : 'repeated'
 }
 
 /**

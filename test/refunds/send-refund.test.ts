@@ -56,6 +56,17 @@ describe('a refund', () => {
     expect(await refunds.refund(`${REQUEST.outerRefundNo}b`)).toMatchObject({ refunded_before: '4.00' })
   })
 
+  test('is left to a person, if need be, while the order record is behind with an earlier one', async () => {
+    await send()
+    const data = { outer_trade_no: ORDER, refund_amount: 0, status: 1 }
+    await refunds.fault(RECORD_CALL, { body: JSON.stringify({ code: 0, msg: 'OK', data }) })
+    await refunds.fault(REFUND_CALL, { reset: true })
+    const no = `${REQUEST.outerRefundNo}b`
+    expect(await send({ outerRefundNo: no })).toMatchObject({ state: 'unknown' })
+    expect(await refunds.refund(no)).toMatchObject({ refunded_before: null, next_settle_at: null })
+    expect(await settleNow(refunds.deps, no)).toMatchObject({ state: 'unknown' })
+  })
+
   test('that the platform refuses is rejected, with its words masked', async () => {
     const message = 'overdrawn by 13900000001'
     await refunds.fault(REFUND_CALL, { code: 1000229002, message })

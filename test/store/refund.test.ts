@@ -262,6 +262,21 @@ describe('a notification', () => {
     expect(await store.contents()).toEqual(before)
   })
 
+  test('of a refund that is forgotten at this moment is not answered as stored', async () => {
+    await writeDown(store)
+    const client = await store.pool.connect()
+    await client.query('begin')
+    await client.query('delete from dirsync.refund')
+    const recorded = recordNotification(store.pool, NOTIFICATION)
+    const isWaiting = () =>
+      store.value<boolean>(`select exists (select from pg_stat_activity
+        where datname = current_database() and wait_event_type = 'Lock' and query ~ 'update dirsync.refund')`)
+    while (!(await isWaiting()));
+    await client.query('commit')
+    client.release()
+    expect(await recorded).toBe('unknown')
+  })
+
   test('means the amount, not its spelling', async () => {
     await writeDown(store)
     expect(await recordNotification(store.pool, { ...NOTIFICATION, refund_amount: '5' })).toBe('stored')
