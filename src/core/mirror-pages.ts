@@ -1,5 +1,7 @@
 /** Passes over the pages of one list, however restless it is. */
 const MAX_PASSES = 3
+/** Pages of one pass: a platform that neither counts nor ends is not believed. */
+const MAX_PAGES = 10_000
 
 /** Where a reader of pages stands. */
 export interface PageCursor {
@@ -25,7 +27,7 @@ export function nextPage(
   { page, pass, most }: PageCursor,
   { isLast, total, known }: { isLast: boolean; total: number | null; known: number },
 ): PageCursor | null {
-  if (!isLast) return { page: page + 1, pass, most: Math.max(most, total ?? 0) }
+  if (!isLast && page < MAX_PAGES) return { page: page + 1, pass, most: Math.max(most, total ?? 0) }
   const isWhole = total === null || (known >= total && total >= most)
   return isWhole || pass >= MAX_PASSES ? null : { page: 1, pass: pass + 1, most: 0 }
 }

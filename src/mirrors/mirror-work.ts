@@ -89,7 +89,7 @@ export class MirrorWork {
       await this.#read(task, current, isProbe, signal)
     }
     const ended = await transaction(pool, async db => {
-      await this.#reader.conclude?.(db, run, new Date())
+      await this.#reader.conclude?.(db, run)
       return finishMirrorRun(db, run)
     })
     if (ended) log.info({ state: ended.state, message: ended.message }, 'run ended')
@@ -102,7 +102,7 @@ export class MirrorWork {
       const run = await claimMirrorRun(db, this.#mirror)
       if (run === null) return null
       const codes = enterprisesToAsk(await enterpriseCodes(db, ownEnterprise))
-      const plan = await this.#reader.plan(db, codes, new Date())
+      const plan = await this.#reader.plan(db, codes, run.startedAt)
       await endObsoleteMirrorCases(db, operation, { enterpriseCodes: codes, parts: plan.parts }, run.id)
       // Nobody asked for it by name: what the platform refused is not asked again at every tick.
       const resting =

@@ -8,6 +8,7 @@ import {
   countListedOrders,
   daysRead,
   type MirroredOrder,
+  missedDays,
   noteDayRead,
   recordUnknownPayers,
   storeAskedOrder,
@@ -31,8 +32,8 @@ const OLDER = 'older_orders'
 const NO_SUCH_ORDER = 1000220120
 
 /**
- * Payment orders (specification 4.7 and 4.8): day by day within a moving window, page by page within a day, and one by one
- * those whose day has left the window before they were final.
+ * Payment orders (specification 4.7 and 4.8): day by day within a moving window and where days were missed, page by page
+ * within a day, and one by one those whose day has left the window before they were final.
  */
 export class OrderReader implements MirrorReader {
   readonly #days: number
@@ -46,7 +47,9 @@ export class OrderReader implements MirrorReader {
     const start = windowStart(now, this.#days)
     const tasks: PlannedTask[] = []
     for (const enterpriseCode of enterpriseCodes) {
-      for (const day of daysToRead(now, this.#days, await daysRead(db, enterpriseCode, start)))
+      const days = daysToRead(now, this.#days, await daysRead(db, enterpriseCode, start))
+      const missed = await missedDays(db, enterpriseCode, start, platformDay(now))
+      for (const day of [...days, ...missed])
         tasks.push({ enterpriseCode, part: '', entityKey: day, detail: 'day' })
       for (const tradeNo of await unfinishedOrders(db, enterpriseCode, start, platformDay(now)))
         tasks.push({ enterpriseCode, part: OLDER, entityKey: tradeNo, detail: 'order' })
@@ -68,8 +71,8 @@ export class OrderReader implements MirrorReader {
     return task.detail === 'order' ? readOrder(task, calls) : readPage(task, calls)
   }
 
-  async conclude(db: ClientBase, run: MirrorRun, now: Date): Promise<void> {
-    await recordUnknownPayers(db, run.id, windowStart(now, this.#days))
+  async conclude(db: ClientBase, run: MirrorRun): Promise<void> {
+    await recordUnknownPayers(db, run.id, windowStart(run.startedAt, this.#days))
   }
 }
 

@@ -52,7 +52,7 @@ export interface MirrorReader {
   /** @throws PlatformError */
   read(task: MirrorTask, calls: CountedCalls): Promise<Reading>
   /** In the transaction that ends the run. */
-  conclude?(db: ClientBase, run: MirrorRun, now: Date): Promise<void>
+  conclude?(db: ClientBase, run: MirrorRun): Promise<void>
 }
 
 /** As a parameter of a call; a single enterprise has none. */

@@ -7,6 +7,8 @@ export interface MirrorRun {
   id: number
   kind: Mirror
   requestedBy: string
+  /** The database's time when it began: what "today" means to the run, whatever the clocks of processes say. */
+  startedAt: Date
 }
 
 /** One part that a run has to read: a day, an order, an enterprise's accounts, a taxpayer. */
@@ -43,7 +45,7 @@ export async function wantedMirrors(db: Pool): Promise<Mirror[]> {
 /** The run of a mirror that was begun and has not ended. */
 export async function begunMirrorRun(db: Pool, mirror: Mirror): Promise<MirrorRun | null> {
   const { rows } = await db.query<MirrorRun>(
-    `select id, kind, requested_by as "requestedBy" from dirsync.sync_run
+    `select id, kind, requested_by as "requestedBy", started_at as "startedAt" from dirsync.sync_run
      where kind = $1 and state = 'running' and finished_at is null order by id limit 1`,
     [mirror],
   )
@@ -55,7 +57,7 @@ export async function claimMirrorRun(db: ClientBase, mirror: Mirror): Promise<Mi
   const { rows } = await db.query<MirrorRun>(
     `update dirsync.sync_run set state = 'running', started_at = now(), planned_at = now()
      where id = (select id from dirsync.sync_run where kind = $1 and state = 'requested' order by id limit 1 for update skip locked)
-     returning id, kind, requested_by as "requestedBy"`,
+     returning id, kind, requested_by as "requestedBy", started_at as "startedAt"`,
     [mirror],
   )
   return rows[0] ?? null

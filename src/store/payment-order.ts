@@ -116,6 +116,29 @@ export async function daysRead(
 }
 
 /**
+ * Days since the first that was read that left the window without having been read after their end, newest first: dirsync or
+ * the platform was away. The oldest are given up.
+ * @param start first day of the window; `today`: both in GMT+8
+ */
+export async function missedDays(
+  db: ClientBase,
+  enterpriseCode: string,
+  start: string,
+  today: string,
+): Promise<string[]> {
+  const { rows } = await db.query<{ day: string }>(
+    `select d::date::text as day
+     from (select min(day) as first from dirsync.mirror_day where enterprise_code = $1) read
+     cross join generate_series(greatest(first, $3::date - ${ORDER_MAX_AGE_DAYS}), $2::date - 1, interval '1 day') as d
+     where first is not null and not exists (select from dirsync.mirror_day m where m.enterprise_code = $1 and m.day = d::date
+                         and m.read_at >= (m.day + 1)::timestamp at time zone interval '+08:00')
+     order by d desc`,
+    [enterpriseCode, start, today],
+  )
+  return rows.map(({ day }) => day)
+}
+
+/**
  * Orders whose day has left the window before they were final, not yet asked for on this day; the oldest are given up, and
  * so are numbers longer than the platform takes (specification 4.8).
  * @param start first day of the window; `today`: both in GMT+8

@@ -74,6 +74,12 @@ describe('pages', () => {
     expect(nextPage(third, { isLast: true, total: 251, known: 251 })).toBeNull()
   })
 
+  test('come to an end even where the platform knows none', () => {
+    const more = { isLast: false, total: null, known: 100 }
+    expect(nextPage({ page: 9_999, pass: 1, most: 0 }, more)).toEqual({ page: 10_000, pass: 1, most: 0 })
+    expect(nextPage({ page: 10_000, pass: 1, most: 0 }, more)).toBeNull()
+  })
+
   test('are believed where the platform does not count', () => {
     expect(nextPage(FIRST_PAGE, { isLast: true, total: null, known: 0 })).toBeNull()
   })

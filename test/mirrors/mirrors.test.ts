@@ -108,6 +108,25 @@ describe('payment orders', () => {
     expect(await spent(company, () => company.run('orders'))).not.toHaveProperty('enterprise/consume/get')
   })
 
+  test('of days that left the window without having been read to their end are read all the same', async () => {
+    // The older one was read after its end, the other one while it lasted.
+    await company.db.query(
+      `insert into dirsync.mirror_day (day, read_at) values ($1, now()), ($2, $2::date + interval '10 hours')`,
+      [daysAgo(8), daysAgo(7)],
+    )
+    await seed('orders', [order(801, 7), order(802, 5)])
+    const run = await company.run('orders')
+    const { rows } = await company.db.query(
+      'select entity_key from dirsync.attempt where run_id = $1 order by id',
+      [run.id],
+    )
+    expect(rows.map(row => row.entity_key)).toEqual([0, 1, 4, 5, 6, 7].map(daysAgo))
+    expect((await orders()).map(row => row.trade_no)).toEqual(
+      expect.arrayContaining(['T000000000000801', 'T000000000000802']),
+    )
+    expect(await spent(company, () => company.run('orders'))).toEqual({ 'enterprise/consume/list': 4 })
+  })
+
   test('of somebody whom HR does not know are a finding, once HR has been read, until HR knows them', async () => {
     await seed('orders', [order(300, 0, { userid: 'stranger' }), order(301, 0, { userid: 'stranger' })])
     await company.run('orders')
