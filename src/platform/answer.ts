@@ -47,9 +47,11 @@ function httpFailure(operation: Operation, answer: HttpAnswer, now: number): Pla
     ...factsOf(operation.name, answer),
     kind: 'http',
     retryAfterMs: wait,
-    // A gateway that gives up (5xx) may have handed the call on before; a refusal (4xx) did not. Neither did a redirection,
-    // but where money moves that is not relied on: some servers answer so when they are done.
-    outcomeKnown: wait !== undefined || (status >= (operation.idempotent ? 300 : 400) && status < 500),
+    // A gateway that gives up (5xx) may have handed the call on before; a refusal (4xx) did not. Neither did a redirection or
+    // a gateway that asks us to wait, but where money moves that is not relied on.
+    outcomeKnown: operation.idempotent
+      ? wait !== undefined || (status >= 300 && status < 500)
+      : status >= 400 && status < 500,
   }
 }
 

@@ -68,6 +68,7 @@ const UNKNOWN: [string, Reply, Partial<PlatformError>][] = [
   ['HTTP 500', status(500), { kind: 'http', httpStatus: 500 }],
   ['HTTP 502', status(502), { kind: 'http', httpStatus: 502 }],
   ['HTTP 503', status(503), { kind: 'http', httpStatus: 503 }],
+  ['HTTP 503 with Retry-After', status(503, { 'retry-after': '1' }), { kind: 'http', retryAfterMs: 1000 }],
   ['HTTP 202', status(202), { kind: 'http', httpStatus: 202 }],
   ['HTTP 303', status(303), { kind: 'http', httpStatus: 303 }],
   ['no JSON', status(200), { kind: 'malformed' }],
