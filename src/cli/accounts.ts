@@ -45,9 +45,10 @@ async function accounts(
       { priority: 1 },
     ),
   )
+  const ofEnterprise = options.enterprise === undefined ? '' : ` --enterprise ${options.enterprise}`
   if (account_openid !== undefined && found.length === 0)
     throw new FailedError(
-      `the platform has no such account: ${context.program} accounts lists those there are`,
+      `the platform has no such account: ${context.program} accounts${ofEnterprise} lists those there are`,
     )
   if (json) return printJson({ accounts: found })
   if (found.length === 0)

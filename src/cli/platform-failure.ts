@@ -31,16 +31,20 @@ function explained(
   if (error.problems) {
     // A field within an object has no flag of its own.
     const nameOf = (field: string) => (field === '' ? operation : field.includes('.') ? field : flagOf(field))
-    return new UsageError(error.problems.map(({ field, rule }) => `${nameOf(field)} ${rule}`).join('\n'))
+    // What comes from the shell or a file is a text already.
+    const ruleOf = (rule: string) => rule.replace(/, as a text$/, '')
+    return new UsageError(
+      error.problems.map(({ field, rule }) => `${nameOf(field)} ${ruleOf(rule)}`).join('\n'),
+    )
   }
   const { category, meaning, remedy } = verdictOf(error)
   const code = error.platformCode ?? error.code
   const message = error.platformMessage ?? null
-  const { httpStatus, traceId = null, outcomeKnown } = error
+  const { httpStatus, traceId = null, outcomeKnown, operation: failed } = error
   if (json)
     printJson({
       error: {
-        operation,
+        operation: failed,
         code,
         category,
         meaning,
@@ -60,7 +64,9 @@ function explained(
     ['trace', traceId],
     ['outcome', outcomeKnown ? null : 'not known: query before doing it again'],
   ])
-  return new FailedError([`${operation} failed`, ...lines].join('\n'))
+  // A call that goes first (a token, the order record) may be what failed.
+  const consequence = failed === operation ? '' : `, so ${operation} was not carried out`
+  return new FailedError([`${failed} failed${consequence}`, ...lines].join('\n'))
 }
 
 /** What to do about a code of the platform; null where it is not in the catalogue. */

@@ -3,8 +3,9 @@ import type { Operation } from '../platform/operation.ts'
 import type { OperationName } from '../platform/operations/index.ts'
 import { openContext } from './context.ts'
 import { UsageError } from './failure.ts'
+import { plain } from './layout.ts'
 import type { OperationField } from './operation-fields.ts'
-import { print, printFacts, printJson, printText } from './output.ts'
+import { print, printFacts, printJson } from './output.ts'
 import type { MoneyRequest } from './request-options.ts'
 
 const HELP = new Set(['--help', '-h'])
@@ -94,12 +95,22 @@ async function call(name: OperationName, fields: OperationField[], { request, js
 function printAnswer(data: unknown): void {
   if (data === null || data === '') print('OK, without any data.')
   else if (typeof data !== 'object') print(String(data))
-  else if (Array.isArray(data)) printText(JSON.stringify(data, null, 2))
-  else
-    printFacts(
-      Object.entries(data).map(([field, value]) => [
-        field,
-        value === null ? '–' : typeof value === 'object' ? JSON.stringify(value) : String(value),
-      ]),
-    )
+  else if (Array.isArray(data)) printStructure(data)
+  else {
+    const fields = Object.entries(data).map(([field, value]): [string, unknown] => [
+      field,
+      value instanceof Date ? value.toISOString() : (value ?? '–'),
+    ])
+    printFacts(fields.map(([field, value]) => [field, typeof value === 'object' ? null : String(value)]))
+    for (const [field, value] of fields)
+      if (typeof value === 'object') {
+        print(`  ${field}`)
+        printStructure(value, 4)
+      }
+  }
+}
+
+/** A list or an object, as lines of JSON: not wrapped, so that its indentation tells what belongs to what. */
+function printStructure(value: unknown, indent = 2): void {
+  for (const line of JSON.stringify(value, null, 2).split('\n')) print(' '.repeat(indent) + plain(line))
 }

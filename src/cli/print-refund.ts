@@ -33,7 +33,8 @@ export function printRefund(refund: Refund, program: string): void {
     ['amount', refund.refund_amount],
     ['refunded before', refund.refunded_before],
     ['enterprise', refund.enterprise_code],
-    ['message', refund.message],
+    // Once the platform or a person has said it, the message tells of a doubt that is over.
+    ['message', state === 'notified' || refund.resolved_by ? null : refund.message],
     ['code', refund.platform_code],
     ['trade', refund.trade_no],
     ['trace', refund.trace_id],

@@ -105,7 +105,9 @@ function heading(name: string, count: number, note: string): void {
 
 function line(name: string, count: number, note: string): void {
   const room = terminalWidth() - NAME - COUNT - 2
-  print(`${pad(`  ${name}`, NAME)}${number(count)}  ${note.length > room ? '' : colours.dim(note)}`.trimEnd())
+  const label = pad(`  ${name}`, NAME)
+  const amount = pad(count.toLocaleString('en'), NAME + COUNT - label.length, 'right')
+  print(`${label}${amount}  ${note.length > room ? '' : colours.dim(note)}`.trimEnd())
 }
 
 const NAME = 26

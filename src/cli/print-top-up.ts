@@ -32,7 +32,8 @@ export function printTopUp(topUp: TopUp, program: string): void {
     ['account', topUp.account_openid],
     ['amount', topUp.amount],
     ['enterprise', topUp.enterprise_code],
-    ['message', topUp.message],
+    // Once a person has said it, the message tells of a doubt that is over.
+    ['message', topUp.resolved_by ? null : topUp.message],
     ['code', topUp.platform_code],
     ['application', topUp.apply_charge_openid],
     ['trace', topUp.trace_id],

@@ -59,7 +59,10 @@ async function taxpayers(identifier: string, options: Options): Promise<void> {
   }
   const { rows, more } = await orExplained('taxpayer/findList', json, taken(ofAll(), limit))
   if (json) return printJson({ more, taxpayers: rows })
-  if (rows.length === 0) return print('There is no such taxpayer: check the number, and --name or --nature.')
+  if (rows.length === 0)
+    return print(
+      'There is no such taxpayer: check the number, --name and --nature. Of a group, name the enterprise: --enterprise CODE.',
+    )
   process.stdout.write(
     table(
       [

@@ -155,4 +155,8 @@ test.concurrent('the operations themselves give one page as it is', async () => 
   const { total_count, data_list } = page.json()
   expect(total_count).toBe(130)
   expect(data_list).toHaveLength(2)
+  const read = await dirsync('platform', 'enterprise/consume/list', '--page_size', '2')
+  expect(read.stdout).toMatch(
+    /^ {2}total_count {2}130\n {2}data_list\n {4}\[\n {6}\{\n {8}"trade_no": "\d+",\n/,
+  )
 })

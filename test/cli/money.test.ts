@@ -143,7 +143,7 @@ test.concurrent('a rule that is broken is named before anything is sent', async 
     '--yes',
   )
   expect(wrong).toMatchObject({ code: 2, stdout: '' })
-  expect(wrong.stderr).toMatch(/^dirsync: --amount must be a decimal/m)
+  expect(wrong.stderr).toMatch(/^dirsync: --amount must be a decimal .* at most 2 places$/m)
   const foreign = await dirsync(
     'refund',
     'send',
@@ -164,7 +164,10 @@ test.concurrent('what the platform refuses is told with its code, and free for a
   expect(refused.stderr).toMatch(/^dirsync: refund \S+ is rejected\n[\s\S]*code +1000229002/)
   const missing = await dirsync(...refund(404, '--yes', '--json'))
   expect(missing.code).toBe(1)
-  expect(missing.json()).toMatchObject({ error: { code: 1000220064 } })
+  expect(missing.json()).toMatchObject({ error: { operation: 'seller/pay/record', code: 1000220064 } })
+  expect(missing.stderr).toMatch(
+    /^dirsync: seller\/pay\/record failed, so seller\/v3\/pay\/syncRefund was not carried out$/m,
+  )
 })
 
 test.concurrent('an unknown outcome is said, shown, and settled by hand', async () => {
@@ -238,6 +241,9 @@ describe('a top-up', () => {
     expect(resolved.json()).toMatchObject({ state: 'accepted', resolution: 'seen' })
     const again = await dirsync('topup', 'resolve', number, '--as', 'rejected', '--reason', 'no')
     expect(again).toMatchObject({ code: 1, stdout: '' })
+    const shown = (await dirsync('topup', 'show', number)).stdout
+    expect(shown).toMatch(/accepted: carried out/)
+    expect(shown).not.toMatch(/is unknown/)
   })
 
   test.concurrent('needs a taxpayer', async () => {

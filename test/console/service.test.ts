@@ -8,7 +8,10 @@ import { silent } from './console-under-test.ts'
 import { parseExposition, seriesOf } from './exposition.ts'
 
 test('the console role shows what its process did, and nothing about anybody', async () => {
-  await using company = await createCompany({ employees: 3, settings: { CONSOLE_PORT: '0', NOTIFICATION_PORT: '0' } })
+  await using company = await createCompany({
+    employees: 3,
+    settings: { CONSOLE_PORT: '0', NOTIFICATION_PORT: '0' },
+  })
   const service = await startService({
     config: loadConfig(company.settings),
     roles: ROLES,
@@ -59,7 +62,10 @@ test('a taken port ends the start, and leaves nothing behind', async () => {
   const other = createServer().listen(0, '127.0.0.1')
   await once(other, 'listening')
   const { port } = other.address() as AddressInfo
-  await using company = await createCompany({ employees: 1, settings: { CONSOLE_PORT: String(port), NOTIFICATION_PORT: '0' } })
+  await using company = await createCompany({
+    employees: 1,
+    settings: { CONSOLE_PORT: String(port), NOTIFICATION_PORT: '0' },
+  })
   const starting = startService({
     config: loadConfig(company.settings),
     roles: ROLES,
