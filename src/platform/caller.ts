@@ -79,8 +79,7 @@ export class PlatformCaller {
     token: string | undefined,
     options: CallOptions,
   ): Promise<z.output<Response>> {
-    if (operation.perMinute === undefined || this.#pacer.budgeted.has(operation.name))
-      return this.#send(operation, texts, token, options)
+    if (operation.perMinute === undefined) return this.#send(operation, texts, token, options)
     const { name, perMinute } = operation
     const budget = this.#budgets.get(name) ?? new MinuteBudget(perMinute)
     this.#budgets.set(name, budget)
@@ -115,12 +114,10 @@ export class PlatformCaller {
       const answer = await this.#exchange(operation.name, request, signal)
       status = answer.status
       const data = readAnswer(operation, answer, this.#clock())
-      this.#observe(operation.name, startedAt, false)
       this.#report(operation.name, startedAt, 0, status)
       return data
     } catch (error) {
       if (!(error instanceof PlatformError)) throw error
-      this.#observe(operation.name, startedAt, isTooFast(error))
       this.#report(operation.name, startedAt, error.platformCode ?? error.code, status)
       if (error.retryAfterMs !== undefined) {
         this.#log?.warn(
@@ -154,21 +151,12 @@ export class PlatformCaller {
     return this.#agent.close()
   }
 
-  #observe(operation: string, sentAt: number, tooFast: boolean): void {
-    this.#pacer.observe({ operation, sentAt, durationMs: performance.now() - sentAt, tooFast })
-  }
-
   #report(operation: string, startedAt: number, code: number | string, httpStatus: number | undefined): void {
     if (this.#onCall === undefined) return
     const call: CallReport = { operation, durationMs: performance.now() - startedAt, code }
     if (httpStatus !== undefined) call.httpStatus = httpStatus
     this.#onCall(call)
   }
-}
-
-/** Whether the platform refused the call because there were too many of them. */
-function isTooFast({ httpStatus, retryAfterMs }: PlatformError): boolean {
-  return httpStatus === 429 || (httpStatus === 503 && retryAfterMs !== undefined)
 }
 
 /** A call given up before anything was sent. */

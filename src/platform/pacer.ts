@@ -1,11 +1,5 @@
 import { performance } from 'node:perf_hooks'
-import {
-  type CallOutcome,
-  type PaceRequest,
-  type Pacer,
-  type PacerSnapshot,
-  spacingMs,
-} from '../core/pacing.ts'
+import { type PaceRequest, type Pacer, spacingMs } from '../core/pacing.ts'
 import { PacingGate } from '../core/pacing-gate.ts'
 
 /** Longest delay that a timer of Node takes. */
@@ -13,13 +7,10 @@ const LONGEST_TIMER_MS = 2_147_483_647
 
 /** A pacer for one process alone; where several share a rate, the store has one for them. */
 export class LocalPacer implements Pacer {
-  readonly budgeted: ReadonlySet<string> = new Set()
   readonly #gate: PacingGate
-  readonly #ratePerSecond: number
 
   /** @param ratePerSecond permitted calls per second */
   constructor(ratePerSecond: number) {
-    this.#ratePerSecond = ratePerSecond
     this.#gate = new PacingGate(
       {
         now: () => performance.now(),
@@ -39,19 +30,6 @@ export class LocalPacer implements Pacer {
 
   async pause(ms: number, _reason: string): Promise<void> {
     this.#gate.pauseUntil(performance.now() + ms)
-  }
-
-  /** Nothing is learnt: the rate is given. */
-  observe(_outcome: CallOutcome): void {}
-
-  snapshot(): PacerSnapshot {
-    return {
-      ratePerSecond: this.#ratePerSecond,
-      learnt: false,
-      ceiling: null,
-      waiting: this.#gate.waiting,
-      pausedForMs: Math.max(0, this.#gate.pausedUntil - performance.now()),
-    }
   }
 
   async close(): Promise<void> {
