@@ -21,6 +21,7 @@ const RULES: Record<string, Rule> = {
   'src/platform/': { may: ['src/core/'], types: SHARED_TYPES },
   'src/hr/': { may: ['src/core/'], types: SHARED_TYPES },
   'src/store/': { may: ['src/core/'], types: SHARED_TYPES },
+  'src/pacing/': { may: ['src/core/'], types: SHARED_TYPES },
   'src/sync/': { may: ['src/core/', 'src/platform/', 'src/hr/', 'src/store/'], types: SHARED_TYPES },
   'src/queue/': { may: ['src/core/', 'src/store/', 'src/sync/'], types: SHARED_TYPES },
   'jobs/': { may: ['src/core/', 'src/sync/', 'src/store/'], types: SHARED_TYPES },

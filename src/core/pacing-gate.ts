@@ -48,6 +48,11 @@ export class PacingGate {
     return this.#line.size
   }
 
+  /** Nobody passes before; `-Infinity` when there was no pause yet. */
+  get pausedUntil(): number {
+    return this.#pausedUntil
+  }
+
   /** Unused slots. */
   get slotsLeft(): number {
     return this.#slots.left

@@ -8,6 +8,32 @@ export interface PaceRequest {
   signal?: AbortSignal
 }
 
+/** What became of one exchange with the platform. */
+export interface CallOutcome {
+  operation: string
+  /** Monotonic milliseconds (`performance.now()`). */
+  sentAt: number
+  durationMs: number
+  /** Whether the platform refused the call because there were too many. */
+  tooFast: boolean
+}
+
+/** How a pacer stands. */
+export interface PacerSnapshot {
+  /** Calls per second that are let go, of all processes together; 0 while an unknown rate is not yet learnt. */
+  ratePerSecond: number
+  /** Whether the rate was learnt instead of given. */
+  learnt: boolean
+  /** The rate at which the platform last refused calls; null where none is known. */
+  ceiling: number | null
+  /** Callers of this process in line. */
+  waiting: number
+  /** Milliseconds left of a pause that the platform asked for. */
+  pausedForMs: number
+  /** Calls that may be in flight at a time; null where nothing limits them. */
+  concurrency: number | null
+}
+
 /**
  * The one gate through which every call to the platform passes.
  * Calls leave it evenly spaced, just under the permitted rate, and never in a burst.
@@ -17,6 +43,10 @@ export interface Pacer {
   acquire(request: PaceRequest): Promise<void>
   /** Lets no call pass for `ms` milliseconds, because the platform asked for it. Never shortens a pause. */
   pause(ms: number, reason: string): Promise<void>
+  /** Learns from an exchange that has ended. */
+  observe(outcome: CallOutcome): void
+  /** How things stand now, as far as this process knows. */
+  snapshot(): PacerSnapshot
   /** Rejects whoever still waits with {@link PacerClosedError}. May be called more than once. */
   close(): Promise<void>
 }

@@ -2,7 +2,7 @@ import { performance } from 'node:perf_hooks'
 import type { Logger } from 'pino'
 import { Agent } from 'undici'
 import type { z } from 'zod'
-import { type Pacer, PacerClosedError } from '../core/pacing.ts'
+import { type CallOutcome, type Pacer, PacerClosedError } from '../core/pacing.ts'
 import { readAnswer } from './answer.ts'
 import type { ClockOffset } from './clock-offset.ts'
 import { platformError } from './error-catalogue.ts'
@@ -30,6 +30,10 @@ export interface CallReport {
   code: number | string
   /** Absent when no answer came. */
   httpStatus?: number
+  /** How long it waited for its turn before, in milliseconds. */
+  waitedMs: number
+  /** Whether the platform refused it because there were too many calls. */
+  tooFast: boolean
 }
 
 /** Carries out single attempts: paced, signed, sent within a deadline, read, reported. It repeats nothing. */
@@ -40,6 +44,7 @@ export class PlatformCaller {
   readonly #clock: () => number
   readonly #clockOffset: ClockOffset
   readonly #budgets = new Map<string, MinuteBudget>()
+  readonly #tooFastCodes: ReadonlySet<number>
   readonly #timeoutMs: number
   readonly #log: Logger | undefined
   readonly #onCall: ((call: CallReport) => void) | undefined
@@ -49,6 +54,7 @@ export class PlatformCaller {
     pacer: Pacer
     clock: () => number
     clockOffset: ClockOffset
+    tooFastCodes: ReadonlySet<number>
     timeoutMs: number
     maxConnections: number
     log: Logger | undefined
@@ -58,6 +64,7 @@ export class PlatformCaller {
     this.#pacer = parts.pacer
     this.#clock = parts.clock
     this.#clockOffset = parts.clockOffset
+    this.#tooFastCodes = parts.tooFastCodes
     this.#timeoutMs = parts.timeoutMs
     this.#log = parts.log
     this.#onCall = parts.onCall
@@ -97,6 +104,7 @@ export class PlatformCaller {
     options: CallOptions,
   ): Promise<z.output<Response>> {
     const { signal } = options
+    const wantedAt = performance.now()
     try {
       await this.#pacer.acquire({ operation: operation.name, ...options })
     } catch (error) {
@@ -109,16 +117,18 @@ export class PlatformCaller {
     const timestamp = Math.floor((now + this.#clockOffset.appliedMs) / 1000)
     const request = this.#builder.build(operation, texts, timestamp, token)
     const startedAt = performance.now()
+    const waitedMs = startedAt - wantedAt
     let status: number | undefined
     try {
       const answer = await this.#exchange(operation.name, request, signal)
       status = answer.status
       const data = readAnswer(operation, answer, this.#clock())
-      this.#report(operation.name, startedAt, 0, status)
+      this.#ended({ operation: operation.name, sentAt: startedAt, tooFast: false }, waitedMs, 0, status)
       return data
     } catch (error) {
       if (!(error instanceof PlatformError)) throw error
-      this.#report(operation.name, startedAt, error.platformCode ?? error.code, status)
+      const exchange = { operation: operation.name, sentAt: startedAt, tooFast: this.#isTooFast(error) }
+      this.#ended(exchange, waitedMs, error.platformCode ?? error.code, status)
       if (error.retryAfterMs !== undefined) {
         this.#log?.warn(
           { operation: operation.name, waitMs: error.retryAfterMs },
@@ -151,11 +161,29 @@ export class PlatformCaller {
     return this.#agent.close()
   }
 
-  #report(operation: string, startedAt: number, code: number | string, httpStatus: number | undefined): void {
+  /** Tells the pacer and whoever counts of an exchange that has ended. */
+  #ended(
+    exchange: Omit<CallOutcome, 'durationMs'>,
+    waitedMs: number,
+    code: number | string,
+    httpStatus: number | undefined,
+  ): void {
+    const { operation, sentAt, tooFast } = exchange
+    const durationMs = performance.now() - sentAt
+    this.#pacer.observe({ operation, sentAt, durationMs, tooFast })
     if (this.#onCall === undefined) return
-    const call: CallReport = { operation, durationMs: performance.now() - startedAt, code }
+    const call: CallReport = { operation, durationMs, waitedMs, tooFast, code }
     if (httpStatus !== undefined) call.httpStatus = httpStatus
     this.#onCall(call)
+  }
+
+  /** Whether the platform refused the call because there were too many of them. */
+  #isTooFast({ httpStatus, retryAfterMs, platformCode }: PlatformError): boolean {
+    return (
+      httpStatus === 429 ||
+      (httpStatus === 503 && retryAfterMs !== undefined) ||
+      (platformCode !== undefined && this.#tooFastCodes.has(platformCode))
+    )
   }
 }
 

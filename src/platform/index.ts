@@ -1,6 +1,6 @@
 /** The platform's client as a library: `dirsync/platform`. It needs no database and reads no setting. */
 
-export type { Pacer } from '../core/pacing.ts'
+export type { CallOutcome, PaceRequest, Pacer, PacerSnapshot } from '../core/pacing.ts'
 export type { CreatedToken, PlatformToken, TokenStore } from '../core/platform-token.ts'
 export type { RefundVerdict } from '../core/refund-settlement.ts'
 export {

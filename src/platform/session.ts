@@ -40,6 +40,8 @@ export interface PlatformClientOptions {
   pacer?: Pacer
   /** Calls per second of the default pacer. Default 10. */
   ratePerSecond?: number
+  /** Codes of the platform (section 7, or undocumented) that mean: too many calls. HTTP 429 always does. Default none. */
+  tooFastCodes?: readonly number[]
   logger?: Logger
   /** For one exchange: getting a connection, headers and body. Default 10 s. */
   timeoutMs?: number
@@ -82,6 +84,7 @@ export class PlatformSession {
       pacer: options.pacer ?? new LocalPacer(options.ratePerSecond ?? DEFAULT_RATE),
       clock,
       clockOffset: this.clockOffset,
+      tooFastCodes: new Set(options.tooFastCodes),
       timeoutMs: options.timeoutMs ?? 10_000,
       maxConnections: options.maxConnections ?? 64,
       log: this.#log,

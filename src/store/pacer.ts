@@ -2,7 +2,13 @@ import { randomUUID } from 'node:crypto'
 import { performance } from 'node:perf_hooks'
 import type { Pool } from 'pg'
 import type { Logger } from 'pino'
-import { type PaceRequest, type Pacer, spacingMs } from '../core/pacing.ts'
+import {
+  type CallOutcome,
+  type PaceRequest,
+  type Pacer,
+  type PacerSnapshot,
+  spacingMs,
+} from '../core/pacing.ts'
 import { PacingGate } from '../core/pacing-gate.ts'
 import { PacingShare } from '../core/pacing-share.ts'
 
@@ -52,6 +58,7 @@ const PAUSE = `
  * them; a slot that nobody took expires. While the store is away, a process goes on at the share it had.
  */
 export class PostgresPacer implements Pacer {
+  readonly #ratePerSecond: number
   readonly #pool: Pool
   readonly #spacingMs: number
   readonly #log: Logger | undefined
@@ -71,6 +78,7 @@ export class PostgresPacer implements Pacer {
   /** @param options.ratePerSecond permitted calls per second, of all processes together */
   constructor(options: { pool: Pool; ratePerSecond: number; logger?: Logger }) {
     this.#pool = options.pool
+    this.#ratePerSecond = options.ratePerSecond
     this.#spacingMs = spacingMs(options.ratePerSecond)
     this.#log = options.logger?.child({ component: 'pacer' })
     this.#gate = new PacingGate(
@@ -96,6 +104,20 @@ export class PostgresPacer implements Pacer {
       await this.#pool.query(PAUSE, [ms, reason])
     } catch (error) {
       this.#log?.warn({ err: error, ms }, 'a pause could not be shared with other processes')
+    }
+  }
+
+  /** Nothing is learnt: the rate is given. */
+  observe(_outcome: CallOutcome): void {}
+
+  snapshot(): PacerSnapshot {
+    return {
+      ratePerSecond: this.#ratePerSecond,
+      learnt: false,
+      ceiling: null,
+      waiting: this.#gate.waiting,
+      pausedForMs: Math.max(0, this.#gate.pausedUntil - performance.now()),
+      concurrency: null,
     }
   }
 

@@ -1,0 +1,44 @@
+import type { LearntRate } from '../core/rate-learning.ts'
+
+/** Slots of a gate that a process wants. */
+export interface LeaseRequest {
+  gate: string
+  /** The process that asks. */
+  holder: string
+  /** Slots to reserve; 0 only asks how things stand. */
+  count: number
+  /** Distance between two slots in milliseconds; null: by the learnt rate. */
+  spacingMs: number | null
+}
+
+/** Slots that were reserved, evenly spaced from `startMs` on, and how the gate stands. Times are the store's milliseconds since 1970. */
+export interface PacerLease {
+  startMs: number
+  nowMs: number
+  pausedUntilMs: number | null
+  /** Whether another process reserved before this one. */
+  shared: boolean
+  /** Distance of the slots; 0 when it was to be learnt and nothing is known yet: then none are reserved. */
+  spacingMs: number
+  /** Slots ever reserved, these included. */
+  leased: number
+  learnt: LearntRate | null
+  /** Version of what was learnt; 0 when nothing was. */
+  version: number
+}
+
+/**
+ * Where all processes of a deployment meet: one record per gate, whose next free slot they move. Slots are never in the
+ * past and never within a pause. Every method rejects when the store does not answer.
+ */
+export interface PacerStore {
+  /** Reserves the next free slots, in one step whoever else asks. */
+  lease(request: LeaseRequest): Promise<PacerLease>
+  /** Reserves nothing within `ms` milliseconds from now. Never shortens a pause. */
+  pause(gate: string, ms: number, reason: string): Promise<void>
+  /** Replaces what was learnt; false when somebody else was faster, that is when the version is another one. */
+  learn(gate: string, expectedVersion: number, learnt: LearntRate): Promise<boolean>
+  /** Tells of every pause as soon as any process begins it, this one included. */
+  watch(onPause: (gate: string, ms: number) => void): void
+  close(): Promise<void>
+}
