@@ -3,7 +3,10 @@ import { join } from 'node:path'
 import { afterAll, inject } from 'vitest'
 import { registerChild } from './children.ts'
 
-const LAUNCHER = join(import.meta.dirname, '../../bin/dirsync')
+const ROOT = join(import.meta.dirname, '../..')
+const LAUNCHER = join(ROOT, 'bin/dirsync')
+/** Where `bin/dirsync` has Node.js keep what it compiled. */
+const COMPILE_CACHE = join(ROOT, 'node_modules/.cache/dirsync')
 
 /** How a child ended: one of the two is null. */
 export interface Exit {
@@ -61,7 +64,11 @@ export function spawnScript(
   options: { uid?: number; gid?: number; cwd?: string; env?: Record<string, string> } = {},
 ): DirsyncProcess {
   const flags = ['--disable-warning=ExperimentalWarning', file, ...args]
-  const env = options.env && { PATH: process.env.PATH, ...options.env }
+  const env = {
+    ...(options.env ? { PATH: process.env.PATH } : process.env),
+    NODE_COMPILE_CACHE: COMPILE_CACHE,
+    ...options.env,
+  }
   const child = spawn(process.execPath, flags, { stdio: ['ignore', 'pipe', 'pipe'], ...options, env })
   return follow(child, `${file} ${args.join(' ')}`)
 }
