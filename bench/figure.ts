@@ -1,27 +1,59 @@
-/** One figure, as `npm run bench -- --json` prints it. */
+/** A bound on `value / baseline`, or on the value alone. */
+export type Goal =
+  | { atLeast: number }
+  | { atMost: number }
+  | { valueAtLeast: number }
+  | { valueAtMost: number }
+
+/** One measured figure. */
 export interface Figure {
   name: string
   value: number
   unit: string
-  /** The same of what we are compared with, from the same run. */
-  baseline: number
-  /** Of `value / baseline`: at least this, or for a figure that should be small at most this. */
+  /** The same of what we are compared with, from the same run; null where there is nothing to compare with. */
+  baseline: number | null
+  goal: Goal
+}
+
+/** A figure as `npm run bench -- --json` prints it; `goal` is the bound alone. */
+export interface FigureJson {
+  name: string
+  value: number
+  unit: string
+  baseline: number | null
   goal: number
   met: boolean
 }
 
 /** What a benchmark measures, and against what. */
-export interface Benchmark {
+interface Description {
   name: string
-  unit: string
   /** What `value` is. */
   measures: string
   /** What `baseline` is. */
   against: string
-  goal: { atLeast: number } | { atMost: number }
+}
+
+/** One figure from measurements of two sides in turn. */
+export interface PairBenchmark extends Description {
+  unit: string
+  goal: Goal
   /** Builds what all pairs share, then hands over how to measure each side once. */
   prepare(): Promise<Sides>
 }
+
+/** Several figures from one run. */
+export interface RunBenchmark extends Description {
+  /** Parts that may be run alone: names of figures, or what they begin with. */
+  parts?: readonly string[]
+  /**
+   * @param parts those to run; all without any
+   * @param report is told how it goes, a line at a time
+   */
+  run(parts: readonly string[], report: (line: string) => void): Promise<Figure[]>
+}
+
+export type Benchmark = PairBenchmark | RunBenchmark
 
 /** Each side measures once and answers in the benchmark's unit. */
 export interface Sides {
@@ -58,22 +90,65 @@ export async function measurePairs(
 }
 
 /** The figure of the pair whose ratio is the median of all pairs. */
-export function figureOf(benchmark: Benchmark, pairs: readonly Pair[]): Figure {
-  const sorted = pairs.toSorted((a, b) => ratioOf(a) - ratioOf(b))
+export function medianFigure({ name, unit, goal }: PairBenchmark, pairs: readonly Pair[]): Figure {
+  const sorted = pairs.toSorted((a, b) => a.ours / a.baseline - b.ours / b.baseline)
   const pair = sorted[Math.floor((sorted.length - 1) / 2)]
   if (pair === undefined) throw new RangeError('a figure needs at least one pair')
-  const { name, unit, goal } = benchmark
-  const ratio = ratioOf(pair)
-  const [bound, met] =
-    'atLeast' in goal ? [goal.atLeast, ratio >= goal.atLeast] : [goal.atMost, ratio <= goal.atMost]
-  return { name, value: rounded(pair.ours), unit, baseline: rounded(pair.baseline), goal: bound, met }
+  return { name, value: pair.ours, unit, baseline: pair.baseline, goal }
 }
 
-/** Our side as a share of the baseline. */
-export function ratioOf(pair: Pair): number {
-  return pair.ours / pair.baseline
+/** The value as a share of the baseline; null without one, or where the baseline is nothing. */
+export function ratioOf({ value, baseline }: Figure): number | null {
+  return baseline === null || baseline === 0 ? null : value / baseline
 }
 
-function rounded(value: number): number {
+/** Whether the goal is met. Without a baseline, a goal for the ratio is not. */
+export function isMet(figure: Figure): boolean {
+  const { value, goal } = figure
+  if ('valueAtLeast' in goal) return value >= goal.valueAtLeast
+  if ('valueAtMost' in goal) return value <= goal.valueAtMost
+  const ratio = ratioOf(figure)
+  if (ratio === null) return false
+  return 'atLeast' in goal ? ratio >= goal.atLeast : ratio <= goal.atMost
+}
+
+export function toJson(figure: Figure): FigureJson {
+  const { name, value, unit, baseline, goal } = figure
+  return {
+    name,
+    value: rounded(value),
+    unit,
+    baseline: baseline === null ? null : rounded(baseline),
+    goal: boundOf(goal),
+    met: isMet(figure),
+  }
+}
+
+function boundOf(goal: Goal): number {
+  if ('atLeast' in goal) return goal.atLeast
+  if ('atMost' in goal) return goal.atMost
+  return 'valueAtLeast' in goal ? goal.valueAtLeast : goal.valueAtMost
+}
+
+/** Four digits: more of them say nothing. */
+export function rounded(value: number): number {
   return Number(value.toPrecision(4))
+}
+
+/**
+ * Runs tasks side by side, at most so many at a time; for what waits more than it works, where neighbours do not disturb.
+ * @returns what they answered, in the order of `items`
+ */
+export async function sideBySide<Item, Result>(
+  items: readonly Item[],
+  atATime: number,
+  run: (item: Item) => Promise<Result>,
+): Promise<Result[]> {
+  const results: Result[] = []
+  const left = items.entries()
+  const runNext = async () => {
+    for (const [index, item] of left) results[index] = await run(item)
+  }
+  await Promise.all(Array.from({ length: atATime }, runNext))
+  return results
 }

@@ -1,15 +1,28 @@
+import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { createLogger } from '../src/logger.ts'
 import { client } from './client.ts'
-import { type Benchmark, type Figure, figureOf, measurePairs, ratioOf } from './figure.ts'
+import {
+  type Benchmark,
+  type Figure,
+  measurePairs,
+  medianFigure,
+  type PairBenchmark,
+  toJson,
+} from './figure.ts'
 import { planMemory } from './plan-memory.ts'
 import { planRows } from './plan-rows.ts'
 import { fillDatabase } from './planned-database.ts'
-import { printTable } from './table.ts'
+import { saveFigures } from './results.ts'
+import { printMarkdown, printTable } from './table.ts'
 import { worker } from './worker.ts'
 import { Workshop } from './workshop.ts'
 
-const USAGE = 'npm run bench [-- [--only NAME]… [--pairs N] [--employees N] [--jobs N] [--calls N] [--json]]'
+const USAGE =
+  'npm run bench [-- [--only NAME]… [--pairs N] [--employees N] [--jobs N] [--calls N] [--json | --markdown] [--results FOLDER]]'
+
+/** Where figures and plots go. */
+const RESULTS = join(import.meta.dirname, 'results')
 
 const log = (line: string) => process.stderr.write(`${line}\n`)
 
@@ -27,16 +40,32 @@ async function main(args: string[]): Promise<number> {
   }
   try {
     const benchmarks = benchmarksOf(workshop, options)
-    const names = benchmarks.map(benchmark => benchmark.name)
-    const unknown = options.only.filter(name => !names.includes(name))
+    const names = benchmarks.map(({ name }) => name)
+    const parts = benchmarks.flatMap(partsOf)
+    const unknown = options.only.filter(name => !names.includes(name) && !parts.includes(name))
     if (unknown.length > 0) {
       log(`There is no benchmark ${unknown.join(', ')}: choose from ${names.join(', ')}.`)
       return 2
     }
-    const chosen = benchmarks.filter(({ name }) => options.only.length === 0 || options.only.includes(name))
     const figures: Figure[] = []
-    for (const benchmark of chosen) figures.push(await measure(benchmark, options.pairs))
-    if (options.json) console.log(JSON.stringify(figures, null, 2))
+    const chosen = benchmarks.filter(
+      benchmark =>
+        options.only.length === 0 ||
+        [benchmark.name, ...partsOf(benchmark)].some(name => options.only.includes(name)),
+    )
+    for (const benchmark of chosen) {
+      if ('prepare' in benchmark) figures.push(await measure(benchmark, options.pairs))
+      else {
+        const report = (line: string) => log(`${benchmark.name}: ${line}`)
+        const wanted = options.only.includes(benchmark.name)
+          ? []
+          : partsOf(benchmark).filter(part => options.only.includes(part))
+        figures.push(...(await benchmark.run(wanted, report)))
+      }
+    }
+    await saveFigures(options.results, figures.map(toJson))
+    if (options.json) console.log(JSON.stringify(figures.map(toJson), null, 2))
+    else if (options.markdown) printMarkdown(figures)
     else printTable(chosen, figures)
     return 0
   } finally {
@@ -51,6 +80,8 @@ interface Options {
   jobs: number
   calls: number
   json: boolean
+  markdown: boolean
+  results: string
 }
 
 /** Null, with a sentence on stderr, for a command line that is wrong. */
@@ -65,6 +96,8 @@ function optionsOf(args: string[]): Options | null {
         jobs: { type: 'string', default: '5000' },
         calls: { type: 'string', default: '50000' },
         json: { type: 'boolean', default: false },
+        markdown: { type: 'boolean', default: false },
+        results: { type: 'string', default: RESULTS },
       },
     })
     const whole = (name: 'pairs' | 'employees' | 'jobs' | 'calls') => {
@@ -80,6 +113,8 @@ function optionsOf(args: string[]): Options | null {
       jobs: whole('jobs'),
       calls: whole('calls'),
       json: values.json,
+      markdown: values.markdown,
+      results: resolve(values.results),
     }
   } catch (error) {
     log(`${(error as Error).message}\n${USAGE}`)
@@ -111,16 +146,19 @@ function benchmarksOf(workshop: Workshop, options: Options): Benchmark[] {
   ]
 }
 
-async function measure(benchmark: Benchmark, count: number): Promise<Figure> {
+function partsOf(benchmark: Benchmark): readonly string[] {
+  return ('run' in benchmark && benchmark.parts) || []
+}
+
+async function measure(benchmark: PairBenchmark, count: number): Promise<Figure> {
   const sides = await benchmark.prepare()
   try {
     const pairs = await measurePairs(sides, count, pair => {
       const [ours, baseline] = [pair.ours, pair.baseline].map(value => Math.round(value).toLocaleString('en'))
-      log(
-        `${benchmark.name}: ${ours} against ${baseline} ${benchmark.unit}, ratio ${ratioOf(pair).toFixed(2)}`,
-      )
+      const ratio = (pair.ours / pair.baseline).toFixed(2)
+      log(`${benchmark.name}: ${ours} against ${baseline} ${benchmark.unit}, ratio ${ratio}`)
     })
-    return figureOf(benchmark, pairs)
+    return medianFigure(benchmark, pairs)
   } finally {
     await sides.close()
   }
