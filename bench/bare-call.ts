@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import { Pool } from 'undici'
 import type { PlatformAccess } from './workshop.ts'
 
-const FORM = { 'content-type': 'application/x-www-form-urlencoded' }
+export const FORM = { 'content-type': 'application/x-www-form-urlencoded' }
 
 /**
  * Calls the platform as somebody would who writes it by hand and well: one pool of connections, undici's `request`, the

@@ -1,7 +1,7 @@
 import { PlatformClient } from '../src/platform/client.ts'
 import { LocalPacer } from '../src/platform/pacer.ts'
 import { MemoryTokenStore } from '../src/platform/token.ts'
-import { BareCaller, type PreparedRequest } from './bare-call.ts'
+import { BareCaller, FORM, type PreparedRequest } from './bare-call.ts'
 import { answerParent } from './child.ts'
 import type { CallTask } from './client.ts'
 
@@ -53,5 +53,16 @@ async function open(task: CallTask, userids: string[]): Promise<{ call: Call; cl
   if (task.client === 'signed')
     return { call: userid => caller.getEmployee(userid), close: () => caller.close() }
   const prepared = new Map(userids.map(userid => [userid, caller.prepare('employee/get', { userid })]))
-  return { call: userid => caller.send(prepared.get(userid) as PreparedRequest), close: () => caller.close() }
+  const send =
+    task.client === 'fetch'
+      ? (request: PreparedRequest) => fetchAnswer(task.url, request)
+      : (request: PreparedRequest) => caller.send(request)
+  return { call: userid => send(prepared.get(userid) as PreparedRequest), close: () => caller.close() }
+}
+
+async function fetchAnswer(url: string, { path, body }: PreparedRequest): Promise<unknown> {
+  const response = await fetch(url + path, { method: 'POST', headers: FORM, body })
+  const answer = (await response.json()) as { code: number; data: Record<string, unknown> }
+  if (answer.code !== 0) throw new Error(`the platform answered ${answer.code}`)
+  return answer.data
 }

@@ -143,6 +143,7 @@ function benchmarksOf(workshop: Workshop, options: Options): Benchmark[] {
     worker('postgres', workshop, options.jobs, logger),
     client(workshop, options.calls, 'prepared'),
     client(workshop, options.calls, 'signed'),
+    client(workshop, options.calls, 'fetch'),
   ]
 }
 
