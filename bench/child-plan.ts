@@ -1,17 +1,16 @@
 import { createLogger } from '../src/logger.ts'
 import { createPool } from '../src/store/pool.ts'
-import { transaction } from '../src/store/transaction.ts'
 import { answerParent } from './child.ts'
-import { planUnchanged } from './plan.ts'
+import { planChanges } from './plan.ts'
 import type { PlanTask } from './plan-memory.ts'
 import { openHr } from './planned-database.ts'
 
 // Plans once and answers with this process' peak of resident memory in MB.
-answerParent<PlanTask, number>(async ({ url, employees }) => {
+answerParent<PlanTask, number>(async ({ url, employees, changed }) => {
   const logger = createLogger({ level: 'warn', pretty: false })
   const hr = openHr(url, logger)
-  const pool = createPool(url, { max: 1, name: 'bench', logger })
-  await transaction(pool, db => planUnchanged(db, hr, employees))
+  const pool = createPool(url, { max: 2, name: 'bench', logger })
+  await planChanges(pool, hr, { employees, changed }, logger)
   await hr.close()
   await pool.end()
   return process.resourceUsage().maxRSS / 1024

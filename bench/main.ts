@@ -138,7 +138,7 @@ function benchmarksOf(workshop: Workshop, options: Options): Benchmark[] {
   }
   return [
     planRows(() => database(options.employees), options.employees, logger),
-    planMemory(database, options.employees, workshop.folder),
+    planMemory(database, options.employees, workshop.folder, logger),
     worker('redis', workshop, options.jobs, logger),
     worker('postgres', workshop, options.jobs, logger),
     client(workshop, options.calls, 'prepared'),

@@ -1,22 +1,59 @@
-import type { ClientBase } from 'pg'
+import type { Pool } from 'pg'
+import type { Logger } from 'pino'
 import type { HrSource } from '../src/hr/source.ts'
-import { planEmployees } from '../src/sync/plan-employees.ts'
+import { requestRun } from '../src/store/run.ts'
+import { Planner } from '../src/sync/planner.ts'
 import { LIMITS } from './planned-database.ts'
 
+/** Changes one HR row in a hundred. Returns how many those were. */
+export async function changeOnePercent(db: Pool): Promise<number> {
+  const { rowCount } = await db.query(
+    `update hr.employee set note = 'Seen at ' || clock_timestamp() where right(staff_id, 2) = '50'`,
+  )
+  return rowCount ?? 0
+}
+
 /**
- * Plans a sweep of an HR database in which nothing changed, in the caller's transaction.
- * @throws Error when the plan finds anything to do, or less than all employees
+ * Plans a `changes` run as the scheduler does: from the request that lies there to the work in the outbox.
+ * @throws Error when the plan finds anything but so many changed employees of so many
  */
-export async function planUnchanged(db: ClientBase, hr: HrSource, employees: number): Promise<void> {
-  const run = { kind: 'changes' as const, approved: false }
-  const plan = await planEmployees(db, hr, run, LIMITS, new Date(), new AbortController().signal)
-  if (
-    plan.state !== 'running' ||
-    plan.inScope !== employees ||
-    Object.keys(plan.plan?.reasons ?? {}).length > 0
-  ) {
-    throw new Error(
-      `the plan should find nothing to do, it found ${JSON.stringify({ ...plan, difference: null })}`,
-    )
-  }
+export async function planChanges(
+  db: Pool,
+  hr: HrSource,
+  expected: { employees: number; changed: number },
+  logger: Logger,
+): Promise<{ seconds: number }> {
+  const planner = new Planner({
+    pool: db,
+    hr,
+    logger,
+    sellerAppids: [],
+    ownEnterprise: '',
+    limits: { ...LIMITS, departments: { count: 0, percent: 0 }, departmentGraceMs: 0 },
+  })
+  const runId = await requestRun(db, 'changes', [], 'bench')
+  const startedAt = performance.now()
+  await planner.planNext(new AbortController().signal)
+  const seconds = (performance.now() - startedAt) / 1000
+  const { rows } = await db.query(
+    `select state, in_scope as employees, coalesce((plan -> 'reasons' ->> 'changed')::int, 0) as changed,
+       (select count(*)::int from dirsync.pending) as pending, message
+     from dirsync.sync_run where id = $1`,
+    [runId],
+  )
+  const { employees, changed, pending } = rows[0]
+  if (employees !== expected.employees || changed !== expected.changed || pending !== changed)
+    throw new Error(`the plan should find ${JSON.stringify(expected)}, it found ${JSON.stringify(rows[0])}`)
+  return { seconds }
+}
+
+/** Has dirsync believe that all work is done. */
+export async function acknowledgePlanned(db: Pool): Promise<void> {
+  await db.query('truncate dirsync.pending')
+  await db.query(`update dirsync.sync_run set state = 'done', finished_at = now() where state = 'running'`)
+  await db.query(
+    'update dirsync.employee set acknowledged_hash = source_hash where acknowledged_hash <> source_hash',
+  )
+  await db.query('vacuum (analyze) dirsync.employee')
+  await db.query('vacuum (analyze) hr.employee')
 }
