@@ -78,6 +78,7 @@ export class PlatformCaller {
 
   /**
    * One attempt, within the operation's own budget if it has one.
+   * @param sending called when its turn has come, before it is sent
    * @throws PlatformError, after telling the pacer if the platform asked to wait
    */
   async attempt<Response extends z.ZodType>(
@@ -85,13 +86,14 @@ export class PlatformCaller {
     texts: ParameterTexts,
     token: string | undefined,
     options: CallOptions,
+    sending?: () => void,
   ): Promise<z.output<Response>> {
-    if (operation.perMinute === undefined) return this.#send(operation, texts, token, options)
+    if (operation.perMinute === undefined) return this.#send(operation, texts, token, options, sending)
     const { name, perMinute } = operation
     const budget = this.#budgets.get(name) ?? new MinuteBudget(perMinute)
     this.#budgets.set(name, budget)
     try {
-      return await budget.spend(() => this.#send(operation, texts, token, options), options.signal)
+      return await budget.spend(() => this.#send(operation, texts, token, options, sending), options.signal)
     } catch (error) {
       throw error instanceof PlatformError || !options.signal?.aborted ? error : abortedError(name, error)
     }
@@ -102,6 +104,7 @@ export class PlatformCaller {
     texts: ParameterTexts,
     token: string | undefined,
     options: CallOptions,
+    sending?: () => void,
   ): Promise<z.output<Response>> {
     const { signal } = options
     const wantedAt = performance.now()
@@ -111,6 +114,7 @@ export class PlatformCaller {
       if (signal?.aborted || error instanceof PacerClosedError) throw abortedError(operation.name, error)
       throw error
     }
+    sending?.()
     const now = this.#clock()
     if (options.sendBefore !== undefined && now > options.sendBefore)
       throw abortedError(operation.name, new Error('it waited too long to be sent'))

@@ -20,6 +20,8 @@ export interface Operation<
   readonly encoding: 'form' | 'json'
   /** Whether doing it twice has the effect of doing it once. */
   readonly idempotent: boolean
+  /** Whether it only asks, and its parameters say all about what: callers who ask the same meanwhile share one call. */
+  readonly lookup: boolean
   /** Whether the call carries the access token; token creation alone does not. */
   readonly token: boolean
   /** Parameters that an explicit empty text clears: sent empty, not signed. Empty texts of others are not sent. */
@@ -41,6 +43,7 @@ export interface Operation<
 }
 
 type Optional =
+  | 'lookup'
   | 'token'
   | 'clearedByEmpty'
   | 'encoding'
@@ -64,6 +67,7 @@ export function defineOperation<
 
 const DEFAULTS = {
   encoding: 'form',
+  lookup: false,
   token: true,
   clearedByEmpty: [],
   inQuery: [],

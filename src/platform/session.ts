@@ -17,6 +17,7 @@ import { tokenCreate } from './operations/token.ts'
 import { LocalPacer } from './pacer.ts'
 import { checkedParameters, type ParameterTexts } from './parameters.ts'
 import { RequestBuilder } from './request-builder.ts'
+import { SharedLookups } from './shared-lookups.ts'
 import type { SignAlgorithm } from './signing.ts'
 import { MemoryTokenStore } from './token.ts'
 import { TokenKeeper } from './token-keeper.ts'
@@ -62,6 +63,7 @@ export class PlatformSession {
 
   readonly #caller: PlatformCaller
   readonly #keeper: TokenKeeper
+  readonly #lookups = new SharedLookups()
   readonly #application: Application
   readonly #log: Logger | undefined
   #closing: Promise<void> | null = null
@@ -117,13 +119,29 @@ export class PlatformSession {
     return checkedParameters(operation, params, this.#application)
   }
 
-  /** @throws PlatformError; OutcomeUnknownError where the operation must not be repeated and may have been carried out */
+  /**
+   * A look-up is shared with whoever asks the same while it waits for its turn.
+   * @throws PlatformError; OutcomeUnknownError where the operation must not be repeated and may have been carried out
+   */
   async call<Request extends z.ZodObject, Response extends z.ZodType>(
     operation: Operation<string, Request, Response>,
     params: object,
     options: CallOptions = {},
   ): Promise<z.output<Response>> {
     const texts = this.check(operation, params)
+    if (!operation.lookup) return this.#call(operation, texts, options)
+    const key = `${operation.name} ${JSON.stringify(texts)}`
+    return this.#lookups.ask(operation.name, key, options, (shared, sending) =>
+      this.#call(operation, texts, shared, sending),
+    )
+  }
+
+  async #call<Response extends z.ZodType>(
+    operation: Operation<string, z.ZodObject, Response>,
+    texts: ParameterTexts,
+    options: CallOptions,
+    sending?: () => void,
+  ): Promise<z.output<Response>> {
     let isTokenRenewed = false
     let isClockCorrected = false
     for (;;) {
@@ -136,7 +154,7 @@ export class PlatformSession {
             : await orAborted(current, operation.name, options.signal).catch(asPlatformError)
       }
       try {
-        return await this.#caller.attempt(operation, texts, token, options)
+        return await this.#caller.attempt(operation, texts, token, options, sending)
       } catch (error) {
         if (!(error instanceof PlatformError)) throw error
         const entry = entryOfCode(error.platformCode)

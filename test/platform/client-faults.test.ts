@@ -375,7 +375,7 @@ describe('the token', () => {
 
   test('is created once for many calls at the same time', async () => {
     platform.plan('employee/get', ...Array.from({ length: 20 }, () => ok({ userid: 'u1' })))
-    await Promise.all(Array.from({ length: 20 }, () => get()))
+    await Promise.all(Array.from({ length: 20 }, (_, i) => get(`u${i}`)))
     expect(platform.of('token/create')).toHaveLength(1)
   })
 
@@ -393,7 +393,7 @@ describe('the token', () => {
     const answer: Reply = (response, request) =>
       (request.query.get('access_token') === 'token-1' ? refused : ok({ userid: 'u1' }))(response, request)
     platform.plan('employee/get', ...Array.from({ length: 40 }, () => answer))
-    await Promise.all(Array.from({ length: 20 }, () => get()))
+    await Promise.all(Array.from({ length: 20 }, (_, i) => get(`u${i}`)))
     expect(platform.of('token/create')).toHaveLength(2)
   })
 

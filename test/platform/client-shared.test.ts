@@ -9,7 +9,10 @@ import { APP_ID, APP_SECRET } from './fake-platform.ts'
 
 test('processes share one token and one rate, each with as few as two connections to the store', async () => {
   await using database = await createTestDatabase({ migrated: true })
-  const employees = [{ userid: 'u1', mobile: '13900000001' }]
+  const employees = Array.from({ length: 40 }, (_, i) => ({
+    userid: `u${i}`,
+    mobile: String(13_900_000_000 + i),
+  }))
   const emulator = await startEmulator({ appId: APP_ID, appSecret: APP_SECRET, seed: { employees } })
   const processes = [1, 2, 3].map(() => {
     const pool = new pg.Pool({ connectionString: database.url, max: 2 })
@@ -24,9 +27,7 @@ test('processes share one token and one rate, each with as few as two connection
   })
 
   await Promise.all(
-    processes.flatMap(({ client }) =>
-      Array.from({ length: 40 }, () => client.employees.get({ userid: 'u1' })),
-    ),
+    processes.flatMap(({ client }) => employees.map(({ userid }) => client.employees.get({ userid }))),
   )
   const response = await fetch(`${emulator.url}/_emulator/calls`)
   const { calls } = (await response.json()) as { calls: { operation: string; code: number }[] }

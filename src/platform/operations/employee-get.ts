@@ -6,6 +6,7 @@ import { defineOperation } from '../operation.ts'
 export const employeeGet = defineOperation({
   name: 'employee/get',
   idempotent: true,
+  lookup: true,
   request: z
     .strictObject({
       userid: userid.optional(),

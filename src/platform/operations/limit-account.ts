@@ -19,6 +19,7 @@ const limitAccount = z.object({
 export const limitAccountGet = defineOperation({
   name: 'assets/limit/enterprise/get',
   idempotent: true,
+  lookup: true,
   decimals: true,
   request: z.strictObject({
     account_openid: text(32).optional(),

@@ -17,6 +17,7 @@ const orderRecord = z.object({
 export const orderRecordGet = defineOperation({
   name: 'seller/pay/record',
   idempotent: true,
+  lookup: true,
   decimals: true,
   request: z.strictObject({ outer_trade_no: externalNumber(30, 10) }),
   /** The record of section 2.8, or the bare trade number that the description promises. */

@@ -71,6 +71,7 @@ const commerceOrderDetail = z.object({
 export const paymentOrderList = defineOperation({
   name: 'enterprise/consume/list',
   idempotent: true,
+  lookup: true,
   decimals: true,
   bareAnswer: true,
   request: z.strictObject({
@@ -88,6 +89,7 @@ export const paymentOrderList = defineOperation({
 export const paymentOrderGet = defineOperation({
   name: 'enterprise/consume/get',
   idempotent: true,
+  lookup: true,
   decimals: true,
   request: z.strictObject({ trade_no: text(16), enterprise_code: enterpriseCode.optional() }),
   response: z

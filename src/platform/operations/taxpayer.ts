@@ -16,6 +16,7 @@ const taxpayer = z.object({
 export const taxpayerList = defineOperation({
   name: 'taxpayer/findList',
   idempotent: true,
+  lookup: true,
   request: z.strictObject({
     identifier: text(45),
     enterprise_code: enterpriseCode.optional(),
