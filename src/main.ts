@@ -7,6 +7,7 @@ import { connectHr, connectPlatform } from './connections.ts'
 import { startConsole } from './console/server.ts'
 import { ROLES, type Role } from './core/role.ts'
 import { CronScheduler, scheduledJobs } from './cron-scheduler.ts'
+import { ChangeListener } from './hr/change-listener.ts'
 import { limitsOf } from './limits.ts'
 import type { Logger } from './logger.ts'
 import { MirrorRunner } from './mirrors/mirror-runner.ts'
@@ -21,6 +22,7 @@ import { deregister, heartbeat } from './store/process.ts'
 import { SessionLocks } from './store/session-locks.ts'
 import { Coordinator } from './sync/coordinator.ts'
 import { Feeder } from './sync/feeder.ts'
+import { HrChanges } from './sync/hr-changes.ts'
 import { JobProcessor } from './sync/job-processor.ts'
 import { jobsInHand } from './sync/jobs-in-hand.ts'
 import { Planner } from './sync/planner.ts'
@@ -189,6 +191,17 @@ async function startRoles(
     const listener = new Listener(config.DATABASE_URL, logger, () => coordinator.wake())
     await listener.start()
     stops.push(() => listener.close())
+    if (schedule) {
+      const changes = new HrChanges({
+        pool,
+        limits: limitsOf(config),
+        logger: logger.child({ component: 'trigger' }),
+      })
+      work.push(() => changes.stop())
+      const trigger = new ChangeListener(config.HR_DATABASE_URL, logger, userids => changes.changed(userids))
+      void trigger.start()
+      stops.push(() => trigger.close())
+    }
     const requestRun = async (kind: Parameters<typeof requestScheduledRun>[1]) => {
       await requestScheduledRun(pool, kind, 'cron', logger)
     }

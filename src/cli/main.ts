@@ -8,6 +8,7 @@ import { doctorCommand } from './doctor/doctor.ts'
 import { employeeCommand } from './employee.ts'
 import { emulatorCommand } from './emulator.ts'
 import { exitCodeOf, sentenceOf } from './failure.ts'
+import { hrCommand } from './hr.ts'
 import { migrateCommand } from './migrate.ts'
 import { ordersCommand } from './orders.ts'
 import { planCommand } from './plan.ts'
@@ -58,6 +59,7 @@ refundCommand(program)
 topUpCommand(program)
 platformCommand(program)
 doctorCommand(program)
+hrCommand(program)
 emulatorCommand(program)
 
 // Whoever reads the output may have seen enough (`| head`).

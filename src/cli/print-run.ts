@@ -34,7 +34,7 @@ export function printRunStory(run: RunStory, program: string): void {
   print(`Run ${run.id}: ${run.kind}, ${coloured(run.state)}`)
   printFacts([
     ['message', run.message],
-    ['employees', run.keys.length > 0 && run.kind === 'employees' ? run.keys.join(', ') : null],
+    ['employees', run.keys.length > 0 && run.kind !== 'retry' ? run.keys.join(', ') : null],
     ['cases', run.keys.length > 0 && run.kind === 'retry' ? run.keys.slice(0, 50).join(', ') : null],
     ['requested', `${longTime(run.requested_at)} by ${run.requested_by}`],
     ['planned', longTime(run.planned_at)],
@@ -46,7 +46,9 @@ export function printRunStory(run: RunStory, program: string): void {
       run.kind === 'changes' && run.planned_at
         ? run.sweep
           ? 'every HR row'
-          : 'rows newer than before'
+          : run.keys.length > 0
+            ? "the rows that HR's trigger named"
+            : 'rows newer than before'
         : null,
     ],
     ['in scope', run.in_scope],

@@ -154,9 +154,14 @@ export class RowHasher {
 export function rowHash(columns: readonly string[], row: Record<string, string | null>): string {
   const fields = columns.filter(column => (EMPLOYEE_FIELDS as readonly string[]).includes(column))
   const line = fields.map(column => copyText(row[column] ?? null)).join('\t')
-  const active = isInactive((row.active ?? 't').charCodeAt(0)) ? 'f' : 't'
+  const active = rowIsActive(row) ? 't' : 'f'
   const text = hash('sha256', Buffer.concat([seedOf(columns), Buffer.from(active + line)]), 'hex')
   return `${text.slice(0, 8)}-${text.slice(8, 12)}-${text.slice(12, 16)}-${text.slice(16, 20)}-${text.slice(20, 32)}`
+}
+
+/** Whether a row counts as active, as the staging table gets it. */
+export function rowIsActive(row: Record<string, string | null>): boolean {
+  return !isInactive((row.active ?? 't').charCodeAt(0))
 }
 
 function seedOf(columns: readonly string[]): Buffer {

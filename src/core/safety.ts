@@ -50,6 +50,16 @@ export function trips(breaker: Breaker, affected: number, total: number): boolea
   return affected > Math.max(breaker.count, (total * breaker.percent) / 100)
 }
 
+/** True when so few rows changed that neither the sanity gate nor the breaker can have an opinion about them. */
+export function belowNotice(
+  changed: number,
+  rows: number,
+  { gate, breaker }: { gate: GateLimits; breaker: Breaker },
+): boolean {
+  const share = percent(changed, rows)
+  return !trips(breaker, changed, rows) && share <= Math.min(gate.maxEmptied, gate.maxFewerRows)
+}
+
 function percent(part: number, whole: number): number {
   return whole === 0 ? 0 : (100 * part) / whole
 }

@@ -17,10 +17,10 @@ const SETTINGS = `
 const RAW: pg.CustomTypesConfig = { getTypeParser: () => (text: string | Buffer) => text }
 
 /** How connections to HR are made. */
-export function connectionSettings(url: string): pg.ClientConfig {
+export function connectionSettings(url: string, name = 'dirsync'): pg.ClientConfig {
   return {
     connectionString: url,
-    application_name: 'dirsync',
+    application_name: name,
     connectionTimeoutMillis: 10_000,
     keepAlive: true,
     keepAliveInitialDelayMillis: 10_000,
@@ -37,9 +37,9 @@ export async function prepareSession(client: pg.ClientBase): Promise<void> {
   })
 }
 
-/** A connection of its own, for a scan. */
-export async function connectClient(url: string): Promise<pg.Client> {
-  const client = new pg.Client(connectionSettings(url))
+/** A connection of its own, such as for a scan. */
+export async function connectClient(url: string, name?: string): Promise<pg.Client> {
+  const client = new pg.Client(connectionSettings(url, name))
   client.on('error', () => {}) // also reported by the query that is under way
   try {
     await client.connect()

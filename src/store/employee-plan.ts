@@ -2,6 +2,7 @@ import type { Readable, Transform } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type { ClientBase } from 'pg'
 import { from as copyFrom } from 'pg-copy-streams'
+import type { EmployeeKey } from '../core/employee.ts'
 
 /**
  * The set-based half of planning: HR's hashes are copied into a temporary table and joined once with what was acknowledged.
@@ -30,6 +31,19 @@ export async function fillStage(
   await db.query('analyze staged')
 }
 
+/** Puts a few rows into the stage. */
+export async function fillStageWith(
+  db: ClientBase,
+  rows: (EmployeeKey & { active: boolean; hash: string })[],
+): Promise<void> {
+  await db.query(
+    `insert into staged select "enterpriseCode", userid, active, hash
+     from jsonb_to_recordset($1) as s ("enterpriseCode" text, userid text, active boolean, hash uuid)`,
+    [JSON.stringify(rows)],
+  )
+  await db.query('analyze staged')
+}
+
 export interface Difference {
   /** Active employees in HR. */
   inScope: number
@@ -43,6 +57,11 @@ export interface Difference {
   /** True when nothing was ever acknowledged or parked: the first run. */
   first: boolean
 }
+
+/** Every staged row is new or matches one employee: more matches than employees means duplicates. */
+const DOUBLED = `(select count(*) from staged) - (select count(*) from difference where unknown)
+              > (select count(*) from dirsync.employee) - (select count(*) from difference where hash is null)
+            or (select count(*) <> count(distinct (enterprise_code, userid)) from difference where unknown)`
 
 /**
  * Joins `staged` with `dirsync.employee` and keeps what differs in the temporary table `difference`.
@@ -89,10 +108,7 @@ export async function compare(
               (select concat_ws('/', nullif(enterprise_code, ''), userid) as key from difference
                where reason in ('new', 'changed', 'left', 'vanished') order by reason, 1 limit 20) s) as sample,
             not exists (select from dirsync.employee where acknowledged_hash is not null or parked_hash is not null) as first,
-            -- Every staged row is new or matches one employee: more matches than employees means duplicates.
-            (select count(*) from staged) - (select count(*) from difference where unknown)
-              > (select count(*) from dirsync.employee) - (select count(*) from difference where hash is null)
-            or (select count(*) <> count(distinct (enterprise_code, userid)) from difference where unknown) as doubled`,
+            ${options.sweep ? DOUBLED : 'false'} as doubled`,
   )
   const { doubled, ...difference } = rows[0]
   return { ...difference, duplicates: doubled || !options.sweep ? await duplicates(db) : [] }

@@ -69,7 +69,7 @@ export async function claimRun(db: ClientBase): Promise<(Run & { kind: PlannedKi
   const { rows } = await db.query<Run & { kind: PlannedKind }>(
     `update dirsync.sync_run set state = 'planning', started_at = coalesce(started_at, now())
      where id = (select id from dirsync.sync_run where state = 'requested' and kind <> all ($1)
-                 order by kind not in ('employees', 'retry'), id limit 1 for update skip locked)
+                 order by keys = '{}', id limit 1 for update skip locked)
      returning ${COLUMNS}`,
     [MIRRORS],
   )
@@ -96,10 +96,10 @@ export async function latestRuns(db: Pool, limit: number): Promise<Run[]> {
   return rows
 }
 
-/** The run of a kind that waits to begin, is going on or is held; null when there is none. */
+/** The run of a kind, of everything, that waits to begin, is going on or is held; null when there is none. */
 export async function unfinishedRun(db: Pool, kind: RunKind): Promise<Run | null> {
   const { rows } = await db.query<Run>(
-    `select ${COLUMNS} from dirsync.sync_run where kind = $1 and finished_at is null order by id desc limit 1`,
+    `select ${COLUMNS} from dirsync.sync_run where kind = $1 and keys = '{}' and finished_at is null order by id desc limit 1`,
     [kind],
   )
   return rows[0] ?? null
@@ -109,6 +109,15 @@ export async function unfinishedRun(db: Pool, kind: RunKind): Promise<Run | null
 export async function replanHeldRun(db: Pool, id: number): Promise<void> {
   await db.query(`update dirsync.sync_run set state = 'requested' where id = $1 and state = 'held'`, [id])
   await db.query(`select pg_notify('dirsync', 'run')`)
+}
+
+/** True when the run has been planned, or has ended without. */
+export async function isPlanned(db: Pool, id: number): Promise<boolean> {
+  const { rowCount } = await db.query(
+    `select from dirsync.sync_run where id = $1 and state in ('requested', 'planning')`,
+    [id],
+  )
+  return rowCount === 0
 }
 
 /** Statistics of the last good run that read every HR row, and when it did. */

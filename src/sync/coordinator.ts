@@ -63,6 +63,8 @@ export class Coordinator {
     const { signal } = this.#stopping
     while (!signal.aborted) {
       let worked = false
+      // From before the step: what is told while it looks elsewhere is not missed.
+      const woken = this.#wake.promise
       try {
         worked = await step()
         this.#troubled = false
@@ -73,14 +75,14 @@ export class Coordinator {
           this.#logger.error({ err: (error as Error).message }, 'coordination failed; trying again')
         this.#troubled = true
       }
-      await this.#pause(worked ? BUSY_MS : IDLE_MS)
+      await pause(worked ? BUSY_MS : IDLE_MS, woken)
     }
   }
+}
 
-  async #pause(ms: number): Promise<void> {
-    const timer = Promise.withResolvers<void>()
-    const timeout = setTimeout(timer.resolve, ms)
-    await Promise.race([timer.promise, this.#wake.promise])
-    clearTimeout(timeout)
-  }
+async function pause(ms: number, woken: Promise<void>): Promise<void> {
+  const timer = Promise.withResolvers<void>()
+  const timeout = setTimeout(timer.resolve, ms)
+  await Promise.race([timer.promise, woken])
+  clearTimeout(timeout)
 }

@@ -57,7 +57,7 @@ export async function planEmployees(
     return {
       ...planned,
       state: 'held',
-      message: `${changing} of ${total} employees would change, more than ${limits.breaker.count} and ${limits.breaker.percent} %: look at the plan, then approve or reject the run.`,
+      message: heldMessage(changing, total, limits.breaker),
     }
   return { ...planned, state: 'running' }
 }
@@ -86,7 +86,15 @@ async function stageHr(
 }
 
 function duplicated(difference: Difference): string | null {
-  return difference.duplicates.length > 0
-    ? `HR delivers keys more than once (${difference.duplicates.join(', ')}): make the mapping query return one row per employee`
-    : null
+  return difference.duplicates.length > 0 ? duplicatesMessage(difference.duplicates) : null
+}
+
+/** Why a run whose rows have these keys more than once is suspect. */
+export function duplicatesMessage(keys: readonly string[]): string {
+  return `HR delivers keys more than once (${keys.join(', ')}): make the mapping query return one row per employee`
+}
+
+/** Why a run is held. */
+export function heldMessage(changing: number, total: number, breaker: Breaker): string {
+  return `${changing} of ${total} employees would change, more than ${breaker.count} and ${breaker.percent} %: look at the plan, then approve or reject the run.`
 }

@@ -21,6 +21,7 @@ import {
 import { repeatOnDeadlock, transaction } from '../store/transaction.ts'
 import { departmentFacts } from './department-facts.ts'
 import { type EmployeePlanLimits, planEmployees } from './plan-employees.ts'
+import { planNamedRows } from './plan-named-rows.ts'
 
 /** One planner at a time, of all processes: plans write the same rows. */
 const LOCK = 0x706c616e // 'plan'
@@ -101,6 +102,7 @@ export class Planner {
     switch (run.kind) {
       case 'changes':
       case 'full': {
+        if (run.keys.length > 0) return this.#planTriggered(db, run)
         const { hr, limits } = this.#options
         const plan = await planEmployees(db, hr, run, limits, new Date(), signal)
         if (plan.state !== 'running') return plan
@@ -117,6 +119,18 @@ export class Planner {
       case 'openids':
         return this.#planOpenids(db, run)
     }
+  }
+
+  /** Rows that HR's trigger named by user id, in any enterprise. */
+  async #planTriggered(db: ClientBase, run: Run): Promise<PlannedRun> {
+    const { hr, limits, ownEnterprise } = this.#options
+    const enterprises = await enterpriseCodes(db, ownEnterprise)
+    const candidates = run.keys.flatMap(userid =>
+      enterprises.map(enterpriseCode => ({ enterpriseCode, userid })),
+    )
+    const plan = await planNamedRows(db, hr, run, candidates, limits)
+    if (plan.state === 'running') await writeEmployeePlan(db, run.id, false)
+    return plan
   }
 
   /** Named employees: whoever HR or dirsync knows by that user id, in any enterprise. */

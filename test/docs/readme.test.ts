@@ -85,7 +85,7 @@ describe('commands', () => {
     return code === 0 ? asked.stdout : ''
   }
   /** Commands whose first word names one of several. */
-  const GROUPS = new Set(['dead-letters', 'orders', 'refund', 'topup'])
+  const GROUPS = new Set(['dead-letters', 'hr', 'orders', 'refund', 'topup'])
   let commands: string[]
   beforeAll(async () => {
     commands = [...(await help()).matchAll(/^ {2}([a-z][a-z-]+) /gm)].map(([, name = '']) => name)

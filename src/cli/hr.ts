@@ -1,0 +1,105 @@
+import { readFile } from 'node:fs/promises'
+import type { Command } from 'commander'
+import { FailedError, UsageError } from './failure.ts'
+import { counted, print, printJson } from './output.ts'
+
+interface TriggerOptions {
+  url?: string
+  table?: string[]
+  print?: true
+  dryRun?: true
+  json?: true
+}
+
+/** `dirsync hr`: the optional trigger in the HR database. */
+export function hrCommand(program: Command): void {
+  const command = program
+    .command('hr')
+    .summary('have HR tell of changes at once')
+    .description('install or remove the optional trigger that tells dirsync of changes at once')
+    .addHelpText(
+      'after',
+      `
+Everything else in dirsync only reads HR. These two commands write to it, with
+the address of a user who may: --url, or HR_DATABASE_URL.
+
+Examples:
+  dirsync hr install-trigger --print >trigger.sql
+  dirsync hr install-trigger --url postgres://owner@hr.example/hr
+  dirsync hr remove-trigger --url postgres://owner@hr.example/hr`,
+    )
+
+  common(
+    command
+      .command('install-trigger')
+      .description('make the tables behind HR_EMPLOYEES_SQL notify dirsync of every change')
+      .option('--table <schema.table...>', 'these tables, instead of those that the mapping reads'),
+  )
+    .addHelpText(
+      'after',
+      `
+The user needs CREATE on the schema and owns the tables, or may create
+triggers on them. A notification holds user ids at most, and nothing else.
+
+Examples:
+  dirsync hr install-trigger --print
+  dirsync hr install-trigger --url postgres://owner@hr.example/hr
+  dirsync hr install-trigger --table hr.person hr.contact`,
+    )
+    .action(options => change(options, 'install'))
+
+  common(command.command('remove-trigger').description('remove what install-trigger installed'))
+    .addHelpText(
+      'after',
+      `
+Examples:
+  dirsync hr remove-trigger --print
+  dirsync hr remove-trigger --url postgres://owner@hr.example/hr`,
+    )
+    .action(options => change(options, 'remove'))
+}
+
+function common(command: Command): Command {
+  return command
+    .option('--url <url>', 'the HR database, as a user who may do this (default HR_DATABASE_URL)')
+    .option('--print', 'print the statements, for a DBA to run, and change nothing')
+    .option('--dry-run', 'the same as --print')
+    .option('--json', 'print one JSON document')
+}
+
+async function change(options: TriggerOptions, what: 'install' | 'remove'): Promise<void> {
+  const [{ createLogger }, { checkSettings, openSettings }, { connectClient }, trigger] = await Promise.all([
+    import('../logger.ts'),
+    import('./settings.ts'),
+    import('../hr/session.ts'),
+    import('../hr/trigger-change.ts'),
+  ])
+  const logger = createLogger({ level: 'warn', pretty: process.stderr.isTTY === true })
+  await using settings = await openSettings(checkSettings(), logger)
+  const { HR_DATABASE_URL, HR_EMPLOYEES_SQL: file } = settings.config
+  const client = await connectClient(options.url ?? HR_DATABASE_URL)
+  try {
+    const mapping = { file, sql: await readFile(file, 'utf8') }
+    const { tables, statements } =
+      what === 'install'
+        ? await trigger.planInstallation(client, mapping, options.table ?? null)
+        : await trigger.planRemoval(client)
+    const printed = options.print || options.dryRun
+    if (!printed) await trigger.carryOut(client, statements)
+    if (options.json) return printJson({ tables, statements, done: !printed })
+    if (printed) return print('begin;', ...statements.map(statement => `${statement};`), 'commit;')
+    if (what === 'remove')
+      return print(
+        tables.length === 0 ? 'There is no trigger.' : `Removed from ${counted(tables.length, 'table')}.`,
+      )
+    for (const { table, names } of tables)
+      print(`${table}: ${names ? `names user ids (${names})` : 'tells that something changed'}`)
+    print('Installed. A running scheduler hears it from now on.')
+  } catch (error) {
+    if (error instanceof trigger.TriggerTableError) throw new UsageError(error.message)
+    if (error instanceof trigger.TriggerRefusedError) throw new FailedError(error.message)
+    throw error
+  } finally {
+    await client.end()
+  }
+}

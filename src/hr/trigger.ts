@@ -1,0 +1,157 @@
+import pg from 'pg'
+import { toHrError } from './errors.ts'
+import type { MappingFile } from './statement.ts'
+
+/** Notified by the trigger: with a JSON array of user ids, or with an empty text when anything may have changed. */
+export const CHANNEL = 'dirsync_hr'
+
+const FUNCTION = 'dirsync_hr_changed'
+/** More user ids than this are not named: dirsync reads every row then, which costs HR less than the notification would. */
+const MOST_NAMED = 50
+
+/** A table that the employees' mapping reads. */
+export interface WatchedTable {
+  schema: string
+  name: string
+  /** `pg_class.relkind`: `r` a table, `p` a partitioned one; others cannot have the trigger. */
+  kind: string
+  /** The column whose values are the mapping's user ids; null where they come from elsewhere, or are computed. */
+  useridColumn: string | null
+}
+
+/**
+ * The tables behind a mapping, as the server plans it: views are seen through, partitions stand for their parent.
+ * Nothing is read or written.
+ * @throws MappingError, HrUnavailableError
+ */
+export async function tablesOf(client: pg.ClientBase, { file, sql }: MappingFile): Promise<WatchedTable[]> {
+  const before = 'explain (format json, verbose, costs off) select * from (\n'
+  try {
+    const plan = await client.query(`${before}${sql}\n) m`)
+    const names = [...relations(plan.rows[0]['QUERY PLAN'])]
+    const { fields } = await client.query(`select * from (\n${sql}\n) m limit 0`)
+    const userid = fields.find(field => field.name === 'userid')
+    return await namedTables(client, names, userid)
+  } catch (error) {
+    throw toHrError(error, { file, sql, offset: before.length })
+  }
+}
+
+/**
+ * The named tables; those that do not exist are left out.
+ * @param userid where the mapping's user ids come from, as the server tells it
+ */
+export async function namedTables(
+  client: pg.ClientBase,
+  names: string[],
+  userid: Pick<pg.FieldDef, 'tableID' | 'columnID'> = { tableID: 0, columnID: 0 },
+): Promise<WatchedTable[]> {
+  const { rows } = await client.query<WatchedTable>(
+    `select distinct n.nspname as schema, c.relname as name, c.relkind::text as kind, a.attname as "useridColumn"
+     from unnest($1::text[]) as named (name)
+     join pg_class c on c.oid = coalesce(pg_partition_root(to_regclass(named.name)), to_regclass(named.name))
+     join pg_namespace n on n.oid = c.relnamespace
+     left join pg_attribute a on a.attrelid = c.oid and a.attrelid = $2 and a.attnum = $3
+     where n.nspname <> 'pg_catalog' order by 1, 2`,
+    [names, userid.tableID, userid.columnID],
+  )
+  return rows
+}
+
+/** Every relation that a plan of EXPLAIN reads, qualified and quoted. */
+function* relations(node: unknown): Generator<string> {
+  if (typeof node !== 'object' || node === null) return
+  if ('Relation Name' in node && 'Schema' in node)
+    yield `${pg.escapeIdentifier(String(node.Schema))}.${pg.escapeIdentifier(String(node['Relation Name']))}`
+  for (const inner of Object.values(node)) yield* relations(inner)
+}
+
+/** A table on which the trigger is installed. */
+export interface TriggeredTable {
+  schema: string
+  name: string
+  triggers: string[]
+}
+
+/** Where the trigger is installed. */
+export async function triggeredTables(client: pg.ClientBase): Promise<TriggeredTable[]> {
+  const { rows } = await client.query<TriggeredTable>(
+    `select n.nspname as schema, c.relname as name, array_agg(t.tgname::text order by t.tgname) as triggers
+     from pg_trigger t join pg_proc p on p.oid = t.tgfoid join pg_class c on c.oid = t.tgrelid
+     join pg_namespace n on n.oid = c.relnamespace
+     where p.proname = $1 and not t.tgisinternal group by 1, 2 order by 1, 2`,
+    [FUNCTION],
+  )
+  return rows
+}
+
+/** The schemas that have the trigger's function. */
+export async function functionSchemas(client: pg.ClientBase): Promise<string[]> {
+  const { rows } = await client.query(
+    `select n.nspname as schema from pg_proc p join pg_namespace n on n.oid = p.pronamespace where p.proname = $1 order by 1`,
+    [FUNCTION],
+  )
+  return rows.map(row => row.schema)
+}
+
+/** The statements that install the trigger, where it is not there yet. */
+export function installation(tables: readonly WatchedTable[]): string[] {
+  const schemas = [...new Set(tables.map(table => table.schema))]
+  return [...schemas.map(functionStatement), ...tables.flatMap(triggerStatements)]
+}
+
+/** The statements that remove it. */
+export function removal(tables: readonly TriggeredTable[], schemas: readonly string[]): string[] {
+  return [
+    ...tables.flatMap(table =>
+      table.triggers.map(name => `drop trigger ${pg.escapeIdentifier(name)} on ${qualified(table)}`),
+    ),
+    ...schemas.map(schema => `drop function ${pg.escapeIdentifier(schema)}.${FUNCTION}()`),
+  ]
+}
+
+/** Transition tables cost a statement far less than a trigger per row, and a notification goes out once per transaction. */
+function functionStatement(schema: string): string {
+  return `create or replace function ${pg.escapeIdentifier(schema)}.${FUNCTION}() returns trigger
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+  userids text;
+begin
+  if tg_op <> 'TRUNCATE' then
+    if not exists (select from changed) then
+      return null;
+    end if;
+  end if;
+  -- Few user ids are named. Of many, of deletions and of other tables dirsync only learns that something changed.
+  if tg_op in ('INSERT', 'UPDATE') and tg_nargs = 1 then
+    begin
+      execute format('select case when count(*) <= ${MOST_NAMED} then jsonb_agg(distinct key)::text end
+                      from (select %1$I::text as key from changed where %1$I is not null limit ${MOST_NAMED + 1}) k', tg_argv[0])
+      into userids;
+    exception when others then
+      null; -- the column is not there any more: HR's own statement must not fail for it
+    end;
+  end if;
+  perform pg_notify('${CHANNEL}', case when octet_length(userids) < 8000 then userids else '' end);
+  return null;
+end $$`
+}
+
+function triggerStatements(table: WatchedTable): string[] {
+  const argument = table.useridColumn === null ? '' : pg.escapeLiteral(table.useridColumn)
+  const call = (transition: string, given = '') =>
+    `${transition}for each statement execute function ${pg.escapeIdentifier(table.schema)}.${FUNCTION}(${given})`
+  const create = (event: string, rest: string) =>
+    `create trigger dirsync_hr_${event} after ${event} on ${qualified(table)} ${rest}`
+  return [
+    create('insert', call('referencing new table as changed ', argument)),
+    create('update', call('referencing new table as changed ', argument)),
+    create('delete', call('referencing old table as changed ')),
+    create('truncate', call('')),
+  ]
+}
+
+/** The table's name as SQL writes it. */
+export function qualified({ schema, name }: { schema: string; name: string }): string {
+  return `${pg.escapeIdentifier(schema)}.${pg.escapeIdentifier(name)}`
+}

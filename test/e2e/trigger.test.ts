@@ -1,0 +1,92 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { dirsync } from '../cli/dirsync.ts'
+import { type Company, createCompany, until } from '../helpers/company.ts'
+import { type DirsyncProcess, spawnDirsync } from '../helpers/process.ts'
+
+let company: Company
+const services: DirsyncProcess[] = []
+
+beforeAll(async () => {
+  company = await createCompany({
+    employees: 40,
+    // The cron job would find the changes too.
+    settings: { SCHEDULE_SYNC_CHANGES: 'off', BREAKER_EMPLOYEES: '3', LOG_LEVEL: 'info' },
+  })
+})
+
+afterAll(async () => {
+  await Promise.all(services.map(service => service.kill()))
+  await company[Symbol.asyncDispose]()
+})
+
+const rename = (name: string, where: string) =>
+  company.hr.query(`update person set name = $1 where ${where}`, [name])
+const nameOf = async (userid: string) => (await company.onPlatform()).get(userid)?.name
+/** Runs that the trigger asked for, once all of them have come to an end. */
+const runs = (count: number) =>
+  until(async () => {
+    const { rows } = await company.db.query(
+      `select keys, state from dirsync.sync_run where requested_by = 'trigger' order by id`,
+    )
+    return rows.length >= count && rows.every(run => run.state === 'done' || run.state === 'held') && rows
+  })
+
+test('the statements are printed, and nothing is changed', async () => {
+  const { code, stdout } = await dirsync(['hr', 'install-trigger', '--print'], company.settings)
+  expect(code).toBe(0)
+  expect(stdout).toContain(`execute function "public".dirsync_hr_changed('userid');`)
+  const { rowCount } = await company.hr.query(`select from pg_trigger where not tgisinternal`)
+  expect(rowCount).toBe(0)
+})
+
+test('what is committed in HR is sent at once, by one run however many processes hear it', async () => {
+  const installed = await dirsync(['hr', 'install-trigger', '--json'], company.settings)
+  expect(installed.json().tables).toEqual([{ table: '"public"."person"', names: 'userid' }])
+  for (const _ of [1, 2])
+    services.push(spawnDirsync(['start', '--roles', 'scheduler,worker'], { env: company.settings }))
+  await Promise.all(services.map(service => service.waitForLine(/^Running/)))
+  expect(await runs(1)).toEqual([{ keys: [], state: 'done' }])
+  const before = await company.calls()
+  await rename('Renamed', `userid = 'e0003'`)
+  await until(async () => (await nameOf('e0003')) === 'Renamed')
+  expect(await runs(2)).toEqual([
+    { keys: [], state: 'done' },
+    { keys: ['e0003'], state: 'done' },
+  ])
+  const { 'employee/get': gets = 0, ...others } = before
+  expect(await company.calls()).toEqual({ ...others, 'employee/get': gets + 1, 'employee/update': 1 })
+})
+
+test('a write that changes nothing makes no call', async () => {
+  const before = await company.calls()
+  await rename('Renamed', `userid = 'e0003'`)
+  expect((await runs(3)).at(-1)).toEqual({ keys: ['e0003'], state: 'done' })
+  expect(await company.calls()).toEqual(before)
+})
+
+test('a process that listened and died is followed by another, which reads what was missed', async () => {
+  const [listener] = (
+    await Promise.all(
+      services.map(async one => (one.stdout + one.stderr).includes('trigger is heard') && one),
+    )
+  ).filter(one => one !== false)
+  await listener?.kill('SIGKILL')
+  await rename('Meanwhile', `userid = 'e0004'`)
+  await until(async () => (await nameOf('e0004')) === 'Meanwhile')
+  expect((await runs(4)).at(-1)).toEqual({ keys: [], state: 'done' })
+})
+
+test('many small changes are held like one large one', async () => {
+  for (let i = 10; i < 20; i++) await rename('Somebody else', `userid = 'e00${i}'`)
+  const held = await until(async () => (await runs(4)).find(run => run.state === 'held') ?? null)
+  expect(held).toEqual({ keys: [], state: 'held' })
+})
+
+test('removed, it leaves nothing behind', async () => {
+  const { code, stdout } = await dirsync(['hr', 'remove-trigger'], company.settings)
+  expect({ code, stdout }).toEqual({ code: 0, stdout: 'Removed from 1 table.\n' })
+  const { rows } = await company.hr.query(
+    `select (select count(*) from pg_trigger where not tgisinternal)::int + (select count(*) from pg_proc where proname ~ 'dirsync')::int as left`,
+  )
+  expect(rows).toEqual([{ left: 0 }])
+})
