@@ -1,21 +1,24 @@
 import { readFile } from 'node:fs/promises'
 import type { Pool } from 'pg'
 import { type Config, ConfigError } from './config.ts'
+import type { PacerSnapshot } from './core/pacing.ts'
 import { createPostgresHrSource } from './hr/postgres.ts'
 import type { HrSource } from './hr/source.ts'
 import type { Logger } from './logger.ts'
 import { type CallReport, PlatformClient } from './platform/client.ts'
+import { CallCounter } from './store/call-minute.ts'
 import { PostgresPacer } from './store/pacer.ts'
 import { PostgresTokenStore } from './store/platform-token.ts'
 
-/** The platform as the settings describe it, behind the pacer and the token that all processes share. */
+/** The platform as the settings describe it, behind the pacer and the token that all processes share. Its calls are counted. */
 export function connectPlatform(
   config: Config,
   pool: Pool,
   logger: Logger,
   onCall?: (call: CallReport) => void,
-): PlatformClient & AsyncDisposable {
+): PlatformClient & AsyncDisposable & { pacing(): PacerSnapshot } {
   const pacer = new PostgresPacer({ pool, ratePerSecond: config.PLATFORM_RATE_LIMIT, logger })
+  const counter = new CallCounter(pool, logger)
   const account = {
     baseUrl: config.PLATFORM_BASE_URL,
     appId: config.PLATFORM_APP_ID,
@@ -28,12 +31,17 @@ export function connectPlatform(
     tokenStore: new PostgresTokenStore({ pool, ...account }),
     pacer,
     logger,
-    ...(onCall ? { onCall } : {}),
+    onCall: call => {
+      counter.count(call)
+      onCall?.(call)
+    },
   })
   return Object.assign(client, {
+    pacing: () => pacer.snapshot(),
     async [Symbol.asyncDispose]() {
       await client.close()
       await pacer.close()
+      await counter.close()
     },
   })
 }

@@ -5,6 +5,7 @@ import { CRON_JOBS } from '../jobs/index.ts'
 import { type Config, ConfigError } from './config.ts'
 import { connectHr, connectPlatform } from './connections.ts'
 import { startConsole } from './console/server.ts'
+import type { PacerSnapshot } from './core/pacing.ts'
 import { ROLES, type Role } from './core/role.ts'
 import { CronScheduler, scheduledJobs } from './cron-scheduler.ts'
 import { ChangeListener } from './hr/change-listener.ts'
@@ -115,6 +116,7 @@ async function startRoles(
   if (receiver) stops.push(() => receiver.close())
 
   const processId = randomUUID()
+  let pacing: (() => PacerSnapshot) | undefined
   const sign = () =>
     heartbeat(pool, {
       id: processId,
@@ -122,6 +124,7 @@ async function startRoles(
       pid: process.pid,
       roles: [...roles],
       version: VERSION,
+      pacer: pacing?.() ?? null,
     })
   await sign()
   const beat = setInterval(
@@ -137,6 +140,13 @@ async function startRoles(
   if (roles.includes('worker')) {
     const client = connectPlatform(config, pool, logger, web?.metrics.observeCall)
     stops.push(async () => client[Symbol.asyncDispose]())
+    // Where the pacer knows of no limit, the worker has one.
+    pacing = () => {
+      const snapshot = client.pacing()
+      return { ...snapshot, concurrency: snapshot.concurrency ?? config.WORKER_CONCURRENCY }
+    }
+    web?.metrics.watchPacer(pacing)
+    await sign()
     const locks = new SessionLocks(config.DATABASE_URL, logger)
     stops.push(() => locks.close())
     const processor = new JobProcessor({

@@ -1,4 +1,5 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import type { PacerSnapshot } from '../core/pacing.ts'
 
 /** One HTTP exchange with the platform, as its client reports it. */
 interface ObservedCall {
@@ -7,6 +8,10 @@ interface ObservedCall {
   /** Code of the platform's answer, or the code of our error (`PLATFORM_TIMEOUT`, …). */
   code: number | string
   httpStatus?: number
+  /** How long it waited for its turn before. */
+  waitedMs: number
+  /** Whether the platform rejected it because there were too many. */
+  tooFast: boolean
 }
 
 interface ObservedJob {
@@ -17,6 +22,8 @@ interface ObservedJob {
 
 /** A call ends within its time-out of 10 s. */
 const CALL_BUCKETS = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
+/** A call of a full run may wait while others are sent. */
+const WAIT_BUCKETS = [0.001, 0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]
 /** A job waits for the pacer before each of its calls. */
 const JOB_BUCKETS = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120]
 
@@ -29,6 +36,8 @@ export class ProcessMetrics {
   readonly #platformCodes: ReadonlySet<string>
   readonly #calls: Counter<'operation' | 'code'>
   readonly #callSeconds: Histogram<'operation'>
+  readonly #waitSeconds: Histogram<'operation'>
+  readonly #tooFast: Counter<'operation'>
   readonly #jobs: Counter<'operation' | 'outcome'>
   readonly #jobSeconds: Histogram<'operation'>
   readonly #notifications: Counter<'outcome'>
@@ -57,6 +66,19 @@ export class ProcessMetrics {
       buckets: CALL_BUCKETS,
       registers,
     })
+    this.#waitSeconds = new Histogram({
+      name: 'dirsync_platform_call_wait_seconds',
+      help: 'How long the calls of this process waited for the pacer before they were sent.',
+      labelNames: ['operation'],
+      buckets: WAIT_BUCKETS,
+      registers,
+    })
+    this.#tooFast = new Counter({
+      name: 'dirsync_platform_calls_too_fast_total',
+      help: 'Calls of this process that the platform rejected because there were too many, by operation.',
+      labelNames: ['operation'],
+      registers,
+    })
     this.#jobs = new Counter({
       name: 'dirsync_jobs_total',
       help: 'Jobs that this process carried out, by operation and outcome.',
@@ -83,6 +105,45 @@ export class ProcessMetrics {
     const { operation } = call
     this.#calls.inc({ operation, code: this.#labelOf(call) })
     this.#callSeconds.observe({ operation }, call.durationMs / 1000)
+    this.#waitSeconds.observe({ operation }, call.waitedMs / 1000)
+    this.#tooFast.inc({ operation }, call.tooFast ? 1 : 0)
+  }
+
+  /** Shows how the pacer of this process stands at the moment of each scrape. */
+  watchPacer(snapshot: () => PacerSnapshot): void {
+    const gauge = (name: string, help: string, of: (now: PacerSnapshot) => number | null) =>
+      new Gauge({
+        name: `dirsync_pacer_${name}`,
+        help,
+        registers: [this.#registry],
+        collect() {
+          const value = of(snapshot())
+          if (value === null) this.remove()
+          else this.set(value)
+        },
+      })
+    gauge(
+      'permitted_calls_per_second',
+      'Calls per second that are let go, of all processes together; 0 while an unknown limit is not yet learnt.',
+      now => now.ratePerSecond,
+    )
+    gauge('learnt', '1 when that rate was learnt, 0 when it was set.', now => (now.learnt ? 1 : 0))
+    gauge(
+      'ceiling_calls_per_second',
+      'The rate at which the platform last rejected calls; absent when none is known.',
+      now => now.ceiling,
+    )
+    gauge('waiting_calls', 'Calls of this process that wait for their turn.', now => now.waiting)
+    gauge(
+      'concurrency',
+      'Calls of this process that may be in flight at a time; absent when nothing limits them.',
+      now => now.concurrency,
+    )
+    gauge(
+      'pause_seconds',
+      'What is left of a pause that the platform asked for, as this process knows it.',
+      now => now.pausedForMs / 1000,
+    )
   }
 
   /** Fits `onSettled` of the job processor. */

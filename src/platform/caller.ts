@@ -20,6 +20,8 @@ export interface CallOptions {
   priority?: number
   /** Our time in milliseconds since 1970 after which it is not sent any more; it then fails with kind `aborted`. */
   sendBefore?: number
+  /** Told of every exchange that it took. */
+  onCall?: (call: CallReport) => void
 }
 
 /** One HTTP exchange with the platform, for metrics. */
@@ -106,7 +108,7 @@ export class PlatformCaller {
     options: CallOptions,
     sending?: () => void,
   ): Promise<z.output<Response>> {
-    const { signal } = options
+    const { signal, onCall } = options
     const wantedAt = performance.now()
     try {
       await this.#pacer.acquire({ operation: operation.name, ...options })
@@ -127,12 +129,18 @@ export class PlatformCaller {
       const answer = await this.#exchange(operation.name, request, signal)
       status = answer.status
       const data = readAnswer(operation, answer, this.#clock())
-      this.#ended({ operation: operation.name, sentAt: startedAt, tooFast: false }, waitedMs, 0, status)
+      this.#ended(
+        { operation: operation.name, sentAt: startedAt, tooFast: false },
+        waitedMs,
+        0,
+        status,
+        onCall,
+      )
       return data
     } catch (error) {
       if (!(error instanceof PlatformError)) throw error
       const exchange = { operation: operation.name, sentAt: startedAt, tooFast: this.#isTooFast(error) }
-      this.#ended(exchange, waitedMs, error.platformCode ?? error.code, status)
+      this.#ended(exchange, waitedMs, error.platformCode ?? error.code, status, onCall)
       if (error.retryAfterMs !== undefined) {
         this.#log?.warn(
           { operation: operation.name, waitMs: error.retryAfterMs },
@@ -171,14 +179,16 @@ export class PlatformCaller {
     waitedMs: number,
     code: number | string,
     httpStatus: number | undefined,
+    onCall: CallOptions['onCall'],
   ): void {
     const { operation, sentAt, tooFast } = exchange
     const durationMs = performance.now() - sentAt
     this.#pacer.observe({ operation, sentAt, durationMs, tooFast })
-    if (this.#onCall === undefined) return
+    if (this.#onCall === undefined && onCall === undefined) return
     const call: CallReport = { operation, durationMs, waitedMs, tooFast, code }
     if (httpStatus !== undefined) call.httpStatus = httpStatus
-    this.#onCall(call)
+    this.#onCall?.(call)
+    onCall?.(call)
   }
 
   /** Whether the platform refused the call because there were too many of them. */

@@ -45,10 +45,13 @@ class SharedLookup {
     this.#close = close
   }
 
-  async join(operation: string, { priority = DEFAULT_PRIORITY, signal }: CallOptions): Promise<unknown> {
+  async join(
+    operation: string,
+    { priority = DEFAULT_PRIORITY, signal, onCall }: CallOptions,
+  ): Promise<unknown> {
     this.#callers += 1
     // It gives up its place for one further ahead: it has not been sent, so nothing is lost.
-    if (priority < this.#priority) this.#begin(priority)
+    if (priority < this.#priority) this.#begin(priority, onCall)
     if (signal === undefined) return this.#answer.promise
     const left = Promise.withResolvers<never>()
     const leave = () => {
@@ -66,7 +69,8 @@ class SharedLookup {
     }
   }
 
-  #begin(priority: number): void {
+  /** @param onCall of the caller whose place in the line it takes: an exchange counts once */
+  #begin(priority: number, onCall: CallOptions['onCall']): void {
     this.#attempt?.abort()
     const attempt = new AbortController()
     this.#attempt = attempt
@@ -80,7 +84,7 @@ class SharedLookup {
       this.#close()
       settle()
     }
-    this.#call({ priority, signal: attempt.signal }, sending).then(
+    this.#call({ priority, signal: attempt.signal, ...(onCall ? { onCall } : {}) }, sending).then(
       answer => end(() => this.#answer.resolve(answer)),
       error => end(() => this.#answer.reject(error)),
     )

@@ -4,6 +4,7 @@ import type { Pool } from 'pg'
 export async function prune(db: Pool): Promise<Record<string, number>> {
   const statements = {
     attempt: `delete from dirsync.attempt where started_at < now() - interval '30 days'`,
+    call_minute: `delete from dirsync.call_minute where minute < now() - interval '30 days'`,
     dead_letter: `delete from dirsync.dead_letter d where state = 'resolved' and resolved_at < now() - interval '180 days'
                   -- What a person accepted stays accepted as long as there is whom it concerns; else it would fail anew.
                   or state = 'ignored' and last_failed_at < now() - interval '180 days'

@@ -12,16 +12,16 @@ const WRITE = `
 with s as materialized (
   select * from jsonb_to_recordset($1) as s (position int, operation text, "enterpriseCode" text, "entityKey" text, detail text,
     version int, execution bigint, done boolean, delay int, attempts int,
-    "runId" bigint, "startedAt" timestamptz, "durationMs" int, outcome text, calls jsonb, fields text[], "platformCode" bigint,
+    "runId" bigint, "startedAt" timestamptz, "durationMs" int, outcome text, calls jsonb, "waitedMs" jsonb, "tooFast" jsonb, fields text[], "platformCode" bigint,
     "traceId" text, error text,
     remember boolean, active boolean, "sourceHash" uuid, "acknowledgedHash" uuid, "parkedHash" uuid, acknowledged jsonb,
     withheld text[], "platformState" text, "deptCode" text)
   where position between 0 and 1000000
 ), noted as (
-  insert into dirsync.attempt (run_id, operation, enterprise_code, entity_key, detail, started_at, duration_ms, outcome, calls, fields,
-                               platform_code, trace_id, error)
-  select "runId", operation, "enterpriseCode", "entityKey", detail, "startedAt", "durationMs", outcome, calls, fields, "platformCode",
-         "traceId", error
+  insert into dirsync.attempt (run_id, operation, enterprise_code, entity_key, detail, started_at, duration_ms, outcome, calls, waited_ms, too_fast,
+                               fields, platform_code, trace_id, error)
+  select "runId", operation, "enterpriseCode", "entityKey", detail, "startedAt", "durationMs", outcome, calls, "waitedMs", "tooFast", fields,
+         "platformCode", "traceId", error
   from s
 ), gone as (
   delete from dirsync.pending p using s

@@ -1,4 +1,5 @@
 import type { Pool } from 'pg'
+import type { PacerSnapshot } from '../core/pacing.ts'
 
 /** A sign of life older than this counts as dead. */
 export const ALIVE = `heartbeat_at > now() - interval '15 seconds'`
@@ -12,12 +13,18 @@ export interface ProcessRow {
   startedAt: Date
 }
 
-/** Registers the process, or renews its sign of life. */
-export async function heartbeat(db: Pool, me: Omit<ProcessRow, 'startedAt'>): Promise<void> {
+/**
+ * Registers the process, or renews its sign of life.
+ * @param me.pacer how its pacer stands; null when it has none
+ */
+export async function heartbeat(
+  db: Pool,
+  me: Omit<ProcessRow, 'startedAt'> & { pacer: PacerSnapshot | null },
+): Promise<void> {
   await db.query(
-    `insert into dirsync.process (id, host, pid, roles, version) values ($1, $2, $3, $4, $5)
-     on conflict (id) do update set heartbeat_at = now()`,
-    [me.id, me.host, me.pid, me.roles, me.version],
+    `insert into dirsync.process (id, host, pid, roles, version, pacer) values ($1, $2, $3, $4, $5, $6)
+     on conflict (id) do update set heartbeat_at = now(), pacer = excluded.pacer`,
+    [me.id, me.host, me.pid, me.roles, me.version, me.pacer],
   )
 }
 

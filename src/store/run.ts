@@ -44,7 +44,10 @@ export interface PlanSummary {
 /** What came of a run, counted from the last attempt per entity. */
 export interface RunResult {
   outcomes: Record<string, number>
+  /** By operation: calls, milliseconds that they waited for the pacer, and those of them that came too fast. */
   calls: Record<string, number>
+  waitedMs?: Record<string, number>
+  tooFast?: Record<string, number>
   deadLetters: Record<string, number>
   /** Of a mirror: rows read, and those that were new or different. */
   rows?: { read: number; changed: number }

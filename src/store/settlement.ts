@@ -63,7 +63,10 @@ export interface Settlement {
     startedAt: Date
     durationMs: number
     outcome: Outcome
+    /** By operation: calls, milliseconds that they waited for the pacer, and those of them that came too fast. */
     calls: Record<string, number>
+    waitedMs: Record<string, number>
+    tooFast: Record<string, number>
     fields: string[]
     platformCode: number | null
     traceId: string | null

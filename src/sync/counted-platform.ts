@@ -1,24 +1,36 @@
 import type { Slots } from '../core/slots.ts'
 import { abortedError } from '../platform/caller.ts'
-import type { PlatformClient } from '../platform/client.ts'
+import type { CallOptions, PlatformClient } from '../platform/client.ts'
 import { PlatformError } from '../platform/errors.ts'
 
 /**
- * The platform as one job sees it: its signal and priority on every call, a slot for each call among all jobs' calls, and a
- * count of the calls per operation.
+ * The platform as one job sees it: its signal and priority on every call, a slot for each call among all jobs' calls, and counts
+ * per operation.
  */
 export class CountedPlatform {
+  /** Exchanges with the platform. */
   readonly calls: Record<string, number> = {}
+  /** How long they waited for the pacer. */
+  readonly waitedMs: Record<string, number> = {}
+  /** Those that the platform rejected because there were too many. */
+  readonly tooFast: Record<string, number> = {}
   /** True once the platform itself has answered a call, were it with a refusal. */
   answered = false
   readonly #client: PlatformClient
   readonly #slots: Slots
-  readonly #options: { signal: AbortSignal; priority: number }
+  readonly #options: CallOptions & { signal: AbortSignal; priority: number }
 
   constructor(client: PlatformClient, slots: Slots, options: { signal: AbortSignal; priority: number }) {
     this.#client = client
     this.#slots = slots
-    this.#options = options
+    this.#options = {
+      ...options,
+      onCall: ({ operation, waitedMs, tooFast }) => {
+        add(this.calls, operation, 1)
+        add(this.waitedMs, operation, Math.round(waitedMs))
+        if (tooFast) add(this.tooFast, operation, 1)
+      },
+    }
   }
 
   getEmployee(query: Parameters<PlatformClient['employees']['get']>[0]) {
@@ -43,7 +55,6 @@ export class CountedPlatform {
       await turn.catch(reason => {
         throw abortedError(operation, reason)
       })
-    this.calls[operation] = (this.calls[operation] ?? 0) + 1
     try {
       const answer = await call()
       this.answered = true
@@ -55,4 +66,8 @@ export class CountedPlatform {
       this.#slots.leave()
     }
   }
+}
+
+function add(counts: Record<string, number>, operation: string, more: number): void {
+  counts[operation] = (counts[operation] ?? 0) + more
 }

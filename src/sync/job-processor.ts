@@ -114,6 +114,8 @@ export class JobProcessor {
         startedAt: claimed.startedAt,
         durationMs: Math.round(performance.now() - begun),
         calls: platform.calls,
+        waitedMs: platform.waitedMs,
+        tooFast: platform.tooFast,
       },
     }
     await this.#settle(settlement)

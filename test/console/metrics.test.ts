@@ -1,7 +1,17 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import type { PacerSnapshot } from '../../src/core/pacing.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/postgres.ts'
 import { openApp } from './console-under-test.ts'
 import { parseExposition, seriesOf } from './exposition.ts'
+
+const PACER: PacerSnapshot = {
+  ratePerSecond: 19.6,
+  learnt: false,
+  ceiling: null,
+  waiting: 3,
+  pausedForMs: 1500,
+  concurrency: 8,
+}
 
 let database: TestDatabase
 beforeAll(async () => {
@@ -22,7 +32,15 @@ async function scrape(app: { inject(url: string): Promise<{ statusCode: number; 
 test('every metric is well-formed, with help, type and base units', async () => {
   await fill()
   await using console = await openApp(database.url)
-  console.metrics.observeCall({ operation: 'employee/get', durationMs: 20, code: 0, httpStatus: 200 })
+  console.metrics.observeCall({
+    operation: 'employee/get',
+    durationMs: 20,
+    code: 0,
+    httpStatus: 200,
+    waitedMs: 40,
+    tooFast: false,
+  })
+  console.metrics.watchPacer(() => PACER)
   console.metrics.observeJob({ operation: 'update-employee', outcome: 'updated', durationMs: 900 })
   const { families } = await scrape(console.app)
   const own = [...families].filter(([name]) => name.startsWith('dirsync_'))
@@ -118,15 +136,16 @@ test('scrapes at the same moment get the same whole answer', async () => {
 test('calls and jobs of the process are counted, with codes from a closed list', async () => {
   await using console = await openApp(database.url)
   const { metrics } = console
-  const call = { operation: 'employee/update', durationMs: 40, httpStatus: 200 }
+  const call = { operation: 'employee/update', durationMs: 40, httpStatus: 200, waitedMs: 0, tooFast: false }
   metrics.observeCall({ ...call, code: 0 })
   metrics.observeCall({ ...call, code: 0 })
   metrics.observeCall({ ...call, code: 1000210003 })
   metrics.observeCall({ ...call, code: 4711 })
   metrics.observeCall({ ...call, code: 4712 })
-  metrics.observeCall({ operation: 'employee/get', durationMs: 10_000, code: 'PLATFORM_TIMEOUT' })
-  metrics.observeCall({ operation: 'employee/get', durationMs: 5, code: 'PLATFORM_HTTP', httpStatus: 429 })
-  metrics.observeCall({ operation: 'employee/get', durationMs: 5, code: 'PLATFORM_HTTP', httpStatus: 502 })
+  const query = { operation: 'employee/get', durationMs: 5, waitedMs: 1500, tooFast: false }
+  metrics.observeCall({ ...query, durationMs: 10_000, code: 'PLATFORM_TIMEOUT' })
+  metrics.observeCall({ ...query, code: 'PLATFORM_HTTP', httpStatus: 429, tooFast: true })
+  metrics.observeCall({ ...query, code: 'PLATFORM_HTTP', httpStatus: 502 })
   metrics.observeJob({ operation: 'update-employee', outcome: 'updated', durationMs: 300 })
   metrics.observeJob({ operation: 'update-employee', outcome: 'parked', durationMs: 200 })
   const all = await scrape(console.app)
@@ -138,6 +157,11 @@ test('calls and jobs of the process are counted, with codes from a closed list',
     'dirsync_platform_calls_total{operation="employee/get",code="http_429"}': 1,
     'dirsync_platform_calls_total{operation="employee/get",code="http_5xx"}': 1,
   })
+  expect(seriesOf(all, 'dirsync_platform_calls_too_fast_total')).toEqual({
+    'dirsync_platform_calls_too_fast_total{operation="employee/update"}': 0,
+    'dirsync_platform_calls_too_fast_total{operation="employee/get"}': 1,
+  })
+  expect(all.series.get('dirsync_platform_call_wait_seconds_sum{operation="employee/get"}')).toBeCloseTo(4.5)
   expect(seriesOf(all, 'dirsync_jobs_total')).toEqual({
     'dirsync_jobs_total{operation="update-employee",outcome="updated"}': 1,
     'dirsync_jobs_total{operation="update-employee",outcome="parked"}': 1,
@@ -146,6 +170,23 @@ test('calls and jobs of the process are counted, with codes from a closed list',
   expect(seconds).toBeCloseTo(0.5)
   expect(all.series.get('dirsync_platform_call_duration_seconds_count{operation="employee/get"}')).toBe(3)
   expect(seriesOf(all, 'dirsync_build_info')).toEqual({ 'dirsync_build_info{version="1.2.3"}': 1 })
+})
+
+test('how the pacer of the process stands is asked at each scrape', async () => {
+  await using console = await openApp(database.url)
+  const now = { ...PACER }
+  console.metrics.watchPacer(() => now)
+  const pacer = async () =>
+    [...(await scrape(console.app)).series].filter(([name]) => name.startsWith('dirsync_pacer_'))
+  expect(await pacer()).toEqual([
+    ['dirsync_pacer_permitted_calls_per_second', 19.6],
+    ['dirsync_pacer_learnt', 0],
+    ['dirsync_pacer_waiting_calls', 3],
+    ['dirsync_pacer_concurrency', 8],
+    ['dirsync_pacer_pause_seconds', 1.5],
+  ])
+  Object.assign(now, { learnt: true, ceiling: 21.5 })
+  expect(await pacer()).toContainEqual(['dirsync_pacer_ceiling_calls_per_second', 21.5])
 })
 
 test('no key, code of an enterprise or host of anybody is in the metrics', async () => {

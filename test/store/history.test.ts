@@ -23,6 +23,18 @@ test('attempts go after 30 days', async () => {
   expect(await left('attempt', 'entity_key')).toEqual(['young'])
 })
 
+test('calls by minute go after 30 days', async () => {
+  const counts = { calls: 1, too_fast: 0, failed: 0, waited_ms: 0, longest_wait_ms: 0, duration_ms: 1 }
+  await plant(
+    store,
+    'call_minute',
+    { ...counts, operation: 'old', minute: ago(31) },
+    { ...counts, operation: 'young', minute: ago(29) },
+  )
+  expect(await prune(store.pool)).toMatchObject({ call_minute: 1 })
+  expect(await left('call_minute', 'operation')).toEqual(['young'])
+})
+
 test('closed dead letters go after 180 days, with their story; open ones never', async () => {
   const set = (id: number, text: string) =>
     store.pool.query(`update dirsync.dead_letter set ${text} where id = $1`, [id])

@@ -40,6 +40,8 @@ export function outcome(key: ClaimKey, claimed: Claim, differs: Differs = {}): S
       durationMs: 5,
       outcome: 'in_step',
       calls: {},
+      waitedMs: {},
+      tooFast: {},
       fields: [],
       platformCode: null,
       traceId: null,

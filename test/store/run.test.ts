@@ -155,8 +155,12 @@ describe('a running run', () => {
   test('has as result the last outcome of each entity, all calls, and the cases by category', async () => {
     const [run, other] = [await plantRun(store), await plantRun(store, { state: 'done' })]
     await attempt(run, 'e1', 'retry')
-    await attempt(run, 'e1', 'updated', { calls: { 'employee/get': 1, 'employee/update': 2 } })
-    await attempt(run, 'e2', 'parked')
+    await attempt(run, 'e1', 'updated', {
+      calls: { 'employee/get': 1, 'employee/update': 2 },
+      waited_ms: { 'employee/get': 0, 'employee/update': 300 },
+      too_fast: { 'employee/update': 1 },
+    })
+    await attempt(run, 'e2', 'parked', { waited_ms: { 'employee/get': 20 } })
     await attempt(run, 'e3', 'updated')
     await attempt(run, 'e3', 'bound', {
       operation: 'bind-openid',
@@ -175,6 +179,8 @@ describe('a running run', () => {
     expect((await readRun(store.pool, run))?.result).toEqual({
       outcomes: { updated: 2, parked: 1, bound: 1 },
       calls: { 'employee/get': 4, 'employee/update': 2, 'employee/openid': 1 },
+      waitedMs: { 'employee/get': 20, 'employee/update': 300 },
+      tooFast: { 'employee/update': 1 },
       deadLetters: { duplicate_mobile: 1, left_hr: 1 },
     })
   })
@@ -182,7 +188,13 @@ describe('a running run', () => {
   test('without any work has an empty result', async () => {
     const run = await plantRun(store)
     await finishRuns(store.pool)
-    expect((await readRun(store.pool, run))?.result).toEqual({ outcomes: {}, calls: {}, deadLetters: {} })
+    expect((await readRun(store.pool, run))?.result).toEqual({
+      outcomes: {},
+      calls: {},
+      waitedMs: {},
+      tooFast: {},
+      deadLetters: {},
+    })
   })
 
   test('is ended by one of two coordinators', async () => {
