@@ -1,7 +1,8 @@
 import { createLogger } from '../src/logger.ts'
+import { PostgresStore } from '../src/pacing/postgres-store.ts'
+import { SharedPacer } from '../src/pacing/shared-pacer.ts'
 import { PlatformClient } from '../src/platform/client.ts'
 import { createQueueBackend } from '../src/queue/backend.ts'
-import { PostgresPacer } from '../src/store/pacer.ts'
 import { PostgresTokenStore } from '../src/store/platform-token.ts'
 import { createPool } from '../src/store/pool.ts'
 import { SessionLocks } from '../src/store/session-locks.ts'
@@ -21,7 +22,8 @@ answerParent<WorkTask, number>(async task => {
   const hr = openHr(databaseUrl, logger)
   const pool = createPool(databaseUrl, { max: 12, name: 'worker', logger })
   const queue = createQueueBackend({ ...task, logger })
-  const pacer = new PostgresPacer({ pool, ratePerSecond: NO_LIMIT, logger })
+  const slots = new PostgresStore({ pool, url: databaseUrl, logger })
+  const pacer = new SharedPacer({ store: slots, rate: NO_LIMIT, budgets: new Map(), logger })
   const tokenStore = new PostgresTokenStore({ pool, ...platform })
   const client = new PlatformClient({ ...platform, tokenStore, pacer })
   const locks = new SessionLocks(databaseUrl, logger)
@@ -55,6 +57,7 @@ answerParent<WorkTask, number>(async task => {
   await worker.close(5000)
   await client.close()
   await pacer.close()
+  await slots.close()
   await locks.close()
   await queue.close()
   await pool.end()

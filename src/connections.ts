@@ -5,9 +5,10 @@ import type { PacerSnapshot } from './core/pacing.ts'
 import { createPostgresHrSource } from './hr/postgres.ts'
 import type { HrSource } from './hr/source.ts'
 import type { Logger } from './logger.ts'
+import { PostgresStore } from './pacing/postgres-store.ts'
+import { SharedPacer } from './pacing/shared-pacer.ts'
 import { type CallReport, PlatformClient } from './platform/client.ts'
 import { CallCounter } from './store/call-minute.ts'
-import { PostgresPacer } from './store/pacer.ts'
 import { PostgresTokenStore } from './store/platform-token.ts'
 
 /** The platform as the settings describe it, behind the pacer and the token that all processes share. Its calls are counted. */
@@ -17,7 +18,8 @@ export function connectPlatform(
   logger: Logger,
   onCall?: (call: CallReport) => void,
 ): PlatformClient & AsyncDisposable & { pacing(): PacerSnapshot } {
-  const pacer = new PostgresPacer({ pool, ratePerSecond: config.PLATFORM_RATE_LIMIT, logger })
+  const store = new PostgresStore({ pool, url: config.DATABASE_URL, logger })
+  const pacer = new SharedPacer({ store, rate: config.PLATFORM_RATE_LIMIT, budgets: new Map(), logger })
   const counter = new CallCounter(pool, logger)
   const account = {
     baseUrl: config.PLATFORM_BASE_URL,
@@ -42,6 +44,7 @@ export function connectPlatform(
       await client.close()
       await pacer.close()
       await counter.close()
+      await store.close()
     },
   })
 }

@@ -63,8 +63,11 @@ export class PacerClosedError extends Error {
 
 export const DEFAULT_PRIORITY = 10
 
-/** Share of the permitted rate that is used: a limit that counts a sliding second then never sees one call too many. */
-const HEADROOM = 0.99
+/**
+ * Share of the permitted rate that is used. In any second it leaves 20 ms, by which calls may come closer together than
+ * they were spaced (a late timer, the network), before a limit that counts a sliding second sees one too many.
+ */
+const HEADROOM = 0.98
 
 /**
  * Distance between two calls in milliseconds.

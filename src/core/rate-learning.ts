@@ -11,3 +11,17 @@ export interface LearntRate {
   /** Slots that had ever been reserved by then. */
   leasedAtChange: number
 }
+
+/** Calls per second before anything is known. */
+const START_RATE = 2
+
+/** Where learning begins. */
+export function initialRate(now: { nowMs: number; leased: number }): LearntRate {
+  return {
+    ratePerSecond: START_RATE,
+    ceiling: null,
+    loweredAtMs: null,
+    changedAtMs: now.nowMs,
+    leasedAtChange: now.leased,
+  }
+}

@@ -9,11 +9,16 @@ export interface LeaseRequest {
   count: number
   /** Distance between two slots in milliseconds; null: by the learnt rate. */
   spacingMs: number | null
+  /** A second gate that must have a slot at the same moment; `count` is then 1. */
+  budget?: { gate: string; spacingMs: number }
 }
 
 /** Slots that were reserved, evenly spaced from `startMs` on, and how the gate stands. Times are the store's milliseconds since 1970. */
 export interface PacerLease {
+  /** The first slot; where the budget had none, the moment from which it has one. */
   startMs: number
+  /** Slots that were reserved: as many as were asked for, or none. */
+  count: number
   nowMs: number
   pausedUntilMs: number | null
   /** Whether another process reserved before this one. */
@@ -29,7 +34,7 @@ export interface PacerLease {
 
 /**
  * Where all processes of a deployment meet: one record per gate, whose next free slot they move. Slots are never in the
- * past and never within a pause. Every method rejects when the store does not answer.
+ * past and never within a pause. Every method but `watch` rejects when the store does not answer.
  */
 export interface PacerStore {
   /** Reserves the next free slots, in one step whoever else asks. */
@@ -38,7 +43,7 @@ export interface PacerStore {
   pause(gate: string, ms: number, reason: string): Promise<void>
   /** Replaces what was learnt; false when somebody else was faster, that is when the version is another one. */
   learn(gate: string, expectedVersion: number, learnt: LearntRate): Promise<boolean>
-  /** Tells of every pause as soon as any process begins it, this one included. */
+  /** Tells of every pause as soon as any process begins it, this one included, and after a gap of those that last. Once. */
   watch(onPause: (gate: string, ms: number) => void): void
   close(): Promise<void>
 }

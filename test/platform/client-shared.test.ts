@@ -1,8 +1,9 @@
 import pg from 'pg'
 import { expect, test } from 'vitest'
 import { startEmulator } from '../../src/emulator/emulator.ts'
+import { PostgresStore } from '../../src/pacing/postgres-store.ts'
+import { SharedPacer } from '../../src/pacing/shared-pacer.ts'
 import { PlatformClient } from '../../src/platform/client.ts'
-import { PostgresPacer } from '../../src/store/pacer.ts'
 import { PostgresTokenStore } from '../../src/store/platform-token.ts'
 import { createTestDatabase } from '../helpers/postgres.ts'
 import { APP_ID, APP_SECRET } from './fake-platform.ts'
@@ -16,14 +17,15 @@ test('processes share one token and one rate, each with as few as two connection
   const emulator = await startEmulator({ appId: APP_ID, appSecret: APP_SECRET, seed: { employees } })
   const processes = [1, 2, 3].map(() => {
     const pool = new pg.Pool({ connectionString: database.url, max: 2 })
-    const pacer = new PostgresPacer({ pool, ratePerSecond: 400 })
+    const slots = new PostgresStore({ pool, url: database.url })
+    const pacer = new SharedPacer({ store: slots, rate: 400, budgets: new Map() })
     const account = { baseUrl: emulator.url, appId: APP_ID, appSecret: APP_SECRET }
     const client = new PlatformClient({
       ...account,
       tokenStore: new PostgresTokenStore({ pool, ...account }),
       pacer,
     })
-    return { pool, pacer, client }
+    return { pool, slots, pacer, client }
   })
 
   await Promise.all(
@@ -34,9 +36,10 @@ test('processes share one token and one rate, each with as few as two connection
   expect(calls.filter(({ operation }) => operation === 'token/create')).toHaveLength(1)
   expect(calls.filter(({ operation, code }) => operation === 'employee/get' && code === 0)).toHaveLength(120)
 
-  for (const { client, pacer, pool } of processes) {
+  for (const { client, pacer, slots, pool } of processes) {
     await client.close()
     await pacer.close()
+    await slots.close()
     await pool.end()
   }
   await emulator.close()

@@ -1,40 +1,38 @@
-import { readFile } from 'node:fs/promises'
 import { performance } from 'node:perf_hooks'
 import pg from 'pg'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { PostgresPacer } from '../../src/store/pacer.ts'
+import { PostgresStore } from '../../src/pacing/postgres-store.ts'
+import { SharedPacer } from '../../src/pacing/shared-pacer.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/postgres.ts'
 
-const MIGRATION = new URL('../../src/store/migrations/0002_platform.sql', import.meta.url)
 const request = { operation: 'employee/get' }
 
 let database: TestDatabase
-let pacers: PostgresPacer[]
+let open: { close(): Promise<void> }[]
 
 beforeAll(async () => {
-  database = await createTestDatabase()
-  await database.pool.query('create schema dirsync')
-  await database.pool.query(await readFile(MIGRATION, 'utf8'))
+  database = await createTestDatabase({ migrated: true })
 })
 
 afterAll(() => database.close())
 
 beforeEach(async () => {
   await database.pool.query('truncate dirsync.pacer')
-  pacers = []
+  open = []
 })
 
-afterEach(() => Promise.all(pacers.map(pacer => pacer.close())))
+afterEach(() => Promise.all(open.map(part => part.close())))
 
 /** A pacer as a process of its own would have it. */
-function pacerOf(ratePerSecond: number, pool: pg.Pool = database.pool): PostgresPacer {
-  const pacer = new PostgresPacer({ pool, ratePerSecond })
-  pacers.push(pacer)
+function pacerOf(rate: number, pool: pg.Pool = database.pool): SharedPacer {
+  const store = new PostgresStore({ pool, url: database.url })
+  const pacer = new SharedPacer({ store, rate, budgets: new Map() })
+  open.push(pacer, store)
   return pacer
 }
 
 /** Keeps `concurrency` callers busy until `calls` have passed; returns when each did. */
-async function run(pacer: PostgresPacer, calls: number, concurrency: number): Promise<number[]> {
+async function run(pacer: SharedPacer, calls: number, concurrency: number): Promise<number[]> {
   const passed: number[] = []
   let left = calls
   await Promise.all(

@@ -1,0 +1,220 @@
+import { performance } from 'node:perf_hooks'
+import type { Logger } from 'pino'
+import type { PaceRequest } from '../core/pacing.ts'
+import { PacingGate } from '../core/pacing-gate.ts'
+import { PacingShare } from '../core/pacing-share.ts'
+import type { LeaseRequest, PacerLease } from './pacer-store.ts'
+import type { StoreClock } from './store-clock.ts'
+
+/** Longest span of slots that one process reserves at a time. */
+const LONGEST_SPAN_MS = 250
+/** Span reserved while other processes reserve too but nobody has to wait for it. */
+const SHORT_SPAN_MS = 4
+/** The next slots are asked for this long before the present ones end, and the store's answering time earlier. */
+const LEAD_MS = 25
+/** The same for a budget's slot, which the store gives up to 10 ms ahead. */
+const BUDGET_LEAD_MS = 8
+/** The store is asked at least this often while callers wait, so that a pause is noticed; also how long it may take. */
+const CHECK_MS = 1000
+/** Of a share that is used without the store: several processes' shares do not fit together to the millisecond. */
+const ALONE_HEADROOM = 0.98
+/** Longest delay that a timer of Node takes. */
+const LONGEST_TIMER_MS = 2_147_483_647
+
+interface Parts {
+  lease: (request: LeaseRequest) => Promise<PacerLease>
+  /** What to ask for; `holder` is this process. */
+  terms: Pick<LeaseRequest, 'gate' | 'holder' | 'spacingMs' | 'budget'>
+  clock: StoreClock
+  /** Called with every answer of the store. */
+  onLease: (lease: PacerLease) => void
+  log: Logger | undefined
+}
+
+/**
+ * A gate whose slots come from the store: reserves a run of them at a time and lets callers pass on them; a slot that
+ * nobody took expires. While the store is away, it goes on at the share it had.
+ */
+export class LeasedGate {
+  readonly #lease: Parts['lease']
+  readonly #terms: Parts['terms']
+  readonly #clock: StoreClock
+  readonly #onLease: Parts['onLease']
+  readonly #log: Logger | undefined
+  readonly #gate: PacingGate
+  readonly #share = new PacingShare()
+  /** Distance of the slots as last heard. */
+  #spacingMs: number
+  /** How far ahead slots are reserved; 0 where others have to wait for them. */
+  #spanMs = 0
+  #isShared = false
+  #leasing: Promise<void> | null = null
+  /** Slots per second that are granted here while the store is away; null while it answers. */
+  #alonePerSecond: number | null = null
+  #askedAt = Number.NEGATIVE_INFINITY
+  /** Not to ask before: the budget has no slot until then. */
+  #askAgain: { at: number; timer: NodeJS.Timeout } | null = null
+  #check: NodeJS.Timeout | null = null
+  #closed = false
+
+  constructor(parts: Parts) {
+    this.#lease = parts.lease
+    this.#terms = parts.terms
+    this.#clock = parts.clock
+    this.#onLease = parts.onLease
+    this.#log = parts.log
+    this.#spacingMs = parts.terms.budget?.spacingMs ?? parts.terms.spacingMs ?? LONGEST_SPAN_MS
+    if (parts.terms.budget === undefined) this.#spanMs = SHORT_SPAN_MS
+    this.#gate = new PacingGate(
+      {
+        now: () => performance.now(),
+        after: (ms, run) => {
+          const timer = setTimeout(run, Math.min(Math.ceil(ms), LONGEST_TIMER_MS))
+          return () => clearTimeout(timer)
+        },
+      },
+      () => this.#onWanting(),
+    )
+  }
+
+  /** Callers in line. */
+  get waiting(): number {
+    return this.#gate.waiting
+  }
+
+  get pausedUntil(): number {
+    return this.#gate.pausedUntil
+  }
+
+  acquire(request: PaceRequest): Promise<void> {
+    return this.#gate.acquire(request)
+  }
+
+  pauseUntil(time: number): void {
+    this.#gate.pauseUntil(time)
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true
+    if (this.#check !== null) clearInterval(this.#check)
+    if (this.#askAgain !== null) clearTimeout(this.#askAgain.timer)
+    this.#gate.close()
+    await this.#leasing
+  }
+
+  /** Called for every caller, so it decides with a few comparisons. */
+  #onWanting(): void {
+    if (this.#leasing !== null || this.#closed) return
+    const now = performance.now()
+    const waiting = this.#gate.waiting
+    if (waiting > 0) this.#check ??= setInterval(() => this.#onCheck(), CHECK_MS)
+    if (this.#isProvided(now)) return
+    // Where others have to wait for slots, none is reserved in advance.
+    if (this.#spanMs === 0 && waiting <= this.#gate.slotsLeft) return
+    if (this.#alonePerSecond !== null && now - this.#askedAt < CHECK_MS) return
+    this.#ask(now)
+  }
+
+  /** Whether the present slots last beyond the time it takes to get more, or there are none yet. */
+  #isProvided(now: number): boolean {
+    if (this.#askAgain !== null && now < this.#askAgain.at) return true
+    return this.#gate.slotsEnd - now > LEAD_MS + this.#clock.roundTripMs && this.#gate.slotsLeft > 0
+  }
+
+  /** Once a second while callers wait: notices pauses, and the store's return. */
+  #onCheck(): void {
+    const now = performance.now()
+    if (this.#gate.waiting === 0) {
+      if (this.#check !== null) clearInterval(this.#check)
+      this.#check = null
+    } else if (this.#leasing === null && now - this.#askedAt >= CHECK_MS - LEAD_MS) this.#ask(now)
+  }
+
+  /** Asks the store for what is missing, at least for what the present span holds; for nothing if nothing is missing. */
+  #ask(now: number): void {
+    const count = this.#isProvided(now) ? 0 : this.#missing()
+    this.#askedAt = now
+    this.#leasing = this.#reserve(count, now).finally(() => {
+      this.#leasing = null
+      if (this.#gate.waiting > 0) this.#onWanting()
+    })
+  }
+
+  #missing(): number {
+    if (this.#terms.budget !== undefined) return 1
+    const most = Math.max(1, Math.floor(LONGEST_SPAN_MS / this.#spacingMs))
+    const least = Math.min(most, Math.max(1, Math.floor(this.#spanMs / this.#spacingMs)))
+    return Math.min(most, Math.max(least, this.#gate.waiting - this.#gate.slotsLeft))
+  }
+
+  async #reserve(count: number, asked: number): Promise<void> {
+    let lease: PacerLease
+    try {
+      lease = await withinCheck(this.#lease({ ...this.#terms, count }))
+    } catch (error) {
+      this.#goOnAlone(error)
+      return
+    }
+    this.#clock.note(asked, performance.now(), lease.nowMs)
+    this.#onLease(lease)
+    if (this.#alonePerSecond !== null) {
+      this.#alonePerSecond = null
+      this.#gate.revoke() // what we granted ourselves is not known to the others
+      this.#log?.info('slots are shared with other processes again')
+    }
+    if (count > 0) this.#take(lease)
+  }
+
+  #take(lease: PacerLease): void {
+    const start = this.#clock.ours(lease.startMs)
+    const { budget } = this.#terms
+    if (budget !== undefined) this.#askAt(start + (lease.count === 0 ? 0 : budget.spacingMs) - BUDGET_LEAD_MS)
+    else this.#spanMs = this.#nextSpan(lease)
+    this.#isShared = lease.shared
+    if (lease.count === 0) return
+    this.#spacingMs = budget?.spacingMs ?? lease.spacingMs
+    this.#share.note(start, lease.count, this.#spacingMs)
+    this.#gate.grant(start, this.#spacingMs, lease.count)
+  }
+
+  #nextSpan(lease: PacerLease): number {
+    if (!lease.shared) return Math.min(LONGEST_SPAN_MS, Math.max(SHORT_SPAN_MS, this.#spanMs * 2))
+    return lease.startMs - lease.nowMs > SHORT_SPAN_MS / 2 ? 0 : SHORT_SPAN_MS
+  }
+
+  #askAt(at: number): void {
+    if (this.#askAgain !== null) clearTimeout(this.#askAgain.timer)
+    const wait = Math.min(Math.max(0, Math.ceil(at - performance.now())), LONGEST_TIMER_MS)
+    const timer = setTimeout(() => {
+      this.#askAgain = null
+      if (this.#gate.waiting > 0) this.#onWanting()
+    }, wait)
+    this.#askAgain = { at, timer }
+  }
+
+  /** The store did not answer: a second's worth of slots at the share that this process had, never more. */
+  #goOnAlone(error: unknown): void {
+    if (this.#closed) return
+    const now = performance.now()
+    if (this.#alonePerSecond === null) {
+      const share = this.#share.perSecond(now)
+      // Whole calls of a second: then the shares fit together wherever the processes' seconds begin.
+      this.#alonePerSecond = (this.#isShared && share >= 1 ? Math.floor(share) : share) * ALONE_HEADROOM
+      this.#log?.warn({ err: error }, 'the store is away: calls go on at the share this process had')
+    }
+    if (this.#alonePerSecond === 0 || this.#gate.slotsEnd > now + CHECK_MS) return
+    const spacing = Math.max(1000 / this.#alonePerSecond, this.#spacingMs)
+    this.#gate.grant(now + spacing, spacing, Math.max(1, Math.floor(CHECK_MS / spacing)))
+  }
+}
+
+/** A store that does not answer in time counts as away; an answer that comes later is not used, its slots expire. */
+async function withinCheck<T>(answer: Promise<T>): Promise<T> {
+  const { promise: late, reject } = Promise.withResolvers<never>()
+  const timer = setTimeout(() => reject(new Error(`no answer within ${CHECK_MS} ms`)), CHECK_MS)
+  try {
+    return await Promise.race([answer, late])
+  } finally {
+    clearTimeout(timer)
+  }
+}

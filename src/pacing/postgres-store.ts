@@ -1,0 +1,121 @@
+import pg from 'pg'
+import type { Logger } from 'pino'
+import type { LearntRate } from '../core/rate-learning.ts'
+import { LearntRates } from './learnt-rates.ts'
+import type { LeaseRequest, PacerLease, PacerStore } from './pacer-store.ts'
+
+const CHANNEL = 'dirsync_pacer'
+const RECONNECT_MS = 1000
+
+interface LeaseRow extends Omit<PacerLease, 'learnt'> {
+  ratePerSecond: number
+  ceiling: number | null
+  loweredAtMs: number | null
+  changedAtMs: number
+  leasedAtChange: number
+}
+
+const LEASE = `
+  select start_ms as "startMs", count, now_ms as "nowMs", paused_until_ms as "pausedUntilMs", shared,
+         spacing_ms as "spacingMs", leased::float8, coalesce((learnt).version, 0)::float8 as version,
+         (learnt).rate_per_second as "ratePerSecond", (learnt).ceiling,
+         extract(epoch from (learnt).lowered_at)::float8 * 1000 as "loweredAtMs",
+         extract(epoch from (learnt).changed_at)::float8 * 1000 as "changedAtMs",
+         (learnt).leased_at_change::float8 as "leasedAtChange"
+  from dirsync.lease_slots($1, $2, $3, $4, $5, $6)`
+
+const PAUSE = `
+  with paused as (
+    insert into dirsync.pacer as p (gate, next_at, paused_until, pause_reason)
+    values ($1, clock_timestamp(), clock_timestamp() + $2::float8 * interval '1 ms', $3)
+    on conflict (gate) do update set
+      pause_reason = case when excluded.paused_until > p.paused_until is not false then excluded.pause_reason else p.pause_reason end,
+      paused_until = greatest(p.paused_until, excluded.paused_until)
+    returning gate)
+  select pg_notify('${CHANNEL}', $2::float8 || ' ' || gate) from paused`
+
+/** The pauses that last, as their notifications would tell them. */
+const PAUSES = `
+  select ceil(extract(epoch from paused_until - clock_timestamp()) * 1000) || ' ' || gate as payload
+  from dirsync.pacer where paused_until > clock_timestamp()`
+
+/** Slots in `dirsync.pacer`; pauses are pushed by NOTIFY. */
+export class PostgresStore implements PacerStore {
+  readonly #pool: pg.Pool
+  readonly #url: string
+  readonly #rates: LearntRates
+  readonly #log: Logger | undefined
+  #listener: pg.Client | null = null
+  #retry: NodeJS.Timeout | null = null
+  #closed = false
+
+  /** @param options.url of the same database, for the connection that listens */
+  constructor(options: { pool: pg.Pool; url: string; logger?: Logger }) {
+    this.#pool = options.pool
+    this.#url = options.url
+    this.#rates = new LearntRates(options.pool)
+    this.#log = options.logger?.child({ component: 'pacer' })
+  }
+
+  async lease({ gate, holder, count, spacingMs, budget }: LeaseRequest): Promise<PacerLease> {
+    const values = [gate, holder, count, spacingMs, budget?.gate, budget?.spacingMs]
+    const { rows } = await this.#pool.query<LeaseRow>(LEASE, values)
+    const { ratePerSecond, ceiling, loweredAtMs, changedAtMs, leasedAtChange, ...lease } = rows[0] as LeaseRow
+    const learnt = { ratePerSecond, ceiling, loweredAtMs, changedAtMs, leasedAtChange }
+    return { ...lease, learnt: lease.version === 0 ? null : learnt }
+  }
+
+  async pause(gate: string, ms: number, reason: string): Promise<void> {
+    await this.#pool.query(PAUSE, [gate, Math.ceil(ms), reason])
+  }
+
+  learn(gate: string, expectedVersion: number, learnt: LearntRate): Promise<boolean> {
+    return this.#rates.replace(gate, expectedVersion, learnt)
+  }
+
+  watch(onPause: (gate: string, ms: number) => void): void {
+    if (this.#closed) return
+    void this.#listen(payload => {
+      const space = payload.indexOf(' ')
+      onPause(payload.slice(space + 1), Number(payload.slice(0, space)))
+    })
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true
+    if (this.#retry !== null) clearTimeout(this.#retry)
+    await this.#listener?.end().catch(() => undefined) // it may be gone already
+  }
+
+  async #listen(tell: (payload: string) => void): Promise<void> {
+    const client = new pg.Client({
+      connectionString: this.#url,
+      application_name: 'dirsync pacer',
+      connectionTimeoutMillis: 5000,
+      keepAlive: true,
+      keepAliveInitialDelayMillis: 5000,
+    })
+    this.#listener = client
+    const lost = (error?: Error) => {
+      if (this.#closed || this.#listener !== client) return
+      this.#listener = null
+      client.end().catch(() => undefined) // what is left of it; a second failure says nothing new
+      this.#log?.warn(
+        { err: error?.message },
+        'pauses of other processes are noticed late: connection dropped',
+      )
+      this.#retry = setTimeout(() => void this.#listen(tell), RECONNECT_MS)
+    }
+    client.on('notification', ({ payload }) => tell(payload ?? ''))
+    client.on('error', lost)
+    client.on('end', () => lost())
+    try {
+      await client.connect()
+      await client.query(`listen ${CHANNEL}`)
+      const { rows } = await client.query<{ payload: string }>(PAUSES)
+      for (const { payload } of rows) tell(payload)
+    } catch (error) {
+      lost(error as Error)
+    }
+  }
+}
