@@ -1,6 +1,7 @@
 import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { createLogger } from '../src/logger.ts'
+import { callsPerChange } from './calls-per-change.ts'
 import { client } from './client.ts'
 import {
   type Benchmark,
@@ -10,6 +11,7 @@ import {
   type PairBenchmark,
   toJson,
 } from './figure.ts'
+import { makespan } from './makespan.ts'
 import { planMemory } from './plan-memory.ts'
 import { planRows } from './plan-rows.ts'
 import { fillDatabase } from './planned-database.ts'
@@ -19,7 +21,7 @@ import { worker } from './worker.ts'
 import { Workshop } from './workshop.ts'
 
 const USAGE =
-  'npm run bench [-- [--only NAME]… [--pairs N] [--employees N] [--jobs N] [--calls N] [--json | --markdown] [--results FOLDER]]'
+  'npm run bench [-- [--only NAME]… [--pairs N] [--employees N] [--jobs N] [--calls N] [--changed N] [--json | --markdown] [--results FOLDER]]'
 
 /** Where figures and plots go. */
 const RESULTS = join(import.meta.dirname, 'results')
@@ -79,6 +81,7 @@ interface Options {
   employees: number
   jobs: number
   calls: number
+  changed: number
   json: boolean
   markdown: boolean
   results: string
@@ -95,12 +98,13 @@ function optionsOf(args: string[]): Options | null {
         employees: { type: 'string', default: '1000000' },
         jobs: { type: 'string', default: '5000' },
         calls: { type: 'string', default: '50000' },
+        changed: { type: 'string', default: '10000' },
         json: { type: 'boolean', default: false },
         markdown: { type: 'boolean', default: false },
         results: { type: 'string', default: RESULTS },
       },
     })
-    const whole = (name: 'pairs' | 'employees' | 'jobs' | 'calls') => {
+    const whole = (name: 'pairs' | 'employees' | 'jobs' | 'calls' | 'changed') => {
       const value = Number(values[name])
       if (!Number.isInteger(value) || value < 1)
         throw new TypeError(`--${name} must be a whole number from 1`)
@@ -112,6 +116,7 @@ function optionsOf(args: string[]): Options | null {
       employees: whole('employees'),
       jobs: whole('jobs'),
       calls: whole('calls'),
+      changed: whole('changed'),
       json: values.json,
       markdown: values.markdown,
       results: resolve(values.results),
@@ -144,6 +149,8 @@ function benchmarksOf(workshop: Workshop, options: Options): Benchmark[] {
     client(workshop, options.calls, 'prepared'),
     client(workshop, options.calls, 'signed'),
     client(workshop, options.calls, 'fetch'),
+    makespan(workshop, options.changed, logger),
+    callsPerChange(workshop, Math.min(options.employees, 100_000), logger),
   ]
 }
 

@@ -1,16 +1,13 @@
 import pg from 'pg'
 import type { Logger } from 'pino'
-import { toDesired } from '../src/core/desired.ts'
-import type { DesiredEmployee } from '../src/core/employee.ts'
-import { acknowledgedHashes } from '../src/core/field-hash.ts'
 import { createQueueBackend } from '../src/queue/backend.ts'
 import { createPool } from '../src/store/pool.ts'
 import { Feeder } from '../src/sync/feeder.ts'
 import { Planner } from '../src/sync/planner.ts'
 import { fillBareQueue, type QueuePlace } from './bare-queue.ts'
 import { askChild } from './child.ts'
+import { acknowledgeAll, seedOf } from './company.ts'
 import type { Benchmark } from './figure.ts'
-import { DEPARTMENTS } from './people.ts'
 import { fillDatabase, LIMITS, openHr } from './planned-database.ts'
 import type { PlatformAccess, Workshop } from './workshop.ts'
 
@@ -62,44 +59,6 @@ export function worker(
         close: async () => {},
       }
     },
-  }
-}
-
-/** Has dirsync believe what is true: that the platform confirmed every field of every employee. */
-async function acknowledgeAll(url: string, logger: Logger): Promise<DesiredEmployee[]> {
-  const hr = openHr(url, logger)
-  const client = new pg.Client({ connectionString: url })
-  await client.connect()
-  try {
-    const { rows } = await client.query('select userid from dirsync.employee order by userid')
-    const { columns } = (await hr.inspect()).employees
-    const found = await hr.lookup(rows.map(({ userid }) => ({ enterpriseCode: '', userid })))
-    const people = [...found.values()].map(row => {
-      const result = row === 'duplicate' ? null : toDesired(row, columns)
-      if (!result?.ok) throw new Error('a sample employee is not valid')
-      return result.desired
-    })
-    await client.query(
-      `update dirsync.employee e set acknowledged = s.acknowledged
-       from jsonb_to_recordset($1) as s (userid text, acknowledged jsonb) where e.userid = s.userid`,
-      [
-        JSON.stringify(
-          people.map(one => ({ userid: one.key.userid, acknowledged: acknowledgedHashes(one) })),
-        ),
-      ],
-    )
-    await client.query('vacuum (analyze) dirsync.employee')
-    return people
-  } finally {
-    await hr.close()
-    await client.end()
-  }
-}
-
-function seedOf(people: readonly DesiredEmployee[]) {
-  return {
-    departments: DEPARTMENTS.map(code => ({ dept_code: code, dept_name: code })),
-    employees: people.map(({ key, fields }) => ({ userid: key.userid, ...fields })),
   }
 }
 

@@ -1,0 +1,54 @@
+import pg from 'pg'
+import type { Logger } from 'pino'
+import { toDesired } from '../src/core/desired.ts'
+import type { DesiredEmployee } from '../src/core/employee.ts'
+import { acknowledgedHashes } from '../src/core/field-hash.ts'
+import { DEPARTMENTS } from './people.ts'
+import { openHr } from './planned-database.ts'
+
+/** Employees that are read and acknowledged at a time. */
+const CHUNK = 5000
+
+/** Has dirsync believe what is true: that the platform confirmed every field of every employee. */
+export async function acknowledgeAll(url: string, logger: Logger): Promise<DesiredEmployee[]> {
+  const hr = openHr(url, logger)
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  try {
+    const { rows } = await client.query('select userid from dirsync.employee order by userid')
+    const { columns } = (await hr.inspect()).employees
+    const people: DesiredEmployee[] = []
+    for (let from = 0; from < rows.length; from += CHUNK) {
+      const keys = rows.slice(from, from + CHUNK).map(({ userid }) => ({ enterpriseCode: '', userid }))
+      const found = await hr.lookup(keys)
+      const chunk = [...found.values()].map(row => {
+        const result = row === 'duplicate' ? null : toDesired(row, columns)
+        if (!result?.ok) throw new Error('a sample employee is not valid')
+        return result.desired
+      })
+      await client.query(
+        `update dirsync.employee e set acknowledged = s.acknowledged
+         from jsonb_to_recordset($1) as s (userid text, acknowledged jsonb) where e.userid = s.userid`,
+        [
+          JSON.stringify(
+            chunk.map(one => ({ userid: one.key.userid, acknowledged: acknowledgedHashes(one) })),
+          ),
+        ],
+      )
+      people.push(...chunk)
+    }
+    await client.query('vacuum (analyze) dirsync.employee')
+    return people
+  } finally {
+    await hr.close()
+    await client.end()
+  }
+}
+
+/** What an emulator holds that is in step with these employees. */
+export function seedOf(people: readonly DesiredEmployee[]) {
+  return {
+    departments: DEPARTMENTS.map(code => ({ dept_code: code, dept_name: code })),
+    employees: people.map(({ key, fields }) => ({ userid: key.userid, ...fields })),
+  }
+}

@@ -1,0 +1,33 @@
+import { askChild } from './child.ts'
+import { watchCalls } from './emulator-log.ts'
+import type { PlatformAccess, Workshop } from './workshop.ts'
+
+const CONCURRENCY = 32
+
+/** What the naive script's process is told. */
+export interface NaiveTask {
+  databaseUrl: string
+  platform: PlatformAccess
+  /** The first ones of HR, by key. */
+  employees: number
+  concurrency: number
+}
+
+/** What the naive script is, in a line. */
+export const NAIVE = `a script that asks the platform about everybody and updates what differs: ${CONCURRENCY} employees at a time with fetch, waiting after a 429 as long as Retry-After says`
+
+/** Runs the naive script. Resolves with its duration and the calls that the emulator saw. */
+export async function runNaive(
+  workshop: Workshop,
+  task: Omit<NaiveTask, 'concurrency'>,
+): Promise<{ seconds: number; calls: number; rejected: number }> {
+  const watched = await watchCalls(task.platform)
+  const whole = { ...task, concurrency: CONCURRENCY }
+  const seconds = await askChild<NaiveTask, number>(workshop.folder, 'child-naive.ts', whole)
+  const calls = (await watched.all()).filter(({ operation }) => !operation.startsWith('token/'))
+  return { seconds, calls: calls.length, rejected: calls.filter(isRejected).length }
+}
+
+export function isRejected({ end }: { end: string }): boolean {
+  return end === 'rate-limited'
+}
