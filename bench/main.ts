@@ -17,6 +17,7 @@ import { planRows } from './plan-rows.ts'
 import { fillDatabase } from './planned-database.ts'
 import { saveFigures } from './results.ts'
 import { printMarkdown, printTable } from './table.ts'
+import { tokens } from './tokens.ts'
 import { worker } from './worker.ts'
 import { Workshop } from './workshop.ts'
 
@@ -149,6 +150,7 @@ function benchmarksOf(workshop: Workshop, options: Options): Benchmark[] {
     client(workshop, options.calls, 'prepared'),
     client(workshop, options.calls, 'signed'),
     client(workshop, options.calls, 'fetch'),
+    tokens(workshop, logger),
     makespan(workshop, options.changed, logger),
     callsPerChange(workshop, Math.min(options.employees, 100_000), logger),
   ]

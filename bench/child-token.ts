@@ -1,0 +1,41 @@
+import { flushCompileCache } from 'node:module'
+import { loadConfig } from '../src/config.ts'
+import { connectPlatform } from '../src/connections.ts'
+import { createLogger } from '../src/logger.ts'
+import { PlatformClient } from '../src/platform/client.ts'
+import { LocalPacer } from '../src/platform/pacer.ts'
+import { createPool } from '../src/store/pool.ts'
+import type { TokenCall, TokenTask } from './tokens.ts'
+
+let client: PlatformClient | undefined
+
+/**
+ * One process of a deployment as `src/connections.ts` composes it, or one that knows no other. Makes so many calls at a time
+ * as it is told, answers when all have succeeded, and goes on until it is killed.
+ */
+process.on('message', async ({ task, userids }: TokenCall) => {
+  client ??= connect(task)
+  const { employees } = client
+  try {
+    await Promise.all(userids.map(userid => employees.get({ userid })))
+    flushCompileCache() // a process that is killed leaves nothing to the next one otherwise
+    process.send?.({})
+  } catch (error) {
+    process.send?.({ error: String(error) })
+  }
+})
+
+function connect({ settings, shared }: TokenTask): PlatformClient {
+  const config = loadConfig(settings)
+  const logger = createLogger({ level: 'error', pretty: false })
+  if (shared) {
+    const pool = createPool(config.DATABASE_URL, { max: 4, name: 'bench', logger })
+    return connectPlatform(config, pool, logger)
+  }
+  return new PlatformClient({
+    baseUrl: config.PLATFORM_BASE_URL,
+    appId: config.PLATFORM_APP_ID,
+    appSecret: config.PLATFORM_APP_SECRET,
+    pacer: new LocalPacer(config.PLATFORM_RATE_LIMIT),
+  })
+}
