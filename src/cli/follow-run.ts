@@ -1,11 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Pool } from 'pg'
+import type { TimeLeft } from '../core/time-left.ts'
 import { readHalts } from '../store/halt.ts'
 import { type RunProgress, runProgress } from '../store/run.ts'
+import { runTimeLeft } from '../store/time-left.ts'
 import { createProgress } from './progress.ts'
 
 const POLL_MS = 100
-/** So often it is looked whether anybody is still there to do the work. */
+/** So often it is looked whether anybody is still there to do the work, and how long it will take. */
 const WATCH_EVERY = 20
 
 /** The database may be away for so long, for a restart; the work goes on by itself when it is back. */
@@ -29,6 +31,7 @@ export async function followRun(options: {
   const { pool, id, stopping } = options
   const progress = createProgress(options.label, options.quiet)
   let lastAnswer = performance.now()
+  let left: TimeLeft | null = null
   try {
     for (let turn = 1; !stopping(); turn += 1) {
       let now: RunProgress | null
@@ -41,11 +44,13 @@ export async function followRun(options: {
       }
       lastAnswer = performance.now()
       if (!now) throw new Error(`run ${id} is gone`)
-      progress.show(now)
+      progress.show(now, left)
       if (!ENDLESS.has(now.state)) return now
       const everything = (await readHalts(pool).catch(() => [])).find(halt => halt.scope === '*')
       if (everything) return { ...now, message: `${everything.message} ${everything.remedy}` }
       if (turn % WATCH_EVERY === 0) await options.check?.()
+      if (turn % WATCH_EVERY === 0 || (left === null && now.state === 'running'))
+        left = await runTimeLeft(pool, id).catch(() => null)
       await delay(POLL_MS)
     }
     return null

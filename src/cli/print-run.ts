@@ -4,6 +4,7 @@ import { entityName } from './entity-name.ts'
 import { print, printFacts, printTitle, words } from './output.ts'
 import { table } from './table.ts'
 import { duration, longTime } from './time.ts'
+import { timeLeftText } from './time-left-text.ts'
 
 /** Counts by name as a text: `3 updated, 1 parked`. */
 export function tally(counts: Readonly<Record<string, number>> | undefined): string {
@@ -54,13 +55,42 @@ export function printRunStory(run: RunStory, program: string): void {
     ['in scope', run.in_scope],
     ['plan', run.plan && (tally(run.plan.reasons) || 'nothing to do')],
     ['sample', run.plan?.sample.join(', ')],
-    ['left', run.left > 0 ? `${run.left} still to be done` : null],
+    ['left', run.left > 0 ? `${run.left.toLocaleString('en')} still to be done` : null],
+    ['time left', run.time_left && timeLeftText(run.time_left)],
     ['outcome', tally(run.result?.outcomes)],
     ['rows', tally(run.result?.rows)],
-    ['calls', tally(run.result?.calls)],
   ])
+  printCalls(run)
   printCases(run, program)
   if (run.state === 'held') printDecision(run, program)
+}
+
+function printCalls({ result }: RunStory): void {
+  const calls = Object.entries(result?.calls ?? {}).sort(([, a], [, b]) => b - a)
+  if (calls.length === 0) return
+  printTitle('Calls')
+  process.stdout.write(
+    table(
+      [
+        { title: 'OPERATION', of: ([operation]) => operation },
+        { title: 'CALLS', of: ([, count]) => count.toLocaleString('en'), align: 'right' },
+        {
+          title: 'MEAN WAIT',
+          of: ([operation, count]) => {
+            const waitedMs = result?.waitedMs?.[operation]
+            return waitedMs === undefined ? null : duration(waitedMs / count)
+          },
+          align: 'right',
+        },
+        {
+          title: 'REJECTED',
+          of: ([operation]) => (result?.tooFast?.[operation] ?? 0).toLocaleString('en'),
+          align: 'right',
+        },
+      ],
+      calls,
+    ),
+  )
 }
 
 function tookOf({ started_at, finished_at }: RunStory): string | null {

@@ -1,9 +1,12 @@
 import { SingleBar } from 'cli-progress'
+import type { TimeLeft } from '../core/time-left.ts'
 import type { RunProgress } from '../store/run.ts'
+import { shortTimeLeft, timeLeftText } from './time-left-text.ts'
 
 /** What a person sees while a run goes on. */
 export interface Progress {
-  show(progress: RunProgress): void
+  /** @param timeLeft null while that is not known */
+  show(progress: RunProgress, timeLeft?: TimeLeft | null): void
   end(): void
 }
 
@@ -24,9 +27,9 @@ function bar(label: string): Progress {
   })
   bar.start(0, 0, { state: 'planning' })
   return {
-    show({ planned, left, state }) {
+    show({ planned, left, state }, timeLeft) {
       bar.setTotal(planned)
-      bar.update(planned - left, { state })
+      bar.update(planned - left, { state: timeLeft && state === 'running' ? shortTimeLeft(timeLeft) : state })
     },
     end: () => bar.stop(),
   }
@@ -35,12 +38,13 @@ function bar(label: string): Progress {
 function lines(label: string): Progress {
   let told = -1
   return {
-    show({ planned, left, state }) {
+    show({ planned, left, state }, timeLeft) {
       if (state !== 'running' && state !== 'done') return
       const tenth = planned === 0 ? 10 : Math.floor((10 * (planned - left)) / planned)
       if (tenth === told) return
       told = tenth
-      process.stderr.write(`  ${label.padEnd(12)} ${planned - left}/${planned}\n`)
+      const ends = timeLeft && state === 'running' ? `  ${timeLeftText(timeLeft)}` : ''
+      process.stderr.write(`  ${label.padEnd(12)} ${planned - left}/${planned}${ends}\n`)
     },
     end() {},
   }

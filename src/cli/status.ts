@@ -1,14 +1,18 @@
 import type { Command } from 'commander'
 import { type Overview, readOverview } from '../store/overview.ts'
+import { readPace } from '../store/pace.ts'
 import { aliveProcesses, type ProcessRow } from '../store/process.ts'
 import type { openRefunds } from '../store/refund.ts'
+import { timesLeft } from '../store/time-left.ts'
 import { colours, paintState } from './colours.ts'
 import { type CommandContext, openContext } from './context.ts'
 import { sentenceOf } from './failure.ts'
 import { counted, print, printArrow, printJson, printText, printTitle, words } from './output.ts'
+import { printPace } from './print-pace.ts'
 import { missingRoles, nobodyAlive } from './service-check.ts'
 import { table } from './table.ts'
 import { shortTime } from './time.ts'
+import { timeLeftText } from './time-left-text.ts'
 
 /** The queue as it answers, or why it does not. */
 type QueueStatus =
@@ -39,10 +43,11 @@ async function status(options: { json?: true }): Promise<void> {
   ])
   await using context = await openContext()
   const { pool } = context
-  const [overview, processes, queue, refunds, topUps] = await Promise.all([
+  const [overview, processes, queue, [pace, left], refunds, topUps] = await Promise.all([
     readOverview(pool),
     aliveProcesses(pool),
     queueStatus(context),
+    readPace(pool).then(async pace => [pace, await timesLeft(pool, pace)] as const),
     openRefunds(pool),
     openTopUps(pool),
   ])
@@ -54,6 +59,8 @@ async function status(options: { json?: true }): Promise<void> {
       employees,
       queue,
       outbox,
+      pace,
+      time_left: left,
       ...rest,
       open_refunds: refunds,
       open_topups: topUps,
@@ -62,8 +69,9 @@ async function status(options: { json?: true }): Promise<void> {
   await printProcesses(context, processes)
   printEmployees(overview)
   printWork(overview, queue)
+  printPace(pace)
   printHalts(overview)
-  printRuns(overview)
+  printRuns(overview, left)
   printMoney(refunds, topUps, context.program)
   printDeadLetters(overview, context.program)
 }
@@ -158,7 +166,7 @@ function printHalts({ halts }: Overview): void {
   }
 }
 
-function printRuns({ runs, jobs }: Overview): void {
+function printRuns({ runs, jobs }: Overview, left: Awaited<ReturnType<typeof timesLeft>>): void {
   printTitle('Latest runs')
   if (runs.length === 0) print('  none yet')
   else
@@ -176,6 +184,7 @@ function printRuns({ runs, jobs }: Overview): void {
         runs,
       ),
     )
+  for (const run of left) printText(`run ${run.run}: ${timeLeftText(run)}`)
   if (jobs.length === 0) return
   printTitle('Next ticks')
   const now = Date.now()

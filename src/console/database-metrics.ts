@@ -134,6 +134,19 @@ function fill(registry: Registry, figures: Figures): void {
       countOf(figures.processes, row => row.role === role),
     )
 
+  const { calls_per_second, utilisation } = figures.pace
+  gaugeIn(
+    registry,
+    'dirsync_platform_calls_per_second',
+    'Calls to the platform per second over the last minute, of all processes.',
+  ).set(calls_per_second)
+  if (utilisation !== null)
+    gaugeIn(
+      registry,
+      'dirsync_platform_utilisation_ratio',
+      'Share of the permitted rate that was used over the last minute, 0 to 1; absent while the rate is not known.',
+    ).set(utilisation)
+
   gaugeIn(
     registry,
     'dirsync_platform_pause_seconds',

@@ -1,6 +1,7 @@
 import type { Pool } from 'pg'
 import type { JobName } from '../core/job.ts'
 import type { Role } from '../core/role.ts'
+import { type Pace, readPace } from './pace.ts'
 import { ALIVE } from './process.ts'
 import type { RunKind, RunState } from './run.ts'
 
@@ -28,13 +29,16 @@ export interface Figures {
   halts: { category: string; count: number }[]
   employees: { standing: Standing; count: number }[]
   processes: { role: Role; count: number }[]
+  /** Calls to the platform over the last minute, and the share of the permitted rate that they were. */
+  pace: Pick<Pace, 'calls_per_second' | 'utilisation'>
   /** How long the platform asked us to make no call, from now on. */
   platformPause: number
 }
 
-/** Reads all figures in one round trip, so that they belong together. */
+/** Reads what stands in the tables of entities in one statement, so that it belongs together. */
 export async function readFigures(db: Pool): Promise<Figures> {
-  const { rows } = await db.query<Figures>({
+  const pace = await readPace(db)
+  const { rows } = await db.query<Omit<Figures, 'pace'>>({
     name: 'figures',
     text: `
     with pending as (
@@ -66,7 +70,7 @@ export async function readFigures(db: Pool): Promise<Figures> {
            coalesce((select greatest(max(extract(epoch from paused_until - now())), 0)::float8 from dirsync.pacer), 0)
              as "platformPause"`,
   })
-  return rows[0] as Figures
+  return { ...(rows[0] as Omit<Figures, 'pace'>), pace }
 }
 
 /** Never negative: the clock of the writing transaction may be a little ahead of ours. */

@@ -1,6 +1,8 @@
 import type { Pool } from 'pg'
+import type { TimeLeft } from '../core/time-left.ts'
 import type { DeadLetter } from './review.ts'
 import { LEFT, type PlanSummary, type RunResult } from './run.ts'
+import { runTimeLeft } from './time-left.ts'
 
 /** One row of `dirsync.sync_run`, named as its columns. */
 export interface RunRow {
@@ -26,6 +28,8 @@ export interface RunRow {
 
 /** Everything about one run. */
 export interface RunStory extends RunRow {
+  /** How long it still takes; null unless it is running. */
+  time_left: TimeLeft | null
   /** Entities of the run that are still in the outbox; of a mirror: parts still to be read. */
   left: number
   /** What people asked for that has to do with it. */
@@ -61,7 +65,8 @@ export async function readRunStory(db: Pool, id: number): Promise<RunStory | nul
   )
   const run = rows[0]
   if (!run) return null
-  const [commands, cases] = await Promise.all([
+  const [timeLeft, commands, cases] = await Promise.all([
+    run.state === 'running' ? runTimeLeft(db, id) : null,
     db.query<RunStory['commands'][number]>(
       'select name, requested_by, requested_at from dirsync.command where run_id = $1 order by id',
       [id],
@@ -74,6 +79,7 @@ export async function readRunStory(db: Pool, id: number): Promise<RunStory | nul
   ])
   return {
     ...run,
+    time_left: timeLeft,
     commands: commands.rows,
     dead_letters: cases.rows.map(({ total, ...row }) => row),
     dead_letters_total: cases.rows[0]?.total ?? 0,

@@ -1,0 +1,76 @@
+import type { Pool } from 'pg'
+import { ALIVE } from './process.ts'
+
+/** How the calls to the platform of all processes go. */
+export interface Pace {
+  /** Living processes that make calls for runs. */
+  workers: number
+  /** Over the last minute. */
+  calls_per_second: number
+  /** What the pacer lets go; null while no worker is alive, or an unknown limit is not yet learnt. */
+  permitted_per_second: number | null
+  /** Whether that was learnt instead of set. */
+  learnt: boolean
+  /** The rate at which the platform last rejected calls; null when none is known. */
+  ceiling_per_second: number | null
+  /** Share of the permitted rate that was used over the last minute: 0 to 1. */
+  utilisation: number | null
+  /** Calls that wait for their turn. */
+  waiting: number
+  /** Calls that may be in flight at a time; null where nothing limits them. */
+  concurrency: number | null
+  paused_until: Date | null
+  pause_reason: string | null
+  /** Of the last five minutes. */
+  operations: {
+    operation: string
+    calls: number
+    too_fast: number
+    failed: number
+    mean_wait_ms: number
+    longest_wait_ms: number
+    mean_duration_ms: number
+  }[]
+}
+
+type PaceRow = Omit<Pace, 'utilisation' | 'operations'>
+
+export async function readPace(db: Pool): Promise<Pace> {
+  const [{ rows }, operations] = await Promise.all([
+    // Of the minute before, what lies within 60 seconds from now.
+    db.query<PaceRow>(`
+      with pacer as (
+        select pacer, heartbeat_at, heartbeat_at + (pacer ->> 'pausedForMs')::float8 * interval '1 ms' as paused_until
+        from dirsync.process where pacer is not null and ${ALIVE}
+      ), newest as (
+        select nullif((pacer ->> 'ratePerSecond')::float8, 0) as rate, (pacer ->> 'learnt')::boolean as learnt,
+               (pacer ->> 'ceiling')::float8 as ceiling
+        from pacer order by heartbeat_at desc limit 1
+      ), pause as (
+        select paused_until, pause_reason from dirsync.pacer where paused_until > now()
+        union all select paused_until, null from pacer where paused_until > now()
+        order by paused_until desc limit 1
+      )
+      select (select count(*)::int from pacer) as workers,
+             coalesce((select sum(calls * case when minute = date_trunc('minute', now()) then 1
+                                               else 1 - extract(second from now())::float8 / 60 end) / 60
+                       from dirsync.call_minute where minute >= date_trunc('minute', now()) - interval '1 minute'), 0) as calls_per_second,
+             n.rate as permitted_per_second, coalesce(n.learnt, false) as learnt, n.ceiling as ceiling_per_second,
+             (select coalesce(sum((pacer ->> 'waiting')::int), 0)::int from pacer) as waiting,
+             (select sum((pacer ->> 'concurrency')::int)::int from pacer) as concurrency,
+             p.paused_until, coalesce(p.pause_reason, (select pause_reason from dirsync.pacer where paused_until > now() limit 1)) as pause_reason
+      from (select) as one left join newest n on true left join pause p on true`),
+    db.query<Pace['operations'][number]>(`
+      select operation, sum(calls)::int as calls, sum(too_fast)::int as too_fast, sum(failed)::int as failed,
+             round(sum(waited_ms) / sum(calls))::int as mean_wait_ms, max(longest_wait_ms) as longest_wait_ms,
+             round(sum(duration_ms) / sum(calls))::int as mean_duration_ms
+      from dirsync.call_minute where minute > now() - interval '5 minutes' group by operation order by calls desc, operation`),
+  ])
+  const pace = rows[0] as PaceRow
+  const { calls_per_second, permitted_per_second } = pace
+  return {
+    ...pace,
+    utilisation: permitted_per_second && Math.min(1, calls_per_second / permitted_per_second),
+    operations: operations.rows,
+  }
+}
