@@ -18,7 +18,7 @@ interface Setting {
 /** Every setting but the schedules (`SCHEDULE_<JOB>`, one per cron job). */
 export const SETTINGS = {
   DATABASE_URL: { help: "PostgreSQL for dirsync's own tables (schema dirsync)", secret: true },
-  REDIS_URL: { help: 'Redis for the queue; absent: the queue lives in DATABASE_URL', secret: true },
+  REDIS_URL: { help: 'Redis for the queue and the pacer; absent: both live in DATABASE_URL', secret: true },
   HR_DATABASE_URL: { help: 'PostgreSQL of the HR system; only read', secret: true },
   HR_EMPLOYEES_SQL: { help: 'File with the SELECT that maps HR rows to employee fields' },
   HR_DEPARTMENTS_SQL: {

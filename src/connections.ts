@@ -5,7 +5,10 @@ import type { PacerSnapshot } from './core/pacing.ts'
 import { createPostgresHrSource } from './hr/postgres.ts'
 import type { HrSource } from './hr/source.ts'
 import type { Logger } from './logger.ts'
+import { LearntRates } from './pacing/learnt-rates.ts'
+import type { PacerStore } from './pacing/pacer-store.ts'
 import { PostgresStore } from './pacing/postgres-store.ts'
+import { RedisStore } from './pacing/redis-store.ts'
 import { SharedPacer } from './pacing/shared-pacer.ts'
 import { type CallReport, PlatformClient } from './platform/client.ts'
 import { CallCounter } from './store/call-minute.ts'
@@ -18,7 +21,7 @@ export function connectPlatform(
   logger: Logger,
   onCall?: (call: CallReport) => void,
 ): PlatformClient & AsyncDisposable & { pacing(): PacerSnapshot } {
-  const store = new PostgresStore({ pool, url: config.DATABASE_URL, logger })
+  const store = pacerStore(config, pool, logger)
   const pacer = new SharedPacer({ store, rate: config.PLATFORM_RATE_LIMIT, budgets: new Map(), logger })
   const counter = new CallCounter(pool, logger)
   const account = {
@@ -47,6 +50,13 @@ export function connectPlatform(
       await store.close()
     },
   })
+}
+
+function pacerStore(config: Config, pool: Pool, logger: Logger): PacerStore {
+  const { REDIS_URL, DATABASE_URL, PLATFORM_BASE_URL, PLATFORM_APP_ID } = config
+  if (REDIS_URL === null) return new PostgresStore({ pool, url: DATABASE_URL, logger })
+  const application = { baseUrl: PLATFORM_BASE_URL, appId: PLATFORM_APP_ID }
+  return new RedisStore({ url: REDIS_URL, application, rates: new LearntRates(pool), logger })
 }
 
 /**

@@ -52,6 +52,20 @@ export class LearntRates {
     )
     return rowCount === 1
   }
+
+  /** Replaces what is kept unless it is newer. */
+  async keep(gate: string, learnt: LearntRate): Promise<void> {
+    await this.#pool.query(
+      `insert into dirsync.learnt_rate as l
+         (gate, version, rate_per_second, ceiling, lowered_at, changed_at, leased_at_change)
+       values ($1, 1, $2, $3, to_timestamp($4::float8 / 1000), to_timestamp($5::float8 / 1000), $6)
+       on conflict (gate) do update set
+         version = l.version + 1, rate_per_second = excluded.rate_per_second, ceiling = excluded.ceiling,
+         lowered_at = excluded.lowered_at, changed_at = excluded.changed_at, leased_at_change = excluded.leased_at_change
+       where l.changed_at <= excluded.changed_at`,
+      [gate, ...valuesOf(learnt)],
+    )
+  }
 }
 
 function valuesOf(learnt: LearntRate): (number | null)[] {
