@@ -17,20 +17,36 @@ export interface QueuePlace {
   databaseUrl: string
 }
 
-/** Queues so many jobs, the first ones of `userids`, on bare BullMQ. */
-export async function fillBareQueue(place: QueuePlace, userids: readonly string[]): Promise<void> {
+/** Queues a job per user id on bare BullMQ, so many in a call. Returns the seconds that took. */
+export async function fillBareQueue(
+  place: QueuePlace,
+  userids: readonly string[],
+  chunk: number,
+): Promise<number> {
   if (place.redisUrl === null) await migrateQueue(place.databaseUrl)
   const { options, backend } = settings(place)
   const queue = new Queue(NAME, options, backend)
-  for (let from = 0; from < userids.length; from += 500) {
+  await queue.waitUntilReady()
+  const startedAt = performance.now()
+  for (let from = 0; from < userids.length; from += chunk) {
     await queue.addBulk(
-      userids.slice(from, from + 500).map(userid => ({
+      userids.slice(from, from + chunk).map(userid => ({
         name: 'get',
         data: { userid },
         opts: { removeOnComplete: true, removeOnFail: true },
       })),
     )
   }
+  const seconds = (performance.now() - startedAt) / 1000
+  await queue.close()
+  return seconds
+}
+
+/** Removes every job. */
+export async function emptyBareQueue(place: QueuePlace): Promise<void> {
+  const { options, backend } = settings(place)
+  const queue = new Queue(NAME, options, backend)
+  await queue.obliterate({ force: true })
   await queue.close()
 }
 

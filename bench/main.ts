@@ -3,6 +3,7 @@ import { parseArgs } from 'node:util'
 import { createLogger } from '../src/logger.ts'
 import { callsPerChange } from './calls-per-change.ts'
 import { client } from './client.ts'
+import { feeding, queueDepth } from './feeding.ts'
 import {
   type Benchmark,
   type Figure,
@@ -147,6 +148,9 @@ function benchmarksOf(workshop: Workshop, options: Options): Benchmark[] {
     planMemory(database, options.employees, workshop.folder, logger),
     worker('redis', workshop, options.jobs, logger),
     worker('postgres', workshop, options.jobs, logger),
+    feeding('redis', workshop, 4 * options.jobs, logger),
+    feeding('postgres', workshop, 4 * options.jobs, logger),
+    queueDepth(workshop, logger),
     client(workshop, options.calls, 'prepared'),
     client(workshop, options.calls, 'signed'),
     client(workshop, options.calls, 'fetch'),

@@ -1,0 +1,149 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Pool } from 'pg'
+import type { Logger } from 'pino'
+import { createQueueBackend, type QueueBackend } from '../src/queue/backend.ts'
+import { migrate } from '../src/store/migrate.ts'
+import { createPool } from '../src/store/pool.ts'
+import { Feeder } from '../src/sync/feeder.ts'
+import { emptyBareQueue, fillBareQueue, type QueuePlace } from './bare-queue.ts'
+import type { Figure, PairBenchmark, RunBenchmark } from './figure.ts'
+import type { Workshop } from './workshop.ts'
+
+export type QueueKind = 'redis' | 'postgres'
+
+const STORE = { redis: 'Redis', postgres: 'PostgreSQL' }
+const PENDING = 1_000_000
+/** The default of QUEUE_HIGH_WATER. */
+const HIGH_WATER = 1000
+const CHUNK = 1000
+const DRAIN_MS = 15_000
+
+/** How fast work comes from the outbox into the queue, against bare `addBulk` of as many jobs. */
+export function feeding(kind: QueueKind, workshop: Workshop, jobs: number, logger: Logger): PairBenchmark {
+  return {
+    name: `feeding-${kind}`,
+    unit: 'jobs/s',
+    measures: `${jobs.toLocaleString('en')} rows taken from the outbox, marked, and added to the queue on ${STORE[kind]} with priority, each once`,
+    against: `BullMQ's addBulk of ${CHUNK.toLocaleString('en')} plain jobs at a time, without deduplication, on the same ${STORE[kind]}`,
+    goal: { atLeast: 0.8 },
+    async prepare() {
+      const { place, pool, queue, close } = await openQueue(kind, workshop, logger)
+      const feeder = new Feeder({ pool, queue, highWater: Number.MAX_SAFE_INTEGER, logger })
+      const userids = Array.from({ length: jobs }, (_, i) => `e${i}`)
+      await fillBareQueue(place, userids.slice(0, 1), CHUNK)
+      return {
+        async ours() {
+          await queue.obliterate()
+          await fillOutbox(pool, jobs)
+          const startedAt = performance.now()
+          let fed = 0
+          for (let more = await feeder.feed(); more > 0; more = await feeder.feed()) fed += more
+          const seconds = (performance.now() - startedAt) / 1000
+          const { total } = await queue.counts()
+          if (fed !== jobs || total !== jobs) throw new Error(`${fed} of ${jobs} fed, ${total} queued`)
+          return jobs / seconds
+        },
+        async baseline() {
+          await emptyBareQueue(place)
+          return jobs / (await fillBareQueue(place, userids, CHUNK))
+        },
+        close,
+      }
+    },
+  }
+}
+
+/** How deep the queue gets while a million rows wait: a feeder that never rests, and a worker that drains. */
+export function queueDepth(workshop: Workshop, logger: Logger): RunBenchmark {
+  const kinds = ['redis', 'postgres'] as const
+  return {
+    name: 'queue-depth',
+    parts: kinds.map(kind => `queue-depth-${kind}`),
+    measures: `the most jobs in the queue at a time with ${PENDING.toLocaleString('en')} rows in the outbox, over ${DRAIN_MS / 1000} s, while a worker takes them up; looked at every 20 ms`,
+    against: `the high-water mark, ${HIGH_WATER} (QUEUE_HIGH_WATER's default)`,
+    async run(parts, report) {
+      const figures: Figure[] = []
+      for (const kind of kinds) {
+        const name = `queue-depth-${kind}`
+        if (parts.length > 0 && !parts.some(part => name.startsWith(part))) continue
+        const { depth, done } = await deepest(kind, workshop, logger)
+        report(`${name}: ${depth} jobs at most, ${done.toLocaleString('en')} taken up`)
+        figures.push({
+          name,
+          value: depth,
+          unit: 'jobs',
+          baseline: null,
+          goal: { valueAtMost: HIGH_WATER },
+        })
+      }
+      return figures
+    },
+  }
+}
+
+async function deepest(kind: QueueKind, workshop: Workshop, logger: Logger) {
+  const { pool, queue, close } = await openQueue(kind, workshop, logger)
+  try {
+    await fillOutbox(pool, PENDING)
+    let done = 0
+    const worker = queue.work(
+      async () => {
+        done += 1
+      },
+      { concurrency: 32, logger },
+    )
+    const stopping = AbortSignal.timeout(DRAIN_MS)
+    const feeder = new Feeder({ pool, queue, highWater: HIGH_WATER, logger })
+    const feed = async () => {
+      while (!stopping.aborted) await feeder.feed()
+    }
+    const look = async () => {
+      let depth = 0
+      while (!stopping.aborted) {
+        depth = Math.max(depth, (await queue.counts()).total)
+        await sleep(20)
+      }
+      return depth
+    }
+    const [depth] = await Promise.all([look(), feed()])
+    await worker.close(5000)
+    if (done < HIGH_WATER) throw new Error(`the worker took up ${done} jobs only`)
+    return { depth, done }
+  } finally {
+    await close()
+  }
+}
+
+interface OpenQueue {
+  place: QueuePlace
+  pool: Pool
+  queue: QueueBackend
+  close(): Promise<void>
+}
+
+async function openQueue(kind: QueueKind, workshop: Workshop, logger: Logger): Promise<OpenQueue> {
+  const databaseUrl = await workshop.database()
+  const place = { databaseUrl, redisUrl: kind === 'redis' ? await workshop.redis() : null }
+  const pool = createPool(databaseUrl, { max: 3, name: 'bench', logger })
+  const queue = createQueueBackend({ ...place, logger })
+  await migrate(pool)
+  await queue.prepare()
+  await queue.obliterate()
+  const close = async () => {
+    await queue.obliterate()
+    await queue.close()
+    await pool.end()
+  }
+  return { place, pool, queue, close }
+}
+
+/** So many employees to be updated, and nothing else. */
+async function fillOutbox(pool: Pool, count: number): Promise<void> {
+  await pool.query('truncate dirsync.pending')
+  await pool.query(
+    `insert into dirsync.pending (operation, entity_key, priority)
+     select 'update-employee', 'e' || lpad(i::text, 8, '0'), 3 from generate_series(1, $1::int) i`,
+    [count],
+  )
+  await pool.query('vacuum (analyze) dirsync.pending')
+}
