@@ -40,7 +40,7 @@ export async function fillDatabase(url: string, employees: number, logger: Logge
       `insert into dirsync.sync_run (kind, state, finished_at) values ('changes', 'done', now()) returning id`,
     )
     await transaction(pool, async db => {
-      const run = { kind: 'changes' as const, approved: true }
+      const run = { kind: 'changes' as const, approved: true, maxAgeMs: null }
       await planEmployees(db, hr, run, LIMITS, new Date(), new AbortController().signal)
       await writeEmployeePlan(db, Number(rows[0].id), false)
     })

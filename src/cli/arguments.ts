@@ -1,5 +1,6 @@
 import { normaliseDate } from '../core/calendar.ts'
 import { UsageError } from './failure.ts'
+import { periodOf } from './time.ts'
 
 /** A parser for the number of a run or a dead letter. */
 export function numberOf(what: string): (text: string) => number {
@@ -47,6 +48,16 @@ export function oneOf<const Word extends string>(what: string, allowed: readonly
       throw new UsageError(`there is no ${what} ${JSON.stringify(text)}: there are ${allowed.join(', ')}`)
     return text as Word
   }
+}
+
+/** `--max-age`, in milliseconds. */
+export function maxAgeOf(text: string): number {
+  const period = periodOf(text)
+  if (!period)
+    throw new UsageError(
+      `--max-age holds ${JSON.stringify(text)} but should be a time such as 30m, 6h, 3d, 2w`,
+    )
+  return period
 }
 
 /** A parser for a day `yyyy-MM-dd` that exists. */

@@ -1,18 +1,19 @@
 import { type Command, Option } from 'commander'
 import type { RunPreview } from '../sync/preview-run.ts'
-import { employeeName } from './arguments.ts'
+import { employeeName, maxAgeOf } from './arguments.ts'
 import { colours } from './colours.ts'
 import type { Comparison } from './compare-all.ts'
 import { type CommandContext, openContext } from './context.ts'
 import { entityName } from './entity-name.ts'
-import { FailedError } from './failure.ts'
+import { FailedError, UsageError } from './failure.ts'
 import { counted, print, printFacts, printJson, printText, printTitle } from './output.ts'
-import { tally } from './print-run.ts'
+import { skippedText, tally } from './print-run.ts'
 import { createProgress } from './progress.ts'
 import { table } from './table.ts'
 
 interface PlanOptions {
   full?: true
+  maxAge?: number
   employee?: string
   json?: true
 }
@@ -33,6 +34,11 @@ export function planCommand(program: Command): void {
     .addOption(
       new Option('--full', 'ask the platform about every employee, field by field').conflicts('employee'),
     )
+    .option(
+      '--max-age <time>',
+      'with --full: leave out whom the platform confirmed within this time',
+      maxAgeOf,
+    )
     .addOption(new Option('--employee <id>', 'one employee, field by field').argParser(employeeName))
     .option('--json', 'print one JSON document')
     .addHelpText(
@@ -45,11 +51,14 @@ Exit 0 when the run would go through, 1 when it would be held or stopped.
 Examples:
   dirsync plan
   dirsync plan --full
+  dirsync plan --full --max-age 6h
   dirsync plan --employee e10172`,
     )
-    .action((options: PlanOptions) =>
-      options.employee === undefined ? planRun(options) : planEmployee(options.employee, options),
-    )
+    .action((options: PlanOptions) => {
+      if (options.maxAge !== undefined && !options.full)
+        throw new UsageError('--max-age goes with --full alone')
+      return options.employee === undefined ? planRun(options) : planEmployee(options.employee, options)
+    })
 }
 
 async function planEmployee(name: string, options: PlanOptions): Promise<void> {
@@ -101,6 +110,7 @@ async function planRun(options: PlanOptions): Promise<void> {
     pool: context.pool,
     hr: await context.hr(),
     kind,
+    maxAgeMs: options.maxAge ?? null,
     limits: limitsOf(context.config),
     sellerAppids: context.config.SELLER_APPIDS,
   })
@@ -140,6 +150,7 @@ function document(
     planned: total(difference.reasons),
     reasons: difference.reasons,
     sample: difference.sample,
+    ...(employees.plan?.skipped !== undefined && { skipped: employees.plan.skipped }),
     first: difference.first,
     departments: departments && {
       total: departments.total,
@@ -168,6 +179,7 @@ function printPlan(
       'employees',
       `${tally(difference.reasons) || 'nothing to do'}; ${difference.inScope.toLocaleString('en')} in scope`,
     ],
+    ['skipped', skippedText(employees.plan)],
     ['sample', difference.sample.join(', ')],
     ['departments', departmentsLine(departments)],
     [

@@ -1,3 +1,4 @@
+import type { PlanSummary } from '../store/run.ts'
 import type { RunStory } from '../store/run-story.ts'
 import { coloured, paintState } from './colours.ts'
 import { entityName } from './entity-name.ts'
@@ -15,12 +16,18 @@ export function tally(counts: Readonly<Record<string, number>> | undefined): str
     .join(', ')
 }
 
+/** Who was left out by `--max-age`, as a text; null where that was not asked for. */
+export function skippedText(plan: PlanSummary | null | undefined): string | null {
+  return plan?.skipped === undefined ? null : `${plan.skipped.toLocaleString('en')} confirmed recently enough`
+}
+
 /** What a run came to, for whoever waited for it. */
 export function printRunEnd(run: RunStory, program: string): void {
   print(`Run ${run.id} (${run.kind}): ${coloured(run.state)}`)
   printFacts([
     ['message', run.message],
     ['planned', run.planned === null ? null : tally(run.plan?.reasons) || 'nothing to do'],
+    ['skipped', skippedText(run.plan)],
     ['outcome', tally(run.result?.outcomes)],
     ['rows', tally(run.result?.rows)],
     ['calls', tally(run.result?.calls)],
@@ -37,6 +44,7 @@ export function printRunStory(run: RunStory, program: string): void {
     ['message', run.message],
     ['employees', run.keys.length > 0 && run.kind !== 'retry' ? run.keys.join(', ') : null],
     ['cases', run.keys.length > 0 && run.kind === 'retry' ? run.keys.slice(0, 50).join(', ') : null],
+    ['max age', run.max_age_s && duration(run.max_age_s * 1000)],
     ['requested', `${longTime(run.requested_at)} by ${run.requested_by}`],
     ['planned', longTime(run.planned_at)],
     ['decided', run.decided_at && `${longTime(run.decided_at)} by ${run.decided_by}`],
@@ -54,6 +62,7 @@ export function printRunStory(run: RunStory, program: string): void {
     ],
     ['in scope', run.in_scope],
     ['plan', run.plan && (tally(run.plan.reasons) || 'nothing to do')],
+    ['skipped', skippedText(run.plan)],
     ['sample', run.plan?.sample.join(', ')],
     ['left', run.left > 0 ? `${run.left.toLocaleString('en')} still to be done` : null],
     ['time left', run.time_left && timeLeftText(run.time_left)],

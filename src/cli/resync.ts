@@ -2,9 +2,9 @@ import { type Command, Option } from 'commander'
 import { MIRRORS } from '../core/mirror.ts'
 import { Commands } from '../store/command.ts'
 import { readRunStory } from '../store/run-story.ts'
-import { employeeNames } from './arguments.ts'
+import { employeeNames, maxAgeOf } from './arguments.ts'
 import { type CommandContext, openContext } from './context.ts'
-import { FailedError } from './failure.ts'
+import { FailedError, UsageError } from './failure.ts'
 import { followRun } from './follow-run.ts'
 import { print, printJson } from './output.ts'
 import { printRunEnd } from './print-run.ts'
@@ -13,6 +13,7 @@ import { stopSignal } from './stop-signal.ts'
 
 interface ResyncOptions {
   full?: true
+  maxAge?: number
   employee?: string[]
   departments?: true
   openids?: true
@@ -35,6 +36,11 @@ export function resyncCommand(program: Command): void {
       'start a run now: what changed in HR, or what is named; a mirror also where MIRRORS leaves it out',
     )
     .addOption(option('--full', 'ask the platform about every employee', 'full'))
+    .option(
+      '--max-age <time>',
+      'with --full: leave out whom the platform confirmed within this time',
+      maxAgeOf,
+    )
     .addOption(
       option('--employee <id...>', 'these employees (user id, or enterprise/userid)', 'employee').argParser(
         employeeNames,
@@ -57,12 +63,14 @@ Examples:
   dirsync resync --wait
   dirsync resync --employee e10172 e10173 --wait
   dirsync resync --full
+  dirsync resync --full --max-age 6h
   dirsync resync --orders --wait`,
     )
     .action(resync)
 }
 
 async function resync(options: ResyncOptions): Promise<void> {
+  if (options.maxAge !== undefined && !options.full) throw new UsageError('--max-age goes with --full alone')
   const stopped = options.wait ? stopSignal() : undefined
   await using context = await openContext({ handlesSignals: stopped !== undefined })
   const run = await request(new Commands(context.pool, context.actor), options)
@@ -74,7 +82,7 @@ async function resync(options: ResyncOptions): Promise<void> {
 
 function request(commands: Commands, options: ResyncOptions): Promise<number> {
   if (options.employee) return commands.resyncEmployees(options.employee)
-  if (options.full) return commands.resync('full')
+  if (options.full) return commands.resyncFull(options.maxAge ?? null)
   if (options.departments) return commands.resync('departments')
   if (options.openids) return commands.resync('openids')
   return commands.resync(MIRRORS.find(mirror => options[mirror]) ?? 'changes')

@@ -25,10 +25,16 @@ export function duration(ms: number): string {
 
 const UNITS = { m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 }
 
+/** The milliseconds that `30m`, `12h`, `3d` or `2w` names; null for anything else. */
+export function periodOf(text: string): number | null {
+  const [, amount, unit] = /^(\d{1,5})([mhdw])$/.exec(text) ?? []
+  return amount && unit ? Number(amount) * UNITS[unit as keyof typeof UNITS] : null
+}
+
 /** The moment that `3d`, `12h`, `30m`, `2w` or an ISO time names; null for anything else. */
 export function momentOf(text: string, now = new Date()): Date | null {
-  const [, amount, unit] = /^(\d{1,5})([mhdw])$/.exec(text) ?? []
-  if (amount && unit) return new Date(now.getTime() + Number(amount) * UNITS[unit as keyof typeof UNITS])
+  const period = periodOf(text)
+  if (period !== null) return new Date(now.getTime() + period)
   const date = /^\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:?\d{2})?)?$/.test(
     text,
   )

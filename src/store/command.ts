@@ -36,6 +36,14 @@ export class Commands {
     return this.#ask('select dirsync.resync($1)', [kind])
   }
 
+  /**
+   * A full run, as {@link resync}.
+   * @param maxAgeMs leaves out employees in step whom the platform confirmed within so many milliseconds; null: asks everybody
+   */
+  resyncFull(maxAgeMs: number | null): Promise<number> {
+    return this.#ask(`select dirsync.resync('full', max_age => $1 * interval '1 millisecond')`, [maxAgeMs])
+  }
+
   /** One run for all the named employees: user ids, or `enterprise/userid`. */
   resyncEmployees(names: string[]): Promise<number> {
     return this.#ask(`select dirsync.request_run('employees', $1, 'resync', $2)`, [

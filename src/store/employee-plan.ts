@@ -49,6 +49,8 @@ export interface Difference {
   inScope: number
   /** Employees with work by reason: new, changed, asked (full run), left, vanished. */
   reasons: Record<string, number>
+  /** Employees left out of a full run because the platform confirmed them recently enough. */
+  skipped: number
   /** Employees whose HR row, or its absence, no plan has seen yet: what a breaker counts. */
   changing: number
   sample: string[]
@@ -66,11 +68,12 @@ const DOUBLED = `(select count(*) from staged) - (select count(*) from differenc
 /**
  * Joins `staged` with `dirsync.employee` and keeps what differs in the temporary table `difference`.
  * @param everything a full run: every row is work, changed or not
+ * @param maxAgeMs of a full run: whom the platform confirmed within so many milliseconds is left out; null: nobody is
  * @param sweep every HR row is staged, so that whoever is missing has vanished
  */
 export async function compare(
   db: ClientBase,
-  options: { everything: boolean; sweep: boolean },
+  options: { everything: boolean; maxAgeMs: number | null; sweep: boolean },
 ): Promise<Difference> {
   await db.query(
     `create temp table difference on commit drop as
@@ -88,6 +91,7 @@ export async function compare(
                        or (e.userid is null) then 'left' end
               when e.userid is null or e.source_hash is null then 'new'
               when s.hash is distinct from e.acknowledged_hash and s.hash is distinct from e.parked_hash then 'changed'
+              when ${recently(options.maxAgeMs)} then 'skipped'
               when $1 then 'asked'
             end as reason
      from staged s
@@ -103,15 +107,32 @@ export async function compare(
     `with reasons as (select reason, count(*)::int as n from difference where reason is not null group by reason)
      select (select count(*)::int from staged where active) as "inScope",
             (select coalesce(jsonb_object_agg(reason, n), '{}') from reasons) as reasons,
-            (select count(*)::int from difference where fresh and reason <> 'asked') as changing,
+            (select count(*)::int from difference where fresh and reason not in ('asked', 'skipped')) as changing,
             (select coalesce(jsonb_agg(key), '[]') from
               (select concat_ws('/', nullif(enterprise_code, ''), userid) as key from difference
                where reason in ('new', 'changed', 'left', 'vanished') order by reason, 1 limit 20) s) as sample,
             not exists (select from dirsync.employee where acknowledged_hash is not null or parked_hash is not null) as first,
             ${options.sweep ? DOUBLED : 'false'} as doubled`,
   )
-  const { doubled, ...difference } = rows[0]
-  return { ...difference, duplicates: doubled || !options.sweep ? await duplicates(db) : [] }
+  const { doubled, reasons, ...difference } = rows[0]
+  const { skipped = 0, ...work } = reasons
+  return {
+    ...difference,
+    reasons: work,
+    skipped,
+    duplicates: doubled || !options.sweep ? await duplicates(db) : [],
+  }
+}
+
+/** Condition on an employee `e` with the staged row `s`: the platform confirmed this very row within the time, and nothing is doubted. */
+function recently(maxAgeMs: number | null): string {
+  if (maxAgeMs === null) return 'false'
+  return `e.acknowledged_at >= now() - ${maxAgeMs} * interval '1 millisecond'
+                   and s.hash = e.source_hash and s.hash = e.acknowledged_hash and e.vanished_at is null
+                   and e.platform_state = 'in_service' and not e.acknowledged @? '$.* ? (@ == "?")'
+                   and not exists (select from dirsync.dead_letter c
+                                   where c.enterprise_code = e.enterprise_code and c.entity = 'employee' and c.entity_key = e.userid
+                                     and c.operation = 'update-employee' and c.state <> 'resolved')`
 }
 
 async function duplicates(db: ClientBase): Promise<string[]> {
@@ -142,7 +163,7 @@ export async function writeEmployeePlan(db: ClientBase, runId: number, full: boo
     `insert into dirsync.pending as p (operation, enterprise_code, entity_key, run_id, priority)
      select 'update-employee', d.enterprise_code, d.userid, $1, case when $2 and d.reason = 'asked' then 7 else 3 end
      from difference d
-     where d.reason is not null
+     where d.reason <> 'skipped'
      order by d.reason = 'asked', d.enterprise_code, d.userid
      on conflict (operation, enterprise_code, entity_key, detail) do update
      set run_id = excluded.run_id, priority = least(p.priority, excluded.priority), version = p.version + 1,

@@ -8,7 +8,7 @@ const GRANTS = [
   'grant select on dirsync.failed_syncs, dirsync.refund, dirsync.topup to dirsync_reviewer',
   'grant select on dirsync.payment_order, dirsync.limit_account, dirsync.limit_sub_account, dirsync.taxpayer to dirsync_reviewer',
   ...[
-    'resync(text, text)',
+    'resync(text, text, interval)',
     'retry(bigint)',
     'retry_category(text)',
     'ignore(bigint, text)',

@@ -19,6 +19,8 @@ export interface RunRow {
   decided_by: string | null
   decided_at: Date | null
   sweep: boolean
+  /** `max_age` in seconds. */
+  max_age_s: number | null
   in_scope: number | null
   planned: number | null
   plan: PlanSummary | null
@@ -45,7 +47,7 @@ export interface RunStory extends RunRow {
 const CASES = 20
 
 const COLUMNS = `id, kind, keys, state, requested_by, requested_at, started_at, planned_at, finished_at, approved, decided_by, decided_at,
-  sweep, in_scope, planned, plan, result, message`
+  sweep, extract(epoch from max_age)::float8 as max_age_s, in_scope, planned, plan, result, message`
 
 /** The latest runs, newest first. */
 export async function listRuns(db: Pool, limit: number): Promise<RunRow[]> {

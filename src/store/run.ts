@@ -26,6 +26,8 @@ export interface Run {
   startedAt: Date | null
   finishedAt: Date | null
   approved: boolean
+  /** Of a full run: employees in step whom the platform confirmed within so many milliseconds are left out. */
+  maxAgeMs: number | null
   inScope: number | null
   planned: number | null
   plan: PlanSummary | null
@@ -39,6 +41,8 @@ export interface PlanSummary {
   reasons: Record<string, number>
   /** Some of the keys, for a person who decides about a held run. */
   sample: string[]
+  /** Employees that a full run left out because the platform confirmed them recently enough. */
+  skipped?: number
 }
 
 /** What came of a run, counted from the last attempt per entity. */
@@ -54,7 +58,7 @@ export interface RunResult {
 }
 
 const COLUMNS = `id, kind, keys, state, requested_by as "requestedBy", requested_at as "requestedAt", started_at as "startedAt",
-  finished_at as "finishedAt", approved, in_scope as "inScope", planned, plan, result, message`
+  finished_at as "finishedAt", approved, (extract(epoch from max_age) * 1000)::float8 as "maxAgeMs", in_scope as "inScope", planned, plan, result, message`
 
 export async function requestRun(db: Pool, kind: RunKind, keys: string[], by: string): Promise<number> {
   const { rows } = await db.query(

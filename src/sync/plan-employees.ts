@@ -29,7 +29,7 @@ export interface EmployeePlan extends PlannedRun {
 export async function planEmployees(
   db: ClientBase,
   hr: HrSource,
-  run: Pick<Run, 'kind' | 'approved'>,
+  run: Pick<Run, 'kind' | 'approved' | 'maxAgeMs'>,
   limits: EmployeePlanLimits,
   now: Date,
   signal: AbortSignal,
@@ -39,12 +39,16 @@ export async function planEmployees(
   const newest = run.kind === 'full' || !columns.includes('updated_at') ? null : await watermark(db)
   const sweep = newest === null || !last || now.getTime() - last.at.getTime() >= limits.sweepIntervalMs
   const statistics = await stageHr(db, hr, sweep ? null : newest, signal)
-  const difference = await compare(db, { everything: run.kind === 'full', sweep })
+  const difference = await compare(db, { everything: run.kind === 'full', maxAgeMs: run.maxAgeMs, sweep })
   const planned = {
     difference,
     sweep,
     inScope: difference.inScope,
-    plan: { reasons: difference.reasons, sample: difference.sample },
+    plan: {
+      reasons: difference.reasons,
+      sample: difference.sample,
+      ...(run.maxAgeMs !== null && { skipped: difference.skipped }),
+    },
     source: statistics,
   }
   const suspect = sweep

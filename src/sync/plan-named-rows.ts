@@ -34,7 +34,11 @@ export async function planNamedRows(
   })
   await makeStage(db)
   await fillStageWith(db, staged)
-  const { inScope, reasons, sample, changing } = await compare(db, { everything: false, sweep: false })
+  const { inScope, reasons, sample, changing } = await compare(db, {
+    everything: false,
+    maxAgeMs: null,
+    sweep: false,
+  })
   const planned = { sweep: false, inScope, plan: { reasons, sample } }
   const total = (await lastSweep(db))?.statistics.rows ?? inScope
   if (!run.approved && trips(limits.breaker, changing, total))

@@ -13,7 +13,7 @@ import type { PlannerOptions } from './planner.ts'
 /** What runs started now would do. */
 export interface RunPreview {
   employees: EmployeePlan
-  /** Active employees of HR; read for `full` alone. */
+  /** Active employees of HR but those that the run would skip; read for `full` alone. */
   keys: EmployeeKey[]
   /** Null without a departments' mapping. */
   departments: { total: number; deletions: DepartmentDeletion[]; isHeld: boolean } | null
@@ -26,16 +26,18 @@ export function previewRun(options: {
   pool: Pool
   hr: HrSource
   kind: 'changes' | 'full'
+  /** As of a run. */
+  maxAgeMs: number | null
   limits: PlannerOptions['limits']
   sellerAppids: string[]
 }): Promise<RunPreview> {
-  const { pool, hr, kind, limits, sellerAppids } = options
+  const { pool, hr, kind, maxAgeMs, limits, sellerAppids } = options
   const now = new Date()
   return rolledBack(pool, async db => {
     const employees = await planEmployees(
       db,
       hr,
-      { kind, approved: false },
+      { kind, approved: false, maxAgeMs },
       limits,
       now,
       new AbortController().signal,

@@ -46,6 +46,12 @@ test('a run of changes is waited for, as one JSON document', async () => {
   })
 })
 
+test('a full run with a max age tells how many it skipped', async () => {
+  const waited = await dirsync('resync', '--full', '--max-age', '1h', '--wait')
+  expect(waited.code).toBe(0)
+  expect(waited.stdout).toMatch(/skipped +\d+ confirmed recently enough/)
+})
+
 test('an employee whom nobody knows fails the wait, and the others are synced all the same', async () => {
   const unknown = await dirsync('resync', '--employee', 'nobody', '--wait')
   expect(unknown.code).toBe(1)

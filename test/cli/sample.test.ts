@@ -180,6 +180,8 @@ describe('plan', () => {
       unanswered: 2,
       fields: { mobile: { to_send: 0, held_back: 2 } },
     })
+    const recent = (await dirsync('plan', '--full', '--max-age', '1d', '--json')).json()
+    expect(recent).toMatchObject({ skipped: 316, platform: { asked: 14, in_step: 0 } })
     expect(await written()).toEqual(before)
   })
 

@@ -77,6 +77,8 @@ test.concurrent.each([
   ['an empty employee', ['resync', '--employee', ''], /is no employee/],
   ['an employee without end', ['plan', '--employee', 'e'.repeat(200)], /is no employee/],
   ['a full plan of one employee', ['plan', '--full', '--employee', 'e1'], /cannot be used with/],
+  ['a max age without a full run', ['resync', '--max-age', '6h'], /--max-age goes with --full alone/],
+  ['a max age that is no time', ['plan', '--full', '--max-age', '6'], /--max-age holds "6"/],
   ['a run that is no number', ['approve', 'seven'], /"seven" is no number of a run/],
   ['a run of zero', ['reject', '0'], /"0" is no number of a run/],
   ['no run', ['approve'], /missing required argument 'run'/],

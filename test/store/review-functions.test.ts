@@ -69,6 +69,18 @@ describe('resync', () => {
     expect(await call('resync()')).not.toBe(run)
   })
 
+  test('of everybody takes a max age, and joins no run of another one', async () => {
+    const all = await call(`resync('full')`)
+    const some = await call(`resync('full', max_age => '6 hours')`)
+    expect(some).not.toBe(all)
+    expect(await call(`resync('full', null, '360 minutes')`)).toBe(some)
+    expect(await call(`resync('full')`)).toBe(all)
+    expect(await store.rows('select id, max_age::text from dirsync.sync_run order by id')).toEqual([
+      { id: all, max_age: null },
+      { id: some, max_age: '06:00:00' },
+    ])
+  })
+
   test('does not join a run that a person approved, which goes on without its breakers', async () => {
     const run = await plantRun(store, { state: 'requested', approved: true })
     expect(await call('resync()')).not.toBe(run)
@@ -93,6 +105,16 @@ describe('resync', () => {
     [`resync('employees')`, /needs the user id as key/, "select dirsync.resync('employees', 'e10001')"],
     [`resync('employees', '  ')`, /needs the user id as key/, "select dirsync.resync('employees', 'e10001')"],
     [`resync('full', 'e1')`, /a run of kind full takes no key/, undefined],
+    [
+      `resync('changes', max_age => '1 hour')`,
+      /a run of kind changes takes no max_age/,
+      "select dirsync.resync('full', max_age => '6 hours')",
+    ],
+    [
+      `resync('full', max_age => '0')`,
+      /should be longer than nothing/,
+      "select dirsync.resync('full', max_age => '6 hours')",
+    ],
   ])('%s is refused with a hint', async (text, message, hint) => {
     const refused = call(text)
     await expect(refused).rejects.toThrow(message)

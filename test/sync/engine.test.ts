@@ -34,10 +34,12 @@ describe.each(BACKENDS)('the engine with its queue in $backend', ({ redis }) => 
     )
   }
 
-  test('an unchanged HR costs no calls', async () => {
+  test('an unchanged HR costs no calls and makes no jobs', async () => {
     const calls = await spent(async () => {
       const run = await company.run('changes')
-      expect(run.state).toBe('done')
+      expect(run).toMatchObject({ state: 'done', result: { outcomes: {} } })
+      const { rows } = await company.db.query('select planned from dirsync.sync_run where id = $1', [run.id])
+      expect(rows).toEqual([{ planned: 0 }])
     })
     expect(calls).toEqual({})
   })
@@ -60,6 +62,19 @@ describe.each(BACKENDS)('the engine with its queue in $backend', ({ redis }) => 
     const run = await company.run('full')
     expect(run.result?.outcomes).toMatchObject({ updated: 1, in_step: EMPLOYEES - 1 })
     expect((await company.onPlatform()).get('e0002')).toMatchObject({ entry_day: '2020-01-03' })
+  })
+
+  test('a full run with a max age asks only about whom the platform has not confirmed within it', async () => {
+    await hr(`update person set name = 'Another' where userid = 'e0001'`)
+    await company.db.query(
+      `update dirsync.employee set acknowledged_at = now() - interval '2 hours' where userid = 'e0002'`,
+    )
+    const calls = await spent(async () => {
+      const { rows } = await company.db.query(`select dirsync.resync('full', max_age => '1 hour') as id`)
+      const run = await endOf(company.db, rows[0].id)
+      expect(run.result?.outcomes).toEqual({ updated: 1, in_step: 1 })
+    })
+    expect(calls).toEqual({ 'employee/get': 2, 'employee/update': 1 })
   })
 
   test('a duplicate mobile is dead-lettered with its holder, the rest is sent, and the holder giving it up heals it', async () => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { plant } from '../store/planted.ts'
+import { fail, plant } from '../store/planted.ts'
 import { MAPPING, PlanUnderTest } from './plan-under-test.ts'
 
 const under = new PlanUnderTest()
@@ -161,6 +161,26 @@ describe('a full run', () => {
       { entity_key: 'e1' },
     ])
     expect(await under.store.value('select count(*) from dirsync.pending where priority = 7')).toBe(8)
+  })
+
+  test('with a max age leaves out whose very row the platform confirmed within it, unless something is in doubt', async () => {
+    await under.inStep(9)
+    await under.store.pool.query(`
+      update dirsync.employee set acknowledged_at = now() - case userid when 'e1' then interval '61 minutes' else '59 minutes' end;
+      update dirsync.employee set acknowledged_at = null where userid = 'e2';
+      update dirsync.employee set acknowledged = '{"mobile": "?"}' where userid = 'e3';
+      update dirsync.employee set acknowledged_hash = null, parked_hash = source_hash where userid = 'e4';
+      update dirsync.employee set platform_state = 'unknown' where userid = 'e6'`)
+    await fail(under.store, { entity_key: 'e5' })
+    await hr(`update person set name = 'other' where userid = 'e7'`)
+    const id = await under.store.value(`select dirsync.resync('full', max_age => '1 hour')`)
+    expect(await under.planRequested(Number(id))).toMatchObject({
+      maxAgeMs: 3_600_000,
+      inScope: 9,
+      planned: 7,
+      plan: { reasons: { changed: 1, asked: 6 }, skipped: 2 },
+    })
+    expect(await under.pending()).toEqual(['e1', 'e2', 'e3', 'e4', 'e5', 'e6', 'e7'])
   })
 
   test('leaves to its run what is in the outbox, leavers that were looked at, and whoever vanished', async () => {
