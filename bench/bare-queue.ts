@@ -50,14 +50,25 @@ export async function emptyBareQueue(place: QueuePlace): Promise<void> {
   await queue.close()
 }
 
-/** Starts BullMQ's worker as it is. */
+/**
+ * Starts BullMQ's worker as it is.
+ * @param perSecond limit of all workers together, kept by BullMQ's own limiter; none where it is absent
+ */
 export function workBareQueue(
   place: QueuePlace,
   process: (userid: string) => Promise<void>,
   concurrency: number,
+  perSecond?: number,
 ): { close(): Promise<void> } {
   const { options, backend } = settings(place)
-  return new Worker(NAME, job => process(job.data.userid), { ...options, concurrency }, backend)
+  const limiter = perSecond === undefined ? {} : { limiter: { max: perSecond, duration: 1000 } }
+  const worker = new Worker(
+    NAME,
+    job => process(job.data.userid),
+    { ...options, concurrency, ...limiter },
+    backend,
+  )
+  return worker
 }
 
 interface Settings {

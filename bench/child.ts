@@ -1,8 +1,15 @@
 import { fork } from 'node:child_process'
+import { once } from 'node:events'
 import { join } from 'node:path'
 import { registerChild } from '../test/helpers/children.ts'
 
-type Answer<Result> = { result: Result } | { error: string }
+type Answer<Result> = { ready: true } | { result: Result } | { error: string }
+
+/** A child that is prepared and waits for its word. */
+export interface ReadyChild<Result> {
+  /** Gives the word; resolves with what the child answers. */
+  go(): Promise<Result>
+}
 
 /**
  * Runs one of this folder's `child-*.ts` in a process of its own and resolves with what it answers.
@@ -13,30 +20,61 @@ export async function askChild<Task extends object, Result>(
   file: string,
   task: Task,
 ): Promise<Result> {
+  const child = await readyChild<Task, Result>(runFolder, file, task)
+  return await child.go()
+}
+
+/** Starts a child and waits until it has prepared itself, so that several can begin at the same time. */
+export async function readyChild<Task extends object, Result>(
+  runFolder: string,
+  file: string,
+  task: Task,
+): Promise<ReadyChild<Result>> {
   const child = fork(join(import.meta.dirname, file), { execArgv: ['--disable-warning=ExperimentalWarning'] })
   registerChild(runFolder, child)
-  return await new Promise<Result>((resolve, reject) => {
-    let answer: Answer<Result> | undefined
-    child.once('message', (message: Answer<Result>) => {
-      answer = message
-    })
-    child.once('error', reject)
-    child.once('exit', code => {
-      if (answer === undefined) reject(new Error(`${file} ended with ${code} and without an answer`))
-      else if ('error' in answer) reject(new Error(`${file}: ${answer.error}`))
-      else resolve(answer.result)
-    })
-    child.send(task)
+  const ready = Promise.withResolvers<void>()
+  const result = Promise.withResolvers<Result>()
+  result.promise.catch(() => {}) // whoever waits is told by one of the two
+  const fail = (error: Error) => {
+    ready.reject(error)
+    result.reject(error)
+  }
+  child.on('message', (message: Answer<Result>) => {
+    if ('ready' in message) ready.resolve()
+    else if ('error' in message) fail(new Error(`${file}: ${message.error}`))
+    else result.resolve(message.result)
   })
+  child.once('error', fail)
+  child.once('exit', code => fail(new Error(`${file} ended with ${code} and without an answer`)))
+  child.send(task)
+  await ready.promise
+  return {
+    go() {
+      child.send('go')
+      return result.promise
+    },
+  }
 }
 
 /** The child's half: does the task it is sent, answers and ends. */
 export function answerParent<Task, Result>(work: (task: Task) => Promise<Result>): void {
+  answerWhenTold<Task, Result>(async task => () => work(task))
+}
+
+/** The child's half where several begin together: prepares itself for the task it is sent, and works at the word. */
+export function answerWhenTold<Task, Result>(prepare: (task: Task) => Promise<() => Promise<Result>>): void {
   process.once('message', async (task: Task) => {
-    const answer = await work(task).then(
-      result => ({ result }),
-      error => ({ error: String(error?.stack ?? error) }),
-    )
+    const told = once(process, 'message')
+    const answer = await prepare(task)
+      .then(async work => {
+        process.send?.({ ready: true })
+        await told
+        return await work()
+      })
+      .then(
+        result => ({ result }),
+        error => ({ error: String(error?.stack ?? error) }),
+      )
     process.send?.(answer, () => process.disconnect())
   })
 }

@@ -13,6 +13,7 @@ import {
   toJson,
 } from './figure.ts'
 import { makespan } from './makespan.ts'
+import { pacing } from './pacing.ts'
 import { planMemory } from './plan-memory.ts'
 import { planRows } from './plan-rows.ts'
 import { fillDatabase } from './planned-database.ts'
@@ -23,7 +24,7 @@ import { worker } from './worker.ts'
 import { Workshop } from './workshop.ts'
 
 const USAGE =
-  'npm run bench [-- [--only NAME]… [--pairs N] [--employees N] [--jobs N] [--calls N] [--changed N] [--json | --markdown] [--results FOLDER]]'
+  'npm run bench [-- [--only NAME]… [--pairs N] [--employees N] [--jobs N] [--calls N] [--changed N] [--seconds N] [--json | --markdown] [--results FOLDER]]'
 
 /** Where figures and plots go. */
 const RESULTS = join(import.meta.dirname, 'results')
@@ -84,6 +85,7 @@ interface Options {
   jobs: number
   calls: number
   changed: number
+  seconds: number
   json: boolean
   markdown: boolean
   results: string
@@ -101,12 +103,13 @@ function optionsOf(args: string[]): Options | null {
         jobs: { type: 'string', default: '5000' },
         calls: { type: 'string', default: '50000' },
         changed: { type: 'string', default: '10000' },
+        seconds: { type: 'string', default: '60' },
         json: { type: 'boolean', default: false },
         markdown: { type: 'boolean', default: false },
         results: { type: 'string', default: RESULTS },
       },
     })
-    const whole = (name: 'pairs' | 'employees' | 'jobs' | 'calls' | 'changed') => {
+    const whole = (name: 'pairs' | 'employees' | 'jobs' | 'calls' | 'changed' | 'seconds') => {
       const value = Number(values[name])
       if (!Number.isInteger(value) || value < 1)
         throw new TypeError(`--${name} must be a whole number from 1`)
@@ -119,6 +122,7 @@ function optionsOf(args: string[]): Options | null {
       jobs: whole('jobs'),
       calls: whole('calls'),
       changed: whole('changed'),
+      seconds: whole('seconds'),
       json: values.json,
       markdown: values.markdown,
       results: resolve(values.results),
@@ -157,6 +161,7 @@ function benchmarksOf(workshop: Workshop, options: Options): Benchmark[] {
     tokens(workshop, logger),
     makespan(workshop, options.changed, logger),
     callsPerChange(workshop, Math.min(options.employees, 100_000), logger),
+    pacing(workshop, options.seconds),
   ]
 }
 

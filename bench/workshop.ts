@@ -27,6 +27,7 @@ export class Workshop {
   #postgres: Promise<EmbeddedPostgres> | undefined
   #redis: Promise<{ url: string }> | undefined
   #databases = 0
+  #seeds = 0
   #closing: Promise<void> | undefined
 
   private constructor(folder: string, endWatcher: () => Promise<void>) {
@@ -64,9 +65,15 @@ export class Workshop {
     return (await this.#redis).url
   }
 
+  /** URL of one more redis-server, for somebody who shall not hear what others publish. */
+  async ownRedis(): Promise<string> {
+    return (await launchRedis({ runFolder: this.folder })).url
+  }
+
   /** Starts an emulator in a process of its own. */
   async emulator(seed: object): Promise<PlatformAccess> {
-    const file = join(this.folder, 'seed.json')
+    this.#seeds += 1
+    const file = join(this.folder, `seed-${this.#seeds}.json`)
     await writeFile(file, JSON.stringify(seed))
     const options = ['--port', '0', '--appid', APP_ID, '--secret', APP_SECRET, '--seed', file]
     const url = await this.#listening('../src/cli/main.ts', ['emulator', ...options])

@@ -14,6 +14,8 @@ export interface CallRecord {
   /** The envelope's code; null when the answer had none. */
   code: number | null
   end: CallEnd
+  /** `Retry-After` of the answer in seconds; absent without one. */
+  retryAfter?: number
   traceId: string
   durationMs: number
   /** What the call did beside its answer, for example the employees that a deleted department leaves. */

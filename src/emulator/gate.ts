@@ -61,6 +61,7 @@ export class Gate {
         httpStatus: result.httpStatus,
         code: result.code,
         end: abandoned ? ('abandoned' as const) : result.end,
+        ...retryAfterOf(result.reply),
         traceId: call.traceId,
         durationMs: Math.round((performance.now() - start) * 1000) / 1000,
         ...(result.effect && { effect: result.effect }),
@@ -106,6 +107,11 @@ function decode(call: IncomingCall): RequestParameters | Result {
   } catch (error) {
     return refused(error)
   }
+}
+
+function retryAfterOf(reply: Reply): { retryAfter?: number } {
+  const advice = reply.kind === 'answer' ? reply.headers['retry-after'] : undefined
+  return advice === undefined ? {} : { retryAfter: Number(advice) }
 }
 
 /** The employee a call names; calls by mobile or e-mail name none. */

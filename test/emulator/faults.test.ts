@@ -40,7 +40,7 @@ describe('planted answers', () => {
     const answer = await platform.get({ userid: 'u1' })
     expect(answer).toMatchObject({ status: 503, code: 5 })
     expect(answer.headers.get('retry-after')).toBe('7')
-    expect(await lastCall()).toMatchObject({ httpStatus: 503, code: 5, end: 'answered' })
+    expect(await lastCall()).toMatchObject({ httpStatus: 503, code: 5, end: 'answered', retryAfter: 7 })
   })
 
   test('an HTTP status alone comes without JSON', async () => {

@@ -1,0 +1,83 @@
+import type { CallRecord } from '../src/emulator/call-log.ts'
+import type { RateLimitKind } from '../src/emulator/rate-limits.ts'
+import type { PlatformAccess } from './workshop.ts'
+
+/** Time that a call takes where it is not refused. */
+const LATENCY_MS = 20
+
+/** How the platform counts the calls of a second. */
+export interface Limit {
+  kind: RateLimitKind
+  perSecond: number
+}
+
+/** One call as the platform saw it; times are milliseconds since 1970. */
+export interface RecordedCall {
+  arrivedAt: number
+  answeredAt: number
+  accepted: boolean
+  /** What the refusal asked for. */
+  retryAfterMs: number
+}
+
+/** An emulator that permits so many calls a second, of all operations together, and tells of every call. */
+export class LimitedPlatform {
+  readonly access: PlatformAccess
+  #since = 0
+
+  constructor(access: PlatformAccess) {
+    this.access = access
+  }
+
+  async permit({ kind, perSecond }: Limit): Promise<void> {
+    await this.lift()
+    const rateLimit = { kind, limit: perSecond, windowMs: 1000, scope: 'all' }
+    await this.#ask('POST', 'faults', [
+      { operation: '*', rateLimit },
+      { operation: '*', latencyMs: LATENCY_MS },
+    ])
+  }
+
+  /** Refuses one call, asking everybody to stay away for so many seconds. */
+  async refuseOne(retryAfter: number): Promise<void> {
+    await this.#ask('POST', 'faults', [{ operation: '*', httpStatus: 429, retryAfter, times: 1 }])
+  }
+
+  /** Permits everything. */
+  async lift(): Promise<void> {
+    await this.#ask('DELETE', 'faults')
+  }
+
+  /** Has `calls` begin here. */
+  async begin(): Promise<void> {
+    this.#since = (await this.#log(1)).lastId
+  }
+
+  /** The calls since the beginning, in the order in which they arrived. */
+  async calls(): Promise<RecordedCall[]> {
+    const { calls } = await this.#log()
+    const unexpected = calls.find(({ httpStatus, code }) => httpStatus !== 429 && code !== 0)
+    if (unexpected !== undefined) throw new Error(`a call failed: ${JSON.stringify(unexpected)}`)
+    return calls
+      .map(({ at, durationMs, httpStatus, retryAfter }) => {
+        const arrivedAt = Date.parse(at)
+        const answeredAt = arrivedAt + durationMs
+        return { arrivedAt, answeredAt, accepted: httpStatus !== 429, retryAfterMs: (retryAfter ?? 0) * 1000 }
+      })
+      .sort((a, b) => a.arrivedAt - b.arrivedAt)
+  }
+
+  async #log(limit?: number): Promise<{ lastId: number; calls: CallRecord[] }> {
+    const query = new URLSearchParams({ since: String(this.#since), ...(limit && { limit: String(limit) }) })
+    return (await this.#ask('GET', `calls?${query}`)) as { lastId: number; calls: CallRecord[] }
+  }
+
+  async #ask(method: string, path: string, body?: object): Promise<unknown> {
+    const answer = await fetch(`${this.access.baseUrl}/_emulator/${path}`, {
+      method,
+      ...(body && { body: JSON.stringify(body) }),
+    })
+    if (!answer.ok) throw new Error(`the emulator refuses ${method} ${path}: ${await answer.text()}`)
+    return await answer.json()
+  }
+}
