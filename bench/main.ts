@@ -161,7 +161,7 @@ function benchmarksOf(workshop: Workshop, options: Options): Benchmark[] {
     tokens(workshop, logger),
     makespan(workshop, options.changed, logger),
     callsPerChange(workshop, Math.min(options.employees, 100_000), logger),
-    pacing(workshop, options.seconds),
+    pacing(workshop, options.seconds, options.results),
   ]
 }
 

@@ -1,7 +1,9 @@
 import type { RateLimitKind } from '../src/emulator/rate-limits.ts'
 import type { Figure, RunBenchmark } from './figure.ts'
 import type { RecordedCall } from './limited-platform.ts'
+import { ratePanel } from './rate-panel.ts'
 import { accepted, between, rejected } from './recording.ts'
+import { savePlot } from './results.ts'
 import { type Store, type Trial, Trials } from './trial.ts'
 import type { Workshop } from './workshop.ts'
 
@@ -14,13 +16,19 @@ const CALLERS = 8
 /** The cell whose rate and processes the baselines have too. */
 const BASELINE = { rate: 20, processes: 4 }
 
+const CALLER_NAMES = {
+  dirsync: 'dirsync',
+  bullmq: "BullMQ's own limiter",
+  loop: 'Loop with fetch and back-off',
+}
+
 interface Cell {
   name: string
   trial: Trial
 }
 
 /** Calls accepted in a minute of those the platform permits, and calls rejected, for a rate that is known. */
-export function pacing(workshop: Workshop, seconds: number): RunBenchmark {
+export function pacing(workshop: Workshop, seconds: number, results: string): RunBenchmark {
   const waves = STORES.flatMap(store => LIMIT_KINDS.map(kind => cellsOf(store, kind, seconds)))
   return {
     name: 'pacing',
@@ -33,7 +41,9 @@ export function pacing(workshop: Workshop, seconds: number): RunBenchmark {
       for (const wave of waves) {
         const chosen = wave.filter(({ name }) => parts.length === 0 || parts.includes(name))
         if (chosen.length === 0) continue
-        figures.push(...(await runWave(trials, chosen, seconds, report)))
+        const recorded = await runWave(trials, chosen)
+        figures.push(...figuresOf(recorded, seconds, report))
+        await plotWave(recorded, seconds, results)
       }
       return figures
     },
@@ -52,51 +62,63 @@ function cellsOf(store: Store, kind: RateLimitKind, seconds: number): Cell[] {
   )
 }
 
+interface Recorded extends Cell {
+  calls: RecordedCall[]
+}
+
 /** Cells of one store and one kind of limit, side by side with what they are compared with. */
-async function runWave(
-  trials: Trials,
-  cells: readonly Cell[],
-  seconds: number,
-  report: (line: string) => void,
-): Promise<Figure[]> {
-  const [first] = cells
-  if (first === undefined) return []
-  const { rate, processes } = BASELINE
-  const limit = { kind: first.trial.limit.kind, perSecond: rate }
-  const baselines = (['bullmq', 'loop'] as const).map(caller => ({
-    name: `${caller} (${limit.kind}, ${rate}/s, ${processes} processes, ${first.trial.store})`,
-    trial: { ...first.trial, caller, rate, processes, limit },
-  }))
-  const all = [...cells, ...baselines]
+async function runWave(trials: Trials, cells: readonly Cell[]): Promise<Recorded[]> {
+  const all = [...cells, ...baselinesOf(cells[0] as Cell)]
   const recorded = await trials.run(all.map(({ trial }) => trial))
-  const results = all.map(({ name, trial }, i) => {
-    const calls = recorded[i] as RecordedCall[]
-    const counted = between(calls, 0, seconds)
-    const result = {
-      share: accepted(counted) / (trial.limit.perSecond * seconds),
-      rejected: rejected(calls),
-    }
-    report(`${name}: accepted ${result.share.toFixed(4)} of what is permitted, ${result.rejected} rejected`)
-    return result
+  return all.map((cell, i) => ({ ...cell, calls: recorded[i] as RecordedCall[] }))
+}
+
+function baselinesOf({ trial }: Cell): Cell[] {
+  const { rate, processes } = BASELINE
+  const limit = { kind: trial.limit.kind, perSecond: rate }
+  return (['bullmq', 'loop'] as const).map(caller => ({
+    name: `${CALLER_NAMES[caller]} (${limit.kind}, ${rate}/s, ${processes} processes, ${trial.store})`,
+    trial: { ...trial, caller, rate, processes, limit },
+  }))
+}
+
+function figuresOf(recorded: readonly Recorded[], seconds: number, report: (line: string) => void): Figure[] {
+  const results = recorded.map(({ name, trial, calls }) => {
+    const permitted = trial.limit.perSecond * seconds
+    const share = accepted(between(calls, 0, seconds)) / permitted
+    report(`${name}: accepted ${share.toFixed(4)} of what is permitted, ${rejected(calls)} rejected`)
+    return { name, caller: trial.caller, share, rejected: rejected(calls) }
   })
-  const [baseline] = results.slice(cells.length).sort((a, b) => b.share - a.share)
-  return cells.flatMap(({ name }, i): Figure[] => {
-    const result = results[i] as { share: number; rejected: number }
-    return [
+  const [baseline] = results.filter(({ caller }) => caller !== 'dirsync').sort((a, b) => b.share - a.share)
+  return results
+    .filter(({ caller }) => caller === 'dirsync')
+    .flatMap(({ name, share, rejected }): Figure[] => [
       {
-        name,
-        value: result.share,
-        unit: 'of permitted',
-        baseline: baseline?.share ?? null,
+        ...{ name, value: share, unit: 'of permitted', baseline: baseline?.share ?? null },
         goal: { valueAtLeast: 0.97 },
       },
       {
-        name: `${name}-rejected`,
-        value: result.rejected,
-        unit: 'calls',
-        baseline: baseline?.rejected ?? null,
+        ...{ name: `${name}-rejected`, value: rejected, unit: 'calls', baseline: baseline?.rejected ?? null },
         goal: { valueAtMost: 0 },
       },
-    ]
+    ])
+}
+
+/** The cell that the baselines are like, above both of them. */
+async function plotWave(recorded: readonly Recorded[], seconds: number, results: string): Promise<void> {
+  const { rate, processes } = BASELINE
+  const shown = recorded.filter(
+    ({ trial }) => trial.limit.perSecond === rate && trial.processes === processes,
+  )
+  const [ours] = shown
+  if (ours === undefined || ours.trial.caller !== 'dirsync') return
+  const { store, limit } = ours.trial
+  await savePlot(results, `pacing-${limit.kind}-${store}`, {
+    title: `${rate} calls/s by ${limit.kind}, ${processes} processes, ${store}`,
+    xLabel: 'seconds',
+    yLabel: 'calls per second',
+    panels: shown.map(({ trial, calls }) =>
+      ratePanel(CALLER_NAMES[trial.caller], calls, seconds, [{ from: 0, rate }]),
+    ),
   })
 }

@@ -1,6 +1,7 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { FigureJson } from './figure.ts'
+import { drawPlot, type Plot } from './plot.ts'
 
 /** Keeps the last figure of every name in `figures.json`. */
 export async function saveFigures(folder: string, figures: readonly FigureJson[]): Promise<void> {
@@ -18,4 +19,10 @@ async function readFigures(file: string): Promise<FigureJson[]> {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return []
     throw error
   }
+}
+
+/** Writes a plot beside the figures. */
+export async function savePlot(folder: string, name: string, plot: Plot): Promise<void> {
+  await mkdir(folder, { recursive: true })
+  await writeFile(join(folder, `${name}.svg`), drawPlot(plot))
 }

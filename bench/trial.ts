@@ -70,7 +70,11 @@ export class Trials {
     const redisUrl = trial.store === 'redis' ? site.redisUrl : null
     await platform.lift()
     if (trial.caller === 'bullmq')
-      await fillBareQueue({ databaseUrl, redisUrl }, someUserids(trial.limit.perSecond * trial.seconds * 2))
+      await fillBareQueue(
+        { databaseUrl, redisUrl },
+        someUserids(trial.limit.perSecond * trial.seconds * 2),
+        500,
+      )
     const seconds = trial.seconds + EXTRA_SECONDS
     const { caller, rate, concurrency } = trial
     const task = { caller, platform: platform.access, databaseUrl, redisUrl, rate, concurrency, seconds }
