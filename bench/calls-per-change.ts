@@ -49,14 +49,14 @@ export function callsPerChange(workshop: Workshop, employees: number, logger: Lo
             name: 'calls-per-change',
             value: first.calls / changed,
             unit: 'calls',
-            baseline: naive.calls / (naive.calls - sample),
+            baseline: naive.calls.length / (naive.calls.length - sample),
             goal: { valueAtMost: 2.02 },
           },
           {
             name: 'calls-unchanged',
             value: second.calls,
             unit: 'calls',
-            baseline: (unchanged.calls / sample) * employees,
+            baseline: (unchanged.calls.length / sample) * employees,
             goal: { valueAtMost: 0 },
           },
           {

@@ -159,7 +159,7 @@ function benchmarksOf(workshop: Workshop, options: Options): Benchmark[] {
     client(workshop, options.calls, 'signed'),
     client(workshop, options.calls, 'fetch'),
     tokens(workshop, logger),
-    makespan(workshop, options.changed, logger),
+    makespan(workshop, options.changed, options.results, logger),
     callsPerChange(workshop, Math.min(options.employees, 100_000), logger),
     pacing(workshop, options.seconds, options.results),
   ]

@@ -1,11 +1,15 @@
 import type { Pool } from 'pg'
 import type { Logger } from 'pino'
+import type { CallRecord } from '../src/emulator/call-log.ts'
 import { createPool } from '../src/store/pool.ts'
 import { acknowledgeAll, seedOf } from './company.ts'
 import { limitCalls, watchCalls } from './emulator-log.ts'
 import type { Figure, RunBenchmark } from './figure.ts'
 import { isRejected, NAIVE, runNaive } from './naive.ts'
 import { fillDatabase } from './planned-database.ts'
+import type { Panel } from './plot.ts'
+import { ratePanel } from './rate-panel.ts'
+import { savePlot } from './results.ts'
 import { runChanges } from './run-changes.ts'
 import { startService } from './service.ts'
 import type { Workshop } from './workshop.ts'
@@ -17,7 +21,7 @@ const CALLS_PER_CHANGE = 2
 const NAIVE_EMPLOYEES = 2000
 
 /** How long the whole service takes for many changes, against the time that the permitted rate alone takes. */
-export function makespan(workshop: Workshop, changed: number, logger: Logger): RunBenchmark {
+export function makespan(workshop: Workshop, changed: number, results: string, logger: Logger): RunBenchmark {
   const employees = changed * 2
   return {
     name: 'makespan',
@@ -27,7 +31,7 @@ export function makespan(workshop: Workshop, changed: number, logger: Logger): R
     async run(parts, report) {
       const figures: Figure[] = []
       for (const part of parts.length > 0 ? parts : PARTS)
-        figures.push(...(await measure(workshop, part, changed, logger, report)))
+        figures.push(...(await measure(workshop, part, changed, results, logger, report)))
       return figures
     },
   }
@@ -37,6 +41,7 @@ async function measure(
   workshop: Workshop,
   name: string,
   changed: number,
+  results: string,
   logger: Logger,
   report: (line: string) => void,
 ): Promise<Figure[]> {
@@ -50,8 +55,9 @@ async function measure(
     await changeEverySecond(pool, 'first')
     const sample = Math.min(NAIVE_EMPLOYEES, changed * 2)
     const naive = await runNaive(workshop, { databaseUrl, platform, employees: sample })
+    const naiveRejected = naive.calls.filter(isRejected).length
     const naiveQuotient = naive.seconds / ((CALLS_PER_CHANGE * (sample / 2)) / RATE)
-    report(`${name}: the script took ${naiveQuotient.toFixed(2)}, ${naive.rejected} calls rejected`)
+    report(`${name}: the script took ${naiveQuotient.toFixed(2)}, ${naiveRejected} calls rejected`)
 
     const deployment = { databaseUrl, redisUrl, platform, ratePerSecond: RATE }
     const service = await startService(workshop.folder, deployment, ['scheduler', 'worker', 'worker'])
@@ -68,6 +74,15 @@ async function measure(
     report(
       `${name}: ${quotient.toFixed(3)}, ${seconds.toFixed(1)} s for ${calls.length} calls, ${rejected} of them rejected`,
     )
+    await savePlot(results, name, {
+      title: `${(CALLS_PER_CHANGE * changed).toLocaleString('en')} calls that are needed, at ${RATE} a second`,
+      xLabel: 'seconds',
+      yLabel: 'calls per second',
+      panels: [
+        panel(`dirsync, ${name === 'makespan-redis' ? 'Redis' : 'PostgreSQL'}`, calls),
+        panel(`The script, on ${sample.toLocaleString('en')} employees`, naive.calls),
+      ],
+    })
     return [
       {
         name,
@@ -80,13 +95,22 @@ async function measure(
         name: `${name}-rejected`,
         value: rejected,
         unit: 'calls',
-        baseline: naive.rejected,
+        baseline: naiveRejected,
         goal: { valueAtMost: 0 },
       },
     ]
   } finally {
     await pool.end()
   }
+}
+
+function panel(title: string, calls: readonly CallRecord[]): Panel {
+  const recorded = calls
+    .map(call => ({ arrivedAt: Date.parse(call.at), accepted: !isRejected(call) }))
+    .sort((a, b) => a.arrivedAt - b.arrivedAt)
+  const last = recorded.at(-1)?.arrivedAt ?? 0
+  const seconds = Math.ceil((last - (recorded[0]?.arrivedAt ?? 0) + 1) / 1000)
+  return ratePanel(title, recorded, seconds, [{ from: 0, rate: RATE }])
 }
 
 /** Gives every second employee another note. */

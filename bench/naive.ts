@@ -1,3 +1,4 @@
+import type { CallRecord } from '../src/emulator/call-log.ts'
 import { askChild } from './child.ts'
 import { watchCalls } from './emulator-log.ts'
 import type { PlatformAccess, Workshop } from './workshop.ts'
@@ -20,14 +21,14 @@ export const NAIVE = `a script that asks the platform about everybody and update
 export async function runNaive(
   workshop: Workshop,
   task: Omit<NaiveTask, 'concurrency'>,
-): Promise<{ seconds: number; calls: number; rejected: number }> {
+): Promise<{ seconds: number; calls: CallRecord[] }> {
   const watched = await watchCalls(task.platform)
   const whole = { ...task, concurrency: CONCURRENCY }
   const seconds = await askChild<NaiveTask, number>(workshop.folder, 'child-naive.ts', whole)
   const calls = (await watched.all()).filter(({ operation }) => !operation.startsWith('token/'))
-  return { seconds, calls: calls.length, rejected: calls.filter(isRejected).length }
+  return { seconds, calls }
 }
 
-export function isRejected({ end }: { end: string }): boolean {
+export function isRejected({ end }: CallRecord): boolean {
   return end === 'rate-limited'
 }

@@ -1,6 +1,5 @@
-import type { RecordedCall } from './limited-platform.ts'
 import type { Panel } from './plot.ts'
-import { perSecond } from './recording.ts'
+import { type Arrival, perSecond } from './recording.ts'
 
 /**
  * Accepted and rejected calls of each second beside what is permitted.
@@ -8,7 +7,7 @@ import { perSecond } from './recording.ts'
  */
 export function ratePanel(
   title: string,
-  calls: readonly RecordedCall[],
+  calls: readonly Arrival[],
   seconds: number,
   permitted: readonly { from: number; rate: number }[],
 ): Panel {

@@ -1,5 +1,8 @@
 import type { RecordedCall } from './limited-platform.ts'
 
+/** When a call came, and what came of it. */
+export type Arrival = Pick<RecordedCall, 'arrivedAt' | 'accepted'>
+
 /** Part of the recorded calls that had come by `from` and not by `to`: seconds since the first accepted one. */
 export function between(calls: readonly RecordedCall[], from: number, to: number): RecordedCall[] {
   const start = calls.find(({ accepted }) => accepted)?.arrivedAt ?? Number.POSITIVE_INFINITY
@@ -16,7 +19,7 @@ export function rejected(calls: readonly RecordedCall[]): number {
 
 /** Accepted and rejected calls of each second since `start` (milliseconds since 1970). */
 export function perSecond(
-  calls: readonly RecordedCall[],
+  calls: readonly Arrival[],
   start: number,
   seconds: number,
 ): { accepted: number[]; rejected: number[] } {
