@@ -1,7 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import type { Pool } from 'pg'
 import { type Config, ConfigError } from './config.ts'
-import type { PacerSnapshot } from './core/pacing.ts'
 import { createPostgresHrSource } from './hr/postgres.ts'
 import type { HrSource } from './hr/source.ts'
 import type { Logger } from './logger.ts'
@@ -13,6 +12,7 @@ import { SharedPacer } from './pacing/shared-pacer.ts'
 import { type CallReport, PlatformClient } from './platform/client.ts'
 import { CallCounter } from './store/call-minute.ts'
 import { PostgresTokenStore } from './store/platform-token.ts'
+import type { Pacing } from './store/process.ts'
 
 /** The platform as the settings describe it, behind the pacer and the token that all processes share. Its calls are counted. */
 export function connectPlatform(
@@ -20,7 +20,7 @@ export function connectPlatform(
   pool: Pool,
   logger: Logger,
   onCall?: (call: CallReport) => void,
-): PlatformClient & AsyncDisposable & { pacing(): PacerSnapshot } {
+): PlatformClient & AsyncDisposable & { pacing(): Pacing } {
   const store = pacerStore(config, pool, logger)
   const pacer = new SharedPacer({ store, rate: config.PLATFORM_RATE_LIMIT, budgets: new Map(), logger })
   const counter = new CallCounter(pool, logger)
@@ -42,7 +42,7 @@ export function connectPlatform(
     },
   })
   return Object.assign(client, {
-    pacing: () => pacer.snapshot(),
+    pacing: () => ({ ...pacer.snapshot(), callsPerSecond: counter.perSecond }),
     async [Symbol.asyncDispose]() {
       await client.close()
       await pacer.close()

@@ -5,7 +5,6 @@ import { CRON_JOBS } from '../jobs/index.ts'
 import { type Config, ConfigError } from './config.ts'
 import { connectHr, connectPlatform } from './connections.ts'
 import { startConsole } from './console/server.ts'
-import type { PacerSnapshot } from './core/pacing.ts'
 import { ROLES, type Role } from './core/role.ts'
 import { CronScheduler, scheduledJobs } from './cron-scheduler.ts'
 import { ChangeListener } from './hr/change-listener.ts'
@@ -19,7 +18,7 @@ import { RefundSettler } from './refunds/refund-settler.ts'
 import { Listener } from './store/listener.ts'
 import { migrate } from './store/migrate.ts'
 import { createPool } from './store/pool.ts'
-import { deregister, heartbeat } from './store/process.ts'
+import { deregister, heartbeat, type Pacing } from './store/process.ts'
 import { SessionLocks } from './store/session-locks.ts'
 import { Coordinator } from './sync/coordinator.ts'
 import { Feeder } from './sync/feeder.ts'
@@ -116,7 +115,7 @@ async function startRoles(
   if (receiver) stops.push(() => receiver.close())
 
   const processId = randomUUID()
-  let pacing: (() => PacerSnapshot) | undefined
+  let pacing: (() => Pacing) | undefined
   const sign = () =>
     heartbeat(pool, {
       id: processId,

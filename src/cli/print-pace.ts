@@ -1,6 +1,6 @@
 import type { Pace } from '../store/pace.ts'
 import { colours } from './colours.ts'
-import { print, printFacts, printTitle } from './output.ts'
+import { counted, print, printFacts, printTitle } from './output.ts'
 import { table } from './table.ts'
 import { duration, shortTime } from './time.ts'
 import { perSecond } from './time-left-text.ts'
@@ -9,7 +9,10 @@ import { perSecond } from './time-left-text.ts'
 export function printPace(pace: Pace): void {
   printTitle('Platform calls')
   printFacts([
-    ['rate', `${perSecond(pace.calls_per_second)} over the last minute`],
+    [
+      'rate',
+      `${perSecond(pace.calls_per_second)}, ${counted(pace.calls_last_minute, 'call')} in the last minute`,
+    ],
     ['permitted', permitted(pace)],
     ['used', pace.utilisation === null ? null : `${Math.round(pace.utilisation * 100)} %`],
     ['waiting', pace.waiting > 0 ? pace.waiting.toLocaleString('en') : null],

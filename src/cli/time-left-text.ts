@@ -6,9 +6,9 @@ import { duration } from './time.ts'
 export function shortTimeLeft(left: TimeLeft): string {
   switch (left.state) {
     case 'estimated':
-      return `about ${duration(left.seconds * 1000)} left`
+      return `about ${left.seconds < 10 ? `${Math.ceil(left.seconds)} s` : duration(left.seconds * 1000)} left`
     case 'paused':
-      return `paused for ${duration(left.pausedForMs)}, as the platform asks`
+      return `paused for another ${duration(left.pausedForMs)}, as the platform asks`
     case 'no_worker':
       return 'no worker is running'
     case 'halted':

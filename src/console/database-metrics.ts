@@ -138,13 +138,13 @@ function fill(registry: Registry, figures: Figures): void {
   gaugeIn(
     registry,
     'dirsync_platform_calls_per_second',
-    'Calls to the platform per second over the last minute, of all processes.',
+    'Calls to the platform per second over the last ten seconds, of all workers.',
   ).set(calls_per_second)
   if (utilisation !== null)
     gaugeIn(
       registry,
       'dirsync_platform_utilisation_ratio',
-      'Share of the permitted rate that was used over the last minute, 0 to 1; absent while the rate is not known.',
+      'Share of the permitted rate that was used over the last ten seconds, 0 to 1; absent while the rate is not known.',
     ).set(utilisation)
 
   gaugeIn(

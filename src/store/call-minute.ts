@@ -3,6 +3,8 @@ import type { Logger } from '../logger.ts'
 
 /** Calls are written down so often. */
 const FLUSH_MS = 2000
+/** The present rate is that of so many seconds. */
+const RECENT_SECONDS = 10
 
 /** One exchange with the platform, as its client reports it. */
 interface CountedCall {
@@ -43,6 +45,8 @@ export class CallCounter {
   readonly #pool: Pool
   readonly #log: Logger
   #counts = new Map<string, Counts>()
+  /** Calls by second, for as long as they count as recent. */
+  readonly #recent = new Map<number, number>()
   #timer: NodeJS.Timeout | undefined
   #writing: Promise<void> = Promise.resolve()
 
@@ -54,6 +58,7 @@ export class CallCounter {
   /** Fits `onCall` of the platform client. */
   readonly count = (call: CountedCall): void => {
     const waitedMs = Math.round(call.waitedMs)
+    this.#noteRecent()
     this.#add(call.operation, {
       calls: 1,
       tooFast: call.tooFast ? 1 : 0,
@@ -65,10 +70,27 @@ export class CallCounter {
     this.#timer ??= setTimeout(() => this.#flush(), FLUSH_MS).unref()
   }
 
+  /** Calls per second of this process over the last ten seconds. */
+  get perSecond(): number {
+    const now = Math.floor(performance.now() / 1000)
+    let calls = 0
+    for (let second = now - RECENT_SECONDS; second < now; second += 1) calls += this.#recent.get(second) ?? 0
+    return calls / RECENT_SECONDS
+  }
+
   /** Writes what is left. May be called more than once. */
   close(): Promise<void> {
     this.#flush()
     return this.#writing
+  }
+
+  #noteRecent(): void {
+    const now = Math.floor(performance.now() / 1000)
+    this.#recent.set(now, (this.#recent.get(now) ?? 0) + 1)
+    for (const second of this.#recent.keys()) {
+      if (second >= now - RECENT_SECONDS) break
+      this.#recent.delete(second)
+    }
   }
 
   #add(operation: string, more: Counts): void {

@@ -29,7 +29,7 @@ export interface Figures {
   halts: { category: string; count: number }[]
   employees: { standing: Standing; count: number }[]
   processes: { role: Role; count: number }[]
-  /** Calls to the platform over the last minute, and the share of the permitted rate that they were. */
+  /** Calls to the platform over the last ten seconds, and the share of the permitted rate that they were. */
   pace: Pick<Pace, 'calls_per_second' | 'utilisation'>
   /** How long the platform asked us to make no call, from now on. */
   platformPause: number

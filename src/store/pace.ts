@@ -5,15 +5,17 @@ import { ALIVE } from './process.ts'
 export interface Pace {
   /** Living processes that make calls for runs. */
   workers: number
-  /** Over the last minute. */
+  /** Calls of these processes over the last ten seconds. */
   calls_per_second: number
+  /** Calls of all processes. */
+  calls_last_minute: number
   /** What the pacer lets go; null while no worker is alive, or an unknown limit is not yet learnt. */
   permitted_per_second: number | null
   /** Whether that was learnt instead of set. */
   learnt: boolean
   /** The rate at which the platform last rejected calls; null when none is known. */
   ceiling_per_second: number | null
-  /** Share of the permitted rate that was used over the last minute: 0 to 1. */
+  /** Share of the permitted rate that was used over the last ten seconds: 0 to 1. */
   utilisation: number | null
   /** Calls that wait for their turn. */
   waiting: number
@@ -52,9 +54,10 @@ export async function readPace(db: Pool): Promise<Pace> {
         order by paused_until desc limit 1
       )
       select (select count(*)::int from pacer) as workers,
-             coalesce((select sum(calls * case when minute = date_trunc('minute', now()) then 1
-                                               else 1 - extract(second from now())::float8 / 60 end) / 60
-                       from dirsync.call_minute where minute >= date_trunc('minute', now()) - interval '1 minute'), 0) as calls_per_second,
+             (select coalesce(sum((pacer ->> 'callsPerSecond')::float8), 0) from pacer) as calls_per_second,
+             coalesce((select round(sum(calls * case when minute = date_trunc('minute', now()) then 1
+                                               else 1 - extract(second from now())::float8 / 60 end))::int
+                       from dirsync.call_minute where minute >= date_trunc('minute', now()) - interval '1 minute'), 0) as calls_last_minute,
              n.rate as permitted_per_second, coalesce(n.learnt, false) as learnt, n.ceiling as ceiling_per_second,
              (select coalesce(sum((pacer ->> 'waiting')::int), 0)::int from pacer) as waiting,
              (select sum((pacer ->> 'concurrency')::int)::int from pacer) as concurrency,

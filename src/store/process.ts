@@ -13,13 +13,19 @@ export interface ProcessRow {
   startedAt: Date
 }
 
+/** How the calls of a process go. */
+export interface Pacing extends PacerSnapshot {
+  /** Over the last ten seconds. */
+  callsPerSecond: number
+}
+
 /**
  * Registers the process, or renews its sign of life.
  * @param me.pacer how its pacer stands; null when it has none
  */
 export async function heartbeat(
   db: Pool,
-  me: Omit<ProcessRow, 'startedAt'> & { pacer: PacerSnapshot | null },
+  me: Omit<ProcessRow, 'startedAt'> & { pacer: Pacing | null },
 ): Promise<void> {
   await db.query(
     `insert into dirsync.process (id, host, pid, roles, version, pacer) values ($1, $2, $3, $4, $5, $6)
