@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { z } from 'zod'
 import { MIRRORS, type Mirror } from './core/mirror.ts'
+import { OPERATION_NAMES } from './core/operation-name.ts'
 
 /** A wrong or missing setting: one sentence naming the variable, what it holds and what it should hold. */
 export class ConfigError extends Error {
@@ -33,6 +34,10 @@ export const SETTINGS = {
     default: '',
   },
   PLATFORM_RATE_LIMIT: { help: 'Calls per second, all processes together', default: '10' },
+  OPERATION_RATE_LIMITS: {
+    help: 'Calls per second of single operations, within the rate, such as employee/get=20,employee/update=5',
+    default: '',
+  },
   REFUND_PRICE_DIFFERENCE: {
     help: 'true where refunds are settled by price difference: each then needs costAmount or tradeInfo',
     default: 'false',
@@ -131,6 +136,21 @@ const list = z.string().transform(text => [
   ),
 ])
 
+/** Calls per second by operation, from items such as `employee/get=20`. */
+function operationLimits(items: string[], context: z.RefinementCtx): Map<string, number> {
+  const limits = new Map<string, number>()
+  for (const item of items) {
+    const [operation = '', rate = ''] = item.split('=').map(part => part.trim())
+    const parsed = number(0.01, 100_000).safeParse(rate)
+    const flaw = (OPERATION_NAMES as readonly string[]).includes(operation)
+      ? parsed.error && `${operation} ${parsed.error.issues[0]?.message}`
+      : `should name operations, such as employee/get=20; they are ${OPERATION_NAMES.join(', ')}`
+    if (flaw) context.addIssue(flaw)
+    else limits.set(operation, parsed.data as number)
+  }
+  return limits
+}
+
 const schema = z.object({
   DATABASE_URL: url('postgres', 'postgresql'),
   REDIS_URL: url('redis', 'rediss').or(absent),
@@ -143,6 +163,7 @@ const schema = z.object({
   PLATFORM_SIGN_ALGORITHM: z.enum(['sha256', 'sha1', 'sha512']),
   PLATFORM_ENTERPRISE_CODE: z.string().max(20, 'should have at most 20 characters'),
   PLATFORM_RATE_LIMIT: number(0.01, 100_000),
+  OPERATION_RATE_LIMITS: list.transform(operationLimits),
   REFUND_PRICE_DIFFERENCE: z.enum(['true', 'false']).transform(value => value === 'true'),
   SELLER_APPIDS: list.refine(ids => ids.every(id => id.length === 8), {
     error: 'should be application ids of 8 characters, separated by commas',

@@ -10,6 +10,7 @@ import { PostgresStore } from './pacing/postgres-store.ts'
 import { RedisStore } from './pacing/redis-store.ts'
 import { SharedPacer } from './pacing/shared-pacer.ts'
 import { type CallReport, PlatformClient } from './platform/client.ts'
+import { OPERATION_BUDGETS } from './platform/operations/index.ts'
 import { CallCounter } from './store/call-minute.ts'
 import { PostgresTokenStore } from './store/platform-token.ts'
 import type { Pacing } from './store/process.ts'
@@ -22,7 +23,8 @@ export function connectPlatform(
   onCall?: (call: CallReport) => void,
 ): PlatformClient & AsyncDisposable & { pacing(): Pacing } {
   const store = pacerStore(config, pool, logger)
-  const pacer = new SharedPacer({ store, rate: config.PLATFORM_RATE_LIMIT, budgets: new Map(), logger })
+  const budgets = new Map([...OPERATION_BUDGETS, ...config.OPERATION_RATE_LIMITS])
+  const pacer = new SharedPacer({ store, rate: config.PLATFORM_RATE_LIMIT, budgets, logger })
   const counter = new CallCounter(pool, logger)
   const account = {
     baseUrl: config.PLATFORM_BASE_URL,

@@ -8,7 +8,6 @@ import type { ClockOffset } from './clock-offset.ts'
 import { platformError } from './error-catalogue.ts'
 import { PlatformError } from './errors.ts'
 import { ExchangeError, exchange, type HttpAnswer, type HttpRequest } from './exchange.ts'
-import { MinuteBudget } from './minute-budget.ts'
 import type { Operation } from './operation.ts'
 import type { ParameterTexts } from './parameters.ts'
 import type { RequestBuilder } from './request-builder.ts'
@@ -45,7 +44,6 @@ export class PlatformCaller {
   readonly #pacer: Pacer
   readonly #clock: () => number
   readonly #clockOffset: ClockOffset
-  readonly #budgets = new Map<string, MinuteBudget>()
   readonly #tooFastCodes: ReadonlySet<number>
   readonly #timeoutMs: number
   readonly #log: Logger | undefined
@@ -79,29 +77,11 @@ export class PlatformCaller {
   }
 
   /**
-   * One attempt, within the operation's own budget if it has one.
+   * One attempt.
    * @param sending called when its turn has come, before it is sent
    * @throws PlatformError, after telling the pacer if the platform asked to wait
    */
   async attempt<Response extends z.ZodType>(
-    operation: Operation<string, z.ZodObject, Response>,
-    texts: ParameterTexts,
-    token: string | undefined,
-    options: CallOptions,
-    sending?: () => void,
-  ): Promise<z.output<Response>> {
-    if (operation.perMinute === undefined) return this.#send(operation, texts, token, options, sending)
-    const { name, perMinute } = operation
-    const budget = this.#budgets.get(name) ?? new MinuteBudget(perMinute)
-    this.#budgets.set(name, budget)
-    try {
-      return await budget.spend(() => this.#send(operation, texts, token, options, sending), options.signal)
-    } catch (error) {
-      throw error instanceof PlatformError || !options.signal?.aborted ? error : abortedError(name, error)
-    }
-  }
-
-  async #send<Response extends z.ZodType>(
     operation: Operation<string, z.ZodObject, Response>,
     texts: ParameterTexts,
     token: string | undefined,

@@ -1,39 +1,48 @@
 import { performance } from 'node:perf_hooks'
 import {
   type CallOutcome,
+  DEFAULT_PRIORITY,
   type PaceRequest,
   type Pacer,
+  PacerClosedError,
   type PacerSnapshot,
   spacingMs,
 } from '../core/pacing.ts'
-import { PacingGate } from '../core/pacing-gate.ts'
+import { type PacingClock, PacingGate } from '../core/pacing-gate.ts'
+import { Slots } from '../core/slots.ts'
+import { OPERATION_BUDGETS } from './operations/index.ts'
 
 /** Longest delay that a timer of Node takes. */
 const LONGEST_TIMER_MS = 2_147_483_647
 
-/** A pacer for one process alone; where several share a rate, the store has one for them. */
+const CLOCK: PacingClock = {
+  now: () => performance.now(),
+  after: (ms, run) => {
+    const timer = setTimeout(run, Math.min(Math.ceil(ms), LONGEST_TIMER_MS))
+    return () => clearTimeout(timer)
+  },
+}
+
+/** A pacer for one process alone; where several share a rate, there is one in `src/pacing/` for them. */
 export class LocalPacer implements Pacer {
-  readonly #gate: PacingGate
+  readonly #gate = new PacingGate(CLOCK, () => undefined) // it never runs out of slots
+  readonly #budgets: Map<string, Budget>
   readonly #ratePerSecond: number
 
-  /** @param ratePerSecond permitted calls per second */
-  constructor(ratePerSecond: number) {
+  /**
+   * @param ratePerSecond permitted calls per second
+   * @param budgets permitted calls per second of single operations; default: what the specification's section 8 says
+   */
+  constructor(ratePerSecond: number, budgets: ReadonlyMap<string, number> = OPERATION_BUDGETS) {
     this.#ratePerSecond = ratePerSecond
-    this.#gate = new PacingGate(
-      {
-        now: () => performance.now(),
-        after: (ms, run) => {
-          const timer = setTimeout(run, Math.min(Math.ceil(ms), LONGEST_TIMER_MS))
-          return () => clearTimeout(timer)
-        },
-      },
-      () => undefined, // it never runs out of slots
-    )
     this.#gate.grant(performance.now(), spacingMs(ratePerSecond), Number.POSITIVE_INFINITY)
+    this.#budgets = new Map(
+      [...budgets].map(([operation, rate]) => [operation, new Budget(rate, this.#gate)]),
+    )
   }
 
   acquire(request: PaceRequest): Promise<void> {
-    return this.#gate.acquire(request)
+    return (this.#budgets.get(request.operation) ?? this.#gate).acquire(request)
   }
 
   async pause(ms: number, _reason: string): Promise<void> {
@@ -44,17 +53,64 @@ export class LocalPacer implements Pacer {
   observe(_outcome: CallOutcome): void {}
 
   snapshot(): PacerSnapshot {
+    let waiting = this.#gate.waiting
+    for (const budget of this.#budgets.values()) waiting += budget.waiting
     return {
       ratePerSecond: this.#ratePerSecond,
       learnt: false,
       ceiling: null,
-      waiting: this.#gate.waiting,
+      waiting,
       pausedForMs: Math.max(0, this.#gate.pausedUntil - performance.now()),
       concurrency: null,
     }
   }
 
   async close(): Promise<void> {
+    for (const budget of this.#budgets.values()) budget.close()
     this.#gate.close()
+  }
+}
+
+/** A line before the gate, for an operation that has a budget: one caller goes on to the gate, the next a spacing after it passed. */
+class Budget {
+  readonly #spacingMs: number
+  readonly #gate: PacingGate
+  readonly #place = new Slots(1)
+  readonly #closing = new AbortController()
+  #timer: NodeJS.Timeout | null = null
+  #waiting = 0
+
+  constructor(ratePerSecond: number, gate: PacingGate) {
+    this.#spacingMs = spacingMs(ratePerSecond)
+    this.#gate = gate
+  }
+
+  get waiting(): number {
+    return this.#waiting
+  }
+
+  async acquire(request: PaceRequest): Promise<void> {
+    const closing = this.#closing.signal
+    const signal = request.signal ? AbortSignal.any([request.signal, closing]) : closing
+    this.#waiting += 1
+    this.#timer?.ref()
+    try {
+      await this.#place.enter(request.priority ?? DEFAULT_PRIORITY, signal)
+    } finally {
+      this.#waiting -= 1
+    }
+    try {
+      await this.#gate.acquire(request)
+    } catch (error) {
+      this.#place.leave()
+      throw error
+    }
+    this.#timer = setTimeout(() => this.#place.leave(), Math.ceil(this.#spacingMs))
+    // The process need not live for it, unless somebody waits.
+    if (this.#waiting === 0) this.#timer.unref()
+  }
+
+  close(): void {
+    this.#closing.abort(new PacerClosedError())
   }
 }

@@ -24,9 +24,13 @@ beforeEach(async () => {
 afterEach(() => Promise.all(open.map(part => part.close())))
 
 /** A pacer as a process of its own would have it. */
-function pacerOf(rate: number, pool: pg.Pool = database.pool): SharedPacer {
+function pacerOf(
+  rate: number,
+  pool: pg.Pool = database.pool,
+  budgets = new Map<string, number>(),
+): SharedPacer {
   const store = new PostgresStore({ pool, url: database.url })
-  const pacer = new SharedPacer({ store, rate, budgets: new Map() })
+  const pacer = new SharedPacer({ store, rate, budgets })
   open.push(pacer, store)
   return pacer
 }
@@ -104,6 +108,17 @@ test('a slow rate spaces calls by itself, whoever makes them', async () => {
   const started = performance.now()
   for (const pacer of [one, two, one, two, one]) await pacer.acquire(request)
   expect(performance.now() - started).toBeGreaterThan(4 * 50 - 20)
+})
+
+test('an operation with a budget keeps it over all processes, and others pass meanwhile', async () => {
+  const budgets = new Map([[request.operation, 25]])
+  const processes = [1, 2, 3].map(() => pacerOf(500, database.pool, budgets))
+  const started = performance.now()
+  const [passed] = await Promise.all([
+    Promise.all(processes.map(pacer => run(pacer, 4, 4))),
+    ...processes.map(pacer => pacer.acquire({ operation: 'employee/update' })),
+  ])
+  expectWithin(25, started, passed.flat(), 3)
 })
 
 describe('abort and close', () => {

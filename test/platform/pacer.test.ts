@@ -35,3 +35,34 @@ test('a rate that is none is refused', () => {
     expect(() => new LocalPacer(rate)).toThrow(RangeError)
   }
 })
+
+test('an operation with a budget is spaced by it, in the order of priority, and others pass it', async () => {
+  const pacer = new LocalPacer(1000, new Map([['employee/get', 25]]))
+  const passed: string[] = []
+  const times: number[] = []
+  const get = (who: string, priority: number) =>
+    pacer.acquire({ ...request, priority }).then(() => {
+      passed.push(who)
+      times.push(performance.now())
+    })
+  const gets = [get('first', 5), get('later', 5), get('urgent', 1)]
+  await Promise.all(Array.from({ length: 20 }, () => pacer.acquire({ operation: 'employee/update' })))
+  expect(passed).toEqual(['first'])
+  await Promise.all(gets)
+  expect(passed).toEqual(['first', 'urgent', 'later'])
+  for (const [index, at] of times.slice(1).entries())
+    expect(at - (times[index] as number)).toBeGreaterThan(39)
+  await pacer.close()
+})
+
+test('who gives up in the line of a budget leaves it to the others', async () => {
+  const pacer = new LocalPacer(1000, new Map([['employee/get', 25]]))
+  await pacer.acquire(request)
+  const abort = new AbortController()
+  const given = pacer.acquire({ ...request, signal: abort.signal })
+  const other = pacer.acquire(request)
+  abort.abort(new Error('enough'))
+  await expect(given).rejects.toThrow('enough')
+  await other
+  await pacer.close()
+})

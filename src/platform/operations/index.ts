@@ -1,3 +1,5 @@
+import type { OperationName } from '../../core/operation-name.ts'
+import type { Operation } from '../operation.ts'
 import { departmentDelete } from './department-delete.ts'
 import { employeeGet } from './employee-get.ts'
 import { employeeOpenid } from './employee-openid.ts'
@@ -25,6 +27,13 @@ export const OPERATIONS = {
   'seller/pay/record': orderRecordGet,
   'enterprise/account/applyCharge': topUpApply,
   'taxpayer/findList': taxpayerList,
-} as const
+} as const satisfies Record<OperationName, unknown>
 
-export type OperationName = keyof typeof OPERATIONS
+/** Calls per second of the operations that have a limit of their own (section 8). */
+export const OPERATION_BUDGETS: ReadonlyMap<string, number> = new Map(
+  Object.values<Operation>(OPERATIONS).flatMap(({ name, perMinute }) =>
+    perMinute === undefined ? [] : [[name, perMinute / 60] as const],
+  ),
+)
+
+export type { OperationName }
