@@ -66,3 +66,47 @@ test('two workers share a run without doing anything twice', async () => {
   })
   expect((await company.calls())['enterprise/consume/list']).toBe(20)
 })
+
+test('a worker whose cursor was moved by another stores nothing of what it read', async () => {
+  const company = await createCompany({ employees: 1, settings: { PAYMENT_ORDER_DAYS: '2' } })
+  onTestFinished(() => company[Symbol.asyncDispose]())
+  // Today goes on to a second page, yesterday ends with its first.
+  const today = Array.from({ length: 103 }, (_, i) => order(i, 0))
+  await company.control('POST', 'orders', [...today, order(900, 1)])
+  await company.control('POST', 'faults', [{ operation: 'enterprise/consume/list', latencyMs: 200 }])
+  const overtake = async (day: string) => {
+    const client = await company.db.connect()
+    try {
+      await client.query('begin')
+      const move = `update dirsync.mirror_task set next_page = 2, pass = 3 where entity_key = $1 and next_page = 1 and pass = 1`
+      await until(async () => (await client.query(move, [day])).rowCount === 1)
+      await until(
+        async () =>
+          (
+            await company.db.query(`select from pg_stat_activity where datname = current_database()
+              and wait_event_type = 'Lock' and query like '%dirsync.mirror_task%'`)
+          ).rowCount === 1,
+      )
+      await client.query('commit')
+    } finally {
+      client.release()
+    }
+  }
+  const { rows } = await company.db.query(`select dirsync.resync('orders') as id`)
+  const overtaken = (async () => {
+    const { rows } = await until(async () => {
+      const tasks = await company.db.query('select entity_key from dirsync.mirror_task order by position')
+      return tasks.rowCount === 2 && tasks
+    })
+    for (const { entity_key } of rows) await overtake(entity_key)
+  })()
+  await company.start(['worker'])
+  await overtaken
+  expect(await endOf(company.db, rows[0].id)).toMatchObject({
+    state: 'done',
+    result: { rows: { read: 3, changed: 3 } },
+  })
+  expect((await rowsOf(company, 'payment_order')).map(row => row.trade_no)).toEqual(
+    [0, 1, 2].map(number => order(number, 0).trade_no),
+  )
+})

@@ -90,6 +90,19 @@ describe('payment orders', () => {
     expect(numbers.filter(number => number >= 2000 && number < 2204)).toHaveLength(204)
   })
 
+  test('that come while the pages are read are found by reading them again', async () => {
+    await company.db.query('delete from dirsync.mirror_day')
+    await company.db.query('delete from dirsync.payment_order where listed_on = $1', [daysAgo(2)])
+    await company.control('POST', 'faults', [{ operation: 'enterprise/consume/list', latencyMs: 100 }])
+    const { rows } = await company.db.query(`select dirsync.resync('orders') as id`)
+    const pageOf = `select from dirsync.mirror_task where entity_key = $1 and next_page = 2`
+    await until(async () => (await company.db.query(pageOf, [daysAgo(2)])).rowCount === 1)
+    // It goes before all others, onto the page that was read.
+    await seed('orders', [order(2300, 2)])
+    expect(await endOf(company.db, rows[0].id)).toMatchObject({ state: 'done' })
+    expect((await orders()).map(row => row.trade_no)).toContain('T000000000002300')
+  })
+
   test('that left the window before they were final are asked for one by one, once a day, until they are', async () => {
     const late = { ...order(900, 20, { status: 4 }) }
     await seed('orders', [late])
