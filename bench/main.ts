@@ -20,6 +20,7 @@ import { fillDatabase } from './planned-database.ts'
 import { saveFigures } from './results.ts'
 import { printMarkdown, printTable } from './table.ts'
 import { tokens } from './tokens.ts'
+import { triggerLatency } from './trigger-latency.ts'
 import { worker } from './worker.ts'
 import { Workshop } from './workshop.ts'
 
@@ -162,6 +163,7 @@ function benchmarksOf(workshop: Workshop, options: Options): Benchmark[] {
     makespan(workshop, options.changed, options.results, logger),
     callsPerChange(workshop, Math.min(options.employees, 100_000), logger),
     pacing(workshop, options.seconds, options.results),
+    triggerLatency(workshop, logger),
   ]
 }
 

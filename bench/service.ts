@@ -17,11 +17,13 @@ export interface Deployment extends QueuePlace {
 /**
  * Starts `dirsync start` once for each entry of `roles` and resolves when all of them run. No cron job but the sweep is
  * there, and no run is ever held.
+ * @param settings others than these
  */
 export async function startService(
   runFolder: string,
   { databaseUrl, redisUrl, platform, ratePerSecond }: Deployment,
   roles: readonly string[],
+  settings: Record<string, string> = {},
 ): Promise<{ stop(): Promise<void> }> {
   const mapping = join(runFolder, 'employees.sql')
   await writeFile(mapping, EMPLOYEES_SQL)
@@ -39,6 +41,7 @@ export async function startService(
     BREAKER_EMPLOYEES: '10000000',
     LOG_LEVEL: 'warn',
     ...Object.fromEntries(off.map(job => [`SCHEDULE_${job}`, 'off'])),
+    ...settings,
   }
   const launcher = join(import.meta.dirname, '../bin/dirsync')
   const children = roles.map(role => {

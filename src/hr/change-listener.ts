@@ -96,6 +96,16 @@ export class ChangeListener {
   }
 }
 
+/** Whether some process listens: the lock is held by whoever does. */
+export async function isHeard(client: pg.ClientBase): Promise<boolean> {
+  const { rows } = await client.query(
+    `select exists (select from pg_locks where locktype = 'advisory' and granted and classid = 0 and objid = $1 and objsubid = 1
+                      and database = (select oid from pg_database where datname = current_database())) as heard`,
+    [LOCK],
+  )
+  return rows[0].heard
+}
+
 /** Whatever is no list of user ids may mean any row. */
 function useridsOf(payload = ''): string[] | null {
   try {

@@ -57,6 +57,15 @@ test('what is committed in HR is sent at once, by one run however many processes
   expect(await company.calls()).toEqual({ ...others, 'employee/get': gets + 1, 'employee/update': 1 })
 })
 
+test('the doctor tells that it is installed and heard', async () => {
+  const { findings } = (await dirsync(['doctor', '--json'], company.settings)).json()
+  expect(findings).toContainEqual({
+    check: 'trigger',
+    status: 'ok',
+    what: 'public.person: heard by a scheduler',
+  })
+})
+
 test('a write that changes nothing makes no call', async () => {
   const before = await company.calls()
   await rename('Renamed', `userid = 'e0003'`)

@@ -1,9 +1,11 @@
 import type { Config } from '../../config.ts'
 import { ConfigError } from '../../config.ts'
 import { connectHr } from '../../connections.ts'
+import { isHeard } from '../../hr/change-listener.ts'
 import { HrUnavailableError, MappingError } from '../../hr/errors.ts'
 import { connectClient, textRows } from '../../hr/session.ts'
 import type { HrSource } from '../../hr/source.ts'
+import { triggeredTables } from '../../hr/trigger.ts'
 import type { Logger } from '../../logger.ts'
 import { type Finding, failed, ok, warning } from './finding.ts'
 
@@ -19,7 +21,9 @@ export async function examineHr(config: Config, embedded: boolean, logger: Logge
     return [...access, failed('mapping', error.message, 'Correct the file, or the setting that names it.')]
   }
   try {
-    return answers ? [...access, ...(await examineMapping(hr))] : access
+    return answers
+      ? [...access, ...(await examineMapping(hr)), ...(await examineTrigger(config.HR_DATABASE_URL))]
+      : access
   } finally {
     await hr.close()
   }
@@ -55,6 +59,27 @@ async function examineAccess(config: Config, embedded: boolean): Promise<Finding
   } catch (error) {
     if (!(error instanceof HrUnavailableError)) throw error
     return [failed('hr', error.message)]
+  }
+}
+
+/** The optional trigger: whether it is there, and whether somebody listens. */
+async function examineTrigger(url: string): Promise<Finding[]> {
+  const client = await connectClient(url)
+  try {
+    const names = (await triggeredTables(client)).map(({ schema, name }) => `${schema}.${name}`).join(', ')
+    if (names === '') return [ok('trigger', 'not installed: cron jobs find the changes of HR')]
+    if (await isHeard(client)) return [ok('trigger', `${names}: heard by a scheduler`)]
+    return [
+      warning(
+        'trigger',
+        `${names}: installed, and nobody listens`,
+        'Start a scheduler; where one runs, HR_DATABASE_URL must not lead through a pooler or to a replica.',
+      ),
+    ]
+  } catch (error) {
+    return [warning('trigger', `not looked at: ${(error as Error).message}`)]
+  } finally {
+    await client.end()
   }
 }
 
