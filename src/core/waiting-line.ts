@@ -1,8 +1,13 @@
+/** Every so many turns are not the first in line's but go to whoever waits longest, so that nobody waits for ever. */
+const FAIR_TURN = 10
+
 /** A line of waiting items: lower priority numbers first, within one priority first come, first served. */
 export class WaitingLine<T> {
-  /** Sorted by priority. There are few priorities and many items. */
-  readonly #lanes: { priority: number; items: Set<T> }[] = []
+  /** Sorted by priority, items with their number in the order they came. There are few priorities and many items. */
+  readonly #lanes: { priority: number; items: Map<T, number> }[] = []
   #size = 0
+  #came = 0
+  #turns = 0
 
   get size(): number {
     return this.#size
@@ -13,10 +18,11 @@ export class WaitingLine<T> {
     if (index === -1) index = this.#lanes.length
     let lane = this.#lanes[index]
     if (lane?.priority !== priority) {
-      lane = { priority, items: new Set() }
+      lane = { priority, items: new Map() }
       this.#lanes.splice(index, 0, lane)
     }
-    lane.items.add(item)
+    this.#came += 1
+    lane.items.set(item, this.#came)
     this.#size += 1
   }
 
@@ -32,13 +38,18 @@ export class WaitingLine<T> {
 
   /** Takes the next item. */
   shift(): T | undefined {
-    for (const lane of this.#lanes) {
-      for (const item of lane.items) {
-        lane.items.delete(item)
-        this.#size -= 1
-        return item
+    if (this.#size === 0) return undefined
+    this.#turns += 1
+    const isFair = this.#turns % FAIR_TURN === 0
+    let next: { item: T; came: number } | undefined
+    for (const { items } of this.#lanes) {
+      for (const [item, came] of items) {
+        if (next === undefined || came < next.came) next = { item, came }
+        break
       }
+      if (next !== undefined && !isFair) break
     }
-    return undefined
+    if (next !== undefined) this.remove(next.item)
+    return next?.item
   }
 }
