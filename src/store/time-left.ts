@@ -20,6 +20,7 @@ const DEMANDS = `
                     else 1 + $2::float8 end) as calls
     from dirsync.pending p
     left join dirsync.employee e on e.enterprise_code = p.enterprise_code and e.userid = p.entity_key
+    where not exists (select from dirsync.halt h where h.scope = p.enterprise_code)
     group by 1, 2, 3
   ), own as (
     select r.id, max(w.priority) as priority, coalesce(sum(w.calls) filter (where not w.later), 0) as calls,

@@ -112,6 +112,8 @@ test('a run needs a query per employee, and an update for whom HR changed', asyn
   await job(run, 'new', null)
   await job(run, 'left', { active: false })
   await job(run, 'again', { acknowledged_hash: hash() }, { not_before: new Date(Date.now() + 60_000) })
+  await plant(store, 'halt', { scope: 'H1', category: 'c', message: 'm', remedy: 'r' })
+  await job(null, 'halted', null, { priority: 1, enterprise_code: 'H1' })
   await job(changes, 'urgent', { acknowledged_hash: hash() }, { priority: 3 })
   expect(await runTimeLeft(store.pool, run)).toEqual({
     state: 'no_worker',
