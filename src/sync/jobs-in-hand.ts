@@ -1,8 +1,8 @@
 /** Jobs in hand for each call at a time, at most. */
 const JOBS_PER_CALL = 4
 
-/** At a time jobs are taken up for no more than this long of calls. */
-const SECONDS_AHEAD = 0.1
+/** At a time jobs are taken up for no more than this long of calls: on a busy machine reading and writing take about as long. */
+const SECONDS_AHEAD = 0.25
 
 /**
  * How many jobs a worker takes up at a time. While some call the platform, others are read or written down, and the more of
