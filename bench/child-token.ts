@@ -36,6 +36,6 @@ function connect({ settings, shared }: TokenTask): PlatformClient {
     baseUrl: config.PLATFORM_BASE_URL,
     appId: config.PLATFORM_APP_ID,
     appSecret: config.PLATFORM_APP_SECRET,
-    pacer: new LocalPacer(config.PLATFORM_RATE_LIMIT),
+    pacer: new LocalPacer(Number(config.PLATFORM_RATE_LIMIT)),
   })
 }

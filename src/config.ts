@@ -33,7 +33,14 @@ export const SETTINGS = {
     help: 'Enterprise code for rows whose mapping has none; empty for a single enterprise',
     default: '',
   },
-  PLATFORM_RATE_LIMIT: { help: 'Calls per second, all processes together', default: '10' },
+  PLATFORM_RATE_LIMIT: {
+    help: 'Calls per second, all processes together; auto: learnt from what the platform refuses',
+    default: '10',
+  },
+  TOO_FAST_CODES: {
+    help: "The platform's codes that mean too many calls, separated by commas; HTTP 429 always does",
+    default: '',
+  },
   OPERATION_RATE_LIMITS: {
     help: 'Calls per second of single operations, within the rate, such as employee/get=20,employee/update=5',
     default: '',
@@ -44,7 +51,7 @@ export const SETTINGS = {
   },
   SELLER_APPIDS: { help: 'Merchant application ids for open ids, separated by commas', default: '' },
   WORKER_CONCURRENCY: {
-    help: 'Calls to the platform that one worker process makes at a time',
+    help: 'Calls to the platform that one worker process makes at a time, at most; fewer while rate and latency need fewer',
     default: '16',
   },
   QUEUE_HIGH_WATER: { help: 'Jobs in the queue at most; the rest waits in the outbox', default: '1000' },
@@ -115,13 +122,13 @@ const url = (...protocols: string[]) =>
     .refine(text => URL.canParse(text) && protocols.includes(text.split('://')[0] as string), {
       error: `should be an address beginning with ${protocols.map(protocol => `${protocol}://`).join(' or ')}`,
     })
-const number = (min: number, max: number) =>
+const number = (min: number, max: number, otherwise = '') =>
   z
     .string()
-    .regex(/^\d+(\.\d+)?$/, 'should be a number')
+    .regex(/^\d+(\.\d+)?$/, `should be a number${otherwise}`)
     .transform(Number)
     .refine(value => value >= min && value <= max, {
-      error: `should be between ${min} and ${max}`,
+      error: `should be between ${min} and ${max}${otherwise}`,
       abort: true,
     })
 const integer = (min: number, max: number) =>
@@ -162,7 +169,12 @@ const schema = z.object({
   PLATFORM_APP_SECRET: z.string(),
   PLATFORM_SIGN_ALGORITHM: z.enum(['sha256', 'sha1', 'sha512']),
   PLATFORM_ENTERPRISE_CODE: z.string().max(20, 'should have at most 20 characters'),
-  PLATFORM_RATE_LIMIT: number(0.01, 100_000),
+  PLATFORM_RATE_LIMIT: number(0.01, 100_000, ', or auto').or(z.literal('auto')),
+  TOO_FAST_CODES: list
+    .refine(codes => codes.every(code => /^\d{1,15}$/.test(code)), {
+      error: 'should be whole numbers, separated by commas',
+    })
+    .transform(codes => codes.map(Number)),
   OPERATION_RATE_LIMITS: list.transform(operationLimits),
   REFUND_PRICE_DIFFERENCE: z.enum(['true', 'false']).transform(value => value === 'true'),
   SELLER_APPIDS: list.refine(ids => ids.every(id => id.length === 8), {

@@ -34,6 +34,7 @@ export function connectPlatform(
   const client = new PlatformClient({
     ...account,
     signAlgorithm: config.PLATFORM_SIGN_ALGORITHM,
+    tooFastCodes: config.TOO_FAST_CODES,
     priceDifferenceMode: config.REFUND_PRICE_DIFFERENCE,
     tokenStore: new PostgresTokenStore({ pool, ...account }),
     pacer,

@@ -159,7 +159,7 @@ async function startRoles(
       onSettled: web?.metrics.observeJob,
     })
     const worker = queue.work((job, signal) => processor.process(job, signal), {
-      concurrency: jobsInHand(config.WORKER_CONCURRENCY, config.PLATFORM_RATE_LIMIT),
+      concurrency: jobsInHand(config.WORKER_CONCURRENCY, client.pacing().ratePerSecond),
       logger,
     })
     work.push(() => worker.close(STOP_DEADLINE_MS))

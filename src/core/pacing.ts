@@ -16,6 +16,8 @@ export interface CallOutcome {
   durationMs: number
   /** Whether the platform refused the call because there were too many. */
   tooFast: boolean
+  /** Whether it ended early without an answer of use, so that its duration says nothing of the platform. */
+  brokeOff: boolean
 }
 
 /** How a pacer stands. */

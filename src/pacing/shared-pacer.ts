@@ -8,9 +8,10 @@ import {
   type PacerSnapshot,
   spacingMs,
 } from '../core/pacing.ts'
-import { initialRate, type LearntRate } from '../core/rate-learning.ts'
+import { InFlightLimiter } from './in-flight-limiter.ts'
 import { LeasedGate } from './leased-gate.ts'
 import type { LeaseRequest, PacerLease, PacerStore } from './pacer-store.ts'
+import { RateLearner } from './rate-learner.ts'
 import { StoreClock } from './store-clock.ts'
 
 /** The gate that every call passes. */
@@ -27,7 +28,9 @@ export class SharedPacer implements Pacer {
   readonly #clock = new StoreClock()
   readonly #platform: LeasedGate
   readonly #budgets: Map<string, LeasedGate>
-  #learnt: LearntRate | null = null
+  /** Null where the rate is given. */
+  readonly #learner: RateLearner | null
+  readonly #inFlight = new InFlightLimiter()
   #isWatching = false
 
   /**
@@ -48,6 +51,11 @@ export class SharedPacer implements Pacer {
       holder: randomUUID(),
       spacingMs: options.rate === 'auto' ? null : spacingMs(options.rate),
     }
+    const { store, clock } = { store: this.#store, clock: this.#clock }
+    this.#learner =
+      options.rate === 'auto'
+        ? new RateLearner({ store, gate: PLATFORM, holder: terms.holder, clock, log: this.#log })
+        : null
     const parts = {
       lease: (request: LeaseRequest) => this.#lease(request),
       clock: this.#clock,
@@ -77,22 +85,27 @@ export class SharedPacer implements Pacer {
     }
   }
 
-  observe(_outcome: CallOutcome): void {}
+  observe(outcome: CallOutcome): void {
+    this.#learner?.observe(outcome)
+    this.#inFlight.observe(outcome)
+  }
 
   snapshot(): PacerSnapshot {
-    const isLearnt = this.#rate === 'auto'
+    const learnt = this.#learner?.learnt
+    const ratePerSecond = this.#rate === 'auto' ? (learnt?.ratePerSecond ?? 0) : this.#rate
     return {
-      ratePerSecond: this.#rate === 'auto' ? (this.#learnt?.ratePerSecond ?? 0) : this.#rate,
-      learnt: isLearnt,
-      ceiling: isLearnt ? (this.#learnt?.ceiling ?? null) : null,
+      ratePerSecond,
+      learnt: this.#learner !== null,
+      ceiling: learnt?.ceiling ?? null,
       waiting: this.#gates().reduce((sum, gate) => sum + gate.waiting, 0),
       pausedForMs: Math.max(0, this.#platform.pausedUntil - performance.now()),
-      concurrency: null,
+      concurrency: this.#inFlight.most(ratePerSecond),
     }
   }
 
   async close(): Promise<void> {
     await Promise.all(this.#gates().map(gate => gate.close()))
+    await this.#learner?.close()
   }
 
   async #lease(request: LeaseRequest): Promise<PacerLease> {
@@ -102,14 +115,11 @@ export class SharedPacer implements Pacer {
         if (gate === PLATFORM) this.#holdUntil(performance.now() + ms)
       })
     }
-    const lease = await this.#store.lease(request)
-    if (lease.spacingMs > 0) return lease
-    await this.#store.learn(PLATFORM, 0, initialRate(lease)) // unless another process just did
-    return this.#store.lease(request)
+    return (this.#learner ?? this.#store).lease(request)
   }
 
   #onLease(lease: PacerLease): void {
-    this.#learnt = lease.learnt
+    this.#learner?.onLease(lease)
     if (lease.pausedUntilMs !== null) this.#holdUntil(this.#clock.ours(lease.pausedUntilMs))
   }
 

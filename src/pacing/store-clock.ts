@@ -21,4 +21,9 @@ export class StoreClock {
   ours(storeMs: number): number {
     return storeMs + (this.#offsetMs ?? 0)
   }
+
+  /** Our moment on the store's clock. */
+  stores(ourMs: number): number {
+    return ourMs - (this.#offsetMs ?? 0)
+  }
 }

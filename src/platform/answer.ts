@@ -6,18 +6,20 @@ import type { HttpAnswer } from './exchange.ts'
 import type { Operation } from './operation.ts'
 import { retryAfterMs } from './retry-after.ts'
 
-/** How long to stay away after an HTTP 429 that does not say. */
+/** How long to stay away where the platform says that there were too many calls, and not for how long. */
 const DEFAULT_WAIT_MS = 1000
 
 /**
  * Reads the envelope (section 2.1) and its data.
  * @param now this process's time in milliseconds, for a `Retry-After` that is a date
+ * @param tooFastCodes codes of the envelope that ask us to wait
  * @throws PlatformError of kind `http`, `malformed` or `business`
  */
 export function readAnswer<Response extends z.ZodType>(
   operation: Operation<string, z.ZodObject, Response>,
   answer: HttpAnswer,
   now: number,
+  tooFastCodes: ReadonlySet<number>,
 ): z.output<Response> {
   if (answer.status !== 200) throw platformError(httpFailure(operation, answer, now))
   const envelope = parseObject(answer.body, operation.decimals ? parseExactly : JSON.parse)
@@ -32,6 +34,7 @@ export function readAnswer<Response extends z.ZodType>(
       kind: 'business',
       platformCode: code,
       platformMessage: typeof envelope?.msg === 'string' ? envelope.msg : entryOfCode(code)?.meaning,
+      retryAfterMs: tooFastCodes.has(code) ? DEFAULT_WAIT_MS : undefined,
       outcomeKnown: true,
     })
   }

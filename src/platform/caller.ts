@@ -108,9 +108,9 @@ export class PlatformCaller {
     try {
       const answer = await this.#exchange(operation.name, request, signal)
       status = answer.status
-      const data = readAnswer(operation, answer, this.#clock())
+      const data = readAnswer(operation, answer, this.#clock(), this.#tooFastCodes)
       this.#ended(
-        { operation: operation.name, sentAt: startedAt, tooFast: false },
+        { operation: operation.name, sentAt: startedAt, tooFast: false, brokeOff: false },
         waitedMs,
         0,
         status,
@@ -119,14 +119,19 @@ export class PlatformCaller {
       return data
     } catch (error) {
       if (!(error instanceof PlatformError)) throw error
-      const exchange = { operation: operation.name, sentAt: startedAt, tooFast: this.#isTooFast(error) }
+      const tooFast = error.retryAfterMs !== undefined
+      const brokeOff = error.kind !== 'business' && error.kind !== 'timeout'
+      const exchange = { operation: operation.name, sentAt: startedAt, tooFast, brokeOff }
       this.#ended(exchange, waitedMs, error.platformCode ?? error.code, status, onCall)
       if (error.retryAfterMs !== undefined) {
         this.#log?.warn(
           { operation: operation.name, waitMs: error.retryAfterMs },
           'the platform asked us to wait',
         )
-        await this.#pacer.pause(error.retryAfterMs, `HTTP ${error.httpStatus} on ${operation.name}`)
+        await this.#pacer.pause(
+          error.retryAfterMs,
+          `${error.platformCode === undefined ? `HTTP ${error.httpStatus}` : `code ${error.platformCode}`} on ${operation.name}`,
+        )
       }
       throw error
     }
@@ -163,21 +168,12 @@ export class PlatformCaller {
   ): void {
     const { operation, sentAt, tooFast } = exchange
     const durationMs = performance.now() - sentAt
-    this.#pacer.observe({ operation, sentAt, durationMs, tooFast })
+    this.#pacer.observe({ ...exchange, durationMs })
     if (this.#onCall === undefined && onCall === undefined) return
     const call: CallReport = { operation, durationMs, waitedMs, tooFast, code }
     if (httpStatus !== undefined) call.httpStatus = httpStatus
     this.#onCall?.(call)
     onCall?.(call)
-  }
-
-  /** Whether the platform refused the call because there were too many of them. */
-  #isTooFast({ httpStatus, retryAfterMs, platformCode }: PlatformError): boolean {
-    return (
-      httpStatus === 429 ||
-      (httpStatus === 503 && retryAfterMs !== undefined) ||
-      (platformCode !== undefined && this.#tooFastCodes.has(platformCode))
-    )
   }
 }
 

@@ -36,7 +36,7 @@ const CIRCUMSTANCES = {
     meaning: 'The platform asked us to wait.',
     disposition: 'wait',
     category: 'rate_limited',
-    remedy: 'Nothing to do; lower PLATFORM_RATE_LIMIT when this happens often.',
+    remedy: 'Nothing to do; set PLATFORM_RATE_LIMIT to auto or a lower figure when this happens often.',
   },
   unavailable: {
     name: 'unavailable',
@@ -145,6 +145,7 @@ function entryOf(failure: PlatformFailure): CatalogueEntry {
   if (failure instanceof OutcomeUnknownError) return CIRCUMSTANCES.outcome_unknown
   switch (failure.kind) {
     case 'business':
+      if (failure.retryAfterMs !== undefined) return CIRCUMSTANCES.rate_limited
       return entryOfCode(failure.platformCode) ?? CIRCUMSTANCES.unclassified
     case 'http':
       if (failure.retryAfterMs !== undefined) return CIRCUMSTANCES.rate_limited

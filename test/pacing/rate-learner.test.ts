@@ -1,0 +1,125 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { type Emulator, startEmulator } from '../../src/emulator/emulator.ts'
+import { PostgresStore } from '../../src/pacing/postgres-store.ts'
+import { SharedPacer } from '../../src/pacing/shared-pacer.ts'
+import { type CallReport, PlatformClient } from '../../src/platform/client.ts'
+import { createTestDatabase, type TestDatabase } from '../helpers/postgres.ts'
+import { APP_ID, APP_SECRET } from '../platform/fake-platform.ts'
+
+const LIMIT = 20
+const TOO_FAST = 1_000_210_099
+
+let database: TestDatabase
+let emulator: Emulator
+
+beforeAll(async () => {
+  database = await createTestDatabase({ migrated: true })
+  emulator = await startEmulator({
+    appId: APP_ID,
+    appSecret: APP_SECRET,
+    seed: { employees: [{ userid: 'u1' }] },
+  })
+})
+
+afterAll(async () => {
+  await emulator.close()
+  await database.close()
+})
+
+beforeEach(async () => {
+  await database.pool.query('truncate dirsync.pacer, dirsync.learnt_rate')
+  await fetch(`${emulator.url}/_emulator/faults`, { method: 'DELETE' })
+})
+
+async function plant(...rules: object[]): Promise<void> {
+  const response = await fetch(`${emulator.url}/_emulator/faults`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(rules),
+  })
+  expect(response.ok).toBe(true)
+}
+
+/** What a process has that learns the rate; `calls` are its calls but those for a token. */
+function processOf() {
+  const store = new PostgresStore({ pool: database.pool, url: database.url })
+  const pacer = new SharedPacer({ store, rate: 'auto', budgets: new Map() })
+  const calls: CallReport[] = []
+  const client = new PlatformClient({
+    baseUrl: emulator.url,
+    appId: APP_ID,
+    appSecret: APP_SECRET,
+    pacer,
+    tooFastCodes: [TOO_FAST],
+    onCall: call => {
+      if (call.operation === 'employee/get') calls.push(call)
+    },
+  })
+  return {
+    pacer,
+    calls,
+    /** Keeps ten callers busy until `isEnough`. */
+    async callUntil(isEnough: () => boolean) {
+      const loop = async () => {
+        while (!isEnough()) await client.employees.get({ userid: 'u1' }).catch(() => {})
+      }
+      await Promise.all(Array.from({ length: 10 }, loop))
+    },
+    async [Symbol.asyncDispose]() {
+      await client.close()
+      await pacer.close()
+      await store.close()
+    },
+  }
+}
+
+const learnt = (ratePerSecond: number) =>
+  database.pool.query(
+    `insert into dirsync.learnt_rate (gate, version, rate_per_second, changed_at, leased_at_change)
+     values ('platform', 1, $1, now(), 0)`,
+    [ratePerSecond],
+  )
+
+test('a limit is found by two processes, exceeded rarely, and known to the next one', async () => {
+  await plant({ operation: 'employee/get', rateLimit: { kind: 'sliding-log', limit: LIMIT, windowMs: 1000 } })
+  await learnt(15)
+  {
+    await using one = processOf()
+    await using two = processOf()
+    const refused = () => [...one.calls, ...two.calls].filter(({ tooFast }) => tooFast).length
+    const accepted = () => one.calls.length + two.calls.length - refused()
+    const isLowered = () => one.pacer.snapshot().ceiling !== null && two.pacer.snapshot().ceiling !== null
+    await Promise.all([one.callUntil(isLowered), two.callUntil(isLowered)])
+
+    const before = { refused: refused(), accepted: accepted() }
+    const isEnough = () => accepted() >= before.accepted + LIMIT
+    await Promise.all([one.callUntil(isEnough), two.callUntil(isEnough)])
+    expect(refused() - before.refused).toBeLessThanOrEqual(1)
+    expect(one.pacer.snapshot().ratePerSecond).toBeLessThanOrEqual(1.3 * LIMIT)
+  }
+  await using next = processOf()
+  await next.callUntil(() => next.calls.length >= 1)
+  const { ratePerSecond, ceiling, learnt: isLearnt } = next.pacer.snapshot()
+  expect(ratePerSecond).toBeGreaterThan(LIMIT / 3)
+  expect(ratePerSecond).toBeLessThanOrEqual(1.3 * LIMIT)
+  expect(ceiling).toBeGreaterThan(LIMIT * 0.8)
+  expect(isLearnt).toBe(true)
+})
+
+test('where nothing is known, it begins slowly', async () => {
+  await using process = processOf()
+  await process.callUntil(() => process.calls.length >= 2)
+  expect(process.pacer.snapshot()).toMatchObject({ ratePerSecond: 2, ceiling: null, learnt: true })
+})
+
+test('a code that means too many calls lowers the rate, another failure does not', async () => {
+  await learnt(200)
+  await plant({ operation: 'employee/get', code: 1_002_200_106, times: 5 })
+  await using process = processOf()
+  await process.callUntil(() => process.calls.length >= 20)
+  expect(process.pacer.snapshot().ceiling).toBeNull()
+
+  await plant({ operation: 'employee/get', code: TOO_FAST, times: 1 })
+  await process.callUntil(() => process.pacer.snapshot().ceiling !== null)
+  expect(process.pacer.snapshot()).toMatchObject({ ratePerSecond: 170, ceiling: 200 })
+})
