@@ -9,6 +9,8 @@ const LATENCY_MS = 20
 export interface Limit {
   kind: RateLimitKind
   perSecond: number
+  /** Whether refusals carry `Retry-After`; they do by default. */
+  retryAfter?: boolean
 }
 
 /** One call as the platform saw it; times are milliseconds since 1970. */
@@ -29,9 +31,9 @@ export class LimitedPlatform {
     this.access = access
   }
 
-  async permit({ kind, perSecond }: Limit): Promise<void> {
+  async permit({ kind, perSecond, retryAfter = true }: Limit): Promise<void> {
     await this.lift()
-    const rateLimit = { kind, limit: perSecond, windowMs: 1000, scope: 'all' }
+    const rateLimit = { kind, limit: perSecond, windowMs: 1000, scope: 'all', retryAfter }
     await this.#ask('POST', 'faults', [
       { operation: '*', rateLimit },
       { operation: '*', latencyMs: LATENCY_MS },

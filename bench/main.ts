@@ -1,6 +1,7 @@
 import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { createLogger } from '../src/logger.ts'
+import { auto } from './auto.ts'
 import { callsPerChange } from './calls-per-change.ts'
 import { client } from './client.ts'
 import { feeding, queueDepth } from './feeding.ts'
@@ -12,6 +13,7 @@ import {
   type PairBenchmark,
   toJson,
 } from './figure.ts'
+import { halving } from './halving.ts'
 import { makespan } from './makespan.ts'
 import { pacing } from './pacing.ts'
 import { planMemory } from './plan-memory.ts'
@@ -164,6 +166,8 @@ function benchmarksOf(workshop: Workshop, options: Options): Benchmark[] {
     callsPerChange(workshop, Math.min(options.employees, 100_000), logger),
     pacing(workshop, options.seconds, options.results),
     triggerLatency(workshop, logger),
+    auto(workshop, options.seconds, options.results),
+    halving(workshop, options.seconds, options.results),
   ]
 }
 
