@@ -7,7 +7,9 @@ import { runTimeLeft } from '../store/time-left.ts'
 import { createProgress } from './progress.ts'
 
 const POLL_MS = 100
-/** So often it is looked whether anybody is still there to do the work, and how long it will take. */
+/** So often it is asked how long it will take, at most. */
+const LOOK_MS = 2000
+/** So often it is looked whether anybody is still there to do the work. */
 const WATCH_EVERY = 20
 
 /** The database may be away for so long, for a restart; the work goes on by itself when it is back. */
@@ -32,6 +34,7 @@ export async function followRun(options: {
   const progress = createProgress(options.label, options.quiet)
   let lastAnswer = performance.now()
   let left: TimeLeft | null = null
+  let nextLook = 0
   try {
     for (let turn = 1; !stopping(); turn += 1) {
       let now: RunProgress | null
@@ -49,8 +52,12 @@ export async function followRun(options: {
       const everything = (await readHalts(pool).catch(() => [])).find(halt => halt.scope === '*')
       if (everything) return { ...now, message: `${everything.message} ${everything.remedy}` }
       if (turn % WATCH_EVERY === 0) await options.check?.()
-      if (turn % WATCH_EVERY === 0 || (left === null && now.state === 'running'))
+      if (performance.now() >= nextLook && now.state === 'running') {
+        const asked = performance.now()
         left = await runTimeLeft(pool, id).catch(() => null)
+        // A million rows take seconds to count: that must not be what the database does all the time.
+        nextLook = performance.now() + Math.max(LOOK_MS, 20 * (performance.now() - asked))
+      }
       await delay(POLL_MS)
     }
     return null
