@@ -32,6 +32,8 @@ import { VERSION } from './version.ts'
 export { ROLES, type Role }
 
 const HEARTBEAT_MS = 5000
+/** How often the worker takes on as much as pacer and platform permit by then. */
+const FOLLOW_PACER_MS = 500
 /** Jobs in hand get so long to end by themselves; the whole stop stays below 10 s. */
 const STOP_DEADLINE_MS = 6000
 /** What works (workers, plans, cron jobs) stops at the same time, within this. */
@@ -162,7 +164,16 @@ async function startRoles(
       concurrency: jobsInHand(config.WORKER_CONCURRENCY, client.pacing().ratePerSecond),
       logger,
     })
-    work.push(() => worker.close(STOP_DEADLINE_MS))
+    const following = setInterval(() => {
+      const { ratePerSecond, concurrency } = client.pacing()
+      const calls = Math.min(config.WORKER_CONCURRENCY, concurrency ?? config.WORKER_CONCURRENCY)
+      processor.setConcurrentCalls(calls)
+      worker.setConcurrency(jobsInHand(calls, ratePerSecond))
+    }, FOLLOW_PACER_MS)
+    work.push(() => {
+      clearInterval(following)
+      return worker.close(STOP_DEADLINE_MS)
+    })
     const settler = new RefundSettler({ pool, client, logger: logger.child({ component: 'refunds' }) })
     settler.start()
     work.push(() => settler.stop())

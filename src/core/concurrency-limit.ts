@@ -26,7 +26,7 @@ export const UNLIMITED: ConcurrencyLimit = {
 /** Slower than this many times its best, a platform has too much in hand … */
 const TOLERANCE = 2
 /** … but an answer within so many milliseconds, times the tolerance, is never slow. */
-const QUICK_MS = 25
+const QUICK_MS = 100
 /** More throughput by this factor is worth more latency. */
 const MORE_THROUGHPUT = 1.1
 /** The best is forgotten by this factor each while, so that a platform may become slower for good. */

@@ -3,11 +3,18 @@ import { WaitingLine } from './waiting-line.ts'
 /** Lets so many in at a time; the others wait in line, lower priority numbers first. */
 export class Slots {
   readonly #line = new WaitingLine<() => void>()
-  #free: number
+  #count: number
+  #taken = 0
 
   /** @param count how many may be in at a time */
   constructor(count: number) {
-    this.#free = count
+    this.#count = count
+  }
+
+  /** From now on so many may be in at a time. Who is in stays in. */
+  resize(count: number): void {
+    this.#count = count
+    while (this.#taken < count && this.#letNextIn()) this.#taken += 1
   }
 
   /**
@@ -16,8 +23,8 @@ export class Slots {
    */
   enter(priority: number, signal: AbortSignal): Promise<void> | undefined {
     if (signal.aborted) return Promise.reject(signal.reason)
-    if (this.#free > 0) {
-      this.#free -= 1
+    if (this.#taken < this.#count) {
+      this.#taken += 1
       return undefined
     }
     return new Promise((resolve, reject) => {
@@ -36,8 +43,12 @@ export class Slots {
 
   /** Makes room for the next one in line. */
   leave(): void {
+    if (this.#taken > this.#count || !this.#letNextIn()) this.#taken -= 1
+  }
+
+  #letNextIn(): boolean {
     const next = this.#line.shift()
-    if (next) next()
-    else this.#free += 1
+    next?.()
+    return next !== undefined
   }
 }

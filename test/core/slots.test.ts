@@ -29,6 +29,24 @@ describe('slots', () => {
     expect(slots.enter(5, signal)).toBeInstanceOf(Promise)
   })
 
+  test('may become fewer, which who is in does not notice, and more, which lets in who waits', async () => {
+    const slots = new Slots(2)
+    slots.enter(5, signal)
+    slots.enter(5, signal)
+    slots.resize(1)
+    const log: string[] = []
+    const all = ['third', 'fourth', 'fifth'].map(name => enter(slots, log, name))
+    slots.leave()
+    await Promise.resolve()
+    expect(log).toEqual([])
+    slots.leave()
+    await all[0]
+    expect(log).toEqual(['third'])
+    slots.resize(3)
+    await Promise.all(all)
+    expect(slots.enter(5, signal)).toBeInstanceOf(Promise)
+  })
+
   test('let in who is more urgent first, and of the same priority who came first', async () => {
     const slots = new Slots(1)
     slots.enter(5, signal)
