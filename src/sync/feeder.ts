@@ -7,7 +7,11 @@ import { transaction } from '../store/transaction.ts'
 
 /** One feeder at a time, of all processes. */
 const LOCK = 0x66656564 // 'feed'
-const CHUNK = 1000
+const CHUNK = 500
+/** So many chunks are on their way into the queue at a time, while the next one is taken. */
+const ADDS = 2
+/** Jobs fed in one go at most, so that nobody who wants to stop waits for long. */
+const AT_ONCE = 5000
 /** Rows enqueued for less than this may still be on their way into the queue. */
 const SETTLE_MS = 3000
 
@@ -35,17 +39,40 @@ export class Feeder {
   /** Fills the queue. Returns how many jobs it got; zero also when another process is feeding. */
   async feed(): Promise<number> {
     const { total } = await this.#queue.counts()
-    const room = Math.min(this.#highWater - total, CHUNK)
-    const taken = await transaction(this.#pool, async client => {
+    let room = Math.min(this.#highWater - total, AT_ONCE)
+    let fed = 0
+    const adds: Promise<void>[] = []
+    try {
+      for (let more = true; more; ) {
+        const wanted = Math.min(room, CHUNK)
+        const taken = await this.#take(wanted)
+        // Marked first, added second: a crash in between loses nothing, because the sweep compares the two.
+        if (taken.length > 0) {
+          const add = this.#queue.add(taken.map(toJob))
+          add.catch(() => {}) // it is awaited below, perhaps after others
+          adds.push(add)
+        }
+        fed += taken.length
+        room -= taken.length
+        more = room > 0 && taken.length >= wanted
+        await adds.at(-ADDS)
+      }
+    } finally {
+      await Promise.allSettled(adds)
+    }
+    await Promise.all(adds)
+    return fed
+  }
+
+  /** Takes up to `room` rows, and whatever is to be let through as a probe. */
+  #take(room: number): Promise<Fed[]> {
+    return transaction(this.#pool, async client => {
       const { rows } = await client.query('select pg_try_advisory_xact_lock($1) as mine', [LOCK])
       if (!rows[0].mine) return []
       await detachHalted(client)
       const probes = await takeProbes(client, probesSoFar => probeDelay(probesSoFar + 1, Math.random()))
       return room > 0 ? [...probes, ...(await takeForQueue(client, room))] : probes
     })
-    // Marked first, added second: a crash in between loses nothing, because the sweep compares the two.
-    if (taken.length > 0) await this.#queue.add(taken.map(toJob))
-    return taken.length
   }
 
   /**
