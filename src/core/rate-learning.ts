@@ -26,7 +26,7 @@ export interface StoreMoment {
 }
 
 /** Calls per second before anything is known. */
-const START_RATE = 2
+const START_RATE = 5
 /** A platform that permits less has to be given by its figure. */
 const LOWEST_RATE = 0.1
 /** While it is searched, the rate grows by this factor in a second … */

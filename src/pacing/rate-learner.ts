@@ -9,9 +9,9 @@ import type { StoreClock } from './store-clock.ts'
 const USED_FOR_MS = 2000
 const USED_SLOTS = 8
 /** Share of the slots that have to be reserved, by all processes … */
-const RESERVED = 0.8
+const RESERVED = 0.6
 /** … and to be used, of those that this one reserved. It has some in advance. */
-const USED = 0.7
+const USED = 0.6
 /** What others learnt at the same moment is read and learnt from again, so often. */
 const TRIES = 3
 

@@ -49,6 +49,7 @@ test('where all is well every check is a line, and nothing fails', async () => {
     'platform',
     'clock',
     'credentials',
+    'rate',
   ])
     expect(examined.stdout).toMatch(new RegExp(`^ok {4}${check} `, 'm'))
   expect(examined.stdout).toMatch(/^ok +mapping +\S*employees\.sql:\s+enterprise_code,\s+userid/m)

@@ -109,7 +109,7 @@ test('a limit is found by two processes, exceeded rarely, and known to the next 
 test('where nothing is known, it begins slowly', async () => {
   await using process = processOf()
   await process.callUntil(() => process.calls.length >= 2)
-  expect(process.pacer.snapshot()).toMatchObject({ ratePerSecond: 2, ceiling: null, learnt: true })
+  expect(process.pacer.snapshot()).toMatchObject({ ratePerSecond: 5, ceiling: null, learnt: true })
 })
 
 test('a code that means too many calls lowers the rate, another failure does not', async () => {

@@ -1,6 +1,7 @@
 import type { Pool } from 'pg'
 import type { Config } from '../../config.ts'
 import { connectPlatform } from '../../connections.ts'
+import type { PacerSnapshot } from '../../core/pacing.ts'
 import type { Logger } from '../../logger.ts'
 import { verdictOf } from '../../platform/error-catalogue.ts'
 import { PlatformError } from '../../platform/errors.ts'
@@ -25,6 +26,7 @@ export async function examinePlatform(config: Config, pool: Pool, logger: Logger
       ok('platform', `${address} answers`),
       clock(client.clockOffset.measuredMs),
       ok('credentials', `the access token is valid for another ${duration(expires_in * 1000)}`),
+      rate(client.pacing()),
     ]
   } catch (error) {
     if (!(error instanceof PlatformError)) throw error
@@ -46,6 +48,15 @@ export async function examinePlatform(config: Config, pool: Pool, logger: Logger
     if (category === 'clock_skew') return [answers, failed('clock', meaning, remedy)]
     return [answers, clock(client.clockOffset.measuredMs), failed('credentials', meaning, remedy)]
   }
+}
+
+function rate({ ratePerSecond, learnt, ceiling }: PacerSnapshot): Finding {
+  const calls = `${Number(ratePerSecond.toPrecision(3))} calls per second`
+  if (!learnt) return ok('rate', `${calls}, all processes together`)
+  return ok(
+    'rate',
+    `${calls}: learnt, ${ceiling === null ? 'none refused yet' : `${ceiling.toPrecision(3)} were refused`}`,
+  )
 }
 
 function clock(offsetMs: number | null): Finding {
