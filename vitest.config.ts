@@ -1,9 +1,33 @@
 import { defineConfig } from 'vitest/config'
+import { BaseSequencer, type TestSpecification } from 'vitest/node'
+
+/** The files that take longest lie here: they begin first, so that no long one is left alone at the end. */
+const LONG = [
+  'e2e/convergence',
+  'sync/engine',
+  'e2e/',
+  'embedded/',
+  'mirrors/',
+  'examples/',
+  'cli/',
+  'queue/',
+]
+
+class LongFilesFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const rank = ({ moduleId }: TestSpecification) => {
+      const place = LONG.findIndex(folder => moduleId.includes(`/test/${folder}`))
+      return place < 0 ? LONG.length : place
+    }
+    return (await super.sort(files)).sort((a, b) => rank(a) - rank(b))
+  }
+}
 
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
     globalSetup: 'test/helpers/global-setup.ts',
+    sequence: { sequencer: LongFilesFirst },
     pool: 'forks',
     maxWorkers: 3,
     testTimeout: 30_000,

@@ -1,3 +1,5 @@
+import { vi } from 'vitest'
+import { runProgram } from '../../src/cli/program.ts'
 import { spawnDirsync } from '../helpers/process.ts'
 
 /** What a `dirsync` process printed, and how it ended. */
@@ -16,6 +18,22 @@ export async function dirsync(args: string[], env: Record<string, string> = {}):
   const { code } = await child.exited
   const { stdout, stderr } = child
   return { code, stdout, stderr, json: () => JSON.parse(stdout) }
+}
+
+/** Runs a command that needs neither settings nor a terminal in this process; one at a time. */
+export async function command(args: string[]): Promise<Omit<Run, 'json'>> {
+  const printed = { stdout: '', stderr: '' }
+  const spies = (['stdout', 'stderr'] as const).map(name =>
+    vi.spyOn(process[name], 'write').mockImplementation(text => {
+      printed[name] += text
+      return true
+    }),
+  )
+  try {
+    return { code: await runProgram(args), ...printed }
+  } finally {
+    for (const spy of spies) spy.mockRestore()
+  }
 }
 
 /** Lines wider than a terminal of 80 columns. */

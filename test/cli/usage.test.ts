@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { dirsync, wideLines } from './dirsync.ts'
+import { command, dirsync, type Run, wideLines } from './dirsync.ts'
 
 const COMMANDS = [
   ['start'],
@@ -40,25 +40,25 @@ const COMMANDS = [
   ['emulator'],
 ]
 
-test.concurrent.each(COMMANDS.map(command => ({ command })))(
-  'help of $command shows examples in 80 columns',
-  async ({ command }) => {
-    const help = await dirsync([...command, '--help'])
+test.each(COMMANDS.map(names => ({ names })))(
+  'help of $names shows examples in 80 columns',
+  async ({ names }) => {
+    const help = await command([...names, '--help'])
     expect(help).toMatchObject({ code: 0, stderr: '' })
-    expect(help.stdout).toContain(`Usage: dirsync ${command.join(' ')}`)
+    expect(help.stdout).toContain(`Usage: dirsync ${names.join(' ')}`)
     expect(help.stdout).toContain('Examples:')
     expect(wideLines(help.stdout)).toEqual([])
   },
 )
 
-test.concurrent('the help of the program lists every command', async () => {
+test('the help of the program lists every command', async () => {
   const help = await dirsync(['--help'])
   expect(help.code).toBe(0)
-  for (const [command] of COMMANDS) expect(help.stdout).toMatch(new RegExp(`^ {2}${command} `, 'm'))
+  for (const [name] of COMMANDS) expect(help.stdout).toMatch(new RegExp(`^ {2}${name} `, 'm'))
   expect(wideLines(help.stdout)).toEqual([])
 })
 
-test.concurrent('the version is the one of package.json', async () => {
+test('the version is the one of package.json', async () => {
   const version = await dirsync(['--version'])
   expect(version).toMatchObject({ code: 0, stdout: '0.1.0\n' })
 })
@@ -66,9 +66,8 @@ test.concurrent('the version is the one of package.json', async () => {
 const REFUND = ['refund', 'send', '--order', 'app-1', '--amount', '1.00', '--reason', 'x']
 
 /** None of these gets as far as the settings: what they say is about the argument. */
-test.concurrent.each([
+test.each([
   ['no command', [], /Usage: dirsync/],
-  ['an unknown command', ['plann'], /unknown command 'plann'.*\n.*plan/],
   ['an unknown option', ['status', '--fast'], /unknown option '--fast'/],
   ['too many arguments', ['status', 'now'], /too many arguments/],
   ['an unknown role', ['start', '--roles', 'scheduler,boss'], /scheduler, worker, console/],
@@ -122,12 +121,6 @@ test.concurrent.each([
   ['a wrong nature', ['taxpayers', 'x', '--nature', '3'], /there is no nature "3": there are 1, 2/],
   ['an empty refund', ['refund', 'send'], /missing: --order, --amount, --reason/],
   ['a top-up without account', ['topup', 'send', '--amount', '1.00'], /missing: --account/],
-  ['money without a word', REFUND, /no terminal to ask on: give --yes to send the refund/],
-  [
-    'money without a word by its operation',
-    ['platform', 'enterprise/account/applyCharge'],
-    /give --yes to send the top-up application/,
-  ],
   ['a request that is no file', [...REFUND, '--json', '/nowhere.json'], /--json names "\/nowhere.json"/],
   [
     'a body that is no JSON',
@@ -148,28 +141,42 @@ test.concurrent.each([
   ['an emulator without secret', ['emulator'], /--secret/],
   ['a wrong port', ['emulator', '--secret', 's', '--port', 'high'], /--port holds "high"/],
 ] as const)('%s is refused with one sentence', async (_, args, sentence) => {
-  const refused = await dirsync([...args])
-  expect(refused.code).toBe(2)
-  expect(refused.stdout).toBe('')
-  expect(refused.stderr).toMatch(sentence)
-  expect(refused.stderr).not.toMatch(/\n\s+at /)
+  expectRefusal(await command([...args]), sentence)
 })
 
-test.concurrent('the fields of an operation come with type, limits and default', async () => {
-  const help = await dirsync(['platform', '/employee/openid', '--help'])
+test.concurrent.each([
+  ['an unknown command', ['plann'], /unknown command 'plann'.*\n.*plan/],
+  ['money without a word', REFUND, /no terminal to ask on: give --yes to send the refund/],
+  [
+    'money without a word by its operation',
+    ['platform', 'enterprise/account/applyCharge'],
+    /give --yes to send the top-up application/,
+  ],
+] as const)('%s is refused with one sentence by the process', async (_, args, sentence) => {
+  expectRefusal(await dirsync([...args]), sentence)
+})
+
+function expectRefusal({ code, stdout, stderr }: Omit<Run, 'json'>, sentence: RegExp): void {
+  expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+  expect(stderr).toMatch(sentence)
+  expect(stderr).not.toMatch(/\n\s+at /)
+}
+
+test('the fields of an operation come with type, limits and default', async () => {
+  const help = await command(['platform', '/employee/openid', '--help'])
   expect(help.code).toBe(0)
   expect(help.stdout).toMatch(/--userid +required; text of at most 100 characters/)
   expect(help.stdout).toMatch(/--seller_appid +required; text of at most 8 characters/)
   expect(help.stdout).toMatch(/--third_type +a third type from 1 to 5; default 5/)
 })
 
-test.concurrent('rules about several fields are told too', async () => {
-  const help = await dirsync(['platform', 'employee/get', '--help'])
+test('rules about several fields are told too', async () => {
+  const help = await command(['platform', 'employee/get', '--help'])
   expect(help.stdout).toContain('It needs at least one of userid, mobile and email.')
 })
 
-test.concurrent('nested objects are told down to their last field', async () => {
-  const help = await dirsync(['platform', 'seller/v3/pay/syncRefund', '--help'])
+test('nested objects are told down to their last field', async () => {
+  const help = await command(['platform', 'seller/v3/pay/syncRefund', '--help'])
   expect(help.stdout).toMatch(/--refundAmount +required; a decimal from 0\.01 to 99999999\.99/)
   expect(help.stdout).toMatch(/--tradeInfo +JSON text: an object/)
   expect(help.stdout).toMatch(/^tradeInfo\.thirdOrders:$/m)
@@ -180,7 +187,7 @@ test.concurrent('nested objects are told down to their last field', async () => 
   expect(wideLines(help.stdout)).toEqual([])
 })
 
-test.concurrent('the operations are those of the specification', async () => {
-  const list = await dirsync(['platform'])
+test('the operations are those of the specification', async () => {
+  const list = await command(['platform'])
   expect(list.stdout.match(/^ {2}\S+\/\S+$/gm)).toHaveLength(13)
 })
