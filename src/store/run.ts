@@ -138,6 +138,15 @@ export async function lastSweep(
   return rows[0] ?? null
 }
 
+/** Whether the last run that chose its rows itself was let pass: neither held nor rejected, and HR looked right. */
+export async function lastPlanPassed(db: Pool): Promise<boolean> {
+  const { rows } = await db.query(
+    `select state in ('running', 'done') as passed from dirsync.sync_run
+     where kind in ('changes', 'full') and keys = '{}' and planned_at is not null order by id desc limit 1`,
+  )
+  return rows[0]?.passed ?? false
+}
+
 /**
  * Newest `updated_at` that good runs have seen since the last sweep, but never later than the run that saw it: a row from
  * the future must not hide the present. Null when none is known.

@@ -2,7 +2,14 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Pool } from 'pg'
 import { type Breaker, belowNotice, type GateLimits } from '../core/safety.ts'
 import type { Logger } from '../logger.ts'
-import { isPlanned, lastSweep, replanHeldRun, requestRun, unfinishedRun } from '../store/run.ts'
+import {
+  isPlanned,
+  lastPlanPassed,
+  lastSweep,
+  replanHeldRun,
+  requestRun,
+  unfinishedRun,
+} from '../store/run.ts'
 
 /** From one run to the next: what HR tells meanwhile goes into that. */
 const REST_MS = 1000
@@ -11,11 +18,13 @@ const READING_SHARE = 0.1
 /** How long a named change counts against what the gate and the breaker let pass. */
 const WINDOW_MS = 5 * 60_000
 const LOOK_MS = 50
+/** More rows are not named but read with all the others, which costs HR less. */
+const MOST_NAMED = 1000
 
 /**
  * Turns what HR's trigger tells into runs of kind `changes`: of the named rows while few are named, else of all, so that
- * the sanity gate and the breaker judge whatever they would have judged without the trigger. Never a run per notification:
- * the first makes one at once, those that follow are collected.
+ * the sanity gate and the breaker judge whatever they would have judged without the trigger. While they object to HR as a
+ * whole, no row is sent past them. Never a run per notification: the first makes one at once, those that follow are collected.
  */
 export class HrChanges {
   readonly #pool: Pool
@@ -88,6 +97,7 @@ export class HrChanges {
     const now = performance.now()
     for (const [userid, at] of this.#named) if (now - at > WINDOW_MS) this.#named.delete(userid)
     for (const userid of userids) this.#named.set(userid, now)
+    if (userids.length > MOST_NAMED || !(await lastPlanPassed(this.#pool))) return false
     const last = await lastSweep(this.#pool)
     return last !== null && belowNotice(this.#named.size, last.statistics.rows, this.#limits)
   }
