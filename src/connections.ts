@@ -79,6 +79,12 @@ export async function connectHr(config: Config, logger: Logger): Promise<HrSourc
   })
 }
 
+/** What all processes of a deployment have in common, and another that reads the same HR database has not. */
+export function deploymentOf(config: Config): string {
+  const { PLATFORM_BASE_URL, PLATFORM_APP_ID, PLATFORM_ENTERPRISE_CODE } = config
+  return [PLATFORM_BASE_URL, PLATFORM_APP_ID, PLATFORM_ENTERPRISE_CODE].join(' ')
+}
+
 async function mapping(setting: string, file: string) {
   try {
     return { file, sql: await readFile(file, 'utf8') }

@@ -3,7 +3,7 @@ import { hostname } from 'node:os'
 import type { Pool } from 'pg'
 import { CRON_JOBS } from '../jobs/index.ts'
 import { type Config, ConfigError } from './config.ts'
-import { connectHr, connectPlatform } from './connections.ts'
+import { connectHr, connectPlatform, deploymentOf } from './connections.ts'
 import { startConsole } from './console/server.ts'
 import { ROLES, type Role } from './core/role.ts'
 import { CronScheduler, scheduledJobs } from './cron-scheduler.ts'
@@ -218,7 +218,9 @@ async function startRoles(
         logger: logger.child({ component: 'trigger' }),
       })
       work.push(() => changes.stop())
-      const trigger = new ChangeListener(config.HR_DATABASE_URL, logger, userids => changes.changed(userids))
+      const trigger = new ChangeListener(config.HR_DATABASE_URL, deploymentOf(config), logger, userids =>
+        changes.changed(userids),
+      )
       void trigger.start()
       stops.push(() => trigger.close())
     }

@@ -6,7 +6,7 @@ import { CHANNEL, triggeredTables } from './trigger.ts'
 /** Name of the listening connection, as HR's `pg_stat_activity` shows it. */
 const LISTENER_NAME = 'dirsync trigger listener'
 
-/** Of all processes one listens: whose session holds this lock. */
+/** Of all processes of a deployment one listens: whose session holds this lock, with the deployment as its second half. */
 const LOCK = 0x6872_6c69 // 'hrli'
 
 const STANDBY_MS = 2_000
@@ -20,6 +20,7 @@ const REFUSED_MS = 60_000
  */
 export class ChangeListener {
   readonly #url: string
+  readonly #deployment: string
   readonly #logger: Logger
   readonly #changed: (userids: string[] | null) => void
   #client: pg.Client | null = null
@@ -28,9 +29,13 @@ export class ChangeListener {
   #warned = false
   #closed = false
 
-  /** @param changed told of the user ids whose rows were written, or null when any row may have been */
-  constructor(url: string, logger: Logger, changed: (userids: string[] | null) => void) {
+  /**
+   * @param deployment the same for all processes of one: others that read this HR hear it too
+   * @param changed told of the user ids whose rows were written, or null when any row may have been
+   */
+  constructor(url: string, deployment: string, logger: Logger, changed: (userids: string[] | null) => void) {
     this.#url = url
+    this.#deployment = deployment
     this.#logger = logger
     this.#changed = changed
   }
@@ -44,6 +49,10 @@ export class ChangeListener {
       client.on('notification', ({ payload }) => this.#changed(useridsOf(payload)))
       client.on('error', error => this.#lost(client, error))
       client.on('end', () => this.#lost(client))
+      // A host that dies without a word leaves its place to another within seconds.
+      await client.query(
+        'set tcp_keepalives_idle = 5; set tcp_keepalives_interval = 2; set tcp_keepalives_count = 3',
+      )
       await this.#listen(client)
     } catch (error) {
       this.#lost(this.#client, error as Error)
@@ -57,7 +66,10 @@ export class ChangeListener {
   }
 
   async #listen(client: pg.Client): Promise<void> {
-    const { rows } = await client.query('select pg_try_advisory_lock($1) as mine', [LOCK])
+    const { rows } = await client.query('select pg_try_advisory_lock($1, hashtext($2)) as mine', [
+      LOCK,
+      this.#deployment,
+    ])
     if (!rows[0].mine) {
       this.#again(STANDBY_MS, () => this.#listen(client).catch(error => this.#lost(client, error as Error)))
       return
@@ -96,22 +108,25 @@ export class ChangeListener {
   }
 }
 
-/** Whether some process listens: the lock is held by whoever does. */
-export async function isHeard(client: pg.ClientBase): Promise<boolean> {
+/** Whether some process of the deployment listens: the lock is held by whoever does. */
+export async function isHeard(client: pg.ClientBase, deployment: string): Promise<boolean> {
   const { rows } = await client.query(
-    `select exists (select from pg_locks where locktype = 'advisory' and granted and classid = 0 and objid = $1 and objsubid = 1
+    `select exists (select from pg_locks where locktype = 'advisory' and granted and objsubid = 2
+                      and classid::int8::bit(32)::int = $1 and objid::int8::bit(32)::int = hashtext($2)
                       and database = (select oid from pg_database where datname = current_database())) as heard`,
-    [LOCK],
+    [LOCK, deployment],
   )
   return rows[0].heard
 }
 
-/** Whatever is no list of user ids may mean any row. */
+/** Whatever is no list of user ids may mean any row: everybody who may connect to HR may notify. */
 function useridsOf(payload = ''): string[] | null {
   try {
     const parsed: unknown = JSON.parse(payload)
     if (!Array.isArray(parsed) || parsed.length === 0) return null
-    return parsed.every(item => typeof item === 'string') ? parsed.map(item => item.trim()) : null
+    // No text of PostgreSQL holds the character 0.
+    const areTexts = parsed.every(item => typeof item === 'string' && !item.includes('\0'))
+    return areTexts ? parsed.map(item => item.trim()) : null
   } catch {
     return null
   }

@@ -1,6 +1,6 @@
 import type { Config } from '../../config.ts'
 import { ConfigError } from '../../config.ts'
-import { connectHr } from '../../connections.ts'
+import { connectHr, deploymentOf } from '../../connections.ts'
 import { isHeard } from '../../hr/change-listener.ts'
 import { HrUnavailableError, MappingError } from '../../hr/errors.ts'
 import { connectClient, textRows } from '../../hr/session.ts'
@@ -21,9 +21,7 @@ export async function examineHr(config: Config, embedded: boolean, logger: Logge
     return [...access, failed('mapping', error.message, 'Correct the file, or the setting that names it.')]
   }
   try {
-    return answers
-      ? [...access, ...(await examineMapping(hr)), ...(await examineTrigger(config.HR_DATABASE_URL))]
-      : access
+    return answers ? [...access, ...(await examineMapping(hr)), ...(await examineTrigger(config))] : access
   } finally {
     await hr.close()
   }
@@ -63,12 +61,12 @@ async function examineAccess(config: Config, embedded: boolean): Promise<Finding
 }
 
 /** The optional trigger: whether it is there, and whether somebody listens. */
-async function examineTrigger(url: string): Promise<Finding[]> {
-  const client = await connectClient(url)
+async function examineTrigger(config: Config): Promise<Finding[]> {
+  const client = await connectClient(config.HR_DATABASE_URL)
   try {
     const names = (await triggeredTables(client)).map(({ schema, name }) => `${schema}.${name}`).join(', ')
     if (names === '') return [ok('trigger', 'not installed: cron jobs find the changes of HR')]
-    if (await isHeard(client)) return [ok('trigger', `${names}: heard by a scheduler`)]
+    if (await isHeard(client, deploymentOf(config))) return [ok('trigger', `${names}: heard by a scheduler`)]
     return [
       warning(
         'trigger',

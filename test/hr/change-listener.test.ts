@@ -1,0 +1,58 @@
+import { pino } from 'pino'
+import { expect, onTestFinished, test } from 'vitest'
+import { ChangeListener, isHeard } from '../../src/hr/change-listener.ts'
+import { connectClient } from '../../src/hr/session.ts'
+import { carryOut, planInstallation } from '../../src/hr/trigger-change.ts'
+import { until } from '../helpers/company.ts'
+import { hrDatabase } from './hr-database.ts'
+
+/** HR with the trigger. */
+async function triggeredHr() {
+  const database = await hrDatabase('create table person (userid text, name text)')
+  const client = await connectClient(database.url)
+  onTestFinished(() => client.end())
+  const { statements } = await planInstallation(
+    client,
+    { file: 'employees.sql', sql: 'select userid, name from person' },
+    null,
+  )
+  await carryOut(client, statements)
+  return { ...database, client }
+}
+
+/** What a deployment hears of HR. */
+function listen(url: string, deployment: string) {
+  const heard: (string[] | null)[] = []
+  const listener = new ChangeListener(url, deployment, pino({ level: 'silent' }), userids =>
+    heard.push(userids),
+  )
+  onTestFinished(() => listener.close())
+  void listener.start()
+  return heard
+}
+
+test('deployments that share an HR database all hear it', async () => {
+  const { url, pool, client } = await triggeredHr()
+  const [production, staging] = [listen(url, 'production'), listen(url, 'staging')]
+  await until(async () => production.length === 1 && staging.length === 1)
+  await pool.query(`insert into person values ('e1')`)
+  await until(async () => production.length === 2 && staging.length === 2)
+  expect([production, staging]).toEqual([
+    [null, ['e1']],
+    [null, ['e1']],
+  ])
+  expect(await Promise.all(['production', 'trial'].map(one => isHeard(client, one)))).toEqual([true, false])
+})
+
+test.each([
+  ['a text that PostgreSQL cannot hold', '["\\u0000"]'],
+  ['no list', '{"userid":"e1"}'],
+  ['no JSON', 'e1'],
+])('a notification of somebody else may mean any row: %s', async (_what, payload) => {
+  const { url, pool } = await triggeredHr()
+  const heard = listen(url, 'production')
+  await until(async () => heard.length === 1)
+  await pool.query(`select pg_notify('dirsync_hr', $1)`, [payload])
+  await until(async () => heard.length === 2)
+  expect(heard).toEqual([null, null])
+})
