@@ -14,7 +14,9 @@ export async function prune(db: Pool): Promise<Record<string, number>> {
                                       and p.dept_code = d.entity_key and p.deleted_at is null)`,
     sync_run: `delete from dirsync.sync_run r where finished_at < now() - interval '180 days'
                -- The sanity gate and the watermark still need the last good sweep.
-               and id < (select coalesce(max(id), 0) from dirsync.sync_run where sweep and source is not null and state = 'done')`,
+               and id < (select coalesce(max(id), 0) from dirsync.sync_run where sweep and source is not null and state = 'done')
+               -- HR's trigger may ask for a run every second.
+               or kind = 'changes' and keys <> '{}' and planned = 0 and finished_at < now() - interval '1 day'`,
     job_tick: `delete from dirsync.job_tick where due_at < now() - interval '1 day'
                and due_at < (select max(due_at) from dirsync.job_tick t where t.job = job_tick.job)`,
     command: `delete from dirsync.command where requested_at < now() - interval '180 days'`,

@@ -51,6 +51,10 @@ export class HrChanges {
   changed(userids: string[] | null): void {
     if (userids === null) this.#anything = true
     else for (const userid of userids) this.#collected.add(userid)
+    if (this.#collected.size > MOST_NAMED) {
+      this.#anything = true
+      this.#collected.clear()
+    }
     this.#working ??= this.#work().finally(() => {
       this.#working = null
     })
@@ -97,7 +101,7 @@ export class HrChanges {
     const now = performance.now()
     for (const [userid, at] of this.#named) if (now - at > WINDOW_MS) this.#named.delete(userid)
     for (const userid of userids) this.#named.set(userid, now)
-    if (userids.length > MOST_NAMED || !(await lastPlanPassed(this.#pool))) return false
+    if (!(await lastPlanPassed(this.#pool))) return false
     const last = await lastSweep(this.#pool)
     return last !== null && belowNotice(this.#named.size, last.statistics.rows, this.#limits)
   }

@@ -148,3 +148,16 @@ test('commands go after 180 days', async () => {
 test('pruning what is empty removes nothing', async () => {
   expect(new Set(Object.values(await prune(store.pool)))).toEqual(new Set([0]))
 })
+
+test('runs of rows that HR named and nobody needed go after a day', async () => {
+  const named = { state: 'done', keys: ['e1'], planned: 0, planned_at: ago(2), finished_at: ago(2) }
+  await plantRun(store, named)
+  const kept = [
+    await plantRun(store, { ...named, planned: 1 }),
+    await plantRun(store, { ...named, finished_at: ago(0.5) }),
+    await plantRun(store, { ...named, keys: [] }),
+    await plantRun(store, { ...named, kind: 'employees' }),
+  ]
+  expect(await prune(store.pool)).toMatchObject({ sync_run: 1 })
+  expect(await left('sync_run', 'id')).toEqual(kept)
+})
