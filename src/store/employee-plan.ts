@@ -124,10 +124,13 @@ export async function compare(
   }
 }
 
+/** A longer time is as good as always; PostgreSQL's own intervals and times end somewhere. */
+const LONGEST_AGE_MS = 100 * 365 * 86_400_000
+
 /** Condition on an employee `e` with the staged row `s`: the platform confirmed this very row within the time, and nothing is doubted. */
 function recently(maxAgeMs: number | null): string {
   if (maxAgeMs === null) return 'false'
-  return `e.acknowledged_at >= now() - ${maxAgeMs} * interval '1 millisecond'
+  return `e.acknowledged_at >= now() - ${Math.min(maxAgeMs, LONGEST_AGE_MS)} * interval '1 millisecond'
                    and s.hash = e.source_hash and s.hash = e.acknowledged_hash and e.vanished_at is null
                    and e.platform_state = 'in_service' and not e.acknowledged @? '$.* ? (@ == "?")'
                    and not exists (select from dirsync.dead_letter c

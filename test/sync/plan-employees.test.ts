@@ -183,6 +183,18 @@ describe('a full run', () => {
     expect(await under.pending()).toEqual(['e1', 'e2', 'e3', 'e4', 'e5', 'e6', 'e7'])
   })
 
+  test.each(['infinity', '178000000 years'])(
+    'with a max age of %s leaves out whom it ever confirmed',
+    async age => {
+      await under.inStep(2)
+      await under.store.pool.query(
+        `update dirsync.employee set acknowledged_at = now() - interval '9 years' where userid = 'e0'`,
+      )
+      const id = await under.store.value(`select dirsync.resync('full', max_age => '${age}')`)
+      expect(await under.planRequested(Number(id))).toMatchObject({ state: 'running', plan: { skipped: 1 } })
+    },
+  )
+
   test('leaves to its run what is in the outbox, leavers that were looked at, and whoever vanished', async () => {
     await under.inStep(9)
     await hr(`update person set active = false where userid = 'e0'`)
