@@ -15,10 +15,12 @@ export class InFlightLimiter {
 
   observe({ operation, durationMs, tooFast, brokeOff }: CallOutcome): void {
     if (tooFast || brokeOff) return
+    const now = performance.now()
+    // While nothing was called, nothing was too slow either.
+    if (this.#calls === 0) this.#since = Math.max(this.#since, now - durationMs)
     const { calls, totalMs } = this.#ended.get(operation) ?? { calls: 0, totalMs: 0 }
     this.#ended.set(operation, { calls: calls + 1, totalMs: totalMs + durationMs })
     this.#calls += 1
-    const now = performance.now()
     if (this.#calls < LEAST_CALLS || now - this.#since < WHILE_MS) return
     this.#limit = limitAfter(this.#limit, { ms: now - this.#since, byOperation: this.#ended })
     this.#ended.clear()
