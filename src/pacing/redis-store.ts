@@ -20,6 +20,8 @@ const OPTIONS = {
   connectTimeout: 2_000,
   keepAlive: 5_000,
   retryStrategy: (attempts: number) => Math.min(attempts * 100, 500),
+  // After a failover the old primary keeps its connections: the address may lead to the new one.
+  reconnectOnError: error => error.message.includes('READONLY'),
 } satisfies RedisOptions
 
 /** Slots in Redis, pauses pushed through a channel. What is learnt is kept in PostgreSQL as well, for a Redis that is wiped. */
