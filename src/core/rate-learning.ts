@@ -44,8 +44,12 @@ const SETTLING_MS = 1000
 const RETURN_MS = 45_000
 /** … or so many calls, if that takes longer: hence one call in so many is refused, or fewer. */
 const RETURN_CALLS = 180
+/** … but no longer than this: after an incident that left next to nothing, the rate is back within minutes. */
+const LONGEST_RETURN_MS = 180_000
 /** So far above the ceiling it is none any more. */
 const ABANDONED = 1.4
+/** Changed later than now by more than this: the store's clock was put back. */
+const CLOCK_PUT_BACK_MS = 5000
 /** A change below this share is not worth a write: the next one makes up for it. */
 const LEAST_GROWTH = 0.005
 
@@ -62,7 +66,9 @@ export function initialRate({ nowMs, leased }: StoreMoment): LearntRate {
 
 /** What is known after an event. The same object: nothing new. */
 export function learn(learnt: LearntRate, event: RateEvent, now: StoreMoment): LearntRate {
-  return event.kind === 'refused' ? lowered(learnt, event, now) : raised(learnt, event.sinceMs, now)
+  const isFuture = learnt.changedAtMs > now.nowMs + CLOCK_PUT_BACK_MS
+  const known = isFuture ? { ...learnt, loweredAtMs: null, changedAtMs: now.nowMs } : learnt
+  return event.kind === 'refused' ? lowered(known, event, now) : raised(known, event.sinceMs, now)
 }
 
 function lowered(
@@ -107,7 +113,7 @@ function searched(rate: number, ms: number): number {
  * ever faster away from it once it turns out to be none.
  */
 function curve(rate: number, ceiling: number, ms: number): number {
-  const returnMs = Math.max(RETURN_MS, (RETURN_CALLS * 1000) / ceiling)
+  const returnMs = Math.min(LONGEST_RETURN_MS, Math.max(RETURN_MS, (RETURN_CALLS * 1000) / ceiling))
   const at = Math.cbrt((rate / ceiling - 1) / (1 - LOWERED))
   return ceiling * (1 + (1 - LOWERED) * (at + ms / returnMs) ** 3)
 }

@@ -26,7 +26,8 @@ export class RateLearner {
   readonly #clock: StoreClock
   readonly #log: Logger | undefined
   #known: PacerLease | null = null
-  #acceptedAtMs: number | null = null
+  /** When the last accepted call was sent, on our clock. */
+  #acceptedAt: number | null = null
   /** Since then the present rate was used or not: slots of all, and slots and calls of this process. */
   #window = { ms: 0, leased: 0, granted: 0, ended: 0 }
   #granted = 0
@@ -67,10 +68,12 @@ export class RateLearner {
 
   /** Notes how the gate stands; the clock knows the store's time by then. */
   onLease(lease: PacerLease): void {
-    const isOlder = lease.version < (this.#known?.version ?? 0)
-    if (isOlder || lease.learnt === null) return
-    if (lease.version !== this.#known?.version)
-      this.#begin(lease.learnt.changedAtMs, lease.learnt.leasedAtChange)
+    if (lease.learnt === null) return
+    const known = this.#known
+    // Overtaken by a later answer. A record that was deleted counts its versions from 1 again.
+    if (known !== null && lease.version < known.version && lease.nowMs < known.nowMs) return
+    if (lease.version !== known?.version)
+      this.#begin(Math.min(lease.learnt.changedAtMs, lease.nowMs), lease.learnt.leasedAtChange)
     this.#known = lease
     const ms = lease.nowMs - this.#window.ms
     const slots = (ms / 1000) * lease.learnt.ratePerSecond
@@ -84,10 +87,11 @@ export class RateLearner {
 
   observe({ sentAt, tooFast }: CallOutcome): void {
     this.#ended += 1
-    if (this.#known === null) return
-    const sentAtMs = this.#clock.stores(sentAt)
-    if (tooFast) this.#learn({ kind: 'refused', sentAtMs, acceptedAtMs: this.#acceptedAtMs })
-    else this.#acceptedAtMs = Math.max(this.#acceptedAtMs ?? 0, sentAtMs)
+    if (!tooFast) this.#acceptedAt = Math.max(this.#acceptedAt ?? sentAt, sentAt)
+    else if (this.#known !== null) {
+      const acceptedAtMs = this.#acceptedAt === null ? null : this.#clock.stores(this.#acceptedAt)
+      this.#learn({ kind: 'refused', sentAtMs: this.#clock.stores(sentAt), acceptedAtMs })
+    }
   }
 
   /** Resolves once what is being written is. */

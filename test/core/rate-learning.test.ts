@@ -109,6 +109,21 @@ test('refused again soon, it is lowered further than at first', () => {
   expect(learn(lowered, refused(40_000), now(40_010)).ratePerSecond).toBeCloseTo(72.25)
 })
 
+test('what an incident lowered to the least is back within ten minutes', () => {
+  let learnt: LearntRate = { ...before, ratePerSecond: 0.1, ceiling: 0.1, loweredAtMs: 0 }
+  for (let at = 0; at <= 600_000; at += 80_000)
+    learnt = learn(learnt, { kind: 'used', sinceMs: at - 80_000 }, now(at))
+  expect(learnt.ratePerSecond).toBeGreaterThan(20)
+})
+
+test('a clock that was put back does not stop the learning', () => {
+  const future: LearntRate = { ...before, ceiling: 120, loweredAtMs: 3_600_000, changedAtMs: 3_600_000 }
+  expect(learn(future, refused(990), now(1000))).toMatchObject({ ratePerSecond: 85, changedAtMs: 1000 })
+  const corrected = learn(future, { kind: 'used', sinceMs: 0 }, now(2000))
+  expect(corrected).toMatchObject({ ratePerSecond: 100, changedAtMs: 2000 })
+  expect(learn(corrected, { kind: 'used', sinceMs: 2000 }, now(10_000)).ratePerSecond).toBeGreaterThan(100)
+})
+
 test('a used rate never falls, a refused one never rises, in whatever order', () => {
   const event = fc.record({ used: fc.boolean(), ms: fc.integer({ min: 1, max: 60_000 }) })
   fc.assert(

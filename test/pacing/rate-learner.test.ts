@@ -123,3 +123,15 @@ test('a code that means too many calls lowers the rate, another failure does not
   await process.callUntil(() => process.pacer.snapshot().ceiling !== null)
   expect(process.pacer.snapshot()).toMatchObject({ ratePerSecond: 170, ceiling: 200 })
 })
+
+test('a rate that somebody deleted, or that a failover lost, is learnt anew by processes that run', async () => {
+  await learnt(200)
+  await database.pool.query('update dirsync.learnt_rate set version = 9')
+  await using process = processOf()
+  await process.callUntil(() => process.calls.length >= 2)
+  await database.pool.query('delete from dirsync.learnt_rate')
+  await process.callUntil(() => process.pacer.snapshot().ratePerSecond < 100)
+  await plant({ operation: 'employee/get', code: TOO_FAST, times: 1 })
+  await process.callUntil(() => process.pacer.snapshot().ceiling !== null)
+  expect(process.pacer.snapshot()).toMatchObject({ ratePerSecond: 4.25, ceiling: 5 })
+})
