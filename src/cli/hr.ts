@@ -87,7 +87,7 @@ async function change(options: TriggerOptions, what: 'install' | 'remove'): Prom
     const printed = options.print || options.dryRun
     if (!printed) await trigger.carryOut(client, statements)
     if (options.json) return printJson({ tables, statements, done: !printed })
-    if (printed) return print('begin;', ...statements.map(statement => `${statement};`), 'commit;')
+    if (printed) return print(...trigger.script(statements))
     if (what === 'remove')
       return print(
         tables.length === 0 ? 'There is no trigger.' : `Removed from ${counted(tables.length, 'table')}.`,

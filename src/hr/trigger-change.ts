@@ -13,7 +13,7 @@ import {
 } from './trigger.ts'
 
 /** HR's own statements must not queue behind ours for longer. */
-const LOCK_TIMEOUT = '5s'
+const BEGIN = ['begin read write', `set local lock_timeout = '5s'`]
 
 /** No table, or not one that can have the trigger. */
 export class TriggerTableError extends Error {
@@ -81,15 +81,18 @@ export async function planRemoval(client: pg.ClientBase): Promise<TriggerChange>
   }
 }
 
+/** The statements as one transaction, for somebody else to run. */
+export function script(statements: readonly string[]): string[] {
+  return [...BEGIN, ...statements, 'commit'].map(statement => `${statement};`)
+}
+
 /**
  * Runs the statements in one transaction.
  * @throws TriggerRefusedError
  */
 export async function carryOut(client: pg.ClientBase, statements: readonly string[]): Promise<void> {
   try {
-    await client.query('begin read write')
-    await client.query(`set local lock_timeout = '${LOCK_TIMEOUT}'`)
-    for (const statement of statements) await client.query(statement)
+    for (const statement of [...BEGIN, ...statements]) await client.query(statement)
     await client.query('commit')
   } catch (error) {
     if (!(error instanceof pg.DatabaseError)) throw error

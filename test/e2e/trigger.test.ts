@@ -34,6 +34,7 @@ const runs = (count: number) =>
 test('the statements are printed, and nothing is changed', async () => {
   const { code, stdout } = await dirsync(['hr', 'install-trigger', '--print'], company.settings)
   expect(code).toBe(0)
+  expect(stdout).toMatch(/^begin read write;\nset local lock_timeout = '5s';\n/)
   expect(stdout).toContain(`execute function "public".dirsync_hr_changed('userid');`)
   const { rowCount } = await company.hr.query(`select from pg_trigger where not tgisinternal`)
   expect(rowCount).toBe(0)
