@@ -25,12 +25,12 @@ export interface Watched {
   calls: SeenCall[]
 }
 
-/** Notes how long it is asked to pause instead of making a test wait. */
+/** Makes no test wait: notes how long it is asked to pause, and gives no operation a budget. */
 class NotingPacer extends LocalPacer {
   readonly pauses: number[]
 
   constructor(pauses: number[]) {
-    super(100_000)
+    super(100_000, new Map())
     this.pauses = pauses
   }
 

@@ -6,9 +6,9 @@ import { ESSENTIAL, SETTINGS } from '../../src/config.ts'
 import { settingName } from '../../src/cron-scheduler.ts'
 import { createPostgresHrSource } from '../../src/hr/postgres.ts'
 import { createLogger } from '../../src/logger.ts'
+import { command } from '../cli/dirsync.ts'
 import { sampleFile } from '../examples/sample.ts'
 import { createTestDatabase } from '../helpers/postgres.ts'
-import { spawnDirsync } from '../helpers/process.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
 const page = readFileSync(join(ROOT, 'README.md'), 'utf8')
@@ -80,9 +80,8 @@ describe('commands', () => {
     ),
   )
   const help = async (...words: string[]) => {
-    await using asked = spawnDirsync([...words, '--help'])
-    const { code } = await asked.exited
-    return code === 0 ? asked.stdout : ''
+    const { code, stdout } = await command([...words, '--help'])
+    return code === 0 ? stdout : ''
   }
   /** Commands whose first word names one of several. */
   const GROUPS = new Set(['dead-letters', 'hr', 'orders', 'refund', 'topup'])
@@ -92,19 +91,19 @@ describe('commands', () => {
   })
 
   test('every command that is named exists, and every one that exists is named', () => {
-    const named = [...new Set(calls.map(([command = '']) => command))]
+    const named = [...new Set(calls.map(([name = '']) => name))]
     expect(named.length).toBeGreaterThan(8)
-    expect(named.filter(command => !commands.includes(command))).toEqual([])
-    expect(commands.filter(command => command !== 'help' && !named.includes(command))).toEqual([])
+    expect(named.filter(name => !commands.includes(name))).toEqual([])
+    expect(commands.filter(name => name !== 'help' && !named.includes(name))).toEqual([])
   })
 
   test('every option that is named exists', async () => {
     const pages = new Map<string, string>()
-    for (const [command = '', ...words] of calls) {
-      const path = GROUPS.has(command) ? [command, words[0] ?? ''] : [command]
+    for (const [name = '', ...words] of calls) {
+      const path = GROUPS.has(name) ? [name, words[0] ?? ''] : [name]
       const options = words.filter(word => word.startsWith('--')).map(word => word.replace(/[=[].*/, ''))
       // The fields of an operation are the platform's, not ours.
-      if (options.length === 0 || command === 'platform') continue
+      if (options.length === 0 || name === 'platform') continue
       const key = path.join(' ')
       if (!pages.has(key)) pages.set(key, await help(...path))
       for (const option of options) expect(`${key}: ${pages.get(key)}`).toContain(option)

@@ -34,6 +34,12 @@ describe.each(BACKENDS)('the engine with its queue in $backend', ({ redis }) => 
     )
   }
 
+  /** What waits for its next attempt, or for a halt to be probed, has waited long enough. */
+  const hasten = () =>
+    company.db.query(`with probes as (update dirsync.halt set next_probe_at = now() where next_probe_at > now()),
+      jobs as (update dirsync.pending set not_before = now() where not_before > now())
+      select pg_notify('dirsync', 'feed')`)
+
   test('an unchanged HR costs no calls and makes no jobs', async () => {
     const calls = await spent(async () => {
       const run = await company.run('changes')
@@ -311,9 +317,15 @@ describe.each(BACKENDS)('the engine with its queue in $backend', ({ redis }) => 
     // Somebody whom the platform answers for shows that it is there.
     await hr(`update person set entry_day = '2021-05-06' where userid = 'e0046'`)
     await company.db.query(`select dirsync.resync('changes')`)
-    await until(async () => (await company.onPlatform()).get('e0046')?.entry_day === '2021-05-06')
+    await until(async () => {
+      await hasten()
+      return (await company.onPlatform()).get('e0046')?.entry_day === '2021-05-06'
+    })
     await company.control('DELETE', 'faults')
-    await until(async () => (await company.db.query(`select * from dirsync.pending`)).rowCount === 0)
+    await until(async () => {
+      await hasten()
+      return (await company.db.query(`select * from dirsync.pending`)).rowCount === 0
+    })
     expect((await company.db.query(`select * from dirsync.halt`)).rows).toEqual([])
     expect((await company.onPlatform()).get('e0040')).toMatchObject({ entry_day: '2021-05-06' })
   })
