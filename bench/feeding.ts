@@ -24,7 +24,7 @@ export function feeding(kind: QueueKind, workshop: Workshop, jobs: number, logge
     name: `feeding-${kind}`,
     unit: 'jobs/s',
     measures: `${jobs.toLocaleString('en')} rows taken from the outbox, marked, and added to the queue on ${STORE[kind]} with priority, each once`,
-    against: `BullMQ's addBulk of ${CHUNK.toLocaleString('en')} plain jobs at a time, without deduplication, on the same ${STORE[kind]}`,
+    against: `BullMQ's addBulk of ${CHUNK.toLocaleString('en')} plain jobs at a time, without priority or ids, on the same ${STORE[kind]}`,
     goal: { atLeast: 0.8 },
     async prepare() {
       const { place, pool, queue, close } = await openQueue(kind, workshop, logger)

@@ -1,3 +1,5 @@
+import { hash } from 'node:crypto'
+
 /** The jobs that the queue knows. */
 export type JobName = 'update-employee' | 'delete-department' | 'bind-openid'
 
@@ -21,4 +23,16 @@ export function parseJobKey(text: string): JobKey {
     throw new SyntaxError('the queue holds a job key that is no list of three texts')
   const [enterpriseCode, entityKey, detail] = parts as [string, string, string]
   return { enterpriseCode, entityKey, detail }
+}
+
+/**
+ * The id that a job has in the queue, where a second one with the same id is ignored while the first waits or runs. So
+ * feeding the same request again is harmless, while a request at a better priority is a job of its own, and so is one that
+ * came after a worker had begun the row: `request` has changed by then.
+ * @param key as `formatJobKey` made it
+ * @param request which one it is of those for that key
+ * @returns 22 characters of base64url, which say nothing of the key
+ */
+export function jobId(operation: JobName, key: string, request: string, priority: number): string {
+  return hash('sha256', `${operation} ${request} ${priority} ${key}`, 'base64url').slice(0, 22)
 }

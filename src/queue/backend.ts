@@ -7,10 +7,12 @@ import type { Finding } from './store.ts'
 export type JobName = 'update-employee' | 'delete-department' | 'bind-openid'
 
 export interface QueuedJob {
+  /** Tells jobs apart. No whole number, no colon. */
+  id: string
   name: JobName
   /** Opaque text; all that is stored of the job. */
   key: string
-  /** 1 (first) to 10. A job of priority 1 also moves one to the front that waits already. */
+  /** 1 (first) to 10. */
   priority: number
 }
 
@@ -38,8 +40,9 @@ export interface JobWorker {
 }
 
 /**
- * The queue: distributes jobs to workers, at most one waiting and one active per name and key, lower priorities first,
- * and gives a job whose process vanished to another one within 20 s. It carries keys only (DESIGN, laws 1, 2, 7, 10):
+ * The queue: distributes jobs to workers, at most one at a time of the same id, lower priorities first, and gives a job
+ * whose process vanished to another one within 20 s. Jobs of the same key and different ids know nothing of each other:
+ * that no two of them work at once is the business of the processor. It carries keys only (DESIGN, laws 1, 2, 7, 10):
  * outcomes, retries and delays live in the table of pending entities, from which it is fed again whenever it was wiped.
  *
  * The operations reject with a QueueError within some seconds while the store is away.
@@ -49,8 +52,8 @@ export interface QueueBackend {
   /** Brings the store up to date (PostgreSQL: its schema), or finds that it cannot serve. @throws QueueError */
   prepare(): Promise<void>
   /**
-   * Adds jobs. One that waits already is left as it is; one that is active runs once more when it has ended. Safe to
-   * repeat as a whole when it rejects: part of the jobs may be queued.
+   * Adds jobs. One whose id waits or is active is left as it is; once that has ended, the id is free again. Safe to repeat
+   * as a whole when it rejects: part of the jobs may be queued.
    */
   add(jobs: QueuedJob[]): Promise<void>
   counts(): Promise<QueueCounts>

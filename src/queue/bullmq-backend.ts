@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import { type IQueueBackend, Queue } from 'bullmq'
 import type { Logger } from '../logger.ts'
 import type { JobName, JobProcessor, JobWorker, QueueBackend, QueueCounts, QueuedJob } from './backend.ts'
@@ -7,22 +6,19 @@ import { QueueError } from './queue-error.ts'
 import type { Finding, JobData, QueueStore, StoreConnection } from './store.ts'
 import { Trouble } from './trouble.ts'
 
-/** BullMQ's PostgreSQL backend takes one of the server's shared locks per job: 1,000 at once are a sixth of them all. */
-const CHUNK = 500
+/** Jobs in one call of BullMQ. */
+const CHUNK = 1000
 
 const OPERATION_TIMEOUT_MS = 10_000
 
 type BullQueue = Queue<JobData, void, JobName, JobData, void, JobName, IQueueBackend, unknown>
 
 /**
- * Of BullMQ's ways to have one job per key this uses `deduplication` with `keepLastIfActive`: an add while the job is
- * active is kept, and becomes a job in the transaction that ends the active one, so no add is lost in between. The other
- * way, the key as job id, ignores such an add; it is no faster to process, only to add on PostgreSQL (23,000 against
- * 10,000 a second), and is no safer against leftovers: a deduplication's mark whose job is gone, after a wipe or a loss,
- * is recognised by the next add on both backends. (`ttl` has no effect together with `keepLastIfActive`.)
- *
- * Job ids are random since BullMQ's own start again at 1 when the store is wiped, while jobs with the same ids may still
- * be running, whose locks the worker would then confuse.
+ * Duplicates are kept out by BullMQ's job ids, which are free again as soon as a job is removed at its end. BullMQ's
+ * `deduplication` would also keep an add that comes while its job is active, but then adds job by job on PostgreSQL, with
+ * one of the server's shared locks each, and has more to do at the end of every job; the outbox gives such a request
+ * another id anyway (`jobId`). BullMQ's own ids start again at 1 when the store is wiped, while jobs with the same ids may
+ * still be running, whose locks the worker would then confuse; the outbox never asks again by the id of a job it has begun.
  */
 export class BullmqBackend implements QueueBackend {
   readonly #store: QueueStore
@@ -137,28 +133,12 @@ export class BullmqBackend implements QueueBackend {
 }
 
 async function addChunk(queue: BullQueue, jobs: QueuedJob[]): Promise<void> {
-  const entries = jobs.map(({ name, key, priority }) => ({
+  const entries = jobs.map(({ id, name, key, priority }) => ({
     name,
     data: { key },
-    opts: {
-      jobId: randomUUID(),
-      priority,
-      deduplication: { id: `${name}:${key}`, keepLastIfActive: true },
-      removeOnComplete: true,
-      removeOnFail: true,
-    },
+    opts: { jobId: id, priority, removeOnComplete: true, removeOnFail: true },
   }))
-  const queued = await queue.addBulk(entries)
-  for (const [index, job] of queued.entries()) {
-    const entry = entries[index]
-    if (entry?.opts.priority !== 1 || job.id === entry.opts.jobId) continue
-    await job.changePriority({ priority: 1 }).catch(error => ignoreIfGone(queue, job.id, error))
-  }
-}
-
-/** A job that ended meanwhile had started after the add, so it has seen what was to be seen. */
-async function ignoreIfGone(queue: BullQueue, id: string | undefined, error: unknown): Promise<void> {
-  if (id !== undefined && (await queue.getJob(id)) !== undefined) throw error
+  await queue.addBulk(entries)
 }
 
 async function countJobs(queue: BullQueue): Promise<QueueCounts> {

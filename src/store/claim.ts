@@ -40,7 +40,7 @@ export type ClaimKey = JobKey & { operation: JobName }
 
 /**
  * Begins jobs: one statement for all that are wanted at the same moment.
- * @returns one claim per key; null where the outbox has no row (any more): nothing to do.
+ * @returns one claim per key; null where the outbox has no row (any more) or none that is due: nothing to do.
  */
 export async function claim(db: Pool, keys: ClaimKey[]): Promise<(Claim | null)[]> {
   const { rows } = await db.query<Claim & { position: number }>({
@@ -54,6 +54,8 @@ export async function claim(db: Pool, keys: ClaimKey[]): Promise<(Claim | null)[
              update dirsync.pending p set starts = p.starts + 1, execution = nextval('dirsync.execution') from wanted w
              where p.operation = w.operation and p.enterprise_code = w.enterprise_code
                and p.entity_key = w.entity_key and p.detail = w.detail
+               -- Of two jobs for a row the second must not cut short the delay that the first one asked for.
+               and p.not_before <= now()
              returning w.position, p.*
            )
            select now() as "startedAt", b.position::int, b.version, b.execution, b.starts, b.attempts, b.run_id as "runId", b.priority,

@@ -69,7 +69,13 @@ export interface Fed {
   entityKey: string
   detail: string
   priority: number
+  /** Which request for the entity this is: stays the same until a worker begins it, and is never used twice for an entity. */
+  request: string
 }
+
+/** A row as `Fed`. */
+const FED = `p.operation, p.enterprise_code as "enterpriseCode", p.entity_key as "entityKey", p.detail, p.priority,
+       coalesce(p.execution::text, extract(epoch from p.created_at)::text) as request`
 
 /** True for a row whose wave has come: nothing of an earlier one is left in its enterprise, whichever run asked for it. */
 const waveHasCome = (row: string) => `(${row}.wave = 0 or not exists (
@@ -92,7 +98,7 @@ export async function takeForQueue(db: ClientBase, room: number): Promise<Fed[]>
        order by p.priority, p.not_before limit $1
      )
      update dirsync.pending p set enqueued_at = now() from due where p.ctid = due.ctid
-     returning p.operation, p.enterprise_code as "enterpriseCode", p.entity_key as "entityKey", p.detail, p.priority`,
+     returning ${FED}`,
     [room, scopes.map(halt => halt.scope)],
   )
   return rows
@@ -115,7 +121,7 @@ export async function takeProbes(db: ClientBase, nextProbe: (probes: number) => 
                          and ($1 <> '*' or not exists (select from dirsync.halt h where h.scope = q.enterprise_code))
                        -- Whoever has failed least tells most.
                        order by q.attempts, q.priority, q.not_before limit 1)
-       returning p.operation, p.enterprise_code as "enterpriseCode", p.entity_key as "entityKey", p.detail, p.priority`,
+       returning ${FED}`,
       [halt.scope],
     )
     if (rows.length === 0) continue
@@ -144,14 +150,14 @@ export async function detachHalted(db: ClientBase): Promise<number> {
   return rowCount ?? 0
 }
 
-/** Puts a row back for a while, because another process works on its entity. */
+/** Puts a row back for a while, because another process works on its entity; a longer delay, if it has one, stays. */
 export async function postpone(
   db: Pool,
   key: JobKey & { operation: JobName },
   delayMs: number,
 ): Promise<void> {
   await db.query(
-    `update dirsync.pending set enqueued_at = null, not_before = now() + $5 * interval '1 millisecond'
+    `update dirsync.pending set enqueued_at = null, not_before = greatest(not_before, now() + $5 * interval '1 millisecond')
      where operation = $1 and enterprise_code = $2 and entity_key = $3 and detail = $4`,
     [key.operation, key.enterpriseCode, key.entityKey, key.detail, delayMs],
   )

@@ -1,13 +1,13 @@
 import type { Pool } from 'pg'
 import { probeDelay } from '../core/backoff.ts'
-import { formatJobKey, type JobName } from '../core/job.ts'
+import { formatJobKey, type JobName, jobId } from '../core/job.ts'
 import type { Logger } from '../logger.ts'
 import { countEnqueued, detachHalted, type Fed, refeed, takeForQueue, takeProbes } from '../store/pending.ts'
 import { transaction } from '../store/transaction.ts'
 
 /** One feeder at a time, of all processes. */
 const LOCK = 0x66656564 // 'feed'
-const CHUNK = 500
+const CHUNK = 1000
 /** So many chunks are on their way into the queue at a time, while the next one is taken. */
 const ADDS = 2
 /** Jobs fed in one go at most, so that nobody who wants to stop waits for long. */
@@ -17,7 +17,7 @@ const SETTLE_MS = 3000
 
 /** What the feeder needs of the queue. */
 export interface FedQueue {
-  add(jobs: { name: JobName; key: string; priority: number }[]): Promise<void>
+  add(jobs: { id: string; name: JobName; key: string; priority: number }[]): Promise<void>
   counts(): Promise<{ total: number }>
 }
 
@@ -92,5 +92,7 @@ export class Feeder {
 }
 
 function toJob(row: Fed) {
-  return { name: row.operation, key: formatJobKey(row), priority: row.priority }
+  const { operation: name, priority } = row
+  const key = formatJobKey(row)
+  return { id: jobId(name, key, row.request, priority), name, key, priority }
 }

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { formatJobKey, type JobKey, parseJobKey } from '../../src/core/job.ts'
+import { formatJobKey, type JobKey, jobId, parseJobKey } from '../../src/core/job.ts'
 
 const text = fc.string({ unit: 'binary' })
 const key: fc.Arbitrary<JobKey> = fc.record({ enterpriseCode: text, entityKey: text, detail: text })
@@ -39,3 +39,16 @@ test.each(['', 'e1', '{}', 'null', '[]', '["a","b"]', '["a","b",1]', '["a","b","
     expect(() => parseJobKey(broken)).toThrow(SyntaxError)
   },
 )
+
+test('the same request has the same id, and whatever differs makes another one', () => {
+  const ids = [
+    jobId('update-employee', '["","e1",""]', '7', 3),
+    jobId('bind-openid', '["","e1",""]', '7', 3),
+    jobId('update-employee', '["","e2",""]', '7', 3),
+    jobId('update-employee', '["","e1",""]', '8', 3),
+    jobId('update-employee', '["","e1",""]', '7', 1),
+  ]
+  expect(new Set(ids).size).toBe(ids.length)
+  expect(jobId('update-employee', '["","e1",""]', '7', 3)).toBe(ids[0])
+  for (const id of ids) expect(id).toMatch(/^[\w-]{22}$/)
+})

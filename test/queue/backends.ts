@@ -12,8 +12,6 @@ export interface TestStore extends AsyncDisposable {
   options(url?: string): Omit<QueueOptions, 'logger'>
   /** Forgets the queue while it is in use, as Redis' FLUSHALL does. */
   wipe(): Promise<void>
-  /** Loses every waiting and active job, but nothing that points at them. */
-  loseJobs(): Promise<void>
   /** Closes every connection from the server's side. */
   dropConnections(): Promise<void>
   /** All that is stored of the queue, as one text. */
@@ -43,11 +41,6 @@ export function redisStoreAt(url: string): TestStore {
     url,
     options: (at = url) => ({ redisUrl: at, databaseUrl: '' }),
     wipe: () => withClient(client => client.flushdb()).then(() => {}),
-    loseJobs: () =>
-      withClient(async client => {
-        const jobs = await client.keys('bull:dirsync:????????-????-*')
-        await client.del('bull:dirsync:wait', 'bull:dirsync:prioritized', 'bull:dirsync:active', ...jobs)
-      }),
     dropConnections: () =>
       withClient(client => client.call('CLIENT', 'KILL', 'TYPE', 'normal')).then(() => {}),
     dump: () =>
@@ -69,15 +62,12 @@ export function redisStoreAt(url: string): TestStore {
 export async function openPostgresStore(): Promise<TestStore> {
   const database = await createTestDatabase()
   const { pool } = database
-  const tables = ['job', 'dedup', 'dedup_next', 'meta', 'event']
+  const tables = ['job', 'meta', 'event']
   return {
     url: database.url,
     options: (at = database.url) => ({ redisUrl: null, databaseUrl: at }),
     wipe: async () => {
       for (const table of tables) await pool.query(`delete from bullmq.${table}`)
-    },
-    loseJobs: async () => {
-      await pool.query('delete from bullmq.job')
     },
     dropConnections: async () => {
       await pool.query(`select pg_terminate_backend(pid) from pg_stat_activity

@@ -30,7 +30,7 @@ describe.each(backends)('the queue in $kind', ({ kind, open }) => {
     const recorder = new Recorder('instant')
     work(queue, recorder.processor)
     const key = newKey()
-    await queue.add([{ name: 'bind-openid', key, priority: 3 }])
+    await queue.add([{ id: 'b', name: 'bind-openid', key, priority: 3 }])
     expect(await recorder.execution(1)).toMatchObject({ name: 'bind-openid', key })
     await untilEmpty(queue)
     expect(queue.kind).toBe(kind)
@@ -58,14 +58,14 @@ describe.each(backends)('the queue in $kind', ({ kind, open }) => {
     expect(await queue.counts()).toEqual({ waiting: 1_234, active: 0, total: 1_234 })
   })
 
-  test('keeps one of several waiting jobs with the same name and key', async () => {
+  test('keeps one of several waiting jobs with the same id', async () => {
     const { queue } = await prepare()
-    await queue.add([update('a', 5), update('a', 3), { name: 'bind-openid', key: 'a', priority: 5 }])
+    await queue.add([update('a', 5), update('a', 3), update('a', 5, 2)])
     await queue.add([update('a', 10)])
     expect(await queue.counts()).toEqual({ waiting: 2, active: 0, total: 2 })
   })
 
-  test('adds the same keys from many sides at once without doubling any', async () => {
+  test('adds the same jobs from many sides at once without doubling any', async () => {
     const { queue } = await prepare()
     const jobs = Array.from({ length: 300 }, () => update(newKey()))
     const recorder = new Recorder('instant')
@@ -77,68 +77,58 @@ describe.each(backends)('the queue in $kind', ({ kind, open }) => {
     expect(recorder.keys.length).toBe(300)
   })
 
-  test('moves a waiting job to the front when it is added again with priority 1', async () => {
+  test('runs another job for the same key at its own priority', async () => {
     const { queue } = await prepare()
     await queue.pause()
     await queue.add([update('a', 5), update('b', 10), update('c', 5)])
-    await queue.add([update('b', 1), update('d', 1), update('a', 6)])
+    await queue.add([update('b', 1, 2), update('d', 2), update('a', 1)])
     const recorder = new Recorder('instant')
     work(queue, recorder.processor, { concurrency: 1 })
     await queue.resume()
-    await recorder.execution(4)
-    expect(recorder.keys.slice(0, 2).toSorted()).toEqual(['b', 'd'])
-    expect(recorder.keys.slice(2)).toEqual(['a', 'c'])
+    await recorder.execution(5)
+    expect(recorder.keys).toEqual(['b', 'd', 'a', 'c', 'b'])
   })
 
-  test.each([
-    { priority: 5, how: 'the same priority' },
-    { priority: 1, how: 'priority 1' },
-    { priority: 10, how: 'a lower priority' },
-  ])('runs an active job once more when it is added with $how, after it has ended', async ({ priority }) => {
+  test('ignores the id of an active job, and runs another one for its key beside it', async () => {
     const { queue } = await prepare()
     const recorder = new Recorder('held')
     work(queue, recorder.processor)
     await queue.add([update('a')])
-    const first = await recorder.execution(1)
-    await queue.add([update('a', priority)])
-    await queue.add([update('a', priority), update('a', priority)])
-    expect(recorder.started.length).toBe(1)
-
-    first.end()
-    const second = await recorder.execution(2)
-    expect(recorder.mostRunning).toBe(1)
-    second.end()
+    await recorder.execution(1)
+    await queue.add([update('a'), update('a', 1)])
+    await queue.add([update('a', 5, 2), update('a', 5, 2)])
+    await recorder.execution(2)
+    expect(await queue.counts()).toMatchObject({ total: 2 })
+    for (const { end } of recorder.started) end()
     await untilEmpty(queue)
-    expect(recorder.started.length).toBe(2)
+    expect(recorder.keys).toEqual(['a', 'a'])
   })
 
-  test('loses no add and never runs a key twice at a time, however adds and executions interleave', async () => {
+  test('loses no add, however adds and executions interleave', async () => {
     const { queue, store } = await prepare()
     await using other = await openQueue(store)
     const keys = Array.from({ length: 10 }, newKey)
     const changed = new Map(keys.map(key => [key, 0]))
     const seen = new Map<string, number>()
-    const running = new Set<string>()
-    const doubled: string[] = []
     const processor: JobProcessor = async ({ key }) => {
-      if (running.has(key)) doubled.push(key)
-      running.add(key)
       seen.set(key, changed.get(key) ?? 0) // reads the present state, as workers do, and then takes its time
       for (let turns = 0; turns < 5; turns += 1) await setImmediate()
-      running.delete(key)
     }
     work(queue, processor, { concurrency: 4 })
     work(other, processor, { concurrency: 4 })
     const change = async (producer: QueueBackend, rounds: number) => {
       for (let round = 0; round < rounds; round += 1) {
         const some = keys.filter((_key, index) => (index + round) % 3 === 0)
-        for (const key of some) changed.set(key, (changed.get(key) ?? 0) + 1)
-        await producer.add(some.map((key, index) => update(key, 1 + (index % 3))))
+        const jobs = some.map((key, index) => {
+          const change = (changed.get(key) ?? 0) + 1
+          changed.set(key, change)
+          return update(key, 1 + (index % 3), change)
+        })
+        await producer.add(jobs)
       }
     }
     await Promise.all([change(queue, 60), change(other, 60)])
     await untilEmpty(queue)
-    expect(doubled).toEqual([])
     expect(seen).toEqual(changed)
   })
 
@@ -160,12 +150,10 @@ describe.each(backends)('the queue in $kind', ({ kind, open }) => {
     work(queue, recorder.processor, { logger })
     await queue.add([update('a'), update('b'), update('c')])
     await recorder.execution(3)
-    await queue.add([update('a')])
+    await queue.add([update('a', 5, 2)])
+    await recorder.execution(4)
     for (const { fail } of recorder.started.slice()) fail(new Error('secret-of-a-person'))
 
-    const again = await recorder.execution(4)
-    expect(again.key).toBe('a')
-    again.end()
     await untilEmpty(queue)
     await queue.add([update('b')])
     ;(await recorder.execution(5)).end()
@@ -247,21 +235,6 @@ describe.each(backends)('the queue in $kind', ({ kind, open }) => {
     await queue.add([update('a')])
     ;(await recorder.execution(6)).end()
     await untilEmpty(queue)
-  })
-
-  test('a mark of deduplication whose job is lost does not stop the next add', async () => {
-    const { queue, store } = await prepare()
-    const recorder = new Recorder('held')
-    work(queue, recorder.processor, { concurrency: 1 })
-    await queue.add([update('a', 1)])
-    const first = await recorder.execution(1)
-    await queue.add([update('a', 1), update('b')])
-    await store.loseJobs()
-    await queue.add([update('a', 2), update('b', 3)])
-    first.end()
-    for (const count of [2, 3]) (await recorder.execution(count)).end()
-    await untilEmpty(queue)
-    expect(recorder.keys).toEqual(['a', 'a', 'b'])
   })
 
   test('on close claims no more and waits for the running jobs', async () => {

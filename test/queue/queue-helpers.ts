@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto'
+import { hash, randomUUID } from 'node:crypto'
 import { Writable } from 'node:stream'
 import { type Logger, pino } from 'pino'
 import { expect, vi } from 'vitest'
@@ -20,7 +20,13 @@ export async function openQueue(
 /** A key as the engine writes it. */
 export const newKey = () => JSON.stringify(['', randomUUID()])
 
-export const update = (key: string, priority = 5): QueuedJob => ({ name: 'update-employee', key, priority })
+/** The same key and request have the same id, as with the engine's jobs. */
+export const update = (key: string, priority = 5, request = 1): QueuedJob => ({
+  id: hash('sha256', `${request} ${key}`, 'base64url'),
+  name: 'update-employee',
+  key,
+  priority,
+})
 
 /** Waits until every job has ended. */
 export async function untilEmpty(queue: QueueBackend): Promise<void> {

@@ -48,9 +48,11 @@ describe.concurrent.each(backends)(
       await recorder.execution(3) // the ones that waited
       await recorder.execution(8) // and the ones that were held
       expect(recorder.keys.toSorted()).toEqual(keys.toSorted())
-      await queue.add(held.map(key => update(key))) // active again: kept for afterwards
+      await queue.add(held.map(key => update(key))) // active again
       expect(recorder.started.length).toBe(8)
       for (const execution of recorder.started.slice()) execution.end()
+      await untilEmpty(queue)
+      await queue.add(held.map(key => update(key)))
       for (let count = 9; count <= 13; count += 1) (await recorder.execution(count)).end()
       await untilEmpty(queue)
       expect(recorder.keys.slice(8).toSorted()).toEqual(held.toSorted())
@@ -70,8 +72,9 @@ describe.concurrent.each(backends)(
       ;(await recorder.execution(1)).end()
       const recovered = await recorder.execution(2)
       expect(recorder.keys).toEqual(['b', 'a'])
-      await queue.add([update('a')])
       recovered.end()
+      await untilEmpty(queue)
+      await queue.add([update('a')])
       ;(await recorder.execution(3)).end()
       await untilEmpty(queue)
       expect(recorder.keys).toEqual(['b', 'a', 'a'])

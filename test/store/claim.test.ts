@@ -67,6 +67,11 @@ describe('claiming', () => {
     expect(await begin(store, E1)).toMatchObject({ starts: 3 })
   })
 
+  test('leaves alone what waits for its next attempt', async () => {
+    await work('e1', { not_before: '2100-01-01T00:00:00Z' })
+    expect(await claim(store.pool, [E1])).toEqual([null])
+  })
+
   test.each([
     ['*', '', true],
     ['C1', 'C1', true],

@@ -260,4 +260,7 @@ test('work whose entity another process has in hand is put off', async () => {
   await postpone(store.pool, employee('e1'), 60_000)
   await postpone(store.pool, employee('e2'), 60_000)
   expect(await rows()).toMatchObject([{ enqueued_at: null, waits: true, version: 1 }])
+  const later = (await rows())[0]?.not_before
+  await postpone(store.pool, employee('e1'), 1000)
+  expect((await rows())[0]?.not_before).toEqual(later)
 })

@@ -1,7 +1,13 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { parseJobKey } from '../../src/core/job.ts'
+import { addWork, refeed } from '../../src/store/pending.ts'
+import { transaction } from '../../src/store/transaction.ts'
 import { Feeder } from '../../src/sync/feeder.ts'
 import { backends } from '../queue/backends.ts'
 import { openQueue } from '../queue/queue-helpers.ts'
+import { Recorder } from '../queue/recorder.ts'
+import { begin, employee } from '../store/outcomes.ts'
+import { plantRun } from '../store/planted.ts'
 import { SILENT, StoreUnderTest } from '../store/store-under-test.ts'
 
 describe.each(backends)('the feeder of a queue in $kind', ({ open }) => {
@@ -48,5 +54,40 @@ describe.each(backends)('the feeder of a queue in $kind', ({ open }) => {
     await expect(feeder.feed()).rejects.toMatchObject({ code: 'QUEUE_UNAVAILABLE' })
     expect(await enqueued()).toBeGreaterThan(0)
     expect(await enqueued()).toBeLessThan(5000)
+  })
+
+  test('feeds a request again without doubling it, until a worker has begun it', async () => {
+    const { queue, feeder } = await feederUpTo(1000)
+    await fillOutbox(3)
+    await feeder.feed()
+    await refeed(store.pool, 0)
+    expect(await feeder.feed()).toBe(3)
+    expect(await queue.counts()).toMatchObject({ total: 3 })
+    await begin(store, employee('e1'))
+    await refeed(store.pool, 0)
+    expect(await feeder.feed()).toBe(3)
+    expect(await queue.counts()).toMatchObject({ total: 4 })
+  })
+
+  test('a request for an entity that waits already is served first at its better priority, else with the first', async () => {
+    const { queue, feeder } = await feederUpTo(1000)
+    await fillOutbox(3)
+    await feeder.feed()
+    const ask = async (userid: string, priority: number) => {
+      const run = await plantRun(store)
+      const work = { ...employee(userid), wave: 0 }
+      await transaction(store.pool, db => addWork(db, run, priority, [work]))
+      await feeder.feed()
+    }
+    await ask('e2', 5)
+    expect(await queue.counts()).toMatchObject({ total: 3 })
+    await ask('e3', 1)
+    expect(await queue.counts()).toMatchObject({ total: 4 })
+    const recorder = new Recorder('instant')
+    const worker = queue.work(recorder.processor, { concurrency: 1, logger: SILENT })
+    onTestFinished(() => worker.close(0))
+    await recorder.execution(4)
+    const [first] = recorder.keys
+    expect(parseJobKey(first ?? '').entityKey).toBe('e3')
   })
 })
