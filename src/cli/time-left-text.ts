@@ -12,7 +12,7 @@ export function shortTimeLeft(left: TimeLeft): string {
     case 'no_worker':
       return 'no worker is running'
     case 'halted':
-      return 'everything is halted'
+      return 'what is left is halted'
     case 'waiting_for_retries':
       return `waiting for ${left.later === 1 ? 'a retry' : `${left.later.toLocaleString('en')} retries`}`
     case 'rate_unknown':

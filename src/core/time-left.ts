@@ -11,7 +11,7 @@ export interface Demand {
 /** How fast calls can go. */
 export interface Supply {
   workers: number
-  /** Everything is halted. */
+  /** Everything is halted, or all that the run has left. */
   halted: boolean
   pausedForMs: number
   /** Calls per second that the pacer lets go, of all processes together; null while that is not known. */

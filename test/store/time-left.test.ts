@@ -148,3 +148,15 @@ test('a halt of everything and a pause are told instead of a number', async () =
   await store.pool.query(`update dirsync.sync_run set state = 'done'`)
   expect(await runTimeLeft(store.pool, run)).toBeNull()
 })
+
+test('a run whose enterprise alone is halted is not over in a moment', async () => {
+  const run = await plantRun(store, { kind: 'full' })
+  await worker()
+  await job(run, 'e1', {}, { enterprise_code: 'H1' })
+  await job(run, 'e2', {}, { enterprise_code: 'H1', not_before: new Date(Date.now() + 60_000) })
+  await job(run, 'e3', {})
+  await plant(store, 'halt', { scope: 'H1', category: 'enterprise_code', message: 'm', remedy: 'r' })
+  expect(await runTimeLeft(store.pool, run)).toMatchObject({ state: 'estimated', calls: 2, later: 0 })
+  await store.pool.query(`delete from dirsync.pending where enterprise_code = ''`)
+  expect(await runTimeLeft(store.pool, run)).toMatchObject({ state: 'halted', calls: 0, later: 0 })
+})
