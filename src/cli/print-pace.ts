@@ -40,9 +40,9 @@ function permitted(pace: Pace): string {
   if (pace.workers === 0) return 'unknown, no worker is running'
   if (pace.permitted_per_second === null) return 'not yet learnt'
   if (!pace.learnt) return perSecond(pace.permitted_per_second)
-  const ceiling =
+  const how =
     pace.ceiling_per_second === null
-      ? 'nothing rejected yet'
-      : `last rejected at ${perSecond(pace.ceiling_per_second)}`
-  return `${perSecond(pace.permitted_per_second)}, learnt (${ceiling})`
+      ? 'being learnt (nothing rejected yet)'
+      : `learnt (last rejected at ${perSecond(pace.ceiling_per_second)})`
+  return `${perSecond(pace.permitted_per_second)}, ${how}`
 }

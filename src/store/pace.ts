@@ -39,15 +39,17 @@ type PaceRow = Omit<Pace, 'utilisation' | 'operations'>
 
 export async function readPace(db: Pool): Promise<Pace> {
   const [{ rows }, operations] = await Promise.all([
-    // Of the minute before, what lies within 60 seconds from now.
+    // Of the minute before, what lies within 60 seconds from now. A worker knows what was learnt as of its last call.
     db.query<PaceRow>(`
       with pacer as (
         select pacer, heartbeat_at, heartbeat_at + (pacer ->> 'pausedForMs')::float8 * interval '1 ms' as paused_until
         from dirsync.process where pacer is not null and ${ALIVE}
       ), newest as (
-        select nullif((pacer ->> 'ratePerSecond')::float8, 0) as rate, (pacer ->> 'learnt')::boolean as learnt,
-               (pacer ->> 'ceiling')::float8 as ceiling
-        from pacer order by heartbeat_at desc limit 1
+        select coalesce(l.rate_per_second, nullif((pacer ->> 'ratePerSecond')::float8, 0)) as rate,
+               (pacer ->> 'learnt')::boolean as learnt,
+               case when l.gate is null then (pacer ->> 'ceiling')::float8 else l.ceiling end as ceiling
+        from pacer left join dirsync.learnt_rate l on l.gate = 'platform' and (pacer ->> 'learnt')::boolean
+        order by heartbeat_at desc limit 1
       ), pause as (
         select paused_until, pause_reason from dirsync.pacer where paused_until > now()
         union all select paused_until, null from pacer where paused_until > now()

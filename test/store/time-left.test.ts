@@ -105,6 +105,22 @@ test('the pace is that of all processes', async () => {
   expect(pace.calls_last_minute).toBeGreaterThan(0)
 })
 
+test('what was learnt is told before a worker that has just started makes its first call', async () => {
+  await plant(store, 'learnt_rate', {
+    gate: 'platform',
+    version: 7,
+    rate_per_second: 18,
+    ceiling: 20,
+    changed_at: new Date(),
+    leased_at_change: 0,
+  })
+  await worker({ learnt: true, ratePerSecond: 0 })
+  const learnt = { permitted_per_second: 18, learnt: true, ceiling_per_second: 20, utilisation: 0.25 }
+  expect(await readPace(store.pool)).toMatchObject(learnt)
+  await worker({ ratePerSecond: 9 })
+  expect(await readPace(store.pool)).toMatchObject({ permitted_per_second: 9, ceiling_per_second: null })
+})
+
 test('a run needs a query per employee, and an update for whom HR changed', async () => {
   const [run, changes] = [await plantRun(store, { kind: 'full' }), await plantRun(store)]
   await job(run, 'same', { acknowledged_hash: SAME })
