@@ -1,3 +1,4 @@
+import type { Lateness } from './lateness.ts'
 import { DEFAULT_PRIORITY, type PaceRequest, PacerClosedError } from './pacing.ts'
 import { SlotSchedule } from './slot-schedule.ts'
 import { WaitingLine } from './waiting-line.ts'
@@ -16,8 +17,8 @@ export interface PacingClock {
  */
 const GRAIN_MS = 2
 
-/** Callers who waited in line may use slots this many milliseconds late, so that a late timer costs no throughput. */
-const LATENESS_MS = 10
+/** Slots that are later than this say nothing of the timers: the process was stopped, or the computer asleep. */
+const STOPPED_MS = 1000
 
 interface Waiter {
   leave(): void
@@ -27,10 +28,15 @@ interface Waiter {
 /**
  * Lets callers pass at the slots it was granted. It decides when, not how many:
  * whoever owns it grants the slots and is told, through `wanting`, whenever a caller came or left.
+ *
+ * When a timer was late, the slots that became due meanwhile are used together if they are not too late (`Lateness`):
+ * one at a time would lose the others, since the next timer will be late too. So calls come together by at most what
+ * the allowed lateness holds, a tenth of a second; the slots after them stay where they are.
  */
 export class PacingGate {
   readonly #clock: PacingClock
   readonly #wanting: () => void
+  readonly #lateness: Lateness
   readonly #slots = new SlotSchedule()
   readonly #line = new WaitingLine<Waiter>()
   #pausedUntil = Number.NEGATIVE_INFINITY
@@ -38,8 +44,10 @@ export class PacingGate {
   #timerAt = Number.POSITIVE_INFINITY
   #closed = false
 
-  constructor(clock: PacingClock, wanting: () => void) {
+  /** @param lateness what the owner spaces the slots by; all gates of a process may share one */
+  constructor(clock: PacingClock, lateness: Lateness, wanting: () => void) {
     this.#clock = clock
+    this.#lateness = lateness
     this.#wanting = wanting
   }
 
@@ -71,7 +79,7 @@ export class PacingGate {
     const now = this.#clock.now()
     if (this.#line.size === 0 && now >= this.#pausedUntil) {
       this.#slots.expireBefore(now - GRAIN_MS)
-      if (this.#slots.take(now)) {
+      if (this.#slots.take(now) !== null) {
         this.#wanting()
         return PASSED
       }
@@ -131,8 +139,15 @@ export class PacingGate {
   #release(): void {
     const now = this.#clock.now()
     if (now >= this.#pausedUntil && this.#line.size > 0) {
-      this.#slots.expireBefore(now - LATENESS_MS)
-      while (this.#line.size > 0 && this.#slots.take(now)) this.#line.shift()?.leave()
+      // As it was when these slots were spaced.
+      const { allowedMs } = this.#lateness
+      this.#slots.expireBefore(now - STOPPED_MS)
+      while (this.#line.size > 0) {
+        const slot = this.#slots.take(now)
+        if (slot === null) break
+        this.#lateness.note(now - slot, now)
+        if (now - slot <= allowedMs) this.#line.shift()?.leave()
+      }
     }
     if (this.#line.size > 0) {
       this.#wanting()

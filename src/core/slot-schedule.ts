@@ -38,14 +38,15 @@ export class SlotSchedule {
     }
   }
 
-  /** Uses the earliest slot if it is due. */
-  take(now: number): boolean {
+  /** Uses the earliest slot if it is due; returns its time, null if none is. */
+  take(now: number): number | null {
     const lease = this.#leases[0]
-    if (lease === undefined || lease.at > now) return false
+    if (lease === undefined || lease.at > now) return null
+    const { at } = lease
     lease.at += lease.spacingMs
     lease.left -= 1
     if (lease.left <= 0) this.#leases.shift()
-    return true
+    return at
   }
 
   /** Drops all slots; what is added next may start at any time. */

@@ -1,5 +1,6 @@
 import { performance } from 'node:perf_hooks'
 import type { Logger } from 'pino'
+import type { Lateness } from '../core/lateness.ts'
 import type { PaceRequest } from '../core/pacing.ts'
 import { PacingGate } from '../core/pacing-gate.ts'
 import { PacingShare } from '../core/pacing-share.ts'
@@ -8,14 +9,18 @@ import type { StoreClock } from './store-clock.ts'
 
 /** Longest span of slots that one process reserves at a time. */
 const LONGEST_SPAN_MS = 250
+/** … and this many for callers who wait already, if they are over within a second: at low rates, fewer questions. */
+const FEW_SLOTS = 4
 /** Span reserved while other processes reserve too but nobody has to wait for it. */
 const SHORT_SPAN_MS = 4
 /** The next slots are asked for this long before the present ones end, and the store's answering time earlier. */
 const LEAD_MS = 25
 /** The same for a budget's slot, which the store gives up to 10 ms ahead. */
 const BUDGET_LEAD_MS = 8
-/** The store is asked at least this often while callers wait, so that a pause is noticed; also how long it may take. */
-const CHECK_MS = 1000
+/** How long the store may take to answer; while it is away, it is asked as often. */
+const ANSWER_MS = 1000
+/** The store is asked at least this often while callers wait, so that a pause is noticed whose push was lost. */
+const CHECK_MS = 3000
 /** Of a share that is used without the store: several processes' shares do not fit together to the millisecond. */
 const ALONE_HEADROOM = 0.98
 /** Longest delay that a timer of Node takes. */
@@ -26,6 +31,7 @@ interface Parts {
   /** What to ask for; `holder` is this process. */
   terms: Pick<LeaseRequest, 'gate' | 'holder' | 'spacingMs' | 'budget'>
   clock: StoreClock
+  lateness: Lateness
   /** Called with every answer of the store. */
   onLease: (lease: PacerLease) => void
   log: Logger | undefined
@@ -39,11 +45,11 @@ export class LeasedGate {
   readonly #lease: Parts['lease']
   readonly #terms: Parts['terms']
   readonly #clock: StoreClock
+  readonly #lateness: Lateness
   readonly #onLease: Parts['onLease']
   readonly #log: Logger | undefined
   readonly #gate: PacingGate
   readonly #share = new PacingShare()
-  /** Distance of the slots as last heard. */
   #spacingMs: number
   /** How far ahead slots are reserved; 0 where others have to wait for them. */
   #spanMs = 0
@@ -61,6 +67,7 @@ export class LeasedGate {
     this.#lease = parts.lease
     this.#terms = parts.terms
     this.#clock = parts.clock
+    this.#lateness = parts.lateness
     this.#onLease = parts.onLease
     this.#log = parts.log
     this.#spacingMs = parts.terms.budget?.spacingMs ?? parts.terms.spacingMs ?? LONGEST_SPAN_MS
@@ -73,6 +80,7 @@ export class LeasedGate {
           return () => clearTimeout(timer)
         },
       },
+      this.#lateness,
       () => this.#onWanting(),
     )
   }
@@ -80,6 +88,11 @@ export class LeasedGate {
   /** Callers in line. */
   get waiting(): number {
     return this.#gate.waiting
+  }
+
+  /** Distance of the slots as last heard. */
+  get spacingMs(): number {
+    return this.#spacingMs
   }
 
   get pausedUntil(): number {
@@ -107,11 +120,11 @@ export class LeasedGate {
     if (this.#leasing !== null || this.#closed) return
     const now = performance.now()
     const waiting = this.#gate.waiting
-    if (waiting > 0) this.#check ??= setInterval(() => this.#onCheck(), CHECK_MS)
+    if (waiting > 0) this.#check ??= setInterval(() => this.#onCheck(), ANSWER_MS)
     if (this.#isProvided(now)) return
     // Where others have to wait for slots, none is reserved in advance.
     if (this.#spanMs === 0 && waiting <= this.#gate.slotsLeft) return
-    if (this.#alonePerSecond !== null && now - this.#askedAt < CHECK_MS) return
+    if (this.#alonePerSecond !== null && now - this.#askedAt < ANSWER_MS) return
     this.#ask(now)
   }
 
@@ -121,13 +134,16 @@ export class LeasedGate {
     return this.#gate.slotsEnd - now > LEAD_MS + this.#clock.roundTripMs && this.#gate.slotsLeft > 0
   }
 
-  /** Once a second while callers wait: notices pauses, and the store's return. */
+  /** Every second while callers wait: notices pauses, and the store's return. */
   #onCheck(): void {
     const now = performance.now()
     if (this.#gate.waiting === 0) {
       if (this.#check !== null) clearInterval(this.#check)
       this.#check = null
-    } else if (this.#leasing === null && now - this.#askedAt >= CHECK_MS - LEAD_MS) this.#ask(now)
+      return
+    }
+    const every = this.#alonePerSecond === null ? CHECK_MS : ANSWER_MS
+    if (this.#leasing === null && now - this.#askedAt >= every - LEAD_MS) this.#ask(now)
   }
 
   /** Asks the store for what is missing, at least for what the present span holds; for nothing if nothing is missing. */
@@ -142,15 +158,17 @@ export class LeasedGate {
 
   #missing(): number {
     if (this.#terms.budget !== undefined) return 1
-    const most = Math.max(1, Math.floor(LONGEST_SPAN_MS / this.#spacingMs))
-    const least = Math.min(most, Math.max(1, Math.floor(this.#spanMs / this.#spacingMs)))
+    const slotsIn = (ms: number) => Math.max(1, Math.floor(ms / this.#spacingMs))
+    const least = slotsIn(this.#spanMs)
+    const most = Math.max(slotsIn(LONGEST_SPAN_MS), Math.min(FEW_SLOTS, slotsIn(1000)))
     return Math.min(most, Math.max(least, this.#gate.waiting - this.#gate.slotsLeft))
   }
 
   async #reserve(count: number, asked: number): Promise<void> {
+    const terms = this.#stretchedTerms()
     let lease: PacerLease
     try {
-      lease = await withinCheck(this.#lease({ ...this.#terms, count }))
+      lease = await inTime(this.#lease({ ...terms, count }))
     } catch (error) {
       this.#goOnAlone(error)
       return
@@ -162,12 +180,22 @@ export class LeasedGate {
       this.#gate.revoke() // what we granted ourselves is not known to the others
       this.#log?.info('slots are shared with other processes again')
     }
-    if (count > 0) this.#take(lease)
+    if (count > 0) this.#take(lease, terms.budget)
   }
 
-  #take(lease: PacerLease): void {
+  /** A given spacing, with room for lateness; where it is learnt, what was learnt has that in it. */
+  #stretchedTerms(): Parts['terms'] {
+    const { stretch } = this.#lateness
+    const { spacingMs, budget, ...terms } = this.#terms
+    return {
+      ...terms,
+      spacingMs: spacingMs && spacingMs * stretch,
+      ...(budget && { budget: { ...budget, spacingMs: budget.spacingMs * stretch } }),
+    }
+  }
+
+  #take(lease: PacerLease, budget: LeaseRequest['budget']): void {
     const start = this.#clock.ours(lease.startMs)
-    const { budget } = this.#terms
     if (budget !== undefined) this.#askAt(start + (lease.count === 0 ? 0 : budget.spacingMs) - BUDGET_LEAD_MS)
     else this.#spanMs = this.#nextSpan(lease)
     this.#isShared = lease.shared
@@ -202,16 +230,16 @@ export class LeasedGate {
       this.#alonePerSecond = (this.#isShared && share >= 1 ? Math.floor(share) : share) * ALONE_HEADROOM
       this.#log?.warn({ err: error }, 'the store is away: calls go on at the share this process had')
     }
-    if (this.#alonePerSecond === 0 || this.#gate.slotsEnd > now + CHECK_MS) return
+    if (this.#alonePerSecond === 0 || this.#gate.slotsEnd > now + ANSWER_MS) return
     const spacing = Math.max(1000 / this.#alonePerSecond, this.#spacingMs)
-    this.#gate.grant(now + spacing, spacing, Math.max(1, Math.floor(CHECK_MS / spacing)))
+    this.#gate.grant(now + spacing, spacing, Math.max(1, Math.floor(ANSWER_MS / spacing)))
   }
 }
 
 /** A store that does not answer in time counts as away; an answer that comes later is not used, its slots expire. */
-async function withinCheck<T>(answer: Promise<T>): Promise<T> {
+async function inTime<T>(answer: Promise<T>): Promise<T> {
   const { promise: late, reject } = Promise.withResolvers<never>()
-  const timer = setTimeout(() => reject(new Error(`no answer within ${CHECK_MS} ms`)), CHECK_MS)
+  const timer = setTimeout(() => reject(new Error(`no answer within ${ANSWER_MS} ms`)), ANSWER_MS)
   try {
     return await Promise.race([answer, late])
   } finally {

@@ -24,15 +24,14 @@ const LEASE = `
          (learnt).leased_at_change::float8 as "leasedAtChange"
   from dirsync.lease_slots($1, $2, $3, $4, $5, $6)`
 
+const TELL = `select pg_notify('${CHANNEL}', $2::float8 || ' ' || $1::text)`
+
 const PAUSE = `
-  with paused as (
-    insert into dirsync.pacer as p (gate, next_at, paused_until, pause_reason)
-    values ($1, clock_timestamp(), clock_timestamp() + $2::float8 * interval '1 ms', $3)
-    on conflict (gate) do update set
-      pause_reason = case when excluded.paused_until > p.paused_until is not false then excluded.pause_reason else p.pause_reason end,
-      paused_until = greatest(p.paused_until, excluded.paused_until)
-    returning gate)
-  select pg_notify('${CHANNEL}', $2::float8 || ' ' || gate) from paused`
+  insert into dirsync.pacer as p (gate, next_at, paused_until, pause_reason)
+  values ($1, clock_timestamp(), clock_timestamp() + $2::float8 * interval '1 ms', $3)
+  on conflict (gate) do update set
+    pause_reason = case when excluded.paused_until > p.paused_until is not false then excluded.pause_reason else p.pause_reason end,
+    paused_until = greatest(p.paused_until, excluded.paused_until)`
 
 /** The pauses that last, as their notifications would tell them. */
 const PAUSES = `
@@ -46,6 +45,8 @@ export class PostgresStore implements PacerStore {
   readonly #rates: LearntRates
   readonly #log: Logger | undefined
   #listener: pg.Client | null = null
+  /** The same once it listens, and until it is lost. */
+  #listening: pg.Client | null = null
   #retry: NodeJS.Timeout | null = null
   #closed = false
 
@@ -66,7 +67,11 @@ export class PostgresStore implements PacerStore {
   }
 
   async pause(gate: string, ms: number, reason: string): Promise<void> {
-    await this.#pool.query(PAUSE, [gate, Math.ceil(ms), reason])
+    // Told before it is kept, which may wait for processes that reserve, and not behind the pool's queries.
+    const db = this.#listening ?? this.#pool
+    const told = db.query(TELL, [gate, Math.ceil(ms)])
+    const kept = this.#pool.query(PAUSE, [gate, Math.ceil(ms), reason])
+    await Promise.all([told, kept])
   }
 
   learn(gate: string, expectedVersion: number, learnt: LearntRate): Promise<boolean> {
@@ -99,6 +104,7 @@ export class PostgresStore implements PacerStore {
     const lost = (error?: Error) => {
       if (this.#closed || this.#listener !== client) return
       this.#listener = null
+      this.#listening = null
       client.end().catch(() => undefined) // what is left of it; a second failure says nothing new
       this.#log?.warn(
         { err: error?.message },
@@ -112,6 +118,7 @@ export class PostgresStore implements PacerStore {
     try {
       await client.connect()
       await client.query(`listen ${CHANNEL}`)
+      this.#listening = client
       const { rows } = await client.query<{ payload: string }>(PAUSES)
       for (const { payload } of rows) tell(payload)
     } catch (error) {

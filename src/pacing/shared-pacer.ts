@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { performance } from 'node:perf_hooks'
 import type { Logger } from 'pino'
+import { Lateness } from '../core/lateness.ts'
 import {
   type CallOutcome,
   type PaceRequest,
@@ -59,6 +60,7 @@ export class SharedPacer implements Pacer {
     const parts = {
       lease: (request: LeaseRequest) => this.#lease(request),
       clock: this.#clock,
+      lateness: new Lateness(),
       onLease: (lease: PacerLease) => this.#onLease(lease),
     }
     this.#platform = new LeasedGate({ ...parts, terms, log: this.#log })
@@ -92,7 +94,8 @@ export class SharedPacer implements Pacer {
 
   snapshot(): PacerSnapshot {
     const learnt = this.#learner?.learnt
-    const ratePerSecond = this.#rate === 'auto' ? (learnt?.ratePerSecond ?? 0) : this.#rate
+    const ratePerSecond =
+      this.#rate === 'auto' ? (learnt?.ratePerSecond ?? 0) : 1000 / this.#platform.spacingMs
     return {
       ratePerSecond,
       learnt: this.#learner !== null,

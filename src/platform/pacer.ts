@@ -1,4 +1,5 @@
 import { performance } from 'node:perf_hooks'
+import { Lateness } from '../core/lateness.ts'
 import {
   type CallOutcome,
   DEFAULT_PRIORITY,
@@ -15,6 +16,9 @@ import { OPERATION_BUDGETS } from './operations/index.ts'
 /** Longest delay that a timer of Node takes. */
 const LONGEST_TIMER_MS = 2_147_483_647
 
+/** Slots are granted for so long at a time. */
+const SPAN_MS = 1000
+
 const CLOCK: PacingClock = {
   now: () => performance.now(),
   after: (ms, run) => {
@@ -25,17 +29,17 @@ const CLOCK: PacingClock = {
 
 /** A pacer for one process alone; where several share a rate, there is one in `src/pacing/` for them. */
 export class LocalPacer implements Pacer {
-  readonly #gate = new PacingGate(CLOCK, () => undefined) // it never runs out of slots
+  readonly #lateness = new Lateness()
+  readonly #gate = new PacingGate(CLOCK, this.#lateness, () => this.#provide())
   readonly #budgets: Map<string, Budget>
-  readonly #ratePerSecond: number
+  readonly #spacingMs: number
 
   /**
    * @param ratePerSecond permitted calls per second
    * @param budgets permitted calls per second of single operations; default: what the specification's section 8 says
    */
   constructor(ratePerSecond: number, budgets: ReadonlyMap<string, number> = OPERATION_BUDGETS) {
-    this.#ratePerSecond = ratePerSecond
-    this.#gate.grant(performance.now(), spacingMs(ratePerSecond), Number.POSITIVE_INFINITY)
+    this.#spacingMs = spacingMs(ratePerSecond)
     this.#budgets = new Map(
       [...budgets].map(([operation, rate]) => [operation, new Budget(rate, this.#gate)]),
     )
@@ -56,13 +60,21 @@ export class LocalPacer implements Pacer {
     let waiting = this.#gate.waiting
     for (const budget of this.#budgets.values()) waiting += budget.waiting
     return {
-      ratePerSecond: this.#ratePerSecond,
+      ratePerSecond: 1000 / (this.#spacingMs * this.#lateness.stretch),
       learnt: false,
       ceiling: null,
       waiting,
       pausedForMs: Math.max(0, this.#gate.pausedUntil - performance.now()),
       concurrency: null,
     }
+  }
+
+  /** Grants about a second's slots ahead, so that their spacing follows how late the timers are. */
+  #provide(): void {
+    const start = Math.max(performance.now(), this.#gate.pausedUntil)
+    if (this.#gate.slotsEnd - start > SPAN_MS / 2) return
+    const spacing = this.#spacingMs * this.#lateness.stretch
+    this.#gate.grant(start, spacing, Math.max(2, Math.ceil(SPAN_MS / spacing)))
   }
 
   async close(): Promise<void> {

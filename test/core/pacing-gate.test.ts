@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, test } from 'vitest'
+import { Lateness } from '../../src/core/lateness.ts'
 import { type PacingClock, PacingGate } from '../../src/core/pacing-gate.ts'
 
 /** Time that passes when the test says so, with every timer at its moment. */
@@ -43,7 +44,7 @@ let wanted: number
 beforeEach(() => {
   clock = new ManualClock()
   wanted = 0
-  gate = new PacingGate(clock, () => {
+  gate = new PacingGate(clock, new Lateness(), () => {
     wanted += 1
   })
   passed = []

@@ -1,0 +1,42 @@
+import { expect, test } from 'vitest'
+import { Lateness } from '../../src/core/lateness.ts'
+
+/** Slots every 10 ms from `from` on, of which every `nth` is `lateMs` late. */
+function note(lateness: Lateness, from: number, seconds: number, nth: number, lateMs: number): number {
+  const until = from + seconds * 1000
+  for (let now = from, i = 0; now < until; now += 10, i++) lateness.note(i % nth === 0 ? lateMs : 1, now)
+  return until
+}
+
+test('at first, and on a quiet machine, the spacing stays as given', () => {
+  const lateness = new Lateness()
+  expect(lateness).toMatchObject({ allowedMs: 10, stretch: 1 })
+  note(lateness, 0, 60, 1000, 90)
+  expect(lateness).toMatchObject({ allowedMs: 10, stretch: 1 })
+})
+
+test('where a third of the timers are late, so much is allowed and the spacing is wider', () => {
+  const lateness = new Lateness()
+  note(lateness, 0, 20, 3, 38)
+  expect(lateness.allowedMs).toBe(40)
+  expect(lateness.stretch).toBeCloseTo(1.06)
+})
+
+test('what wider spacing would cost more than it saves is not allowed', () => {
+  const lateness = new Lateness()
+  note(lateness, 0, 20, 20, 95)
+  expect(lateness.allowedMs).toBe(10)
+})
+
+test('what is too late in any case changes nothing', () => {
+  const lateness = new Lateness()
+  note(lateness, 0, 20, 2, 400)
+  expect(lateness.allowedMs).toBe(10)
+})
+
+test('a busy time is forgotten', () => {
+  const lateness = new Lateness()
+  const end = note(lateness, 0, 20, 3, 38)
+  note(lateness, end, 60, 1000, 38)
+  expect(lateness.allowedMs).toBe(10)
+})
