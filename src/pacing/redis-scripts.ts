@@ -1,27 +1,39 @@
 /**
  * Reserves slots. Keys: the gate's record, the pauses of all gates, the budget's record. Times are milliseconds of the
- * server's clock. A gate without a record may have been wiped while slots were out: it begins when those are over.
+ * server's clock; if that was put back, or a server whose clock is behind took over, what it told goes back with it.
+ * A gate without a record may have been wiped while slots were out: it begins when those are over.
  * Arguments: gate, holder, count, spacing or nothing, spacing of the budget or nothing.
  */
 export const LEASE = `
 local time = redis.call('TIME')
 local now = time[1] * 1000 + time[2] / 1000
-local record = redis.call('HMGET', KEYS[1], 'next', 'holder', 'leased', 'learnt', 'rate', 'version')
+local record = redis.call('HMGET', KEYS[1], 'next', 'holder', 'leased', 'learnt', 'rate', 'version', 'at')
 local paused = redis.call('HGET', KEYS[2], ARGV[1])
+local back = math.max(0, tonumber(record[7] or 0) - now)
+if back > 0 then
+  paused = paused and string.format('%.3f', paused - back)
+  if paused then redis.call('HSET', KEYS[2], ARGV[1], paused) end
+  record[1] = record[1] - back
+  redis.call('HSET', KEYS[1], 'next', string.format('%.3f', record[1]), 'at', string.format('%.3f', now))
+end
 local spacing = tonumber(ARGV[4]) or (record[5] and 1000 / record[5]) or 0
 local leased = tonumber(record[3] or 0)
 local start = math.max(now, tonumber(record[1] or now + 250), tonumber(paused or 0))
 local count = spacing > 0 and tonumber(ARGV[3]) or 0
-local budget = ARGV[5] ~= '' and tonumber(redis.call('HGET', KEYS[3], 'next') or 0) or 0
+local budget = 0
+if ARGV[5] ~= '' then
+  local reserved = redis.call('HMGET', KEYS[3], 'next', 'at')
+  budget = (reserved[1] or 0) - math.max(0, (reserved[2] or 0) - now)
+end
 if budget > start + 10 then
   count = 0
   start = budget
 elseif count > 0 then
   start = math.max(start, budget)
   leased = leased + count
-  redis.call('HSET', KEYS[1], 'next', string.format('%.3f', start + count * spacing), 'holder', ARGV[2], 'leased', leased)
+  redis.call('HSET', KEYS[1], 'next', string.format('%.3f', start + count * spacing), 'holder', ARGV[2], 'leased', leased, 'at', string.format('%.3f', now))
   if ARGV[5] ~= '' then
-    redis.call('HSET', KEYS[3], 'next', string.format('%.3f', start + ARGV[5]))
+    redis.call('HSET', KEYS[3], 'next', string.format('%.3f', start + ARGV[5]), 'at', string.format('%.3f', now))
   end
 end
 local shared = record[2] and record[2] ~= ARGV[2]

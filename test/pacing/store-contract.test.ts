@@ -77,6 +77,18 @@ describe.each(STORES)('slots in $kind', ({ deploy }) => {
     expect(startMs).toBe(pausedUntilMs)
   })
 
+  test('slots and pauses go back with a clock that is put back', async () => {
+    const budgeted = { ...request, count: 1, budget: { gate: 'operation:employee/get', spacingMs: 500 } }
+    await store.lease(budgeted)
+    await store.pause('platform', 1000, 'HTTP 429')
+    await store.lease(request)
+    await deployment.putClockBack(3_600_000)
+    const { startMs, nowMs, pausedUntilMs } = await store.lease(budgeted)
+    expect(startMs - nowMs).toBeLessThan(2000)
+    expect((pausedUntilMs as number) - nowMs).toBeLessThan(1001)
+    expect((await store.lease(request)).startMs).toBeCloseTo(startMs + 10, 1)
+  })
+
   test('a pause is told to every process, and one that comes later learns of it', async () => {
     const told: string[] = []
     const { promise: early, resolve: hearEarly } = Promise.withResolvers<void>()

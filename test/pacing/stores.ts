@@ -1,3 +1,4 @@
+import { Redis } from 'ioredis'
 import { LearntRates } from '../../src/pacing/learnt-rates.ts'
 import type { PacerStore } from '../../src/pacing/pacer-store.ts'
 import { PostgresStore } from '../../src/pacing/postgres-store.ts'
@@ -12,6 +13,8 @@ interface Deployment {
   open(): PacerStore
   /** Forgets every slot and pause, as a crash or a wipe does. */
   wipe(): Promise<void>
+  /** Moves every time kept so many milliseconds ahead, which is the same. */
+  putClockBack(ms: number): Promise<void>
 }
 
 export const STORES: { kind: string; deploy(database: TestDatabase): Promise<Deployment> }[] = [
@@ -20,7 +23,14 @@ export const STORES: { kind: string; deploy(database: TestDatabase): Promise<Dep
     async deploy({ pool, url }) {
       const wipe = async () => void (await pool.query('truncate dirsync.pacer'))
       await wipe()
-      return { open: () => new PostgresStore({ pool, url }), wipe }
+      const putClockBack = async (ms: number) => {
+        const ahead = (column: string) => `${column} = ${column} + $1 * interval '1 ms'`
+        await pool.query(
+          `update dirsync.pacer set ${['next_at', 'reserved_at', 'paused_until'].map(ahead).join(', ')}`,
+          [ms],
+        )
+      }
+      return { open: () => new PostgresStore({ pool, url }), wipe, putClockBack }
     },
   },
 ]
@@ -30,14 +40,21 @@ if (hasRedis) {
     kind: 'redis',
     async deploy({ pool }) {
       const url = await redisUrl()
+      const withClient = async (use: (client: Redis) => Promise<unknown>) => {
+        const client = new Redis(url)
+        await use(client)
+        client.disconnect()
+      }
       return {
         open: () => new RedisStore({ url, application, rates: new LearntRates(pool) }),
-        async wipe() {
-          const { Redis } = await import('ioredis')
-          const client = new Redis(url)
-          await client.flushdb()
-          client.disconnect()
-        },
+        wipe: () => withClient(client => client.flushdb()),
+        putClockBack: ms =>
+          withClient(async client => {
+            for (const key of await client.keys('*'))
+              for (const [field, value] of Object.entries(await client.hgetall(key)))
+                if (['next', 'at', 'platform'].includes(field))
+                  await client.hset(key, field, String(Number(value) + ms))
+          }),
       }
     },
   })
