@@ -7,6 +7,8 @@ import { trimText } from './text.ts'
 /** The platform takes these and never returns them (`employee/get`, section 4.4). */
 export const WRITE_ONLY_FIELDS: ReadonlySet<EmployeeField> = new Set(['cost_center_id', 'employee_attribute'])
 
+const TOLD_FIELDS = EMPLOYEE_FIELDS.filter(field => !WRITE_ONLY_FIELDS.has(field))
+
 /** Null from the platform means "the feature is off, or nothing is set" here: it tells nothing (section 2.3). */
 export const FEATURE_FIELDS: ReadonlySet<EmployeeField> = new Set(['level', 'category'])
 
@@ -17,8 +19,9 @@ export const FEATURE_FIELDS: ReadonlySet<EmployeeField> = new Set(['level', 'cat
  */
 export function toActual(answer: object): EmployeeFields {
   const fields: EmployeeFields = {}
-  for (const [field, value] of Object.entries(answer) as [EmployeeField, unknown][]) {
-    if (!EMPLOYEE_FIELDS.includes(field) || WRITE_ONLY_FIELDS.has(field) || value === undefined) continue
+  for (const field of TOLD_FIELDS) {
+    const value = (answer as Partial<Record<EmployeeField, unknown>>)[field]
+    if (value === undefined) continue
     if (value === null) {
       fields[field] = null
       continue

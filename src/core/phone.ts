@@ -4,6 +4,7 @@ import { toHalfWidth, withoutBlanks } from './text.ts'
 /** The area code the platform assumes when none is given (section 2.3). */
 export const DEFAULT_MOBILE_AREA = '86'
 
+const DIGITS = /^\d*$/
 const SEPARATORS = /[\p{Pd}\u2212.()]/gu
 const TWO_DIGIT_CODES = new Set(
   '20 27 30 31 32 33 34 36 39 40 41 43 44 45 46 47 48 49 51 52 53 54 55 56 57 58 60 61 62 63 64 65 66 81 82 84 86 90 91 92 93 94 95 98'.split(
@@ -64,5 +65,6 @@ function callingCode(digits: string): string {
 }
 
 function digitsOf(text: string): string {
+  if (DIGITS.test(text)) return text
   return withoutBlanks(toHalfWidth(text)).replace(SEPARATORS, '')
 }

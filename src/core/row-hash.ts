@@ -7,6 +7,8 @@ import { EMPLOYEE_FIELDS } from './employee.ts'
  */
 const RULES_VERSION = 1
 
+const FIELDS: ReadonlySet<string> = new Set(EMPLOYEE_FIELDS)
+
 const NEWLINE = 0x0a
 const TAB = 0x09
 const BACKSLASH = 0x5c
@@ -45,9 +47,9 @@ export class RowHasher {
     this.#columns = columns
     this.#activeColumn = columns.indexOf('active')
     this.#updatedColumn = columns.indexOf('updated_at')
-    this.#firstField = columns.findIndex(column => (EMPLOYEE_FIELDS as readonly string[]).includes(column))
+    this.#firstField = columns.findIndex(column => FIELDS.has(column))
     this.#empty = new Float64Array(columns.length)
-    this.#seed = seedOf(columns)
+    this.#seed = Buffer.from(seedText(columns))
     this.#seed.copy(this.#scratch)
   }
 
@@ -152,10 +154,9 @@ export class RowHasher {
  * @param row column → text as PostgreSQL prints it
  */
 export function rowHash(columns: readonly string[], row: Record<string, string | null>): string {
-  const fields = columns.filter(column => (EMPLOYEE_FIELDS as readonly string[]).includes(column))
-  const line = fields.map(column => copyText(row[column] ?? null)).join('\t')
   const active = rowIsActive(row) ? 't' : 'f'
-  const text = hash('sha256', Buffer.concat([seedOf(columns), Buffer.from(active + line)]), 'hex')
+  const values = columns.filter(column => FIELDS.has(column)).map(column => copyText(row[column] ?? null))
+  const text = hash('sha256', `${seedText(columns)}${active}${values.join('\t')}`, 'hex')
   return `${text.slice(0, 8)}-${text.slice(8, 12)}-${text.slice(12, 16)}-${text.slice(16, 20)}-${text.slice(20, 32)}`
 }
 
@@ -164,8 +165,8 @@ export function rowIsActive(row: Record<string, string | null>): boolean {
   return !isInactive((row.active ?? 't').charCodeAt(0))
 }
 
-function seedOf(columns: readonly string[]): Buffer {
-  return Buffer.from(`${RULES_VERSION}:${columns.filter(column => column !== 'updated_at').join(',')}\n`)
+function seedText(columns: readonly string[]): string {
+  return `${RULES_VERSION}:${columns.filter(column => column !== 'updated_at').join(',')}\n`
 }
 
 /** First letters of false, no and 0; everything else counts as active here, and validation decides about odd values. */

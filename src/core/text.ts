@@ -2,6 +2,8 @@
 const EDGES = /^[\s\p{Cc}\p{Cf}]+|[\s\p{Cc}\p{Cf}]+$/gu
 const INVISIBLE = /[\s\p{Cc}\p{Cf}]/gu
 const FULL_WIDTH = /[\uff01-\uff5e\u3000]/g
+/** Printable ASCII without blanks: most values, and none of the above is among them. */
+const PLAIN = /^[!-~]*$/
 
 /** Whether a character of this code needs no closer look at the edge of a text: printable ASCII or a common ideograph. */
 function isPlain(code: number): boolean {
@@ -16,6 +18,7 @@ export function trimText(text: string): string {
 
 /** Full-width letters, digits, punctuation and blanks (U+FF01–U+FF5E, U+3000) as their ASCII counterparts. */
 export function toHalfWidth(text: string): string {
+  if (PLAIN.test(text)) return text
   return text.replace(FULL_WIDTH, character =>
     character === '\u3000' ? ' ' : String.fromCharCode(character.charCodeAt(0) - 0xfee0),
   )
@@ -23,7 +26,7 @@ export function toHalfWidth(text: string): string {
 
 /** Removes every blank, control and zero-width character, wherever it stands. */
 export function withoutBlanks(text: string): string {
-  return text.replace(INVISIBLE, '')
+  return PLAIN.test(text) ? text : text.replace(INVISIBLE, '')
 }
 
 /** An alphanumeric field as people type it: half-width, trimmed. */

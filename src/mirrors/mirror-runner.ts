@@ -73,10 +73,9 @@ export class MirrorRunner {
   async #work(mirror: Mirror): Promise<void> {
     const { locks } = this.#options
     const lock = JSON.stringify(['dirsync', 'mirror', mirror])
-    const locked = await locks.lock(lock)
-    if (locked === null) return
+    const signal = await locks.lock(lock, this.#stopping.signal)
+    if (signal === null) return
     try {
-      const signal = AbortSignal.any([this.#stopping.signal, locked])
       await new MirrorWork(mirror, this.#readers[mirror], this.#options).next(signal)
       this.#troubled = false
     } finally {

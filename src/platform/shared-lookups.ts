@@ -16,57 +16,73 @@ export class SharedLookups {
    * @param key the operation and its parameters
    * @throws what the call throws; PlatformError of kind `aborted` when the caller's own signal gives it up
    */
-  async ask<T>(operation: string, key: string, options: CallOptions, call: LookupCall<T>): Promise<T> {
+  ask<T>(operation: string, key: string, options: CallOptions, call: LookupCall<T>): Promise<T> {
     const { signal } = options
-    if (signal?.aborted) throw abortedError(operation, signal.reason)
+    if (signal?.aborted) return Promise.reject(abortedError(operation, signal.reason))
     let lookup = this.#waiting.get(key)
     if (lookup === undefined) {
-      const begun = new SharedLookup(call, () => {
+      const begun = new SharedLookup(operation, call, () => {
         if (this.#waiting.get(key) === begun) this.#waiting.delete(key)
       })
       this.#waiting.set(key, begun)
       lookup = begun
     }
-    return (await lookup.join(operation, options)) as T
+    return lookup.join(options) as Promise<T>
   }
 }
 
+/** Whoever waits for the answer. */
+interface Caller {
+  resolve(answer: unknown): void
+  reject(error: unknown): void
+}
+
 class SharedLookup {
+  readonly #operation: string
   readonly #call: LookupCall<unknown>
   readonly #close: () => void
-  readonly #answer = Promise.withResolvers<unknown>()
+  readonly #callers = new Set<Caller>()
   #attempt: AbortController | null = null
   #priority = Number.POSITIVE_INFINITY
-  #callers = 0
 
   /** @param close called when it must not be joined any more */
-  constructor(call: LookupCall<unknown>, close: () => void) {
+  constructor(operation: string, call: LookupCall<unknown>, close: () => void) {
+    this.#operation = operation
     this.#call = call
     this.#close = close
   }
 
-  async join(
-    operation: string,
-    { priority = DEFAULT_PRIORITY, signal, onCall }: CallOptions,
-  ): Promise<unknown> {
-    this.#callers += 1
-    // It gives up its place for one further ahead: it has not been sent, so nothing is lost.
-    if (priority < this.#priority) this.#begin(priority, onCall)
-    if (signal === undefined) return this.#answer.promise
-    const left = Promise.withResolvers<never>()
+  join({ priority = DEFAULT_PRIORITY, signal, onCall }: CallOptions): Promise<unknown> {
+    return new Promise((resolve, reject) => {
+      this.#callers.add(signal ? this.#untilAborted(signal, { resolve, reject }) : { resolve, reject })
+      // It gives up its place for one further ahead: it has not been sent, so nothing is lost.
+      if (priority < this.#priority) this.#begin(priority, onCall)
+    })
+  }
+
+  /** A caller who leaves when its signal aborts. */
+  #untilAborted(signal: AbortSignal, { resolve, reject }: Caller): Caller {
+    const caller: Caller = {
+      resolve(answer) {
+        signal.removeEventListener('abort', leave)
+        resolve(answer)
+      },
+      reject(error) {
+        signal.removeEventListener('abort', leave)
+        reject(error)
+      },
+    }
     const leave = () => {
-      this.#callers -= 1
-      if (this.#callers > 0) return left.reject(abortedError(operation, signal.reason))
-      // Nobody waits any more. The call tells how far it had come.
+      if (this.#callers.size > 1) {
+        this.#callers.delete(caller)
+        return reject(abortedError(this.#operation, signal.reason))
+      }
+      // Nobody else waits. The call tells how far it had come.
       this.#close()
       this.#attempt?.abort(signal.reason)
     }
     signal.addEventListener('abort', leave, { once: true })
-    try {
-      return await Promise.race([this.#answer.promise, left.promise])
-    } finally {
-      signal.removeEventListener('abort', leave)
-    }
+    return caller
   }
 
   /** @param onCall of the caller whose place in the line it takes: an exchange counts once */
@@ -75,18 +91,18 @@ class SharedLookup {
     const attempt = new AbortController()
     this.#attempt = attempt
     this.#priority = priority
-    const isCurrent = () => this.#attempt === attempt
     const sending = () => {
-      if (isCurrent()) this.#close()
-    }
-    const end = (settle: () => void) => {
-      if (!isCurrent()) return
-      this.#close()
-      settle()
+      if (this.#attempt === attempt) this.#close()
     }
     this.#call({ priority, signal: attempt.signal, ...(onCall ? { onCall } : {}) }, sending).then(
-      answer => end(() => this.#answer.resolve(answer)),
-      error => end(() => this.#answer.reject(error)),
+      answer => this.#end(attempt, caller => caller.resolve(answer)),
+      error => this.#end(attempt, caller => caller.reject(error)),
     )
+  }
+
+  #end(attempt: AbortController, settle: (caller: Caller) => void): void {
+    if (this.#attempt !== attempt) return
+    this.#close()
+    for (const caller of this.#callers) settle(caller)
   }
 }

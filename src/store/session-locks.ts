@@ -35,11 +35,11 @@ export class SessionLocks {
   /**
    * Takes a lock. Waits while this process has it itself; null when another process has it.
    * The signal aborts when the lock is lost with its connection: from then on another process may work on the same
-   * entity, so nothing more may be sent.
+   * entity, so nothing more may be sent. It aborts with the caller's own signal, too, until the lock is given back.
    */
-  async lock(key: string): Promise<AbortSignal | null> {
-    for (let held = this.#held.get(key); held; held = this.#held.get(key)) await held.released.promise
-    const mine: Held = { client: null, lost: new AbortController(), released: Promise.withResolvers() }
+  async lock(key: string, stop?: AbortSignal): Promise<AbortSignal | null> {
+    for (let held = this.#held.get(key); held; held = this.#held.get(key)) await held.released
+    const mine = new Held(stop)
     this.#held.set(key, mine)
     try {
       mine.client = await this.#taking.load(key)
@@ -47,13 +47,13 @@ export class SessionLocks {
       if (mine.client === null) this.#release(key)
     }
     if (mine.client === null) return null
-    if (this.#gone.has(mine.client)) mine.lost.abort(lostReason())
-    return mine.lost.signal
+    if (this.#gone.has(mine.client)) mine.abort(lostReason())
+    return mine.signal
   }
 
   async unlock(key: string): Promise<void> {
     const held = this.#release(key)
-    if (!held || held.lost.signal.aborted) return
+    if (!held?.client || this.#gone.has(held.client)) return
     await new Promise<void>(given => {
       this.#returned.push({ key, given })
       this.#giveBack ??= setTimeout(() => this.#flush(), RETURN_WITHIN_MS)
@@ -91,7 +91,7 @@ export class SessionLocks {
   #release(key: string) {
     const held = this.#held.get(key)
     this.#held.delete(key)
-    held?.released.resolve()
+    held?.release()
     return held
   }
 
@@ -121,7 +121,7 @@ export class SessionLocks {
           { err: error?.message, locks: locks.length },
           'the lock connection dropped; jobs in hand stop',
         )
-      for (const held of locks) held.lost.abort(lostReason())
+      for (const held of locks) held.abort(lostReason())
     }
     client.on('error', lost)
     client.on('end', () => lost())
@@ -142,11 +142,36 @@ export class SessionLocks {
 }
 
 /** A lock that this process has, or is about to take. */
-interface Held {
+class Held {
   /** The connection that has it; null: none has it yet. */
-  client: pg.Client | null
-  lost: AbortController
-  released: PromiseWithResolvers<void>
+  client: pg.Client | null = null
+  readonly #released = Promise.withResolvers<void>()
+  readonly #controller = new AbortController()
+  readonly #stop: AbortSignal | undefined
+  readonly #onStop = () => this.abort(this.#stop?.reason)
+
+  constructor(stop: AbortSignal | undefined) {
+    this.#stop = stop
+    if (stop?.aborted) this.#onStop()
+    else stop?.addEventListener('abort', this.#onStop, { once: true })
+  }
+
+  get released(): Promise<void> {
+    return this.#released.promise
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal
+  }
+
+  abort(reason: unknown): void {
+    this.#controller.abort(reason)
+  }
+
+  release(): void {
+    this.#stop?.removeEventListener('abort', this.#onStop)
+    this.#released.resolve()
+  }
 }
 
 function lostReason(): Error {

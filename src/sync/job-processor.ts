@@ -85,10 +85,10 @@ export class JobProcessor {
   async process(job: { name: JobName; key: string }, signal: AbortSignal): Promise<void> {
     const key = { operation: job.name, ...parseJobKey(job.key) }
     const lock = lockName(key)
-    const locked = await this.#deps.locks.lock(lock)
+    const locked = await this.#deps.locks.lock(lock, signal)
     if (locked === null) return postpone(this.#deps.pool, key, LOCKED_MS)
     try {
-      await this.#execute(key, AbortSignal.any([signal, locked]))
+      await this.#execute(key, locked)
     } finally {
       // Nobody waits for it: it goes with the next job's lock, and a process that ends gives back its locks anyway.
       void this.#deps.locks.unlock(lock)

@@ -76,6 +76,19 @@ describe('a lock', () => {
     await taken(other, 'e1')
   })
 
+  test('ends with the signal of whoever took it, who then gives it back', async () => {
+    const [one, other] = [locks(), locks()]
+    const stop = new AbortController()
+    const signal = await one.lock('e1', stop.signal)
+    stop.abort('stopping')
+    expect(signal?.reason).toBe('stopping')
+    expect(await other.lock('e1')).toBeNull()
+    await one.unlock('e1')
+    await taken(other, 'e1')
+
+    expect(await one.lock('e2', stop.signal)).toMatchObject({ aborted: true })
+  })
+
   test('of many keys is as good as of one', async () => {
     const [one, other] = [locks(), locks()]
     const keys = Array.from({ length: 1200 }, (_, i) => `e${i}`)
