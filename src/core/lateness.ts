@@ -1,12 +1,12 @@
 /** Choices of how late a slot may be used, in milliseconds. */
 const STEPS_MS = [10, 15, 20, 25, 30, 40, 50, 60, 80, 100]
 const LEAST_MS = 10
-/** What is lost for one more millisecond: slots are spaced wider by it, and by half of it for the way, which is as uneven. */
-const COST_PER_MS = 1.5 / 1000
+/** What is lost for one more millisecond: slots are spaced wider by it, and as much again for the way, which is as uneven. */
+const COST_PER_MS = 2 / 1000
 /** After so long, what was noted counts for half. */
 const HALF_LIFE_MS = 30_000
-/** So many slots in time are believed without having been seen: a single late one changes nothing. */
-const BELIEVED = 50
+/** So many slots in time are believed without having been seen: a single one that is late changes little. */
+const BELIEVED = 20
 
 /**
  * How late slots may be used. A call that leaves late comes closer to the one a second of slots later, so what is allowed

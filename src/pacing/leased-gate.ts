@@ -1,4 +1,5 @@
 import { performance } from 'node:perf_hooks'
+import { setImmediate as whatArrived } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { Lateness } from '../core/lateness.ts'
 import type { PaceRequest } from '../core/pacing.ts'
@@ -76,8 +77,16 @@ export class LeasedGate {
       {
         now: () => performance.now(),
         after: (ms, run) => {
-          const timer = setTimeout(run, Math.min(Math.ceil(ms), LONGEST_TIMER_MS))
-          return () => clearTimeout(timer)
+          // After what has arrived was read: in a process that was held up, a pause may be among it.
+          let reading: NodeJS.Immediate | undefined
+          const read = () => {
+            reading = setImmediate(run)
+          }
+          const timer = setTimeout(read, Math.min(Math.ceil(ms), LONGEST_TIMER_MS))
+          return () => {
+            clearTimeout(timer)
+            clearImmediate(reading)
+          }
         },
       },
       this.#lateness,
@@ -180,7 +189,8 @@ export class LeasedGate {
       this.#gate.revoke() // what we granted ourselves is not known to the others
       this.#log?.info('slots are shared with other processes again')
     }
-    if (count > 0) this.#take(lease, terms.budget)
+    await whatArrived() // a pause may have begun since the store answered
+    if (count > 0 && !this.#closed) this.#take(lease, terms.budget)
   }
 
   /** A given spacing, with room for lateness; where it is learnt, what was learnt has that in it. */

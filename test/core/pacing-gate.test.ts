@@ -140,6 +140,16 @@ describe('pause', () => {
     expect(times()).toEqual([0, 10, 500, 510])
   })
 
+  test('voids slots that are granted after it began', async () => {
+    void come('a')
+    gate.pauseUntil(500)
+    gate.grant(0, 10, 40)
+    expect(gate.slotsLeft).toBe(0)
+    gate.grant(495, 10, 10)
+    await clock.pass(1000)
+    expect(times()).toEqual([505])
+  })
+
   test('is never shortened', async () => {
     gate.grant(0, 10, Number.POSITIVE_INFINITY)
     gate.pauseUntil(500)

@@ -1,4 +1,6 @@
+import { once } from 'node:events'
 import { performance } from 'node:perf_hooks'
+import { Worker } from 'node:worker_threads'
 import pg from 'pg'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { PostgresStore } from '../../src/pacing/postgres-store.ts'
@@ -169,6 +171,30 @@ describe('pause', () => {
     const started = performance.now()
     await pacerOf(200).acquire(request)
     expect(performance.now() - started).toBeGreaterThan(200)
+  })
+
+  test('a process that was held up hears of a pause before it lets late calls go', async () => {
+    const pacer = pacerOf(500)
+    await run(pacer, 100, 16)
+    await pacer.pause(50, 'so that it is known to listen')
+    const calls = run(pacer, 200, 16)
+    await run(pacerOf(500), 1, 1)
+    const told = new Int32Array(new SharedArrayBuffer(4))
+    const teller = new Worker(
+      `const { workerData: { url, told } } = require('node:worker_threads')
+      const { Client } = require('pg')
+      const client = new Client(url)
+      client.connect()
+        .then(() => client.query("select pg_notify('dirsync_pacer', '400 platform')"))
+        .then(() => { Atomics.store(told, 0, 1); Atomics.notify(told, 0); return client.end() })`,
+      { eval: true, workerData: { url: database.url, told } },
+    )
+    await once(teller, 'online')
+    Atomics.wait(told, 0, 0, 5000)
+    Atomics.wait(told, 0, 1, 40) // on its way to us
+    const until = performance.now()
+    const [passed] = await Promise.all([calls, once(teller, 'exit')])
+    expect(passed.filter(at => at >= until && at < until + 350)).toEqual([])
   })
 
   test('a longer pause is noticed by who waits already', async () => {
