@@ -1,8 +1,11 @@
 /** Choices of how late a slot may be used, in milliseconds. */
-const STEPS_MS = [10, 15, 20, 25, 30, 40, 50, 60, 80, 100]
-const LEAST_MS = 10
-/** What is lost for one more millisecond: slots are spaced wider by it, and as much again for the way, which is as uneven. */
-const COST_PER_MS = 2 / 1000
+const STEPS_MS = [12, 16, 20, 25, 30, 40, 50, 60, 80, 100]
+const LEAST_MS = 12
+/** What is lost for one more millisecond: slots are spaced wider by it, and by half as much for the way, which is as uneven. */
+const COST_PER_MS = 1.5 / 1000
+/** The first calls of a process are slow to leave: code is compiled, connections are opened. */
+const WARM_UP_MS = 1500
+const WARM_UP_STRETCH = 0.06
 /** After so long, what was noted counts for half. */
 const HALF_LIFE_MS = 30_000
 /** So many slots in time are believed without having been seen: a single one that is late changes little. */
@@ -19,6 +22,7 @@ export class Lateness {
   readonly #slots: number[] = Array.from({ length: STEPS_MS.length + 1 }, () => 0)
   #notedAt = Number.NEGATIVE_INFINITY
   #allowedMs = LEAST_MS
+  #firstAt = Number.POSITIVE_INFINITY
 
   /** Slots later than this are not used. */
   get allowedMs(): number {
@@ -30,8 +34,15 @@ export class Lateness {
     return 1 + (this.#allowedMs - LEAST_MS) * COST_PER_MS
   }
 
+  /** The same while the process may still be warming up. */
+  stretchAt(now: number): number {
+    return this.stretch + (this.#isWarm(now) ? 0 : WARM_UP_STRETCH)
+  }
+
   /** Notes how late a slot was that somebody waited for, whether it was used or not. */
   note(lateMs: number, now: number): void {
+    this.#firstAt = Math.min(this.#firstAt, now)
+    if (!this.#isWarm(now)) return
     const kept = 0.5 ** ((now - this.#notedAt) / HALF_LIFE_MS)
     this.#notedAt = now
     const step = STEPS_MS.findIndex(ms => lateMs <= ms)
@@ -39,6 +50,10 @@ export class Lateness {
     const noted = step === -1 ? STEPS_MS.length : step
     this.#slots[noted] = (this.#slots[noted] ?? 0) + 1
     this.#allowedMs = this.#cheapest()
+  }
+
+  #isWarm(now: number): boolean {
+    return now - this.#firstAt > WARM_UP_MS
   }
 
   #cheapest(): number {

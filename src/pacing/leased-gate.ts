@@ -195,7 +195,7 @@ export class LeasedGate {
 
   /** A given spacing, with room for lateness; where it is learnt, what was learnt has that in it. */
   #stretchedTerms(): Parts['terms'] {
-    const { stretch } = this.#lateness
+    const stretch = this.#lateness.stretchAt(performance.now())
     const { spacingMs, budget, ...terms } = this.#terms
     return {
       ...terms,

@@ -73,7 +73,7 @@ export class LocalPacer implements Pacer {
   #provide(): void {
     const start = Math.max(performance.now(), this.#gate.pausedUntil)
     if (this.#gate.slotsEnd - start > SPAN_MS / 2) return
-    const spacing = this.#spacingMs * this.#lateness.stretch
+    const spacing = this.#spacingMs * this.#lateness.stretchAt(performance.now())
     this.#gate.grant(start, spacing, Math.max(2, Math.ceil(SPAN_MS / spacing)))
   }
 
