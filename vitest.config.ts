@@ -29,7 +29,7 @@ export default defineConfig({
     globalSetup: 'test/helpers/global-setup.ts',
     sequence: { sequencer: LongFilesFirst },
     pool: 'forks',
-    maxWorkers: 3,
+    maxWorkers: 4,
     testTimeout: 30_000,
     hookTimeout: 60_000,
     teardownTimeout: 30_000,
