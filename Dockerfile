@@ -5,6 +5,16 @@ COPY package.json package-lock.json .npmrc ./
 # The image has its Node.js, and the embedded PostgreSQL is for trials in a checkout.
 RUN npm ci --omit=dev --omit=optional
 
+FROM node:24.21-slim AS files
+WORKDIR /app
+COPY package.json ./
+COPY bin ./bin
+COPY src ./src
+COPY jobs ./jobs
+COPY examples/hr ./examples/hr
+# A checkout under a umask of 077 has files that the user node could not read.
+RUN chmod -R a+rX .
+
 FROM node:24.21-slim
 LABEL org.opencontainers.image.title="dirsync" \
       org.opencontainers.image.description="Keeps the employee directory of an enterprise-benefits platform in step with an HR database" \
@@ -16,12 +26,7 @@ WORKDIR /app
 # /data is for the emulator's state; everything else runs on a read-only file system.
 RUN ln -s /app/bin/dirsync /usr/local/bin/dirsync && install -d -o node -g node /data
 COPY --from=packages /app/node_modules ./node_modules
-COPY package.json ./
-COPY bin ./bin
-COPY src ./src
-COPY jobs ./jobs
-COPY examples/hr ./examples/hr
-COPY compose/guard.mjs ./compose/guard.mjs
+COPY --from=files /app ./
 USER node
 EXPOSE 8080 8081
 STOPSIGNAL SIGTERM

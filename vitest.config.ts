@@ -30,8 +30,8 @@ export default defineConfig({
     sequence: { sequencer: LongFilesFirst },
     pool: 'forks',
     maxWorkers: 4,
-    testTimeout: 30_000,
-    hookTimeout: 60_000,
+    testTimeout: 120_000,
+    hookTimeout: 180_000,
     teardownTimeout: 30_000,
   },
 })

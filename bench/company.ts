@@ -9,13 +9,15 @@ import { openHr } from './planned-database.ts'
 /** Employees that are read and acknowledged at a time. */
 const CHUNK = 5000
 
-/** Has dirsync believe what is true: that the platform confirmed every field of every employee. */
+/** Has dirsync believe what is true: that the platform confirmed every field of every employee who is in no group. */
 export async function acknowledgeAll(url: string, logger: Logger): Promise<DesiredEmployee[]> {
   const hr = openHr(url, logger)
   const client = new pg.Client({ connectionString: url })
   await client.connect()
   try {
-    const { rows } = await client.query('select userid from dirsync.employee order by userid')
+    const { rows } = await client.query(
+      `select userid from dirsync.employee where enterprise_code = '' order by userid`,
+    )
     const { columns } = (await hr.inspect()).employees
     const people: DesiredEmployee[] = []
     for (let from = 0; from < rows.length; from += CHUNK) {
@@ -28,7 +30,7 @@ export async function acknowledgeAll(url: string, logger: Logger): Promise<Desir
       })
       await client.query(
         `update dirsync.employee e set acknowledged = s.acknowledged
-         from jsonb_to_recordset($1) as s (userid text, acknowledged jsonb) where e.userid = s.userid`,
+         from jsonb_to_recordset($1) as s (userid text, acknowledged jsonb) where e.enterprise_code = '' and e.userid = s.userid`,
         [
           JSON.stringify(
             chunk.map(one => ({ userid: one.key.userid, acknowledged: acknowledgedHashes(one) })),

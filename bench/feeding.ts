@@ -125,7 +125,7 @@ async function openQueue(kind: QueueKind, workshop: Workshop, logger: Logger): P
   const databaseUrl = await workshop.database()
   const place = { databaseUrl, redisUrl: kind === 'redis' ? await workshop.redis() : null }
   const pool = createPool(databaseUrl, { max: 3, name: 'bench', logger })
-  const queue = createQueueBackend({ ...place, logger })
+  const queue = createQueueBackend({ ...place, deployment: 'bench', logger })
   await migrate(pool)
   await queue.prepare()
   await queue.obliterate()

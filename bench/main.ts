@@ -1,8 +1,10 @@
 import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { createLogger } from '../src/logger.ts'
+import { atScale } from './at-scale.ts'
 import { auto } from './auto.ts'
 import { callsPerChange } from './calls-per-change.ts'
+import { ceiling } from './ceiling.ts'
 import { client } from './client.ts'
 import { feeding, queueDepth } from './feeding.ts'
 import {
@@ -162,12 +164,14 @@ function benchmarksOf(workshop: Workshop, options: Options): Benchmark[] {
     client(workshop, options.calls, 'signed'),
     client(workshop, options.calls, 'fetch'),
     tokens(workshop, logger),
+    atScale(workshop, options.employees, logger),
     makespan(workshop, options.changed, options.results, logger),
     callsPerChange(workshop, Math.min(options.employees, 100_000), logger),
     pacing(workshop, options.seconds, options.results),
     triggerLatency(workshop, logger),
     auto(workshop, options.seconds, options.results),
     halving(workshop, options.seconds, options.results),
+    ceiling(workshop, options.seconds, options.results),
   ]
 }
 

@@ -17,19 +17,24 @@ export const LIMITS = {
   sweepIntervalMs: 0,
 }
 
-/** The sample HR table as dirsync reads it. */
-export function openHr(url: string, logger: Logger): HrSource {
+/** The sample HR table as dirsync reads it, by its mapping or another one. */
+export function openHr(url: string, logger: Logger, sql = EMPLOYEES_SQL): HrSource {
   return createPostgresHrSource({
     url,
-    employeesSql: { file: 'employees.sql', sql: EMPLOYEES_SQL },
+    employeesSql: { file: 'employees.sql', sql },
     departmentsSql: null,
     logger,
   })
 }
 
 /** Makes HR of so many employees in a database, and dirsync's schema with all of them known and nothing to be done. */
-export async function fillDatabase(url: string, employees: number, logger: Logger): Promise<void> {
-  const hr = openHr(url, logger)
+export async function fillDatabase(
+  url: string,
+  employees: number,
+  logger: Logger,
+  sql = EMPLOYEES_SQL,
+): Promise<void> {
+  const hr = openHr(url, logger, sql)
   const pool = createPool(url, { max: 2, name: 'bench', logger })
   const client = new pg.Client({ connectionString: url })
   await client.connect()
@@ -40,7 +45,7 @@ export async function fillDatabase(url: string, employees: number, logger: Logge
       `insert into dirsync.sync_run (kind, state, finished_at) values ('changes', 'done', now()) returning id`,
     )
     await transaction(pool, async db => {
-      const run = { kind: 'changes' as const, approved: true, maxAgeMs: null }
+      const run = { kind: 'changes' as const, state: 'requested' as const, maxAgeMs: null }
       await planEmployees(db, hr, run, LIMITS, new Date(), new AbortController().signal)
       await writeEmployeePlan(db, Number(rows[0].id), false)
     })

@@ -14,21 +14,15 @@ export interface Deployment extends QueuePlace {
   ratePerSecond: number
 }
 
-/**
- * Starts `dirsync start` once for each entry of `roles` and resolves when all of them run. No cron job but the sweep is
- * there, and no run is ever held.
- * @param settings others than these
- */
-export async function startService(
+/** The settings of a deployment: no cron job but the sweep is there, and no run is ever held. */
+export async function serviceEnvironment(
   runFolder: string,
   { databaseUrl, redisUrl, platform, ratePerSecond }: Deployment,
-  roles: readonly string[],
-  settings: Record<string, string> = {},
-): Promise<{ stop(): Promise<void> }> {
+): Promise<Record<string, string | undefined>> {
   const mapping = join(runFolder, 'employees.sql')
   await writeFile(mapping, EMPLOYEES_SQL)
   const off = ['SYNC_CHANGES', 'FULL_RESYNC', 'DEPARTMENTS', 'OPENIDS', 'RETRY_DUE', 'PRUNE']
-  const env = {
+  return {
     PATH: process.env.PATH,
     DATABASE_URL: databaseUrl,
     ...(redisUrl === null ? {} : { REDIS_URL: redisUrl }),
@@ -41,8 +35,20 @@ export async function startService(
     BREAKER_EMPLOYEES: '10000000',
     LOG_LEVEL: 'warn',
     ...Object.fromEntries(off.map(job => [`SCHEDULE_${job}`, 'off'])),
-    ...settings,
   }
+}
+
+/**
+ * Starts `dirsync start` once for each entry of `roles` and resolves when all of them run.
+ * @param settings others than these
+ */
+export async function startService(
+  runFolder: string,
+  deployment: Deployment,
+  roles: readonly string[],
+  settings: Record<string, string> = {},
+): Promise<{ stop(): Promise<void> }> {
+  const env = { ...(await serviceEnvironment(runFolder, deployment)), ...settings }
   const launcher = join(import.meta.dirname, '../bin/dirsync')
   const children = roles.map(role => {
     const child = spawn(launcher, ['start', '--roles', role], { env, stdio: ['ignore', 'pipe', 'pipe'] })
@@ -56,7 +62,7 @@ export async function startService(
           let printed = ''
           const look = (chunk: Buffer) => {
             printed += chunk
-            if (/^Running\./m.test(printed)) resolve()
+            if (/"msg":"Running\./.test(printed)) resolve()
           }
           child.stdout.on('data', look)
           child.stderr.on('data', look)

@@ -72,7 +72,7 @@ async function delayAnswers({ baseUrl }: PlatformAccess): Promise<void> {
 async function planFullRun(place: WorkTask, logger: Logger): Promise<number> {
   const hr = openHr(place.databaseUrl, logger)
   const pool = createPool(place.databaseUrl, { max: 3, name: 'bench', logger })
-  const queue = createQueueBackend({ ...place, logger })
+  const queue = createQueueBackend({ ...place, deployment: 'bench', logger })
   try {
     await queue.prepare()
     await queue.obliterate()

@@ -70,6 +70,13 @@ export class Workshop {
     return (await launchRedis({ runFolder: this.folder })).url
   }
 
+  /** Writes a file. Returns its path. */
+  async file(name: string, text: string): Promise<string> {
+    const path = join(this.folder, name)
+    await writeFile(path, text)
+    return path
+  }
+
   /** Starts an emulator in a process of its own. */
   async emulator(seed: object): Promise<PlatformAccess> {
     this.#seeds += 1

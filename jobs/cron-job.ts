@@ -11,7 +11,7 @@ export interface JobContext {
   logger: Logger
   /** The mirrors that are switched on. */
   mirrors: readonly Mirror[]
-  /** Requests a run of the kind, unless one waits or goes on already; a held one is planned anew. */
+  /** Requests a run of the kind, unless one waits or goes on already; while one is held, HR is judged again. */
   requestRun(kind: RunKind): Promise<void>
 }
 

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { z } from 'zod'
 import { MIRRORS, type Mirror } from './core/mirror.ts'
-import { OPERATION_NAMES } from './core/operation-name.ts'
+import { absent, integer, list, number, operationLimits, url } from './core/setting-types.ts'
 
 /** A wrong or missing setting: one sentence naming the variable, what it holds and what it should hold. */
 export class ConfigError extends Error {
@@ -18,7 +18,7 @@ interface Setting {
 
 /** Every setting but the schedules (`SCHEDULE_<JOB>`, one per cron job). */
 export const SETTINGS = {
-  DATABASE_URL: { help: "PostgreSQL for dirsync's own tables (schema dirsync)", secret: true },
+  DATABASE_URL: { help: "PostgreSQL for dirsync's own tables; no transaction-mode pooler", secret: true },
   REDIS_URL: { help: 'Redis for the queue and the pacer; absent: both live in DATABASE_URL', secret: true },
   HR_DATABASE_URL: { help: 'PostgreSQL of the HR system; only read', secret: true },
   HR_EMPLOYEES_SQL: { help: 'File with the SELECT that maps HR rows to employee fields' },
@@ -34,7 +34,7 @@ export const SETTINGS = {
     default: '',
   },
   PLATFORM_RATE_LIMIT: {
-    help: 'Calls per second, all processes together; auto: learnt from what the platform refuses',
+    help: 'Calls per second at most, all processes together; auto: learnt from what the platform refuses',
     default: '10',
   },
   TOO_FAST_CODES: {
@@ -48,6 +48,10 @@ export const SETTINGS = {
   REFUND_PRICE_DIFFERENCE: {
     help: 'true where refunds are settled by price difference: each then needs costAmount or tradeInfo',
     default: 'false',
+  },
+  REFUND_LOST_AFTER_HOURS: {
+    help: 'Hours after which a refund of unknown outcome counts as lost (not carried out), if neither order record nor payment order shows it',
+    default: '24',
   },
   SELLER_APPIDS: { help: 'Merchant application ids for open ids, separated by commas', default: '' },
   WORKER_CONCURRENCY: {
@@ -107,64 +111,14 @@ export const ESSENTIAL = [
   'PLATFORM_APP_SECRET',
 ] as const satisfies readonly Name[]
 
-/** A raw @, # or ? in a password ends up in the host name or in nothing at all. */
-const isEncoded = (text: string) => {
-  const afterScheme = text.slice(text.indexOf('://') + 3)
-  return !afterScheme.includes('#') && (afterScheme.match(/@/g)?.length ?? 0) <= 1
-}
-const url = (...protocols: string[]) =>
-  z
-    .string()
-    .refine(isEncoded, {
-      error: 'should have special characters of its password percent-encoded',
-      abort: true,
-    })
-    .refine(text => URL.canParse(text) && protocols.includes(text.split('://')[0] as string), {
-      error: `should be an address beginning with ${protocols.map(protocol => `${protocol}://`).join(' or ')}`,
-    })
-const number = (min: number, max: number, otherwise = '') =>
-  z
-    .string()
-    .regex(/^\d+(\.\d+)?$/, `should be a number${otherwise}`)
-    .transform(Number)
-    .refine(value => value >= min && value <= max, {
-      error: `should be between ${min} and ${max}${otherwise}`,
-      abort: true,
-    })
-const integer = (min: number, max: number) =>
-  number(min, max).refine(Number.isInteger, { error: 'should be a whole number' })
-const absent = z.undefined().transform(() => null)
-const list = z.string().transform(text => [
-  ...new Set(
-    text
-      .split(',')
-      .map(item => item.trim())
-      .filter(Boolean),
-  ),
-])
-
-/** Calls per second by operation, from items such as `employee/get=20`. */
-function operationLimits(items: string[], context: z.RefinementCtx): Map<string, number> {
-  const limits = new Map<string, number>()
-  for (const item of items) {
-    const [operation = '', rate = ''] = item.split('=').map(part => part.trim())
-    const parsed = number(0.01, 100_000).safeParse(rate)
-    const flaw = (OPERATION_NAMES as readonly string[]).includes(operation)
-      ? parsed.error && `${operation} ${parsed.error.issues[0]?.message}`
-      : `should name operations, such as employee/get=20; they are ${OPERATION_NAMES.join(', ')}`
-    if (flaw) context.addIssue(flaw)
-    else limits.set(operation, parsed.data as number)
-  }
-  return limits
-}
-
 const schema = z.object({
   DATABASE_URL: url('postgres', 'postgresql'),
   REDIS_URL: url('redis', 'rediss').or(absent),
   HR_DATABASE_URL: url('postgres', 'postgresql'),
   HR_EMPLOYEES_SQL: z.string(),
   HR_DEPARTMENTS_SQL: z.string().or(absent),
-  PLATFORM_BASE_URL: url('http', 'https').transform(text => text.replace(/\/+$/, '')),
+  // One spelling per address: tokens, pacing and the deployment are kept under it.
+  PLATFORM_BASE_URL: url('http', 'https').transform(text => new URL(text).href.replace(/\/+$/, '')),
   PLATFORM_APP_ID: z.string().max(32, 'should have at most 32 characters'),
   PLATFORM_APP_SECRET: z.string(),
   PLATFORM_SIGN_ALGORITHM: z.enum(['sha256', 'sha1', 'sha512']),
@@ -177,6 +131,7 @@ const schema = z.object({
     .transform(codes => codes.map(Number)),
   OPERATION_RATE_LIMITS: list.transform(operationLimits),
   REFUND_PRICE_DIFFERENCE: z.enum(['true', 'false']).transform(value => value === 'true'),
+  REFUND_LOST_AFTER_HOURS: number(0.2, 8760),
   SELLER_APPIDS: list.refine(ids => ids.every(id => id.length === 8), {
     error: 'should be application ids of 8 characters, separated by commas',
   }),
@@ -213,6 +168,8 @@ const schema = z.object({
 export type Config = z.infer<typeof schema> & {
   /** `SCHEDULE_<JOB>` as given, by job name in lower case with hyphens; checked by the jobs themselves. */
   schedules: Record<string, string>
+  /** The platform is the emulator of the trial, whose port may be another one at each start. */
+  embedded: boolean
 }
 
 export type Environment = Record<string, string | undefined>
@@ -231,21 +188,56 @@ export function isEmbedded(env: Environment): boolean {
 
 /**
  * Reads the settings; each also as `NAME_FILE`, whose first line is the value.
- * @throws ConfigError with every wrong setting, one line each.
+ * @throws ConfigError with everything that is missing, in one line, and every wrong setting, one line each.
  */
 export function loadConfig(env: Environment): Config {
-  const missing = ESSENTIAL.filter(name => !present(env, name))
-  if (missing.length > 0)
-    throw new ConfigError(
-      `missing settings: ${missing.join(', ')} (set them, or unset DATABASE_URL, HR_DATABASE_URL and PLATFORM_BASE_URL to run embedded)`,
-    )
-  const values = Object.fromEntries(
-    Object.entries<Setting>(SETTINGS).map(([name, setting]) => [name, read(env, name) ?? setting.default]),
-  )
-  const parsed = schema.safeParse(values)
-  if (!parsed.success)
-    throw new ConfigError(parsed.error.issues.map(issue => complaint(issue, values)).join('\n'))
-  return { ...parsed.data, schedules: schedules(env) }
+  return { ...readAll(env, schema), schedules: schedules(env), embedded: false }
+}
+
+/**
+ * Reads the settings of dirsync's own stores, and of the log, alone.
+ * @throws ConfigError as {@link loadConfig} does
+ */
+export function loadStores(env: Environment): Pick<Config, 'DATABASE_URL' | 'REDIS_URL' | 'LOG_LEVEL'> {
+  return readAll(env, schema.pick({ DATABASE_URL: true, REDIS_URL: true, LOG_LEVEL: true }))
+}
+
+function readAll<Schema extends z.ZodObject>(env: Environment, wanted: Schema): z.output<Schema> {
+  const values: Record<string, string | undefined> = {}
+  const missing = new Map<Name, string>()
+  const complaints: string[] = []
+  const unread = new Set<string>()
+  for (const name of Object.keys(wanted.shape) as Name[]) {
+    const found = read(env, name)
+    if ('value' in found) values[name] = found.value
+    else if (isEssential(name) && found.flaw !== 'unreadable')
+      missing.set(name, found.flaw === 'empty' ? `${name} (${found.file} is empty)` : name)
+    else if (found.flaw !== 'absent')
+      complaints.push(
+        `${name}_FILE holds ${JSON.stringify(found.file)} but that file ${found.flaw === 'empty' ? 'is empty' : 'cannot be read'}`,
+      )
+    else values[name] = (SETTINGS[name] as Setting).default
+    if (!(name in values)) unread.add(name)
+  }
+  const named = ESSENTIAL.flatMap(name => missing.get(name) ?? [])
+  if (named.length > 0) complaints.unshift(`missing settings: ${named.join(', ')}${wayOut(env)}`)
+  const parsed = wanted.safeParse(values)
+  const issues = parsed.error?.issues.filter(issue => !unread.has(String(issue.path[0]))) ?? []
+  complaints.push(...issues.map(issue => complaint(issue, values)))
+  if (!parsed.success || complaints.length > 0) throw new ConfigError(complaints.join('\n'))
+  return parsed.data
+}
+
+/** What else a person in a checkout may have meant. Where settings come in files there is nothing embedded. */
+function wayOut(env: Environment): string {
+  const hasFiles = Object.keys(SETTINGS).some(name => env[`${name}_FILE`]?.trim())
+  return hasFiles
+    ? ''
+    : ' (set them, or unset DATABASE_URL, HR_DATABASE_URL and PLATFORM_BASE_URL to run embedded)'
+}
+
+function isEssential(name: Name): boolean {
+  return (ESSENTIAL as readonly Name[]).includes(name)
 }
 
 function complaint(issue: z.core.$ZodIssue, values: Record<string, string | undefined>): string {
@@ -274,22 +266,17 @@ function present(env: Environment, name: string): boolean {
   return Boolean(env[name]?.trim() || env[`${name}_FILE`]?.trim())
 }
 
-function read(env: Environment, name: string): string | undefined {
-  const value = env[name]?.trim()
-  if (value) return value
-  const file = env[`${name}_FILE`]?.trim()
-  if (!file) return undefined
-  const line = firstLine(name, file)
-  if (line === '') throw new ConfigError(`${name}_FILE holds ${JSON.stringify(file)} but that file is empty`)
-  return line
-}
+type Found = { value: string } | { flaw: 'absent' } | { flaw: 'empty' | 'unreadable'; file: string }
 
-function firstLine(name: string, file: string): string {
+function read(env: Environment, name: string): Found {
+  const value = env[name]?.trim()
+  if (value) return { value }
+  const file = env[`${name}_FILE`]?.trim()
+  if (!file) return { flaw: 'absent' }
   try {
-    return (readFileSync(file, 'utf8').split('\n')[0] as string).trim()
-  } catch (cause) {
-    throw new ConfigError(`${name}_FILE holds ${JSON.stringify(file)} but that file cannot be read`, {
-      cause,
-    })
+    const line = (readFileSync(file, 'utf8').split('\n')[0] as string).trim()
+    return line === '' ? { flaw: 'empty', file } : { value: line }
+  } catch {
+    return { flaw: 'unreadable', file }
   }
 }

@@ -6,12 +6,15 @@ import type { HrSource } from './hr/source.ts'
 import type { Logger } from './logger.ts'
 import { LearntRates } from './pacing/learnt-rates.ts'
 import type { PacerStore } from './pacing/pacer-store.ts'
+import { PausablePacer } from './pacing/pausable-pacer.ts'
 import { PostgresStore } from './pacing/postgres-store.ts'
 import { RedisStore } from './pacing/redis-store.ts'
 import { SharedPacer } from './pacing/shared-pacer.ts'
 import { type CallReport, PlatformClient } from './platform/client.ts'
 import { OPERATION_BUDGETS } from './platform/operations/index.ts'
 import { CallCounter } from './store/call-minute.ts'
+import type { Account } from './store/deployment.ts'
+import { isPaused } from './store/halt.ts'
 import { PostgresTokenStore } from './store/platform-token.ts'
 import type { Pacing } from './store/process.ts'
 
@@ -24,7 +27,10 @@ export function connectPlatform(
 ): PlatformClient & AsyncDisposable & { pacing(): Pacing } {
   const store = pacerStore(config, pool, logger)
   const budgets = new Map([...OPERATION_BUDGETS, ...config.OPERATION_RATE_LIMITS])
-  const pacer = new SharedPacer({ store, rate: config.PLATFORM_RATE_LIMIT, budgets, logger })
+  const pacer = new PausablePacer(
+    new SharedPacer({ store, rate: config.PLATFORM_RATE_LIMIT, budgets, logger }),
+    () => isPaused(pool),
+  )
   const counter = new CallCounter(pool, logger)
   const account = {
     baseUrl: config.PLATFORM_BASE_URL,
@@ -74,15 +80,20 @@ export async function connectHr(config: Config, logger: Logger): Promise<HrSourc
       config.HR_DEPARTMENTS_SQL === null
         ? null
         : await mapping('HR_DEPARTMENTS_SQL', config.HR_DEPARTMENTS_SQL),
+    reread: file => readFile(file, 'utf8'),
     defaultEnterpriseCode: config.PLATFORM_ENTERPRISE_CODE,
     logger,
   })
 }
 
-/** What all processes of a deployment have in common, and another that reads the same HR database has not. */
-export function deploymentOf(config: Config): string {
-  const { PLATFORM_BASE_URL, PLATFORM_APP_ID, PLATFORM_ENTERPRISE_CODE } = config
-  return [PLATFORM_BASE_URL, PLATFORM_APP_ID, PLATFORM_ENTERPRISE_CODE].join(' ')
+/** The account of the platform that the settings name. */
+export function accountOf(config: Config): Account {
+  const { embedded, PLATFORM_BASE_URL, PLATFORM_APP_ID, PLATFORM_ENTERPRISE_CODE } = config
+  return {
+    baseUrl: embedded ? 'embedded' : PLATFORM_BASE_URL,
+    appId: PLATFORM_APP_ID,
+    enterpriseCode: PLATFORM_ENTERPRISE_CODE,
+  }
 }
 
 async function mapping(setting: string, file: string) {

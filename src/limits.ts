@@ -1,5 +1,5 @@
 import type { Config } from './config.ts'
-import type { PlannerOptions } from './sync/planner.ts'
+import type { PlannerOptions } from './sync/plan-kind.ts'
 
 /** What a run may do without asking anybody, as the settings say. */
 export function limitsOf(config: Config): PlannerOptions['limits'] {

@@ -3,7 +3,7 @@ import { hostname } from 'node:os'
 import type { Pool } from 'pg'
 import { CRON_JOBS } from '../jobs/index.ts'
 import { type Config, ConfigError } from './config.ts'
-import { connectHr, connectPlatform, deploymentOf } from './connections.ts'
+import { accountOf, connectHr, connectPlatform } from './connections.ts'
 import { startConsole } from './console/server.ts'
 import { ROLES, type Role } from './core/role.ts'
 import { CronScheduler, scheduledJobs } from './cron-scheduler.ts'
@@ -15,6 +15,7 @@ import { startReceiver } from './notifications/server.ts'
 import { PLATFORM_CODES } from './platform/platform-codes.ts'
 import { createQueueBackend } from './queue/backend.ts'
 import { RefundSettler } from './refunds/refund-settler.ts'
+import { claimDeployment } from './store/deployment.ts'
 import { Listener } from './store/listener.ts'
 import { migrate } from './store/migrate.ts'
 import { createPool } from './store/pool.ts'
@@ -54,7 +55,7 @@ export interface Service {
 /**
  * Builds and starts the roles of one process: the composition root.
  * @param options.schedule false leaves the cron jobs out (`--once`); the scheduler still plans and feeds
- * @throws ConfigError, MappingError, MigrationError, QueueError; what was started by then is stopped
+ * @throws ConfigError, MappingError, MigrationError, AccountError, QueueError; what was started by then is stopped
  */
 export async function startService(options: {
   config: Config
@@ -94,28 +95,6 @@ async function startRoles(
   if (applied.length > 0) logger.info({ applied }, 'schema brought up to date')
   if (reviewerStatements.length > 0)
     logger.warn('the role dirsync_reviewer could not be created: `dirsync migrate` prints what to run')
-  const queue = createQueueBackend({ redisUrl: config.REDIS_URL, databaseUrl: config.DATABASE_URL, logger })
-  stops.push(() => queue.close())
-  await queue.prepare()
-
-  const needsQueue = roles.includes('worker') || roles.includes('scheduler')
-  // Stopped after the work: a process that is stopping still shows that it is alive.
-  const web = !roles.includes('console')
-    ? null
-    : await startConsole({
-        config,
-        roles,
-        version: VERSION,
-        checkQueue: needsQueue ? () => queue.counts() : null,
-        platformCodes: Object.keys(PLATFORM_CODES),
-        logger,
-      })
-  if (web) stops.push(() => web.close())
-  const receiver = !roles.includes('notifications')
-    ? null
-    : await startReceiver(config, logger, web?.metrics.observeNotification)
-  if (receiver) stops.push(() => receiver.close())
-
   const processId = randomUUID()
   let pacing: (() => Pacing) | undefined
   const sign = () =>
@@ -136,6 +115,35 @@ async function startRoles(
     clearInterval(beat)
     await deregister(pool, processId)
   })
+  // Whoever switches the account sees this process, or this process sees the other account.
+  const deployment = await claimDeployment(pool, accountOf(config))
+
+  const queue = createQueueBackend({
+    redisUrl: config.REDIS_URL,
+    databaseUrl: config.DATABASE_URL,
+    deployment: deployment.id,
+    logger,
+  })
+  stops.push(() => queue.close())
+  await queue.prepare()
+
+  const needsQueue = roles.includes('worker') || roles.includes('scheduler')
+  // Stopped after the work: a process that is stopping still shows that it is alive.
+  const web = !roles.includes('console')
+    ? null
+    : await startConsole({
+        config,
+        roles,
+        version: VERSION,
+        checkQueue: needsQueue ? () => queue.counts() : null,
+        platformCodes: Object.keys(PLATFORM_CODES),
+        logger,
+      })
+  if (web) stops.push(() => web.close())
+  const receiver = !roles.includes('notifications')
+    ? null
+    : await startReceiver(config, logger, web?.metrics.observeNotification)
+  if (receiver) stops.push(() => receiver.close())
 
   const work: (() => Promise<unknown>)[] = []
   if (roles.includes('worker')) {
@@ -174,7 +182,12 @@ async function startRoles(
       clearInterval(following)
       return worker.close(STOP_DEADLINE_MS)
     })
-    const settler = new RefundSettler({ pool, client, logger: logger.child({ component: 'refunds' }) })
+    const settler = new RefundSettler({
+      pool,
+      client,
+      logger: logger.child({ component: 'refunds' }),
+      notCarriedOutAfterMs: config.REFUND_LOST_AFTER_HOURS * 3_600_000,
+    })
     settler.start()
     work.push(() => settler.stop())
     const mirrors = new MirrorRunner({
@@ -218,7 +231,7 @@ async function startRoles(
         logger: logger.child({ component: 'trigger' }),
       })
       work.push(() => changes.stop())
-      const trigger = new ChangeListener(config.HR_DATABASE_URL, deploymentOf(config), logger, userids =>
+      const trigger = new ChangeListener(config.HR_DATABASE_URL, deployment.id, logger, userids =>
         changes.changed(userids),
       )
       void trigger.start()

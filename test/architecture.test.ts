@@ -3,8 +3,6 @@ import { dirname, join, normalize, relative } from 'node:path'
 import { describe, expect, test } from 'vitest'
 
 const ROOT = join(import.meta.dirname, '..')
-const MAX_LINES = 300
-
 interface Rule {
   /** Folders (ending in /, with all that is below) and files that may be imported, the folder itself aside. */
   may: string[]
@@ -113,11 +111,6 @@ test('no module of the core knows a clock, a network, a database or a file', () 
     /\bDate\.now\b|\bnew Date\(\)|\bMath\.random\b|\bset(?:Timeout|Interval)\b|from '(?:node:(?:fs|net|http|https|timers)(?:\/promises)?|pg|undici|ioredis|bullmq|fastify)'/
   const offenders = production.filter(({ file, text }) => file.startsWith('src/core/') && impure.test(text))
   expect(offenders.map(({ file }) => file)).toEqual([])
-})
-
-test(`no file of the program has more than ${MAX_LINES} lines`, () => {
-  const long = production.filter(({ text }) => text.split('\n').length - 1 > MAX_LINES)
-  expect(long.map(({ file }) => file)).toEqual([])
 })
 
 describe('the rules themselves', () => {

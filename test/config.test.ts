@@ -43,6 +43,7 @@ test('the least is enough: everything else has a default or is absent', () => {
     TOO_FAST_CODES: [],
     OPERATION_RATE_LIMITS: new Map(),
     REFUND_PRICE_DIFFERENCE: false,
+    REFUND_LOST_AFTER_HOURS: 24,
     SELLER_APPIDS: [],
     WORKER_CONCURRENCY: 16,
     QUEUE_HIGH_WATER: 1000,
@@ -65,6 +66,7 @@ test('the least is enough: everything else has a default or is absent', () => {
     NOTIFICATION_PORT: 8081,
     LOG_LEVEL: 'info',
     schedules: {},
+    embedded: false,
   })
 })
 
@@ -107,6 +109,8 @@ describe('a wrong value is one sentence: the variable, what it holds and what it
     ['PLATFORM_APP_ID', 'x'.repeat(33), 'should have at most 32 characters'],
     ['PLATFORM_SIGN_ALGORITHM', 'md5', 'should be one of sha256, sha1, sha512'],
     ['REFUND_PRICE_DIFFERENCE', 'yes', 'should be one of true, false'],
+    // Shorter than a request may be on its way.
+    ['REFUND_LOST_AFTER_HOURS', '0.1', 'should be between 0.2 and 8760'],
     ['PLATFORM_ENTERPRISE_CODE', 'x'.repeat(21), 'should have at most 20 characters'],
     ['PLATFORM_RATE_LIMIT', 'fast', 'should be a number, or auto'],
     ['PLATFORM_RATE_LIMIT', '-1', 'should be a number, or auto'],
@@ -159,6 +163,7 @@ describe('a wrong value is one sentence: the variable, what it holds and what it
 describe('values are read as they are meant', () => {
   test.each([
     ['PLATFORM_BASE_URL', 'https://platform.example/api//', 'https://platform.example/api'],
+    ['PLATFORM_BASE_URL', 'https://Platform.Example:443/Api', 'https://platform.example/Api'],
     ['PLATFORM_APP_SECRET', ' s p\n', 's p'],
     ['PLATFORM_RATE_LIMIT', '0.5', 0.5],
     ['PLATFORM_RATE_LIMIT', 'auto', 'auto'],
@@ -224,9 +229,27 @@ describe('NAME_FILE', () => {
         `REDIS_URL_FILE holds ${JSON.stringify(file)} but that file cannot be read`,
       )
     const empty = await fileOf('\nsecond line')
-    expect(complaintAbout({ PLATFORM_APP_SECRET: undefined, PLATFORM_APP_SECRET_FILE: empty })).toBe(
-      `PLATFORM_APP_SECRET_FILE holds ${JSON.stringify(empty)} but that file is empty`,
+    expect(complaintAbout({ REDIS_URL_FILE: empty })).toBe(
+      `REDIS_URL_FILE holds ${JSON.stringify(empty)} but that file is empty`,
     )
+  })
+
+  test('of what is needed counts as missing while it is empty, and everything wrong is told at once', async () => {
+    const empty = await fileOf('\n')
+    const complaint = complaintAbout({
+      HR_DATABASE_URL: undefined,
+      HR_DATABASE_URL_FILE: empty,
+      PLATFORM_BASE_URL: undefined,
+      PLATFORM_APP_SECRET: undefined,
+      PLATFORM_APP_SECRET_FILE: empty,
+      CONSOLE_TOKEN_FILE: '/nowhere/token',
+      PLATFORM_RATE_LIMIT: 'fast',
+    })
+    expect(complaint.split('\n')).toEqual([
+      `missing settings: HR_DATABASE_URL (${empty} is empty), PLATFORM_BASE_URL, PLATFORM_APP_SECRET (${empty} is empty)`,
+      'CONSOLE_TOKEN_FILE holds "/nowhere/token" but that file cannot be read',
+      'PLATFORM_RATE_LIMIT holds "fast" but should be a number, or auto',
+    ])
   })
 
   test('what a secret file holds is not shown', async () => {

@@ -77,7 +77,12 @@ async function compareBatch(
       row: rows.get(keyText(key)) ?? null,
       columns: parts.columns,
       actual,
-      memory: memories.get(keyText(key)) ?? { acknowledged: {}, cases: [], blockedFields: [] },
+      memory: memories.get(keyText(key)) ?? {
+        acknowledged: {},
+        overwritten: {},
+        cases: [],
+        blocks: [],
+      },
     })
   let failed: PlatformError | null = null
   let answered = 0

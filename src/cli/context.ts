@@ -23,19 +23,57 @@ export interface CommandContext extends AsyncDisposable {
   readonly actor: string
   /** HR, connected when it is first asked. @throws ConfigError, MappingError */
   hr(): Promise<HrSource>
-  /** The platform, behind the pacer and the token that all processes share. */
+  /**
+   * The platform, behind the pacer and the token that all processes share.
+   * @throws AccountError when the database is the memory of another account
+   */
   platform(): Promise<PlatformClient>
+  /** For what compares with the memory, or asks others to. @throws AccountError when it is that of another account */
+  assertAccount(): Promise<void>
+}
+
+/** dirsync's own stores, whether or not the database has the schema. */
+export interface Stores extends AsyncDisposable {
+  readonly config: Pick<Config, 'DATABASE_URL' | 'REDIS_URL'>
+  readonly checked: CheckedSettings
+  readonly logger: Logger
+  readonly pool: Pool
+}
+
+/**
+ * Opens dirsync's own stores alone; no other setting is needed for them.
+ * @throws ConfigError, EmbeddedError, FailedError
+ */
+export async function openStores(): Promise<Stores> {
+  const [{ createLogger }, { createPool }, { checkStores, openStoreSettings }] = await Promise.all([
+    import('../logger.ts'),
+    import('../store/pool.ts'),
+    import('./settings.ts'),
+  ])
+  const checked = checkStores()
+  const logger = createLogger({
+    level: checked.logLevel ?? 'warn',
+    pretty: process.stderr.isTTY === true,
+  })
+  await using opened = new AsyncDisposableStack()
+  const settings = opened.use(await openStoreSettings(checked, logger))
+  opened.use(closedBySignal(settings))
+  const { config } = settings
+  const pool = opened.adopt(
+    createPool(config.DATABASE_URL, { max: CONNECTIONS, name: 'cli', logger }),
+    async pool => pool.end(),
+  )
+  await assertAnswers(pool)
+  const stack = opened.move()
+  return { config, checked, logger, pool, [Symbol.asyncDispose]: () => stack.disposeAsync() }
 }
 
 /**
  * Opens what a command needs. Heavy modules are loaded here and not before, so that `--help` is quick.
- * @param options.unmigrated accept a database that lacks the schema, or part of it
  * @param options.handlesSignals the command ends by itself when a signal asks it to
  * @throws ConfigError, EmbeddedError, FailedError
  */
-export async function openContext(
-  options: { unmigrated?: true; handlesSignals?: boolean } = {},
-): Promise<CommandContext> {
+export async function openContext(options: { handlesSignals?: boolean } = {}): Promise<CommandContext> {
   const [{ createLogger }, { checkSettings, openSettings }] = await Promise.all([
     import('../logger.ts'),
     import('./settings.ts'),
@@ -55,8 +93,15 @@ export async function openContext(
     async pool => pool.end(),
   )
   await assertAnswers(pool)
-  if (!options.unmigrated) await assertMigrated(pool, checked)
+  await assertMigrated(pool, checked)
   const stack = opened.move()
+  const assertAccount = async () => {
+    const [{ accountOf }, { assertAccount }] = await Promise.all([
+      import('../connections.ts'),
+      import('../store/deployment.ts'),
+    ])
+    await assertAccount(pool, accountOf(config))
+  }
   return {
     config,
     embedded: checked.embedded,
@@ -68,7 +113,9 @@ export async function openContext(
       const { connectHr } = await import('../connections.ts')
       return stack.adopt(await connectHr(config, logger), hr => hr.close())
     },
+    assertAccount,
     async platform() {
+      await assertAccount()
       const { connectPlatform } = await import('../connections.ts')
       return stack.use(connectPlatform(config, pool, logger))
     },

@@ -29,6 +29,7 @@ export const DEAD_LETTER_COLUMNS = [
   'resolved_at',
   'note',
   'version',
+  'swap_id',
 ] as const satisfies readonly (keyof DeadLetter)[]
 
 /** One line of CSV (RFC 4180, without the line's end). */

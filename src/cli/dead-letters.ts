@@ -30,7 +30,9 @@ export function deadLettersCommand(program: Command): void {
       'after',
       `
 A dead letter is a case for review: one per employee or department, operation
-and field. The first success resolves it.
+and field. The first success resolves it. One of an enterprise stands for a
+field that is switched off there: retrying it tries one employee, and if that
+goes through, everybody is asked again.
 
 Examples:
   dirsync dead-letters list --category duplicate_mobile
@@ -167,7 +169,10 @@ async function ignore(id: number, options: { reason: string; json?: true }): Pro
   if (options.reason.trim() === '') throw new UsageError('--reason is empty: say why')
   await using context = await openContext()
   await new Commands(context.pool, context.actor).ignore(id, options.reason)
-  if (options.json) printJson({ id, state: 'ignored' })
+  if (options.json) return printJson({ id, state: 'ignored' })
+  const ignored = await readCase(context.pool, id)
+  if (ignored?.entity === 'enterprise')
+    print(`Dead letter ${id} is ignored. The field is still probed, and ${context.program} status shows it.`)
   else print(`Dead letter ${id} is ignored until the HR row changes.`)
 }
 

@@ -92,7 +92,8 @@ function printPending({ pending }: EmployeeStory): void {
         { title: 'FAILED', of: row => row.attempts, align: 'right' },
         {
           title: 'NEXT',
-          of: row => (row.enqueued_at ? 'in the queue' : shortTime(row.not_before)),
+          of: row =>
+            row.replan_at ? 'waits for a plan' : row.enqueued_at ? 'in the queue' : shortTime(row.not_before),
         },
       ],
       pending,

@@ -19,6 +19,7 @@ export function emulatorCommand(program: Command): void {
         .choices(['sha256', 'sha1', 'sha512'])
         .default('sha256'),
     )
+    .option('--strict', 'refuse parameters and body members that it does not know; else they are ignored')
     .option('--data <file>', 'keep the state in this file; without it, in memory')
     .option('--seed <file>', 'JSON file with what an empty platform holds at first')
     .addHelpText(
@@ -44,6 +45,7 @@ Examples:
         appId: options.appid,
         appSecret: secret,
         signAlgorithm: options.signAlgorithm,
+        strict: options.strict,
         data: options.data,
         seed: options.seed ? seedOf(await text('--seed', options.seed), options.seed) : undefined,
       })

@@ -5,5 +5,13 @@ export const FAILURE_CATEGORIES: readonly string[] = [
   ...Object.values(PLATFORM_CODES)
     .filter(({ disposition }) => disposition === 'park')
     .map(({ category }) => category),
-  ...['invalid_hr_row', 'left_hr', 'unknown_payer', 'platform_unavailable', 'unclassified', 'internal_error'],
+  ...[
+    'invalid_hr_row',
+    'left_hr',
+    'not_applied',
+    'unknown_payer',
+    'platform_unavailable',
+    'unclassified',
+    'internal_error',
+  ],
 ]

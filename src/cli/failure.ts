@@ -10,8 +10,11 @@ export class FailedError extends Error {
 
 /** Codes of errors that stand for a wrong argument, setting or mapping. */
 const WRONG_USE = new Set([
+  'ACCOUNT_OTHER',
   'CONFIG_INVALID',
+  'DATABASE_POOLED',
   'COMMAND_INVALID',
+  'MAPPING_FILE',
   'MAPPING_STATEMENT',
   'MAPPING_SQL',
   'MAPPING_COLUMNS',

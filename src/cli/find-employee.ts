@@ -40,6 +40,6 @@ async function findInHr(hr: HrSource, name: string, enterprises: string[]): Prom
     // No run may have met the named enterprise yet.
     ...(slash > 0 ? [{ enterpriseCode: name.slice(0, slash), userid: name.slice(slash + 1) }] : []),
   ]
-  const rows = await hr.lookup(candidates)
+  const rows = await hr.lookup(candidates, { anyEnterprise: true })
   return candidates.filter(key => rows.has(keyText(key)))
 }

@@ -7,15 +7,18 @@ import { runTimeLeft } from '../store/time-left.ts'
 import { createProgress } from './progress.ts'
 
 const POLL_MS = 100
-/** So often it is asked how long it will take, at most. */
-const LOOK_MS = 2000
+/** How often to ask how long it will take. */
+const LOOK_MS = 1000
 /** So often it is looked whether anybody is still there to do the work. */
 const WATCH_EVERY = 20
 
 /** The database may be away for so long, for a restart; the work goes on by itself when it is back. */
 const AWAY_MS = 60_000
 
-const ENDLESS = new Set(['requested', 'planning', 'running'])
+/** True of a run that waits to begin or goes on. */
+export function isUnfinished(state: RunProgress['state']): boolean {
+  return state === 'requested' || state === 'planning' || state === 'running'
+}
 
 /**
  * Shows a run until it ends, is held, or everything is halted.
@@ -48,15 +51,13 @@ export async function followRun(options: {
       lastAnswer = performance.now()
       if (!now) throw new Error(`run ${id} is gone`)
       progress.show(now, left)
-      if (!ENDLESS.has(now.state)) return now
+      if (!isUnfinished(now.state)) return now
       const everything = (await readHalts(pool).catch(() => [])).find(halt => halt.scope === '*')
       if (everything) return { ...now, message: `${everything.message} ${everything.remedy}` }
       if (turn % WATCH_EVERY === 0) await options.check?.()
       if (performance.now() >= nextLook && now.state === 'running') {
-        const asked = performance.now()
+        nextLook = performance.now() + LOOK_MS
         left = await runTimeLeft(pool, id).catch(() => null)
-        // A million rows take seconds to count: that must not be what the database does all the time.
-        nextLook = performance.now() + Math.max(LOOK_MS, 20 * (performance.now() - asked))
       }
       await delay(POLL_MS)
     }

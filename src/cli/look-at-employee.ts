@@ -32,7 +32,12 @@ export async function lookAtEmployee(context: CommandContext, name: string): Pro
   const platform = { platform: answer.state, platformError: answer.error }
   if ('error' in asked) return { key, preview: null, hrError: asked.error, ...platform }
   const [rows, memories] = await Promise.all([hr.lookup([key]), employeeMemories(context.pool, [key])])
-  const memory = memories.get(keyText(key)) ?? { acknowledged: {}, cases: [], blockedFields: [] }
+  const memory = memories.get(keyText(key)) ?? {
+    acknowledged: {},
+    overwritten: {},
+    cases: [],
+    blocks: [],
+  }
   const row = rows.get(keyText(key)) ?? null
   const preview = previewEmployee({ row, columns: asked.columns, actual: answer.actual, memory })
   return { key, preview, hrError: null, ...platform }

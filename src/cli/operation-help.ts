@@ -6,7 +6,7 @@ import { print, printFacts, printText } from './output.ts'
 /** Rules of the specification that depend on what dirsync cannot know. */
 const NOTES: Record<string, string> = {
   'seller/v3/pay/syncRefund': 'In price-difference mode, one of costAmount and tradeInfo must be given.',
-  'enterprise/account/applyCharge': 'service_provider 1 is a bank transfer.',
+  'enterprise/account/applyCharge': 'service_provider 0 is the default provider, 1 a bank transfer.',
 }
 
 /** The usage of an operation: its fields with types, limits and defaults, down to what nested objects hold. */

@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander'
 import type { RunPreview } from '../sync/preview-run.ts'
-import { employeeName, maxAgeOf } from './arguments.ts'
+import { employeeName, maxAgeOf, numberOf } from './arguments.ts'
 import { colours } from './colours.ts'
 import type { Comparison } from './compare-all.ts'
 import { type CommandContext, openContext } from './context.ts'
@@ -16,21 +16,22 @@ interface PlanOptions {
   maxAge?: number
   employee?: string
   json?: true
+  csv?: true
 }
 
 const VERDICTS = {
   running: 'would run',
   held: 'would be held',
   source_suspect: 'would stop: HR looks wrong',
-  failed: 'would fail',
 }
 
 /** `dirsync plan`: what a run would do, without doing it. */
 export function planCommand(program: Command): void {
   program
     .command('plan')
-    .summary('show what a run would do; writes nothing')
-    .description('show what a run would do; writes nothing')
+    .summary('show what a run would do, or the plan of a held one')
+    .description('show what a run would do, or the stored plan of a held run; writes nothing')
+    .argument('[run]', 'number of a held run', numberOf('run'))
     .addOption(
       new Option('--full', 'ask the platform about every employee, field by field').conflicts('employee'),
     )
@@ -40,21 +41,35 @@ export function planCommand(program: Command): void {
       maxAgeOf,
     )
     .addOption(new Option('--employee <id>', 'one employee, field by field').argParser(employeeName))
+    .option('--csv', 'with a run: all of its plan, entity by entity')
     .option('--json', 'print one JSON document')
     .addHelpText(
       'after',
       `
 Reads HR; the platform is asked only with --full or --employee, and never
 written to.
-Exit 0 when the run would go through, 1 when it would be held or stopped.
+Without the number of a run: exit 0 when the run would go through, 1 when it
+would be held or stopped.
+Approval sends the stored plan of a held run as it is; rows that HR has changed
+since are left to the next plan.
 
 Examples:
   dirsync plan
   dirsync plan --full
   dirsync plan --full --max-age 6h
-  dirsync plan --employee e10172`,
+  dirsync plan --employee e10172
+  dirsync plan 12
+  dirsync plan 12 --csv > plan.csv`,
     )
-    .action((options: PlanOptions) => {
+    .action(async (run: number | undefined, options: PlanOptions) => {
+      if (run !== undefined) {
+        if (options.full || options.employee !== undefined || options.maxAge !== undefined)
+          throw new UsageError('give either the number of a run or --full or --employee, not both')
+        if (options.csv && options.json) throw new UsageError('give either --csv or --json, not both')
+        const { storedPlan } = await import('./stored-plan.ts')
+        return storedPlan(run, options)
+      }
+      if (options.csv) throw new UsageError('--csv goes with the number of a held run alone')
       if (options.maxAge !== undefined && !options.full)
         throw new UsageError('--max-age goes with --full alone')
       return options.employee === undefined ? planRun(options) : planEmployee(options.employee, options)
@@ -105,6 +120,7 @@ async function planRun(options: PlanOptions): Promise<void> {
     import('../limits.ts'),
   ])
   await using context = await openContext()
+  await context.assertAccount()
   const kind = options.full ? 'full' : 'changes'
   const preview = await previewRun({
     pool: context.pool,
@@ -194,7 +210,6 @@ function printPlan(
   const next = {
     held: `${resync}, then ${program} approve RUN`,
     source_suspect: null,
-    failed: null,
     running: resync,
   }[state]
   print(`Nothing was written.${next === null ? '' : ` To do it: ${next}`}`)

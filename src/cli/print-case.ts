@@ -2,8 +2,10 @@ import type { DeadLetter, readCase } from '../store/review.ts'
 import { coloured, paintState } from './colours.ts'
 import { entityName } from './entity-name.ts'
 import { print, printFacts, printTitle } from './output.ts'
-import { table } from './table.ts'
+import { type Column, table } from './table.ts'
 import { longTime, shortTime } from './time.ts'
+
+const SWAP: Column<DeadLetter> = { title: 'SWAP', of: row => row.swap_id, align: 'right' }
 
 /** A list of cases, and how to look closer. */
 export function printCases(cases: DeadLetter[], total: number, program: string): void {
@@ -20,6 +22,7 @@ export function printCases(cases: DeadLetter[], total: number, program: string):
         { title: 'FIELD', of: row => row.field, gives: true },
         { title: 'CATEGORY', of: row => row.category },
         { title: 'STATE', of: row => row.state, paint: paintState, gives: true },
+        ...(cases.some(({ swap_id }) => swap_id !== null) ? [SWAP] : []),
         { title: 'FAILED', of: row => row.occurrences, align: 'right', spare: true },
         { title: 'BLOCKED BY', of: row => row.blocked_by, spare: true },
         { title: 'LAST', of: row => shortTime(row.last_failed_at) },
@@ -43,6 +46,7 @@ export function printCase(found: NonNullable<Awaited<ReturnType<typeof readCase>
     ['remedy', found.remedy],
     ['values', found.changed_fields.map(({ field, value }) => `${field} ${value ?? '–'}`).join(', ')],
     ['blocked by', found.blocked_by],
+    ['swap', found.swap_id && `${found.swap_id}, with dead letters ${found.swapped_with.join(', ')}`],
     ['code', found.platform_code],
     ['trace', found.trace_id],
     [

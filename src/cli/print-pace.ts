@@ -40,9 +40,15 @@ function permitted(pace: Pace): string {
   if (pace.workers === 0) return 'unknown, no worker is running'
   if (pace.permitted_per_second === null) return 'not yet learnt'
   if (!pace.learnt) return perSecond(pace.permitted_per_second)
+  if (pace.set_per_second !== null)
+    return `${perSecond(pace.permitted_per_second)} of the ${perSecond(pace.set_per_second)} set: more was rejected (${lastRejected(pace)})`
   const how =
     pace.ceiling_per_second === null
       ? 'being learnt (nothing rejected yet)'
       : `learnt (last rejected at ${perSecond(pace.ceiling_per_second)})`
   return `${perSecond(pace.permitted_per_second)}, ${how}`
+}
+
+function lastRejected({ ceiling_per_second }: Pace): string {
+  return `last at ${perSecond(ceiling_per_second ?? 0)}`
 }

@@ -43,11 +43,12 @@ export function printRefund(refund: Refund, program: string): void {
     ['notified', longTime(refund.notified_at)],
     ['asked', refund.settle_attempts > 0 ? `${refund.settle_attempts} times about the order` : null],
     ['asked next', longTime(refund.next_settle_at)],
+    ['for a person', state === 'unknown' ? longTime(refund.left_to_person_at) : null],
     ['resolved', refund.resolved_by && `by ${refund.resolved_by}: ${refund.resolution}`],
   ])
   if (state !== 'unknown') return
   printArrow(
-    refund.next_settle_at
+    refund.next_settle_at && !refund.left_to_person_at
       ? `The service asks the order record again. Now: ${program} refund settle ${number}`
       : `The order record cannot tell. Find out from the vendor, then: ${program} refund resolve ${number} --as accepted (or rejected) --reason "…"`,
   )

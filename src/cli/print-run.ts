@@ -34,7 +34,7 @@ export function printRunEnd(run: RunStory, program: string): void {
     ['took', tookOf(run)],
   ])
   printCases(run, program)
-  if (run.state === 'held') printDecision(run, program)
+  if (run.state === 'held') printDecision(run.id, program)
 }
 
 /** The whole story of a run. */
@@ -47,7 +47,13 @@ export function printRunStory(run: RunStory, program: string): void {
     ['max age', run.max_age_s && duration(run.max_age_s * 1000)],
     ['requested', `${longTime(run.requested_at)} by ${run.requested_by}`],
     ['planned', longTime(run.planned_at)],
-    ['decided', run.decided_at && `${longTime(run.decided_at)} by ${run.decided_by}`],
+    [
+      run.cancelled_at ? 'cancelled' : 'decided',
+      run.decided_at &&
+        `${longTime(run.decided_at)} by ${run.decided_by}${run.cancelled_at && !run.finished_at ? '; what is in hand ends' : ''}`,
+    ],
+    ['reason', run.decision_reason],
+    ['judged again', run.judged_at && longTime(run.judged_at)],
     ['finished', longTime(run.finished_at)],
     ['took', tookOf(run)],
     [
@@ -71,7 +77,7 @@ export function printRunStory(run: RunStory, program: string): void {
   ])
   printCalls(run)
   printCases(run, program)
-  if (run.state === 'held') printDecision(run, program)
+  if (run.state === 'held') printDecision(run.id, program)
 }
 
 function printCalls({ result }: RunStory): void {
@@ -106,9 +112,10 @@ function tookOf({ started_at, finished_at }: RunStory): string | null {
   return started_at && finished_at ? duration(finished_at.getTime() - started_at.getTime()) : null
 }
 
-function printDecision({ id }: RunStory, program: string): void {
+/** How to decide about a held run. */
+export function printDecision(run: number, program: string): void {
   printTitle('Decide')
-  print(`  ${program} approve ${id}`, `  ${program} reject ${id}`)
+  print(`  ${program} plan ${run}`, `  ${program} approve ${run}`, `  ${program} reject ${run} --reason "…"`)
 }
 
 function printCases(run: RunStory, program: string): void {

@@ -3,7 +3,7 @@ import type { SyncSummary } from '../store/summary.ts'
 import { colours } from './colours.ts'
 import type { SyncResult } from './first-sync.ts'
 import { pad, terminalWidth } from './layout.ts'
-import { print, printArrow, printText, words } from './output.ts'
+import { counted, print, printArrow, printText, words } from './output.ts'
 import { shortTime } from './time.ts'
 
 /** What each standing means, for whoever reads it for the first time. */
@@ -33,6 +33,7 @@ export function printSummary(
   printMessages(sync.messages, options.program)
   printEmployees(summary.employees)
   printDeadLetters(summary.dead_letters)
+  printMoney(summary.outcome_unknown)
   printRest(summary)
   for (const halt of halts) printHalt(halt)
   printHints(summary, options)
@@ -51,6 +52,13 @@ function printDeadLetters(categories: SyncSummary['dead_letters']): void {
   const total = entries.reduce((sum, [, count]) => sum + count, 0)
   heading('Dead letters', total, total === 0 ? 'nothing to review' : 'cases to review, by category')
   for (const [category, count] of entries) line(category, count, '')
+}
+
+function printMoney({ refunds, topups, for_person }: SyncSummary['outcome_unknown']): void {
+  if (refunds + topups === 0) return
+  const waiting = for_person > 0 ? `; ${for_person} wait${for_person === 1 ? 's' : ''} for a person` : ''
+  const parts = [refunds > 0 && counted(refunds, 'refund'), topups > 0 && counted(topups, 'top-up')]
+  heading('Outcome unknown', refunds + topups, parts.filter(Boolean).join(', ') + waiting)
 }
 
 function printRest({ departments, openids, platform_calls }: SyncSummary): void {
@@ -74,12 +82,13 @@ function printMessages(messages: SyncResult['messages'], program: string): void 
   for (const { run, state, message } of messages) {
     print('', colours.yellow(`Run ${run}: ${words(state)}`))
     printText(message)
-    if (state === 'held') printArrow(`${program} runs ${run}, then approve ${run} or reject ${run}`)
+    if (state === 'held')
+      printArrow(`${program} plan ${run}, then approve ${run} or reject ${run} --reason "…"`)
   }
 }
 
 function printHints(
-  { dead_letters }: SyncSummary,
+  { dead_letters, outcome_unknown }: SyncSummary,
   { program, psql }: { program: string; psql: boolean },
 ): void {
   const hints = [
@@ -89,6 +98,8 @@ function printHints(
           ['dead-letters show ID', 'what to do about one'],
         ]
       : []),
+    ...(outcome_unknown.refunds > 0 ? [['refund list --state unknown', '']] : []),
+    ...(outcome_unknown.topups > 0 ? [['topup list --state unknown', '']] : []),
     ['employee ID', 'HR against the platform, attempts, cases'],
     ['status', 'where things stand'],
   ].map(([command, does]) => [`${program} ${command}`, does as string])

@@ -35,6 +35,7 @@ export function printTopUp(topUp: TopUp, program: string): void {
     // Once a person has said it, the message tells of a doubt that is over.
     ['message', topUp.resolved_by ? null : topUp.message],
     ['code', topUp.platform_code],
+    ['although open', topUp.although_open.join(', ') || null],
     ['application', topUp.apply_charge_openid],
     ['trace', topUp.trace_id],
     ['sent', `${longTime(topUp.sent_at)} by ${topUp.requested_by}`],

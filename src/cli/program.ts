@@ -18,6 +18,7 @@ import { resyncCommand } from './resync.ts'
 import { runsCommand } from './runs.ts'
 import { startCommand } from './start.ts'
 import { statusCommand } from './status.ts'
+import { switchAccountCommand } from './switch-account.ts'
 import { taxpayersCommand } from './taxpayers.ts'
 import { topUpCommand } from './top-up.ts'
 
@@ -86,6 +87,7 @@ Exit codes: 0 done, 1 failed or held, 2 wrong usage or setting.`,
   platformCommand(program)
   doctorCommand(program)
   hrCommand(program)
+  switchAccountCommand(program)
   emulatorCommand(program)
   return program
 }

@@ -176,8 +176,10 @@ async function show(number: string, options: { json?: true }): Promise<void> {
 async function settle(number: string, options: { json?: true }): Promise<void> {
   const { settleNow } = await import('../refunds/settle.ts')
   await using context = await openContext()
-  const { pool, logger, program } = context
-  const refund = await settleNow({ pool, logger, client: await context.platform() }, number)
+  const { pool, logger, config, program } = context
+  const notCarriedOutAfterMs = config.REFUND_LOST_AFTER_HOURS * 3_600_000
+  const client = await context.platform()
+  const refund = await settleNow({ pool, logger, client, notCarriedOutAfterMs }, number)
   if (options.json) printJson(refund)
   else printRefund(refund, program)
   // What is still open is printed already, with what to do.

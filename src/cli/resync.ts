@@ -73,6 +73,7 @@ async function resync(options: ResyncOptions): Promise<void> {
   if (options.maxAge !== undefined && !options.full) throw new UsageError('--max-age goes with --full alone')
   const stopped = options.wait ? stopSignal() : undefined
   await using context = await openContext({ handlesSignals: stopped !== undefined })
+  await context.assertAccount()
   const run = await request(new Commands(context.pool, context.actor), options)
   if (stopped) return await wait(context, run, options, stopped)
   if (options.json) printJson({ run, state: 'requested' })

@@ -1,10 +1,12 @@
 import type { Config } from '../config.ts'
+import { accountOf } from '../connections.ts'
 import { cents, refundedAmount } from '../core/refund-settlement.ts'
 import type { PlatformClient } from '../platform/client.ts'
 import { PlatformError } from '../platform/errors.ts'
 import type { OrderRecord } from '../platform/operations/order-record.ts'
 import { type RefundRequest, refundCreate } from '../platform/operations/refund.ts'
 import { type RefundOutcome, sendRefund } from '../refunds/send-refund.ts'
+import { claimDeployment } from '../store/deployment.ts'
 import { checkedRequest } from './checked-request.ts'
 import { confirm, needsQuestion } from './confirm.ts'
 import { type CommandContext, openContext } from './context.ts'
@@ -34,6 +36,8 @@ export async function sendRefundRequest(
   const complete = { ...enterpriseOf(context, undefined), ...defaults(config), ...request } as RefundRequest
   const explain = <T>(operation: string, call: Promise<T>) => orExplained(operation, json, call, flagOf)
   await explain(refundCreate.name, checkedRequest(refundCreate, complete, config))
+  // What is sent is written down, for this account and no other to settle.
+  await claimDeployment(pool, accountOf(config))
   const client = await context.platform()
   const stop = new AbortController()
   void stopSignal().then(() => stop.abort())
@@ -104,7 +108,8 @@ async function tell(
         ['trade', tradeNo],
         ['code', platformCode],
         ['message', message],
-        ['remedy', remedyOf(platformCode)],
+        // What to do about a code that says nothing of the outcome is told below.
+        ['remedy', state === 'unknown' ? null : remedyOf(platformCode)],
         ['trace', traceId],
       ],
       document: {

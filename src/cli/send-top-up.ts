@@ -1,7 +1,9 @@
 import type { Config } from '../config.ts'
+import { accountOf } from '../connections.ts'
 import { type TopUpApplication, topUpApply } from '../platform/operations/top-up.ts'
 import { SERVICE_PROVIDER } from '../platform/states.ts'
 import { sendTopUp, type TopUpOutcome } from '../refunds/send-top-up.ts'
+import { claimDeployment } from '../store/deployment.ts'
 import { checkedRequest } from './checked-request.ts'
 import { confirm, needsQuestion } from './confirm.ts'
 import { openContext } from './context.ts'
@@ -17,11 +19,13 @@ import { stopSignal } from './stop-signal.ts'
  * Applies for a top-up through the journal, after a question on a terminal. Ctrl-C ends it with the truth: nothing was sent,
  * or the outcome is unknown.
  * @param defaults fields that the application may leave out
+ * @param althoughOpen numbers of open applications for the same account, beside which it is sent all the same
  * @throws UsageError, FailedError, JournalError
  */
 export async function sendTopUpRequest(
   { request, json, yes, flagOf }: MoneyRequest,
   defaults: (config: Config) => Partial<TopUpApplication> = () => ({}),
+  althoughOpen: readonly string[] = [],
 ): Promise<void> {
   const asks = needsQuestion('top-up application', yes)
   await using context = await openContext({ handlesSignals: true })
@@ -33,22 +37,27 @@ export async function sendTopUpRequest(
   } as TopUpApplication
   const explain = <T>(call: Promise<T>) => orExplained(topUpApply.name, json, call, flagOf)
   await explain(checkedRequest(topUpApply, complete, config))
+  // What is sent is written down, for this account and no other to settle.
+  await claimDeployment(pool, accountOf(config))
   const client = await context.platform()
   const stop = new AbortController()
   void stopSignal().then(() => stop.abort())
-  if (asks) await confirm(summaryOf(complete, config), 'Send this application?', stop.signal)
-  const outcome = await explain(sendTopUp({ pool, client, logger }, complete, { actor, signal: stop.signal }))
+  if (asks) await confirm(summaryOf(complete, althoughOpen, config), 'Send this application?', stop.signal)
+  const outcome = await explain(
+    sendTopUp({ pool, client, logger }, complete, { actor, signal: stop.signal, althoughOpen }),
+  )
   tell(outcome, complete, json, program)
 }
 
 /** What a person has to know to say yes. */
-function summaryOf(application: TopUpApplication, config: Config): string[] {
+function summaryOf(application: TopUpApplication, althoughOpen: readonly string[], config: Config): string[] {
   return [
     'This application for a top-up would be sent:',
     ...factLines([
       ['account', application.account_openid],
       ['amount', application.amount],
       ['number', application.external_code],
+      ['although open', althoughOpen.join(', ') || null],
       ['payment', stateText(SERVICE_PROVIDER, Number(application.service_provider))],
       ['taxpayer', application.taxpayer],
       ['identifier', application.identifier],
@@ -76,7 +85,8 @@ function tell(
         ['application', applyChargeOpenid],
         ['code', platformCode],
         ['message', message],
-        ['remedy', remedyOf(platformCode)],
+        // What to do about a code that says nothing of the outcome is told below.
+        ['remedy', state === 'unknown' ? null : remedyOf(platformCode)],
         ['trace', traceId],
       ],
       document: {

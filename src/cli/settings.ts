@@ -1,4 +1,4 @@
-import { type Config, type Environment, environment, isEmbedded, loadConfig } from '../config.ts'
+import { type Config, type Environment, environment, isEmbedded, loadConfig, loadStores } from '../config.ts'
 import type { Logger } from '../logger.ts'
 import { invocation } from './invocation.ts'
 
@@ -41,9 +41,32 @@ export function checkSettings(): CheckedSettings {
   return {
     env,
     embedded,
-    logLevel: env.LOG_LEVEL || env.LOG_LEVEL_FILE ? LOG_LEVEL : null,
+    logLevel: setLogLevel(env, LOG_LEVEL),
     program: invocation(env),
   }
+}
+
+/**
+ * Reads and checks the settings of dirsync's own stores alone.
+ * @throws ConfigError
+ */
+export function checkStores(): CheckedSettings {
+  const env = environment()
+  if (isEmbedded(env)) return checkSettings()
+  const { LOG_LEVEL } = loadStores(env)
+  return { env, embedded: false, logLevel: setLogLevel(env, LOG_LEVEL), program: invocation(env) }
+}
+
+/**
+ * Opens the settings of dirsync's own stores, as {@link openSettings} does.
+ * @throws ConfigError, EmbeddedError
+ */
+export async function openStoreSettings(
+  checked: CheckedSettings,
+  logger: Logger,
+): Promise<AsyncDisposable & { config: Pick<Config, 'DATABASE_URL' | 'REDIS_URL'> }> {
+  if (checked.embedded) return openSettings(checked, logger)
+  return { config: loadStores(checked.env), async [Symbol.asyncDispose]() {} }
 }
 
 /**
@@ -61,12 +84,16 @@ export async function openSettings(
   const parts = await openEmbedded({ directory: DIRECTORY, fresh: options.fresh ?? false, logger })
   try {
     // What a person sets besides the addresses (a schedule, a rate, a log level) holds for the embedded parts too.
-    const config = loadConfig({ ...parts.settings, ...given(env) })
+    const config = { ...loadConfig({ ...parts.settings, ...given(env) }), embedded: true }
     return { config, [Symbol.asyncDispose]: () => parts.close() }
   } catch (error) {
     await parts.close()
     throw error
   }
+}
+
+function setLogLevel(env: Environment, level: string): string | null {
+  return env.LOG_LEVEL || env.LOG_LEVEL_FILE ? level : null
 }
 
 function given(env: Environment) {

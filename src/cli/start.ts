@@ -60,8 +60,13 @@ async function start(options: StartOptions): Promise<void> {
     level: checked.logLevel ?? (watched || options.once ? 'warn' : 'info'),
     pretty: watched,
   })
+  // A service that nobody watches writes nothing but its log to standard error, in one format; these few lines always.
+  const isLogged = !watched && !options.once
+  const announcer = logger.child({}, { level: 'info' })
   const say = (line: string) => {
-    if (!options.json)
+    if (options.json) return
+    if (isLogged) announcer.info(line)
+    else
       process.stderr.write(
         wrap(line, 80)
           .map(part => `${part}\n`)
@@ -70,7 +75,7 @@ async function start(options: StartOptions): Promise<void> {
   }
 
   const stopped = stopSignal()
-  say(greeting(checked, roles))
+  if (!isLogged) say(greeting(checked, roles))
   await using settings = await openSettings(checked, logger, options.fresh ? { fresh: true } : {})
   await assertUsable(settings.config, logger)
   const service = await startService({
@@ -79,10 +84,12 @@ async function start(options: StartOptions): Promise<void> {
     logger,
     schedule: !options.once,
   })
+  // Not before: a start that is refused is one sentence and no log.
+  if (isLogged) say(greeting(checked, roles))
   try {
     if (options.once) return await sync(service, options, checked, settings.config, stopped)
     if (isWhole)
-      await sync(service, options, checked, settings.config, stopped).catch(error => {
+      await sync(service, { ...options, quiet: isLogged }, checked, settings.config, stopped).catch(error => {
         // The service itself rides it out: what is planned goes on, and cron does the rest.
         logger.warn({ err: sentenceOf(error) }, 'the first sync could not be followed to its end')
       })
@@ -110,11 +117,12 @@ function greeting({ embedded, env }: CheckedSettings, roles: Role[]): string {
 
 /**
  * A start that cannot end well ends at once. HR that is away is no reason: a run says so, and the next one tries.
- * @throws FailedError, ConfigError, MappingError
+ * @throws FailedError, ConfigError, MappingError, PoolerError
  */
 async function assertUsable(config: Config, logger: Logger): Promise<void> {
-  const [{ createPool }, { connectHr }, { HrUnavailableError }] = await Promise.all([
+  const [{ createPool }, { assertNoPooler }, { connectHr }, { HrUnavailableError }] = await Promise.all([
     import('../store/pool.ts'),
+    import('../store/pooler.ts'),
     import('../connections.ts'),
     import('../hr/errors.ts'),
   ])
@@ -124,6 +132,7 @@ async function assertUsable(config: Config, logger: Logger): Promise<void> {
       pool.end(),
     ),
   )
+  await assertNoPooler(config.DATABASE_URL)
   const hr = opened.adopt(await connectHr(config, logger), async hr => hr.close())
   try {
     await hr.inspect()
@@ -136,7 +145,7 @@ async function assertUsable(config: Config, logger: Logger): Promise<void> {
 /** The first sync of a start, with its summary. @throws FailedError when it was all that was asked for and failed */
 async function sync(
   { pool }: Service,
-  options: StartOptions,
+  options: StartOptions & { quiet?: boolean },
   { embedded, env, program }: CheckedSettings,
   { MIRRORS }: Config,
   stopped: Promise<unknown>,
@@ -151,7 +160,13 @@ async function sync(
   const everything = options.once === true || first
   // A service that starts again leaves the mirrors to their schedules.
   const mirrors = everything ? MIRRORS : []
-  const result = await firstSync({ pool, everything, mirrors, stopped, quiet: json })
+  const result = await firstSync({
+    pool,
+    everything,
+    mirrors,
+    stopped,
+    quiet: json || options.quiet === true,
+  })
   if (!result) {
     if (options.once)
       throw new FailedError('stopped before the end; what is left goes on with the next start')

@@ -4,6 +4,8 @@ import { readPace } from '../store/pace.ts'
 import { aliveProcesses, type ProcessRow } from '../store/process.ts'
 import type { openRefunds } from '../store/refund.ts'
 import { timesLeft } from '../store/time-left.ts'
+import type { openTopUps } from '../store/topup.ts'
+import { MOST_COUNTED, type WithheldField, withheldFields } from '../store/withheld.ts'
 import { colours, paintState } from './colours.ts'
 import { type CommandContext, openContext } from './context.ts'
 import { sentenceOf } from './failure.ts'
@@ -43,11 +45,12 @@ async function status(options: { json?: true }): Promise<void> {
   ])
   await using context = await openContext()
   const { pool } = context
-  const [overview, processes, queue, [pace, left], refunds, topUps] = await Promise.all([
+  const [overview, processes, queue, [pace, left], withheld, refunds, topUps] = await Promise.all([
     readOverview(pool),
     aliveProcesses(pool),
     queueStatus(context),
     readPace(pool).then(async pace => [pace, await timesLeft(pool, pace)] as const),
+    withheldFields(pool),
     openRefunds(pool),
     openTopUps(pool),
   ])
@@ -62,25 +65,35 @@ async function status(options: { json?: true }): Promise<void> {
       pace,
       time_left: left,
       ...rest,
+      withheld,
       open_refunds: refunds,
       open_topups: topUps,
     })
   }
   await printProcesses(context, processes)
+  printHalts(overview)
   printEmployees(overview)
   printWork(overview, queue)
   printPace(pace)
-  printHalts(overview)
+  printWithheld(withheld, context.program)
   printRuns(overview, left)
   printMoney(refunds, topUps, context.program)
   printDeadLetters(overview, context.program)
 }
 
-async function queueStatus({ config, logger }: CommandContext): Promise<QueueStatus> {
-  const { createQueueBackend } = await import('../queue/backend.ts')
+async function queueStatus({ config, pool, logger }: CommandContext): Promise<QueueStatus> {
+  const [{ createQueueBackend }, { readDeployment }] = await Promise.all([
+    import('../queue/backend.ts'),
+    import('../store/deployment.ts'),
+  ])
+  const deployment = await readDeployment(pool)
+  // Nothing was ever started, so there is no queue yet.
+  if (!deployment)
+    return { kind: config.REDIS_URL === null ? 'postgres' : 'redis', waiting: 0, active: 0, paused: false }
   const queue = createQueueBackend({
     redisUrl: config.REDIS_URL,
     databaseUrl: config.DATABASE_URL,
+    deployment: deployment.id,
     // What is wrong with the queue is a line of the answer; its log would say it twice.
     logger: logger.child({}, { level: 'silent' }),
   })
@@ -158,12 +171,43 @@ function printHalts({ halts }: Overview): void {
     const scope = halt.scope === '*' ? 'everything' : `enterprise ${halt.scope}`
     print(
       colours.red(
-        `  ${scope} since ${shortTime(halt.since)}, tried again at ${shortTime(halt.next_probe_at)}`,
+        `  ${scope} since ${shortTime(halt.since)}, ${halt.next_probe_at ? `tried again at ${shortTime(halt.next_probe_at)}` : 'until somebody resumes'}`,
       ),
     )
     printText(halt.message, 4)
     printArrow(halt.remedy, 4)
   }
+}
+
+/** Fields that are switched off, also where somebody ignores the case. */
+function printWithheld(withheld: WithheldField[], program: string): void {
+  if (withheld.length === 0) return
+  printTitle('Withheld')
+  process.stdout.write(
+    table(
+      [
+        { title: 'ENTERPRISE', of: row => row.enterprise_code || 'the only one' },
+        { title: 'FIELD', of: row => fieldName(row), gives: true },
+        { title: 'FROM', of: row => employeesText(row.employees), align: 'right' },
+        { title: 'SINCE', of: row => shortTime(row.since) },
+        { title: 'NEXT PROBE', of: row => shortTime(row.next_probe_at) },
+        { title: 'DEAD LETTER', of: row => [row.dead_letter, row.state].filter(Boolean).join(' ') },
+      ],
+      withheld,
+    ),
+  )
+  const open = withheld.find(row => row.dead_letter !== null)
+  if (open) print(`  Once it is switched on: ${program} dead-letters retry ${open.dead_letter}`)
+}
+
+function employeesText(employees: number): string {
+  return employees > MOST_COUNTED
+    ? `more than ${counted(MOST_COUNTED, 'employee')}`
+    : counted(employees, 'employee')
+}
+
+function fieldName({ field, codes }: WithheldField): string {
+  return codes === null ? field : `${field} ${codes.map(list => list.join(' with ')).join(', ')}`
 }
 
 function printRuns({ runs, jobs }: Overview, left: Awaited<ReturnType<typeof timesLeft>>): void {
@@ -207,19 +251,22 @@ function printRuns({ runs, jobs }: Overview, left: Awaited<ReturnType<typeof tim
   )
 }
 
-type OpenMoney = Awaited<ReturnType<typeof openRefunds>>
+type OpenRefunds = Awaited<ReturnType<typeof openRefunds>>
+type OpenTopUps = Awaited<ReturnType<typeof openTopUps>>
 
 /** What was sent and has no known outcome, if there is any: a line with what to do. */
-function printMoney(refunds: OpenMoney, topUps: OpenMoney, program: string): void {
+function printMoney(refunds: OpenRefunds, topUps: OpenTopUps, program: string): void {
   if (refunds.unknown === 0 && topUps.unknown === 0) return
   printTitle('Outcome unknown')
-  const since = ({ oldest }: OpenMoney) => (oldest ? ` since ${shortTime(oldest)}` : '')
+  const since = ({ oldest }: OpenTopUps) => (oldest ? ` since ${shortTime(oldest)}` : '')
   if (refunds.unknown > 0)
     print(
       colours.red(
         `  ${counted(refunds.unknown, 'refund')}${since(refunds)}: ${program} refund list --state unknown`,
       ),
     )
+  if (refunds.for_person > 0)
+    print(colours.red(`    of which ${refunds.for_person} for a person to find out`))
   if (topUps.unknown > 0)
     print(
       colours.red(

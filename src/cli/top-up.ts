@@ -81,7 +81,8 @@ export function topUpCommand(program: Command): void {
       `
 An application is written down before it is sent, and its number is never sent
 twice. The interface has no question about one: whether one of unknown outcome
-was carried out, the back office shows, and a person says it with resolve.
+was carried out, the back office shows, and a person says it with resolve. Until
+then no other one is sent for its account, but with --although-open NUMBER.
 
 Examples:
   dirsync topup send --account ACCOUNT --amount 5000.00 --taxpayer "Acme Ltd."
@@ -122,6 +123,11 @@ function sendCommand(command: Command): void {
   const send = command.command('send').description('apply for points, after a question on a terminal')
   addRequestOptions(send, OPTIONS)
   send
+    .option(
+      '--although-open <number>',
+      'send it even though top-up <number> of this account is still open; repeat for several',
+      (number: string, others: string[] = []) => [...others, number],
+    )
     .addHelpText(
       'after',
       `
@@ -132,9 +138,9 @@ Examples:
   dirsync topup send --account ACCOUNT --amount 5000.00 --taxpayer "Acme Ltd."
   dirsync topup send --json topup.json --yes`,
     )
-    .action(async (values: RequestValues) => {
+    .action(async (values: RequestValues & { althoughOpen?: string[] }) => {
       const { sendTopUpRequest } = await import('./send-top-up.ts')
-      await sendTopUpRequest(await requestOf(values, OPTIONS), defaults)
+      await sendTopUpRequest(await requestOf(values, OPTIONS), defaults, values.althoughOpen)
     })
 }
 

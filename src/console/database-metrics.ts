@@ -16,6 +16,8 @@ const RUN_STATES = keys<RunState>({
   failed: 1,
   source_suspect: 1,
   rejected: 1,
+  superseded: 1,
+  cancelled: 1,
 })
 const STANDINGS = keys<Standing>({
   in_step: 1,
@@ -28,8 +30,8 @@ const STANDINGS = keys<Standing>({
 })
 
 /**
- * Where the whole of dirsync stands, read from PostgreSQL at the moment of the scrape: the same in every process. Without
- * the database only `dirsync_database_up` is left, at 0, rather than figures that are no longer true.
+ * Where the whole of dirsync stands, read from PostgreSQL at the moment of the scrape: the same in every process. Counts
+ * come from the tally that is kept there, so that a scrape costs the same however much there is. Without the database only `dirsync_database_up` is left, at 0, rather than figures that are no longer true.
  */
 export class DatabaseMetrics {
   readonly #pool: Pool

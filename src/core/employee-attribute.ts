@@ -59,6 +59,13 @@ export function normaliseEmployeeAttribute(text: string): string | null | RuleBr
   )
 }
 
+/** The codes of a canonical value. */
+export function attributeCodes(value: string | null): string[] {
+  return value === null
+    ? []
+    : (JSON.parse(value) as EmployeeAttribute[]).map(({ attributeCode }) => attributeCode)
+}
+
 function pairsOf(parsed: unknown): [string, unknown][] | RuleBreak {
   if (parsed === null) return []
   if (typeof parsed !== 'object') return BAD_JSON

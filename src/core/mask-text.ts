@@ -1,3 +1,5 @@
+import { beginning } from './text.ts'
+
 /** Foreign texts are cut to this before they are looked at, so that a huge one costs nothing. */
 const READ = 2000
 const KEPT = 300
@@ -11,13 +13,11 @@ const NUMBER = /(?<![A-Za-z\p{Nd}])[A-Za-z]*\p{Nd}[A-Za-z\p{Nd}]*(?:[ .()/+-]{1,
  * addresses. For the platform's own messages, which dead letters quote; what PostgreSQL cannot store in a text is gone too.
  */
 export function maskText(text: string): string {
-  return text
-    .slice(0, READ)
+  const masked = beginning(text, READ)
     .replace(/\p{Cc}+/gu, ' ')
     .replace(EMAIL, '***@***')
-    .replace(NUMBER, word => (identifies(word) ? `${word.slice(0, 2)}***` : word))
-    .slice(0, KEPT)
-    .toWellFormed()
+    .replace(NUMBER, word => (identifies(word) ? `${[...word].slice(0, 2).join('')}***` : word))
+  return beginning(masked, KEPT).toWellFormed()
 }
 
 function identifies(word: string): boolean {

@@ -23,13 +23,13 @@ export function maskValue(field: EmployeeField, value: FieldValue): FieldValue {
     case 'name':
       return `${firstCharacter(value)}*`
     case 'mobile':
-      return value.length >= 11 ? middleMasked(value, 3, 4) : middleMasked(value, 1, 2)
+      return middleMasked(value, 11, [3, 4])
     case 'email':
       return maskEmail(value)
     case 'card_no':
-      return value.length >= 15 ? middleMasked(value, 3, 2) : middleMasked(value, 1, 2)
+      return middleMasked(value, 15, [3, 2])
     case 'birth_day':
-      return value.length === 10 ? `****${value.slice(4)}` : value
+      return yearMasked(value)
     case 'employee_attribute':
       return maskAttributes(value)
     default:
@@ -37,14 +37,33 @@ export function maskValue(field: EmployeeField, value: FieldValue): FieldValue {
   }
 }
 
+/**
+ * A value that breaks a rule, and so may be anything: a name in the column of grades, a mobile number in that of dates.
+ * Only its length is told. Null and the empty text stay as they are.
+ */
+export function hideValue(value: FieldValue): FieldValue {
+  return value === null || value === '' ? value : `**** (${[...value].length} characters)`
+}
+
 function firstCharacter(text: string): string {
   return String.fromCodePoint(text.codePointAt(0) ?? 0x2a)
 }
 
-/** Shows both ends, and nothing at all of a text so short that the ends would give it away. */
-function middleMasked(text: string, head: number, tail: number): string {
-  if (text.length < (head + tail) * 1.5) return '****'
-  return `${text.slice(0, head)}****${text.slice(-tail)}`
+/**
+ * Shows both ends, and nothing at all of a text so short that the ends would give it away.
+ * @param long characters from which on the ends are as given; of a shorter text they are 1 and 2
+ */
+function middleMasked(text: string, long: number, ends: [head: number, tail: number]): string {
+  const characters = [...text]
+  const [head, tail] = characters.length >= long ? ends : [1, 2]
+  if (characters.length < (head + tail) * 1.5) return '****'
+  return `${characters.slice(0, head).join('')}****${characters.slice(-tail).join('')}`
+}
+
+/** Of `yyyy-MM-dd`, or of another text as long. */
+function yearMasked(text: string): string {
+  const characters = [...text]
+  return characters.length === 10 ? `****${characters.slice(4).join('')}` : text
 }
 
 function maskEmail(email: string): string {
@@ -52,10 +71,19 @@ function maskEmail(email: string): string {
   return at < 1 ? '***' : `${firstCharacter(email)}***${email.slice(at)}`
 }
 
-/** `code=***` per extended field, of the canonical JSON text. */
+/** `code=***` per extended field, of the canonical JSON text or of whatever HR has in its place. */
 function maskAttributes(json: string): string {
-  const codes = [...json.matchAll(/"attributeCode":("(?:[^"\\]|\\.)*")/g)].map(match =>
-    JSON.parse(match[1] ?? '""'),
+  const codes = [...json.matchAll(/"attributeCode":"((?:[^"\\]|\\.)*)"/g)].map(match =>
+    unescaped(match[1] ?? ''),
   )
   return codes.map(code => `${code}=***`).join(', ')
+}
+
+/** What stands between the quotes of a JSON text; as it stands where that is no JSON. */
+function unescaped(text: string): string {
+  try {
+    return (JSON.parse(`"${text}"`) as string).toWellFormed()
+  } catch {
+    return text
+  }
 }

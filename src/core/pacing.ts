@@ -24,7 +24,9 @@ export interface CallOutcome {
 export interface PacerSnapshot {
   /** Calls per second that are let go, of all processes together; 0 while an unknown rate is not yet learnt. */
   ratePerSecond: number
-  /** Whether the rate was learnt instead of given. */
+  /** Calls per second that were set; null where the rate is to be learnt. */
+  set: number | null
+  /** Whether the rate was learnt instead of set, or lowered because the platform refused what was set. */
   learnt: boolean
   /** The rate at which the platform last refused calls; null where none is known. */
   ceiling: number | null
@@ -51,6 +53,15 @@ export interface Pacer {
   snapshot(): PacerSnapshot
   /** Rejects whoever still waits with {@link PacerClosedError}. May be called more than once. */
   close(): Promise<void>
+}
+
+/** A person has paused all calls of the deployment. No call was made. */
+export class CallsPausedError extends Error {
+  readonly code = 'CALLS_PAUSED'
+
+  constructor() {
+    super('all calls are paused')
+  }
 }
 
 /** The pacer was closed while a caller waited, or before it came. No call was made. */

@@ -1,8 +1,8 @@
-/** What has been learnt of a limit that nobody told. Times are the store's milliseconds since 1970. */
+/** What has been learnt of a limit that nobody told, or told too high. Times are the store's milliseconds since 1970. */
 export interface LearntRate {
   /** Calls per second that are let go, of all processes together; headroom is in it already. */
   ratePerSecond: number
-  /** The rate at which calls were last refused; null while it is searched. */
+  /** The rate at which calls were last refused; null while it is searched, or where the rate is as it was set. */
   ceiling: number | null
   /** When it was last lowered, null if never: refusals of calls sent before are not counted again. */
   loweredAtMs: number | null
@@ -37,7 +37,7 @@ const CALLS_PER_GROWTH = 4
 const LOWERED = 0.85
 /** … and when one lowering was not enough: refused again so soon after. */
 const LOWERED_AGAIN = 0.6
-const AGAIN_WITHIN_MS = 12_000
+export const AGAIN_WITHIN_MS = 12_000
 /** For so long refusals still tell of the rate before: of slots that were reserved at it, and of what the platform counts. */
 const SETTLING_MS = 1000
 /** The ceiling is reached again after this long … */
@@ -64,11 +64,24 @@ export function initialRate({ nowMs, leased }: StoreMoment): LearntRate {
   }
 }
 
-/** What is known after an event. The same object: nothing new. */
-export function learn(learnt: LearntRate, event: RateEvent, now: StoreMoment): LearntRate {
+/** A rate that was set, and that nothing is known against. */
+export function rateAsSet(setRate: number, moment: StoreMoment): LearntRate {
+  return { ...initialRate(moment), ratePerSecond: setRate }
+}
+
+/**
+ * What is known after an event. The same object: nothing new.
+ * @param setRate calls per second that are never exceeded, and that it returns to
+ */
+export function learn(
+  learnt: LearntRate,
+  event: RateEvent,
+  now: StoreMoment,
+  setRate = Number.POSITIVE_INFINITY,
+): LearntRate {
   const isFuture = learnt.changedAtMs > now.nowMs + CLOCK_PUT_BACK_MS
   const known = isFuture ? { ...learnt, loweredAtMs: null, changedAtMs: now.nowMs } : learnt
-  return event.kind === 'refused' ? lowered(known, event, now) : raised(known, event.sinceMs, now)
+  return event.kind === 'refused' ? lowered(known, event, now) : raised(known, event.sinceMs, now, setRate)
 }
 
 function lowered(
@@ -93,12 +106,16 @@ function lowered(
   }
 }
 
-function raised(learnt: LearntRate, sinceMs: number, now: StoreMoment): LearntRate {
+function raised(learnt: LearntRate, sinceMs: number, now: StoreMoment, setRate: number): LearntRate {
   const ms = now.nowMs - Math.max(sinceMs, learnt.changedAtMs)
   const rate =
     learnt.ceiling === null
       ? searched(learnt.ratePerSecond, ms)
       : curve(learnt.ratePerSecond, learnt.ceiling, ms)
+  if (rate >= setRate) {
+    if (learnt.ratePerSecond === setRate) return learnt
+    return { ...learnt, ...rateAsSet(setRate, now), loweredAtMs: learnt.loweredAtMs }
+  }
   if (rate < learnt.ratePerSecond * (1 + LEAST_GROWTH)) return learnt
   const ceiling = learnt.ceiling !== null && rate > learnt.ceiling * ABANDONED ? null : learnt.ceiling
   return { ...learnt, ratePerSecond: rate, ceiling, changedAtMs: now.nowMs, leasedAtChange: now.leased }

@@ -2,11 +2,14 @@
 export const SENT_WITHIN_MS = 30_000
 
 /**
- * After so long a refund that the order record does not show cannot arrive any more: the platform refuses a request whose
- * timestamp is off by more than 5 minutes (specification section 5), our clock may have been ahead by as much, and it was
- * sent within {@link SENT_WITHIN_MS}.
+ * Before that a refund that nothing shows may still arrive: the platform refuses a request whose timestamp is off by more
+ * than 5 minutes (specification section 5), our clock may have been ahead by as much, and it was sent within
+ * {@link SENT_WITHIN_MS}.
  */
 const ARRIVES_WITHIN_MS = 11 * 60_000
+
+/** For so long the platform repeats the notification of a refund (specification section 6), and its records may lag. */
+export const NOT_CARRIED_OUT_AFTER_MS = 24 * 3_600_000
 
 export type RefundVerdict = 'carried_out' | 'not_carried_out' | 'unknown'
 
@@ -16,24 +19,61 @@ export interface RefundedRecord {
   status?: number | null | undefined
 }
 
-/**
- * What became of a refund whose answer was lost, judged by what the order record said before and says now.
- * `unknown` also when anything but this very refund may explain the difference. Amounts are decimal strings.
- * @param refund.refundedBefore null: the record did not say
- * @param refund.refundedNow null: the record does not say
- */
-export function settleRefund(refund: {
-  refundAmount: string
-  refundedBefore: string | null
-  refundedNow: string | null
+/** When a refund was sent, and how long ago that must be before "not carried out" may be inferred. */
+interface RefundAge {
   sentAt: Date
   now: Date
-}): RefundVerdict {
+  /** Milliseconds; at least {@link ARRIVES_WITHIN_MS} counts. */
+  notCarriedOutAfterMs: number
+}
+
+/** Whether a refund was sent so long ago that it would show if it had been carried out. */
+export function wouldShow({ sentAt, now, notCarriedOutAfterMs }: RefundAge): boolean {
+  return now.getTime() - sentAt.getTime() > Math.max(notCarriedOutAfterMs, ARRIVES_WITHIN_MS)
+}
+
+/**
+ * What became of a refund whose answer was lost, judged by what the order record said before and says now, and by the
+ * payment orders behind the order. `unknown` also when anything but this very refund may explain what they say.
+ * Amounts are decimal strings.
+ * @param refund.refundedBefore null: the record did not say
+ * @param refund.refundedNow null: the record does not say
+ * @param refund.paymentOrders empty: no trade number is known
+ * @returns forPerson: waiting will not tell; a person has to find out
+ */
+export function settleRefund(
+  refund: RefundAge & {
+    refundAmount: string
+    refundedBefore: string | null
+    refundedNow: string | null
+    paymentOrders: readonly RefundedRecord[]
+  },
+): { verdict: RefundVerdict; forPerson: boolean } {
+  const unknown = (forPerson: boolean) => ({ verdict: 'unknown', forPerson }) as const
+  const known = (verdict: RefundVerdict) => ({ verdict, forPerson: false })
   const [amount, before, now] = [refund.refundAmount, refund.refundedBefore, refund.refundedNow].map(cents)
-  if (amount == null || before == null || now == null) return 'unknown'
-  if (amount > 0n && now - before === amount) return 'carried_out'
-  const isOver = refund.now.getTime() - refund.sentAt.getTime() > ARRIVES_WITHIN_MS
-  return now === before && isOver ? 'not_carried_out' : 'unknown'
+  if (amount == null || before == null) return unknown(true)
+  if (now == null) return unknown(wouldShow(refund))
+  if (amount > 0n && now - before === amount) return known('carried_out')
+  if (now !== before) return unknown(true)
+  if (!wouldShow(refund)) return unknown(false)
+  return showNothingElse(refund.paymentOrders, before) ? known('not_carried_out') : unknown(true)
+}
+
+/** States of a payment order (specification section 3.1) in which no refund is under way. */
+const COMPLETED = 3
+const REFUNDED = 6
+
+/** Whether payment orders say that nothing was refunded but this, and that no refund is under way. */
+function showNothingElse(orders: readonly RefundedRecord[], refunded: bigint): boolean {
+  if (orders.length === 0) return true
+  const amounts = orders.map(({ status, refund_amount = null }) => {
+    if (status !== COMPLETED && status !== REFUNDED) return null
+    return cents(refund_amount ?? (status === COMPLETED ? '0' : null))
+  })
+  return (
+    amounts.reduce((sum, amount) => (sum === null || amount === null ? null : sum + amount), 0n) === refunded
+  )
 }
 
 /** How much of an order is refunded; null when the record is a bare trade number or leaves it open. */

@@ -9,6 +9,9 @@ const RULES_VERSION = 1
 
 const FIELDS: ReadonlySet<string> = new Set(EMPLOYEE_FIELDS)
 
+/** Enterprise code and user id have at most 480 bytes where the platform can know them; an index takes 2,700. */
+const MAX_KEY_BYTES = 2000
+
 const NEWLINE = 0x0a
 const TAB = 0x09
 const BACKSLASH = 0x5c
@@ -17,7 +20,7 @@ const LETTER_N = 0x4e
 /** What an HR scan looked like; compared with the last good one by the sanity gate. */
 export interface SourceStatistics {
   rows: number
-  /** Rows without a user id; they cannot be synced. */
+  /** Rows without a user id, or with one that no index takes; they cannot be synced. */
   keyless: number
   /** Empty values per mapped column. */
   empty: Record<string, number>
@@ -114,6 +117,7 @@ export class RowHasher {
     }
     if (
       keyEnd - enterpriseEnd <= 1 ||
+      keyEnd - start > MAX_KEY_BYTES ||
       (keyEnd - enterpriseEnd === 3 &&
         input[enterpriseEnd + 1] === BACKSLASH &&
         input[enterpriseEnd + 2] === LETTER_N)

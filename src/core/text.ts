@@ -42,3 +42,10 @@ export function fits(text: string, limit: number): boolean {
   for (const _ of text) count += 1
   return count <= limit
 }
+
+/** The beginning of a text, of at most `limit` code units, that ends with a whole character. */
+export function beginning(text: string, limit: number): string {
+  if (text.length <= limit) return text
+  const last = text.charCodeAt(limit - 1)
+  return text.slice(0, last >= 0xd800 && last <= 0xdbff ? limit - 1 : limit)
+}

@@ -1,13 +1,11 @@
 import { BusinessError } from './codes.ts'
 import type { Caller, Operation } from './operation.ts'
-import type { RequestParameters } from './parameters.ts'
+import { PUBLIC_PARAMETERS, type RequestParameters } from './parameters.ts'
 import type { Platform } from './platform.ts'
 import { sameSignature, signature } from './signature.ts'
 
 /** Largest deviation of `timestamp` from the platform's time (specification section 8). */
 const MAX_DEVIATION_MS = 300_000
-
-const PUBLIC_PARAMETERS = new Set(['appid', 'timestamp', 'sign', 'version', 'grant_type'])
 
 /**
  * Checks who calls (specification section 5), in this order: 1000210003 for a missing or unknown appid and a
@@ -33,11 +31,13 @@ export function checkToken(platform: Platform, operation: Operation, { signed }:
 
 /**
  * The business parameters of a call, read by the operation's rules. Throws 1000220002, naming the first
- * parameter that is wrong, in the order of the operation's table, after `version` and `grant_type`.
+ * parameter that is wrong, in the order of the operation's table, after `version` and `grant_type`. Parameters that the
+ * operation does not know are ignored, or refused with `strict`.
  */
 export function readBusinessParameters(
   operation: Operation,
   { signed, given }: RequestParameters,
+  strict: boolean,
 ): Record<string, unknown> {
   const version = signed.get('version')
   if (version !== undefined && !/^\d\.\d\.\d$/.test(version)) {
@@ -52,7 +52,8 @@ export function readBusinessParameters(
     const isPublic = PUBLIC_PARAMETERS.has(pair[0]) || (operation.takesToken && pair[0] === 'access_token')
     if (!isPublic) business.push(pair)
   }
-  const result = operation.parameters.safeParse(Object.fromEntries(business), { reportInput: true })
+  const schema = strict ? operation.strictParameters : operation.parameters
+  const result = schema.safeParse(Object.fromEntries(business), { reportInput: true })
   if (result.success) return result.data as Record<string, unknown>
   const [issue] = result.error.issues
   if (issue?.code === 'unrecognized_keys') {

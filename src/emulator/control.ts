@@ -43,7 +43,7 @@ const faultRules = z.array(faultRule)
  * | `POST faults`, `GET faults`, `DELETE faults` | adds a rule or an array of rules; lists; clears |
  * | `GET calls[?since=ID&operation=NAME&limit=N]` | the call log, oldest first |
  * | `GET stats` | counters over all calls |
- * | `GET shapes`, `POST shapes {paymentOrderList, orderRecord, assetCode}` | how answers look, see `shapes` |
+ * | `GET shapes`, `POST shapes {paymentOrderList, orderRecord, assetCode, tradeNumber}` | how answers look, see `shapes` |
  * | `GET notifications` | the refund notifications with their attempts, by refund number |
  * | `GET clock`, `POST clock {offsetSeconds}` | moves the platform's clock against the machine's |
  * | `POST token/expire` | ends every token |

@@ -49,8 +49,9 @@ const SCHEMA = `
     on employees (enterprise_code, corp_code_key) where in_service = 1;
   create unique index if not exists employees_by_email
     on employees (enterprise_code, email_key) where in_service = 1;
-  create unique index if not exists employees_by_mobile
-    on employees (enterprise_code, mobile, mobile_area) where in_service = 1;
+  create unique index if not exists employees_by_mobile_number
+    on employees (enterprise_code, mobile) where in_service = 1;
+  drop index if exists employees_by_mobile;
   create index if not exists employees_by_department on employees (enterprise_code, dept_code);
 
   create table if not exists openids (

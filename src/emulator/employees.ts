@@ -67,7 +67,7 @@ export class Employees {
     this.#holder = {
       corp_code: holder('corp_code_key = ?'),
       email: holder('email_key = ?'),
-      mobile: holder('mobile = ? and mobile_area = ?'),
+      mobile: holder('mobile = ?'),
     }
     this.#strayed = sqlite.prepare(`
       select userid, dept_code from employees employee where dept_code is not null and not exists (
@@ -88,11 +88,11 @@ export class Employees {
     return employee
   }
 
-  /** Who in service holds the value that `employee` has in a unique field; letter case does not matter. */
+  /** Who in service holds the value that `employee` has in a unique field; letter case and area code do not matter. */
   holder(field: UniqueField, employee: Employee): Employee | undefined {
-    const { enterprise_code, corp_code, email, mobile, mobile_area } = employee
+    const { enterprise_code, corp_code, email, mobile } = employee
     let row: Record<string, unknown> | undefined
-    if (field === 'mobile') row = this.#holder.mobile.get(enterprise_code, mobile, mobile_area)
+    if (field === 'mobile') row = this.#holder.mobile.get(enterprise_code, mobile)
     else if (field === 'email') row = this.#holder.email.get(enterprise_code, key(email))
     else row = this.#holder.corp_code.get(enterprise_code, key(corp_code))
     return row && toEmployee(row)
@@ -104,8 +104,8 @@ export class Employees {
   }
 
   findByMobile(enterpriseCode: string, mobileArea: number, mobile: string): Employee | undefined {
-    const row = this.#holder.mobile.get(enterpriseCode, mobile, mobileArea)
-    return row && toEmployee(row)
+    const row = this.#holder.mobile.get(enterpriseCode, mobile)
+    return row?.mobile_area === mobileArea ? toEmployee(row) : undefined
   }
 
   /** Every employee, in service or not; with `userid`, those of that id (one per enterprise). */

@@ -8,6 +8,9 @@ import { isDate, isMonthDay } from './calendar.ts'
  * gives a length alone (an e-mail, a mobile), nothing but the length is checked.
  */
 
+/** Makes the schema of an object: members that it does not know are ignored (`z.object`) or refused (`z.strictObject`). */
+export type ObjectSchema = typeof z.object | typeof z.strictObject
+
 /** The value that clears birth_day, entry_day, level or category (4.3). */
 const CLEAR = '#default#'
 
@@ -69,18 +72,19 @@ export function clearableOrEmpty<Field extends z.ZodType>(field: Field) {
   return z.union([z.enum([CLEAR, '']).transform(() => null), field], { error: issue => firstMessage(issue) })
 }
 
-const attributes = z
-  .array(z.strictObject({ attributeCode: text(1, 100), attributeValue: text(1, 100) }))
-  .min(1)
-  .refine(list => new Set(list.map(item => item.attributeCode)).size === list.length)
-
 /** JSON text: an array of EmployeeAttribute (2.3), at least one, each code once. */
-export const attributeList = z.string().transform((value, context) => {
-  const result = attributes.safeParse(parseJson(value))
-  if (result.success) return result.data
-  context.addIssue('must be a JSON array of {attributeCode, attributeValue}, 1 to 100 characters each')
-  return z.NEVER
-})
+export function attributeList(object: ObjectSchema) {
+  const attributes = z
+    .array(object({ attributeCode: text(1, 100), attributeValue: text(1, 100) }))
+    .min(1)
+    .refine(list => new Set(list.map(item => item.attributeCode)).size === list.length)
+  return z.string().transform((value, context) => {
+    const result = attributes.safeParse(parseJson(value))
+    if (result.success) return result.data
+    context.addIssue('must be a JSON array of {attributeCode, attributeValue}, 1 to 100 characters each')
+    return z.NEVER
+  })
+}
 
 function parseJson(value: string): unknown {
   try {

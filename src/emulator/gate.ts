@@ -47,7 +47,7 @@ export class Gate {
   async pass(call: IncomingCall): Promise<Reply> {
     const at = this.#platform.clock.now()
     const start = performance.now()
-    const parameters = decode(call)
+    const parameters = decode(call, this.#platform.strict)
     const given = 'given' in parameters ? parameters.given : new Map<string, unknown>()
     const end = this.#stats.begin(employeeKey(given))
     call.onGone(end)
@@ -93,7 +93,7 @@ export class Gate {
         if (wait > 0) throw tooManyCalls(wait)
       }
       const caller = checkToken(this.#platform, operation, parameters)
-      const business = readBusinessParameters(operation, parameters)
+      const business = readBusinessParameters(operation, parameters, this.#platform.strict)
       return succeeded(operation.perform(this.#platform, business, caller))
     } catch (error) {
       return refused(error)
@@ -101,9 +101,9 @@ export class Gate {
   }
 }
 
-function decode(call: IncomingCall): RequestParameters | Result {
+function decode(call: IncomingCall, strict: boolean): RequestParameters | Result {
   try {
-    return readParameters(call.operation.encoding, call.queryText, call.contentType, call.body)
+    return readParameters(call.operation.encoding, call, strict)
   } catch (error) {
     return refused(error)
   }

@@ -1,4 +1,5 @@
-import type { z } from 'zod'
+import { z } from 'zod'
+import type { ObjectSchema } from './fields.ts'
 import type { Encoding } from './parameters.ts'
 import type { LimitName, Platform } from './platform.ts'
 
@@ -25,18 +26,22 @@ export interface Operation {
   takesToken: boolean
   /** The limit on authenticated calls, if the specification sets one. */
   limit?: LimitName
-  /** The business parameters; anything else is refused with 1000220002. */
+  /** The business parameters; anything else is ignored. */
   parameters: z.ZodType<object>
+  /** The same, and anything else is refused with 1000220002. */
+  strictParameters: z.ZodType<object>
   /** Checks everything, then acts. Throws `BusinessError`, and then nothing has changed. */
   perform(platform: Platform, parameters: Record<string, unknown>, caller: Caller): Outcome
 }
 
 /** Declares an operation whose `perform` gets the type of its own parameters. */
 export function defineOperation<Parameters extends z.ZodType<object>>(
-  operation: Omit<Operation, 'parameters' | 'perform'> & {
-    parameters: Parameters
+  operation: Omit<Operation, 'parameters' | 'strictParameters' | 'perform'> & {
+    parameters(object: ObjectSchema): Parameters
     perform(platform: Platform, parameters: z.output<Parameters>, caller: Caller): Outcome
   },
 ): Operation {
-  return operation as unknown as Operation
+  const { parameters, ...rest } = operation
+  const both = { parameters: parameters(z.object), strictParameters: parameters(z.strictObject) }
+  return { ...rest, ...both } as unknown as Operation
 }

@@ -7,6 +7,9 @@ const MAX_PARAMETERS = 200
 /** The refund's lists within lists need six. */
 const MAX_NESTING = 10
 
+/** What every operation takes beside its own parameters, apart from the token. */
+export const PUBLIC_PARAMETERS = new Set(['appid', 'timestamp', 'sign', 'version', 'grant_type'])
+
 export type Encoding = 'form' | 'json'
 
 /**
@@ -24,14 +27,15 @@ export interface RequestParameters {
  *
  * Throws `HttpError` 415 for another encoding than the operation's and 400 for what cannot be decoded, and
  * `BusinessError` 1000220002 for a parameter that is given twice, in one place or in both: which of the two
- * is signed, and which one counts, would be a guess.
+ * is signed, and which one counts, would be a guess. Public parameters of a JSON operation come in the query string:
+ * unless `strict`, members of their names are ignored, which the vendor's client sends.
  */
 export function readParameters(
   encoding: Encoding,
-  queryText: string,
-  contentType: string | undefined,
-  body: Buffer,
+  call: { queryText: string; contentType: string | undefined; body: Buffer },
+  strict: boolean,
 ): RequestParameters {
+  const { queryText, contentType, body } = call
   checkContentType(encoding, contentType)
   if (!isUtf8(body)) throw new HttpError(400, 'The body is not valid UTF-8.')
   const bodyText = body.toString('utf8')
@@ -43,6 +47,7 @@ export function readParameters(
   }
   const given = new Map<string, unknown>(signed)
   for (const [name, value] of Object.entries(parseJsonObject(bodyText))) {
+    if (!strict && PUBLIC_PARAMETERS.has(name)) continue
     if (given.has(name)) throw repeated(name)
     given.set(name, value)
   }

@@ -26,6 +26,8 @@ export interface PlatformSettings {
   appSecret: string
   /** Default sha256. */
   signAlgorithm?: SignAlgorithm | undefined
+  /** Refuse parameters and body members that are not known, with 1000220002. Default false: they are ignored. */
+  strict?: boolean | undefined
   /** File that keeps the state; in memory without it. */
   data?: string | undefined
   /** Default 7200. */
@@ -46,6 +48,7 @@ export class Platform {
   readonly appId: string
   readonly appSecret: string
   readonly signAlgorithm: SignAlgorithm
+  readonly strict: boolean
   readonly clock = new Clock()
   readonly database: Database
   readonly enterprises: Enterprises
@@ -69,6 +72,7 @@ export class Platform {
     this.appId = settings.appId
     this.appSecret = settings.appSecret
     this.signAlgorithm = settings.signAlgorithm ?? 'sha256'
+    this.strict = settings.strict ?? false
     this.database = new Database(settings.data)
     this.enterprises = new Enterprises(this.database)
     this.departments = new Departments(this.database)

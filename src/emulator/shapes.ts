@@ -8,6 +8,8 @@ export const shapes = z.strictObject({
   orderRecord: z.enum(['object', 'trade_no']).default('object'),
   /** The name of a payment order's asset type. */
   assetCode: z.enum(['assetCode', 'asset_code']).default('assetCode'),
+  /** The name of a payment order's business number. */
+  tradeNumber: z.enum(['out_trade_no', 'outer_trade_no']).default('out_trade_no'),
 })
 
 export type Shapes = z.output<typeof shapes>

@@ -1,6 +1,6 @@
 import type pg from 'pg'
 import { parseActive } from '../core/flag.ts'
-import { fits, trimText } from '../core/text.ts'
+import { beginning, fits, trimText } from '../core/text.ts'
 import { columnTexts } from './column-text.ts'
 import { HrDataError, toHrError } from './errors.ts'
 import type { DepartmentMapping, EmployeeMapping } from './mapping.ts'
@@ -59,7 +59,7 @@ function checkDepartments(file: string, rows: (string | null)[][]): HrDepartment
     const closedAt = closed ? new Date(Number(closed) * 1000) : null
     if (deptCode === '') nameless += 1
     else if (!fits(deptCode, 50))
-      problems.push(`dept_code ${deptCode.slice(0, 50)}… has more than 50 characters`)
+      problems.push(`dept_code ${beginning(deptCode, 50)}… has more than 50 characters`)
     else if (departments.has(keyOf(enterpriseCode, deptCode)))
       problems.push(`dept_code ${deptCode} occurs twice`)
     else if (active === undefined) problems.push(`active of ${deptCode} is neither true nor false`)

@@ -2,8 +2,8 @@ import pg from 'pg'
 
 /** The mapping itself is wrong; nothing can be read until somebody mends the file. */
 export class MappingError extends Error {
-  /** What is wrong: the file's statement, the server's opinion of it, its columns, or that there is no mapping. */
-  readonly code: 'MAPPING_STATEMENT' | 'MAPPING_SQL' | 'MAPPING_COLUMNS' | 'MAPPING_MISSING'
+  /** What is wrong: the file, its statement, the server's opinion of it, its columns, or that there is no mapping. */
+  readonly code: 'MAPPING_FILE' | 'MAPPING_STATEMENT' | 'MAPPING_SQL' | 'MAPPING_COLUMNS' | 'MAPPING_MISSING'
   /** Name of the mapping file. */
   readonly file: string
 

@@ -1,4 +1,3 @@
-import { hash } from 'node:crypto'
 import type pg from 'pg'
 import { scanColumns } from './column-text.ts'
 import { MappingError, toHrError } from './errors.ts'
@@ -39,6 +38,14 @@ async function describe(
   }
 }
 
+/** Checks the columns of the employees' mapping on the server. */
+export async function inspectEmployees(
+  client: pg.Pool | pg.ClientBase,
+  employees: MappingFile,
+): Promise<EmployeeMapping> {
+  return employeeMapping(employees.file, employees.sql, await describe(client, employees))
+}
+
 /**
  * Checks the columns of both mappings on the server.
  *
@@ -49,7 +56,7 @@ export async function inspectMappings(
   employees: MappingFile,
   departments: MappingFile | null,
 ): Promise<Mappings> {
-  const mappedEmployees = employeeMapping(employees.file, employees.sql, await describe(client, employees))
+  const mappedEmployees = await inspectEmployees(client, employees)
   if (!departments) return { employees: mappedEmployees, departments: null }
   const mappedDepartments = departmentMapping(
     departments.file,
@@ -68,10 +75,9 @@ export async function inspectMappings(
 
 /** What is told about the mappings. */
 export function describeMappings({ employees, departments }: Mappings): MappingInspection {
-  const texts = JSON.stringify([employees.sql, departments?.sql ?? null])
   return {
     employees: { file: employees.file, columns: scanColumns(employees.columns), fields: employees.fields },
     departments: departments && { file: departments.file, columns: [...departments.columns.keys()] },
-    fingerprint: hash('sha256', texts, 'base64url').slice(0, 16),
+    fingerprint: employees.fingerprint,
   }
 }

@@ -33,13 +33,15 @@ type Found = Map<string, HrEmployeeRow | 'duplicate'>
 
 /**
  * The rows of some employees, by key text. Asks by the columns' own types first; what that does not find, and may be
- * there written with blanks around it or in a type without a native comparison, is asked for by its text.
+ * there written with blanks around it or in a type without a native comparison, is asked for by its text, which reads all of HR.
+ * @param anyEnterprise a user id that was found under one enterprise is not asked for under others any more
  */
 export async function lookupEmployees(
   client: pg.Pool,
   mapping: EmployeeMapping,
   keys: readonly EmployeeKey[],
   defaultEnterprise: string,
+  anyEnterprise: boolean,
 ): Promise<Found> {
   // No text of PostgreSQL holds the character 0, so nobody has such a key; sending it would be an error.
   const wanted = new Map(
@@ -64,7 +66,10 @@ export async function lookupEmployees(
     if (enterprise) addEnterpriseCondition(conditions, enterprise, [...wanted.values()], defaultEnterprise)
     await ask(conditions)
   }
-  const rest = [...wanted].filter(([text]) => !found.has(text)).map(([, key]) => key)
+  const settled = new Set(anyEnterprise ? [...found.keys()].map(text => wanted.get(text)?.userid) : [])
+  const rest = [...wanted]
+    .filter(([text, { userid }]) => !found.has(text) && !settled.has(userid))
+    .map(([, key]) => key)
   const mayHide = !EXACT.has(userid.type) || (enterprise !== undefined && !EXACT.has(enterprise.type))
   if (rest.length > 0 && mayHide) {
     const byValue = EXACT.has(userid.type)

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import { EMPLOYEE_FIELDS, type EmployeeField } from '../core/employee.ts'
 import { MappingError } from './errors.ts'
 
@@ -17,6 +18,8 @@ export interface EmployeeMapping {
   columns: ReadonlyMap<string, MappedColumn>
   /** Managed fields in canonical order. */
   fields: EmployeeField[]
+  /** Another one for another SELECT, and for other columns of the same: 16 characters. */
+  fingerprint: string
 }
 
 /** The checked columns of the departments' mapping. */
@@ -52,7 +55,8 @@ export function employeeMapping(file: string, sql: string, described: DescribedC
   if (names.has('mobile_area') && !names.has('mobile')) problems.push('mobile_area is mapped without mobile')
   if (names.has('card_type') && !names.has('card_no')) problems.push('card_type is mapped without card_no')
   refuseAny(file, problems, EMPLOYEE_COLUMNS)
-  return { file, sql, columns: byCanonicalName(described), fields }
+  const fingerprint = hash('sha256', JSON.stringify([sql, described]), 'base64url').slice(0, 16)
+  return { file, sql, columns: byCanonicalName(described), fields, fingerprint }
 }
 
 /** Checks the columns of the departments' mapping; all that is wrong with them is in one MappingError. */

@@ -2,8 +2,10 @@ import pg from 'pg'
 import type { Logger } from 'pino'
 import { countEmployees, readDepartments } from './departments.ts'
 import { MappingError, toHrError } from './errors.ts'
-import { describeMappings, inspectMappings, type Mappings } from './inspection.ts'
+import { describeMappings, inspectEmployees, inspectMappings, type Mappings } from './inspection.ts'
+import { KnownMappings } from './known-mappings.ts'
 import { lookupEmployees } from './lookup.ts'
+import type { EmployeeMapping } from './mapping.ts'
 import { openScan } from './scan.ts'
 import { connectClient, connectionSettings, prepareSession } from './session.ts'
 import type { HrScan, HrSource } from './source.ts'
@@ -16,6 +18,8 @@ export interface PostgresHrOptions {
   employeesSql: MappingFile
   /** Text of the departments' mapping; null when there is none. */
   departmentsSql: MappingFile | null
+  /** Reads a mapping file anew, whenever the mappings are looked at; absent: the texts stay as they are. */
+  reread?: (file: string) => Promise<string>
   /** Enterprise code of rows that have none; default ''. */
   defaultEnterpriseCode?: string
   logger: Logger
@@ -35,17 +39,20 @@ class PostgresHrSource implements HrSource {
   readonly #url: string
   readonly #employees: MappingFile
   readonly #departments: MappingFile | null
+  readonly #reread: PostgresHrOptions['reread']
   readonly #defaultEnterprise: string
+  readonly #logger: Logger
   readonly #pool: pg.Pool
   readonly #scans = new Set<HrScan>()
+  readonly #known = new KnownMappings()
   #mappings: Promise<Mappings> | undefined
   #closing: Promise<void> | undefined
 
   constructor(options: PostgresHrOptions) {
-    const checked = (mapping: MappingFile) => ({ file: mapping.file, sql: singleSelect(mapping) })
     this.#url = options.url
     this.#employees = checked(options.employeesSql)
     this.#departments = options.departmentsSql && checked(options.departmentsSql)
+    this.#reread = options.reread
     this.#defaultEnterprise = options.defaultEnterpriseCode ?? ''
     this.#pool = new pg.Pool({
       ...connectionSettings(options.url),
@@ -53,9 +60,11 @@ class PostgresHrSource implements HrSource {
       onConnect: prepareSession,
       query_timeout: 120_000,
     })
-    const logger = options.logger.child({ component: 'hr' })
+    this.#logger = options.logger.child({ component: 'hr' })
     // The pool replaces a connection that breaks while idle; whoever asks next is served or told.
-    this.#pool.on('error', error => logger.warn({ reason: toHrError(error).message }, 'HR connection lost'))
+    this.#pool.on('error', error =>
+      this.#logger.warn({ reason: toHrError(error).message }, 'HR connection lost'),
+    )
   }
 
   get hasDepartments(): boolean {
@@ -72,7 +81,7 @@ class PostgresHrSource implements HrSource {
     const client = await connectClient(this.#url)
     try {
       await begin(client)
-      const { employees } = await inspectMappings(client, this.#employees, this.#departments)
+      const { employees } = await this.#look(client)
       options.signal?.throwIfAborted()
       if (this.#closing) throw new Error('the HR source is closed')
       const scan = openScan(client, employees, { ...options, defaultEnterprise: this.#defaultEnterprise })
@@ -85,15 +94,27 @@ class PostgresHrSource implements HrSource {
     }
   }
 
-  async lookup(keys: Parameters<HrSource['lookup']>[0]) {
+  async lookup(
+    keys: Parameters<HrSource['lookup']>[0],
+    { mapping = null, anyEnterprise = false }: Parameters<HrSource['lookup']>[1] = {},
+  ) {
     if (keys.length === 0) return new Map()
-    const { employees } = await this.#inspected()
-    return this.#ask(() => lookupEmployees(this.#pool, employees, keys, this.#defaultEnterprise))
+    const employees = await this.#mappingOf(mapping)
+    try {
+      return await lookupEmployees(this.#pool, employees, keys, this.#defaultEnterprise, anyEnterprise)
+    } catch (error) {
+      // HR's tables may change under a running service: the columns are looked at anew.
+      if (error instanceof MappingError) {
+        this.#known.forget(employees)
+        this.#mappings = undefined
+      }
+      throw error
+    }
   }
 
   async departments() {
     // Looked at anew every time: a mapping of departments that broke is no reason to forget the employees' one.
-    const { departments } = await inspectMappings(this.#pool, this.#employees, this.#departments)
+    const { departments } = await this.#look(this.#pool)
     if (!departments) {
       throw new MappingError('MAPPING_MISSING', 'HR_DEPARTMENTS_SQL', 'there is no mapping of departments')
     }
@@ -101,12 +122,12 @@ class PostgresHrSource implements HrSource {
   }
 
   async employeesByDepartment() {
-    const { employees } = await this.#inspected()
+    const employees = await inspectEmployees(this.#pool, await this.#read(this.#employees))
     if (!employees.columns.has('dept_code')) {
       const message = 'column dept_code is missing; employees cannot be counted by department'
       throw new MappingError('MAPPING_COLUMNS', employees.file, message)
     }
-    return this.#ask(() => countEmployees(this.#pool, employees, this.#defaultEnterprise))
+    return countEmployees(this.#pool, employees, this.#defaultEnterprise)
   }
 
   close(): Promise<void> {
@@ -119,29 +140,58 @@ class PostgresHrSource implements HrSource {
     await this.#pool.end()
   }
 
+  /** The mapping of this fingerprint, or the one there is where this process cannot find it. */
+  async #mappingOf(fingerprint: string | null): Promise<EmployeeMapping> {
+    if (fingerprint === null) return (await this.#inspected()).employees
+    const known = this.#known.find(fingerprint)
+    if (known) return known
+    const isLooking = this.#known.isWorthALook(fingerprint)
+    if (isLooking) this.#mappings = undefined
+    const { employees } = await this.#inspected()
+    const found = this.#known.find(fingerprint)
+    if (!found && isLooking)
+      this.#logger.warn(
+        { file: employees.file, wanted: fingerprint, found: employees.fingerprint },
+        'the mapping here is not the one of the last plan: give every process the same file',
+      )
+    return found ?? employees
+  }
+
   /** The mappings as they were last found good; a failure is not remembered. */
   #inspected(): Promise<Mappings> {
     if (this.#mappings) return this.#mappings
-    const inspecting = inspectMappings(this.#pool, this.#employees, this.#departments)
+    const inspecting = this.#look(this.#pool)
     this.#mappings = inspecting
-    inspecting.catch(() => this.#forget(inspecting))
+    inspecting.catch(() => {
+      if (this.#mappings === inspecting) this.#mappings = undefined
+    })
     return inspecting
   }
 
-  /** HR's tables may change under a running service: after a failure of the mapping its columns are looked at anew. */
-  async #ask<T>(question: () => Promise<T>): Promise<T> {
-    const mappings = this.#mappings
-    try {
-      return await question()
-    } catch (error) {
-      if (error instanceof MappingError) this.#forget(mappings)
-      throw error
-    }
+  /** Reads the files and asks the server for their columns. */
+  async #look(client: pg.Pool | pg.ClientBase): Promise<Mappings> {
+    const employees = await this.#read(this.#employees)
+    const departments = this.#departments && (await this.#read(this.#departments))
+    const mappings = await inspectMappings(client, employees, departments)
+    this.#known.add(mappings.employees)
+    return mappings
   }
 
-  #forget(mappings: Promise<Mappings> | undefined): void {
-    if (this.#mappings === mappings) this.#mappings = undefined
+  async #read(mapping: MappingFile): Promise<MappingFile> {
+    if (!this.#reread) return mapping
+    const { file } = mapping
+    try {
+      return checked({ file, sql: await this.#reread(file) })
+    } catch (error) {
+      if (error instanceof MappingError) throw error
+      const { code } = error as NodeJS.ErrnoException
+      throw new MappingError('MAPPING_FILE', file, `the file cannot be read (${code})`, { cause: error })
+    }
   }
+}
+
+function checked(mapping: MappingFile): MappingFile {
+  return { file: mapping.file, sql: singleSelect(mapping) }
 }
 
 async function begin(client: pg.Client): Promise<void> {

@@ -42,6 +42,7 @@ export function openScan(
   if (options.signal) addAbortSignal(options.signal, stream)
   return {
     columns,
+    mapping: mapping.fingerprint,
     stream,
     async close() {
       if (stream.closed) return

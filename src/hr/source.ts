@@ -28,13 +28,15 @@ export interface MappingInspection {
   }
   /** Null without a departments' mapping. */
   departments: { file: string; columns: string[] } | null
-  /** Changes when the text of a mapping changes: 16 characters. */
+  /** Of the employees' mapping, as a plan made with it carries it. */
   fingerprint: string
 }
 
 /** A pass over all employees of HR, at one moment. Close it when it is not read to its end. */
 export interface HrScan {
   columns: string[]
+  /** Fingerprint of the mapping that it reads with. */
+  mapping: string
   /**
    * COPY text format (UTF-8): one line per row with exactly `columns`. Fails with HrUnavailableError, HrDataError, or
    * the signal's AbortError. The transaction has ended and the connection is closed when it closes.
@@ -52,7 +54,7 @@ export interface HrSource {
   /** Without it no department is ever deleted. */
   readonly hasDepartments: boolean
 
-  /** Checks both mappings without reading a row. */
+  /** Looks at both mappings, their files included, and checks them without reading a row. */
   inspect(): Promise<MappingInspection>
 
   /**
@@ -65,8 +67,16 @@ export interface HrSource {
   /**
    * The present rows of some employees, by `keyText`. A key that HR does not have is missing from the answer; one that
    * it has more than once is 'duplicate'.
+   *
+   * @param options.mapping fingerprint of the mapping to read with; absent, null, or not to be found here: the one there is
+   *   now. A row has the columns that it was read with.
+   * @param options.anyEnterprise the keys name each user id in every enterprise there is, since it is not known which one has
+   *   it: HR is not read through for the others once one of them has it
    */
-  lookup(keys: readonly EmployeeKey[]): Promise<Map<string, HrEmployeeRow | 'duplicate'>>
+  lookup(
+    keys: readonly EmployeeKey[],
+    options?: { mapping?: string | null; anyEnterprise?: boolean },
+  ): Promise<Map<string, HrEmployeeRow | 'duplicate'>>
 
   /** All departments, checked: codes present and unique, no cycles. MappingError without a departments' mapping. */
   departments(): Promise<HrDepartmentRow[]>

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { DatabaseError, type Pool } from 'pg'
+import type { Pool } from 'pg'
 import { probeDelay } from '../core/backoff.ts'
 import { enterprisesToAsk, type Mirror, mirrorOperation } from '../core/mirror.ts'
 import type { Logger } from '../logger.ts'
@@ -22,6 +22,7 @@ import {
 import { endObsoleteMirrorCases, mirrorCases } from '../store/mirror-case.ts'
 import { resolveCases } from '../store/settled-cases.ts'
 import { repeatOnDeadlock, transaction } from '../store/transaction.ts'
+import { isUnfit } from '../store/unfit.ts'
 import { liftHalts } from '../sync/halts.ts'
 import { CountedCalls, type MirrorReader, type Reading } from './reader.ts'
 import { settleFailure } from './task-failure.ts'
@@ -203,14 +204,9 @@ export class MirrorWork {
   }
 }
 
-/** Classes of SQLSTATE that say that data is unfit: not of its type, against a constraint, too long for an index. */
-const UNFIT = ['22', '23', '54']
-
 /** PostgreSQL is away, or somebody else has taken the run: no failure of the platform. What it gave may be unfit all the same. */
 function isOurTrouble(error: unknown): boolean {
-  return error instanceof DatabaseError
-    ? !UNFIT.some(code => error.code?.startsWith(code))
-    : !(error instanceof Error && error.name === 'PlatformError')
+  return !isUnfit(error) && !(error instanceof Error && error.name === 'PlatformError')
 }
 
 function overtaken(): Error {

@@ -8,12 +8,12 @@ import {
   countListedOrders,
   daysRead,
   type MirroredOrder,
-  missedDays,
   noteDayRead,
+  olderDays,
+  ordersToAsk,
   recordUnknownPayers,
   storeAskedOrder,
   storeListedOrders,
-  unfinishedOrders,
 } from '../store/payment-order.ts'
 import {
   type CountedCalls,
@@ -32,8 +32,9 @@ const OLDER = 'older_orders'
 const NO_SUCH_ORDER = 1000220120
 
 /**
- * Payment orders (specification 4.7 and 4.8): day by day within a moving window and where days were missed, page by page
- * within a day, and one by one those whose day has left the window before they were final.
+ * Payment orders (specification 4.7 and 4.8): day by day, page by page within a day. Every day of a moving window; of those
+ * that have left it, what was missed, and now and then those of which an order may still be refunded. One by one those of
+ * older days with something under way, and those that dirsync has refunded.
  */
 export class OrderReader implements MirrorReader {
   readonly #days: number
@@ -48,10 +49,10 @@ export class OrderReader implements MirrorReader {
     const tasks: PlannedTask[] = []
     for (const enterpriseCode of enterpriseCodes) {
       const days = daysToRead(now, this.#days, await daysRead(db, enterpriseCode, start))
-      const missed = await missedDays(db, enterpriseCode, start, platformDay(now))
-      for (const day of [...days, ...missed])
+      const older = await olderDays(db, enterpriseCode, start, platformDay(now))
+      for (const day of [...days, ...older])
         tasks.push({ enterpriseCode, part: '', entityKey: day, detail: 'day' })
-      for (const tradeNo of await unfinishedOrders(db, enterpriseCode, start, platformDay(now)))
+      for (const tradeNo of await ordersToAsk(db, enterpriseCode, start, platformDay(now)))
         tasks.push({ enterpriseCode, part: OLDER, entityKey: tradeNo, detail: 'order' })
     }
     const older = tasks.filter(task => task.part === OLDER).length

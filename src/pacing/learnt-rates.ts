@@ -1,4 +1,4 @@
-import type { Pool } from 'pg'
+import type { Pool, QueryResult, QueryResultRow } from 'pg'
 import type { LearntRate } from '../core/rate-learning.ts'
 
 /** A row of `dirsync.learnt_rate` as JSON has it: times as texts. */
@@ -10,6 +10,9 @@ interface LearntRateRow {
   leased_at_change: number
 }
 
+/** A statement without an answer by then is given up, and its connection. */
+const STATEMENT_MS = 2000
+
 /** What was learnt, in PostgreSQL (`dirsync.learnt_rate`), where it outlives restarts and a wiped Redis. */
 export class LearntRates {
   readonly #pool: Pool
@@ -19,7 +22,7 @@ export class LearntRates {
   }
 
   async find(gate: string): Promise<LearntRate | null> {
-    const { rows } = await this.#pool.query<LearntRateRow>(
+    const { rows } = await this.#query<LearntRateRow>(
       `select rate_per_second, ceiling, extract(epoch from lowered_at)::float8 * 1000 as lowered_ms,
               extract(epoch from changed_at)::float8 * 1000 as changed_ms, leased_at_change::float8
        from dirsync.learnt_rate where gate = $1`,
@@ -39,7 +42,7 @@ export class LearntRates {
 
   /** Replaces what is kept if it has version `expected`, 0 for nothing; false where it has another. */
   async replace(gate: string, expected: number, learnt: LearntRate): Promise<boolean> {
-    const { rowCount } = await this.#pool.query(
+    const { rowCount } = await this.#query(
       `insert into dirsync.learnt_rate as l
          (gate, version, rate_per_second, ceiling, lowered_at, changed_at, leased_at_change)
        select $1, 1, $3, $4, to_timestamp($5::float8 / 1000), to_timestamp($6::float8 / 1000), $7
@@ -55,7 +58,7 @@ export class LearntRates {
 
   /** Replaces what is kept unless it is newer. */
   async keep(gate: string, learnt: LearntRate): Promise<void> {
-    await this.#pool.query(
+    await this.#query(
       `insert into dirsync.learnt_rate as l
          (gate, version, rate_per_second, ceiling, lowered_at, changed_at, leased_at_change)
        values ($1, 1, $2, $3, to_timestamp($4::float8 / 1000), to_timestamp($5::float8 / 1000), $6)
@@ -65,6 +68,11 @@ export class LearntRates {
        where l.changed_at <= excluded.changed_at`,
       [gate, ...valuesOf(learnt)],
     )
+  }
+
+  #query<Row extends QueryResultRow>(text: string, values: unknown[]): Promise<QueryResult<Row>> {
+    const statement = { text, values, query_timeout: STATEMENT_MS }
+    return this.#pool.query<Row>(statement)
   }
 }
 

@@ -7,8 +7,10 @@ export interface LeaseRequest {
   holder: string
   /** Slots to reserve; 0 only asks how things stand. */
   count: number
-  /** Distance between two slots in milliseconds; null: by the learnt rate. */
+  /** Distance between two slots in milliseconds, longer where a lower rate was learnt; null: by the learnt rate. */
   spacingMs: number | null
+  /** Name under which the gate's rate is learnt, as {@link learntName} makes it; by default the gate's own. */
+  learntAs?: string
   /** A second gate that must have a slot at the same moment; `count` is then 1. */
   budget?: { gate: string; spacingMs: number }
 }
@@ -32,6 +34,11 @@ export interface PacerLease {
   version: number
 }
 
+/** Each rate that was set is learnt for itself: a changed setting begins anew. */
+export function learntName(gate: string, setRate: number | 'auto'): string {
+  return setRate === 'auto' ? gate : `${gate}@${setRate}`
+}
+
 /**
  * Where all processes of a deployment meet: one record per gate, whose next free slot they move. Slots are never in the
  * past and never within a pause. Every method but `watch` rejects when the store does not answer.
@@ -41,8 +48,8 @@ export interface PacerStore {
   lease(request: LeaseRequest): Promise<PacerLease>
   /** Reserves nothing within `ms` milliseconds from now. Never shortens a pause. */
   pause(gate: string, ms: number, reason: string): Promise<void>
-  /** Replaces what was learnt; false when somebody else was faster, that is when the version is another one. */
-  learn(gate: string, expectedVersion: number, learnt: LearntRate): Promise<boolean>
+  /** Replaces what was learnt under a name; false when somebody else was faster, that is when the version is another one. */
+  learn(name: string, expectedVersion: number, learnt: LearntRate): Promise<boolean>
   /** Tells of every pause as soon as any process begins it, this one included, and after a gap of those that last. Once. */
   watch(onPause: (gate: string, ms: number) => void): void
   close(): Promise<void>

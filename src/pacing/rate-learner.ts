@@ -1,8 +1,15 @@
 import { performance } from 'node:perf_hooks'
 import type { Logger } from 'pino'
 import type { CallOutcome } from '../core/pacing.ts'
-import { initialRate, type LearntRate, learn, type RateEvent } from '../core/rate-learning.ts'
-import type { LeaseRequest, PacerLease, PacerStore } from './pacer-store.ts'
+import {
+  AGAIN_WITHIN_MS,
+  initialRate,
+  type LearntRate,
+  learn,
+  type RateEvent,
+  rateAsSet,
+} from '../core/rate-learning.ts'
+import { type LeaseRequest, learntName, type PacerLease, type PacerStore } from './pacer-store.ts'
 import type { StoreClock } from './store-clock.ts'
 
 /** For so long, and so many slots, the rate has to be used before it may grow. */
@@ -17,12 +24,18 @@ const TRIES = 3
 
 /**
  * Learns the rate of a gate together with the other processes: what was observed here is brought into what is known in
- * the store. Refusals are written at once, growth every few seconds, by whichever process is first.
+ * the store. Refusals are written at once, growth every few seconds, by whichever process is first. A rate that was set is
+ * where it begins, what it returns to, and never exceeds; nothing is written before it was refused.
  */
 export class RateLearner {
   readonly #store: PacerStore
-  readonly #gate: string
-  readonly #holder: string
+  /** As every question to the store has it. */
+  readonly #terms: Pick<LeaseRequest, 'gate' | 'holder' | 'spacingMs' | 'learntAs'>
+  /** Under which the rate is learnt. */
+  readonly #name: string
+  readonly #rate: number | 'auto'
+  /** Slots per second at the rate that was set, headroom taken off; infinite where it is to be learnt. */
+  readonly #most: number
   readonly #clock: StoreClock
   readonly #log: Logger | undefined
   #known: PacerLease | null = null
@@ -35,31 +48,36 @@ export class RateLearner {
   #writing: Promise<void> | null = null
   /** A refusal that came while something was written. */
   #pending: RateEvent | null = null
+  /** This process was the first to lower the rate that was set: it says so, once, as soon as the figure is known. */
+  #warning: 'none' | 'due' | 'given' = 'none'
 
   constructor(parts: {
     store: PacerStore
-    gate: string
-    holder: string
+    terms: Pick<LeaseRequest, 'gate' | 'holder' | 'spacingMs'>
+    rate: number | 'auto'
     clock: StoreClock
     log: Logger | undefined
   }) {
     this.#store = parts.store
-    this.#gate = parts.gate
-    this.#holder = parts.holder
+    this.#name = learntName(parts.terms.gate, parts.rate)
+    this.#terms = { ...parts.terms, learntAs: this.#name }
+    this.#rate = parts.rate
+    this.#most = parts.terms.spacingMs === null ? Number.POSITIVE_INFINITY : 1000 / parts.terms.spacingMs
     this.#clock = parts.clock
     this.#log = parts.log
   }
 
-  /** What is known of the rate; null before the store's first answer. */
+  /** What is known of the rate; null before the store's first answer, and where nothing is known against what was set. */
   get learnt(): LearntRate | null {
     return this.#known?.learnt ?? null
   }
 
   /** Reserves slots at the learnt rate, after making a beginning where nothing was ever learnt. */
-  async lease(request: LeaseRequest): Promise<PacerLease> {
+  async lease(wanted: LeaseRequest): Promise<PacerLease> {
+    const request = { ...wanted, learntAs: this.#name }
     let lease = await this.#store.lease(request)
-    if (lease.learnt === null) {
-      await this.#store.learn(this.#gate, 0, initialRate(lease)) // unless another process just did
+    if (lease.learnt === null && this.#rate === 'auto') {
+      await this.#store.learn(this.#name, 0, initialRate(lease)) // unless another process just did
       lease = await this.#store.lease(request)
     }
     this.#granted += lease.count
@@ -68,13 +86,15 @@ export class RateLearner {
 
   /** Notes how the gate stands; the clock knows the store's time by then. */
   onLease(lease: PacerLease): void {
-    if (lease.learnt === null) return
     const known = this.#known
     // Overtaken by a later answer. A record that was deleted counts its versions from 1 again.
     if (known !== null && lease.version < known.version && lease.nowMs < known.nowMs) return
+    this.#known = lease
+    // A rate as it was set cannot grow.
+    if (lease.learnt === null || lease.learnt.ratePerSecond >= this.#most) return
+    this.#warn(lease.learnt, lease.nowMs)
     if (lease.version !== known?.version)
       this.#begin(Math.min(lease.learnt.changedAtMs, lease.nowMs), lease.learnt.leasedAtChange)
-    this.#known = lease
     const ms = lease.nowMs - this.#window.ms
     const slots = (ms / 1000) * lease.learnt.ratePerSecond
     if (ms < USED_FOR_MS || slots < USED_SLOTS) return
@@ -97,6 +117,19 @@ export class RateLearner {
   /** Resolves once what is being written is. */
   async close(): Promise<void> {
     await this.#writing
+    const { learnt } = this
+    if (learnt !== null) this.#warn(learnt, Number.POSITIVE_INFINITY)
+  }
+
+  /** Once the rate is not lowered any more: the first refusal alone does not tell what the platform permits. */
+  #warn({ ratePerSecond, ceiling, loweredAtMs }: LearntRate, nowMs: number): void {
+    if (this.#warning !== 'due' || ceiling === null || nowMs - (loweredAtMs ?? 0) < AGAIN_WITHIN_MS) return
+    this.#warning = 'given'
+    const rate = Number(ratePerSecond.toPrecision(3))
+    this.#log?.warn(
+      { set: this.#rate, rate },
+      `PLATFORM_RATE_LIMIT is ${this.#rate} calls per second, and the platform rejects some of them: going on with ${rate}`,
+    )
   }
 
   #begin(ms: number, leased: number): void {
@@ -119,13 +152,15 @@ export class RateLearner {
   async #write(event: RateEvent): Promise<void> {
     try {
       for (let i = 0; i < TRIES; i++) {
-        if (this.#known?.learnt == null) return
-        const { learnt, version, leased } = this.#known
-        const next = learn(learnt, event, { nowMs: this.#clock.stores(performance.now()), leased })
+        if (this.#known === null) return
+        const { version, leased } = this.#known
+        const now = { nowMs: this.#clock.stores(performance.now()), leased }
+        const learnt = this.#known.learnt ?? rateAsSet(this.#most, now)
+        const next = learn(learnt, event, now, this.#most)
         if (next === learnt) return
-        const isKept = await this.#store.learn(this.#gate, version, next)
-        const request = { gate: this.#gate, holder: this.#holder, count: 0, spacingMs: null }
-        this.onLease(await this.#store.lease(request))
+        const isKept = await this.#store.learn(this.#name, version, next)
+        if (isKept && learnt.ratePerSecond >= this.#most && this.#warning === 'none') this.#warning = 'due'
+        this.onLease(await this.#store.lease({ ...this.#terms, count: 0 }))
         if (isKept) {
           this.#log?.debug(
             { rate: next.ratePerSecond, ceiling: next.ceiling, event: event.kind },

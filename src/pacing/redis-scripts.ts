@@ -2,12 +2,13 @@
  * Reserves slots. Keys: the gate's record, the pauses of all gates, the budget's record. Times are milliseconds of the
  * server's clock; if that was put back, or a server whose clock is behind took over, what it told goes back with it.
  * A gate without a record may have been wiped while slots were out: it begins when those are over.
- * Arguments: gate, holder, count, spacing or nothing, spacing of the budget or nothing.
+ * Arguments: gate, holder, count, least spacing or nothing, spacing of the budget or nothing, what is learnt of which set rate.
  */
 export const LEASE = `
 local time = redis.call('TIME')
 local now = time[1] * 1000 + time[2] / 1000
-local record = redis.call('HMGET', KEYS[1], 'next', 'holder', 'leased', 'learnt', 'rate', 'version', 'at')
+local record = redis.call('HMGET', KEYS[1], 'next', 'holder', 'leased', 'learnt' .. ARGV[6], 'rate' .. ARGV[6],
+  'version' .. ARGV[6], 'at')
 local paused = redis.call('HGET', KEYS[2], ARGV[1])
 local back = math.max(0, tonumber(record[7] or 0) - now)
 if back > 0 then
@@ -16,7 +17,7 @@ if back > 0 then
   record[1] = record[1] - back
   redis.call('HSET', KEYS[1], 'next', string.format('%.3f', record[1]), 'at', string.format('%.3f', now))
 end
-local spacing = tonumber(ARGV[4]) or (record[5] and 1000 / record[5]) or 0
+local spacing = math.max(tonumber(ARGV[4]) or 0, record[5] and 1000 / record[5] or 0)
 local leased = tonumber(record[3] or 0)
 local start = math.max(now, tonumber(record[1] or now + 250), tonumber(paused or 0))
 local count = spacing > 0 and tonumber(ARGV[3]) or 0
@@ -62,11 +63,12 @@ return last`
 
 /**
  * Replaces what was learnt if it has the version expected. Keys: the gate's record. Arguments: the version, what was
- * learnt, its rate, the slots reserved by then: a wiped record goes on counting there.
+ * learnt, its rate, the slots reserved by then: a wiped record goes on counting there; of which set rate.
  */
 export const LEARN = `
-local version = tonumber(redis.call('HGET', KEYS[1], 'version') or 0)
+local version = tonumber(redis.call('HGET', KEYS[1], 'version' .. ARGV[5]) or 0)
 if version ~= tonumber(ARGV[1]) then return 0 end
 local leased = math.max(tonumber(redis.call('HGET', KEYS[1], 'leased') or 0), tonumber(ARGV[4]))
-redis.call('HSET', KEYS[1], 'version', version + 1, 'learnt', ARGV[2], 'rate', ARGV[3], 'leased', leased)
+redis.call('HSET', KEYS[1], 'version' .. ARGV[5], version + 1, 'learnt' .. ARGV[5], ARGV[2], 'rate' .. ARGV[5], ARGV[3],
+  'leased', leased)
 return 1`

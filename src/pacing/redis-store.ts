@@ -32,6 +32,8 @@ export class RedisStore implements PacerStore {
   readonly #prefix: string
   readonly #rates: LearntRates
   readonly #log: Logger | undefined
+  /** Names under which Redis was found to know nothing, and PostgreSQL neither. */
+  readonly #unknown = new Set<string>()
   #connected: Promise<unknown> | null = null
 
   constructor(options: {
@@ -68,10 +70,20 @@ export class RedisStore implements PacerStore {
 
   async lease(request: LeaseRequest): Promise<PacerLease> {
     const lease = await this.#lease(request)
-    if (lease.spacingMs > 0) return lease
-    const kept = await this.#rates.find(request.gate)
-    if (kept === null) return lease
-    await this.#learn(request.gate, 0, kept)
+    const name = request.learntAs ?? request.gate
+    if (lease.learnt !== null) {
+      this.#unknown.delete(name)
+      return lease
+    }
+    // At a rate that was set, most never learn anything: PostgreSQL is asked once.
+    if (lease.spacingMs > 0 && this.#unknown.has(name)) return lease
+    const kept = await this.#rates.find(name)
+    if (kept === null) {
+      this.#unknown.add(name)
+      return lease
+    }
+    await this.#learn(name, 0, kept)
+    // The slots just reserved are too close together; they expire.
     return this.#lease(request)
   }
 
@@ -80,10 +92,10 @@ export class RedisStore implements PacerStore {
     await this.#client.pauseGate(this.#pauses, gate, Math.ceil(ms), this.#pauses)
   }
 
-  async learn(gate: string, expectedVersion: number, learnt: LearntRate): Promise<boolean> {
-    if (!(await this.#learn(gate, expectedVersion, learnt))) return false
+  async learn(name: string, expectedVersion: number, learnt: LearntRate): Promise<boolean> {
+    if (!(await this.#learn(name, expectedVersion, learnt))) return false
     try {
-      await this.#rates.keep(gate, learnt)
+      await this.#rates.keep(name, learnt)
     } catch (error) {
       this.#log?.warn({ err: error }, 'the learnt rate is in Redis alone: PostgreSQL did not take it')
     }
@@ -124,11 +136,19 @@ export class RedisStore implements PacerStore {
     await this.#connected
   }
 
-  async #lease({ gate, holder, count, spacingMs, budget }: LeaseRequest): Promise<PacerLease> {
+  async #lease({
+    gate,
+    holder,
+    count,
+    spacingMs,
+    budget,
+    learntAs = gate,
+  }: LeaseRequest): Promise<PacerLease> {
     await this.#connect()
     const keys = [this.#prefix + gate, this.#pauses, this.#prefix + (budget?.gate ?? gate)]
+    const terms = [gate, holder, count, spacingMs ?? '', budget?.spacingMs ?? '', ofSetRate(learntAs)]
     const [start, given, now, paused, shared, spacing, leased, learnt, version] =
-      await this.#client.leaseSlots(...keys, gate, holder, count, spacingMs ?? '', budget?.spacingMs ?? '')
+      await this.#client.leaseSlots(...keys, ...terms)
     return {
       startMs: Number(start),
       count: given,
@@ -142,10 +162,17 @@ export class RedisStore implements PacerStore {
     }
   }
 
-  async #learn(gate: string, expectedVersion: number, learnt: LearntRate): Promise<boolean> {
+  async #learn(name: string, expectedVersion: number, learnt: LearntRate): Promise<boolean> {
     await this.#connect()
     const { ratePerSecond, leasedAtChange } = learnt
-    const values = [expectedVersion, JSON.stringify(learnt), ratePerSecond, leasedAtChange]
+    const setRate = ofSetRate(name)
+    const gate = name.slice(0, name.length - setRate.length)
+    const values = [expectedVersion, JSON.stringify(learnt), ratePerSecond, leasedAtChange, setRate]
     return (await this.#client.learnRate(this.#prefix + gate, ...values)) === 1
   }
+}
+
+/** The part of a name after the gate's own: the record's fields of that rate end in it. */
+function ofSetRate(learntAs: string): string {
+  return /@.*$/.exec(learntAs)?.[0] ?? ''
 }

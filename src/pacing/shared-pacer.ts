@@ -29,13 +29,13 @@ export class SharedPacer implements Pacer {
   readonly #clock = new StoreClock()
   readonly #platform: LeasedGate
   readonly #budgets: Map<string, LeasedGate>
-  /** Null where the rate is given. */
-  readonly #learner: RateLearner | null
+  readonly #learner: RateLearner
   readonly #inFlight = new InFlightLimiter()
   #isWatching = false
 
   /**
-   * @param options.rate permitted calls per second, of all processes together; `auto`: to be learnt
+   * @param options.rate permitted calls per second, of all processes together, lowered while the platform refuses them; `auto`: to be
+   *   learnt
    * @param options.budgets permitted calls per second of single operations
    */
   constructor(options: {
@@ -53,10 +53,7 @@ export class SharedPacer implements Pacer {
       spacingMs: options.rate === 'auto' ? null : spacingMs(options.rate),
     }
     const { store, clock } = { store: this.#store, clock: this.#clock }
-    this.#learner =
-      options.rate === 'auto'
-        ? new RateLearner({ store, gate: PLATFORM, holder: terms.holder, clock, log: this.#log })
-        : null
+    this.#learner = new RateLearner({ store, terms, rate: options.rate, clock, log: this.#log })
     const parts = {
       lease: (request: LeaseRequest) => this.#lease(request),
       clock: this.#clock,
@@ -88,17 +85,21 @@ export class SharedPacer implements Pacer {
   }
 
   observe(outcome: CallOutcome): void {
-    this.#learner?.observe(outcome)
+    this.#learner.observe(outcome)
     this.#inFlight.observe(outcome)
   }
 
   snapshot(): PacerSnapshot {
-    const learnt = this.#learner?.learnt
+    const { learnt } = this.#learner
+    const set = this.#rate === 'auto' ? null : this.#rate
     const ratePerSecond =
-      this.#rate === 'auto' ? (learnt?.ratePerSecond ?? 0) : 1000 / this.#platform.spacingMs
+      set === null
+        ? (learnt?.ratePerSecond ?? 0)
+        : Math.min(1000 / this.#platform.spacingMs, learnt?.ratePerSecond ?? Number.POSITIVE_INFINITY)
     return {
       ratePerSecond,
-      learnt: this.#learner !== null,
+      set,
+      learnt: set === null || (learnt !== null && learnt.ceiling !== null),
       ceiling: learnt?.ceiling ?? null,
       waiting: this.#gates().reduce((sum, gate) => sum + gate.waiting, 0),
       pausedForMs: Math.max(0, this.#platform.pausedUntil - performance.now()),
@@ -108,7 +109,7 @@ export class SharedPacer implements Pacer {
 
   async close(): Promise<void> {
     await Promise.all(this.#gates().map(gate => gate.close()))
-    await this.#learner?.close()
+    await this.#learner.close()
   }
 
   async #lease(request: LeaseRequest): Promise<PacerLease> {
@@ -118,11 +119,11 @@ export class SharedPacer implements Pacer {
         if (gate === PLATFORM) this.#holdUntil(performance.now() + ms)
       })
     }
-    return (this.#learner ?? this.#store).lease(request)
+    return this.#learner.lease(request)
   }
 
   #onLease(lease: PacerLease): void {
-    this.#learner?.onLease(lease)
+    this.#learner.onLease(lease)
     if (lease.pausedUntilMs !== null) this.#holdUntil(this.#clock.ours(lease.pausedUntilMs))
   }
 

@@ -2,12 +2,18 @@ import { performance } from 'node:perf_hooks'
 import type { Logger } from 'pino'
 import { Agent } from 'undici'
 import type { z } from 'zod'
-import { type CallOutcome, type Pacer, PacerClosedError } from '../core/pacing.ts'
+import { type CallOutcome, CallsPausedError, type Pacer } from '../core/pacing.ts'
 import { readAnswer } from './answer.ts'
 import type { ClockOffset } from './clock-offset.ts'
 import { platformError } from './error-catalogue.ts'
 import { PlatformError } from './errors.ts'
-import { ExchangeError, exchange, type HttpAnswer, type HttpRequest } from './exchange.ts'
+import {
+  ExchangeError,
+  type ExchangeLimits,
+  exchange,
+  type HttpAnswer,
+  type HttpRequest,
+} from './exchange.ts'
 import type { Operation } from './operation.ts'
 import type { ParameterTexts } from './parameters.ts'
 import type { RequestBuilder } from './request-builder.ts'
@@ -45,7 +51,7 @@ export class PlatformCaller {
   readonly #clock: () => number
   readonly #clockOffset: ClockOffset
   readonly #tooFastCodes: ReadonlySet<number>
-  readonly #timeoutMs: number
+  readonly #limits: ExchangeLimits
   readonly #log: Logger | undefined
   readonly #onCall: ((call: CallReport) => void) | undefined
 
@@ -55,7 +61,7 @@ export class PlatformCaller {
     clock: () => number
     clockOffset: ClockOffset
     tooFastCodes: ReadonlySet<number>
-    timeoutMs: number
+    limits: ExchangeLimits
     maxConnections: number
     log: Logger | undefined
     onCall: ((call: CallReport) => void) | undefined
@@ -65,12 +71,12 @@ export class PlatformCaller {
     this.#clock = parts.clock
     this.#clockOffset = parts.clockOffset
     this.#tooFastCodes = parts.tooFastCodes
-    this.#timeoutMs = parts.timeoutMs
+    this.#limits = parts.limits
     this.#log = parts.log
     this.#onCall = parts.onCall
     this.#agent = new Agent({
       connections: parts.maxConnections,
-      connect: { timeout: parts.timeoutMs },
+      connect: { timeout: parts.limits.timeoutMs },
       // Over HTTP/2 undici itself sends a request again whose stream was refused, a refund as well.
       allowH2: false,
     })
@@ -93,8 +99,10 @@ export class PlatformCaller {
     try {
       await this.#pacer.acquire({ operation: operation.name, ...options })
     } catch (error) {
-      if (signal?.aborted || error instanceof PacerClosedError) throw abortedError(operation.name, error)
-      throw error
+      if (error instanceof CallsPausedError)
+        throw platformError({ kind: 'paused', operation: operation.name, outcomeKnown: true }, error)
+      // Whatever kept it from getting its turn, nothing was sent.
+      throw abortedError(operation.name, error)
     }
     sending?.()
     const now = this.#clock()
@@ -144,7 +152,7 @@ export class PlatformCaller {
   ): Promise<HttpAnswer> {
     const sentAt = this.#clock()
     try {
-      const answer = await exchange(this.#agent, request, this.#timeoutMs, signal)
+      const answer = await exchange(this.#agent, request, this.#limits, signal)
       this.#clockOffset.observe(answer.headers.date, sentAt, this.#clock())
       return answer
     } catch (error) {

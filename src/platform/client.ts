@@ -1,4 +1,9 @@
-import { type RefundVerdict, refundedAmount, settleRefund } from '../core/refund-settlement.ts'
+import {
+  NOT_CARRIED_OUT_AFTER_MS,
+  type RefundVerdict,
+  refundedAmount,
+  settleRefund,
+} from '../core/refund-settlement.ts'
 import type { CallOptions } from './caller.ts'
 import type { ClockOffset } from './clock-offset.ts'
 import type { Operation } from './operation.ts'
@@ -45,6 +50,12 @@ export interface UnsettledRefund {
   refundAmount: string
   refundedBefore: string | null
   sentAt: Date
+  /** Number of the payment order, where it is known: it must not show a refund either, or one under way. */
+  tradeNo?: string
+  /** Enterprise of the payment order; absent for a single enterprise. */
+  enterpriseCode?: string
+  /** Milliseconds after which a refund that nothing shows was not carried out. Default 24 hours. */
+  notCarriedOutAfterMs?: number
 }
 
 /**
@@ -138,14 +149,20 @@ export class PlatformClient {
     create: (request: RefundRequest, options?: CallOptions): Promise<string> =>
       this.#session.call(refundCreate, request, options),
     /**
-     * Finds out by the order record whether a refund was carried out whose outcome is unknown.
+     * Finds out by the order record, and the payment order where its number is given, whether a refund was carried out
+     * whose outcome is unknown.
      * @param refund `refundedBefore`: the record's `refund_amount` before it was sent, null if unknown; amounts are decimal texts
      */
     settle: async (refund: UnsettledRefund, options?: CallOptions): Promise<RefundVerdict> => {
       const record = await this.orders.record({ outer_trade_no: refund.outerTradeNo }, options)
-      const { refundAmount, refundedBefore, sentAt } = refund
+      const { tradeNo, enterpriseCode, notCarriedOutAfterMs = NOT_CARRIED_OUT_AFTER_MS } = refund
       const refundedNow = refundedAmount(record)
-      return settleRefund({ refundAmount, refundedBefore, refundedNow, sentAt, now: new Date(this.#clock()) })
+      const facts = { ...refund, refundedNow, notCarriedOutAfterMs, now: new Date(this.#clock()) }
+      const { verdict } = settleRefund({ ...facts, paymentOrders: [] })
+      if (verdict !== 'not_carried_out' || tradeNo === undefined) return verdict
+      const enterprise = enterpriseCode === undefined ? {} : { enterprise_code: enterpriseCode }
+      const paymentOrder = await this.paymentOrders.get({ trade_no: tradeNo, ...enterprise }, options)
+      return settleRefund({ ...facts, paymentOrders: [paymentOrder] }).verdict
     },
   }
 

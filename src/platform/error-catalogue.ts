@@ -19,7 +19,7 @@ export interface Verdict {
   remedy: string
   /** The one unit of the update to hold back; the others can still be sent. */
   field?: HeldBackField
-  /** How far it reaches: `halt` stops everything or the enterprise; a parked feature is off for the whole enterprise. */
+  /** How far it reaches: `halt` stops everything or the enterprise; a parked feature is off for the enterprise and can be nothing else. */
   scope?: 'all' | 'enterprise'
   /** With `wait` and `halt`: milliseconds until it makes sense to try again. */
   retryAfterMs?: number
@@ -87,6 +87,13 @@ const CIRCUMSTANCES = {
     category: 'aborted',
     remedy: 'Nothing to do: it is taken up again by itself.',
   },
+  paused: {
+    name: 'paused',
+    meaning: 'All calls of this deployment are paused; `dirsync status` tells by whom and why.',
+    disposition: 'wait',
+    category: 'paused',
+    remedy: 'Let them go on with `dirsync resume`.',
+  },
   internal: {
     name: 'internal',
     meaning: 'Something failed on our side of the call.',
@@ -102,6 +109,12 @@ const IS_ABOUT_HR = /^(?:employee|department)\//
 /** The entry of a platform code, or undefined for a code that the specification does not list. */
 export function entryOfCode(code: number | undefined): CatalogueEntry | undefined {
   return code === undefined ? undefined : (PLATFORM_CODES as Readonly<Record<number, CatalogueEntry>>)[code]
+}
+
+/** Whether the catalogue lists the code as a refusal of this operation: nothing was carried out then. */
+export function isRefusal(code: number, operation: string): boolean {
+  const refuses = entryOfCode(code)?.refuses ?? []
+  return refuses === 'all' || refuses.includes(operation)
 }
 
 /** What a failure that left the client asks for. The client has renewed the token or corrected its clock by then. */

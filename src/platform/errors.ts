@@ -6,10 +6,11 @@ export type FailureKind =
   | 'http' // an HTTP status other than 200
   | 'timeout'
   | 'connection'
-  | 'malformed' // HTTP 200 with a body that is not what the specification says
+  | 'malformed' // an answer that is not what the specification says, or longer than is read
   | 'invalid_request' // nothing was sent
   | 'token_fuse' // nothing was sent
   | 'aborted'
+  | 'paused' // nothing was sent
 
 /** A parameter that breaks a rule; never its value. */
 export interface ParameterProblem {

@@ -20,7 +20,7 @@ export interface HttpRequest {
 
 /** No complete answer came. */
 export class ExchangeError extends Error {
-  readonly kind: 'timeout' | 'connection' | 'aborted'
+  readonly kind: 'timeout' | 'connection' | 'malformed' | 'aborted'
   /** False when not a byte of the request left this process, so that the platform cannot have seen it. */
   readonly sent: boolean
 
@@ -32,21 +32,28 @@ export class ExchangeError extends Error {
   }
 }
 
+/** How far an exchange may go. */
+export interface ExchangeLimits {
+  /** For everything: waiting for a connection, headers and body. */
+  timeoutMs: number
+  /** Of the body, as it comes over the wire: nothing is unpacked. */
+  maxAnswerBytes: number
+}
+
 /**
  * Sends one request and collects the whole answer. It stands on `dispatch`, the floor below `request`: that floor alone
  * tells whether a request that failed was sent at all, and without a stream per body it is the shorter way, too.
- * @param timeoutMs for everything: waiting for a connection, headers and body
- * @throws ExchangeError
+ * @throws ExchangeError; of kind `malformed` for an answer that is too long, of which no more is read
  */
 export function exchange(
   agent: Agent,
   request: HttpRequest,
-  timeoutMs: number,
+  limits: ExchangeLimits,
   signal: AbortSignal | undefined,
 ): Promise<HttpAnswer> {
   return new Promise((resolve, reject) => {
     if (signal?.aborted) return reject(new ExchangeError('aborted', false, signal.reason))
-    const handler = new AnswerCollector(resolve, reject, timeoutMs, signal)
+    const handler = new AnswerCollector(resolve, reject, limits, signal)
     const { origin, path, headers, body } = request
     // Time-outs of its own are off: the collector's deadline covers them.
     agent.dispatch(
@@ -61,6 +68,8 @@ class AnswerCollector implements Dispatcher.DispatchHandler {
   readonly #reject: (error: ExchangeError) => void
   readonly #signal: AbortSignal | undefined
   readonly #deadline: NodeJS.Timeout
+  readonly #maxBytes: number
+  #bytes = 0
   #controller: Dispatcher.DispatchController | null = null
   #failure: ExchangeError | null = null
   #status = 0
@@ -71,11 +80,12 @@ class AnswerCollector implements Dispatcher.DispatchHandler {
   constructor(
     resolve: (answer: HttpAnswer) => void,
     reject: (error: ExchangeError) => void,
-    timeoutMs: number,
+    { timeoutMs, maxAnswerBytes }: ExchangeLimits,
     signal: AbortSignal | undefined,
   ) {
     this.#resolve = resolve
     this.#reject = reject
+    this.#maxBytes = maxAnswerBytes
     this.#signal = signal
     this.#deadline = setTimeout(
       () => this.#fail('timeout', new Error(`no complete answer within ${timeoutMs} ms`)),
@@ -96,7 +106,9 @@ class AnswerCollector implements Dispatcher.DispatchHandler {
   }
 
   onResponseData(_: Dispatcher.DispatchController, chunk: Buffer): void {
-    if (this.#chunk === null) this.#chunk = chunk
+    this.#bytes += chunk.length
+    if (this.#bytes > this.#maxBytes) this.#refuse()
+    else if (this.#chunk === null) this.#chunk = chunk
     else this.#furtherChunks.push(chunk)
   }
 
@@ -110,6 +122,12 @@ class AnswerCollector implements Dispatcher.DispatchHandler {
 
   onResponseError(_: Dispatcher.DispatchController | null, error: Error): void {
     this.#fail('connection', error)
+  }
+
+  #refuse(): void {
+    this.#chunk = null
+    this.#furtherChunks = []
+    this.#fail('malformed', new Error(`the answer is longer than ${this.#maxBytes} bytes`))
   }
 
   #onAbort = (): void => this.#fail('aborted', this.#signal?.reason)

@@ -32,6 +32,7 @@ export class LocalPacer implements Pacer {
   readonly #lateness = new Lateness()
   readonly #gate = new PacingGate(CLOCK, this.#lateness, () => this.#provide())
   readonly #budgets: Map<string, Budget>
+  readonly #set: number
   readonly #spacingMs: number
 
   /**
@@ -39,6 +40,7 @@ export class LocalPacer implements Pacer {
    * @param budgets permitted calls per second of single operations; default: what the specification's section 8 says
    */
   constructor(ratePerSecond: number, budgets: ReadonlyMap<string, number> = OPERATION_BUDGETS) {
+    this.#set = ratePerSecond
     this.#spacingMs = spacingMs(ratePerSecond)
     this.#budgets = new Map(
       [...budgets].map(([operation, rate]) => [operation, new Budget(rate, this.#gate)]),
@@ -61,6 +63,7 @@ export class LocalPacer implements Pacer {
     for (const budget of this.#budgets.values()) waiting += budget.waiting
     return {
       ratePerSecond: 1000 / (this.#spacingMs * this.#lateness.stretch),
+      set: this.#set,
       learnt: false,
       ceiling: null,
       waiting,

@@ -9,6 +9,7 @@ export type Disposition = 'retry' | 'wait' | 'refresh-token' | 'park' | 'done' |
 /** Code, HTTP status and circumstances of a failure boiled down to what a reviewer filters by. */
 export type FailureCategory =
   | 'aborted'
+  | 'paused'
   | 'base_department'
   | 'clock_skew'
   | 'credentials'
@@ -57,12 +58,17 @@ export interface CatalogueEntry {
   readonly attempts?: number
   /** State of the dead letter, when it is not simply open. */
   readonly state?: 'awaiting_activation'
+  /**
+   * Operations that must not be repeated and whose refusal the code is: nothing was carried out. `all`: it is answered before
+   * any operation looks at what was asked. Of an operation that is not listed the code says nothing: "system busy" may come
+   * after the effect.
+   */
+  readonly refuses?: 'all' | readonly string[]
   /** Operations for which the same code asks for something else. */
   readonly operations?: Readonly<Record<string, Disposition>>
 }
 
-const FEATURE_REMEDY =
-  'or leave the column out of the mapping; it is not sent for this enterprise until a probe succeeds.'
+const FEATURE_REMEDY = 'or leave the column out of the mapping.'
 
 /** Every error code of section 7, by number. */
 export const PLATFORM_CODES = {
@@ -74,6 +80,7 @@ export const PLATFORM_CODES = {
     category: 'clock_skew',
     remedy: "Set this machine's clock (NTP); work continues by itself once the platform accepts the time.",
     scope: 'all',
+    refuses: 'all',
   },
   1000210003: {
     name: 'application_refused',
@@ -81,8 +88,9 @@ export const PLATFORM_CODES = {
     disposition: 'halt',
     category: 'credentials',
     remedy:
-      'Check PLATFORM_APP_ID, PLATFORM_APP_SECRET and PLATFORM_SIGN_ALGORITHM, then run `dirsync doctor`.',
+      'Run `dirsync doctor`, which tries the other algorithms; check PLATFORM_SIGN_ALGORITHM, PLATFORM_APP_ID, PLATFORM_APP_SECRET and the clock, in this order.',
     scope: 'all',
+    refuses: 'all',
   },
   1000210004: {
     name: 'token_refused',
@@ -92,6 +100,7 @@ export const PLATFORM_CODES = {
     category: 'token',
     remedy:
       'Find out whether another system creates tokens with the same application id and so invalidates ours.',
+    refuses: 'all',
   },
   1000220002: {
     name: 'parameters_refused',
@@ -101,6 +110,7 @@ export const PLATFORM_CODES = {
     remedy:
       "Compare the employee's values in HR with the field rules of the platform, correct them in HR, then retry.",
     remedyBesideHr: 'Compare the values with the field rules of the platform, and correct them.',
+    refuses: ['seller/v3/pay/syncRefund', 'enterprise/account/applyCharge'],
   },
   1000220096: {
     name: 'userid_unknown',
@@ -187,9 +197,8 @@ export const PLATFORM_CODES = {
     meaning: 'An extended field is not enabled in the enterprise, or its attributeCode is wrong.',
     disposition: 'park',
     category: 'feature_disabled',
-    remedy: `Enable the extended field in the enterprise's back office or correct its attributeCode, ${FEATURE_REMEDY}`,
+    remedy: `Enable the extended field in the enterprise's back office, or correct its attributeCode in HR or in the mapping.`,
     field: 'employee_attribute',
-    scope: 'enterprise',
   },
   1000240002: {
     name: 'enterprise_refused',
@@ -201,6 +210,7 @@ export const PLATFORM_CODES = {
     remedyBesideHr:
       'Correct the enterprise code (PLATFORM_ENTERPRISE_CODE), or have it bound to the application.',
     scope: 'enterprise',
+    refuses: 'all',
   },
   1002219069: {
     name: 'area_code_unknown',

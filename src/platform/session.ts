@@ -26,6 +26,8 @@ import { TokenKeeper } from './token-keeper.ts'
 const TOKEN_PRIORITY = -1
 
 const DEFAULT_RATE = 10
+/** A page of a hundred orders with their goods is far below it. */
+const DEFAULT_ANSWER_BYTES = 8 * 1024 * 1024
 
 export interface PlatformClientOptions {
   baseUrl: string
@@ -46,6 +48,8 @@ export interface PlatformClientOptions {
   logger?: Logger
   /** For one exchange: getting a connection, headers and body. Default 10 s. */
   timeoutMs?: number
+  /** Longest body of an answer, in bytes; a longer one fails as `malformed`. Default 8 MB (8,388,608). */
+  maxAnswerBytes?: number
   /** Default 64. */
   maxConnections?: number
   /** Our time in milliseconds since 1970. */
@@ -87,7 +91,10 @@ export class PlatformSession {
       clock,
       clockOffset: this.clockOffset,
       tooFastCodes: new Set(options.tooFastCodes),
-      timeoutMs: options.timeoutMs ?? 10_000,
+      limits: {
+        timeoutMs: options.timeoutMs ?? 10_000,
+        maxAnswerBytes: options.maxAnswerBytes ?? DEFAULT_ANSWER_BYTES,
+      },
       maxConnections: options.maxConnections ?? 64,
       log: this.#log,
       onCall: options.onCall,

@@ -1,7 +1,9 @@
 import { hash } from 'node:crypto'
 
 /** Hash functions that the platform's published clients offer; the specification says SHA-256 (section 5). */
-export type SignAlgorithm = 'sha256' | 'sha1' | 'sha512'
+export const SIGN_ALGORITHMS = ['sha256', 'sha1', 'sha512'] as const
+
+export type SignAlgorithm = (typeof SIGN_ALGORITHMS)[number]
 
 /**
  * Signature of a call or a notification, in lower-case hex.

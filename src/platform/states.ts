@@ -151,5 +151,6 @@ export const INVOICE_TYPE = {
 
 /** `service_provider` of a top-up application (section 4.12); others may exist. */
 export const SERVICE_PROVIDER = {
+  DEFAULT: { value: 0, meaning: 'default provider' },
   BANK_TRANSFER: { value: 1, meaning: 'bank transfer' },
 } as const satisfies States

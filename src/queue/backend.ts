@@ -2,7 +2,7 @@ import type { Logger } from '../logger.ts'
 import { BullmqBackend } from './bullmq-backend.ts'
 import { createPostgresStore } from './postgres-store.ts'
 import { createRedisStore } from './redis-store.ts'
-import type { Finding } from './store.ts'
+import type { Finding, QueueStore } from './store.ts'
 
 export type JobName = 'update-employee' | 'delete-department' | 'bind-openid'
 
@@ -77,13 +77,16 @@ export interface QueueBackend {
 export function createQueueBackend(options: {
   redisUrl: string | null
   databaseUrl: string
-  /** Name of the queue. */
-  name?: string
-  /** Start of Redis' keys. */
-  prefix?: string
+  /** Id of the deployment, part of the queue's name: another one in the same store has a queue of its own. */
+  deployment: string
   logger: Logger
 }): QueueBackend {
-  const { redisUrl, databaseUrl, name = 'dirsync', prefix = 'bull', logger } = options
-  const store = redisUrl === null ? createPostgresStore(databaseUrl) : createRedisStore(redisUrl)
-  return new BullmqBackend(store, { name, prefix }, logger)
+  const { deployment, logger } = options
+  return new BullmqBackend(openQueueStore(options), { name: `dirsync-${deployment}`, prefix: 'bull' }, logger)
+}
+
+/** Where the queues live, for whoever prepares or examines the store and needs no queue. Opens nothing yet. */
+export function openQueueStore(options: { redisUrl: string | null; databaseUrl: string }): QueueStore {
+  const { redisUrl, databaseUrl } = options
+  return redisUrl === null ? createPostgresStore(databaseUrl) : createRedisStore(redisUrl)
 }

@@ -14,6 +14,9 @@ const LOOKS_UNTIL_STUCK = 3
 /** A processor that threw keeps its place for this long, so that an outage does not empty the queue in a flood. */
 const REST_AFTER_FAILURE_MS = 1_000
 
+/** The locks of a process that vanished run out within this span, so that its jobs are told in one line. */
+const TELL_STALLED_AFTER_MS = 5_000
+
 /** How long aborted jobs have to end. */
 const GRACE_MS = 700
 
@@ -41,6 +44,8 @@ export class WatchedWorker implements JobWorker {
   #vainLooks = 0
   #looking = false
   #closing: Promise<void> | undefined
+  #stalled: string[] = []
+  #stalledTimer: NodeJS.Timeout | undefined
   #becomesIdle = Promise.withResolvers<void>()
 
   constructor(parts: WorkerParts) {
@@ -68,6 +73,7 @@ export class WatchedWorker implements JobWorker {
 
   async #close(deadlineMs: number): Promise<void> {
     clearInterval(this.#watch)
+    this.#tellStalled()
     const workers = [...this.#workers]
     const ended = Promise.all(workers.map(worker => worker.end()))
     // Without jobs there is nothing to wait for but the store, which may be away.
@@ -88,9 +94,23 @@ export class WatchedWorker implements JobWorker {
       store: store.connect('worker', report),
     })
     worker.on('error', report)
-    worker.on('stalled', () => this.#parts.logger.info('a job of a process that vanished is taken up again'))
+    worker.on('stalled', id => this.#noteStalled(id))
     this.#workers.add(worker)
     return worker
+  }
+
+  #noteStalled(id: string): void {
+    this.#stalled.push(id)
+    this.#stalledTimer ??= setTimeout(() => this.#tellStalled(), TELL_STALLED_AFTER_MS).unref()
+  }
+
+  #tellStalled(): void {
+    clearTimeout(this.#stalledTimer)
+    this.#stalledTimer = undefined
+    const jobs = this.#stalled
+    this.#stalled = []
+    if (jobs.length > 0)
+      this.#parts.logger.info({ jobs }, 'jobs of a process that vanished are taken up again')
   }
 
   /** The job ends here, whatever happens: retries live in the table of pending entities. */

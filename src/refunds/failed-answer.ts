@@ -7,7 +7,7 @@ import { tokenCreate } from '../platform/operations/token.ts'
 /** A call that failed after it was sent: refused by a code of the platform, or nobody knows. */
 export type FailedAnswer =
   | { state: 'rejected'; platformCode: number; message: string; traceId: string | null }
-  | { state: 'unknown'; message: string; traceId: string | null }
+  | { state: 'unknown'; platformCode: number | null; message: string; traceId: string | null }
 
 /** What a failure says about a call that must not be repeated; null: nothing was carried out, and its number is still free. */
 export function failedAnswer(error: unknown, logger: Logger): FailedAnswer | null {
@@ -15,17 +15,21 @@ export function failedAnswer(error: unknown, logger: Logger): FailedAnswer | nul
     logger.error({ err: (error as Error).message }, 'a call that must not be repeated failed on our side')
     return {
       state: 'unknown',
+      platformCode: null,
       message: 'something failed on our side of the call: see the log of dirsync',
       traceId: null,
     }
   }
   if (error.operation === tokenCreate.name) return null // without a token nothing is sent
   const traceId = error.traceId ?? null
-  // Its sentence holds nothing of the platform's words.
-  if (!error.outcomeKnown) return { state: 'unknown', message: error.message, traceId }
-  if (error.platformCode === undefined || isAboutAccess(error)) return null
-  const message = maskText(error.platformMessage ?? '')
-  return { state: 'rejected', platformCode: error.platformCode, message, traceId }
+  const { platformCode } = error
+  const said = maskText(error.platformMessage ?? '')
+  if (!error.outcomeKnown) {
+    const message = said === '' ? error.message : `${error.message} The platform said: ${said}`
+    return { state: 'unknown', platformCode: platformCode ?? null, message, traceId }
+  }
+  if (platformCode === undefined || isAboutAccess(error)) return null
+  return { state: 'rejected', platformCode, message: said, traceId }
 }
 
 /** Refused for the application, its token, clock or enterprise: the platform did not look at what was asked. */

@@ -1,8 +1,15 @@
 import { setTimeout } from 'node:timers/promises'
-import { adoptRefunds, claimUnknown } from '../store/refund-journal.ts'
+import { probeDelay } from '../core/backoff.ts'
+import { forbidding, liftHalts } from '../store/halt.ts'
+import {
+  adoptRefunds,
+  type ClaimedRefund,
+  claimUnknown,
+  UNCONCERNED,
+  UNTOLD,
+} from '../store/refund-journal.ts'
 import { adoptTopUps } from '../store/topup.ts'
-import type { SendDeps } from './send-refund.ts'
-import { settle } from './settle.ts'
+import { type SettleDeps, settle } from './settle.ts'
 
 const LOOK_EVERY_MS = 2000
 
@@ -11,12 +18,12 @@ const LOOK_EVERY_MS = 2000
  * unknown outcome. Any number of processes may run it; each refund is asked about by one at a time.
  */
 export class RefundSettler {
-  readonly #deps: SendDeps
+  readonly #deps: SettleDeps
   readonly #stopping = new AbortController()
   #loop: Promise<void> | null = null
   #troubled = false
 
-  constructor(deps: SendDeps) {
+  constructor(deps: SettleDeps) {
     this.#deps = deps
   }
 
@@ -55,8 +62,22 @@ export class RefundSettler {
       await this.#adopt()
       const refund = await claimUnknown(this.#deps.pool, null)
       if (refund === null) return
-      await settle(this.#deps, refund, signal)
+      await this.#settle(refund, signal)
     }
+  }
+
+  /** Under a halt of the platform one refund is let through, to see whether it is over: nobody else may be at work. */
+  async #settle(refund: ClaimedRefund, signal: AbortSignal): Promise<void> {
+    const { pool, logger } = this.#deps
+    const { enterprise_code, claimed_at } = refund
+    const { halt, isProbe } = await forbidding(pool, enterprise_code, UNCONCERNED, probes =>
+      probeDelay(probes + 1, Math.random()),
+    )
+    if (halt) return
+    const isAnswered = await settle(this.#deps, refund, signal)
+    if (!isProbe || !isAnswered) return
+    for (const scope of await liftHalts(pool, enterprise_code, claimed_at, UNTOLD))
+      logger.info({ scope }, 'the halt is over: work continues')
   }
 
   async #adopt(): Promise<void> {

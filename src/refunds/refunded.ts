@@ -1,7 +1,8 @@
 import { cents, refundedAmount } from '../core/refund-settlement.ts'
 import type { PlatformClient } from '../platform/client.ts'
 import { PlatformError } from '../platform/errors.ts'
-import { acceptedAmount } from '../store/refund.ts'
+import type { PaymentOrderDetail } from '../platform/operations/payment-order.ts'
+import { acceptedAmount, tradeNumbersOf } from '../store/refund.ts'
 import type { SendDeps } from './send-refund.ts'
 
 /**
@@ -40,4 +41,23 @@ export async function readRefundedBefore(
   const shown = await readRefunded(client, outerTradeNo, signal)
   const [before, ours] = [cents(shown), cents(await acceptedAmount(pool, outerTradeNo))]
   return before !== null && ours !== null && before >= ours ? shown : null
+}
+
+/**
+ * The payment orders behind an order, as far as their trade numbers are known.
+ * @throws PlatformError
+ */
+export async function readPaymentOrders(
+  { client, pool }: SendDeps,
+  outerTradeNo: string,
+  signal: AbortSignal | undefined,
+  priority: number,
+): Promise<(PaymentOrderDetail & { trade_no: string })[]> {
+  const orders = []
+  for (const { trade_no, enterprise_code } of await tradeNumbersOf(pool, outerTradeNo)) {
+    const query = enterprise_code === '' ? { trade_no } : { trade_no, enterprise_code }
+    const order = await client.paymentOrders.get(query, { ...(signal && { signal }), priority })
+    orders.push({ ...order, trade_no })
+  }
+  return orders
 }

@@ -41,7 +41,7 @@ export interface RefundOutcome {
   state: 'accepted' | 'rejected' | 'unknown'
   /** Trade number of the platform, when it was accepted. */
   tradeNo: string | null
-  /** Error code of the platform, when it was rejected by one. */
+  /** Error code that the platform answered with; null where there was none. */
   platformCode: number | null
   traceId: string | null
   /** What happened and what to do, without personal data; null when it was accepted. */
@@ -116,7 +116,7 @@ function outcomeOf(outerRefundNo: string, answer: RefundAnswer, isStored: boolea
     outerRefundNo,
     state: answer.state,
     tradeNo: answer.state === 'accepted' ? answer.tradeNo : null,
-    platformCode: answer.state === 'rejected' ? answer.platformCode : null,
+    platformCode: answer.state === 'accepted' ? null : answer.platformCode,
     traceId: answer.state === 'accepted' ? null : answer.traceId,
     message: answer.state === 'accepted' ? null : answer.message,
   }

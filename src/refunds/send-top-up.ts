@@ -5,8 +5,10 @@ import { checkedParameters } from '../platform/parameters.ts'
 import { JournalError } from '../store/journal-error.ts'
 import { whileSending } from '../store/sending.ts'
 import {
+  beginTopUp,
   forgetTopUp,
   type NewTopUp,
+  otherOpenTopUp,
   readTopUp,
   storeTopUpAnswer,
   type TopUpAnswer,
@@ -17,13 +19,18 @@ import { failedAnswer } from './failed-answer.ts'
 import type { SendDeps, SendOptions } from './send-refund.ts'
 import { storePatiently } from './store-patiently.ts'
 
+export interface TopUpOptions extends SendOptions {
+  /** Numbers of open applications for the same account, beside which this one is to be sent all the same. */
+  althoughOpen?: readonly string[]
+}
+
 /** How a top-up application ended, as far as it is known. */
 export interface TopUpOutcome {
   externalCode: string
   state: 'accepted' | 'rejected' | 'unknown'
   /** The platform's open id of the application, when it was accepted. */
   applyChargeOpenid: string | null
-  /** Error code of the platform, when it was rejected by one. */
+  /** Error code that the platform answered with; null where there was none. */
   platformCode: number | null
   traceId: string | null
   /** What happened and what to do, without personal data; null when it was accepted. */
@@ -33,13 +40,14 @@ export interface TopUpOutcome {
 /**
  * Applies for a top-up (specification section 4.12): written down first, sent once, its answer stored. An unknown outcome
  * stays unknown until a person resolves it, for the interface has no question about it.
- * @throws JournalError when the number was used before: nothing was sent
+ * @throws JournalError when the number was used before, or the account has an open application that is not named: nothing
+ *   was sent
  * @throws PlatformError when nothing was sent; the number stays free
  */
 export async function sendTopUp(
   deps: SendDeps,
   application: TopUpApplication,
-  options: SendOptions,
+  options: TopUpOptions,
 ): Promise<TopUpOutcome> {
   checkedParameters(topUpApply, application)
   const topUp = {
@@ -47,13 +55,14 @@ export async function sendTopUp(
     account_openid: trimText(application.account_openid),
     enterprise_code: trimText(application.enterprise_code ?? ''),
     amount: trimText(application.amount),
+    although_open: (options.althoughOpen ?? []).map(trimText),
   }
   const outcome = await whileSending(deps.pool, topUpLock(topUp.external_code), async db => {
     const sendBefore = Date.now() + SENT_WITHIN_MS
-    if (!(await writeTopUp(db, topUp, options.actor))) throw await alreadySent(deps, topUp.external_code)
+    if (!(await beginTopUp(db, topUp, options.actor))) throw await refusalOf(deps, topUp)
     return send(deps, application, topUp, { ...options, sendBefore })
   })
-  if (outcome === null) throw await alreadySent(deps, topUp.external_code)
+  if (outcome === null) throw await refusalOf(deps, topUp)
   return outcome
 }
 
@@ -89,7 +98,7 @@ async function send(
     externalCode,
     state: answer.state,
     applyChargeOpenid: answer.state === 'accepted' ? answer.applyChargeOpenid : null,
-    platformCode: answer.state === 'rejected' ? answer.platformCode : null,
+    platformCode: answer.state === 'accepted' ? null : answer.platformCode,
     traceId: answer.state === 'accepted' ? null : answer.traceId,
     message: answer.state === 'accepted' ? null : answer.message,
   }
@@ -98,12 +107,23 @@ async function send(
   return { ...outcome, state: 'unknown', message }
 }
 
-async function alreadySent({ pool }: SendDeps, externalCode: string): Promise<JournalError> {
-  const sent = await readTopUp(pool, externalCode)
+/** Why a top-up may not be sent. */
+async function refusalOf({ pool }: SendDeps, topUp: NewTopUp): Promise<JournalError> {
+  const { external_code, account_openid } = topUp
+  const sent = await readTopUp(pool, external_code)
+  if (sent)
+    return new JournalError(
+      'ALREADY_SENT',
+      `top-up ${external_code} was sent before (${sent.amount} for account ${sent.account_openid}, now ${sent.state}): a number is never sent twice; use a new one for another top-up`,
+    )
+  const open = await otherOpenTopUp(pool, topUp)
+  if (open)
+    return new JournalError(
+      'ACCOUNT_BUSY',
+      `top-up ${open.external_code} (${open.amount}) of the same account is open (${open.state}): find out first whether it was carried out; to send another one beside it, name it: dirsync topup send … --although-open ${open.external_code}`,
+    )
   return new JournalError(
     'ALREADY_SENT',
-    sent
-      ? `top-up ${externalCode} was sent before (${sent.amount} for account ${sent.account_openid}, now ${sent.state}): a number is never sent twice; use a new one for another top-up`
-      : `top-up ${externalCode} is being sent at this moment`,
+    `top-up ${external_code}, or another one of account ${account_openid}, is being sent at this moment`,
   )
 }

@@ -88,12 +88,27 @@ export class Commands {
     return this.#ask('select dirsync.approve($1)', [run])
   }
 
-  reject(run: number): Promise<number> {
-    return this.#ask('select dirsync.reject($1)', [run])
+  reject(run: number, reason: string | null): Promise<number> {
+    return this.#ask('select dirsync.reject($1, $2)', [run, reason])
   }
 
-  #ask(sql: string, values: unknown[]): Promise<number> {
-    return this.#do(client => scalar(client, sql, values))
+  /** Takes a run's waiting work back; what is in hand ends. */
+  cancel(run: number, reason: string | null): Promise<number> {
+    return this.#ask('select dirsync.cancel($1, $2)', [run, reason])
+  }
+
+  /** Stops all calls of the deployment. Returns the reason. */
+  pause(reason: string): Promise<string> {
+    return this.#ask('select dirsync.pause($1)', [reason])
+  }
+
+  /** Lets calls go on. Returns whether they were paused. */
+  resume(): Promise<boolean> {
+    return this.#ask('select dirsync.resume()', [])
+  }
+
+  #ask<T = number>(sql: string, values: unknown[]): Promise<T> {
+    return this.#do(client => scalar<T>(client, sql, values))
   }
 
   async #do<T>(work: (client: PoolClient) => Promise<T>): Promise<T> {
@@ -110,7 +125,7 @@ export class Commands {
   }
 }
 
-async function scalar(client: PoolClient, sql: string, values: unknown[]): Promise<number> {
-  const { rows } = await client.query<[number]>({ text: sql, values, rowMode: 'array' })
-  return (rows[0] as [number])[0]
+async function scalar<T = number>(client: PoolClient, sql: string, values: unknown[]): Promise<T> {
+  const { rows } = await client.query<[T]>({ text: sql, values, rowMode: 'array' })
+  return (rows[0] as [T])[0]
 }

@@ -1,13 +1,15 @@
 import type { ClientBase, Pool } from 'pg'
 import { type EmployeeField, type EmployeeKey, keyText } from '../core/employee.ts'
-import type { OpenCase } from './claim.ts'
+import type { FieldBlock } from '../core/field-block.ts'
+import { blocksOf, type OpenCase } from './claim.ts'
 import { type EmployeeOrder, latestOrdersOf } from './payment-order.ts'
 
 /** What the next attempt will know of an employee. */
 export interface EmployeeMemories {
   acknowledged: Partial<Record<EmployeeField, string>>
+  overwritten: Partial<Record<EmployeeField, string>>
   cases: (OpenCase & { id: number; category: string })[]
-  blockedFields: string[]
+  blocks: FieldBlock[]
 }
 
 /** The row of `dirsync.employee`, without its hashes. */
@@ -31,7 +33,10 @@ export interface EmployeeStory {
     detail: string
     run_id: number | null
     attempts: number
-    not_before: Date
+    /** Null while it waits for a plan. */
+    not_before: Date | null
+    /** Since when it waits for a plan, because HR has changed the row meanwhile. */
+    replan_at: Date | null
     enqueued_at: Date | null
     created_at: Date
   }[]
@@ -81,7 +86,9 @@ export async function readEmployeeStory(db: Pool, key: EmployeeKey): Promise<Emp
               vanished_at, acknowledged_at, queried_at
        from dirsync.employee where enterprise_code = $1 and userid = $2
      ), work as (
-       select operation, detail, run_id, attempts, not_before, enqueued_at, created_at from dirsync.pending
+       select operation, detail, run_id, attempts, nullif(not_before, 'infinity') as not_before, replan_at, enqueued_at,
+              created_at
+       from dirsync.pending
        where enterprise_code = $1 and entity_key = $2 and operation <> 'delete-department'
      ), tried as (
        select id, started_at, run_id, operation, detail, outcome, duration_ms, calls, fields, platform_code, trace_id, error
@@ -131,13 +138,13 @@ export async function employeeMemories(
   keys: readonly EmployeeKey[],
 ): Promise<Map<string, EmployeeMemories>> {
   const { rows } = await db.query<EmployeeMemories & EmployeeKey>(
-    `select k."enterpriseCode", k.userid, coalesce(e.acknowledged, '{}') as acknowledged,
+    `select k."enterpriseCode", k.userid, coalesce(e.acknowledged, '{}') as acknowledged, coalesce(e.overwritten, '{}') as overwritten,
             coalesce((select jsonb_agg(jsonb_build_object('id', d.id, 'category', d.category, 'field', d.field,
                                                           'sourceHash', d.source_hash, 'state', d.state, 'occurrences', d.occurrences))
                       from dirsync.dead_letter d
                       where d.enterprise_code = k."enterpriseCode" and d.entity_key = k.userid
-                        and d.operation = 'update-employee' and d.state <> 'resolved'), '[]') as cases,
-            array(select f.field from dirsync.field_block f where f.enterprise_code = k."enterpriseCode") as "blockedFields"
+                        and d.operation = 'update-employee' and d.entity = 'employee' and d.state <> 'resolved'), '[]') as cases,
+            ${blocksOf('k."enterpriseCode"', 'k.userid')} as blocks
      from jsonb_to_recordset($1) as k ("enterpriseCode" text, userid text)
      left join dirsync.employee e on e.enterprise_code = k."enterpriseCode" and e.userid = k.userid`,
     [JSON.stringify(keys)],

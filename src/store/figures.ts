@@ -3,7 +3,8 @@ import type { JobName } from '../core/job.ts'
 import type { Role } from '../core/role.ts'
 import { type Pace, readPace } from './pace.ts'
 import { ALIVE } from './process.ts'
-import type { RunKind, RunState } from './run.ts'
+import { RUN_KINDS, type RunKind, type RunState } from './run.ts'
+import { STANDING } from './tally.ts'
 
 /**
  * in_step: every field confirmed; dead_lettered: a field or the whole is in review; halted: to be sent, but work stands
@@ -35,32 +36,33 @@ export interface Figures {
   platformPause: number
 }
 
-/** Reads what stands in the tables of entities in one statement, so that it belongs together. */
+/** Reads what stands in the tables of entities in one statement, so that it belongs together; of the tally, none is counted. */
 export async function readFigures(db: Pool): Promise<Figures> {
-  const pace = await readPace(db)
-  const { rows } = await db.query<Omit<Figures, 'pace'>>({
-    name: 'figures',
-    text: `
+  const [pace, { rows }] = await Promise.all([
+    readPace(db),
+    db.query<Omit<Figures, 'pace'>>({
+      name: 'figures',
+      text: `
     with pending as (
-      select operation, enqueued_at is not null as enqueued, count(*), ${ageOf('min(created_at)')} as "oldestAge"
-      from dirsync.pending group by 1, 2
+      select operation, enqueued, sum(count)::int as count, ${ageOf('min(since)')} as "oldestAge"
+      from (select operation, enqueued, since, sum(n) as count from dirsync.tally
+            where source = 'pending' group by 1, 2, 3 having sum(n) > 0) p group by 1, 2
     ), dead_letters as (
-      select category, state, count(*) from dirsync.dead_letter where state <> 'resolved' group by 1, 2
+      select category, state, sum(n)::int as count from dirsync.tally
+      where source = 'dead_letter' group by 1, 2 having sum(n) > 0
     ), runs as (
-      select state, count(*) from dirsync.sync_run group by 1
+      select state, sum(n)::int as count from dirsync.tally where source = 'sync_run' group by 1 having sum(n) > 0
     ), last_successes as (
-      select kind, ${ageOf('max(finished_at)')} as age from dirsync.sync_run where state = 'done' group by 1
+      select kind, ${ageOf('finished_at')} as age
+      from (${RUN_KINDS}) k
+      cross join lateral (select max(finished_at) as finished_at from dirsync.sync_run r
+                          where r.kind = k.kind and r.state = 'done') s
+      where finished_at is not null
     ), halts as (
       select category, count(*) from dirsync.halt group by 1
     ), employees as (
-      select case when vanished_at is not null then 'vanished'
-                  when not active then 'left'
-                  when acknowledged_hash = source_hash then 'in_step'
-                  when parked_hash = source_hash and platform_state = 'absent' then 'awaiting_activation'
-                  when parked_hash = source_hash then 'dead_lettered'
-                  when exists (select from dirsync.halt h where h.scope in ('*', e.enterprise_code)) then 'halted'
-                  else 'waiting' end as standing, count(*)
-      from dirsync.employee e group by 1
+      select ${STANDING} as standing, sum(n)::int as count from dirsync.tally t
+      where source = 'employee' group by 1 having sum(n) > 0
     ), processes as (
       select role, count(*) from dirsync.process, unnest(roles) as role where ${ALIVE} group by 1
     )
@@ -69,7 +71,8 @@ export async function readFigures(db: Pool): Promise<Figures> {
            ${listOf('processes')} as processes,
            coalesce((select greatest(max(extract(epoch from paused_until - now())), 0)::float8 from dirsync.pacer), 0)
              as "platformPause"`,
-  })
+    }),
+  ])
   return { ...(rows[0] as Omit<Figures, 'pace'>), pace }
 }
 

@@ -1,4 +1,5 @@
 import type { Pool } from 'pg'
+import { WORK_MS } from './time-limits.ts'
 
 export interface Halt {
   scope: string
@@ -9,7 +10,8 @@ export interface Halt {
   since: Date
   /** Probes that failed. */
   probes: number
-  nextProbeAt: Date
+  /** Null: not before a person resumes. */
+  nextProbeAt: Date | null
 }
 
 /**
@@ -45,16 +47,39 @@ export async function liftHalts(
   except: string[] = [],
 ): Promise<string[]> {
   const { rows } = await db.query(
-    `delete from dirsync.halt where scope in ('*', $1) and since < $2 and category <> all ($3) returning scope`,
+    `delete from dirsync.halt
+     where scope in ('*', $1) and since < $2 and category <> 'paused' and category <> all ($3) returning scope`,
     [enterpriseCode, startedAt, except],
   )
   if (rows.length > 0) await db.query(`select pg_notify('dirsync', 'feed')`)
   return rows.map(row => row.scope)
 }
 
+/** Whether a person has stopped all calls (`dirsync.pause`). */
+export async function isPaused(db: Pool): Promise<boolean> {
+  const statement = {
+    text: `select from dirsync.halt where scope = '*' and category = 'paused'`,
+    query_timeout: WORK_MS,
+  }
+  const { rowCount } = await db.query(statement)
+  return (rowCount ?? 0) > 0
+}
+
+/** HR has answered: a halt because it did not is over. Returns whether there was one. */
+export async function liftHrHalt(db: Pool, startedAt: Date): Promise<boolean> {
+  const { rowCount } = await db.query(
+    `delete from dirsync.halt where scope = '*' and category = 'hr_unavailable' and since < $1`,
+    [startedAt],
+  )
+  if (rowCount === 0) return false
+  await db.query(`select pg_notify('dirsync', 'feed')`)
+  return true
+}
+
 export async function readHalts(db: Pool): Promise<Halt[]> {
   const { rows } = await db.query<Halt>(
-    `select scope, category, platform_code as "platformCode", message, remedy, since, probes, next_probe_at as "nextProbeAt"
+    `select scope, category, platform_code as "platformCode", message, remedy, since, probes,
+            nullif(next_probe_at, 'infinity') as "nextProbeAt"
      from dirsync.halt order by scope`,
   )
   return rows

@@ -7,16 +7,21 @@ export async function prune(db: Pool): Promise<Record<string, number>> {
     call_minute: `delete from dirsync.call_minute where minute < now() - interval '30 days'`,
     dead_letter: `delete from dirsync.dead_letter d where state = 'resolved' and resolved_at < now() - interval '180 days'
                   -- What a person accepted stays accepted as long as there is whom it concerns; else it would fail anew.
-                  or state = 'ignored' and last_failed_at < now() - interval '180 days'
+                  or state = 'ignored' and last_failed_at < now() - interval '180 days' and entity <> 'mirror'
                     and not exists (select from dirsync.employee e where e.enterprise_code = d.enterprise_code
                                       and e.userid = d.entity_key and e.vanished_at is null)
                     and not exists (select from dirsync.department p where p.enterprise_code = d.enterprise_code
-                                      and p.dept_code = d.entity_key and p.deleted_at is null)`,
+                                      and p.dept_code = d.entity_key and p.deleted_at is null)
+                    and not (operation = 'mirror-orders'
+                             and exists (select from dirsync.payment_order o
+                                         where o.enterprise_code = d.enterprise_code and o.userid = d.entity_key))`,
     sync_run: `delete from dirsync.sync_run r where finished_at < now() - interval '180 days'
                -- The sanity gate and the watermark still need the last good sweep.
                and id < (select coalesce(max(id), 0) from dirsync.sync_run where sweep and source is not null and state = 'done')
-               -- HR's trigger may ask for a run every second.
-               or kind = 'changes' and keys <> '{}' and planned = 0 and finished_at < now() - interval '1 day'`,
+               -- HR's trigger may ask for a run every second, retries for one every ten seconds.
+               or (kind = 'changes' and keys <> '{}' or kind = 'retry') and planned = 0 and finished_at < now() - interval '1 day'`,
+    planned_work: `delete from dirsync.planned_work w using dirsync.sync_run r
+                   where r.id = w.run_id and r.finished_at < now() - interval '30 days'`,
     job_tick: `delete from dirsync.job_tick where due_at < now() - interval '1 day'
                and due_at < (select max(due_at) from dirsync.job_tick t where t.job = job_tick.job)`,
     command: `delete from dirsync.command where requested_at < now() - interval '180 days'`,

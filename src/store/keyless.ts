@@ -4,7 +4,7 @@ import type { ClientBase } from 'pg'
 export const NOBODY = '(no user id)'
 
 /**
- * HR rows without a user id are about nobody, so no job can fail for them: one case tells how many there are, until a run
+ * HR rows without a user id that could be one are about nobody, so no job can fail for them: one case tells how many there are, until a run
  * that reads every row finds none. When a person has accepted it, it reopens as the number changes.
  */
 export async function recordKeyless(db: ClientBase, runId: number, rows: number): Promise<void> {
@@ -16,8 +16,8 @@ export async function recordKeyless(db: ClientBase, runId: number, rows: number)
          'last_run_id', $4::bigint))`,
       [
         NOBODY,
-        rows === 1 ? 'One row of HR has no user id.' : `${rows} rows of HR have no user id.`,
-        'Give each a user id in HR, or leave them out of the mapping; it ends with the next run that reads every row.',
+        `${rows === 1 ? 'One row of HR has' : `${rows} rows of HR have`} no user id, or one that is far too long.`,
+        'Give each a user id of at most 100 characters in HR, or leave them out of the mapping; it ends with the next run that reads every row.',
         runId,
       ],
     )

@@ -18,7 +18,10 @@ export async function mirrorCases(db: ClientBase | Pool, operation: MirrorOperat
   return rows
 }
 
-/** Ends the cases of parts that nobody asks for any more. */
+/**
+ * Ends the cases of parts that nobody asks for any more. What a person accepted stays accepted: the part may be asked for
+ * again, and would come back as a case.
+ */
 export async function endObsoleteMirrorCases(
   db: ClientBase,
   operation: MirrorOperation,
@@ -29,7 +32,7 @@ export async function endObsoleteMirrorCases(
     `with ended as (
        update dirsync.dead_letter set state = 'resolved', resolution = 'obsolete', resolved_by = 'dirsync', resolved_at = now(),
                                       next_retry_at = null, version = version + 1
-       where operation = $1 and entity = 'mirror' and state <> 'resolved'
+       where operation = $1 and entity = 'mirror' and state not in ('resolved', 'ignored')
          and (enterprise_code <> all ($2) or field <> all ($3))
        returning id
      )

@@ -1,4 +1,6 @@
 import type { Pool } from 'pg'
+import { RUN_KINDS } from './run.ts'
+import { STANDING } from './tally.ts'
 
 /** How employees stand; the standings add up to `in_scope`. */
 export interface EmployeeStandings {
@@ -21,7 +23,10 @@ export interface Overview {
     message: string
     remedy: string
     since: Date
-    next_probe_at: Date
+    /** dirsync, or the person who paused all calls. */
+    raised_by: string
+    /** Null: not before a person resumes. */
+    next_probe_at: Date | null
   }[]
   /** The latest run of each kind. */
   runs: {
@@ -42,24 +47,36 @@ export async function readOverview(db: Pool): Promise<Overview> {
   const [employees, outbox, halts, runs, jobs, cases] = await Promise.all([
     readStandings(db),
     db.query<Overview['outbox'][number]>(
-      `select operation, count(*) filter (where enqueued_at is null and not_before <= now())::int as waiting,
-              count(*) filter (where enqueued_at is not null)::int as enqueued,
-              count(*) filter (where enqueued_at is null and not_before > now())::int as postponed, min(created_at) as since
-       from dirsync.pending group by operation order by operation`,
+      // What is tried later is little, and found by an index: a priority at a time, since that comes first in it.
+      `with entities as (
+         select operation, priority, enqueued, since, sum(n)::int as count from dirsync.tally
+         where source = 'pending' group by 1, 2, 3, 4 having sum(n) > 0
+       ), later as (
+         select p.operation, count(*)::int as count from (select distinct priority from entities) e
+         join dirsync.pending p on p.priority = e.priority and p.enqueued_at is null and p.not_before > now() group by 1
+       )
+       select e.operation, greatest(coalesce(sum(e.count) filter (where not enqueued), 0) - coalesce(l.count, 0), 0)::int as waiting,
+              coalesce(sum(e.count) filter (where enqueued), 0)::int as enqueued, coalesce(l.count, 0) as postponed,
+              min(since) as since
+       from entities e left join later l using (operation) group by e.operation, l.count order by e.operation`,
     ),
     db.query<Overview['halts'][number]>(
-      `select scope, category, platform_code, message, remedy, since, next_probe_at from dirsync.halt order by scope`,
+      `select scope, category, platform_code, message, remedy, since,
+              raised_by, nullif(next_probe_at, 'infinity') as next_probe_at from dirsync.halt order by scope`,
     ),
     db.query<Overview['runs'][number]>(
-      `select id, kind, state, requested_at, finished_at, planned, message from (
-         select distinct on (kind) * from dirsync.sync_run order by kind, id desc) latest order by id desc`,
+      `select r.id, r.kind, state, requested_at, finished_at, planned, message
+       from (${RUN_KINDS}) k
+       cross join lateral (select * from dirsync.sync_run r where r.kind = k.kind order by id desc limit 1) r
+       order by r.id desc`,
     ),
     db.query<Overview['jobs'][number]>(
       `select job, expression, next_due_at from dirsync.job_schedule order by next_due_at, job`,
     ),
     db.query<Overview['dead_letters'][number]>(
-      `select category, state, count(*)::int as count from dirsync.dead_letter
-       where state not in ('resolved', 'ignored') group by category, state order by count desc, category, state`,
+      `select category, state, sum(n)::int as count from dirsync.tally
+       where source = 'dead_letter' and state <> 'ignored' group by category, state having sum(n) > 0
+       order by count desc, category, state`,
     ),
   ])
   return {
@@ -75,21 +92,15 @@ export async function readOverview(db: Pool): Promise<Overview> {
 async function readStandings(db: Pool): Promise<EmployeeStandings> {
   const { rows } = await db.query<EmployeeStandings>(
     `with standings as (
-       select case
-                when acknowledged_hash = source_hash then 'in_step'
-                when parked_hash = source_hash and platform_state = 'absent' then 'awaiting_activation'
-                when parked_hash = source_hash then 'dead_lettered'
-                when exists (select from dirsync.halt h where h.scope in ('*', e.enterprise_code)) then 'halted'
-                else 'waiting'
-              end as standing
-       from dirsync.employee e where active and vanished_at is null
+       select ${STANDING} as standing, n from dirsync.tally t
+       where source = 'employee' and state not in ('left', 'vanished')
      )
-     select count(*)::int as in_scope,
-            count(*) filter (where standing = 'in_step')::int as in_step,
-            count(*) filter (where standing = 'awaiting_activation')::int as awaiting_activation,
-            count(*) filter (where standing = 'dead_lettered')::int as dead_lettered,
-            count(*) filter (where standing = 'halted')::int as halted,
-            count(*) filter (where standing = 'waiting')::int as waiting
+     select coalesce(sum(n), 0)::int as in_scope,
+            coalesce(sum(n) filter (where standing = 'in_step'), 0)::int as in_step,
+            coalesce(sum(n) filter (where standing = 'awaiting_activation'), 0)::int as awaiting_activation,
+            coalesce(sum(n) filter (where standing = 'dead_lettered'), 0)::int as dead_lettered,
+            coalesce(sum(n) filter (where standing = 'halted'), 0)::int as halted,
+            coalesce(sum(n) filter (where standing = 'waiting'), 0)::int as waiting
      from standings`,
   )
   return rows[0] as EmployeeStandings

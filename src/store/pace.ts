@@ -11,7 +11,9 @@ export interface Pace {
   calls_last_minute: number
   /** What the pacer lets go; null while no worker is alive, or an unknown limit is not yet learnt. */
   permitted_per_second: number | null
-  /** Whether that was learnt instead of set. */
+  /** Calls per second that were set; null where the rate is to be learnt, or no worker is alive. */
+  set_per_second: number | null
+  /** Whether what the pacer lets go was learnt instead of set, or lowered because the platform refused what was set. */
   learnt: boolean
   /** The rate at which the platform last rejected calls; null when none is known. */
   ceiling_per_second: number | null
@@ -45,10 +47,16 @@ export async function readPace(db: Pool): Promise<Pace> {
         select pacer, heartbeat_at, heartbeat_at + (pacer ->> 'pausedForMs')::float8 * interval '1 ms' as paused_until
         from dirsync.process where pacer is not null and ${ALIVE}
       ), newest as (
-        select coalesce(l.rate_per_second, nullif((pacer ->> 'ratePerSecond')::float8, 0)) as rate,
-               (pacer ->> 'learnt')::boolean as learnt,
+        select case when pacer ->> 'set' is null
+                    then coalesce(l.rate_per_second, nullif((pacer ->> 'ratePerSecond')::float8, 0))
+                    else least(l.rate_per_second, (pacer ->> 'ratePerSecond')::float8) end as rate,
+               (pacer ->> 'set')::float8 as set_rate,
+               (pacer ->> 'learnt')::boolean or l.ceiling is not null as learnt,
                case when l.gate is null then (pacer ->> 'ceiling')::float8 else l.ceiling end as ceiling
-        from pacer left join dirsync.learnt_rate l on l.gate = 'platform' and (pacer ->> 'learnt')::boolean
+        from pacer
+        left join dirsync.learnt_rate l
+          on l.gate = case when pacer ->> 'set' is not null then 'platform@' || (pacer ->> 'set')
+                           when (pacer ->> 'learnt')::boolean then 'platform' end
         order by heartbeat_at desc limit 1
       ), pause as (
         select paused_until, pause_reason from dirsync.pacer where paused_until > now()
@@ -60,7 +68,7 @@ export async function readPace(db: Pool): Promise<Pace> {
              coalesce((select round(sum(calls * case when minute = date_trunc('minute', now()) then 1
                                                else 1 - extract(second from now())::float8 / 60 end))::int
                        from dirsync.call_minute where minute >= date_trunc('minute', now()) - interval '1 minute'), 0) as calls_last_minute,
-             n.rate as permitted_per_second, coalesce(n.learnt, false) as learnt, n.ceiling as ceiling_per_second,
+             n.rate as permitted_per_second, n.set_rate as set_per_second, coalesce(n.learnt, false) as learnt, n.ceiling as ceiling_per_second,
              (select coalesce(sum((pacer ->> 'waiting')::int), 0)::int from pacer) as waiting,
              (select sum((pacer ->> 'concurrency')::int)::int from pacer) as concurrency,
              p.paused_until, coalesce(p.pause_reason, (select pause_reason from dirsync.pacer where paused_until > now() limit 1)) as pause_reason

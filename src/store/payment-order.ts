@@ -1,5 +1,5 @@
 import type { ClientBase, Pool } from 'pg'
-import { FINAL_STATES, ORDER_MAX_AGE_DAYS } from '../core/mirror-order.ts'
+import { ORDER_MAX_AGE_DAYS, QUIET_STATES, READ_AGAIN_AFTER_DAYS } from '../core/mirror-order.ts'
 import { storableJson } from './storable-json.ts'
 
 /** A payment order as it is kept; amounts are decimal texts. */
@@ -115,12 +115,16 @@ export async function daysRead(
   return new Map(rows.map(({ day, at }) => [day, at]))
 }
 
+/** Nothing can happen any more to an order `o`: reversed, or refunded in full. */
+const IS_FINAL = `(o.status = 7
+  or o.status = 6 and o.refund_amount >= coalesce(o.pay_amount, o.total_amount))`
+
 /**
- * Days since the first that was read that left the window without having been read after their end, newest first: dirsync or
- * the platform was away. The oldest are given up.
+ * Days that have left the window and are to be read, newest first: those that were not read after their end, because dirsync
+ * or the platform was away, and once a week those of which an order may still be refunded. The oldest are given up.
  * @param start first day of the window; `today`: both in GMT+8
  */
-export async function missedDays(
+export async function olderDays(
   db: ClientBase,
   enterpriseCode: string,
   start: string,
@@ -130,8 +134,13 @@ export async function missedDays(
     `select d::date::text as day
      from (select min(day) as first from dirsync.mirror_day where enterprise_code = $1) read
      cross join generate_series(greatest(first, $3::date - ${ORDER_MAX_AGE_DAYS}), $2::date - 1, interval '1 day') as d
-     where first is not null and not exists (select from dirsync.mirror_day m where m.enterprise_code = $1 and m.day = d::date
-                         and m.read_at >= (m.day + 1)::timestamp at time zone interval '+08:00')
+     left join dirsync.mirror_day m on m.enterprise_code = $1 and m.day = d::date
+     where first is not null
+       and (m.read_at is null or m.read_at < (m.day + 1)::timestamp at time zone interval '+08:00'
+            or m.read_at < now() - interval '${READ_AGAIN_AFTER_DAYS} days'
+               and exists (select from dirsync.payment_order o
+                           where o.enterprise_code = $1 and o.listed_on = d::date
+                             and ${IS_FINAL} is not true))
      order by d desc`,
     [enterpriseCode, start, today],
   )
@@ -139,23 +148,36 @@ export async function missedDays(
 }
 
 /**
- * Orders whose day has left the window before they were final, not yet asked for on this day; the oldest are given up, and
- * so are numbers longer than the platform takes (specification 4.8).
+ * Orders whose day has left the window, to be asked for one by one, newest first: those with something under way, once a
+ * day; the oldest are given up. And those that dirsync has refunded, or was notified of, since they were last read.
+ * Numbers longer than the platform takes (specification 4.8) are left out.
  * @param start first day of the window; `today`: both in GMT+8
  */
-export async function unfinishedOrders(
+export async function ordersToAsk(
   db: ClientBase,
   enterpriseCode: string,
   start: string,
   today: string,
 ): Promise<string[]> {
   const { rows } = await db.query(
-    `select trade_no from dirsync.payment_order
-     where enterprise_code = $1 and listed_on < $2::date and listed_on > $3::date - ${ORDER_MAX_AGE_DAYS} and length(trade_no) <= 16
-       and (status is null or status <> all ($4))
-       and (asked_at is null or (asked_at at time zone interval '+08:00')::date < $3::date)
+    `select trade_no
+     from (
+       select trade_no, listed_on from dirsync.payment_order
+       where enterprise_code = $1 and listed_on < $2::date and listed_on > $3::date - ${ORDER_MAX_AGE_DAYS}
+         and (status is null or status <> all ($4))
+         and (asked_at is null or (asked_at at time zone interval '+08:00')::date < $3::date)
+       union
+       select o.trade_no, o.listed_on
+       from dirsync.refund r
+       join dirsync.payment_order o on o.out_trade_no = r.outer_trade_no
+       left join dirsync.mirror_day m on m.enterprise_code = o.enterprise_code and m.day = o.listed_on
+       where o.enterprise_code = $1 and o.listed_on < $2::date
+         and greatest(r.sent_at, r.settled_at, r.notified_at)
+             > coalesce(greatest(o.asked_at, m.read_at), '-infinity')
+     ) as wanted
+     where length(trade_no) <= 16
      order by listed_on desc, trade_no`,
-    [enterpriseCode, start, today, FINAL_STATES],
+    [enterpriseCode, start, today, QUIET_STATES],
   )
   return rows.map(row => row.trade_no)
 }

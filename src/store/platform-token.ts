@@ -7,6 +7,7 @@ import {
   TokenFuseError,
   type TokenStore,
 } from '../core/platform-token.ts'
+import { WORK_MS } from './time-limits.ts'
 import { TokenCipher } from './token-cipher.ts'
 import { transaction } from './transaction.ts'
 
@@ -74,13 +75,15 @@ export class PostgresTokenStore implements TokenStore {
   }
 
   async #read(client: Pool | PoolClient): Promise<PlatformToken | null> {
-    const { rows } = await client.query<TokenRow>(
-      `select sealed_token,
+    const statement = {
+      text: `select sealed_token,
               extract(epoch from clock_timestamp() - created_at)::float8 * 1000 as age_ms,
               extract(epoch from expires_at - created_at)::float8 * 1000 as life_ms
          from dirsync.platform_token where (base_url, app_id) = ($1, $2)`,
-      [...this.#account],
-    )
+      values: [...this.#account],
+      query_timeout: WORK_MS,
+    }
+    const { rows } = await client.query<TokenRow>(statement)
     const row = rows[0]
     const accessToken = row === undefined ? null : this.#cipher.open(row.sealed_token)
     if (row === undefined || accessToken === null) return null

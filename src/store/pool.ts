@@ -1,5 +1,6 @@
 import pg from 'pg'
 import type { Logger } from '../logger.ts'
+import { ANY_MS } from './time-limits.ts'
 
 const INT8 = 20
 
@@ -13,7 +14,7 @@ const types: pg.CustomTypesConfig = {
 
 /**
  * A pool of connections to dirsync's own database. An idle connection that drops is logged, never fatal.
- * @param options.timeoutMs longest time to connect and for each statement; absent: 5 s to connect, statements take their time
+ * @param options.timeoutMs longest time to connect and for each statement; absent: 5 s to connect, 10 minutes for a statement
  */
 export function createPool(
   url: string,
@@ -26,7 +27,7 @@ export function createPool(
     // The server may be unable to tell us that it gave up.
     query_timeout: timeoutMs,
   }
-  const pool = new pg.Pool({ ...connection(url, name), max, ...timeouts })
+  const pool = new pg.Pool({ ...connection(url, name), max, query_timeout: ANY_MS, ...timeouts })
   pool.on('error', error => logger.warn({ err: error.message }, 'an idle database connection dropped'))
   return pool
 }

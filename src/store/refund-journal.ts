@@ -8,7 +8,7 @@ import { transaction } from './transaction.ts'
 export type RefundAnswer =
   | { state: 'accepted'; tradeNo: string }
   | { state: 'rejected'; platformCode: number; message: string; traceId: string | null }
-  | { state: 'unknown'; message: string; traceId: string | null }
+  | { state: 'unknown'; platformCode: number | null; message: string; traceId: string | null }
 
 /** Refunds of one order are sent one after the other: else nobody could tell which of them its record shows. */
 export function orderLock(outerTradeNo: string): string {
@@ -57,9 +57,10 @@ export async function storeAnswer(db: Pool, outerRefundNo: string, answer: Refun
   if (answer.state === 'unknown') {
     await db.query(
       `update dirsync.refund
-       set state = 'unknown', message = $2, trace_id = $3, next_settle_at = case when refunded_before is not null then now() end
+       set state = 'unknown', message = $2, trace_id = $3, platform_code = $4,
+           next_settle_at = case when refunded_before is not null then now() end
        where outer_refund_no = $1 and state = 'requested'`,
-      [outerRefundNo, answer.message, answer.traceId],
+      [outerRefundNo, answer.message, answer.traceId, answer.platformCode],
     )
     return
   }
@@ -105,15 +106,22 @@ export async function adoptRefunds(pool: Pool): Promise<string[]> {
   return adopted
 }
 
+/** Halts that say nothing of the platform. */
+export const UNCONCERNED = ['hr_unavailable']
+/** Categories of halts that the order record's answer does not disprove: it is asked without an enterprise code. */
+export const UNTOLD = [...UNCONCERNED, 'enterprise_code']
+
 /** An unknown refund to be settled now. */
 export interface ClaimedRefund extends Refund {
   /** Milliseconds since it was written down, by the database's clock. */
   age_ms: number
+  /** When it was claimed, by the database's clock. */
+  claimed_at: Date
 }
 
 /**
  * Takes an unknown refund to ask the order record about, and puts the next time off: 5 s, doubling up to 10 minutes.
- * @param outerRefundNo this one, due or not; null: one that is due and that no halt concerns
+ * @param outerRefundNo this one, due or not; null: one that is due; while a halt of the platform lasts, only to probe it
  */
 export async function claimUnknown(db: Pool, outerRefundNo: string | null): Promise<ClaimedRefund | null> {
   const { rows } = await db.query<ClaimedRefund>(
@@ -122,32 +130,39 @@ export async function claimUnknown(db: Pool, outerRefundNo: string | null): Prom
        where state = 'unknown'
          and (outer_refund_no = $1
               or $1::text is null and next_settle_at <= now()
-                 and not exists (select from dirsync.halt h where h.scope in ('*', r.enterprise_code)))
+                 and not exists (select from dirsync.halt h
+                                 where h.scope in ('*', r.enterprise_code) and h.category <> all ($2)
+                                   and h.next_probe_at > now()))
        order by next_settle_at limit 1 for update skip locked
      )
      update dirsync.refund r
      set settle_attempts = settle_attempts + 1,
          next_settle_at = case when refunded_before is not null then now() + least(5 * 2 ^ least(settle_attempts, 10), 600) * interval '1 second' end
      from claimed where r.outer_refund_no = claimed.outer_refund_no
-     returning r.*, (extract(epoch from now() - sent_at) * 1000)::float8 as age_ms`,
-    [outerRefundNo],
+     returning r.*, (extract(epoch from now() - sent_at) * 1000)::float8 as age_ms, now() as claimed_at`,
+    [outerRefundNo, UNCONCERNED],
   )
   return rows[0] ?? null
 }
 
-/** Stores what the order record showed, unless the outcome has become known otherwise. */
+/**
+ * Stores what the order record showed, unless the outcome has become known otherwise.
+ * @param forPerson asking again will not tell: it waits for a person from now on, until a verdict says otherwise
+ */
 export async function storeVerdict(
   db: Pool,
   outerRefundNo: string,
   verdict: RefundVerdict,
   message: string,
+  forPerson = false,
 ): Promise<void> {
   await db.query(
     `update dirsync.refund
      set message = $3, state = $2, settled_at = case when $2 <> 'unknown' then now() end,
-         next_settle_at = case when $2 = 'unknown' then next_settle_at end
+         next_settle_at = case when $2 = 'unknown' then next_settle_at end,
+         left_to_person_at = case when $4 then coalesce(left_to_person_at, now()) end
      where outer_refund_no = $1 and state = 'unknown'`,
-    [outerRefundNo, STATE_OF[verdict], message],
+    [outerRefundNo, STATE_OF[verdict], message, forPerson],
   )
 }
 

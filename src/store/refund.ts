@@ -26,6 +26,7 @@ export interface Refund {
   message: string | null
   settle_attempts: number
   next_settle_at: Date | null
+  left_to_person_at: Date | null
   resolved_by: string | null
   resolution: string | null
 }
@@ -62,12 +63,35 @@ export async function acceptedAmount(db: Pool, outerTradeNo: string): Promise<st
   return rows[0]?.amount ?? '0'
 }
 
-/** Refunds whose outcome nobody knows yet. */
+/** The payment orders behind an order: those that the mirror shows, else those that earlier refunds of it have named. */
+export async function tradeNumbersOf(
+  db: Pool,
+  outerTradeNo: string,
+): Promise<{ trade_no: string; enterprise_code: string }[]> {
+  const { rows } = await db.query(
+    `with mirrored as (
+       select trade_no, enterprise_code from dirsync.payment_order where out_trade_no = $1
+     )
+     select trade_no, enterprise_code from mirrored
+     union
+     select trade_no, enterprise_code from dirsync.refund
+     where outer_trade_no = $1 and trade_no <> '' and not exists (select from mirrored)
+     order by trade_no`,
+    [outerTradeNo],
+  )
+  return rows
+}
+
+/** Refunds whose outcome nobody knows yet; `for_person` of the unknown ones wait for a person. */
 export async function openRefunds(
   db: Pool,
-): Promise<{ requested: number; unknown: number; oldest: Date | null }> {
+): Promise<{ requested: number; unknown: number; for_person: number; oldest: Date | null }> {
   const { rows } = await db.query(
-    `select count(*) filter (where state = 'requested') as requested, count(*) filter (where state = 'unknown') as unknown,
+    `select count(*) filter (where state = 'requested') as requested,
+            count(*) filter (where state = 'unknown') as unknown,
+            count(*) filter (
+              where state = 'unknown' and (next_settle_at is null or left_to_person_at is not null)
+            ) as for_person,
             min(sent_at) as oldest
      from dirsync.refund where state in ('requested', 'unknown')`,
   )

@@ -17,7 +17,7 @@ export type CaseState = (typeof CASE_STATES)[number]
 export interface DeadLetter {
   id: number
   enterprise_code: string
-  entity: 'employee' | 'department'
+  entity: 'employee' | 'department' | 'mirror' | 'enterprise'
   entity_key: string
   operation: string
   field: string
@@ -42,6 +42,8 @@ export interface DeadLetter {
   resolved_at: Date | null
   note: string | null
   version: number
+  /** Cases of employees who want each other's number have the same. */
+  swap_id: number | null
 }
 
 /** One step in the story of a case. */
@@ -93,18 +95,22 @@ export async function casesAfter(
   return rows
 }
 
-/** A case with its story, oldest step first; null when there is none of that number. */
+/** A case with its story, oldest step first, and the other cases of its swap; null when there is none of that number. */
 export async function readCase(
   db: Pool,
   id: number,
-): Promise<(DeadLetter & { events: DeadLetterEvent[] }) | null> {
+): Promise<(DeadLetter & { events: DeadLetterEvent[]; swapped_with: number[] }) | null> {
   const { rows } = await db.query<DeadLetter>('select * from dirsync.dead_letter where id = $1', [id])
   if (!rows[0]) return null
   const { rows: events } = await db.query<DeadLetterEvent>(
     'select at, actor, event, run_id, note from dirsync.dead_letter_event where dead_letter_id = $1 order by id',
     [id],
   )
-  return { ...rows[0], events }
+  const { rows: others } = await db.query<{ id: number }>(
+    'select id from dirsync.dead_letter where swap_id = $1 and id <> $2 order by id',
+    [rows[0].swap_id, id],
+  )
+  return { ...rows[0], events, swapped_with: others.map(other => other.id) }
 }
 
 /** Categories that any case has, or ever had as long as it is kept. */

@@ -14,7 +14,10 @@ const GRANTS = [
     'ignore(bigint, text)',
     'snooze(bigint, timestamptz, text)',
     'approve(bigint)',
-    'reject(bigint)',
+    'reject(bigint, text)',
+    'cancel(bigint, text)',
+    'pause(text)',
+    'resume()',
   ].map(signature => `grant execute on function dirsync.${signature} to dirsync_reviewer`),
 ]
 

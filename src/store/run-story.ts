@@ -18,6 +18,12 @@ export interface RunRow {
   approved: boolean
   decided_by: string | null
   decided_at: Date | null
+  /** Reason given with reject or cancel. */
+  decision_reason: string | null
+  /** When its waiting work was taken back. */
+  cancelled_at: Date | null
+  /** Held: when HR was last judged again. */
+  judged_at: Date | null
   sweep: boolean
   /** `max_age` in seconds. */
   max_age_s: number | null
@@ -47,6 +53,7 @@ export interface RunStory extends RunRow {
 const CASES = 20
 
 const COLUMNS = `id, kind, keys, state, requested_by, requested_at, started_at, planned_at, finished_at, approved, decided_by, decided_at,
+  decision_reason, cancelled_at, judged_at,
   sweep, extract(epoch from max_age)::float8 as max_age_s, in_scope, planned, plan, result, message`
 
 /** The latest runs, newest first. */

@@ -1,6 +1,7 @@
 import type { ClientBase, Pool } from 'pg'
 import { MIRRORS, type Mirror } from '../core/mirror.ts'
 import type { SourceStatistics } from '../core/row-hash.ts'
+import { tellWithheld } from './withheld.ts'
 
 /** Runs that the planner turns into work for the queue. */
 export type PlannedKind = 'changes' | 'full' | 'employees' | 'departments' | 'openids' | 'retry'
@@ -14,6 +15,16 @@ export type RunState =
   | 'failed'
   | 'source_suspect'
   | 'rejected'
+  | 'superseded'
+  | 'cancelled'
+
+/** Every kind of which there is a run, in a column `kind`: one look into the index for each, however many runs there are. */
+export const RUN_KINDS = `
+  with recursive kinds as (
+    select min(kind) as kind from dirsync.sync_run
+    union all
+    select (select min(r.kind) from dirsync.sync_run r where r.kind > k.kind) from kinds k where k.kind is not null
+  ) select kind from kinds where kind is not null`
 
 /** One row of `dirsync.sync_run`. */
 export interface Run {
@@ -43,6 +54,8 @@ export interface PlanSummary {
   sample: string[]
   /** Employees that a full run left out because the platform confirmed them recently enough. */
   skipped?: number
+  /** Of a held run: rows that HR has changed since the plan was stored. */
+  changed_since?: number
 }
 
 /** What came of a run, counted from the last attempt per entity. */
@@ -70,7 +83,8 @@ export async function requestRun(db: Pool, kind: RunKind, keys: string[], by: st
 }
 
 /**
- * The oldest run that waits to begin, named ones first; now `planning`. Null when there is none. Mirrors plan their own.
+ * The oldest run that waits to begin, named ones first; now `planning`. Else a held one for which HR is to be judged again.
+ * Null when there is neither. Mirrors plan their own.
  */
 export async function claimRun(db: ClientBase): Promise<(Run & { kind: PlannedKind }) | null> {
   const { rows } = await db.query<Run & { kind: PlannedKind }>(
@@ -80,13 +94,18 @@ export async function claimRun(db: ClientBase): Promise<(Run & { kind: PlannedKi
      returning ${COLUMNS}`,
     [MIRRORS],
   )
-  return rows[0] ?? null
+  if (rows[0]) return rows[0]
+  const { rows: held } = await db.query<Run & { kind: PlannedKind }>(
+    `select ${COLUMNS} from dirsync.sync_run where state = 'held' and finished_at is null and rejudge_at <= now()
+     order by id limit 1`,
+  )
+  return held[0] ?? null
 }
 
 /** Gives back runs whose planner died. Only for the holder of the planning lock. */
 export async function reclaimOrphanedRuns(db: ClientBase): Promise<number> {
   const { rowCount } = await db.query(
-    `update dirsync.sync_run set state = 'requested' where state = 'planning'`,
+    `update dirsync.sync_run set state = 'requested' where state = 'planning' and finished_at is null`,
   )
   return rowCount ?? 0
 }
@@ -103,6 +122,15 @@ export async function latestRuns(db: Pool, limit: number): Promise<Run[]> {
   return rows
 }
 
+/** The held run of all employees, of either kind; null when there is none. */
+export async function heldEmployeeRun(db: Pool): Promise<Run | null> {
+  const { rows } = await db.query<Run>(
+    `select ${COLUMNS} from dirsync.sync_run
+     where state = 'held' and finished_at is null and kind in ('changes', 'full') and keys = '{}' order by id limit 1`,
+  )
+  return rows[0] ?? null
+}
+
 /** The run of a kind, of everything, that waits to begin, is going on or is held; null when there is none. */
 export async function unfinishedRun(db: Pool, kind: RunKind): Promise<Run | null> {
   const { rows } = await db.query<Run>(
@@ -112,36 +140,34 @@ export async function unfinishedRun(db: Pool, kind: RunKind): Promise<Run | null
   return rows[0] ?? null
 }
 
-/** Has a held run planned anew: HR may have been mended meanwhile. */
-export async function replanHeldRun(db: Pool, id: number): Promise<void> {
-  await db.query(`update dirsync.sync_run set state = 'requested' where id = $1 and state = 'held'`, [id])
-  await db.query(`select pg_notify('dirsync', 'run')`)
-}
-
-/** True when the run has been planned, or has ended without. */
+/** True when nobody is about to judge HR for the run any more: it has been planned, or has ended without. */
 export async function isPlanned(db: Pool, id: number): Promise<boolean> {
   const { rowCount } = await db.query(
-    `select from dirsync.sync_run where id = $1 and state in ('requested', 'planning')`,
+    `select from dirsync.sync_run where id = $1 and (state in ('requested', 'planning') or rejudge_at <= now())`,
     [id],
   )
   return rowCount === 0
 }
 
-/** Statistics of the last good run that read every HR row, and when it did. */
+/** Statistics of the last good run that read every HR row, when it did, and with which mapping. */
 export async function lastSweep(
   db: ClientBase | Pool,
-): Promise<{ statistics: SourceStatistics; at: Date } | null> {
+): Promise<{ statistics: SourceStatistics; at: Date; mapping: string | null } | null> {
   const { rows } = await db.query(
-    `select source as statistics, planned_at as at from dirsync.sync_run
-     where kind in ('changes', 'full') and sweep and source is not null and state in ('running', 'done') order by id desc limit 1`,
+    `select source as statistics, planned_at as at, mapping from dirsync.sync_run
+     where kind in ('changes', 'full') and keys = '{}' and sweep and source is not null and state in ('running', 'done')
+     order by id desc limit 1`,
   )
   return rows[0] ?? null
 }
 
-/** Whether the last run that chose its rows itself was let pass: neither held nor rejected, and HR looked right. */
+/** Whether the last run that chose its rows itself was let pass, and none is held: HR looked right. */
 export async function lastPlanPassed(db: Pool): Promise<boolean> {
   const { rows } = await db.query(
-    `select state in ('running', 'done') as passed from dirsync.sync_run
+    `select state in ('running', 'done', 'cancelled')
+            and not exists (select from dirsync.sync_run h
+                            where h.state = 'held' and h.kind in ('changes', 'full') and h.finished_at is null) as passed
+     from dirsync.sync_run
      where kind in ('changes', 'full') and keys = '{}' and planned_at is not null order by id desc limit 1`,
   )
   return rows[0]?.passed ?? false
@@ -155,27 +181,48 @@ export async function watermark(db: ClientBase | Pool): Promise<Date | null> {
   const { rows } = await db.query(
     `select max(greatest(least((source ->> 'newest')::timestamptz, planned_at), 'epoch')) as newest from dirsync.sync_run
      where kind in ('changes', 'full') and source ->> 'newest' is not null and state in ('running', 'done')
-       and id >= (select coalesce(max(id), 0) from dirsync.sync_run where sweep and source is not null and state in ('running', 'done'))`,
+       -- Of the account that is remembered now, no older run sent anything.
+       and planned_at >= coalesce((select since from dirsync.deployment), '-infinity')
+       and id >= (select coalesce(max(id), 0) from dirsync.sync_run
+                  where kind in ('changes', 'full') and keys = '{}' and sweep and source is not null and state in ('running', 'done'))`,
   )
   return rows[0].newest
 }
 
+/** Whether a run was cancelled since: what it took back is to be read again, however old its rows are. */
+export async function cancelledSince(db: ClientBase | Pool, at: Date): Promise<boolean> {
+  const { rowCount } = await db.query('select from dirsync.sync_run where cancelled_at > $1 limit 1', [at])
+  return (rowCount ?? 0) > 0
+}
+
 export interface PlannedRun {
-  state: 'held' | 'running' | 'source_suspect' | 'failed'
+  state: 'held' | 'running' | 'source_suspect' | 'failed' | 'superseded'
   sweep?: boolean
   inScope?: number
   plan?: PlanSummary
   source?: SourceStatistics
+  /** Fingerprint of the mapping that HR's employees were read with; absent when they were not. */
+  mapping?: string | undefined
   message?: string
 }
 
-/** Writes what planning found. A run that ends here (suspect, failed) is finished. */
+/** A run was cancelled while it was planned: nothing of its plan is to be written. */
+export class RunTakenBack extends Error {
+  readonly code = 'RUN_TAKEN_BACK'
+
+  constructor(id: number) {
+    super(`run ${id} was cancelled while it was planned`)
+  }
+}
+
+/** Writes what planning found. A run that ends here (suspect, failed, superseded) is finished. @throws RunTakenBack */
 export async function recordPlan(db: ClientBase | Pool, id: number, planned: PlannedRun): Promise<void> {
   const count = planned.plan && Object.values(planned.plan.reasons).reduce((sum, n) => sum + n, 0)
-  await db.query(
+  const { rowCount } = await db.query(
     `update dirsync.sync_run
-     set state = $2, sweep = $3, in_scope = $4, planned = $5, plan = $6, source = $7, message = $8, planned_at = now(),
-         finished_at = case when $2 in ('source_suspect', 'failed') then now() end
+     set state = $2, sweep = $3, in_scope = $4, planned = $5, plan = $6, source = $7, message = $8, mapping = $9,
+         planned_at = now(),
+         finished_at = case when $2 in ('source_suspect', 'failed', 'superseded') then now() end
      where id = $1 and state = 'planning'`,
     [
       id,
@@ -186,21 +233,33 @@ export async function recordPlan(db: ClientBase | Pool, id: number, planned: Pla
       planned.plan ?? null,
       planned.source ?? null,
       planned.message ?? null,
+      planned.mapping ?? null,
     ],
   )
+  if (rowCount === 0) throw new RunTakenBack(id)
 }
 
 /** Ends every running run of the planner's that has nothing left in the outbox, with its result; tells how many go on. */
 export async function finishRuns(db: Pool): Promise<{ ended: number[]; left: number }> {
+  // A job that was in hand when its run was cancelled may have come back to the outbox.
+  await db.query(
+    `select dirsync.take_back(id) from dirsync.sync_run
+     where state = 'running' and finished_at is null and cancelled_at is not null`,
+  )
   const { rows } = await db.query<{ id: number; over: boolean }>(
-    `select r.id, not exists (select from dirsync.pending p where p.run_id = r.id) as over
-     from dirsync.sync_run r where r.state = 'running' and r.kind <> all ($1)`,
+    `select r.id, t.run_id is null as over
+     from dirsync.sync_run r
+     left join (select run_id from dirsync.tally where source = 'pending' group by run_id having sum(n) > 0) t on t.run_id = r.id
+     where r.state = 'running' and r.finished_at is null and r.kind <> all ($1)`,
     [MIRRORS],
   )
   const ended: number[] = []
+  // Whoever looks at what came of a run finds the right number in it.
+  if (rows.some(row => row.over)) await tellWithheld(db)
   for (const { id } of rows.filter(row => row.over)) {
     const { rowCount } = await db.query(
-      `update dirsync.sync_run set state = 'done', finished_at = now(), result = dirsync.run_result(id)
+      `update dirsync.sync_run set state = case when cancelled_at is null then 'done' else 'cancelled' end,
+         finished_at = now(), result = dirsync.run_result(id)
        where id = $1 and state = 'running' and not exists (select from dirsync.pending p where p.run_id = sync_run.id)`,
       [id],
     )
@@ -217,7 +276,7 @@ export interface RunProgress {
 }
 
 /** Of the run `r`: entities in the outbox, parts of a mirror still to be read. */
-export const LEFT = `((select count(*) from dirsync.pending p where p.run_id = r.id)
+export const LEFT = `((select coalesce(sum(t.n), 0) from dirsync.tally t where t.source = 'pending' and t.run_id = r.id)
   + (select count(*) from dirsync.mirror_task t where t.run_id = r.id))::int`
 
 /** How far a run is; null when there is no such run. */

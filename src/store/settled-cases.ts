@@ -1,8 +1,14 @@
 import type { ClientBase } from 'pg'
 import type { JobKey } from '../core/job.ts'
+import { beginRetry } from './dead-letter.ts'
+import { addWork } from './pending.ts'
 import type { Failure, Settlement } from './settlement.ts'
+import { dissolveSwaps, recogniseSwap } from './swap.ts'
 
 /** What an outcome does to the cases for review; all inside the transaction that writes it. */
+
+/** Whoever waited for an employee is served as a change is. */
+const PRIORITY = 3
 
 /** What of an outcome concerns the cases; of jobs and of mirrors. */
 type Settled = Pick<Settlement, 'runId' | 'failures' | 'keep' | 'employee'> & {
@@ -10,16 +16,30 @@ type Settled = Pick<Settlement, 'runId' | 'failures' | 'keep' | 'employee'> & {
   attempt: Pick<Settlement['attempt'], 'outcome'>
 }
 
+/** A case that an outcome has opened, counted up, resolved or released, and the run in which it did. */
+export interface TouchedCase {
+  id: number
+  runId: number | null
+}
+
+/** A case that has just failed. */
+export interface RecordedCase extends TouchedCase {
+  /** Somebody has what it wants. */
+  waits: boolean
+  /** … and has changed since it was refused. */
+  isDue: boolean
+}
+
 /** Resolves the cases that an outcome has settled, also those that a person had accepted: their reason is gone. */
-export async function resolveCases(client: ClientBase, settlements: Settled[]): Promise<void> {
-  if (settlements.length === 0) return
+export async function resolveCases(client: ClientBase, settlements: Settled[]): Promise<TouchedCase[]> {
+  if (settlements.length === 0) return []
   const rows = settlements.map(({ key, runId, failures, keep, attempt, employee }) => ({
     ...key,
     runId,
     kept: [...failures.map(failure => failure.field), ...(keep ?? [])],
     resolution: isMoot(attempt.outcome, employee) ? 'obsolete' : 'succeeded',
   }))
-  await client.query(
+  const { rows: resolved } = await client.query<TouchedCase>(
     `with s as (
        select * from jsonb_to_recordset($1) as s (operation text, "enterpriseCode" text, "entityKey" text, detail text, "runId" bigint, kept jsonb,
          resolution text)
@@ -29,13 +49,17 @@ export async function resolveCases(client: ClientBase, settlements: Settled[]): 
            version = d.version + 1
        from s
        where d.enterprise_code = s."enterpriseCode" and d.entity_key = s."entityKey" and d.operation = s.operation
-         and d.state <> 'resolved' and not s.kept ? d.field
+         and d.entity <> 'enterprise' and d.state <> 'resolved' and not s.kept ? d.field
          and (s.operation not in ('bind-openid', 'mirror-orders', 'mirror-taxpayers') or d.field = s.detail)
        returning d.id, s."runId", s.resolution
+     ), told as (
+       insert into dirsync.dead_letter_event (dead_letter_id, event, run_id, note)
+       select id, 'resolved', "runId", resolution from resolved
      )
-     insert into dirsync.dead_letter_event (dead_letter_id, event, run_id, note) select id, 'resolved', "runId", resolution from resolved`,
+     select id, "runId" from resolved`,
     [JSON.stringify(rows)],
   )
+  return resolved
 }
 
 /** Nothing went through: what the other cases were about does not matter any more. */
@@ -54,10 +78,10 @@ export async function recordFailure(
     attempt: Pick<Settlement['attempt'], 'startedAt'>
   },
   failure: Failure,
-): Promise<void> {
+): Promise<RecordedCase> {
   const { key, runId } = settlement
-  await client.query(
-    `select dirsync.record_failure($1 || jsonb_build_object('next_retry_at', now() + $2 * interval '1 millisecond'))`,
+  const { rows: recorded } = await client.query<{ id: number }>(
+    `select dirsync.record_failure($1 || jsonb_build_object('next_retry_at', now() + $2 * interval '1 millisecond')) as id`,
     [
       JSON.stringify({
         enterprise_code: key.enterpriseCode,
@@ -79,22 +103,23 @@ export async function recordFailure(
       failure.nextRetryMs,
     ],
   )
-  if (failure.blockedBy === null) return
+  const id = recorded[0]?.id as number
+  if (failure.blockedBy === null) return { id, runId, waits: false, isDue: false }
   // The holder may have changed between the platform's refusal and this row, or be about to.
-  await client.query(
+  const { rows } = await client.query<{ changed: boolean }>(
     `update dirsync.dead_letter d
-     set state = case when changed then 'retry_scheduled' else 'blocked' end,
-         next_retry_at = case when changed then now() else d.next_retry_at end
+     set state = case when changed then 'retrying' else 'blocked' end
      from (select exists (select from dirsync.attempt a
                           where a.enterprise_code = $1 and a.entity_key = $4 and a.operation = 'update-employee'
                             and a.outcome in ('in_step', 'updated', 'partly_updated')
-                            and a.started_at + a.duration_ms * interval '1 millisecond' > $5) as changed,
+                            and a.started_at + a.duration_ms * interval '1 millisecond' > $3) as changed,
                   exists (select from dirsync.pending p
                           where p.operation = 'update-employee' and p.enterprise_code = $1 and p.entity_key = $4) as waits) holder
-     where d.enterprise_code = $1 and d.entity_key = $2 and d.operation = 'update-employee' and d.field = $3 and d.state = 'open'
-       and (holder.changed or holder.waits)`,
-    [key.enterpriseCode, key.entityKey, failure.field, failure.blockedBy, settlement.attempt.startedAt],
+     where d.id = $2 and d.state = 'open' and (holder.changed or holder.waits)
+     returning changed`,
+    [key.enterpriseCode, id, settlement.attempt.startedAt, failure.blockedBy],
   )
+  return { id, runId, waits: true, isDue: rows[0]?.changed === true }
 }
 
 /** Cases that were to be tried again and were not, because the job ended before it came to them, wait for their next turn. */
@@ -105,18 +130,67 @@ export async function restCases(client: ClientBase, settlements: Settlement[]): 
      set state = 'open', next_retry_at = now() + interval '7 days', version = d.version + 1
      from jsonb_to_recordset($1) as s (operation text, "enterpriseCode" text, "entityKey" text, detail text)
      where d.enterprise_code = s."enterpriseCode" and d.entity_key = s."entityKey" and d.operation = s.operation and d.state = 'retrying'
+       and d.entity <> 'enterprise'
        and (s.operation <> 'bind-openid' or d.field = s.detail)`,
     [JSON.stringify(settlements.map(({ key }) => key))],
   )
 }
 
-/** Cases that waited for an employee who has now changed are due at once. */
-export async function releaseDependents(client: ClientBase, settlements: Settlement[]): Promise<void> {
-  if (settlements.length === 0) return
-  await client.query(
-    `update dirsync.dead_letter d set state = 'retry_scheduled', next_retry_at = now(), version = d.version + 1
-     from jsonb_to_recordset($1) as s ("enterpriseCode" text, "entityKey" text)
-     where d.enterprise_code = s."enterpriseCode" and d.blocked_by = s."entityKey" and d.state in ('open', 'blocked')`,
-    [JSON.stringify(settlements.map(({ key }) => key))],
+/** Cases that wait for what an employee has now given up, or may have: due at once. */
+export async function releasedBy(client: ClientBase, settlements: Settlement[]): Promise<TouchedCase[]> {
+  if (settlements.length === 0) return []
+  const rows = settlements.map(({ key, runId, attempt, sentUnknown }) => ({
+    ...key,
+    runId,
+    fields: attempt.fields,
+    sentUnknown,
+  }))
+  const { rows: released } = await client.query<TouchedCase>(
+    `select d.id, s."runId"
+     from jsonb_to_recordset($1) as s ("enterpriseCode" text, "entityKey" text, "runId" bigint, fields text[],
+                                       "sentUnknown" boolean)
+     join dirsync.dead_letter d on d.enterprise_code = s."enterpriseCode" and d.blocked_by = s."entityKey"
+     where d.state in ('open', 'blocked') and (s."sentUnknown" or d.field = any (s.fields))`,
+    [JSON.stringify(rows)],
   )
+  return released
+}
+
+/**
+ * Who waits for each other in a circle becomes a group, and a group that is none any more ends.
+ * @param recorded cases that have just failed
+ * @param resolved cases that have just ended
+ * @returns the members of groups that have ended: each is due at once
+ */
+export async function reviewSwaps(
+  client: ClientBase,
+  recorded: RecordedCase[],
+  resolved: TouchedCase[],
+): Promise<TouchedCase[]> {
+  const whole: number[] = []
+  for (const { id, waits } of recorded) {
+    const swap = waits ? await recogniseSwap(client, id) : null
+    if (swap !== null) whole.push(swap)
+  }
+  const touched = [...recorded, ...resolved]
+  if (touched.length === 0) return []
+  const runId = touched[0]?.runId ?? null
+  const ids = touched.map(({ id }) => id)
+  return (await dissolveSwaps(client, ids, whole)).map(id => ({ id, runId }))
+}
+
+/** Tries cases again at once: their work joins the run that made it possible, as long as that goes on. */
+export async function tryAtOnce(client: ClientBase, due: TouchedCase[]): Promise<void> {
+  if (due.length === 0) return
+  const once = new Map(due.map(({ id, runId }) => [id, runId]))
+  const { rows: running } = await client.query<{ id: number }>(
+    `select id from dirsync.sync_run where id = any ($1) and state = 'running'`,
+    [[...once.values()]],
+  )
+  const runs = new Set<number | null>(running.map(({ id }) => id))
+  for (const [runId, cases] of Map.groupBy(once, ([, run]) => (runs.has(run) ? run : null))) {
+    const ids = cases.map(([id]) => id)
+    await addWork(client, runId, PRIORITY, await beginRetry(client, ids, runId))
+  }
+  await client.query(`select pg_notify('dirsync', 'feed')`)
 }

@@ -1,10 +1,23 @@
 import type { ClientBase, Pool } from 'pg'
 import type { EmployeeField } from '../core/employee.ts'
 import type { JobKey, JobName } from '../core/job.ts'
-import { askWithheld, blockFields, dropUnprobedBlocks, unblockFields } from './field-block.ts'
+import { liftBlocks, type RefusedField, recordRefusals } from './field-block.ts'
 import { writeOutcomes } from './outcome.ts'
-import { recordFailure, releaseDependents, resolveCases, restCases } from './settled-cases.ts'
-import { repeatOnDeadlock, transaction } from './transaction.ts'
+import { openFields, refusedSettlement } from './refused-settlement.ts'
+import {
+  type RecordedCase,
+  recordFailure,
+  releasedBy,
+  resolveCases,
+  restCases,
+  reviewSwaps,
+  tryAtOnce,
+} from './settled-cases.ts'
+import { storable } from './storable-json.ts'
+import { WORK_MS } from './time-limits.ts'
+import { repeatWhatIsFenced, transaction } from './transaction.ts'
+import { isUnfit } from './unfit.ts'
+import { askLate } from './withheld.ts'
 
 /** Held by a transaction whose outcomes concern others. */
 const LOCK = 0x7365746c // 'setl'
@@ -22,6 +35,7 @@ export type Outcome =
   | 'wait'
   | 'halted'
   | 'obsolete'
+  | 'replan'
 
 /** A failure that becomes a case for review. */
 export interface Failure {
@@ -43,10 +57,11 @@ export interface Failure {
 /** What is remembered of an employee after an attempt. */
 export interface EmployeeMemory {
   active: boolean
-  sourceHash: string | null
   acknowledgedHash: string | null
   parkedHash: string | null
   acknowledged: Partial<Record<EmployeeField, string>>
+  /** Per field that was sent, the hash of what the platform showed before. */
+  overwritten: Partial<Record<EmployeeField, string>>
   withheld: string[]
   platformState: 'unknown' | 'in_service' | 'absent'
   deptCode: string | null
@@ -73,10 +88,12 @@ export interface Settlement {
     error: string | null
   }
   /**
-   * The platform may hold something else of the employee than before: it accepted fields, or an earlier execution did not
-   * live to tell whether it did. Whoever waits for that is tried again.
+   * The platform may hold something else of the employee than before: it accepted fields, or an execution could not tell
+   * whether it did. Whoever waits for that is tried again.
    */
   changed: boolean
+  /** What this execution, or one before it, sent has an outcome that nobody heard of. */
+  sentUnknown: boolean
   /** Null: done with it. Else it goes back to the outbox. */
   again: { delayMs: number; attempts: number } | null
   employee: EmployeeMemory | null
@@ -85,25 +102,51 @@ export interface Settlement {
   keep: string[] | null
   binding: string | null
   department: 'deleted' | 'parked' | null
-  blockFields: { field: string; platformCode: number | null }[]
+  /** Refusals that may mean that a field is switched off for the enterprise. */
+  blockFields: RefusedField[]
+  /** Blocked fields that got through. */
   unblockFields: string[]
 }
 
-/** Writes the outcomes of many jobs, each whole or not at all (DESIGN, law 4: success and resolved cases together). */
+/**
+ * Writes the outcomes of many jobs, each whole or not at all (DESIGN, law 4: success and resolved cases together). One that
+ * PostgreSQL refuses becomes a case that says so, and the others are written without it. What is given up because
+ * PostgreSQL is silent is written again: if it was committed after all, its executions are over, and nothing happens a
+ * second time.
+ */
 export async function settle(db: Pool, settlements: Settlement[]): Promise<void> {
   const quiet: Settlement[] = []
   const others: Settlement[] = []
-  for (const settlement of settlements) (isQuiet(settlement) ? quiet : others).push(settlement)
-  if (quiet.length > 0) await repeatOnDeadlock(() => writeOutcomes(db, quiet))
-  if (others.length > 0) await repeatOnDeadlock(() => settleInFull(db, others))
+  for (const settlement of settlements.map(storable)) (isQuiet(settlement) ? quiet : others).push(settlement)
+  if (quiet.length > 0) await settleSome(db, quiet, () => writeOutcomes(db, quiet))
+  if (others.length > 0) await settleSome(db, others, () => settleInFull(db, others))
+}
+
+/** Writes outcomes together; where PostgreSQL refuses one of them, each by itself. */
+async function settleSome(db: Pool, settlements: Settlement[], write: () => Promise<unknown>): Promise<void> {
+  try {
+    await repeatWhatIsFenced(write)
+  } catch (error) {
+    if (!isUnfit(error)) throw error
+    for (const settlement of settlements) await settleAlone(db, settlement)
+  }
+}
+
+async function settleAlone(db: Pool, settlement: Settlement): Promise<void> {
+  try {
+    await repeatWhatIsFenced(() => settleInFull(db, [settlement]))
+  } catch (error) {
+    if (!isUnfit(error)) throw error
+    const refused = refusedSettlement(settlement, error, await openFields(db, settlement))
+    await repeatWhatIsFenced(() => settleInFull(db, [refused]))
+  }
 }
 
 /** Nothing but the attempt, the outbox and the employee is touched: one statement does. */
 function isQuiet(settlement: Settlement): boolean {
-  const { keep, failures, binding, department, blockFields } = settlement
+  const { failures, binding, department, blockFields } = settlement
   return (
     !concernsOthers(settlement) &&
-    keep === null &&
     failures.length === 0 &&
     binding === null &&
     department === null &&
@@ -112,43 +155,57 @@ function isQuiet(settlement: Settlement): boolean {
 }
 
 async function settleInFull(db: Pool, settlements: Settlement[]): Promise<void> {
-  await transaction(db, async client => {
+  const write = async (client: ClientBase) => {
     if (settlements.some(concernsOthers)) await client.query('select pg_advisory_xact_lock($1)', [LOCK])
     const { valid, done } = await writeOutcomes(client, settlements)
-    await resolveCases(
+    const resolved = await resolveCases(
       client,
       valid.filter(s => s.keep !== null),
     )
-    for (const settlement of valid) await writeRest(client, settlement)
+    const recorded: RecordedCase[] = []
+    for (const settlement of valid) {
+      const standsFor = await recordRefusals(client, settlement)
+      for (const failure of settlement.failures)
+        if (!standsFor.includes(failure.field))
+          recorded.push(await recordFailure(client, settlement, failure))
+      await writeRest(client, settlement)
+    }
     await restCases(
       client,
       done.filter(s => s.keep !== null && s.keep.length > 0),
     )
-    await reconsiderWithheld(client, valid)
-    await releaseDependents(
-      client,
-      valid.filter(s => s.changed),
-    )
-  })
+    await askLate(client, valid)
+    await tryAtOnce(client, [
+      ...recorded.filter(({ isDue }) => isDue),
+      ...(await releasedBy(
+        client,
+        valid.filter(s => s.changed),
+      )),
+      ...(await reviewSwaps(client, recorded, resolved)),
+    ])
+  }
+  await transaction(db, write, WORK_MS)
 }
 
 /**
- * Outcomes that release others, or wait to be released, are written one after the other: two that do not see each other
- * would both believe that there is nobody to release.
+ * Outcomes that release others, wait to be released, or end a case that may be part of a swap are written one after the
+ * other: two that do not see each other would both believe that there is nobody to release.
  */
-function concernsOthers({ changed, failures, employee, unblockFields }: Settlement): boolean {
+function concernsOthers(settlement: Settlement): boolean {
+  const { changed, keep, failures, employee, blockFields, unblockFields } = settlement
   return (
     changed ||
+    keep !== null ||
+    blockFields.length > 0 ||
     unblockFields.length > 0 ||
     (employee !== null && employee.withheld.length > 0) ||
     failures.some(failure => failure.blockedBy !== null)
   )
 }
 
-/** The rarer parts: cases, bindings, departments, blocked fields. */
+/** The rarer parts: bindings, departments, blocked fields. */
 async function writeRest(client: ClientBase, settlement: Settlement): Promise<void> {
   const { key } = settlement
-  for (const failure of settlement.failures) await recordFailure(client, settlement, failure)
   if (settlement.binding !== null)
     await client.query(
       `insert into dirsync.openid_binding (enterprise_code, userid, seller_appid, open_userid) values ($1, $2, $3, $4)
@@ -161,21 +218,5 @@ async function writeRest(client: ClientBase, settlement: Settlement): Promise<vo
        where enterprise_code = $1 and dept_code = $2`,
       [key.enterpriseCode, key.entityKey, settlement.department],
     )
-  await blockFields(client, settlement)
-  await unblockFields(client, settlement)
-}
-
-/** Whoever a field was withheld from is asked for anew once it is sent again; also when that was decided during the attempt. */
-async function reconsiderWithheld(client: ClientBase, settlements: Settlement[]): Promise<void> {
-  const enterprises = new Set(settlements.map(({ key }) => key.enterpriseCode))
-  const freed = new Set(await dropUnprobedBlocks(client, [...enterprises]))
-  for (const { key, unblockFields } of settlements)
-    if (unblockFields.length > 0) freed.add(key.enterpriseCode)
-  const withheld = settlements.filter(
-    ({ key, employee }) => employee && employee.withheld.length > 0 && !freed.has(key.enterpriseCode),
-  )
-  await askWithheld(client, [
-    ...[...freed].map(enterpriseCode => ({ enterpriseCode, userid: null })),
-    ...withheld.map(({ key }) => ({ enterpriseCode: key.enterpriseCode, userid: key.entityKey })),
-  ])
+  await liftBlocks(client, settlement)
 }

@@ -1,4 +1,6 @@
 import type { Pool } from 'pg'
+import { openRefunds } from './refund.ts'
+import { openTopUps } from './topup.ts'
 
 /** Where the directory stands, and what the runs since one of them did. Counts of employees add up to `in_scope`. */
 export interface SyncSummary {
@@ -16,6 +18,8 @@ export interface SyncSummary {
   openids: { bound: number }
   /** Open cases by category. */
   dead_letters: Record<string, number>
+  /** What was sent once and may have been carried out; `for_person` of it waits for a person's word. */
+  outcome_unknown: { refunds: number; topups: number; for_person: number }
   /** Calls by operation. */
   platform_calls: Record<string, number>
 }
@@ -57,6 +61,7 @@ export async function syncSummary(db: Pool, firstRun: number, since: Date): Prom
             (select coalesce(jsonb_object_agg(operation, n), '{}') from calls) as calls`,
     [firstRun, since],
   )
+  const [refunds, topUps] = await Promise.all([openRefunds(db), openTopUps(db)])
   const { standings, deleted, already_gone, bound, dead_letters, calls } = rows[0]
   const of = (standing: string): number => standings?.[standing] ?? 0
   const employees = {
@@ -74,6 +79,11 @@ export async function syncSummary(db: Pool, firstRun: number, since: Date): Prom
     departments: { deleted, already_gone },
     openids: { bound },
     dead_letters,
+    outcome_unknown: {
+      refunds: refunds.unknown,
+      topups: topUps.unknown,
+      for_person: refunds.for_person + topUps.unknown,
+    },
     platform_calls: calls,
   }
 }

@@ -1,4 +1,4 @@
-import type { ClientBase, Pool } from 'pg'
+import type { ClientBase, Pool, PoolClient } from 'pg'
 import { JournalError } from './journal-error.ts'
 import { isUnattended } from './sending.ts'
 import { transaction } from './transaction.ts'
@@ -23,13 +23,14 @@ export interface TopUp {
   message: string | null
   resolved_by: string | null
   resolution: string | null
+  although_open: string[]
 }
 
 /** What a top-up application's call ended with. */
 export type TopUpAnswer =
   | { state: 'accepted'; applyChargeOpenid: string }
   | { state: 'rejected'; platformCode: number; message: string; traceId: string | null }
-  | { state: 'unknown'; message: string; traceId: string | null }
+  | { state: 'unknown'; platformCode: number | null; message: string; traceId: string | null }
 
 /** An application is sent by one session at a time. */
 export function topUpLock(externalCode: string): string {
@@ -37,17 +38,59 @@ export function topUpLock(externalCode: string): string {
 }
 
 /** What is known of a top-up application before it is sent. */
-export type NewTopUp = Pick<TopUp, 'external_code' | 'account_openid' | 'enterprise_code' | 'amount'>
+export type NewTopUp = Pick<
+  TopUp,
+  'external_code' | 'account_openid' | 'enterprise_code' | 'amount' | 'although_open'
+>
 
 /**
- * Writes a top-up application down before it is sent.
+ * Writes a top-up application down before it is sent, unless the account has another open one that its sender did not name.
+ * @returns false when there is such a one, or its number was used before: nothing was written
+ */
+export async function beginTopUp(db: PoolClient, topUp: NewTopUp, actor: string): Promise<boolean> {
+  await db.query('begin')
+  try {
+    // Whoever begins one for the same account, in whatever process, waits here until this one can be seen.
+    await db.query('select pg_advisory_xact_lock(hashtextextended($1, 0))', [
+      `topup-account:${topUp.account_openid}`,
+    ])
+    const isWritten = (await otherOpenTopUp(db, topUp)) === null && (await writeTopUp(db, topUp, actor))
+    await db.query('commit')
+    return isWritten
+  } catch (error) {
+    await db.query('rollback').catch(() => undefined) // a connection that is gone has ended it already
+    throw error
+  }
+}
+
+/** The oldest open application of the account that the sender of this one did not name; null when there is none. */
+export async function otherOpenTopUp(db: ClientBase | Pool, topUp: NewTopUp): Promise<TopUp | null> {
+  const { rows } = await db.query<TopUp>(
+    `select * from dirsync.topup
+     where account_openid = $1 and state in ('requested', 'unknown') and external_code <> all ($2)
+     order by sent_at limit 1`,
+    [topUp.account_openid, [topUp.external_code, ...topUp.although_open]],
+  )
+  return rows[0] ?? null
+}
+
+/**
+ * Writes a top-up application down.
  * @returns false when its number was used before
  */
 export async function writeTopUp(db: ClientBase | Pool, topUp: NewTopUp, actor: string): Promise<boolean> {
   const { rowCount } = await db.query(
-    `insert into dirsync.topup (external_code, account_openid, enterprise_code, amount, requested_by)
-     values ($1, $2, $3, $4, session_user || ' (' || $5 || ')') on conflict do nothing`,
-    [topUp.external_code, topUp.account_openid, topUp.enterprise_code, topUp.amount, actor],
+    `insert into dirsync.topup
+       (external_code, account_openid, enterprise_code, amount, although_open, requested_by)
+     values ($1, $2, $3, $4, $5, session_user || ' (' || $6 || ')') on conflict do nothing`,
+    [
+      topUp.external_code,
+      topUp.account_openid,
+      topUp.enterprise_code,
+      topUp.amount,
+      topUp.although_open,
+      actor,
+    ],
   )
   return rowCount === 1
 }
@@ -63,8 +106,9 @@ export async function forgetTopUp(db: Pool, externalCode: string): Promise<void>
 export async function storeTopUpAnswer(db: Pool, externalCode: string, answer: TopUpAnswer): Promise<void> {
   if (answer.state === 'unknown') {
     await db.query(
-      `update dirsync.topup set state = 'unknown', message = $2, trace_id = $3 where external_code = $1 and state = 'requested'`,
-      [externalCode, answer.message, answer.traceId],
+      `update dirsync.topup set state = 'unknown', message = $2, trace_id = $3, platform_code = $4
+       where external_code = $1 and state = 'requested'`,
+      [externalCode, answer.message, answer.traceId, answer.platformCode],
     )
     return
   }
@@ -125,7 +169,7 @@ export async function listTopUps(
   return rows
 }
 
-/** Top-up applications whose outcome nobody knows yet. */
+/** Top-up applications whose outcome nobody knows yet; every unknown one waits for a person. */
 export async function openTopUps(
   db: Pool,
 ): Promise<{ requested: number; unknown: number; oldest: Date | null }> {

@@ -15,7 +15,7 @@ export async function checkLeaver(
   hash: string | null,
   platform: CountedPlatform,
 ): Promise<JobResult> {
-  const memory = { ...unasked(false), sourceHash: hash, acknowledgedHash: hash }
+  const memory = { ...unasked(false), acknowledgedHash: hash }
   let deptCode: string | null
   try {
     deptCode = (await platform.getEmployee(employeeQuery(job.key))).dept_code ?? null

@@ -1,6 +1,8 @@
 import type { Pool } from 'pg'
 import type { Logger } from '../logger.ts'
+import { requestReplan } from '../store/held-run.ts'
 import { finishRuns } from '../store/run.ts'
+import { foldTally } from '../store/tally.ts'
 import type { Feeder } from './feeder.ts'
 import type { Planner } from './planner.ts'
 
@@ -10,8 +12,8 @@ const IDLE_MS = 1000
 const BUSY_MS = 50
 
 /**
- * The scheduler role's loop: plans requested runs, feeds the queue, and ends runs that have nothing left. Any number of
- * processes may run it; planning and feeding are each done by one at a time.
+ * The scheduler role's loop: plans requested runs, feeds the queue, ends runs that have nothing left, and keeps the tally
+ * short. Any number of processes may run it; planning and feeding are each done by one at a time.
  */
 export class Coordinator {
   readonly #pool: Pool
@@ -41,7 +43,12 @@ export class Coordinator {
         const fed = await this.#feeder.feed()
         const { ended, left } = await finishRuns(this.#pool)
         for (const runId of ended) this.#logger.info({ runId }, 'run done')
+        await requestReplan(this.#pool)
         return fed > 0 || left > 0
+      }),
+      this.#loop(async () => {
+        await foldTally(this.#pool)
+        return false
       }),
     ]
   }

@@ -16,6 +16,8 @@ export class CountedPlatform {
   readonly tooFast: Record<string, number> = {}
   /** True once the platform itself has answered a call, were it with a refusal. */
   answered = false
+  /** True once an update was accepted, or may have been although nobody heard of it. */
+  mayHaveUpdated = false
   readonly #client: PlatformClient
   readonly #slots: Slots
   readonly #options: CallOptions & { signal: AbortSignal; priority: number }
@@ -38,7 +40,15 @@ export class CountedPlatform {
   }
 
   updateEmployee(params: Parameters<PlatformClient['employees']['update']>[0]) {
-    return this.#call('employee/update', () => this.#client.employees.update(params, this.#options))
+    return this.#call('employee/update', async () => {
+      try {
+        await this.#client.employees.update(params, this.#options)
+        this.mayHaveUpdated = true
+      } catch (error) {
+        this.mayHaveUpdated ||= !isRefusal(error)
+        throw error
+      }
+    })
   }
 
   bindOpenid(params: Parameters<PlatformClient['employees']['openid']>[0]) {
@@ -66,6 +76,11 @@ export class CountedPlatform {
       this.#slots.leave()
     }
   }
+}
+
+/** True for a failure that had no effect. A code that asks for a repetition ("system busy") may come after it. */
+function isRefusal(error: unknown): boolean {
+  return error instanceof PlatformError && error.outcomeKnown && error.disposition !== 'retry'
 }
 
 function add(counts: Record<string, number>, operation: string, more: number): void {

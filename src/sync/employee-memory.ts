@@ -5,10 +5,10 @@ import type { EmployeeMemory } from '../store/settlement.ts'
 export function unasked(active: boolean): EmployeeMemory {
   return {
     active,
-    sourceHash: null,
     acknowledgedHash: null,
     parkedHash: null,
     acknowledged: {},
+    overwritten: {},
     withheld: [],
     platformState: 'unknown',
     deptCode: null,

@@ -1,7 +1,7 @@
 import { healingDelay, slowProbeDelay } from '../core/backoff.ts'
 import { EMPLOYEE_FIELDS, type EmployeeField, type EmployeeFields } from '../core/employee.ts'
 import { maskText } from '../core/mask-text.ts'
-import { maskValue } from '../core/masking.ts'
+import { hideValue, maskValue } from '../core/masking.ts'
 import type { Verdict } from '../platform/error-catalogue.ts'
 import { PlatformError } from '../platform/errors.ts'
 import type { OpenCase } from '../store/claim.ts'
@@ -74,4 +74,15 @@ export function maskedFields(
   return fields
     .filter(field => EMPLOYEE_FIELDS.includes(field) && field in values)
     .map(field => ({ field, value: maskValue(field, values[field] ?? null) }))
+}
+
+/** The same of fields that break a rule: they may hold what belongs into any other column. */
+export function hiddenFields(
+  fields: readonly string[],
+  row: Readonly<Record<string, string | null>>,
+): Failure['changedFields'] {
+  return EMPLOYEE_FIELDS.filter(field => fields.includes(field) && field in row).map(field => ({
+    field,
+    value: hideValue(row[field] ?? null),
+  }))
 }

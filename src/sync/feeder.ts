@@ -1,8 +1,9 @@
-import type { Pool } from 'pg'
+import type { ClientBase, Pool } from 'pg'
 import { probeDelay } from '../core/backoff.ts'
 import { formatJobKey, type JobName, jobId } from '../core/job.ts'
 import type { Logger } from '../logger.ts'
 import { countEnqueued, detachHalted, type Fed, refeed, takeForQueue, takeProbes } from '../store/pending.ts'
+import { FEED_MS } from '../store/time-limits.ts'
 import { transaction } from '../store/transaction.ts'
 
 /** One feeder at a time, of all processes. */
@@ -66,13 +67,14 @@ export class Feeder {
 
   /** Takes up to `room` rows, and whatever is to be let through as a probe. */
   #take(room: number): Promise<Fed[]> {
-    return transaction(this.#pool, async client => {
+    const take = async (client: ClientBase) => {
       const { rows } = await client.query('select pg_try_advisory_xact_lock($1) as mine', [LOCK])
       if (!rows[0].mine) return []
       await detachHalted(client)
       const probes = await takeProbes(client, probesSoFar => probeDelay(probesSoFar + 1, Math.random()))
       return room > 0 ? [...probes, ...(await takeForQueue(client, room))] : probes
-    })
+    }
+    return transaction(this.#pool, take, FEED_MS)
   }
 
   /**

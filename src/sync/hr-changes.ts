@@ -2,14 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Pool } from 'pg'
 import { type Breaker, belowNotice, type GateLimits } from '../core/safety.ts'
 import type { Logger } from '../logger.ts'
-import {
-  isPlanned,
-  lastPlanPassed,
-  lastSweep,
-  replanHeldRun,
-  requestRun,
-  unfinishedRun,
-} from '../store/run.ts'
+import { rejudgeHeldRun } from '../store/held-run.ts'
+import { isPlanned, lastPlanPassed, lastSweep, requestRun, unfinishedRun } from '../store/run.ts'
 
 /** From one run to the next: what HR tells meanwhile goes into that. */
 const REST_MS = 1000
@@ -89,7 +83,7 @@ export class HrChanges {
     }
     const begun = performance.now()
     const unfinished = await unfinishedRun(this.#pool, 'changes')
-    if (unfinished?.state === 'held') await replanHeldRun(this.#pool, unfinished.id)
+    if (unfinished?.state === 'held') await rejudgeHeldRun(this.#pool, unfinished.id)
     // One that is being planned may have read HR before this change; one that is only requested has not.
     const waits = unfinished?.state === 'held' || unfinished?.state === 'requested'
     const id = waits ? unfinished.id : await requestRun(this.#pool, 'changes', [], 'trigger')

@@ -9,7 +9,8 @@ import type { HrSource } from '../hr/source.ts'
 import type { Logger } from '../logger.ts'
 import type { PlatformClient } from '../platform/client.ts'
 import { type Claim, type ClaimKey, claim } from '../store/claim.ts'
-import { doubtFields } from '../store/employee.ts'
+import { doubtFields, plannedHash } from '../store/employee.ts'
+import { liftHrHalt } from '../store/halt.ts'
 import { postpone } from '../store/pending.ts'
 import type { SessionLocks } from '../store/session-locks.ts'
 import { type Outcome, type Settlement, settle } from '../store/settlement.ts'
@@ -33,9 +34,6 @@ const MAX_STARTS = 25
 const LOCKED_MS = 1000
 /** How long a deletion waits while HR's departments cannot be read. */
 const DEPARTMENTS_MS = 60_000
-
-/** The platform was asked, and nothing was sent: yet what an earlier execution sent may have come through. */
-const SETTLED: ReadonlySet<Outcome> = new Set(['in_step', 'parked'])
 
 export interface JobProcessorDependencies {
   pool: Pool
@@ -105,12 +103,16 @@ export class JobProcessor {
     })
     const outcome = await this.#attempt(key, claimed, platform)
     const { attempt, ...rest } = outcome
+    const sentUnknown = claimed.sentUnknown || (platform.mayHaveUpdated && attempt.fields.length === 0)
     const settlement: Settlement = {
       key,
       version: claimed.version,
       execution: claimed.execution,
       runId: claimed.runId,
-      changed: attempt.fields.length > 0 || (SETTLED.has(attempt.outcome) && wasInterrupted(claimed)),
+      changed:
+        attempt.fields.length > 0 ||
+        (sentUnknown && rest.again === null && key.operation === 'update-employee'),
+      sentUnknown,
       ...rest,
       // Without a case there is none to resolve, and most settlements are one statement.
       keep: claimed.cases.length > 0 ? rest.keep : null,
@@ -158,10 +160,12 @@ export class JobProcessor {
       }
       const employee = employeeOf(key)
       // Read after the claim, whose version fences it: an older row can never settle a newer request.
-      const row = await this.#lookups.load(employee)
+      const row = await this.#lookups.load(employee, claimed.mapping)
       if (key.operation === 'bind-openid')
         return await bindOpenid({ key: employee, row }, key.detail, platform)
       if (row !== null && row !== 'duplicate') sourceHash = rowHash(Object.keys(row), row)
+      if (!(await this.#hasPassed(employee, claimed, row === 'duplicate' ? row : sourceHash)))
+        return result('replan', { again: { delayMs: 0, attempts: claimed.attempts } })
       return await reconcileEmployee(
         {
           key: employee,
@@ -175,6 +179,15 @@ export class JobProcessor {
     } catch (error) {
       return this.#judge(key, claimed, error, sourceHash)
     }
+  }
+
+  /** Whether a plan has passed the HR row with this hash (law 11), be it one that was written while the claim waited for it. */
+  async #hasPassed(employee: EmployeeKey, claimed: Claim, hash: string | null): Promise<boolean> {
+    if (claimed.named || hash === claimed.sourceHash) return true
+    // HR has answered, though no call is made that could lift a halt.
+    if (claimed.underHalt && (await liftHrHalt(this.#deps.pool, claimed.startedAt)))
+      this.#deps.logger.info({ scope: '*' }, 'HR answers again: work continues')
+    return hash !== 'duplicate' && hash === (await plannedHash(this.#deps.pool, employee))
   }
 
   async #judge(
@@ -233,8 +246,7 @@ export class JobProcessor {
     const { sourceHash } = claimed
     return result('parked', {
       // Else the next run would ask for it again.
-      employee:
-        key.operation === 'update-employee' ? { ...unasked(true), sourceHash, parkedHash: sourceHash } : null,
+      employee: key.operation === 'update-employee' ? { ...unasked(true), parkedHash: sourceHash } : null,
       keep: claimed.cases.map(open => open.field),
       department: key.operation === 'delete-department' ? 'parked' : null,
       failures: [
@@ -254,11 +266,6 @@ export class JobProcessor {
 
 function employeeOf(key: JobKey): EmployeeKey {
   return { enterpriseCode: key.enterpriseCode, userid: key.entityKey }
-}
-
-/** An earlier execution ended without an outcome, or without an answer: what it sent may have come through all the same. */
-function wasInterrupted(claimed: Claim): boolean {
-  return claimed.starts > 1 || claimed.attempts > 0
 }
 
 /** Employees and departments are locked apart; all operations on one employee share its lock. */

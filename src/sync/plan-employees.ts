@@ -4,7 +4,8 @@ import { RowHasher, type SourceStatistics } from '../core/row-hash.ts'
 import { type Breaker, type GateLimits, suspicion, trips } from '../core/safety.ts'
 import type { HrSource } from '../hr/source.ts'
 import { compare, type Difference, fillStage, makeStage } from '../store/employee-plan.ts'
-import { lastSweep, type PlannedRun, type Run, watermark } from '../store/run.ts'
+import { awaitReplan } from '../store/held-run.ts'
+import { cancelledSince, lastSweep, type PlannedRun, type Run, watermark } from '../store/run.ts'
 
 /** Rows changed while the newest one was read may carry an older time; so much is read again. */
 const WATERMARK_OVERLAP_MS = 5 * 60_000
@@ -17,6 +18,7 @@ export interface EmployeePlanLimits {
 }
 
 export interface EmployeePlan extends PlannedRun {
+  state: 'running' | 'held' | 'source_suspect'
   source: SourceStatistics
   difference: Difference
 }
@@ -29,17 +31,33 @@ export interface EmployeePlan extends PlannedRun {
 export async function planEmployees(
   db: ClientBase,
   hr: HrSource,
-  run: Pick<Run, 'kind' | 'approved' | 'maxAgeMs'>,
+  run: Pick<Run, 'kind' | 'state' | 'maxAgeMs'>,
   limits: EmployeePlanLimits,
   now: Date,
   signal: AbortSignal,
 ): Promise<EmployeePlan> {
-  const { columns } = (await hr.inspect()).employees
+  const { employees, fingerprint } = await hr.inspect()
+  const { columns } = employees
   const last = await lastSweep(db)
   const newest = run.kind === 'full' || !columns.includes('updated_at') ? null : await watermark(db)
-  const sweep = newest === null || !last || now.getTime() - last.at.getTime() >= limits.sweepIntervalMs
-  const statistics = await stageHr(db, hr, sweep ? null : newest, signal)
-  const difference = await compare(db, { everything: run.kind === 'full', maxAgeMs: run.maxAgeMs, sweep })
+  const replans = await awaitReplan(db)
+  const sweep =
+    newest === null ||
+    !last ||
+    // Rows that HR did not touch may look different through another mapping.
+    last.mapping !== fingerprint ||
+    now.getTime() - last.at.getTime() >= limits.sweepIntervalMs ||
+    // Whatever rows are in question, held, taken back or found changed by a worker: only all of them tell.
+    run.state === 'held' ||
+    replans ||
+    (await cancelledSince(db, last.at))
+  const { statistics, mapping } = await stageHr(db, hr, sweep ? null : newest, signal)
+  const difference = await compare(db, {
+    everything: run.kind === 'full',
+    maxAgeMs: run.maxAgeMs,
+    sweep,
+    replans,
+  })
   const planned = {
     difference,
     sweep,
@@ -50,6 +68,7 @@ export async function planEmployees(
       ...(run.maxAgeMs !== null && { skipped: difference.skipped }),
     },
     source: statistics,
+    mapping,
   }
   const suspect = sweep
     ? suspicion(statistics, last?.statistics ?? null, difference.duplicates, limits.gate)
@@ -57,7 +76,7 @@ export async function planEmployees(
   if (suspect) return { ...planned, state: 'source_suspect', message: `${suspect}. Nothing was enqueued.` }
   const { changing } = difference
   const total = sweep ? difference.inScope : (last?.statistics.rows ?? difference.inScope)
-  if (!run.approved && !difference.first && trips(limits.breaker, changing, total))
+  if (!difference.first && trips(limits.breaker, changing, total))
     return {
       ...planned,
       state: 'held',
@@ -71,7 +90,7 @@ async function stageHr(
   hr: HrSource,
   newest: Date | null,
   signal: AbortSignal,
-): Promise<SourceStatistics> {
+): Promise<{ statistics: SourceStatistics; mapping: string }> {
   const since = newest === null ? {} : { since: new Date(newest.getTime() - WATERMARK_OVERLAP_MS) }
   await makeStage(db)
   const scan = await hr.scan({ ...since, signal })
@@ -86,7 +105,7 @@ async function stageHr(
   } finally {
     await scan.close()
   }
-  return hasher.statistics
+  return { statistics: hasher.statistics, mapping: scan.mapping }
 }
 
 function duplicated(difference: Difference): string | null {

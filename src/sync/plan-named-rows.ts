@@ -4,7 +4,8 @@ import { rowHash, rowIsActive } from '../core/row-hash.ts'
 import { trips } from '../core/safety.ts'
 import type { HrSource } from '../hr/source.ts'
 import { compare, fillStageWith, makeStage } from '../store/employee-plan.ts'
-import { lastSweep, type PlannedRun, type Run } from '../store/run.ts'
+import { awaitReplan } from '../store/held-run.ts'
+import { lastSweep, type PlannedRun } from '../store/run.ts'
 import { duplicatesMessage, type EmployeePlanLimits, heldMessage } from './plan-employees.ts'
 
 /**
@@ -15,11 +16,11 @@ import { duplicatesMessage, type EmployeePlanLimits, heldMessage } from './plan-
 export async function planNamedRows(
   db: ClientBase,
   hr: HrSource,
-  run: Pick<Run, 'approved'>,
   candidates: readonly EmployeeKey[],
   limits: Pick<EmployeePlanLimits, 'breaker'>,
 ): Promise<PlannedRun> {
-  const found = await hr.lookup(candidates)
+  const { fingerprint: mapping } = await hr.inspect()
+  const found = await hr.lookup(candidates, { mapping, anyEnterprise: true })
   const duplicates = candidates.filter(key => found.get(keyText(key)) === 'duplicate')
   if (duplicates.length > 0)
     return {
@@ -38,10 +39,11 @@ export async function planNamedRows(
     everything: false,
     maxAgeMs: null,
     sweep: false,
+    replans: await awaitReplan(db),
   })
-  const planned = { sweep: false, inScope, plan: { reasons, sample } }
+  const planned = { sweep: false, inScope, plan: { reasons, sample }, mapping }
   const total = (await lastSweep(db))?.statistics.rows ?? inScope
-  if (!run.approved && trips(limits.breaker, changing, total))
+  if (trips(limits.breaker, changing, total))
     return { ...planned, state: 'held', message: heldMessage(changing, total, limits.breaker) }
   return { ...planned, state: 'running' }
 }

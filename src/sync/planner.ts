@@ -1,27 +1,30 @@
-import type { ClientBase, Pool } from 'pg'
-import { keyText } from '../core/employee.ts'
-import { type Breaker, trips } from '../core/safety.ts'
-import type { HrSource } from '../hr/source.ts'
-import type { Logger } from '../logger.ts'
+import type { ClientBase } from 'pg'
 import { withConnection } from '../store/connection.ts'
-import { beginRetry, beginRetryOf, unwantedDepartmentCases } from '../store/dead-letter.ts'
-import { enterpriseCodes, findEmployees } from '../store/employee.ts'
-import { writeEmployeePlan } from '../store/employee-plan.ts'
+import { restoreEmployeePlan, writeEmployeePlan } from '../store/employee-plan.ts'
+import {
+  beginRun,
+  heldRun,
+  judgeLater,
+  keepHeld,
+  recordApproved,
+  rejudgeHeld,
+  sourceOf,
+  supersede,
+} from '../store/held-run.ts'
 import { recordKeyless } from '../store/keyless.ts'
-import { requestMirrorsOf } from '../store/mirror-case.ts'
-import { addBindings, addWork, analyzeOutbox, type Work } from '../store/pending.ts'
+import { addWork, analyzeOutbox } from '../store/pending.ts'
+import { storedDeletions } from '../store/planned-work.ts'
 import {
   claimRun,
   type PlannedKind,
   type PlannedRun,
   type Run,
+  RunTakenBack,
   reclaimOrphanedRuns,
   recordPlan,
 } from '../store/run.ts'
-import { repeatOnDeadlock, transaction } from '../store/transaction.ts'
-import { departmentFacts } from './department-facts.ts'
-import { type EmployeePlanLimits, planEmployees } from './plan-employees.ts'
-import { planNamedRows } from './plan-named-rows.ts'
+import { repeatOnDeadlock, repeatStepOnDeadlock, transaction } from '../store/transaction.ts'
+import { type PlannerOptions, PRIORITY, planKind } from './plan-kind.ts'
 
 /** One planner at a time, of all processes: plans write the same rows. */
 const LOCK = 0x706c616e // 'plan'
@@ -29,17 +32,11 @@ const LOCK = 0x706c616e // 'plan'
 /** After a plan of so many entities PostgreSQL is told that the outbox has grown. */
 const MUCH_WORK = 5000
 
-const PRIORITY = { named: 1, background: 5 }
+/** What a held run says about the time since it was held begins with one of these. */
+const SINCE_HELD = / (?=HR has not changed since|Since then HR|HR could not be judged)/
 
-export interface PlannerOptions {
-  pool: Pool
-  hr: HrSource
-  logger: Logger
-  limits: EmployeePlanLimits & { departments: Breaker; departmentGraceMs: number }
-  sellerAppids: string[]
-  /** Enterprise code of the deployment itself; empty for a single enterprise. */
-  ownEnterprise: string
-}
+/** Runs of all employees. */
+const EMPLOYEE_KINDS: readonly Run['kind'][] = ['changes', 'full']
 
 /** Turns requested runs into work in the outbox, or holds them, or says why not. */
 export class Planner {
@@ -74,11 +71,7 @@ export class Planner {
     const log = logger.child({ runId: run.id, kind: run.kind })
     try {
       const planned = await repeatOnDeadlock(() =>
-        transaction(pool, async db => {
-          const plan = await this.#planKind(db, run, signal)
-          await recordPlan(db, run.id, plan)
-          return plan
-        }),
+        transaction(pool, db => (run.approved ? this.#carryOut(db, run) : this.#judge(db, run, signal))),
       )
       const work = Object.values(planned.plan?.reasons ?? {}).reduce((sum, n) => sum + n, 0)
       if (work > MUCH_WORK) await analyzeOutbox(pool)
@@ -88,173 +81,98 @@ export class Planner {
       )
     } catch (error) {
       if (signal.aborted) throw error
+      if (error instanceof RunTakenBack) return log.info('run cancelled while it was planned')
       const message = error instanceof Error ? error.message : String(error)
       log.error({ err: message }, 'run failed')
-      await recordPlan(pool, run.id, { state: 'failed', message })
+      await this.#recordFailure(run, message)
     }
   }
 
-  async #planKind(
-    db: ClientBase,
-    run: Run & { kind: PlannedKind },
-    signal: AbortSignal,
-  ): Promise<PlannedRun> {
-    switch (run.kind) {
-      case 'changes':
-      case 'full': {
-        if (run.keys.length > 0) return this.#planTriggered(db, run)
-        const { hr, limits } = this.#options
-        const plan = await planEmployees(db, hr, run, limits, new Date(), signal)
-        if (plan.state !== 'running') return plan
-        await writeEmployeePlan(db, run.id, run.kind === 'full')
-        if (plan.sweep) await recordKeyless(db, run.id, plan.source.keyless)
-        return plan
-      }
-      case 'employees':
-        return this.#planNamed(db, run)
-      case 'retry':
-        return this.#planRetry(db, run)
-      case 'departments':
-        return this.#planDepartments(db, run)
-      case 'openids':
-        return this.#planOpenids(db, run)
+  /** A held run stays held, whatever kept HR from being judged again. */
+  async #recordFailure(run: Run, message: string): Promise<void> {
+    const { pool } = this.#options
+    if (run.state !== 'held')
+      return recordPlan(pool, run.id, { state: 'failed', message }).catch(error => {
+        if (!(error instanceof RunTakenBack)) throw error
+      })
+    const [held = ''] = (run.message ?? '').split(SINCE_HELD)
+    await judgeLater(pool, run.id, `${held} HR could not be judged again: ${message}`.trim())
+  }
+
+  /** Plans a run: its work goes into the outbox, or its plan is stored until somebody decides, or neither. */
+  async #judge(db: ClientBase, run: Run & { kind: PlannedKind }, signal: AbortSignal): Promise<PlannedRun> {
+    const plan = await planKind(this.#options, db, run, signal)
+    const { planned } = plan
+    const held = run.state === 'held' ? run.id : await this.#heldBefore(db, run, planned.state)
+    if (held !== null && planned.state === 'held')
+      return this.#keepHeld(db, run, held, planned, await plan.changedSince?.(held))
+    if (run.state === 'held' && planned.state !== 'running') {
+      const message = `${planned.message ?? planned.state} The plan stays as it was stored: approve or reject the run.`
+      await keepHeld(db, run.id, { message, changedSince: null })
+      return planned
     }
+    const id = run.state === 'held' ? await beginRun(db, run, 'cron') : run.id
+    if (planned.state === 'running') await plan.apply(id)
+    if (planned.state === 'held') await plan.store?.(id)
+    if (planned.state === 'running' && held !== null) await supersede(db, held, id)
+    await recordPlan(db, id, planned)
+    if (planned.state === 'running' && run.keys.length === 0) await rejudgeHeld(db, run.kind)
+    return planned
   }
 
-  /** Rows that HR's trigger named by user id, in any enterprise. */
-  async #planTriggered(db: ClientBase, run: Run): Promise<PlannedRun> {
-    const { hr, limits, ownEnterprise } = this.#options
-    const enterprises = await enterpriseCodes(db, ownEnterprise)
-    const candidates = run.keys.flatMap(userid =>
-      enterprises.map(enterpriseCode => ({ enterpriseCode, userid })),
-    )
-    const plan = await planNamedRows(db, hr, run, candidates, limits)
-    if (plan.state === 'running') await writeEmployeePlan(db, run.id, false)
-    return plan
+  /**
+   * The run that is held already when another one of everything is planned. Changes and full runs are held for the same rows,
+   * so one of them is enough to decide about; but only a run of its own kind makes a held one needless.
+   */
+  async #heldBefore(db: ClientBase, run: Run, state: PlannedRun['state']): Promise<number | null> {
+    if (run.keys.length > 0) return null
+    const sameRows = state === 'held' && EMPLOYEE_KINDS.includes(run.kind)
+    return heldRun(db, sameRows ? EMPLOYEE_KINDS : [run.kind], run.id)
   }
 
-  /** Named employees: whoever HR or dirsync knows by that user id, in any enterprise. */
-  async #planNamed(db: ClientBase, run: Run): Promise<PlannedRun> {
-    const known = await findEmployees(db, run.keys)
-    const enterprises = await enterpriseCodes(db, this.#options.ownEnterprise)
-    const candidates = run.keys.flatMap(key =>
-      enterprises.map(enterpriseCode => ({
-        enterpriseCode,
-        userid: key.startsWith(`${enterpriseCode}/`) ? key.slice(enterpriseCode.length + 1) : key,
-      })),
-    )
-    const rows = await this.#options.hr.lookup(candidates)
-    const inHr = candidates.filter(key => rows.has(keyText(key)))
-    const employees = [...new Map([...known, ...inHr].map(key => [keyText(key), key])).values()]
-    const missing = run.keys.filter(
-      key =>
-        !employees.some(
-          ({ enterpriseCode, userid }) => userid === key || `${enterpriseCode}/${userid}` === key,
-        ),
-    )
-    if (employees.length === 0)
-      return { state: 'failed', message: `neither HR nor dirsync knows an employee ${missing.join(', ')}` }
-    await beginRetryOf(db, employees, run.id)
-    const work = employees.map(key => workOf('update-employee', key.enterpriseCode, key.userid))
-    return this.#add(
-      db,
-      run,
-      PRIORITY.named,
-      work,
-      'asked',
-      missing.length > 0 ? `unknown: ${missing.join(', ')}` : undefined,
-    )
-  }
-
-  async #planRetry(db: ClientBase, run: Run): Promise<PlannedRun> {
-    const ids = run.keys.map(Number)
-    const work = await beginRetry(db, ids, run.id)
-    const mirrors = await requestMirrorsOf(db, ids, run.requestedBy)
-    return this.#add(
-      db,
-      run,
-      run.requestedBy === 'cron' ? PRIORITY.background : PRIORITY.named,
-      work,
-      'retry',
-      mirrors.map(({ id, kind }) => `run ${id} reads ${kind} again`).join(', ') || undefined,
-    )
-  }
-
-  async #planDepartments(db: ClientBase, run: Run): Promise<PlannedRun> {
-    const { hr, limits } = this.#options
-    if (!(await hr.inspect()).departments)
-      return {
-        state: 'running',
-        inScope: 0,
-        plan: { reasons: {}, sample: [] },
-        message: 'HR_DEPARTMENTS_SQL is not set: no department is ever deleted',
-      }
-    const { inHr, total, deletions, wanted } = await departmentFacts(db, hr, {
-      graceMs: limits.departmentGraceMs,
-      now: new Date(),
-    })
-    if (inHr === 0 && total > 0)
-      return {
-        state: 'source_suspect',
-        inScope: total,
-        message:
-          'HR delivered no departments at all: check the mapping query and the HR database. Nothing was enqueued.',
-      }
-    const work = deletions.map(({ enterpriseCode, deptCode, wave }) => ({
-      ...workOf('delete-department', enterpriseCode, deptCode),
-      wave,
-    }))
-    if (!run.approved && trips(limits.departments, work.length, total))
-      return {
-        state: 'held',
-        inScope: total,
-        plan: summary(work, 'delete'),
-        message: `${work.length} of ${total} departments would be deleted, more than ${limits.departments.count} and ${limits.departments.percent} %: look at the plan, then approve or reject the run.`,
-      }
-    // A case whose department HR wants to keep after all ends when its job finds nothing to do.
-    const unwanted = await beginRetry(db, await unwantedDepartmentCases(db, wanted), run.id)
-    await addWork(db, run.id, PRIORITY.background, unwanted)
-    return { ...(await this.#add(db, run, PRIORITY.background, work, 'delete')), inScope: total }
-  }
-
-  async #planOpenids(db: ClientBase, run: Run): Promise<PlannedRun> {
-    const added = await addBindings(db, run.id, PRIORITY.background, this.#options.sellerAppids)
-    return {
-      state: 'running',
-      inScope: added,
-      plan: { reasons: added > 0 ? { bind: added } : {}, sample: [] },
-    }
-  }
-
-  async #add(
+  /** The plan that was stored first stays, so that what a person looks at is what approval sends. */
+  async #keepHeld(
     db: ClientBase,
     run: Run,
-    priority: number,
-    work: Work[],
-    reason: string,
-    message?: string,
+    held: number,
+    planned: PlannedRun,
+    changedSince: number | undefined,
   ): Promise<PlannedRun> {
-    await addWork(db, run.id, priority, work)
-    return {
-      state: 'running',
-      inScope: work.length,
-      plan: summary(work, reason),
-      ...(message ? { message } : {}),
+    const since =
+      changedSince === undefined || changedSince === 0
+        ? 'HR has not changed since.'
+        : `Since then HR has changed ${changedSince} ${changedSince === 1 ? 'row' : 'rows'}: approval sends the plan as it was stored and leaves them to the next one.`
+    await keepHeld(db, held, {
+      message: `${planned.message ?? ''} ${since}`,
+      changedSince: changedSince ?? 0,
+    })
+    if (held === run.id) return planned
+    const superseded: PlannedRun = {
+      ...planned,
+      state: 'superseded',
+      message: `Run ${held} is held with such a plan already: approve or reject that one. Nothing was enqueued.`,
     }
+    await recordPlan(db, run.id, superseded)
+    return superseded
   }
-}
 
-function workOf(operation: Work['operation'], enterpriseCode: string, entityKey: string): Work {
-  return { operation, enterpriseCode, entityKey, detail: '', wave: 0 }
-}
-
-function summary(work: Work[], reason: string) {
-  return {
-    reasons: work.length > 0 ? { [reason]: work.length } : {},
-    sample: work
-      .slice(0, 20)
-      .map(({ enterpriseCode, entityKey }) =>
-        enterpriseCode === '' ? entityKey : `${enterpriseCode}/${entityKey}`,
-      ),
+  /** Exactly what was approved goes into the outbox; HR is not asked. */
+  async #carryOut(db: ClientBase, run: Run & { kind: PlannedKind }): Promise<PlannedRun> {
+    if (run.kind === 'departments') {
+      await addWork(db, run.id, PRIORITY.background, await storedDeletions(db, run.id))
+      await recordApproved(db, run.id, null)
+      return { state: 'running' }
+    }
+    const leftOut = await restoreEmployeePlan(db, run.id)
+    await repeatStepOnDeadlock(db, () => writeEmployeePlan(db, run.id, run.kind === 'full'))
+    const source = await sourceOf(db, run.id)
+    if (source) await recordKeyless(db, run.id, source.keyless)
+    const message =
+      leftOut === 0
+        ? null
+        : `${leftOut} planned rows are left out: a later plan that passed has seen newer ones.`
+    await recordApproved(db, run.id, message)
+    await rejudgeHeld(db, run.kind)
+    return { state: 'running', ...(message ? { message } : {}) }
   }
 }

@@ -7,8 +7,9 @@ import {
   type EmployeeFields,
   type FieldValue,
 } from '../core/employee.ts'
-import { maskValue } from '../core/masking.ts'
+import { hideValue, maskValue } from '../core/masking.ts'
 import { rowHash } from '../core/row-hash.ts'
+import { unkeptUnits } from '../core/unkept.ts'
 import type { HrEmployeeRow } from '../hr/source.ts'
 import type { EmployeeMemories } from '../store/employee-story.ts'
 import { holdBack } from './reconcile-employee.ts'
@@ -51,13 +52,22 @@ export function previewEmployee(input: {
   }
   const { desired } = validated
   const differing = actual ? diffEmployee({ desired, actual, acknowledged: memory.acknowledged }) : []
-  const { send, blocked, parked } = holdBack(differing, memory, rowHash(columns, row))
+  const unkept = actual ? unkeptUnits(differing, { desired, actual, ...memory }) : []
+  const { send, blocked, parked, givenUp } = holdBack(
+    differing,
+    desired,
+    memory,
+    rowHash(columns, row),
+    unkept,
+  )
   const isIn = (units: FieldUnit[], field: EmployeeField) => units.some(unit => unit.fields.includes(field))
   const judge = (field: EmployeeField): Pick<FieldPreview, 'standing' | 'note'> => {
     if (actual === null) return { standing: 'unknown', note: null }
     if (isIn(send, field)) return { standing: 'to_send', note: null }
     if (isIn(blocked, field))
       return { standing: 'held_back', note: 'its feature is switched off for the enterprise' }
+    if (isIn(givenUp, field))
+      return { standing: 'held_back', note: 'the platform accepted it before, and did not keep it' }
     if (isIn(parked, field)) {
       const open = memory.cases.find(({ field: named }) => unitHolds(parked, named, field))
       return {
@@ -105,7 +115,7 @@ function rawFields(
     const problem = problems.find(found => found.field === field)
     return {
       field,
-      hr: maskValue(field, row[field] ?? null),
+      hr: problem ? hideValue(row[field] ?? null) : maskValue(field, row[field] ?? null),
       platform: shown(field, actual),
       standing: problem ? 'invalid' : 'unknown',
       note: problem?.message ?? null,

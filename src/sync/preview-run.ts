@@ -8,7 +8,7 @@ import { countUnbound } from '../store/pending.ts'
 import { rolledBack } from '../store/rolled-back.ts'
 import { departmentFacts } from './department-facts.ts'
 import { type EmployeePlan, planEmployees } from './plan-employees.ts'
-import type { PlannerOptions } from './planner.ts'
+import type { PlannerOptions } from './plan-kind.ts'
 
 /** What runs started now would do. */
 export interface RunPreview {
@@ -37,7 +37,7 @@ export function previewRun(options: {
     const employees = await planEmployees(
       db,
       hr,
-      { kind, approved: false, maxAgeMs },
+      { kind, state: 'requested', maxAgeMs },
       limits,
       now,
       new AbortController().signal,

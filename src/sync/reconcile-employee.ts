@@ -1,14 +1,17 @@
 import { toActual } from '../core/actual.ts'
 import { toDesired } from '../core/desired.ts'
 import { diffEmployee, type FieldUnit, isTold } from '../core/diff.ts'
-import type { EmployeeField, EmployeeKey } from '../core/employee.ts'
-import { hashFields } from '../core/field-hash.ts'
+import type { DesiredEmployee, EmployeeField, EmployeeKey } from '../core/employee.ts'
+import { isAmong, isWithheld } from '../core/field-block.ts'
+import { type AcknowledgedHashes, hashFields } from '../core/field-hash.ts'
+import { overwrittenAfter, unkeptUnits } from '../core/unkept.ts'
 import type { HrEmployeeRow } from '../hr/source.ts'
-import type { Claim } from '../store/claim.ts'
+import type { Claim, OpenCase } from '../store/claim.ts'
+import type { Failure } from '../store/settlement.ts'
 import { checkLeaver } from './check-leaver.ts'
 import type { CountedPlatform } from './counted-platform.ts'
 import { employeeQuery, unasked } from './employee-memory.ts'
-import { failure, maskedFields } from './failure.ts'
+import { failure, hiddenFields, maskedFields } from './failure.ts'
 import { type JobResult, result } from './job-result.ts'
 import { sendUnits } from './send-units.ts'
 
@@ -51,40 +54,44 @@ export async function reconcileEmployee(job: EmployeeJob, platform: CountedPlatf
 
   const actual = toActual(await platform.getEmployee(employeeQuery(key)))
   const differing = diffEmployee({ desired, actual, acknowledged: claim.acknowledged })
-  const { send, blocked, parked } = holdBack(differing, claim, hash)
+  const unkept = unkeptUnits(differing, { desired, actual, ...claim })
+  const { send, blocked, parked, givenUp } = holdBack(differing, desired, claim, hash, unkept)
   const untold = send.filter(({ unit }) => !isTold(unit, actual)).flatMap(unit => unit.fields)
   if (untold.length > 0) await job.doubt(untold)
   const sent = await sendUnits({ claim, hash, desired, actual }, send, platform)
+  const unheeded = [...givenUp, ...(await unheededAgain(job, desired, sent.accepted, platform))]
+  const failures = [...sent.failures, ...unheeded.map(unit => notApplied(job, hash, desired, unit))]
 
-  const fields = sent.accepted.flatMap(unit => unit.fields)
-  const unconfirmed = [...blocked, ...parked, ...sent.refused].flatMap(unit => unit.fields)
+  const fields = sent.accepted.filter(unit => !unheeded.includes(unit)).flatMap(unit => unit.fields)
+  const unconfirmed = [...blocked, ...parked, ...sent.refused, ...unheeded].flatMap(unit => unit.fields)
   const confirmed = (Object.keys(desired.fields) as EmployeeField[]).filter(
     field => !unconfirmed.includes(field),
   )
+  const undoubted = sent.refused.flatMap(unit => unit.fields).filter(field => untold.includes(field))
   const complete = unconfirmed.length === 0
-  const switchedOff = sent.blockFields.map(block => block.field)
-  const [first] = sent.failures
+  const [first] = failures
   return result(
     complete ? (fields.length > 0 ? 'updated' : 'in_step') : fields.length > 0 ? 'partly_updated' : 'parked',
     {
       employee: {
         active: true,
-        sourceHash: hash,
         acknowledgedHash: complete ? hash : null,
         parkedHash: complete ? null : hash,
         // Of a row that was confirmed before, and needed nothing, every field's hash is known already.
         acknowledged:
           complete && fields.length === 0 && hash === claim.acknowledgedHash
             ? {}
-            : hashFields(desired.fields, confirmed),
-        withheld: [...blocked.map(unit => unit.unit), ...switchedOff],
+            : // What was doubted while it was on its way is known again where the platform refused it.
+              { ...hashFields(desired.fields, confirmed), ...pick(claim.acknowledged, undoubted) },
+        overwritten: overwrittenAfter(claim.overwritten, { differing, accepted: sent.accepted, actual }),
+        withheld: blocked.map(unit => unit.unit),
         platformState: 'in_service',
         deptCode: (fields.includes('dept_code') ? desired.fields.dept_code : actual.dept_code) ?? null,
       },
-      failures: sent.failures,
+      failures,
       keep: [...parked, ...blocked].flatMap(unit => unit.fields),
       blockFields: sent.blockFields,
-      unblockFields: fields.filter(field => claim.blockedFields.includes(field)),
+      unblockFields: fields.filter(field => isAmong(field, desired.fields[field] ?? null, claim.blocks)),
       attempt: {
         fields,
         platformCode: first?.platformCode ?? null,
@@ -96,27 +103,74 @@ export async function reconcileEmployee(job: EmployeeJob, platform: CountedPlatf
 }
 
 /**
- * What is sent now, and what is not: fields whose feature is off for the enterprise, and fields whose case is open for
- * this very HR row (no blind retry). A case that is being retried lets its field through.
+ * What is sent now, and what is not: fields whose feature is off for the enterprise, fields whose case is open for this very
+ * HR row (no blind retry), and those `givenUp` because the platform accepted them and did not keep them. A case that is
+ * being retried lets its field through.
  */
 export function holdBack(
   differing: FieldUnit[],
-  claim: Pick<Claim, 'cases' | 'blockedFields'>,
+  desired: DesiredEmployee,
+  claim: Pick<Claim, 'cases' | 'blocks'>,
   hash: string,
+  unkept: FieldUnit[],
 ) {
   const send: FieldUnit[] = []
   const blocked: FieldUnit[] = []
   const parked: FieldUnit[] = []
+  const givenUp: FieldUnit[] = []
   for (const unit of differing) {
-    const open = claim.cases.find(({ field }) => field !== '' && unit.fields.includes(field as EmployeeField))
+    const open = caseOf(unit, claim)
     if (open?.state === 'retrying') send.push(unit)
     else if (open?.sourceHash === hash) parked.push(unit)
+    else if (unkept.includes(unit)) (open?.category === 'not_applied' ? parked : givenUp).push(unit)
     // HR changed what failed: that is tried, also where the feature seemed to be off for everybody.
     else if (open) send.push(unit)
-    else if (claim.blockedFields.includes(unit.unit)) blocked.push(unit)
+    else if (isWithheld(unit.unit, desired.fields[unit.unit] ?? null, claim.blocks)) blocked.push(unit)
     else send.push(unit)
   }
-  return { send, blocked, parked }
+  return { send, blocked, parked, givenUp }
+}
+
+function caseOf(unit: FieldUnit, { cases }: Pick<Claim, 'cases'>): OpenCase | undefined {
+  return cases.find(({ field }) => field !== '' && unit.fields.includes(field as EmployeeField))
+}
+
+/**
+ * Values that were sent again because their case is retried, and that the platform shows not to have kept this time either:
+ * that it accepted them proves nothing.
+ */
+async function unheededAgain(
+  { key, claim }: EmployeeJob,
+  desired: DesiredEmployee,
+  accepted: FieldUnit[],
+  platform: CountedPlatform,
+): Promise<FieldUnit[]> {
+  const probed = accepted.filter(unit => {
+    const open = caseOf(unit, claim)
+    return open?.category === 'not_applied' && open.state === 'retrying'
+  })
+  if (probed.length === 0) return []
+  const actual = toActual(await platform.getEmployee(employeeQuery(key)))
+  const differing = diffEmployee({ desired, actual, acknowledged: claim.acknowledged })
+  return probed.filter(unit => differing.includes(unit))
+}
+
+function notApplied(job: EmployeeJob, hash: string, desired: DesiredEmployee, unit: FieldUnit): Failure {
+  return failure({
+    entity: 'employee',
+    category: 'not_applied',
+    field: unit.unit,
+    message: 'The platform accepted this value, and shows again what it showed before.',
+    remedy:
+      "Find out in the platform's back office what keeps or puts back the other value (a rule, another system), or correct HR.",
+    changedFields: maskedFields(unit.fields, desired.fields),
+    sourceHash: hash,
+    cases: job.claim.cases,
+  })
+}
+
+function pick(hashes: AcknowledgedHashes, fields: EmployeeField[]): AcknowledgedHashes {
+  return Object.fromEntries(fields.flatMap(field => (hashes[field] ? [[field, hashes[field]]] : [])))
 }
 
 /** An HR row that breaks a rule: no call is made for it. */
@@ -128,7 +182,7 @@ function invalidRow(
   fields: string[],
 ): JobResult {
   return result('parked', {
-    employee: { ...unasked(true), sourceHash: hash, parkedHash: hash },
+    employee: { ...unasked(true), parkedHash: hash },
     failures: [
       failure({
         entity: 'employee',
@@ -136,8 +190,7 @@ function invalidRow(
         field,
         message,
         remedy: 'Correct the row in HR; it is tried again as soon as it changes.',
-        changedFields:
-          job.row === 'duplicate' || job.row === null ? [] : maskedFields(fields as EmployeeField[], job.row),
+        changedFields: job.row === 'duplicate' || job.row === null ? [] : hiddenFields(fields, job.row),
         sourceHash: hash,
         cases: job.claim.cases,
       }),

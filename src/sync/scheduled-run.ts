@@ -1,11 +1,12 @@
 import type { Pool } from 'pg'
 import type { Logger } from '../logger.ts'
-import { type RunKind, replanHeldRun, requestRun, unfinishedRun } from '../store/run.ts'
+import { rejudgeHeldRun } from '../store/held-run.ts'
+import { heldEmployeeRun, type RunKind, requestRun, unfinishedRun } from '../store/run.ts'
 
 /**
  * Requests a run that nobody asked for by name: not while one of its kind waits to begin or goes on. Only a
  * changes run may begin while an earlier one still sends, so that a change of HR never waits behind a long run.
- * A held run is planned anew under its own number, since HR may have been mended meanwhile.
+ * While a run is held HR is judged again, since it may have been mended meanwhile; the stored plan stays as it is.
  */
 export async function requestScheduledRun(
   pool: Pool,
@@ -13,8 +14,9 @@ export async function requestScheduledRun(
   by: string,
   logger: Logger,
 ): Promise<number> {
-  const unfinished = await unfinishedRun(pool, kind)
-  if (unfinished?.state === 'held') await replanHeldRun(pool, unfinished.id)
+  const held = kind === 'changes' ? await heldEmployeeRun(pool) : null
+  const unfinished = held ?? (await unfinishedRun(pool, kind))
+  if (unfinished?.state === 'held') await rejudgeHeldRun(pool, unfinished.id)
   const goesOn = unfinished && (unfinished.state !== 'running' || kind !== 'changes')
   if (!goesOn) return requestRun(pool, kind, [], by)
   logger.info(

@@ -1,8 +1,13 @@
-import { type FieldUnit, updateParams } from '../core/diff.ts'
+import { type FieldUnit, isTold, updateParams } from '../core/diff.ts'
 import type { DesiredEmployee, EmployeeField, EmployeeFields } from '../core/employee.ts'
+import { codesOf } from '../core/field-block.ts'
+import { fieldHash } from '../core/field-hash.ts'
+import { DEFAULT_MOBILE_AREA } from '../core/phone.ts'
 import type { Verdict } from '../platform/error-catalogue.ts'
 import type { PlatformError } from '../platform/errors.ts'
+import type { EmployeeQuery } from '../platform/operations/employee-get.ts'
 import type { Claim } from '../store/claim.ts'
+import type { RefusedField } from '../store/field-block.ts'
 import type { Failure } from '../store/settlement.ts'
 import type { CountedPlatform } from './counted-platform.ts'
 import { employeeQuery } from './employee-memory.ts'
@@ -20,7 +25,7 @@ export interface Sent {
   accepted: FieldUnit[]
   refused: FieldUnit[]
   failures: Failure[]
-  blockFields: { field: string; platformCode: number | null }[]
+  blockFields: RefusedField[]
 }
 
 /**
@@ -99,8 +104,16 @@ function park(
       cases: job.claim.cases,
     }),
   )
-  if (verdict.category === 'feature_disabled')
-    sent.blockFields.push({ field: unit.unit, platformCode: error.platformCode ?? null })
+  if (verdict.category !== 'feature_disabled') return
+  const value = job.desired.fields[unit.unit] ?? null
+  sent.blockFields.push({
+    field: unit.unit,
+    platformCode: error.platformCode ?? null,
+    valueHash: fieldHash(unit.unit, value),
+    codes: codesOf(unit.unit, value),
+    // Where the platform shows a value, the field is switched on: it is this one that it does not want.
+    certain: verdict.scope === 'enterprise' && !isTold(unit.unit, job.actual),
+  })
 }
 
 /** Who has the mobile number or e-mail address already; null when that is no question that the platform answers. */
@@ -112,17 +125,18 @@ async function findHolder(
   const { mobile, mobile_area, email } = job.desired.fields
   const { enterprise_code } = employeeQuery(job.desired.key)
   const enterprise = enterprise_code === undefined ? {} : { enterprise_code }
-  const query =
-    category === 'duplicate_mobile' && mobile
-      ? { ...enterprise, mobile, ...(mobile_area ? { mobile_area } : {}) }
-      : category === 'duplicate_email' && email
-        ? { ...enterprise, email }
-        : null
-  if (!query) return null
-  try {
-    return { userid: (await platform.getEmployee(query)).userid ?? null }
-  } catch (error) {
-    if (judge(error).verdict.category === 'not_on_platform') return 'nobody'
-    throw error
+  const queries: EmployeeQuery[] = []
+  if (category === 'duplicate_email' && email) queries.push({ ...enterprise, email })
+  if (category === 'duplicate_mobile' && mobile) {
+    // A number is taken whatever its area code, and the platform finds it by its own area alone.
+    const areas = new Set([mobile_area ?? DEFAULT_MOBILE_AREA, DEFAULT_MOBILE_AREA])
+    for (const area of areas) queries.push({ ...enterprise, mobile, mobile_area: area })
   }
+  for (const query of queries)
+    try {
+      return { userid: (await platform.getEmployee(query)).userid ?? null }
+    } catch (error) {
+      if (judge(error).verdict.category !== 'not_on_platform') throw error
+    }
+  return queries.length > 0 ? 'nobody' : null
 }

@@ -50,7 +50,7 @@ function parked(judged: Judged, attempt: Partial<JobResult['attempt']>): JobResu
   const isUpdate = entity === 'employee' && field === ''
   return result(absent ? 'awaiting_activation' : 'parked', {
     employee: isUpdate
-      ? { ...unasked(true), sourceHash, parkedHash: sourceHash, platformState: absent ? 'absent' : 'unknown' }
+      ? { ...unasked(true), parkedHash: sourceHash, platformState: absent ? 'absent' : 'unknown' }
       : null,
     department: entity === 'department' ? 'parked' : null,
     failures: [refusal(judged.error, verdict, { entity, field, sourceHash, cases: claim.cases })],

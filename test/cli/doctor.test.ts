@@ -1,6 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { APP_ID, APP_SECRET, PlatformUnderTest } from '../emulator/platform-under-test.ts'
 import { createDeployment, type Deployment } from '../helpers/deployment.ts'
 import { createTestDatabase } from '../helpers/postgres.ts'
 import { hasRedis, startRedis } from '../helpers/redis.ts'
@@ -76,6 +77,43 @@ test.concurrent.each([
   expect(code).toBe(1)
   const found = failed.find(finding => finding.check === check)
   expect(found?.what).toMatch(what)
+})
+
+test.concurrent('a signature of another algorithm is found, with the one that the platform accepts', async () => {
+  await using platform = await PlatformUnderTest.start({ signAlgorithm: 'sha512' })
+  const settings = {
+    PLATFORM_BASE_URL: platform.emulator.url,
+    PLATFORM_APP_ID: APP_ID,
+    PLATFORM_APP_SECRET: APP_SECRET,
+  }
+  const { code, failed } = await examine(settings)
+  expect(code).toBe(1)
+  expect(failed).toEqual([
+    {
+      check: 'credentials',
+      status: 'failed',
+      what: 'The platform does not accept signatures of sha256; it accepts sha512.',
+      remedy: 'Set PLATFORM_SIGN_ALGORITHM to sha512.',
+    },
+  ])
+  expect((await examine({ ...settings, PLATFORM_SIGN_ALGORITHM: 'sha512' })).code).toBe(0)
+})
+
+test.concurrent('credentials that no algorithm helps cost two further tries, and the remedies have an order', async () => {
+  await using platform = await PlatformUnderTest.start()
+  const { failed } = await examine({ PLATFORM_BASE_URL: platform.emulator.url, PLATFORM_APP_ID: APP_ID })
+  expect(failed).toEqual([
+    {
+      check: 'credentials',
+      status: 'failed',
+      what: expect.stringContaining('with sha256, sha1 or sha512'),
+      remedy: expect.stringMatching(/PLATFORM_SIGN_ALGORITHM.*PLATFORM_APP_ID.*PLATFORM_APP_SECRET.*clock/),
+    },
+  ])
+  const { calls } = await platform.control('GET', 'calls')
+  expect(calls.map(({ operation }: { operation: string }) => operation)).toEqual(
+    Array(3).fill('token/create'),
+  )
 })
 
 test.concurrent('a mapping with an unknown column is found and named', async () => {

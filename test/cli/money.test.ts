@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
 import { createDeployment, type Deployment } from '../helpers/deployment.ts'
+import { createTestDatabase } from '../helpers/postgres.ts'
 import { dirsync as run, wideLines } from './dirsync.ts'
 import { atTerminal, hasTerminal } from './terminal.ts'
 
@@ -159,15 +160,29 @@ test.concurrent('a rule that is broken is named before anything is sent', async 
 })
 
 test.concurrent('what the platform refuses is told with its code, and free for another try', async () => {
-  const refused = await dirsync(...refund(3, '--amount', '100.01', '--yes'))
+  await control('faults', {
+    operation: 'seller/v3/pay/syncRefund',
+    match: { outerTradeNo: order(3) },
+    times: 1,
+    code: 1000220002,
+  })
+  const refused = await dirsync(...refund(3, '--yes'))
   expect(refused.code).toBe(1)
-  expect(refused.stderr).toMatch(/^dirsync: refund \S+ is rejected\n[\s\S]*code +1000229002/)
+  expect(refused.stderr).toMatch(/^dirsync: refund \S+ is rejected\n[\s\S]*code +1000220002/)
+  expect(await dirsync(...refund(3, '--yes'))).toMatchObject({ code: 0 })
   const missing = await dirsync(...refund(404, '--yes', '--json'))
   expect(missing.code).toBe(1)
   expect(missing.json()).toMatchObject({ error: { operation: 'seller/pay/record', code: 1000220064 } })
   expect(missing.stderr).toMatch(
     /^dirsync: seller\/pay\/record failed, so seller\/v3\/pay\/syncRefund was not carried out$/m,
   )
+})
+
+test.concurrent('a code that is not listed as a refusal of refunds is told as unknown', async () => {
+  const unknown = await dirsync(...refund(9, '--amount', '100.01', '--number', `${APP}R-over`, '--yes'))
+  expect(unknown.code).toBe(1)
+  expect(unknown.stderr).toMatch(/unknown whether refund \S+ was carried out[\s\S]*code +1000229002/)
+  expect(await journal('refund', 9)).toMatchObject([{ state: 'unknown', platform_code: '1000229002' }])
 })
 
 test.concurrent('an unknown outcome is said, shown, and settled by hand', async () => {
@@ -193,6 +208,13 @@ test.concurrent('an unknown outcome is said, shown, and settled by hand', async 
   expect(status.stdout).toMatch(
     /^Outcome unknown\n +\d+ refunds? since .*: \S.*dirsync refund list --state unknown$/m,
   )
+  await deployment.own.pool.query(
+    `update dirsync.refund set left_to_person_at = now() where outer_refund_no = $1`,
+    [`${APP}R-lost`],
+  )
+  expect((await dirsync('status')).stdout).toMatch(/^ +\d+ refunds? since .*\n +of which \d+ for a person/m)
+  expect((await dirsync('status', '--json')).json().open_refunds.for_person).toBeGreaterThan(0)
+  expect((await dirsync('refund', 'show', `${APP}R-lost`)).stdout).toMatch(/refund resolve/)
 
   const settled = await dirsync('refund', 'settle', `${APP}R-lost`, '--json')
   expect(settled.code).toBe(0)
@@ -224,8 +246,17 @@ describe('a top-up', () => {
       match: { external_code: number },
       loseAnswer: true,
     })
-    const unknown = await dirsync(...topUp('--number', number))
+    const account = 'b'.repeat(32)
+    await control('accounts', [{ account_openid: account, name: 'Other points', balance: '100.00' }])
+    const toAccount = (...more: string[]) => topUp('--account', account, ...more)
+    const unknown = await dirsync(...toAccount('--number', number))
     expect(unknown.code).toBe(1)
+    const second = await dirsync(...toAccount())
+    expect(second).toMatchObject({ code: 1, stdout: '' })
+    expect(second.stderr).toContain(`--although-open ${number}`)
+    expect((await dirsync(...toAccount('--although-open', number))).json()).toMatchObject({
+      state: 'accepted',
+    })
     expect(unknown.json()).toMatchObject({ external_code: number, state: 'unknown' })
     expect((await dirsync('topup', 'show', number)).stdout).toMatch(/back office[\s\S]+topup resolve/)
     const resolved = await dirsync(
@@ -293,20 +324,20 @@ describe.skipIf(!hasTerminal)('at a terminal', () => {
 
   test.concurrent('Ctrl-C in flight tells that the outcome is unknown', async () => {
     await using platform = await holdRefunds(deployment.emulator.url)
-    const terminal = atTerminal(refund(8, '--yes'), {
-      ...deployment.settings,
-      PLATFORM_BASE_URL: platform.url,
-    })
+    // Another address, and so the memory of another database.
+    await using own = await createTestDatabase({ migrated: true })
+    const settings = { ...deployment.settings, DATABASE_URL: own.url, PLATFORM_BASE_URL: platform.url }
+    const terminal = atTerminal(refund(8, '--yes'), settings)
     await platform.held
     terminal.type('\x03')
     const { code, screen } = await terminal.ended
     expect(code).toBe(1)
     expect(screen).toMatch(/unknown whether refund \S+ was carried out: do not send it again/)
     expect(screen).toMatch(/refund settle/)
-    const [{ outer_refund_no, ...row }] = await journal('refund', 8)
-    expect(row).toMatchObject({ state: 'unknown' })
+    const { rows } = await own.pool.query('select outer_refund_no, state from dirsync.refund')
+    expect(rows).toMatchObject([{ state: 'unknown' }])
     // It may still arrive, for all that the order record says.
-    const settled = await dirsync('refund', 'settle', outer_refund_no)
+    const settled = await run(['refund', 'settle', rows[0].outer_refund_no], settings)
     expect(settled).toMatchObject({ code: 1, stderr: '' })
     expect(settled.stdout).toMatch(/state +unknown: sent, and perhaps[\s\S]+asks the order record again/)
   })

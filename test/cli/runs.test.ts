@@ -69,6 +69,24 @@ test('a dead letter that comes of a named employee is shown with how to look clo
   expect(waited.stdout).toMatch(/Look closer: .*dirsync dead-letters show \d+/)
 })
 
+test('a swap is told by each of its dead letters', async () => {
+  await company.hr.query(
+    `update person set mobile = case userid when 'e0010' then '19900000011' else '19900000010' end
+     where userid in ('e0010', 'e0011')`,
+  )
+  await dirsync('resync', '--employee', 'e0010', 'e0011', '--wait')
+  const { dead_letters } = (await dirsync('dead-letters', 'list', '--json')).json()
+  const [one, other] = dead_letters.filter(({ swap_id }: { swap_id: number | null }) => swap_id !== null)
+  expect(one.swap_id).toBe(Math.min(one.id, other.id))
+  expect((await dirsync('dead-letters', 'list')).stdout).toMatch(
+    / STATE +SWAP .*\n(.*\n)*.* e0010 +mobile +duplicate_mobile +open +\d+ /,
+  )
+  const { stdout } = await dirsync('dead-letters', 'show', String(one.id))
+  expect(stdout).toMatch(/message +A swap: /)
+  expect(stdout).toMatch(new RegExp(`swap +${one.swap_id}, with dead letters ${other.id}\\n`))
+  expect(stdout).toMatch(/remedy +On the platform, change the mobile number of e001[01] \(/)
+})
+
 describe('a run that its breaker holds', () => {
   let held: number
 
@@ -84,7 +102,9 @@ describe('a run that its breaker holds', () => {
     const waited = await dirsync('resync', '--wait')
     expect(waited.code).toBe(1)
     held = Number(/^Run (\d+) \(changes\): held/.exec(waited.stdout)?.[1])
-    expect(waited.stdout).toMatch(new RegExp(`dirsync approve ${held}\n.*dirsync reject ${held}`))
+    expect(waited.stdout).toMatch(
+      new RegExp(`dirsync plan ${held}\n.*dirsync approve ${held}\n.*dirsync reject ${held}`),
+    )
     expect(wideLines(waited.stdout)).toEqual([])
   })
 
@@ -93,6 +113,58 @@ describe('a run that its breaker holds', () => {
     expect(story.stdout).toMatch(new RegExp(`^Run ${held}: changes, held`))
     expect(story.stdout).toMatch(/plan +10 changed/)
     expect((await dirsync('runs')).stdout).toMatch(new RegExp(` ${held} +changes +held`))
+  })
+
+  test('shows its stored plan: columns, departments, a masked sample', async () => {
+    const plan = await dirsync('plan', String(held))
+    expect(plan.code).toBe(0)
+    expect(plan.stdout).toMatch(new RegExp(`^Plan of run ${held}: changes, held`))
+    expect(plan.stdout).toMatch(/columns +email 10/)
+    expect(plan.stdout).toMatch(/Departments\n.*\n +D\d +2\n/)
+    expect(plan.stdout).toMatch(/e0000 +changed +email → e\*\*\*@three\.example\.com/)
+    expect(plan.stdout).not.toContain('e0000@')
+    expect(wideLines(plan.stdout)).toEqual([])
+    const json = (await dirsync('plan', String(held), '--json')).json()
+    expect(json).toMatchObject({
+      run: held,
+      state: 'held',
+      stored: true,
+      planned: 10,
+      reasons: { changed: 10 },
+      columns: { email: 10 },
+      changed_since: 0,
+      departments: { D0: 2, D1: 2, D2: 2, D3: 2, D4: 2 },
+    })
+    expect(json.sample).toHaveLength(10)
+  })
+
+  test('shows nothing of a value that breaks a rule, in whatever column it came', async () => {
+    await company.hr.query(
+      `update person set level = '13812345678 ' || repeat('x', 60) where userid < 'e0010'`,
+    )
+    const { rows } = await company.db.query(`select dirsync.reject($1) as id`, [held])
+    expect(rows).toHaveLength(1)
+    held = (await company.run('changes')).id
+    const plan = await dirsync('plan', String(held))
+    expect(plan.stdout).toMatch(/level → \*{4} \(72 characters\)/)
+    expect(
+      plan.stdout + JSON.stringify((await dirsync('plan', String(held), '--json')).json()),
+    ).not.toContain('13812345678')
+    await company.hr.query(`update person set level = null`)
+    await company.db.query(`select dirsync.reject($1)`, [held])
+    held = (await company.run('changes')).id
+  })
+
+  test('has all of it as CSV, with what HR has changed since', async () => {
+    await company.hr.query(`update person set email = 'e0000@other.example.com' where userid = 'e0000'`)
+    const { stdout } = await dirsync('plan', String(held), '--csv')
+    expect(stdout.split('\n').slice(0, 3)).toEqual([
+      'enterprise_code,key,reason,department,changed,changed_since',
+      ',e0000,changed,D0,,true',
+      ',e0001,changed,D1,email,false',
+    ])
+    expect((await dirsync('plan', String(held))).stdout).toMatch(/changed since +1 of 10 rows/)
+    await company.hr.query(`update person set email = 'e0000@three.example.com' where userid = 'e0000'`)
   })
 
   test('goes on once it is approved', async () => {
@@ -107,9 +179,58 @@ describe('a run that its breaker holds', () => {
   test('ends without a trace once it is rejected', async () => {
     await mail('four.example.com', 20)
     const { id } = await company.run('changes')
-    const rejected = await dirsync('reject', String(id), '--json')
+    const rejected = await dirsync('reject', String(id), '--reason', 'import was broken', '--json')
     expect(rejected).toMatchObject({ code: 0 })
     expect(rejected.json()).toEqual({ run: id, decision: 'rejected' })
+    expect((await dirsync('runs', String(id))).stdout).toMatch(/reason +import was broken/)
     expect((await company.onPlatform()).get('e0009')).toMatchObject({ email: 'e0009@three.example.com' })
+  })
+})
+
+describe('cancel, pause and resume', () => {
+  test('calls are paused and go on, and status shows who, when and why', async () => {
+    const paused = await dirsync('pause', '--reason', 'maintenance', '--json')
+    expect(paused.json()).toEqual({ paused: true, reason: 'maintenance' })
+    const status = await dirsync('status')
+    expect(status.stdout).toMatch(/everything since .*, until somebody resumes/)
+    expect(status.stdout.replace(/\s+/g, ' ')).toMatch(/All calls are paused by .*cli:.*: maintenance/)
+    const call = await dirsync('platform', 'employee/get', '--userid', 'e0001')
+    expect(call.code).toBe(1)
+    expect(call.stderr.replace(/\s+/g, ' ')).toContain('All calls of this deployment are paused')
+    const { findings } = (await dirsync('doctor', '--json')).json()
+    expect(findings).toContainEqual({
+      check: 'credentials',
+      status: 'warning',
+      what: 'not checked, because all calls are paused',
+    })
+    const waited = await dirsync('resync', '--employee', 'e0001', '--wait')
+    expect(waited.code).toBe(1)
+    expect(waited.stdout.replace(/\s+/g, ' ')).toContain('Let them go on with `dirsync resume`')
+    expect((await dirsync('resume')).stdout).toBe('Calls to the platform go on.\n')
+    expect((await dirsync('resume', '--json')).json()).toEqual({ paused: false, was_paused: false })
+    const { rows } = await company.db.query(
+      `select name, arguments from dirsync.command where name in ('pause', 'resume') order by id`,
+    )
+    expect(rows).toEqual([
+      { name: 'pause', arguments: { reason: 'maintenance' } },
+      { name: 'resume', arguments: {} },
+    ])
+  })
+
+  test('a run that is over or held cannot be cancelled, and the reason is told', async () => {
+    await mail('five.example.com', 20)
+    const held = await company.run('changes')
+    expect(await dirsync('cancel', String(held.id))).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining(
+        `run ${held.id} is held, so nothing of it is under way: reject it instead`,
+      ),
+    })
+    await company.db.query('select dirsync.reject($1)', [held.id])
+    const { id } = await company.run('employees', 'e0001')
+    expect(await dirsync('cancel', String(id))).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining(`run ${id} is done, so nothing of it is under way`),
+    })
   })
 })

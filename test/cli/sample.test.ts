@@ -10,6 +10,11 @@ const dirsync = (...args: string[]) => run(args, deployment.settings)
 
 beforeAll(async () => {
   deployment = await createDeployment()
+  await deployment.own.pool.query(`
+    insert into dirsync.refund (outer_refund_no, outer_trade_no, refund_amount, state, requested_by)
+    values ('app-R1', 'app-T1', 1, 'unknown', 'tester');
+    insert into dirsync.topup (external_code, account_openid, amount, state, requested_by)
+    values ('app-topup-1', 'points', 1, 'unknown', 'tester')`)
   once = await dirsync('start', '--once')
 })
 
@@ -33,6 +38,9 @@ test.concurrent('the summary of a sync is short, tells what came of it and how t
   expect(stdout).toMatch(/^ {2}invalid_hr_row +4$/m)
   expect(stdout).toMatch(/^Departments +2 {2}deleted; 1 more had gone already$/m)
   expect(stdout).toMatch(/^Open ids +326 {2}bound$/m)
+  expect(stdout).toMatch(/^Outcome unknown +2 {2}1 refund, 1 top-up; 2 wait for a person$/m)
+  expect(stdout).toMatch(/^ +\S.*dirsync refund list --state unknown$/m)
+  expect(stdout).toMatch(/^ +\S.*dirsync topup list --state unknown$/m)
   expect(stdout).toMatch(/^Enterprise E900 is halted since/m)
   expect(stdout).toMatch(/dirsync dead-letters list +every case/)
   expect(wideLines(stdout)).toEqual([])
@@ -48,6 +56,7 @@ test.concurrent('status shows employees, work, halts, runs and dead letters, and
   expect(status.stdout).toMatch(/316 of 334 in step/)
   expect(status.stdout).toMatch(/queue in PostgreSQL: 0 waiting, 0 active/)
   expect(status.stdout).toMatch(/enterprise E900 since/)
+  expect(status.stdout).toMatch(/^ *E200 +level +1 employee .* \d+ open *$/m)
   expect(status.stdout).toMatch(/openids +done/)
   expect(wideLines(status.stdout)).toEqual([])
 })
@@ -60,6 +69,13 @@ test.concurrent('dead letters are listed, filtered and told', async () => {
 
   const filtered = await dirsync('dead-letters', 'list', '--category', 'feature_disabled', '--limit', '2')
   expect(filtered.stdout).toContain('2 of 3 shown')
+
+  // One of an attribute is the employee's own: nobody else was refused.
+  const features = await dirsync('dead-letters', 'list', '--category', 'feature_disabled', '--json')
+  const { id } = features.json().dead_letters.find((row: { entity: string }) => row.entity === 'enterprise')
+  const enterprise = await dirsync('dead-letters', 'show', String(id))
+  expect(enterprise.stdout).toMatch(/^Dead letter \d+: enterprise E200, open$/m)
+  expect(enterprise.stdout.replaceAll(/\s+/g, ' ')).toContain('Withheld from 1 employee.')
 
   const shown = await dirsync('dead-letters', 'show', String(await caseOf('duplicate_mobile')))
   expect(shown.stdout).toMatch(/blocked by +e\d+/)

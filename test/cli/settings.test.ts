@@ -2,6 +2,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createDeployment, type Deployment } from '../helpers/deployment.ts'
+import { createTestDatabase } from '../helpers/postgres.ts'
 import { temporaryFolder } from '../helpers/temporary-folder.ts'
 import { dirsync } from './dirsync.ts'
 
@@ -15,7 +16,7 @@ beforeAll(async () => {
 
 afterAll(() => deployment[Symbol.asyncDispose]())
 
-test.concurrent.each([['start', '--once'], ['status'], ['migrate'], ['platform', 'token/getTokenInfo']])(
+test.concurrent.each([['start', '--once'], ['status'], ['platform', 'token/getTokenInfo']])(
   'with some settings and others missing, `%s` names the missing ones',
   async (...args) => {
     const refused = await dirsync(args, { DATABASE_URL: NOBODY, PLATFORM_APP_ID: 'a' })
@@ -98,6 +99,28 @@ test('a port that is taken is named, with what to do', async () => {
   const failed = await dirsync(['emulator', '--secret', 's', '--port', String(port)])
   expect(failed.code).toBe(1)
   expect(failed.stderr).toMatch(new RegExp(`port ${port} on 127.0.0.1 is taken`))
+})
+
+test('migrate needs the databases alone, and says what a start would miss', async () => {
+  await using empty = await createTestDatabase()
+  const folder = await temporaryFolder()
+  await writeFile(join(folder, 'database_url'), empty.url)
+  await writeFile(join(folder, 'platform_app_secret'), '')
+  const run = await dirsync(['migrate'], {
+    DATABASE_URL_FILE: join(folder, 'database_url'),
+    PLATFORM_APP_SECRET_FILE: join(folder, 'platform_app_secret'),
+  })
+  expect(run.code).toBe(0)
+  expect(run.stdout).toMatch(/^applied 0001_directory.sql$/m)
+  expect(run.stderr).toBe(
+    `dirsync: a start needs more: missing settings: HR_DATABASE_URL, PLATFORM_BASE_URL, HR_EMPLOYEES_SQL, PLATFORM_APP_ID, PLATFORM_APP_SECRET (${folder}/platform_app_secret is empty)\n`,
+  )
+})
+
+test('without its own database migrate is refused', async () => {
+  const refused = await dirsync(['migrate'], { PLATFORM_BASE_URL: 'http://127.0.0.1:1' })
+  expect(refused.code).toBe(2)
+  expect(refused.stderr).toMatch(/^dirsync: missing settings: DATABASE_URL/)
 })
 
 test('without the schema commands say how to bring it up; migrate does, twice', async () => {

@@ -37,6 +37,7 @@ const COMMANDS = [
   ['topup', 'resolve'],
   ['platform'],
   ['doctor'],
+  ['switch-account'],
   ['emulator'],
 ]
 

@@ -8,6 +8,10 @@ export const ROOT = join(import.meta.dirname, '../..')
 /** What the tests look at in a service, in the long forms that the file and `config` have in common. */
 export interface Service {
   image: string
+  build?: unknown
+  pull_policy?: string
+  mem_limit?: string
+  entrypoint?: string[]
   user?: string
   profiles?: string[]
   read_only?: boolean

@@ -34,14 +34,23 @@ const demoSecrets = readdirSync(join(ROOT, 'compose/demo/secrets')).flatMap(name
 /** What a container is given besides files. */
 const givenTo = ({ environment = {}, command = [] }: Service) => JSON.stringify([environment, command])
 
+/** Makes the demo's files readable, reaches nothing else, and ends: the only one that is root. */
+const READABLE = { user: 'root', profiles: ['demo'], network_mode: 'none', restart: 'no' }
+
 function expectLockedDown(container: Service): void {
   expect(container).toMatchObject({
     read_only: true,
     cap_drop: ['ALL'],
     security_opt: ['no-new-privileges:true'],
   })
-  expect(container.user).toMatch(/^(node|postgres|redis)$/)
-  expect(container.cap_add ?? container.privileged).toBeUndefined()
+  if (container.user === 'root') {
+    expect(container).toMatchObject(READABLE)
+    expect(container.cap_add).toEqual(['DAC_READ_SEARCH', 'FOWNER'])
+  } else {
+    expect(container.user).toMatch(/^(node|postgres|redis)$/)
+    expect(container.cap_add).toBeUndefined()
+  }
+  expect(container.privileged).toBeUndefined()
   expect(container.tmpfs).toContain('/tmp')
   expect(container.logging?.options).toHaveProperty('max-size')
 }
@@ -71,6 +80,28 @@ describe.each(Object.keys(services))('%s', name => {
 
 const readDockerHealthcheck = () => /^HEALTHCHECK .*\n.*\/healthz/m.test(dockerfile)
 const dockerfile = readFileSync(join(ROOT, 'Dockerfile'), 'utf8')
+
+test('one service builds the image, every other one that uses it waits for that one or for nothing', () => {
+  const building = Object.keys(services).filter(name => service(name).build)
+  expect(building).toEqual(['migrate'])
+  for (const [name, container] of Object.entries(services))
+    if (isOurs(container) && !building.includes(name)) expect(container.pull_policy).toBe('never')
+})
+
+test('a new image replaces neither PostgreSQL nor Redis, nor what they wait for', () => {
+  for (const name of ['postgres', 'redis'])
+    for (const dependency of [name, ...Object.keys(service(name).depends_on ?? {})])
+      expect(isOurs(service(dependency))).toBe(false)
+})
+
+test('every service has a memory limit', () => {
+  const unlimited = Object.keys(services).filter(name => !service(name).mem_limit)
+  expect(unlimited).toEqual([])
+})
+
+test("an override of the operator's is none of git's business", () => {
+  expect(readFileSync(join(ROOT, '.gitignore'), 'utf8').split('\n')).toContain('docker-compose.override.yml')
+})
 
 test('dirsync and its workers get every secret setting as a file', () => {
   for (const name of ['dirsync', 'worker', 'notifications', 'migrate'])
@@ -134,7 +165,7 @@ test('the databases are cut off from the outside', () => {
 
 test('nothing outside the demo depends on it', () => {
   const demo = Object.keys(services).filter(name => service(name).profiles?.includes('demo'))
-  expect(demo).toEqual(['emulator', 'hr'])
+  expect(demo).toEqual(['readable', 'emulator', 'hr'])
   for (const { depends_on = {}, profiles } of Object.values(services))
     if (!profiles?.includes('demo'))
       expect(Object.keys(depends_on).filter(name => demo.includes(name))).toEqual([])
@@ -191,7 +222,10 @@ describe.runIf(compose)('as Compose reads it', () => {
       HR_EMPLOYEES_SQL: '/mapping/employees.sql',
       DATABASE_URL_FILE: '/run/secrets/database_url',
     })
-    expect(JSON.stringify(started)).not.toMatch(/compose\/demo|emulator/)
+    // The guard knows the name of the demo's host, to look for it.
+    const { guard, ...others } = started
+    expect(guard?.environment).toEqual({ DIRSYNC_DEPLOYMENT: 'production' })
+    expect(JSON.stringify(others)).not.toMatch(/compose\/demo|emulator/)
     expect(service('postgres', own).environment?.PGDATA).toMatch(/\/production$/)
   })
 })

@@ -1,9 +1,9 @@
 import { spawnSync } from 'node:child_process'
-import { cpSync, existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { chmodSync, cpSync, existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { temporaryFolder } from '../helpers/temporary-folder.ts'
-import { ROOT } from './compose-file.ts'
+import { ROOT, readComposeFile } from './compose-file.ts'
 import { newDeployment } from './deployment.ts'
 
 async function copyOfProject(): Promise<string> {
@@ -42,6 +42,15 @@ describe('compose/new-deployment', () => {
     expect(mode('secrets/database_url')).toBe(0o644)
   })
 
+  test('lets them read the mapping too, although the checkout is closed to everybody else', async () => {
+    const folder = await copyOfProject()
+    for (const file of ['employees.sql', 'departments.sql'])
+      chmodSync(join(folder, 'examples/hr', file), 0o600)
+    newDeployment(folder, 'production')
+    for (const file of ['employees.sql', 'departments.sql'])
+      expect(statSync(join(folder, 'compose/production/mapping', file)).mode & 0o777).toBe(0o644)
+  })
+
   test('never overwrites a deployment or .env', async () => {
     const folder = await copyOfProject()
     writeFileSync(join(folder, '.env'), 'DIRSYNC_DEPLOYMENT=elsewhere\n')
@@ -59,19 +68,26 @@ describe('compose/new-deployment', () => {
   })
 })
 
-describe('compose/guard.mjs', () => {
-  const guard = (deployment: string, host: string) =>
-    spawnSync(process.execPath, [join(ROOT, 'compose/guard.mjs'), host, '0'], {
-      env: { DIRSYNC_DEPLOYMENT: deployment },
+describe('the guard', () => {
+  const { entrypoint = [], command = [] } = readComposeFile().services.guard ?? {}
+  const guard = (deployment: string, host: string) => {
+    const [program = '', ...args] = entrypoint.map(part => part.replaceAll('$$', '$'))
+    return spawnSync(program, [...args, host, '0'], {
+      env: { PATH: process.env.PATH, DIRSYNC_DEPLOYMENT: deployment },
       encoding: 'utf8',
     })
+  }
+
+  test('looks for the host that only the demo has, for a while', () => {
+    expect(command).toEqual(['emulator', '30'])
+  })
 
   test('lets the demo start where the demo is', () => {
     expect(guard('demo', 'localhost')).toMatchObject({ status: 0, stderr: '' })
   })
 
-  test.each(['demo', ''])('stops a start without a deployment (%j) where the demo is not', deployment => {
-    const { status, stderr } = guard(deployment, 'nowhere.invalid')
+  test('stops a start without a deployment where the demo is not', () => {
+    const { status, stderr } = guard('demo', 'nowhere.invalid')
     expect(status).toBe(2)
     expect(stderr).toMatch(/--profile demo up.*compose\/new-deployment production/)
   })

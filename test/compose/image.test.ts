@@ -44,6 +44,12 @@ test('the image runs as nobody special, and says whether it is healthy', () => {
   expect(instructions('ENTRYPOINT')).toEqual(['["dirsync"]'])
 })
 
+test('what is copied is readable for that user, whatever the umask of the checkout', () => {
+  const final = lines.slice(lines.findLastIndex(line => line.startsWith('FROM ')))
+  for (const copy of final.filter(line => line.startsWith('COPY '))) expect(copy).toContain('--from=')
+  expect(instructions('RUN')).toContain('chmod -R a+rX .')
+})
+
 test('packages for trials and development stay out of it', () => {
   expect(instructions('RUN')).toContain('npm ci --omit=dev --omit=optional')
 })

@@ -6,6 +6,7 @@ import { parseExposition, seriesOf } from './exposition.ts'
 
 const PACER: PacerSnapshot = {
   ratePerSecond: 19.6,
+  set: 20,
   learnt: false,
   ceiling: null,
   waiting: 3,
@@ -19,7 +20,7 @@ beforeAll(async () => {
 })
 afterAll(() => database.close())
 beforeEach(async () => {
-  await database.pool.query(`truncate dirsync.sync_run, dirsync.mirror_task, dirsync.pending, dirsync.dead_letter, dirsync.dead_letter_event,
+  await database.pool.query(`truncate dirsync.sync_run, dirsync.planned_work, dirsync.mirror_task, dirsync.pending, dirsync.dead_letter, dirsync.dead_letter_event,
     dirsync.employee, dirsync.halt, dirsync.process, dirsync.pacer`)
 })
 
@@ -91,6 +92,8 @@ test('the database stands in the figures', async () => {
     'dirsync_runs{state="failed"}': 1,
     'dirsync_runs{state="source_suspect"}': 0,
     'dirsync_runs{state="rejected"}': 0,
+    'dirsync_runs{state="superseded"}': 0,
+    'dirsync_runs{state="cancelled"}': 0,
   })
   const successes = of('dirsync_run_last_success_age_seconds')
   expect(Object.keys(successes)).toEqual(['dirsync_run_last_success_age_seconds{kind="changes"}'])

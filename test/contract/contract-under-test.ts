@@ -54,6 +54,7 @@ export class ContractUnderTest implements AsyncDisposable {
 
   static async start(seed: object, algorithm: SignAlgorithm = 'sha256'): Promise<ContractUnderTest> {
     const emulator = await startEmulator({
+      strict: true,
       appId: APP_ID,
       appSecret: APP_SECRET,
       signAlgorithm: algorithm,

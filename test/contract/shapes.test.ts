@@ -108,6 +108,13 @@ describe('double spellings', () => {
     expect(await client.paymentOrders.get({ trade_no: MALL_ORDER.trade_no })).toMatchObject(LISTED)
   })
 
+  test.each(['top', 'data'])('payment orders at %s with outer_trade_no', async paymentOrderList => {
+    await platform.control('POST', 'shapes', { paymentOrderList, tradeNumber: 'outer_trade_no' })
+    expect(await client.paymentOrders.page(NEW_YEAR)).toEqual({ total_count: 1, data_list: [LISTED] })
+    const { out_trade_no } = LISTED
+    expect(await client.paymentOrders.get({ trade_no: MALL_ORDER.trade_no })).toMatchObject({ out_trade_no })
+  })
+
   test.each(['top', 'data'])('no payment orders at %s', async paymentOrderList => {
     await platform.control('POST', 'shapes', { paymentOrderList })
     const longAgo = { time_start: '2001-01-01', time_end: '2001-12-31' }

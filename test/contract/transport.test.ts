@@ -72,7 +72,7 @@ describe.each(OPERATION_NAMES)('%s', operation => {
 const isOnceOnly = (operation: OperationName) => ONCE_ONLY.includes(operation)
 
 describe('a refund whose outcome is unknown', () => {
-  const LONG_AGO_MS = 12 * 60_000
+  const LONG_AGO_MS = 25 * 3_600_000
   const refundedNow = async () => {
     const record = await client.orders.record({ outer_trade_no: OUTER_TRADE_NO })
     return typeof record === 'string' ? null : record.refund_amount

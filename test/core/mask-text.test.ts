@@ -62,8 +62,18 @@ test('what comes out can be stored: short, well-formed, without control characte
       },
     ),
   )
-  expect(maskText(`${'x'.repeat(299)}😀`)).toBe(`${'x'.repeat(299)}\ufffd`)
+  expect(maskText(`${'x'.repeat(299)}😀`)).toBe('x'.repeat(299))
+  expect(maskText(`${'-'.repeat(1999)}😀`)).toBe('-'.repeat(300))
+  expect(maskText('𝟙𝟚𝟛𝟜𝟝')).toBe('𝟙𝟚***')
   expect(maskText('a\u0000b\r\nc')).toBe('a b c')
+})
+
+test('no character is cut in two', () => {
+  fc.assert(
+    fc.property(fc.string({ unit: 'binary', minLength: 140, maxLength: 320 }), text => {
+      expect(maskText(text.replaceAll('\ufffd', ''))).not.toContain('\ufffd')
+    }),
+  )
 })
 
 test('a huge text costs no more than a short one', () => {

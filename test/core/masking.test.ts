@@ -1,7 +1,13 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { EMPLOYEE_FIELDS, type EmployeeField } from '../../src/core/employee.ts'
-import { maskValue } from '../../src/core/masking.ts'
+import { hideValue, maskValue } from '../../src/core/masking.ts'
+
+test('a value that breaks a rule shows its length and nothing of itself', () => {
+  expect(hideValue('13812345678')).toBe('**** (11 characters)')
+  expect(hideValue('𠮷乙')).toBe('**** (2 characters)')
+  expect([hideValue(null), hideValue('')]).toEqual([null, ''])
+})
 
 describe('maskValue', () => {
   test.each<[EmployeeField, string, string]>([
@@ -15,6 +21,9 @@ describe('maskValue', () => {
     ['card_no', '11010519491231002X', '110****2X'],
     ['card_no', 'E12345678', 'E****78'],
     ['card_no', 'E1', '****'],
+    ['mobile', '😀😀123456', '😀****56'],
+    ['mobile', '1234567890😀', '123****890😀'],
+    ['card_no', '𝟙𝟙𝟙𝟙𝟙𝟙𝟙𝟙', '𝟙****𝟙𝟙'],
     ['birth_day', '1990-05-17', '****-05-17'],
     ['birth_day', '05-17', '05-17'],
     ['remark', '甲乙 note', '(7 characters)'],
@@ -23,6 +32,8 @@ describe('maskValue', () => {
       '[{"attributeCode":"a\\"b","attributeValue":"v"},{"attributeCode":"c","attributeValue":"w"}]',
       'a"b=***, c=***',
     ],
+    ['employee_attribute', '[{"attributeCode":"a\\x","attributeValue":"v"}]', 'a\\x=***'],
+    ['employee_attribute', '[{"attributeCode":"a\nb"},{"attributeCode":"c\\n"}]', 'a\nb=***, c\n=***'],
   ])('%s %j is shown as %j', (field, value, shown) => {
     expect(maskValue(field, value)).toBe(shown)
   })
@@ -53,6 +64,21 @@ describe('maskValue', () => {
         const shown = (maskValue(field, value) ?? '').replaceAll('*', '')
         expect(shown.length).toBeLessThanOrEqual((value.length * 2) / 3)
       }),
+    )
+  })
+
+  test('no character is ever cut in two, and no text of HR is refused', () => {
+    const piece = fc.oneof(
+      fc.constantFrom('"attributeCode":"', '"', '\\', '\\ud83d', '@', '-', '1'),
+      fc.string({ unit: 'binary', maxLength: 4 }),
+    )
+    const texts = fc.array(piece, { maxLength: 12 }).map(pieces => pieces.join(''))
+    fc.assert(
+      fc.property(fc.constantFrom(...EMPLOYEE_FIELDS), texts, (field, value) => {
+        const masked = maskValue(field, value) ?? ''
+        expect(masked.isWellFormed()).toBe(true)
+      }),
+      { numRuns: 2000 },
     )
   })
 })

@@ -70,6 +70,37 @@ describe.each(KINDS)('a platform that counts by %s', kind => {
   })
 })
 
+describe.each(KINDS)('a rate that was set too high for a platform that counts by %s', kind => {
+  test.each([
+    [200, 60],
+    [200, 190],
+    [50, 3],
+  ])('%i where %i are permitted: from the second minute on hardly a call is refused', (setRate, limit) => {
+    for (const processes of [1, 4])
+      for (const retryAfter of [true, false]) {
+        const { seconds } = simulated({ kind, processes, retryAfter, setRate, limitAt: () => limit })
+        const minutes2To5 = seconds.slice(60)
+        expect(rejectedShare(minutes2To5)).toBeLessThanOrEqual(0.01)
+        expect(sum(minutes2To5, 'accepted') / (240 * limit)).toBeGreaterThan(0.85)
+        expect(Math.max(...seconds.map(({ rate }) => rate))).toBeLessThanOrEqual(setRate)
+      }
+  })
+
+  test('is reached again within four minutes once that is permitted, and never exceeded', () => {
+    const limitAt = (second: number) => (second < 120 ? 60 : 300)
+    const { seconds, learnt } = simulated({ kind, setRate: 200, limitAt, seconds: 360 })
+    expect(Math.min(...seconds.slice(100, 120).map(({ rate }) => rate))).toBeLessThan(70)
+    expect(learnt).toMatchObject({ ratePerSecond: 200, ceiling: null })
+    expect(Math.max(...seconds.map(({ rate }) => rate))).toBe(200)
+  })
+})
+
+test('a rate that was set and is permitted is neither begun slowly nor exceeded, and nothing is written', () => {
+  const { seconds, writes } = simulated({ kind: 'sliding-log', setRate: 60, limitAt: () => 80 })
+  for (const { rate } of seconds) expect(rate).toBe(60)
+  expect(writes).toBe(0)
+})
+
 test('without a refusal, a rate that is not used does not grow', () => {
   const { seconds } = simulated({ kind: 'sliding-log', limitAt: () => 80, wantedPerSecond: 5 })
   for (const second of seconds) expect(second.rate).toBeLessThan(20)

@@ -1,4 +1,4 @@
-import { initialRate, type LearntRate, learn } from '../../src/core/rate-learning.ts'
+import { initialRate, type LearntRate, learn, rateAsSet } from '../../src/core/rate-learning.ts'
 import { createRateLimit, type RateLimitKind } from '../../src/emulator/rate-limits.ts'
 
 export interface Simulated {
@@ -15,6 +15,8 @@ export interface Simulated {
   wantedPerSecond?: number
   random: () => number
   learnt?: LearntRate
+  /** The rate that was set, which is never exceeded; by default it is to be learnt. */
+  setRate?: number
 }
 
 export interface Second {
@@ -31,7 +33,9 @@ const STEP_MS = 2000
 /** Learning in virtual time: processes that share evenly spaced slots, before a platform that counts calls in one of its ways. */
 export function simulate(options: Simulated): { seconds: Second[]; learnt: LearntRate; writes: number } {
   const { kind, limitAt, processes, latencyMs, jitterMs, random } = options
-  let learnt = options.learnt ?? initialRate({ nowMs: 0, leased: 0 })
+  const { setRate = Number.POSITIVE_INFINITY } = options
+  const begun = { nowMs: 0, leased: 0 }
+  let learnt = options.learnt ?? (options.setRate ? rateAsSet(setRate, begun) : initialRate(begun))
   let writes = 0
   let limit = limitAt(0)
   let platform = createRateLimit(kind, limit, 1000)
@@ -79,6 +83,7 @@ export function simulate(options: Simulated): { seconds: Second[]; learnt: Learn
               learnt,
               { kind: 'refused', sentAtMs: now, acceptedAtMs: acceptedAt[process] ?? null },
               { nowMs: answered, leased },
+              setRate,
             ),
             answered,
           )
@@ -99,7 +104,7 @@ export function simulate(options: Simulated): { seconds: Second[]; learnt: Learn
     if (now - since.ms >= Math.max(STEP_MS, 8 * spacing)) {
       const wantedSlots = ((now - since.ms) / 1000) * learnt.ratePerSecond
       if (sent - since.sent >= 0.8 * wantedSlots)
-        update(learn(learnt, { kind: 'used', sinceMs: since.ms }, { nowMs: now, leased }), now)
+        update(learn(learnt, { kind: 'used', sinceMs: since.ms }, { nowMs: now, leased }, setRate), now)
       else since = { ms: now, leased, sent }
     }
     agenda.add(start + count * spacing, () => lease(start + count * spacing))

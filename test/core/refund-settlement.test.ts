@@ -1,19 +1,30 @@
 import { describe, expect, test } from 'vitest'
-import { cents, refundedAmount, settleRefund } from '../../src/core/refund-settlement.ts'
+import { cents, type RefundedRecord, refundedAmount, settleRefund } from '../../src/core/refund-settlement.ts'
 
 const SENT_AT = new Date('2026-03-01T00:00:00Z')
 const MINUTE = 60_000
 
-/** The verdict about a refund of 5.00 sent so many minutes ago. */
-function verdict(
+const DAY = 24 * 60
+
+/** What is said about a refund of 5.00 sent so many minutes ago. */
+function settled(
   refundedBefore: string | null,
   refundedNow: string | null,
   minutes = 1,
-  refundAmount = '5.00',
+  more: { refundAmount?: string; paymentOrders?: RefundedRecord[]; notCarriedOutAfterMs?: number } = {},
 ) {
-  const now = new Date(SENT_AT.getTime() + minutes * MINUTE)
-  return settleRefund({ refundAmount, refundedBefore, refundedNow, sentAt: SENT_AT, now })
+  return settleRefund({
+    refundAmount: '5.00',
+    refundedBefore,
+    refundedNow,
+    paymentOrders: [],
+    sentAt: SENT_AT,
+    now: new Date(SENT_AT.getTime() + minutes * MINUTE),
+    notCarriedOutAfterMs: DAY * MINUTE,
+    ...more,
+  })
 }
+const verdict = (...args: Parameters<typeof settled>) => settled(...args).verdict
 
 describe('a refund whose answer was lost', () => {
   test.each([
@@ -23,15 +34,52 @@ describe('a refund whose answer was lost', () => {
     ['99999994.99', '99999999.99'],
   ])('was carried out when the record went from %s to %s', (before, now) => {
     expect(verdict(before, now)).toBe('carried_out')
-    expect(verdict(before, now, 60)).toBe('carried_out')
+    expect(verdict(before, now, 2 * DAY)).toBe('carried_out')
   })
 
-  test('was not carried out when the record is the same after it could have arrived, and not a moment before', () => {
+  test('was not carried out when the record is the same a day later, and not a moment before', () => {
     expect(verdict('1.00', '1')).toBe('unknown')
+    expect(verdict('1.00', '1', DAY)).toBe('unknown')
+    expect(verdict('1.00', '1', DAY + 0.01)).toBe('not_carried_out')
+  })
+
+  test('is never taken for not carried out while it may still arrive, whatever was set', () => {
+    const soon = { notCarriedOutAfterMs: 0 }
     // Its timestamp may have been 5 minutes ahead, and is accepted for 5 more; it was sent within half a minute.
-    expect(verdict('1.00', '1', 10.5)).toBe('unknown')
-    expect(verdict('1.00', '1', 11)).toBe('unknown')
-    expect(verdict('1.00', '1', 11.01)).toBe('not_carried_out')
+    expect(verdict('1.00', '1', 11, soon)).toBe('unknown')
+    expect(verdict('1.00', '1', 11.01, soon)).toBe('not_carried_out')
+  })
+
+  test.each([
+    ['completed', [{ status: 3, refund_amount: '1.00' }]],
+    ['refunded, by what was refunded before', [{ status: 6, refund_amount: '1.00' }]],
+    ['two, of which one was refunded before', [{ status: 3 }, { status: 6, refund_amount: '1' }]],
+  ])('was not carried out when the payment order says so too: %s', (_, paymentOrders) => {
+    expect(verdict('1.00', '1.00', DAY + 1, { paymentOrders })).toBe('not_carried_out')
+  })
+
+  test.each([
+    ['pending refund', [{ status: 4, refund_amount: '1.00' }]],
+    ['refunding', [{ status: 5, refund_amount: '1.00' }]],
+    ['reversed', [{ status: 7, refund_amount: '1.00' }]],
+    ['no status', [{ status: null, refund_amount: '1.00' }]],
+    ['more refunded than the record shows', [{ status: 3, refund_amount: '6.00' }]],
+    ['less refunded than the record shows', [{ status: 3 }]],
+    ['refunded, and it does not say how much', [{ status: 6 }]],
+    ['one of two is refunding', [{ status: 3, refund_amount: '1.00' }, { status: 5 }]],
+  ])('is for a person when the payment order does not say so: %s', (_, paymentOrders) => {
+    expect(settled('1.00', '1.00', DAY + 1, { paymentOrders })).toEqual({
+      verdict: 'unknown',
+      forPerson: true,
+    })
+  })
+
+  test('is for a person as soon as waiting will not tell', () => {
+    expect(settled('0', '0')).toMatchObject({ forPerson: false })
+    expect(settled('0', null)).toMatchObject({ forPerson: false })
+    expect(settled('0', null, DAY + 1)).toMatchObject({ forPerson: true })
+    expect(settled('0', '3.00')).toMatchObject({ forPerson: true })
+    expect(settled(null, '5.00')).toMatchObject({ forPerson: true })
   })
 
   test.each([
@@ -45,11 +93,11 @@ describe('a refund whose answer was lost', () => {
     ['x', '5.00', 'no number'],
   ])('stays unknown, however old, when the record went from %s to %s: %s', (before, now, _why) => {
     expect(verdict(before, now)).toBe('unknown')
-    expect(verdict(before, now, 600)).toBe('unknown')
+    expect(verdict(before, now, 2 * DAY)).toBe('unknown')
   })
 
   test('of nothing is never carried out: it would be seen in any record', () => {
-    expect(verdict('1.00', '1.00', 1, '0')).toBe('unknown')
+    expect(verdict('1.00', '1.00', 1, { refundAmount: '0' })).toBe('unknown')
   })
 })
 

@@ -222,6 +222,15 @@ describe('a staged line', () => {
     )
   })
 
+  test('is not made of a row whose user id is too long to be kept; such rows are counted', () => {
+    const hasher = new RowHasher(['enterprise_code', 'userid', 'name'])
+    const row = (userid: string) => ({ enterprise_code: 'E1', userid, name: 'x' })
+    const rows = [row('x'.repeat(5000)), row('😀'.repeat(100)), row('x'.repeat(1997)), row('x'.repeat(1998))]
+    const kept = stage(hasher, [copyLines(['enterprise_code', 'userid', 'name'], rows)])
+    expect(kept.map(({ key }) => key.length)).toEqual(['E1\t'.length + 200, 2000])
+    expect(hasher.statistics).toMatchObject({ rows: 4, keyless: 2 })
+  })
+
   test('is not made of a row without a user id; such rows are counted', () => {
     const row: Row = {
       enterprise_code: 'E1',

@@ -33,9 +33,11 @@ test('the import rules are those that are held', () => {
   expect(rows).toEqual(rulesOfTheTest())
 })
 
-test('every law names where it is held, and all ten are there', () => {
+test('every law names where it is held', () => {
   const laws = tableUnder('The laws, and where each is held')
-  expect(laws.map(([law]) => Number.parseInt(law ?? '', 10))).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10])
+  expect(laws.map(([law]) => Number.parseInt(law ?? '', 10))).toEqual([
+    1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14,
+  ])
   for (const [, heldBy, shownBy] of laws) {
     expect(heldBy).not.toBe('')
     expect(shownBy).toMatch(/`test\/.+\.test\.ts`/)

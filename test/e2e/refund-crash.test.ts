@@ -96,8 +96,8 @@ test('a refund that the platform never carried out, and whose sender is killed, 
   const killed = sender(company, 1)
   await until(async () => (await company.control<unknown[]>('GET', 'faults')).length === 0)
   await killed.kill('SIGKILL')
-  // As if the service came up after the platform can still take the request, by its timestamp.
-  await company.db.query(`update dirsync.refund set sent_at = sent_at - interval '12 minutes'`)
+  // As if the service came up when the platform's records cannot be behind any more.
+  await company.db.query(`update dirsync.refund set sent_at = sent_at - interval '25 hours'`)
 
   const service = await company.start(['worker'])
   const refund = await until(async () => {

@@ -45,7 +45,7 @@ test('what is committed in HR is sent at once, by one run however many processes
   expect(installed.json().tables).toEqual([{ table: '"public"."person"', names: 'userid' }])
   for (const _ of [1, 2])
     services.push(spawnDirsync(['start', '--roles', 'scheduler,worker'], { env: company.settings }))
-  await Promise.all(services.map(service => service.waitForLine(/^Running/)))
+  await Promise.all(services.map(service => service.waitForLine(/Running\./)))
   expect(await runs(1)).toEqual([{ keys: [], state: 'done' }])
   const before = await company.calls()
   await rename('Renamed', `userid = 'e0003'`)

@@ -170,6 +170,11 @@ describe('a top-up application', () => {
     expect((await apply({ external_code: `${APP_ID}-topup-2` })).code).toBe(0)
   })
 
+  test('with service_provider 0 is paid in the default way', async () => {
+    expect((await apply({ service_provider: '0' })).code).toBe(0)
+    expect(await topups()).toMatchObject([{ external_code }])
+  })
+
   test('is for a taxpayer that is known and not disabled', async () => {
     const codes = async (more: Record<string, string>) => (await apply({ identifier: '', ...more })).code
     expect(await codes({ taxpayer: 'Small, disabled' })).toBe(1000220002)
@@ -199,6 +204,7 @@ describe('a top-up application', () => {
     [{ amount: '' }, 'amount is required'],
     [{ service_provider: '' }, 'service_provider is required'],
     [{ service_provider: 'bank' }, 'service_provider'],
+    [{ service_provider: '-1' }, 'service_provider'],
     [{ mobile: '2025550100' }, 'mobile must be a mainland mobile number'],
     [{ mobile: '+8613800000001' }, 'mobile'],
     [{ remark: 'x'.repeat(151) }, 'remark'],

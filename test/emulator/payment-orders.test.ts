@@ -219,8 +219,19 @@ describe('answers in their two shapes', () => {
     expect((await platform.control('GET', 'calls')).calls.at(-1).code).toBe(0)
   })
 
+  test('the business number as out_trade_no or outer_trade_no', async () => {
+    const { out_trade_no, ...rest } = (await list()).data_list[0]
+    await platform.control('POST', 'shapes', { tradeNumber: 'outer_trade_no' })
+    expect((await list()).data_list).toEqual([{ ...rest, outer_trade_no: out_trade_no }])
+  })
+
   test('are told, and go back with a reset', async () => {
-    const first = { paymentOrderList: 'top', orderRecord: 'object', assetCode: 'assetCode' }
+    const first = {
+      paymentOrderList: 'top',
+      orderRecord: 'object',
+      assetCode: 'assetCode',
+      tradeNumber: 'out_trade_no',
+    }
     expect(await platform.control('GET', 'shapes')).toEqual(first)
     const changed = { ...first, orderRecord: 'trade_no' }
     expect(await platform.control('POST', 'shapes', { orderRecord: 'trade_no' })).toEqual(changed)

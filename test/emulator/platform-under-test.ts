@@ -41,7 +41,7 @@ export class PlatformUnderTest implements AsyncDisposable {
   }
 
   static async start(options: Partial<EmulatorOptions> = {}): Promise<PlatformUnderTest> {
-    const settings = { appId: APP_ID, appSecret: APP_SECRET, ...options }
+    const settings = { appId: APP_ID, appSecret: APP_SECRET, strict: true, ...options }
     return new PlatformUnderTest(await startEmulator(settings), settings.appId)
   }
 

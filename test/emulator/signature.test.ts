@@ -48,8 +48,9 @@ describe('the signature of a set of parameters', () => {
 
   test('covers the text of a JSON body, byte for byte, as _body', () => {
     const body = '{"reason":"a b"}'
-    const query = `appid=${APP_ID}&timestamp=1700000000&sign=x`
-    const { signed, given } = readParameters('json', query, 'application/json', Buffer.from(body))
+    const queryText = `appid=${APP_ID}&timestamp=1700000000&sign=x`
+    const call = { queryText, contentType: 'application/json', body: Buffer.from(body) }
+    const { signed, given } = readParameters('json', call, true)
     expect(signature(signed, APP_SECRET, 'sha256')).toBe(
       'f98642513cedc382293a2ebb3f006267d901b4ee3447aae603b0c7bd2c293290',
     )

@@ -53,7 +53,7 @@ beforeAll(async () => {
   const mapped = await textRows(database.pool, await sampleFile('employees.sql'))
   columns = mapped.columns
   rows = new Map(mapped.rows.map(row => [keyOf(row), row]))
-  emulator = await startEmulator({ ...APP, seed })
+  emulator = await startEmulator({ ...APP, strict: true, seed })
   const token = await call('token/create', {})
   accessToken = String(token.data?.access_token)
 })

@@ -32,7 +32,7 @@ let state: any
 beforeAll(async () => {
   const seed = await sampleJson<Seed>('platform.json')
   employees = seed.employees
-  emulator = await startEmulator({ appId: APP_ID, appSecret: 'secret', seed })
+  emulator = await startEmulator({ strict: true, appId: APP_ID, appSecret: 'secret', seed })
   state = await (await fetch(`${emulator.url}/_emulator/state`)).json()
   orders = state.orders
 })

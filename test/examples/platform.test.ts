@@ -65,7 +65,7 @@ const CASES: Record<string, { example: string; args?: string[]; prints: RegExp }
 let emulator: Emulator
 beforeAll(async () => {
   await run(join(BIN, 'tsc'), ['--project', 'tsconfig.library.json'], { cwd: ROOT })
-  emulator = await startEmulator({ ...APP, seed: SEED })
+  emulator = await startEmulator({ ...APP, strict: true, seed: SEED })
 })
 afterAll(() => emulator.close())
 

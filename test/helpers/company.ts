@@ -92,6 +92,7 @@ export async function createCompany(options: {
   )
   await writeFile(departments, 'select dept_code, parent_code, active, closed_at from department')
   const emulator = await startEmulator({
+    strict: true,
     appId: 'test-application',
     appSecret: 'test-secret',
     seed: seedOf(people),

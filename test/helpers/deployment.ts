@@ -20,6 +20,7 @@ export async function createDeployment(options: { migrated?: boolean } = {}): Pr
   ])
   await loadSampleHr(hr.url)
   const emulator = await startEmulator({
+    strict: true,
     appId: 'test-application',
     appSecret: 'test-secret',
     seed: JSON.parse(await readFile(SAMPLE.platform, 'utf8')),

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { type EmployeeKey, keyText } from '../../src/core/employee.ts'
 import { HrDataError, MappingError } from '../../src/hr/errors.ts'
+import type { HrSource } from '../../src/hr/source.ts'
 import { hrDatabase, hrSource } from './hr-database.ts'
 
 const key = (userid: string, enterpriseCode = ''): EmployeeKey => ({ enterpriseCode, userid })
@@ -86,6 +87,62 @@ describe('inspect', () => {
     await expect(source.lookup([key('1')])).rejects.toBeInstanceOf(MappingError)
     await database.pool.query('alter table staff rename other to nick')
     expect((await source.lookup([key('1')])).size).toBe(1)
+  })
+})
+
+describe('a mapping that has changed', () => {
+  const ddl = `create table staff (id int, nick text, unit text); insert into staff values (1, 'n', 'u');
+    create view mapped as select id as userid, nick as name from staff`
+  const MORE =
+    'create or replace view mapped as select id as userid, nick as name, unit as dept_code from staff'
+  const columns = async (source: HrSource, mapping: string) =>
+    Object.keys((await source.lookup([key('1')], { mapping })).get(keyText(key('1'))) ?? {}).slice(2)
+
+  test('has another fingerprint, be it by its text, its columns or their types', async () => {
+    const database = await hrDatabase(ddl)
+    const source = hrSource(database.url, 'select * from mapped')
+    const before = (await source.inspect()).fingerprint
+    expect((await source.inspect()).fingerprint).toBe(before)
+    await database.pool.query(MORE)
+    const more = (await source.inspect()).fingerprint
+    await database.pool.query(
+      'drop view mapped; create view mapped as select id::bigint as userid, nick as name from staff',
+    )
+    const other = (await source.inspect()).fingerprint
+    expect(new Set([before, more, other]).size).toBe(3)
+    const scan = await source.scan({})
+    await scan.close()
+    expect(scan.mapping).toBe(other)
+  })
+
+  test('is taken over for the keys whose plan was made with it, and not before', async () => {
+    const database = await hrDatabase(ddl)
+    const [planner, worker] = [1, 2].map(() => hrSource(database.url, 'select * from mapped')) as [
+      HrSource,
+      HrSource,
+    ]
+    const before = (await planner.inspect()).fingerprint
+    expect(await columns(worker, before)).toEqual(['name'])
+    await database.pool.query(MORE)
+    const after = (await planner.inspect()).fingerprint
+    expect(await columns(worker, before)).toEqual(['name'])
+    expect(await columns(planner, before)).toEqual(['name'])
+    expect(await columns(worker, after)).toEqual(['name', 'dept_code'])
+    expect(await columns(worker, before)).toEqual(['name'])
+  })
+
+  test('is looked at once, and not for every key, where this process cannot find it', async () => {
+    const database = await hrDatabase(ddl)
+    const source = hrSource(database.url, 'select * from mapped')
+    await source.inspect()
+    await database.pool.query(MORE)
+    const questions = Array.from({ length: 20 }, () => columns(source, 'of another file'))
+    expect(new Set((await Promise.all(questions)).map(String))).toEqual(new Set(['name,dept_code']))
+    await database.pool.query(
+      'drop view mapped; create view mapped as select id as userid, nick as name, unit as remark from staff',
+    )
+    await expect(columns(source, 'of another file')).rejects.toBeInstanceOf(MappingError)
+    expect(await columns(source, 'of another file')).toEqual(['name', 'remark'])
   })
 })
 
@@ -249,4 +306,26 @@ describe('departments', () => {
       { enterpriseCode: 'C2', deptCode: 'A', employees: 1 },
     ])
   })
+})
+
+test('of whom the enterprise is not known is looked for by the index alone once one enterprise has him', async () => {
+  const database = await hrDatabase(`create table staff (id text primary key, unit text, nick text);
+    insert into staff select 'e' || i, 'C' || i % 3, 'n' from generate_series(1, 20000) i; analyze staff`)
+  const source = hrSource(
+    database.url,
+    'select unit as enterprise_code, id as userid, nick as name from staff',
+  )
+  const candidates = ['C0', 'C1', 'C2', 'C3'].flatMap(code => [key('e17', code), key('e40', code)])
+  const found = await source.lookup(candidates, { anyEnterprise: true })
+  expect([...found.keys()]).toEqual([key('e17', 'C2'), key('e40', 'C1')].map(keyText))
+  // A connection tells what it has read when it ends, if not before.
+  await source.close()
+  const read = async () => {
+    const { rows } = await database.pool.query(
+      `select seq_tup_read::int as scanned, idx_tup_fetch::int as fetched from pg_stat_user_tables where relname = 'staff'`,
+    )
+    return rows[0]
+  }
+  await expect.poll(read, { timeout: 20_000 }).toMatchObject({ fetched: 2 })
+  expect(await read()).toEqual({ scanned: 0, fetched: 2 })
 })

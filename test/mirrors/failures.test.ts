@@ -131,6 +131,28 @@ describe('what the platform refuses', () => {
     expect(await casesOf(company, 'mirror-taxpayers')).toEqual([])
   })
 
+  test('stays accepted while nobody asks for it, and when somebody does again', async () => {
+    const older = [daysAgo(9), 'T000000000000700']
+    await company.db.query(
+      `insert into dirsync.payment_order (trade_no, status, listed_on) values ($2, 4, $1)`,
+      older,
+    )
+    await fault('enterprise/consume/get', { code: 1002200106 })
+    await company.run('orders')
+    const accepted = [{ field: 'older_orders', state: 'ignored', category: 'no_permission' }]
+    await company.db.query(`select dirsync.ignore(id, 'agreed') from dirsync.dead_letter`)
+    expect(await casesOf(company, 'mirror-orders')).toMatchObject(accepted)
+    await company.db.query(`delete from dirsync.payment_order where trade_no = $1`, [older[1]])
+    await company.run('orders')
+    await company.db.query(
+      `insert into dirsync.payment_order (trade_no, status, listed_on) values ($2, 4, $1)`,
+      older,
+    )
+    expect(await spent(company, () => tick('orders'))).not.toHaveProperty('enterprise/consume/get')
+    expect(await casesOf(company, 'mirror-orders')).toMatchObject(accepted)
+    await company.db.query(`delete from dirsync.payment_order where trade_no = $1`, [older[1]])
+  })
+
   test('for want of permission is not asked again day by day', async () => {
     await fault('enterprise/consume/list', { code: 1002200106 })
     expect(await spent(company, () => company.run('orders'))).toEqual({ 'enterprise/consume/list': 1 })

@@ -140,6 +140,100 @@ describe('payment orders', () => {
     expect(await spent(company, () => company.run('orders'))).toEqual({ 'enterprise/consume/list': 4 })
   })
 
+  describe('whose day has left the window', () => {
+    const DAY = daysAgo(40)
+    const list = { 'enterprise/consume/list': 1 }
+    /** Days of the window, and what is under way, that every run reads anyway. */
+    let usual: Record<string, number>
+    /** What a run costs beyond that. */
+    const extra = async () => {
+      const calls = await spent(company, () => company.run('orders'))
+      return Object.fromEntries(
+        Object.entries(calls)
+          .map(([operation, n]) => [operation, n - (usual[operation] ?? 0)] as const)
+          .filter(([, n]) => n !== 0),
+      )
+    }
+    const readDaysAgo = (days: number) =>
+      company.db.query(
+        `insert into dirsync.mirror_day (day, read_at) values ($1, now() - $2 * interval '1 day')
+         on conflict (enterprise_code, day) do update set read_at = excluded.read_at`,
+        [DAY, days],
+      )
+    const mirrored = async (tradeNo: string) => (await orders()).find(({ trade_no }) => trade_no === tradeNo)
+    const ORDER = 'T000000000000950'
+
+    beforeAll(async () => {
+      await company.db.query('delete from dirsync.payment_order; delete from dirsync.mirror_day')
+      const days = Array.from({ length: 60 }, (_, age) => daysAgo(age))
+      await company.db.query(
+        'insert into dirsync.mirror_day (day, read_at) select unnest($1::date[]), now()',
+        [days],
+      )
+      await seed('orders', [order(950, 40, { out_trade_no: 'test-application-950' })])
+      await readDaysAgo(8)
+      await company.db.query(
+        `insert into dirsync.payment_order (trade_no, out_trade_no, status, total_amount, pay_amount, refund_amount, listed_on)
+         values ($1, 'test-application-950', 3, 12.5, 12.5, 0, $2)`,
+        [ORDER, DAY],
+      )
+      await company.run('orders')
+      usual = await spent(company, () => company.run('orders'))
+    })
+
+    test('are read again once a week, in lists, as long as a refund is possible', async () => {
+      await seed('orders', [
+        order(950, 40, { out_trade_no: 'test-application-950', status: 3, refund_amount: '5.00' }),
+      ])
+      await readDaysAgo(6)
+      expect(await extra()).toEqual({})
+      await readDaysAgo(8)
+      expect(await extra()).toEqual(list)
+      expect(await mirrored(ORDER)).toMatchObject({ status: 3, refund_amount: '5.00' })
+      expect(await extra()).toEqual({})
+    })
+
+    test('are final when they are refunded in full or reversed, and not before', async () => {
+      for (const [differs, expected] of [
+        [{ status: 6, refund_amount: '12.00' }, list],
+        [{ status: 6, refund_amount: '12.50' }, {}],
+        [{ status: 3, refund_amount: '0.00' }, list],
+        [{ status: 7, refund_amount: '0.00' }, {}],
+      ] as const) {
+        await seed('orders', [order(950, 40, { out_trade_no: 'test-application-950', ...differs })])
+        await company.db.query('update dirsync.payment_order set status = 3 where trade_no = $1', [ORDER])
+        await readDaysAgo(8)
+        expect(await extra()).toEqual(list)
+        expect(await mirrored(ORDER)).toMatchObject(differs)
+        await readDaysAgo(8)
+        expect(await extra(), JSON.stringify(differs)).toEqual(expected)
+      }
+    })
+
+    test('are asked for by themselves when dirsync has refunded them, or a notification tells of it', async () => {
+      const get = { 'enterprise/consume/get': 1 }
+      await readDaysAgo(1)
+      await company.db.query(
+        `update dirsync.payment_order set status = 3, asked_at = null where trade_no = $1`,
+        [ORDER],
+      )
+      await seed('orders', [
+        order(950, 40, { out_trade_no: 'test-application-950', status: 3, refund_amount: '6.00' }),
+      ])
+      await company.db.query(
+        `insert into dirsync.refund
+           (outer_refund_no, outer_trade_no, refund_amount, state, requested_by, sent_at, settled_at)
+         values ('R', 'test-application-950', 6, 'accepted', 'tester', now() - interval '1 hour', now())`,
+      )
+      expect(await extra()).toEqual(get)
+      expect(await mirrored(ORDER)).toMatchObject({ refund_amount: '6.00' })
+      expect(await extra()).toEqual({})
+      await company.db.query(`update dirsync.refund set state = 'notified', notified_at = now()`)
+      expect(await extra()).toEqual(get)
+      expect(await extra()).toEqual({})
+    })
+  })
+
   test('of somebody whom HR does not know are a finding, once HR has been read, until HR knows them', async () => {
     await seed('orders', [order(300, 0, { userid: 'stranger' }), order(301, 0, { userid: 'stranger' })])
     await company.run('orders')
@@ -272,4 +366,19 @@ test('taxpayers of both natures are kept, by number, and marked gone', async () 
   ])
   await company.run('taxpayers')
   expect((await rowsOf(company, 'taxpayer')).map(row => row.gone_at !== null)).toEqual([true, false])
+})
+
+test('taxpayers with a name that PostgreSQL cannot hold are kept all the same', async () => {
+  const odd = String.raw`odd\u0000\ud83d`
+  const taxpayers = `{"total_count":1,"has_next":false,"data_list":[{"identifier":"ID-2","taxpayer_name":"${odd}"}]}`
+  await company.control('POST', 'faults', [
+    { operation: 'taxpayer/findList', match: { identifier: 'ID-2' }, body: `{"code":0,"data":${taxpayers}}` },
+  ])
+  expect(await company.run('taxpayers')).toMatchObject({ state: 'done' })
+  expect(
+    (await rowsOf(company, 'taxpayer')).filter(row => row.gone_at === null && row.identifier === 'ID-2'),
+  ).toMatchObject([
+    { taxpayer_nature: 1, taxpayer_name: 'odd\ufffd\ufffd' },
+    { taxpayer_nature: 2, taxpayer_name: 'odd\ufffd\ufffd' },
+  ])
 })

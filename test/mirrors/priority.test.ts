@@ -6,6 +6,7 @@ import { LocalPacer, PlatformClient } from '../../src/platform/index.ts'
 test("a mirror's calls go after those of a full run, although they came first", async () => {
   const account = { appId: '12345678', appSecret: 'secret' }
   const emulator = await startEmulator({
+    strict: true,
     ...account,
     seed: { employees: [{ userid: 'u1', mobile: '13900000001' }] },
   })

@@ -1,3 +1,4 @@
+import { pino } from 'pino'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { type Emulator, startEmulator } from '../../src/emulator/emulator.ts'
 import { PostgresStore } from '../../src/pacing/postgres-store.ts'
@@ -15,6 +16,7 @@ let emulator: Emulator
 beforeAll(async () => {
   database = await createTestDatabase({ migrated: true })
   emulator = await startEmulator({
+    strict: true,
     appId: APP_ID,
     appSecret: APP_SECRET,
     seed: { employees: [{ userid: 'u1' }] },
@@ -40,10 +42,12 @@ async function plant(...rules: object[]): Promise<void> {
   expect(response.ok).toBe(true)
 }
 
-/** What a process has that learns the rate; `calls` are its calls but those for a token. */
-function processOf() {
+/** What a process has that learns the rate; `calls` are its calls but those for a token, `warnings` what it logs. */
+function processOf(rate: number | 'auto' = 'auto') {
   const store = new PostgresStore({ pool: database.pool, url: database.url })
-  const pacer = new SharedPacer({ store, rate: 'auto', budgets: new Map() })
+  const warnings: { msg: string; set?: number; rate?: number }[] = []
+  const logger = pino({ level: 'warn' }, { write: (line: string) => void warnings.push(JSON.parse(line)) })
+  const pacer = new SharedPacer({ store, rate, budgets: new Map(), logger })
   const calls: CallReport[] = []
   const client = new PlatformClient({
     baseUrl: emulator.url,
@@ -58,6 +62,7 @@ function processOf() {
   return {
     pacer,
     calls,
+    warnings,
     /** Keeps ten callers busy until `isEnough`. */
     async callUntil(isEnough: () => boolean) {
       const loop = async () => {
@@ -134,4 +139,57 @@ test('a rate that somebody deleted, or that a failover lost, is learnt anew by p
   await plant({ operation: 'employee/get', code: TOO_FAST, times: 1 })
   await process.callUntil(() => process.pacer.snapshot().ceiling !== null)
   expect(process.pacer.snapshot()).toMatchObject({ ratePerSecond: 4.25, ceiling: 5 })
+})
+
+test('a rate that was set too high is lowered to what the platform accepts, and a single warning names both', async () => {
+  const limit = { kind: 'sliding-log', limit: LIMIT, windowMs: 1000, retryAfter: false }
+  await plant({ operation: 'employee/get', rateLimit: limit })
+  const warnings: { msg: string; set?: number; rate?: number }[] = []
+  {
+    await using one = processOf(100)
+    await using two = processOf(100)
+    const all = () => [...one.calls, ...two.calls]
+    const refused = () => all().filter(({ tooFast }) => tooFast).length
+    const rate = () => Math.max(one.pacer.snapshot().ratePerSecond, two.pacer.snapshot().ratePerSecond)
+    const isLowered = () => rate() <= LIMIT || all().length > 1000
+    await Promise.all([one.callUntil(isLowered), two.callUntil(isLowered)])
+    expect(rate()).toBeLessThanOrEqual(LIMIT)
+    const before = refused()
+    const isEnough = () => all().length - refused() >= 6 * LIMIT
+    await Promise.all([one.callUntil(isEnough), two.callUntil(isEnough)])
+    expect(refused() - before).toBeLessThanOrEqual(3)
+    expect(one.pacer.snapshot()).toMatchObject({ set: 100, learnt: true })
+    await Promise.all([one.pacer.close(), two.pacer.close()])
+    warnings.push(...[...one.warnings, ...two.warnings].filter(({ set }) => set !== undefined))
+  }
+  expect(warnings).toMatchObject([
+    { set: 100, msg: expect.stringMatching(/^PLATFORM_RATE_LIMIT is 100 calls per second, .* with [\d.]+$/) },
+  ])
+  expect(warnings[0]?.rate).toBeLessThanOrEqual(LIMIT * 1.3)
+
+  await using another = processOf(50)
+  await another.callUntil(() => another.calls.length >= 1)
+  expect(another.pacer.snapshot()).toMatchObject({ set: 50, learnt: false, ceiling: null })
+  await using same = processOf(100)
+  await same.callUntil(() => same.calls.length >= 1)
+  expect(same.pacer.snapshot().ratePerSecond).toBeLessThanOrEqual(LIMIT * 1.3)
+})
+
+test('a rate that was set and is permitted is used from the first second on, and nothing is learnt', async () => {
+  await using process = processOf(200)
+  await process.callUntil(() => process.calls.length >= 100)
+  expect(process.pacer.snapshot()).toMatchObject({ set: 200, learnt: false, ceiling: null })
+  expect((await database.pool.query('select from dirsync.learnt_rate')).rowCount).toBe(0)
+})
+
+test('a rate that had to be lowered returns to what was set, and no further', async () => {
+  await database.pool.query(
+    `insert into dirsync.learnt_rate (gate, version, rate_per_second, ceiling, lowered_at, changed_at, leased_at_change)
+     values ('platform@100', 3, 97, 60, now() - interval '10 minutes', now() - interval '1 minute', 0)`,
+  )
+  await using process = processOf(100)
+  await process.callUntil(() => process.pacer.snapshot().ceiling === null && process.calls.length > 0)
+  expect(process.pacer.snapshot()).toMatchObject({ set: 100, learnt: false })
+  expect(process.pacer.snapshot().ratePerSecond).toBeGreaterThan(90)
+  expect(process.pacer.snapshot().ratePerSecond).toBeLessThanOrEqual(98)
 })

@@ -143,6 +143,22 @@ describe.each(STORES)('slots in $kind', ({ deploy }) => {
       expect(lease).toMatchObject({ spacingMs: 25, version: 2 })
     })
 
+    test('under the name of a set rate spaces slots wider than that, never closer, and is nothing to another rate', async () => {
+      const [set, other] = [
+        { ...request, learntAs: 'platform@100' },
+        { ...request, learntAs: 'platform@200' },
+      ]
+      expect(await store.lease(set)).toMatchObject({ count: 4, spacingMs: 10, learnt: null, version: 0 })
+      expect(await store.learn('platform@100', 0, learnt)).toBe(true)
+      expect(await store.lease(set)).toMatchObject({ count: 4, spacingMs: 20, learnt, version: 1 })
+      expect(await store.lease(other)).toMatchObject({ spacingMs: 10, learnt: null, version: 0 })
+      expect(await store.lease({ ...request, spacingMs: null })).toMatchObject({ spacingMs: 0, learnt: null })
+      expect(await store.learn('platform@100', 1, { ...learnt, ratePerSecond: 100_000 })).toBe(true)
+      expect(await store.lease(set)).toMatchObject({ spacingMs: 10, version: 2 })
+      await deployment.wipe()
+      expect(await open().lease(set)).toMatchObject({ learnt: { ratePerSecond: 100_000 } })
+    })
+
     test('outlives the slots, whose count goes on where it was', async () => {
       await store.learn('platform', 0, learnt)
       await deployment.wipe()

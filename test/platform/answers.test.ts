@@ -253,3 +253,19 @@ test('of two token queries the second waits a second, sixty a minute, and holds 
   await expect(next).rejects.toMatchObject({ code: 'PLATFORM_ABORTED', outcomeKnown: true })
   expect(platform.of('token/getTokenInfo')).toHaveLength(1)
 })
+
+describe('a text that nobody can store or show', () => {
+  test.each([
+    [String.raw`a\u0000b`, 'a\ufffdb'],
+    [String.raw`a\ud83db`, 'a\ufffdb'],
+    [String.raw`\ude00\uD83D`, '\ufffd\ufffd'],
+    [String.raw`\ud83d\ud83d\ude00`, '\ufffd😀'],
+    [String.raw`\uD83D\uDE00`, '😀'],
+    [String.raw`\\u0000\\ud83d`, String.raw`\u0000\ud83d`],
+    [String.raw`\"\\\u0000`, '"\\\ufffd'],
+    [String.raw`\n\u00e9`, '\né'],
+  ])('%s is the text %j', async (written, read) => {
+    platform.plan('enterprise/consume/get', text(`{"code":0,"data":${order(`"subject":"${written}"`)}}`))
+    expect((await client.paymentOrders.get({ trade_no: 'T1' })).subject).toBe(read)
+  })
+})

@@ -10,7 +10,7 @@ let emulator: Emulator
 let client: PlatformClient
 
 async function start(signAlgorithm: SignAlgorithm = 'sha256') {
-  emulator = await startEmulator({ appId: APP_ID, appSecret: APP_SECRET, signAlgorithm })
+  emulator = await startEmulator({ strict: true, appId: APP_ID, appSecret: APP_SECRET, signAlgorithm })
   client = new PlatformClient({
     baseUrl: emulator.url,
     appId: APP_ID,

@@ -14,7 +14,12 @@ test('processes share one token and one rate, each with as few as two connection
     userid: `u${i}`,
     mobile: String(13_900_000_000 + i),
   }))
-  const emulator = await startEmulator({ appId: APP_ID, appSecret: APP_SECRET, seed: { employees } })
+  const emulator = await startEmulator({
+    strict: true,
+    appId: APP_ID,
+    appSecret: APP_SECRET,
+    seed: { employees },
+  })
   const processes = [1, 2, 3].map(() => {
     const pool = new pg.Pool({ connectionString: database.url, max: 2 })
     const slots = new PostgresStore({ pool, url: database.url })

@@ -10,7 +10,7 @@ let client: PlatformClient
 
 beforeEach(async () => {
   const employees = ['u1', 'u2'].map((userid, i) => ({ userid, mobile: `1390000000${i}`, remark: 'old' }))
-  emulator = await startEmulator({ appId: APP_ID, appSecret: APP_SECRET, seed: { employees } })
+  emulator = await startEmulator({ strict: true, appId: APP_ID, appSecret: APP_SECRET, seed: { employees } })
   client = new PlatformClient({
     baseUrl: emulator.url,
     appId: APP_ID,
@@ -58,7 +58,7 @@ test('all get its failure', async () => {
 })
 
 test('one that was sent is not shared any more: it may not know of what was written since', async () => {
-  const rule = { operation: 'employee/get', latencyMs: 150, times: 1 }
+  const rule = { operation: 'employee/get', latencyMs: 1500, times: 1 }
   const body = JSON.stringify([rule])
   const answer = await fetch(`${emulator.url}/_emulator/faults`, { method: 'POST', body })
   expect(answer.status).toBe(200)

@@ -75,10 +75,13 @@ const UNKNOWN: [string, Reply, Partial<PlatformError>][] = [
   ['no envelope', status(200, {}, '[]'), { kind: 'malformed' }],
   ['an empty body', status(200, {}, ''), { kind: 'malformed' }],
   ['a code that is no number', status(200, {}, '{"code":"E1"}'), { kind: 'malformed' }],
+  ['HTTP 408', status(408), { kind: 'http', httpStatus: 408 }],
+  ['a code that nobody knows', envelope(1000999999, 'system busy', null), { platformCode: 1000999999 }],
+  ["another operation's refusal", envelope(1000220064, 'payment failed', null), { platformCode: 1000220064 }],
 ]
 
 const KNOWN: [string, Reply, Partial<PlatformError>][] = [
-  ['a code of the platform', envelope(1000229001, 'exists', null), { kind: 'business' }],
+  ['a refusal of its parameters', envelope(1000220002, 'x', null), { disposition: 'park' }],
   ['an enterprise code that is not bound', envelope(1000240002, 'x', null), { disposition: 'halt' }],
   ['HTTP 400', status(400), { kind: 'http' }],
   ['HTTP 404', status(404), { kind: 'http' }],
@@ -145,6 +148,13 @@ describe.each(Object.entries(CALLS))('%s', (operation, call) => {
   })
 })
 
+test('a code that asks to wait leaves open what became of a refund', async () => {
+  await client.close()
+  client = connect({ tooFastCodes: [1000999999] })
+  platform.plan('seller/v3/pay/syncRefund', envelope(1000999999, 'system busy', null))
+  expect(await thrownBy(CALLS['seller/v3/pay/syncRefund']())).toBeInstanceOf(OutcomeUnknownError)
+})
+
 test('HTTP/2, which sends what a server refused once more by itself, is not offered to the platform', async () => {
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -169,8 +179,15 @@ test('an unknown outcome is nobody’s HR data and needs no change there', async
 
 describe('settling a refund', () => {
   const sentAt = new Date(1_770_000_000_000)
-  const settle = (refundedBefore: string | null) =>
-    client.refunds.settle({ outerTradeNo: `${APP}-T1`, refundAmount: '10.10', refundedBefore, sentAt })
+  const settle = (refundedBefore: string | null, more: { tradeNo?: string } = {}) =>
+    client.refunds.settle({
+      outerTradeNo: `${APP}-T1`,
+      refundAmount: '10.10',
+      refundedBefore,
+      sentAt,
+      ...more,
+    })
+  const LATE = 86_400_001
   const record = (refund_amount: number | null, state = 2) =>
     ok({ outer_trade_no: `${APP}-T1`, pay_amount: 100, refund_amount, status: state })
 
@@ -178,17 +195,29 @@ describe('settling a refund', () => {
     ['the amount was added', '5.05', record(15.15), 0, 'carried_out'],
     ['the first refund of the order', '0', record(10.1), 0, 'carried_out'],
     ['nothing was added, it may still be on its way', '5.05', record(5.05), 60_000, 'unknown'],
-    ['nothing was added, and it cannot arrive any more', '5.05', record(5.05), 900_000, 'not_carried_out'],
-    ['no refund at all', '0.00', record(null, 1), 900_000, 'not_carried_out'],
-    ['another amount was added', '5.05', record(20), 900_000, 'unknown'],
-    ['the record is a bare trade number', '0', ok('2026112100000001'), 900_000, 'unknown'],
-    ['the amount before is unknown', null, record(10.1), 900_000, 'unknown'],
+    ['nothing was added, and it may still show', '5.05', record(5.05), 86_400_000, 'unknown'],
+    ['nothing was added in a day', '5.05', record(5.05), LATE, 'not_carried_out'],
+    ['no refund at all', '0.00', record(null, 1), LATE, 'not_carried_out'],
+    ['another amount was added', '5.05', record(20), LATE, 'unknown'],
+    ['the record is a bare trade number', '0', ok('2026112100000001'), LATE, 'unknown'],
+    ['the amount before is unknown', null, record(10.1), LATE, 'unknown'],
   ] as const)('%s', async (_, before, reply, later, verdict) => {
     await client.close()
     client = connect({ clock: () => sentAt.getTime() + later })
     platform.plan('seller/pay/record', reply)
     expect(await settle(before)).toBe(verdict)
     expect(platform.of('seller/v3/pay/syncRefund')).toEqual([])
+  })
+
+  test.each([
+    [3, 'not_carried_out'],
+    [5, 'unknown'],
+  ] as const)('the payment order, where its number is known, has status %i', async (state, verdict) => {
+    await client.close()
+    client = connect({ clock: () => sentAt.getTime() + LATE })
+    platform.plan('seller/pay/record', record(5.05))
+    platform.plan('enterprise/consume/get', ok({ status: state, refund_amount: 5.05 }))
+    expect(await settle('5.05', { tradeNo: '2026112100000001' })).toBe(verdict)
   })
 
   test('an order that the platform does not know is an error', async () => {

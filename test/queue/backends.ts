@@ -39,7 +39,7 @@ export function redisStoreAt(url: string): TestStore {
   }
   return {
     url,
-    options: (at = url) => ({ redisUrl: at, databaseUrl: '' }),
+    options: (at = url) => ({ redisUrl: at, databaseUrl: '', deployment: 'test' }),
     wipe: () => withClient(client => client.flushdb()).then(() => {}),
     dropConnections: () =>
       withClient(client => client.call('CLIENT', 'KILL', 'TYPE', 'normal')).then(() => {}),
@@ -65,7 +65,7 @@ export async function openPostgresStore(): Promise<TestStore> {
   const tables = ['job', 'meta', 'event']
   return {
     url: database.url,
-    options: (at = database.url) => ({ redisUrl: null, databaseUrl: at }),
+    options: (at = database.url) => ({ redisUrl: null, databaseUrl: at, deployment: 'test' }),
     wipe: async () => {
       for (const table of tables) await pool.query(`delete from bullmq.${table}`)
     },

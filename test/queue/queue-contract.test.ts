@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import type { JobProcessor, QueueBackend } from '../../src/queue/backend.ts'
+import { createQueueBackend, type JobProcessor, type QueueBackend } from '../../src/queue/backend.ts'
 import { backends, openPostgresStore, type TestStore } from './backends.ts'
 import { newKey, openQueue, recordLog, silent, untilEmpty, update } from './queue-helpers.ts'
 import { Recorder } from './recorder.ts'
@@ -34,6 +34,21 @@ describe.each(backends)('the queue in $kind', ({ kind, open }) => {
     expect(await recorder.execution(1)).toMatchObject({ name: 'bind-openid', key })
     await untilEmpty(queue)
     expect(queue.kind).toBe(kind)
+  })
+
+  test('another deployment in the same store neither sees nor takes the jobs, nor clears them away', async () => {
+    const { store, queue } = await prepare()
+    const other = createQueueBackend({ ...store.options(), deployment: 'other', logger: silent })
+    onTestFinished(() => other.close())
+    const recorder = new Recorder('instant')
+    work(other, recorder.processor)
+    const own = newKey()
+    await queue.add([update(newKey()), update(newKey())])
+    await other.add([update(own, 10)])
+    await untilEmpty(other)
+    expect(recorder.keys).toEqual([own])
+    await other.obliterate()
+    expect(await queue.counts()).toEqual({ waiting: 2, active: 0, total: 2 })
   })
 
   test('can be prepared again, by several at once', async () => {

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { describe, expect, inject, test } from 'vitest'
 import { registerChild } from '../helpers/children.ts'
 import { backends, type TestStore } from './backends.ts'
-import { newKey, openQueue, silent, untilEmpty, update } from './queue-helpers.ts'
+import { newKey, openQueue, recordLog, silent, untilEmpty, update } from './queue-helpers.ts'
 import { Recorder } from './recorder.ts'
 
 /** Starts a process that claims jobs and never ends them, and waits until it holds so many. */
@@ -57,6 +57,25 @@ describe.concurrent.each(backends)(
       await untilEmpty(queue)
       expect(recorder.keys.slice(8).toSorted()).toEqual(held.toSorted())
       await worker.close(1_000)
+    })
+
+    test('is logged in one line, with the ids of the jobs that are taken up again', async () => {
+      await using store = await openOwn()
+      await using queue = await openQueue(store)
+      const jobs = Array.from({ length: 6 }, () => update(newKey()))
+      await queue.add(jobs)
+      const { child } = await startProcess(store, 6)
+      await kill(child)
+
+      const { logger, lines } = recordLog()
+      const recorder = new Recorder('instant')
+      const worker = queue.work(recorder.processor, { concurrency: 20, logger })
+      await recorder.execution(6)
+      await worker.close(1_000)
+      const told = lines.filter(({ msg }) => msg.includes('vanished'))
+      expect(told).toMatchObject([{ jobs: expect.any(Array) }])
+      const [{ jobs: ids } = { jobs: [] }] = told as unknown as { jobs: string[] }[]
+      expect(ids.toSorted()).toEqual(jobs.map(({ id }) => id).toSorted())
     })
 
     test('an add after the kill and before the recovery does not double the job', async () => {

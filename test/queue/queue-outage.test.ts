@@ -50,7 +50,7 @@ describe.concurrent.each(backends)('during and after an outage the queue in $kin
     const { logger, lines } = recordLog()
     const worker = new WatchedWorker({
       store: { ...healthy, connect },
-      queue: { name: 'dirsync', prefix: 'bull' },
+      queue: { name: 'dirsync-test', prefix: 'bull' },
       processor: recorder.processor,
       concurrency: 4,
       logger,

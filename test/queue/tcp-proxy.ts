@@ -7,8 +7,13 @@ export interface TcpProxy extends AsyncDisposable {
   readonly url: string
   /** Resets every connection and refuses new ones. */
   refuse(): Promise<void>
-  /** Leaves the present connections open without passing a byte on ever again; new ones work. */
+  /**
+   * Leaves the present connections open without passing a byte on ever again; new ones work. A client that closes its own
+   * is gone for the store, too, but no client hears what becomes of the store's.
+   */
   silence(): void
+  /** Once a client has sent this text, nothing of what its store answers comes back on that connection. */
+  loseAnswersAfter(text: string): void
   /** Takes connections again. */
   accept(): Promise<void>
 }
@@ -16,6 +21,7 @@ export interface TcpProxy extends AsyncDisposable {
 export async function startTcpProxy(target: string): Promise<TcpProxy> {
   const { hostname, port } = new URL(target)
   const pairs = new Set<[Socket, Socket]>()
+  let fatal: string | null = null
   const server = createServer(client => {
     const store = connect(Number(port), hostname)
     const pair: [Socket, Socket] = [client, store]
@@ -26,6 +32,11 @@ export async function startTcpProxy(target: string): Promise<TcpProxy> {
       store.destroy()
     }
     for (const socket of pair) socket.on('error', drop).on('close', drop)
+    client.on('data', sent => {
+      if (fatal === null || !sent.includes(fatal)) return
+      fatal = null
+      store.unpipe(client).resume()
+    })
     client.pipe(store).pipe(client)
   })
   const listen = async (at: number) => {
@@ -47,9 +58,12 @@ export async function startTcpProxy(target: string): Promise<TcpProxy> {
     refuse,
     silence() {
       for (const [client, store] of pairs) {
-        client.unpipe(store).pause()
+        client.unpipe(store).resume()
         store.unpipe(client).pause()
       }
+    },
+    loseAnswersAfter(text) {
+      fatal = text
     },
     accept: async () => {
       await listen(ownPort)

@@ -3,7 +3,7 @@ import { type Emulator, startEmulator } from '../../src/emulator/emulator.ts'
 import { PlatformClient, type PlatformClientOptions } from '../../src/platform/client.ts'
 import { LocalPacer } from '../../src/platform/pacer.ts'
 import { MemoryTokenStore } from '../../src/platform/token.ts'
-import type { SendDeps } from '../../src/refunds/send-refund.ts'
+import type { SettleDeps } from '../../src/refunds/settle.ts'
 import { readRefund } from '../../src/store/refund.ts'
 import { SILENT, StoreUnderTest } from '../store/store-under-test.ts'
 
@@ -32,6 +32,7 @@ export const APPLICATION = {
 
 export const REFUND_CALL = 'seller/v3/pay/syncRefund'
 export const RECORD_CALL = 'seller/pay/record'
+export const PAYMENT_ORDER_CALL = 'enterprise/consume/get'
 export const TOP_UP_CALL = 'enterprise/account/applyCharge'
 
 /** dirsync's database, the platform with one paid order and a points account, and a client. */
@@ -43,6 +44,7 @@ export class RefundsUnderTest {
   constructor() {
     beforeEach(async () => {
       this.#emulator = await startEmulator({
+        strict: true,
         appId: APP_ID,
         appSecret: 'secret',
         seed: {
@@ -67,8 +69,13 @@ export class RefundsUnderTest {
     return this.#emulator?.url as string
   }
 
-  get deps(): SendDeps {
-    return { pool: this.store.pool, client: this.#client as PlatformClient, logger: SILENT }
+  get deps(): SettleDeps {
+    return {
+      pool: this.store.pool,
+      client: this.#client as PlatformClient,
+      logger: SILENT,
+      notCarriedOutAfterMs: 24 * 3_600_000,
+    }
   }
 
   /** What another process would have. */

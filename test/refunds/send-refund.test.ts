@@ -37,6 +37,12 @@ describe('a refund', () => {
     expect(await refunds.calls(REFUND_CALL)).toBe(1)
   })
 
+  test('is accepted also under a number that PostgreSQL cannot hold as it is', async () => {
+    await refunds.fault(REFUND_CALL, { body: String.raw`{"code":0,"data":"T\u0000\ud83d"}` })
+    expect(await send()).toMatchObject({ state: 'accepted' })
+    expect(await refunds.refund()).toMatchObject({ state: 'accepted', trade_no: 'T\ufffd\ufffd' })
+  })
+
   test('is in the journal before the platform hears of it', async () => {
     await refunds.fault(REFUND_CALL, { latencyMs: 300 })
     const sent = send()
@@ -68,24 +74,45 @@ describe('a refund', () => {
   })
 
   test('that the platform refuses is rejected, with its words masked', async () => {
-    const message = 'overdrawn by 13900000001'
-    await refunds.fault(REFUND_CALL, { code: 1000229002, message })
-    const rejected = { platformCode: 1000229002, message: 'overdrawn by 13***' }
+    const message = 'no such shop: 13900000001'
+    await refunds.fault(REFUND_CALL, { code: 1000220002, message })
+    const rejected = { platformCode: 1000220002, message: 'no such shop: 13***' }
     expect(await send()).toMatchObject({ state: 'rejected', ...rejected, traceId: expect.any(String) })
     expect(await refunds.refund()).toMatchObject({
       state: 'rejected',
-      platform_code: 1000229002,
+      platform_code: 1000220002,
       message: rejected.message,
       trace_id: expect.any(String),
     })
     await expect(send()).rejects.toMatchObject({ code: 'ALREADY_SENT' })
+  })
+
+  test('whose code is not listed as a refusal of refunds is unknown, with its words masked', async () => {
+    const said = 'The platform said: system busy, call 13***'
+    // "System busy" may come after the effect.
+    await refunds.fault(REFUND_CALL, { code: 1000999999, message: 'system busy, call 13900000001' })
+    expect(await send()).toMatchObject({
+      state: 'unknown',
+      platformCode: 1000999999,
+      message: expect.stringContaining(said),
+    })
+    expect(await refunds.refund()).toMatchObject({
+      state: 'unknown',
+      platform_code: 1000999999,
+      message: expect.stringContaining(said),
+      settled_at: null,
+    })
+    await expect(send({ outerRefundNo: `${REQUEST.outerRefundNo}b` })).rejects.toMatchObject({
+      code: 'ORDER_BUSY',
+    })
+    expect(await refunds.calls(REFUND_CALL)).toBe(1)
   })
 })
 
 describe('a number that was used', () => {
   test.each([
     ['accepted', {}],
-    ['rejected', { code: 1000229002 }],
+    ['rejected', { code: 1000220002 }],
     ['unknown', { loseAnswer: true }],
   ])('is not sent again when it is %s: not a single call', async (state, fault) => {
     if (state !== 'accepted') await refunds.fault(REFUND_CALL, fault)
@@ -155,6 +182,7 @@ describe('an outcome is unknown', () => {
     ['the answer was lost', { loseAnswer: true }],
     ['a gateway gave up', { httpStatus: 502 }],
     ['the answer is no JSON', { body: 'sorry' }],
+    ['the code is a refusal of other operations', { code: 1000220064 }],
   ])('when %s; it is not sent again', async (_, fault) => {
     await refunds.fault(REFUND_CALL, fault)
     expect(await send()).toMatchObject({ state: 'unknown', message: expect.stringContaining('unknown') })

@@ -1,15 +1,26 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { PausablePacer } from '../../src/pacing/pausable-pacer.ts'
+import { LocalPacer } from '../../src/platform/pacer.ts'
 import { RefundSettler } from '../../src/refunds/refund-settler.ts'
 import { sendRefund } from '../../src/refunds/send-refund.ts'
 import { settleNow } from '../../src/refunds/settle.ts'
-import { adoptRefunds } from '../../src/store/refund-journal.ts'
+import { adoptRefunds, claimUnknown } from '../../src/store/refund-journal.ts'
 import { readTopUp } from '../../src/store/topup.ts'
 import { until } from '../helpers/company.ts'
 import { sender, TOP_UP, writeDown, writeTopUpDown } from '../store/journal.ts'
-import { ORDER, RECORD_CALL, REFUND_CALL, REQUEST, RefundsUnderTest } from './refunds-under-test.ts'
+import {
+  ORDER,
+  PAYMENT_ORDER_CALL,
+  RECORD_CALL,
+  REFUND_CALL,
+  REQUEST,
+  RefundsUnderTest,
+} from './refunds-under-test.ts'
 
 const refunds = new RefundsUnderTest()
 const NO = REQUEST.outerRefundNo
+/** In minutes. */
+const DAY = 24 * 60
 
 /** A refund of 4.00 that was sent by a process which died at once. */
 const writtenDown = () =>
@@ -48,15 +59,16 @@ describe('a refund whose sender died', () => {
     expect(await refunds.calls(REFUND_CALL)).toBe(1)
   })
 
-  test('is rejected when it never took effect, as soon as it cannot arrive any more', async () => {
+  test('is rejected when it never took effect, a day later and not before', async () => {
     await writtenDown()
     expect(await settleNow(refunds.deps, NO)).toMatchObject({
       state: 'unknown',
       message: 'the order record shows 0.00 refunded, 0.00 before this refund of 4.00',
     })
-    await refunds.age(10)
-    expect(await settleNow(refunds.deps, NO)).toMatchObject({ state: 'unknown' })
-    await refunds.age(1.1)
+    // Longer than a request can be on its way: the order record may be behind all the same.
+    await refunds.age(DAY - 1)
+    expect(await settleNow(refunds.deps, NO)).toMatchObject({ state: 'unknown', left_to_person_at: null })
+    await refunds.age(1)
     expect(await settleNow(refunds.deps, NO)).toMatchObject({
       state: 'rejected',
       message:
@@ -69,8 +81,8 @@ describe('a refund whose sender died', () => {
   })
 
   test.each([
-    ['ours', 0, 60],
-    ["the database's", 60, -60],
+    ['ours', 0, DAY + 60],
+    ["the database's", DAY + 60, -DAY - 60],
   ])('is not rejected because one clock has jumped ahead: %s', async (_, age, ours) => {
     await writtenDown()
     await refunds.age(age)
@@ -82,14 +94,129 @@ describe('a refund whose sender died', () => {
   test('is left alone while the sender lives', async () => {
     await writtenDown()
     const process = await sender(refunds.store, { order: ORDER })
-    await refunds.age(60)
+    await refunds.age(DAY + 1)
     expect(await settleNow(refunds.deps, NO)).toMatchObject({ state: 'requested' })
     await process.dies()
     expect(await settleNow(refunds.deps, NO)).toMatchObject({ state: 'rejected' })
   })
 })
 
+describe('a refund of an order whose trade number is known', () => {
+  const TRADE_NO = '0000000000000001'
+  const paymentOrder = (differs: object) =>
+    refunds.control('POST', 'orders', [
+      { trade_no: TRADE_NO, out_trade_no: ORDER, total_amount: '10.00', ...differs },
+    ])
+  const mirrored = () =>
+    refunds.store.pool.query(
+      `insert into dirsync.payment_order (trade_no, out_trade_no, status) values ($1, $2, 3)`,
+      [TRADE_NO, ORDER],
+    )
+
+  test.each([
+    [4, 'pending refund'],
+    [5, 'refunding'],
+    [7, 'reversed'],
+  ])('is not rejected while the payment order has status %i: a person is told', async (status, meaning) => {
+    await mirrored()
+    await writtenDown()
+    // The record of an order that was reversed is none.
+    const data = { outer_trade_no: ORDER, refund_amount: 0, status: 1 }
+    await paymentOrder({ status })
+    await refunds.control('POST', 'faults', {
+      operation: RECORD_CALL,
+      body: JSON.stringify({ code: 0, msg: 'OK', data }),
+    })
+    await refunds.age(DAY + 1)
+    expect(await settleNow(refunds.deps, NO)).toMatchObject({
+      state: 'unknown',
+      left_to_person_at: expect.any(Date),
+      next_settle_at: expect.any(Date),
+      message: expect.stringContaining(`payment order ${TRADE_NO} has status ${status} (${meaning})`),
+    })
+    await paymentOrder({ status: 3 })
+    expect(await settleNow(refunds.deps, NO)).toMatchObject({ state: 'rejected' })
+  })
+
+  test('is not rejected while the payment order shows more refunded than the order record', async () => {
+    await mirrored()
+    await writtenDown()
+    await carryOut()
+    const data = { outer_trade_no: ORDER, refund_amount: 0, status: 1 }
+    await refunds.fault(RECORD_CALL, { body: JSON.stringify({ code: 0, msg: 'OK', data }) })
+    await refunds.age(DAY + 1)
+    expect(await settleNow(refunds.deps, NO)).toMatchObject({
+      state: 'unknown',
+      message: expect.stringContaining(
+        `payment order ${TRADE_NO} has status 3 (payment completed), 4.00 refunded`,
+      ),
+    })
+  })
+
+  test('asks the payment order that an earlier refund of the order has named', async () => {
+    await sendRefund(
+      refunds.deps,
+      { ...REQUEST, outerRefundNo: `${NO}-earlier`, refundAmount: '1.00' },
+      { actor: 'cli:tester' },
+    )
+    await writeDown(refunds.store, {
+      outer_refund_no: NO,
+      outer_trade_no: ORDER,
+      refund_amount: REQUEST.refundAmount,
+      refunded_before: '1.00',
+    })
+    await paymentOrder({ status: 5, refund_amount: '1.00' })
+    await refunds.age(DAY + 1)
+    expect(await settleNow(refunds.deps, NO)).toMatchObject({ state: 'unknown' })
+    expect(await refunds.calls(PAYMENT_ORDER_CALL)).toBe(1)
+  })
+
+  test('is not rejected while the payment order cannot be read', async () => {
+    await mirrored()
+    await writtenDown()
+    await refunds.age(DAY + 1)
+    await refunds.fault(PAYMENT_ORDER_CALL, { code: 1000220120 })
+    expect(await settleNow(refunds.deps, NO)).toMatchObject({
+      state: 'unknown',
+      left_to_person_at: expect.any(Date),
+      message: expect.stringContaining('the payment order could not be read'),
+    })
+    expect(await settleNow(refunds.deps, NO)).toMatchObject({ state: 'rejected' })
+  })
+
+  test('costs no question about the payment order before the day is over', async () => {
+    await mirrored()
+    await writtenDown()
+    await refunds.age(60)
+    expect(await settleNow(refunds.deps, NO)).toMatchObject({ state: 'unknown' })
+    expect(await refunds.calls(PAYMENT_ORDER_CALL)).toBe(0)
+  })
+})
+
 describe('a person is asked', () => {
+  test('when the order record cannot be read for longer than a day', async () => {
+    await writtenDown()
+    await refunds.fault(RECORD_CALL, { httpStatus: 500 })
+    expect(await settleNow(refunds.deps, NO)).toMatchObject({ left_to_person_at: null })
+    await refunds.age(DAY + 1)
+    await refunds.fault(RECORD_CALL, { httpStatus: 500 })
+    expect(await settleNow(refunds.deps, NO)).toMatchObject({
+      state: 'unknown',
+      left_to_person_at: expect.any(Date),
+    })
+  })
+
+  test('is not left to a person because a person has paused all calls', async () => {
+    await writtenDown()
+    await refunds.age(DAY + 1)
+    const pacer = new PausablePacer(new LocalPacer(10_000), async () => true)
+    await using client = refunds.connect(refunds.url, { pacer })
+    expect(await settleNow({ ...refunds.deps, client }, NO)).toMatchObject({
+      state: 'unknown',
+      left_to_person_at: null,
+    })
+  })
+
   test.each([
     ['2.00', 'the order record shows 2.00 refunded'],
     ['6.00', 'the order record shows 6.00 refunded'],
@@ -98,7 +225,11 @@ describe('a person is asked', () => {
     await carryOut({ outerRefundNo: `${NO}-foreign`, refundAmount })
     await refunds.age(60)
     const refund = await settleNow(refunds.deps, NO)
-    expect(refund).toMatchObject({ state: 'unknown', next_settle_at: expect.any(Date) })
+    expect(refund).toMatchObject({
+      state: 'unknown',
+      next_settle_at: expect.any(Date),
+      left_to_person_at: expect.any(Date),
+    })
     expect(refund.message).toBe(
       `${shown}, 0.00 before this refund of 4.00: ask the platform, then say so with dirsync refund resolve`,
     )
@@ -185,6 +316,34 @@ describe('settling', () => {
     await carryOut()
     await refunds.age(0)
     await until(async () => (await refunds.refund())?.state === 'accepted')
+  })
+
+  test('probes a halt of the platform by itself, and lifts it when the platform answers', async () => {
+    await writtenDown()
+    await adoptRefunds(refunds.store.pool)
+    await carryOut()
+    await refunds.store.pool.query(
+      `insert into dirsync.halt (scope, category, message, remedy, since, next_probe_at)
+       values ('*', 'credentials', 'm', 'r', now() - interval '1 minute', now())`,
+    )
+    settler()
+    await until(async () => (await refunds.refund())?.state === 'accepted')
+    await until(async () => (await refunds.store.rows('select from dirsync.halt')).length === 0)
+  })
+
+  test('leaves a halt of the platform that it cannot disprove, and asks no more until its next probe', async () => {
+    await writtenDown()
+    await adoptRefunds(refunds.store.pool)
+    await refunds.store.pool.query(
+      `insert into dirsync.halt (scope, category, message, remedy, since, next_probe_at)
+       values ('*', 'credentials', 'm', 'r', now() - interval '1 minute', now())`,
+    )
+    await refunds.fault(RECORD_CALL, { code: 1000210003 })
+    settler()
+    await until(async () => (await refunds.refund())?.message?.includes('could not be read') ?? false)
+    await refunds.age(0)
+    expect(await refunds.store.rows('select probes from dirsync.halt')).toEqual([{ probes: 1 }])
+    expect(await claimUnknown(refunds.store.pool, null)).toBeNull()
   })
 
   test('stops at once, also while it asks', async () => {

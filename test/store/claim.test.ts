@@ -1,6 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import { claim } from '../../src/store/claim.ts'
-import { begin, employee } from './outcomes.ts'
+import { withConnection } from '../../src/store/connection.ts'
+import { addWork } from '../../src/store/pending.ts'
+import { settle } from '../../src/store/settlement.ts'
+import { begin, employee, outcome } from './outcomes.ts'
 import { fail, hash, plant, plantRun } from './planted.ts'
 import { StoreUnderTest } from './store-under-test.ts'
 
@@ -9,6 +12,8 @@ const store = new StoreUnderTest()
 const E1 = employee('e1')
 const work = (entityKey: string, differs = {}) =>
   plant(store, 'pending', { operation: 'update-employee', entity_key: entityKey, priority: 3, ...differs })
+
+const askAnew = (run: number) => withConnection(store.pool, db => addWork(db, run, 1, [{ ...E1, wave: 0 }]))
 
 describe('claiming', () => {
   test('begins what is in the outbox, in the order asked for, and nothing else', async () => {
@@ -27,6 +32,18 @@ describe('claiming', () => {
       halted: false,
     })
     expect(first?.execution).not.toBe(third?.execution)
+  })
+
+  test('names the mapping of the latest plan that passed', async () => {
+    const at = (minutes: number) => new Date(Date.UTC(2026, 0, 1, 0, minutes))
+    await work('e1')
+    expect(await begin(store, E1)).toMatchObject({ mapping: null })
+    await plantRun(store, { state: 'running', mapping: 'approved late', planned_at: at(3) })
+    await plantRun(store, { state: 'done', mapping: 'of an earlier plan', planned_at: at(2) })
+    await plantRun(store, { kind: 'openids', state: 'running', planned_at: at(4) })
+    for (const state of ['held', 'rejected', 'source_suspect', 'failed'])
+      await plantRun(store, { state, mapping: 'not in force', planned_at: at(5) })
+    expect(await begin(store, E1)).toMatchObject({ mapping: 'approved late' })
   })
 
   test('brings along what is known of the employee, its open cases and the blocked fields', async () => {
@@ -56,7 +73,7 @@ describe('claiming', () => {
       acknowledgedHash: acknowledged,
       acknowledged: { name: 'x' },
       cases: [{ field: 'mobile', sourceHash: source, state: 'open', occurrences: 1 }],
-      blockedFields: ['level'],
+      blocks: [{ field: 'level', codes: null, probing: false, refusedHash: null }],
     })
   })
 
@@ -65,6 +82,26 @@ describe('claiming', () => {
     await begin(store, E1)
     await begin(store, E1)
     expect(await begin(store, E1)).toMatchObject({ starts: 3 })
+  })
+
+  test('remembers that an execution may have sent something, whatever comes before an outcome ends the work', async () => {
+    const run = await plantRun(store)
+    await work('e1')
+    expect(await begin(store, E1)).toMatchObject({ sentUnknown: false })
+    const second = await begin(store, E1)
+    expect(second).toMatchObject({ sentUnknown: true })
+    const again = { delayMs: 0, attempts: 0 }
+    await settle(store.pool, [
+      outcome(E1, second, { again, sentUnknown: true, attempt: { outcome: 'wait' } }),
+    ])
+    await askAnew(run)
+    const third = await begin(store, E1)
+    expect(third).toMatchObject({ sentUnknown: true, starts: 1, attempts: 0 })
+
+    // It was asked for anew meanwhile: the outcome settles what was sent before, and the work goes on.
+    await askAnew(run)
+    await settle(store.pool, [outcome(E1, third, { changed: true, sentUnknown: true })])
+    expect(await begin(store, E1)).toMatchObject({ sentUnknown: false })
   })
 
   test('leaves alone what waits for its next attempt', async () => {

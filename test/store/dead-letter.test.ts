@@ -43,6 +43,14 @@ describe('what is due', () => {
     expect(await requestDueRetries(store.pool)).toBeNull()
   })
 
+  test('is left alone when a person accepts it before the run has begun', async () => {
+    const id = await fail(store, due)
+    const run = (await requestDueRetries(store.pool)) ?? 0
+    await store.pool.query(`select dirsync.ignore($1, 'agreed')`, [id])
+    expect(await transaction(store.pool, db => beginRetry(db, [id], run))).toEqual([])
+    expect(await caseOf(store, id)).toMatchObject({ state: 'ignored', note: 'agreed' })
+  })
+
   test('is a snoozed case when its time has come', async () => {
     const id = await fail(store)
     await store.pool.query(`select dirsync.snooze($1, now() + interval '1 hour')`, [id])
@@ -138,7 +146,7 @@ describe('rows without a user id', () => {
       entity_key: NOBODY,
       field: 'userid',
       category: 'invalid_hr_row',
-      message: '12 rows of HR have no user id.',
+      message: '12 rows of HR have no user id, or one that is far too long.',
       occurrences: 2,
       state: 'open',
     })

@@ -35,6 +35,18 @@ test('calls by minute go after 30 days', async () => {
   expect(await left('call_minute', 'operation')).toEqual(['young'])
 })
 
+test('a stored plan goes 30 days after its run has ended, and not while it is held', async () => {
+  const runs = [
+    await plantRun(store, { state: 'rejected', finished_at: ago(31) }),
+    await plantRun(store, { state: 'rejected', finished_at: ago(29) }),
+    await plantRun(store, { state: 'held', requested_at: ago(90) }),
+  ]
+  for (const run_id of runs)
+    await plant(store, 'planned_work', { run_id, operation: 'update-employee', entity_key: 'e1' })
+  expect(await prune(store.pool)).toMatchObject({ planned_work: 1 })
+  expect(await left('planned_work', 'run_id')).toEqual(runs.slice(1))
+})
+
 test('closed dead letters go after 180 days, with their story; open ones never', async () => {
   const set = (id: number, text: string) =>
     store.pool.query(`update dirsync.dead_letter set ${text} where id = $1`, [id])
@@ -160,4 +172,37 @@ test('runs of rows that HR named and nobody needed go after a day', async () => 
   ]
   expect(await prune(store.pool)).toMatchObject({ sync_run: 1 })
   expect(await left('sync_run', 'id')).toEqual(kept)
+})
+
+test('retry runs that planned nothing go after a day', async () => {
+  const retry = {
+    kind: 'retry',
+    state: 'done',
+    keys: ['1'],
+    planned: 0,
+    planned_at: ago(2),
+    finished_at: ago(2),
+  }
+  await plantRun(store, retry)
+  const kept = [
+    await plantRun(store, { ...retry, planned: 1 }),
+    await plantRun(store, { ...retry, finished_at: ago(0.5) }),
+    await plantRun(store, { ...retry, state: 'failed', planned: null }),
+  ]
+  expect(await prune(store.pool)).toMatchObject({ sync_run: 1 })
+  expect(await left('sync_run', 'id')).toEqual(kept)
+})
+
+test('an accepted case of a mirror stays accepted, and one of a payer as long as an order names him', async () => {
+  const mirror = { entity: 'mirror', entity_key: 'taxpayers', operation: 'mirror-taxpayers', field: 'ID-1' }
+  const payer = { entity: 'employee', operation: 'mirror-orders', field: '', category: 'unknown_payer' }
+  await fail(store, mirror)
+  await fail(store, { ...payer, entity_key: 'pays' })
+  await fail(store, { ...payer, entity_key: 'paid once' })
+  await store.pool.query(
+    `update dirsync.dead_letter set state = 'ignored', note = 'known', last_failed_at = now() - interval '999 days'`,
+  )
+  await plant(store, 'payment_order', { trade_no: 'T1', userid: 'pays' })
+  expect(await prune(store.pool)).toMatchObject({ dead_letter: 1 })
+  expect(await left('dead_letter', 'entity_key')).toEqual(['pays', 'taxpayers'])
 })

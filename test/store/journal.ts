@@ -18,6 +18,7 @@ export const TOP_UP = {
   account_openid: 'points',
   enterprise_code: '',
   amount: '1000.00',
+  although_open: [] as string[],
 }
 
 /** Writes a refund down; nobody is sending it. */

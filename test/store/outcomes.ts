@@ -26,6 +26,7 @@ export function outcome(key: ClaimKey, claimed: Claim, differs: Differs = {}): S
     execution: claimed.execution,
     runId: claimed.runId,
     changed: (differs.attempt?.fields?.length ?? 0) > 0,
+    sentUnknown: false,
     again: null,
     employee: null,
     failures: [],
@@ -55,10 +56,10 @@ export function outcome(key: ClaimKey, claimed: Claim, differs: Differs = {}): S
 export function memory(differs: Partial<EmployeeMemory> = {}): EmployeeMemory {
   return {
     active: true,
-    sourceHash: null,
     acknowledgedHash: null,
     parkedHash: null,
     acknowledged: {},
+    overwritten: {},
     withheld: [],
     platformState: 'in_service',
     deptCode: null,

@@ -126,6 +126,7 @@ describe('failed_syncs', () => {
       'last_failed_at',
       'state',
       'next_retry_at',
+      'swap_id',
     ])
     expect(rows).toMatchObject([{ id, field: null, state: 'open' }])
   })

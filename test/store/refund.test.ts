@@ -19,7 +19,12 @@ import { StoreUnderTest } from './store-under-test.ts'
 const store = new StoreUnderTest()
 const R1 = REFUND.outer_refund_no
 
-const UNKNOWN = { state: 'unknown', message: 'no answer in time', traceId: 'trace-1' } as const
+const UNKNOWN = {
+  state: 'unknown',
+  platformCode: null,
+  message: 'no answer in time',
+  traceId: 'trace-1',
+} as const
 const ACCEPTED = { state: 'accepted', tradeNo: 'P1' } as const
 const REJECTED = {
   state: 'rejected',
@@ -94,12 +99,19 @@ describe('the journal', () => {
   })
 
   test('counts what is open, and since when', async () => {
-    expect(await openRefunds(store.pool)).toEqual({ requested: 0, unknown: 0, oldest: null })
+    expect(await openRefunds(store.pool)).toEqual({
+      requested: 0,
+      unknown: 0,
+      for_person: 0,
+      oldest: null,
+    })
     await writeDown(store)
     await storeAnswer(store.pool, R1, UNKNOWN)
     await writeDown(store, { outer_refund_no: 'app-R2', outer_trade_no: 'app-T2' })
     const oldest = (await readRefund(store.pool, R1))?.sent_at
-    expect(await openRefunds(store.pool)).toEqual({ requested: 1, unknown: 1, oldest })
+    expect(await openRefunds(store.pool)).toEqual({ requested: 1, unknown: 1, for_person: 0, oldest })
+    await storeVerdict(store.pool, R1, 'unknown', 'ask', true)
+    expect(await openRefunds(store.pool)).toMatchObject({ unknown: 1, for_person: 1 })
   })
 })
 
@@ -182,7 +194,7 @@ describe('an unknown refund', () => {
     await writeDown(store, { enterprise_code: 'ent' })
     await storeAnswer(store.pool, R1, UNKNOWN)
     await store.pool.query(
-      `insert into dirsync.halt (scope, category, message, remedy, next_probe_at) values ($1, 'credentials', 'm', 'r', now())`,
+      `insert into dirsync.halt (scope, category, message, remedy, next_probe_at) values ($1, 'credentials', 'm', 'r', now() + interval '1 hour')`,
       [scope],
     )
     expect(await claimUnknown(store.pool, null)).toBeNull()
@@ -295,6 +307,72 @@ describe('a notification', () => {
     const before = await store.contents()
     expect(await recordNotification(store.pool, { ...NOTIFICATION, ...over })).toBe(expected)
     expect(await store.contents()).toEqual(before)
+  })
+})
+
+describe('failed_syncs', () => {
+  const failed = () =>
+    store.rows(
+      `select id, enterprise_code, entity, entity_key, operation, field, category, platform_code::int, message, remedy, state,
+              next_retry_at
+       from dirsync.failed_syncs`,
+    )
+
+  test('shows an unknown refund, without a number to retry or ignore it by', async () => {
+    await writeDown(store, { enterprise_code: 'ent' })
+    expect(await failed()).toEqual([])
+    await storeAnswer(store.pool, R1, { ...UNKNOWN, platformCode: 1000999999 })
+    expect(await failed()).toEqual([
+      {
+        id: null,
+        enterprise_code: 'ent',
+        entity: 'refund',
+        entity_key: R1,
+        operation: 'send-refund',
+        field: null,
+        category: 'outcome_unknown',
+        platform_code: 1000999999,
+        message: 'no answer in time',
+        remedy: `Nothing yet: the service asks the order record by itself. Now: dirsync refund settle ${R1}`,
+        state: 'retry_scheduled',
+        next_retry_at: expect.any(Date),
+      },
+    ])
+    for (const call of ['retry(id)', `ignore(id, 'r')`])
+      await expect(store.rows(`select dirsync.${call} from dirsync.failed_syncs`)).rejects.toThrow(
+        /no .*dead letter/,
+      )
+  })
+
+  test('shows one that waits for a person as open, until it is settled', async () => {
+    await writeDown(store)
+    await storeAnswer(store.pool, R1, UNKNOWN)
+    await storeVerdict(store.pool, R1, 'unknown', 'ask', true)
+    expect(await failed()).toMatchObject([
+      {
+        state: 'open',
+        message: 'ask',
+        remedy: expect.stringContaining(`dirsync refund resolve ${R1} --as accepted`),
+      },
+    ])
+    await storeVerdict(store.pool, R1, 'unknown', 'not yet')
+    expect(await failed()).toMatchObject([{ state: 'retry_scheduled' }])
+    await resolveRefund(store.pool, R1, 'accepted', 'seen', 'cli:tester')
+    expect(await failed()).toEqual([])
+  })
+
+  test('shows one that the order record can never tell as open at once', async () => {
+    await writeDown(store, { refunded_before: null })
+    await storeAnswer(store.pool, R1, UNKNOWN)
+    expect(await failed()).toMatchObject([{ state: 'open', next_retry_at: null }])
+  })
+
+  test('shows what waits for a person first', async () => {
+    await writeDown(store)
+    await storeAnswer(store.pool, R1, UNKNOWN)
+    await writeDown(store, { outer_refund_no: 'app-R0', outer_trade_no: 'app-T0', refunded_before: null })
+    await storeAnswer(store.pool, 'app-R0', UNKNOWN)
+    expect((await failed()).map(row => row.entity_key)).toEqual(['app-R0', R1])
   })
 })
 

@@ -59,6 +59,7 @@ describe('a reviewer', () => {
   test('calls the seven functions, and is named as who did', async () => {
     const [one, other] = [await fail(store), await fail(store, { entity_key: 'e2' })]
     const [good, bad] = [await plantRun(store, { state: 'held' }), await plantRun(store, { state: 'held' })]
+    const going = await plantRun(store)
     const { name, pool } = await connectAs(store, store.pool, { member: 'dirsync_reviewer' })
     for (const text of [
       `resync('full')`,
@@ -67,13 +68,27 @@ describe('a reviewer', () => {
       `ignore(${one}, 'shared')`,
       `snooze(${other}, now() + interval '1 day')`,
       `approve(${good})`,
-      `reject(${bad})`,
+      `reject(${bad}, 'why')`,
+      `cancel(${going})`,
+      `pause('why')`,
+      'resume()',
     ])
       await pool.query(`select dirsync.${text}`)
     expect(await caseOf(store, one)).toMatchObject({ state: 'ignored' })
     const asked = await store.rows('select name, requested_by from dirsync.command order by id')
     expect(asked).toEqual(
-      ['resync', 'retry', 'retry_category', 'ignore', 'snooze', 'approve', 'reject'].map(command => ({
+      [
+        'resync',
+        'retry',
+        'retry_category',
+        'ignore',
+        'snooze',
+        'approve',
+        'reject',
+        'cancel',
+        'pause',
+        'resume',
+      ].map(command => ({
         name: command,
         requested_by: name,
       })),
@@ -103,13 +118,16 @@ describe('a reviewer', () => {
     )
     expect(rights.map(({ right }) => right)).toEqual([
       'approve()',
+      'cancel()',
       'failed_syncs select',
       'ignore()',
       'limit_account select',
       'limit_sub_account select',
+      'pause()',
       'payment_order select',
       'refund select',
       'reject()',
+      'resume()',
       'resync()',
       'retry()',
       'retry_category()',
@@ -123,10 +141,9 @@ describe('a reviewer', () => {
     'select * from dirsync.dead_letter',
     'select * from dirsync.sync_run',
     'select * from dirsync.employee',
-    `update dirsync.failed_syncs set state = 'resolved'`,
     `select dirsync.record_failure('{}')`,
     `select dirsync.request_run('full', '{}', 'x', '{}')`,
-    'select dirsync.decide(1, true)',
+    'select dirsync.decide(1, true, null)',
     'select dirsync.run_result(1)',
     'select dirsync.actor()',
     `select nextval('dirsync.execution')`,
@@ -134,6 +151,11 @@ describe('a reviewer', () => {
     'create schema mine',
   ])('is refused %s', async text => {
     await expect((await reviewer()).query(text)).rejects.toMatchObject({ code: '42501' })
+  })
+
+  test('cannot change what failed_syncs shows', async () => {
+    const changed = (await reviewer()).query(`update dirsync.failed_syncs set state = 'resolved'`)
+    await expect(changed).rejects.toThrow('cannot update view "failed_syncs"')
   })
 
   test('cannot slip objects of their own under the functions', async () => {
@@ -170,8 +192,11 @@ describe('a reviewer', () => {
     )
     expect(definers.map(({ proname }) => proname)).toEqual([
       'approve',
+      'cancel',
       'ignore',
+      'pause',
       'reject',
+      'resume',
       'resync',
       'retry',
       'retry_category',

@@ -1,14 +1,15 @@
 import { describe, expect, test } from 'vitest'
 import { withConnection } from '../../src/store/connection.ts'
+import { rejudgeHeldRun } from '../../src/store/held-run.ts'
 import {
   claimRun,
   finishRuns,
+  isPlanned,
   lastSweep,
-  latestRuns,
+  RunTakenBack,
   readRun,
   reclaimOrphanedRuns,
   recordPlan,
-  replanHeldRun,
   requestRun,
   runProgress,
   unfinishedRun,
@@ -106,15 +107,18 @@ describe('a plan', () => {
     const id = await plantRun(store, { state: 'planning' })
     await recordPlan(store.pool, id, { state: 'held', plan, message: 'why' })
     expect(await readRun(store.pool, id)).toMatchObject({ state: 'held', planned: 5, finishedAt: null })
-    await replanHeldRun(store.pool, id)
-    expect(await readRun(store.pool, id)).toMatchObject({ state: 'requested' })
-    await replanHeldRun(store.pool, await good())
-    expect(await latestRuns(store.pool, 1)).toMatchObject([{ state: 'done' }])
+    expect(await isPlanned(store.pool, id)).toBe(true)
+    await rejudgeHeldRun(store.pool, id)
+    expect(await isPlanned(store.pool, id)).toBe(false)
+    const done = await good()
+    await rejudgeHeldRun(store.pool, done)
+    expect(await isPlanned(store.pool, done)).toBe(true)
   })
 
   test('of a run that somebody else has planned meanwhile changes nothing', async () => {
     const id = await plantRun(store, { state: 'running' })
-    await recordPlan(store.pool, id, { state: 'failed', message: 'too late' })
+    const late = recordPlan(store.pool, id, { state: 'failed', message: 'too late' })
+    await expect(late).rejects.toThrow(RunTakenBack)
     expect(await readRun(store.pool, id)).toMatchObject({ state: 'running', message: null })
   })
 })

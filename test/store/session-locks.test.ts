@@ -1,12 +1,14 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { SessionLocks } from '../../src/store/session-locks.ts'
+import { until } from '../helpers/company.ts'
+import { startTcpProxy } from '../queue/tcp-proxy.ts'
 import { SILENT, StoreUnderTest } from './store-under-test.ts'
 
 const store = new StoreUnderTest()
 
 /** The locks that one process would have. */
-function locks(): SessionLocks {
-  const created = new SessionLocks(store.url, SILENT)
+function locks(url = store.url): SessionLocks {
+  const created = new SessionLocks(url, SILENT)
   onTestFinished(() => created.close())
   return created
 }
@@ -150,6 +152,31 @@ describe('when the connection is cut', () => {
     }
     await Promise.all(keys.map(key => inherited(other, key)))
   })
+})
+
+test('in a network that falls silent a connection is given up, its holders told before another process gets their locks', async () => {
+  // What a server may be set to: then it would free the locks of a silent session after two seconds.
+  const database = new URL(store.url).pathname.slice(1)
+  await store.pool.query(`alter database ${database} set idle_session_timeout = '2s'`)
+  onTestFinished(async () => {
+    await store.pool.query(`alter database ${database} reset idle_session_timeout`)
+  })
+  const proxy = await startTcpProxy(store.url)
+  onTestFinished(() => proxy[Symbol.asyncDispose]())
+  const [one, other, third] = [locks(proxy.url), locks(), locks()]
+  const signal = await taken(one, 'e1')
+  const steady = await taken(third, 'e3')
+  proxy.silence()
+  const next = one.lock('e2')
+  next.catch(() => undefined)
+
+  await until(() => other.lock('e1'))
+  expect(signal.aborted).toBe(true)
+  await expect(next).rejects.toThrow()
+  await taken(one, 'e2')
+  // One that was idle as long, before a database that answers, keeps what it has.
+  expect(steady.aborted).toBe(false)
+  expect(await other.lock('e3')).toBeNull()
 })
 
 test('a database that is away fails the lock, and not the ones after it', async () => {

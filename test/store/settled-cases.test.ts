@@ -1,7 +1,9 @@
 import { describe, expect, test } from 'vitest'
+import { withConnection } from '../../src/store/connection.ts'
+import { beginRetry } from '../../src/store/dead-letter.ts'
 import { settle } from '../../src/store/settlement.ts'
 import { begin, employee, memory, outcome, refusal } from './outcomes.ts'
-import { caseOf, fail, hash, plant, story } from './planted.ts'
+import { caseOf, fail, hash, plant, plantRun, story } from './planted.ts'
 import { StoreUnderTest } from './store-under-test.ts'
 
 const store = new StoreUnderTest()
@@ -105,15 +107,13 @@ describe('a success', () => {
     await work('e1')
     const claimed = await begin(store, E1)
     const before = await store.contents()
-    await store.pool.query(
-      `alter table dirsync.dead_letter_event add constraint broken check (event <> 'resolved')`,
-    )
+    await store.pool.query('alter table dirsync.dead_letter_event rename column note to out_of_the_way')
     const settling = settle(store.pool, [
       outcome(E1, claimed, { keep: [], employee: memory({ acknowledgedHash: hash() }) }),
     ])
-    await expect(settling).rejects.toMatchObject({ code: '23514' })
+    await expect(settling).rejects.toMatchObject({ code: '42703' })
+    await store.pool.query('alter table dirsync.dead_letter_event rename column out_of_the_way to note')
     expect(await store.contents()).toEqual(before)
-    await store.pool.query('alter table dirsync.dead_letter_event drop constraint broken')
     await settle(store.pool, [outcome(E1, claimed, { keep: [] })])
     expect(await caseOf(store, id)).toMatchObject({ state: 'resolved' })
   })
@@ -179,22 +179,50 @@ describe('a case that waits for another employee', () => {
   const waits = (sourceHash: string | null = null) => refusal({ blockedBy: 'e2', sourceHash })
   const mobile = () =>
     store.rows(
-      `select state, blocked_by, next_retry_at <= now() as due from dirsync.dead_letter where entity_key = 'e1'`,
+      `select d.state, d.blocked_by, p.enqueued_at is null and p.not_before <= now() as "isDue", p.run_id
+       from dirsync.dead_letter d left join dirsync.pending p on p.entity_key = d.entity_key
+       where d.entity_key = 'e1'`,
     )
+  const waiting = (state: string) => [{ state, blocked_by: 'e2', isDue: null, run_id: null }]
+  const tried = (run: number | null = null) => [
+    { state: 'retrying', blocked_by: 'e2', isDue: true, run_id: run },
+  ]
 
   test('stays open while nothing is to be expected of the holder', async () => {
     await execute(E1, { keep: [], failures: [waits()] })
-    expect(await mobile()).toEqual([{ state: 'open', blocked_by: 'e2', due: false }])
+    expect(await mobile()).toEqual(waiting('open'))
   })
 
   test('is blocked while the holder has work in the outbox, and due as soon as the holder has changed', async () => {
     await work('e2')
     await execute(E1, { keep: [], failures: [waits()] })
-    expect(await mobile()).toEqual([{ state: 'blocked', blocked_by: 'e2', due: false }])
+    expect(await mobile()).toEqual(waiting('blocked'))
     await settle(store.pool, [
       outcome(E2, await begin(store, E2), { attempt: { outcome: 'updated', fields: ['mobile'] } }),
     ])
-    expect(await mobile()).toEqual([{ state: 'retry_scheduled', blocked_by: 'e2', due: true }])
+    expect(await mobile()).toEqual(tried())
+  })
+
+  test('is tried in the run that released it, while that goes on', async () => {
+    const [running, over] = [await plantRun(store), await plantRun(store, { state: 'done' })]
+    for (const [runId, joined] of [
+      [running, running],
+      [over, null],
+    ] as const) {
+      await work('e2')
+      await execute(E1, { keep: [], failures: [waits()] })
+      const two = await begin(store, E2)
+      await settle(store.pool, [outcome(E2, two, { runId, attempt: { fields: ['mobile'] } })])
+      expect(await mobile()).toEqual(tried(joined))
+      await store.clear()
+    }
+  })
+
+  test('stays blocked when the holder has changed something else', async () => {
+    await work('e2')
+    await execute(E1, { keep: [], failures: [waits()] })
+    await settle(store.pool, [outcome(E2, await begin(store, E2), { attempt: { fields: ['email'] } })])
+    expect(await mobile()).toEqual(waiting('blocked'))
   })
 
   test('stays blocked when nothing of the holder was changed', async () => {
@@ -207,8 +235,9 @@ describe('a case that waits for another employee', () => {
   test('is due when the holder is in step after an execution that did not live to tell what it sent', async () => {
     await work('e2')
     await execute(E1, { keep: [], failures: [waits()] })
-    await settle(store.pool, [outcome(E2, await begin(store, E2), { changed: true })])
-    expect(await mobile()).toMatchObject([{ state: 'retry_scheduled', due: true }])
+    const two = await begin(store, E2)
+    await settle(store.pool, [outcome(E2, two, { changed: true, sentUnknown: true })])
+    expect(await mobile()).toEqual(tried())
   })
 
   test('is due at once when the holder changed between the refusal and its writing', async () => {
@@ -219,7 +248,7 @@ describe('a case that waits for another employee', () => {
     await settle(store.pool, [
       outcome(E1, claimed, { keep: [], failures: [waits()], attempt: { startedAt } }),
     ])
-    expect(await mobile()).toEqual([{ state: 'retry_scheduled', blocked_by: 'e2', due: true }])
+    expect(await mobile()).toEqual(tried())
   })
 
   test('is not left waiting when both outcomes are written at the same moment', async () => {
@@ -236,7 +265,7 @@ describe('a case that waits for another employee', () => {
     await held.query('commit')
     held.release()
     await Promise.all([holder, waiter])
-    expect(await mobile()).toEqual([{ state: 'retry_scheduled', blocked_by: 'e2', due: true }])
+    expect(await mobile()).toEqual(tried())
   })
 
   test('of another enterprise is not released by a namesake', async () => {
@@ -250,5 +279,121 @@ describe('a case that waits for another employee', () => {
     await setState(id, state)
     await execute(E2, { attempt: { outcome: 'updated', fields: ['mobile'] } })
     expect(await caseOf(store, id)).toMatchObject({ state })
+  })
+})
+
+describe('cases that wait for each other', () => {
+  const refusedBy = (holder: string) => ({
+    keep: [],
+    failures: [refusal({ blockedBy: holder, changedFields: [{ field: 'mobile', value: `of ${holder}` }] })],
+    attempt: { outcome: 'parked' as const },
+  })
+  const groups = () =>
+    store.rows<{
+      entity_key: string
+      swap_id: number | null
+      state: string
+      message: string
+      remedy: string
+    }>('select entity_key, swap_id, state, message, remedy from dirsync.dead_letter order by entity_key')
+  /** Everybody is refused, in any order, by whoever has the number. */
+  const refuse = async (...edges: [string, string][]) => {
+    for (const [userid, holder] of edges) await execute(employee(userid), refusedBy(holder))
+  }
+
+  test.each([[['e1', 'e2', 'e3']], [['e3', 'e1', 'e2']], [['e2', 'e1', 'e3']]])(
+    'are one group whoever comes last: %j',
+    async order => {
+      const holders: Record<string, string> = { e1: 'e2', e2: 'e3', e3: 'e1' }
+      await refuse(...order.map(userid => [userid, holders[userid] as string] as [string, string]))
+      const found = await groups()
+      const [first] = order as [string]
+      const oldest = await store.value<number>('select min(id) from dirsync.dead_letter')
+      for (const one of found) expect(one).toMatchObject({ swap_id: oldest, state: 'open' })
+      expect(found[0]?.message).toContain(`${first} wants the mobile number of ${holders[first]}, `)
+      // What the oldest one has, as the one who wants it tells.
+      expect(found[0]?.remedy).toContain(
+        `change the mobile number of ${first} (of ${first}) to a temporary one, then retry dead letter ${oldest}`,
+      )
+    },
+  )
+
+  test('are found when both outcomes are written at the same moment', async () => {
+    await work('e1')
+    await work('e2')
+    const [one, two] = [await begin(store, E1), await begin(store, employee('e2'))]
+    await Promise.all([
+      settle(store.pool, [outcome(E1, one, refusedBy('e2'))]),
+      settle(store.pool, [outcome(employee('e2'), two, refusedBy('e1'))]),
+    ])
+    const [first, second] = await groups()
+    expect(first?.swap_id).not.toBeNull()
+    expect(second?.swap_id).toBe(first?.swap_id)
+    expect([first?.state, second?.state]).toEqual(['open', 'open'])
+  })
+
+  test('leave out who only waits for one of them', async () => {
+    await refuse(['e1', 'e2'], ['e2', 'e1'], ['e3', 'e1'])
+    expect((await groups()).map(({ swap_id }) => swap_id !== null)).toEqual([true, true, false])
+    // Nor does a circle that begins elsewhere hold up the one who is refused again.
+    await refuse(['e3', 'e1'])
+    expect((await groups()).map(({ swap_id }) => swap_id !== null)).toEqual([true, true, false])
+  })
+
+  test('are no group across enterprises', async () => {
+    await refuse(['e1', 'e2'])
+    await execute(employee('e2', 'C1'), refusedBy('e1'))
+    expect((await groups()).map(({ swap_id }) => swap_id)).toEqual([null, null])
+  })
+
+  test('count one that sleeps or is accepted, which stays as it is', async () => {
+    await refuse(['e1', 'e2'])
+    await store.pool.query(`update dirsync.dead_letter set state = 'ignored', note = 'known'`)
+    await refuse(['e2', 'e1'])
+    expect(await groups()).toMatchObject([
+      { state: 'ignored', swap_id: expect.any(Number) },
+      { state: 'open', swap_id: expect.any(Number) },
+    ])
+  })
+
+  test('are tried together when one of them is', async () => {
+    await refuse(['e1', 'e2'], ['e2', 'e1'])
+    const [{ id } = { id: 0 }] = await store.rows<{ id: number }>(
+      'select max(id) as id from dirsync.dead_letter',
+    )
+    const tried = await withConnection(store.pool, db => beginRetry(db, [id], null))
+    expect(tried.map(({ entityKey }) => entityKey).sort()).toEqual(['e1', 'e2'])
+    // Refused both, they are the same group again, and nobody is tried for the other's sake.
+    await refuse(['e1', 'e2'])
+    expect((await groups()).map(({ swap_id, state }) => [swap_id, state])).toEqual([
+      [null, 'open'],
+      [null, 'retrying'],
+    ])
+    await refuse(['e2', 'e1'])
+    expect((await groups()).every(({ swap_id, state }) => swap_id !== null && state === 'open')).toBe(true)
+    expect(await store.value('select count(*) from dirsync.pending')).toBe(0)
+  })
+
+  test('are on their own again when one of them is through, and each is tried at once', async () => {
+    await refuse(['e1', 'e2'], ['e2', 'e3'], ['e3', 'e1'])
+    await execute(E1, { keep: [], attempt: { outcome: 'in_step' } })
+    expect((await groups()).map(({ swap_id, state }) => [swap_id, state])).toEqual([
+      [null, 'resolved'],
+      [null, 'retrying'],
+      [null, 'retrying'],
+    ])
+    expect(await store.rows('select entity_key from dirsync.pending order by 1')).toEqual([
+      { entity_key: 'e2' },
+      { entity_key: 'e3' },
+    ])
+  })
+
+  test('are on their own again when one of them waits for somebody else', async () => {
+    await refuse(['e1', 'e2'], ['e2', 'e1'])
+    await refuse(['e1', 'e9'])
+    expect((await groups()).map(({ swap_id, state }) => [swap_id, state])).toEqual([
+      [null, 'open'],
+      [null, 'retrying'],
+    ])
   })
 })

@@ -83,7 +83,7 @@ describe('an outcome', () => {
         employee: memory({ acknowledgedHash: hash() }),
         failures: [refusal({ field: 'email' })],
         keep: [],
-        blockFields: [{ field: 'level', platformCode: null }],
+        blockFields: [{ field: 'level', platformCode: null, valueHash: 'h', codes: null, certain: true }],
       }),
     ])
     const { attempt, ...rest } = await store.contents()
@@ -108,7 +108,8 @@ describe('an outcome', () => {
     await settle(store.pool, [outcome(E1, asleep, { employee: memory() })])
     expect(await pending()).toHaveLength(1)
     expect(await remembered()).toBeUndefined()
-    expect(await attempts()).toHaveLength(4)
+    // The same outcome, written twice, is one attempt.
+    expect(await attempts()).toHaveLength(3)
   })
 
   test('of work that is gone is written down, and no more', async () => {
@@ -120,20 +121,90 @@ describe('an outcome', () => {
     expect(await attempts()).toHaveLength(1)
   })
 
-  test('is written with those of many others, or none is', async () => {
+  test('is written with those of many others; one that PostgreSQL refuses becomes a case that says why', async () => {
     const keys = ['e1', 'e2', 'e3'].map(userid => employee(userid))
     for (const key of keys) await work(key.entityKey)
     const claims = await claim(store.pool, keys)
-    const settlements = keys.map((key, i) => outcome(key, claims[i] as never, { employee: memory() }))
-    const broken = { ...settlements[2], attempt: { ...settlements[2]?.attempt, outcome: 'no such outcome' } }
-    await expect(settle(store.pool, [settlements[0], settlements[1], broken] as never)).rejects.toThrow(
-      'outcome',
+    const source = hash()
+    const settlements = keys.map((key, i) =>
+      outcome(key, claims[i] as never, {
+        employee: memory({ acknowledgedHash: source }),
+      }),
     )
-    expect(await attempts()).toEqual([])
-    expect(await pending()).toHaveLength(3)
-    await settle(store.pool, settlements)
+    const broken = { ...settlements[1], attempt: { ...settlements[1]?.attempt, outcome: 'no such outcome' } }
+    await settle(store.pool, [settlements[0], broken, settlements[2]] as never)
     expect(await pending()).toEqual([])
-    expect(await attempts()).toHaveLength(3)
+    expect(
+      (await attempts()).map(({ entity_key, outcome, error }) => ({ entity_key, outcome, error })),
+    ).toEqual([
+      { entity_key: 'e1', outcome: 'in_step', error: null },
+      { entity_key: 'e2', outcome: 'parked', error: expect.stringContaining('attempt_outcome_check') },
+      { entity_key: 'e3', outcome: 'in_step', error: null },
+    ])
+    expect(await store.rows('select * from dirsync.employee order by userid')).toMatchObject([
+      { userid: 'e1', acknowledged_hash: source, parked_hash: null },
+      { userid: 'e2', acknowledged_hash: null, parked_hash: source },
+      { userid: 'e3', acknowledged_hash: source, parked_hash: null },
+    ])
+    expect(await store.rows('select * from dirsync.dead_letter')).toMatchObject([
+      {
+        entity_key: 'e2',
+        operation: 'update-employee',
+        field: '',
+        category: 'internal_error',
+        state: 'open',
+        source_hash: source,
+        message: expect.stringContaining('SQLSTATE 23514'),
+        remedy: expect.stringContaining('retry'),
+      },
+    ])
+  })
+
+  test('that PostgreSQL refuses leaves the cases of its entity open, and puts those that were retried back', async () => {
+    await work('e1')
+    const retried = await fail(store)
+    const other = await fail(store, { field: 'email' })
+    await store.pool.query(`update dirsync.dead_letter set state = 'retrying' where id = $1`, [retried])
+    const odd = { outcome: 'no such outcome' } as unknown as { outcome: 'parked' }
+    await settle(store.pool, [outcome(E1, await begin(store, E1), { keep: [], attempt: odd })])
+    expect(await caseOf(store, retried)).toMatchObject({ state: 'open' })
+    expect(await caseOf(store, other)).toMatchObject({ state: 'open', resolved_at: null })
+  })
+
+  test('with what no text of PostgreSQL can hold is written without it', async () => {
+    await work('e1')
+    const odd = 'a\0b\ud83dc'
+    const failure = refusal({
+      message: odd,
+      traceId: odd,
+      blockedBy: odd,
+      changedFields: [{ field: 'name', value: odd }],
+    })
+    await settle(store.pool, [
+      outcome(E1, await begin(store, E1), {
+        failures: [failure],
+        employee: memory({ deptCode: odd }),
+        attempt: { outcome: 'parked', error: odd, traceId: odd },
+      }),
+    ])
+    const kept = 'a\ufffdb\ufffdc'
+    expect(await attempts()).toMatchObject([{ error: kept, trace_id: kept, outcome: 'parked' }])
+    expect(await remembered()).toMatchObject({ dept_code: kept })
+    expect(await store.rows('select * from dirsync.dead_letter')).toMatchObject([
+      { message: kept, trace_id: kept, blocked_by: kept, changed_fields: [{ field: 'name', value: kept }] },
+    ])
+  })
+
+  test('is written with all others or not at all while the database is in the way', async () => {
+    const keys = ['e1', 'e2'].map(userid => employee(userid))
+    for (const key of keys) await work(key.entityKey)
+    const claims = await claim(store.pool, keys)
+    const settlements = keys.map((key, i) => outcome(key, claims[i] as never, { employee: memory() }))
+    await store.pool.query('alter table dirsync.employee rename to out_of_the_way')
+    await expect(settle(store.pool, settlements)).rejects.toThrow('dirsync.employee')
+    await store.pool.query('alter table dirsync.out_of_the_way rename to employee')
+    expect(await attempts()).toEqual([])
+    expect(await pending()).toHaveLength(2)
   })
 })
 
@@ -147,19 +218,18 @@ describe('what is remembered of an employee', () => {
   test('are the hashes of what the platform confirmed, added to those of before', async () => {
     const [source, again] = [hash(), hash()]
     await settleWith({
-      sourceHash: source,
       acknowledgedHash: source,
       acknowledged: { name: 'n', email: 'e' },
       deptCode: 'D1',
     })
     const known = await settleWith({
-      sourceHash: again,
       parkedHash: again,
       acknowledged: { name: 'm' },
       deptCode: 'D2',
     })
     expect(known).toMatchObject({
-      source_hash: again,
+      // Only plans write it.
+      source_hash: null,
       acknowledged_hash: null,
       parked_hash: again,
       acknowledged: { name: 'm', email: 'e' },
@@ -182,13 +252,12 @@ describe('what is remembered of an employee', () => {
   test('stays as it is on the platform’s side when the platform was not asked', async () => {
     const source = hash()
     const before = await settleWith({
-      sourceHash: source,
       acknowledgedHash: source,
       acknowledged: { name: 'n' },
       deptCode: 'D1',
     })
     expect(await settleWith({ platformState: 'unknown' })).toMatchObject({
-      source_hash: source,
+      source_hash: null,
       acknowledged_hash: null,
       acknowledged: { name: 'n' },
       platform_state: 'in_service',

@@ -1,5 +1,6 @@
+import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { storableJson } from '../../src/store/storable-json.ts'
+import { storable, storableJson, storableText } from '../../src/store/storable-json.ts'
 import { StoreUnderTest } from './store-under-test.ts'
 
 const store = new StoreUnderTest()
@@ -21,4 +22,36 @@ test('what PostgreSQL cannot hold is replaced, and nothing else', async () => {
     [storableJson(rows)],
   )
   expect(kept).toEqual([{ ...rows[0], subject: 'a\ufffdb\ufffdc 🥟', created_at: null }])
+})
+
+test('PostgreSQL stores every text that is made storable, and gives it back as it is', async () => {
+  const anyText = fc.string({
+    unit: fc.oneof(
+      fc.integer({ min: 0, max: 0xffff }).map(unit => String.fromCharCode(unit)),
+      fc.constantFrom('\0', '\ud83d', '\ude00', '\\u0000', '"', '😀'),
+    ),
+    maxLength: 20,
+  })
+  await fc.assert(
+    fc.asyncProperty(fc.array(anyText, { maxLength: 20 }), async texts => {
+      const kept = texts.map(storableText)
+      const { rows } = await store.pool.query('select $1::jsonb as json, $2::text[] as list', [
+        JSON.stringify(storable({ texts })),
+        kept,
+      ])
+      expect(rows).toEqual([{ json: { texts: kept }, list: kept }])
+    }),
+    { numRuns: 200 },
+  )
+})
+
+test('what is storable already stays the same value', () => {
+  fc.assert(
+    fc.property(fc.string({ unit: 'binary' }), text => {
+      const whole = text.replaceAll('\0', '')
+      expect(storableText(whole)).toBe(whole)
+    }),
+  )
+  const value = { at: new Date(), texts: ['a', null, 3, true, { '😀': '😀' }] }
+  expect(storable(value)).toEqual(value)
 })

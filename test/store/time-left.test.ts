@@ -9,6 +9,7 @@ const store = new StoreUnderTest()
 
 const PACER = {
   ratePerSecond: 10,
+  set: null,
   learnt: false,
   ceiling: null,
   waiting: 2,
@@ -59,6 +60,7 @@ test('nothing is known of the pace where nothing runs', async () => {
     calls_per_second: 0,
     calls_last_minute: 0,
     permitted_per_second: null,
+    set_per_second: null,
     learnt: false,
     ceiling_per_second: null,
     utilisation: null,
@@ -119,6 +121,19 @@ test('what was learnt is told before a worker that has just started makes its fi
   expect(await readPace(store.pool)).toMatchObject(learnt)
   await worker({ ratePerSecond: 9 })
   expect(await readPace(store.pool)).toMatchObject({ permitted_per_second: 9, ceiling_per_second: null })
+})
+
+test('a rate that was set and had to be lowered is told with both figures', async () => {
+  await worker({ set: 200, ratePerSecond: 196 })
+  const asSet = { permitted_per_second: 196, set_per_second: 200, learnt: false, ceiling_per_second: null }
+  expect(await readPace(store.pool)).toMatchObject(asSet)
+  const kept = { version: 7, changed_at: new Date(), leased_at_change: 0 }
+  // What was learnt while another rate was set is nothing to this one.
+  await plant(store, 'learnt_rate', { ...kept, gate: 'platform@300', rate_per_second: 40, ceiling: 45 })
+  expect(await readPace(store.pool)).toMatchObject(asSet)
+  await plant(store, 'learnt_rate', { ...kept, gate: 'platform@200', rate_per_second: 56, ceiling: 60 })
+  const lowered = { permitted_per_second: 56, set_per_second: 200, learnt: true, ceiling_per_second: 60 }
+  expect(await readPace(store.pool)).toMatchObject(lowered)
 })
 
 test('a run needs a query per employee, and an update for whom HR changed', async () => {

@@ -14,7 +14,7 @@ import { StoreUnderTest } from './store-under-test.ts'
 const store = new StoreUnderTest()
 const CODE = TOP_UP.external_code
 
-const UNKNOWN = { state: 'unknown', message: 'no answer in time', traceId: null } as const
+const UNKNOWN = { state: 'unknown', platformCode: null, message: 'no answer in time', traceId: null } as const
 
 describe('the journal of top-ups', () => {
   test('takes a number once, whatever became of it', async () => {
@@ -57,6 +57,28 @@ describe('the journal of top-ups', () => {
     const oldest = (await readTopUp(store.pool, CODE))?.sent_at
     expect(await openTopUps(store.pool)).toEqual({ requested: 1, unknown: 1, oldest })
   })
+})
+
+test('failed_syncs shows an unknown top-up until it is resolved', async () => {
+  const failed = () => store.rows('select * from dirsync.failed_syncs')
+  await writeTopUpDown(store)
+  expect(await failed()).toEqual([])
+  await storeTopUpAnswer(store.pool, CODE, UNKNOWN)
+  expect(await failed()).toMatchObject([
+    {
+      id: null,
+      entity: 'topup',
+      entity_key: CODE,
+      operation: 'send-topup',
+      category: 'outcome_unknown',
+      message: 'no answer in time',
+      remedy: expect.stringContaining(`dirsync topup resolve ${CODE}`),
+      state: 'open',
+      next_retry_at: null,
+    },
+  ])
+  await resolveTopUp(store.pool, CODE, 'rejected', 'not there', 'cli:tester')
+  expect(await failed()).toEqual([])
 })
 
 describe('a top-up whose sender ended', () => {

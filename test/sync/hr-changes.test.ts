@@ -39,10 +39,18 @@ test('few rows are named', async () => {
   expect(await requestedFor(['e1', 'e2'])).toEqual([{ id: sweep + 1, keys: ['e1', 'e2'] }])
 })
 
-test('rows are not sent past a run that is held: it is planned anew with them', async () => {
+test('rows are not sent past a run that is held: HR is judged again with them', async () => {
   await plantSweep()
   const held = await plantSweep({ state: 'held', finished_at: null })
-  expect(await requestedFor(['e1'])).toEqual([{ id: held, keys: [] }])
+  changes = new HrChanges({ pool: store.pool, limits, logger: SILENT })
+  changes.changed(['e1'])
+  const [run] = await until(async () => {
+    const asked = await store.rows(
+      'select id, rejudge_at is not null as asked from dirsync.sync_run order by id desc limit 1',
+    )
+    return asked[0]?.asked === true && asked
+  })
+  expect(run).toEqual({ id: held, asked: true })
 })
 
 test.each(['source_suspect', 'rejected', 'failed'])(

@@ -234,7 +234,11 @@ describe('rows without a user id', () => {
     expect(await under.plan()).toMatchObject({ state: 'running', planned: 10 })
     const cases = () => under.store.rows('select category, message, state from dirsync.dead_letter')
     expect(await cases()).toEqual([
-      { category: 'invalid_hr_row', message: '3 rows of HR have no user id.', state: 'open' },
+      {
+        category: 'invalid_hr_row',
+        message: '3 rows of HR have no user id, or one that is far too long.',
+        state: 'open',
+      },
     ])
     await hr(`delete from person where name in ('x', 'y', 'z')`)
     await under.acknowledge()

@@ -1,4 +1,7 @@
 import { describe, expect, test } from 'vitest'
+import { rejudgeHeldRun } from '../../src/store/held-run.ts'
+import { finishRuns, type Run, readRun } from '../../src/store/run.ts'
+import { until } from '../helpers/company.ts'
 import { PlanUnderTest, TIMED } from './plan-under-test.ts'
 
 const under = new PlanUnderTest()
@@ -80,24 +83,176 @@ describe('a run that would change much', () => {
     expect(await under.untouched()).toEqual(before)
   })
 
-  test('goes on once it is approved, planned anew', async () => {
+  const approve = async (id: number) => {
+    await under.store.pool.query('select dirsync.approve($1)', [id])
+    return under.planRequested(id)
+  }
+  const run = async (id: number) => (await readRun(under.store.pool, id)) as Run
+  /** As a tick of the cron job has it. */
+  const tick = async (id: number) => {
+    await rejudgeHeldRun(under.store.pool, id)
+    return under.planRequested(id)
+  }
+
+  test('goes on once it is approved, exactly as it was stored, whatever HR says by then', async () => {
     await under.inStep(10)
     await change()
     const { id } = await under.plan()
     await hr(`update person set name = 'other' where userid = 'e5'`)
-    await under.store.pool.query('select dirsync.approve($1)', [id])
-    expect(await under.planRequested(id)).toMatchObject({ state: 'running', approved: true, planned: 5 })
-    expect(await under.pending()).toEqual(['e0', 'e1', 'e2', 'e3', 'e5'])
+    await hr(`delete from person where userid <> 'e5'`)
+    expect(await approve(id)).toMatchObject({ state: 'running', approved: true, planned: 4, message: null })
+    expect(await under.pending()).toEqual(['e0', 'e1', 'e2', 'e3'])
   })
 
-  test('is no less suspect for being approved', async () => {
+  test('is stored entity by entity, and what a later plan passed meanwhile is left out', async () => {
     await under.inStep(10)
     await change()
     const { id } = await under.plan()
+    expect(
+      await under.store.rows(
+        'select entity_key, reason, active, source_hash <> previous_hash as differs from dirsync.planned_work order by 1',
+      ),
+    ).toEqual(
+      ['e0', 'e1', 'e2', 'e3'].map(entity_key => ({
+        entity_key,
+        reason: 'changed',
+        active: true,
+        differs: true,
+      })),
+    )
+    await under.store.pool.query(
+      `update dirsync.employee set source_hash = gen_random_uuid() where userid = 'e3'`,
+    )
+    expect(await approve(id)).toMatchObject({
+      state: 'running',
+      message: '1 planned rows are left out: a later plan that passed has seen newer ones.',
+    })
+    expect(await under.pending()).toEqual(['e0', 'e1', 'e2'])
+  })
+
+  test('keeps its plan while HR still looks harmful, and tells how many rows have changed since', async () => {
+    await under.inStep(10)
+    await change()
+    const { id } = await under.plan()
+    expect(await tick(id)).toMatchObject({
+      state: 'held',
+      message: expect.stringContaining('HR has not changed since'),
+    })
+    await hr(`update person set name = 'yet another' where userid in ('e3', 'e4')`)
+    expect(await tick(id)).toMatchObject({
+      state: 'held',
+      planned: 4,
+      plan: { changed_since: 2 },
+      message: expect.stringContaining('Since then HR has changed 2 rows'),
+    })
     await hr('delete from person')
-    await under.store.pool.query('select dirsync.approve($1)', [id])
-    expect(await under.planRequested(id)).toMatchObject({ state: 'source_suspect' })
+    expect(await tick(id)).toMatchObject({
+      state: 'held',
+      message: expect.stringContaining('HR delivered no rows at all'),
+    })
+    await approve(id)
+    expect(await under.pending()).toEqual(['e0', 'e1', 'e2', 'e3'])
+  })
+
+  test('is superseded by the next run once HR looks right again', async () => {
+    await under.inStep(10)
+    await change()
+    const { id } = await under.plan()
+    await hr(`update person set name = 'n' || substr(userid, 2) where userid < 'e3'`)
+    expect(await tick(id)).toMatchObject({ state: 'superseded', finishedAt: expect.any(Date) })
+    expect(await run(id + 1)).toMatchObject({ state: 'running', requestedBy: 'cron', planned: 1 })
+    expect(await under.pending()).toEqual(['e3'])
+    await expect(under.store.pool.query('select dirsync.approve($1)', [id])).rejects.toThrow('no held run')
+  })
+
+  test('is not replaced by another run of its kind that would be held too', async () => {
+    await under.inStep(10)
+    await change()
+    const { id } = await under.plan()
+    await hr(`update person set name = 'other' where userid = 'e5'`)
+    expect(await under.plan()).toMatchObject({
+      state: 'superseded',
+      message: expect.stringContaining(`Run ${id} is held with such a plan already`),
+    })
+    expect(await run(id)).toMatchObject({ state: 'held', plan: { changed_since: 1 } })
+  })
+
+  test('stands for a full run too: one decision is enough', async () => {
+    await under.inStep(10)
+    await change()
+    const { id } = await under.plan()
+    expect(await under.plan('full')).toMatchObject({
+      state: 'superseded',
+      message: expect.stringContaining(`Run ${id} is held with such a plan already`),
+    })
+    await approve(id)
+    expect(await under.pending()).toEqual(['e0', 'e1', 'e2', 'e3'])
+  })
+
+  test('and whose waiting work is taken back: who had vanished is found missing again', async () => {
+    await under.inStep(10)
+    await hr(`delete from person where userid < 'e2'`)
+    const { id } = await under.plan()
+    await under.store.pool.query('select dirsync.cancel($1)', [id])
     expect(await under.pending()).toEqual([])
+    await hr(`delete from person where userid = 'e2'`)
+    expect(
+      await under.plan('changes', { limits: { gate: { maxFewerRows: 100, maxEmptied: 100 } } }),
+    ).toMatchObject({
+      state: 'held',
+      plan: { reasons: { vanished: 3 } },
+    })
+  })
+
+  test('and is cancelled takes back also what the feeder or a worker has touched meanwhile', async () => {
+    await under.inStep(10)
+    await hr(`update person set name = 'other' where userid < 'e2'`)
+    const { id } = await under.plan()
+    const { pool } = under.store
+    const client = await pool.connect()
+    try {
+      await client.query('begin')
+      await client.query(`update dirsync.pending set enqueued_at = now() where entity_key = 'e0'`)
+      const cancelled = pool.query('select dirsync.cancel($1)', [id])
+      await until(async () => {
+        const { rowCount } = await pool.query(
+          `select from pg_stat_activity where wait_event_type = 'Lock' and query like '%dirsync.cancel%'`,
+        )
+        return rowCount === 1
+      })
+      await client.query('commit')
+      await cancelled
+    } finally {
+      client.release()
+    }
+    expect(await under.pending()).toEqual([])
+  })
+
+  test('and is cancelled takes back a job that was in hand and comes back', async () => {
+    await under.inStep(10)
+    await hr(`update person set name = 'other' where userid < 'e2'`)
+    const { id } = await under.plan()
+    const { pool } = under.store
+    await pool.query(`update dirsync.pending set starts = 1 where entity_key = 'e0'`)
+    await pool.query('select dirsync.cancel($1)', [id])
+    expect(await under.pending()).toEqual(['e0'])
+    await finishRuns(pool)
+    expect(await run(id)).toMatchObject({ state: 'running' })
+    await pool.query('update dirsync.pending set starts = 0')
+    await finishRuns(pool)
+    expect(await under.pending()).toEqual([])
+    expect(await run(id)).toMatchObject({ state: 'cancelled' })
+    expect(await under.plan()).toMatchObject({ planned: 2 })
+  })
+
+  test('does not count as passed: rows that a full run has under way are still held back', async () => {
+    await under.inStep(10)
+    await under.plan('full')
+    await change()
+    expect(await under.plan()).toMatchObject({ state: 'held', planned: 4 })
+    expect(
+      await under.store.rows(`select from dirsync.employee where source_hash <> acknowledged_hash`),
+    ).toEqual([])
   })
 
   test.each([
@@ -116,7 +271,6 @@ describe('a run that would change much', () => {
     await under.inStep(10)
     await hr(text)
     expect(await under.plan()).toMatchObject({ state: 'held', plan: { reasons } })
-    expect(await under.plan('full')).toMatchObject({ state: 'held' })
   })
 
   test('at the limit goes on', async () => {
@@ -177,6 +331,40 @@ describe('with updated_at mapped', () => {
     )
     expect(await plan()).toMatchObject({ plan: { reasons: { changed: 1, vanished: 1 } } })
     expect((await statistics()).at(-1)).toMatchObject({ sweep: true })
+  })
+
+  test('a run reads every row once the mapping is another one, and carries its fingerprint', async () => {
+    await inStep()
+    await write('e1', 'now()')
+    await plan()
+    await under.acknowledge()
+    const shouting = TIMED.replace('name', 'upper(name) as name')
+    expect(await plan({ employees: shouting })).toMatchObject({
+      state: 'held',
+      plan: { reasons: { changed: 20 } },
+    })
+    const mappings = await under.store.rows<{ mapping: string; sweep: boolean }>(
+      'select mapping, sweep from dirsync.sync_run order by id',
+    )
+    const { fingerprint } = await under.source(shouting).inspect()
+    expect(mappings.map(({ sweep, mapping }) => [sweep, mapping === fingerprint])).toEqual([
+      [true, false],
+      [false, false],
+      [true, true],
+    ])
+  })
+
+  test('a run reads every row after one was cancelled, however old the rows are that it took back', async () => {
+    await inStep()
+    await write('e3', `now() - interval '2 hours'`)
+    const { id } = await plan()
+    expect(await under.pending()).toEqual([])
+    await under.store.pool.query(
+      `update dirsync.sync_run set cancelled_at = now(), state = 'cancelled' where id = $1`,
+      [id],
+    )
+    await plan()
+    expect(await under.pending()).toEqual(['e3'])
   })
 
   test('a full run reads every row', async () => {

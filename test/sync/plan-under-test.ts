@@ -2,7 +2,8 @@ import type pg from 'pg'
 import { afterAll, beforeAll, beforeEach } from 'vitest'
 import type { HrSource } from '../../src/hr/source.ts'
 import { finishRuns, type Run, type RunKind, readRun, requestRun } from '../../src/store/run.ts'
-import { Planner, type PlannerOptions } from '../../src/sync/planner.ts'
+import type { PlannerOptions } from '../../src/sync/plan-kind.ts'
+import { Planner } from '../../src/sync/planner.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/postgres.ts'
 import { hrSource } from '../hr/hr-database.ts'
 import { SILENT, StoreUnderTest } from '../store/store-under-test.ts'
@@ -107,9 +108,9 @@ export class PlanUnderTest {
     await this.acknowledge()
   }
 
-  /** Everything but the runs: what a plan that may not run leaves as it was. */
+  /** Everything but the runs and their stored plans: what a plan that may not run leaves as it was. */
   async untouched(): Promise<unknown> {
-    const { sync_run: _, ...rest } = await this.store.contents()
+    const { sync_run: _, planned_work: __, ...rest } = await this.store.contents()
     return rest
   }
 }

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { expect, onTestFinished, test } from 'vitest'
 import { createClient } from '../../src/store/pool.ts'
-import type { RunKind } from '../../src/store/run.ts'
+import { isPlanned, type RunKind } from '../../src/store/run.ts'
 import { requestScheduledRun } from '../../src/sync/scheduled-run.ts'
 import { plantRun } from '../store/planted.ts'
 import { SILENT, StoreUnderTest } from '../store/store-under-test.ts'
@@ -30,10 +30,11 @@ test.each(['requested', 'planning'])('one that is %s already is enough', async s
   expect(await runs()).toHaveLength(1)
 })
 
-test('a held one is planned anew under its number', async () => {
+test('while one is held HR is judged again, and the run stays held', async () => {
   const id = await plantRun(store, { state: 'held' })
   expect(await request('changes')).toBe(id)
-  expect(await runs()).toMatchObject([{ id, state: 'requested' }])
+  expect(await runs()).toMatchObject([{ id, state: 'held' }])
+  expect(await isPlanned(store.pool, id)).toBe(false)
 })
 
 test('changes are looked for while earlier ones are on their way, a second full run is not begun', async () => {

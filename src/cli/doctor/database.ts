@@ -1,21 +1,33 @@
 import type { Pool } from 'pg'
+import {
+  type Account,
+  AccountError,
+  accountText,
+  type Deployment,
+  isSameAccount,
+} from '../../store/deployment.ts'
 import { readHalts } from '../../store/halt.ts'
 import { migrationFindings } from '../../store/migration-check.ts'
+import { assertNoPooler, PoolerError } from '../../store/pooler.ts'
 import { aliveProcesses } from '../../store/process.ts'
 import { sentenceOf } from '../failure.ts'
 import { missingRoles, nobodyAlive } from '../service-check.ts'
+import { shortTime } from '../time.ts'
 import { type Finding, failed, ok, warning } from './finding.ts'
 
-/** dirsync's own database; `isReady` when it answers and has the whole schema. */
+/** dirsync's own database; `isReady` when it answers, keeps its locks and has the whole schema. */
 export async function examineDatabase(
   pool: Pool,
+  url: string,
   program: string,
 ): Promise<{ findings: Finding[]; isReady: boolean }> {
   let version: string
   try {
     const { rows } = await pool.query('show server_version')
     version = rows[0].server_version
+    await assertNoPooler(url)
   } catch (error) {
+    if (error instanceof PoolerError) return { findings: [failed('database', error.message)], isReady: false }
     const what = `dirsync's own database does not answer: ${sentenceOf(error)}`
     return {
       findings: [failed('database', what, 'Start the server, or correct DATABASE_URL.')],
@@ -44,6 +56,19 @@ export async function examineDatabase(
         `${program} migrate prints what somebody who may create roles has to run.`,
       )
   return { findings: [answers, ok('schema', 'up to date'), reviewer], isReady: true }
+}
+
+/** Whose memory the database is. */
+export function examineAccount(deployment: Deployment | null, settings: Account): Finding {
+  if (deployment === null)
+    return ok('account', `nobody's memory yet; the first start makes it that of ${accountText(settings)}`)
+  if (!isSameAccount(deployment, settings))
+    return failed('account', new AccountError(deployment, settings).message)
+  const { id, name, since } = deployment
+  return ok(
+    'account',
+    `${accountText(deployment)}, since ${shortTime(since)}; deployment ${name === null ? id : `${name} (${id})`}`,
+  )
 }
 
 /** Who is at work, and what keeps them from it. */

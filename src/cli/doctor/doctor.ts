@@ -16,6 +16,8 @@ export function doctorCommand(program: Command): void {
 One line per check: ok, warn (works, but read it) or FAIL, with what to do.
 Exit 1 when something fails.
 Nothing is changed, except that an access token is created where there is none.
+Where the platform refuses the application (1000210003), the other signature
+algorithms are tried, once each, and the one that it accepts is told.
 
 Examples:
   dirsync doctor

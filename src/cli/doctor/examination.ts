@@ -1,9 +1,11 @@
+import { accountOf } from '../../connections.ts'
 import { createLogger } from '../../logger.ts'
-import { createQueueBackend } from '../../queue/backend.ts'
+import { openQueueStore } from '../../queue/backend.ts'
+import { readDeployment } from '../../store/deployment.ts'
 import { createPool } from '../../store/pool.ts'
 import { sentenceOf } from '../failure.ts'
 import { openSettings } from '../settings.ts'
-import { examineDatabase, examineService } from './database.ts'
+import { examineAccount, examineDatabase, examineService } from './database.ts'
 import { type Finding, failed, warning } from './finding.ts'
 import { examineHr } from './hr.ts'
 import { examinePlatform } from './platform.ts'
@@ -23,12 +25,11 @@ export async function examine(): Promise<Finding[]> {
       createPool(config.DATABASE_URL, { max: 4, name: 'doctor', logger }),
       async pool => pool.end(),
     )
-    const database = await examineDatabase(pool, checked.program)
+    const database = await examineDatabase(pool, config.DATABASE_URL, checked.program)
     findings.push(...database.findings)
-    const queue = opened.adopt(
-      createQueueBackend({ redisUrl: config.REDIS_URL, databaseUrl: config.DATABASE_URL, logger }),
-      async queue => queue.close(),
-    )
+    const deployment = database.isReady ? await readDeployment(pool) : null
+    if (database.isReady) findings.push(examineAccount(deployment, accountOf(config)))
+    const queue = openQueueStore({ redisUrl: config.REDIS_URL, databaseUrl: config.DATABASE_URL })
     for (const { ok, what, remedy } of await queue.doctor())
       findings.push({
         check: 'queue',
@@ -36,7 +37,7 @@ export async function examine(): Promise<Finding[]> {
         what,
         ...(remedy ? { remedy } : {}),
       })
-    findings.push(...(await examineHr(config, checked.embedded, logger)))
+    findings.push(...(await examineHr(config, deployment, logger)))
     if (database.isReady) {
       findings.push(...(await examinePlatform(config, pool, logger)))
       findings.push(...(await examineService(pool, checked.program)))

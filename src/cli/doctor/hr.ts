@@ -1,17 +1,25 @@
 import type { Config } from '../../config.ts'
 import { ConfigError } from '../../config.ts'
-import { connectHr, deploymentOf } from '../../connections.ts'
+import { connectHr } from '../../connections.ts'
 import { isHeard } from '../../hr/change-listener.ts'
 import { HrUnavailableError, MappingError } from '../../hr/errors.ts'
 import { connectClient, textRows } from '../../hr/session.ts'
 import type { HrSource } from '../../hr/source.ts'
 import { triggeredTables } from '../../hr/trigger.ts'
 import type { Logger } from '../../logger.ts'
+import type { Deployment } from '../../store/deployment.ts'
 import { type Finding, failed, ok, warning } from './finding.ts'
 
-/** The HR database and its mappings. */
-export async function examineHr(config: Config, embedded: boolean, logger: Logger): Promise<Finding[]> {
-  const access = await examineAccess(config, embedded)
+/**
+ * The HR database and its mappings.
+ * @param deployment null: nothing was started yet
+ */
+export async function examineHr(
+  config: Config,
+  deployment: Deployment | null,
+  logger: Logger,
+): Promise<Finding[]> {
+  const access = await examineAccess(config)
   const answers = access.every(({ status }) => status !== 'failed')
   let hr: HrSource
   try {
@@ -21,13 +29,15 @@ export async function examineHr(config: Config, embedded: boolean, logger: Logge
     return [...access, failed('mapping', error.message, 'Correct the file, or the setting that names it.')]
   }
   try {
-    return answers ? [...access, ...(await examineMapping(hr)), ...(await examineTrigger(config))] : access
+    return answers
+      ? [...access, ...(await examineMapping(hr)), ...(await examineTrigger(config, deployment))]
+      : access
   } finally {
     await hr.close()
   }
 }
 
-async function examineAccess(config: Config, embedded: boolean): Promise<Finding[]> {
+async function examineAccess(config: Config): Promise<Finding[]> {
   try {
     const client = await connectClient(config.HR_DATABASE_URL)
     try {
@@ -42,7 +52,7 @@ async function examineAccess(config: Config, embedded: boolean): Promise<Finding
            and has_table_privilege(c.oid, 'insert, update, delete')`,
       )
       const answers = ok('hr', `PostgreSQL ${version} answers; sessions are read-only (${readOnly})`)
-      if (embedded || writable === '0') return [answers]
+      if (config.embedded || writable === '0') return [answers]
       return [
         answers,
         warning(
@@ -61,12 +71,13 @@ async function examineAccess(config: Config, embedded: boolean): Promise<Finding
 }
 
 /** The optional trigger: whether it is there, and whether somebody listens. */
-async function examineTrigger(config: Config): Promise<Finding[]> {
+async function examineTrigger(config: Config, deployment: Deployment | null): Promise<Finding[]> {
   const client = await connectClient(config.HR_DATABASE_URL)
   try {
     const names = (await triggeredTables(client)).map(({ schema, name }) => `${schema}.${name}`).join(', ')
     if (names === '') return [ok('trigger', 'not installed: cron jobs find the changes of HR')]
-    if (await isHeard(client, deploymentOf(config))) return [ok('trigger', `${names}: heard by a scheduler`)]
+    if (deployment && (await isHeard(client, deployment.id)))
+      return [ok('trigger', `${names}: heard by a scheduler`)]
     return [
       warning(
         'trigger',

@@ -5,6 +5,7 @@ import type { PacerSnapshot } from '../../core/pacing.ts'
 import type { Logger } from '../../logger.ts'
 import { verdictOf } from '../../platform/error-catalogue.ts'
 import { PlatformError } from '../../platform/errors.ts'
+import { SIGN_ALGORITHMS, type SignAlgorithm } from '../../platform/signing.ts'
 import { sentenceOf } from '../failure.ts'
 import { duration } from '../time.ts'
 import { type Finding, failed, ok, warning } from './finding.ts'
@@ -31,6 +32,11 @@ export async function examinePlatform(config: Config, pool: Pool, logger: Logger
   } catch (error) {
     if (!(error instanceof PlatformError)) throw error
     const { category, meaning, remedy } = verdictOf(error)
+    if (category === 'paused')
+      return [
+        warning('platform', `${address} was not asked: all calls are paused, see dirsync status`),
+        warning('credentials', 'not checked, because all calls are paused'),
+      ]
     if (category === 'platform_unavailable' || category === 'rate_limited' || category === 'aborted') {
       const cause = error.cause instanceof Error ? `: ${sentenceOf(error.cause)}` : ''
       return [
@@ -46,13 +52,62 @@ export async function examinePlatform(config: Config, pool: Pool, logger: Logger
     }
     const answers = ok('platform', `${address} answers`)
     if (category === 'clock_skew') return [answers, failed('clock', meaning, remedy)]
-    return [answers, clock(client.clockOffset.measuredMs), failed('credentials', meaning, remedy)]
+    const measured = clock(client.clockOffset.measuredMs)
+    if (category !== 'credentials') return [answers, measured, failed('credentials', meaning, remedy)]
+    return [answers, measured, await refusedApplication(config, pool, logger)]
   }
 }
 
-function rate({ ratePerSecond, learnt, ceiling }: PacerSnapshot): Finding {
+/**
+ * What is wrong with an application that the platform refuses (1000210003), as far as the other signature algorithms
+ * tell. Each costs one creation of a token at most, so there are two tries and no more (60 creations an hour).
+ */
+async function refusedApplication(config: Config, pool: Pool, logger: Logger): Promise<Finding> {
+  const given = config.PLATFORM_SIGN_ALGORITHM
+  const tried: SignAlgorithm[] = [given]
+  for (const algorithm of SIGN_ALGORITHMS.filter(other => other !== given)) {
+    const verdict = await tryAlgorithm({ ...config, PLATFORM_SIGN_ALGORITHM: algorithm }, pool, logger)
+    if (verdict === 'accepted')
+      return failed(
+        'credentials',
+        `The platform does not accept signatures of ${given}; it accepts ${algorithm}.`,
+        `Set PLATFORM_SIGN_ALGORITHM to ${algorithm}.`,
+      )
+    if (verdict === 'refused') tried.push(algorithm)
+  }
+  const vain = `${tried.slice(0, -1).join(', ')}${tried.length > 1 ? ' or ' : ''}${tried.at(-1)}`
+  return failed(
+    'credentials',
+    `The platform does not accept the application id, its secret or the signature with ${vain}.`,
+    `In this order: ${tried.length === SIGN_ALGORITHMS.length ? 'leave' : 'correct'} PLATFORM_SIGN_ALGORITHM, correct PLATFORM_APP_ID, then PLATFORM_APP_SECRET (of this very application, nothing around it), then this machine's clock.`,
+  )
+}
+
+/** Whether the platform accepts the settings' signature; unknown where it does not get as far as judging it. */
+async function tryAlgorithm(
+  config: Config,
+  pool: Pool,
+  logger: Logger,
+): Promise<'accepted' | 'refused' | 'unknown'> {
+  await using client = connectPlatform(config, pool, logger)
+  try {
+    await client.tokens.info({ signal: AbortSignal.timeout(PATIENCE_MS), priority: 0 })
+    return 'accepted'
+  } catch (error) {
+    if (!(error instanceof PlatformError)) throw error
+    return verdictOf(error).category === 'credentials' ? 'refused' : 'unknown'
+  }
+}
+
+function rate({ ratePerSecond, set, learnt, ceiling }: PacerSnapshot): Finding {
   const calls = `${Number(ratePerSecond.toPrecision(3))} calls per second`
   if (!learnt) return ok('rate', `${calls}, all processes together`)
+  if (set !== null)
+    return warning(
+      'rate',
+      `${calls}, although PLATFORM_RATE_LIMIT is ${set}: ${ceiling?.toPrecision(3)} were refused`,
+      'Nothing to do; set what the vendor permits, or auto, to begin there.',
+    )
   return ok(
     'rate',
     `${calls}: learnt, ${ceiling === null ? 'none refused yet' : `${ceiling.toPrecision(3)} were refused`}`,

@@ -14,24 +14,25 @@ export const applyTopUp = defineOperation({
   name: 'enterprise/account/applyCharge',
   encoding: 'form',
   takesToken: true,
-  parameters: z.strictObject({
-    account_openid: text(1, 32),
-    enterprise_code: text(1, 20).default(''),
-    amount: decimal('0.01', '99999999.99'),
-    service_provider: integer(1, 2_147_483_647),
-    email: text(1, 254).optional(),
-    mobile: z
-      .string()
-      .regex(/^1\d{10}$/, 'must be a mainland mobile number')
-      .optional(),
-    applicant_name: text(1, 100).optional(),
-    external_code: text(30, 100),
-    taxpayer: text(1, 100).optional(),
-    identifier: text(1, 45).optional(),
-    remark: text(1, 150).optional(),
-    invoice_extr_remark: text(1, 150).optional(),
-    invoice_remark: text(1, 150).optional(),
-  }),
+  parameters: object =>
+    object({
+      account_openid: text(1, 32),
+      enterprise_code: text(1, 20).default(''),
+      amount: decimal('0.01', '99999999.99'),
+      service_provider: integer(0, 2_147_483_647),
+      email: text(1, 254).optional(),
+      mobile: z
+        .string()
+        .regex(/^1\d{10}$/, 'must be a mainland mobile number')
+        .optional(),
+      applicant_name: text(1, 100).optional(),
+      external_code: text(30, 100),
+      taxpayer: text(1, 100).optional(),
+      identifier: text(1, 45).optional(),
+      remark: text(1, 150).optional(),
+      invoice_extr_remark: text(1, 150).optional(),
+      invoice_remark: text(1, 150).optional(),
+    }),
   perform(platform, { enterprise_code, account_openid, external_code, amount, taxpayer, identifier }) {
     platform.requireOwnNumber('external_code', external_code)
     if (taxpayer === undefined && identifier === undefined) {

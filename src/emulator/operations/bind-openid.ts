@@ -1,4 +1,3 @@
-import { z } from 'zod'
 import { integer, text } from '../fields.ts'
 import { defineOperation } from '../operation.ts'
 
@@ -7,12 +6,13 @@ export const bindOpenId = defineOperation({
   name: 'employee/openid',
   encoding: 'form',
   takesToken: true,
-  parameters: z.strictObject({
-    userid: text(1, 100),
-    enterprise_code: text(1, 20).default(''),
-    seller_appid: text(1, 8),
-    third_type: integer(1, 5).optional(),
-  }),
+  parameters: object =>
+    object({
+      userid: text(1, 100),
+      enterprise_code: text(1, 20).default(''),
+      seller_appid: text(1, 8),
+      third_type: integer(1, 5).optional(),
+    }),
   perform(platform, { enterprise_code, userid, seller_appid }) {
     platform.enterprises.require(enterprise_code)
     platform.employees.require(enterprise_code, userid)

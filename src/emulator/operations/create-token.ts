@@ -1,4 +1,3 @@
-import { z } from 'zod'
 import { defineOperation } from '../operation.ts'
 
 /** Create token (specification 4.1): at most 60 per hour. */
@@ -7,6 +6,6 @@ export const createToken = defineOperation({
   encoding: 'form',
   takesToken: false,
   limit: 'tokenCreations',
-  parameters: z.strictObject({}),
+  parameters: object => object({}),
   perform: platform => ({ data: platform.tokens.create() }),
 })

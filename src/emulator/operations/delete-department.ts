@@ -1,4 +1,3 @@
-import { z } from 'zod'
 import { text } from '../fields.ts'
 import { defineOperation } from '../operation.ts'
 
@@ -7,10 +6,11 @@ export const deleteDepartment = defineOperation({
   name: 'department/delete',
   encoding: 'form',
   takesToken: true,
-  parameters: z.strictObject({
-    enterprise_code: text(1, 20).default(''),
-    dept_code: text(1, 50),
-  }),
+  parameters: object =>
+    object({
+      enterprise_code: text(1, 20).default(''),
+      dept_code: text(1, 50),
+    }),
   perform(platform, { enterprise_code, dept_code }) {
     platform.enterprises.require(enterprise_code)
     return { data: dept_code, effect: platform.departments.delete(enterprise_code, dept_code) }

@@ -1,19 +1,20 @@
-import { z } from 'zod'
+import type { z } from 'zod'
 import { BusinessError } from '../codes.ts'
 import type { Employee } from '../employees.ts'
-import { integer, text } from '../fields.ts'
+import { integer, type ObjectSchema, text } from '../fields.ts'
 import { defineOperation } from '../operation.ts'
 import type { Platform } from '../platform.ts'
 
 const DEFAULT_MOBILE_AREA = 86
 
-const parameters = z.strictObject({
-  userid: text(1, 100).optional(),
-  enterprise_code: text(1, 20).default(''),
-  mobile_area: integer(0, 9_999_999_999).default(DEFAULT_MOBILE_AREA),
-  mobile: text(6, 20).optional(),
-  email: text(1, 100).optional(),
-})
+const parameters = (object: ObjectSchema) =>
+  object({
+    userid: text(1, 100).optional(),
+    enterprise_code: text(1, 20).default(''),
+    mobile_area: integer(0, 9_999_999_999).default(DEFAULT_MOBILE_AREA),
+    mobile: text(6, 20).optional(),
+    email: text(1, 100).optional(),
+  })
 
 /**
  * Query employee (specification 4.4). Where more than one of userid, mobile and email is given, one employee
@@ -44,7 +45,7 @@ export const getEmployee = defineOperation({
   },
 })
 
-function findOne(platform: Platform, query: z.output<typeof parameters>): Employee {
+function findOne(platform: Platform, query: z.output<ReturnType<typeof parameters>>): Employee {
   const { enterprise_code, userid, mobile_area, mobile, email } = query
   const found = new Set<string | undefined>()
   let employee: Employee | undefined

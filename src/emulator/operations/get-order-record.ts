@@ -1,4 +1,3 @@
-import { z } from 'zod'
 import { amountNumber } from '../amount.ts'
 import { text } from '../fields.ts'
 import { defineOperation } from '../operation.ts'
@@ -8,7 +7,7 @@ export const getOrderRecord = defineOperation({
   name: 'seller/pay/record',
   encoding: 'form',
   takesToken: true,
-  parameters: z.strictObject({ outer_trade_no: text(10, 30) }),
+  parameters: object => object({ outer_trade_no: text(10, 30) }),
   perform(platform, { outer_trade_no }) {
     platform.requireOwnNumber('outer_trade_no', outer_trade_no)
     const order = platform.orders.requirePaid(outer_trade_no)

@@ -1,4 +1,3 @@
-import { z } from 'zod'
 import { BusinessError } from '../codes.ts'
 import { commerceOrderAnswer } from '../commerce-order.ts'
 import { text } from '../fields.ts'
@@ -10,10 +9,11 @@ export const getOrder = defineOperation({
   name: 'enterprise/consume/get',
   encoding: 'form',
   takesToken: true,
-  parameters: z.strictObject({
-    enterprise_code: text(1, 20).default(''),
-    trade_no: text(1, 16),
-  }),
+  parameters: object =>
+    object({
+      enterprise_code: text(1, 20).default(''),
+      trade_no: text(1, 16),
+    }),
   perform(platform, { enterprise_code, trade_no }) {
     platform.enterprises.require(enterprise_code)
     const order = platform.orders.find(trade_no)

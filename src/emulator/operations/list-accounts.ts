@@ -1,4 +1,3 @@
-import { z } from 'zod'
 import { amountNumber } from '../amount.ts'
 import { text } from '../fields.ts'
 import { defineOperation } from '../operation.ts'
@@ -8,10 +7,11 @@ export const listAccounts = defineOperation({
   name: 'assets/limit/enterprise/get',
   encoding: 'form',
   takesToken: true,
-  parameters: z.strictObject({
-    account_openid: text(1, 32).optional(),
-    enterprise_code: text(1, 20).default(''),
-  }),
+  parameters: object =>
+    object({
+      account_openid: text(1, 32).optional(),
+      enterprise_code: text(1, 20).default(''),
+    }),
   perform(platform, { account_openid, enterprise_code }) {
     platform.enterprises.require(enterprise_code)
     const accounts = platform.accounts

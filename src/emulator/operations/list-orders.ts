@@ -1,4 +1,3 @@
-import { z } from 'zod'
 import { date, integer, text } from '../fields.ts'
 import { defineOperation } from '../operation.ts'
 import { orderAnswer } from './order-answer.ts'
@@ -8,14 +7,15 @@ export const listOrders = defineOperation({
   name: 'enterprise/consume/list',
   encoding: 'form',
   takesToken: true,
-  parameters: z.strictObject({
-    enterprise_code: text(1, 20).default(''),
-    time_start: date.optional(),
-    time_end: date.optional(),
-    contain_fee_trade: integer(1, 2).default(2),
-    page_index: integer(1, 2_147_483_647).default(1),
-    page_size: integer(1, 100).default(20),
-  }),
+  parameters: object =>
+    object({
+      enterprise_code: text(1, 20).default(''),
+      time_start: date.optional(),
+      time_end: date.optional(),
+      contain_fee_trade: integer(1, 2).default(2),
+      page_index: integer(1, 2_147_483_647).default(1),
+      page_size: integer(1, 100).default(20),
+    }),
   perform(platform, query) {
     const { enterprise_code: enterpriseCode, time_start: from, time_end: to } = query
     platform.enterprises.require(enterpriseCode)

@@ -1,4 +1,3 @@
-import { z } from 'zod'
 import { integer, text } from '../fields.ts'
 import { defineOperation } from '../operation.ts'
 
@@ -7,14 +6,15 @@ export const listTaxpayers = defineOperation({
   name: 'taxpayer/findList',
   encoding: 'form',
   takesToken: true,
-  parameters: z.strictObject({
-    enterprise_code: text(1, 20).default(''),
-    identifier: text(1, 45),
-    taxpayer_name: text(1, 100).optional(),
-    taxpayer_nature: integer(1, 2).default(2),
-    page_no: integer(1, 2_147_483_647).default(1),
-    page_size: integer(1, 100).default(50),
-  }),
+  parameters: object =>
+    object({
+      enterprise_code: text(1, 20).default(''),
+      identifier: text(1, 45),
+      taxpayer_name: text(1, 100).optional(),
+      taxpayer_nature: integer(1, 2).default(2),
+      page_no: integer(1, 2_147_483_647).default(1),
+      page_size: integer(1, 100).default(50),
+    }),
   perform(platform, query) {
     const { enterprise_code: enterpriseCode, identifier, page_no, page_size } = query
     platform.enterprises.require(enterpriseCode)

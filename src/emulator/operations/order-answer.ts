@@ -7,7 +7,7 @@ export function orderAnswer(order: Order, shapes: Shapes) {
   const { trade_no, out_trade_no, userid, payer_name, subject, status } = order
   return {
     trade_no,
-    out_trade_no,
+    [shapes.tradeNumber]: out_trade_no,
     userid,
     payer_name,
     subject,

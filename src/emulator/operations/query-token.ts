@@ -1,4 +1,3 @@
-import { z } from 'zod'
 import { defineOperation } from '../operation.ts'
 
 /** Query token (specification 4.2): what is left of the token that the call carries. At most 60 per minute. */
@@ -7,7 +6,7 @@ export const queryToken = defineOperation({
   encoding: 'form',
   takesToken: true,
   limit: 'tokenQueries',
-  parameters: z.strictObject({}),
+  parameters: object => object({}),
   perform: (platform, _parameters, { accessToken }) => ({
     data: { access_token: accessToken, expires_in: platform.tokens.require(accessToken) },
   }),

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { decimal, integer, text } from '../fields.ts'
+import { decimal, integer, type ObjectSchema, text } from '../fields.ts'
 
 /**
  * The body of a refund (specification 2.9). `tradeInfo` has the fields of both tables that the specification gives
@@ -14,39 +14,41 @@ const place = text(0, 50).optional()
 const category = text(0, 100).optional()
 const number = text(1, 50).optional()
 
-const goods = z.strictObject({
-  skuCode: number,
-  skuName: number,
-  skuCateCode: category,
-  skuCateDesc: category,
-  sku2ndCateCode: category,
-  sku2ndCateDesc: category,
-  sku3rdCateCode: category,
-  sku3rdCateDesc: category,
-  quantity: integer(0, MAX_INT).optional(),
-  price: money,
-  taxRate: money,
-  taxCode: number,
-  taxUnit: text(1, 20).optional(),
-  invoiceType: integer(1, 2).optional(),
-  amount: money,
-  gatAmount: money,
-  costAmount: money,
-  freight: money,
-})
+const goods = (object: ObjectSchema) =>
+  object({
+    skuCode: number,
+    skuName: number,
+    skuCateCode: category,
+    skuCateDesc: category,
+    sku2ndCateCode: category,
+    sku2ndCateDesc: category,
+    sku3rdCateCode: category,
+    sku3rdCateDesc: category,
+    quantity: integer(0, MAX_INT).optional(),
+    price: money,
+    taxRate: money,
+    taxCode: number,
+    taxUnit: text(1, 20).optional(),
+    invoiceType: integer(1, 2).optional(),
+    amount: money,
+    gatAmount: money,
+    costAmount: money,
+    freight: money,
+  })
 
-const thirdOrder = z.strictObject({
-  outerTradeNo: text(2, 50).optional(),
-  thirdSubTradeNo: number,
-  thirdSubRefundNo: number,
-  thirdSubDeliveryFee: money,
-  thirdSubRefundAmount: decimal('0.01', MAX).optional(),
-  thirdSubCostAmount: money,
-  goodsDetail: z.array(goods).optional(),
-})
+const thirdOrder = (object: ObjectSchema) =>
+  object({
+    outerTradeNo: text(2, 50).optional(),
+    thirdSubTradeNo: number,
+    thirdSubRefundNo: number,
+    thirdSubDeliveryFee: money,
+    thirdSubRefundAmount: decimal('0.01', MAX).optional(),
+    thirdSubCostAmount: money,
+    goodsDetail: z.array(goods(object)).optional(),
+  })
 
-const tradeInfo = z
-  .strictObject({
+const tradeInfo = (object: ObjectSchema) =>
+  object({
     provinceCode: place,
     provinceName: place,
     cityCode: place,
@@ -72,10 +74,9 @@ const tradeInfo = z
     thirdCostAmount: money,
     thirdDeliveryFee: money,
     isThirdOrders: integer(1, 2).optional(),
-    thirdOrders: z.array(thirdOrder).optional(),
-    goodsDetail: z.array(goods).optional(),
-  })
-  .superRefine((info, context) => {
+    thirdOrders: z.array(thirdOrder(object)).optional(),
+    goodsDetail: z.array(goods(object)).optional(),
+  }).superRefine((info, context) => {
     const { isThirdOrders, thirdOrders, goodsDetail, thirdPayAmount, thirdCostAmount } = info
     const refuse = (field: string, message: string) =>
       context.addIssue({ code: 'custom', path: [field], message })
@@ -93,25 +94,26 @@ const address = text(1, 254).refine(
 )
 
 /** Every name in camelCase and in snake_case; one name in both is refused. */
-export const refundFields = z.preprocess(
-  (body, context) => {
-    const { value, repeated } = camelCaseNames(body)
-    if (repeated)
-      context.addIssue({ code: 'custom', path: [repeated], message: 'is given in both spellings' })
-    return value
-  },
-  z.strictObject({
-    outerTradeNo: text(2, 50),
-    outerRefundNo: text(2, 50),
-    reason: text(1, 254),
-    refundAmount: decimal('0.01', MAX),
-    costAmount: money,
-    deliveryFee: decimal('0.01', MAX).optional(),
-    notifyUrl: address.optional(),
-    tradeInfo: tradeInfo.optional(),
-    enterpriseCode: text(1, 20).default(''),
-  }),
-)
+export const refundFields = (object: ObjectSchema) =>
+  z.preprocess(
+    (body, context) => {
+      const { value, repeated } = camelCaseNames(body)
+      if (repeated)
+        context.addIssue({ code: 'custom', path: [repeated], message: 'is given in both spellings' })
+      return value
+    },
+    object({
+      outerTradeNo: text(2, 50),
+      outerRefundNo: text(2, 50),
+      reason: text(1, 254),
+      refundAmount: decimal('0.01', MAX),
+      costAmount: money,
+      deliveryFee: decimal('0.01', MAX).optional(),
+      notifyUrl: address.optional(),
+      tradeInfo: tradeInfo(object).optional(),
+      enterpriseCode: text(1, 20).default(''),
+    }),
+  )
 
 function camelCaseNames(value: unknown): { value: unknown; repeated?: string | undefined } {
   let repeated: string | undefined

@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import type { z } from 'zod'
 import { isCallingCode } from '../calling-codes.ts'
 import { BusinessError } from '../codes.ts'
 import { isDocumentNumber } from '../document-number.ts'
@@ -12,6 +12,7 @@ import {
   commaList,
   date,
   integer,
+  type ObjectSchema,
   text,
   workNumber,
 } from '../fields.ts'
@@ -20,32 +21,33 @@ import type { Platform } from '../platform.ts'
 
 const DEFAULT_MOBILE_AREA = 86
 
-const parameters = z.strictObject({
-  userid: text(1, 100),
-  enterprise_code: text(1, 20).default(''),
-  third_type: integer(1, 5).optional(),
-  name: text(1, 50).optional(),
-  code: workNumber.optional(),
-  new_corp_code: workNumber.optional(),
-  corp_code: workNumber.optional(),
-  gender: integer(1, 3).optional(),
-  email: text(1, 100).optional(),
-  mobile_area: integer(0, 9_999_999_999).optional(),
-  mobile: text(6, 20).optional(),
-  remark: text(0, 254).optional(),
-  dept_code: text(1, 50).optional(),
-  departmentId: text(1, 50).optional(),
-  level: clearableOrEmpty(text(1, 50)).optional(),
-  category: clearableOrEmpty(commaList).optional(),
-  birth_day: clearable(birthDay).optional(),
-  entry_day: clearable(date).optional(),
-  card_type: integer(1, 2).optional(),
-  card_no: text(1, 30).optional(),
-  employee_attribute: attributeList.optional(),
-  cost_center_id: integer(1, 2_147_483_647).optional(),
-})
+const parameters = (object: ObjectSchema) =>
+  object({
+    userid: text(1, 100),
+    enterprise_code: text(1, 20).default(''),
+    third_type: integer(1, 5).optional(),
+    name: text(1, 50).optional(),
+    code: workNumber.optional(),
+    new_corp_code: workNumber.optional(),
+    corp_code: workNumber.optional(),
+    gender: integer(1, 3).optional(),
+    email: text(1, 100).optional(),
+    mobile_area: integer(0, 9_999_999_999).optional(),
+    mobile: text(6, 20).optional(),
+    remark: text(0, 254).optional(),
+    dept_code: text(1, 50).optional(),
+    departmentId: text(1, 50).optional(),
+    level: clearableOrEmpty(text(1, 50)).optional(),
+    category: clearableOrEmpty(commaList).optional(),
+    birth_day: clearable(birthDay).optional(),
+    entry_day: clearable(date).optional(),
+    card_type: integer(1, 2).optional(),
+    card_no: text(1, 30).optional(),
+    employee_attribute: attributeList(object).optional(),
+    cost_center_id: integer(1, 2_147_483_647).optional(),
+  })
 
-type Update = z.output<typeof parameters>
+type Update = z.output<ReturnType<typeof parameters>>
 
 /**
  * Update employee (specification 4.3). Everything is checked before anything changes, and the first failure

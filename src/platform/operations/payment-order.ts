@@ -9,6 +9,8 @@ const MOST_PAGES = 2_147_483_647
 const orderFields = {
   trade_no: textOrNull,
   out_trade_no: textOrNull,
+  /** Another spelling of `out_trade_no`. */
+  outer_trade_no: textOrNull,
   userid: textOrNull,
   payer_name: textOrNull,
   subject: textOrNull,
@@ -24,7 +26,7 @@ const orderFields = {
   asset_code: textOrNull,
 }
 
-const paymentOrder = z.object(orderFields).transform(withOneAssetCode)
+const paymentOrder = z.object(orderFields).transform(withOneSpelling)
 
 const product = z.object({
   spu_code: textOrNull,
@@ -97,14 +99,25 @@ export const paymentOrderGet = defineOperation({
       ...orderFields,
       commerce_order_detail: commerceOrderDetail.nullish().transform(detail => detail ?? null),
     })
-    .transform(withOneAssetCode),
+    .transform(withOneSpelling),
 })
 
-function withOneAssetCode<Order extends { assetCode: string | null; asset_code: string | null }>(
+interface DoubleSpellings {
+  assetCode: string | null
+  asset_code: string | null
+  out_trade_no: string | null
+  outer_trade_no: string | null
+}
+
+function withOneSpelling<Order extends DoubleSpellings>(
   order: Order,
-): Omit<Order, 'asset_code'> {
-  const { asset_code, ...rest } = order
-  return { ...rest, assetCode: rest.assetCode ?? asset_code }
+): Omit<Order, 'asset_code' | 'outer_trade_no'> {
+  const { asset_code, outer_trade_no, ...rest } = order
+  return {
+    ...rest,
+    assetCode: rest.assetCode ?? asset_code,
+    out_trade_no: rest.out_trade_no ?? outer_trade_no,
+  }
 }
 
 export type PaymentOrderPageQuery = z.input<typeof paymentOrderList.request>

@@ -1,0 +1,222 @@
+-- Figures that cost the same however many rows there are: kept as changes are written, never counted when they are read.
+
+create table dirsync.tally (
+  source          text not null check (source in ('pending', 'employee', 'dead_letter', 'sync_run')),
+  operation       text,
+  enterprise_code text,
+  run_id          bigint,
+  priority        smallint,
+  enqueued        boolean,
+  since           timestamptz,
+  category        text,
+  state           text,
+  n               bigint not null
+)
+-- Read whole and often, written with every outcome: vacuumed by its changes, whatever its size.
+with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000, autovacuum_analyze_scale_factor = 1);
+
+comment on table dirsync.tally is 'How many rows some tables have, by what figures are shown of: the sum of n over rows that are otherwise alike. Triggers add a row per change; the scheduler sums rows up. Nobody counts the tables themselves.';
+comment on column dirsync.tally.source is 'The table whose rows are counted: pending, employee, dead_letter (without resolved ones) or sync_run.';
+comment on column dirsync.tally.operation is 'pending: its operation.';
+comment on column dirsync.tally.enterprise_code is 'pending, employee: the enterprise.';
+comment on column dirsync.tally.run_id is 'pending: the run that asked last.';
+comment on column dirsync.tally.priority is 'pending: its priority.';
+comment on column dirsync.tally.enqueued is 'pending: whether it is in the queue.';
+comment on column dirsync.tally.since is 'pending: since when the entities are out of step, to the second.';
+comment on column dirsync.tally.category is 'dead_letter: its category.';
+comment on column dirsync.tally.state is 'dead_letter, sync_run: the state; employee: in_step, awaiting_activation, dead_lettered, waiting (or halted), left or vanished.';
+comment on column dirsync.tally.n is 'How many rows came to be so, less those that ceased to be.';
+
+create function dirsync.tally_pending() returns trigger
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+begin
+  case tg_op
+  when 'INSERT' then
+    insert into dirsync.tally (source, operation, enterprise_code, run_id, priority, enqueued, since, n)
+    select 'pending', operation, enterprise_code, run_id, priority, enqueued_at is not null,
+           date_trunc('second', created_at), count(*)
+    from added group by 2, 3, 4, 5, 6, 7;
+  when 'DELETE' then
+    insert into dirsync.tally (source, operation, enterprise_code, run_id, priority, enqueued, since, n)
+    select 'pending', operation, enterprise_code, run_id, priority, enqueued_at is not null,
+           date_trunc('second', created_at), -count(*)
+    from removed group by 2, 3, 4, 5, 6, 7;
+  else
+    insert into dirsync.tally (source, operation, enterprise_code, run_id, priority, enqueued, since, n)
+    select 'pending', operation, enterprise_code, run_id, priority, enqueued_at is not null,
+           date_trunc('second', created_at), sum(n)
+    from (select operation, enterprise_code, run_id, priority, enqueued_at, created_at, 1 as n from added
+          union all
+          select operation, enterprise_code, run_id, priority, enqueued_at, created_at, -1 from removed) changed
+    group by 2, 3, 4, 5, 6, 7 having sum(n) <> 0;
+  end case;
+  return null;
+end $$;
+comment on function dirsync.tally_pending is 'Keeps the tally of the outbox.';
+
+create function dirsync.tally_employee() returns trigger
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+begin
+  -- How an employee stands is said three times: a function of its own would not be inlined, and takes seconds for a million rows.
+  case tg_op
+  when 'INSERT' then
+    insert into dirsync.tally (source, enterprise_code, state, n)
+    select 'employee', enterprise_code,
+           case when vanished_at is not null then 'vanished'
+                when not active then 'left'
+                when acknowledged_hash = source_hash then 'in_step'
+                when parked_hash = source_hash and platform_state = 'absent' then 'awaiting_activation'
+                when parked_hash = source_hash then 'dead_lettered'
+                else 'waiting' end, count(*)
+    from added group by 2, 3;
+  when 'DELETE' then
+    insert into dirsync.tally (source, enterprise_code, state, n)
+    select 'employee', enterprise_code,
+           case when vanished_at is not null then 'vanished'
+                when not active then 'left'
+                when acknowledged_hash = source_hash then 'in_step'
+                when parked_hash = source_hash and platform_state = 'absent' then 'awaiting_activation'
+                when parked_hash = source_hash then 'dead_lettered'
+                else 'waiting' end, -count(*)
+    from removed group by 2, 3;
+  else
+    insert into dirsync.tally (source, enterprise_code, state, n)
+    select 'employee', enterprise_code,
+           case when vanished_at is not null then 'vanished'
+                when not active then 'left'
+                when acknowledged_hash = source_hash then 'in_step'
+                when parked_hash = source_hash and platform_state = 'absent' then 'awaiting_activation'
+                when parked_hash = source_hash then 'dead_lettered'
+                else 'waiting' end, sum(n)
+    from (select enterprise_code, vanished_at, active, acknowledged_hash, source_hash, parked_hash, platform_state, 1 as n
+          from added
+          union all
+          select enterprise_code, vanished_at, active, acknowledged_hash, source_hash, parked_hash, platform_state, -1
+          from removed) changed
+    group by 2, 3 having sum(n) <> 0;
+  end case;
+  return null;
+end $$;
+comment on function dirsync.tally_employee is 'Keeps the tally of employees.';
+
+create function dirsync.tally_dead_letter() returns trigger
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+begin
+  case tg_op
+  when 'INSERT' then
+    insert into dirsync.tally (source, category, state, n)
+    select 'dead_letter', category, state, count(*) from added where state <> 'resolved' group by 2, 3;
+  when 'DELETE' then
+    insert into dirsync.tally (source, category, state, n)
+    select 'dead_letter', category, state, -count(*) from removed where state <> 'resolved' group by 2, 3;
+  else
+    insert into dirsync.tally (source, category, state, n)
+    select 'dead_letter', category, state, sum(n)
+    from (select category, state, 1 as n from added union all select category, state, -1 from removed) changed
+    where state <> 'resolved' group by 2, 3 having sum(n) <> 0;
+  end case;
+  return null;
+end $$;
+comment on function dirsync.tally_dead_letter is 'Keeps the tally of cases that are not resolved.';
+
+create function dirsync.tally_sync_run() returns trigger
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+begin
+  case tg_op
+  when 'INSERT' then
+    insert into dirsync.tally (source, state, n) select 'sync_run', state, count(*) from added group by 2;
+  when 'DELETE' then
+    insert into dirsync.tally (source, state, n) select 'sync_run', state, -count(*) from removed group by 2;
+  else
+    insert into dirsync.tally (source, state, n)
+    select 'sync_run', state, sum(n)
+    from (select state, 1 as n from added union all select state, -1 from removed) changed
+    group by 2 having sum(n) <> 0;
+  end case;
+  return null;
+end $$;
+comment on function dirsync.tally_sync_run is 'Keeps the tally of runs.';
+
+create function dirsync.tally_truncated() returns trigger
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+begin
+  -- Rows that are being summed up elsewhere would come back.
+  perform pg_advisory_xact_lock(1952541804); -- 'tall'
+  delete from dirsync.tally where source = tg_table_name;
+  return null;
+end $$;
+comment on function dirsync.tally_truncated is 'Forgets the tally of a table that was emptied.';
+
+create function dirsync.fold_tally() returns bigint
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+  _rows bigint;
+  _kinds bigint;
+begin
+  if not pg_try_advisory_xact_lock(1952541804) then -- 'tall'
+    return 0;
+  end if;
+  select sum(rows), count(*) into _rows, _kinds
+  from (select count(*) as rows from dirsync.tally
+        group by source, operation, enterprise_code, run_id, priority, enqueued, since, category, state) kinds;
+  if _rows is null or _rows < 200 + 2 * _kinds then
+    return 0;
+  end if;
+  with taken as (
+    delete from dirsync.tally returning *
+  )
+  insert into dirsync.tally (source, operation, enterprise_code, run_id, priority, enqueued, since, category, state, n)
+  select source, operation, enterprise_code, run_id, priority, enqueued, since, category, state, sum(n)
+  from taken
+  group by source, operation, enterprise_code, run_id, priority, enqueued, since, category, state having sum(n) <> 0;
+  return _rows;
+end $$;
+comment on function dirsync.fold_tally is 'Sums up the rows of the tally that are alike, once they are many. Returns how many rows it took up; 0 when it was not worth it, or somebody else is at it.';
+
+revoke execute on function dirsync.tally_pending, dirsync.tally_employee, dirsync.tally_dead_letter, dirsync.tally_sync_run,
+  dirsync.tally_truncated, dirsync.fold_tally from public;
+
+-- A table is locked by its triggers until this migration commits: what is counted below is what they go on from.
+do $$
+declare
+  _table text;
+begin
+  foreach _table in array array['pending', 'employee', 'dead_letter', 'sync_run'] loop
+    execute format('create trigger tally_added after insert on dirsync.%1$I referencing new table as added
+                    for each statement execute function dirsync.tally_%1$s()', _table);
+    execute format('create trigger tally_removed after delete on dirsync.%1$I referencing old table as removed
+                    for each statement execute function dirsync.tally_%1$s()', _table);
+    execute format('create trigger tally_changed after update on dirsync.%1$I referencing old table as removed new table as added
+                    for each statement execute function dirsync.tally_%1$s()', _table);
+    execute format('create trigger tally_truncated after truncate on dirsync.%I
+                    for each statement execute function dirsync.tally_truncated()', _table);
+  end loop;
+end $$;
+
+insert into dirsync.tally (source, operation, enterprise_code, run_id, priority, enqueued, since, n)
+select 'pending', operation, enterprise_code, run_id, priority, enqueued_at is not null, date_trunc('second', created_at), count(*)
+from dirsync.pending group by 2, 3, 4, 5, 6, 7;
+
+insert into dirsync.tally (source, enterprise_code, state, n)
+select 'employee', enterprise_code,
+       case when vanished_at is not null then 'vanished'
+            when not active then 'left'
+            when acknowledged_hash = source_hash then 'in_step'
+            when parked_hash = source_hash and platform_state = 'absent' then 'awaiting_activation'
+            when parked_hash = source_hash then 'dead_lettered'
+            else 'waiting' end, count(*)
+from dirsync.employee group by 2, 3;
+
+insert into dirsync.tally (source, category, state, n)
+select 'dead_letter', category, state, count(*) from dirsync.dead_letter where state <> 'resolved' group by 2, 3;
+
+insert into dirsync.tally (source, state, n)
+select 'sync_run', state, count(*) from dirsync.sync_run group by 2;
+
+-- Runs are kept for half a year: whoever looks for the next one, the last one or its cases finds it by an index.
+create index sync_run_requested on dirsync.sync_run (kind, id) where state = 'requested';
+create index sync_run_success on dirsync.sync_run (kind, finished_at) where state = 'done';
+create index sync_run_of_everybody on dirsync.sync_run (id) where kind in ('changes', 'full') and keys = '{}';
+create index dead_letter_first_run on dirsync.dead_letter (first_run_id);
+create index dead_letter_last_run on dirsync.dead_letter (last_run_id);
+create index pending_wave on dirsync.pending (enterprise_code, wave) where operation = 'delete-department';

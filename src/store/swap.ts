@@ -1,0 +1,98 @@
+import type { ClientBase } from 'pg'
+
+/**
+ * Employees who want each other's mobile number or e-mail address: A that of B, B that of A, or a longer circle. None of
+ * them can be sent before another, so their cases are one group (`dead_letter.swap_id`), which tells what a person can do.
+ * All of it happens in the transaction of an outcome, under the lock of those that concern others.
+ */
+
+/** Longer circles are not recognised: their members stay ordinary cases. */
+const MOST_MEMBERS = 200
+
+/** A case `d` that waits for its holder. One that is being tried may go through, so it is no part of a circle. */
+const WAITS = `d.operation = 'update-employee' and d.state in ('open', 'blocked', 'snoozed', 'ignored')`
+
+interface Member {
+  id: number
+  userid: string
+  /** Who has what this one wants. */
+  holder: string
+  field: string
+  /** What this one wants, masked. */
+  wanted: string | null
+}
+
+/**
+ * Follows a case from holder to holder. Where that leads back to it, all the cases on the way become one group.
+ * @returns the group's number, which is that of its oldest case; null where there is no circle
+ */
+export async function recogniseSwap(client: ClientBase, id: number): Promise<number | null> {
+  const { rows } = await client.query<Member>(
+    `with recursive circle as (
+       select 1 as position, d.* from dirsync.dead_letter d where d.id = $1 and ${WAITS}
+       union all
+       select c.position + 1, d.*
+       from circle c
+       join dirsync.dead_letter d
+         on d.enterprise_code = c.enterprise_code and d.entity_key = c.blocked_by and d.field = c.field and ${WAITS}
+       where c.position < ${MOST_MEMBERS} and d.id <> $1
+     )
+     select id, entity_key as userid, blocked_by as holder, field,
+            (select f ->> 'value' from jsonb_array_elements(changed_fields) f where f ->> 'field' = circle.field) as wanted
+     from circle order by position`,
+    [id],
+  )
+  const first = rows[0]
+  if (!first || rows.length < 2 || rows.at(-1)?.holder !== first.userid) return null
+  const ids = rows.map(member => member.id)
+  const swap = Math.min(...ids)
+  const { message, remedy } = swapText(rows, swap)
+  await client.query(
+    `with grouped as (
+       update dirsync.dead_letter d
+       set swap_id = $2, message = $3, remedy = $4, state = case when d.state = 'blocked' then 'open' else d.state end,
+           version = d.version + 1
+       from dirsync.dead_letter before
+       where d.id = any ($1) and before.id = d.id
+       returning d.id, d.last_run_id, before.swap_id
+     )
+     insert into dirsync.dead_letter_event (dead_letter_id, event, run_id, note)
+     select id, 'changed', last_run_id, 'swap ' || $2::bigint from grouped where swap_id is distinct from $2`,
+    [ids, swap, message, remedy],
+  )
+  return swap
+}
+
+/** What a person reads of a circle, whose members each want what the next one has; told from its oldest case on. */
+function swapText(circle: Member[], swap: number): { message: string; remedy: string } {
+  const start = circle.findIndex(({ id }) => id === swap)
+  const [oldest, ...others] = [...circle.slice(start), ...circle.slice(0, start)] as [Member, ...Member[]]
+  const what = oldest.field === 'email' ? 'e-mail address' : 'mobile number'
+  const wishes = others.map(({ userid, holder }) => `${userid} that of ${holder}`).join(', ')
+  // The last one wants what the oldest has.
+  const value = others.at(-1)?.wanted
+  return {
+    message: `A swap: ${oldest.userid} wants the ${what} of ${oldest.holder}, ${wishes}. None of them can go first.`,
+    remedy: `On the platform, change the ${what} of ${oldest.userid}${value ? ` (${value})` : ''} to a temporary one, then retry dead letter ${swap}: the others follow by themselves.`,
+  }
+}
+
+/**
+ * Ends the groups that these cases were in, but for those given: a member has left.
+ * @returns the other members that still wait: each has to be tried to know how it stands now
+ */
+export async function dissolveSwaps(
+  client: ClientBase,
+  ids: number[],
+  stillWhole: number[],
+): Promise<number[]> {
+  const { rows } = await client.query<{ id: number; state: string }>(
+    `update dirsync.dead_letter d set swap_id = null, version = d.version + 1
+     where d.swap_id in (select swap_id from dirsync.dead_letter where id = any ($1)) and d.swap_id <> all ($2)
+     returning d.id, d.state`,
+    [ids, stillWhole],
+  )
+  return rows
+    .filter(({ id, state }) => (state === 'open' || state === 'blocked') && !ids.includes(id))
+    .map(({ id }) => id)
+}

@@ -1,0 +1,249 @@
+import type { ClientBase, Pool } from 'pg'
+import { keyText } from '../core/employee.ts'
+import { type Breaker, trips } from '../core/safety.ts'
+import { HrUnavailableError, MappingError } from '../hr/errors.ts'
+import type { HrSource } from '../hr/source.ts'
+import type { Logger } from '../logger.ts'
+import { beginRetry, beginRetryOf, isRetryByName, unwantedDepartmentCases } from '../store/dead-letter.ts'
+import { enterpriseCodes, findEmployees } from '../store/employee.ts'
+import { countChangedSince, storeEmployeePlan, writeEmployeePlan } from '../store/employee-plan.ts'
+import { recordKeyless } from '../store/keyless.ts'
+import { requestMirrorsOf } from '../store/mirror-case.ts'
+import { addBindings, addWork, lockWorkOfCases, type Work } from '../store/pending.ts'
+import { storeDeletions, storedDeletions } from '../store/planned-work.ts'
+import type { PlannedKind, PlannedRun, Run } from '../store/run.ts'
+import { repeatStepOnDeadlock } from '../store/transaction.ts'
+import { askWithheld } from '../store/withheld.ts'
+import { departmentFacts } from './department-facts.ts'
+import { type EmployeePlanLimits, planEmployees } from './plan-employees.ts'
+import { planNamedRows } from './plan-named-rows.ts'
+
+/** Places in the outbox and in the pacer's line: what a person named goes before what nobody waits for. */
+export const PRIORITY = { named: 1, background: 5 }
+
+export interface PlannerOptions {
+  pool: Pool
+  hr: HrSource
+  logger: Logger
+  limits: EmployeePlanLimits & { departments: Breaker; departmentGraceMs: number }
+  sellerAppids: string[]
+  /** Enterprise code of the deployment itself; empty for a single enterprise. */
+  ownEnterprise: string
+}
+
+/** What planning came to, and how it is written: into the outbox, or into the store of held plans. */
+export interface JudgedPlan {
+  planned: PlannedRun
+  apply(run: number): Promise<void>
+  store?(run: number): Promise<void>
+  /** How many rows differ from the stored plan of a held run. */
+  changedSince?(held: number): Promise<number>
+}
+
+/** What a run of any kind would do; nothing but temporary tables is written before `apply` or `store`, and retried cases. */
+export async function planKind(
+  options: PlannerOptions,
+  db: ClientBase,
+  run: Run & { kind: PlannedKind },
+  signal: AbortSignal,
+): Promise<JudgedPlan> {
+  switch (run.kind) {
+    case 'changes':
+    case 'full': {
+      if (run.keys.length > 0) return planTriggered(options, db, run)
+      const { hr, limits } = options
+      const planned = await planEmployees(db, hr, run, limits, new Date(), signal)
+      return {
+        planned,
+        apply: async id => {
+          await repeatStepOnDeadlock(db, () => writeEmployeePlan(db, id, run.kind === 'full'))
+          if (planned.sweep) await recordKeyless(db, id, planned.source.keyless)
+        },
+        store: id => storeEmployeePlan(db, id),
+        changedSince: held => countChangedSince(db, held),
+      }
+    }
+    case 'employees':
+      return planNamed(options, db, run)
+    case 'retry':
+      return planRetry(options, db, run)
+    case 'departments':
+      return planDepartments(options, db, run)
+    case 'openids':
+      return planOpenids(options, db, run)
+  }
+}
+
+/** Rows that HR's trigger named by user id, in any enterprise. */
+async function planTriggered(options: PlannerOptions, db: ClientBase, run: Run): Promise<JudgedPlan> {
+  const { hr, limits, ownEnterprise } = options
+  const enterprises = await enterpriseCodes(db, ownEnterprise)
+  const candidates = run.keys.flatMap(userid =>
+    enterprises.map(enterpriseCode => ({ enterpriseCode, userid })),
+  )
+  return {
+    planned: await planNamedRows(db, hr, candidates, limits),
+    apply: id => repeatStepOnDeadlock(db, () => writeEmployeePlan(db, id, false)),
+    store: id => storeEmployeePlan(db, id),
+    changedSince: held => countChangedSince(db, held),
+  }
+}
+
+/** Named employees: whoever HR or dirsync knows by that user id, in any enterprise. */
+async function planNamed(options: PlannerOptions, db: ClientBase, run: Run): Promise<JudgedPlan> {
+  const known = await findEmployees(db, run.keys)
+  const enterprises = await enterpriseCodes(db, options.ownEnterprise)
+  const candidates = run.keys.flatMap(key =>
+    enterprises.map(enterpriseCode => ({
+      enterpriseCode,
+      userid: key.startsWith(`${enterpriseCode}/`) ? key.slice(enterpriseCode.length + 1) : key,
+    })),
+  )
+  const { fingerprint: mapping } = await options.hr.inspect()
+  const rows = await options.hr.lookup(candidates, { mapping, anyEnterprise: true })
+  const inHr = candidates.filter(key => rows.has(keyText(key)))
+  const employees = [...new Map([...known, ...inHr].map(key => [keyText(key), key])).values()]
+  const missing = run.keys.filter(
+    key =>
+      !employees.some(
+        ({ enterpriseCode, userid }) => userid === key || `${enterpriseCode}/${userid}` === key,
+      ),
+  )
+  if (employees.length === 0)
+    return unable('failed', `neither HR nor dirsync knows an employee ${missing.join(', ')}`)
+  const work = employees.map(key => workOf('update-employee', key.enterpriseCode, key.userid))
+  return {
+    planned: {
+      state: 'running',
+      inScope: work.length,
+      plan: summary(work, 'asked'),
+      mapping,
+      ...(missing.length > 0 && { message: `unknown: ${missing.join(', ')}` }),
+    },
+    apply: async id => {
+      await addWork(db, id, PRIORITY.named, work, true)
+      await beginRetryOf(db, employees, id)
+    },
+  }
+}
+
+/** Cases that are due, or that a person has named: those are sent as HR has them now. */
+async function planRetry(options: PlannerOptions, db: ClientBase, run: Run): Promise<JudgedPlan> {
+  const ids = run.keys.map(Number)
+  // Before anything is locked: HR may take its time.
+  const mapping = run.requestedBy === 'cron' ? undefined : await presentMapping(options.hr)
+  await lockWorkOfCases(db, ids)
+  const work = await beginRetry(db, ids, run.id)
+  const mirrors = await requestMirrorsOf(db, ids, run.requestedBy)
+  const withheld = await askWithheld(db, run.id, ids)
+  const inScope = work.length + withheld
+  const message = mirrors.map(({ id, kind }) => `run ${id} reads ${kind} again`).join(', ')
+  const priority = run.requestedBy === 'cron' ? PRIORITY.background : PRIORITY.named
+  const named = await isRetryByName(db, run.id)
+  return {
+    planned: {
+      state: 'running',
+      inScope,
+      plan: { ...summary(work, 'retry'), reasons: inScope > 0 ? { retry: inScope } : {} },
+      mapping,
+      ...(message && { message }),
+    },
+    apply: id => addWork(db, id, priority, work, named),
+  }
+}
+
+/** Whoever retries a case may have mended the mapping before. While HR cannot be asked, that of the last plan stays in force. */
+async function presentMapping(hr: HrSource): Promise<string | undefined> {
+  try {
+    return (await hr.inspect()).fingerprint
+  } catch (error) {
+    if (error instanceof HrUnavailableError || error instanceof MappingError) return undefined
+    throw error
+  }
+}
+
+async function planDepartments(options: PlannerOptions, db: ClientBase, _run: Run): Promise<JudgedPlan> {
+  const { hr, limits } = options
+  if (!(await hr.inspect()).departments)
+    return unable('running', 'HR_DEPARTMENTS_SQL is not set: no department is ever deleted', 0)
+  const { inHr, total, deletions, wanted } = await departmentFacts(db, hr, {
+    graceMs: limits.departmentGraceMs,
+    now: new Date(),
+  })
+  if (inHr === 0 && total > 0)
+    return unable(
+      'source_suspect',
+      'HR delivered no departments at all: check the mapping query and the HR database. Nothing was enqueued.',
+      total,
+    )
+  const work = deletions.map(({ enterpriseCode, deptCode, wave }) => ({
+    ...workOf('delete-department', enterpriseCode, deptCode),
+    wave,
+  }))
+  const isHeld = trips(limits.departments, work.length, total)
+  return {
+    planned: {
+      state: isHeld ? 'held' : 'running',
+      inScope: total,
+      plan: summary(work, 'delete'),
+      ...(isHeld && {
+        message: `${work.length} of ${total} departments would be deleted, more than ${limits.departments.count} and ${limits.departments.percent} %: look at the plan, then approve or reject the run.`,
+      }),
+    },
+    apply: async id => {
+      // A case whose department HR wants to keep after all ends when its job finds nothing to do.
+      const unwanted = await beginRetry(db, await unwantedDepartmentCases(db, wanted), id)
+      await addWork(db, id, PRIORITY.background, unwanted)
+      await addWork(db, id, PRIORITY.background, work)
+    },
+    store: id => storeDeletions(db, id, work),
+    changedSince: async held => {
+      const stored = new Set((await storedDeletions(db, held)).map(deletionText))
+      const now = new Set(work.map(deletionText))
+      return now.size + stored.size - 2 * [...stored].filter(text => now.has(text)).length
+    },
+  }
+}
+
+async function planOpenids(options: PlannerOptions, db: ClientBase, run: Run): Promise<JudgedPlan> {
+  const added = await addBindings(db, run.id, PRIORITY.background, options.sellerAppids)
+  return {
+    planned: {
+      state: 'running',
+      inScope: added,
+      plan: { reasons: added > 0 ? { bind: added } : {}, sample: [] },
+    },
+    apply: async () => {},
+  }
+}
+
+/** A run that ends without any work. */
+function unable(
+  state: 'running' | 'failed' | 'source_suspect',
+  message: string,
+  inScope?: number,
+): JudgedPlan {
+  return {
+    planned: { state, message, plan: { reasons: {}, sample: [] }, ...(inScope !== undefined && { inScope }) },
+    apply: async () => {},
+  }
+}
+
+function deletionText({ enterpriseCode, entityKey }: Work): string {
+  return JSON.stringify([enterpriseCode, entityKey])
+}
+
+function workOf(operation: Work['operation'], enterpriseCode: string, entityKey: string): Work {
+  return { operation, enterpriseCode, entityKey, detail: '', wave: 0 }
+}
+
+function summary(work: Work[], reason: string) {
+  return {
+    reasons: work.length > 0 ? { [reason]: work.length } : {},
+    sample: work
+      .slice(0, 20)
+      .map(({ enterpriseCode, entityKey }) =>
+        enterpriseCode === '' ? entityKey : `${enterpriseCode}/${entityKey}`,
+      ),
+  }
+}

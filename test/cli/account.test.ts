@@ -1,0 +1,124 @@
+import { once } from 'node:events'
+import { readFile } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type Emulator, startEmulator } from '../../src/emulator/emulator.ts'
+import { type Company, createCompany } from '../helpers/company.ts'
+import { spawnDirsync } from '../helpers/process.ts'
+import { temporaryFolder } from '../helpers/temporary-folder.ts'
+import { dirsync } from './dirsync.ts'
+
+const EMPLOYEES = 60
+
+/** In step with its platform when the first test begins. */
+let company: Company
+/** Another platform, whose employees have the same user ids and other names. */
+let other: Emulator
+
+beforeAll(async () => {
+  company = await createCompany({ employees: EMPLOYEES })
+  const { employees, departments } = await company.control<{ employees: object[]; departments: object[] }>(
+    'GET',
+    'state',
+  )
+  other = await startEmulator({
+    appId: 'test-application',
+    appSecret: 'test-secret',
+    seed: { departments, employees: employees.map(employee => ({ ...employee, name: 'Somebody' })) },
+  })
+  expect(await dirsync(['start', '--once'], company.settings)).toMatchObject({ code: 0 })
+})
+afterAll(async () => {
+  await other.close()
+  await company[Symbol.asyncDispose]()
+})
+
+const elsewhere = (settings: Record<string, string> = { PLATFORM_BASE_URL: other.url }) => ({
+  ...company.settings,
+  ...settings,
+})
+/** How many there have the name that HR has. */
+async function named(): Promise<number> {
+  const answer = await fetch(`${other.url}/_emulator/state`)
+  const { employees } = (await answer.json()) as { employees: { name: string }[] }
+  return employees.filter(({ name }) => name !== 'Somebody').length
+}
+
+/** Each step is a process, and there are up to six. */
+const options = { timeout: 120_000 }
+
+test(
+  'another address or application is refused, in one sentence that says how to go on',
+  options,
+  async () => {
+    const refused = await dirsync(['start', '--once'], elsewhere())
+    expect(refused.stderr).toMatch(/^dirsync: this database .* `dirsync switch-account --yes` .*$/m)
+    expect(refused.stderr).toContain(`application test-application at ${company.emulator.url}`)
+    expect(refused.stderr).toContain(`application test-application at ${other.url}`)
+    expect(refused.code).toBe(2)
+
+    for (const command of [
+      ['start', '--once'],
+      ['resync'],
+      ['plan'],
+      ['platform', 'employee/get', '--userid', 'e0001'],
+    ])
+      expect(await dirsync(command, elsewhere({ PLATFORM_APP_ID: 'another' }))).toMatchObject({
+        code: 2,
+        stderr: expect.stringContaining('name application another at'),
+      })
+  },
+)
+
+test('doctor finds it, and what is only looked at is shown all the same', options, async () => {
+  const examined = (await dirsync(['doctor', '--json'], elsewhere())).json()
+  expect(examined.findings).toContainEqual({
+    ...{ check: 'account', status: 'failed' },
+    what: expect.stringContaining('switch-account'),
+  })
+  expect(await dirsync(['status'], elsewhere())).toMatchObject({ code: 0 })
+})
+
+test('a running service is not switched under its feet', options, async () => {
+  const service = await company.start()
+  const refused = await dirsync(['switch-account', '--yes'], elsewhere())
+  expect(refused).toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(`^dirsync: dirsync is running .process ${process.pid} on `),
+  })
+  await service.stop()
+})
+
+test('switched, the other account gets everything', options, async () => {
+  const shown = await dirsync(['switch-account', '--json'], elsewhere())
+  expect(shown).toMatchObject({ code: 2, stderr: 'dirsync: nothing was changed: give --yes to switch\n' })
+  expect(shown.json()).toMatchObject({ forgets: { employees: EMPLOYEES, outbox: 0 } })
+  expect(await dirsync(['start', '--once'], company.settings)).toMatchObject({ code: 0 })
+
+  expect(await dirsync(['switch-account', '--yes'], elsewhere())).toMatchObject({ code: 0, stderr: '' })
+  expect(await dirsync(['start', '--once'], elsewhere())).toMatchObject({ code: 0 })
+  expect(await named()).toBe(EMPLOYEES)
+  expect(await dirsync(['start', '--once'], company.settings)).toMatchObject({ code: 2 })
+})
+
+test('the same account at another address keeps what is known of it', options, async () => {
+  const moved = elsewhere({ PLATFORM_BASE_URL: other.url.replace('127.0.0.1', 'localhost') })
+  expect(await dirsync(['plan'], moved)).toMatchObject({ code: 2 })
+  expect(await dirsync(['switch-account', '--keep-memory', '--yes'], moved)).toMatchObject({ code: 0 })
+  const plan = await dirsync(['plan', '--json'], moved)
+  expect(plan).toMatchObject({ code: 0 })
+  expect(plan.json()).toMatchObject({ planned: 0, first: false })
+})
+
+test('the trial is one account, whatever port its emulator gets', { timeout: 240_000 }, async () => {
+  const cwd = await temporaryFolder()
+  const codeOf = async (...args: string[]) => (await spawnDirsync(args, { cwd }).exited).code
+  const port = async () => Number(await readFile(join(cwd, '.dirsync/emulator/port'), 'utf8'))
+  expect(await codeOf('start', '--once', '--json')).toBe(0)
+  const first = await port()
+  await using taken = createServer()
+  await once(taken.listen(first, '127.0.0.1'), 'listening')
+  expect(await codeOf('resync', '--employee', 'e10172', '--wait', '--json')).toBe(0)
+  expect(await port()).not.toBe(first)
+})

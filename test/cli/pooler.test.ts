@@ -1,0 +1,52 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { createDeployment, type Deployment } from '../helpers/deployment.ts'
+import { hasPgbouncer, startPgbouncer } from '../helpers/pgbouncer.ts'
+import { dirsync } from './dirsync.ts'
+
+describe.runIf(hasPgbouncer)('DATABASE_URL leads to a pooler', () => {
+  let deployment: Deployment
+
+  beforeAll(async () => {
+    deployment = await createDeployment()
+  })
+  afterAll(() => deployment[Symbol.asyncDispose]())
+
+  const behind = (pooler: { urlOf(database: string): string }) => ({
+    ...deployment.settings,
+    DATABASE_URL: pooler.urlOf(deployment.own.name),
+  })
+
+  test('in transaction mode: start and migrate refuse it in one sentence', async () => {
+    await using pooler = await startPgbouncer({ mode: 'transaction' })
+    for (const command of [['start', '--once'], ['migrate']]) {
+      const refused = await dirsync(command, behind(pooler))
+      expect(refused.stderr).toMatch(
+        /^dirsync: DATABASE_URL leads through a pooler that .* locks.*: connect to PostgreSQL itself, or .*$/m,
+      )
+      expect(refused.code).toBe(2)
+    }
+    const { rows } = await deployment.own.pool.query('select from dirsync.sync_run')
+    expect(rows).toEqual([])
+  })
+
+  test('in transaction mode: doctor finds it, and says how to go on', async () => {
+    await using pooler = await startPgbouncer({ mode: 'transaction' })
+    const examined = await dirsync(['doctor', '--json'], behind(pooler))
+    expect(examined.code).toBe(1)
+    expect(examined.json().findings).toContainEqual({
+      check: 'database',
+      status: 'failed',
+      what: expect.stringMatching(/through a pooler .* or use the pooler's session mode$/),
+    })
+  })
+
+  test('in session mode: nothing is wrong with it', async () => {
+    await using pooler = await startPgbouncer({ mode: 'session' })
+    expect(await dirsync(['migrate'], behind(pooler))).toMatchObject({ code: 0, stderr: '' })
+    const examined = await dirsync(['doctor', '--json'], behind(pooler))
+    expect(examined.json().findings.filter(({ status }: { status: string }) => status === 'failed')).toEqual(
+      [],
+    )
+    expect(examined.code).toBe(0)
+  })
+})

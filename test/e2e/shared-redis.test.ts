@@ -1,0 +1,63 @@
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { LearntRates } from '../../src/pacing/learnt-rates.ts'
+import { RedisStore } from '../../src/pacing/redis-store.ts'
+import { dirsync } from '../cli/dirsync.ts'
+import { createCompany, endOf, until } from '../helpers/company.ts'
+import { createTestDatabase } from '../helpers/postgres.ts'
+import { hasRedis, redisUrl } from '../helpers/redis.ts'
+
+const EMPLOYEES = 20
+
+describe.runIf(hasRedis)('two deployments on one Redis', () => {
+  test('do not take each other’s jobs', { timeout: 60_000 }, async () => {
+    const redis = await redisUrl()
+    const [first, second] = await Promise.all(
+      ['first', 'second'].map(() => createCompany({ employees: EMPLOYEES, redisUrl: redis })),
+    )
+    if (!first || !second) throw new Error('two companies are needed')
+    onTestFinished(() => first[Symbol.asyncDispose]())
+    onTestFinished(() => second[Symbol.asyncDispose]())
+    const enqueued = async () =>
+      (
+        await first.db.query(
+          'select entity_key, enqueued_at from dirsync.pending where enqueued_at is not null',
+        )
+      ).rows
+    const queue = async () => (await dirsync(['status', '--json'], first.settings)).json().queue
+
+    // Nobody of the first deployment works, so whoever takes its jobs is of the other one.
+    await first.start(['scheduler'])
+    const { rows } = await first.db.query(`select dirsync.resync('full')::int as run`)
+    const fed = await until(async () => {
+      const fed = await enqueued()
+      return fed.length === EMPLOYEES && fed
+    })
+    await second.start()
+    expect(await second.run('full')).toMatchObject({
+      state: 'done',
+      result: { outcomes: { in_step: EMPLOYEES } },
+    })
+    expect(await queue()).toMatchObject({ waiting: EMPLOYEES, active: 0 })
+    expect(await enqueued()).toEqual(fed)
+
+    await first.start(['worker'])
+    expect(await endOf(first.db, rows[0].run)).toMatchObject({ state: 'done' })
+  })
+
+  test('share the slots where they call as one application, and only there', async () => {
+    await using database = await createTestDatabase({ migrated: true })
+    const url = await redisUrl()
+    const open = (appId: string) => {
+      const application = { baseUrl: 'https://platform.test', appId }
+      const store = new RedisStore({ url, application, rates: new LearntRates(database.pool) })
+      onTestFinished(() => store.close())
+      return store
+    }
+    const hour = { gate: 'platform', count: 3600, spacingMs: 1000 }
+    const { startMs: first } = await open('ours').lease({ ...hour, holder: 'first' })
+    const { startMs: second } = await open('ours').lease({ ...hour, holder: 'second' })
+    const { startMs: stranger } = await open('theirs').lease({ ...hour, holder: 'stranger' })
+    expect(second - first).toBeCloseTo(3_600_000)
+    expect(stranger - first).toBeLessThan(3_600_000)
+  })
+})

@@ -1,0 +1,81 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { accessSync, constants } from 'node:fs'
+import { chmod, writeFile } from 'node:fs/promises'
+import { delimiter, join } from 'node:path'
+import { inject } from 'vitest'
+import { freePort } from '../../src/embedded/free-port.ts'
+import { registerChild } from './children.ts'
+import { temporaryFolder } from './temporary-folder.ts'
+
+const PROGRAM = findPgbouncer()
+
+/** False where the machine has no pgbouncer: `describe.runIf(hasPgbouncer)`. */
+export const hasPgbouncer = PROGRAM !== null
+
+/** Starts pgbouncer before the run's PostgreSQL, on a free port of 127.0.0.1; it ends with the file, or by `await using`. */
+export async function startPgbouncer(options: {
+  mode: 'transaction' | 'session'
+}): Promise<AsyncDisposable & { urlOf(database: string): string }> {
+  if (PROGRAM === null) throw new Error('There is no pgbouncer here: guard the test with hasPgbouncer.')
+  const folder = await temporaryFolder()
+  const port = await freePort()
+  const server = new URL(inject('postgresUrl'))
+  const [user, password] = [server.username, server.password].map(decodeURIComponent)
+  const settings = join(folder, 'pgbouncer.ini')
+  await writeFile(
+    settings,
+    `[databases]
+* = host=${server.hostname} port=${server.port || 5432} user=${user} ${password ? `password=${password}` : ''}
+[pgbouncer]
+listen_addr = 127.0.0.1
+listen_port = ${port}
+unix_socket_dir =
+auth_type = any
+pool_mode = ${options.mode}
+max_client_conn = 200
+default_pool_size = 20
+`,
+  )
+  await Promise.all([chmod(folder, 0o755), chmod(settings, 0o644)])
+  // It refuses to run as root.
+  const asOther = process.getuid?.() === 0 ? ['-u', 'nobody'] : []
+  const child = spawn(PROGRAM, [...asOther, settings], { stdio: ['ignore', 'ignore', 'pipe'] })
+  registerChild(inject('runFolder'), child)
+  let output = ''
+  await new Promise<void>((resolve, reject) => {
+    child.stderr.on('data', chunk => {
+      output += chunk
+      if (output.includes('process up')) resolve()
+    })
+    child.once('error', reject)
+    child.once('exit', code => reject(new Error(`pgbouncer ended with ${code}: ${output}`)))
+  })
+  return {
+    urlOf: database => `postgres://${user}@127.0.0.1:${port}/${database}`,
+    async [Symbol.asyncDispose]() {
+      const exited = once(child, 'exit')
+      child.kill('SIGKILL')
+      await exited
+    },
+  }
+}
+
+/** Debian puts it where only root's path leads. */
+function findPgbouncer(): string | null {
+  const folders = [
+    ...(process.env.PATH ?? '').split(delimiter),
+    '/usr/sbin',
+    '/usr/local/sbin',
+    '/usr/local/bin',
+  ]
+  for (const folder of folders) {
+    const program = join(folder, 'pgbouncer')
+    try {
+      accessSync(program, constants.X_OK)
+      return program
+    } catch {}
+  }
+  if (process.env.CI === 'true') throw new Error('The tests need pgbouncer: apt-get install pgbouncer')
+  return null
+}

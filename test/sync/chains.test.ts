@@ -1,0 +1,150 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type Company, createCompany, endOf } from '../helpers/company.ts'
+
+/** Cron jobs do not run here: whatever follows, follows by itself. */
+let company: Company
+
+beforeAll(async () => {
+  company = await createCompany({ employees: 20 })
+  await company.start()
+  await company.run('full')
+})
+afterAll(() => company[Symbol.asyncDispose]())
+
+/** The number that employee `i` had in the beginning. */
+const numberOf = (i: number) => `1990000${String(i).padStart(4, '0')}`
+const useridOf = (i: number) => `e${String(i).padStart(4, '0')}`
+
+/** HR gives numbers to employees, all at once. */
+const give = (numbers: Record<number, string>) =>
+  company.hr.query(
+    `update person p set mobile = n.mobile from jsonb_to_recordset($1) as n (userid text, mobile text) where n.userid = p.userid`,
+    [JSON.stringify(Object.entries(numbers).map(([i, mobile]) => ({ userid: useridOf(Number(i)), mobile })))],
+  )
+const held = async (...employees: number[]) => {
+  const platform = await company.onPlatform()
+  return employees.map(i => platform.get(useridOf(i))?.mobile)
+}
+/** Gives a number on the platform itself, as its back office would. */
+const giveOnPlatform = async (i: number, mobile: string) =>
+  company.control('POST', 'employees', [{ ...(await company.onPlatform()).get(useridOf(i)), mobile }])
+const cases = async (...employees: number[]) =>
+  (
+    await company.db.query(
+      `select d.*, f.swap_id as shown from dirsync.dead_letter d left join dirsync.failed_syncs f on f.id = d.id
+       where d.entity_key = any ($1) order by d.entity_key, d.id`,
+      [employees.map(useridOf)],
+    )
+  ).rows
+const retry = async (id: number) =>
+  endOf(company.db, Number((await company.db.query('select dirsync.retry($1) as run', [id])).rows[0].run))
+
+test('in a chain everybody follows whoever gave up a number, within one run and without a tick', async () => {
+  await give({
+    0: numberOf(1),
+    1: numberOf(2),
+    2: numberOf(3),
+    3: numberOf(4),
+    4: '19955550004',
+  })
+  const run = await company.run('changes')
+  expect(await held(0, 1, 2, 3, 4)).toEqual([
+    numberOf(1),
+    numberOf(2),
+    numberOf(3),
+    numberOf(4),
+    '19955550004',
+  ])
+  expect(run).toMatchObject({ state: 'done', message: null })
+  expect((await cases(0, 1, 2, 3, 4)).filter(({ state }) => state !== 'resolved')).toEqual([])
+})
+
+test('a swap is one group of cases that names both employees and the one number to free, and ends when it is free', async () => {
+  await give({ 5: numberOf(6), 6: numberOf(5) })
+  await company.run('changes')
+  const swapped = await cases(5, 6)
+  const [first, second] = swapped
+  const group = Math.min(Number(first.id), Number(second.id))
+  const [free] = swapped.filter(({ id }) => Number(id) === group)
+  for (const one of swapped) {
+    expect(one).toMatchObject({
+      state: 'open',
+      category: 'duplicate_mobile',
+      occurrences: expect.any(Number),
+    })
+    expect([Number(one.swap_id), Number(one.shown)]).toEqual([group, group])
+    expect(one.message).toMatch(
+      /swap.*e000[56] wants the mobile number of e000[56], e000[56] that of e000[56]/,
+    )
+    expect(one.remedy).toContain(`change the mobile number of ${free.entity_key} (`)
+    expect(one.remedy).toContain(`retry dead letter ${group}`)
+    expect(one.remedy).not.toMatch(/1990000000[56]/)
+    expect(one.next_retry_at.getTime()).toBeGreaterThan(Date.now() + 5 * 86_400_000)
+  }
+  // The same again leaves them as they are.
+  await retry(Number(second.id))
+  expect(await cases(5, 6)).toMatchObject([
+    { state: 'open', swap_id: String(group) },
+    { state: 'open', swap_id: String(group) },
+  ])
+
+  await giveOnPlatform(Number(free.entity_key.slice(-1)), '19955550005')
+  await retry(group)
+  expect(await held(5, 6)).toEqual([numberOf(6), numberOf(5)])
+  expect(await cases(5, 6)).toMatchObject([
+    { state: 'resolved', swap_id: null },
+    { state: 'resolved', swap_id: null },
+  ])
+})
+
+test('a circle of three is recognised, and one who gets another number in HR lets the others follow in the same run', async () => {
+  await give({ 7: numberOf(8), 8: numberOf(9), 9: numberOf(7) })
+  await company.run('changes')
+  const circle = await cases(7, 8, 9)
+  expect(new Set(circle.map(({ swap_id }) => swap_id)).size).toBe(1)
+  expect(circle[0].swap_id).not.toBeNull()
+  for (const { state, message } of circle) {
+    expect(state).toBe('open')
+    for (const i of [7, 8, 9]) expect(message).toContain(useridOf(i))
+  }
+
+  await give({ 8: '19955550008' })
+  await company.run('changes')
+  expect(await held(7, 8, 9)).toEqual([numberOf(8), '19955550008', numberOf(7)])
+  expect((await cases(7, 8, 9)).map(({ state, swap_id }) => [state, swap_id])).toEqual([
+    ['resolved', null],
+    ['resolved', null],
+    ['resolved', null],
+  ])
+})
+
+test('who drops out of a swap, and keeps the number all the same, leaves the other an ordinary case', async () => {
+  await give({ 10: numberOf(11), 11: numberOf(10) })
+  await company.run('changes')
+  expect((await cases(10, 11)).map(({ swap_id }) => swap_id !== null)).toEqual([true, true])
+  await give({ 11: numberOf(11) })
+  await company.run('changes')
+  const [left, gone] = await cases(10, 11)
+  expect(gone).toMatchObject({ state: 'resolved', swap_id: null })
+  expect(left).toMatchObject({ state: 'open', swap_id: null, blocked_by: useridOf(11) })
+  expect(left.message).not.toContain('swap')
+})
+
+test('a swap of e-mail addresses is one too, and a mobile number wanted besides is none of it', async () => {
+  await company.hr.query(
+    `update person set email = case userid when 'e0012' then 'e13@example.com' else 'e12@example.com' end,
+                       mobile = case userid when 'e0012' then $1 else mobile end
+     where userid in ('e0012', 'e0013')`,
+    [numberOf(14)],
+  )
+  await company.run('changes')
+  const found = await cases(12, 13)
+  expect(found.map(({ entity_key, field, swap_id }) => [entity_key, field, swap_id !== null])).toEqual(
+    expect.arrayContaining([
+      ['e0012', 'email', true],
+      ['e0012', 'mobile', false],
+      ['e0013', 'email', true],
+    ]),
+  )
+  expect(found.find(({ field }) => field === 'email').message).toContain('e-mail address')
+})

@@ -1,0 +1,113 @@
+import { rm, writeFile } from 'node:fs/promises'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type Company, createCompany, endOf, until } from '../helpers/company.ts'
+
+const EMPLOYEES = 20
+
+let company: Company
+let worker: { stop(): Promise<void> }
+
+/** Planner and workers are apart, as the processes of a deployment are: each has read the mapping for itself. */
+beforeAll(async () => {
+  company = await createCompany({ employees: EMPLOYEES })
+  await company.hr.query(`
+    alter table person add column remark text, add column birth_day date;
+    create view mapped as select userid, name, mobile, email, dept_code, entry_day, active from person`)
+  await map('select * from mapped')
+  await company.start(['scheduler'])
+  worker = await company.start(['worker'])
+  await company.run('full')
+})
+afterAll(() => company[Symbol.asyncDispose]())
+
+const map = (sql: string) => writeFile(company.settings.HR_EMPLOYEES_SQL as string, sql)
+const onPlatform = async (field: string) => {
+  const employees = [...(await company.onPlatform()).values()]
+  return new Set(employees.map(employee => employee[field]))
+}
+const queries = async (work: () => Promise<unknown>) => {
+  const before = (await company.calls())['employee/get'] ?? 0
+  await work()
+  return ((await company.calls())['employee/get'] ?? 0) - before
+}
+
+test('a column that a view has now reaches everybody with the next run, once', async () => {
+  await company.hr.query(`update person set remark = 'from HR';
+    create or replace view mapped as select userid, name, mobile, email, dept_code, entry_day, active, remark from person`)
+  expect(await company.run('changes')).toMatchObject({ result: { outcomes: { updated: EMPLOYEES } } })
+  expect(await onPlatform('remark')).toEqual(new Set(['from HR']))
+  expect(await queries(() => company.run('changes'))).toBe(0)
+})
+
+test('an edited file is taken over by the next run, without a restart', async () => {
+  await map(`select userid, 'Dr. ' || name as name, dept_code, remark, active from mapped`)
+  expect(await company.run('changes')).toMatchObject({ result: { outcomes: { updated: EMPLOYEES } } })
+  expect((await company.onPlatform()).get('e0003')).toMatchObject({ name: 'Dr. Person 3' })
+  expect(await queries(() => company.run('changes'))).toBe(0)
+})
+
+test('an edited file is taken over also by a run for one employee', async () => {
+  await map(`select userid, 'Mx. ' || name as name, dept_code, remark, active from mapped`)
+  await company.run('employees', 'e0004')
+  expect((await company.onPlatform()).get('e0004')).toMatchObject({ name: 'Mx. Person 4' })
+})
+
+test('a person who mends the mapping and retries a case has it tried with the new one', async () => {
+  await map(
+    `select userid, name, dept_code, case userid when 'e0006' then repeat('x', 300) else remark end as remark, active from mapped`,
+  )
+  await company.run('changes')
+  const { rows } = await company.db.query(
+    `select id from dirsync.failed_syncs where entity_key = 'e0006' and field = 'remark'`,
+  )
+  await map(`select userid, name, dept_code, 'short' as remark, active from mapped`)
+  const { rows: retries } = await company.db.query('select dirsync.retry($1) as run', [rows[0].id])
+  await endOf(company.db, Number(retries[0].run))
+  expect((await company.onPlatform()).get('e0006')).toMatchObject({ remark: 'short' })
+})
+
+test.each([
+  ['does not parse', 'select userid, name from mapped where', 'syntax error'],
+  ['holds two statements', 'select 1; select 2', 'a second statement begins'],
+  ['names no column of a mapping', 'select userid, name as nmae from mapped', 'unknown column "nmae"'],
+])('a file that %s ends the run with the reason, and harms nothing', async (_, sql, reason) => {
+  await company.run('changes')
+  await map(sql)
+  const run = await company.run('changes')
+  expect(run).toMatchObject({ state: 'failed', message: expect.stringContaining(reason) })
+  expect(run.message).toContain('employees.sql')
+  await map('select userid, name, dept_code, remark, active from mapped')
+  await company.run('changes')
+  expect(await company.run('full')).toMatchObject({ result: { outcomes: { in_step: EMPLOYEES } } })
+})
+
+test('a worker that cannot read with the mapping of the plan halts, says why, and goes on once it is mended', async () => {
+  await worker.stop()
+  const { rows } = await company.db.query(`select dirsync.resync('full')::int as id`)
+  const state = async () =>
+    (await company.db.query('select state from dirsync.sync_run where id = $1', [rows[0].id])).rows[0].state
+  await until(async () => (await state()) === 'running')
+  await map('select userid, name as nmae, dept_code, remark, active from mapped')
+  await company.start(['worker'])
+  const halt = await until(async () => (await company.db.query('select * from dirsync.halt')).rows[0] ?? null)
+  expect(halt).toMatchObject({
+    scope: '*',
+    category: 'hr_unavailable',
+    message: expect.stringMatching(/employees\.sql: unknown column "nmae"/),
+  })
+  await map('select userid, name, dept_code, remark, active from mapped')
+  await until(async () => {
+    await company.db.query('update dirsync.halt set next_probe_at = now()')
+    await company.db.query(`select pg_notify('dirsync', 'feed')`)
+    return (await state()) === 'done'
+  })
+  expect(await endOf(company.db, rows[0].id)).toMatchObject({ result: { outcomes: { in_step: EMPLOYEES } } })
+})
+
+test('a file that is gone ends the run with the reason', async () => {
+  await rm(company.settings.HR_EMPLOYEES_SQL as string)
+  expect(await company.run('changes')).toMatchObject({
+    state: 'failed',
+    message: expect.stringContaining('cannot be read (ENOENT)'),
+  })
+})

@@ -1,0 +1,99 @@
+import { writeFile } from 'node:fs/promises'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { type Company, createCompany } from '../helpers/company.ts'
+
+/** U+0000 and half a character, as JSON spells them out. */
+const ODD = String.raw`a\u0000b\ud83dc`
+/** What is kept of them. */
+const KEPT = 'a\ufffdb\ufffdc'
+
+let company: Company
+
+beforeAll(async () => {
+  company = await createCompany({ employees: 12, settings: { SELLER_APPIDS: '20000001' } })
+  await company.hr.query('alter table person add column category text, add column employee_attribute text')
+  await writeFile(company.settings.HR_EMPLOYEES_SQL as string, 'select * from person')
+  await company.start()
+  await company.run('full')
+})
+afterAll(() => company[Symbol.asyncDispose]())
+beforeEach(() => company.control('DELETE', 'faults'))
+
+const hr = (sql: string) => company.hr.query(sql)
+const cases = async (userid: string) =>
+  (await company.db.query('select * from dirsync.dead_letter where entity_key = $1 order by id', [userid]))
+    .rows
+const answer = (operation: string, body: string, match = {}) =>
+  company.control('POST', 'faults', [{ operation, body, match }])
+
+test('a value whose ends are no plain characters becomes a case', async () => {
+  await hr(`update person set mobile = '😀😀123456' where userid = 'e0001'`)
+  expect(await company.run('changes')).toMatchObject({ state: 'done', result: { outcomes: { parked: 1 } } })
+  expect(await cases('e0001')).toMatchObject([
+    { category: 'invalid_hr_row', field: 'mobile', changed_fields: [{ field: 'mobile' }] },
+  ])
+})
+
+test('a user id that is too long for any index stops nobody else', async () => {
+  await hr(`alter table person drop constraint person_pkey`)
+  // Of random letters: a text that can be compressed fits.
+  await hr(`insert into person (userid, name, active)
+            select string_agg(md5(i::text), ''), 'Long', true from generate_series(1, 200) i`)
+  await hr(`update person set name = 'Renamed' where userid = 'e0009'`)
+  expect(await company.run('changes')).toMatchObject({ state: 'done', result: { outcomes: { updated: 1 } } })
+  expect(await cases('(no user id)')).toMatchObject([
+    { category: 'invalid_hr_row', message: 'One row of HR has no user id, or one that is far too long.' },
+  ])
+})
+
+test('extended fields that are no JSON become a case', async () => {
+  await hr(
+    String.raw`update person set employee_attribute = '[{"attributeCode":"a\x"}]' where userid = 'e0002'`,
+  )
+  expect(await company.run('changes')).toMatchObject({ state: 'done', result: { outcomes: { parked: 1 } } })
+  expect(await cases('e0002')).toMatchObject([{ category: 'invalid_hr_row', field: 'employee_attribute' }])
+})
+
+test('what JSON in HR spells out, and no database can hold, becomes a case', async () => {
+  await hr(`update person set category = '["${ODD}"]' where userid = 'e0003'`)
+  await hr(
+    `update person set employee_attribute = '[{"attributeCode":"${ODD}","attributeValue":"x"}]' where userid = 'e0004'`,
+  )
+  expect(await company.run('changes')).toMatchObject({ state: 'done', result: { outcomes: { parked: 2 } } })
+  expect(await cases('e0003')).toMatchObject([{ field: 'category', changed_fields: [{ value: KEPT }] }])
+  expect(await cases('e0004')).toMatchObject([
+    { field: 'employee_attribute', changed_fields: [{ value: `${KEPT}=***` }] },
+  ])
+})
+
+test('a department and an open id of the platform are stored as far as they can be', async () => {
+  await answer('employee/get', `{"code":0,"data":{"userid":"e0006","dept_code":"${ODD}"}}`, {
+    userid: 'e0006',
+  })
+  await company.run('employees', 'e0006')
+  const { rows: employees } = await company.db.query(
+    `select dept_code from dirsync.employee where userid = 'e0006'`,
+  )
+  expect(employees).toEqual([{ dept_code: 'D1' }])
+
+  await hr(`update person set active = false where userid = 'e0006'`)
+  await company.run('changes')
+  const { rows: leavers } = await company.db.query(
+    `select dept_code from dirsync.employee where userid = 'e0006'`,
+  )
+  expect(leavers).toEqual([{ dept_code: KEPT }])
+
+  await answer('employee/openid', `{"code":0,"data":{"open_userid":"${ODD}"}}`, { userid: 'e0007' })
+  expect(await company.run('openids')).toMatchObject({ state: 'done' })
+  const { rows: bindings } = await company.db.query(
+    `select open_userid from dirsync.openid_binding where userid = 'e0007'`,
+  )
+  expect(bindings).toEqual([{ open_userid: KEPT }])
+})
+
+test('the holder of a number is named as far as he can be', async () => {
+  await answer('employee/get', `{"code":0,"data":{"userid":"${ODD}"}}`, { mobile: '19900000009' })
+  await hr(`update person set mobile = '19900000009' where userid = 'e0008'`)
+  expect(await company.run('changes')).toMatchObject({ state: 'done', result: { outcomes: { parked: 1 } } })
+  expect(await cases('e0008')).toMatchObject([{ category: 'duplicate_mobile', blocked_by: KEPT }])
+})

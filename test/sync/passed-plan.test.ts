@@ -1,0 +1,201 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { requestDueRetries } from '../../src/store/dead-letter.ts'
+import { type Company, createCompany, endOf, person, until } from '../helpers/company.ts'
+
+const EMPLOYEES = 120
+
+/** Law 11: a worker that finds another HR row than its plan saw sends nothing, and a new plan judges that row. */
+describe('nothing is sent that no plan has passed', () => {
+  let company: Company
+
+  beforeAll(async () => {
+    company = await createCompany({ employees: EMPLOYEES, settings: { PLATFORM_RATE_LIMIT: '100' } })
+    await company.start()
+    await company.run('full')
+  })
+  afterAll(() => company[Symbol.asyncDispose]())
+  /** Whatever a test left behind is decided, and HR and platform are as they were. */
+  beforeEach(async () => {
+    await restoreHr()
+    await company.db.query(`select dirsync.reject(id) from dirsync.sync_run where state = 'held'`)
+    const { id, state } = await company.run('changes')
+    if (state === 'held') await company.db.query('select dirsync.approve($1)', [id])
+    await idle()
+  })
+
+  const hr = (sql: string, values: unknown[] = []) => company.hr.query(sql, values)
+  const request = async (kind: string) => {
+    const { rows } = await company.db.query('select dirsync.resync($1) as id', [kind])
+    return Number(rows[0].id)
+  }
+  const names = async () => [...(await company.onPlatform()).values()].map(({ name }) => String(name))
+  const cases = async (category: string) =>
+    (await company.db.query('select entity_key from dirsync.dead_letter where category = $1', [category]))
+      .rows
+  const idle = () =>
+    until(async () => {
+      const { rows } = await company.db.query(
+        `select (select count(*) from dirsync.pending) + (select count(*) from dirsync.sync_run
+                 where finished_at is null and state <> 'held') = 0 as idle`,
+      )
+      return rows[0].idle as boolean
+    })
+  /** A full run of which `attempts` jobs are over and the others are not. */
+  const fullRunUnderWay = async (attempts = 5) => {
+    const id = await request('full')
+    await until(async () => {
+      const { rows } = await company.db.query(
+        'select count(*)::int as n from dirsync.attempt where run_id = $1',
+        [id],
+      )
+      return rows[0].n >= attempts
+    })
+    return id
+  }
+  const restoreHr = async () => {
+    await hr('delete from person')
+    await hr('insert into person select * from jsonb_populate_recordset(null::person, $1)', [
+      JSON.stringify(Array.from({ length: EMPLOYEES }, (_, i) => person(i))),
+    ])
+  }
+
+  // A full run of 120 takes longer than a second at this rate: time enough for HR to change under it.
+  test('HR breaks while a full run is under way: the changes are held, and the full run sends none of them', async () => {
+    const full = await fullRunUnderWay()
+    await hr(`update person set name = 'BROKEN'`)
+    const changes = await company.run('changes')
+    expect(changes.state).toBe('held')
+    await endOf(company.db, full)
+    expect((await names()).filter(name => name === 'BROKEN')).toEqual([])
+  })
+
+  test('what is held is not dissolved by a run that was under way', async () => {
+    const full = await fullRunUnderWay()
+    await hr(`update person set name = 'Seventy' where userid >= 'e0050'`)
+    const changes = await company.run('changes')
+    expect(changes.state).toBe('held')
+    await endOf(company.db, full)
+    const { rows } = await company.db.query('select state from dirsync.sync_run where id = $1', [changes.id])
+    expect(rows).toEqual([{ state: 'held' }])
+    expect((await names()).filter(name => name === 'Seventy')).toEqual([])
+
+    await company.db.query('select dirsync.approve($1)', [changes.id])
+    expect(await endOf(company.db, changes.id)).toMatchObject({
+      state: 'done',
+      result: { outcomes: { updated: 70 } },
+    })
+    expect((await names()).filter(name => name === 'Seventy')).toHaveLength(70)
+  })
+
+  test('HR is emptied and filled again while a full run is under way: nobody is taken for a leaver', async () => {
+    const full = await fullRunUnderWay()
+    await hr('delete from person')
+    await until(async () => {
+      const { rows } = await company.db.query(
+        'select count(*)::int as n from dirsync.attempt where run_id = $1',
+        [full],
+      )
+      return rows[0].n >= 20
+    })
+    await restoreHr()
+    await endOf(company.db, full)
+    await company.run('changes')
+    await idle()
+    expect(await cases('left_hr')).toEqual([])
+  })
+
+  test('rows that HR changes under a run are judged by one new plan and then sent, without anybody asking', async () => {
+    const full = await fullRunUnderWay()
+    await hr(`update person set name = 'Later' where userid between 'e0100' and 'e0119'`)
+    await endOf(company.db, full)
+    await idle()
+    expect((await names()).filter(name => name === 'Later')).toHaveLength(20)
+    const { rows } = await company.db.query(
+      `select requested_by, kind, state, planned from dirsync.sync_run where id > $1 and planned > 0`,
+      [full],
+    )
+    expect(rows).toEqual([{ requested_by: 'replan', kind: 'changes', state: 'done', planned: 20 }])
+    const { rows: sent } = await company.db.query(
+      `select distinct run_id = $1 as by_full from dirsync.attempt where fields = '{name}' and run_id >= $1`,
+      [full],
+    )
+    expect(sent).toEqual([{ by_full: false }])
+  })
+
+  test('an employee whom a person names is sent as HR has them now, past a held plan', async () => {
+    await hr(`update person set name = 'Many'`)
+    const held = await company.run('changes')
+    expect(held.state).toBe('held')
+    const named = await company.run('employees', 'e0001')
+    expect(named.result?.outcomes).toEqual({ updated: 1 })
+    expect((await names()).filter(name => name === 'Many')).toHaveLength(1)
+    // What was sent by name needs no second call once a plan has passed it.
+    await company.db.query('select dirsync.approve($1)', [held.id])
+    expect(await endOf(company.db, held.id)).toMatchObject({ state: 'done' })
+    expect((await names()).filter(name => name === 'Many')).toHaveLength(EMPLOYEES)
+  })
+
+  test('a case that is retried by its number is sent as HR has it now, one that is due by itself is not', async () => {
+    await hr(`update person set dept_code = 'NOWHERE' where userid in ('e0002', 'e0003')`)
+    await company.run('changes')
+    await hr(`update person set name = 'Many', dept_code = 'D1'`)
+    expect((await company.run('changes')).state).toBe('held')
+    const { rows } = await company.db.query<{ id: number; entity_key: string }>(
+      `select id, entity_key from dirsync.dead_letter where category = 'missing_department' and state = 'open'
+       order by entity_key`,
+    )
+    expect(rows.map(row => row.entity_key)).toEqual(['e0002', 'e0003'])
+    const [byHand, byItself] = rows as unknown as [{ id: number }, { id: number }]
+    const retry = await company.db.query('select dirsync.retry($1) as run', [byHand.id])
+    await endOf(company.db, Number(retry.rows[0].run))
+    await company.db.query('update dirsync.dead_letter set next_retry_at = now() where id = $1', [
+      byItself.id,
+    ])
+    const due = await requestDueRetries(company.db)
+    expect((await endOf(company.db, due as number)).result?.outcomes).toEqual({ replan: 1 })
+    expect((await company.onPlatform()).get('e0002')).toMatchObject({ name: 'Many', dept_code: 'D1' })
+    expect((await company.onPlatform()).get('e0003')).toMatchObject({ name: 'Person 3', dept_code: 'D3' })
+  })
+
+  test('a cancelled run ends with what is in hand, and the next run judges the rest anew', async () => {
+    await hr(`update person set name = 'Much' where userid < 'e0040'`)
+    await company.control('POST', 'faults', [{ operation: 'employee/get', latencyMs: 100 }])
+    const id = await request('changes')
+    await until(async () => {
+      const { rows } = await company.db.query(
+        'select count(*)::int as n from dirsync.attempt where run_id = $1',
+        [id],
+      )
+      return rows[0].n > 0
+    })
+    await company.db.query(`select dirsync.cancel($1, 'wrong day')`, [id])
+    await company.control('DELETE', 'faults')
+    expect(await endOf(company.db, id)).toMatchObject({ state: 'cancelled' })
+    const { rows } = await company.db.query(
+      `select decision_reason, decided_by is not null as decided,
+              (select count(*)::int from dirsync.pending) as pending
+       from dirsync.sync_run where id = $1`,
+      [id],
+    )
+    expect(rows).toEqual([{ decision_reason: 'wrong day', decided: true, pending: 0 }])
+    const sent = (await names()).filter(name => name === 'Much').length
+    expect(sent).toBeLessThan(40)
+    const again = await company.run('changes')
+    expect(again).toMatchObject({ state: 'done', result: { outcomes: { updated: 40 - sent } } })
+  })
+
+  test('what a cancelled run had under way counts for the breaker again', async () => {
+    await hr(`update person set name = 'Held again' where userid < 'e0080'`)
+    const held = await company.run('changes')
+    await company.control('POST', 'faults', [{ operation: 'employee/get', latencyMs: 200 }])
+    await company.db.query('select dirsync.approve($1)', [held.id])
+    await until(async () => {
+      const { rows } = await company.db.query('select state from dirsync.sync_run where id = $1', [held.id])
+      return rows[0].state === 'running'
+    })
+    await company.db.query(`select dirsync.cancel($1)`, [held.id])
+    await company.control('DELETE', 'faults')
+    expect(await endOf(company.db, held.id)).toMatchObject({ state: 'cancelled' })
+    expect((await company.run('changes')).state).toBe('held')
+  })
+})
