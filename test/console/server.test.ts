@@ -3,6 +3,7 @@ import { type AddressInfo, connect, createServer } from 'node:net'
 import { Agent, fetch, request } from 'undici'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startConsole } from '../../src/console/server.ts'
+import { freePort } from '../helpers/free-port.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/postgres.ts'
 import { recordLog, silent } from './console-under-test.ts'
 
@@ -75,8 +76,8 @@ test.each(['192.0.2.1', 'no-such-host.invalid'])(
 )
 
 test('close ends idle connections and half-sent requests, frees the port, and may be repeated', async () => {
-  await using console = await start()
-  const port = Number(new URL(console.url).port)
+  const port = await freePort()
+  await using console = await start({ CONSOLE_PORT: port })
   const agent = new Agent({ keepAliveTimeout: 60_000 })
   const { body } = await request(`${console.url}/metrics`, { dispatcher: agent })
   await body.dump()

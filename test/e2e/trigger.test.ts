@@ -75,13 +75,14 @@ test('a write that changes nothing makes no call', async () => {
 })
 
 test('a process that listened and died is followed by another, which reads what was missed', async () => {
-  const [listener] = (
-    await Promise.all(
-      services.map(async one => (one.stdout + one.stderr).includes('trigger is heard') && one),
-    )
-  ).filter(one => one !== false)
-  await listener?.kill('SIGKILL')
+  const listener = services.find(one => `${one.stdout}${one.stderr}`.includes('trigger is heard'))
+  const other = services.find(one => one !== listener)
+  if (!listener || !other) throw new Error('No process said that it hears the trigger.')
+  // The other one stands still meanwhile: nobody hears of the change.
+  process.kill(other.pid, 'SIGSTOP')
+  await listener.kill('SIGKILL')
   await rename('Meanwhile', `userid = 'e0004'`)
+  process.kill(other.pid, 'SIGCONT')
   await until(async () => (await nameOf('e0004')) === 'Meanwhile')
   expect((await runs(4)).at(-1)).toEqual({ keys: [], state: 'done' })
 })

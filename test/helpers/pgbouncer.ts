@@ -4,8 +4,8 @@ import { accessSync, constants } from 'node:fs'
 import { chmod, writeFile } from 'node:fs/promises'
 import { delimiter, join } from 'node:path'
 import { inject } from 'vitest'
-import { freePort } from '../../src/embedded/free-port.ts'
 import { registerChild } from './children.ts'
+import { freePort } from './free-port.ts'
 import { temporaryFolder } from './temporary-folder.ts'
 
 const PROGRAM = findPgbouncer()

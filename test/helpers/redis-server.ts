@@ -3,8 +3,8 @@ import { once } from 'node:events'
 import { access, constants, mkdtemp } from 'node:fs/promises'
 import { delimiter, join } from 'node:path'
 import { Redis } from 'ioredis'
-import { freePort } from '../../src/embedded/free-port.ts'
 import { registerChild } from './children.ts'
+import { freePort } from './free-port.ts'
 
 /** A Redis of its own process, with append-only file, so that it can be killed and started again. */
 export interface RedisServer {

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
 import { loadConfig } from '../../src/config.ts'
-import { freePort } from '../../src/embedded/free-port.ts'
 import { startReceiver } from '../../src/notifications/server.ts'
 import { sendRefund } from '../../src/refunds/send-refund.ts'
 import { silent } from '../console/console-under-test.ts'
+import { freePort } from '../helpers/free-port.ts'
 import { APP_ID, REFUND_CALL, REQUEST, RefundsUnderTest } from '../refunds/refunds-under-test.ts'
 
 const refunds = new RefundsUnderTest()

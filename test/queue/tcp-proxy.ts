@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import { freePort } from '../helpers/free-port.ts'
 
 /** Stands between a client and its store, and fails as networks do. */
 export interface TcpProxy extends AsyncDisposable {
@@ -44,7 +45,7 @@ export async function startTcpProxy(target: string): Promise<TcpProxy> {
     await once(server, 'listening')
     return (server.address() as AddressInfo).port
   }
-  const ownPort = await listen(0)
+  const ownPort = await listen(await freePort())
   const url = new URL(target)
   url.host = `127.0.0.1:${ownPort}`
   const refuse = async () => {
