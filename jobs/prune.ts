@@ -1,4 +1,4 @@
-import { prune as pruneHistory } from '../src/store/history.ts'
+import { pruneHistory } from '../src/store/history.ts'
 import type { CronJob } from './cron-job.ts'
 
 export const prune: CronJob = {

@@ -23,7 +23,7 @@ import { endObsoleteMirrorCases, mirrorCases } from '../store/mirror-case.ts'
 import { resolveCases } from '../store/settled-cases.ts'
 import { repeatOnDeadlock, transaction } from '../store/transaction.ts'
 import { isUnfit } from '../store/unfit.ts'
-import { liftHalts } from '../sync/halts.ts'
+import { healHalts } from '../sync/halts.ts'
 import { CountedCalls, type MirrorReader, type Reading } from './reader.ts'
 import { settleFailure } from './task-failure.ts'
 
@@ -144,7 +144,7 @@ export class MirrorWork {
       })
       return
     }
-    if (isProbe) await liftHalts(this.#deps, task.enterpriseCode, task.handedOutAt, UNCONCERNED)
+    if (isProbe) await healHalts(this.#deps, task.enterpriseCode, task.handedOutAt, UNCONCERNED)
   }
 
   async #store(

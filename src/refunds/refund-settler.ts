@@ -1,4 +1,4 @@
-import { setTimeout } from 'node:timers/promises'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { probeDelay } from '../core/backoff.ts'
 import { forbidding, liftHalts } from '../store/halt.ts'
 import {
@@ -51,7 +51,7 @@ export class RefundSettler {
           )
         this.#troubled = true
       }
-      await setTimeout(LOOK_EVERY_MS, undefined, { signal }).catch(() => undefined) // it stops
+      await sleep(LOOK_EVERY_MS, undefined, { signal }).catch(() => undefined) // it stops
     }
   }
 

@@ -1,4 +1,4 @@
-import { setTimeout } from 'node:timers/promises'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from '../logger.ts'
 
 const TRIES = 3
@@ -16,6 +16,6 @@ export async function storePatiently(store: () => Promise<void>, logger: Logger)
         return false
       }
     }
-    await setTimeout(PAUSE_MS)
+    await sleep(PAUSE_MS)
   }
 }

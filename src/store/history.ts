@@ -1,7 +1,7 @@
 import type { Pool } from 'pg'
 
 /** Removes what is only history. Returns the rows removed per table that may lose any. */
-export async function prune(db: Pool): Promise<Record<string, number>> {
+export async function pruneHistory(db: Pool): Promise<Record<string, number>> {
   const statements = {
     attempt: `delete from dirsync.attempt where started_at < now() - interval '30 days'`,
     call_minute: `delete from dirsync.call_minute where minute < now() - interval '30 days'`,

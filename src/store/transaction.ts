@@ -1,4 +1,4 @@
-import { setTimeout } from 'node:timers/promises'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { type ClientBase, DatabaseError, type Pool, type PoolClient } from 'pg'
 import { withConnection } from './connection.ts'
 import { isGivenUp } from './time-limits.ts'
@@ -58,7 +58,7 @@ async function repeatWhere<T>(isToRepeat: (error: unknown) => boolean, action: (
       return await action()
     } catch (error) {
       if (!isToRepeat(error) || repeat === REPEATS) throw error
-      await setTimeout(PAUSE_MS)
+      await sleep(PAUSE_MS)
     }
   }
 }

@@ -1,7 +1,7 @@
 import type { Pool } from 'pg'
 import { probeDelay } from '../core/backoff.ts'
 import type { Logger } from '../logger.ts'
-import { liftHalts as lift, raiseHalt } from '../store/halt.ts'
+import { liftHalts, raiseHalt } from '../store/halt.ts'
 
 interface Dependencies {
   pool: Pool
@@ -27,12 +27,12 @@ export async function halt(
  * A call came through that began at `startedAt`: halts that it disproves are lifted.
  * @param except categories that the call says nothing of
  */
-export async function liftHalts(
+export async function healHalts(
   { pool, logger }: Dependencies,
   enterpriseCode: string,
   startedAt: Date,
   except: string[] = [],
 ): Promise<void> {
-  for (const scope of await lift(pool, enterpriseCode, startedAt, except))
+  for (const scope of await liftHalts(pool, enterpriseCode, startedAt, except))
     logger.info({ scope }, 'the halt is over: work continues')
 }

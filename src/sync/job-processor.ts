@@ -20,7 +20,7 @@ import { deleteDepartment } from './delete-department.ts'
 import { departmentFacts } from './department-facts.ts'
 import { unasked } from './employee-memory.ts'
 import { failure } from './failure.ts'
-import { halt, liftHalts } from './halts.ts'
+import { halt, healHalts } from './halts.ts'
 import { HrLookups } from './hr-lookups.ts'
 import { type JobResult, result } from './job-result.ts'
 import { judge } from './judge.ts'
@@ -130,7 +130,7 @@ export class JobProcessor {
     this.#deps.onSettled?.({ operation: key.operation, outcome: attempt.outcome, durationMs })
     if (platform.answered) this.#outage.answered()
     if (platform.answered && claimed.underHalt && attempt.outcome !== 'halted')
-      await liftHalts(this.#deps, key.enterpriseCode, claimed.startedAt)
+      await healHalts(this.#deps, key.enterpriseCode, claimed.startedAt)
     this.#deps.logger.debug(
       { operation: key.operation, key: key.entityKey, outcome: attempt.outcome, runId: claimed.runId },
       'job done',

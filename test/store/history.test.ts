@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { prune } from '../../src/store/history.ts'
+import { pruneHistory } from '../../src/store/history.ts'
 import { fail, hash, plant, plantRun } from './planted.ts'
 import { StoreUnderTest } from './store-under-test.ts'
 
@@ -19,7 +19,7 @@ test('attempts go after 30 days', async () => {
     { ...attempt, entity_key: 'old', started_at: ago(31) },
     { ...attempt, entity_key: 'young', started_at: ago(29) },
   )
-  expect(await prune(store.pool)).toMatchObject({ attempt: 1 })
+  expect(await pruneHistory(store.pool)).toMatchObject({ attempt: 1 })
   expect(await left('attempt', 'entity_key')).toEqual(['young'])
 })
 
@@ -31,7 +31,7 @@ test('calls by minute go after 30 days', async () => {
     { ...counts, operation: 'old', minute: ago(31) },
     { ...counts, operation: 'young', minute: ago(29) },
   )
-  expect(await prune(store.pool)).toMatchObject({ call_minute: 1 })
+  expect(await pruneHistory(store.pool)).toMatchObject({ call_minute: 1 })
   expect(await left('call_minute', 'operation')).toEqual(['young'])
 })
 
@@ -43,7 +43,7 @@ test('a stored plan goes 30 days after its run has ended, and not while it is he
   ]
   for (const run_id of runs)
     await plant(store, 'planned_work', { run_id, operation: 'update-employee', entity_key: 'e1' })
-  expect(await prune(store.pool)).toMatchObject({ planned_work: 1 })
+  expect(await pruneHistory(store.pool)).toMatchObject({ planned_work: 1 })
   expect(await left('planned_work', 'run_id')).toEqual(runs.slice(1))
 })
 
@@ -54,7 +54,7 @@ test('closed dead letters go after 180 days, with their story; open ones never',
   await set(await fail(store, { entity_key: 'resolved long ago' }), resolved(181))
   await set(await fail(store, { entity_key: 'resolved lately' }), resolved(179))
   await set(await fail(store, { entity_key: 'open' }), `last_failed_at = now() - interval '999 days'`)
-  expect(await prune(store.pool)).toMatchObject({ dead_letter: 1 })
+  expect(await pruneHistory(store.pool)).toMatchObject({ dead_letter: 1 })
   expect(await left('dead_letter', 'entity_key')).toEqual(['open', 'resolved lately'])
   expect(await store.value('select count(*) from dirsync.dead_letter_event')).toBe(2)
 })
@@ -76,7 +76,7 @@ test('an accepted case stays accepted as long as there is whom it concerns', asy
     { dept_code: 'D1', active: false },
     { dept_code: 'D2', active: false, deleted_at: ago(1) },
   )
-  expect(await prune(store.pool)).toMatchObject({ dead_letter: 3 })
+  expect(await pruneHistory(store.pool)).toMatchObject({ dead_letter: 3 })
   expect(await left('dead_letter', 'entity_key')).toEqual(['D1', 'here'])
 })
 
@@ -91,7 +91,7 @@ test('runs go after 180 days, but not the last good one that read every row, nor
     await plantRun(store, { state: 'held' }),
     await plantRun(store, { ...old, state: 'source_suspect', source }),
   ]
-  expect(await prune(store.pool)).toMatchObject({ sync_run: 2 })
+  expect(await pruneHistory(store.pool)).toMatchObject({ sync_run: 2 })
   expect(await left('sync_run', 'id')).toEqual(needed)
 })
 
@@ -99,7 +99,7 @@ test('work outlives the run that asked for it', async () => {
   const run = await plantRun(store, { state: 'done', finished_at: ago(200) })
   await plantRun(store, { state: 'done', sweep: true, source: { rows: 1 }, finished_at: ago(1) })
   await plant(store, 'pending', { operation: 'update-employee', entity_key: 'e1', priority: 3, run_id: run })
-  await prune(store.pool)
+  await pruneHistory(store.pool)
   expect(await store.rows('select entity_key, run_id from dirsync.pending')).toEqual([
     { entity_key: 'e1', run_id: null },
   ])
@@ -111,7 +111,7 @@ test('ticks go after a day, but for the last of each job', async () => {
   await tick('daily', ago(8))
   await tick('often', ago(2))
   await tick('often', ago(0))
-  expect(await prune(store.pool)).toMatchObject({ job_tick: 2 })
+  expect(await pruneHistory(store.pool)).toMatchObject({ job_tick: 2 })
   expect(await left('job_tick', 'job')).toEqual(['daily', 'often'])
 })
 
@@ -128,7 +128,7 @@ test('employees go when both sides have lacked them for 180 days, with their bin
   )
   const binding = { seller_appid: '20000001', open_userid: 'o' }
   await plant(store, 'openid_binding', { userid: 'gone', ...binding }, { userid: 'gone lately', ...binding })
-  expect(await prune(store.pool)).toMatchObject({ employee: 1, openid_binding: 1 })
+  expect(await pruneHistory(store.pool)).toMatchObject({ employee: 1, openid_binding: 1 })
   expect(await left('employee', 'userid')).not.toContain('gone')
   expect(await left('openid_binding', 'userid')).toEqual(['gone lately'])
 })
@@ -142,7 +142,7 @@ test('departments go when they are deleted and HR has lacked them for 180 days',
     { dept_code: 'still in HR', active: false, deleted_at: ago(181) },
     { dept_code: 'not deleted', active: false, first_missing_at: ago(181) },
   )
-  expect(await prune(store.pool)).toMatchObject({ department: 1 })
+  expect(await pruneHistory(store.pool)).toMatchObject({ department: 1 })
   expect(await left('department', 'dept_code')).toEqual(['gone lately', 'not deleted', 'still in HR'])
 })
 
@@ -154,11 +154,11 @@ test('commands go after 180 days', async () => {
     { ...command, requested_at: ago(181) },
     { ...command, requested_at: ago(179) },
   )
-  expect(await prune(store.pool)).toMatchObject({ command: 1 })
+  expect(await pruneHistory(store.pool)).toMatchObject({ command: 1 })
 })
 
 test('pruning what is empty removes nothing', async () => {
-  expect(new Set(Object.values(await prune(store.pool)))).toEqual(new Set([0]))
+  expect(new Set(Object.values(await pruneHistory(store.pool)))).toEqual(new Set([0]))
 })
 
 test('runs of rows that HR named and nobody needed go after a day', async () => {
@@ -170,7 +170,7 @@ test('runs of rows that HR named and nobody needed go after a day', async () => 
     await plantRun(store, { ...named, keys: [] }),
     await plantRun(store, { ...named, kind: 'employees' }),
   ]
-  expect(await prune(store.pool)).toMatchObject({ sync_run: 1 })
+  expect(await pruneHistory(store.pool)).toMatchObject({ sync_run: 1 })
   expect(await left('sync_run', 'id')).toEqual(kept)
 })
 
@@ -189,7 +189,7 @@ test('retry runs that planned nothing go after a day', async () => {
     await plantRun(store, { ...retry, finished_at: ago(0.5) }),
     await plantRun(store, { ...retry, state: 'failed', planned: null }),
   ]
-  expect(await prune(store.pool)).toMatchObject({ sync_run: 1 })
+  expect(await pruneHistory(store.pool)).toMatchObject({ sync_run: 1 })
   expect(await left('sync_run', 'id')).toEqual(kept)
 })
 
@@ -203,6 +203,6 @@ test('an accepted case of a mirror stays accepted, and one of a payer as long as
     `update dirsync.dead_letter set state = 'ignored', note = 'known', last_failed_at = now() - interval '999 days'`,
   )
   await plant(store, 'payment_order', { trade_no: 'T1', userid: 'pays' })
-  expect(await prune(store.pool)).toMatchObject({ dead_letter: 1 })
+  expect(await pruneHistory(store.pool)).toMatchObject({ dead_letter: 1 })
   expect(await left('dead_letter', 'entity_key')).toEqual(['pays', 'taxpayers'])
 })

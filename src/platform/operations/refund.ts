@@ -1,9 +1,7 @@
 import { z } from 'zod'
 import { decimal, enterpriseCode, externalNumber, text } from '../fields.ts'
 import { defineOperation, foreignNumbers } from '../operation.ts'
-import { tradeInfo } from './trade-info.ts'
-
-const MOST = '99999999.99'
+import { MOST_MONEY, tradeInfo } from './trade-info.ts'
 
 /** Refund an order (section 4.10). A number that was used before is refused by the platform. */
 export const refundCreate = defineOperation({
@@ -16,10 +14,10 @@ export const refundCreate = defineOperation({
     outerTradeNo: externalNumber(50, 2),
     outerRefundNo: externalNumber(50, 2),
     reason: text(254),
-    refundAmount: decimal('0.01', MOST),
+    refundAmount: decimal('0.01', MOST_MONEY),
     enterprise_code: enterpriseCode.optional(),
-    costAmount: decimal('0.00', MOST).optional(),
-    deliveryFee: decimal('0.01', MOST).optional(),
+    costAmount: decimal('0.00', MOST_MONEY).optional(),
+    deliveryFee: decimal('0.01', MOST_MONEY).optional(),
     notifyUrl: text(254).optional(),
     tradeInfo: tradeInfo.optional(),
   }),

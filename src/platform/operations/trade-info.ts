@@ -6,13 +6,13 @@ import { decimal, externalNumber, text, whole, wholeOf } from '../fields.ts'
 
 const LIST = 'must be a list'
 const OBJECT = 'must be an object'
-const MOST = '99999999.99'
+export const MOST_MONEY = '99999999.99'
 const MOST_INTEGER = 2_147_483_647
 
 /** decimal (10,2) without a limit of its own. */
-const decimal10 = decimal(`-${MOST}`, MOST)
-const cost = decimal('0.00', MOST)
-const paid = decimal('0.01', MOST)
+const decimal10 = decimal(`-${MOST_MONEY}`, MOST_MONEY)
+const cost = decimal('0.00', MOST_MONEY)
+const paid = decimal('0.01', MOST_MONEY)
 
 const goods = z.strictObject(
   {
