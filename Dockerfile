@@ -10,6 +10,7 @@ WORKDIR /app
 COPY package.json ./
 COPY bin ./bin
 COPY src ./src
+COPY emulator ./emulator
 COPY jobs ./jobs
 COPY examples/hr ./examples/hr
 # A checkout under a umask of 077 has files that the user node could not read.

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino'
-import { createPool } from '../src/store/pool.ts'
+import { createPool } from '../src/lib/database.ts'
 import { acknowledgeAll, seedOf } from './company.ts'
 import { watchCalls } from './emulator-log.ts'
 import type { RunBenchmark } from './figure.ts'

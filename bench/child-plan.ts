@@ -1,5 +1,5 @@
-import { createLogger } from '../src/logger.ts'
-import { createPool } from '../src/store/pool.ts'
+import { createPool } from '../src/lib/database.ts'
+import { createLogger } from '../src/lib/logger.ts'
 import { answerParent } from './child.ts'
 import { planChanges } from './plan.ts'
 import type { PlanTask } from './plan-memory.ts'

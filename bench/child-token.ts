@@ -1,10 +1,10 @@
 import { flushCompileCache } from 'node:module'
 import { loadConfig } from '../src/config.ts'
 import { connectPlatform } from '../src/connections.ts'
-import { createLogger } from '../src/logger.ts'
+import { createPool } from '../src/lib/database.ts'
+import { createLogger } from '../src/lib/logger.ts'
 import { PlatformClient } from '../src/platform/client.ts'
 import { LocalPacer } from '../src/platform/pacer.ts'
-import { createPool } from '../src/store/pool.ts'
 import type { TokenCall, TokenTask } from './tokens.ts'
 
 let client: PlatformClient | undefined

@@ -6,7 +6,7 @@ import { registerChild } from '../test/helpers/children.ts'
 type Answer<Result> = { ready: true } | { result: Result } | { error: string }
 
 /** A child that is prepared and waits for its word. */
-export interface ReadyChild<Result> {
+interface ReadyChild<Result> {
   /** Gives the word; resolves with what the child answers. */
   go(): Promise<Result>
 }

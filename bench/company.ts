@@ -1,8 +1,8 @@
 import pg from 'pg'
 import type { Logger } from 'pino'
-import { toDesired } from '../src/core/desired.ts'
-import type { DesiredEmployee } from '../src/core/employee.ts'
-import { acknowledgedHashes } from '../src/core/field-hash.ts'
+import { toDesired } from '../src/directory/desired.ts'
+import type { DesiredEmployee } from '../src/directory/employee.ts'
+import { acknowledgedHashes } from '../src/directory/hash.ts'
 import { DEPARTMENTS } from './people.ts'
 import { openHr } from './planned-database.ts'
 

@@ -1,4 +1,4 @@
-import type { CallRecord } from '../src/emulator/call-log.ts'
+import type { CallRecord } from '../emulator/call-log.ts'
 import type { PlatformAccess } from './workshop.ts'
 
 /** Asks an emulator's control interface. @throws Error with what it answered unless it did as it was told */

@@ -1,15 +1,15 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Pool } from 'pg'
 import type { Logger } from 'pino'
+import { createPool } from '../src/lib/database.ts'
+import { migrate } from '../src/lib/migrate.ts'
 import { createQueueBackend, type QueueBackend } from '../src/queue/backend.ts'
-import { migrate } from '../src/store/migrate.ts'
-import { createPool } from '../src/store/pool.ts'
 import { Feeder } from '../src/sync/feeder.ts'
 import { emptyBareQueue, fillBareQueue, type QueuePlace } from './bare-queue.ts'
 import type { Figure, PairBenchmark, RunBenchmark } from './figure.ts'
 import type { Workshop } from './workshop.ts'
 
-export type QueueKind = 'redis' | 'postgres'
+type QueueKind = 'redis' | 'postgres'
 
 const STORE = { redis: 'Redis', postgres: 'PostgreSQL' }
 const PENDING = 1_000_000

@@ -56,14 +56,14 @@ export interface RunBenchmark extends Description {
 export type Benchmark = PairBenchmark | RunBenchmark
 
 /** Each side measures once and answers in the benchmark's unit. */
-export interface Sides {
+interface Sides {
   ours(): Promise<number>
   baseline(): Promise<number>
   close(): Promise<void>
 }
 
 /** One measurement of each side, made one right after the other. */
-export interface Pair {
+interface Pair {
   ours: number
   baseline: number
 }
@@ -133,22 +133,4 @@ function boundOf(goal: Goal): number {
 /** Four digits: more of them say nothing. */
 export function rounded(value: number): number {
   return Number(value.toPrecision(4))
-}
-
-/**
- * Runs tasks side by side, at most so many at a time; for what waits more than it works, where neighbours do not disturb.
- * @returns what they answered, in the order of `items`
- */
-export async function sideBySide<Item, Result>(
-  items: readonly Item[],
-  atATime: number,
-  run: (item: Item) => Promise<Result>,
-): Promise<Result[]> {
-  const results: Result[] = []
-  const left = items.entries()
-  const runNext = async () => {
-    for (const [index, item] of left) results[index] = await run(item)
-  }
-  await Promise.all(Array.from({ length: atATime }, runNext))
-  return results
 }

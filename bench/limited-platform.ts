@@ -1,5 +1,5 @@
-import type { CallRecord } from '../src/emulator/call-log.ts'
-import type { RateLimitKind } from '../src/emulator/rate-limits.ts'
+import type { CallRecord } from '../emulator/call-log.ts'
+import type { RateLimitKind } from '../emulator/rate-limits.ts'
 import type { PlatformAccess } from './workshop.ts'
 
 /** Time that a call takes where it is not refused. */

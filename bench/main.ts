@@ -1,6 +1,6 @@
 import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
-import { createLogger } from '../src/logger.ts'
+import { createLogger } from '../src/lib/logger.ts'
 import { atScale } from './at-scale.ts'
 import { auto } from './auto.ts'
 import { callsPerChange } from './calls-per-change.ts'

@@ -1,4 +1,4 @@
-import type { CallRecord } from '../src/emulator/call-log.ts'
+import type { CallRecord } from '../emulator/call-log.ts'
 import { askChild } from './child.ts'
 import { watchCalls } from './emulator-log.ts'
 import type { PlatformAccess, Workshop } from './workshop.ts'

@@ -1,4 +1,4 @@
-import type { RateLimitKind } from '../src/emulator/rate-limits.ts'
+import type { RateLimitKind } from '../emulator/rate-limits.ts'
 import type { Figure, RunBenchmark } from './figure.ts'
 import type { RecordedCall } from './limited-platform.ts'
 import { ratePanel } from './rate-panel.ts'
@@ -8,7 +8,7 @@ import { type Store, type Trial, Trials } from './trial.ts'
 import type { Workshop } from './workshop.ts'
 
 const STORES: Store[] = ['postgres', 'redis']
-export const LIMIT_KINDS: RateLimitKind[] = ['sliding-log', 'fixed-window', 'token-bucket']
+const LIMIT_KINDS: RateLimitKind[] = ['sliding-log', 'fixed-window', 'token-bucket']
 const RATES = [5, 20, 100]
 const PROCESSES = [1, 4]
 /** Calls that each process has waiting or under way. */

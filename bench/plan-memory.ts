@@ -1,5 +1,5 @@
 import type { Logger } from 'pino'
-import { createPool } from '../src/store/pool.ts'
+import { createPool } from '../src/lib/database.ts'
 import { askChild } from './child.ts'
 import type { PairBenchmark } from './figure.ts'
 import { acknowledgePlanned, changeOnePercent } from './plan.ts'

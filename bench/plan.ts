@@ -1,8 +1,8 @@
 import type { Pool } from 'pg'
 import type { Logger } from 'pino'
 import type { HrSource } from '../src/hr/source.ts'
-import { requestRun } from '../src/store/run.ts'
 import { Planner } from '../src/sync/planner.ts'
+import { requestRun } from '../src/sync/run.ts'
 import { LIMITS } from './planned-database.ts'
 
 /** Changes one HR row in a hundred. Returns how many those were. */

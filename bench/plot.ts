@@ -1,5 +1,5 @@
 /** A curve, point by point, in the units of the axes. */
-export interface Series {
+interface Series {
   name: string
   points: readonly (readonly [x: number, y: number])[]
   /** Where several panels show the same thing, it has the same look. */

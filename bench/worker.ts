@@ -1,7 +1,7 @@
 import pg from 'pg'
 import type { Logger } from 'pino'
+import { createPool } from '../src/lib/database.ts'
 import { createQueueBackend } from '../src/queue/backend.ts'
-import { createPool } from '../src/store/pool.ts'
 import { Feeder } from '../src/sync/feeder.ts'
 import { Planner } from '../src/sync/planner.ts'
 import { fillBareQueue, type QueuePlace } from './bare-queue.ts'

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { chmod, mkdir, mkdtemp, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type EmbeddedPostgres, startEmbeddedPostgres } from '../src/embedded/postgres.ts'
+import { type EmbeddedPostgres, startEmbeddedPostgres } from '../src/trial/postgres.ts'
 import { registerChild } from '../test/helpers/children.ts'
 import { launchRedis } from '../test/helpers/redis-server.ts'
 

@@ -1,9 +1,3 @@
-/**
- * Writes the generated half of the sample: `data.sql`, `platform.json` and `expected.json`, into this folder or
- * into the one that is named. The same bytes every time.
- *
- *     npx node examples/hr/generate.ts [FOLDER]
- */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expectedResult } from './generator/expected.ts'
@@ -14,6 +8,13 @@ import { platformSeed } from './generator/platform-seed.ts'
 import { seededRandom } from './generator/random.ts'
 import { dataSql } from './generator/sql.ts'
 import { tradeSeed } from './generator/trade.ts'
+
+/**
+ * Writes the generated half of the sample: `data.sql`, `platform.json` and `expected.json`, into this folder or
+ * into the one that is named. The same bytes every time.
+ *
+ *     npx node examples/hr/generate.ts [FOLDER]
+ */
 
 const SEED = 2411
 /** Of its own, so that what is bought changes nobody. */

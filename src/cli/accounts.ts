@@ -1,11 +1,9 @@
 import type { Command } from 'commander'
 import { ACCOUNT_STATUS, PRODUCT_CATEGORY } from '../platform/states.ts'
 import { openContext } from './context.ts'
-import { enterpriseOf } from './enterprise.ts'
 import { FailedError } from './failure.ts'
-import { counted, print, printJson, printTitle } from './output.ts'
-import { stateText } from './state-text.ts'
-import { table } from './table.ts'
+import { enterpriseOf, stateText } from './look-up.ts'
+import { counted, print, printJson, printTitle, table } from './output.ts'
 
 /** `dirsync accounts`: the enterprise's limit accounts, their balances and sub-accounts. */
 export function accountsCommand(program: Command): void {
@@ -31,7 +29,7 @@ async function accounts(
   options: { enterprise?: string; json?: true },
 ): Promise<void> {
   const { json = false } = options
-  const { orExplained } = await import('./platform-failure.ts')
+  const { orExplained } = await import('./look-up.ts')
   await using context = await openContext()
   const { limitAccounts } = await context.platform()
   const found = await orExplained(

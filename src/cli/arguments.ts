@@ -1,6 +1,7 @@
-import { normaliseDate } from '../core/calendar.ts'
+import { randomInt } from 'node:crypto'
+import { normaliseDate } from '../lib/calendar.ts'
 import { UsageError } from './failure.ts'
-import { periodOf } from './time.ts'
+import { periodOf } from './output.ts'
 
 /** A parser for the number of a run or a dead letter. */
 export function numberOf(what: string): (text: string) => number {
@@ -67,4 +68,18 @@ export function dayOf(flag: string): (text: string) => string {
       throw new UsageError(`${flag} holds ${JSON.stringify(text)} but should be a day such as 2026-11-21`)
     return text
   }
+}
+
+/** No letter or digit that is mistaken for another one. */
+const ALPHABET = '23456789ABCDEFGHJKLMNPQRSTUVWXYZ'
+
+/** Of a refund number and of a business number of a top-up (sections 2.9 and 4.12), in characters. */
+export const REFUND_NUMBER = { mark: 'R', least: 2, most: 50 }
+export const TOP_UP_NUMBER = { mark: 'T', least: 30, most: 100 }
+
+/** A number that nobody else has: the application id, a mark, the second in UTC, and chance. */
+export function newNumber(appId: string, { mark, least, most }: typeof REFUND_NUMBER, now: Date): string {
+  const stem = `${appId}${mark}${now.toISOString().slice(0, 19).replace(/\D/g, '')}`
+  const places = Math.min(Math.max(8, least - stem.length), most - stem.length)
+  return stem + Array.from({ length: places }, () => ALPHABET[randomInt(ALPHABET.length)]).join('')
 }

@@ -2,9 +2,11 @@ import { userInfo } from 'node:os'
 import type { Pool } from 'pg'
 import type { Config } from '../config.ts'
 import type { HrSource } from '../hr/source.ts'
-import type { Logger } from '../logger.ts'
+import type { Logger } from '../lib/logger.ts'
 import type { PlatformClient } from '../platform/client.ts'
+import { aliveProcesses } from '../sync/process.ts'
 import { FailedError, sentenceOf } from './failure.ts'
+import { wrap } from './output.ts'
 import type { CheckedSettings } from './settings.ts'
 
 /** A token's renewal needs a second connection beside the one in hand, a plan a third. */
@@ -33,7 +35,7 @@ export interface CommandContext extends AsyncDisposable {
 }
 
 /** dirsync's own stores, whether or not the database has the schema. */
-export interface Stores extends AsyncDisposable {
+interface Stores extends AsyncDisposable {
   readonly config: Pick<Config, 'DATABASE_URL' | 'REDIS_URL'>
   readonly checked: CheckedSettings
   readonly logger: Logger
@@ -46,8 +48,8 @@ export interface Stores extends AsyncDisposable {
  */
 export async function openStores(): Promise<Stores> {
   const [{ createLogger }, { createPool }, { checkStores, openStoreSettings }] = await Promise.all([
-    import('../logger.ts'),
-    import('../store/pool.ts'),
+    import('../lib/logger.ts'),
+    import('../lib/database.ts'),
     import('./settings.ts'),
   ])
   const checked = checkStores()
@@ -75,7 +77,7 @@ export async function openStores(): Promise<Stores> {
  */
 export async function openContext(options: { handlesSignals?: boolean } = {}): Promise<CommandContext> {
   const [{ createLogger }, { checkSettings, openSettings }] = await Promise.all([
-    import('../logger.ts'),
+    import('../lib/logger.ts'),
     import('./settings.ts'),
   ])
   const checked = checkSettings()
@@ -87,7 +89,7 @@ export async function openContext(options: { handlesSignals?: boolean } = {}): P
   const settings = opened.use(await openSettings(checked, logger))
   if (!options.handlesSignals) opened.use(closedBySignal(settings))
   const { config } = settings
-  const { createPool } = await import('../store/pool.ts')
+  const { createPool } = await import('../lib/database.ts')
   const pool = opened.adopt(
     createPool(config.DATABASE_URL, { max: CONNECTIONS, name: 'cli', logger }),
     async pool => pool.end(),
@@ -98,7 +100,7 @@ export async function openContext(options: { handlesSignals?: boolean } = {}): P
   const assertAccount = async () => {
     const [{ accountOf }, { assertAccount }] = await Promise.all([
       import('../connections.ts'),
-      import('../store/deployment.ts'),
+      import('../sync/deployment.ts'),
     ])
     await assertAccount(pool, accountOf(config))
   }
@@ -135,7 +137,7 @@ export async function assertAnswers(pool: Pool): Promise<void> {
 }
 
 async function assertMigrated(pool: Pool, { embedded, program }: CheckedSettings): Promise<void> {
-  const { missingMigrations } = await import('../store/migrate.ts')
+  const { missingMigrations } = await import('../lib/migrate.ts')
   const missing = await missingMigrations(pool)
   if (missing.length === 0) return
   throw new FailedError(
@@ -167,4 +169,27 @@ function shellUser(): string {
     // In a container the user id may have no name.
     return String(process.getuid?.() ?? 'unknown')
   }
+}
+
+/** What a run needs. */
+export const NEEDED_ROLES = ['scheduler', 'worker'] as const
+
+/** Roles without which a run does not go on, and which no living process has. */
+export async function missingRoles(pool: Pool): Promise<(typeof NEEDED_ROLES)[number][]> {
+  const alive = await aliveProcesses(pool)
+  return NEEDED_ROLES.filter(role => !alive.some(({ roles }) => roles.includes(role)))
+}
+
+/** Says that nobody is there to do the work, and how to start somebody. */
+export function nobodyAlive(missing: readonly string[], program: string): string {
+  const roles = missing.length === NEEDED_ROLES.length ? '' : ` --roles ${missing.join(',')}`
+  return `no ${missing.join(' and no ')} is alive: start one with ${program} start${roles}`
+}
+
+/** Warns on standard error when what was asked for has to wait because nobody is there to do it. */
+export async function warnWhenNobodyWorks({ pool, program }: CommandContext): Promise<void> {
+  const missing = await missingRoles(pool)
+  if (missing.length === 0) return
+  const lines = wrap(`warning: ${nobodyAlive(missing, program)}. What was asked for waits until then.`, 78)
+  process.stderr.write(lines.map(line => `${line}\n`).join(''))
 }

@@ -1,4 +1,4 @@
-import type { DeadLetter } from '../store/review.ts'
+import type { DeadLetter } from '../report/review.ts'
 
 /** Columns of the export, in their order. */
 export const DEAD_LETTER_COLUMNS = [

@@ -1,10 +1,9 @@
 import type { Command } from 'commander'
-import { Commands } from '../store/command.ts'
+import { Commands } from '../sync/commands.ts'
 import { numberOf } from './arguments.ts'
-import { type CommandContext, openContext } from './context.ts'
+import { type CommandContext, openContext, warnWhenNobodyWorks } from './context.ts'
 import { UsageError } from './failure.ts'
 import { print, printJson } from './output.ts'
-import { warnWhenNobodyWorks } from './service-check.ts'
 
 interface DecisionOptions {
   reason?: string

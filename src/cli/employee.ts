@@ -1,12 +1,21 @@
 import type { Command } from 'commander'
 import { ASSET_CODE, meaningOf, PAYMENT_ORDER_STATUS } from '../platform/states.ts'
-import { type EmployeeStory, readEmployeeStory } from '../store/employee-story.ts'
+import { type EmployeeStory, readEmployeeStory } from '../report/employee-story.ts'
 import { employeeName } from './arguments.ts'
-import { colours, paintState } from './colours.ts'
 import { openContext } from './context.ts'
-import { print, printFacts, printJson, printText, printTitle, words } from './output.ts'
-import { table } from './table.ts'
-import { longTime, shortTime } from './time.ts'
+import {
+  colours,
+  longTime,
+  paintState,
+  print,
+  printFacts,
+  printJson,
+  printText,
+  printTitle,
+  shortTime,
+  table,
+  words,
+} from './output.ts'
 
 /** `dirsync employee`: one employee's story. */
 export function employeeCommand(program: Command): void {
@@ -32,7 +41,7 @@ Examples:
 
 async function employee(name: string, options: { json?: true }): Promise<void> {
   const { lookAtEmployee } = await import('./look-at-employee.ts')
-  const { printView } = await import('./print-fields.ts')
+  const { printView } = await import('./look-at-employee.ts')
   await using context = await openContext()
   const view = await lookAtEmployee(context, name)
   const story = await readEmployeeStory(context.pool, view.key)

@@ -1,7 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { type Command, Option } from 'commander'
-import { UsageError } from './failure.ts'
-import { stopSignal } from './stop-signal.ts'
+import { stopSignal, UsageError } from './failure.ts'
 
 /** `dirsync emulator`: the stand-alone platform. */
 export function emulatorCommand(program: Command): void {
@@ -38,7 +37,7 @@ Examples:
         options.secret ??
         (options.secretFile ? (await text('--secret-file', options.secretFile)).trim() : undefined)
       if (!secret) throw new UsageError('give the secret of the application with --secret or --secret-file')
-      const { startEmulator } = await import('../emulator/emulator.ts')
+      const { startEmulator } = await import('../../emulator/emulator.ts')
       const emulator = await startEmulator({
         port: portOf(options.port),
         host: options.host,

@@ -1,4 +1,4 @@
-import { PLATFORM_CODES } from '../platform/platform-codes.ts'
+import { PLATFORM_CODES } from '../platform/codes.ts'
 
 /** Categories that a dead letter may have: those of the platform's answers, and what dirsync finds itself. */
 export const FAILURE_CATEGORIES: readonly string[] = [

@@ -48,3 +48,18 @@ function portTaken(error: Error): string {
   const { address, port } = error as Error & { address?: string; port?: number }
   return `port ${port} on ${address} is taken, perhaps by another dirsync: choose another one (CONSOLE_PORT for the console, --port for the emulator), or leave the console out with --roles scheduler,worker`
 }
+
+/** Resolves with the name of the first signal that asks the process to stop; a second one ends it at once. */
+export function stopSignal(): Promise<NodeJS.Signals> {
+  return new Promise(resolve => {
+    const stop = (signal: NodeJS.Signals) => {
+      for (const name of ['SIGINT', 'SIGTERM'] as const) {
+        process.off(name, stop)
+        process.once(name, () => process.exit(1))
+      }
+      resolve(signal)
+    }
+    process.on('SIGINT', stop)
+    process.on('SIGTERM', stop)
+  })
+}

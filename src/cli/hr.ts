@@ -69,10 +69,10 @@ function common(command: Command): Command {
 
 async function change(options: TriggerOptions, what: 'install' | 'remove'): Promise<void> {
   const [{ createLogger }, { checkSettings, openSettings }, { connectClient }, trigger] = await Promise.all([
-    import('../logger.ts'),
+    import('../lib/logger.ts'),
     import('./settings.ts'),
-    import('../hr/session.ts'),
-    import('../hr/trigger-change.ts'),
+    import('../hr/rows.ts'),
+    import('../hr/trigger.ts'),
   ])
   const logger = createLogger({ level: 'warn', pretty: process.stderr.isTTY === true })
   await using settings = await openSettings(checkSettings(), logger)

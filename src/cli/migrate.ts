@@ -31,8 +31,8 @@ async function run(options: { json?: true }): Promise<void> {
   await using stores = await openStores()
   const { checked, config, pool } = stores
   const [{ migrate }, { assertNoPooler }, { openQueueStore }] = await Promise.all([
-    import('../store/migrate.ts'),
-    import('../store/pooler.ts'),
+    import('../lib/migrate.ts'),
+    import('../lib/database.ts'),
     import('../queue/backend.ts'),
   ])
   await assertNoPooler(config.DATABASE_URL)

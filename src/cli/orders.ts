@@ -1,11 +1,19 @@
 import type { Command } from 'commander'
+import type { OrderRecord, PaymentOrder, PaymentOrderDetail } from '../platform/operations/payment-order.ts'
+import {
+  ACTIVITY_TYPE,
+  ASSET_CODE,
+  ORDER_RECORD_STATUS,
+  ORDER_STATUS,
+  PAYMENT_ORDER_STATUS,
+  TRADE_STATUS,
+  TRADE_TYPE,
+} from '../platform/states.ts'
 import { dayOf, limitOf } from './arguments.ts'
 import { openContext } from './context.ts'
-import { enterpriseOf } from './enterprise.ts'
 import { UsageError } from './failure.ts'
-import { print, printJson } from './output.ts'
-import { printOrder, printOrders, printRecord } from './print-order.ts'
-import { taken } from './taken.ts'
+import { enterpriseOf, stateText, taken } from './look-up.ts'
+import { colours, longTime, print, printFacts, printJson, printTitle, shortTime, table } from './output.ts'
 
 const DAY_MS = 86_400_000
 /** The platform's days are those of GMT+8. */
@@ -95,7 +103,7 @@ async function list(options: ListOptions): Promise<void> {
   const to = options.to ?? dayAt(Date.now())
   const from = options.from ?? dayAt(Date.parse(to) - ZONE_MS - DEFAULT_DAYS * DAY_MS)
   if (from > to) throw new UsageError(`--from ${from} lies after --to ${to}: give the earlier day first`)
-  const { orExplained } = await import('./platform-failure.ts')
+  const { orExplained } = await import('./look-up.ts')
   await using context = await openContext()
   const { paymentOrders } = await context.platform()
   const found = paymentOrders.list(
@@ -125,7 +133,7 @@ async function list(options: ListOptions): Promise<void> {
 
 async function show(trade_no: string, options: { enterprise?: string; json?: true }): Promise<void> {
   const { json = false } = options
-  const { orExplained } = await import('./platform-failure.ts')
+  const { orExplained } = await import('./look-up.ts')
   await using context = await openContext()
   const { paymentOrders } = await context.platform()
   const order = await orExplained(
@@ -139,7 +147,7 @@ async function show(trade_no: string, options: { enterprise?: string; json?: tru
 
 async function record(outer_trade_no: string, options: { json?: true }): Promise<void> {
   const { json = false } = options
-  const { orExplained } = await import('./platform-failure.ts')
+  const { orExplained } = await import('./look-up.ts')
   await using context = await openContext()
   const { orders } = await context.platform()
   const found = await orExplained(
@@ -153,4 +161,110 @@ async function record(outer_trade_no: string, options: { json?: true }): Promise
 
 function dayAt(ms: number): string {
   return new Date(ms + ZONE_MS).toISOString().slice(0, 10)
+}
+
+/** Payment orders under each other. */
+function printOrders(orders: PaymentOrder[]): void {
+  process.stdout.write(
+    table(
+      [
+        { title: 'TRADE NO', of: row => row.trade_no ?? null },
+        { title: 'CREATED', of: row => shortTime(row.create_time) },
+        { title: 'USER', of: row => row.userid, gives: true },
+        { title: 'SUBJECT', of: row => row.subject, gives: true, spare: true },
+        { title: 'PAID', of: row => row.pay_amount, align: 'right' },
+        { title: 'REFUNDED', of: row => row.refund_amount, align: 'right' },
+        { title: 'ASSET', of: row => row.assetCode, spare: true },
+        { title: 'STATUS', of: row => stateText(PAYMENT_ORDER_STATUS, row.status), gives: true },
+      ],
+      orders,
+    ),
+  )
+}
+
+/** Everything about a payment order; of one from the new mall, its orders and goods too. */
+function printOrder(order: PaymentOrderDetail): void {
+  print(colours.bold(`Payment order ${order.trade_no}`))
+  printFacts([
+    ['status', stateText(PAYMENT_ORDER_STATUS, order.status)],
+    ['user', order.userid],
+    ['payer', order.payer_name],
+    ['subject', order.subject],
+    ['total', order.total_amount],
+    ['paid', order.pay_amount],
+    ['refunded', order.refund_amount],
+    ['asset', stateText(ASSET_CODE, order.assetCode)],
+    ['order', order.out_trade_no],
+    ['created', longTime(order.create_time)],
+    ['paid at', longTime(order.pay_time)],
+    ['refunded at', longTime(order.refund_time)],
+  ])
+  const mall = order.commerce_order_detail
+  if (!mall) return
+  printTitle('Order of the mall')
+  printFacts([
+    ['order', mall.shop_order_code],
+    ['activity', stateText(ACTIVITY_TYPE, mall.activity_type)],
+    ['type', stateText(TRADE_TYPE, mall.trade_type)],
+    ['trade', stateText(TRADE_STATUS, mall.trade_status)],
+    ['buyer', mall.buyer_name],
+    ['price', mall.order_price],
+    ['shipping fee', mall.logistics_amount],
+    ['message', mall.remark],
+    ['closed because', mall.cancel_order_reason_desc],
+  ])
+  for (const [i, delivery] of (mall.order_list ?? []).entries()) printDelivery(delivery, i + 1)
+}
+
+type Mall = NonNullable<PaymentOrderDetail['commerce_order_detail']>
+type Delivery = NonNullable<Mall['order_list']>[number]
+
+function printDelivery(delivery: Delivery, number: number): void {
+  printTitle(`Delivery ${number}`)
+  printFacts([
+    ['status', stateText(ORDER_STATUS, delivery.order_status)],
+    ['trade', stateText(TRADE_STATUS, delivery.trade_status)],
+    ['recipient', delivery.delivery_name],
+    ['phone', delivery.delivery_phone],
+    ['address', delivery.address],
+    ['price', delivery.order_price],
+    ['shipping fee', delivery.logistics_amount],
+    ['deal', longTime(delivery.time_created)],
+    ['shipped', longTime(delivery.time_delivery)],
+    ['ship until', longTime(delivery.time_delivery_end)],
+    ['closed', longTime(delivery.time_closed)],
+  ])
+  const products = delivery.product_list ?? []
+  if (products.length === 0) return
+  print('')
+  process.stdout.write(
+    table(
+      [
+        { title: 'SKU', of: row => row.sku_code ?? null },
+        { title: 'GOODS', of: row => row.product_title ?? row.spu_name, gives: true },
+        { title: 'SPEC', of: row => row.sku_category ?? row.sku_name, gives: true },
+        { title: 'COUNT', of: row => row.purchase_num, align: 'right' },
+        { title: 'PRICE', of: row => row.current_price, align: 'right' },
+        { title: 'DEAL PRICE', of: row => row.deal_price, align: 'right' },
+      ],
+      products,
+    ),
+  )
+}
+
+/** What a merchant's order came to. Some platforms answer with their own number of the order alone (section 2.8). */
+function printRecord(outerTradeNo: string, record: OrderRecord | string): void {
+  print(colours.bold(`Order ${outerTradeNo}`))
+  if (typeof record === 'string') {
+    printFacts([['trade no', record]])
+    return
+  }
+  printFacts([
+    ['status', stateText(ORDER_RECORD_STATUS, record.status)],
+    ['reason', record.reason],
+    ['paid', record.pay_amount],
+    ['refunded', record.refund_amount],
+    ['paid at', longTime(record.pay_time)],
+    ['refunded at', longTime(record.refund_time)],
+  ])
 }

@@ -1,5 +1,6 @@
-import { colours } from './colours.ts'
-import { pad, plain, terminalWidth, widthOf, wrap } from './layout.ts'
+import { stripVTControlCharacters } from 'node:util'
+import pc from 'picocolors'
+import type { TimeLeft } from '../report/time-left.ts'
 
 /** Prints one JSON document: on one line for machines, indented on a terminal. */
 export function printJson(document: unknown): void {
@@ -53,4 +54,240 @@ export function counted(count: number, noun: string): string {
 /** An identifier as words: `awaiting_activation` becomes `awaiting activation`. */
 export function words(identifier: string): string {
   return identifier.replaceAll('_', ' ')
+}
+
+const INDENT = 2
+const GAP = 2
+/** No column becomes narrower than this. */
+const LEAST = 6
+
+/** A column of a table of rows. */
+export interface Column<Row> {
+  title: string
+  /** Text of the cell; null and the empty text show as –. */
+  of(row: Row): string | number | null
+  align?: 'right'
+  /** Gives way first where the table is wider than the terminal. */
+  gives?: true
+  /** Left out where the table is wider than the terminal. */
+  spare?: true
+  /** Adds colour to the finished cell. */
+  paint?(cell: string, row: Row): string
+}
+
+/** Rows under their titles, no wider than the terminal: what does not fit is cut with …. */
+export function table<Row>(wanted: Column<Row>[], rows: Row[], width = terminalWidth()): string {
+  const columns = naturalWidth(wanted, rows) <= width ? wanted : wanted.filter(column => !column.spare)
+  const cells = rows.map(row => columns.map(column => textOf(column, row)))
+  const widths = fitted(
+    columns.map((column, i) => ({
+      wanted: Math.max(widthOf(column.title), ...cells.map(row => widthOf(row[i] as string))),
+      gives: column.gives === true,
+    })),
+    width - INDENT - GAP * (columns.length - 1),
+  )
+  const line = (texts: string[]) => `${' '.repeat(INDENT)}${texts.join(' '.repeat(GAP))}`.trimEnd()
+  const header = columns.map(({ title, align }, i) => pad(cut(title, at(widths, i)), at(widths, i), align))
+  const body = cells.map((row, n) =>
+    columns.map((column, i) => {
+      const cell = pad(cut(row[i] as string, at(widths, i)), at(widths, i), column.align)
+      return column.paint ? column.paint(cell, rows[n] as Row) : cell
+    }),
+  )
+  return [colours.dim(line(header)), ...body.map(line)].map(text => `${text}\n`).join('')
+}
+
+function textOf<Row>(column: Column<Row>, row: Row): string {
+  const value = column.of(row)
+  return value === null || value === '' ? '–' : plain(String(value))
+}
+
+function naturalWidth<Row>(columns: Column<Row>[], rows: Row[]): number {
+  const widths = columns.map(column =>
+    Math.max(widthOf(column.title), ...rows.map(row => widthOf(textOf(column, row)))),
+  )
+  return widths.reduce((sum, width) => sum + width, INDENT + GAP * (columns.length - 1))
+}
+
+/** Widths that add up to no more than `room`: columns that give shrink first, the widest first. */
+function fitted(columns: { wanted: number; gives: boolean }[], room: number): number[] {
+  const widths = columns.map(({ wanted }) => wanted)
+  const total = () => widths.reduce((sum, width) => sum + width, 0)
+  for (const yielding of [true, false]) {
+    while (total() > room) {
+      const candidates = widths
+        .map((width, i) => ({ width, i }))
+        .filter(({ width, i }) => width > LEAST && (!yielding || columns[i]?.gives))
+      const widest = candidates.sort((a, b) => b.width - a.width)[0]
+      if (!widest) break
+      widths[widest.i] = widest.width - 1
+    }
+  }
+  return widths
+}
+
+function at(widths: number[], i: number): number {
+  return widths[i] ?? 0
+}
+
+/** Characters that take two columns of a terminal. */
+const WIDE =
+  /[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\u{1f300}-\u{1faff}\u{20000}-\u{3fffd}]/u
+const ZERO = /[\p{Mn}\p{Me}\p{Cf}]/u
+
+/** Columns that a text without control characters takes; colour codes count for nothing. */
+export function widthOf(text: string): number {
+  let width = 0
+  for (const character of stripVTControlCharacters(text))
+    width += WIDE.test(character) ? 2 : ZERO.test(character) ? 0 : 1
+  return width
+}
+
+/** A text that comes from elsewhere on one line, unable to steer the terminal. */
+export function plain(text: string): string {
+  return text.replace(/[\p{Cc}\p{Cf}\u2028\u2029]+/gu, ' ')
+}
+
+/** The text in at most `width` columns, its end replaced by … where it is too long. */
+export function cut(text: string, width: number): string {
+  if (widthOf(text) <= width) return text
+  let taken = ''
+  for (const character of text) {
+    if (widthOf(taken + character) > width - 1) break
+    taken += character
+  }
+  return `${taken}…`
+}
+
+/** Fills up with blanks. */
+export function pad(text: string, width: number, align: 'left' | 'right' = 'left'): string {
+  const blanks = ' '.repeat(Math.max(0, width - widthOf(text)))
+  return align === 'right' ? blanks + text : text + blanks
+}
+
+/** The text in lines of at most `width` columns, broken between words where it can be. */
+export function wrap(text: string, width: number): string[] {
+  const lines: string[] = []
+  let line = ''
+  for (const word of text.split(/\s+/).filter(Boolean)) {
+    const longer = line === '' ? word : `${line} ${word}`
+    if (widthOf(longer) <= width) {
+      line = longer
+      continue
+    }
+    if (line !== '') lines.push(line)
+    line = word
+  }
+  return line === '' ? lines : [...lines, line]
+}
+
+/** Columns of the terminal; 80 where there is none. */
+export function terminalWidth(): number {
+  return process.stdout.columns || 80
+}
+
+/** Colours of standard output: on a terminal only, and never where NO_COLOR is set. */
+export const colours = pc.createColors(pc.isColorSupported && process.stdout.isTTY === true)
+
+/** The colour of a state of a run or a dead letter, by what it asks of a person. */
+export function coloured(state: string): string {
+  if (/^(done|in_step|resolved|ok|updated|bound|deleted)$/.test(state)) return colours.green(state)
+  if (/^(failed|source_suspect|FAIL|open|parked|halted)$/.test(state)) return colours.red(state)
+  if (/^(held|warn|snoozed|blocked|awaiting_activation|retry_scheduled|partly_updated)$/.test(state))
+    return colours.yellow(state)
+  return state
+}
+
+/** As {@link coloured}, for a table's cell that is filled up with blanks. */
+export function paintState(cell: string): string {
+  const state = cell.trimEnd()
+  return coloured(state) + cell.slice(state.length)
+}
+
+const pad2 = (number: number) => String(number).padStart(2, '0')
+const day = (date: Date) => `${date.getFullYear()}-${pad2(date.getMonth() + 1)}-${pad2(date.getDate())}`
+const clock = (date: Date) => `${pad2(date.getHours())}:${pad2(date.getMinutes())}`
+
+/** A time for a table, local: 14:05 today, 11-21 14:05 this year, 2024-11-21 before. */
+export function shortTime(date: Date | null, now = new Date()): string | null {
+  if (date === null) return null
+  if (day(date) === day(now)) return `${clock(date)}:${pad2(date.getSeconds())}`
+  return date.getFullYear() === now.getFullYear() ? `${day(date).slice(5)} ${clock(date)}` : day(date)
+}
+
+/** A time for a story, local, to the second. */
+export function longTime(date: Date | null): string | null {
+  return date && `${day(date)} ${clock(date)}:${pad2(date.getSeconds())}`
+}
+
+/** How long something took or takes: 0.4 s, 12 s, 3 min, 2 h, 5 d. */
+export function duration(ms: number): string {
+  const seconds = ms / 1000
+  if (seconds < 10) return `${seconds.toFixed(1)} s`
+  if (seconds < 120) return `${Math.round(seconds)} s`
+  if (seconds < 7200) return `${Math.round(seconds / 60)} min`
+  return seconds < 172_800 ? `${Math.round(seconds / 3600)} h` : `${Math.round(seconds / 86_400)} d`
+}
+
+const UNITS = { m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 }
+
+/** The milliseconds that `30m`, `12h`, `3d` or `2w` names; null for anything else. */
+export function periodOf(text: string): number | null {
+  const [, amount, unit] = /^(\d{1,5})([mhdw])$/.exec(text) ?? []
+  return amount && unit ? Number(amount) * UNITS[unit as keyof typeof UNITS] : null
+}
+
+/** The moment that `3d`, `12h`, `30m`, `2w` or an ISO time names; null for anything else. */
+export function momentOf(text: string, now = new Date()): Date | null {
+  const period = periodOf(text)
+  if (period !== null) return new Date(now.getTime() + period)
+  const date = /^\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:?\d{2})?)?$/.test(
+    text,
+  )
+    ? // A day alone would be read as midnight in Greenwich; whoever types it means the local one.
+      new Date(text.length === 10 ? `${text}T00:00` : text)
+    : null
+  return date === null || Number.isNaN(date.getTime()) ? null : date
+}
+
+/** How long a run still takes, without figures: `about 12 min left`. */
+export function shortTimeLeft(left: TimeLeft): string {
+  switch (left.state) {
+    case 'estimated':
+      return `about ${left.seconds < 10 ? `${Math.ceil(left.seconds)} s` : duration(left.seconds * 1000)} left`
+    case 'paused':
+      return `paused for another ${duration(left.pausedForMs)}, as the platform asks`
+    case 'no_worker':
+      return 'no worker is running'
+    case 'halted':
+      return 'what is left is halted'
+    case 'waiting_for_retries':
+      return `waiting for ${left.later === 1 ? 'a retry' : `${left.later.toLocaleString('en')} retries`}`
+    case 'rate_unknown':
+      return 'the rate is not yet known'
+  }
+}
+
+/** The same with its figures: `about 12 min left (14,230 calls at 19.6/s)`. */
+export function timeLeftText(left: TimeLeft): string {
+  if (left.state === 'waiting_for_retries') return shortTimeLeft(left)
+  const parts = [
+    counted(left.calls, 'call'),
+    left.ahead > 0 ? `${left.ahead.toLocaleString('en')} more urgent ones` : '',
+    left.later > 0 ? `${left.later.toLocaleString('en')} to be retried later` : '',
+  ].filter(Boolean)
+  const rate = left.state === 'estimated' ? ` at ${perSecond(left.callsPerSecond)}` : ''
+  return `${shortTimeLeft(left)} (${parts.join(', ')}${rate})`
+}
+
+/** `19.6/s` */
+export function perSecond(rate: number): string {
+  return `${rate.toLocaleString('en', { maximumFractionDigits: rate < 1 ? 2 : 1 })}/s`
+}
+
+/** An employee or department with its enterprise, as commands take it; an enterprise by itself. */
+export function entityName(row: { enterprise_code: string; entity_key: string; entity?: string }): string {
+  return row.enterprise_code === '' || row.entity === 'enterprise'
+    ? row.entity_key
+    : `${row.enterprise_code}/${row.entity_key}`
 }

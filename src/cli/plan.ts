@@ -1,15 +1,22 @@
 import { type Command, Option } from 'commander'
-import type { RunPreview } from '../sync/preview-run.ts'
+import type { RunPreview } from '../report/preview.ts'
 import { employeeName, maxAgeOf, numberOf } from './arguments.ts'
-import { colours } from './colours.ts'
 import type { Comparison } from './compare-all.ts'
 import { type CommandContext, openContext } from './context.ts'
-import { entityName } from './entity-name.ts'
 import { FailedError, UsageError } from './failure.ts'
-import { counted, print, printFacts, printJson, printText, printTitle } from './output.ts'
-import { skippedText, tally } from './print-run.ts'
+import {
+  colours,
+  counted,
+  entityName,
+  print,
+  printFacts,
+  printJson,
+  printText,
+  printTitle,
+  table,
+} from './output.ts'
 import { createProgress } from './progress.ts'
-import { table } from './table.ts'
+import { skippedText, tally } from './runs.ts'
 
 interface PlanOptions {
   full?: true
@@ -99,7 +106,7 @@ async function planEmployee(name: string, options: PlanOptions): Promise<void> {
       fields,
     })
   else {
-    const { printView } = await import('./print-fields.ts')
+    const { printView } = await import('./look-at-employee.ts')
     const shown = entityName({ enterprise_code: key.enterpriseCode, entity_key: key.userid })
     print(colours.bold(`Plan for employee ${shown}`))
     printView(view)
@@ -116,8 +123,8 @@ async function planEmployee(name: string, options: PlanOptions): Promise<void> {
 
 async function planRun(options: PlanOptions): Promise<void> {
   const [{ previewRun }, { limitsOf }] = await Promise.all([
-    import('../sync/preview-run.ts'),
-    import('../limits.ts'),
+    import('../report/preview.ts'),
+    import('../sync/safety.ts'),
   ])
   await using context = await openContext()
   await context.assertAccount()

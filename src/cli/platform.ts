@@ -3,10 +3,9 @@ import type { Operation } from '../platform/operation.ts'
 import type { OperationName } from '../platform/operations/index.ts'
 import { openContext } from './context.ts'
 import { UsageError } from './failure.ts'
-import { plain } from './layout.ts'
 import type { OperationField } from './operation-fields.ts'
-import { print, printFacts, printJson } from './output.ts'
-import type { MoneyRequest } from './request-options.ts'
+import { plain, print, printFacts, printJson } from './output.ts'
+import type { MoneyRequest } from './request.ts'
 
 const HELP = new Set(['--help', '-h'])
 
@@ -57,12 +56,12 @@ async function platform(name: string | undefined, rest: string[], command: Comma
     throw new UsageError(`there is no operation ${JSON.stringify(name)}: there are ${names.join(', ')}`)
   const operation = OPERATIONS[operationName as OperationName] as Operation
   if (rest.some(argument => HELP.has(argument))) {
-    const { printOperationHelp } = await import('./operation-help.ts')
+    const { printOperationHelp } = await import('./operation-fields.ts')
     return printOperationHelp(operation)
   }
   const { fieldsOf } = await import('./operation-fields.ts')
   const fields = fieldsOf(operation)
-  const { readRequestFlags } = await import('./request-flags.ts')
+  const { readRequestFlags } = await import('./operation-fields.ts')
   const flags = await readRequestFlags(operation, fields, rest)
   if (operation.name === 'seller/v3/pay/syncRefund') {
     const { sendRefundRequest } = await import('./send-refund.ts')
@@ -74,7 +73,7 @@ async function platform(name: string | undefined, rest: string[], command: Comma
 }
 
 async function call(name: OperationName, fields: OperationField[], { request, json }: MoneyRequest) {
-  const { orExplained } = await import('./platform-failure.ts')
+  const { orExplained } = await import('./look-up.ts')
   await using context = await openContext()
   const { PLATFORM_ENTERPRISE_CODE: enterprise } = context.config
   const takesEnterprise = enterprise !== '' && fields.some(field => field.name === 'enterprise_code')

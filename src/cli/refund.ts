@@ -1,14 +1,19 @@
 import { type Command, Option } from 'commander'
 import type { Config } from '../config.ts'
-import type { RefundState } from '../store/refund.ts'
-import { limitOf, oneOf } from './arguments.ts'
+import type { Refund, RefundState } from '../money/refund.ts'
+import { limitOf, newNumber, oneOf, REFUND_NUMBER } from './arguments.ts'
 import { openContext } from './context.ts'
 import { FailedError, UsageError } from './failure.ts'
-import { print, printJson } from './output.ts'
-import { printRefund, printRefunds } from './print-refund.ts'
-import { newNumber, REFUND_NUMBER } from './request-number.ts'
-import { addRequestOptions, type RequestOption, type RequestValues, requestOf } from './request-options.ts'
-import { REFUND_STATES } from './sent-state.ts'
+import { colours, longTime, print, printArrow, printFacts, printJson, shortTime, table } from './output.ts'
+import {
+  addRequestOptions,
+  paintSentState,
+  REFUND_STATES,
+  type RequestOption,
+  type RequestValues,
+  requestOf,
+  sentStateText,
+} from './request.ts'
 
 const OPTIONS: RequestOption[] = [
   {
@@ -147,7 +152,7 @@ function numbered(command: Command, name: string, more = ''): Command {
 }
 
 async function list(options: { state?: RefundState; limit: number; json?: true }): Promise<void> {
-  const { listRefunds } = await import('../store/refund.ts')
+  const { listRefunds } = await import('../money/refund.ts')
   await using context = await openContext()
   const { state, limit } = options
   const refunds = await listRefunds(context.pool, { ...(state ? { state } : {}), limit: limit + 1 })
@@ -164,7 +169,7 @@ async function list(options: { state?: RefundState; limit: number; json?: true }
 }
 
 async function show(number: string, options: { json?: true }): Promise<void> {
-  const { readRefund } = await import('../store/refund.ts')
+  const { readRefund } = await import('../money/refund.ts')
   await using context = await openContext()
   const refund = await readRefund(context.pool, number)
   if (!refund)
@@ -174,7 +179,7 @@ async function show(number: string, options: { json?: true }): Promise<void> {
 }
 
 async function settle(number: string, options: { json?: true }): Promise<void> {
-  const { settleNow } = await import('../refunds/settle.ts')
+  const { settleNow } = await import('../money/settle.ts')
   await using context = await openContext()
   const { pool, logger, config, program } = context
   const notCarriedOutAfterMs = config.REFUND_LOST_AFTER_HOURS * 3_600_000
@@ -191,9 +196,58 @@ async function resolve(
   options: { as: 'accepted' | 'rejected'; reason: string; json?: true },
 ): Promise<void> {
   if (options.reason.trim() === '') throw new UsageError('--reason is empty: say how you know')
-  const { resolveRefund } = await import('../store/refund.ts')
+  const { resolveRefund } = await import('../money/refund.ts')
   await using context = await openContext()
   const refund = await resolveRefund(context.pool, number, options.as, options.reason.trim(), context.actor)
   if (options.json) printJson(refund)
   else print(`Refund ${number} is ${options.as}.`)
+}
+
+/** Refunds under each other, and how to look closer. */
+function printRefunds(refunds: Refund[], more: boolean, program: string): void {
+  process.stdout.write(
+    table(
+      [
+        { title: 'NUMBER', of: row => row.outer_refund_no, gives: true },
+        { title: 'ORDER', of: row => row.outer_trade_no, gives: true, spare: true },
+        { title: 'AMOUNT', of: row => row.refund_amount, align: 'right' },
+        { title: 'STATE', of: row => row.state, paint: paintSentState },
+        { title: 'SENT', of: row => shortTime(row.sent_at) },
+      ],
+      refunds,
+    ),
+  )
+  print('', more ? `${refunds.length} shown, and there are more (--limit).` : `${refunds.length} in all.`)
+  print(`Everything about one: ${program} refund show ${refunds[0]?.outer_refund_no}`)
+}
+
+/** Everything about a refund, and what to do where its outcome is unknown. */
+function printRefund(refund: Refund, program: string): void {
+  const { outer_refund_no: number, state } = refund
+  print(colours.bold(`Refund ${number}`))
+  printFacts([
+    ['state', sentStateText(state)],
+    ['order', refund.outer_trade_no],
+    ['amount', refund.refund_amount],
+    ['refunded before', refund.refunded_before],
+    ['enterprise', refund.enterprise_code],
+    // Once the platform or a person has said it, the message tells of a doubt that is over.
+    ['message', state === 'notified' || refund.resolved_by ? null : refund.message],
+    ['code', refund.platform_code],
+    ['trade', refund.trade_no],
+    ['trace', refund.trace_id],
+    ['sent', `${longTime(refund.sent_at)} by ${refund.requested_by}`],
+    ['outcome known', longTime(refund.settled_at)],
+    ['notified', longTime(refund.notified_at)],
+    ['asked', refund.settle_attempts > 0 ? `${refund.settle_attempts} times about the order` : null],
+    ['asked next', longTime(refund.next_settle_at)],
+    ['for a person', state === 'unknown' ? longTime(refund.left_to_person_at) : null],
+    ['resolved', refund.resolved_by && `by ${refund.resolved_by}: ${refund.resolution}`],
+  ])
+  if (state !== 'unknown') return
+  printArrow(
+    refund.next_settle_at && !refund.left_to_person_at
+      ? `The service asks the order record again. Now: ${program} refund settle ${number}`
+      : `The order record cannot tell. Find out from the vendor, then: ${program} refund resolve ${number} --as accepted (or rejected) --reason "…"`,
+  )
 }

@@ -1,15 +1,19 @@
 import { type Command, Option } from 'commander'
-import { MIRRORS } from '../core/mirror.ts'
-import { Commands } from '../store/command.ts'
-import { readRunStory } from '../store/run-story.ts'
+import { readRunStory } from '../report/run-story.ts'
+import { Commands } from '../sync/commands.ts'
+import { MIRRORS } from '../sync/mirror-kind.ts'
 import { employeeNames, maxAgeOf } from './arguments.ts'
-import { type CommandContext, openContext } from './context.ts'
-import { FailedError, UsageError } from './failure.ts'
-import { followRun } from './follow-run.ts'
+import {
+  type CommandContext,
+  missingRoles,
+  nobodyAlive,
+  openContext,
+  warnWhenNobodyWorks,
+} from './context.ts'
+import { FailedError, stopSignal, UsageError } from './failure.ts'
 import { print, printJson } from './output.ts'
-import { printRunEnd } from './print-run.ts'
-import { missingRoles, nobodyAlive, warnWhenNobodyWorks } from './service-check.ts'
-import { stopSignal } from './stop-signal.ts'
+import { followRun } from './progress.ts'
+import { printRunEnd } from './runs.ts'
 
 interface ResyncOptions {
   full?: true

@@ -1,6 +1,7 @@
+import { accessSync, constants } from 'node:fs'
+import { delimiter, join } from 'node:path'
 import { type Config, type Environment, environment, isEmbedded, loadConfig, loadStores } from '../config.ts'
-import type { Logger } from '../logger.ts'
-import { invocation } from './invocation.ts'
+import type { Logger } from '../lib/logger.ts'
 
 const DIRECTORY = '.dirsync'
 
@@ -26,7 +27,7 @@ export interface CheckedSettings {
 }
 
 /** The settings of a command, and the embedded parts behind them where nothing is set. */
-export interface OpenSettings extends AsyncDisposable {
+interface OpenSettings extends AsyncDisposable {
   config: Config
 }
 
@@ -80,7 +81,7 @@ export async function openSettings(
   options: { fresh?: boolean } = {},
 ): Promise<OpenSettings> {
   if (!embedded) return { config: loadConfig(env), async [Symbol.asyncDispose]() {} }
-  const { openEmbedded } = await import('../embedded/environment.ts')
+  const { openEmbedded } = await import('../trial/environment.ts')
   const parts = await openEmbedded({ directory: DIRECTORY, fresh: options.fresh ?? false, logger })
   try {
     // What a person sets besides the addresses (a schedule, a rate, a log level) holds for the embedded parts too.
@@ -98,4 +99,22 @@ function setLogLevel(env: Environment, level: string): string | null {
 
 function given(env: Environment) {
   return Object.fromEntries(Object.entries(env).filter(([, value]) => value))
+}
+
+/** How a person types the program: `dirsync` where it is installed (the image), `npx dirsync` in a checkout. */
+function invocation(env: Environment): 'dirsync' | 'npx dirsync' {
+  const folders = (env.PATH ?? '')
+    .split(delimiter)
+    // npm puts these on the path of what it runs, and they are not there for the person.
+    .filter(folder => folder !== '' && !/node_modules\/\.bin\/?$/.test(folder))
+  return folders.some(folder => isExecutable(join(folder, 'dirsync'))) ? 'dirsync' : 'npx dirsync'
+}
+
+function isExecutable(file: string): boolean {
+  try {
+    accessSync(file, constants.X_OK)
+    return true
+  } catch {
+    return false
+  }
 }

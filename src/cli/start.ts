@@ -1,13 +1,11 @@
 import type { Command } from 'commander'
 import type { Config } from '../config.ts'
-import type { Logger } from '../logger.ts'
+import type { Logger } from '../lib/logger.ts'
 import type { Role, Service } from '../main.ts'
-import { assertAnswers } from './context.ts'
-import { FailedError, sentenceOf, UsageError } from './failure.ts'
-import { wrap } from './layout.ts'
-import { NEEDED_ROLES } from './service-check.ts'
+import { assertAnswers, NEEDED_ROLES } from './context.ts'
+import { FailedError, sentenceOf, stopSignal, UsageError } from './failure.ts'
+import { wrap } from './output.ts'
 import type { CheckedSettings } from './settings.ts'
-import { stopSignal } from './stop-signal.ts'
 
 interface StartOptions {
   roles?: string
@@ -46,7 +44,7 @@ Examples:
 
 async function start(options: StartOptions): Promise<void> {
   const [{ createLogger }, { parseRoles, ROLES, startService }, { checkSettings, openSettings }] =
-    await Promise.all([import('../logger.ts'), import('../main.ts'), import('./settings.ts')])
+    await Promise.all([import('../lib/logger.ts'), import('../main.ts'), import('./settings.ts')])
   const checked = checkSettings()
   const roles = options.roles === undefined ? defaultRoles(ROLES, checked) : parseRoles(options.roles)
   const isWhole = NEEDED_ROLES.every(role => roles.includes(role))
@@ -121,10 +119,10 @@ function greeting({ embedded, env }: CheckedSettings, roles: Role[]): string {
  */
 async function assertUsable(config: Config, logger: Logger): Promise<void> {
   const [{ createPool }, { assertNoPooler }, { connectHr }, { HrUnavailableError }] = await Promise.all([
-    import('../store/pool.ts'),
-    import('../store/pooler.ts'),
+    import('../lib/database.ts'),
+    import('../lib/database.ts'),
     import('../connections.ts'),
-    import('../hr/errors.ts'),
+    import('../hr/source.ts'),
   ])
   await using opened = new AsyncDisposableStack()
   await assertAnswers(
@@ -151,9 +149,9 @@ async function sync(
   stopped: Promise<unknown>,
 ): Promise<void> {
   const [{ latestRuns }, { firstSync }, { printSummary }] = await Promise.all([
-    import('../store/run.ts'),
+    import('../sync/run.ts'),
     import('./first-sync.ts'),
-    import('./print-summary.ts'),
+    import('./first-sync.ts'),
   ])
   const json = options.json === true
   const first = (await latestRuns(pool, 1)).length === 0

@@ -1,20 +1,30 @@
 import type { Command } from 'commander'
-import { type Overview, readOverview } from '../store/overview.ts'
-import { readPace } from '../store/pace.ts'
-import { aliveProcesses, type ProcessRow } from '../store/process.ts'
-import type { openRefunds } from '../store/refund.ts'
-import { timesLeft } from '../store/time-left.ts'
-import type { openTopUps } from '../store/topup.ts'
-import { MOST_COUNTED, type WithheldField, withheldFields } from '../store/withheld.ts'
-import { colours, paintState } from './colours.ts'
-import { type CommandContext, openContext } from './context.ts'
+import type { openRefunds } from '../money/refund.ts'
+import type { openTopUps } from '../money/top-up.ts'
+import { type Pace, readPace } from '../report/figures.ts'
+import { type Overview, readOverview } from '../report/overview.ts'
+import { timesLeft } from '../report/time-left.ts'
+import { aliveProcesses, type ProcessRow } from '../sync/process.ts'
+import { MOST_COUNTED, type WithheldField, withheldFields } from '../sync/withheld.ts'
+import { type CommandContext, missingRoles, nobodyAlive, openContext } from './context.ts'
 import { sentenceOf } from './failure.ts'
-import { counted, print, printArrow, printJson, printText, printTitle, words } from './output.ts'
-import { printPace } from './print-pace.ts'
-import { missingRoles, nobodyAlive } from './service-check.ts'
-import { table } from './table.ts'
-import { shortTime } from './time.ts'
-import { timeLeftText } from './time-left-text.ts'
+import {
+  colours,
+  counted,
+  duration,
+  paintState,
+  perSecond,
+  print,
+  printArrow,
+  printFacts,
+  printJson,
+  printText,
+  printTitle,
+  shortTime,
+  table,
+  timeLeftText,
+  words,
+} from './output.ts'
 
 /** The queue as it answers, or why it does not. */
 type QueueStatus =
@@ -40,8 +50,8 @@ Examples:
 
 async function status(options: { json?: true }): Promise<void> {
   const [{ openRefunds }, { openTopUps }] = await Promise.all([
-    import('../store/refund.ts'),
-    import('../store/topup.ts'),
+    import('../money/refund.ts'),
+    import('../money/top-up.ts'),
   ])
   await using context = await openContext()
   const { pool } = context
@@ -84,7 +94,7 @@ async function status(options: { json?: true }): Promise<void> {
 async function queueStatus({ config, pool, logger }: CommandContext): Promise<QueueStatus> {
   const [{ createQueueBackend }, { readDeployment }] = await Promise.all([
     import('../queue/backend.ts'),
-    import('../store/deployment.ts'),
+    import('../sync/deployment.ts'),
   ])
   const deployment = await readDeployment(pool)
   // Nothing was ever started, so there is no queue yet.
@@ -294,4 +304,52 @@ function printDeadLetters({ dead_letters }: Overview, program: string): void {
 
 function capital(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1)
+}
+
+/** How the calls to the platform go: the rate, the limit, and what each operation waits. */
+function printPace(pace: Pace): void {
+  printTitle('Platform calls')
+  printFacts([
+    [
+      'rate',
+      `${perSecond(pace.calls_per_second)}, ${counted(pace.calls_last_minute, 'call')} in the last minute`,
+    ],
+    ['permitted', permitted(pace)],
+    ['used', pace.utilisation === null ? null : `${Math.round(pace.utilisation * 100)} %`],
+    ['waiting', pace.waiting > 0 ? pace.waiting.toLocaleString('en') : null],
+  ])
+  if (pace.paused_until) {
+    const reason = pace.pause_reason ? `: ${pace.pause_reason}` : ''
+    print(colours.yellow(`  paused until ${shortTime(pace.paused_until)}${reason}`))
+  }
+  if (pace.operations.length === 0) return
+  process.stdout.write(
+    table(
+      [
+        { title: 'IN 5 MINUTES', of: row => row.operation },
+        { title: 'CALLS', of: row => row.calls.toLocaleString('en'), align: 'right' },
+        { title: 'MEAN WAIT', of: row => duration(row.mean_wait_ms), align: 'right' },
+        { title: 'LONGEST', of: row => duration(row.longest_wait_ms), align: 'right' },
+        { title: 'REJECTED', of: row => row.too_fast.toLocaleString('en'), align: 'right' },
+      ],
+      pace.operations,
+    ),
+  )
+}
+
+function permitted(pace: Pace): string {
+  if (pace.workers === 0) return 'unknown, no worker is running'
+  if (pace.permitted_per_second === null) return 'not yet learnt'
+  if (!pace.learnt) return perSecond(pace.permitted_per_second)
+  if (pace.set_per_second !== null)
+    return `${perSecond(pace.permitted_per_second)} of the ${perSecond(pace.set_per_second)} set: more was rejected (${lastRejected(pace)})`
+  const how =
+    pace.ceiling_per_second === null
+      ? 'being learnt (nothing rejected yet)'
+      : `learnt (last rejected at ${perSecond(pace.ceiling_per_second)})`
+  return `${perSecond(pace.permitted_per_second)}, ${how}`
+}
+
+function lastRejected({ ceiling_per_second }: Pace): string {
+  return `last at ${perSecond(ceiling_per_second ?? 0)}`
 }

@@ -1,16 +1,22 @@
-import { HrDataError, HrUnavailableError } from '../hr/errors.ts'
-import { isStored } from '../store/planned-work.ts'
-import { readRunStory } from '../store/run-story.ts'
-import { type PlanEntry, readStoredPlan } from '../sync/stored-plan.ts'
-import { coloured } from './colours.ts'
+import { HrDataError, HrUnavailableError } from '../hr/source.ts'
+import { readRunStory } from '../report/run-story.ts'
+import { isStored, type PlanEntry, readStoredPlan } from '../sync/stored-plan.ts'
 import { openContext } from './context.ts'
 import { csvLine } from './csv.ts'
-import { entityName } from './entity-name.ts'
 import { FailedError } from './failure.ts'
-import { counted, print, printFacts, printJson, printText, printTitle } from './output.ts'
-import { printDecision, tally } from './print-run.ts'
-import { table } from './table.ts'
-import { longTime } from './time.ts'
+import {
+  coloured,
+  counted,
+  entityName,
+  longTime,
+  print,
+  printFacts,
+  printJson,
+  printText,
+  printTitle,
+  table,
+} from './output.ts'
+import { printDecision, tally } from './runs.ts'
 
 /** Entities that are read from HR for the counts by column and department. */
 const COUNTED = 10_000

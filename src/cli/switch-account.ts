@@ -39,8 +39,8 @@ async function run(options: SwitchOptions): Promise<void> {
   const [{ accountOf }, { accountText, isSameAccount, readDeployment }, { countMemory, switchAccount }] =
     await Promise.all([
       import('../connections.ts'),
-      import('../store/deployment.ts'),
-      import('../store/switch-account.ts'),
+      import('../sync/deployment.ts'),
+      import('../sync/deployment.ts'),
     ])
   await using context = await openContext()
   const { config, pool, actor, program } = context

@@ -2,11 +2,8 @@ import type { Command } from 'commander'
 import { TAXPAYER_NATURE, TAXPAYER_STATUS } from '../platform/states.ts'
 import { limitOf, oneOf } from './arguments.ts'
 import { openContext } from './context.ts'
-import { enterpriseOf } from './enterprise.ts'
-import { print, printJson } from './output.ts'
-import { stateText } from './state-text.ts'
-import { table } from './table.ts'
-import { taken } from './taken.ts'
+import { enterpriseOf, stateText, taken } from './look-up.ts'
+import { print, printJson, table } from './output.ts'
 
 /** `dirsync taxpayers`: the taxpayers of an identification number. */
 export function taxpayersCommand(program: Command): void {
@@ -40,7 +37,7 @@ interface Options {
 
 async function taxpayers(identifier: string, options: Options): Promise<void> {
   const { json = false, limit, name, nature } = options
-  const { orExplained } = await import('./platform-failure.ts')
+  const { orExplained } = await import('./look-up.ts')
   await using context = await openContext()
   const client = await context.platform()
   const ofNature = (taxpayer_nature: '1' | '2') =>

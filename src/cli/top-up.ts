@@ -1,14 +1,19 @@
 import { type Command, Option } from 'commander'
 import type { Config } from '../config.ts'
-import type { TopUpState } from '../store/topup.ts'
-import { limitOf, oneOf } from './arguments.ts'
+import type { TopUp, TopUpState } from '../money/top-up.ts'
+import { limitOf, newNumber, oneOf, TOP_UP_NUMBER } from './arguments.ts'
 import { openContext } from './context.ts'
 import { FailedError, UsageError } from './failure.ts'
-import { print, printJson } from './output.ts'
-import { printTopUp, printTopUps } from './print-top-up.ts'
-import { newNumber, TOP_UP_NUMBER } from './request-number.ts'
-import { addRequestOptions, type RequestOption, type RequestValues, requestOf } from './request-options.ts'
-import { TOP_UP_STATES } from './sent-state.ts'
+import { colours, longTime, print, printArrow, printFacts, printJson, shortTime, table } from './output.ts'
+import {
+  addRequestOptions,
+  paintSentState,
+  type RequestOption,
+  type RequestValues,
+  requestOf,
+  sentStateText,
+  TOP_UP_STATES,
+} from './request.ts'
 
 const BANK_TRANSFER = '1'
 
@@ -159,7 +164,7 @@ function numbered(command: Command, name: string, more = ''): Command {
 }
 
 async function list(options: { state?: TopUpState; limit: number; json?: true }): Promise<void> {
-  const { listTopUps } = await import('../store/topup.ts')
+  const { listTopUps } = await import('../money/top-up.ts')
   await using context = await openContext()
   const { state, limit } = options
   const topUps = await listTopUps(context.pool, { state, limit: limit + 1 })
@@ -176,7 +181,7 @@ async function list(options: { state?: TopUpState; limit: number; json?: true })
 }
 
 async function show(number: string, options: { json?: true }): Promise<void> {
-  const { readTopUp } = await import('../store/topup.ts')
+  const { readTopUp } = await import('../money/top-up.ts')
   await using context = await openContext()
   const topUp = await readTopUp(context.pool, number)
   if (!topUp)
@@ -190,9 +195,52 @@ async function resolve(
   options: { as: 'accepted' | 'rejected'; reason: string; json?: true },
 ): Promise<void> {
   if (options.reason.trim() === '') throw new UsageError('--reason is empty: say how you know')
-  const { resolveTopUp } = await import('../store/topup.ts')
+  const { resolveTopUp } = await import('../money/top-up.ts')
   await using context = await openContext()
   const topUp = await resolveTopUp(context.pool, number, options.as, options.reason.trim(), context.actor)
   if (options.json) printJson(topUp)
   else print(`Top-up ${number} is ${options.as}.`)
+}
+
+/** Top-up applications under each other, and how to look closer. */
+function printTopUps(topUps: TopUp[], more: boolean, program: string): void {
+  process.stdout.write(
+    table(
+      [
+        { title: 'NUMBER', of: row => row.external_code, gives: true },
+        { title: 'ACCOUNT', of: row => row.account_openid, gives: true, spare: true },
+        { title: 'AMOUNT', of: row => row.amount, align: 'right' },
+        { title: 'STATE', of: row => row.state, paint: paintSentState },
+        { title: 'SENT', of: row => shortTime(row.sent_at) },
+      ],
+      topUps,
+    ),
+  )
+  print('', more ? `${topUps.length} shown, and there are more (--limit).` : `${topUps.length} in all.`)
+  print(`Everything about one: ${program} topup show ${topUps[0]?.external_code}`)
+}
+
+/** Everything about a top-up application, and what to do where its outcome is unknown. */
+function printTopUp(topUp: TopUp, program: string): void {
+  const { external_code: number, state } = topUp
+  print(colours.bold(`Top-up ${number}`))
+  printFacts([
+    ['state', sentStateText(state)],
+    ['account', topUp.account_openid],
+    ['amount', topUp.amount],
+    ['enterprise', topUp.enterprise_code],
+    // Once a person has said it, the message tells of a doubt that is over.
+    ['message', topUp.resolved_by ? null : topUp.message],
+    ['code', topUp.platform_code],
+    ['although open', topUp.although_open.join(', ') || null],
+    ['application', topUp.apply_charge_openid],
+    ['trace', topUp.trace_id],
+    ['sent', `${longTime(topUp.sent_at)} by ${topUp.requested_by}`],
+    ['outcome known', longTime(topUp.settled_at)],
+    ['resolved', topUp.resolved_by && `by ${topUp.resolved_by}: ${topUp.resolution}`],
+  ])
+  if (state === 'unknown')
+    printArrow(
+      `See in the platform's back office whether it is there, then: ${program} topup resolve ${number} --as accepted (or rejected) --reason "…"`,
+    )
 }

@@ -1,8 +1,9 @@
-import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
+import { createHash, timingSafeEqual } from 'node:crypto'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import fastify from 'fastify'
 import { Registry } from 'prom-client'
-import type { Role } from '../core/role.ts'
-import type { Logger } from '../logger.ts'
-import { hasBearerToken } from './bearer-token.ts'
+import type { Logger } from '../lib/logger.ts'
+import type { Role } from '../sync/process.ts'
 import type { Readiness } from './readiness.ts'
 
 /** More than anybody has to say here. */
@@ -17,7 +18,7 @@ const SECURITY_HEADERS = {
   'x-frame-options': 'DENY',
 }
 
-export interface AppOptions {
+interface AppOptions {
   version: string
   /** Roles of this process. */
   roles: readonly Role[]
@@ -91,4 +92,18 @@ function refuse(reply: FastifyReply, error: unknown, logger: Logger): FastifyRep
 
 function answer(reply: FastifyReply, status: number, code: string, message: string): FastifyReply {
   return reply.code(status).send({ error: { code, message } })
+}
+
+/**
+ * Tells whether an Authorization header carries the token, in a time that says nothing about either.
+ * @param header as received; undefined when there was none
+ */
+function hasBearerToken(header: string | undefined, token: string): boolean {
+  const given = /^Bearer +(\S+) *$/i.exec(header ?? '')?.[1] ?? ''
+  return timingSafeEqual(digest(given), digest(token))
+}
+
+/** The comparison needs two texts of the same length. */
+function digest(text: string): Buffer {
+  return createHash('sha256').update(text).digest()
 }

@@ -1,9 +1,9 @@
 import type { Pool } from 'pg'
 import { Gauge, Registry } from 'prom-client'
-import type { JobName } from '../core/job.ts'
-import { ROLES } from '../core/role.ts'
-import { type Figures, readFigures, type Standing } from '../store/figures.ts'
-import type { RunState } from '../store/run.ts'
+import type { JobName } from '../queue/job.ts'
+import { type Figures, readFigures, type Standing } from '../report/figures.ts'
+import { ROLES } from '../sync/process.ts'
+import type { RunState } from '../sync/run.ts'
 
 /** Shown even when there are none, so that an alarm can tell "none" from "not measured". */
 const OPERATIONS = keys<JobName>({ 'update-employee': 1, 'delete-department': 1, 'bind-openid': 1 })

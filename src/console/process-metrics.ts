@@ -1,5 +1,5 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
-import type { PacerSnapshot } from '../core/pacing.ts'
+import type { PacerSnapshot } from '../pacing/pacer.ts'
 
 /** One HTTP exchange with the platform, as its client reports it. */
 interface ObservedCall {

@@ -1,7 +1,7 @@
 import type { Pool } from 'pg'
-import type { Logger } from '../logger.ts'
-import { readHalts } from '../store/halt.ts'
-import { missingMigrations } from '../store/migrate.ts'
+import type { Logger } from '../lib/logger.ts'
+import { missingMigrations } from '../lib/migrate.ts'
+import { readHalts } from '../sync/halts.ts'
 
 const TIMEOUT_MS = 2000
 
@@ -9,13 +9,13 @@ const TIMEOUT_MS = 2000
 export type Phase = 'starting' | 'running' | 'stopping'
 
 /** Something without which the process cannot work. Says nothing of the inside: anybody may ask. */
-export interface Missing {
+interface Missing {
   part: 'process' | 'database' | 'schema' | 'queue'
   problem: string
   remedy: string
 }
 
-export interface ReadinessReport {
+interface ReadinessReport {
   status: 'ready' | 'not_ready'
   missing: Missing[]
   /** Why work stands still although the process could do it. */

@@ -1,12 +1,11 @@
 import type { AddressInfo } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 import type { Config } from '../config.ts'
-import { listeningUrl, listenTrouble } from '../core/listening.ts'
-import type { Role } from '../core/role.ts'
-import type { Logger } from '../logger.ts'
-import { createPool } from '../store/pool.ts'
+import { createPool } from '../lib/database.ts'
+import { type ListenTrouble, listeningUrl, listenTrouble } from '../lib/listening.ts'
+import type { Logger } from '../lib/logger.ts'
+import type { Role } from '../sync/process.ts'
 import { buildApp } from './app.ts'
-import { ConsoleError } from './console-error.ts'
 import { DatabaseMetrics } from './database-metrics.ts'
 import { ProcessMetrics } from './process-metrics.ts'
 import { type Phase, Readiness } from './readiness.ts'
@@ -16,7 +15,7 @@ const STATEMENT_TIMEOUT_MS = 3000
 /** On closing, requests under way get so long to end. */
 const CLOSE_GRACE_MS = 2000
 
-export interface Console {
+interface Console {
   /** Where it listens, as a person would type it. */
   readonly url: string
   /** To be told what this process does. */
@@ -97,4 +96,23 @@ async function closeApp(app: FastifyInstance): Promise<void> {
 function listenError(host: string, port: number, cause: unknown): unknown {
   const found = listenTrouble('CONSOLE', { host, port }, cause)
   return found ? new ConsoleError(`CONSOLE_${found.trouble}`, found.message, { cause }) : cause
+}
+
+/**
+ * The console could not be started.
+ *
+ * - `CONSOLE_PORT_TAKEN`: something else listens on CONSOLE_PORT
+ * - `CONSOLE_ADDRESS_REFUSED`: this machine or user may not listen on CONSOLE_HOST and CONSOLE_PORT
+ */
+type ConsoleErrorCode = `CONSOLE_${ListenTrouble}`
+
+/** Carries one sentence that names the setting, and a stable code. */
+class ConsoleError extends Error {
+  readonly code: ConsoleErrorCode
+
+  constructor(code: ConsoleErrorCode, message: string, options?: ErrorOptions) {
+    super(message, options)
+    this.name = 'ConsoleError'
+    this.code = code
+  }
 }

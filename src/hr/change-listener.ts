@@ -1,6 +1,6 @@
 import pg from 'pg'
-import type { Logger } from '../logger.ts'
-import { connectClient } from './session.ts'
+import type { Logger } from '../lib/logger.ts'
+import { connectClient } from './rows.ts'
 import { CHANNEL, triggeredTables } from './trigger.ts'
 
 /** Name of the listening connection, as HR's `pg_stat_activity` shows it. */

@@ -1,11 +1,9 @@
 import type pg from 'pg'
-import { parseActive } from '../core/flag.ts'
-import { beginning, fits, trimText } from '../core/text.ts'
-import { columnTexts } from './column-text.ts'
-import { HrDataError, toHrError } from './errors.ts'
+import { parseActive } from '../directory/field-rules.ts'
+import { beginning, fits, trimText } from '../lib/text.ts'
 import type { DepartmentMapping, EmployeeMapping } from './mapping.ts'
-import { textRows } from './session.ts'
-import type { HrDepartmentRow } from './source.ts'
+import { columnTexts, textRows } from './rows.ts'
+import { HrDataError, type HrDepartmentRow, toHrError } from './source.ts'
 
 const COLUMNS = ['enterprise_code', 'dept_code', 'parent_code', 'active', 'closed_at']
 

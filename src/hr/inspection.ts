@@ -1,16 +1,14 @@
 import type pg from 'pg'
-import { scanColumns } from './column-text.ts'
-import { MappingError, toHrError } from './errors.ts'
 import {
   type DepartmentMapping,
   type DescribedColumn,
   departmentMapping,
   type EmployeeMapping,
   employeeMapping,
+  type MappingFile,
 } from './mapping.ts'
-import { textRows } from './session.ts'
-import type { MappingInspection } from './source.ts'
-import type { MappingFile } from './statement.ts'
+import { scanColumns, textRows } from './rows.ts'
+import { MappingError, type MappingInspection, toHrError } from './source.ts'
 
 /** Both mappings, checked. */
 export interface Mappings {

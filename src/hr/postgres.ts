@@ -1,18 +1,13 @@
 import pg from 'pg'
 import type { Logger } from 'pino'
 import { countEmployees, readDepartments } from './departments.ts'
-import { MappingError, toHrError } from './errors.ts'
 import { describeMappings, inspectEmployees, inspectMappings, type Mappings } from './inspection.ts'
-import { KnownMappings } from './known-mappings.ts'
-import { lookupEmployees } from './lookup.ts'
-import type { EmployeeMapping } from './mapping.ts'
-import { openScan } from './scan.ts'
-import { connectClient, connectionSettings, prepareSession } from './session.ts'
-import type { HrScan, HrSource } from './source.ts'
-import { type MappingFile, singleSelect } from './statement.ts'
+import { type EmployeeMapping, KnownMappings, type MappingFile, singleSelect } from './mapping.ts'
+import { connectClient, connectionSettings, lookupEmployees, openScan, prepareSession } from './rows.ts'
+import { type HrScan, type HrSource, MappingError, toHrError } from './source.ts'
 
 /** What an HR source on PostgreSQL needs. */
-export interface PostgresHrOptions {
+interface PostgresHrOptions {
   url: string
   /** Text of the employees' mapping, with its file's name for messages. */
   employeesSql: MappingFile

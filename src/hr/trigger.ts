@@ -1,6 +1,6 @@
 import pg from 'pg'
-import { toHrError } from './errors.ts'
-import type { MappingFile } from './statement.ts'
+import { type MappingFile, singleSelect } from './mapping.ts'
+import { toHrError } from './source.ts'
 
 /** Notified by the trigger: with a JSON array of user ids, or with an empty text when anything may have changed. */
 export const CHANNEL = 'dirsync_hr'
@@ -10,7 +10,7 @@ const FUNCTION = 'dirsync_hr_changed'
 const MOST_NAMED = 50
 
 /** A table that the employees' mapping reads. */
-export interface WatchedTable {
+interface WatchedTable {
   schema: string
   name: string
   /** `pg_class.relkind`: `r` a table, `p` a partitioned one; others cannot have the trigger. */
@@ -24,7 +24,7 @@ export interface WatchedTable {
  * Nothing is read or written.
  * @throws MappingError, HrUnavailableError
  */
-export async function tablesOf(client: pg.ClientBase, { file, sql }: MappingFile): Promise<WatchedTable[]> {
+async function tablesOf(client: pg.ClientBase, { file, sql }: MappingFile): Promise<WatchedTable[]> {
   const before = 'explain (format json, verbose, costs off) select * from (\n'
   try {
     const plan = await client.query(`${before}${sql}\n) m`)
@@ -41,7 +41,7 @@ export async function tablesOf(client: pg.ClientBase, { file, sql }: MappingFile
  * The named tables; those that do not exist are left out.
  * @param userid where the mapping's user ids come from, as the server tells it
  */
-export async function namedTables(
+async function namedTables(
   client: pg.ClientBase,
   names: string[],
   userid: Pick<pg.FieldDef, 'tableID' | 'columnID'> = { tableID: 0, columnID: 0 },
@@ -67,7 +67,7 @@ function* relations(node: unknown): Generator<string> {
 }
 
 /** A table on which the trigger is installed. */
-export interface TriggeredTable {
+interface TriggeredTable {
   schema: string
   name: string
   triggers: string[]
@@ -86,7 +86,7 @@ export async function triggeredTables(client: pg.ClientBase): Promise<TriggeredT
 }
 
 /** The schemas that have the trigger's function. */
-export async function functionSchemas(client: pg.ClientBase): Promise<string[]> {
+async function functionSchemas(client: pg.ClientBase): Promise<string[]> {
   const { rows } = await client.query(
     `select n.nspname as schema from pg_proc p join pg_namespace n on n.oid = p.pronamespace where p.proname = $1 order by 1`,
     [FUNCTION],
@@ -95,13 +95,13 @@ export async function functionSchemas(client: pg.ClientBase): Promise<string[]> 
 }
 
 /** The statements that install the trigger, where it is not there yet. */
-export function installation(tables: readonly WatchedTable[]): string[] {
+function installation(tables: readonly WatchedTable[]): string[] {
   const schemas = [...new Set(tables.map(table => table.schema))]
   return [...schemas.map(functionStatement), ...tables.flatMap(triggerStatements)]
 }
 
 /** The statements that remove it. */
-export function removal(tables: readonly TriggeredTable[], schemas: readonly string[]): string[] {
+function removal(tables: readonly TriggeredTable[], schemas: readonly string[]): string[] {
   return [
     ...tables.flatMap(table =>
       table.triggers.map(name => `drop trigger ${pg.escapeIdentifier(name)} on ${qualified(table)}`),
@@ -152,6 +152,104 @@ function triggerStatements(table: WatchedTable): string[] {
 }
 
 /** The table's name as SQL writes it. */
-export function qualified({ schema, name }: { schema: string; name: string }): string {
+function qualified({ schema, name }: { schema: string; name: string }): string {
   return `${pg.escapeIdentifier(schema)}.${pg.escapeIdentifier(name)}`
+}
+
+/** HR's own statements must not queue behind ours for longer. */
+const BEGIN = ['begin read write', `set local lock_timeout = '5s'`]
+
+/** No table, or not one that can have the trigger. */
+export class TriggerTableError extends Error {
+  readonly code = 'TRIGGER_TABLE'
+}
+
+/** The HR database refused the statements; nothing was changed. */
+export class TriggerRefusedError extends Error {
+  readonly code = 'TRIGGER_REFUSED'
+}
+
+/** What will be done, to be printed or carried out. */
+interface TriggerChange {
+  /** `names`: the column whose values are named in notifications; null where none is. */
+  tables: { table: string; names: string | null }[]
+  statements: string[]
+}
+
+/**
+ * The statements that install the trigger, in place of one that is there.
+ * @param names tables instead of those that the mapping reads
+ * @throws TriggerTableError, MappingError, HrUnavailableError
+ */
+export async function planInstallation(
+  client: pg.ClientBase,
+  mapping: MappingFile,
+  names: string[] | null,
+): Promise<TriggerChange> {
+  const read = await tablesOf(client, { ...mapping, sql: singleSelect(mapping) })
+  const tables = names === null ? read : await tablesNamed(client, names, read)
+  if (tables.length === 0)
+    throw new TriggerTableError(`${mapping.file} reads no table: name the tables with --table`)
+  const unfit = tables.filter(({ kind }) => kind !== 'r' && kind !== 'p').map(qualified)
+  if (unfit.length > 0)
+    throw new TriggerTableError(
+      `${unfit.join(', ')} cannot have the trigger (no tables of this database): name the tables that change with --table`,
+    )
+  const { statements } = await planRemoval(client)
+  return {
+    tables: tables.map(table => ({ table: qualified(table), names: table.useridColumn })),
+    // Whoever listens reads what changed before the trigger was there.
+    statements: [...statements, ...installation(tables), `notify ${CHANNEL}`],
+  }
+}
+
+async function tablesNamed(
+  client: pg.ClientBase,
+  names: string[],
+  read: WatchedTable[],
+): Promise<WatchedTable[]> {
+  const tables = await namedTables(client, names)
+  if (tables.length < new Set(names).size)
+    throw new TriggerTableError(
+      `--table holds ${names.join(' ')} but not each is a table, once: write schema.table`,
+    )
+  return tables.map(table => read.find(one => qualified(one) === qualified(table)) ?? table)
+}
+
+/** The statements that remove the trigger, from wherever it is. */
+export async function planRemoval(client: pg.ClientBase): Promise<TriggerChange> {
+  const tables = await triggeredTables(client)
+  return {
+    tables: tables.map(table => ({ table: qualified(table), names: null })),
+    statements: removal(tables, await functionSchemas(client)),
+  }
+}
+
+/** The statements as one transaction, for somebody else to run. */
+export function script(statements: readonly string[]): string[] {
+  return [...BEGIN, ...statements, 'commit'].map(statement => `${statement};`)
+}
+
+/**
+ * Runs the statements in one transaction.
+ * @throws TriggerRefusedError
+ */
+export async function carryOut(client: pg.ClientBase, statements: readonly string[]): Promise<void> {
+  try {
+    for (const statement of [...BEGIN, ...statements]) await client.query(statement)
+    await client.query('commit')
+  } catch (error) {
+    if (!(error instanceof pg.DatabaseError)) throw error
+    await client.query('rollback')
+    throw new TriggerRefusedError(`the HR database refuses it: ${remedy(error)}. Nothing was changed`, {
+      cause: error,
+    })
+  }
+}
+
+function remedy(error: pg.DatabaseError): string {
+  if (error.code === '42501' || error.code === '25006')
+    return `${error.message}; give --url with a user who owns the tables, or have a DBA run what --print prints`
+  if (error.code === '55P03') return 'a table is in use for longer than 5 s; try again at a quieter time'
+  return error.message
 }

@@ -1,13 +1,13 @@
 import type { ClientBase } from 'pg'
-import { storeAccounts } from '../store/limit-account.ts'
-import type { MirrorTask } from '../store/mirror.ts'
+import { storableJson } from '../lib/database.ts'
+import type { MirrorTask } from './mirror.ts'
 import {
   type CountedCalls,
   enterpriseParameter,
   type MirrorReader,
   type Reading,
   type ReadingPlan,
-} from './reader.ts'
+} from './mirror-runner.ts'
 
 const OPERATION = 'assets/limit/enterprise/get'
 
@@ -44,4 +44,64 @@ export class AccountReader implements MirrorReader {
       store: async db => ({ changed: await storeAccounts(db, enterpriseCode, kept), next: null }),
     }
   }
+}
+
+/** A limit account as it is kept; the balance is a decimal text. */
+interface MirroredAccount {
+  account_openid: string
+  name: string | null
+  product_category: number | null
+  balance: string | null
+  status: number | null
+  sub_accounts: { id: string; name: string | null; status: number | null }[]
+}
+
+/**
+ * Stores all accounts of an enterprise. Those that the platform does not show any more are marked gone; what is as it was
+ * is not written.
+ * @returns how many accounts and sub-accounts were new, different or gone
+ */
+async function storeAccounts(
+  db: ClientBase,
+  enterpriseCode: string,
+  accounts: MirroredAccount[],
+): Promise<number> {
+  const subAccounts = accounts.flatMap(({ account_openid, sub_accounts }) =>
+    sub_accounts.map(sub => ({ account_openid, ...sub })),
+  )
+  const results = [
+    await db.query(
+      `insert into dirsync.limit_account as a (enterprise_code, account_openid, name, product_category, balance, status)
+       select distinct on (account_openid) $1, account_openid, name, product_category, balance, status
+       from jsonb_populate_recordset(null::dirsync.limit_account, $2)
+       on conflict (enterprise_code, account_openid) do update
+       set name = excluded.name, product_category = excluded.product_category, balance = excluded.balance, status = excluded.status,
+           changed_at = now(), gone_at = null
+       where (a.name, a.product_category, a.balance, a.status, a.gone_at)
+             is distinct from (excluded.name, excluded.product_category, excluded.balance, excluded.status, null)`,
+      [enterpriseCode, storableJson(accounts)],
+    ),
+    await db.query(
+      `insert into dirsync.limit_sub_account as s (enterprise_code, account_openid, id, name, status)
+       select distinct on (account_openid, id) $1, account_openid, id, name, status
+       from jsonb_populate_recordset(null::dirsync.limit_sub_account, $2)
+       on conflict (enterprise_code, account_openid, id) do update
+       set name = excluded.name, status = excluded.status, changed_at = now(), gone_at = null
+       where (s.name, s.status, s.gone_at) is distinct from (excluded.name, excluded.status, null)`,
+      [enterpriseCode, storableJson(subAccounts)],
+    ),
+    await db.query(
+      `update dirsync.limit_account set gone_at = now(), changed_at = now()
+       where enterprise_code = $1 and gone_at is null and account_openid <> all ($2)`,
+      [enterpriseCode, accounts.map(account => account.account_openid)],
+    ),
+    await db.query(
+      `update dirsync.limit_sub_account s set gone_at = now(), changed_at = now()
+       where enterprise_code = $1 and gone_at is null
+         and not exists (select from unnest($2::text[], $3::text[]) as shown (account_openid, id)
+                         where shown.account_openid = s.account_openid and shown.id = s.id)`,
+      [enterpriseCode, subAccounts.map(sub => sub.account_openid), subAccounts.map(sub => sub.id)],
+    ),
+  ]
+  return results.reduce((sum, { rowCount }) => sum + (rowCount ?? 0), 0)
 }

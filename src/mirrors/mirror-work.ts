@@ -1,11 +1,16 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Pool } from 'pg'
-import { probeDelay } from '../core/backoff.ts'
-import { enterprisesToAsk, type Mirror, mirrorOperation } from '../core/mirror.ts'
-import type { Logger } from '../logger.ts'
+import { probeDelay } from '../lib/backoff.ts'
+import { repeatOnDeadlock, transaction } from '../lib/database.ts'
+import type { Logger } from '../lib/logger.ts'
 import type { PlatformClient } from '../platform/client.ts'
-import { enterpriseCodes } from '../store/employee.ts'
-import { forbidding, type Halt } from '../store/halt.ts'
+import { resolveCases } from '../sync/cases.ts'
+import { enterpriseCodes } from '../sync/employee.ts'
+import { forbidding, type Halt, healHalts } from '../sync/halts.ts'
+import { endObsoleteMirrorCases, mirrorCases } from '../sync/mirror-case.ts'
+import { enterprisesToAsk, type Mirror, mirrorOperation } from '../sync/mirror-kind.ts'
+import { isUnfit } from '../sync/outcome.ts'
+import { settleFailure } from './failure.ts'
 import {
   advanceMirrorTask,
   begunMirrorRun,
@@ -18,14 +23,8 @@ import {
   nextMirrorTask,
   noteMirrorAttempt,
   writeMirrorPlan,
-} from '../store/mirror.ts'
-import { endObsoleteMirrorCases, mirrorCases } from '../store/mirror-case.ts'
-import { resolveCases } from '../store/settled-cases.ts'
-import { repeatOnDeadlock, transaction } from '../store/transaction.ts'
-import { isUnfit } from '../store/unfit.ts'
-import { healHalts } from '../sync/halts.ts'
-import { CountedCalls, type MirrorReader, type Reading } from './reader.ts'
-import { settleFailure } from './task-failure.ts'
+} from './mirror.ts'
+import { CountedCalls, type MirrorReader, type Reading } from './mirror-runner.ts'
 
 /** Halts that say nothing of the platform. */
 const UNCONCERNED = ['hr_unavailable']

@@ -1,14 +1,13 @@
 import type { ClientBase } from 'pg'
-import { FIRST_PAGE, nextPage, type PageCursor } from '../core/mirror-pages.ts'
-import type { MirrorTask } from '../store/mirror.ts'
-import { type MirroredTaxpayer, storeTaxpayers } from '../store/taxpayer.ts'
+import { storableJson } from '../lib/database.ts'
+import { FIRST_PAGE, type MirrorTask, nextPage, type PageCursor } from './mirror.ts'
 import {
   type CountedCalls,
   enterpriseParameter,
   type MirrorReader,
   type Reading,
   type ReadingPlan,
-} from './reader.ts'
+} from './mirror-runner.ts'
 
 const OPERATION = 'taxpayer/findList'
 const PAGE_SIZE = 100
@@ -79,4 +78,40 @@ export class TaxpayerReader implements MirrorReader {
       store: async db => ({ changed: await storeTaxpayers(db, asked, [...found.values()]), next: null }),
     }
   }
+}
+
+/** A taxpayer as it is kept. */
+interface MirroredTaxpayer {
+  identifier: string
+  taxpayer_nature: number
+  taxpayer_name: string
+  status: number | null
+}
+
+/**
+ * Stores all taxpayers that the platform gave for an identification number and a nature. Those that it does not show any
+ * more are marked gone; what is as it was is not written.
+ * @returns how many were new, different or gone
+ */
+async function storeTaxpayers(
+  db: ClientBase,
+  asked: { enterpriseCode: string; identifier: string; nature: number },
+  taxpayers: MirroredTaxpayer[],
+): Promise<number> {
+  const { enterpriseCode, identifier, nature } = asked
+  const stored = await db.query(
+    `insert into dirsync.taxpayer as t (enterprise_code, identifier, taxpayer_nature, taxpayer_name, status)
+     select distinct on (identifier, taxpayer_nature, taxpayer_name) $1, identifier, taxpayer_nature, taxpayer_name, status
+     from jsonb_populate_recordset(null::dirsync.taxpayer, $2)
+     on conflict (enterprise_code, identifier, taxpayer_nature, taxpayer_name) do update
+     set status = excluded.status, changed_at = now(), gone_at = null
+     where (t.status, t.gone_at) is distinct from (excluded.status, null)`,
+    [enterpriseCode, storableJson(taxpayers)],
+  )
+  const gone = await db.query(
+    `update dirsync.taxpayer set gone_at = now(), changed_at = now()
+     where enterprise_code = $1 and identifier = $2 and taxpayer_nature = $3 and gone_at is null and taxpayer_name <> all ($4)`,
+    [enterpriseCode, identifier, nature, taxpayers.map(taxpayer => taxpayer.taxpayer_name)],
+  )
+  return (stored.rowCount ?? 0) + (gone.rowCount ?? 0)
 }

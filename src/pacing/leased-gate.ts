@@ -1,12 +1,9 @@
 import { performance } from 'node:perf_hooks'
 import { setImmediate as whatArrived } from 'node:timers/promises'
 import type { Logger } from 'pino'
-import type { Lateness } from '../core/lateness.ts'
-import type { PaceRequest } from '../core/pacing.ts'
-import { PacingGate } from '../core/pacing-gate.ts'
-import { PacingShare } from '../core/pacing-share.ts'
-import type { LeaseRequest, PacerLease } from './pacer-store.ts'
-import type { StoreClock } from './store-clock.ts'
+import { type Lateness, PacingGate } from './gate.ts'
+import type { PaceRequest } from './pacer.ts'
+import type { LeaseRequest, PacerLease } from './store.ts'
 
 /** Longest span of slots that one process reserves at a time. */
 const LONGEST_SPAN_MS = 250
@@ -254,5 +251,93 @@ async function inTime<T>(answer: Promise<T>): Promise<T> {
     return await Promise.race([answer, late])
   } finally {
     clearTimeout(timer)
+  }
+}
+
+/** Span over which a share is counted: so many milliseconds, or so many times the spacing where that is longer. */
+const WINDOW_MS = 5000
+const WINDOW_SLOTS = 20
+/** A share is never told from less than this part of the window, so that a lucky first moment does not count for more. */
+const LEAST_PART = 0.2
+
+interface Lease {
+  start: number
+  count: number
+  spacingMs: number
+}
+
+/** What part of the shared rate one process was given lately. Times are milliseconds of any one clock. */
+export class PacingShare {
+  #leases: Lease[] = []
+
+  /** Notes slots that were granted from `start` on. */
+  note(start: number, count: number, spacingMs: number): void {
+    this.#leases.push({ start, count, spacingMs })
+    this.#forget(start)
+  }
+
+  /**
+   * Calls per second given lately, rather too few than too many: the last lease does not count, because nobody knows when
+   * the one after it would have started, and of the spans that end with it the poorest counts, because others may have
+   * come. 0 when nothing was given lately.
+   */
+  perSecond(now: number): number {
+    this.#forget(now)
+    const last = this.#leases.at(-1)
+    if (last === undefined) return 0
+    const leastMs = windowMs(last) * LEAST_PART
+    let share = Number.POSITIVE_INFINITY
+    let count = 0
+    for (const lease of this.#leases.slice(0, -1).reverse()) {
+      count += lease.count
+      const span = last.start - lease.start
+      if (span >= leastMs) share = Math.min(share, (count * 1000) / span)
+    }
+    if (share === Number.POSITIVE_INFINITY) share = (count * 1000) / leastMs
+    return Math.max(share, (last.count * 1000) / windowMs(last))
+  }
+
+  #forget(now: number): void {
+    const last = this.#leases.at(-1)
+    if (last === undefined) return
+    const since = now - windowMs(last)
+    while (this.#leases[0] !== undefined && this.#leases[0].start < since) this.#leases.shift()
+  }
+}
+
+function windowMs(lease: Lease): number {
+  return Math.max(WINDOW_MS, WINDOW_SLOTS * lease.spacingMs)
+}
+
+/** A slow answer counts for less by this factor with each that follows. */
+const FORGETTING = 0.8
+
+/** What the store's time is on our monotonic clock, as far as its answers tell. */
+export class StoreClock {
+  /** Our time minus the store's; null before the first answer. */
+  #offsetMs: number | null = null
+  #roundTripMs = 0
+
+  /** How long an answer may take, by those of late. */
+  get roundTripMs(): number {
+    return this.#roundTripMs
+  }
+
+  /** Notes that the store said `storeMs` between `asked` and `answered`. */
+  note(asked: number, answered: number, storeMs: number): void {
+    this.#roundTripMs = Math.max(answered - asked, this.#roundTripMs * FORGETTING)
+    // The true offset lies between these two; what was learnt before is kept as far as it fits.
+    const most = answered - storeMs
+    this.#offsetMs = Math.min(Math.max(this.#offsetMs ?? most, asked - storeMs), most)
+  }
+
+  /** The store's moment on our clock. */
+  ours(storeMs: number): number {
+    return storeMs + (this.#offsetMs ?? 0)
+  }
+
+  /** Our moment on the store's clock. */
+  stores(ourMs: number): number {
+    return ourMs - (this.#offsetMs ?? 0)
   }
 }

@@ -1,8 +1,7 @@
 import pg from 'pg'
 import type { Logger } from 'pino'
-import type { LearntRate } from '../core/rate-learning.ts'
-import { LearntRates } from './learnt-rates.ts'
-import type { LeaseRequest, PacerLease, PacerStore } from './pacer-store.ts'
+import type { LearntRate } from './learning.ts'
+import { LearntRates, type LeaseRequest, type PacerLease, type PacerStore } from './store.ts'
 
 const CHANNEL = 'dirsync_pacer'
 const RECONNECT_MS = 1000

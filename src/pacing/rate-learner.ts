@@ -1,6 +1,5 @@
 import { performance } from 'node:perf_hooks'
 import type { Logger } from 'pino'
-import type { CallOutcome } from '../core/pacing.ts'
 import {
   AGAIN_WITHIN_MS,
   initialRate,
@@ -8,9 +7,10 @@ import {
   learn,
   type RateEvent,
   rateAsSet,
-} from '../core/rate-learning.ts'
-import { type LeaseRequest, learntName, type PacerLease, type PacerStore } from './pacer-store.ts'
-import type { StoreClock } from './store-clock.ts'
+} from './learning.ts'
+import type { StoreClock } from './leased-gate.ts'
+import type { CallOutcome } from './pacer.ts'
+import { type LeaseRequest, learntName, type PacerLease, type PacerStore } from './store.ts'
 
 /** For so long, and so many slots, the rate has to be used before it may grow. */
 const USED_FOR_MS = 2000

@@ -1,19 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import { performance } from 'node:perf_hooks'
 import type { Logger } from 'pino'
-import { Lateness } from '../core/lateness.ts'
-import {
-  type CallOutcome,
-  type PaceRequest,
-  type Pacer,
-  type PacerSnapshot,
-  spacingMs,
-} from '../core/pacing.ts'
-import { InFlightLimiter } from './in-flight-limiter.ts'
-import { LeasedGate } from './leased-gate.ts'
-import type { LeaseRequest, PacerLease, PacerStore } from './pacer-store.ts'
+import { InFlightLimiter } from './concurrency.ts'
+import { Lateness } from './gate.ts'
+import { LeasedGate, StoreClock } from './leased-gate.ts'
+import { type CallOutcome, type PaceRequest, type Pacer, type PacerSnapshot, spacingMs } from './pacer.ts'
 import { RateLearner } from './rate-learner.ts'
-import { StoreClock } from './store-clock.ts'
+import type { LeaseRequest, PacerLease, PacerStore } from './store.ts'
 
 /** The gate that every call passes. */
 const PLATFORM = 'platform'

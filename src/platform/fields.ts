@@ -1,9 +1,7 @@
 import { z } from 'zod'
-import { normaliseDate, normaliseMonthDay } from '../core/calendar.ts'
-import { compareDecimals } from '../core/decimal.ts'
-import { CLEAR_VALUE } from '../core/field-rules.ts'
-import { fits } from '../core/text.ts'
-import { rawNumber } from './exact-json.ts'
+import { CLEAR_VALUE } from '../directory/field-rules.ts'
+import { normaliseDate, normaliseMonthDay, platformTime } from '../lib/calendar.ts'
+import { fits } from '../lib/text.ts'
 
 /**
  * Building blocks of the operations' schemas. Parameters are texts, trimmed and not empty, because that is what travels;
@@ -117,3 +115,101 @@ export const answerInteger = z
       .transform(value => (value === '' ? null : Number(value))),
   ])
   .nullish()
+
+/** Fields of answers in which whatever has no value is null. Unknown codes and states are kept as they are. */
+
+export const textOrNull = answerText.transform(value => value ?? null)
+export const wholeOrNull = answerInteger.transform(value => value ?? null)
+
+/** An amount as a decimal text, digit for digit; the answer has been parsed by source text (`Operation.decimals`). */
+export const decimalOrNull = answerText.transform((value, context) => {
+  if (value === null || value === undefined || value === '') return null
+  const decimal = plainDecimal(value)
+  if (decimal === null) context.addIssue('must be a decimal')
+  return decimal
+})
+
+/** A date-time of GMT+8 as the moment it means; null also where it cannot be read. */
+export const timeOrNull = answerText.transform(value => (value ? platformTime(value) : null))
+
+/** A list; null where there is none. */
+export function listOrNull<Item extends z.ZodType>(item: Item) {
+  return z
+    .array(item)
+    .nullish()
+    .transform(list => list ?? null)
+}
+
+/** The rows of a page; none where the platform says null. One without the field is no page. */
+export function rows<Row extends z.ZodType>(row: Row) {
+  return z
+    .array(row)
+    .nullable()
+    .transform(list => list ?? [])
+}
+
+/** A number that `JSON.stringify` writes digit for digit. */
+interface RawNumber {
+  readonly rawJSON: string
+}
+
+/** What TypeScript's library does not know of yet: JSON with the numbers' source text. */
+const exact = JSON as unknown as {
+  parse(text: string, revive: (key: string, value: unknown, context: { source?: string }) => unknown): unknown
+  rawJSON(text: string): RawNumber
+}
+
+/** Whole numbers that binary floating point holds exactly, however they are written. */
+const SAFE_WHOLE = /^-?\d{1,15}$/
+
+/** Parses JSON; numbers become their source text, but for whole numbers of up to 15 digits. */
+export function parseExactly(text: string): unknown {
+  return exact.parse(text, (_, value, { source }) =>
+    typeof value === 'number' && source !== undefined && !SAFE_WHOLE.test(source) ? source : value,
+  )
+}
+
+/** A decimal text as the JSON number that is written with the same digits. */
+function rawNumber(decimal: string): RawNumber {
+  return exact.rawJSON(decimal)
+}
+
+const NUMBER = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d{1,4}))?$/
+
+/** More digits than this is no amount; it keeps `1e9999` from becoming a text of that length. */
+const MOST_DIGITS = 60
+
+/**
+ * The plain decimal of a number's source text (as JSON writes numbers): digit for digit, an exponent written out.
+ * `100.00` stays `100.00`, `1e2` becomes `100`. Null when the text is no such number.
+ */
+export function plainDecimal(source: string): string | null {
+  const [text, sign = '', whole = '', fraction = '', exponent] = NUMBER.exec(source) ?? []
+  if (text === undefined || whole.length + fraction.length > MOST_DIGITS) return null
+  if (exponent === undefined) return text
+  const shift = Number(exponent)
+  if (Math.abs(shift) > MOST_DIGITS) return null
+  const digits = shift < 0 ? '0'.repeat(-shift) + whole + fraction : whole + fraction.padEnd(shift, '0')
+  const point = shift < 0 ? whole.length : whole.length + shift
+  const before = digits.slice(0, point).replace(/^0+(?=\d)/, '')
+  const after = digits.slice(point)
+  return sign + before + (after === '' ? '' : `.${after}`)
+}
+
+/** Negative, zero or positive as `a` is less than, equal to or greater than `b`; both are plain decimals. */
+export function compareDecimals(a: string, b: string): number {
+  const places = Math.max(placesOf(a), placesOf(b))
+  const difference = scaled(a, places) - scaled(b, places)
+  return difference < 0n ? -1 : difference > 0n ? 1 : 0
+}
+
+/** Places after the point. */
+function placesOf(decimal: string): number {
+  return decimal.split('.')[1]?.length ?? 0
+}
+
+/** The decimal times ten to the power of `places`. */
+function scaled(decimal: string, places: number): bigint {
+  const [whole = '', fraction = ''] = decimal.split('.')
+  return BigInt(whole + fraction.padEnd(places, '0'))
+}

@@ -1,6 +1,6 @@
 import { timingSafeEqual } from 'node:crypto'
 import { z } from 'zod'
-import { type SignAlgorithm, sign } from './signing.ts'
+import { type SignAlgorithm, sign } from './request.ts'
 
 /** A form with the longest values that the specification permits, every byte percent-encoded, is shorter. */
 export const MAX_FORM_BYTES = 8 * 1024

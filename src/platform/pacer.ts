@@ -1,5 +1,6 @@
 import { performance } from 'node:perf_hooks'
-import { Lateness } from '../core/lateness.ts'
+import { Slots } from '../lib/semaphore.ts'
+import { Lateness, type PacingClock, PacingGate } from '../pacing/gate.ts'
 import {
   type CallOutcome,
   DEFAULT_PRIORITY,
@@ -8,9 +9,7 @@ import {
   PacerClosedError,
   type PacerSnapshot,
   spacingMs,
-} from '../core/pacing.ts'
-import { type PacingClock, PacingGate } from '../core/pacing-gate.ts'
-import { Slots } from '../core/slots.ts'
+} from '../pacing/pacer.ts'
 import { OPERATION_BUDGETS } from './operations/index.ts'
 
 /** Longest delay that a timer of Node takes. */

@@ -1,26 +1,22 @@
 import type { Logger } from 'pino'
 import type { z } from 'zod'
-import type { Pacer } from '../core/pacing.ts'
-import {
-  type CreatedToken,
-  type PlatformToken,
-  TokenFuseError,
-  type TokenStore,
-} from '../core/platform-token.ts'
-import { abortedError, type CallOptions, type CallReport, PlatformCaller } from './caller.ts'
-import { ClockOffset } from './clock-offset.ts'
-import { entryOfCode, outcomeUnknown, platformError } from './error-catalogue.ts'
-import { PlatformError } from './errors.ts'
+import type { Pacer } from '../pacing/pacer.ts'
+import { abortedError, type CallOptions, type CallReport, ClockOffset, PlatformCaller } from './caller.ts'
+import { entryOfCode, outcomeUnknown, PlatformError, platformError } from './errors.ts'
 import type { Application, Operation } from './operation.ts'
 import { OPERATIONS } from './operations/index.ts'
 import { tokenCreate } from './operations/token.ts'
 import { LocalPacer } from './pacer.ts'
-import { checkedParameters, type ParameterTexts } from './parameters.ts'
-import { RequestBuilder } from './request-builder.ts'
+import { checkedParameters, type ParameterTexts, RequestBuilder, type SignAlgorithm } from './request.ts'
 import { SharedLookups } from './shared-lookups.ts'
-import type { SignAlgorithm } from './signing.ts'
-import { MemoryTokenStore } from './token.ts'
-import { TokenKeeper } from './token-keeper.ts'
+import {
+  type CreatedToken,
+  MemoryTokenStore,
+  type PlatformToken,
+  TokenFuseError,
+  TokenKeeper,
+  type TokenStore,
+} from './token.ts'
 
 /** Goes before every other caller of the pacer: nobody gets anywhere without a token. */
 const TOKEN_PRIORITY = -1

@@ -1,8 +1,8 @@
-import { DEFAULT_PRIORITY } from '../core/pacing.ts'
+import { DEFAULT_PRIORITY } from '../pacing/pacer.ts'
 import { abortedError, type CallOptions } from './caller.ts'
 
 /** Makes the call of a look-up, and tells through `sending` when it is about to be sent. */
-export type LookupCall<T> = (options: CallOptions, sending: () => void) => Promise<T>
+type LookupCall<T> = (options: CallOptions, sending: () => void) => Promise<T>
 
 /**
  * Look-ups that wait for their turn, each shared by all who ask the same meanwhile. One that is sent is joined by nobody:

@@ -1,12 +1,92 @@
-import {
-  type CreatedToken,
-  HOUR_MS,
-  type PlatformToken,
-  TOKEN_CREATIONS_PER_HOUR,
-  TokenFuseError,
-  type TokenStore,
-  tokenOf,
-} from '../core/platform-token.ts'
+import type { Logger } from 'pino'
+
+/** Share of a token's life after which it is renewed; the published clients do the same. */
+const USED_SHARE = 0.8
+
+/** How long a token past its share is used on before the next try to renew it, when renewing failed. */
+const RENEW_AGAIN_MS = 60_000
+
+/**
+ * The process's view of the shared token: in memory while it is fresh, else re-read from the store, else renewed.
+ * However many calls want one at the same moment, the store is asked once.
+ */
+export class TokenKeeper {
+  readonly #store: TokenStore
+  readonly #create: () => Promise<CreatedToken>
+  readonly #clock: () => number
+  readonly #log: Logger | undefined
+  #token: PlatformToken | null = null
+  #renewAt = 0
+  #renewal: Promise<string> | null = null
+  #refused: string | null = null
+  #dropping: Promise<void> = Promise.resolve()
+
+  constructor(options: {
+    store: TokenStore
+    create: () => Promise<CreatedToken>
+    clock: () => number
+    log: Logger | undefined
+  }) {
+    this.#store = options.store
+    this.#create = options.create
+    this.#clock = options.clock
+    this.#log = options.log
+  }
+
+  /** The token to use now; at once when it is in memory and fresh. */
+  current(): string | Promise<string> {
+    if (this.#token !== null && this.#clock() < this.#renewAt) return this.#token.accessToken
+    this.#renewal ??= this.#load().finally(() => {
+      this.#renewal = null
+    })
+    return this.#renewal
+  }
+
+  /** Forgets exactly this token, here and in the store, because the platform refused it. */
+  refuse(accessToken: string): Promise<void> {
+    if (this.#refused !== accessToken) {
+      this.#refused = accessToken
+      if (this.#token?.accessToken === accessToken) this.#token = null
+      this.#dropping = this.#store.drop(accessToken)
+    }
+    return this.#dropping
+  }
+
+  /** Creates a new token whatever the present one is like. */
+  async renew(): Promise<PlatformToken> {
+    const token = await this.#store.refresh(() => false, this.#create)
+    this.#hold(token, renewalTime(token))
+    return token
+  }
+
+  async #load(): Promise<string> {
+    const usable = (token: PlatformToken | null): boolean =>
+      token !== null && token.accessToken !== this.#refused && this.#clock() < renewalTime(token)
+    const stored = await this.#store.read()
+    if (stored !== null && usable(stored)) return this.#hold(stored, renewalTime(stored))
+    try {
+      const token = await this.#store.refresh(usable, this.#create)
+      return this.#hold(token, renewalTime(token))
+    } catch (error) {
+      const now = this.#clock()
+      const isAlive =
+        stored !== null && stored.accessToken !== this.#refused && now < stored.expiresAt.getTime()
+      if (!isAlive) throw error
+      this.#log?.warn({ err: error }, 'the access token could not be renewed; the present one is used on')
+      return this.#hold(stored, Math.min(now + RENEW_AGAIN_MS, stored.expiresAt.getTime()))
+    }
+  }
+
+  #hold(token: PlatformToken, renewAt: number): string {
+    this.#token = token
+    this.#renewAt = renewAt
+    return token.accessToken
+  }
+}
+
+function renewalTime({ createdAt, expiresAt }: PlatformToken): number {
+  return createdAt.getTime() + (expiresAt.getTime() - createdAt.getTime()) * USED_SHARE
+}
 
 /** A token store for one process that need not remember anything when it ends. */
 export class MemoryTokenStore implements TokenStore {
@@ -51,4 +131,61 @@ export class MemoryTokenStore implements TokenStore {
     this.#token = tokenOf(await create(), new Date(now))
     return this.#token
   }
+}
+
+/** An access token of the platform (section 2.2) and its life, in this process's time. */
+export interface PlatformToken {
+  accessToken: string
+  createdAt: Date
+  expiresAt: Date
+}
+
+/** What token creation answers: the token and its validity in seconds. */
+export interface CreatedToken {
+  accessToken: string
+  expiresIn: number
+}
+
+/** Where the access token lives, shared by everyone who uses the same application. */
+export interface TokenStore {
+  /** The present token, or null when there is none that can be read. */
+  read(): Promise<PlatformToken | null>
+  /**
+   * Gets a token, creating one only when the stored one will not do. Whoever calls at the same time waits and gets the
+   * same new token. A creation is counted before it is tried.
+   * @throws TokenFuseError when the hour's creations are used up
+   */
+  refresh(
+    usable: (token: PlatformToken | null) => boolean,
+    create: () => Promise<CreatedToken>,
+  ): Promise<PlatformToken>
+  /** Forgets exactly this token; does nothing when another one is stored by now. */
+  drop(accessToken: string): Promise<void>
+}
+
+/** Creations permitted in any hour. The platform permits 60 (section 8); the rest is left for other clients and people. */
+export const TOKEN_CREATIONS_PER_HOUR = 50
+
+export const HOUR_MS = 3_600_000
+
+/** Too many tokens were created in the last hour; no further one was asked for. */
+export class TokenFuseError extends Error {
+  readonly code = 'TOKEN_FUSE'
+  /** Milliseconds until the next creation is permitted. */
+  readonly retryAfterMs: number
+
+  constructor(retryAfterMs: number) {
+    super(
+      `${TOKEN_CREATIONS_PER_HOUR} access tokens were created within an hour, which is dirsync's limit: ` +
+        'find out who invalidates them (a second system with the same application id?).',
+    )
+    this.name = 'TokenFuseError'
+    this.retryAfterMs = retryAfterMs
+  }
+}
+
+/** A token as it comes from its creation, with its life counted from `createdAt`. */
+function tokenOf(created: CreatedToken, createdAt: Date): PlatformToken {
+  const expiresAt = new Date(createdAt.getTime() + created.expiresIn * 1000)
+  return { accessToken: created.accessToken, createdAt, expiresAt }
 }

@@ -1,8 +1,8 @@
-import type { Logger } from '../logger.ts'
-import { BullmqBackend } from './bullmq-backend.ts'
-import { createPostgresStore } from './postgres-store.ts'
-import { createRedisStore } from './redis-store.ts'
-import type { Finding, QueueStore } from './store.ts'
+import type { BackendFactory, IQueueBackend } from 'bullmq'
+import type { Logger } from '../lib/logger.ts'
+import { BullmqBackend } from './bullmq.ts'
+import { createPostgresStore } from './postgres.ts'
+import { createRedisStore } from './redis.ts'
 
 export type JobName = 'update-employee' | 'delete-department' | 'bind-openid'
 
@@ -89,4 +89,60 @@ export function createQueueBackend(options: {
 export function openQueueStore(options: { redisUrl: string | null; databaseUrl: string }): QueueStore {
   const { redisUrl, databaseUrl } = options
   return redisUrl === null ? createPostgresStore(databaseUrl) : createRedisStore(redisUrl)
+}
+
+/** What a job of BullMQ holds: its key. Nothing personal may ever be added (DESIGN, law 7). */
+export interface JobData {
+  key: string
+}
+
+/** One line of `dirsync doctor`. */
+export interface Finding {
+  ok: boolean
+  what: string
+  remedy?: string
+}
+
+/**
+ * A producer is asked by somebody who waits, so its operations fail within some seconds while the store is away; a
+ * worker has nobody to tell and waits for the store instead.
+ */
+export type ConnectionRole = 'producer' | 'worker'
+
+/** Connections to the store that one `Queue` or `Worker` of BullMQ uses and nobody else. */
+export interface StoreConnection {
+  /** BullMQ's `connection` option. */
+  readonly connection: unknown
+  readonly backendFactory: BackendFactory<IQueueBackend, unknown>
+  /** Closes what BullMQ leaves open, once its `Queue` or `Worker` is closed. Idempotent. */
+  close(): Promise<void>
+  /** Drops every connection at once, whatever is in flight. */
+  cut(): void
+}
+
+/** Where the queue lives. */
+export interface QueueStore {
+  readonly kind: 'redis' | 'postgres'
+  /** @param onError hears of connections that break; they are made again without anybody's doing */
+  connect(role: ConnectionRole, onError: (error: unknown) => void): StoreConnection
+  /** Makes the store ready for the queue. @throws QueueError */
+  prepare(): Promise<void>
+  doctor(): Promise<Finding[]>
+}
+
+/** What went wrong with the queue's store, see the messages of `QueueError`. */
+type QueueErrorCode = 'QUEUE_UNAVAILABLE' | 'QUEUE_NOT_MIGRATED' | 'QUEUE_STORE_TOO_OLD'
+
+/**
+ * An operation on the queue could not be done. Nothing is lost by it: the table of pending entities is the outbox, and
+ * what was not queued is fed again.
+ */
+export class QueueError extends Error {
+  readonly code: QueueErrorCode
+
+  constructor(code: QueueErrorCode, message: string, options?: ErrorOptions) {
+    super(message, options)
+    this.name = 'QueueError'
+    this.code = code
+  }
 }

@@ -1,10 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Job, WaitingError } from 'bullmq'
-import type { Logger } from '../logger.ts'
-import type { JobName, JobProcessor, JobWorker, QueueCounts } from './backend.ts'
-import { BullWorker } from './bull-worker.ts'
-import type { JobData, QueueStore } from './store.ts'
-import { Trouble } from './trouble.ts'
+import type { Logger } from '../lib/logger.ts'
+import type { JobData, JobName, JobProcessor, JobWorker, QueueCounts, QueueStore } from './backend.ts'
+import { BullWorker } from './bullmq.ts'
 
 const WATCH_EVERY_MS = 3_000
 
@@ -179,4 +177,71 @@ async function isFirst(promise: Promise<unknown>, ...others: Promise<unknown>[])
     () => true,
   )
   return await Promise.race([settles, ...others.map(other => other.then(() => false))])
+}
+
+/** Successes right after an error do not prove much: a store that flaps is in trouble all the time. */
+const QUIET_MS = 2_000
+
+/**
+ * Logs a trouble once when it begins and once when it is over, however often it repeats in between: an outage of a
+ * minute is two lines, not ten thousand.
+ *
+ * Only the error's name, code, message and stack are logged. Further properties, such as PostgreSQL's `detail`, may hold
+ * values of rows.
+ */
+export class Trouble {
+  readonly #logger: Logger
+  readonly #what: string
+  #beganAt = 0
+  #lastAt = 0
+  #errors = 0
+
+  /** @param what names what is in trouble, as the subject of a sentence */
+  constructor(logger: Logger, what: string) {
+    this.#logger = logger
+    this.#what = what
+  }
+
+  /** An error happened. */
+  report(error: unknown): void {
+    this.#lastAt = Date.now()
+    this.#errors += 1
+    if (this.#errors > 1) return
+    this.#beganAt = this.#lastAt
+    this.#logger.warn({ error: errorFacts(error) }, `${this.#what} is in trouble; logged again when it works`)
+  }
+
+  /** Something worked. */
+  works(): void {
+    if (this.#errors === 0 || Date.now() - this.#lastAt < QUIET_MS) return
+    const seconds = Math.round((this.#lastAt - this.#beganAt) / 1000)
+    this.#logger.info({ errors: this.#errors, seconds }, `${this.#what} works again`)
+    this.#errors = 0
+  }
+}
+
+function errorFacts(error: unknown): { name?: string; code?: unknown; message: string; stack?: string } {
+  if (!(error instanceof Error)) return { message: 'a value that is no error was thrown' }
+  const { name, message, stack } = error
+  const code = 'code' in error ? { code: error.code } : {}
+  return { name, ...code, message, ...(stack === undefined ? {} : { stack }) }
+}
+
+/** Jobs in hand for each call at a time, at most. */
+const JOBS_PER_CALL = 4
+
+/** At a time jobs are taken up for no more than this long of calls: on a busy machine reading and writing take about as long. */
+const SECONDS_AHEAD = 0.25
+
+/**
+ * How many jobs a worker takes up at a time. While some call the platform, others are read or written down, and the more of
+ * them there are, the fewer statements each of them costs PostgreSQL. But at a rate that permits few calls they would only
+ * wait for the pacer, ahead of more urgent ones that come later.
+ *
+ * @param concurrentCalls calls to the platform at a time
+ * @param ratePerSecond permitted calls per second
+ */
+export function jobsInHand(concurrentCalls: number, ratePerSecond: number): number {
+  const ahead = Math.floor(ratePerSecond * SECONDS_AHEAD)
+  return Math.min(JOBS_PER_CALL * concurrentCalls, Math.max(concurrentCalls, ahead))
 }

@@ -1,10 +1,10 @@
 import type { Pool } from 'pg'
-import type { Logger } from '../logger.ts'
-import { requestReplan } from '../store/held-run.ts'
-import { finishRuns } from '../store/run.ts'
-import { foldTally } from '../store/tally.ts'
+import type { Logger } from '../lib/logger.ts'
 import type { Feeder } from './feeder.ts'
+import { requestReplan } from './held-run.ts'
 import type { Planner } from './planner.ts'
+import { finishRuns } from './run.ts'
+import { foldTally } from './tally.ts'
 
 /** Without a notification the outbox is looked at this often. */
 const IDLE_MS = 1000

@@ -1,4 +1,4 @@
-import type { Slots } from '../core/slots.ts'
+import type { Slots } from '../lib/semaphore.ts'
 import { abortedError } from '../platform/caller.ts'
 import type { CallOptions, PlatformClient } from '../platform/client.ts'
 import { PlatformError } from '../platform/errors.ts'

@@ -1,10 +1,9 @@
 import type { ClientBase, Pool } from 'pg'
-import { probeDelay } from '../core/backoff.ts'
-import { formatJobKey, type JobName, jobId } from '../core/job.ts'
-import type { Logger } from '../logger.ts'
-import { countEnqueued, detachHalted, type Fed, refeed, takeForQueue, takeProbes } from '../store/pending.ts'
-import { FEED_MS } from '../store/time-limits.ts'
-import { transaction } from '../store/transaction.ts'
+import { probeDelay } from '../lib/backoff.ts'
+import { FEED_MS, transaction } from '../lib/database.ts'
+import type { Logger } from '../lib/logger.ts'
+import { formatJobKey, type JobName, jobId } from '../queue/job.ts'
+import { countEnqueued, detachHalted, type Fed, refeed, takeForQueue, takeProbes } from './outbox.ts'
 
 /** One feeder at a time, of all processes. */
 const LOCK = 0x66656564 // 'feed'

@@ -1,32 +1,29 @@
 import type { Pool } from 'pg'
-import { Batcher } from '../core/batcher.ts'
-import type { EmployeeKey } from '../core/employee.ts'
-import { type JobKey, type JobName, parseJobKey } from '../core/job.ts'
-import { rowHash } from '../core/row-hash.ts'
-import { Slots } from '../core/slots.ts'
-import { HrDataError, HrUnavailableError, MappingError } from '../hr/errors.ts'
-import type { HrSource } from '../hr/source.ts'
-import type { Logger } from '../logger.ts'
+import { type EmployeeKey, keyText } from '../directory/employee.ts'
+import { rowHash } from '../directory/hash.ts'
+import {
+  HrDataError,
+  type HrEmployeeRow,
+  type HrSource,
+  HrUnavailableError,
+  MappingError,
+} from '../hr/source.ts'
+import { Batcher } from '../lib/batcher.ts'
+import type { Logger } from '../lib/logger.ts'
+import { Slots } from '../lib/semaphore.ts'
+import type { SessionLocks } from '../lib/session-locks.ts'
 import type { PlatformClient } from '../platform/client.ts'
-import { type Claim, type ClaimKey, claim } from '../store/claim.ts'
-import { doubtFields, plannedHash } from '../store/employee.ts'
-import { liftHrHalt } from '../store/halt.ts'
-import { postpone } from '../store/pending.ts'
-import type { SessionLocks } from '../store/session-locks.ts'
-import { type Outcome, type Settlement, settle } from '../store/settlement.ts'
-import { bindOpenid } from './bind-openid.ts'
+import { type JobKey, type JobName, parseJobKey } from '../queue/job.ts'
+import { type Claim, type ClaimKey, claim } from './claim.ts'
 import { CountedPlatform } from './counted-platform.ts'
-import { deleteDepartment } from './delete-department.ts'
-import { departmentFacts } from './department-facts.ts'
-import { unasked } from './employee-memory.ts'
-import { failure } from './failure.ts'
-import { halt, healHalts } from './halts.ts'
-import { HrLookups } from './hr-lookups.ts'
-import { type JobResult, result } from './job-result.ts'
-import { judge } from './judge.ts'
+import { deleteDepartment, departmentFacts } from './departments.ts'
+import { doubtFields, plannedHash } from './employee.ts'
+import { failure, judge, verdictResult } from './failure.ts'
+import { halt, healHalts, liftHrHalt } from './halts.ts'
 import { OutageDetector } from './outage.ts'
-import { reconcileEmployee } from './reconcile-employee.ts'
-import { verdictResult } from './verdict-result.ts'
+import { postpone } from './outbox.ts'
+import { bindOpenid, reconcileEmployee } from './reconcile-employee.ts'
+import { type JobResult, type Outcome, result, type Settlement, settle, unasked } from './settlement.ts'
 
 /** A job that kills its process so often without coming to an end is parked. */
 const MAX_STARTS = 25
@@ -35,7 +32,7 @@ const LOCKED_MS = 1000
 /** How long a deletion waits while HR's departments cannot be read. */
 const DEPARTMENTS_MS = 60_000
 
-export interface JobProcessorDependencies {
+interface JobProcessorDependencies {
   pool: Pool
   client: PlatformClient
   hr: HrSource
@@ -272,4 +269,41 @@ function employeeOf(key: JobKey): EmployeeKey {
 function lockName(key: ClaimKey): string {
   const kind = key.operation === 'delete-department' ? 'department' : 'employee'
   return JSON.stringify(['dirsync', kind, key.enterpriseCode, key.entityKey])
+}
+
+interface Wanted {
+  key: EmployeeKey
+  mapping: string | null
+}
+
+/** The present HR rows that workers ask for: look-ups of the same moment become one query. */
+class HrLookups {
+  readonly #batcher: Batcher<Wanted, HrEmployeeRow | 'duplicate' | null>
+
+  constructor(hr: HrSource) {
+    this.#batcher = new Batcher(
+      async wanted => {
+        // One mapping, but for the moment in which a plan with another one passes.
+        const groups = [...Map.groupBy(wanted, ({ mapping }) => mapping)].map(async ([mapping, group]) => {
+          const rows = await hr.lookup(
+            group.map(({ key }) => key),
+            { mapping },
+          )
+          return group.map(item => [item, rows.get(keyText(item.key)) ?? null] as const)
+        })
+        const found = new Map((await Promise.all(groups)).flat())
+        return wanted.map(item => found.get(item) ?? null)
+      },
+      { maxBatch: 500 },
+    )
+  }
+
+  /**
+   * Null when HR has no such employee. A row has every column of the mapping that it was read with, in its order.
+   * @param mapping as of `HrSource.lookup`
+   * @throws HrUnavailableError, HrDataError, MappingError
+   */
+  load(key: EmployeeKey, mapping: string | null): Promise<HrEmployeeRow | 'duplicate' | null> {
+    return this.#batcher.load({ key, mapping })
+  }
 }

@@ -1,22 +1,19 @@
 import type { ClientBase, Pool } from 'pg'
-import { keyText } from '../core/employee.ts'
-import { type Breaker, trips } from '../core/safety.ts'
-import { HrUnavailableError, MappingError } from '../hr/errors.ts'
-import type { HrSource } from '../hr/source.ts'
-import type { Logger } from '../logger.ts'
-import { beginRetry, beginRetryOf, isRetryByName, unwantedDepartmentCases } from '../store/dead-letter.ts'
-import { enterpriseCodes, findEmployees } from '../store/employee.ts'
-import { countChangedSince, storeEmployeePlan, writeEmployeePlan } from '../store/employee-plan.ts'
-import { recordKeyless } from '../store/keyless.ts'
-import { requestMirrorsOf } from '../store/mirror-case.ts'
-import { addBindings, addWork, lockWorkOfCases, type Work } from '../store/pending.ts'
-import { storeDeletions, storedDeletions } from '../store/planned-work.ts'
-import type { PlannedKind, PlannedRun, Run } from '../store/run.ts'
-import { repeatStepOnDeadlock } from '../store/transaction.ts'
-import { askWithheld } from '../store/withheld.ts'
-import { departmentFacts } from './department-facts.ts'
-import { type EmployeePlanLimits, planEmployees } from './plan-employees.ts'
-import { planNamedRows } from './plan-named-rows.ts'
+import { keyText } from '../directory/employee.ts'
+import { type HrSource, HrUnavailableError, MappingError } from '../hr/source.ts'
+import { repeatStepOnDeadlock } from '../lib/database.ts'
+import type { Logger } from '../lib/logger.ts'
+import { beginRetry, beginRetryOf, isRetryByName, unwantedDepartmentCases } from './cases.ts'
+import { departmentFacts } from './departments.ts'
+import { enterpriseCodes, findEmployees } from './employee.ts'
+import { countChangedSince, recordKeyless, storeEmployeePlan, writeEmployeePlan } from './employee-plan.ts'
+import { requestMirrorsOf } from './mirror-case.ts'
+import { addBindings, addWork, lockWorkOfCases, type Work } from './outbox.ts'
+import { type EmployeePlanLimits, planEmployees, planNamedRows } from './plan-employees.ts'
+import type { PlannedKind, PlannedRun, Run } from './run.ts'
+import { type Breaker, trips } from './safety.ts'
+import { storeDeletions, storedDeletions } from './stored-plan.ts'
+import { askWithheld } from './withheld.ts'
 
 /** Places in the outbox and in the pacer's line: what a person named goes before what nobody waits for. */
 export const PRIORITY = { named: 1, background: 5 }
@@ -32,7 +29,7 @@ export interface PlannerOptions {
 }
 
 /** What planning came to, and how it is written: into the outbox, or into the store of held plans. */
-export interface JudgedPlan {
+interface JudgedPlan {
   planned: PlannedRun
   apply(run: number): Promise<void>
   store?(run: number): Promise<void>

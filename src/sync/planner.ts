@@ -1,6 +1,6 @@
 import type { ClientBase } from 'pg'
-import { withConnection } from '../store/connection.ts'
-import { restoreEmployeePlan, writeEmployeePlan } from '../store/employee-plan.ts'
+import { repeatOnDeadlock, repeatStepOnDeadlock, transaction, withConnection } from '../lib/database.ts'
+import { recordKeyless, restoreEmployeePlan, writeEmployeePlan } from './employee-plan.ts'
 import {
   beginRun,
   heldRun,
@@ -10,10 +10,9 @@ import {
   rejudgeHeld,
   sourceOf,
   supersede,
-} from '../store/held-run.ts'
-import { recordKeyless } from '../store/keyless.ts'
-import { addWork, analyzeOutbox } from '../store/pending.ts'
-import { storedDeletions } from '../store/planned-work.ts'
+} from './held-run.ts'
+import { addWork, analyzeOutbox } from './outbox.ts'
+import { type PlannerOptions, PRIORITY, planKind } from './plan-kind.ts'
 import {
   claimRun,
   type PlannedKind,
@@ -22,9 +21,8 @@ import {
   RunTakenBack,
   reclaimOrphanedRuns,
   recordPlan,
-} from '../store/run.ts'
-import { repeatOnDeadlock, repeatStepOnDeadlock, transaction } from '../store/transaction.ts'
-import { type PlannerOptions, PRIORITY, planKind } from './plan-kind.ts'
+} from './run.ts'
+import { storedDeletions } from './stored-plan.ts'
 
 /** One planner at a time, of all processes: plans write the same rows. */
 const LOCK = 0x706c616e // 'plan'

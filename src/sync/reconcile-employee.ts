@@ -1,21 +1,24 @@
-import { toActual } from '../core/actual.ts'
-import { toDesired } from '../core/desired.ts'
-import { diffEmployee, type FieldUnit, isTold } from '../core/diff.ts'
-import type { DesiredEmployee, EmployeeField, EmployeeKey } from '../core/employee.ts'
-import { isAmong, isWithheld } from '../core/field-block.ts'
-import { type AcknowledgedHashes, hashFields } from '../core/field-hash.ts'
-import { overwrittenAfter, unkeptUnits } from '../core/unkept.ts'
+import { toActual, toDesired } from '../directory/desired.ts'
+import {
+  diffEmployee,
+  type FieldUnit,
+  isAmong,
+  isTold,
+  isWithheld,
+  overwrittenAfter,
+  unkeptUnits,
+} from '../directory/difference.ts'
+import type { DesiredEmployee, EmployeeField, EmployeeKey } from '../directory/employee.ts'
+import { parseActive } from '../directory/field-rules.ts'
+import { type AcknowledgedHashes, hashFields } from '../directory/hash.ts'
 import type { HrEmployeeRow } from '../hr/source.ts'
-import type { Claim, OpenCase } from '../store/claim.ts'
-import type { Failure } from '../store/settlement.ts'
-import { checkLeaver } from './check-leaver.ts'
+import type { Claim, OpenCase } from './claim.ts'
 import type { CountedPlatform } from './counted-platform.ts'
-import { employeeQuery, unasked } from './employee-memory.ts'
-import { failure, hiddenFields, maskedFields } from './failure.ts'
-import { type JobResult, result } from './job-result.ts'
+import { failure, hiddenFields, judge, maskedFields } from './failure.ts'
 import { sendUnits } from './send-units.ts'
+import { employeeQuery, type Failure, type JobResult, result, unasked } from './settlement.ts'
 
-export interface EmployeeJob {
+interface EmployeeJob {
   key: EmployeeKey
   claim: Claim
   /** The present HR row, read when the job runs. */
@@ -199,4 +202,56 @@ function invalidRow(
     keep: job.claim.cases.filter(open => open.category !== 'invalid_hr_row').map(open => open.field),
     attempt: { error: message },
   })
+}
+
+/**
+ * An employee whom HR has as a leaver, or has no more. The interface cannot end an employment, so one whom the platform
+ * still has in service is a finding for review.
+ * @param hash of the leaver's HR row; null when HR has none
+ */
+async function checkLeaver(
+  job: EmployeeJob,
+  hash: string | null,
+  platform: CountedPlatform,
+): Promise<JobResult> {
+  const memory = { ...unasked(false), acknowledgedHash: hash }
+  let deptCode: string | null
+  try {
+    deptCode = (await platform.getEmployee(employeeQuery(job.key))).dept_code ?? null
+  } catch (error) {
+    if (judge(error).verdict.category !== 'not_on_platform') throw error
+    return result('left', { employee: { ...memory, platformState: 'absent' }, keep: [] })
+  }
+  const message =
+    hash === null
+      ? 'HR has no row for this employee any more, but the platform still has them in service.'
+      : 'HR says that this employee has left, but the platform still has them in service.'
+  return result('parked', {
+    employee: { ...memory, acknowledgedHash: null, parkedHash: hash, platformState: 'in_service', deptCode },
+    failures: [
+      failure({
+        entity: 'employee',
+        category: 'left_hr',
+        message,
+        remedy: "End the employment in the platform's back office (its interface cannot), or correct HR.",
+        sourceHash: hash,
+        cases: job.claim.cases,
+      }),
+    ],
+    keep: [],
+    attempt: { error: message },
+  })
+}
+
+/** Learns the open id of an employee for a merchant application; the platform makes one when there is none (4.5). */
+export async function bindOpenid(
+  job: Pick<EmployeeJob, 'key' | 'row'>,
+  sellerAppid: string,
+  platform: CountedPlatform,
+): Promise<JobResult> {
+  const { key, row } = job
+  if (row === null || row === 'duplicate' || parseActive(row.active) !== true)
+    return result('obsolete', { keep: [] })
+  const { open_userid } = await platform.bindOpenid({ ...employeeQuery(key), seller_appid: sellerAppid })
+  return result('bound', { binding: open_userid, keep: [] })
 }

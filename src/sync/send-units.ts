@@ -1,18 +1,14 @@
-import { type FieldUnit, isTold, updateParams } from '../core/diff.ts'
-import type { DesiredEmployee, EmployeeField, EmployeeFields } from '../core/employee.ts'
-import { codesOf } from '../core/field-block.ts'
-import { fieldHash } from '../core/field-hash.ts'
-import { DEFAULT_MOBILE_AREA } from '../core/phone.ts'
-import type { Verdict } from '../platform/error-catalogue.ts'
-import type { PlatformError } from '../platform/errors.ts'
-import type { EmployeeQuery } from '../platform/operations/employee-get.ts'
-import type { Claim } from '../store/claim.ts'
-import type { RefusedField } from '../store/field-block.ts'
-import type { Failure } from '../store/settlement.ts'
+import { codesOf, type FieldUnit, isTold, updateParams } from '../directory/difference.ts'
+import type { DesiredEmployee, EmployeeField, EmployeeFields } from '../directory/employee.ts'
+import { DEFAULT_MOBILE_AREA } from '../directory/field-rules.ts'
+import { fieldHash } from '../directory/hash.ts'
+import type { PlatformError, Verdict } from '../platform/errors.ts'
+import type { EmployeeQuery } from '../platform/operations/employee.ts'
+import type { Claim } from './claim.ts'
 import type { CountedPlatform } from './counted-platform.ts'
-import { employeeQuery } from './employee-memory.ts'
-import { maskedFields, refusal } from './failure.ts'
-import { judge } from './judge.ts'
+import { judge, maskedFields, refusal } from './failure.ts'
+import type { RefusedField } from './field-blocks.ts'
+import { employeeQuery, type Failure } from './settlement.ts'
 
 interface Sending {
   claim: Claim
@@ -21,7 +17,7 @@ interface Sending {
   actual: EmployeeFields
 }
 
-export interface Sent {
+interface Sent {
   accepted: FieldUnit[]
   refused: FieldUnit[]
   failures: Failure[]

@@ -1,6 +1,6 @@
 import { PassThrough } from 'node:stream'
 import { expect, test } from 'vitest'
-import { confirm, needsQuestion } from '../../src/cli/confirm.ts'
+import { confirm, needsQuestion } from '../../src/cli/request.ts'
 
 const stream = (isTTY: boolean) => Object.assign(new PassThrough(), { isTTY })
 const { signal } = new AbortController()

@@ -1,8 +1,16 @@
 import { describe, expect, test } from 'vitest'
 import { csvLine } from '../../src/cli/csv.ts'
-import { cut, plain, widthOf, wrap } from '../../src/cli/layout.ts'
-import { type Column, table } from '../../src/cli/table.ts'
-import { duration, momentOf, shortTime } from '../../src/cli/time.ts'
+import {
+  type Column,
+  cut,
+  duration,
+  momentOf,
+  plain,
+  shortTime,
+  table,
+  widthOf,
+  wrap,
+} from '../../src/cli/output.ts'
 
 describe('a table', () => {
   type Row = { id: number; name: string | null; text: string }

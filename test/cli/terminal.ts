@@ -9,7 +9,7 @@ const LAUNCHER = join(import.meta.dirname, '../../bin/dirsync')
 export const hasTerminal = spawnSync('script', ['--version']).stdout?.includes('util-linux') ?? false
 
 /** A `dirsync` process at a terminal of its own. */
-export interface AtTerminal {
+interface AtTerminal {
   /** Types, as a person does: `\r` is the return key, `\x03` Ctrl-C. */
   type(keys: string): void
   /** Resolves when the screen shows this. */

@@ -1,8 +1,3 @@
-/**
- * `npm run test:compose`: walks through docs/compose-checklist.md on the engine that `docker` reaches, in a copy of this
- * checkout made under a umask of 077, and prints what each command says. Exit 1 when a point does not hold. Projects,
- * images and ports are its own, and it takes everything down again. KEEP=1 leaves it all for a look.
- */
 import { spawn } from 'node:child_process'
 import { appendFileSync, chmodSync, copyFileSync, mkdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
@@ -11,6 +6,12 @@ import { dirname, join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { stripVTControlCharacters } from 'node:util'
 import { ROOT } from './compose-file.ts'
+
+/**
+ * `npm run test:compose`: walks through docs/compose-checklist.md on the engine that `docker` reaches, in a copy of this
+ * checkout made under a umask of 077, and prints what each command says. Exit 1 when a point does not hold. Projects,
+ * images and ports are its own, and it takes everything down again. KEEP=1 leaves it all for a look.
+ */
 
 const PROJECT = `dirsync-checklist-${process.pid}`
 const FOLDER = join(tmpdir(), PROJECT)
@@ -281,7 +282,7 @@ async function newImage(): Promise<void> {
   const containers = `docker inspect $(docker compose ps --quiet postgres redis) --format '{{.Name}} {{.Id}} {{.State.StartedAt}}'`
   const before = await point('28', containers, ends(0))
   const { text: old } = await run('docker compose ps --quiet dirsync')
-  appendFileSync(join(FOLDER, 'src/version.ts'), '\n// Another image.\n')
+  appendFileSync(join(FOLDER, 'src/main.ts'), '\n// Another image.\n')
   await point('28', 'docker compose build && docker compose up --detach', ends(0))
   await point('28', containers, ({ text }) => [
     ['PostgreSQL and Redis are the same, and were not restarted', text === before.text],

@@ -5,7 +5,7 @@ import { buildApp } from '../../src/console/app.ts'
 import { DatabaseMetrics } from '../../src/console/database-metrics.ts'
 import { ProcessMetrics } from '../../src/console/process-metrics.ts'
 import { Readiness } from '../../src/console/readiness.ts'
-import { createPool } from '../../src/store/pool.ts'
+import { createPool } from '../../src/lib/database.ts'
 
 export const silent = pino({ level: 'silent' })
 

@@ -13,7 +13,7 @@ interface Family {
   help: string
 }
 
-export interface Exposition {
+interface Exposition {
   families: Map<string, Family>
   /** Series as written, `name{label="value"}`, to its value. */
   series: Map<string, number>

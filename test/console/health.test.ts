@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
-import { raiseHalt } from '../../src/store/halt.ts'
+import { raiseHalt } from '../../src/sync/halts.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/postgres.ts'
 import { startTcpProxy } from '../queue/tcp-proxy.ts'
 import { openApp, recordLog } from './console-under-test.ts'

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import type { PacerSnapshot } from '../../src/core/pacing.ts'
+import type { PacerSnapshot } from '../../src/pacing/pacer.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/postgres.ts'
 import { openApp } from './console-under-test.ts'
 import { parseExposition, seriesOf } from './exposition.ts'

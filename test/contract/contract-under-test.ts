@@ -1,8 +1,8 @@
-import { type Emulator, startEmulator } from '../../src/emulator/emulator.ts'
+import { type Emulator, startEmulator } from '../../emulator/emulator.ts'
 import { PlatformClient, type PlatformClientOptions } from '../../src/platform/client.ts'
 import type { OperationName } from '../../src/platform/operations/index.ts'
 import { LocalPacer } from '../../src/platform/pacer.ts'
-import { type SignAlgorithm, sign } from '../../src/platform/signing.ts'
+import { type SignAlgorithm, sign } from '../../src/platform/request.ts'
 import { MemoryTokenStore } from '../../src/platform/token.ts'
 
 /** Short enough for an outer_trade_no of 30 characters to begin with it. */

@@ -1,11 +1,10 @@
 import { pino } from 'pino'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { failedAnswer } from '../../src/money/send-refund.ts'
 import type { PlatformClient } from '../../src/platform/client.ts'
 import { OutcomeUnknownError, PlatformError } from '../../src/platform/errors.ts'
 import type { OperationName } from '../../src/platform/operations/index.ts'
-import type { RefundRequest } from '../../src/platform/operations/refund.ts'
-import type { TopUpApplication } from '../../src/platform/operations/top-up.ts'
-import { failedAnswer } from '../../src/refunds/failed-answer.ts'
+import type { RefundRequest, TopUpApplication } from '../../src/platform/operations/money.ts'
 import { ContractUnderTest } from './contract-under-test.ts'
 import { DIRECTORY, ONCE_ONLY, OPERATION_NAMES, OUTER_TRADE_NO, validRequest } from './valid-requests.ts'
 

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { readRefund } from '../../src/store/refund.ts'
+import { readRefund } from '../../src/money/refund.ts'
 import { type Company, createCompany, until } from '../helpers/company.ts'
 import { spawnScript } from '../helpers/process.ts'
 

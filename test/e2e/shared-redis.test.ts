@@ -1,6 +1,6 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { LearntRates } from '../../src/pacing/learnt-rates.ts'
 import { RedisStore } from '../../src/pacing/redis-store.ts'
+import { LearntRates } from '../../src/pacing/store.ts'
 import { dirsync } from '../cli/dirsync.ts'
 import { createCompany, endOf, until } from '../helpers/company.ts'
 import { createTestDatabase } from '../helpers/postgres.ts'

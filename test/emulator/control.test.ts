@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { CALL_LOG_SIZE, CallLog } from '../../src/emulator/call-log.ts'
+import { CALL_LOG_SIZE, CallLog } from '../../emulator/call-log.ts'
 import { APP_SECRET, PlatformUnderTest } from './platform-under-test.ts'
 
 let platform: PlatformUnderTest

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto'
-import { type Emulator, type EmulatorOptions, startEmulator } from '../../src/emulator/emulator.ts'
+import { type Emulator, type EmulatorOptions, startEmulator } from '../../emulator/emulator.ts'
 
 export const APP_ID = 'app0123456789abcdef0123456789abc'
 export const APP_SECRET = 'Secret-of-the-Application'
 
-export interface Answer {
+interface Answer {
   status: number
   headers: Headers
   text: string

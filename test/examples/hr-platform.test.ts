@@ -1,11 +1,10 @@
 import { hash } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type Emulator, startEmulator } from '../../emulator/emulator.ts'
 import type { PlatformEmployee } from '../../examples/hr/generator/people.ts'
-import { toActual } from '../../src/core/actual.ts'
-import { toDesired } from '../../src/core/desired.ts'
-import { diffEmployee, type FieldUnit, updateParams } from '../../src/core/diff.ts'
-import { EMPLOYEE_FIELDS, type EmployeeField, keyText } from '../../src/core/employee.ts'
-import { type Emulator, startEmulator } from '../../src/emulator/emulator.ts'
+import { toActual, toDesired } from '../../src/directory/desired.ts'
+import { diffEmployee, type FieldUnit, updateParams } from '../../src/directory/difference.ts'
+import { EMPLOYEE_FIELDS, type EmployeeField, keyText } from '../../src/directory/employee.ts'
 import { createTestDatabase } from '../helpers/postgres.ts'
 import {
   type Expected,

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type Emulator, startEmulator } from '../../src/emulator/emulator.ts'
+import { type Emulator, startEmulator } from '../../emulator/emulator.ts'
 import { type Seed, sampleJson } from './sample.ts'
 
 /** The orders, accounts and taxpayers of the sample, as the emulator holds them. */

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
-import { loadSampleHr, SAMPLE } from '../../src/embedded/sample-hr.ts'
-import { type Emulator, startEmulator } from '../../src/emulator/emulator.ts'
+import { type Emulator, startEmulator } from '../../emulator/emulator.ts'
+import { loadSampleHr, SAMPLE } from '../../src/trial/environment.ts'
 import { createTestDatabase, type TestDatabase } from './postgres.ts'
 
 /** The sample company as somebody would deploy it: two databases, a platform, and the settings that name them. */

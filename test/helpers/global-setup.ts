@@ -4,7 +4,7 @@ import { chmod, mkdir, mkdtemp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestProject } from 'vitest/node'
-import { startEmbeddedPostgres } from '../../src/embedded/postgres.ts'
+import { startEmbeddedPostgres } from '../../src/trial/postgres.ts'
 import { dropDatabasesOf } from './postgres.ts'
 import { findRedisServer, launchRedis } from './redis-server.ts'
 

@@ -1,6 +1,6 @@
 import pg from 'pg'
 import { inject } from 'vitest'
-import { migrate } from '../../src/store/migrate.ts'
+import { migrate } from '../../src/lib/migrate.ts'
 
 /** A database that belongs to one test, or one test file. */
 export interface TestDatabase extends AsyncDisposable {

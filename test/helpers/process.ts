@@ -9,7 +9,7 @@ const LAUNCHER = join(ROOT, 'bin/dirsync')
 const COMPILE_CACHE = join(ROOT, 'node_modules/.cache/dirsync')
 
 /** How a child ended: one of the two is null. */
-export interface Exit {
+interface Exit {
   code: number | null
   signal: NodeJS.Signals | null
 }

@@ -1,8 +1,8 @@
 import { pino } from 'pino'
 import { expect, onTestFinished, test } from 'vitest'
 import { ChangeListener, isHeard } from '../../src/hr/change-listener.ts'
-import { connectClient } from '../../src/hr/session.ts'
-import { carryOut, planInstallation } from '../../src/hr/trigger-change.ts'
+import { connectClient } from '../../src/hr/rows.ts'
+import { carryOut, planInstallation } from '../../src/hr/trigger.ts'
 import { until } from '../helpers/company.ts'
 import { hrDatabase } from './hr-database.ts'
 

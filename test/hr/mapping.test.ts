@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { MappingError } from '../../src/hr/errors.ts'
 import { departmentMapping, employeeMapping } from '../../src/hr/mapping.ts'
+import { MappingError } from '../../src/hr/source.ts'
 
 const columns = (text: string) =>
   text.split(' ').map(part => {

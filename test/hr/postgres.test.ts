@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { type EmployeeKey, keyText } from '../../src/core/employee.ts'
-import { HrDataError, MappingError } from '../../src/hr/errors.ts'
-import type { HrSource } from '../../src/hr/source.ts'
+import { type EmployeeKey, keyText } from '../../src/directory/employee.ts'
+import { HrDataError, type HrSource, MappingError } from '../../src/hr/source.ts'
 import { hrDatabase, hrSource } from './hr-database.ts'
 
 const key = (userid: string, enterpriseCode = ''): EmployeeKey => ({ enterpriseCode, userid })

@@ -1,9 +1,9 @@
 import { once } from 'node:events'
 import { connect as connectTo, createServer, type Socket } from 'node:net'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import { toDesired } from '../../src/core/desired.ts'
-import { keyText } from '../../src/core/employee.ts'
-import { HrDataError, HrUnavailableError, MappingError } from '../../src/hr/errors.ts'
+import { toDesired } from '../../src/directory/desired.ts'
+import { keyText } from '../../src/directory/employee.ts'
+import { HrDataError, HrUnavailableError, MappingError } from '../../src/hr/source.ts'
 import type { TestDatabase } from '../helpers/postgres.ts'
 import { failureOf, hrDatabase, hrSource, rowsOf } from './hr-database.ts'
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { MappingError } from '../../src/hr/errors.ts'
-import { singleSelect } from '../../src/hr/statement.ts'
+import { singleSelect } from '../../src/hr/mapping.ts'
+import { MappingError } from '../../src/hr/source.ts'
 
 const check = (sql: string) => singleSelect({ file: 'employees.sql', sql })
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { CRON_JOBS } from '../../jobs/index.ts'
-import { MIRRORS, type Mirror } from '../../src/core/mirror.ts'
+import { MIRRORS, type Mirror } from '../../src/sync/mirror-kind.ts'
 
 test('the cron jobs of the mirrors ask for those that are switched on, and for no other', async () => {
   const asked: string[] = []

@@ -1,6 +1,6 @@
 import { performance } from 'node:perf_hooks'
 import { afterEach, expect, test, vi } from 'vitest'
-import { InFlightLimiter } from '../../src/pacing/in-flight-limiter.ts'
+import { InFlightLimiter } from '../../src/pacing/concurrency.ts'
 
 afterEach(() => void vi.restoreAllMocks())
 

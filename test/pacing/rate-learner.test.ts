@@ -1,6 +1,6 @@
 import { pino } from 'pino'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { type Emulator, startEmulator } from '../../src/emulator/emulator.ts'
+import { type Emulator, startEmulator } from '../../emulator/emulator.ts'
 import { PostgresStore } from '../../src/pacing/postgres-store.ts'
 import { SharedPacer } from '../../src/pacing/shared-pacer.ts'
 import { type CallReport, PlatformClient } from '../../src/platform/client.ts'

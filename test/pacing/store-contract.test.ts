@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import type { LeaseRequest, PacerStore } from '../../src/pacing/pacer-store.ts'
+import type { LeaseRequest, PacerStore } from '../../src/pacing/store.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/postgres.ts'
 import { STORES } from './stores.ts'
 

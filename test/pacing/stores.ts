@@ -1,8 +1,7 @@
 import { Redis } from 'ioredis'
-import { LearntRates } from '../../src/pacing/learnt-rates.ts'
-import type { PacerStore } from '../../src/pacing/pacer-store.ts'
 import { PostgresStore } from '../../src/pacing/postgres-store.ts'
 import { RedisStore } from '../../src/pacing/redis-store.ts'
+import { LearntRates, type PacerStore } from '../../src/pacing/store.ts'
 import type { TestDatabase } from '../helpers/postgres.ts'
 import { hasRedis, redisUrl } from '../helpers/redis.ts'
 

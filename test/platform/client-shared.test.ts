@@ -1,10 +1,10 @@
 import pg from 'pg'
 import { expect, test } from 'vitest'
-import { startEmulator } from '../../src/emulator/emulator.ts'
+import { startEmulator } from '../../emulator/emulator.ts'
 import { PostgresStore } from '../../src/pacing/postgres-store.ts'
 import { SharedPacer } from '../../src/pacing/shared-pacer.ts'
 import { PlatformClient } from '../../src/platform/client.ts'
-import { PostgresTokenStore } from '../../src/store/platform-token.ts'
+import { PostgresTokenStore } from '../../src/platform/token-store.ts'
 import { createTestDatabase } from '../helpers/postgres.ts'
 import { APP_ID, APP_SECRET } from './fake-platform.ts'
 

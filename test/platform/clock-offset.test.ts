@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { ClockOffset } from '../../src/platform/clock-offset.ts'
+import { ClockOffset } from '../../src/platform/caller.ts'
 
 const NOON = 'Sun, 01 Mar 2026 12:00:00 GMT'
 const NOON_MS = Date.parse(NOON)

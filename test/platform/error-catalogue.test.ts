@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { dispositionOf, entryOfCode, platformError } from '../../src/platform/error-catalogue.ts'
-import type { PlatformFailure } from '../../src/platform/errors.ts'
-import { PLATFORM_CODES } from '../../src/platform/platform-codes.ts'
+import { PLATFORM_CODES } from '../../src/platform/codes.ts'
+import { dispositionOf, entryOfCode, type PlatformFailure, platformError } from '../../src/platform/errors.ts'
 
 /** Section 7 of the specification, but for 0. */
 const SPECIFIED = [

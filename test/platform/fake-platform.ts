@@ -3,7 +3,7 @@ import { createServer, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
 /** One request as the fake platform saw it. */
-export interface SeenRequest {
+interface SeenRequest {
   operation: string
   query: URLSearchParams
   form: URLSearchParams

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { PlatformError } from '../../src/platform/errors.ts'
 import type { Operation } from '../../src/platform/operation.ts'
 import { OPERATIONS, type OperationName } from '../../src/platform/operations/index.ts'
-import { checkedParameters } from '../../src/platform/parameters.ts'
+import { checkedParameters } from '../../src/platform/request.ts'
 
 const APP = 'mall0001'
 const APPLICATION = { appId: APP, priceDifferenceMode: false }

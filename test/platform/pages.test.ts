@@ -1,7 +1,6 @@
 import fc from 'fast-check'
 import { afterEach, describe, expect, test } from 'vitest'
-import { PlatformClient } from '../../src/platform/client.ts'
-import { everyRow, type Page } from '../../src/platform/pages.ts'
+import { everyRow, type Page, PlatformClient } from '../../src/platform/client.ts'
 import { FakePlatform, ok } from './fake-platform.ts'
 
 interface Row {

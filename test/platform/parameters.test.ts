@@ -2,10 +2,8 @@ import { describe, expect, test } from 'vitest'
 import { PlatformError } from '../../src/platform/errors.ts'
 import type { Operation } from '../../src/platform/operation.ts'
 import { departmentDelete } from '../../src/platform/operations/department-delete.ts'
-import { employeeGet } from '../../src/platform/operations/employee-get.ts'
-import { employeeOpenid } from '../../src/platform/operations/employee-openid.ts'
-import { employeeUpdate } from '../../src/platform/operations/employee-update.ts'
-import { checkedParameters } from '../../src/platform/parameters.ts'
+import { employeeGet, employeeOpenid, employeeUpdate } from '../../src/platform/operations/employee.ts'
+import { checkedParameters } from '../../src/platform/request.ts'
 
 function problemsOf(operation: Operation, params: object): string[] {
   try {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { retryAfterMs } from '../../src/platform/retry-after.ts'
+import { retryAfterMs } from '../../src/platform/exchange.ts'
 
 const NOW = Date.parse('2026-03-01T12:00:00Z')
 

@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { type Emulator, startEmulator } from '../../src/emulator/emulator.ts'
+import { type Emulator, startEmulator } from '../../emulator/emulator.ts'
 import { PlatformClient } from '../../src/platform/client.ts'
 import { LocalPacer } from '../../src/platform/pacer.ts'
 import { APP_ID, APP_SECRET } from './fake-platform.ts'

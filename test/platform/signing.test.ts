@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { type SignAlgorithm, sign, signatureInput } from '../../src/platform/signing.ts'
+import { type SignAlgorithm, sign, signatureInput } from '../../src/platform/request.ts'
 
 /*
  * Vectors computed outside of this project: the text in `input`, written by hand from the rules, was given to

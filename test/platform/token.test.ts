@@ -1,7 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { HOUR_MS, TokenFuseError } from '../../src/core/platform-token.ts'
-import { MemoryTokenStore } from '../../src/platform/token.ts'
-import { TokenKeeper } from '../../src/platform/token-keeper.ts'
+import { HOUR_MS, MemoryTokenStore, TokenFuseError, TokenKeeper } from '../../src/platform/token.ts'
 
 /** A store, a keeper and a clock that the test moves; tokens are t1, t2, … of 1000 s each. */
 function setUp() {

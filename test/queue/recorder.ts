@@ -1,7 +1,7 @@
 import type { JobName, JobProcessor } from '../../src/queue/backend.ts'
 
 /** One execution of a job, which lasts until the test ends it. */
-export interface Execution {
+interface Execution {
   readonly name: JobName
   readonly key: string
   readonly signal: AbortSignal

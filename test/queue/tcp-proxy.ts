@@ -3,7 +3,7 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { freePort } from '../helpers/free-port.ts'
 
 /** Stands between a client and its store, and fails as networks do. */
-export interface TcpProxy extends AsyncDisposable {
+interface TcpProxy extends AsyncDisposable {
   /** The store's URL by way of the proxy. */
   readonly url: string
   /** Resets every connection and refuses new ones. */

@@ -1,14 +1,14 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { parseJobKey } from '../../src/core/job.ts'
-import { addWork, refeed } from '../../src/store/pending.ts'
-import { transaction } from '../../src/store/transaction.ts'
+import { transaction } from '../../src/lib/database.ts'
+import { parseJobKey } from '../../src/queue/job.ts'
 import { Feeder } from '../../src/sync/feeder.ts'
+import { addWork, refeed } from '../../src/sync/outbox.ts'
 import { backends } from '../queue/backends.ts'
 import { openQueue } from '../queue/queue-helpers.ts'
 import { Recorder } from '../queue/recorder.ts'
-import { begin, employee } from '../store/outcomes.ts'
-import { plantRun } from '../store/planted.ts'
-import { SILENT, StoreUnderTest } from '../store/store-under-test.ts'
+import { begin, employee } from './outcomes.ts'
+import { plantRun } from './planted.ts'
+import { SILENT, StoreUnderTest } from './store-under-test.ts'
 
 describe.each(backends)('the feeder of a queue in $kind', ({ open }) => {
   const store = new StoreUnderTest()

@@ -1,8 +1,8 @@
 import { afterEach, expect, test } from 'vitest'
-import { HrChanges } from '../../src/sync/hr-changes.ts'
+import { HrChanges } from '../../src/sync/plan-employees.ts'
 import { until } from '../helpers/company.ts'
-import { plantRun } from '../store/planted.ts'
-import { SILENT, StoreUnderTest } from '../store/store-under-test.ts'
+import { plantRun } from './planted.ts'
+import { SILENT, StoreUnderTest } from './store-under-test.ts'
 
 const store = new StoreUnderTest()
 const limits = { gate: { maxFewerRows: 20, maxEmptied: 20 }, breaker: { count: 50, percent: 10 } }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { fail, plant } from '../store/planted.ts'
 import { MAPPING, PlanUnderTest } from './plan-under-test.ts'
+import { fail, plant } from './planted.ts'
 
 const under = new PlanUnderTest()
 const hr = (text: string) => under.hr.query(text)

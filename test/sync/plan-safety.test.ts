@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { rejudgeHeldRun } from '../../src/store/held-run.ts'
-import { finishRuns, type Run, readRun } from '../../src/store/run.ts'
+import { rejudgeHeldRun } from '../../src/sync/held-run.ts'
+import { finishRuns, type Run, readRun } from '../../src/sync/run.ts'
 import { until } from '../helpers/company.ts'
 import { PlanUnderTest, TIMED } from './plan-under-test.ts'
 

@@ -1,12 +1,12 @@
 import type pg from 'pg'
 import { afterAll, beforeAll, beforeEach } from 'vitest'
 import type { HrSource } from '../../src/hr/source.ts'
-import { finishRuns, type Run, type RunKind, readRun, requestRun } from '../../src/store/run.ts'
 import type { PlannerOptions } from '../../src/sync/plan-kind.ts'
 import { Planner } from '../../src/sync/planner.ts'
+import { finishRuns, type Run, type RunKind, readRun, requestRun } from '../../src/sync/run.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/postgres.ts'
 import { hrSource } from '../hr/hr-database.ts'
-import { SILENT, StoreUnderTest } from '../store/store-under-test.ts'
+import { SILENT, StoreUnderTest } from './store-under-test.ts'
 
 /** What a run may do in these tests: little, so that few rows are enough. */
 const LIMITS: PlannerOptions['limits'] = {

@@ -1,10 +1,9 @@
 import { once } from 'node:events'
 import { expect, onTestFinished, test } from 'vitest'
-import { createClient } from '../../src/store/pool.ts'
-import { isPlanned, type RunKind } from '../../src/store/run.ts'
-import { requestScheduledRun } from '../../src/sync/scheduled-run.ts'
-import { plantRun } from '../store/planted.ts'
-import { SILENT, StoreUnderTest } from '../store/store-under-test.ts'
+import { createClient } from '../../src/lib/database.ts'
+import { isPlanned, type RunKind, requestScheduledRun } from '../../src/sync/run.ts'
+import { plantRun } from './planted.ts'
+import { SILENT, StoreUnderTest } from './store-under-test.ts'
 
 const store = new StoreUnderTest()
 

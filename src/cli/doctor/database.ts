@@ -1,19 +1,19 @@
 import type { Pool } from 'pg'
+import { assertNoPooler, PoolerError } from '../../lib/database.ts'
+import { migrationFindings } from '../../lib/migrate.ts'
 import {
   type Account,
   AccountError,
   accountText,
   type Deployment,
   isSameAccount,
-} from '../../store/deployment.ts'
-import { readHalts } from '../../store/halt.ts'
-import { migrationFindings } from '../../store/migration-check.ts'
-import { assertNoPooler, PoolerError } from '../../store/pooler.ts'
-import { aliveProcesses } from '../../store/process.ts'
+} from '../../sync/deployment.ts'
+import { readHalts } from '../../sync/halts.ts'
+import { aliveProcesses } from '../../sync/process.ts'
+import { missingRoles, nobodyAlive } from '../context.ts'
 import { sentenceOf } from '../failure.ts'
-import { missingRoles, nobodyAlive } from '../service-check.ts'
-import { shortTime } from '../time.ts'
-import { type Finding, failed, ok, warning } from './finding.ts'
+import { shortTime } from '../output.ts'
+import { type Finding, failed, ok, warning } from './doctor.ts'
 
 /** dirsync's own database; `isReady` when it answers, keeps its locks and has the whole schema. */
 export async function examineDatabase(

@@ -1,14 +1,12 @@
-import type { Config } from '../../config.ts'
-import { ConfigError } from '../../config.ts'
+import { type Config, ConfigError } from '../../config.ts'
 import { connectHr } from '../../connections.ts'
 import { isHeard } from '../../hr/change-listener.ts'
-import { HrUnavailableError, MappingError } from '../../hr/errors.ts'
-import { connectClient, textRows } from '../../hr/session.ts'
-import type { HrSource } from '../../hr/source.ts'
+import { connectClient, textRows } from '../../hr/rows.ts'
+import { type HrSource, HrUnavailableError, MappingError } from '../../hr/source.ts'
 import { triggeredTables } from '../../hr/trigger.ts'
-import type { Logger } from '../../logger.ts'
-import type { Deployment } from '../../store/deployment.ts'
-import { type Finding, failed, ok, warning } from './finding.ts'
+import type { Logger } from '../../lib/logger.ts'
+import type { Deployment } from '../../sync/deployment.ts'
+import { type Finding, failed, ok, warning } from './doctor.ts'
 
 /**
  * The HR database and its mappings.

@@ -1,14 +1,13 @@
 import type { Pool } from 'pg'
 import type { Config } from '../../config.ts'
 import { connectPlatform } from '../../connections.ts'
-import type { PacerSnapshot } from '../../core/pacing.ts'
-import type { Logger } from '../../logger.ts'
-import { verdictOf } from '../../platform/error-catalogue.ts'
-import { PlatformError } from '../../platform/errors.ts'
-import { SIGN_ALGORITHMS, type SignAlgorithm } from '../../platform/signing.ts'
+import type { Logger } from '../../lib/logger.ts'
+import type { PacerSnapshot } from '../../pacing/pacer.ts'
+import { PlatformError, verdictOf } from '../../platform/errors.ts'
+import { SIGN_ALGORITHMS, type SignAlgorithm } from '../../platform/request.ts'
 import { sentenceOf } from '../failure.ts'
-import { duration } from '../time.ts'
-import { type Finding, failed, ok, warning } from './finding.ts'
+import { duration } from '../output.ts'
+import { type Finding, failed, ok, warning } from './doctor.ts'
 
 const PATIENCE_MS = 15_000
 /** The platform permits 5 minutes; a clock this far off is not kept by anybody. */

@@ -1,16 +1,10 @@
-import type { OperationName } from '../../core/operation-name.ts'
-import type { Operation } from '../operation.ts'
+import type { Operation, OperationName } from '../operation.ts'
+import { limitAccountGet, taxpayerList } from './account.ts'
 import { departmentDelete } from './department-delete.ts'
-import { employeeGet } from './employee-get.ts'
-import { employeeOpenid } from './employee-openid.ts'
-import { employeeUpdate } from './employee-update.ts'
-import { limitAccountGet } from './limit-account.ts'
-import { orderRecordGet } from './order-record.ts'
-import { paymentOrderGet, paymentOrderList } from './payment-order.ts'
-import { refundCreate } from './refund.ts'
-import { taxpayerList } from './taxpayer.ts'
+import { employeeGet, employeeOpenid, employeeUpdate } from './employee.ts'
+import { refundCreate, topUpApply } from './money.ts'
+import { orderRecordGet, paymentOrderGet, paymentOrderList } from './payment-order.ts'
 import { tokenCreate, tokenInfo } from './token.ts'
-import { topUpApply } from './top-up.ts'
 
 /** The operations of the specification's section 4, by name. */
 export const OPERATIONS = {

@@ -1,0 +1,141 @@
+import { z } from 'zod'
+import { createRateLimit, type RateLimit } from './rate-limits.ts'
+
+const milliseconds = z.number().min(0).max(3_600_000)
+
+const rateLimit = z.strictObject({
+  kind: z.enum(['sliding-log', 'fixed-window', 'token-bucket']),
+  limit: z.int().min(1).max(10_000_000),
+  windowMs: z.number().min(1).max(86_400_000),
+  /** Each operation for itself, or all that the rule covers together. */
+  scope: z.enum(['operation', 'all']).default('operation'),
+  /** Whether the refusal carries `Retry-After`. */
+  retryAfter: z.boolean().default(true),
+})
+
+/** One rule of `POST /_emulator/faults`. */
+export const faultRule = z.strictObject({
+  /** Name of an operation (its path without the leading slash), or `*`. */
+  operation: z.string().min(1),
+  /** Parameters a call must have, as text, for the rule to apply. */
+  match: z.record(z.string(), z.string()).optional(),
+  /** Time that passes before the call has its effect. Rules that match add up. */
+  latencyMs: milliseconds.optional(),
+  /** Up to this much more latency, at random. */
+  jitterMs: milliseconds.optional(),
+  /** Share of the matching calls that fail; every one by default. */
+  errorRate: z.number().min(0).max(1).optional(),
+  /** Business code of the failure. */
+  code: z.int().optional(),
+  message: z.string().optional(),
+  /** Default 200 with `code` or `body`, else 500. */
+  httpStatus: z.int().min(200).max(599).optional(),
+  /** `Retry-After` of the failure, in seconds. */
+  retryAfter: z.number().min(0).optional(),
+  /** Body that stands in for the envelope, as it is. */
+  body: z.string().optional(),
+  /** The connection is reset before the call has any effect. */
+  reset: z.literal(true).optional(),
+  /** The call has its effect, then the connection is destroyed. */
+  loseAnswer: z.literal(true).optional(),
+  /**
+   * After this many times the rule is gone: failures for a rule that fails calls, refusals for one that
+   * limits them, calls for one that only delays them.
+   */
+  times: z.int().min(1).optional(),
+  rateLimit: rateLimit.optional(),
+})
+
+export type FaultRule = z.output<typeof faultRule>
+
+/** What the rules do to one call. */
+interface FaultVerdict {
+  latencyMs: number
+  /** The rule that makes the call fail. */
+  failure?: FaultRule
+  /** The call is over a limit. */
+  refusal?: { retryAfterMs: number | undefined }
+}
+
+interface ActiveRule {
+  rule: FaultRule
+  left: number
+  limits: Map<string, RateLimit>
+}
+
+/** The faults in force. */
+export class Faults {
+  #active: ActiveRule[] = []
+
+  add(rules: FaultRule[]): void {
+    for (const rule of rules) {
+      this.#active.push({ rule, left: rule.times ?? Number.POSITIVE_INFINITY, limits: new Map() })
+    }
+  }
+
+  /** The rules still in force; `times` is what is left of it. */
+  list(): FaultRule[] {
+    return this.#active.map(({ rule, left }) => (Number.isFinite(left) ? { ...rule, times: left } : rule))
+  }
+
+  clear(): void {
+    this.#active = []
+  }
+
+  /**
+   * Applies the rules, in the order in which they came, to one call at time `now` (milliseconds). The first
+   * refusal or failure decides; the latencies of all rules before it, and its own, add up.
+   */
+  judge(operation: string, parameters: ReadonlyMap<string, unknown>, now: number): FaultVerdict {
+    const verdict: FaultVerdict = { latencyMs: 0 }
+    for (const active of this.#active) {
+      const { rule } = active
+      if (!matches(rule, operation, parameters)) continue
+      verdict.latencyMs += (rule.latencyMs ?? 0) + Math.random() * (rule.jitterMs ?? 0)
+      const fails = isFailing(rule)
+      if (rule.rateLimit === undefined && !fails) this.#spend(active)
+      if (rule.rateLimit !== undefined) {
+        const wait = takeFrom(active, rule.rateLimit, operation, now)
+        if (wait > 0) {
+          this.#spend(active)
+          return { ...verdict, refusal: { retryAfterMs: rule.rateLimit.retryAfter ? wait : undefined } }
+        }
+      }
+      if (fails && Math.random() < (rule.errorRate ?? 1)) {
+        this.#spend(active)
+        return { ...verdict, failure: rule }
+      }
+    }
+    return verdict
+  }
+
+  #spend(active: ActiveRule): void {
+    active.left -= 1
+    if (active.left <= 0) this.#active = this.#active.filter(other => other !== active)
+  }
+}
+
+function matches(rule: FaultRule, operation: string, parameters: ReadonlyMap<string, unknown>): boolean {
+  if (rule.operation !== '*' && rule.operation !== operation) return false
+  return Object.entries(rule.match ?? {}).every(([name, value]) => parameters.get(name) === value)
+}
+
+function isFailing(rule: FaultRule): boolean {
+  const signs = [rule.errorRate, rule.code, rule.httpStatus, rule.body, rule.reset, rule.loseAnswer]
+  return signs.some(sign => sign !== undefined)
+}
+
+function takeFrom(
+  active: ActiveRule,
+  { kind, limit, windowMs, scope }: NonNullable<FaultRule['rateLimit']>,
+  operation: string,
+  now: number,
+): number {
+  const key = scope === 'all' ? '*' : operation
+  let state = active.limits.get(key)
+  if (state === undefined) {
+    state = createRateLimit(kind, limit, windowMs)
+    active.limits.set(key, state)
+  }
+  return state.take(now)
+}

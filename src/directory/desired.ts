@@ -1,0 +1,167 @@
+import { normaliseDate } from '../lib/calendar.ts'
+import { fits, trimText } from '../lib/text.ts'
+import {
+  type DesiredEmployee,
+  EMPLOYEE_FIELDS,
+  type EmployeeField,
+  type EmployeeFields,
+  type EmployeeKey,
+} from './employee.ts'
+import {
+  FIELD_RULES,
+  joinCategories,
+  normaliseCard,
+  normaliseCardType,
+  normaliseMobile,
+  normaliseMobileArea,
+  parseActive,
+  RuleBreak,
+  type SingleField,
+} from './field-rules.ts'
+
+/** One broken rule of an HR row. The message names the rule and never holds a value. */
+export interface RowProblem {
+  field: EmployeeField | 'userid' | 'enterprise_code' | 'active'
+  rule: string
+  message: string
+}
+
+/** The desired employee, or everything that is wrong with the row. */
+type DesiredResult =
+  | { ok: true; desired: DesiredEmployee }
+  | { ok: false; key: EmployeeKey; problems: RowProblem[] }
+
+/** Text of one column as the HR mapping returns it. */
+type Row = Readonly<Record<string, string | null>>
+
+/**
+ * Validates and normalises an HR row to the platform's field rules (sections 2.3 and 4.3). All problems of the row are
+ * collected. A column that is not among `columns` stays unmanaged, except that a mapped `mobile` brings `mobile_area`
+ * (86 where HR has none) and a mapped `card_no` brings `card_type`: the platform takes each pair together.
+ *
+ * @param row text per column; `userid` and `enterprise_code` as the HR source trims them
+ * @param columns the columns that the mapping returns; `code` has been renamed to `corp_code`
+ */
+export function toDesired(row: Row, columns: readonly string[]): DesiredResult {
+  const problems: RowProblem[] = []
+  const key: EmployeeKey = { enterpriseCode: row.enterprise_code ?? '', userid: row.userid ?? '' }
+  checkKey(key, problems)
+  const active = parseActive(row.active)
+  if (active === undefined) {
+    problems.push({
+      field: 'active',
+      rule: 'one_of',
+      message: 'active must be true or false (t/f, 1/0, y/n)',
+    })
+  }
+  const fields: EmployeeFields = {}
+  for (const column of columns) {
+    if (column === 'mobile') setMobile(row, fields, problems)
+    else if (column === 'card_no') setCard(row, fields, problems)
+    else if (isSingle(column)) {
+      const value = FIELD_RULES[column](row[column] ?? '')
+      if (value instanceof RuleBreak) problems.push(problem(column, value))
+      else fields[column] = value
+    }
+  }
+  if (problems.length > 0 || active === undefined) return { ok: false, key, problems }
+  return { ok: true, desired: { key, active, fields } }
+}
+
+function checkKey(key: EmployeeKey, problems: RowProblem[]): void {
+  const { userid, enterpriseCode } = key
+  if (userid === '') {
+    problems.push({ field: 'userid', rule: 'required', message: 'userid must not be empty' })
+  }
+  if (!fits(userid, 100)) {
+    problems.push({ field: 'userid', rule: 'too_long', message: 'userid must have at most 100 characters' })
+  }
+  if (!fits(enterpriseCode, 20)) {
+    problems.push({
+      field: 'enterprise_code',
+      rule: 'too_long',
+      message: 'enterprise_code must have at most 20 characters',
+    })
+  }
+  // Signing trims values, so an edge that prints nothing would make two different keys one on the platform.
+  for (const [field, text] of [['userid', userid] as const, ['enterprise_code', enterpriseCode] as const]) {
+    if (trimText(text) !== text) {
+      const message = `${field} must not begin or end with a blank or invisible character`
+      problems.push({ field, rule: 'format', message })
+    }
+  }
+}
+
+function setMobile(row: Row, fields: EmployeeFields, problems: RowProblem[]): void {
+  const area = normaliseMobileArea(row.mobile_area ?? '')
+  if (area instanceof RuleBreak) problems.push(problem('mobile_area', area))
+  const pair = normaliseMobile(row.mobile ?? '', area instanceof RuleBreak ? null : area)
+  if (pair instanceof RuleBreak) {
+    problems.push(problem('mobile', pair))
+    return
+  }
+  fields.mobile_area = pair?.area ?? null
+  fields.mobile = pair?.mobile ?? null
+}
+
+function setCard(row: Row, fields: EmployeeFields, problems: RowProblem[]): void {
+  const type = normaliseCardType(row.card_type ?? '')
+  if (type instanceof RuleBreak) problems.push(problem('card_type', type))
+  const pair = normaliseCard(row.card_no ?? '', type instanceof RuleBreak ? null : type)
+  if (pair instanceof RuleBreak) {
+    problems.push(problem('card_no', pair))
+    return
+  }
+  fields.card_type = pair?.type ?? null
+  fields.card_no = pair?.number ?? null
+}
+
+function isSingle(column: string): column is SingleField {
+  return Object.hasOwn(FIELD_RULES, column)
+}
+
+function problem(field: EmployeeField, broken: RuleBreak): RowProblem {
+  return { field, rule: broken.rule, message: broken.message }
+}
+
+/** The platform takes these and never returns them (`employee/get`, section 4.4). */
+export const WRITE_ONLY_FIELDS: ReadonlySet<EmployeeField> = new Set(['cost_center_id', 'employee_attribute'])
+
+const TOLD_FIELDS = EMPLOYEE_FIELDS.filter(field => !WRITE_ONLY_FIELDS.has(field))
+
+/** Null from the platform means "the feature is off, or nothing is set" here: it tells nothing (section 2.3). */
+export const FEATURE_FIELDS: ReadonlySet<EmployeeField> = new Set(['level', 'category'])
+
+/**
+ * What the platform holds, in canonical text, from the answer of `employee/get` (section 4.4). A field that the answer
+ * lacks stays away (unknown); null and empty text become null. Only for `level` and `category`, whose null means
+ * unknown, a known emptiness is kept apart as the empty text.
+ */
+export function toActual(answer: object): EmployeeFields {
+  const fields: EmployeeFields = {}
+  for (const field of TOLD_FIELDS) {
+    const value = (answer as Partial<Record<EmployeeField, unknown>>)[field]
+    if (value === undefined) continue
+    if (value === null) {
+      fields[field] = null
+      continue
+    }
+    const text = canonical(field, value)
+    fields[field] = text === '' && !FEATURE_FIELDS.has(field) ? null : text
+  }
+  return fields
+}
+
+function canonical(field: EmployeeField, value: unknown): string {
+  if (field === 'category') {
+    return joinCategories(Array.isArray(value) ? value.map(String) : String(value).split(','))
+  }
+  const text = trimText(String(value))
+  if (field === 'birth_day' || field === 'entry_day') return normaliseDate(text) ?? text
+  if (field === 'card_no') return text.toUpperCase()
+  if (field === 'mobile_area') {
+    const area = normaliseMobileArea(text)
+    return typeof area === 'string' ? area : text
+  }
+  return text
+}

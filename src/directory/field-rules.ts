@@ -1,0 +1,288 @@
+import { isCalendarDate, normaliseDate, normaliseMonthDay } from '../lib/calendar.ts'
+import { fits, plainText, toHalfWidth, trimText, withoutBlanks } from '../lib/text.ts'
+import { type EmployeeField, type FieldValue, normaliseEmployeeAttribute } from './employee.ts'
+
+/** Why a value cannot be sent: the broken rule and a sentence about the rule. It never holds the value itself. */
+export class RuleBreak {
+  /** Stable name of the rule, such as `too_long` or `check_digit`. */
+  readonly rule: string
+  /** One sentence without any value of the row. */
+  readonly message: string
+
+  constructor(rule: string, message: string) {
+    this.rule = rule
+    this.message = message
+  }
+}
+
+const TRUE = new Set(['t', 'true', '1', 'y', 'yes'])
+const FALSE = new Set(['f', 'false', '0', 'n', 'no'])
+
+/**
+ * Reads the `active` column of a mapping: t/f, true/false, 1/0, y/n, yes/no in any case; nothing means active.
+ * Undefined when the text is none of these.
+ */
+export function parseActive(text: string | null | undefined): boolean | undefined {
+  const word = plainText(text ?? '').toLowerCase()
+  if (word === '' || TRUE.has(word)) return true
+  return FALSE.has(word) ? false : undefined
+}
+
+const LONG = /^[1-9]\d{5}(\d{4})(\d{2})(\d{2})\d{3}[\dX]$/
+const SHORT = /^[1-9]\d{5}(\d{2})(\d{2})(\d{2})\d{3}$/
+const WEIGHTS = [7, 9, 10, 5, 8, 4, 2, 1, 6, 3, 7, 9, 10, 5, 8, 4, 2]
+const CHECK_CHARACTERS = '10X98765432'
+
+/** Whether the text is written like a mainland identity number (18 or 15 places), right or wrong. `X` is a capital. */
+export function looksLikeIdentityNumber(text: string): boolean {
+  return /^(?:\d{17}[\dX]|\d{15})$/.test(text)
+}
+
+/** The 18th place of an identity number, from its first 17 digits (ISO 7064 MOD 11-2, GB 11643). */
+export function identityCheckCharacter(digits: string): string {
+  const sum = WEIGHTS.reduce((total, weight, index) => total + weight * Number(digits[index]), 0)
+  return CHECK_CHARACTERS.charAt(sum % 11)
+}
+
+/**
+ * What is wrong with a mainland identity number, or null when it is sound. 18 places are checked with their check
+ * digit; the 15 places of the first generation have none and mean a birth in the 1900s.
+ */
+export function identityNumberFault(text: string): 'format' | 'birth_date' | 'check_digit' | null {
+  const long = LONG.exec(text)
+  const short = long ? null : SHORT.exec(text)
+  const match = long ?? short
+  if (!match) return 'format'
+  const year = Number(match[1]) + (short ? 1900 : 0)
+  if (year < 1800 || year > 2199 || !isCalendarDate(year, Number(match[2]), Number(match[3]))) {
+    return 'birth_date'
+  }
+  if (long && identityCheckCharacter(text.slice(0, 17)) !== text[17]) return 'check_digit'
+  return null
+}
+
+/** The value that clears `birth_day`, `entry_day`, `level` or `category` on the platform (section 4.3). */
+export const CLEAR_VALUE = '#default#'
+
+/** Canonical text, null for empty, or the rule that the text breaks. */
+type Normalise = (text: string) => FieldValue | RuleBreak
+
+/** Fields that stand alone; `card_*` and `mobile*` are normalised in pairs. */
+export type SingleField = Exclude<EmployeeField, 'card_type' | 'card_no' | 'mobile_area' | 'mobile'>
+
+/** How the text of each column becomes the canonical value of its field (sections 2.3 and 4.3). */
+export const FIELD_RULES: Readonly<Record<SingleField, Normalise>> = {
+  name: limitedText('name', 50),
+  corp_code: pattern(
+    /^[0-9A-Za-z]{1,20}$/,
+    new RuleBreak('format', 'corp_code must have 1 to 20 letters and digits, and nothing else'),
+  ),
+  gender: pattern(/^[123]$/, new RuleBreak('one_of', 'gender must be 1 (male), 2 (female) or 3 (unknown)')),
+  email: normaliseEmail,
+  remark: limitedText('remark', 254),
+  dept_code: limitedText('dept_code', 50),
+  level: normaliseLevel,
+  category: normaliseCategory,
+  birth_day: text => dateOr(text, 'birth_day', normaliseMonthDay, 'yyyy-MM-dd or MM-dd'),
+  entry_day: text => dateOr(text, 'entry_day', () => null, 'yyyy-MM-dd'),
+  cost_center_id: normaliseCostCenter,
+  employee_attribute: normaliseEmployeeAttribute,
+}
+
+const BAD_EMAIL = new RuleBreak('format', 'email must be one address with one @ and no blanks')
+const LONG_EMAIL = new RuleBreak('too_long', 'email must have 1 to 100 characters')
+const BAD_COST_CENTER = new RuleBreak('range', 'cost_center_id must be a whole number from 1 to 2147483647')
+const RESERVED_LEVEL = new RuleBreak('reserved', `level must not be ${CLEAR_VALUE}, which clears the field`)
+const RESERVED_CATEGORY = new RuleBreak(
+  'reserved',
+  `category must not contain ${CLEAR_VALUE}, which clears the field`,
+)
+const LEVEL_TEXT = limitedText('level', 50)
+const BAD_CATEGORY = new RuleBreak(
+  'format',
+  'category must be a list of texts, separated by commas or as a JSON array',
+)
+const BAD_CARD_TYPE = new RuleBreak('one_of', 'card_type must be 1 (identity card) or 2 (passport)')
+const BAD_PASSPORT = new RuleBreak(
+  'format',
+  'card_no must be a passport number of 1 to 20 letters and digits, or an identity number of 18 or 15 places',
+)
+const IDENTITY_FAULTS = {
+  format: new RuleBreak('format', 'card_no must be an identity number of 18 or 15 places'),
+  birth_date: new RuleBreak('birth_date', 'card_no must hold a birth date that exists'),
+  check_digit: new RuleBreak('check_digit', 'card_no must end with the right check digit'),
+}
+
+/** The document type of the row: '1' or '2', null when it has none. */
+export function normaliseCardType(text: string): FieldValue | RuleBreak {
+  const plain = plainText(text)
+  if (plain === '') return null
+  return plain === '1' || plain === '2' ? plain : BAD_CARD_TYPE
+}
+
+/**
+ * A document number in capitals and its type. Without a type, what is written like an identity number is one, and
+ * anything else is a passport.
+ */
+export function normaliseCard(
+  text: string,
+  cardType: string | null,
+): { type: string; number: string } | null | RuleBreak {
+  const number = withoutBlanks(plainText(text)).toUpperCase()
+  if (number === '') return null
+  const type = cardType ?? (looksLikeIdentityNumber(number) ? '1' : '2')
+  if (type === '1') {
+    const fault = identityNumberFault(number)
+    return fault ? IDENTITY_FAULTS[fault] : { type, number }
+  }
+  return /^[0-9A-Z]{1,20}$/.test(number) ? { type, number } : BAD_PASSPORT
+}
+
+/** The categories of a list in canonical form: trimmed, without repetitions, sorted by code unit, joined by commas. */
+export function joinCategories(categories: readonly string[]): string {
+  return [...new Set(categories.map(trimText))]
+    .filter(category => category !== '')
+    .sort()
+    .join(',')
+}
+
+function limitedText(field: SingleField, limit: number): Normalise {
+  const tooLong = new RuleBreak('too_long', `${field} must have at most ${limit} characters`)
+  return text => {
+    const trimmed = trimText(text)
+    if (trimmed === '') return null
+    return fits(trimmed, limit) ? trimmed : tooLong
+  }
+}
+
+function pattern(allowed: RegExp, otherwise: RuleBreak): Normalise {
+  return text => {
+    const plain = plainText(text)
+    if (plain === '') return null
+    return allowed.test(plain) ? plain : otherwise
+  }
+}
+
+function normaliseEmail(text: string): FieldValue | RuleBreak {
+  const email = plainText(text)
+  if (email === '') return null
+  if (!/^[^\s\p{Cc}\p{Cf}@]+@[^\s\p{Cc}\p{Cf}@]+$/u.test(email)) return BAD_EMAIL
+  return fits(email, 100) ? email : LONG_EMAIL
+}
+
+function normaliseLevel(text: string): FieldValue | RuleBreak {
+  const level = LEVEL_TEXT(text)
+  return level === CLEAR_VALUE ? RESERVED_LEVEL : level
+}
+
+function normaliseCategory(text: string): FieldValue | RuleBreak {
+  const categories = categoryList(trimText(text))
+  if (categories instanceof RuleBreak) return categories
+  const joined = joinCategories(categories)
+  // A list that begins like a JSON array would be read as one the next time.
+  if (joined.startsWith('[')) return BAD_CATEGORY
+  return joined.includes(CLEAR_VALUE) ? RESERVED_CATEGORY : joined || null
+}
+
+function categoryList(trimmed: string): string[] | RuleBreak {
+  if (!trimmed.startsWith('[')) return trimmed.split(/[,\uff0c]/)
+  let parsed: unknown
+  try {
+    parsed = JSON.parse(trimmed)
+  } catch {
+    return BAD_CATEGORY
+  }
+  const isList =
+    Array.isArray(parsed) && parsed.every(item => typeof item === 'string' && !/[,\uff0c]/.test(item))
+  return isList ? (parsed as string[]) : BAD_CATEGORY
+}
+
+function normaliseCostCenter(text: string): FieldValue | RuleBreak {
+  const plain = plainText(text)
+  if (plain === '') return null
+  if (!/^\d{1,20}$/.test(plain)) return BAD_COST_CENTER
+  const id = Number(plain)
+  return id >= 1 && id <= 2_147_483_647 ? String(id) : BAD_COST_CENTER
+}
+
+function dateOr(
+  text: string,
+  field: SingleField,
+  other: (text: string) => string | null,
+  forms: string,
+): FieldValue | RuleBreak {
+  if (trimText(text) === '') return null
+  return (
+    normaliseDate(text) ??
+    other(text) ??
+    new RuleBreak('date', `${field} must be a date that exists, written ${forms}`)
+  )
+}
+
+/** The area code the platform assumes when none is given (section 2.3). */
+export const DEFAULT_MOBILE_AREA = '86'
+
+const DIGITS = /^\d*$/
+const SEPARATORS = /[\p{Pd}\u2212.()]/gu
+const TWO_DIGIT_CODES = new Set(
+  '20 27 30 31 32 33 34 36 39 40 41 43 44 45 46 47 48 49 51 52 53 54 55 56 57 58 60 61 62 63 64 65 66 81 82 84 86 90 91 92 93 94 95 98'.split(
+    ' ',
+  ),
+)
+const MAINLAND_WITH_CODE = /^86(?=1[3-9]\d{9}$)/
+
+const BAD_AREA = new RuleBreak('format', 'mobile_area must be a phone area code of 1 to 10 digits')
+const BAD_MOBILE = new RuleBreak(
+  'format',
+  'mobile must have 6 to 20 digits; blanks, hyphens and a leading +area code are allowed',
+)
+const AREA_CONFLICT = new RuleBreak(
+  'mobile_area_conflict',
+  'mobile carries another area code than mobile_area',
+)
+
+/** The digits of a phone area code without `+` or leading zeros. Empty text gives null. */
+export function normaliseMobileArea(text: string): string | null | RuleBreak {
+  const bare = digitsOf(text)
+  if (bare === '') return null
+  const digits = bare.replace(/^\+?0*/, '')
+  return /^[1-9]\d{0,9}$/.test(digits) ? digits : BAD_AREA
+}
+
+/**
+ * The digits of a mobile number and its area code. `+CC` and `00CC` in front of the number are understood: they give
+ * the area code where `area` is null, and must agree with it otherwise. Empty text gives null.
+ *
+ * @param area normalised area code of the row, null when it has none
+ */
+export function normaliseMobile(
+  text: string,
+  area: string | null,
+): { area: string; mobile: string } | null | RuleBreak {
+  const bare = digitsOf(text)
+  if (bare === '') return null
+  const national = /^(?:\+|00)(?=\d)/.exec(bare)
+  let mobile = bare
+  let code = area
+  if (national) {
+    mobile = bare.slice(national[0].length)
+    code ??= callingCode(mobile)
+    if (!mobile.startsWith(code)) return AREA_CONFLICT
+    mobile = mobile.slice(code.length)
+  }
+  code ??= DEFAULT_MOBILE_AREA
+  if (code === DEFAULT_MOBILE_AREA) mobile = mobile.replace(MAINLAND_WITH_CODE, '')
+  if (!/^(?!00)\d{6,20}$/.test(mobile)) return BAD_MOBILE
+  return { area: code, mobile }
+}
+
+/** The country code at the start of an international number: one, two or three digits by the plan of ITU-T E.164. */
+function callingCode(digits: string): string {
+  if (digits.startsWith('1') || digits.startsWith('7')) return digits.slice(0, 1)
+  return digits.slice(0, TWO_DIGIT_CODES.has(digits.slice(0, 2)) ? 2 : 3)
+}
+
+function digitsOf(text: string): string {
+  if (DIGITS.test(text)) return text
+  return withoutBlanks(toHalfWidth(text)).replace(SEPARATORS, '')
+}

@@ -1,0 +1,115 @@
+import { beginning } from '../lib/text.ts'
+import type { EmployeeField, FieldValue } from './employee.ts'
+
+/** Fields that tell nothing about a person's identity; attempts and dead letters show them as they are. */
+const SHOWN: ReadonlySet<EmployeeField> = new Set([
+  'corp_code',
+  'gender',
+  'card_type',
+  'mobile_area',
+  'dept_code',
+  'level',
+  'category',
+  'entry_day',
+  'cost_center_id',
+])
+
+/**
+ * A field's value as attempts, dead letters and the story of an employee show it: enough for a person who knows the
+ * employee to recognise what is wrong, too little to reach the employee by. Null stays null.
+ */
+export function maskValue(field: EmployeeField, value: FieldValue): FieldValue {
+  if (value === null || value === '' || SHOWN.has(field)) return value
+  switch (field) {
+    case 'name':
+      return `${firstCharacter(value)}*`
+    case 'mobile':
+      return middleMasked(value, 11, [3, 4])
+    case 'email':
+      return maskEmail(value)
+    case 'card_no':
+      return middleMasked(value, 15, [3, 2])
+    case 'birth_day':
+      return yearMasked(value)
+    case 'employee_attribute':
+      return maskAttributes(value)
+    default:
+      return `(${[...value].length} characters)`
+  }
+}
+
+/**
+ * A value that breaks a rule, and so may be anything: a name in the column of grades, a mobile number in that of dates.
+ * Only its length is told. Null and the empty text stay as they are.
+ */
+export function hideValue(value: FieldValue): FieldValue {
+  return value === null || value === '' ? value : `**** (${[...value].length} characters)`
+}
+
+function firstCharacter(text: string): string {
+  return String.fromCodePoint(text.codePointAt(0) ?? 0x2a)
+}
+
+/**
+ * Shows both ends, and nothing at all of a text so short that the ends would give it away.
+ * @param long characters from which on the ends are as given; of a shorter text they are 1 and 2
+ */
+function middleMasked(text: string, long: number, ends: [head: number, tail: number]): string {
+  const characters = [...text]
+  const [head, tail] = characters.length >= long ? ends : [1, 2]
+  if (characters.length < (head + tail) * 1.5) return '****'
+  return `${characters.slice(0, head).join('')}****${characters.slice(-tail).join('')}`
+}
+
+/** Of `yyyy-MM-dd`, or of another text as long. */
+function yearMasked(text: string): string {
+  const characters = [...text]
+  return characters.length === 10 ? `****${characters.slice(4).join('')}` : text
+}
+
+function maskEmail(email: string): string {
+  const at = email.lastIndexOf('@')
+  return at < 1 ? '***' : `${firstCharacter(email)}***${email.slice(at)}`
+}
+
+/** `code=***` per extended field, of the canonical JSON text or of whatever HR has in its place. */
+function maskAttributes(json: string): string {
+  const codes = [...json.matchAll(/"attributeCode":"((?:[^"\\]|\\.)*)"/g)].map(match =>
+    unescaped(match[1] ?? ''),
+  )
+  return codes.map(code => `${code}=***`).join(', ')
+}
+
+/** What stands between the quotes of a JSON text; as it stands where that is no JSON. */
+function unescaped(text: string): string {
+  try {
+    return (JSON.parse(`"${text}"`) as string).toWellFormed()
+  } catch {
+    return text
+  }
+}
+
+/** Foreign texts are cut to this before they are looked at, so that a huge one costs nothing. */
+const READ = 2000
+const KEPT = 300
+
+const EMAIL = /[^\s@＠<>"']+[@＠][^\s@＠<>"']+/g
+/** A number, also one of several groups: `138 1234 5678`, `+86-138-1234-5678`, `E12345678`, full-width digits. */
+const NUMBER = /(?<![A-Za-z\p{Nd}])[A-Za-z]*\p{Nd}[A-Za-z\p{Nd}]*(?:[ .()/+-]{1,2}\p{Nd}[A-Za-z\p{Nd}]*)*/gu
+
+/**
+ * A foreign text without what may identify a person in it: numbers of five and more digits, in groups or not, and e-mail
+ * addresses. For the platform's own messages, which dead letters quote; what PostgreSQL cannot store in a text is gone too.
+ */
+export function maskText(text: string): string {
+  const masked = beginning(text, READ)
+    .replace(/\p{Cc}+/gu, ' ')
+    .replace(EMAIL, '***@***')
+    .replace(NUMBER, word => (identifies(word) ? `${[...word].slice(0, 2).join('')}***` : word))
+  return beginning(masked, KEPT).toWellFormed()
+}
+
+function identifies(word: string): boolean {
+  const digits = word.match(/\p{Nd}/gu)?.length ?? 0
+  return digits >= 5 || (/\p{Nd}{4}/u.test(word) && word.length >= 5)
+}

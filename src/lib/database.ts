@@ -1,0 +1,278 @@
+import { randomInt } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import pg, { type ClientBase, DatabaseError, type Pool, type PoolClient } from 'pg'
+import type { Logger } from './logger.ts'
+
+const INT8 = 20
+
+/** Numbers of rows and cases stay far below 2^53, so bigint columns are read as numbers. */
+const types: pg.CustomTypesConfig = {
+  getTypeParser: ((oid: number, format?: 'text' | 'binary') =>
+    oid === INT8
+      ? Number
+      : pg.types.getTypeParser(oid, format as 'text')) as pg.CustomTypesConfig['getTypeParser'],
+}
+
+/**
+ * A pool of connections to dirsync's own database. An idle connection that drops is logged, never fatal.
+ * @param options.timeoutMs longest time to connect and for each statement; absent: 5 s to connect, 10 minutes for a statement
+ */
+export function createPool(
+  url: string,
+  options: { max: number; name: string; logger: Logger; timeoutMs?: number },
+): pg.Pool {
+  const { max, name, logger, timeoutMs } = options
+  const timeouts = timeoutMs && {
+    connectionTimeoutMillis: timeoutMs,
+    statement_timeout: timeoutMs,
+    // The server may be unable to tell us that it gave up.
+    query_timeout: timeoutMs,
+  }
+  const pool = new pg.Pool({ ...connection(url, name), max, query_timeout: ANY_MS, ...timeouts })
+  pool.on('error', error => logger.warn({ err: error.message }, 'an idle database connection dropped'))
+  return pool
+}
+
+/** A connection of its own, for LISTEN, session locks or a long transaction. The caller connects and handles 'error'. */
+export function createClient(url: string, name: string): pg.Client {
+  return new pg.Client(connection(url, name))
+}
+
+function connection(url: string, name: string) {
+  return {
+    connectionString: url,
+    application_name: `dirsync ${name}`,
+    types,
+    connectionTimeoutMillis: 5000,
+    keepAlive: true,
+    keepAliveInitialDelayMillis: 5000,
+  }
+}
+
+/**
+ * Lends one connection of the pool to `work`. One that drops between two statements says so as an event, which would end the
+ * process if nobody listened; the next statement on it fails by itself, and the pool makes a new one. One on which a statement
+ * was given up does not go back to the pool.
+ * @param timeoutMs for all of `work`, getting the connection aside; then the connection is closed. Absent: no such limit
+ * @throws StatementTimeoutError
+ */
+export async function withConnection<T>(
+  pool: Pool,
+  work: (client: PoolClient) => Promise<T>,
+  timeoutMs?: number,
+): Promise<T> {
+  const client = await pool.connect()
+  let broken: Error | undefined
+  const note = (error: Error) => {
+    broken = error
+  }
+  client.on('error', note)
+  let late: StatementTimeoutError | undefined
+  const deadline =
+    timeoutMs === undefined
+      ? undefined
+      : setTimeout(() => {
+          late = new StatementTimeoutError(timeoutMs)
+          client.release(late)
+        }, timeoutMs)
+  try {
+    return await work(client)
+  } catch (error) {
+    if (isGivenUp(error)) note(error as Error)
+    throw late ?? error
+  } finally {
+    clearTimeout(deadline)
+    client.off('error', note)
+    if (late === undefined) client.release(broken)
+  }
+}
+
+/**
+ * Runs `work` in one transaction; rolled back when it throws.
+ * @param timeoutMs for all of it; absent: each statement has the pool's
+ * @throws StatementTimeoutError after which nobody knows whether it was committed
+ */
+export async function transaction<T>(
+  pool: Pool,
+  work: (client: PoolClient) => Promise<T>,
+  timeoutMs?: number,
+): Promise<T> {
+  const run = async (client: PoolClient) => {
+    try {
+      await client.query('begin')
+      const result = await work(client)
+      await client.query('commit')
+      return result
+    } catch (error) {
+      // Behind a statement that was given up it would wait for ever.
+      if (!isGivenUp(error)) await rollback(client)
+      throw error
+    }
+  }
+  return withConnection(pool, run, timeoutMs)
+}
+
+/** Ends a transaction that failed; a connection that is gone has ended it already. */
+async function rollback(client: ClientBase): Promise<void> {
+  await client.query('rollback').catch(() => undefined)
+}
+
+/** SQLSTATE deadlock_detected. */
+const DEADLOCK = '40P01'
+const REPEATS = 5
+/** Whoever waited for the one that was ended gets its turn first. */
+const PAUSE_MS = 50
+
+/**
+ * Repeats what PostgreSQL ended to break a deadlock. Plans and outcomes lock in one order, but for the rare outcome that asks
+ * for others. The action writes in one transaction, so nothing of a first try is left.
+ */
+export function repeatOnDeadlock<T>(action: () => Promise<T>): Promise<T> {
+  return repeatWhere(isDeadlock, action)
+}
+
+/** The same, also for what was given up and may have been committed: for an action that does nothing a second time. */
+export function repeatWhatIsFenced<T>(action: () => Promise<T>): Promise<T> {
+  return repeatWhere(error => isDeadlock(error) || isGivenUp(error), action)
+}
+
+async function repeatWhere<T>(isToRepeat: (error: unknown) => boolean, action: () => Promise<T>): Promise<T> {
+  for (let repeat = 1; ; repeat++) {
+    try {
+      return await action()
+    } catch (error) {
+      if (!isToRepeat(error) || repeat === REPEATS) throw error
+      await sleep(PAUSE_MS)
+    }
+  }
+}
+
+function isDeadlock(error: unknown): boolean {
+  return error instanceof DatabaseError && error.code === DEADLOCK
+}
+
+/** The same for the last step of a transaction: what was done before it stays. */
+export async function repeatStepOnDeadlock<T>(db: ClientBase, step: () => Promise<T>): Promise<T> {
+  await db.query('savepoint step')
+  return repeatOnDeadlock(async () => {
+    try {
+      return await step()
+    } catch (error) {
+      await db.query('rollback to step').catch(() => undefined) // fails where the connection is gone
+      throw error
+    }
+  })
+}
+
+/** Runs `work` in a transaction that leaves nothing behind, whatever it wrote. */
+export async function rolledBack<T>(pool: Pool, work: (client: PoolClient) => Promise<T>): Promise<T> {
+  return withConnection(pool, async client => {
+    try {
+      await client.query('begin')
+      return await work(client)
+    } finally {
+      await client.query('rollback').catch(() => undefined) // a connection that is gone has ended it already
+    }
+  })
+}
+
+/**
+ * How long a statement may take before its connection is given up, by kind of work. The client counts: a database that hangs
+ * without closing the connection cannot say that it gives up.
+ */
+
+/** Claims, settlements and what else a job writes: milliseconds by themselves, longer behind a plan's rows. */
+export const WORK_MS = 10_000
+/** A chunk for the queue. */
+export const FEED_MS = 30_000
+/** Whatever has no limit of its own: statements of plans, migrations, pruning of history. */
+const ANY_MS = 10 * 60_000
+/** Copying all of HR, which takes as long as HR does. */
+export const COPY_MS = 60 * 60_000
+
+/** A statement, or a transaction, that was given up. Nobody knows whether it was committed. */
+class StatementTimeoutError extends Error {
+  readonly code = 'STATEMENT_TIMEOUT'
+
+  constructor(timeoutMs: number) {
+    super(`PostgreSQL did not answer within ${timeoutMs} ms`)
+    this.name = 'StatementTimeoutError'
+  }
+}
+
+/** True for the error of a statement that its client gave up: its connection is of no use any more. */
+function isGivenUp(error: unknown): boolean {
+  return (
+    error instanceof StatementTimeoutError ||
+    (error instanceof Error && error.message === 'Query read timeout')
+  )
+}
+
+/** So often the connections are compared: other users of the pooler may take a backend in between. */
+const ROUNDS = 3
+
+/** DATABASE_URL leads through a pooler that lends a connection another backend for every transaction. */
+export class PoolerError extends Error {
+  readonly code = 'DATABASE_POOLED'
+
+  constructor() {
+    super(
+      "DATABASE_URL leads through a pooler that changes the server's session between statements, so locks and LISTEN do not hold: connect to PostgreSQL itself, or use the pooler's session mode",
+    )
+    this.name = 'PoolerError'
+  }
+}
+
+/**
+ * Finds a pooler in transaction or statement mode by what dirsync builds on: a lock taken by one connection keeps another
+ * one out, and the connection stays with its backend. The lock comes first, since some poolers keep the backend for
+ * whoever holds one.
+ * @throws PoolerError, or what `pg` throws when the database does not answer
+ */
+export async function assertNoPooler(url: string): Promise<void> {
+  await using opened = new AsyncDisposableStack()
+  const connect = async () => {
+    const client = opened.adopt(createClient(url, 'pooler check'), client => client.end())
+    client.on('error', () => undefined) // the statement in flight fails too
+    await client.connect()
+    return client
+  }
+  const [holder, other] = [await connect(), await connect()]
+  // Of one check only: where there is a pooler, the lock may stay behind.
+  const key = randomInt(2 ** 47)
+  const held = await holder.query('select pg_backend_pid() as pid, pg_try_advisory_lock($1)', [key])
+  for (let round = 1; round <= ROUNDS; round++) {
+    await other.query('begin')
+    const { rows } = await other.query('select pg_try_advisory_xact_lock($1) as taken', [key])
+    if (rows[0].taken) throw new PoolerError()
+    // A pooler has to give the holder another backend than the one that this transaction keeps.
+    const again = await holder.query('select pg_backend_pid() as pid')
+    if (again.rows[0].pid !== held.rows[0].pid) throw new PoolerError()
+    await other.query('rollback')
+  }
+}
+
+/** A text as PostgreSQL can hold it: U+0000 and half characters, which it cannot, are replaced by U+FFFD. */
+export function storableText(text: string): string {
+  return text.includes('\0') || !text.isWellFormed() ? text.toWellFormed().replaceAll('\0', '\ufffd') : text
+}
+
+/** A value made of objects, lists, texts and the like, with each of its texts storable. */
+export function storable<T>(value: T): T
+export function storable(value: unknown): unknown {
+  if (typeof value === 'string') return storableText(value)
+  if (Array.isArray(value)) return value.map(storable)
+  if (typeof value !== 'object' || value === null || value instanceof Date) return value
+  return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, storable(item)]))
+}
+
+/**
+ * JSON of rows that the platform gave, for `jsonb_populate_recordset`. What PostgreSQL's texts and times cannot hold and
+ * nobody misses is replaced: NUL and half characters by U+FFFD, moments before the year 1 (an empty date of some platforms) by null.
+ */
+export function storableJson(rows: unknown): string {
+  return JSON.stringify(rows, function (this: Record<string, unknown>, name, value: unknown) {
+    if (this[name] instanceof Date) return this[name].getUTCFullYear() < 1 ? null : value
+    return typeof value === 'string' ? storableText(value) : value
+  })
+}

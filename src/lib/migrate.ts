@@ -1,0 +1,134 @@
+import { readdir, readFile } from 'node:fs/promises'
+import type { ClientBase, Pool, PoolClient } from 'pg'
+import { withConnection } from './database.ts'
+
+const DIRECTORY = new URL('../migrations/', import.meta.url)
+const LOCK = 0x64697273 // 'dirs'
+
+export class MigrationError extends Error {
+  readonly code = 'MIGRATION_FAILED'
+}
+
+interface MigrationResult {
+  /** Names of the files applied by this call. */
+  applied: string[]
+  /** Statements that somebody who may create roles has to run; empty when the reviewer's role is in place. */
+  reviewerStatements: string[]
+}
+
+/**
+ * Brings schema `dirsync` up to date: every numbered file once, each in a transaction of its own, under a lock.
+ * @throws MigrationError naming the file when one fails, or when the database is newer than this code.
+ */
+export async function migrate(pool: Pool): Promise<MigrationResult> {
+  const files = (await readdir(DIRECTORY)).filter(name => name.endsWith('.sql')).sort()
+  return withConnection(pool, async client => {
+    await client.query('select pg_advisory_lock($1)', [LOCK])
+    try {
+      return await bringUpToDate(client, files)
+    } finally {
+      // The lock goes with the connection, if that is gone.
+      await client.query('select pg_advisory_unlock($1)', [LOCK]).catch(() => undefined)
+    }
+  })
+}
+
+async function bringUpToDate(client: PoolClient, files: string[]): Promise<MigrationResult> {
+  const { rows: schemas } = await client.query(`select from pg_namespace where nspname = 'dirsync'`)
+  // Asked first, since "if not exists" needs the right to create schemas even where somebody else has made this one.
+  if (schemas.length === 0) await client.query('create schema dirsync')
+  await client.query(`create table if not exists dirsync.migration (
+    name text primary key, applied_at timestamptz not null default now())`)
+  const { rows } = await client.query<{ name: string }>('select name from dirsync.migration')
+  const known = new Set(rows.map(row => row.name))
+  const unknown = [...known].filter(name => !files.includes(name))
+  if (unknown.length > 0)
+    throw new MigrationError(
+      `the database was migrated by a newer dirsync (${unknown.join(', ')}): upgrade this installation`,
+    )
+  const applied: string[] = []
+  for (const name of files.filter(file => !known.has(file))) {
+    await apply(client, name)
+    applied.push(name)
+  }
+  return { applied, reviewerStatements: await grantReviewer(client) }
+}
+
+/** Names of the migrations that the database still lacks; empty when it is up to date. */
+export async function missingMigrations(pool: Pool): Promise<string[]> {
+  const files = (await readdir(DIRECTORY)).filter(name => name.endsWith('.sql')).sort()
+  const table = await pool.query(`select to_regclass('dirsync.migration') is not null as present`)
+  if (!table.rows[0].present) return files
+  const { rows } = await pool.query<{ name: string }>('select name from dirsync.migration')
+  return files.filter(file => !rows.some(row => row.name === file))
+}
+
+async function apply(client: PoolClient, name: string): Promise<void> {
+  const sql = await readFile(new URL(name, DIRECTORY), 'utf8')
+  try {
+    await client.query('begin')
+    await client.query('insert into dirsync.migration (name) values ($1)', [name])
+    await client.query(sql)
+    await client.query('commit')
+  } catch (cause) {
+    await client.query('rollback').catch(() => undefined) // a connection that is gone has ended it already
+    throw new MigrationError(`migration ${name} failed and was rolled back: ${(cause as Error).message}`, {
+      cause,
+    })
+  }
+}
+
+/** What `migrate` would still have to do: files that the database lacks, and whether the reviewer has its rights. */
+export async function migrationFindings(pool: Pool): Promise<{ missing: string[]; hasReviewer: boolean }> {
+  const missing = await missingMigrations(pool)
+  if (missing.length > 0) return { missing, hasReviewer: false }
+  const { rows } = await pool.query(
+    `select coalesce((select has_table_privilege(oid, 'dirsync.failed_syncs', 'select')
+                      from pg_roles where rolname = 'dirsync_reviewer'), false) as has`,
+  )
+  return { missing, hasReviewer: rows[0].has }
+}
+
+const CREATE_ROLE = 'create role dirsync_reviewer nologin'
+
+/** What the reviewer may do: read the view, refunds, top-ups and mirrors, call the functions for people, nothing else. */
+const GRANTS = [
+  'grant usage on schema dirsync to dirsync_reviewer',
+  'grant select on dirsync.failed_syncs, dirsync.refund, dirsync.topup to dirsync_reviewer',
+  'grant select on dirsync.payment_order, dirsync.limit_account, dirsync.limit_sub_account, dirsync.taxpayer to dirsync_reviewer',
+  ...[
+    'resync(text, text, interval)',
+    'retry(bigint)',
+    'retry_category(text)',
+    'ignore(bigint, text)',
+    'snooze(bigint, timestamptz, text)',
+    'approve(bigint)',
+    'reject(bigint, text)',
+    'cancel(bigint, text)',
+    'pause(text)',
+    'resume()',
+  ].map(signature => `grant execute on function dirsync.${signature} to dirsync_reviewer`),
+]
+
+/**
+ * Creates the role `dirsync_reviewer` where the database user may, and grants it its rights.
+ * Roles belong to the whole server, so another database's migration may be creating the same role at this moment.
+ * @returns the statements that somebody else has to run, empty when all is done.
+ */
+async function grantReviewer(client: ClientBase): Promise<string[]> {
+  const exists = async () =>
+    (await client.query(`select from pg_roles where rolname = 'dirsync_reviewer'`)).rowCount === 1
+  if (!(await exists())) {
+    const { rows } = await client.query(
+      'select rolcreaterole or rolsuper as may from pg_roles where rolname = current_user',
+    )
+    if (!rows[0].may) return [CREATE_ROLE, ...GRANTS]
+    try {
+      await client.query(CREATE_ROLE)
+    } catch (error) {
+      if (!(await exists())) throw error
+    }
+  }
+  for (const grant of GRANTS) await client.query(grant)
+  return []
+}

@@ -1,0 +1,259 @@
+import type { ClientBase, Pool } from 'pg'
+import { storableJson } from '../lib/database.ts'
+
+/** A payment order as it is kept; amounts are decimal texts. */
+export interface MirroredOrder {
+  trade_no: string
+  out_trade_no: string | null
+  userid: string | null
+  subject: string | null
+  total_amount: string | null
+  pay_amount: string | null
+  refund_amount: string | null
+  status: number | null
+  asset_code: string | null
+  created_at: Date | null
+  paid_at: Date | null
+  refunded_at: Date | null
+}
+
+const FACTS = [
+  'out_trade_no',
+  'userid',
+  'subject',
+  'total_amount',
+  'pay_amount',
+  'refund_amount',
+  'status',
+  'asset_code',
+  'created_at',
+  'paid_at',
+  'refunded_at',
+] as const
+
+const LIST = FACTS.join(', ')
+const same = (of: string) => `(${FACTS.map(name => `${of}.${name}`).join(', ')})`
+
+/**
+ * Stores orders that the platform's list showed under a day. What is as it was is not written.
+ * @param day yyyy-MM-dd in GMT+8
+ * @returns how many were new or different
+ */
+export async function storeListedOrders(
+  db: ClientBase,
+  enterpriseCode: string,
+  day: string,
+  orders: MirroredOrder[],
+): Promise<number> {
+  const { rowCount } = await db.query(
+    `insert into dirsync.payment_order as o (enterprise_code, trade_no, ${LIST}, listed_on)
+     -- A row that moved while the page was read may be on it twice.
+     select distinct on (trade_no) $1, trade_no, ${LIST}, $2::date from jsonb_populate_recordset(null::dirsync.payment_order, $3)
+     order by trade_no
+     on conflict (enterprise_code, trade_no) do update
+     set (${LIST}) = row ${same('excluded')}, listed_on = excluded.listed_on, changed_at = now()
+     where (${same('o')}, o.listed_on) is distinct from (${same('excluded')}, excluded.listed_on)`,
+    [enterpriseCode, day, storableJson(orders)],
+  )
+  return rowCount ?? 0
+}
+
+/** Stores one order that was asked for by itself; null: the platform has none of that number. True when it was different. */
+export async function storeAskedOrder(
+  db: ClientBase,
+  enterpriseCode: string,
+  tradeNo: string,
+  order: MirroredOrder | null,
+): Promise<boolean> {
+  await db.query(
+    `update dirsync.payment_order set asked_at = now() where enterprise_code = $1 and trade_no = $2`,
+    [enterpriseCode, tradeNo],
+  )
+  if (order === null) return false
+  const { rowCount } = await db.query(
+    `update dirsync.payment_order o set (${LIST}) = row ${same('n')}, changed_at = now()
+     from jsonb_populate_record(null::dirsync.payment_order, $3) as n
+     where o.enterprise_code = $1 and o.trade_no = $2 and ${same('o')} is distinct from ${same('n')}`,
+    [enterpriseCode, tradeNo, storableJson(order)],
+  )
+  return rowCount === 1
+}
+
+/** How many orders are known to be listed under a day. */
+export async function countListedOrders(
+  db: ClientBase,
+  enterpriseCode: string,
+  day: string,
+): Promise<number> {
+  const { rows } = await db.query(
+    `select count(*)::int as n from dirsync.payment_order where enterprise_code = $1 and listed_on = $2`,
+    [enterpriseCode, day],
+  )
+  return rows[0].n
+}
+
+/** Notes that a day was read to the end. */
+export async function noteDayRead(db: ClientBase, enterpriseCode: string, day: string): Promise<void> {
+  await db.query(
+    `insert into dirsync.mirror_day (enterprise_code, day, read_at) values ($1, $2, now())
+     on conflict (enterprise_code, day) do update set read_at = excluded.read_at`,
+    [enterpriseCode, day],
+  )
+}
+
+/** When the days from `start` on were last read to the end. */
+export async function daysRead(
+  db: ClientBase,
+  enterpriseCode: string,
+  start: string,
+): Promise<Map<string, Date>> {
+  const { rows } = await db.query<{ day: string; at: Date }>(
+    `select day::text, read_at as at from dirsync.mirror_day where enterprise_code = $1 and day >= $2`,
+    [enterpriseCode, start],
+  )
+  return new Map(rows.map(({ day, at }) => [day, at]))
+}
+
+/** Nothing can happen any more to an order `o`: reversed, or refunded in full. */
+const IS_FINAL = `(o.status = 7
+  or o.status = 6 and o.refund_amount >= coalesce(o.pay_amount, o.total_amount))`
+
+/**
+ * Days that have left the window and are to be read, newest first: those that were not read after their end, because dirsync
+ * or the platform was away, and once a week those of which an order may still be refunded. The oldest are given up.
+ * @param start first day of the window; `today`: both in GMT+8
+ */
+export async function olderDays(
+  db: ClientBase,
+  enterpriseCode: string,
+  start: string,
+  today: string,
+): Promise<string[]> {
+  const { rows } = await db.query<{ day: string }>(
+    `select d::date::text as day
+     from (select min(day) as first from dirsync.mirror_day where enterprise_code = $1) read
+     cross join generate_series(greatest(first, $3::date - ${ORDER_MAX_AGE_DAYS}), $2::date - 1, interval '1 day') as d
+     left join dirsync.mirror_day m on m.enterprise_code = $1 and m.day = d::date
+     where first is not null
+       and (m.read_at is null or m.read_at < (m.day + 1)::timestamp at time zone interval '+08:00'
+            or m.read_at < now() - interval '${READ_AGAIN_AFTER_DAYS} days'
+               and exists (select from dirsync.payment_order o
+                           where o.enterprise_code = $1 and o.listed_on = d::date
+                             and ${IS_FINAL} is not true))
+     order by d desc`,
+    [enterpriseCode, start, today],
+  )
+  return rows.map(({ day }) => day)
+}
+
+/**
+ * Orders whose day has left the window, to be asked for one by one, newest first: those with something under way, once a
+ * day; the oldest are given up. And those that dirsync has refunded, or was notified of, since they were last read.
+ * Numbers longer than the platform takes (specification 4.8) are left out.
+ * @param start first day of the window; `today`: both in GMT+8
+ */
+export async function ordersToAsk(
+  db: ClientBase,
+  enterpriseCode: string,
+  start: string,
+  today: string,
+): Promise<string[]> {
+  const { rows } = await db.query(
+    `select trade_no
+     from (
+       select trade_no, listed_on from dirsync.payment_order
+       where enterprise_code = $1 and listed_on < $2::date and listed_on > $3::date - ${ORDER_MAX_AGE_DAYS}
+         and (status is null or status <> all ($4))
+         and (asked_at is null or (asked_at at time zone interval '+08:00')::date < $3::date)
+       union
+       select o.trade_no, o.listed_on
+       from dirsync.refund r
+       join dirsync.payment_order o on o.out_trade_no = r.outer_trade_no
+       left join dirsync.mirror_day m on m.enterprise_code = o.enterprise_code and m.day = o.listed_on
+       where o.enterprise_code = $1 and o.listed_on < $2::date
+         and greatest(r.sent_at, r.settled_at, r.notified_at)
+             > coalesce(greatest(o.asked_at, m.read_at), '-infinity')
+     ) as wanted
+     where length(trade_no) <= 16
+     order by listed_on desc, trade_no`,
+    [enterpriseCode, start, today, QUIET_STATES],
+  )
+  return rows.map(row => row.trade_no)
+}
+
+/**
+ * Payers whom neither HR nor dirsync knows become cases, once HR has been read at all; a case ends when its payer is known.
+ * @param start first day of the window: older orders may be of people who are long gone
+ */
+export async function recordUnknownPayers(db: ClientBase, runId: number, start: string): Promise<void> {
+  await db.query(
+    `with known as (
+       update dirsync.dead_letter d
+       set state = 'resolved', resolution = 'succeeded', resolved_by = 'dirsync', resolved_at = now(), next_retry_at = null,
+           version = d.version + 1
+       where d.operation = 'mirror-orders' and d.entity = 'employee' and d.state <> 'resolved'
+         and exists (select from dirsync.employee e where e.enterprise_code = d.enterprise_code and e.userid = d.entity_key)
+       returning id
+     )
+     insert into dirsync.dead_letter_event (dead_letter_id, event, run_id, note) select id, 'resolved', $1, 'succeeded' from known`,
+    [runId],
+  )
+  await db.query(
+    `with unknown as (
+       select distinct on (o.enterprise_code, o.userid) o.enterprise_code, o.userid, o.trade_no
+       from dirsync.payment_order o
+       where o.listed_on >= $2::date and o.userid <> ''
+         and not exists (select from dirsync.employee e where e.enterprise_code = o.enterprise_code and e.userid = o.userid)
+         and exists (select from dirsync.sync_run where sweep and source is not null and state in ('running', 'done'))
+       order by o.enterprise_code, o.userid, o.created_at desc nulls last
+     )
+     select dirsync.record_failure(jsonb_build_object(
+              'enterprise_code', u.enterprise_code, 'entity', 'employee', 'entity_key', u.userid, 'operation', 'mirror-orders', 'field', '',
+              'category', 'unknown_payer', 'message', 'A payment order names a payer whom HR does not know.',
+              'remedy', 'Find out who it is: an employee whom HR or its mapping leaves out, or somebody who should not pay; it ends when HR has the employee.',
+              'changed_fields', jsonb_build_array(jsonb_build_object('field', 'trade_no', 'value', u.trade_no)),
+              'state', 'open', 'last_run_id', $1::bigint))
+     from unknown u
+     where not exists (select from dirsync.dead_letter d
+                       where d.enterprise_code = u.enterprise_code and d.entity = 'employee' and d.entity_key = u.userid
+                         and d.operation = 'mirror-orders' and d.state not in ('resolved', 'retrying'))`,
+    [runId, start],
+  )
+}
+
+/** A payment order of an employee's story; amounts are decimal texts. */
+export interface EmployeeOrder {
+  trade_no: string
+  created_at: Date | null
+  subject: string | null
+  pay_amount: string | null
+  refund_amount: string | null
+  status: number | null
+  asset_code: string | null
+}
+
+/** The latest payment orders of an employee, newest first. */
+export async function latestOrdersOf(
+  db: Pool,
+  { enterpriseCode, userid }: { enterpriseCode: string; userid: string },
+  limit: number,
+): Promise<EmployeeOrder[]> {
+  const { rows } = await db.query<EmployeeOrder>(
+    `select trade_no, created_at, subject, pay_amount, refund_amount, status, asset_code from dirsync.payment_order
+     where enterprise_code = $1 and userid = $2 order by created_at desc nulls last, trade_no desc limit $3`,
+    [enterpriseCode, userid, limit],
+  )
+  return rows
+}
+
+/**
+ * Payment order states (specification 3.1) in which nothing is under way: completed, refunded, reversed. The first two are
+ * not final: an order may still be refunded, or refunded further.
+ */
+const QUIET_STATES = [3, 6, 7] as const
+
+/** Days that have left the window are read again this often, as long as an order of theirs is not final. */
+const READ_AGAIN_AFTER_DAYS = 7
+
+/** Beyond this age an order is not asked for again, final or not. */
+const ORDER_MAX_AGE_DAYS = 180

@@ -1,0 +1,278 @@
+import type { AddressInfo, Socket } from 'node:net'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import fastify from 'fastify'
+import type { Pool } from 'pg'
+import type { Config } from '../config.ts'
+import { createPool } from '../lib/database.ts'
+import { type ListenTrouble, listeningUrl, listenTrouble } from '../lib/listening.ts'
+import type { Logger } from '../lib/logger.ts'
+import { MAX_FORM_BYTES, verifyNotification } from '../platform/notification.ts'
+import type { SignAlgorithm } from '../platform/request.ts'
+import { recordNotification } from './refund.ts'
+
+/** Far more than the refunds of an enterprise; what is turned away is sent again. */
+const LIMITS: ReceiverLimits = { burst: 100, perSecond: 20, timeoutMs: 10_000, connections: 250 }
+/** A statement that takes longer counts as failed: the platform sends again what was not answered. */
+const STATEMENT_TIMEOUT_MS = 3000
+/** On closing, requests under way get so long to end. */
+const CLOSE_GRACE_MS = 300
+
+interface Receiver {
+  /** Where it listens, as a person would type it. */
+  readonly url: string
+  /** Answers the requests under way, closes every connection and ends. Idempotent. */
+  close(): Promise<void>
+}
+
+/**
+ * Starts the role `notifications`, with database connections of its own, so that the work never keeps the platform
+ * waiting.
+ * @param onOutcome told of everything that came, in fixed words
+ * @throws ReceiverError when it cannot listen on NOTIFICATION_HOST and NOTIFICATION_PORT
+ */
+export async function startReceiver(
+  config: Config,
+  parent: Logger,
+  onOutcome?: (outcome: string) => void,
+): Promise<Receiver> {
+  const { NOTIFICATION_HOST: host, NOTIFICATION_PORT: port } = config
+  const logger = parent.child({ component: 'notifications' })
+  const pool = createPool(config.DATABASE_URL, {
+    max: 4,
+    name: 'notifications',
+    logger,
+    timeoutMs: STATEMENT_TIMEOUT_MS,
+  })
+  const app = buildReceiver({
+    pool,
+    appId: config.PLATFORM_APP_ID,
+    appSecret: config.PLATFORM_APP_SECRET,
+    signAlgorithm: config.PLATFORM_SIGN_ALGORITHM,
+    limits: LIMITS,
+    clock: Date.now,
+    onOutcome,
+    logger,
+  })
+  let closing: Promise<void> | undefined
+  const close = () => {
+    closing ??= closeApp(app).finally(() => pool.end())
+    return closing
+  }
+  try {
+    await app.listen({ host, port })
+  } catch (error) {
+    await close()
+    const found = listenTrouble('NOTIFICATION', { host, port }, error)
+    throw found ? new ReceiverError(found.trouble, found.message) : error
+  }
+  const url = listeningUrl(host, (app.server.address() as AddressInfo).port)
+  logger.info({ url }, 'receiver of refund notifications listens')
+  return { url, close }
+}
+
+async function closeApp(app: FastifyInstance): Promise<void> {
+  // Whoever sends slowly must not hold up the stop.
+  const timer = setTimeout(() => app.server.closeAllConnections(), CLOSE_GRACE_MS)
+  try {
+    await app.close()
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+/** The receiver of notifications cannot listen on NOTIFICATION_HOST and NOTIFICATION_PORT; one sentence that names the setting. */
+class ReceiverError extends Error {
+  readonly code: `NOTIFICATION_${ListenTrouble}`
+
+  constructor(trouble: ListenTrouble, message: string) {
+    super(message)
+    this.name = 'ReceiverError'
+    this.code = `NOTIFICATION_${trouble}`
+  }
+}
+
+/** Where the platform sends its notifications. */
+const PATH = '/notifications/refund'
+const FORM_TYPE = /^application\/x-www-form-urlencoded(\s*;\s*charset="?utf-8"?)?\s*$/i
+const MAX_HEADER_BYTES = 8 * 1024
+
+/** What the receiver bears. */
+export interface ReceiverLimits {
+  /** Notifications that are stored, and refusals that are logged: each so many at once, … */
+  burst: number
+  /** … and so many in the long run. */
+  perSecond: number
+  /** A request, headers and body, arrives within this. */
+  timeoutMs: number
+  connections: number
+}
+
+interface ReceiverOptions {
+  pool: Pool
+  appId: string
+  appSecret: string
+  signAlgorithm: SignAlgorithm
+  limits: ReceiverLimits
+  /** Milliseconds since 1970. */
+  clock: () => number
+  /** Told of everything that came: `stored`, `repeated`, or the fixed word for why it was refused. */
+  onOutcome?: ((outcome: string) => void) | undefined
+  logger: Logger
+}
+
+/**
+ * Builds the receiver of refund notifications (section 6): `POST /notifications/refund` answers `success` once a
+ * notification is stored, or was before, and `fail` to all else. It does not listen yet.
+ *
+ * Anybody may knock here. Junk costs a bounded read and one hash, and never reaches the database; however much of it
+ * comes, notifications that are signed have a rate of their own.
+ */
+export function buildReceiver(options: ReceiverOptions): FastifyInstance {
+  const { pool, limits, clock, logger } = options
+  const stored = new TokenBucket(limits)
+  const refusals = new Refusals(options)
+  const refuse = (reply: FastifyReply, status: number, reason: string) =>
+    reply.code(refusals.admit(status, reason)).send('fail')
+  /** The body may not have been read: nothing more is taken from this connection. */
+  const hangUp = (reply: FastifyReply, status: number, reason: string) =>
+    refuse(reply.header('connection', 'close'), status, reason)
+
+  const app = fastify({
+    logger: false,
+    bodyLimit: MAX_FORM_BYTES,
+    requestTimeout: limits.timeoutMs,
+    connectionTimeout: limits.timeoutMs,
+    keepAliveTimeout: limits.timeoutMs,
+    exposeHeadRoutes: false,
+    forceCloseConnections: 'idle',
+    http: {
+      headersTimeout: limits.timeoutMs,
+      connectionsCheckingInterval: limits.timeoutMs / 10,
+      maxHeaderSize: MAX_HEADER_BYTES,
+    },
+    frameworkErrors: (_error, _request, reply) => hangUp(reply, 400, 'address'),
+    clientErrorHandler: (error, socket) => refuseRaw(socket, error.code, refusals),
+  })
+  app.server.maxConnections = limits.connections
+
+  app.addHook('onRequest', async (request, reply) => {
+    reply.headers({ 'cache-control': 'no-store', 'content-type': 'text/plain; charset=utf-8' })
+    const flaw = flawOfRequest(request)
+    if (flaw?.status === 405) reply.header('allow', 'POST')
+    if (flaw) return hangUp(reply, flaw.status, flaw.reason)
+  })
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
+  app.setErrorHandler((error, _request, reply) => {
+    const { statusCode = 500, code, name } = error as { statusCode?: number; code?: string; name?: string }
+    if (statusCode >= 500) logger.error({ code, name }, 'a request to the receiver of notifications failed')
+    return hangUp(reply, statusCode, statusCode === 413 ? 'too_large' : 'request')
+  })
+  app.setNotFoundHandler((_request, reply) => hangUp(reply, 404, 'address'))
+
+  app.get('/healthz', async () => 'ok')
+
+  app.post(PATH, async (request, reply) => {
+    const verified = verifyNotification((request.body as Buffer | undefined) ?? '', {
+      ...options,
+      now: clock(),
+    })
+    if (!verified.ok) return refuse(reply, 400, verified.reason)
+    if (!stored.take(clock())) return refuse(reply, 429, 'rate')
+    let outcome: Awaited<ReturnType<typeof recordNotification>>
+    try {
+      outcome = await recordNotification(pool, verified.notification)
+    } catch (error) {
+      // The code alone: a message of the database may quote what it was given.
+      logger.error({ code: (error as { code?: string }).code }, 'a refund notification could not be stored')
+      return refuse(reply, 503, 'database')
+    }
+    if (outcome === 'unknown') return refuse(reply, 404, 'unknown_refund')
+    if (outcome === 'mismatch') return refuse(reply, 409, 'mismatch')
+    options.onOutcome?.(outcome)
+    logger.info({ outcome }, 'refund notification')
+    return 'success'
+  })
+
+  return app
+}
+
+/** What is wrong with a request before its body is read. */
+function flawOfRequest({ method, raw }: FastifyRequest): { status: number; reason: string } | null {
+  if (raw.url === '/healthz' && method === 'GET') return null
+  if (raw.url !== PATH) return { status: 404, reason: 'address' }
+  if (method !== 'POST') return { status: 405, reason: 'method' }
+  const types = raw.headersDistinct['content-type'] ?? []
+  if (types.length !== 1 || !FORM_TYPE.test(types[0] as string) || raw.headers['content-encoding'])
+    return { status: 415, reason: 'content_type' }
+  return null
+}
+
+/** Answers what is no HTTP, or came too slowly. */
+function refuseRaw(socket: Socket, code: string, refusals: Refusals): void {
+  const status = code === 'ERR_HTTP_REQUEST_TIMEOUT' ? 408 : code === 'HPE_HEADER_OVERFLOW' ? 431 : 400
+  refusals.admit(status, 'request')
+  if (socket.writable)
+    socket.write(`HTTP/1.1 ${status} Refused\r\nConnection: close\r\nContent-Length: 4\r\n\r\nfail`)
+  socket.destroySoon()
+}
+
+/** Keeps count of what the receiver refuses, so that a flood of it does not flood the log. */
+class Refusals {
+  readonly #bucket: TokenBucket
+  readonly #clock: () => number
+  readonly #onOutcome: ReceiverOptions['onOutcome']
+  readonly #logger: Logger
+  #unlogged = 0
+
+  constructor({ limits, clock, onOutcome, logger }: ReceiverOptions) {
+    this.#bucket = new TokenBucket(limits)
+    this.#clock = clock
+    this.#onOutcome = onOutcome
+    this.#logger = logger
+  }
+
+  /**
+   * Logs a refusal, without anything that was received; beyond the rate it is only counted.
+   * @param reason a fixed word
+   * @returns the status to answer with: the one given, or 429 beyond the rate
+   */
+  admit(status: number, reason: string): number {
+    this.#onOutcome?.(reason)
+    if (!this.#bucket.take(this.#clock())) {
+      this.#unlogged += 1
+      return 429
+    }
+    const unlogged = this.#unlogged
+    this.#unlogged = 0
+    this.#logger.warn(
+      { reason, status, ...(unlogged > 0 && { unlogged }) },
+      'what came as a refund notification was refused',
+    )
+    return status
+  }
+}
+
+/** Lets `burst` pass at once, and `perSecond` in the long run. */
+export class TokenBucket {
+  readonly #perSecond: number
+  readonly #burst: number
+  #tokens: number
+  #filledAt = 0
+
+  constructor(options: { perSecond: number; burst: number }) {
+    this.#perSecond = options.perSecond
+    this.#burst = options.burst
+    this.#tokens = options.burst
+  }
+
+  /** True when one more may pass. @param now milliseconds of any clock; one that is set back does no harm */
+  take(now: number): boolean {
+    const seconds = Math.max(0, now - this.#filledAt) / 1000
+    this.#filledAt = now
+    this.#tokens = Math.min(this.#burst, this.#tokens + seconds * this.#perSecond)
+    if (this.#tokens < 1) return false
+    this.#tokens -= 1
+    return true
+  }
+}

@@ -1,0 +1,129 @@
+import type { Pool } from 'pg'
+import type { Logger } from '../lib/logger.ts'
+
+/** Calls are written down so often. */
+const FLUSH_MS = 2000
+/** The present rate is that of so many seconds. */
+const RECENT_SECONDS = 10
+
+/** One exchange with the platform, as its client reports it. */
+interface CountedCall {
+  operation: string
+  durationMs: number
+  waitedMs: number
+  tooFast: boolean
+  /** 0 is success. */
+  code: number | string
+}
+
+interface Counts {
+  calls: number
+  tooFast: number
+  failed: number
+  waitedMs: number
+  longestWaitMs: number
+  durationMs: number
+}
+
+/** Sorted, so that two processes never wait for each other. */
+const WRITE = `
+  insert into dirsync.call_minute as m (minute, operation, calls, too_fast, failed, waited_ms, longest_wait_ms, duration_ms)
+  select date_trunc('minute', now()), operation, calls, "tooFast", failed, "waitedMs", "longestWaitMs", "durationMs"
+  from jsonb_to_recordset($1) as c (operation text, calls int, "tooFast" int, failed int, "waitedMs" bigint, "longestWaitMs" int,
+                                    "durationMs" bigint)
+  order by operation
+  on conflict (minute, operation) do update
+  set calls = m.calls + excluded.calls, too_fast = m.too_fast + excluded.too_fast, failed = m.failed + excluded.failed,
+      waited_ms = m.waited_ms + excluded.waited_ms, longest_wait_ms = greatest(m.longest_wait_ms, excluded.longest_wait_ms),
+      duration_ms = m.duration_ms + excluded.duration_ms`
+
+/**
+ * Counts the calls of this process and adds them to `dirsync.call_minute`, one statement every two seconds in which there were
+ * any. While the database is away they are kept; a process that is killed takes its last two seconds along.
+ */
+export class CallCounter {
+  readonly #pool: Pool
+  readonly #log: Logger
+  #counts = new Map<string, Counts>()
+  /** Calls by second, for as long as they count as recent. */
+  readonly #recent = new Map<number, number>()
+  #timer: NodeJS.Timeout | undefined
+  #writing: Promise<void> = Promise.resolve()
+
+  constructor(pool: Pool, logger: Logger) {
+    this.#pool = pool
+    this.#log = logger
+  }
+
+  /** Fits `onCall` of the platform client. */
+  readonly count = (call: CountedCall): void => {
+    const waitedMs = Math.round(call.waitedMs)
+    this.#noteRecent()
+    this.#add(call.operation, {
+      calls: 1,
+      tooFast: call.tooFast ? 1 : 0,
+      failed: call.code === 0 ? 0 : 1,
+      waitedMs,
+      longestWaitMs: waitedMs,
+      durationMs: Math.round(call.durationMs),
+    })
+    this.#timer ??= setTimeout(() => this.#flush(), FLUSH_MS).unref()
+  }
+
+  /** Calls per second of this process over the last ten seconds. */
+  get perSecond(): number {
+    const now = Math.floor(performance.now() / 1000)
+    let calls = 0
+    for (let second = now - RECENT_SECONDS; second < now; second += 1) calls += this.#recent.get(second) ?? 0
+    return calls / RECENT_SECONDS
+  }
+
+  /** Writes what is left. May be called more than once. */
+  close(): Promise<void> {
+    this.#flush()
+    return this.#writing
+  }
+
+  #noteRecent(): void {
+    const now = Math.floor(performance.now() / 1000)
+    this.#recent.set(now, (this.#recent.get(now) ?? 0) + 1)
+    for (const second of this.#recent.keys()) {
+      if (second >= now - RECENT_SECONDS) break
+      this.#recent.delete(second)
+    }
+  }
+
+  #add(operation: string, more: Counts): void {
+    const counts = this.#counts.get(operation)
+    if (!counts) {
+      this.#counts.set(operation, more)
+      return
+    }
+    counts.calls += more.calls
+    counts.tooFast += more.tooFast
+    counts.failed += more.failed
+    counts.waitedMs += more.waitedMs
+    counts.longestWaitMs = Math.max(counts.longestWaitMs, more.longestWaitMs)
+    counts.durationMs += more.durationMs
+  }
+
+  #flush(): void {
+    clearTimeout(this.#timer)
+    this.#timer = undefined
+    this.#writing = this.#writing.then(() => this.#write())
+  }
+
+  async #write(): Promise<void> {
+    if (this.#counts.size === 0) return
+    const counts = this.#counts
+    this.#counts = new Map()
+    try {
+      await this.#pool.query(WRITE, [
+        JSON.stringify([...counts].map(([operation, row]) => ({ operation, ...row }))),
+      ])
+    } catch (error) {
+      for (const [operation, row] of counts) this.#add(operation, row)
+      this.#log.debug({ err: (error as Error).message }, 'calls could not be written down; they are kept')
+    }
+  }
+}

@@ -1,0 +1,315 @@
+import { WaitingLine } from '../lib/semaphore.ts'
+import { DEFAULT_PRIORITY, type PaceRequest, PacerClosedError } from './pacer.ts'
+
+/** The clock and timer a gate is given; the core has none of its own. */
+export interface PacingClock {
+  /** Monotonic milliseconds. */
+  now(): number
+  /** Runs `run` once after about `ms` milliseconds; returns how to cancel it. */
+  after(ms: number, run: () => void): () => void
+}
+
+/**
+ * A timer comes up to a millisecond or two late and spacing below that cannot be waited for:
+ * a caller who meets no line may use slots that became due within this many milliseconds.
+ */
+const GRAIN_MS = 2
+
+/** Slots that are later than this say nothing of the timers: the process was stopped, or the computer asleep. */
+const STOPPED_MS = 1000
+
+interface Waiter {
+  leave(): void
+  fail(error: unknown): void
+}
+
+/**
+ * Lets callers pass at the slots it was granted. It decides when, not how many:
+ * whoever owns it grants the slots and is told, through `wanting`, whenever a caller came or left.
+ *
+ * When a timer was late, the slots that became due meanwhile are used together if they are not too late (`Lateness`):
+ * one at a time would lose the others, since the next timer will be late too. So calls come together by at most what
+ * the allowed lateness holds, a tenth of a second; the slots after them stay where they are.
+ */
+export class PacingGate {
+  readonly #clock: PacingClock
+  readonly #wanting: () => void
+  readonly #lateness: Lateness
+  readonly #slots = new SlotSchedule()
+  readonly #line = new WaitingLine<Waiter>()
+  #pausedUntil = Number.NEGATIVE_INFINITY
+  #cancelTimer: (() => void) | null = null
+  #timerAt = Number.POSITIVE_INFINITY
+  #closed = false
+
+  /** @param lateness what the owner spaces the slots by; all gates of a process may share one */
+  constructor(clock: PacingClock, lateness: Lateness, wanting: () => void) {
+    this.#clock = clock
+    this.#lateness = lateness
+    this.#wanting = wanting
+  }
+
+  /** Callers in line. */
+  get waiting(): number {
+    return this.#line.size
+  }
+
+  /** Nobody passes before; `-Infinity` when there was no pause yet. */
+  get pausedUntil(): number {
+    return this.#pausedUntil
+  }
+
+  /** Unused slots. */
+  get slotsLeft(): number {
+    return this.#slots.left
+  }
+
+  /** When the slots end. */
+  get slotsEnd(): number {
+    return this.#slots.end
+  }
+
+  /** Resolves when the caller may make one call; see `Pacer.acquire`. */
+  acquire(request: PaceRequest): Promise<void> {
+    if (this.#closed) return Promise.reject(new PacerClosedError())
+    const { signal } = request
+    if (signal?.aborted) return Promise.reject(signal.reason)
+    const now = this.#clock.now()
+    if (this.#line.size === 0 && now >= this.#pausedUntil) {
+      this.#slots.expireBefore(now - GRAIN_MS)
+      if (this.#slots.take(now) !== null) {
+        this.#wanting()
+        return PASSED
+      }
+    }
+    return new Promise((resolve, reject) => {
+      const waiter: Waiter = {
+        leave: () => {
+          signal?.removeEventListener('abort', giveUp)
+          resolve()
+        },
+        fail: error => {
+          signal?.removeEventListener('abort', giveUp)
+          reject(error)
+        },
+      }
+      const giveUp = () => {
+        this.#line.remove(waiter)
+        reject(signal?.reason)
+      }
+      signal?.addEventListener('abort', giveUp, { once: true })
+      this.#line.add(waiter, request.priority ?? DEFAULT_PRIORITY)
+      this.#wanting()
+      this.#arm(now)
+    })
+  }
+
+  /** Adds evenly spaced slots that may be used from `start` on. */
+  grant(start: number, spacingMs: number, count: number): void {
+    this.#slots.add(start, spacingMs, count)
+    this.#slots.expireBefore(this.#pausedUntil)
+    this.#release()
+  }
+
+  /** Takes back every unused slot. */
+  revoke(): void {
+    this.#slots.clear()
+  }
+
+  /** Lets nobody pass before `time`; slots before it expire. Never shortens a pause. */
+  pauseUntil(time: number): void {
+    if (time <= this.#pausedUntil) return
+    this.#pausedUntil = time
+    this.#slots.expireBefore(time)
+    if (this.#line.size > 0) this.#wanting()
+  }
+
+  /** Turns everybody away, now and later. */
+  close(): void {
+    this.#closed = true
+    this.#cancelTimer?.()
+    this.#cancelTimer = null
+    for (let waiter = this.#line.shift(); waiter !== undefined; waiter = this.#line.shift()) {
+      waiter.fail(new PacerClosedError())
+    }
+  }
+
+  #release(): void {
+    const now = this.#clock.now()
+    if (now >= this.#pausedUntil && this.#line.size > 0) {
+      // As it was when these slots were spaced.
+      const { allowedMs } = this.#lateness
+      this.#slots.expireBefore(now - STOPPED_MS)
+      while (this.#line.size > 0) {
+        const slot = this.#slots.take(now)
+        if (slot === null) break
+        this.#lateness.note(now - slot, now)
+        if (now - slot <= allowedMs) this.#line.shift()?.leave()
+      }
+    }
+    if (this.#line.size > 0) {
+      this.#wanting()
+      this.#arm(now)
+    }
+  }
+
+  /** Wakes up for the next slot. A timer that fires too early, because its slot expired, does no harm. */
+  #arm(now: number): void {
+    const wakeAt = this.#slots.nextAt
+    if (wakeAt === Number.POSITIVE_INFINITY || (this.#cancelTimer !== null && this.#timerAt <= wakeAt)) return
+    this.#cancelTimer?.()
+    this.#timerAt = wakeAt
+    this.#cancelTimer = this.#clock.after(Math.max(0, wakeAt - now), () => {
+      this.#cancelTimer = null
+      this.#release()
+    })
+  }
+}
+
+const PASSED = Promise.resolve()
+
+interface Lease {
+  /** Time of the next unused slot. */
+  at: number
+  spacingMs: number
+  /** Slots left; may be infinite. */
+  left: number
+}
+
+/**
+ * Moments at which one call each may leave, in order of time.
+ * A slot is used at its time or later, never before; a slot that nobody wanted expires and is not made up for.
+ * All times are milliseconds of one clock, which the caller knows and this class does not.
+ */
+class SlotSchedule {
+  #leases: Lease[] = []
+  #end = Number.NEGATIVE_INFINITY
+
+  /**
+   * Adds evenly spaced slots. They never overlap what was added before: a start that lies too early is moved.
+   * @param count number of slots; `Infinity` for a schedule that never ends
+   */
+  add(start: number, spacingMs: number, count: number): void {
+    if (count <= 0) return
+    const at = Math.max(start, this.#end)
+    this.#leases.push({ at, spacingMs, left: count })
+    this.#end = at + spacingMs * count
+  }
+
+  /** Drops the slots whose time is before `time`. */
+  expireBefore(time: number): void {
+    for (let lease = this.#leases[0]; lease !== undefined; lease = this.#leases[0]) {
+      if (lease.at >= time) return
+      const late = Math.min(lease.left, Math.ceil((time - lease.at) / lease.spacingMs))
+      lease.at += late * lease.spacingMs
+      lease.left -= late
+      if (lease.left > 0) return
+      this.#leases.shift()
+    }
+  }
+
+  /** Uses the earliest slot if it is due; returns its time, null if none is. */
+  take(now: number): number | null {
+    const lease = this.#leases[0]
+    if (lease === undefined || lease.at > now) return null
+    const { at } = lease
+    lease.at += lease.spacingMs
+    lease.left -= 1
+    if (lease.left <= 0) this.#leases.shift()
+    return at
+  }
+
+  /** Drops all slots; what is added next may start at any time. */
+  clear(): void {
+    this.#leases = []
+    this.#end = Number.NEGATIVE_INFINITY
+  }
+
+  /** Time of the earliest slot, `Infinity` without any. */
+  get nextAt(): number {
+    return this.#leases[0]?.at ?? Number.POSITIVE_INFINITY
+  }
+
+  /** When the last slot's turn is over, `-Infinity` before the first was added. */
+  get end(): number {
+    return this.#end
+  }
+
+  /** Number of unused slots. */
+  get left(): number {
+    let left = 0
+    for (const lease of this.#leases) left += lease.left
+    return left
+  }
+}
+
+/** Choices of how late a slot may be used, in milliseconds. */
+const STEPS_MS = [12, 16, 20, 25, 30, 40, 50, 60, 80, 100]
+const LEAST_MS = 12
+/** What is lost for one more millisecond: slots are spaced wider by it, and by half as much for the way, which is as uneven. */
+const COST_PER_MS = 1.5 / 1000
+/** The first calls of a process are slow to leave: code is compiled, connections are opened. */
+const WARM_UP_MS = 1500
+const WARM_UP_STRETCH = 0.06
+/** After so long, what was noted counts for half. */
+const HALF_LIFE_MS = 30_000
+/** So many slots in time are believed without having been seen: a single one that is late changes little. */
+const BELIEVED = 20
+
+/**
+ * How late slots may be used. A call that leaves late comes closer to the one a second of slots later, so what is allowed
+ * has to be paid for by a wider spacing, and what is not allowed is lost. On a machine that is busy timers are late: of
+ * the two losses together, as the recent past had it, the least is chosen. On a quiet one, it is the least lateness and
+ * the spacing is as given. Times are milliseconds of any one clock.
+ */
+export class Lateness {
+  /** Slots by the step that would have sufficed, the last for those beyond any; older ones count less. */
+  readonly #slots: number[] = Array.from({ length: STEPS_MS.length + 1 }, () => 0)
+  #notedAt = Number.NEGATIVE_INFINITY
+  #allowedMs = LEAST_MS
+  #firstAt = Number.POSITIVE_INFINITY
+
+  /** Slots later than this are not used. */
+  get allowedMs(): number {
+    return this.#allowedMs
+  }
+
+  /** By this factor slots have to be further apart. */
+  get stretch(): number {
+    return 1 + (this.#allowedMs - LEAST_MS) * COST_PER_MS
+  }
+
+  /** The same while the process may still be warming up. */
+  stretchAt(now: number): number {
+    return this.stretch + (this.#isWarm(now) ? 0 : WARM_UP_STRETCH)
+  }
+
+  /** Notes how late a slot was that somebody waited for, whether it was used or not. */
+  note(lateMs: number, now: number): void {
+    this.#firstAt = Math.min(this.#firstAt, now)
+    if (!this.#isWarm(now)) return
+    const kept = 0.5 ** ((now - this.#notedAt) / HALF_LIFE_MS)
+    this.#notedAt = now
+    const step = STEPS_MS.findIndex(ms => lateMs <= ms)
+    for (const [i, slots] of this.#slots.entries()) this.#slots[i] = slots * kept
+    const noted = step === -1 ? STEPS_MS.length : step
+    this.#slots[noted] = (this.#slots[noted] ?? 0) + 1
+    this.#allowedMs = this.#cheapest()
+  }
+
+  #isWarm(now: number): boolean {
+    return now - this.#firstAt > WARM_UP_MS
+  }
+
+  #cheapest(): number {
+    let lost = this.#slots.reduce((sum, slots) => sum + slots, 0)
+    const all = lost + BELIEVED
+    let best = { loss: Number.POSITIVE_INFINITY, ms: LEAST_MS }
+    for (const [i, ms] of STEPS_MS.entries()) {
+      lost -= this.#slots[i] ?? 0
+      const loss = lost / all + (ms - LEAST_MS) * COST_PER_MS
+      if (loss < best.loss) best = { loss, ms }
+    }
+    return best.ms
+  }
+}

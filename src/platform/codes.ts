@@ -1,0 +1,251 @@
+import type { EmployeeField } from '../directory/employee.ts'
+
+/**
+ * What a failure asks for: `retry` with growing delays, `wait` without spending an attempt, `refresh-token`,
+ * `park` it for review, `done` (the goal is reached), or `halt` everything.
+ */
+export type Disposition = 'retry' | 'wait' | 'refresh-token' | 'park' | 'done' | 'halt'
+
+/** Code, HTTP status and circumstances of a failure boiled down to what a reviewer filters by. */
+export type FailureCategory =
+  | 'aborted'
+  | 'paused'
+  | 'base_department'
+  | 'clock_skew'
+  | 'credentials'
+  | 'duplicate_email'
+  | 'duplicate_mobile'
+  | 'duplicate_work_number'
+  | 'enterprise_code'
+  | 'feature_disabled'
+  | 'internal_error'
+  | 'invalid_document'
+  | 'invalid_mobile_area'
+  | 'invalid_parameter'
+  | 'missing_department'
+  | 'no_permission'
+  | 'not_on_platform'
+  | 'outcome_unknown'
+  | 'platform_unavailable'
+  | 'rate_limited'
+  | 'token'
+  | 'token_fuse'
+  | 'unclassified'
+  | 'unknown_order'
+
+/** The unit of an update that is held back: `mobile` stands for the area code too, `card_no` for the document type. */
+export type HeldBackField = Exclude<EmployeeField, 'mobile_area' | 'card_type'>
+
+/** What the project knows about one platform code or one kind of failure. */
+export interface CatalogueEntry {
+  /** Short name, as metrics and the console show it. */
+  readonly name: string
+  /** What happened, in one sentence. */
+  readonly meaning: string
+  readonly disposition: Disposition
+  /** The disposition once the client itself has done what `disposition` asks (once per call) and it was not enough. */
+  readonly persisting?: Disposition
+  readonly category: FailureCategory
+  /** What the reviewer should do, in one sentence. */
+  readonly remedy: string
+  /** The same for operations whose values do not come from HR. */
+  readonly remedyBesideHr?: string
+  /** On `employee/update`: the only unit to hold back. */
+  readonly field?: HeldBackField
+  /** How far the verdict reaches beyond the one entity. */
+  readonly scope?: 'all' | 'enterprise'
+  /** Repeats permitted before the failure is parked; the usual number when absent. */
+  readonly attempts?: number
+  /** State of the dead letter, when it is not simply open. */
+  readonly state?: 'awaiting_activation'
+  /**
+   * Operations that must not be repeated and whose refusal the code is: nothing was carried out. `all`: it is answered before
+   * any operation looks at what was asked. Of an operation that is not listed the code says nothing: "system busy" may come
+   * after the effect.
+   */
+  readonly refuses?: 'all' | readonly string[]
+  /** Operations for which the same code asks for something else. */
+  readonly operations?: Readonly<Record<string, Disposition>>
+}
+
+const FEATURE_REMEDY = 'or leave the column out of the mapping.'
+
+/** Every error code of section 7, by number. */
+export const PLATFORM_CODES = {
+  1000210001: {
+    name: 'timestamp_refused',
+    meaning: 'The platform says that our clock is more than 5 minutes away from its own.',
+    disposition: 'retry',
+    persisting: 'halt',
+    category: 'clock_skew',
+    remedy: "Set this machine's clock (NTP); work continues by itself once the platform accepts the time.",
+    scope: 'all',
+    refuses: 'all',
+  },
+  1000210003: {
+    name: 'application_refused',
+    meaning: 'The platform does not accept the application id, its secret or the signature.',
+    disposition: 'halt',
+    category: 'credentials',
+    remedy:
+      'Run `dirsync doctor`, which tries the other algorithms; check PLATFORM_SIGN_ALGORITHM, PLATFORM_APP_ID, PLATFORM_APP_SECRET and the clock, in this order.',
+    scope: 'all',
+    refuses: 'all',
+  },
+  1000210004: {
+    name: 'token_refused',
+    meaning: 'The platform does not accept the access token.',
+    disposition: 'refresh-token',
+    persisting: 'retry',
+    category: 'token',
+    remedy:
+      'Find out whether another system creates tokens with the same application id and so invalidates ours.',
+    refuses: 'all',
+  },
+  1000220002: {
+    name: 'parameters_refused',
+    meaning: 'The platform does not accept the form of a parameter.',
+    disposition: 'park',
+    category: 'invalid_parameter',
+    remedy:
+      "Compare the employee's values in HR with the field rules of the platform, correct them in HR, then retry.",
+    remedyBesideHr: 'Compare the values with the field rules of the platform, and correct them.',
+    refuses: ['seller/v3/pay/syncRefund', 'enterprise/account/applyCharge'],
+  },
+  1000220096: {
+    name: 'userid_unknown',
+    meaning: 'The platform has no employee in service with this userid.',
+    disposition: 'park',
+    category: 'not_on_platform',
+    remedy:
+      'Add the employee on the platform; dirsync asks again by itself and goes on as soon as it finds them.',
+    state: 'awaiting_activation',
+  },
+  1000220102: {
+    name: 'employee_unknown',
+    meaning: 'The platform has no such employee in service.',
+    disposition: 'park',
+    category: 'not_on_platform',
+    remedy:
+      'Add the employee on the platform; dirsync asks again by itself and goes on as soon as it finds them.',
+    state: 'awaiting_activation',
+  },
+  1002219003: {
+    name: 'work_number_taken',
+    meaning: 'Another employee of the enterprise has this work number.',
+    disposition: 'park',
+    category: 'duplicate_work_number',
+    remedy:
+      'Give the employee another work number in HR, or free it on the platform; the other fields were sent.',
+    field: 'corp_code',
+  },
+  1000220010: {
+    name: 'department_unknown',
+    meaning: 'The platform has no department with this code.',
+    disposition: 'park',
+    category: 'missing_department',
+    remedy:
+      'Create the department on the platform, or correct the department code in HR; the other fields were sent.',
+    field: 'dept_code',
+    operations: { 'department/delete': 'done' },
+  },
+  1002218004: {
+    name: 'email_taken',
+    meaning: 'Another employee of the enterprise has this e-mail address.',
+    disposition: 'park',
+    category: 'duplicate_email',
+    remedy: 'Correct the e-mail address in HR, or free it on the platform; the other fields were sent.',
+    field: 'email',
+  },
+  1002218007: {
+    name: 'mobile_taken',
+    meaning: 'Another employee of the enterprise has this mobile number.',
+    disposition: 'park',
+    category: 'duplicate_mobile',
+    remedy:
+      'Find out whose number it is (see "blocked by"), correct it in HR or on the platform; the other fields were sent.',
+    field: 'mobile',
+  },
+  1002219046: {
+    name: 'document_refused',
+    meaning: 'The document number is no identity card number and no passport number.',
+    disposition: 'park',
+    category: 'invalid_document',
+    remedy: 'Correct document type and number in HR; the other fields were sent.',
+    field: 'card_no',
+  },
+  1000220030: {
+    name: 'grade_off',
+    meaning: 'The enterprise has no employee grades, or not this one.',
+    disposition: 'park',
+    category: 'feature_disabled',
+    remedy: `Set up employee grades in the enterprise's back office, ${FEATURE_REMEDY}`,
+    field: 'level',
+    scope: 'enterprise',
+  },
+  1000210028: {
+    name: 'category_off',
+    meaning: 'The enterprise has no employee categories, or not this one.',
+    disposition: 'park',
+    category: 'feature_disabled',
+    remedy: `Set up employee categories in the enterprise's back office, ${FEATURE_REMEDY}`,
+    field: 'category',
+    scope: 'enterprise',
+  },
+  1000220072: {
+    name: 'attribute_off',
+    meaning: 'An extended field is not enabled in the enterprise, or its attributeCode is wrong.',
+    disposition: 'park',
+    category: 'feature_disabled',
+    remedy: `Enable the extended field in the enterprise's back office, or correct its attributeCode in HR or in the mapping.`,
+    field: 'employee_attribute',
+  },
+  1000240002: {
+    name: 'enterprise_refused',
+    meaning: 'The enterprise code is not bound to this application.',
+    disposition: 'halt',
+    category: 'enterprise_code',
+    remedy:
+      'Correct the enterprise code (mapping column or PLATFORM_ENTERPRISE_CODE), or have it bound to the application.',
+    remedyBesideHr:
+      'Correct the enterprise code (PLATFORM_ENTERPRISE_CODE), or have it bound to the application.',
+    scope: 'enterprise',
+    refuses: 'all',
+  },
+  1002219069: {
+    name: 'area_code_unknown',
+    meaning: 'The platform does not know the phone area code.',
+    disposition: 'park',
+    category: 'invalid_mobile_area',
+    remedy: 'Correct the phone area code in HR; the other fields were sent.',
+    field: 'mobile',
+  },
+  1002200106: {
+    name: 'no_permission',
+    meaning: 'The department belongs to another enterprise.',
+    disposition: 'park',
+    category: 'no_permission',
+    remedy: 'Check to which enterprise the department belongs, and correct its enterprise code in HR.',
+  },
+  1002212002: {
+    name: 'base_department',
+    meaning: 'The department is the root of the enterprise and cannot be deleted.',
+    disposition: 'park',
+    category: 'base_department',
+    remedy: 'Mark the department as active in HR again, or ignore this case: the root always stays.',
+  },
+  1000220120: {
+    name: 'payment_order_unknown',
+    meaning: 'The platform has no payment order with this number.',
+    disposition: 'park',
+    category: 'unknown_order',
+    remedy: 'Check the payment order number.',
+  },
+  1000220064: {
+    name: 'order_unknown_or_failed',
+    meaning: 'The payment failed, or the platform has no order with this external number.',
+    disposition: 'park',
+    category: 'unknown_order',
+    remedy: 'Check the external trade number and whether the payment went through.',
+  },
+} as const satisfies Readonly<Record<number, CatalogueEntry>>

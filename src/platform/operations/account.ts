@@ -1,0 +1,82 @@
+import { z } from 'zod'
+import {
+  decimalOrNull,
+  enterpriseCode,
+  listOrNull,
+  rows,
+  text,
+  textOrNull,
+  whole,
+  wholeOf,
+  wholeOrNull,
+} from '../fields.ts'
+import { defineOperation } from '../operation.ts'
+
+/** A sub-account (section 2.7). Its id is a text: it may have more digits than a number holds. */
+const subLimit = z.object({ id: textOrNull, name: textOrNull, status: wholeOrNull })
+
+const limitAccount = z.object({
+  account_openid: textOrNull,
+  name: textOrNull,
+  product_category: wholeOrNull,
+  balance: decimalOrNull,
+  status: wholeOrNull,
+  sub_limits: listOrNull(subLimit),
+})
+
+/** The enterprise's limit accounts, all of them or one (section 4.9). */
+export const limitAccountGet = defineOperation({
+  name: 'assets/limit/enterprise/get',
+  idempotent: true,
+  lookup: true,
+  decimals: true,
+  request: z.strictObject({
+    account_openid: text(32).optional(),
+    enterprise_code: enterpriseCode.optional(),
+  }),
+  response: z
+    .array(limitAccount)
+    .nullish()
+    .transform(accounts => accounts ?? []),
+})
+
+export type LimitAccountQuery = z.input<typeof limitAccountGet.request>
+
+/** A limit account; `balance` is a decimal text, `sub_limits` null when the platform gives none. */
+export type LimitAccount = z.output<typeof limitAccount>
+
+const MOST_PAGES = 2_147_483_647
+
+const taxpayer = z.object({
+  taxpayer_name: textOrNull,
+  identifier: textOrNull,
+  taxpayer_nature: wholeOrNull,
+  status: wholeOrNull,
+})
+
+/** One page of taxpayers (section 4.13). */
+export const taxpayerList = defineOperation({
+  name: 'taxpayer/findList',
+  idempotent: true,
+  lookup: true,
+  request: z.strictObject({
+    identifier: text(45),
+    enterprise_code: enterpriseCode.optional(),
+    taxpayer_name: text(100).optional(),
+    taxpayer_nature: wholeOf([1, 2], '1 (general taxpayer) or 2 (small-scale taxpayer; default)').optional(),
+    page_no: whole(1, MOST_PAGES).optional(),
+    page_size: whole(1, 100).optional(),
+  }),
+  response: z.object({
+    total_count: wholeOrNull,
+    has_next: z
+      .boolean()
+      .nullish()
+      .transform(value => value ?? null),
+    data_list: rows(taxpayer),
+  }),
+})
+
+export type TaxpayerPageQuery = z.input<typeof taxpayerList.request>
+export type Taxpayer = z.output<typeof taxpayer>
+export type TaxpayerPage = z.output<typeof taxpayerList.response>

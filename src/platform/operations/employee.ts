@@ -1,0 +1,166 @@
+import { z } from 'zod'
+import { fits } from '../../lib/text.ts'
+import {
+  answerInteger,
+  answerText,
+  clearableBirthday,
+  clearableDate,
+  digits,
+  email,
+  enterpriseCode,
+  mobile,
+  mobileArea,
+  oneOf,
+  text,
+  thirdType,
+  userid,
+} from '../fields.ts'
+import { defineOperation } from '../operation.ts'
+
+const MAX_COST_CENTER = 2_147_483_647
+
+/**
+ * Update an employee (section 4.3). Parameters that are left out keep their value; `#default#` clears a date, the level
+ * or the categories; the empty text clears the remark, the level or the categories.
+ */
+export const employeeUpdate = defineOperation({
+  name: 'employee/update',
+  idempotent: true,
+  clearedByEmpty: ['remark', 'level', 'category'],
+  request: z
+    .strictObject({
+      userid,
+      enterprise_code: enterpriseCode.optional(),
+      third_type: thirdType.optional(),
+      name: text(50).optional(),
+      code: text(20).optional(),
+      new_corp_code: z
+        .string()
+        .regex(/^[0-9A-Za-z]{1,20}$/, 'must have 1 to 20 letters and digits, and nothing else')
+        .optional(),
+      gender: oneOf(['1', '2', '3'], '1 (male), 2 (female) or 3 (unknown)').optional(),
+      email: email.optional(),
+      mobile_area: mobileArea.optional(),
+      mobile: mobile.optional(),
+      remark: text(254).optional(),
+      dept_code: text(50).optional(),
+      level: text(50).optional(),
+      category: z
+        .string()
+        .refine(value => value.isWellFormed(), 'must have complete characters')
+        .optional(),
+      birth_day: clearableBirthday.optional(),
+      entry_day: clearableDate.optional(),
+      card_type: oneOf(['1', '2'], '1 (identity card) or 2 (passport)').optional(),
+      card_no: text(30).optional(),
+      employee_attribute: z
+        .string()
+        .refine(
+          isAttributeList,
+          'must be a JSON list of {attributeCode, attributeValue}, each of 1 to 100 characters',
+        )
+        .optional(),
+      cost_center_id: digits(10)
+        .refine(
+          value => Number(value) >= 1 && Number(value) <= MAX_COST_CENTER,
+          `must be a whole number from 1 to ${MAX_COST_CENTER}`,
+        )
+        .optional(),
+    })
+    .refine(hasDocumentFormat, {
+      path: ['card_no'],
+      message:
+        'must be an identity number of 18 or 15 places (card_type 1) or 1 to 20 letters and digits (2)',
+    }),
+  /** The work number. */
+  response: z.union([z.string(), z.number().transform(String), z.null().transform(() => '')]).default(''),
+})
+
+export type EmployeeUpdate = z.input<typeof employeeUpdate.request>
+
+function hasDocumentFormat(update: {
+  card_type?: string | undefined
+  card_no?: string | undefined
+}): boolean {
+  if (update.card_no === undefined) return true
+  if (update.card_type === '1') return /^(?:\d{17}[\dXx]|\d{15})$/.test(update.card_no)
+  return update.card_type !== '2' || /^[0-9A-Za-z]{1,20}$/.test(update.card_no)
+}
+
+function isAttributeList(value: string): boolean {
+  let list: unknown
+  try {
+    list = JSON.parse(value)
+  } catch {
+    return false
+  }
+  const isText = (item: unknown) =>
+    typeof item === 'string' && item !== '' && item.isWellFormed() && fits(item, 100)
+  return (
+    Array.isArray(list) &&
+    list.length > 0 &&
+    list.every(item => isText(item?.attributeCode) && isText(item?.attributeValue))
+  )
+}
+
+/** Query an employee in service (section 4.4). */
+export const employeeGet = defineOperation({
+  name: 'employee/get',
+  idempotent: true,
+  lookup: true,
+  request: z
+    .strictObject({
+      userid: userid.optional(),
+      enterprise_code: enterpriseCode.optional(),
+      mobile_area: mobileArea.optional(),
+      mobile: mobile.optional(),
+      email: email.optional(),
+    })
+    .refine(
+      query => query.userid !== undefined || query.mobile !== undefined || query.email !== undefined,
+      'needs at least one of userid, mobile and email',
+    ),
+  response: z.object({
+    userid: answerText,
+    corp_code: answerText,
+    name: answerText,
+    gender: answerInteger,
+    card_type: answerInteger,
+    card_no: answerText,
+    email: answerText,
+    mobile_area: answerText,
+    mobile: answerText,
+    remark: answerText,
+    dept_code: answerText,
+    dept_name: answerText,
+    level: answerText,
+    category: z.array(z.string()).nullish(),
+    birth_day: answerText,
+    entry_day: answerText,
+    time_created: answerText,
+    time_active: answerText,
+  }),
+})
+
+export type EmployeeQuery = z.input<typeof employeeGet.request>
+
+/** An employee as the platform returns it. `level` and `category` are null while their feature is off (section 2.3). */
+export type PlatformEmployee = z.output<typeof employeeGet.response>
+
+/** Bind and query the open id of an employee for a merchant application (section 4.5). */
+export const employeeOpenid = defineOperation({
+  name: 'employee/openid',
+  idempotent: true,
+  request: z.strictObject({
+    userid,
+    enterprise_code: enterpriseCode.optional(),
+    seller_appid: text(8),
+    third_type: thirdType.optional(),
+  }),
+  response: z.object({ userid: answerText, open_userid: z.string().min(1), seller_appid: answerText }),
+})
+
+export type OpenidQuery = z.input<typeof employeeOpenid.request>
+
+/** The binding (section 2.4); `open_userid` is what the merchant knows as `buyer_open_id`. */
+export type OpenidBinding = z.output<typeof employeeOpenid.response>

@@ -1,0 +1,172 @@
+import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto'
+import type { Pool, PoolClient } from 'pg'
+import { transaction, WORK_MS } from '../lib/database.ts'
+import {
+  type CreatedToken,
+  HOUR_MS,
+  type PlatformToken,
+  TOKEN_CREATIONS_PER_HOUR,
+  TokenFuseError,
+  type TokenStore,
+} from './token.ts'
+
+interface TokenRow {
+  sealed_token: Buffer
+  age_ms: number
+  life_ms: number
+}
+
+/**
+ * The access token in `dirsync.platform_token`, shared by every process of one application. Ages come from the
+ * database's clock and are turned into this process's time, so that processes with different clocks agree.
+ */
+export class PostgresTokenStore implements TokenStore {
+  readonly #pool: Pool
+  readonly #account: readonly [baseUrl: string, appId: string]
+  readonly #cipher: TokenCipher
+
+  /**
+   * @param options.pool must permit two connections: while one holds the lock of a renewal, another notes the creation
+   *   and lets the pacer work
+   */
+  constructor(options: { pool: Pool; baseUrl: string; appId: string; appSecret: string }) {
+    if ((options.pool.options.max ?? 10) < 2) {
+      throw new RangeError('The token store needs a pool of at least 2 connections.')
+    }
+    this.#pool = options.pool
+    this.#account = [options.baseUrl, options.appId]
+    this.#cipher = new TokenCipher(options.appSecret, JSON.stringify(this.#account))
+  }
+
+  read(): Promise<PlatformToken | null> {
+    return this.#read(this.#pool)
+  }
+
+  refresh(
+    usable: (token: PlatformToken | null) => boolean,
+    create: () => Promise<CreatedToken>,
+  ): Promise<PlatformToken> {
+    return transaction(this.#pool, async client => {
+      await client.query('select pg_advisory_xact_lock(hashtext($1), hashtext($2))', [
+        'dirsync token',
+        JSON.stringify(this.#account),
+      ])
+      const stored = await this.#read(client)
+      if (stored !== null && usable(stored)) return stored
+      await this.#noteCreation()
+      const started = await client.query<{ at: string }>('select clock_timestamp()::text as at')
+      const created = await create()
+      return this.#write(client, created, started.rows[0]?.at)
+    })
+  }
+
+  async drop(accessToken: string): Promise<void> {
+    await transaction(this.#pool, async client => {
+      const { rows } = await client.query<Pick<TokenRow, 'sealed_token'>>(
+        `select sealed_token from dirsync.platform_token where (base_url, app_id) = ($1, $2) for update`,
+        [...this.#account],
+      )
+      if (rows[0] === undefined || this.#cipher.open(rows[0].sealed_token) !== accessToken) return
+      await client.query('delete from dirsync.platform_token where (base_url, app_id) = ($1, $2)', [
+        ...this.#account,
+      ])
+    })
+  }
+
+  async #read(client: Pool | PoolClient): Promise<PlatformToken | null> {
+    const statement = {
+      text: `select sealed_token,
+              extract(epoch from clock_timestamp() - created_at)::float8 * 1000 as age_ms,
+              extract(epoch from expires_at - created_at)::float8 * 1000 as life_ms
+         from dirsync.platform_token where (base_url, app_id) = ($1, $2)`,
+      values: [...this.#account],
+      query_timeout: WORK_MS,
+    }
+    const { rows } = await client.query<TokenRow>(statement)
+    const row = rows[0]
+    const accessToken = row === undefined ? null : this.#cipher.open(row.sealed_token)
+    if (row === undefined || accessToken === null) return null
+    const createdAt = Date.now() - row.age_ms
+    return { accessToken, createdAt: new Date(createdAt), expiresAt: new Date(createdAt + row.life_ms) }
+  }
+
+  /**
+   * Counts a creation, or throws. Outside the transaction that holds the lock, so that the count stands whatever becomes
+   * of the call; nobody else counts meanwhile, because the lock is held.
+   */
+  async #noteCreation(): Promise<void> {
+    const { rows } = await this.#pool.query<{ wait_ms: number | null }>(
+      `with pruned as (delete from dirsync.token_creation where created_at <= clock_timestamp() - $4 * interval '1 ms'),
+            recent as (
+              select created_at from dirsync.token_creation
+               where (base_url, app_id) = ($1, $2) and created_at > clock_timestamp() - $4 * interval '1 ms'
+               order by created_at desc limit $3),
+            noted as (
+              insert into dirsync.token_creation (base_url, app_id)
+              select $1, $2 where (select count(*) from recent) < $3
+              returning id)
+       select case when exists (select from noted) then null
+                   else (select extract(epoch from min(created_at) - clock_timestamp())::float8 * 1000 + $4 from recent)
+              end as wait_ms`,
+      [...this.#account, TOKEN_CREATIONS_PER_HOUR, HOUR_MS],
+    )
+    const wait = rows[0]?.wait_ms
+    if (wait !== null && wait !== undefined) throw new TokenFuseError(Math.max(0, Math.ceil(wait)))
+  }
+
+  async #write(
+    client: PoolClient,
+    created: CreatedToken,
+    startedAt: string | undefined,
+  ): Promise<PlatformToken> {
+    await client.query(
+      `insert into dirsync.platform_token (base_url, app_id, sealed_token, created_at, expires_at)
+       values ($1, $2, $3, $4, $4::timestamptz + $5 * interval '1 second')
+       on conflict (base_url, app_id) do update
+         set sealed_token = excluded.sealed_token, created_at = excluded.created_at, expires_at = excluded.expires_at`,
+      [...this.#account, this.#cipher.seal(created.accessToken), startedAt, created.expiresIn],
+    )
+    const token = await this.#read(client)
+    if (token === null) throw new Error('The access token that was just stored cannot be read back.')
+    return token
+  }
+}
+
+const ALGORITHM = 'aes-256-gcm'
+const NONCE_BYTES = 12
+const TAG_BYTES = 16
+
+/** Seals the access token with a key that only who knows the application secret can derive. */
+class TokenCipher {
+  readonly #key: Buffer
+  readonly #context: Buffer
+
+  /** @param context what the token belongs to; a token sealed for one context cannot be opened for another */
+  constructor(appSecret: string, context: string) {
+    this.#key = Buffer.from(hkdfSync('sha256', appSecret, context, 'dirsync platform token', 32))
+    this.#context = Buffer.from(context)
+  }
+
+  /** Nonce, tag and encrypted text in one. */
+  seal(token: string): Buffer {
+    const nonce = randomBytes(NONCE_BYTES)
+    const cipher = createCipheriv(ALGORITHM, this.#key, nonce).setAAD(this.#context)
+    const text = Buffer.concat([cipher.update(token, 'utf8'), cipher.final()])
+    return Buffer.concat([nonce, cipher.getAuthTag(), text])
+  }
+
+  /** The token, or null when it was sealed with another secret or is damaged. */
+  open(sealed: Buffer): string | null {
+    if (sealed.length < NONCE_BYTES + TAG_BYTES) return null
+    const textStart = NONCE_BYTES + TAG_BYTES
+    const decipher = createDecipheriv(ALGORITHM, this.#key, sealed.subarray(0, NONCE_BYTES))
+      .setAAD(this.#context)
+      .setAuthTag(sealed.subarray(NONCE_BYTES, textStart))
+    const text = decipher.update(sealed.subarray(textStart))
+    try {
+      return Buffer.concat([text, decipher.final()]).toString('utf8')
+    } catch {
+      return null // the tag does not fit: not our key
+    }
+  }
+}

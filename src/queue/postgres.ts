@@ -1,0 +1,163 @@
+import {
+  assertSchemaCompatibility,
+  type BackendFactory,
+  type IQueueBackend,
+  type PgPool,
+  PostgresConnection,
+  type PostgresConnectionOptions,
+  PostgresQueueBackend,
+  type QueueBaseOptions,
+  runMigrations,
+  SchemaMigrationRequiredError,
+  SchemaVersionMismatchError,
+  UnsupportedPostgresVersionError,
+} from 'bullmq'
+import pg from 'pg'
+import {
+  type ConnectionRole,
+  type Finding,
+  QueueError,
+  type QueueStore,
+  type StoreConnection,
+} from './backend.ts'
+
+/** The schema in which BullMQ keeps its tables; beside `dirsync` in the same database. */
+const SCHEMA = 'bullmq'
+
+/** A worker holds one connection for LISTEN; more than this in use at once made it slower, not faster. */
+const CONNECTIONS: Record<ConnectionRole, number> = { producer: 3, worker: 10 }
+
+/** A connection on which a statement got no answer for this long is given up. */
+const SILENCE_MS = 5_000
+
+/** The queue in PostgreSQL, for installations without Redis. */
+export function createPostgresStore(databaseUrl: string): QueueStore {
+  return {
+    kind: 'postgres',
+    connect: (role, onError) => connect(databaseUrl, role, onError),
+    prepare: () => withClient(databaseUrl, client => runMigrations(client, SCHEMA)).then(() => {}),
+    doctor: () => examine(databaseUrl),
+  }
+}
+
+function connect(url: string, role: ConnectionRole, onError: (error: unknown) => void): StoreConnection {
+  const pool = new pg.Pool({
+    connectionString: url,
+    max: CONNECTIONS[role],
+    keepAlive: true,
+    keepAliveInitialDelayMillis: 5_000,
+    connectionTimeoutMillis: role === 'producer' ? 2_000 : 5_000,
+    query_timeout: SILENCE_MS,
+    onConnect: setUp,
+  })
+  pool.on('error', onError)
+  const clients = new Set<pg.PoolClient>()
+  pool.on('connect', client => clients.add(client))
+  pool.on('remove', client => clients.delete(client))
+  let ended: Promise<void> | undefined
+  const close = () => {
+    ended ??= pool.end()
+    return ended
+  }
+  const backendFactory: BackendFactory<IQueueBackend, PostgresConnectionOptions> = (name, options) =>
+    new PostgresQueueBackend(
+      new QueueConnection(pool as PgPool),
+      name,
+      options as QueueBaseOptions<PostgresConnectionOptions>,
+    )
+  return {
+    connection: pool,
+    backendFactory: backendFactory as BackendFactory<IQueueBackend, unknown>,
+    close,
+    cut() {
+      for (const client of clients) client.end().catch(onError)
+      close().catch(onError)
+    },
+  }
+}
+
+/**
+ * BullMQ names its tables without their schema. These are statements and no start-up options, since options in the
+ * connection string would win over ours. A commit need not wait for the disk: what PostgreSQL forgets of the queue when
+ * its machine fails is fed again.
+ */
+async function setUp(client: pg.ClientBase): Promise<void> {
+  await client.query(
+    `set search_path to ${SCHEMA}; set application_name to 'dirsync-queue'; set synchronous_commit to off`,
+  )
+}
+
+/**
+ * BullMQ remembers for ever that its first look at the schema failed, so a worker that starts while PostgreSQL is away
+ * would never work. This one looks again.
+ */
+class QueueConnection extends PostgresConnection {
+  #ready: Promise<void> | undefined
+
+  override waitUntilReady(): Promise<void> {
+    this.#ready ??= this.#look()
+    return this.#ready
+  }
+
+  async #look(): Promise<void> {
+    try {
+      const client = await this.pool.connect()
+      try {
+        await assertSchemaCompatibility(client, SCHEMA)
+      } finally {
+        client.release()
+      }
+    } catch (error) {
+      this.#ready = undefined
+      throw explain(error)
+    }
+  }
+}
+
+async function examine(url: string): Promise<Finding[]> {
+  try {
+    return await withClient(url, async client => {
+      const { rows } = await client.query<{ version: string }>(
+        `select current_setting('server_version') as version`,
+      )
+      const findings: Finding[] = [{ ok: true, what: `PostgreSQL ${rows[0]?.version} holds the queue` }]
+      const schema = await assertSchemaCompatibility(client, SCHEMA)
+      return [...findings, { ok: true, what: `the queue's schema is of version ${schema}` }]
+    })
+  } catch (error) {
+    const { code, message } = explain(error) as QueueError
+    const remedy =
+      code === 'QUEUE_NOT_MIGRATED' ? 'run `dirsync migrate`' : 'correct DATABASE_URL or PostgreSQL'
+    return [{ ok: false, what: message, remedy }]
+  }
+}
+
+async function withClient<T>(url: string, action: (client: pg.Client) => Promise<T>): Promise<T> {
+  const client = new pg.Client({
+    connectionString: url,
+    connectionTimeoutMillis: 5_000,
+    application_name: 'dirsync-queue',
+  })
+  client.on('error', () => {}) // the query in flight fails too, and is reported
+  try {
+    await client.connect()
+    return await action(client)
+  } catch (error) {
+    throw explain(error)
+  } finally {
+    await client.end()
+  }
+}
+
+function explain(error: unknown): unknown {
+  if (error instanceof QueueError) return error
+  if (error instanceof SchemaMigrationRequiredError) {
+    return new QueueError('QUEUE_NOT_MIGRATED', 'The queue has no tables yet: run `dirsync migrate`.', {
+      cause: error,
+    })
+  }
+  if (error instanceof SchemaVersionMismatchError || error instanceof UnsupportedPostgresVersionError) {
+    return new QueueError('QUEUE_STORE_TOO_OLD', error.message, { cause: error })
+  }
+  return new QueueError('QUEUE_UNAVAILABLE', "PostgreSQL does not do the queue's work.", { cause: error })
+}

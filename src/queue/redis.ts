@@ -1,0 +1,115 @@
+import { type BackendFactory, createRedisBackend, type IQueueBackend } from 'bullmq'
+import { Redis, type RedisOptions } from 'ioredis'
+import {
+  type ConnectionRole,
+  type Finding,
+  QueueError,
+  type QueueStore,
+  type StoreConnection,
+} from './backend.ts'
+
+const MINIMUM_VERSION = [6, 2] as const
+
+/** A connection on which a command got no answer for this long is made anew; a worker's may block for 5 s. */
+const SILENCE_MS: Record<ConnectionRole, number> = { producer: 5_000, worker: 8_000 }
+
+const OPTIONS = {
+  connectTimeout: 2_000,
+  keepAlive: 5_000,
+  retryStrategy: (attempts: number) => Math.min(attempts * 100, 500),
+} satisfies RedisOptions
+
+/** The queue in Redis, version 6.2 or later, which should keep everything: AOF on, `noeviction`. */
+export function createRedisStore(redisUrl: string): QueueStore {
+  return {
+    kind: 'redis',
+    connect: (role, onError) => connect(redisUrl, role, onError),
+    async prepare() {
+      const { version } = await readServer(redisUrl)
+      if (!isRecentEnough(version)) {
+        throw new QueueError('QUEUE_STORE_TOO_OLD', `The queue needs Redis 6.2 or later, this is ${version}.`)
+      }
+    },
+    doctor: () => examine(redisUrl),
+  }
+}
+
+function connect(url: string, role: ConnectionRole, onError: (error: unknown) => void): StoreConnection {
+  const client = new Redis(url, {
+    ...OPTIONS,
+    connectionName: 'dirsync-queue',
+    socketTimeout: SILENCE_MS[role],
+    // A producer's command is refused after two vain attempts to connect; a worker's waits for as long as it takes.
+    maxRetriesPerRequest: role === 'producer' ? 1 : null,
+  })
+  client.on('error', onError)
+  return {
+    connection: client,
+    backendFactory: createRedisBackend as BackendFactory<IQueueBackend, unknown>,
+    close: async () => client.disconnect(),
+    cut: () => client.disconnect(),
+  }
+}
+
+async function examine(url: string): Promise<Finding[]> {
+  let server: RedisFacts
+  try {
+    server = await readServer(url)
+  } catch {
+    return [{ ok: false, what: 'Redis does not answer', remedy: 'start it, or correct REDIS_URL' }]
+  }
+  return [
+    isRecentEnough(server.version)
+      ? { ok: true, what: `Redis ${server.version} answers` }
+      : { ok: false, what: `Redis is of version ${server.version}`, remedy: 'use Redis 6.2 or later' },
+    server.policy === 'noeviction'
+      ? { ok: true, what: 'Redis keeps the queue when its memory is full (maxmemory-policy noeviction)' }
+      : {
+          ok: false,
+          what: `Redis drops parts of the queue when its memory is full (maxmemory-policy ${server.policy})`,
+          remedy: 'set maxmemory-policy noeviction',
+        },
+    server.appendOnly
+      ? { ok: true, what: 'Redis keeps the queue through a restart (appendonly yes)' }
+      : {
+          ok: false,
+          what: 'Redis may forget the queue when it restarts (appendonly no); it is then fed again',
+          remedy: 'set appendonly yes',
+        },
+  ]
+}
+
+interface RedisFacts {
+  version: string
+  policy: string
+  appendOnly: boolean
+}
+
+/** Reads INFO, which hosted servers allow where they forbid CONFIG. */
+async function readServer(url: string): Promise<RedisFacts> {
+  const client = new Redis(url, { ...OPTIONS, maxRetriesPerRequest: 0, retryStrategy: () => null })
+  let failure: unknown
+  client.on('error', error => {
+    failure = error
+  })
+  try {
+    const info = await client.info()
+    const fact = (name: string) => new RegExp(`^${name}:(.*?)\\r?$`, 'm').exec(info)?.[1] ?? ''
+    return {
+      version: fact('redis_version'),
+      policy: fact('maxmemory_policy'),
+      appendOnly: fact('aof_enabled') === '1',
+    }
+  } catch (error) {
+    throw new QueueError('QUEUE_UNAVAILABLE', 'Redis does not answer: start it, or correct REDIS_URL.', {
+      cause: failure ?? error,
+    })
+  } finally {
+    client.disconnect()
+  }
+}
+
+function isRecentEnough(version: string): boolean {
+  const [major = 0, minor = 0] = version.split('.').map(Number)
+  return major > MINIMUM_VERSION[0] || (major === MINIMUM_VERSION[0] && minor >= MINIMUM_VERSION[1])
+}

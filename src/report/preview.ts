@@ -1,0 +1,184 @@
+import type { ClientBase, Pool } from 'pg'
+import type { DepartmentDeletion } from '../directory/department.ts'
+import { FEATURE_FIELDS, type RowProblem, toDesired } from '../directory/desired.ts'
+import { diffEmployee, type FieldUnit, unkeptUnits } from '../directory/difference.ts'
+import {
+  EMPLOYEE_FIELDS,
+  type EmployeeField,
+  type EmployeeFields,
+  type EmployeeKey,
+  type FieldValue,
+} from '../directory/employee.ts'
+import { rowHash } from '../directory/hash.ts'
+import { hideValue, maskValue } from '../directory/masking.ts'
+import type { HrEmployeeRow, HrSource } from '../hr/source.ts'
+import { rolledBack } from '../lib/database.ts'
+import { departmentFacts } from '../sync/departments.ts'
+import { countUnbound } from '../sync/outbox.ts'
+import { type EmployeePlan, planEmployees } from '../sync/plan-employees.ts'
+import type { PlannerOptions } from '../sync/plan-kind.ts'
+import { holdBack } from '../sync/reconcile-employee.ts'
+import { trips } from '../sync/safety.ts'
+import type { EmployeeMemories } from './employee-story.ts'
+
+/** What runs started now would do. */
+export interface RunPreview {
+  employees: EmployeePlan
+  /** Active employees of HR but those that the run would skip; read for `full` alone. */
+  keys: EmployeeKey[]
+  /** Null without a departments' mapping. */
+  departments: { total: number; deletions: DepartmentDeletion[]; isHeld: boolean } | null
+  /** Missing bindings: employees × merchant applications. */
+  openids: number
+}
+
+/** Plans as the planner does, in a transaction that leaves nothing behind. */
+export function previewRun(options: {
+  pool: Pool
+  hr: HrSource
+  kind: 'changes' | 'full'
+  /** As of a run. */
+  maxAgeMs: number | null
+  limits: PlannerOptions['limits']
+  sellerAppids: string[]
+}): Promise<RunPreview> {
+  const { pool, hr, kind, maxAgeMs, limits, sellerAppids } = options
+  const now = new Date()
+  return rolledBack(pool, async db => {
+    const employees = await planEmployees(
+      db,
+      hr,
+      { kind, state: 'requested', maxAgeMs },
+      limits,
+      now,
+      new AbortController().signal,
+    )
+    const keys = kind === 'full' ? await stagedEmployees(db) : []
+    const openids = await countUnbound(db, sellerAppids)
+    if (!hr.hasDepartments) return { employees, keys, departments: null, openids }
+    const { total, deletions } = await departmentFacts(db, hr, {
+      graceMs: limits.departmentGraceMs,
+      now,
+    })
+    const isHeld = trips(limits.departments, deletions.length, total)
+    return { employees, keys, departments: { total, deletions, isHeld }, openids }
+  })
+}
+
+/** One field, HR against the platform; values are masked. */
+export interface FieldPreview {
+  field: EmployeeField
+  hr: FieldValue
+  /** Undefined when it is not known: not asked, not told, or the feature is off. */
+  platform: FieldValue | undefined
+  standing: 'in_step' | 'to_send' | 'held_back' | 'invalid' | 'unknown'
+  /** Why it is held back or invalid, or what to know about the comparison. */
+  note: string | null
+}
+
+/** What an attempt would do about one employee. */
+export interface EmployeePreview {
+  hr: 'present' | 'left' | 'absent' | 'duplicate' | 'invalid'
+  problems: RowProblem[]
+  fields: FieldPreview[]
+}
+
+/**
+ * What reconciling an employee would do now, without doing it.
+ * @param actual the platform's answer as `toActual` gives it; null when it has no such employee or was not asked
+ */
+export function previewEmployee(input: {
+  row: HrEmployeeRow | 'duplicate' | null
+  columns: readonly string[]
+  actual: EmployeeFields | null
+  memory: EmployeeMemories
+}): EmployeePreview {
+  const { row, columns, actual, memory } = input
+  if (row === null || row === 'duplicate')
+    return { hr: row === null ? 'absent' : 'duplicate', problems: [], fields: [] }
+  const validated = toDesired(row, columns)
+  if (!validated.ok) {
+    const { problems } = validated
+    return { hr: 'invalid', problems, fields: rawFields(row, columns, actual, problems) }
+  }
+  const { desired } = validated
+  const differing = actual ? diffEmployee({ desired, actual, acknowledged: memory.acknowledged }) : []
+  const unkept = actual ? unkeptUnits(differing, { desired, actual, ...memory }) : []
+  const { send, blocked, parked, givenUp } = holdBack(
+    differing,
+    desired,
+    memory,
+    rowHash(columns, row),
+    unkept,
+  )
+  const isIn = (units: FieldUnit[], field: EmployeeField) => units.some(unit => unit.fields.includes(field))
+  const judge = (field: EmployeeField): Pick<FieldPreview, 'standing' | 'note'> => {
+    if (actual === null) return { standing: 'unknown', note: null }
+    if (isIn(send, field)) return { standing: 'to_send', note: null }
+    if (isIn(blocked, field))
+      return { standing: 'held_back', note: 'its feature is switched off for the enterprise' }
+    if (isIn(givenUp, field))
+      return { standing: 'held_back', note: 'the platform accepted it before, and did not keep it' }
+    if (isIn(parked, field)) {
+      const open = memory.cases.find(({ field: named }) => unitHolds(parked, named, field))
+      return {
+        standing: 'held_back',
+        note: open ? `dead letter ${open.id}: ${open.category}` : 'dead letter',
+      }
+    }
+    return { standing: 'in_step', note: remark(desired.fields[field] ?? null, actual[field]) }
+  }
+  const fields = managed(desired.fields).map(field => ({
+    field,
+    hr: maskValue(field, desired.fields[field] ?? null),
+    platform: shown(field, actual),
+    ...judge(field),
+  }))
+  return { hr: desired.active ? 'present' : 'left', problems: [], fields }
+}
+
+function unitHolds(units: FieldUnit[], named: string, field: EmployeeField): boolean {
+  return units.some(unit => unit.fields.includes(field) && unit.fields.includes(named as EmployeeField))
+}
+
+function managed(fields: EmployeeFields): EmployeeField[] {
+  return EMPLOYEE_FIELDS.filter(field => field in fields)
+}
+
+/** The platform's value as far as it tells one. */
+function shown(field: EmployeeField, actual: EmployeeFields | null): FieldValue | undefined {
+  const value = actual?.[field]
+  if (value === undefined || (value === null && FEATURE_FIELDS.has(field))) return undefined
+  return maskValue(field, value)
+}
+
+function remark(wanted: FieldValue, held: FieldValue | undefined): string | null {
+  return wanted === null && held ? 'HR has none, the platform keeps its own' : null
+}
+
+function rawFields(
+  row: HrEmployeeRow,
+  columns: readonly string[],
+  actual: EmployeeFields | null,
+  problems: RowProblem[],
+): FieldPreview[] {
+  return EMPLOYEE_FIELDS.filter(field => columns.includes(field)).map(field => {
+    const problem = problems.find(found => found.field === field)
+    return {
+      field,
+      hr: problem ? hideValue(row[field] ?? null) : maskValue(field, row[field] ?? null),
+      platform: shown(field, actual),
+      standing: problem ? 'invalid' : 'unknown',
+      note: problem?.message ?? null,
+    }
+  })
+}
+
+/** Keys of the active employees that are staged and compared, without those that are skipped, inside the same transaction. */
+async function stagedEmployees(db: ClientBase): Promise<EmployeeKey[]> {
+  const { rows } = await db.query<EmployeeKey>(
+    `select enterprise_code as "enterpriseCode", userid from difference
+     where active and reason is distinct from 'skipped' order by 1, 2`,
+  )
+  return rows
+}

@@ -1,0 +1,239 @@
+import type { ClientBase, Pool } from 'pg'
+import { transaction } from '../lib/database.ts'
+import { ALIVE, type ProcessRow } from './process.ts'
+
+/** An account of the platform: what everything in dirsync's database was learnt of. */
+export interface Account {
+  /** Address of the platform as `new URL()` writes it; `embedded` for the trial's emulator, at whatever port. */
+  baseUrl: string
+  appId: string
+  /** Said for the record; another one is no other account. */
+  enterpriseCode: string
+}
+
+/** The row of `dirsync.deployment`. */
+export interface Deployment extends Account {
+  id: string
+  name: string | null
+  since: Date
+}
+
+/** The settings name another account than the one that the database remembers. */
+export class AccountError extends Error {
+  readonly code = 'ACCOUNT_OTHER'
+
+  constructor(ours: Account, theirs: Account) {
+    super(
+      `this database is the memory of ${accountText(ours)}, but PLATFORM_APP_ID and PLATFORM_BASE_URL name ${accountText(theirs)}: correct them, or run \`dirsync switch-account --yes\` to let the other account follow (with --keep-memory if it is the same account at another address)`,
+    )
+    this.name = 'AccountError'
+  }
+}
+
+/** The account as people read it: `application A at https://platform`. */
+export function accountText({ baseUrl, appId }: Account): string {
+  return `application ${appId} at ${baseUrl === 'embedded' ? 'the embedded emulator' : baseUrl}`
+}
+
+/** Whether both are the same application of the same platform. */
+export function isSameAccount(a: Account, b: Account): boolean {
+  return a.baseUrl === b.baseUrl && a.appId === b.appId
+}
+
+/** Whose memory the database is; null before the first start. */
+export async function readDeployment(db: ClientBase | Pool): Promise<Deployment | null> {
+  const { rows } = await db.query<Deployment>(
+    `select id, name, base_url as "baseUrl", app_id as "appId", enterprise_code as "enterpriseCode", since
+     from dirsync.deployment`,
+  )
+  return rows[0] ?? null
+}
+
+/**
+ * For whoever is about to call the platform or to write what it says: makes the database the memory of this account if it
+ * is nobody's yet, as with the first start after an upgrade. Of several at once one decides.
+ * @throws AccountError when it is another account's
+ */
+export async function claimDeployment(db: Pool, account: Account): Promise<Deployment> {
+  const deployment = await transaction(db, async client => {
+    // Waits for whoever inserts or switches at this moment; what they committed is read next.
+    await client.query(
+      `insert into dirsync.deployment as d (base_url, app_id, enterprise_code) values ($1, $2, $3)
+       on conflict (only_row) do update set enterprise_code = excluded.enterprise_code
+       where d.base_url = excluded.base_url and d.app_id = excluded.app_id`,
+      [account.baseUrl, account.appId, account.enterpriseCode],
+    )
+    return (await readDeployment(client)) as Deployment
+  })
+  if (!isSameAccount(deployment, account)) throw new AccountError(deployment, account)
+  return deployment
+}
+
+/**
+ * For whoever only looks: the database is the memory of this account, or nobody's yet.
+ * @throws AccountError when it is another account's
+ */
+export async function assertAccount(db: Pool, account: Account): Promise<void> {
+  const deployment = await readDeployment(db)
+  if (deployment && !isSameAccount(deployment, account)) throw new AccountError(deployment, account)
+}
+
+/** What the platform said, or what is to be asked of it: nothing of it holds for another account. */
+export const MEMORY = [
+  'pending',
+  'planned_work',
+  'employee',
+  'department',
+  'openid_binding',
+  'field_block',
+  'field_refusal',
+  'payment_order',
+  'limit_account',
+  'limit_sub_account',
+  'taxpayer',
+  'mirror_day',
+  'mirror_task',
+  'platform_token',
+  'learnt_rate',
+  'pacer',
+]
+
+/** Why runs and cases end. */
+const REASON = 'The database was switched to another account of the platform.'
+
+/** What a switch forgets, as a person counts it. */
+interface Forgotten {
+  employees: number
+  departments: number
+  open_ids: number
+  outbox: number
+  payment_orders: number
+  limit_accounts: number
+  taxpayers: number
+  /** Runs that end: held, waiting or under way. */
+  runs: number
+  /** Cases that become obsolete. */
+  dead_letters: number
+}
+
+class SwitchError extends Error {
+  readonly code: 'SWITCH_ALIVE' | 'SWITCH_MONEY'
+
+  constructor(code: SwitchError['code'], message: string) {
+    super(message)
+    this.name = 'SwitchError'
+    this.code = code
+  }
+}
+
+/** What {@link switchAccount} would forget. */
+export async function countMemory(db: ClientBase | Pool): Promise<Forgotten> {
+  const { rows } = await db.query<Forgotten>(
+    `select (select count(*) from dirsync.employee)::int as employees,
+            (select count(*) from dirsync.department)::int as departments,
+            (select count(*) from dirsync.openid_binding)::int as open_ids,
+            (select count(*) from dirsync.pending)::int as outbox,
+            (select count(*) from dirsync.payment_order)::int as payment_orders,
+            (select count(*) from dirsync.limit_account)::int as limit_accounts,
+            (select count(*) from dirsync.taxpayer)::int as taxpayers,
+            (select count(*) from dirsync.sync_run where finished_at is null)::int as runs,
+            (select count(*) from dirsync.dead_letter where state <> 'resolved')::int as dead_letters`,
+  )
+  return rows[0] as Forgotten
+}
+
+/**
+ * Makes the database the memory of another account. All that was learnt of the old one goes, and with it the deployment's
+ * id, so that nobody reads a queue of before; history stays: attempts, finished runs, cases as obsolete, refunds, top-ups.
+ * With `keepMemory` only address and application id change.
+ * @param actor who asks: `cli:` and the shell user
+ * @returns null when the database is the memory of that account already
+ * @throws SwitchError while processes are alive, or while money is under way that the new account could not settle
+ */
+export async function switchAccount(
+  pool: Pool,
+  to: Account,
+  options: { keepMemory: boolean; actor: string },
+): Promise<{ from: Deployment | null; forgotten: Forgotten | null } | null> {
+  return transaction(pool, async client => {
+    await client.query(`select set_config('dirsync.actor', $1, true)`, [options.actor])
+    // Keeps whoever starts now waiting until this is done, and the row from being made meanwhile.
+    await client.query('lock table dirsync.deployment in exclusive mode')
+    const from = await readDeployment(client)
+    if (from && isSameAccount(from, to)) return null
+    await assertNobodyAlive(client)
+    const forgotten = options.keepMemory ? null : await forget(client)
+    await client.query(
+      `insert into dirsync.deployment as d (base_url, app_id, enterprise_code) values ($1, $2, $3)
+       on conflict (only_row) do update
+       set base_url = excluded.base_url, app_id = excluded.app_id, enterprise_code = excluded.enterprise_code,
+           id = case when $4 then d.id else excluded.id end,
+           since = case when $4 then d.since else excluded.since end`,
+      [to.baseUrl, to.appId, to.enterpriseCode, options.keepMemory],
+    )
+    await client.query(
+      `insert into dirsync.command (name, arguments, requested_by)
+       values ('switch_account', $1, dirsync.actor())`,
+      [{ from: from && accountText(from), to: accountText(to), keep_memory: options.keepMemory, forgotten }],
+    )
+    return { from, forgotten }
+  })
+}
+
+async function assertNobodyAlive(client: ClientBase): Promise<void> {
+  const { rows } = await client.query<Pick<ProcessRow, 'host' | 'pid'>>(
+    `select host, pid from dirsync.process where ${ALIVE} order by started_at`,
+  )
+  if (rows.length === 0) return
+  const processes = rows.map(({ host, pid }) => `${pid} on ${host}`).join(', ')
+  throw new SwitchError(
+    'SWITCH_ALIVE',
+    `dirsync is running (process ${processes}): stop it first; one that was killed counts as running for 15 s`,
+  )
+}
+
+async function forget(client: ClientBase): Promise<Forgotten> {
+  await assertNoOpenMoney(client)
+  const forgotten = await countMemory(client)
+  for (const table of MEMORY) await client.query(`delete from dirsync.${table}`)
+  // What stood in the way of the one account says nothing of the other; a person's pause holds for both.
+  await client.query(`delete from dirsync.halt where category <> 'paused'`)
+  await client.query(
+    `update dirsync.sync_run
+     set state = case state when 'held' then 'rejected' else 'failed' end, finished_at = now(), message = $1,
+         decided_by = case state when 'held' then dirsync.actor() else decided_by end,
+         decided_at = case state when 'held' then now() else decided_at end
+     where finished_at is null`,
+    [REASON],
+  )
+  await client.query(
+    `with ended as (
+       update dirsync.dead_letter
+       set state = 'resolved', resolution = 'obsolete', note = $1,
+           resolved_by = dirsync.actor(), resolved_at = now(),
+           next_retry_at = null, snooze_until = null, version = version + 1
+       where state <> 'resolved'
+       returning id
+     )
+     insert into dirsync.dead_letter_event (dead_letter_id, actor, event, note)
+     select id, dirsync.actor(), 'resolved', $1 from ended`,
+    [REASON],
+  )
+  return forgotten
+}
+
+/** The order record of another account says nothing about a refund, or says it of an order of its own. */
+async function assertNoOpenMoney(client: ClientBase): Promise<void> {
+  const { rows } = await client.query<{ open: string[] }>(
+    `select coalesce(array_agg(number order by sent_at), '{}') as open from (
+       select outer_refund_no as number, sent_at from dirsync.refund where state in ('requested', 'unknown')
+       union all
+       select external_code, sent_at from dirsync.topup where state in ('requested', 'unknown')) money`,
+  )
+  const open = rows[0]?.open ?? []
+  if (open.length > 0)
+    throw new SwitchError(
+      'SWITCH_MONEY',
+      `the outcome of ${open.join(', ')} is unknown, and another account cannot tell it: \`dirsync refund settle\`, or \`dirsync refund resolve\` and \`dirsync topup resolve\`, first`,
+    )
+}

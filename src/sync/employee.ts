@@ -1,0 +1,68 @@
+import type { ClientBase, Pool } from 'pg'
+import type { EmployeeField, EmployeeKey } from '../directory/employee.ts'
+import { WORK_MS } from '../lib/database.ts'
+
+/** Employees known by these names: a user id, or `enterprise/userid`. */
+export async function findEmployees(db: ClientBase | Pool, names: string[]): Promise<EmployeeKey[]> {
+  const candidates = keysOf(names, await enterpriseCodes(db, ''))
+  const { rows } = await db.query<EmployeeKey>(
+    // Both ways of naming somebody go by the primary key, given the enterprises.
+    `select e.enterprise_code as "enterpriseCode", e.userid
+     from unnest($1::text[], $2::text[]) as k (enterprise_code, userid)
+     join dirsync.employee e on e.enterprise_code = k.enterprise_code and e.userid = k.userid
+     group by 1, 2 order by 1, 2`,
+    [candidates.map(key => key.enterpriseCode), candidates.map(key => key.userid)],
+  )
+  return rows
+}
+
+/** The enterprise codes in use, the deployment's own among them. */
+export async function enterpriseCodes(db: ClientBase | Pool, own: string): Promise<string[]> {
+  const { rows } = await db.query(
+    // One look into the primary key's index for each enterprise, however many employees it has.
+    `with recursive codes as (
+       select min(enterprise_code) as code from dirsync.employee
+       union all
+       select (select min(enterprise_code) from dirsync.employee where enterprise_code > c.code) from codes c where c.code is not null
+     )
+     select $1::text as code union select code from codes where code is not null order by 1`,
+    [own],
+  )
+  return rows.map(row => row.code)
+}
+
+/**
+ * Marks fields of which nobody knows what the platform holds until an attempt confirms them: no value has this hash, so
+ * they differ from whatever HR says.
+ */
+export async function doubtFields(db: Pool, key: EmployeeKey, fields: EmployeeField[]): Promise<void> {
+  const doubted = JSON.stringify(Object.fromEntries(fields.map(field => [field, '?'])))
+  const statement = {
+    text: `update dirsync.employee set acknowledged = acknowledged || $3 where enterprise_code = $1 and userid = $2`,
+    values: [key.enterpriseCode, key.userid, doubted],
+    query_timeout: WORK_MS,
+  }
+  await db.query(statement)
+}
+
+/** Every employee that these names may mean. */
+function keysOf(names: string[], enterpriseCodes: string[]): EmployeeKey[] {
+  return names.flatMap(name =>
+    enterpriseCodes.flatMap(enterpriseCode => {
+      const prefix = `${enterpriseCode}/`
+      const whole = { enterpriseCode, userid: name }
+      return name.startsWith(prefix)
+        ? [whole, { enterpriseCode, userid: name.slice(prefix.length) }]
+        : [whole]
+    }),
+  )
+}
+
+/** Hash of the employee's HR row as the last plan that passed saw it; null where it saw none. */
+export async function plannedHash(db: Pool, { enterpriseCode, userid }: EmployeeKey): Promise<string | null> {
+  const { rows } = await db.query<{ source_hash: string | null }>(
+    'select source_hash from dirsync.employee where enterprise_code = $1 and userid = $2',
+    [enterpriseCode, userid],
+  )
+  return rows[0]?.source_hash ?? null
+}

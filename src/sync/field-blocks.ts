@@ -1,0 +1,267 @@
+import type { ClientBase } from 'pg'
+import { covers, type FieldRefusal, toBlock } from '../directory/difference.ts'
+import { healingDelay } from '../lib/backoff.ts'
+import type { Settlement } from './settlement.ts'
+import { tellWithheld } from './withheld.ts'
+
+/**
+ * Fields that are switched off for an enterprise. The platform's refusals are gathered as hashes; once they can be about
+ * nothing but the field, it is withheld from everybody there, and one case of the enterprise stands for all. It is probed
+ * with one employee at a time, at growing intervals or when a person retries the case. When anybody gets the field through,
+ * the block goes, and a run in the background asks those it was withheld from.
+ */
+
+/** Stands for the enterprise code in the case of a single enterprise, which has none. */
+const SINGLE_ENTERPRISE = '(single enterprise)'
+
+/** So many refusals of a run are looked at, the latest ones. */
+const EVIDENCE = 500
+
+/** A refusal of a field that may be switched off. */
+export interface RefusedField extends Omit<FieldRefusal, 'userid'> {
+  field: string
+  platformCode: number | null
+  /** It can mean nothing else. */
+  certain: boolean
+}
+
+interface BlockRow {
+  codes: string[][] | null
+  probing: boolean
+  probe_userid: string | null
+  probes: number
+}
+
+/**
+ * Notes what the platform refused, and blocks what must be off.
+ * @returns the fields whose failure is no case of this employee, because the enterprise's stands for it
+ */
+export async function recordRefusals(client: ClientBase, settlement: Settlement): Promise<string[]> {
+  const standsFor: string[] = []
+  for (const refused of settlement.blockFields)
+    if (await recordRefusal(client, settlement, refused)) standsFor.push(refused.field)
+  return standsFor
+}
+
+async function recordRefusal(
+  client: ClientBase,
+  settlement: Settlement,
+  refused: RefusedField,
+): Promise<boolean> {
+  const { key, runId } = settlement
+  const { field, codes } = refused
+  await noteRefusal(client, settlement, refused)
+  const { rows } = await client.query<BlockRow>(
+    'select * from dirsync.field_block where enterprise_code = $1 and field = $2 for update',
+    [key.enterpriseCode, field],
+  )
+  const block = rows[0]
+  if (block && covers(block.codes, codes)) {
+    await mergeCases(client, settlement, field)
+    if (block.probing && block.probe_userid === key.entityKey) {
+      const delayMs = healingDelay(block.probes + 1, Math.random())
+      await client.query(
+        `update dirsync.field_block
+         set probing = false, probes = probes + 1, next_probe_at = now() + $3 * interval '1 millisecond'
+         where enterprise_code = $1 and field = $2`,
+        [key.enterpriseCode, field, delayMs],
+      )
+      await recordCase(client, settlement, refused, delayMs)
+    }
+    return true
+  }
+  const found = refused.certain
+    ? { codes: null }
+    : toBlock(
+        { userid: key.entityKey, ...refused },
+        await refusalsOf(client, key.enterpriseCode, field, runId),
+      )
+  if (!found) return false
+  if (!block) await forgetSettled(client, settlement, field)
+  await openBlock(client, settlement, refused, found.codes)
+  return true
+}
+
+async function noteRefusal(
+  client: ClientBase,
+  { key, runId }: Settlement,
+  refused: RefusedField,
+): Promise<void> {
+  await client.query(
+    `insert into dirsync.field_refusal (enterprise_code, field, userid, value_hash, codes, run_id)
+     values ($1, $2, $3, $4, $5, $6)
+     on conflict (enterprise_code, field, userid) do update
+     set value_hash = excluded.value_hash, codes = excluded.codes, run_id = excluded.run_id,
+         refused_at = now()`,
+    [key.enterpriseCode, refused.field, key.entityKey, refused.valueHash, refused.codes, runId],
+  )
+}
+
+/** Of the same run: what was refused last month says nothing about today. */
+async function refusalsOf(
+  client: ClientBase,
+  enterpriseCode: string,
+  field: string,
+  runId: number | null,
+): Promise<FieldRefusal[]> {
+  const { rows } = await client.query<FieldRefusal>(
+    `select userid, value_hash as "valueHash", codes from dirsync.field_refusal
+     where enterprise_code = $1 and field = $2 and run_id = $3 order by refused_at desc limit ${EVIDENCE}`,
+    [enterpriseCode, field, runId],
+  )
+  return rows
+}
+
+/** Earlier refusals whose case has ended are over: those employees have the field withheld like everybody else. */
+async function forgetSettled(client: ClientBase, { key, runId }: Settlement, field: string): Promise<void> {
+  await client.query(
+    `delete from dirsync.field_refusal r
+     where r.enterprise_code = $1 and r.field = $2 and r.run_id is distinct from $3
+       and not exists (select from dirsync.dead_letter d
+                       where d.enterprise_code = $1 and d.entity = 'employee' and d.entity_key = r.userid
+                         and d.operation = 'update-employee' and d.field = $2 and d.state <> 'resolved')`,
+    [key.enterpriseCode, field, runId],
+  )
+}
+
+/** Blocks the field, or further attributeCodes of it; the cases of single employees go into the enterprise's. */
+async function openBlock(
+  client: ClientBase,
+  settlement: Settlement,
+  refused: RefusedField,
+  codes: string[] | null,
+): Promise<void> {
+  const { enterpriseCode, entityKey } = settlement.key
+  const delayMs = healingDelay(1, Math.random())
+  const message = settlement.failures.find(failure => failure.field === refused.field)?.message ?? ''
+  await client.query(
+    `insert into dirsync.field_block as b (enterprise_code, field, platform_code, codes, message, probe_userid,
+                                           next_probe_at)
+     values ($1, $2, $3, $4, $5, $6, now() + $7 * interval '1 millisecond')
+     on conflict (enterprise_code, field) do update
+     set codes = case when excluded.codes is not null then b.codes || excluded.codes end,
+         message = excluded.message`,
+    [
+      enterpriseCode,
+      refused.field,
+      refused.platformCode,
+      codes && JSON.stringify([codes]),
+      message,
+      entityKey,
+      delayMs,
+    ],
+  )
+  const id = await recordCase(client, settlement, refused, delayMs)
+  await client.query(
+    `with reopened as (
+       update dirsync.dead_letter
+       set state = 'open', next_retry_at = now() + $2 * interval '1 millisecond', version = version + 1
+       where id = $1 and state = 'ignored'
+       returning id
+     )
+     insert into dirsync.dead_letter_event (dead_letter_id, event, run_id, note)
+     select id, 'reopened', $3, 'more is withheld' from reopened`,
+    [id, delayMs, settlement.runId],
+  )
+  await mergeCases(client, settlement, refused.field)
+  await tellWithheld(client)
+}
+
+/** The enterprise's case stands for those of the employees who were refused what is withheld now. */
+async function mergeCases(client: ClientBase, { key, runId }: Settlement, field: string): Promise<void> {
+  await client.query(
+    `with concerned as (
+       select r.userid, d.id as into_id
+       from dirsync.field_block b
+       join dirsync.dead_letter d on d.enterprise_code = b.enterprise_code and d.entity = 'enterprise'
+         and d.operation = 'update-employee' and d.field = b.field and d.state <> 'resolved'
+       join dirsync.field_refusal r on r.enterprise_code = b.enterprise_code and r.field = b.field
+         and (b.codes is null
+              or exists (select from jsonb_array_elements(b.codes) as c (list)
+                         where to_jsonb(r.codes) @> c.list))
+       where b.enterprise_code = $1 and b.field = $2
+     ), merged as (
+       update dirsync.dead_letter d
+       set state = 'resolved', resolution = 'merged', resolved_by = 'dirsync', resolved_at = now(),
+           next_retry_at = null, version = d.version + 1
+       from concerned c
+       where d.enterprise_code = $1 and d.entity = 'employee' and d.entity_key = c.userid
+         and d.operation = 'update-employee' and d.field = $2 and d.category = 'feature_disabled' and d.state <> 'resolved'
+       returning d.id, d.entity_key, c.into_id
+     ), told as (
+       insert into dirsync.dead_letter_event (dead_letter_id, event, run_id, note)
+       select id, 'resolved', $3, 'merged into dead letter ' || into_id from merged
+     )
+     update dirsync.employee e set withheld = array_append(e.withheld, $2)
+     from (select entity_key as userid from merged union select $4) m
+     where e.enterprise_code = $1 and e.userid = m.userid and $2 <> all (e.withheld)`,
+    [key.enterpriseCode, field, runId, key.entityKey],
+  )
+}
+
+/** Opens or counts up the enterprise's case. Returns its number. */
+async function recordCase(
+  client: ClientBase,
+  { key, runId, failures }: Settlement,
+  { field, platformCode }: RefusedField,
+  delayMs: number,
+): Promise<number> {
+  const failure = failures.find(candidate => candidate.field === field)
+  const { rows } = await client.query(
+    `select dirsync.record_failure(
+       $1 || jsonb_build_object('next_retry_at', now() + $2 * interval '1 millisecond')) as id`,
+    [
+      JSON.stringify({
+        enterprise_code: key.enterpriseCode,
+        entity: 'enterprise',
+        entity_key: key.enterpriseCode || SINGLE_ENTERPRISE,
+        operation: 'update-employee',
+        field,
+        category: 'feature_disabled',
+        platform_code: platformCode,
+        trace_id: failure?.traceId ?? null,
+        message: failure?.message ?? '',
+        remedy: `${failure?.remedy ?? ''} Then retry this dead letter: everybody follows once one employee gets it through.`,
+        state: 'open',
+        last_run_id: runId,
+      }),
+      delayMs,
+    ],
+  )
+  await tellWithheld(client)
+  return rows[0].id
+}
+
+/** Fields that got through again are sent again: their cases end, and a run asks those they were withheld from. */
+export async function liftBlocks(
+  client: ClientBase,
+  { key, runId, unblockFields }: Settlement,
+): Promise<void> {
+  if (unblockFields.length === 0) return
+  await client.query(
+    `with lifted as (
+       delete from dirsync.field_block where enterprise_code = $1 and field = any ($2) returning field
+     ), forgotten as (
+       delete from dirsync.field_refusal r using lifted l where r.enterprise_code = $1 and r.field = l.field
+     ), resolved as (
+       update dirsync.dead_letter d
+       set state = 'resolved', resolution = 'succeeded', resolved_by = 'dirsync', resolved_at = now(),
+           next_retry_at = null, version = d.version + 1
+       from lifted l
+       where d.enterprise_code = $1 and d.entity = 'enterprise' and d.operation = 'update-employee'
+         and d.field = l.field and d.state <> 'resolved'
+       returning d.id
+     ), told as (
+       insert into dirsync.dead_letter_event (dead_letter_id, event, run_id, note)
+       select id, 'resolved', $3, 'succeeded' from resolved
+     ), asked as (
+       insert into dirsync.sync_run (kind, keys, requested_by)
+       select 'retry', array_agg(id::text order by id), 'dirsync' from resolved
+       where exists (select from dirsync.employee e where e.enterprise_code = $1 and e.withheld && $2)
+       having count(*) > 0
+       returning id
+     )
+     select pg_notify('dirsync', 'run') from asked`,
+    [key.enterpriseCode, unblockFields, runId],
+  )
+}

@@ -1,0 +1,51 @@
+import type { Pool } from 'pg'
+import type { PacerSnapshot } from '../pacing/pacer.ts'
+
+/** What a process of dirsync can be for; any number of them at once. */
+export const ROLES = ['scheduler', 'worker', 'console', 'notifications'] as const
+export type Role = (typeof ROLES)[number]
+
+/** A sign of life older than this counts as dead. */
+export const ALIVE = `heartbeat_at > now() - interval '15 seconds'`
+
+export interface ProcessRow {
+  id: string
+  host: string
+  pid: number
+  roles: string[]
+  version: string
+  startedAt: Date
+}
+
+/** How the calls of a process go. */
+export interface Pacing extends PacerSnapshot {
+  /** Over the last ten seconds. */
+  callsPerSecond: number
+}
+
+/**
+ * Registers the process, or renews its sign of life.
+ * @param me.pacer how its pacer stands; null when it has none
+ */
+export async function heartbeat(
+  db: Pool,
+  me: Omit<ProcessRow, 'startedAt'> & { pacer: Pacing | null },
+): Promise<void> {
+  await db.query(
+    `insert into dirsync.process (id, host, pid, roles, version, pacer) values ($1, $2, $3, $4, $5, $6)
+     on conflict (id) do update set heartbeat_at = now(), pacer = excluded.pacer`,
+    [me.id, me.host, me.pid, me.roles, me.version, me.pacer],
+  )
+}
+
+export async function deregister(db: Pool, id: string): Promise<void> {
+  await db.query(`delete from dirsync.process where id = $1 or heartbeat_at < now() - interval '1 day'`, [id])
+}
+
+/** Processes that gave a sign of life within the last 15 seconds. */
+export async function aliveProcesses(db: Pool): Promise<ProcessRow[]> {
+  const { rows } = await db.query<ProcessRow>(
+    `select id, host, pid, roles, version, started_at as "startedAt" from dirsync.process where ${ALIVE} order by started_at`,
+  )
+  return rows
+}

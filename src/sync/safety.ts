@@ -1,0 +1,78 @@
+import type { Config } from '../config.ts'
+import type { SourceStatistics } from '../directory/hash.ts'
+import type { PlannerOptions } from './plan-kind.ts'
+
+export interface GateLimits {
+  /** Percentage of rows that may be missing against the last good run. */
+  maxFewerRows: number
+  /** Percentage of rows for which a column may have turned empty. */
+  maxEmptied: number
+}
+
+/**
+ * The sanity gate: why HR looks wrong, or null when it looks right.
+ * @param last statistics of the last good run that read every row; null on the first run
+ * @param duplicates sample of keys that HR delivers more than once
+ */
+export function suspicion(
+  now: SourceStatistics,
+  last: SourceStatistics | null,
+  duplicates: string[],
+  limits: GateLimits,
+): string | null {
+  if (now.rows === 0) return 'HR delivered no rows at all: check the mapping query and the HR database'
+  const usable = now.rows - now.keyless
+  if (usable === 0)
+    return `none of the ${now.rows} rows that HR delivers has a user id: check the mapping query and the HR database`
+  if (duplicates.length > 0)
+    return `HR delivers ${duplicates.length === 1 ? 'a key' : 'keys'} more than once (${duplicates.join(', ')}): make the mapping query return one row per employee`
+  if (!last) return null
+  // A row without a user id is nobody's: whoever it was about is as good as gone.
+  const before = last.rows - last.keyless
+  const fewer = percent(before - usable, before)
+  if (fewer > limits.maxFewerRows)
+    return `HR delivers ${usable} rows${now.keyless > 0 ? ' with a user id' : ''}, ${Math.round(fewer)} % fewer than the last good run (${before}): check the mapping query and the HR database, or raise GATE_MAX_FEWER_ROWS if so many have left`
+  const emptied = Object.keys(now.empty).filter(column => {
+    const share = percent(last.empty[column] ?? 0, last.rows)
+    return column in last.empty && percent(now.empty[column] ?? 0, now.rows) - share > limits.maxEmptied
+  })
+  if (emptied.length > 0)
+    return `${emptied.join(', ')} turned empty for more than ${limits.maxEmptied} % of the rows: check the mapping query and the HR database, or raise GATE_MAX_EMPTIED if this is so in HR`
+  return null
+}
+
+/** More than the larger of a number and a percentage of a whole trips a breaker. */
+export interface Breaker {
+  count: number
+  percent: number
+}
+
+/** True when `affected` of `total` trips the breaker. */
+export function trips(breaker: Breaker, affected: number, total: number): boolean {
+  return affected > Math.max(breaker.count, (total * breaker.percent) / 100)
+}
+
+/** True when so few rows changed that neither the sanity gate nor the breaker can have an opinion about them. */
+export function belowNotice(
+  changed: number,
+  rows: number,
+  { gate, breaker }: { gate: GateLimits; breaker: Breaker },
+): boolean {
+  const share = percent(changed, rows)
+  return !trips(breaker, changed, rows) && share <= Math.min(gate.maxEmptied, gate.maxFewerRows)
+}
+
+function percent(part: number, whole: number): number {
+  return whole === 0 ? 0 : (100 * part) / whole
+}
+
+/** What a run may do without asking anybody, as the settings say. */
+export function limitsOf(config: Config): PlannerOptions['limits'] {
+  return {
+    gate: { maxFewerRows: config.GATE_MAX_FEWER_ROWS, maxEmptied: config.GATE_MAX_EMPTIED },
+    breaker: { count: config.BREAKER_EMPLOYEES, percent: config.BREAKER_EMPLOYEES_PERCENT },
+    departments: { count: config.BREAKER_DEPARTMENTS, percent: config.BREAKER_DEPARTMENTS_PERCENT },
+    departmentGraceMs: config.DEPARTMENT_GRACE_HOURS * 3_600_000,
+    sweepIntervalMs: config.SWEEP_INTERVAL_MINUTES * 60_000,
+  }
+}

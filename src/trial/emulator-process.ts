@@ -1,0 +1,149 @@
+import { spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { mkdir, open, readFile, rm, writeFile } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { EmbeddedError, identify } from './folder.ts'
+import { freePort } from './postgres.ts'
+
+const MAIN = join(import.meta.dirname, '../cli/main.ts')
+/** Short enough for the numbers of 10 to 30 places that have to begin with it; the sample's do. */
+const APP_ID = 'demo-application'
+const START_MS = 20_000
+const STOP_MS = 5_000
+
+/** The emulator as a process of its own, which outlives the one that started it. */
+export interface EmulatorProcess {
+  readonly url: string
+  readonly appId: string
+  readonly appSecret: string
+  isRunning(): Promise<boolean>
+  /** Starts it again, on the same port, if it died. */
+  revive(): Promise<void>
+  stop(): Promise<void>
+}
+
+/**
+ * Starts the emulator with its state and credentials in `folder`, or joins the one that runs there already. The
+ * caller holds the lock of the folder above, here and around `revive` and `stop`.
+ *
+ * @param seed file with what the platform holds at first
+ * @throws EmbeddedError `EMBEDDED_EMULATOR_FAILED`
+ */
+export async function startEmulatorProcess(folder: string, seed: string): Promise<EmulatorProcess> {
+  await mkdir(folder, { recursive: true })
+  const files = filesOf(folder)
+  const appId = await readOrMake(files.appId, () => APP_ID)
+  const appSecret = await readOrMake(files.secret, () => randomBytes(16).toString('hex'))
+  const kept = Number(await readFile(files.port, 'utf8').catch(() => '')) || undefined
+  const isRunning = async () => (await runningPid(folder)) !== null
+  const port = kept !== undefined && (await isRunning()) ? kept : await freePort(kept)
+  await writeFile(files.port, String(port))
+  const url = `http://127.0.0.1:${port}`
+
+  const revive = async () => {
+    if (await answers(folder, url)) return
+    await stopEmulatorProcess(folder) // alive, but it does not answer
+    await launch(folder, appId, port, seed)
+    if (!(await answers(folder, url))) throw await failed(folder)
+  }
+  await revive()
+  return { url, appId, appSecret, isRunning, revive, stop: () => stopEmulatorProcess(folder) }
+}
+
+/** Ends the emulator of `folder`, whoever started it. */
+export async function stopEmulatorProcess(folder: string): Promise<void> {
+  const pid = await runningPid(folder)
+  if (pid === null) return
+  process.kill(pid, 'SIGTERM')
+  const killAt = Date.now() + STOP_MS
+  while ((await runningPid(folder)) === pid) {
+    if (Date.now() > killAt) process.kill(pid, 'SIGKILL')
+    await delay(20) // it may be another process' child, of whose end the system tells nobody else
+  }
+}
+
+function filesOf(folder: string) {
+  const file = (name: string) => resolve(folder, name)
+  return {
+    appId: file('appid'),
+    secret: file('secret'),
+    port: file('port'),
+    pid: file('pid'),
+    log: file('emulator.log'),
+    data: file('emulator.sqlite'),
+  }
+}
+
+async function runningPid(folder: string): Promise<number | null> {
+  const { pid: file, data } = filesOf(folder)
+  const pid = Number.parseInt(await readFile(file, 'utf8').catch(() => ''), 10)
+  return pid && (await identify(pid, data)) === 'ours' ? pid : null
+}
+
+async function launch(folder: string, appId: string, port: number, seed: string): Promise<void> {
+  const { secret, pid, log, data } = filesOf(folder)
+  await rm(pid, { force: true })
+  const output = await open(log, 'w', 0o600)
+  try {
+    const command = [
+      ...[
+        process.execPath,
+        '--disable-warning=ExperimentalWarning',
+        MAIN,
+        'emulator',
+        '--port',
+        String(port),
+      ],
+      ...['--appid', appId, '--secret-file', secret, '--data', data, '--seed', seed],
+    ]
+    // The process notes its own id before it becomes the emulator: were it noted here, a kill between the two
+    // would leave an emulator that nobody knows of.
+    const child = spawn('/bin/sh', ['-c', 'echo $$ >"$0" && exec "$@"', pid, ...command], {
+      detached: true,
+      stdio: ['ignore', output.fd, output.fd],
+      env: {},
+    })
+    child.unref()
+    await new Promise<void>((started, reject) => {
+      child.once('spawn', started)
+      child.once('error', reject)
+    })
+    // The callers look for the process by that note.
+    const giveUpAt = Date.now() + START_MS
+    while ((await runningPid(folder)) === null && child.exitCode === null && Date.now() < giveUpAt)
+      await delay(5)
+  } finally {
+    await output.close()
+  }
+}
+
+/** Waits until the emulator answers; false when it ends, or does not within the time for a start. */
+async function answers(folder: string, url: string): Promise<boolean> {
+  const giveUpAt = Date.now() + START_MS
+  while ((await runningPid(folder)) !== null && Date.now() < giveUpAt) {
+    const answer = await fetch(`${url}/_emulator/stats`, { signal: AbortSignal.timeout(2_000) }).catch(
+      () => null,
+    )
+    if (answer?.ok) return true
+    await delay(25)
+  }
+  return false
+}
+
+async function readOrMake(file: string, make: () => string): Promise<string> {
+  const existing = await readFile(file, 'utf8').catch(() => null)
+  if (existing) return existing
+  const value = make()
+  await writeFile(file, value, { mode: 0o600 })
+  return value
+}
+
+async function failed(folder: string): Promise<EmbeddedError> {
+  const { log } = filesOf(folder)
+  const words = (await readFile(log, 'utf8').catch(() => '')).trim().split('\n').slice(-3).join(' | ')
+  return new EmbeddedError(
+    'EMBEDDED_EMULATOR_FAILED',
+    `The embedded emulator did not start (${words}): see ${log}.`,
+  )
+}

@@ -1,0 +1,178 @@
+import { readFile, rm } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
+import pg from 'pg'
+import type { Logger } from '../lib/logger.ts'
+import { type EmulatorProcess, startEmulatorProcess, stopEmulatorProcess } from './emulator-process.ts'
+import { EmbeddedError, folderUsers, openFolder, withFolderLock } from './folder.ts'
+import { type EmbeddedPostgres, removeEmbeddedPostgres, startEmbeddedPostgres } from './postgres.ts'
+
+const WATCH_MS = 1_000
+const REVIVED = 'an embedded part had died and was started again'
+
+/** Settings that point the service at the embedded parts, as if they stood in the environment. */
+export interface EmbeddedSettings {
+  DATABASE_URL: string
+  HR_DATABASE_URL: string
+  HR_EMPLOYEES_SQL: string
+  HR_DEPARTMENTS_SQL: string
+  PLATFORM_BASE_URL: string
+  PLATFORM_APP_ID: string
+  PLATFORM_APP_SECRET: string
+  SELLER_APPIDS: string
+  PLATFORM_RATE_LIMIT: string
+  /** Any free port: several may try it on one machine. */
+  CONSOLE_PORT: '0'
+}
+
+/** The embedded parts, held open for this process. */
+interface EmbeddedEnvironment extends AsyncDisposable {
+  readonly settings: EmbeddedSettings
+  /** Leaves; the last living process takes everything down. Idempotent. */
+  close(): Promise<void>
+}
+
+/**
+ * Brings up what `npm start` needs when nothing is set: PostgreSQL with a database for dirsync and a sample HR
+ * database, and the emulator with a platform to match. All processes that open the same directory share them, and a
+ * part that dies while somebody has them open is started again within seconds.
+ *
+ * @param options.directory where everything is kept, `.dirsync` by custom
+ * @param options.fresh forget what is there and start over
+ * @throws EmbeddedError
+ */
+export async function openEmbedded(options: {
+  directory: string
+  fresh: boolean
+  logger: Logger
+}): Promise<EmbeddedEnvironment> {
+  const { fresh, logger } = options
+  const directory = resolve(options.directory)
+  await openFolder(directory)
+  return await withFolderLock(directory, async () => {
+    if (fresh) await clear(directory)
+    const leave = await folderUsers(directory).enter()
+    let postgres: EmbeddedPostgres | undefined
+    try {
+      postgres = await startEmbeddedPostgres({ dataDir: join(directory, 'postgres') })
+      await postgres.createDatabase('dirsync')
+      await postgres.createDatabase('hr')
+      if (await loadSampleHr(postgres.url('hr'))) logger.info({ directory }, 'sample HR database loaded')
+      const emulator = await startEmulatorProcess(join(directory, 'emulator'), SAMPLE.platform)
+      return hold(directory, postgres, emulator, leave, logger)
+    } catch (error) {
+      await postgres?.stop()
+      await leave()
+      throw error
+    }
+  })
+}
+
+function hold(
+  directory: string,
+  postgres: EmbeddedPostgres,
+  emulator: EmulatorProcess,
+  leave: () => Promise<void>,
+  logger: Logger,
+): EmbeddedEnvironment {
+  const stopWatching = watch(directory, postgres, emulator, logger)
+  const close = async () => {
+    await stopWatching()
+    await withFolderLock(directory, async () => {
+      await leave()
+      if ((await folderUsers(directory).living()).length === 0) await emulator.stop()
+      await postgres.stop()
+    })
+  }
+  let closing: Promise<void> | undefined
+  const closeOnce = () => {
+    closing ??= close()
+    return closing
+  }
+  return {
+    settings: {
+      DATABASE_URL: postgres.url('dirsync'),
+      HR_DATABASE_URL: postgres.url('hr'),
+      HR_EMPLOYEES_SQL: SAMPLE.employeesSql,
+      HR_DEPARTMENTS_SQL: SAMPLE.departmentsSql,
+      PLATFORM_BASE_URL: emulator.url,
+      PLATFORM_APP_ID: emulator.appId,
+      PLATFORM_APP_SECRET: emulator.appSecret,
+      SELLER_APPIDS: 'mall0001,mall0002',
+      PLATFORM_RATE_LIMIT: '200',
+      CONSOLE_PORT: '0',
+    },
+    close: closeOnce,
+    [Symbol.asyncDispose]: closeOnce,
+  }
+}
+
+/** Looks after the parts until the returned function is called, which waits for a revival under way. */
+function watch(
+  directory: string,
+  postgres: EmbeddedPostgres,
+  emulator: EmulatorProcess,
+  logger: Logger,
+): () => Promise<void> {
+  let isFailing = false
+  const look = async () => {
+    try {
+      if (await postgres.revive()) logger.warn({ part: 'postgres' }, REVIVED)
+      if (!(await emulator.isRunning())) {
+        await withFolderLock(directory, () => emulator.revive())
+        logger.warn({ part: 'emulator' }, REVIVED)
+      }
+      isFailing = false
+    } catch (error) {
+      if (!isFailing) logger.error({ err: error }, 'an embedded part died and does not start; trying on')
+      isFailing = true
+    }
+  }
+  let looking: Promise<void> | undefined
+  const timer = setInterval(() => {
+    looking ??= look().finally(() => {
+      looking = undefined
+    })
+  }, WATCH_MS).unref()
+  return async () => {
+    clearInterval(timer)
+    await looking
+  }
+}
+
+async function clear(directory: string): Promise<void> {
+  const users = await folderUsers(directory).living()
+  if (users.length > 0) {
+    throw new EmbeddedError(
+      'EMBEDDED_IN_USE',
+      `${directory} cannot be started over while process ${users.join(', ')} uses it: stop it first.`,
+    )
+  }
+  await stopEmulatorProcess(join(directory, 'emulator'))
+  await rm(join(directory, 'emulator'), { recursive: true, force: true })
+  await removeEmbeddedPostgres(join(directory, 'postgres'))
+}
+
+const FOLDER = join(import.meta.dirname, '../../examples/hr')
+
+/** Files of the sample that the service is pointed at: two mappings, and the emulator's first state. */
+export const SAMPLE = {
+  employeesSql: join(FOLDER, 'employees.sql'),
+  departmentsSql: join(FOLDER, 'departments.sql'),
+  platform: join(FOLDER, 'platform.json'),
+}
+
+/** Fills an empty database with the sample HR system, all of it or nothing; true when it was empty. */
+export async function loadSampleHr(url: string): Promise<boolean> {
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  try {
+    const { rowCount } = await client.query(`select from pg_namespace where nspname = 'hr'`)
+    if (rowCount) return false
+    const schema = await readFile(join(FOLDER, 'schema.sql'), 'utf8')
+    const data = await readFile(join(FOLDER, 'data.sql'), 'utf8')
+    await client.query(`begin; ${schema}; ${data}; commit; analyze`)
+    return true
+  } finally {
+    await client.end()
+  }
+}

@@ -1,0 +1,84 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { EMPLOYEE_FIELDS, type EmployeeField } from '../../src/directory/employee.ts'
+import { hideValue, maskValue } from '../../src/directory/masking.ts'
+
+test('a value that breaks a rule shows its length and nothing of itself', () => {
+  expect(hideValue('13812345678')).toBe('**** (11 characters)')
+  expect(hideValue('𠮷乙')).toBe('**** (2 characters)')
+  expect([hideValue(null), hideValue('')]).toEqual([null, ''])
+})
+
+describe('maskValue', () => {
+  test.each<[EmployeeField, string, string]>([
+    ['name', '甲乙丙', '甲*'],
+    ['name', '𠮷乙', '𠮷*'],
+    ['mobile', '13812345678', '138****5678'],
+    ['mobile', '51234567', '5****67'],
+    ['email', 'someone@example.com', 's***@example.com'],
+    ['email', '@example.com', '***'],
+    ['email', 'broken', '***'],
+    ['card_no', '11010519491231002X', '110****2X'],
+    ['card_no', 'E12345678', 'E****78'],
+    ['card_no', 'E1', '****'],
+    ['mobile', '😀😀123456', '😀****56'],
+    ['mobile', '1234567890😀', '123****890😀'],
+    ['card_no', '𝟙𝟙𝟙𝟙𝟙𝟙𝟙𝟙', '𝟙****𝟙𝟙'],
+    ['birth_day', '1990-05-17', '****-05-17'],
+    ['birth_day', '05-17', '05-17'],
+    ['remark', '甲乙 note', '(7 characters)'],
+    [
+      'employee_attribute',
+      '[{"attributeCode":"a\\"b","attributeValue":"v"},{"attributeCode":"c","attributeValue":"w"}]',
+      'a"b=***, c=***',
+    ],
+    ['employee_attribute', '[{"attributeCode":"a\\x","attributeValue":"v"}]', 'a\\x=***'],
+    ['employee_attribute', '[{"attributeCode":"a\nb"},{"attributeCode":"c\\n"}]', 'a\nb=***, c\n=***'],
+  ])('%s %j is shown as %j', (field, value, shown) => {
+    expect(maskValue(field, value)).toBe(shown)
+  })
+
+  test.each<EmployeeField>([
+    'corp_code',
+    'gender',
+    'card_type',
+    'mobile_area',
+    'dept_code',
+    'level',
+    'category',
+    'entry_day',
+    'cost_center_id',
+  ])('%s is shown as it is', field => expect(maskValue(field, 'x1')).toBe('x1'))
+
+  test('null and the empty text hide nothing', () => {
+    for (const field of EMPLOYEE_FIELDS) {
+      expect(maskValue(field, null)).toBeNull()
+      expect(maskValue(field, '')).toBe('')
+    }
+  })
+
+  test('a mobile or a document number never shows more than two thirds of itself', () => {
+    const fields = fc.constantFrom<EmployeeField>('mobile', 'card_no')
+    fc.assert(
+      fc.property(fields, fc.stringMatching(/^[0-9A-Z]{1,20}$/), (field, value) => {
+        const shown = (maskValue(field, value) ?? '').replaceAll('*', '')
+        expect(shown.length).toBeLessThanOrEqual((value.length * 2) / 3)
+      }),
+    )
+  })
+
+  test('no character is ever cut in two, and no text of HR is refused', () => {
+    const piece = fc.oneof(
+      fc.constantFrom('"attributeCode":"', '"', '\\', '\\ud83d', '@', '-', '1'),
+      fc.string({ unit: 'binary', maxLength: 4 }),
+    )
+    const texts = fc.array(piece, { maxLength: 12 }).map(pieces => pieces.join(''))
+    fc.assert(
+      fc.property(fc.constantFrom(...EMPLOYEE_FIELDS), texts, (field, value) => {
+        const masked = maskValue(field, value) ?? ''
+        expect(masked.isWellFormed()).toBe(true)
+      }),
+      { numRuns: 2000 },
+    )
+  })
+})

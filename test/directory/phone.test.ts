@@ -1,0 +1,98 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { normaliseMobile, normaliseMobileArea, RuleBreak } from '../../src/directory/field-rules.ts'
+
+describe('mobile', () => {
+  test.each([
+    ['13812345678', null, '86', '13812345678'],
+    ['138 1234 5678', null, '86', '13812345678'],
+    ['138-1234-5678', '86', '86', '13812345678'],
+    ['\u3000１３８１２３４５６７８\u200b', null, '86', '13812345678'],
+    ['+86 138 1234 5678', null, '86', '13812345678'],
+    ['+86-13812345678', '86', '86', '13812345678'],
+    ['0086 13812345678', null, '86', '13812345678'],
+    ['8613812345678', null, '86', '13812345678'],
+    ['86 13812345678', '86', '86', '13812345678'],
+    ['＋８５２ 5123 4567', null, '852', '51234567'],
+    ['+852 51234567', '852', '852', '51234567'],
+    ['00852 51234567', '852', '852', '51234567'],
+    ['51234567', '852', '852', '51234567'],
+    ['+1 (415) 555-0132', null, '1', '4155550132'],
+    ['+1 809 555 0132', '1809', '1809', '5550132'],
+    ['+44.7700.900123', null, '44', '7700900123'],
+    ['+7 912 345-67-89', null, '7', '9123456789'],
+    ['8613812345678', '852', '852', '8613812345678'],
+  ])('%j with area %j is area %j, number %j', (text, area, wantedArea, wantedMobile) => {
+    expect(normaliseMobile(text, area)).toEqual({ area: wantedArea, mobile: wantedMobile })
+  })
+
+  test.each([
+    '12345',
+    '1'.repeat(21),
+    '138a2345678',
+    '+',
+    '00',
+    '+8613',
+    '138/139',
+    '++8613812345678',
+    '0000000000',
+    '甲',
+  ])('%j is refused', text => {
+    expect(normaliseMobile(text, null)).toMatchObject({ rule: 'format' })
+  })
+
+  test('a number that carries another area code than its column is refused', () => {
+    expect(normaliseMobile('+852 51234567', '86')).toMatchObject({ rule: 'mobile_area_conflict' })
+    expect(normaliseMobile('0086 13812345678', '852')).toMatchObject({ rule: 'mobile_area_conflict' })
+  })
+
+  test('nothing but blanks and hyphens is no number', () => {
+    expect(normaliseMobile(' \u3000-', null)).toBeNull()
+    expect(normaliseMobile('', '852')).toBeNull()
+  })
+
+  test('whatever is accepted has 6 to 20 digits and stays as it is when it comes back', () => {
+    const text = fc.string({
+      unit: fc.constantFrom(...'0123456789861100 +-()\u3000８６'),
+      minLength: 4,
+      maxLength: 26,
+    })
+    const area = fc.constantFrom(null, '86', '852', '1')
+    fc.assert(
+      fc.property(text, area, (typed, mapped) => {
+        const first = normaliseMobile(typed, mapped)
+        if (first === null || first instanceof RuleBreak) return
+        expect(first.mobile).toMatch(/^\d{6,20}$/)
+        expect(normaliseMobile(first.mobile, first.area)).toEqual(first)
+      }),
+      { numRuns: 2000 },
+    )
+  })
+
+  test('a refusal never repeats the number', () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 10_000, max: 99_999 }), short => {
+        const refusal = normaliseMobile(String(short), null)
+        expect((refusal as RuleBreak).message).not.toContain(String(short))
+      }),
+    )
+  })
+})
+
+describe('mobile_area', () => {
+  test.each([
+    ['86', '86'],
+    ['+86', '86'],
+    ['0086', '86'],
+    ['+0086', '86'],
+    ['８５２', '852'],
+    ['1-809', '1809'],
+    [' \u3000', null],
+  ])('%j is %j', (text, wanted) => {
+    expect(normaliseMobileArea(text)).toBe(wanted)
+  })
+
+  test.each(['CN', '0', '8 6a', '12345678901'])('%j is refused', text => {
+    expect(normaliseMobileArea(text)).toMatchObject({ rule: 'format' })
+  })
+})

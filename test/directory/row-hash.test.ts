@@ -1,0 +1,273 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { EMPLOYEE_FIELDS } from '../../src/directory/employee.ts'
+import { copyText, RowHasher, rowHash } from '../../src/directory/hash.ts'
+
+type Row = Record<string, string | null>
+
+const COLUMNS = ['enterprise_code', 'userid', 'active', 'updated_at', 'name', 'mobile', 'remark']
+
+/** What PostgreSQL's COPY would print for the rows. */
+function copyLines(columns: readonly string[], rows: readonly Row[]): Buffer {
+  return Buffer.from(
+    rows.map(row => `${columns.map(column => copyText(row[column] ?? null)).join('\t')}\n`).join(''),
+  )
+}
+
+interface Staged {
+  key: string
+  active: string
+  hash: string
+}
+
+/** The staged lines of one or more chunks. */
+function stage(hasher: RowHasher, chunks: readonly Buffer[]): Staged[] {
+  const output = Buffer.concat(chunks.map(chunk => Buffer.from(hasher.push(chunk)))).toString()
+  const lines = output.split('\n').slice(0, -1)
+  return lines.map(line => {
+    const [enterprise, userid, active, hash] = line.split('\t')
+    return { key: `${enterprise}\t${userid}`, active: active ?? '', hash: hash ?? '' }
+  })
+}
+
+const plainHash = (columns: readonly string[], row: Row) => rowHash(columns, row).replaceAll('-', '')
+
+/** Texts with what COPY escapes, what it does not, and characters of every length in UTF-8; no character 0, as in PostgreSQL. */
+const text = fc.oneof(
+  fc.string({
+    unit: fc.constantFrom('a', ' ', '\t', '\n', '\r', '\\', '\b', '\f', '\v', 'N', '.', 'é', '\u4e2d', '😀'),
+  }),
+  fc.string({ unit: 'grapheme' }).map(value => value.replaceAll('\0', '')),
+  fc.constantFrom('', '\\N', '\\.', '\\\\N', 'f', 't'),
+)
+const value = fc.option(text, { nil: null })
+const userid = text.filter(id => id !== '')
+const rowOf = (columns: readonly string[]) =>
+  fc.record(
+    Object.fromEntries(
+      columns.map((column): [string, fc.Arbitrary<string | null>] => [
+        column,
+        column === 'enterprise_code'
+          ? text
+          : column === 'userid'
+            ? userid
+            : column === 'active'
+              ? fc.constantFrom('t', 'f')
+              : column === 'updated_at'
+                ? fc.constantFrom('2026-01-01 00:00:00+08', '2026-01-02 00:00:00+08', null)
+                : value,
+      ]),
+    ),
+  ) as fc.Arbitrary<Row>
+
+/** Columns as a scan has them: the key, the optional two, some fields in canonical order. */
+const scanColumns = fc
+  .tuple(fc.boolean(), fc.boolean(), fc.subarray([...EMPLOYEE_FIELDS], { minLength: 1 }))
+  .map(([active, updatedAt, fields]) => [
+    ...['enterprise_code', 'userid'],
+    ...(active ? ['active'] : []),
+    ...(updatedAt ? ['updated_at'] : []),
+    ...fields,
+  ])
+const scan = scanColumns.chain(columns =>
+  fc.record({ columns: fc.constant(columns), rows: fc.array(rowOf(columns), { maxLength: 8 }) }),
+)
+
+/** Splits at the given places, in any order and beyond the end. */
+function split(bytes: Buffer, places: readonly number[]): Buffer[] {
+  const cuts = [...new Set(places.map(place => place % (bytes.length + 1)))].sort((a, b) => a - b)
+  return [0, ...cuts].map((from, i) => bytes.subarray(from, cuts[i] ?? bytes.length))
+}
+
+describe('the hash of a staged line', () => {
+  test('is the one that a worker works out for the row, whatever its texts hold', () => {
+    fc.assert(
+      fc.property(scan, ({ columns, rows }) => {
+        const staged = stage(new RowHasher(columns), [copyLines(columns, rows)])
+        expect(staged.map(line => line.hash)).toEqual(rows.map(row => plainHash(columns, row)))
+      }),
+    )
+  })
+
+  test('does not depend on where chunks end', () => {
+    fc.assert(
+      fc.property(scan, fc.array(fc.nat(2000), { maxLength: 12 }), ({ columns, rows }, places) => {
+        const bytes = copyLines(columns, rows)
+        const whole = stage(new RowHasher(columns), [bytes])
+        expect(stage(new RowHasher(columns), split(bytes, places))).toEqual(whole)
+      }),
+    )
+  })
+
+  test('is the same with a chunk boundary at every offset, in the middle of characters and escapes too', () => {
+    const rows: Row[] = [
+      {
+        enterprise_code: '',
+        userid: 'e1',
+        active: 't',
+        updated_at: null,
+        name: 'a\tb\nc\\',
+        mobile: null,
+        remark: '',
+      },
+      {
+        enterprise_code: 'E\t1',
+        userid: 'e\\2',
+        active: 'f',
+        updated_at: null,
+        name: '\u4e2d😀',
+        mobile: '\\N',
+        remark: null,
+      },
+    ]
+    const bytes = copyLines(COLUMNS, rows)
+    const expected = rows.map(row => plainHash(COLUMNS, row))
+    for (let offset = 0; offset <= bytes.length; offset++) {
+      const hasher = new RowHasher(COLUMNS)
+      const chunks = [bytes.subarray(0, offset), bytes.subarray(offset)]
+      expect(stage(hasher, chunks).map(line => line.hash)).toEqual(expected)
+      expect(hasher.statistics.rows).toBe(2)
+    }
+    const singly = Array.from(bytes, byte => Buffer.of(byte))
+    expect(stage(new RowHasher(COLUMNS), singly).map(line => line.hash)).toEqual(expected)
+  })
+
+  test('holds for lines far longer than a chunk', () => {
+    const row: Row = {
+      enterprise_code: '',
+      userid: 'e1',
+      active: 't',
+      updated_at: null,
+      name: 'n',
+      mobile: null,
+    }
+    const rows = [1, 70_000, 300_000].map(length => ({ ...row, remark: '\u4e2d\t'.repeat(length) }))
+    const bytes = copyLines(COLUMNS, rows)
+    const places = Array.from({ length: Math.floor(bytes.length / 16_384) }, (_, i) => i * 16_384)
+    const staged = stage(new RowHasher(COLUMNS), split(bytes, places))
+    expect(staged.map(line => line.hash)).toEqual(rows.map(one => plainHash(COLUMNS, one)))
+  })
+
+  test('is fixed: another value would have every employee of every installation looked at again', () => {
+    const row: Row = {
+      enterprise_code: 'E1',
+      userid: 'e1',
+      active: 't',
+      name: 'Baden Figor',
+      mobile: null,
+      remark: '',
+    }
+    const columns = ['enterprise_code', 'userid', 'active', 'name', 'mobile', 'remark']
+    expect(rowHash(columns, row)).toMatchInlineSnapshot(`"f0f2733e-b290-5f81-6262-6299ca34b785"`)
+  })
+})
+
+describe('what a hash tells apart', () => {
+  const row: Row = {
+    enterprise_code: '',
+    userid: 'e1',
+    active: 't',
+    updated_at: null,
+    name: 'x',
+    mobile: null,
+    remark: '',
+  }
+  const hash = (changes: Row, columns = COLUMNS) => rowHash(columns, { ...row, ...changes })
+
+  test.each([
+    ['an empty text and none', { mobile: '' }],
+    ['none and a text that is written like it', { mobile: '\\N' }],
+    ['values that move over a boundary', { name: 'x\t', mobile: '\\N' }],
+    ['an active employee and a leaver', { active: 'f' }],
+  ])('%s', (_, changes: Row) => {
+    expect(hash(changes)).not.toBe(hash({}))
+  })
+
+  test('mappings of other columns', () => {
+    expect(hash({}, [...COLUMNS, 'level'])).not.toBe(hash({}))
+    expect(
+      hash(
+        {},
+        COLUMNS.filter(column => column !== 'active'),
+      ),
+    ).not.toBe(hash({}))
+  })
+
+  test('not when a row was touched, nor ways to write active, nor the key, which is compared itself', () => {
+    expect(hash({ updated_at: '2026-01-01 00:00:00+08' })).toBe(hash({}))
+    expect(hash({ active: 'yes' })).toBe(hash({}))
+    expect(hash({ active: 'No' })).toBe(hash({ active: '0' }))
+    expect(hash({ userid: 'e2', enterprise_code: 'E2' })).toBe(hash({}))
+    expect(
+      hash(
+        {},
+        COLUMNS.filter(column => column !== 'updated_at'),
+      ),
+    ).toBe(hash({}))
+  })
+})
+
+describe('a staged line', () => {
+  test('has the key as COPY printed it, and whether the employee is active', () => {
+    fc.assert(
+      fc.property(fc.array(rowOf(COLUMNS), { maxLength: 8 }), rows => {
+        const staged = stage(new RowHasher(COLUMNS), [copyLines(COLUMNS, rows)])
+        expect(staged.map(({ key, active }) => ({ key, active }))).toEqual(
+          rows.map(row => ({
+            key: `${copyText(row.enterprise_code ?? null)}\t${copyText(row.userid ?? null)}`,
+            active: row.active,
+          })),
+        )
+      }),
+    )
+  })
+
+  test('is not made of a row whose user id is too long to be kept; such rows are counted', () => {
+    const hasher = new RowHasher(['enterprise_code', 'userid', 'name'])
+    const row = (userid: string) => ({ enterprise_code: 'E1', userid, name: 'x' })
+    const rows = [row('x'.repeat(5000)), row('😀'.repeat(100)), row('x'.repeat(1997)), row('x'.repeat(1998))]
+    const kept = stage(hasher, [copyLines(['enterprise_code', 'userid', 'name'], rows)])
+    expect(kept.map(({ key }) => key.length)).toEqual(['E1\t'.length + 200, 2000])
+    expect(hasher.statistics).toMatchObject({ rows: 4, keyless: 2 })
+  })
+
+  test('is not made of a row without a user id; such rows are counted', () => {
+    const row: Row = {
+      enterprise_code: 'E1',
+      active: 't',
+      updated_at: null,
+      name: 'x',
+      mobile: '1',
+      remark: '2',
+    }
+    const hasher = new RowHasher(COLUMNS)
+    const rows = [
+      { ...row, userid: '' },
+      { ...row, userid: null },
+      { ...row, userid: 'N' },
+      { ...row, userid: '\\' },
+    ]
+    expect(stage(hasher, [copyLines(COLUMNS, rows)]).map(({ key }) => key)).toEqual(['E1\tN', 'E1\t\\\\'])
+    expect(hasher.statistics).toMatchObject({ rows: 4, keyless: 2 })
+  })
+})
+
+test('statistics count empty values per field and keep the newest updated_at', () => {
+  fc.assert(
+    fc.property(fc.array(rowOf(COLUMNS), { maxLength: 10 }), fc.nat(500), (rows, place) => {
+      const hasher = new RowHasher(COLUMNS)
+      stage(hasher, split(copyLines(COLUMNS, rows), [place]))
+      const empty = (column: string) => rows.filter(row => row[column] === null || row[column] === '').length
+      const newest = rows
+        .map(row => row.updated_at ?? '')
+        .sort()
+        .at(-1)
+      expect(hasher.statistics).toEqual({
+        rows: rows.length,
+        keyless: 0,
+        empty: { name: empty('name'), mobile: empty('mobile'), remark: empty('remark') },
+        newest: newest || null,
+      })
+    }),
+  )
+})

@@ -1,0 +1,208 @@
+import { expect, test } from 'vitest'
+import { pruneHistory } from '../../jobs/prune.ts'
+import { fail, hash, plant, plantRun } from '../sync/planted.ts'
+import { StoreUnderTest } from '../sync/store-under-test.ts'
+
+const store = new StoreUnderTest()
+
+const ago = (days: number) => new Date(Date.now() - days * 86_400_000)
+const left = async (table: string, column: string) =>
+  (await store.rows<{ name: unknown }>(`select ${column} as name from dirsync.${table} order by 1`)).map(
+    row => row.name,
+  )
+
+test('attempts go after 30 days', async () => {
+  const attempt = { operation: 'update-employee', outcome: 'in_step', duration_ms: 1 }
+  await plant(
+    store,
+    'attempt',
+    { ...attempt, entity_key: 'old', started_at: ago(31) },
+    { ...attempt, entity_key: 'young', started_at: ago(29) },
+  )
+  expect(await pruneHistory(store.pool)).toMatchObject({ attempt: 1 })
+  expect(await left('attempt', 'entity_key')).toEqual(['young'])
+})
+
+test('calls by minute go after 30 days', async () => {
+  const counts = { calls: 1, too_fast: 0, failed: 0, waited_ms: 0, longest_wait_ms: 0, duration_ms: 1 }
+  await plant(
+    store,
+    'call_minute',
+    { ...counts, operation: 'old', minute: ago(31) },
+    { ...counts, operation: 'young', minute: ago(29) },
+  )
+  expect(await pruneHistory(store.pool)).toMatchObject({ call_minute: 1 })
+  expect(await left('call_minute', 'operation')).toEqual(['young'])
+})
+
+test('a stored plan goes 30 days after its run has ended, and not while it is held', async () => {
+  const runs = [
+    await plantRun(store, { state: 'rejected', finished_at: ago(31) }),
+    await plantRun(store, { state: 'rejected', finished_at: ago(29) }),
+    await plantRun(store, { state: 'held', requested_at: ago(90) }),
+  ]
+  for (const run_id of runs)
+    await plant(store, 'planned_work', { run_id, operation: 'update-employee', entity_key: 'e1' })
+  expect(await pruneHistory(store.pool)).toMatchObject({ planned_work: 1 })
+  expect(await left('planned_work', 'run_id')).toEqual(runs.slice(1))
+})
+
+test('closed dead letters go after 180 days, with their story; open ones never', async () => {
+  const set = (id: number, text: string) =>
+    store.pool.query(`update dirsync.dead_letter set ${text} where id = $1`, [id])
+  const resolved = (days: number) => `state = 'resolved', resolved_at = now() - interval '${days} days'`
+  await set(await fail(store, { entity_key: 'resolved long ago' }), resolved(181))
+  await set(await fail(store, { entity_key: 'resolved lately' }), resolved(179))
+  await set(await fail(store, { entity_key: 'open' }), `last_failed_at = now() - interval '999 days'`)
+  expect(await pruneHistory(store.pool)).toMatchObject({ dead_letter: 1 })
+  expect(await left('dead_letter', 'entity_key')).toEqual(['open', 'resolved lately'])
+  expect(await store.value('select count(*) from dirsync.dead_letter_event')).toBe(2)
+})
+
+test('an accepted case stays accepted as long as there is whom it concerns', async () => {
+  for (const key of ['here', 'vanished', 'unknown', 'D1', 'D2'])
+    await fail(store, {
+      entity_key: key,
+      source_hash: hash(),
+      ...(key.startsWith('D') ? { operation: 'delete-department', entity: 'department' } : {}),
+    })
+  await store.pool.query(
+    `update dirsync.dead_letter set state = 'ignored', note = 'known', last_failed_at = now() - interval '999 days'`,
+  )
+  await plant(store, 'employee', { userid: 'here' }, { userid: 'vanished', vanished_at: ago(1) })
+  await plant(
+    store,
+    'department',
+    { dept_code: 'D1', active: false },
+    { dept_code: 'D2', active: false, deleted_at: ago(1) },
+  )
+  expect(await pruneHistory(store.pool)).toMatchObject({ dead_letter: 3 })
+  expect(await left('dead_letter', 'entity_key')).toEqual(['D1', 'here'])
+})
+
+test('runs go after 180 days, but not the last good one that read every row, nor unfinished ones', async () => {
+  const source = { rows: 1, keyless: 0, empty: {}, newest: null }
+  const old = { state: 'done', finished_at: ago(200) }
+  await plantRun(store, { ...old, sweep: true, source })
+  await plantRun(store, { ...old, kind: 'openids' })
+  const needed = [
+    await plantRun(store, { ...old, sweep: true, source }),
+    await plantRun(store, { ...old, sweep: false, source }),
+    await plantRun(store, { state: 'held' }),
+    await plantRun(store, { ...old, state: 'source_suspect', source }),
+  ]
+  expect(await pruneHistory(store.pool)).toMatchObject({ sync_run: 2 })
+  expect(await left('sync_run', 'id')).toEqual(needed)
+})
+
+test('work outlives the run that asked for it', async () => {
+  const run = await plantRun(store, { state: 'done', finished_at: ago(200) })
+  await plantRun(store, { state: 'done', sweep: true, source: { rows: 1 }, finished_at: ago(1) })
+  await plant(store, 'pending', { operation: 'update-employee', entity_key: 'e1', priority: 3, run_id: run })
+  await pruneHistory(store.pool)
+  expect(await store.rows('select entity_key, run_id from dirsync.pending')).toEqual([
+    { entity_key: 'e1', run_id: null },
+  ])
+})
+
+test('ticks go after a day, but for the last of each job', async () => {
+  const tick = (job: string, due_at: Date) => plant(store, 'job_tick', { job, due_at, claimed_by: hash() })
+  await tick('daily', ago(9))
+  await tick('daily', ago(8))
+  await tick('often', ago(2))
+  await tick('often', ago(0))
+  expect(await pruneHistory(store.pool)).toMatchObject({ job_tick: 2 })
+  expect(await left('job_tick', 'job')).toEqual(['daily', 'often'])
+})
+
+test('employees go when both sides have lacked them for 180 days, with their bindings', async () => {
+  const vanished = { vanished_at: ago(181), active: false }
+  await plant(
+    store,
+    'employee',
+    { userid: 'gone', ...vanished, platform_state: 'absent' },
+    { userid: 'gone lately', ...vanished, vanished_at: ago(179), platform_state: 'absent' },
+    { userid: 'still on the platform', ...vanished, platform_state: 'in_service' },
+    { userid: 'never asked', ...vanished },
+    { userid: 'awaiting activation', platform_state: 'absent' },
+  )
+  const binding = { seller_appid: '20000001', open_userid: 'o' }
+  await plant(store, 'openid_binding', { userid: 'gone', ...binding }, { userid: 'gone lately', ...binding })
+  expect(await pruneHistory(store.pool)).toMatchObject({ employee: 1, openid_binding: 1 })
+  expect(await left('employee', 'userid')).not.toContain('gone')
+  expect(await left('openid_binding', 'userid')).toEqual(['gone lately'])
+})
+
+test('departments go when they are deleted and HR has lacked them for 180 days', async () => {
+  await plant(
+    store,
+    'department',
+    { dept_code: 'gone', active: false, deleted_at: ago(181), first_missing_at: ago(181) },
+    { dept_code: 'gone lately', active: false, deleted_at: ago(1), first_missing_at: ago(181) },
+    { dept_code: 'still in HR', active: false, deleted_at: ago(181) },
+    { dept_code: 'not deleted', active: false, first_missing_at: ago(181) },
+  )
+  expect(await pruneHistory(store.pool)).toMatchObject({ department: 1 })
+  expect(await left('department', 'dept_code')).toEqual(['gone lately', 'not deleted', 'still in HR'])
+})
+
+test('commands go after 180 days', async () => {
+  const command = { name: 'resync', requested_by: 'someone' }
+  await plant(
+    store,
+    'command',
+    { ...command, requested_at: ago(181) },
+    { ...command, requested_at: ago(179) },
+  )
+  expect(await pruneHistory(store.pool)).toMatchObject({ command: 1 })
+})
+
+test('pruning what is empty removes nothing', async () => {
+  expect(new Set(Object.values(await pruneHistory(store.pool)))).toEqual(new Set([0]))
+})
+
+test('runs of rows that HR named and nobody needed go after a day', async () => {
+  const named = { state: 'done', keys: ['e1'], planned: 0, planned_at: ago(2), finished_at: ago(2) }
+  await plantRun(store, named)
+  const kept = [
+    await plantRun(store, { ...named, planned: 1 }),
+    await plantRun(store, { ...named, finished_at: ago(0.5) }),
+    await plantRun(store, { ...named, keys: [] }),
+    await plantRun(store, { ...named, kind: 'employees' }),
+  ]
+  expect(await pruneHistory(store.pool)).toMatchObject({ sync_run: 1 })
+  expect(await left('sync_run', 'id')).toEqual(kept)
+})
+
+test('retry runs that planned nothing go after a day', async () => {
+  const retry = {
+    kind: 'retry',
+    state: 'done',
+    keys: ['1'],
+    planned: 0,
+    planned_at: ago(2),
+    finished_at: ago(2),
+  }
+  await plantRun(store, retry)
+  const kept = [
+    await plantRun(store, { ...retry, planned: 1 }),
+    await plantRun(store, { ...retry, finished_at: ago(0.5) }),
+    await plantRun(store, { ...retry, state: 'failed', planned: null }),
+  ]
+  expect(await pruneHistory(store.pool)).toMatchObject({ sync_run: 1 })
+  expect(await left('sync_run', 'id')).toEqual(kept)
+})
+
+test('an accepted case of a mirror stays accepted, and one of a payer as long as an order names him', async () => {
+  const mirror = { entity: 'mirror', entity_key: 'taxpayers', operation: 'mirror-taxpayers', field: 'ID-1' }
+  const payer = { entity: 'employee', operation: 'mirror-orders', field: '', category: 'unknown_payer' }
+  await fail(store, mirror)
+  await fail(store, { ...payer, entity_key: 'pays' })
+  await fail(store, { ...payer, entity_key: 'paid once' })
+  await store.pool.query(
+    `update dirsync.dead_letter set state = 'ignored', note = 'known', last_failed_at = now() - interval '999 days'`,
+  )
+  await plant(store, 'payment_order', { trade_no: 'T1', userid: 'pays' })
+  expect(await pruneHistory(store.pool)).toMatchObject({ dead_letter: 1 })
+  expect(await left('dead_letter', 'entity_key')).toEqual(['pays', 'taxpayers'])
+})

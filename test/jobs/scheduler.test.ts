@@ -1,0 +1,269 @@
+import { EventEmitter, once } from 'node:events'
+import cron from 'node-cron'
+import type { PoolClient } from 'pg'
+import { type DestinationStream, pino } from 'pino'
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
+import { CRON_JOBS, type CronJob, type JobContext } from '../../jobs/index.ts'
+import { CronScheduler, scheduledJobs } from '../../jobs/scheduler.ts'
+import { ConfigError } from '../../src/config.ts'
+import { createTestDatabase, type TestDatabase } from '../helpers/postgres.ts'
+
+const EVERY_SECOND = '* * * * * *'
+/** Due once a year: not while a test runs. */
+const YEARLY = '0 0 29 6 *'
+
+function job(differs: Partial<CronJob> = {}): CronJob {
+  return { name: 'a-job', does: 'is scheduled', schedule: YEARLY, run: async () => {}, ...differs }
+}
+
+describe('the schedule', () => {
+  test('is each job’s own, unless a setting says otherwise', () => {
+    const scheduled = scheduledJobs(CRON_JOBS, { 'sync-changes': '*/2 * * * *', prune: 'OFF' })
+    expect(scheduled.map(({ job }) => job.name)).toEqual(
+      CRON_JOBS.map(({ name }) => name).filter(name => name !== 'prune'),
+    )
+    for (const { job, expression } of scheduled)
+      expect(expression).toBe(job.name === 'sync-changes' ? '*/2 * * * *' : job.schedule)
+  })
+
+  test('has every job, with a default that is right', () => {
+    expect(scheduledJobs(CRON_JOBS, {}).map(({ job }) => job.name)).toEqual([
+      'sync-changes',
+      'full-resync',
+      'departments',
+      'openids',
+      'mirror-orders',
+      'mirror-accounts',
+      'mirror-taxpayers',
+      'retry-due',
+      'sweep',
+      'prune',
+    ])
+    for (const { does } of CRON_JOBS) expect(does).not.toBe('')
+  })
+
+  test.each(['every day', '* * *', '61 * * * *', '0 0 32 1 *', '* * * * * * *', '@never'])(
+    'refuses the expression %j, saying what it should be',
+    expression => {
+      const refused = () => scheduledJobs(CRON_JOBS, { 'full-resync': expression })
+      expect(refused).toThrow(ConfigError)
+      expect(refused).toThrow(
+        `SCHEDULE_FULL_RESYNC holds ${JSON.stringify(expression)} but should be a cron expression such as "0 2 * * *", or off`,
+      )
+    },
+  )
+
+  test('refuses a setting that names no job, and names those there are', () => {
+    const refused = () => scheduledJobs(CRON_JOBS, { 'sync-change': EVERY_SECOND })
+    expect(refused).toThrow(ConfigError)
+    expect(refused).toThrow(/^SCHEDULE_SYNC_CHANGE names no cron job: there are SCHEDULE_SYNC_CHANGES, /)
+  })
+})
+
+interface Tick {
+  job: string
+  due_at: Date
+  claimed_by: string
+  finished_at: Date | null
+  error: string | null
+}
+
+let database: TestDatabase
+let changes: EventEmitter
+let listener: PoolClient
+
+beforeAll(async () => {
+  database = await createTestDatabase({ migrated: true })
+  await database.pool.query(`
+    create function told() returns trigger language plpgsql as $$ begin notify tick; return null; end $$;
+    create trigger told after insert or update on dirsync.job_tick for each statement execute function told()`)
+  listener = await database.pool.connect()
+  changes = new EventEmitter()
+  listener.on('notification', () => changes.emit('tick'))
+  listener.on('error', () => {}) // the database is dropped
+  await listener.query('listen tick')
+})
+
+afterAll(async () => {
+  listener.release(true)
+  await database.close()
+})
+
+beforeEach(async () => {
+  await database.pool.query('truncate dirsync.job_tick, dirsync.job_schedule')
+})
+
+async function ticks(): Promise<Tick[]> {
+  return (await database.pool.query<Tick>('select * from dirsync.job_tick order by due_at')).rows
+}
+
+/** Resolves with the ticks that have ended once there are so many. */
+async function finished(count: number): Promise<Tick[]> {
+  for (;;) {
+    const changed = once(changes, 'tick')
+    const done = (await ticks()).filter(tick => tick.finished_at !== null)
+    if (done.length >= count) return done
+    await changed
+  }
+}
+
+async function nextDue(): Promise<{ expression: string; next_due_at: Date } | undefined> {
+  return (await database.pool.query('select expression, next_due_at from dirsync.job_schedule')).rows[0]
+}
+
+/** Leaves behind what a scheduler of an earlier day would have. */
+async function due(expression: string, at: string): Promise<void> {
+  await database.pool.query(`insert into dirsync.job_schedule values ('a-job', $1, $2)`, [expression, at])
+}
+
+/** A scheduler as a process of its own would have it; stopped with the test. */
+function scheduler(scheduled: CronJob, log?: DestinationStream): CronScheduler {
+  const created = new CronScheduler({
+    pool: database.pool,
+    jobs: [{ job: scheduled, expression: scheduled.schedule }],
+    context: { pool: database.pool } as JobContext,
+    processId: crypto.randomUUID(),
+    logger: log ? pino({ level: 'debug' }, log) : pino({ level: 'silent' }),
+  })
+  onTestFinished(() => created.stop())
+  return created
+}
+
+test('a tick runs once, however many schedulers there are', async () => {
+  let runs = 0
+  const run = async () => {
+    runs += 1
+  }
+  const schedulers = [1, 2, 3].map(() => scheduler(job({ schedule: EVERY_SECOND, run })))
+  await Promise.all(schedulers.map(each => each.start()))
+  await finished(3)
+  await Promise.all(schedulers.map(each => each.stop()))
+  const done = await ticks()
+  expect(runs).toBe(done.length)
+  expect(done.map(tick => tick.due_at.getMilliseconds())).toEqual(done.map(() => 0))
+  expect((await nextDue())?.next_due_at.getTime()).toBeGreaterThan(done.at(-1)?.due_at.getTime() ?? 0)
+})
+
+test('a job that fails says so in its tick, and its next tick runs', async () => {
+  const failures: ((() => Promise<void>) | undefined)[] = [
+    () => Promise.reject(new Error('HR is away')),
+    () => {
+      throw new Error('thrown at once')
+    },
+  ]
+  const failing = scheduler(job({ schedule: EVERY_SECOND, run: async () => failures.shift()?.() }))
+  await failing.start()
+  const done = await finished(3)
+  expect(done.slice(0, 3).map(tick => tick.error)).toEqual(['HR is away', 'thrown at once', null])
+})
+
+describe('a tick that was missed while everything was down', () => {
+  test('runs once on start, for schedulers that start at the same moment too', async () => {
+    await due(YEARLY, '2021-06-29T00:00:00Z')
+    let runs = 0
+    const missed = job({
+      run: async () => {
+        runs += 1
+      },
+    })
+    const schedulers = [1, 2, 3].map(() => scheduler(missed))
+    await Promise.all(schedulers.map(each => each.start()))
+    await Promise.all(schedulers.map(each => each.stop()))
+    expect(runs).toBe(1)
+    expect(await ticks()).toMatchObject([
+      { job: 'a-job', due_at: new Date('2021-06-29T00:00:00Z'), error: null },
+    ])
+
+    const later = scheduler(missed)
+    await later.start()
+    await later.stop()
+    expect(runs).toBe(1)
+  })
+
+  test('is void once the expression has changed', async () => {
+    await due('0 3 * * *', '2021-06-29T03:00:00Z')
+    const changed = scheduler(job({ run: () => Promise.reject(new Error('must not run')) }))
+    await changed.start()
+    await changed.stop()
+    expect(await ticks()).toEqual([])
+    const next = await nextDue()
+    expect(next?.expression).toBe(YEARLY)
+    expect(next?.next_due_at.getTime()).toBeGreaterThan(Date.now())
+  })
+
+  test('is not noticed before it is due, nor on the first start ever', async () => {
+    const early = scheduler(job({ run: () => Promise.reject(new Error('must not run')) }))
+    await early.start()
+    await early.stop()
+    await early.start()
+    await early.stop()
+    expect(await ticks()).toEqual([])
+  })
+})
+
+test('a process that slept when a tick was due runs it late', async () => {
+  // The next second but one, so that the scheduler has started by then.
+  const at = new Date((Math.floor(Date.now() / 1000) + 2) * 1000)
+  const late = scheduler(job({ schedule: `${at.getSeconds()} * * * * *` }))
+  await late.start()
+  const asleep = new Int32Array(new SharedArrayBuffer(4))
+  Atomics.wait(asleep, 0, 0, at.getTime() + 2100 - Date.now())
+  expect(await finished(1)).toMatchObject([{ due_at: at, error: null }])
+})
+
+test('stop waits for the tick in hand, and nothing comes after it', async () => {
+  const [begun, end] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  const story: string[] = []
+  const long = scheduler(
+    job({
+      schedule: EVERY_SECOND,
+      run: async () => {
+        begun.resolve()
+        await end.promise
+        story.push('ended')
+      },
+    }),
+  )
+  await long.start()
+  await begun.promise
+  const stopped = long.stop().then(() => story.push('stopped'))
+  await ticks()
+  end.resolve()
+  await stopped
+  expect(story).toEqual(['ended', 'stopped'])
+  expect(await ticks()).toMatchObject([{ finished_at: expect.any(Date) }])
+  await long.stop()
+})
+
+test('a tick that cannot be written is not run, and the next one is', async () => {
+  const lines = new EventEmitter()
+  const log = { write: (line: string) => void lines.emit(JSON.parse(line).msg) }
+  let runs = 0
+  const patient = scheduler(
+    job({
+      schedule: EVERY_SECOND,
+      run: async () => {
+        runs += 1
+      },
+    }),
+    log,
+  )
+  await patient.start()
+  await database.pool.query('alter table dirsync.job_tick rename to gone')
+  await once(lines, 'tick not run')
+  await database.pool.query('alter table dirsync.gone rename to job_tick')
+  const before = runs
+  await finished(before + 1)
+  expect(runs).toBeGreaterThan(before)
+})
+
+test('a start that fails leaves nothing scheduled', async () => {
+  await database.pool.query('alter table dirsync.job_schedule rename to gone')
+  try {
+    const failing = scheduler(job({ schedule: EVERY_SECOND }))
+    await expect(failing.start()).rejects.toThrow('job_schedule')
+    expect(cron.getTasks().size).toBe(0)
+  } finally {
+    await database.pool.query('alter table dirsync.gone rename to job_schedule')
+  }
+})

@@ -1,0 +1,122 @@
+import { readdirSync } from 'node:fs'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { createPool } from '../../src/lib/database.ts'
+import { MigrationError, migrate, missingMigrations } from '../../src/lib/migrate.ts'
+import { createTestDatabase } from '../helpers/postgres.ts'
+import { SILENT, StoreUnderTest } from '../sync/store-under-test.ts'
+
+const FILES = readdirSync(new URL('../../src/migrations/', import.meta.url)).sort()
+
+/** An empty database and a pool of its own for a process that migrates it. */
+async function emptyDatabase() {
+  const database = await createTestDatabase()
+  onTestFinished(() => database.close())
+  return database
+}
+
+describe('migrate', () => {
+  test('brings an empty database up to date, and leaves one that is as it is', async () => {
+    const { pool } = await emptyDatabase()
+    expect(await missingMigrations(pool)).toEqual(FILES)
+    expect(await migrate(pool)).toEqual({ applied: FILES, reviewerStatements: [] })
+    expect(await missingMigrations(pool)).toEqual([])
+    expect(await migrate(pool)).toEqual({ applied: [], reviewerStatements: [] })
+  })
+
+  test('applies every file once, however many processes start at the same moment', async () => {
+    const database = await emptyDatabase()
+    const other = createPool(database.url, { max: 2, name: 'other', logger: SILENT })
+    onTestFinished(() => other.end())
+    const results = await Promise.all([migrate(database.pool), migrate(other), migrate(database.pool)])
+    expect(results.flatMap(result => result.applied).sort()).toEqual(FILES)
+  })
+
+  test('refuses a database that a newer dirsync has migrated', async () => {
+    const { pool } = await emptyDatabase()
+    await migrate(pool)
+    await pool.query(`insert into dirsync.migration values ('9998_newer.sql'), ('9999_newest.sql')`)
+    const refused = migrate(pool)
+    await expect(refused).rejects.toBeInstanceOf(MigrationError)
+    await expect(refused).rejects.toThrow(
+      /^the database was migrated by a newer dirsync \(9998_newer.sql, 9999_newest.sql\): upgrade/,
+    )
+  })
+
+  test('rolls back a file that fails, names it, and goes on from there once its cause is gone', async () => {
+    const { pool } = await emptyDatabase()
+    await pool.query('create schema dirsync; create table dirsync.halt ()')
+    const error = await migrate(pool).catch(failure => failure)
+    expect(error).toBeInstanceOf(MigrationError)
+    expect(error).toMatchObject({ code: 'MIGRATION_FAILED', cause: { code: '42P07' } })
+    expect(error.message).toMatch(/^migration 0001_directory.sql failed and was rolled back: relation "halt"/)
+    const { rows } = await pool.query(
+      `select tablename from pg_tables where schemaname = 'dirsync' order by 1`,
+    )
+    expect(rows).toEqual([{ tablename: 'halt' }, { tablename: 'migration' }])
+    expect(await missingMigrations(pool)).toEqual(FILES)
+
+    await pool.query('drop table dirsync.halt')
+    expect((await migrate(pool)).applied).toEqual(FILES)
+  })
+
+  test('gives its lock back after a failure', async () => {
+    const { pool } = await emptyDatabase()
+    await pool.query('create schema dirsync; create table dirsync.halt ()')
+    await migrate(pool).catch(() => {})
+    const { rows } = await pool.query(
+      `select from pg_locks where locktype = 'advisory' and database = (select oid from pg_database where datname = current_database())`,
+    )
+    expect(rows).toEqual([])
+  })
+})
+
+describe('the schema documents itself', () => {
+  const store = new StoreUnderTest()
+
+  test('every table, view, sequence and column has a comment', async () => {
+    const bare = await store.rows(
+      `select c.relname, a.attname from pg_class c
+       left join lateral (
+         select attname, attnum from pg_attribute where attrelid = c.oid and attnum > 0 and not attisdropped and c.relkind <> 'S'
+         union all select null, 0) a on true
+       where c.relnamespace = 'dirsync'::regnamespace and c.relkind in ('r', 'v', 'm', 'p', 'f')
+         and coalesce(case when a.attnum = 0 then obj_description(c.oid, 'pg_class') else col_description(c.oid, a.attnum) end, '') = ''
+       order by 1, 2`,
+    )
+    expect(bare).toEqual([])
+  })
+
+  test('every function has a comment', async () => {
+    const bare = await store.rows(
+      `select proname from pg_proc where pronamespace = 'dirsync'::regnamespace and coalesce(obj_description(oid, 'pg_proc'), '') = ''`,
+    )
+    expect(bare).toEqual([])
+  })
+
+  test('the names of the contract are there', async () => {
+    const tables = await store.rows<{ relname: string }>(
+      `select relname from pg_class where relnamespace = 'dirsync'::regnamespace and relkind in ('r', 'v') order by 1`,
+    )
+    expect(tables.map(({ relname }) => relname)).toEqual(
+      expect.arrayContaining([
+        'attempt',
+        'command',
+        'dead_letter',
+        'dead_letter_event',
+        'department',
+        'employee',
+        'failed_syncs',
+        'openid_binding',
+        'sync_run',
+      ]),
+    )
+    const columns = await store.rows<{ attname: string }>(
+      `select attname from pg_attribute where attrelid = 'dirsync.dead_letter'::regclass and attnum > 0 order by attnum`,
+    )
+    expect(columns.map(({ attname }) => attname).join(', ')).toBe(
+      'id, enterprise_code, entity, entity_key, operation, field, category, platform_code, trace_id, message, remedy, ' +
+        'changed_fields, blocked_by, source_hash, state, first_failed_at, last_failed_at, occurrences, next_retry_at, ' +
+        'snooze_until, first_run_id, last_run_id, resolution, resolved_by, resolved_at, note, version, swap_id',
+    )
+  })
+})

@@ -1,0 +1,434 @@
+import { describe, expect, test } from 'vitest'
+import {
+  adoptRefunds,
+  claimUnknown,
+  forgetRefund,
+  storeAnswer,
+  storeVerdict,
+} from '../../src/money/journal.ts'
+import {
+  listRefunds,
+  openRefunds,
+  readRefund,
+  recordNotification,
+  resolveRefund,
+} from '../../src/money/refund.ts'
+import { REFUND, sender, writeDown } from '../sync/journal.ts'
+import { StoreUnderTest } from '../sync/store-under-test.ts'
+
+const store = new StoreUnderTest()
+const R1 = REFUND.outer_refund_no
+
+const UNKNOWN = {
+  state: 'unknown',
+  platformCode: null,
+  message: 'no answer in time',
+  traceId: 'trace-1',
+} as const
+const ACCEPTED = { state: 'accepted', tradeNo: 'P1' } as const
+const REJECTED = {
+  state: 'rejected',
+  platformCode: 1000229001,
+  message: 'number exists',
+  traceId: null,
+} as const
+
+const NOTIFICATION = {
+  outer_refund_no: R1,
+  outer_trade_no: REFUND.outer_trade_no,
+  refund_amount: '5.00',
+  trade_no: 'P1',
+}
+
+const stateOf = async (no = R1) => (await readRefund(store.pool, no))?.state
+/** Makes every unknown refund due. */
+const makeDue = () =>
+  store.pool.query(`update dirsync.refund set next_settle_at = now() where next_settle_at is not null`)
+
+describe('the journal', () => {
+  test('holds a refund as requested, with who asked', async () => {
+    await writeDown(store)
+    expect(await readRefund(store.pool, R1)).toMatchObject({
+      ...REFUND,
+      state: 'requested',
+      requested_by: expect.stringMatching(/^\w+ \(cli:tester\)$/),
+      sent_at: expect.any(Date),
+      settled_at: null,
+      next_settle_at: null,
+    })
+    expect(await readRefund(store.pool, 'app-R2')).toBeNull()
+  })
+
+  test('takes a number once, whatever became of it', async () => {
+    await writeDown(store)
+    for (const answer of [UNKNOWN, REJECTED, ACCEPTED]) {
+      await storeAnswer(store.pool, R1, answer)
+      await expect(writeDown(store, { outer_trade_no: 'app-T9' })).rejects.toThrow('refused by the journal')
+    }
+  })
+
+  test('takes one open refund per order, so that the order record can tell what became of it', async () => {
+    await writeDown(store)
+    await expect(writeDown(store, { outer_refund_no: 'app-R2' })).rejects.toThrow('refused by the journal')
+    await storeAnswer(store.pool, R1, UNKNOWN)
+    await expect(writeDown(store, { outer_refund_no: 'app-R2' })).rejects.toThrow('refused by the journal')
+    await storeAnswer(store.pool, R1, ACCEPTED)
+    await writeDown(store, { outer_refund_no: 'app-R2' })
+  })
+
+  test('forgets what was not sent, and nothing else', async () => {
+    await writeDown(store)
+    await forgetRefund(store.pool, R1)
+    await writeDown(store)
+    await storeAnswer(store.pool, R1, ACCEPTED)
+    await forgetRefund(store.pool, R1)
+    expect(await stateOf()).toBe('accepted')
+  })
+
+  test('lists the latest first, by state and order', async () => {
+    await writeDown(store)
+    await storeAnswer(store.pool, R1, ACCEPTED)
+    await writeDown(store, { outer_refund_no: 'app-R2' })
+    await writeDown(store, { outer_refund_no: 'app-R3', outer_trade_no: 'app-T3' })
+    const numbers = async (filter: Omit<Parameters<typeof listRefunds>[1], 'limit'>, limit = 10) =>
+      (await listRefunds(store.pool, { ...filter, limit })).map(refund => refund.outer_refund_no)
+    expect(await numbers({})).toEqual(['app-R3', 'app-R2', R1])
+    expect(await numbers({}, 1)).toEqual(['app-R3'])
+    expect(await numbers({ state: 'requested' })).toEqual(['app-R3', 'app-R2'])
+    expect(await numbers({ outerTradeNo: 'app-T1' })).toEqual(['app-R2', R1])
+  })
+
+  test('counts what is open, and since when', async () => {
+    expect(await openRefunds(store.pool)).toEqual({
+      requested: 0,
+      unknown: 0,
+      for_person: 0,
+      oldest: null,
+    })
+    await writeDown(store)
+    await storeAnswer(store.pool, R1, UNKNOWN)
+    await writeDown(store, { outer_refund_no: 'app-R2', outer_trade_no: 'app-T2' })
+    const oldest = (await readRefund(store.pool, R1))?.sent_at
+    expect(await openRefunds(store.pool)).toEqual({ requested: 1, unknown: 1, for_person: 0, oldest })
+    await storeVerdict(store.pool, R1, 'unknown', 'ask', true)
+    expect(await openRefunds(store.pool)).toMatchObject({ unknown: 1, for_person: 1 })
+  })
+})
+
+describe('an answer', () => {
+  test('of the platform overrules what the record was taken to show, but not the notification', async () => {
+    await writeDown(store)
+    await storeAnswer(store.pool, R1, UNKNOWN)
+    await storeVerdict(store.pool, R1, 'not_carried_out', 'nothing to be seen')
+    await storeAnswer(store.pool, R1, ACCEPTED)
+    expect(await readRefund(store.pool, R1)).toMatchObject({
+      state: 'accepted',
+      trade_no: 'P1',
+      message: null,
+    })
+    await recordNotification(store.pool, NOTIFICATION)
+    await storeAnswer(store.pool, R1, REJECTED)
+    expect(await stateOf()).toBe('notified')
+  })
+
+  test('that is missing changes nothing that is known', async () => {
+    await writeDown(store)
+    await recordNotification(store.pool, NOTIFICATION)
+    await storeAnswer(store.pool, R1, UNKNOWN)
+    expect(await stateOf()).toBe('notified')
+  })
+})
+
+describe('a refund whose sender ended', () => {
+  test('is unknown as soon as its lock is free, and not while the sender lives', async () => {
+    await writeDown(store)
+    const process = await sender(store, { order: REFUND.outer_trade_no })
+    expect(await adoptRefunds(store.pool)).toEqual([])
+    expect(await stateOf()).toBe('requested')
+    await process.dies()
+    expect(await adoptRefunds(store.pool)).toEqual([R1])
+    expect(await readRefund(store.pool, R1)).toMatchObject({
+      state: 'unknown',
+      next_settle_at: expect.any(Date),
+    })
+    expect(await adoptRefunds(store.pool)).toEqual([])
+  })
+
+  test('is adopted by one of those who look at the same moment', async () => {
+    await writeDown(store)
+    const found = await Promise.all([1, 2, 3, 4].map(() => adoptRefunds(store.pool)))
+    expect(found.flat()).toEqual([R1])
+  })
+})
+
+describe('an unknown refund', () => {
+  test('is asked about by one at a time, and later and later', async () => {
+    await writeDown(store)
+    await storeAnswer(store.pool, R1, UNKNOWN)
+    const claims = await Promise.all([1, 2, 3].map(() => claimUnknown(store.pool, null)))
+    expect(claims.filter(claim => claim !== null)).toHaveLength(1)
+    const waits: number[] = []
+    for (let attempt = 2; attempt <= 12; attempt++) {
+      await makeDue()
+      const claim = await claimUnknown(store.pool, null)
+      expect(claim?.settle_attempts).toBe(attempt)
+      waits.push(
+        await store.value(
+          `select round(extract(epoch from next_settle_at - now()))::int from dirsync.refund`,
+        ),
+      )
+    }
+    expect(waits).toEqual([10, 20, 40, 80, 160, 320, 600, 600, 600, 600, 600])
+  })
+
+  test('tells its age by the database clock', async () => {
+    await writeDown(store)
+    await storeAnswer(store.pool, R1, UNKNOWN)
+    await store.pool.query(`update dirsync.refund set sent_at = now() - interval '7 minutes'`)
+    const claim = await claimUnknown(store.pool, null)
+    expect(claim?.age_ms).toBeGreaterThanOrEqual(420_000)
+    expect(claim?.age_ms).toBeLessThan(430_000)
+  })
+
+  test.each(['*', 'ent'])('is left alone while a halt of %s lasts, unless a person asks', async scope => {
+    await writeDown(store, { enterprise_code: 'ent' })
+    await storeAnswer(store.pool, R1, UNKNOWN)
+    await store.pool.query(
+      `insert into dirsync.halt (scope, category, message, remedy, next_probe_at) values ($1, 'credentials', 'm', 'r', now() + interval '1 hour')`,
+      [scope],
+    )
+    expect(await claimUnknown(store.pool, null)).toBeNull()
+    expect(await claimUnknown(store.pool, R1)).toMatchObject({ outer_refund_no: R1 })
+  })
+
+  test('is not asked about when nobody knows what was refunded before', async () => {
+    await writeDown(store, { refunded_before: null })
+    await storeAnswer(store.pool, R1, UNKNOWN)
+    expect(await claimUnknown(store.pool, null)).toBeNull()
+    expect(await readRefund(store.pool, R1)).toMatchObject({ state: 'unknown', next_settle_at: null })
+  })
+
+  test.each([
+    ['carried_out', 'accepted'],
+    ['not_carried_out', 'rejected'],
+  ] as const)('that was %s is %s', async (verdict, state) => {
+    await writeDown(store)
+    await storeAnswer(store.pool, R1, UNKNOWN)
+    await storeVerdict(store.pool, R1, verdict, 'shown')
+    expect(await readRefund(store.pool, R1)).toMatchObject({
+      state,
+      message: 'shown',
+      settled_at: expect.any(Date),
+      next_settle_at: null,
+    })
+  })
+
+  test('whose record tells nothing keeps its next time', async () => {
+    await writeDown(store)
+    await storeAnswer(store.pool, R1, UNKNOWN)
+    await claimUnknown(store.pool, null)
+    await storeVerdict(store.pool, R1, 'unknown', 'not yet')
+    expect(await readRefund(store.pool, R1)).toMatchObject({
+      state: 'unknown',
+      message: 'not yet',
+      settled_at: null,
+      next_settle_at: expect.any(Date),
+    })
+  })
+
+  test('that became known otherwise keeps what is known', async () => {
+    await writeDown(store)
+    await storeAnswer(store.pool, R1, ACCEPTED)
+    await storeVerdict(store.pool, R1, 'not_carried_out', 'too late')
+    expect(await stateOf()).toBe('accepted')
+  })
+})
+
+describe('a notification', () => {
+  test.each([undefined, UNKNOWN, ACCEPTED, REJECTED])('is stored whatever was known (%j)', async answer => {
+    await writeDown(store)
+    if (answer) await storeAnswer(store.pool, R1, answer)
+    expect(await recordNotification(store.pool, NOTIFICATION)).toBe('stored')
+    expect(await readRefund(store.pool, R1)).toMatchObject({
+      state: 'notified',
+      trade_no: 'P1',
+      notified_at: expect.any(Date),
+      settled_at: expect.any(Date),
+      next_settle_at: null,
+    })
+  })
+
+  test('that comes before the answer keeps its state when the answer comes', async () => {
+    await writeDown(store)
+    await recordNotification(store.pool, { ...NOTIFICATION, trade_no: 'P0' })
+    await storeAnswer(store.pool, R1, ACCEPTED)
+    expect(await readRefund(store.pool, R1)).toMatchObject({ state: 'notified', trade_no: 'P1' })
+  })
+
+  test('that is repeated has no effect, also at the same moment', async () => {
+    await writeDown(store)
+    const results = await Promise.all([1, 2, 3].map(() => recordNotification(store.pool, NOTIFICATION)))
+    expect(results.sort()).toEqual(['repeated', 'repeated', 'stored'])
+    const before = await store.contents()
+    expect(await recordNotification(store.pool, NOTIFICATION)).toBe('repeated')
+    expect(await store.contents()).toEqual(before)
+  })
+
+  test('of a refund that is forgotten at this moment is not answered as stored', async () => {
+    await writeDown(store)
+    const client = await store.pool.connect()
+    await client.query('begin')
+    await client.query('delete from dirsync.refund')
+    const recorded = recordNotification(store.pool, NOTIFICATION)
+    const isWaiting = () =>
+      store.value<boolean>(`select exists (select from pg_stat_activity
+        where datname = current_database() and wait_event_type = 'Lock' and query ~ 'update dirsync.refund')`)
+    while (!(await isWaiting()));
+    await client.query('commit')
+    client.release()
+    expect(await recorded).toBe('unknown')
+  })
+
+  test('means the amount, not its spelling', async () => {
+    await writeDown(store)
+    expect(await recordNotification(store.pool, { ...NOTIFICATION, refund_amount: '5' })).toBe('stored')
+  })
+
+  test.each([
+    [{ outer_refund_no: 'app-R2' }, 'unknown'],
+    [{ outer_refund_no: "'; drop table dirsync.refund" }, 'unknown'],
+    [{ outer_trade_no: 'app-T2' }, 'mismatch'],
+    [{ refund_amount: '5.01' }, 'mismatch'],
+    [{ refund_amount: '' }, 'mismatch'],
+    [{ refund_amount: 'NaN' }, 'mismatch'],
+    [{ refund_amount: `5${'0'.repeat(5000)}` }, 'mismatch'],
+  ])('of something else (%j) is %s and changes nothing', async (over, expected) => {
+    await writeDown(store)
+    const before = await store.contents()
+    expect(await recordNotification(store.pool, { ...NOTIFICATION, ...over })).toBe(expected)
+    expect(await store.contents()).toEqual(before)
+  })
+})
+
+describe('failed_syncs', () => {
+  const failed = () =>
+    store.rows(
+      `select id, enterprise_code, entity, entity_key, operation, field, category, platform_code::int, message, remedy, state,
+              next_retry_at
+       from dirsync.failed_syncs`,
+    )
+
+  test('shows an unknown refund, without a number to retry or ignore it by', async () => {
+    await writeDown(store, { enterprise_code: 'ent' })
+    expect(await failed()).toEqual([])
+    await storeAnswer(store.pool, R1, { ...UNKNOWN, platformCode: 1000999999 })
+    expect(await failed()).toEqual([
+      {
+        id: null,
+        enterprise_code: 'ent',
+        entity: 'refund',
+        entity_key: R1,
+        operation: 'send-refund',
+        field: null,
+        category: 'outcome_unknown',
+        platform_code: 1000999999,
+        message: 'no answer in time',
+        remedy: `Nothing yet: the service asks the order record by itself. Now: dirsync refund settle ${R1}`,
+        state: 'retry_scheduled',
+        next_retry_at: expect.any(Date),
+      },
+    ])
+    for (const call of ['retry(id)', `ignore(id, 'r')`])
+      await expect(store.rows(`select dirsync.${call} from dirsync.failed_syncs`)).rejects.toThrow(
+        /no .*dead letter/,
+      )
+  })
+
+  test('shows one that waits for a person as open, until it is settled', async () => {
+    await writeDown(store)
+    await storeAnswer(store.pool, R1, UNKNOWN)
+    await storeVerdict(store.pool, R1, 'unknown', 'ask', true)
+    expect(await failed()).toMatchObject([
+      {
+        state: 'open',
+        message: 'ask',
+        remedy: expect.stringContaining(`dirsync refund resolve ${R1} --as accepted`),
+      },
+    ])
+    await storeVerdict(store.pool, R1, 'unknown', 'not yet')
+    expect(await failed()).toMatchObject([{ state: 'retry_scheduled' }])
+    await resolveRefund(store.pool, R1, 'accepted', 'seen', 'cli:tester')
+    expect(await failed()).toEqual([])
+  })
+
+  test('shows one that the order record can never tell as open at once', async () => {
+    await writeDown(store, { refunded_before: null })
+    await storeAnswer(store.pool, R1, UNKNOWN)
+    expect(await failed()).toMatchObject([{ state: 'open', next_retry_at: null }])
+  })
+
+  test('shows what waits for a person first', async () => {
+    await writeDown(store)
+    await storeAnswer(store.pool, R1, UNKNOWN)
+    await writeDown(store, { outer_refund_no: 'app-R0', outer_trade_no: 'app-T0', refunded_before: null })
+    await storeAnswer(store.pool, 'app-R0', UNKNOWN)
+    expect((await failed()).map(row => row.entity_key)).toEqual(['app-R0', R1])
+  })
+})
+
+describe("a person's word", () => {
+  test('settles an unknown refund, with a reason and a name, and is written down', async () => {
+    await writeDown(store)
+    await storeAnswer(store.pool, R1, UNKNOWN)
+    const refund = await resolveRefund(store.pool, R1, 'rejected', 'not in the back office', 'cli:tester')
+    expect(refund).toMatchObject({
+      state: 'rejected',
+      resolution: 'not in the back office',
+      resolved_by: expect.stringMatching(/ \(cli:tester\)$/),
+      settled_at: expect.any(Date),
+      next_settle_at: null,
+    })
+    expect(await store.rows('select name, arguments, requested_by from dirsync.command')).toEqual([
+      {
+        name: 'resolve_refund',
+        arguments: { outer_refund_no: R1, state: 'rejected', reason: 'not in the back office' },
+        requested_by: refund.resolved_by,
+      },
+    ])
+  })
+
+  test('settles one whose sender died, without waiting for the service to notice', async () => {
+    await writeDown(store)
+    expect(await resolveRefund(store.pool, R1, 'accepted', 'seen', 'cli:tester')).toMatchObject({
+      state: 'accepted',
+    })
+  })
+
+  test.each([
+    [async () => {}, 'NOT_FOUND', 'there is no refund app-R1'],
+    [
+      async () => {
+        await writeDown(store)
+        await sender(store, { order: REFUND.outer_trade_no })
+      },
+      'NOT_UNKNOWN',
+      'refund app-R1 is being sent at this moment: look again in a minute',
+    ],
+    [
+      async () => {
+        await writeDown(store)
+        await storeAnswer(store.pool, R1, ACCEPTED)
+      },
+      'NOT_UNKNOWN',
+      'refund app-R1 is accepted: only an unknown outcome is decided by a person',
+    ],
+  ])('is refused where there is nothing to decide', async (prepare, code, message) => {
+    await prepare()
+    await expect(resolveRefund(store.pool, R1, 'rejected', 'r', 'cli:tester')).rejects.toMatchObject({
+      name: 'JournalError',
+      code,
+      message,
+    })
+    expect(await store.rows('select from dirsync.command')).toEqual([])
+  })
+})

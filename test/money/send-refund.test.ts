@@ -1,0 +1,354 @@
+import { describe, expect, test } from 'vitest'
+import { createPool } from '../../src/lib/database.ts'
+import { recordNotification } from '../../src/money/refund.ts'
+import { sendRefund } from '../../src/money/send-refund.ts'
+import { settleNow } from '../../src/money/settle.ts'
+import { PlatformError } from '../../src/platform/errors.ts'
+import { LocalPacer } from '../../src/platform/pacer.ts'
+import { startTcpProxy } from '../queue/tcp-proxy.ts'
+import { sender } from '../sync/journal.ts'
+import { SILENT } from '../sync/store-under-test.ts'
+import { ORDER, RECORD_CALL, REFUND_CALL, REQUEST, RefundsUnderTest } from './refunds-under-test.ts'
+
+const refunds = new RefundsUnderTest()
+const ME = { actor: 'cli:tester' }
+
+const send = (over: Partial<typeof REQUEST> = {}) => sendRefund(refunds.deps, { ...REQUEST, ...over }, ME)
+
+describe('a refund', () => {
+  test('is written down, sent once and accepted', async () => {
+    expect(await send()).toEqual({
+      outerRefundNo: REQUEST.outerRefundNo,
+      state: 'accepted',
+      tradeNo: '0000000000000001',
+      platformCode: null,
+      traceId: null,
+      message: null,
+    })
+    expect(await refunds.refund()).toMatchObject({
+      outer_trade_no: ORDER,
+      refund_amount: '4.00',
+      refunded_before: '0.00',
+      state: 'accepted',
+      trade_no: '0000000000000001',
+      settled_at: expect.any(Date),
+    })
+    expect(await refunds.refunded()).toBe('4.00')
+    expect(await refunds.calls(REFUND_CALL)).toBe(1)
+  })
+
+  test('is accepted also under a number that PostgreSQL cannot hold as it is', async () => {
+    await refunds.fault(REFUND_CALL, { body: String.raw`{"code":0,"data":"T\u0000\ud83d"}` })
+    expect(await send()).toMatchObject({ state: 'accepted' })
+    expect(await refunds.refund()).toMatchObject({ state: 'accepted', trade_no: 'T\ufffd\ufffd' })
+  })
+
+  test('is in the journal before the platform hears of it', async () => {
+    await refunds.fault(REFUND_CALL, { latencyMs: 300 })
+    const sent = send()
+    await refunds.arrived()
+    expect(await refunds.refund()).toMatchObject({ state: 'requested' })
+    await sent
+  })
+
+  test('leaves nothing of its reason and its recipient in the journal', async () => {
+    await sendRefund(refunds.deps, { ...REQUEST, reason: 'Person 1 moved', tradeInfo: undefined }, ME)
+    expect(JSON.stringify(await refunds.refund())).not.toContain('Person')
+  })
+
+  test('is one of several: the next one knows what was refunded before', async () => {
+    await send()
+    await send({ outerRefundNo: `${REQUEST.outerRefundNo}b`, refundAmount: '6.00' })
+    expect(await refunds.refund(`${REQUEST.outerRefundNo}b`)).toMatchObject({ refunded_before: '4.00' })
+  })
+
+  test('is left to a person, if need be, while the order record is behind with an earlier one', async () => {
+    await send()
+    const data = { outer_trade_no: ORDER, refund_amount: 0, status: 1 }
+    await refunds.fault(RECORD_CALL, { body: JSON.stringify({ code: 0, msg: 'OK', data }) })
+    await refunds.fault(REFUND_CALL, { reset: true })
+    const no = `${REQUEST.outerRefundNo}b`
+    expect(await send({ outerRefundNo: no })).toMatchObject({ state: 'unknown' })
+    expect(await refunds.refund(no)).toMatchObject({ refunded_before: null, next_settle_at: null })
+    expect(await settleNow(refunds.deps, no)).toMatchObject({ state: 'unknown' })
+  })
+
+  test('that the platform refuses is rejected, with its words masked', async () => {
+    const message = 'no such shop: 13900000001'
+    await refunds.fault(REFUND_CALL, { code: 1000220002, message })
+    const rejected = { platformCode: 1000220002, message: 'no such shop: 13***' }
+    expect(await send()).toMatchObject({ state: 'rejected', ...rejected, traceId: expect.any(String) })
+    expect(await refunds.refund()).toMatchObject({
+      state: 'rejected',
+      platform_code: 1000220002,
+      message: rejected.message,
+      trace_id: expect.any(String),
+    })
+    await expect(send()).rejects.toMatchObject({ code: 'ALREADY_SENT' })
+  })
+
+  test('whose code is not listed as a refusal of refunds is unknown, with its words masked', async () => {
+    const said = 'The platform said: system busy, call 13***'
+    // "System busy" may come after the effect.
+    await refunds.fault(REFUND_CALL, { code: 1000999999, message: 'system busy, call 13900000001' })
+    expect(await send()).toMatchObject({
+      state: 'unknown',
+      platformCode: 1000999999,
+      message: expect.stringContaining(said),
+    })
+    expect(await refunds.refund()).toMatchObject({
+      state: 'unknown',
+      platform_code: 1000999999,
+      message: expect.stringContaining(said),
+      settled_at: null,
+    })
+    await expect(send({ outerRefundNo: `${REQUEST.outerRefundNo}b` })).rejects.toMatchObject({
+      code: 'ORDER_BUSY',
+    })
+    expect(await refunds.calls(REFUND_CALL)).toBe(1)
+  })
+})
+
+describe('a number that was used', () => {
+  test.each([
+    ['accepted', {}],
+    ['rejected', { code: 1000220002 }],
+    ['unknown', { loseAnswer: true }],
+  ])('is not sent again when it is %s: not a single call', async (state, fault) => {
+    if (state !== 'accepted') await refunds.fault(REFUND_CALL, fault)
+    expect(await send()).toMatchObject({ state })
+    const { calls } = await refunds.control<{ calls: unknown[] }>('GET', 'calls')
+    await expect(send()).rejects.toMatchObject({
+      name: 'JournalError',
+      code: 'ALREADY_SENT',
+      message: `refund ${REQUEST.outerRefundNo} was sent before (4.00 of order ${ORDER}, now ${state}): a number is never sent twice; use a new one for another refund`,
+    })
+    await expect(send({ outerRefundNo: ` ${REQUEST.outerRefundNo} ` })).rejects.toMatchObject({
+      code: 'ALREADY_SENT',
+    })
+    expect(await refunds.control<{ calls: unknown[] }>('GET', 'calls')).toMatchObject({ calls })
+  })
+
+  test('is sent by one of many who try at the same moment, for one order or for several', async () => {
+    const other = ORDER.replace('T1', 'T2')
+    const tries = [ORDER, ORDER, other, other, ORDER, other].map(outerTradeNo =>
+      send({ outerTradeNo }).then(
+        outcome => outcome.state,
+        error => error.code,
+      ),
+    )
+    const results = await Promise.all(tries)
+    expect(results.filter(result => result === 'accepted')).toHaveLength(1)
+    expect(results.every(result => ['accepted', 'ALREADY_SENT', 'ORDER_BUSY'].includes(result))).toBe(true)
+    expect(await refunds.calls(REFUND_CALL)).toBe(1)
+  })
+})
+
+describe('an order', () => {
+  const second = { outerRefundNo: `${REQUEST.outerRefundNo}b` }
+
+  test('has one refund at a time: another one is refused while it is being sent', async () => {
+    await refunds.fault(REFUND_CALL, { latencyMs: 300 })
+    const sent = send()
+    await refunds.arrived()
+    await expect(send(second)).rejects.toMatchObject({
+      code: 'ORDER_BUSY',
+      message: expect.stringContaining(`${REQUEST.outerRefundNo} of the same order is open (requested)`),
+    })
+    expect((await sent).state).toBe('accepted')
+    expect((await send(second)).state).toBe('accepted')
+  })
+
+  test('has no other refund while the outcome of one is unknown', async () => {
+    await refunds.fault(REFUND_CALL, { loseAnswer: true })
+    await send()
+    await expect(send(second)).rejects.toMatchObject({ code: 'ORDER_BUSY' })
+    expect(await refunds.calls(RECORD_CALL)).toBe(1)
+    expect(await refunds.calls(REFUND_CALL)).toBe(1)
+  })
+
+  test('is being looked at by another process: nothing is sent', async () => {
+    await sender(refunds.store, { order: ORDER })
+    await expect(send()).rejects.toMatchObject({
+      code: 'ORDER_BUSY',
+      message: `another refund of order ${ORDER} is being sent at this moment`,
+    })
+    expect(await refunds.calls(RECORD_CALL)).toBe(0)
+  })
+})
+
+describe('an outcome is unknown', () => {
+  test.each([
+    ['the answer was lost', { loseAnswer: true }],
+    ['a gateway gave up', { httpStatus: 502 }],
+    ['the answer is no JSON', { body: 'sorry' }],
+    ['the code is a refusal of other operations', { code: 1000220064 }],
+  ])('when %s; it is not sent again', async (_, fault) => {
+    await refunds.fault(REFUND_CALL, fault)
+    expect(await send()).toMatchObject({ state: 'unknown', message: expect.stringContaining('unknown') })
+    expect(await refunds.refund()).toMatchObject({
+      state: 'unknown',
+      settled_at: null,
+      next_settle_at: expect.any(Date),
+    })
+    expect(await refunds.calls(REFUND_CALL)).toBe(1)
+  })
+
+  test('when no answer came in time', async () => {
+    await refunds.fault(REFUND_CALL, { latencyMs: 1000 })
+    const client = refunds.connect(refunds.url, { timeoutMs: 300 })
+    expect(await sendRefund({ ...refunds.deps, client }, REQUEST, ME)).toMatchObject({ state: 'unknown' })
+    await client.close()
+  })
+
+  test('when it was given up after it had been sent', async () => {
+    await refunds.fault(REFUND_CALL, { latencyMs: 1000 })
+    const giveUp = new AbortController()
+    const sent = sendRefund(refunds.deps, REQUEST, { ...ME, signal: giveUp.signal })
+    await refunds.arrived()
+    giveUp.abort()
+    expect(await sent).toMatchObject({ state: 'unknown' })
+  })
+
+  test('when the database is away before the answer can be stored; the settler finds it out', async () => {
+    await using proxy = await startTcpProxy(refunds.store.url)
+    const pool = createPool(proxy.url, { max: 4, name: 'cli', logger: SILENT })
+    await refunds.fault(REFUND_CALL, { latencyMs: 300 })
+    const sent = sendRefund({ ...refunds.deps, pool }, REQUEST, ME)
+    await refunds.arrived()
+    await proxy.refuse()
+    expect(await sent).toMatchObject({
+      state: 'unknown',
+      tradeNo: '0000000000000001',
+      message: expect.stringContaining("the platform's answer (accepted) could not be stored"),
+    })
+    await pool.end()
+    expect(await settleNow(refunds.deps, REQUEST.outerRefundNo)).toMatchObject({ state: 'accepted' })
+    expect(await refunds.calls(REFUND_CALL)).toBe(1)
+  })
+})
+
+describe('the answer', () => {
+  test('is stored although the connections dropped while it was awaited', async () => {
+    await refunds.fault(REFUND_CALL, { latencyMs: 800 })
+    const sent = send()
+    await refunds.arrived()
+    await refunds.store.pool.query(
+      `select pg_terminate_backend(pid, 5000) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()`,
+    )
+    // With its connection the sender has lost its lock: it looks as if it had died.
+    expect(await settleNow(refunds.deps, REQUEST.outerRefundNo)).toMatchObject({ state: 'unknown' })
+    expect(await sent).toMatchObject({ state: 'accepted' })
+    expect(await refunds.refund()).toMatchObject({ state: 'accepted' })
+  })
+
+  test.each([
+    ['accepted', {}],
+    ['unknown', { loseAnswer: true }],
+  ])('of a refund that a fail-over of the database lost is stored all the same: %s', async (state, fault) => {
+    await refunds.fault(REFUND_CALL, { latencyMs: 300, ...fault })
+    const sent = send()
+    await refunds.arrived()
+    await refunds.store.pool.query('delete from dirsync.refund')
+    expect(await sent).toMatchObject({ state })
+    expect(await refunds.refund()).toMatchObject({
+      state,
+      refund_amount: '4.00',
+      refunded_before: '0.00',
+      requested_by: expect.stringContaining(ME.actor),
+    })
+    await expect(send()).rejects.toMatchObject({ code: 'ALREADY_SENT' })
+  })
+
+  const notification = {
+    outer_refund_no: REQUEST.outerRefundNo,
+    outer_trade_no: ORDER,
+    refund_amount: '4.00',
+    trade_no: '0000000000000001',
+  }
+
+  test('that denies what was notified meanwhile does not free the number', async () => {
+    await refunds.fault(REFUND_CALL, { latencyMs: 300, httpStatus: 429, retryAfter: 0 })
+    const sent = send()
+    await refunds.arrived()
+    expect(await recordNotification(refunds.store.pool, notification)).toBe('stored')
+    await expect(sent).rejects.toMatchObject({ httpStatus: 429 })
+    expect(await refunds.refund()).toMatchObject({ state: 'notified' })
+    await expect(send()).rejects.toMatchObject({ code: 'ALREADY_SENT' })
+  })
+
+  test('that comes after the notification leaves it as it is', async () => {
+    await refunds.fault(REFUND_CALL, { latencyMs: 300 })
+    const sent = send()
+    await refunds.arrived()
+    expect(await recordNotification(refunds.store.pool, notification)).toBe('stored')
+    expect(await sent).toMatchObject({ state: 'accepted' })
+    expect(await refunds.refund()).toMatchObject({ state: 'notified', trade_no: '0000000000000001' })
+  })
+})
+
+describe('nothing is sent, and the number stays free,', () => {
+  /** What `send` rejects with; afterwards the same number can be sent. */
+  async function notSent(sent: Promise<unknown>): Promise<PlatformError> {
+    const error = await sent.then(
+      () => null,
+      failure => failure,
+    )
+    expect(error).toBeInstanceOf(PlatformError)
+    expect(await refunds.refund()).toBeNull()
+    expect(await refunds.refunded()).toBe('0.00')
+    expect(await send()).toMatchObject({ state: 'accepted' })
+    return error
+  }
+
+  test.each([
+    { refundAmount: '0.00' },
+    { refundAmount: '1e3' },
+    { reason: '' },
+    { outerRefundNo: 'foreign-1' },
+  ])('when the request breaks a rule: %j', async over => {
+    expect(await notSent(send(over))).toMatchObject({ kind: 'invalid_request' })
+    expect(await refunds.calls(REFUND_CALL)).toBe(1)
+  })
+
+  test('when the order is not known', async () => {
+    const error = await notSent(send({ outerTradeNo: `${ORDER}-unknown` }))
+    expect(error).toMatchObject({ platformCode: 1000220064, operation: RECORD_CALL })
+  })
+
+  test.each([
+    ['asks to wait', { httpStatus: 429, retryAfter: 0 }, { kind: 'http' }],
+    ['does not know the application', { code: 1000210003 }, { platformCode: 1000210003 }],
+    ['does not know the enterprise', { code: 1000240002 }, { platformCode: 1000240002 }],
+  ])('when the platform %s', async (_, fault, expected) => {
+    await refunds.fault(REFUND_CALL, fault)
+    expect(await notSent(send())).toMatchObject(expected)
+  })
+
+  test('when it is given up before', async () => {
+    await refunds.fault(RECORD_CALL, { latencyMs: 300 })
+    const giveUp = new AbortController()
+    const sent = sendRefund(refunds.deps, REQUEST, { ...ME, signal: giveUp.signal })
+    await refunds.arrived()
+    giveUp.abort()
+    expect(await notSent(sent)).toMatchObject({ kind: 'aborted' })
+  })
+
+  test('when it waited too long: by then it may have been found not to be carried out', async () => {
+    let asleep = 0
+    const client = refunds.connect(refunds.url, {
+      clock: () => Date.now() + asleep,
+      pacer: Object.assign(new LocalPacer(1), {
+        // The process stands still between writing the refund down and sending it.
+        acquire: async ({ operation }: { operation: string }) => {
+          if (operation === REFUND_CALL) asleep = 30_001
+        },
+      }),
+    })
+    expect(await notSent(sendRefund({ ...refunds.deps, client }, REQUEST, ME))).toMatchObject({
+      kind: 'aborted',
+    })
+    expect(asleep).toBe(30_001)
+    await client.close()
+  })
+})

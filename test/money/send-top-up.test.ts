@@ -1,0 +1,169 @@
+import { describe, expect, test } from 'vitest'
+import { sendTopUp } from '../../src/money/send-top-up.ts'
+import { readTopUp } from '../../src/money/top-up.ts'
+import { sender } from '../sync/journal.ts'
+import { APP_ID, APPLICATION, RefundsUnderTest, TOP_UP_CALL } from './refunds-under-test.ts'
+
+const refunds = new RefundsUnderTest()
+const CODE = APPLICATION.external_code
+
+const send = (over: Partial<typeof APPLICATION> = {}, althoughOpen: string[] = []) =>
+  sendTopUp(refunds.deps, { ...APPLICATION, ...over }, { actor: 'cli:tester', althoughOpen })
+const read = () => readTopUp(refunds.store.pool, CODE)
+
+describe('a top-up application', () => {
+  test('is written down, sent once and accepted; nobody named in it is in the journal', async () => {
+    const outcome = await send()
+    expect(outcome).toMatchObject({ externalCode: CODE, state: 'accepted', message: null })
+    expect(outcome.applyChargeOpenid).not.toBe('')
+    const topUp = await read()
+    expect(topUp).toMatchObject({
+      account_openid: APPLICATION.account_openid,
+      amount: '250.00',
+      state: 'accepted',
+      apply_charge_openid: outcome.applyChargeOpenid,
+    })
+    expect(JSON.stringify(topUp)).not.toContain(APPLICATION.mobile)
+    await expect(send()).rejects.toMatchObject({ code: 'ALREADY_SENT' })
+    expect(await refunds.calls(TOP_UP_CALL)).toBe(1)
+  })
+
+  test('that the platform refuses is rejected', async () => {
+    await refunds.fault(TOP_UP_CALL, { code: 1000220002, message: 'wrong mobile 13900000001' })
+    expect(await send()).toMatchObject({
+      state: 'rejected',
+      platformCode: 1000220002,
+      message: 'wrong mobile 13***',
+    })
+    expect(await read()).toMatchObject({ state: 'rejected', platform_code: 1000220002 })
+  })
+
+  test('whose code is not listed as a refusal of top-ups is unknown, and is not sent again', async () => {
+    await refunds.fault(TOP_UP_CALL, { code: 1000999999, message: 'system busy' })
+    expect(await send()).toMatchObject({ state: 'unknown', platformCode: 1000999999 })
+    expect(await read()).toMatchObject({ state: 'unknown', platform_code: 1000999999, settled_at: null })
+    await expect(send()).rejects.toMatchObject({ code: 'ALREADY_SENT' })
+    expect(await refunds.calls(TOP_UP_CALL)).toBe(1)
+  })
+
+  test('whose answer is lost is unknown, and is not sent again', async () => {
+    await refunds.fault(TOP_UP_CALL, { loseAnswer: true })
+    expect(await send()).toMatchObject({ state: 'unknown', message: expect.stringContaining('unknown') })
+    expect(await read()).toMatchObject({ state: 'unknown', settled_at: null })
+    await expect(send()).rejects.toMatchObject({ code: 'ALREADY_SENT' })
+    expect(await refunds.calls(TOP_UP_CALL)).toBe(1)
+  })
+
+  test('that a fail-over of the database lost is written down again with its answer', async () => {
+    await refunds.fault(TOP_UP_CALL, { latencyMs: 300 })
+    const sent = send()
+    await refunds.arrived()
+    await refunds.store.pool.query('delete from dirsync.topup')
+    expect(await sent).toMatchObject({ state: 'accepted' })
+    expect(await read()).toMatchObject({ state: 'accepted', amount: '250.00' })
+  })
+
+  test('is sent by one of many who try at the same moment', async () => {
+    const tries = [1, 2, 3, 4].map(() =>
+      send().then(
+        ({ state }) => state,
+        error => error.code,
+      ),
+    )
+    const results = await Promise.all(tries)
+    expect(results.sort()).toEqual(['ALREADY_SENT', 'ALREADY_SENT', 'ALREADY_SENT', 'accepted'])
+    expect(await refunds.calls(TOP_UP_CALL)).toBe(1)
+  })
+
+  test('is not sent while another process sends it', async () => {
+    await sender(refunds.store, { topUp: CODE })
+    await expect(send()).rejects.toMatchObject({
+      code: 'ALREADY_SENT',
+      message: expect.stringMatching(
+        new RegExp(`^top-up ${CODE}, or another .* is being sent at this moment$`),
+      ),
+    })
+  })
+
+  test.each([
+    ['breaks a rule', { amount: '0' }, {}, { kind: 'invalid_request' }],
+    [
+      'comes at a moment when the platform asks to wait',
+      {},
+      { httpStatus: 429, retryAfter: 0 },
+      { kind: 'http' },
+    ],
+  ])('that %s is not sent, and its number stays free', async (_, over, fault, expected) => {
+    if (Object.keys(fault).length > 0) await refunds.fault(TOP_UP_CALL, fault)
+    await expect(send(over)).rejects.toMatchObject(expected)
+    expect(await read()).toBeNull()
+    expect(await send()).toMatchObject({ state: 'accepted' })
+  })
+})
+
+describe('an account', () => {
+  const second = { external_code: `${APP_ID}-topup-00000000002` }
+  const third = { external_code: `${APP_ID}-topup-00000000003` }
+
+  test('has no other top-up while the outcome of one is unknown, unless it is named', async () => {
+    await refunds.fault(TOP_UP_CALL, { loseAnswer: true })
+    await send()
+    await expect(send(second)).rejects.toMatchObject({
+      name: 'JournalError',
+      code: 'ACCOUNT_BUSY',
+      message: expect.stringContaining(`top-up ${CODE} (250.00) of the same account is open (unknown)`),
+    })
+    await expect(send(second, [third.external_code])).rejects.toMatchObject({ code: 'ACCOUNT_BUSY' })
+    expect(await readTopUp(refunds.store.pool, second.external_code)).toBeNull()
+    expect(await refunds.calls(TOP_UP_CALL)).toBe(1)
+
+    expect(await send(second, [CODE])).toMatchObject({ state: 'accepted' })
+    expect(await readTopUp(refunds.store.pool, second.external_code)).toMatchObject({ although_open: [CODE] })
+  })
+
+  test('has no other top-up while one is in hand', async () => {
+    await refunds.fault(TOP_UP_CALL, { latencyMs: 300 })
+    const sent = send()
+    await refunds.arrived()
+    await expect(send(second)).rejects.toMatchObject({
+      code: 'ACCOUNT_BUSY',
+      message: expect.stringContaining('is open (requested)'),
+    })
+    expect(await sent).toMatchObject({ state: 'accepted' })
+    expect(await send(second)).toMatchObject({ state: 'accepted' })
+  })
+
+  test('needs every open one named', async () => {
+    await refunds.fault(TOP_UP_CALL, { loseAnswer: true })
+    await send()
+    await refunds.fault(TOP_UP_CALL, { loseAnswer: true })
+    expect(await send(second, [CODE])).toMatchObject({ state: 'unknown' })
+    await expect(send(third, [CODE])).rejects.toMatchObject({
+      message: expect.stringContaining(`top-up ${second.external_code} `),
+    })
+    expect(await send(third, [CODE, second.external_code])).toMatchObject({ state: 'accepted' })
+  })
+
+  test('is topped up by one of many who try at the same moment, each with a number of its own', async () => {
+    await refunds.control('POST', 'faults', { operation: TOP_UP_CALL, loseAnswer: true })
+    const tries = Array.from({ length: 8 }, (_, i) =>
+      send({ external_code: `${APP_ID}-topup-1000000000${i}` }).then(
+        ({ state }) => state,
+        error => error.code,
+      ),
+    )
+    const results = await Promise.all(tries)
+    expect(results.sort()).toEqual([...Array(7).fill('ACCOUNT_BUSY'), 'unknown'])
+    expect(await refunds.calls(TOP_UP_CALL)).toBe(1)
+  })
+
+  test('that was topped up does not stand in the way of another, nor of the next top-up', async () => {
+    await send()
+    expect(await send(second)).toMatchObject({ state: 'accepted' })
+    await refunds.fault(TOP_UP_CALL, { loseAnswer: true })
+    await send(third)
+    await refunds.control('POST', 'accounts', [{ account_openid: 'other-account', name: 'other' }])
+    const other = { account_openid: 'other-account', external_code: `${APP_ID}-topup-00000000004` }
+    expect(await send(other)).toMatchObject({ state: 'accepted' })
+  })
+})

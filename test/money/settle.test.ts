@@ -1,0 +1,364 @@
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { adoptRefunds, claimUnknown } from '../../src/money/journal.ts'
+import { sendRefund } from '../../src/money/send-refund.ts'
+import { RefundSettler, settleNow } from '../../src/money/settle.ts'
+import { readTopUp } from '../../src/money/top-up.ts'
+import { PausablePacer } from '../../src/pacing/pacer.ts'
+import { LocalPacer } from '../../src/platform/pacer.ts'
+import { until } from '../helpers/company.ts'
+import { sender, TOP_UP, writeDown, writeTopUpDown } from '../sync/journal.ts'
+import {
+  ORDER,
+  PAYMENT_ORDER_CALL,
+  RECORD_CALL,
+  REFUND_CALL,
+  REQUEST,
+  RefundsUnderTest,
+} from './refunds-under-test.ts'
+
+const refunds = new RefundsUnderTest()
+const NO = REQUEST.outerRefundNo
+/** In minutes. */
+const DAY = 24 * 60
+
+/** A refund of 4.00 that was sent by a process which died at once. */
+const writtenDown = () =>
+  writeDown(refunds.store, {
+    outer_refund_no: NO,
+    outer_trade_no: ORDER,
+    refund_amount: REQUEST.refundAmount,
+  })
+
+/** The refund reaches the platform, by the hand of the process that died, and nobody hears of it. */
+const carryOut = (over: Partial<typeof REQUEST> = {}) =>
+  refunds.deps.client.refunds.create({ ...REQUEST, ...over })
+
+/** The service's settler, until the test ends. */
+function settler(): RefundSettler {
+  const started = new RefundSettler(refunds.deps)
+  started.start()
+  onTestFinished(() => started.stop())
+  return started
+}
+
+describe('a refund whose sender died', () => {
+  test('is accepted when the order record shows it', async () => {
+    await writtenDown()
+    await carryOut()
+    settler()
+    const refund = await until(async () => {
+      const read = await refunds.refund()
+      return read?.state === 'accepted' && read
+    })
+    expect(refund).toMatchObject({
+      message: 'the order record shows 4.00 refunded, 0.00 before this refund of 4.00',
+      settle_attempts: 1,
+      settled_at: expect.any(Date),
+    })
+    expect(await refunds.calls(REFUND_CALL)).toBe(1)
+  })
+
+  test('is rejected when it never took effect, a day later and not before', async () => {
+    await writtenDown()
+    expect(await settleNow(refunds.deps, NO)).toMatchObject({
+      state: 'unknown',
+      message: 'the order record shows 0.00 refunded, 0.00 before this refund of 4.00',
+    })
+    // Longer than a request can be on its way: the order record may be behind all the same.
+    await refunds.age(DAY - 1)
+    expect(await settleNow(refunds.deps, NO)).toMatchObject({ state: 'unknown', left_to_person_at: null })
+    await refunds.age(1)
+    expect(await settleNow(refunds.deps, NO)).toMatchObject({
+      state: 'rejected',
+      message:
+        'the order record shows 0.00 refunded, 0.00 before this refund of 4.00: it was not carried out, and cannot be any more',
+    })
+    await expect(sendRefund(refunds.deps, REQUEST, { actor: 'cli:tester' })).rejects.toMatchObject({
+      code: 'ALREADY_SENT',
+    })
+    expect(await refunds.calls(REFUND_CALL)).toBe(0)
+  })
+
+  test.each([
+    ['ours', 0, DAY + 60],
+    ["the database's", DAY + 60, -DAY - 60],
+  ])('is not rejected because one clock has jumped ahead: %s', async (_, age, ours) => {
+    await writtenDown()
+    await refunds.age(age)
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + ours * 60_000 })
+    onTestFinished(() => void vi.useRealTimers())
+    expect(await settleNow(refunds.deps, NO)).toMatchObject({ state: 'unknown', settle_attempts: 1 })
+  })
+
+  test('is left alone while the sender lives', async () => {
+    await writtenDown()
+    const process = await sender(refunds.store, { order: ORDER })
+    await refunds.age(DAY + 1)
+    expect(await settleNow(refunds.deps, NO)).toMatchObject({ state: 'requested' })
+    await process.dies()
+    expect(await settleNow(refunds.deps, NO)).toMatchObject({ state: 'rejected' })
+  })
+})
+
+describe('a refund of an order whose trade number is known', () => {
+  const TRADE_NO = '0000000000000001'
+  const paymentOrder = (differs: object) =>
+    refunds.control('POST', 'orders', [
+      { trade_no: TRADE_NO, out_trade_no: ORDER, total_amount: '10.00', ...differs },
+    ])
+  const mirrored = () =>
+    refunds.store.pool.query(
+      `insert into dirsync.payment_order (trade_no, out_trade_no, status) values ($1, $2, 3)`,
+      [TRADE_NO, ORDER],
+    )
+
+  test.each([
+    [4, 'pending refund'],
+    [5, 'refunding'],
+    [7, 'reversed'],
+  ])('is not rejected while the payment order has status %i: a person is told', async (status, meaning) => {
+    await mirrored()
+    await writtenDown()
+    // The record of an order that was reversed is none.
+    const data = { outer_trade_no: ORDER, refund_amount: 0, status: 1 }
+    await paymentOrder({ status })
+    await refunds.control('POST', 'faults', {
+      operation: RECORD_CALL,
+      body: JSON.stringify({ code: 0, msg: 'OK', data }),
+    })
+    await refunds.age(DAY + 1)
+    expect(await settleNow(refunds.deps, NO)).toMatchObject({
+      state: 'unknown',
+      left_to_person_at: expect.any(Date),
+      next_settle_at: expect.any(Date),
+      message: expect.stringContaining(`payment order ${TRADE_NO} has status ${status} (${meaning})`),
+    })
+    await paymentOrder({ status: 3 })
+    expect(await settleNow(refunds.deps, NO)).toMatchObject({ state: 'rejected' })
+  })
+
+  test('is not rejected while the payment order shows more refunded than the order record', async () => {
+    await mirrored()
+    await writtenDown()
+    await carryOut()
+    const data = { outer_trade_no: ORDER, refund_amount: 0, status: 1 }
+    await refunds.fault(RECORD_CALL, { body: JSON.stringify({ code: 0, msg: 'OK', data }) })
+    await refunds.age(DAY + 1)
+    expect(await settleNow(refunds.deps, NO)).toMatchObject({
+      state: 'unknown',
+      message: expect.stringContaining(
+        `payment order ${TRADE_NO} has status 3 (payment completed), 4.00 refunded`,
+      ),
+    })
+  })
+
+  test('asks the payment order that an earlier refund of the order has named', async () => {
+    await sendRefund(
+      refunds.deps,
+      { ...REQUEST, outerRefundNo: `${NO}-earlier`, refundAmount: '1.00' },
+      { actor: 'cli:tester' },
+    )
+    await writeDown(refunds.store, {
+      outer_refund_no: NO,
+      outer_trade_no: ORDER,
+      refund_amount: REQUEST.refundAmount,
+      refunded_before: '1.00',
+    })
+    await paymentOrder({ status: 5, refund_amount: '1.00' })
+    await refunds.age(DAY + 1)
+    expect(await settleNow(refunds.deps, NO)).toMatchObject({ state: 'unknown' })
+    expect(await refunds.calls(PAYMENT_ORDER_CALL)).toBe(1)
+  })
+
+  test('is not rejected while the payment order cannot be read', async () => {
+    await mirrored()
+    await writtenDown()
+    await refunds.age(DAY + 1)
+    await refunds.fault(PAYMENT_ORDER_CALL, { code: 1000220120 })
+    expect(await settleNow(refunds.deps, NO)).toMatchObject({
+      state: 'unknown',
+      left_to_person_at: expect.any(Date),
+      message: expect.stringContaining('the payment order could not be read'),
+    })
+    expect(await settleNow(refunds.deps, NO)).toMatchObject({ state: 'rejected' })
+  })
+
+  test('costs no question about the payment order before the day is over', async () => {
+    await mirrored()
+    await writtenDown()
+    await refunds.age(60)
+    expect(await settleNow(refunds.deps, NO)).toMatchObject({ state: 'unknown' })
+    expect(await refunds.calls(PAYMENT_ORDER_CALL)).toBe(0)
+  })
+})
+
+describe('a person is asked', () => {
+  test('when the order record cannot be read for longer than a day', async () => {
+    await writtenDown()
+    await refunds.fault(RECORD_CALL, { httpStatus: 500 })
+    expect(await settleNow(refunds.deps, NO)).toMatchObject({ left_to_person_at: null })
+    await refunds.age(DAY + 1)
+    await refunds.fault(RECORD_CALL, { httpStatus: 500 })
+    expect(await settleNow(refunds.deps, NO)).toMatchObject({
+      state: 'unknown',
+      left_to_person_at: expect.any(Date),
+    })
+  })
+
+  test('is not left to a person because a person has paused all calls', async () => {
+    await writtenDown()
+    await refunds.age(DAY + 1)
+    const pacer = new PausablePacer(new LocalPacer(10_000), async () => true)
+    await using client = refunds.connect(refunds.url, { pacer })
+    expect(await settleNow({ ...refunds.deps, client }, NO)).toMatchObject({
+      state: 'unknown',
+      left_to_person_at: null,
+    })
+  })
+
+  test.each([
+    ['2.00', 'the order record shows 2.00 refunded'],
+    ['6.00', 'the order record shows 6.00 refunded'],
+  ])('when somebody else refunded %s meanwhile', async (refundAmount, shown) => {
+    await writtenDown()
+    await carryOut({ outerRefundNo: `${NO}-foreign`, refundAmount })
+    await refunds.age(60)
+    const refund = await settleNow(refunds.deps, NO)
+    expect(refund).toMatchObject({
+      state: 'unknown',
+      next_settle_at: expect.any(Date),
+      left_to_person_at: expect.any(Date),
+    })
+    expect(refund.message).toBe(
+      `${shown}, 0.00 before this refund of 4.00: ask the platform, then say so with dirsync refund resolve`,
+    )
+  })
+
+  test('when the order record is a bare trade number, which cannot tell', async () => {
+    await refunds.control('POST', 'shapes', {
+      paymentOrderList: 'top',
+      orderRecord: 'trade_no',
+      assetCode: 'assetCode',
+    })
+    await refunds.fault(REFUND_CALL, { loseAnswer: true })
+    const outcome = await sendRefund(refunds.deps, REQUEST, { actor: 'cli:tester' })
+    expect(outcome).toMatchObject({ state: 'unknown' })
+    expect(await refunds.refund()).toMatchObject({ refunded_before: null, next_settle_at: null })
+    await refunds.age(60)
+    expect(await settleNow(refunds.deps, NO)).toMatchObject({
+      state: 'unknown',
+      message: expect.stringMatching(/^what was refunded before is not known.*dirsync refund resolve$/),
+    })
+    expect(await refunds.calls(RECORD_CALL)).toBe(1)
+  })
+})
+
+describe('settling', () => {
+  test('waits for an order record that cannot be read, and says why', async () => {
+    await writtenDown()
+    await carryOut()
+    await refunds.fault(RECORD_CALL, { httpStatus: 500 })
+    expect(await settleNow(refunds.deps, NO)).toMatchObject({
+      state: 'unknown',
+      message: expect.stringMatching(
+        /^the order record could not be read: seller\/pay\/record failed \(http, HTTP 500/,
+      ),
+    })
+    expect(await settleNow(refunds.deps, NO)).toMatchObject({ state: 'accepted' })
+  })
+
+  test('of a refund that is not there is refused', async () => {
+    await expect(settleNow(refunds.deps, NO)).rejects.toMatchObject({
+      code: 'NOT_FOUND',
+      message: `there is no refund ${NO}`,
+    })
+  })
+
+  test('changes nothing where the outcome is known', async () => {
+    await sendRefund(refunds.deps, REQUEST, { actor: 'cli:tester' })
+    const before = await refunds.store.contents()
+    await settleNow(refunds.deps, NO)
+    expect(await refunds.store.contents()).toEqual(before)
+  })
+
+  test('goes on in several processes at once, asking once', async () => {
+    await writtenDown()
+    await carryOut()
+    for (let i = 0; i < 3; i++) settler()
+    await until(async () => (await refunds.refund())?.state === 'accepted')
+    expect(await refunds.refund()).toMatchObject({ settle_attempts: 1 })
+    expect(await refunds.calls(RECORD_CALL)).toBe(1)
+  })
+
+  test('finds senders that died while an answer is slow to come, before it asks about the next', async () => {
+    const second = { outer_refund_no: `${NO}-2`, outer_trade_no: ORDER.replace('T1', 'T2') }
+    await writtenDown()
+    await writeDown(refunds.store, { ...second, refund_amount: '4.00' })
+    await adoptRefunds(refunds.store.pool)
+    await refunds.fault(RECORD_CALL, { latencyMs: 500 })
+    settler()
+    await refunds.arrived()
+    await refunds.fault(RECORD_CALL, { latencyMs: 1000 })
+    const third = await writeDown(refunds.store, { outer_trade_no: `${ORDER}-3` })
+    await until(async () => (await refunds.refund(third))?.state === 'unknown')
+    const both = await Promise.all([refunds.refund(), refunds.refund(second.outer_refund_no)])
+    expect(both.filter(refund => refund?.message?.includes('the order record'))).toHaveLength(1)
+  })
+
+  test('survives a database that drops its connections', async () => {
+    await writtenDown()
+    settler()
+    await until(async () => (await refunds.refund())?.state === 'unknown')
+    await refunds.store.pool.query(
+      `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()`,
+    )
+    await carryOut()
+    await refunds.age(0)
+    await until(async () => (await refunds.refund())?.state === 'accepted')
+  })
+
+  test('probes a halt of the platform by itself, and lifts it when the platform answers', async () => {
+    await writtenDown()
+    await adoptRefunds(refunds.store.pool)
+    await carryOut()
+    await refunds.store.pool.query(
+      `insert into dirsync.halt (scope, category, message, remedy, since, next_probe_at)
+       values ('*', 'credentials', 'm', 'r', now() - interval '1 minute', now())`,
+    )
+    settler()
+    await until(async () => (await refunds.refund())?.state === 'accepted')
+    await until(async () => (await refunds.store.rows('select from dirsync.halt')).length === 0)
+  })
+
+  test('leaves a halt of the platform that it cannot disprove, and asks no more until its next probe', async () => {
+    await writtenDown()
+    await adoptRefunds(refunds.store.pool)
+    await refunds.store.pool.query(
+      `insert into dirsync.halt (scope, category, message, remedy, since, next_probe_at)
+       values ('*', 'credentials', 'm', 'r', now() - interval '1 minute', now())`,
+    )
+    await refunds.fault(RECORD_CALL, { code: 1000210003 })
+    settler()
+    await until(async () => (await refunds.refund())?.message?.includes('could not be read') ?? false)
+    await refunds.age(0)
+    expect(await refunds.store.rows('select probes from dirsync.halt')).toEqual([{ probes: 1 }])
+    expect(await claimUnknown(refunds.store.pool, null)).toBeNull()
+  })
+
+  test('stops at once, also while it asks', async () => {
+    await writtenDown()
+    await refunds.fault(RECORD_CALL, { latencyMs: 5000 })
+    const started = settler()
+    await refunds.arrived()
+    const stopping = performance.now()
+    await started.stop()
+    expect(performance.now() - stopping).toBeLessThan(2000)
+    expect(await refunds.refund()).toMatchObject({ state: 'unknown' })
+  })
+})
+
+test('a top-up whose sender died waits for a person, unknown', async () => {
+  await writeTopUpDown(refunds.store)
+  settler()
+  await until(async () => (await readTopUp(refunds.store.pool, TOP_UP.external_code))?.state === 'unknown')
+})

@@ -1,0 +1,115 @@
+import { describe, expect, test } from 'vitest'
+import {
+  adoptTopUps,
+  forgetTopUp,
+  listTopUps,
+  openTopUps,
+  readTopUp,
+  resolveTopUp,
+  storeTopUpAnswer,
+} from '../../src/money/top-up.ts'
+import { sender, TOP_UP, writeTopUpDown } from '../sync/journal.ts'
+import { StoreUnderTest } from '../sync/store-under-test.ts'
+
+const store = new StoreUnderTest()
+const CODE = TOP_UP.external_code
+
+const UNKNOWN = { state: 'unknown', platformCode: null, message: 'no answer in time', traceId: null } as const
+
+describe('the journal of top-ups', () => {
+  test('takes a number once, whatever became of it', async () => {
+    expect(await writeTopUpDown(store)).toBe(true)
+    expect(await readTopUp(store.pool, CODE)).toMatchObject({ ...TOP_UP, state: 'requested' })
+    for (const answer of [
+      UNKNOWN,
+      { state: 'rejected', platformCode: 1000220002, message: 'wrong', traceId: 't' },
+      { state: 'accepted', applyChargeOpenid: 'A1' },
+    ] as const) {
+      await storeTopUpAnswer(store.pool, CODE, answer)
+      expect(await writeTopUpDown(store)).toBe(false)
+    }
+    expect(await readTopUp(store.pool, CODE)).toMatchObject({
+      state: 'accepted',
+      apply_charge_openid: 'A1',
+      platform_code: null,
+      message: null,
+    })
+  })
+
+  test('forgets what was not sent, and nothing else', async () => {
+    await writeTopUpDown(store)
+    await forgetTopUp(store.pool, CODE)
+    expect(await writeTopUpDown(store)).toBe(true)
+    await storeTopUpAnswer(store.pool, CODE, { state: 'accepted', applyChargeOpenid: 'A1' })
+    await forgetTopUp(store.pool, CODE)
+    expect(await readTopUp(store.pool, CODE)).not.toBeNull()
+  })
+
+  test('lists the latest first and counts what is open', async () => {
+    await writeTopUpDown(store)
+    await storeTopUpAnswer(store.pool, CODE, UNKNOWN)
+    await writeTopUpDown(store, { external_code: 'second' })
+    expect((await listTopUps(store.pool, { limit: 10 })).map(topUp => topUp.external_code)).toEqual([
+      'second',
+      CODE,
+    ])
+    expect(await listTopUps(store.pool, { state: 'unknown', limit: 10 })).toHaveLength(1)
+    const oldest = (await readTopUp(store.pool, CODE))?.sent_at
+    expect(await openTopUps(store.pool)).toEqual({ requested: 1, unknown: 1, oldest })
+  })
+})
+
+test('failed_syncs shows an unknown top-up until it is resolved', async () => {
+  const failed = () => store.rows('select * from dirsync.failed_syncs')
+  await writeTopUpDown(store)
+  expect(await failed()).toEqual([])
+  await storeTopUpAnswer(store.pool, CODE, UNKNOWN)
+  expect(await failed()).toMatchObject([
+    {
+      id: null,
+      entity: 'topup',
+      entity_key: CODE,
+      operation: 'send-topup',
+      category: 'outcome_unknown',
+      message: 'no answer in time',
+      remedy: expect.stringContaining(`dirsync topup resolve ${CODE}`),
+      state: 'open',
+      next_retry_at: null,
+    },
+  ])
+  await resolveTopUp(store.pool, CODE, 'rejected', 'not there', 'cli:tester')
+  expect(await failed()).toEqual([])
+})
+
+describe('a top-up whose sender ended', () => {
+  test('is unknown as soon as its lock is free, and not while the sender lives', async () => {
+    await writeTopUpDown(store)
+    const process = await sender(store, { topUp: CODE })
+    expect(await adoptTopUps(store.pool)).toEqual([])
+    await process.dies()
+    expect(await adoptTopUps(store.pool)).toEqual([CODE])
+    expect((await readTopUp(store.pool, CODE))?.state).toBe('unknown')
+  })
+})
+
+describe("a person's word", () => {
+  test('settles an unknown top-up, with a reason and a name, and is written down', async () => {
+    await writeTopUpDown(store)
+    await storeTopUpAnswer(store.pool, CODE, UNKNOWN)
+    const topUp = await resolveTopUp(store.pool, CODE, 'accepted', 'the money is there', 'cli:tester')
+    expect(topUp).toMatchObject({ state: 'accepted', resolution: 'the money is there' })
+    expect(await store.rows('select name, arguments, requested_by from dirsync.command')).toEqual([
+      {
+        name: 'resolve_topup',
+        arguments: { external_code: CODE, state: 'accepted', reason: 'the money is there' },
+        requested_by: topUp.resolved_by,
+      },
+    ])
+    await expect(resolveTopUp(store.pool, CODE, 'rejected', 'r', 'cli:tester')).rejects.toMatchObject({
+      code: 'NOT_UNKNOWN',
+    })
+    await expect(resolveTopUp(store.pool, 'other', 'rejected', 'r', 'cli:tester')).rejects.toMatchObject({
+      code: 'NOT_FOUND',
+    })
+  })
+})

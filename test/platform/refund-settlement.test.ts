@@ -1,0 +1,128 @@
+import { describe, expect, test } from 'vitest'
+import {
+  cents,
+  type RefundedRecord,
+  refundedAmount,
+  settleRefund,
+} from '../../src/platform/refund-settlement.ts'
+
+const SENT_AT = new Date('2026-03-01T00:00:00Z')
+const MINUTE = 60_000
+
+const DAY = 24 * 60
+
+/** What is said about a refund of 5.00 sent so many minutes ago. */
+function settled(
+  refundedBefore: string | null,
+  refundedNow: string | null,
+  minutes = 1,
+  more: { refundAmount?: string; paymentOrders?: RefundedRecord[]; notCarriedOutAfterMs?: number } = {},
+) {
+  return settleRefund({
+    refundAmount: '5.00',
+    refundedBefore,
+    refundedNow,
+    paymentOrders: [],
+    sentAt: SENT_AT,
+    now: new Date(SENT_AT.getTime() + minutes * MINUTE),
+    notCarriedOutAfterMs: DAY * MINUTE,
+    ...more,
+  })
+}
+const verdict = (...args: Parameters<typeof settled>) => settled(...args).verdict
+
+describe('a refund whose answer was lost', () => {
+  test.each([
+    ['0', '5.00'],
+    ['0.00', '5'],
+    ['7.10', '12.1'],
+    ['99999994.99', '99999999.99'],
+  ])('was carried out when the record went from %s to %s', (before, now) => {
+    expect(verdict(before, now)).toBe('carried_out')
+    expect(verdict(before, now, 2 * DAY)).toBe('carried_out')
+  })
+
+  test('was not carried out when the record is the same a day later, and not a moment before', () => {
+    expect(verdict('1.00', '1')).toBe('unknown')
+    expect(verdict('1.00', '1', DAY)).toBe('unknown')
+    expect(verdict('1.00', '1', DAY + 0.01)).toBe('not_carried_out')
+  })
+
+  test('is never taken for not carried out while it may still arrive, whatever was set', () => {
+    const soon = { notCarriedOutAfterMs: 0 }
+    // Its timestamp may have been 5 minutes ahead, and is accepted for 5 more; it was sent within half a minute.
+    expect(verdict('1.00', '1', 11, soon)).toBe('unknown')
+    expect(verdict('1.00', '1', 11.01, soon)).toBe('not_carried_out')
+  })
+
+  test.each([
+    ['completed', [{ status: 3, refund_amount: '1.00' }]],
+    ['refunded, by what was refunded before', [{ status: 6, refund_amount: '1.00' }]],
+    ['two, of which one was refunded before', [{ status: 3 }, { status: 6, refund_amount: '1' }]],
+  ])('was not carried out when the payment order says so too: %s', (_, paymentOrders) => {
+    expect(verdict('1.00', '1.00', DAY + 1, { paymentOrders })).toBe('not_carried_out')
+  })
+
+  test.each([
+    ['pending refund', [{ status: 4, refund_amount: '1.00' }]],
+    ['refunding', [{ status: 5, refund_amount: '1.00' }]],
+    ['reversed', [{ status: 7, refund_amount: '1.00' }]],
+    ['no status', [{ status: null, refund_amount: '1.00' }]],
+    ['more refunded than the record shows', [{ status: 3, refund_amount: '6.00' }]],
+    ['less refunded than the record shows', [{ status: 3 }]],
+    ['refunded, and it does not say how much', [{ status: 6 }]],
+    ['one of two is refunding', [{ status: 3, refund_amount: '1.00' }, { status: 5 }]],
+  ])('is for a person when the payment order does not say so: %s', (_, paymentOrders) => {
+    expect(settled('1.00', '1.00', DAY + 1, { paymentOrders })).toEqual({
+      verdict: 'unknown',
+      forPerson: true,
+    })
+  })
+
+  test('is for a person as soon as waiting will not tell', () => {
+    expect(settled('0', '0')).toMatchObject({ forPerson: false })
+    expect(settled('0', null)).toMatchObject({ forPerson: false })
+    expect(settled('0', null, DAY + 1)).toMatchObject({ forPerson: true })
+    expect(settled('0', '3.00')).toMatchObject({ forPerson: true })
+    expect(settled(null, '5.00')).toMatchObject({ forPerson: true })
+  })
+
+  test.each([
+    ['0', '3.00', 'less than was asked'],
+    ['0', '8.00', 'more than was asked'],
+    ['5.00', '0', 'less than before'],
+    [null, '5.00', 'before: nothing known'],
+    ['0', null, 'now: nothing known'],
+    ['0', '5.001', 'no amount of money'],
+    ['0', '-5.00', 'no amount of money'],
+    ['x', '5.00', 'no number'],
+  ])('stays unknown, however old, when the record went from %s to %s: %s', (before, now, _why) => {
+    expect(verdict(before, now)).toBe('unknown')
+    expect(verdict(before, now, 2 * DAY)).toBe('unknown')
+  })
+
+  test('of nothing is never carried out: it would be seen in any record', () => {
+    expect(verdict('1.00', '1.00', 1, { refundAmount: '0' })).toBe('unknown')
+  })
+})
+
+describe('the order record', () => {
+  test.each([
+    [{ refund_amount: '3.50', status: 2 }, '3.50'],
+    [{ refund_amount: null, status: 1 }, '0'],
+    [{ refund_amount: null, status: 2 }, null],
+    [{ refund_amount: null, status: null }, null],
+    [{}, null],
+    ['2026030112345678', null],
+  ])('%j says %j', (record, expected) => {
+    expect(refundedAmount(record)).toBe(expected)
+  })
+})
+
+test('hundredths are exact where binary floating point is not', () => {
+  expect(cents('0.1')).toBe(10n)
+  expect(cents('90071992547409.93')).toBe(9007199254740993n)
+  expect(cents('12.3000')).toBe(1230n)
+  for (const wrong of ['', '1.', '.5', '1e2', '+1', ' 1', '1,00', 'NaN', null])
+    expect(cents(wrong), String(wrong)).toBeNull()
+})

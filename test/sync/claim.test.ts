@@ -1,0 +1,132 @@
+import { describe, expect, test } from 'vitest'
+import { withConnection } from '../../src/lib/database.ts'
+import { claim } from '../../src/sync/claim.ts'
+import { addWork } from '../../src/sync/outbox.ts'
+import { settle } from '../../src/sync/settlement.ts'
+import { begin, employee, outcome } from './outcomes.ts'
+import { fail, hash, plant, plantRun } from './planted.ts'
+import { StoreUnderTest } from './store-under-test.ts'
+
+const store = new StoreUnderTest()
+
+const E1 = employee('e1')
+const work = (entityKey: string, differs = {}) =>
+  plant(store, 'pending', { operation: 'update-employee', entity_key: entityKey, priority: 3, ...differs })
+
+const askAnew = (run: number) => withConnection(store.pool, db => addWork(db, run, 1, [{ ...E1, wave: 0 }]))
+
+describe('claiming', () => {
+  test('begins what is in the outbox, in the order asked for, and nothing else', async () => {
+    const run = await plantRun(store)
+    await work('e1', { run_id: run, priority: 1, attempts: 2 })
+    await work('e3')
+    const [first, second, third] = await claim(store.pool, [employee('e3'), employee('e2'), E1])
+    expect(second).toBeNull()
+    expect(first).toMatchObject({ runId: null, priority: 3, starts: 1, attempts: 0, cases: [] })
+    expect(third).toMatchObject({
+      runId: run,
+      priority: 1,
+      starts: 1,
+      attempts: 2,
+      version: 1,
+      halted: false,
+    })
+    expect(first?.execution).not.toBe(third?.execution)
+  })
+
+  test('names the mapping of the latest plan that passed', async () => {
+    const at = (minutes: number) => new Date(Date.UTC(2026, 0, 1, 0, minutes))
+    await work('e1')
+    expect(await begin(store, E1)).toMatchObject({ mapping: null })
+    await plantRun(store, { state: 'running', mapping: 'approved late', planned_at: at(3) })
+    await plantRun(store, { state: 'done', mapping: 'of an earlier plan', planned_at: at(2) })
+    await plantRun(store, { kind: 'openids', state: 'running', planned_at: at(4) })
+    for (const state of ['held', 'rejected', 'source_suspect', 'failed'])
+      await plantRun(store, { state, mapping: 'not in force', planned_at: at(5) })
+    expect(await begin(store, E1)).toMatchObject({ mapping: 'approved late' })
+  })
+
+  test('brings along what is known of the employee, its open cases and the blocked fields', async () => {
+    const [source, acknowledged] = [hash(), hash()]
+    await work('e1')
+    await plant(store, 'employee', {
+      userid: 'e1',
+      source_hash: source,
+      acknowledged_hash: acknowledged,
+      acknowledged: { name: 'x' },
+    })
+    await plant(
+      store,
+      'field_block',
+      { enterprise_code: '', field: 'level' },
+      { enterprise_code: 'C1', field: 'category' },
+    )
+    await fail(store, { source_hash: source })
+    await fail(store, { field: 'email' })
+    await store.pool.query(
+      `update dirsync.dead_letter set state = 'resolved', resolved_at = now() where field = 'email'`,
+    )
+    await fail(store, { entity_key: 'e2' })
+    await fail(store, { operation: 'bind-openid' })
+    expect(await begin(store, E1)).toMatchObject({
+      sourceHash: source,
+      acknowledgedHash: acknowledged,
+      acknowledged: { name: 'x' },
+      cases: [{ field: 'mobile', sourceHash: source, state: 'open', occurrences: 1 }],
+      blocks: [{ field: 'level', codes: null, probing: false, refusedHash: null }],
+    })
+  })
+
+  test('counts executions that never came to an end', async () => {
+    await work('e1')
+    await begin(store, E1)
+    await begin(store, E1)
+    expect(await begin(store, E1)).toMatchObject({ starts: 3 })
+  })
+
+  test('remembers that an execution may have sent something, whatever comes before an outcome ends the work', async () => {
+    const run = await plantRun(store)
+    await work('e1')
+    expect(await begin(store, E1)).toMatchObject({ sentUnknown: false })
+    const second = await begin(store, E1)
+    expect(second).toMatchObject({ sentUnknown: true })
+    const again = { delayMs: 0, attempts: 0 }
+    await settle(store.pool, [
+      outcome(E1, second, { again, sentUnknown: true, attempt: { outcome: 'wait' } }),
+    ])
+    await askAnew(run)
+    const third = await begin(store, E1)
+    expect(third).toMatchObject({ sentUnknown: true, starts: 1, attempts: 0 })
+
+    // It was asked for anew meanwhile: the outcome settles what was sent before, and the work goes on.
+    await askAnew(run)
+    await settle(store.pool, [outcome(E1, third, { changed: true, sentUnknown: true })])
+    expect(await begin(store, E1)).toMatchObject({ sentUnknown: false })
+  })
+
+  test('leaves alone what waits for its next attempt', async () => {
+    await work('e1', { not_before: '2100-01-01T00:00:00Z' })
+    expect(await claim(store.pool, [E1])).toEqual([null])
+  })
+
+  test.each([
+    ['*', '', true],
+    ['C1', 'C1', true],
+    ['C2', 'C1', false],
+  ])(
+    'under a halt of %s, work of enterprise %j that was in the queue before it is given back: %s',
+    async (scope, enterprise, halted) => {
+      await work('e1', { enterprise_code: enterprise, enqueued_at: '2020-01-01T00:00:00Z' })
+      await plant(store, 'halt', {
+        scope,
+        category: 'credentials',
+        message: 'm',
+        remedy: 'r',
+        since: '2020-01-02T00:00:00Z',
+      })
+      expect(await begin(store, employee('e1', enterprise))).toMatchObject({ halted })
+      await store.pool.query(`update dirsync.pending set enqueued_at = '2020-01-03'`)
+      expect(await begin(store, employee('e1', enterprise))).toMatchObject({ halted: false })
+    },
+  )
+})

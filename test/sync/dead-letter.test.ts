@@ -1,0 +1,224 @@
+import { describe, expect, test } from 'vitest'
+import { transaction } from '../../src/lib/database.ts'
+import { beginRetry, beginRetryOf, requestDueRetries } from '../../src/sync/cases.ts'
+import { enterpriseCodes, findEmployees } from '../../src/sync/employee.ts'
+import { NOBODY, recordKeyless } from '../../src/sync/employee-plan.ts'
+import { addBindings, countUnbound } from '../../src/sync/outbox.ts'
+import { requestRun } from '../../src/sync/run.ts'
+import { caseOf, fail, plant, story } from './planted.ts'
+import { StoreUnderTest } from './store-under-test.ts'
+
+const store = new StoreUnderTest()
+
+const set = (id: number, text: string) =>
+  store.pool.query(`update dirsync.dead_letter set ${text} where id = $1`, [id])
+const begin = (...ids: number[]) => transaction(store.pool, db => beginRetry(db, ids, 7))
+
+describe('what is due', () => {
+  const due = { next_retry_at: '2020-01-01T00:00:00Z' }
+
+  test('is asked for in one run, and not again while that one waits', async () => {
+    const ids = [
+      await fail(store, due),
+      await fail(store, { ...due, entity_key: 'e2', state: 'awaiting_activation' }),
+    ]
+    await fail(store, { entity_key: 'e3', next_retry_at: '2222-01-01T00:00:00Z' })
+    await fail(store, { entity_key: 'e4' })
+    const run = await requestDueRetries(store.pool)
+    expect(await store.rows('select id, kind, keys, requested_by, state from dirsync.sync_run')).toEqual([
+      { id: run, kind: 'retry', keys: ids.map(String), requested_by: 'cron', state: 'requested' },
+    ])
+    expect(await requestDueRetries(store.pool)).toBeNull()
+    await store.pool.query(`update dirsync.sync_run set state = 'running'`)
+    expect(await requestDueRetries(store.pool)).toBeGreaterThan(run ?? 0)
+  })
+
+  test('is nothing that was ignored, resolved or is being tried', async () => {
+    for (const text of [
+      `state = 'ignored', note = 'x'`,
+      `state = 'resolved', resolved_at = now()`,
+      `state = 'retrying'`,
+    ])
+      await set(await fail(store, { ...due, entity_key: text }), text)
+    expect(await requestDueRetries(store.pool)).toBeNull()
+  })
+
+  test('is left alone when a person accepts it before the run has begun', async () => {
+    const id = await fail(store, due)
+    const run = (await requestDueRetries(store.pool)) ?? 0
+    await store.pool.query(`select dirsync.ignore($1, 'agreed')`, [id])
+    expect(await transaction(store.pool, db => beginRetry(db, [id], run))).toEqual([])
+    expect(await caseOf(store, id)).toMatchObject({ state: 'ignored', note: 'agreed' })
+  })
+
+  test('is a snoozed case when its time has come', async () => {
+    const id = await fail(store)
+    await store.pool.query(`select dirsync.snooze($1, now() + interval '1 hour')`, [id])
+    expect(await requestDueRetries(store.pool)).toBeNull()
+    await set(id, `next_retry_at = now(), snooze_until = now()`)
+    expect(await requestDueRetries(store.pool)).not.toBeNull()
+  })
+})
+
+describe('a retry', () => {
+  test('marks its cases and asks for their work, once for each entity', async () => {
+    const [mobile, email] = [
+      await fail(store, { enterprise_code: 'C1' }),
+      await fail(store, { enterprise_code: 'C1', field: 'email' }),
+    ]
+    const bind = await fail(store, { operation: 'bind-openid', field: '20000001' })
+    const work = await begin(mobile, email, bind)
+    expect(work.toSorted((a, b) => (a.operation < b.operation ? -1 : 1))).toEqual([
+      { operation: 'bind-openid', enterpriseCode: '', entityKey: 'e1', detail: '20000001', wave: 0 },
+      { operation: 'update-employee', enterpriseCode: 'C1', entityKey: 'e1', detail: '', wave: 0 },
+    ])
+    for (const id of [mobile, email, bind]) {
+      expect(await caseOf(store, id)).toMatchObject({ state: 'retrying', next_retry_at: null, version: 2 })
+      expect((await story(store, id)).at(-1)).toMatchObject({ event: 'retried', run_id: 7 })
+    }
+  })
+
+  test('opens a parked department again', async () => {
+    await plant(
+      store,
+      'department',
+      { dept_code: 'D1', active: false, parked_at: new Date() },
+      { dept_code: 'D2', active: false, parked_at: new Date() },
+    )
+    const id = await fail(store, {
+      entity: 'department',
+      entity_key: 'D1',
+      operation: 'delete-department',
+      field: '',
+    })
+    expect(await begin(id)).toMatchObject([{ operation: 'delete-department', entityKey: 'D1' }])
+    expect(await store.rows('select dept_code from dirsync.department where parked_at is null')).toEqual([
+      { dept_code: 'D1' },
+    ])
+  })
+
+  test('leaves alone what was resolved meanwhile', async () => {
+    const id = await fail(store)
+    await set(id, `state = 'resolved', resolved_at = now()`)
+    expect(await begin(id, 4711)).toEqual([])
+  })
+
+  test('of named employees takes their open cases along, but not the accepted ones', async () => {
+    const [open, snoozed, ignored] = [
+      await fail(store),
+      await fail(store, { field: 'email' }),
+      await fail(store, { field: 'card_no' }),
+    ]
+    const others = [
+      await fail(store, { entity_key: 'e2' }),
+      await fail(store, { enterprise_code: 'C1' }),
+      await fail(store, { operation: 'bind-openid' }),
+    ]
+    await store.pool.query(`select dirsync.snooze($1, 'infinity'), dirsync.ignore($2, 'known')`, [
+      snoozed,
+      ignored,
+    ])
+    await transaction(store.pool, db => beginRetryOf(db, [{ enterpriseCode: '', userid: 'e1' }], 7))
+    for (const id of [open, snoozed]) {
+      expect(await caseOf(store, id)).toMatchObject({
+        state: 'retrying',
+        snooze_until: null,
+        next_retry_at: null,
+      })
+      expect((await story(store, id)).at(-1)).toMatchObject({ event: 'retried', run_id: 7 })
+    }
+    expect(await caseOf(store, ignored)).toMatchObject({ state: 'ignored' })
+    for (const id of others) expect(await caseOf(store, id)).toMatchObject({ state: 'open' })
+  })
+})
+
+describe('rows without a user id', () => {
+  const record = (rows: number) => transaction(store.pool, db => recordKeyless(db, 7, rows))
+  const cases = () => store.rows<{ id: number }>('select * from dirsync.dead_letter order by id')
+
+  test('are one case that counts them, and ends when there are none', async () => {
+    await record(0)
+    expect(await cases()).toEqual([])
+    await record(1)
+    await record(12)
+    const [opened] = await cases()
+    expect(opened).toMatchObject({
+      entity_key: NOBODY,
+      field: 'userid',
+      category: 'invalid_hr_row',
+      message: '12 rows of HR have no user id, or one that is far too long.',
+      occurrences: 2,
+      state: 'open',
+    })
+    expect(await begin(opened?.id ?? 0)).toEqual([])
+    await record(0)
+    expect(await cases()).toMatchObject([{ state: 'resolved', resolution: 'succeeded' }])
+    expect((await story(store, opened?.id ?? 0)).map(({ event }) => event)).toEqual([
+      'opened',
+      'retried',
+      'resolved',
+    ])
+  })
+
+  test('that were accepted stay so until their number changes', async () => {
+    await record(3)
+    await store.pool.query(`select dirsync.ignore(id, 'externals') from dirsync.dead_letter`)
+    await record(3)
+    expect(await cases()).toMatchObject([{ state: 'ignored' }])
+    await record(4)
+    expect(await cases()).toMatchObject([{ state: 'open' }])
+  })
+})
+
+describe('employees are found', () => {
+  test('by user id in every enterprise, or by enterprise and user id', async () => {
+    await plant(
+      store,
+      'employee',
+      { userid: 'e1' },
+      { userid: 'e1', enterprise_code: 'C1' },
+      { userid: 'e2', enterprise_code: 'C2' },
+    )
+    expect(await findEmployees(store.pool, ['e1'])).toEqual([
+      { enterpriseCode: '', userid: 'e1' },
+      { enterpriseCode: 'C1', userid: 'e1' },
+    ])
+    expect(await findEmployees(store.pool, ['C1/e1', 'C2/e1', 'x'])).toEqual([
+      { enterpriseCode: 'C1', userid: 'e1' },
+    ])
+    expect(await enterpriseCodes(store.pool, 'OWN')).toEqual(['', 'C1', 'C2', 'OWN'])
+  })
+
+  test('who lack an open id, application by application', async () => {
+    const inService = { platform_state: 'in_service' }
+    await plant(
+      store,
+      'employee',
+      { userid: 'bound', ...inService },
+      { userid: 'unbound', ...inService },
+      { userid: 'failed', ...inService },
+      { userid: 'absent', platform_state: 'absent' },
+      { userid: 'leaver', ...inService, active: false },
+      { userid: 'vanished', ...inService, vanished_at: new Date() },
+      { userid: 'not asked' },
+    )
+    await plant(store, 'openid_binding', { userid: 'bound', seller_appid: '20000001', open_userid: 'o' })
+    await fail(store, { operation: 'bind-openid', entity_key: 'failed', field: '20000001' })
+    const merchants = ['20000001', '20000002']
+    const run = await requestRun(store.pool, 'openids', [], 'test')
+    await transaction(store.pool, async db => {
+      expect(await countUnbound(db, merchants)).toBe(4)
+      expect(await countUnbound(db, [])).toBe(0)
+      expect(await addBindings(db, run, 5, merchants)).toBe(4)
+      // What waits already stays where it is.
+      expect(await addBindings(db, run, 5, merchants)).toBe(0)
+    })
+    const { rows } = await store.pool.query('select entity_key, detail from dirsync.pending order by 1, 2')
+    expect(rows.map(({ entity_key, detail }) => `${entity_key} ${detail}`)).toEqual([
+      'bound 20000002',
+      'failed 20000002',
+      'unbound 20000001',
+      'unbound 20000002',
+    ])
+  })
+})

@@ -1,0 +1,380 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { describe, expect, test } from 'vitest'
+import { migrate } from '../../src/lib/migrate.ts'
+import { beginRetry, beginRetryOf, requestDueRetries } from '../../src/sync/cases.ts'
+import type { RefusedField } from '../../src/sync/field-blocks.ts'
+import { type Settlement, settle } from '../../src/sync/settlement.ts'
+import { askWithheld, tellWithheld } from '../../src/sync/withheld.ts'
+import { createTestDatabase } from '../helpers/postgres.ts'
+import { begin, employee, memory, outcome, refusal } from './outcomes.ts'
+import { caseOf, fail, plant, plantRun, story } from './planted.ts'
+import { StoreUnderTest } from './store-under-test.ts'
+
+const store = new StoreUnderTest()
+
+const blocks = () =>
+  store.rows('select enterprise_code, field, platform_code, codes from dirsync.field_block order by 1, 2')
+const asked = async () =>
+  (await store.rows<{ entity_key: string }>('select entity_key from dirsync.pending order by 1')).map(
+    row => row.entity_key,
+  )
+const open = () =>
+  store.rows<{ id: number; message: string }>(
+    `select id, entity, entity_key, field, state, message, occurrences from dirsync.dead_letter where state <> 'resolved' order by id`,
+  )
+const withheldFrom = async () =>
+  (
+    await store.rows<{ userid: string }>(
+      `select userid from dirsync.employee where withheld <> '{}' order by 1`,
+    )
+  ).map(row => row.userid)
+
+const employeeOf = (userid: string) => employee(userid, 'C1')
+const E1 = employeeOf('e1')
+const outboxRow = (key: typeof E1) => ({
+  operation: key.operation,
+  enterprise_code: key.enterpriseCode,
+  entity_key: key.entityKey,
+  priority: 3,
+})
+
+async function execute(key: typeof E1, differs: Parameters<typeof outcome>[2]): Promise<void> {
+  await plant(store, 'pending', outboxRow(key))
+  await settle(store.pool, [outcome(key, await begin(store, key), differs)])
+}
+
+const FIELDS = {
+  level: { platformCode: 1000220030, codes: null },
+  employee_attribute: { platformCode: 1000220072, codes: ['contract'] },
+}
+
+/** The outcome of an employee whose field was refused. */
+function refused(field: keyof typeof FIELDS, differs: Partial<RefusedField> = {}): Partial<Settlement> {
+  const { platformCode } = FIELDS[field]
+  return {
+    keep: [],
+    runId: 7,
+    failures: [refusal({ field, category: 'feature_disabled', platformCode, message: 'It is off.' })],
+    employee: memory(),
+    blockFields: [{ field, ...FIELDS[field], valueHash: 'x', certain: field === 'level', ...differs }],
+  }
+}
+
+/** Employees of enterprise C1 from whom the field is withheld. */
+async function plantWithheld(...userids: string[]): Promise<void> {
+  for (const userid of userids)
+    await plant(store, 'employee', {
+      enterprise_code: 'C1',
+      userid,
+      withheld: ['level'],
+      platform_state: 'in_service',
+    })
+}
+
+describe('a refusal that can mean nothing but that the field is off', () => {
+  test('blocks it for the enterprise, whose case stands for all', async () => {
+    await execute(E1, refused('level'))
+    expect(await blocks()).toEqual([
+      { enterprise_code: 'C1', field: 'level', platform_code: 1000220030, codes: null },
+    ])
+    expect(await open()).toEqual([
+      {
+        id: expect.any(Number),
+        entity: 'enterprise',
+        entity_key: 'C1',
+        field: 'level',
+        state: 'open',
+        message: 'It is off. Withheld from 1 employee.',
+        occurrences: 1,
+      },
+    ])
+    expect(await withheldFrom()).toEqual(['e1'])
+  })
+
+  test('that two found out about at the same moment is one case', async () => {
+    const keys = [E1, employeeOf('e2')]
+    for (const key of keys) await plant(store, 'pending', outboxRow(key))
+    const claims = await Promise.all(keys.map(key => begin(store, key)))
+    await Promise.all(
+      keys.map((key, i) => settle(store.pool, [outcome(key, claims[i] as never, refused('level'))])),
+    )
+    await tellWithheld(store.pool)
+    expect(await blocks()).toHaveLength(1)
+    expect(await open()).toMatchObject([{ message: 'It is off. Withheld from 2 employees.' }])
+    expect(await asked()).toEqual([])
+  })
+
+  test('takes the case that an employee has already', async () => {
+    const id = await fail(store, { enterprise_code: 'C1', field: 'level', category: 'feature_disabled' })
+    await execute(E1, refused('level'))
+    expect(await caseOf(store, id)).toMatchObject({ state: 'resolved', resolution: 'merged' })
+    expect((await story(store, id)).at(-1)?.note).toBe(`merged into dead letter ${(await open())[0]?.id}`)
+  })
+
+  test('is told of an employee of the same name as the enterprise apart from the enterprise', async () => {
+    await execute(E1, refused('level'))
+    const namesake = employeeOf('C1')
+    await plant(store, 'pending', outboxRow(namesake))
+    const claimed = await begin(store, namesake)
+    expect(claimed.cases).toEqual([])
+    await settle(store.pool, [outcome(namesake, claimed, { keep: [] })])
+    expect(await open()).toHaveLength(1)
+  })
+})
+
+describe('a refusal that may be about the value', () => {
+  const attribute = (valueHash: string, codes = ['contract']) =>
+    refused('employee_attribute', { valueHash, codes })
+
+  test('is the case of its employee', async () => {
+    await execute(E1, attribute('x'))
+    expect(await blocks()).toEqual([])
+    expect(await open()).toMatchObject([{ entity: 'employee', entity_key: 'e1' }])
+    expect(await withheldFrom()).toEqual([])
+  })
+
+  test('blocks the codes with the second employee, and both cases go into one', async () => {
+    await execute(E1, attribute('x'))
+    await execute(employeeOf('e2'), attribute('y'))
+    expect(await blocks()).toMatchObject([{ codes: [['contract']] }])
+    expect(await open()).toMatchObject([
+      {
+        entity: 'enterprise',
+        message: 'It is off. Withheld: the attribute contract, from 2 employees.',
+      },
+    ])
+    expect(await withheldFrom()).toEqual(['e1', 'e2'])
+  })
+
+  test('of another run is no evidence', async () => {
+    await execute(E1, attribute('x'))
+    await execute(employeeOf('e2'), { ...attribute('y'), runId: 8 })
+    expect(await blocks()).toEqual([])
+    expect(await open()).toHaveLength(2)
+  })
+
+  test('of further codes joins the block, and an ignored case comes back', async () => {
+    await execute(E1, attribute('x'))
+    await execute(employeeOf('e2'), attribute('y'))
+    const id = (await open())[0]?.id as number
+    await store.pool.query(`select dirsync.ignore($1, 'known')`, [id])
+    await execute(employeeOf('e3'), attribute('x', ['contract']))
+    expect(await caseOf(store, id)).toMatchObject({ state: 'ignored' })
+    await execute(employeeOf('e4'), attribute('x', ['taxpayer']))
+    await execute(employeeOf('e5'), attribute('y', ['taxpayer']))
+    expect(await blocks()).toMatchObject([{ codes: [['contract'], ['taxpayer']] }])
+    await tellWithheld(store.pool)
+    expect(await open()).toMatchObject([
+      {
+        id,
+        state: 'open',
+        message: 'It is off. Withheld: the attribute contract, taxpayer, from 5 employees.',
+      },
+    ])
+    expect((await story(store, id)).at(-1)).toMatchObject({ event: 'reopened', note: 'more is withheld' })
+  })
+})
+
+describe('a probe', () => {
+  const dueNow = () => store.pool.query('update dirsync.field_block set next_probe_at = now()')
+  /** Begins the retry that is due; tells who is asked. */
+  async function probe(by = 'cron'): Promise<string[]> {
+    const id = await plantRun(store, { kind: 'retry', requested_by: by })
+    const ids = (await open()).map(row => row.id)
+    const client = await store.pool.connect()
+    try {
+      return (await beginRetry(client, ids, id)).map(work => work.entityKey)
+    } finally {
+      client.release()
+    }
+  }
+
+  test.each(['open', 'ignored', 'snoozed', 'retrying'])(
+    'is due whatever the state of its case: %s',
+    async state => {
+      await execute(E1, refused('level'))
+      await store.pool.query(
+        `update dirsync.dead_letter set state = $1, note = 'known', next_retry_at = null, snooze_until = '2100-01-01'`,
+        [state],
+      )
+      expect(await requestDueRetries(store.pool)).toBeNull()
+      await dueNow()
+      expect(await requestDueRetries(store.pool)).not.toBeNull()
+    },
+  )
+
+  test('asks one employee at a time, the next one each time', async () => {
+    await execute(E1, refused('level'))
+    await plantWithheld('e2', 'e3')
+    expect([await probe(), await probe(), await probe(), await probe()]).toEqual([
+      ['e2'],
+      ['e3'],
+      ['e1'],
+      ['e2'],
+    ])
+  })
+
+  test('lets nobody through but the one who was asked', async () => {
+    await execute(E1, refused('level'))
+    await plantWithheld('e2', 'e3')
+    await probe()
+    for (const userid of ['e2', 'e3']) await plant(store, 'pending', outboxRow(employeeOf(userid)))
+    expect((await begin(store, employeeOf('e2'))).blocks).toMatchObject([{ probing: true }])
+    expect((await begin(store, employeeOf('e3'))).blocks).toMatchObject([{ probing: false }])
+  })
+
+  test('is made with an employee whom a person names', async () => {
+    await execute(E1, refused('level'))
+    await plantWithheld('e2', 'e3')
+    const client = await store.pool.connect()
+    await beginRetryOf(client, [{ enterpriseCode: 'C1', userid: 'e3' }], 1)
+    client.release()
+    await plant(store, 'pending', outboxRow(employeeOf('e3')))
+    expect((await begin(store, employeeOf('e3'))).blocks).toMatchObject([{ probing: true }])
+  })
+
+  test('leaves an ignored case as it is, and a person who retries it has it open', async () => {
+    await execute(E1, refused('level'))
+    await store.pool.query(`update dirsync.dead_letter set state = 'ignored', note = 'known'`)
+    await probe()
+    await execute(E1, refused('level'))
+    expect(await open()).toMatchObject([{ state: 'ignored', occurrences: 2 }])
+    await probe('postgres')
+    await execute(E1, refused('level'))
+    expect(await open()).toMatchObject([{ state: 'open', occurrences: 3 }])
+  })
+
+  test('that is refused comes later each time', async () => {
+    await execute(E1, refused('level'))
+    const hours: number[] = []
+    for (let i = 0; i < 4; i++) {
+      await probe()
+      await execute(E1, refused('level'))
+      hours.push(
+        await store.value(
+          `select extract(epoch from next_probe_at - now())::float / 3600 from dirsync.field_block`,
+        ),
+      )
+    }
+    expect(hours[0]).toBeLessThan(1.4)
+    expect(hours[3]).toBeGreaterThan(5)
+  })
+
+  test('of a field that nobody wants any more ends it', async () => {
+    await execute(E1, refused('level'))
+    const id = (await open())[0]?.id as number
+    await execute(E1, { keep: [], employee: memory() })
+    expect(await probe()).toEqual([])
+    expect(await blocks()).toEqual([])
+    expect(await caseOf(store, id)).toMatchObject({ state: 'resolved', resolution: 'obsolete' })
+    expect(await store.rows('select * from dirsync.field_refusal')).toEqual([])
+  })
+})
+
+describe('once anybody gets it through', () => {
+  const through = { keep: [], employee: memory(), unblockFields: ['level'], attempt: { fields: ['level'] } }
+  const lifting = async () =>
+    (await store.rows<{ id: number; kind: string; keys: string[] }>('select * from dirsync.sync_run'))[0]
+
+  test('its case ends, and a run in the background asks everybody from whom it was withheld', async () => {
+    await execute(E1, refused('level'))
+    const id = (await open())[0]?.id as number
+    await plantWithheld('e2', 'e3')
+    await plant(
+      store,
+      'employee',
+      { enterprise_code: 'C1', userid: 'e4' },
+      { enterprise_code: 'C2', userid: 'e5', withheld: ['level'] },
+    )
+    await plant(store, 'field_block', { enterprise_code: 'C2', field: 'level' })
+    await execute(E1, through)
+    expect(await blocks()).toMatchObject([{ enterprise_code: 'C2' }])
+    expect(await caseOf(store, id)).toMatchObject({ state: 'resolved', resolution: 'succeeded' })
+    expect(await asked()).toEqual([])
+    const run = await lifting()
+    expect(run).toMatchObject({
+      kind: 'retry',
+      keys: [String(id)],
+      state: 'requested',
+      requested_by: 'dirsync',
+    })
+    const client = await store.pool.connect()
+    expect(await askWithheld(client, run?.id ?? 0, [id])).toBe(2)
+    client.release()
+    expect(await store.rows('select entity_key, run_id, priority from dirsync.pending order by 1')).toEqual([
+      { entity_key: 'e2', run_id: run?.id, priority: 7 },
+      { entity_key: 'e3', run_id: run?.id, priority: 7 },
+    ])
+  })
+
+  test('an ignored case ends too', async () => {
+    await execute(E1, refused('level'))
+    await store.pool.query(`update dirsync.dead_letter set state = 'ignored', note = 'known'`)
+    await execute(E1, through)
+    expect(await open()).toEqual([])
+  })
+
+  test('one whose outcome was decided before, and is written after, is asked for anew too', async () => {
+    await execute(E1, refused('level'))
+    await plant(store, 'pending', outboxRow(employeeOf('e2')))
+    const late = await begin(store, employeeOf('e2'))
+    expect(late.blocks).toMatchObject([{ field: 'level' }])
+    await execute(E1, through)
+    await settle(store.pool, [
+      outcome(employeeOf('e2'), late, { keep: [], employee: memory({ withheld: ['level'] }) }),
+    ])
+    expect(await store.rows('select entity_key, priority from dirsync.pending')).toEqual([
+      { entity_key: 'e2', priority: 7 },
+    ])
+  })
+
+  test('nobody is asked where it was withheld from nobody else', async () => {
+    await execute(E1, refused('level'))
+    await execute(E1, through)
+    expect(await lifting()).toBeUndefined()
+  })
+})
+
+test('a block of an earlier version becomes a case of the enterprise, and is probed at once', async () => {
+  await using database = await createTestDatabase()
+  const { pool } = database
+  const folder = new URL('../../src/migrations/', import.meta.url)
+  await pool.query(
+    'create schema dirsync; create table dirsync.migration (name text primary key, applied_at timestamptz default now())',
+  )
+  for (const name of readdirSync(folder)
+    .filter(file => file < '0016')
+    .sort()) {
+    await pool.query(readFileSync(new URL(name, folder), 'utf8'))
+    await pool.query('insert into dirsync.migration (name) values ($1)', [name])
+  }
+  await pool.query(`
+    insert into dirsync.field_block (field, platform_code) values ('category', 1000210028), ('level', 1000220030);
+    insert into dirsync.employee (userid, withheld) values ('e1', '{}'), ('e2', '{level}');
+    insert into dirsync.dead_letter (entity, entity_key, operation, field, category, message, remedy)
+    select 'employee', 'e1', 'update-employee', field, 'feature_disabled', 'm', 'r'
+    from unnest('{level,category}'::text[]) as f (field)`)
+  await migrate(pool)
+  const { rows: cases } = await pool.query(
+    'select entity, entity_key, field, state, resolution from dirsync.dead_letter order by id',
+  )
+  expect(cases).toEqual([
+    { entity: 'employee', entity_key: 'e1', field: 'level', state: 'resolved', resolution: 'merged' },
+    { entity: 'employee', entity_key: 'e1', field: 'category', state: 'resolved', resolution: 'merged' },
+    ...['category', 'level'].map(field => ({
+      entity: 'enterprise',
+      entity_key: '(single enterprise)',
+      field,
+      state: 'open',
+      resolution: null,
+    })),
+  ])
+  const { rows: employees } = await pool.query('select userid, withheld from dirsync.employee order by 1')
+  expect(employees).toEqual([
+    { userid: 'e1', withheld: ['category', 'level'] },
+    { userid: 'e2', withheld: ['level'] },
+  ])
+  expect(await requestDueRetries(pool)).not.toBeNull()
+  const { rows: told } = await pool.query(`select message from dirsync.failed_syncs where field = 'level'`)
+  expect(told[0].message).toMatch(/ Withheld from 2 employees\.$/)
+})

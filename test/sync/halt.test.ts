@@ -1,0 +1,57 @@
+import { describe, expect, test } from 'vitest'
+import { forbidding, liftHalts, raiseHalt } from '../../src/sync/halts.ts'
+import { StoreUnderTest } from './store-under-test.ts'
+
+const store = new StoreUnderTest()
+
+const halt = (scope: string, firstProbeMs: number, category = 'credentials') =>
+  raiseHalt(
+    store.pool,
+    { scope, category, platformCode: null, message: 'wrong', remedy: 'mend it' },
+    firstProbeMs,
+  )
+const ask = async (enterpriseCode: string, except: string[] = []) => {
+  const { halt, isProbe } = await forbidding(store.pool, enterpriseCode, except, () => 60_000)
+  return isProbe ? 'probe' : (halt?.scope ?? 'free')
+}
+
+describe('a call', () => {
+  test('is free without a halt, and under the halt of another enterprise', async () => {
+    expect(await ask('E1')).toBe('free')
+    await halt('E2', 60_000)
+    expect(await ask('E1')).toBe('free')
+    expect(await ask('E2')).toBe('E2')
+  })
+
+  test('is the probe of a halt when one is due, once among all who ask', async () => {
+    await halt('E1', 0)
+    const answers = await Promise.all([ask('E1'), ask('E1'), ask('E1')])
+    expect(answers.sort()).toEqual(['E1', 'E1', 'probe'])
+    expect(await store.value('select probes from dirsync.halt')).toBe(1)
+  })
+
+  test('does not probe its enterprise while everything is halted', async () => {
+    await halt('*', 60_000)
+    await halt('E1', 0)
+    expect(await ask('E1')).toBe('*')
+    expect(await store.value('select sum(probes)::int from dirsync.halt')).toBe(0)
+  })
+
+  test('is not held up by a halt that does not concern it, and its success lifts none of those', async () => {
+    await halt('*', 60_000, 'hr_unavailable')
+    expect(await ask('E1', ['hr_unavailable'])).toBe('free')
+    const later = new Date(Date.now() + 1000)
+    expect(await liftHalts(store.pool, 'E1', later, ['hr_unavailable'])).toEqual([])
+    expect(await liftHalts(store.pool, 'E1', later)).toEqual(['*'])
+  })
+})
+
+test('a halt because of HR gives way to one because of the platform, and no other does', async () => {
+  expect(await halt('*', 60_000, 'hr_unavailable')).toBe(true)
+  expect(await halt('*', 60_000, 'hr_unavailable')).toBe(false)
+  expect(await halt('*', 60_000, 'credentials')).toBe(true)
+  expect(await ask('E1', ['hr_unavailable'])).toBe('*')
+  expect(await halt('*', 60_000, 'clock_skew')).toBe(false)
+  expect(await halt('*', 60_000, 'hr_unavailable')).toBe(false)
+  expect(await store.value('select category from dirsync.halt')).toBe('credentials')
+})

@@ -1,0 +1,266 @@
+import { describe, expect, test } from 'vitest'
+import { transaction } from '../../src/lib/database.ts'
+import { liftHalts, raiseHalt, readHalts } from '../../src/sync/halts.ts'
+import {
+  addWork,
+  countEnqueued,
+  detachHalted,
+  postpone,
+  refeed,
+  takeForQueue,
+  takeProbes,
+} from '../../src/sync/outbox.ts'
+import { employee } from './outcomes.ts'
+import { plant, plantRun } from './planted.ts'
+import { StoreUnderTest } from './store-under-test.ts'
+
+const store = new StoreUnderTest()
+
+const work = (entityKey: string, differs = {}) =>
+  plant(store, 'pending', { operation: 'update-employee', entity_key: entityKey, priority: 3, ...differs })
+const deletion = (entityKey: string, wave: number, differs = {}) =>
+  work(entityKey, { operation: 'delete-department', wave, priority: 5, ...differs })
+const keysOf = (fed: { entityKey: string }[]) => fed.map(({ entityKey }) => entityKey)
+const take = async (room = 100) => keysOf(await transaction(store.pool, db => takeForQueue(db, room)))
+const probe = async (next = () => 60_000) => keysOf(await transaction(store.pool, db => takeProbes(db, next)))
+const detach = () => transaction(store.pool, detachHalted)
+const done = (...keys: string[]) =>
+  store.pool.query('delete from dirsync.pending where entity_key = any ($1)', [keys])
+const rows = () =>
+  store.rows('select *, not_before > now() as waits from dirsync.pending order by entity_key')
+
+/** A halt whose first probe is due. */
+const halt = (scope: string, firstProbeMs = 0) =>
+  raiseHalt(
+    store.pool,
+    { scope, category: 'credentials', platformCode: 1000210003, message: 'm', remedy: 'r' },
+    firstProbeMs,
+  )
+
+describe('work', () => {
+  const named = { ...employee('e1', 'C1'), wave: 0 }
+  const add = (run: number, priority: number, ...asked: (typeof named)[]) =>
+    transaction(store.pool, db => addWork(db, run, priority, asked))
+
+  test('goes into the outbox with its run, priority and wave', async () => {
+    const run = await plantRun(store)
+    const bind = {
+      operation: 'bind-openid' as const,
+      enterpriseCode: '',
+      entityKey: 'e2',
+      detail: '20000001',
+      wave: 2,
+    }
+    await add(run, 5, named, bind as never)
+    expect(await rows()).toMatchObject([
+      {
+        operation: 'update-employee',
+        enterprise_code: 'C1',
+        entity_key: 'e1',
+        detail: '',
+        run_id: run,
+        priority: 5,
+        wave: 0,
+        version: 1,
+      },
+      { operation: 'bind-openid', entity_key: 'e2', detail: '20000001', run_id: run, wave: 2 },
+    ])
+  })
+
+  test('that is there is asked for anew: another version, the better priority, the new run, at once', async () => {
+    const [first, second] = [await plantRun(store), await plantRun(store)]
+    await add(first, 3, named)
+    await store.pool.query(
+      `update dirsync.pending set enqueued_at = now(), attempts = 3, not_before = now() + interval '1 hour'`,
+    )
+    await add(second, 7, named)
+    expect(await rows()).toMatchObject([
+      { run_id: second, priority: 3, version: 2, enqueued_at: null, attempts: 0, waits: false },
+    ])
+    await add(second, 1, named)
+    expect(await rows()).toMatchObject([{ priority: 1, version: 3 }])
+  })
+
+  test('stays when its run is removed', async () => {
+    const run = await plantRun(store)
+    await add(run, 3, named)
+    await store.pool.query('delete from dirsync.sync_run')
+    expect(await rows()).toMatchObject([{ run_id: null }])
+  })
+})
+
+describe('the queue is fed', () => {
+  test('the best priority first, then what waits longest, as far as there is room, and once', async () => {
+    await work('full', { priority: 7 })
+    await work('late', { not_before: '2020-01-02T00:00:00Z' })
+    await work('early', { not_before: '2020-01-01T00:00:00Z' })
+    await work('named', { priority: 1 })
+    expect((await take(3)).sort()).toEqual(['early', 'late', 'named'])
+    expect(await take(3)).toEqual(['full'])
+    expect(await take(3)).toEqual([])
+  })
+
+  test('not with what is put off', async () => {
+    await work('e1', { not_before: '2222-01-01T00:00:00Z' })
+    expect(await take()).toEqual([])
+  })
+
+  test('wave by wave within an enterprise, whichever run asked for it', async () => {
+    await deletion('child', 0, { run_id: await plantRun(store) })
+    await deletion('parent', 1, { run_id: await plantRun(store) })
+    await deletion('grandparent', 2)
+    await deletion('elsewhere', 1, { enterprise_code: 'C2' })
+    await work('e1')
+    expect((await take()).sort()).toEqual(['child', 'e1', 'elsewhere'])
+    expect(await take()).toEqual([])
+    await done('child')
+    expect(await take()).toEqual(['parent'])
+    await done('parent')
+    expect(await take()).toEqual(['grandparent'])
+  })
+
+  test('a child that is put off holds its parent back', async () => {
+    await deletion('child', 0, { not_before: '2222-01-01T00:00:00Z' })
+    await deletion('parent', 1)
+    expect(await take()).toEqual([])
+  })
+})
+
+describe('while an enterprise is halted', () => {
+  test('the others are fed, and of it one job is let through when its probe is due', async () => {
+    for (const userid of ['e1', 'e2']) await work(userid, { enterprise_code: 'C1' })
+    await work('e3', { enterprise_code: 'C2' })
+    await halt('C1')
+    expect(await take()).toEqual(['e3'])
+    expect(await probe(() => 60_000)).toHaveLength(1)
+    expect(await probe()).toEqual([])
+    expect(await take()).toEqual([])
+    const [standing] = await readHalts(store.pool)
+    expect(standing?.nextProbeAt?.getTime()).toBeGreaterThan(Date.now() + 30_000)
+  })
+
+  test('nothing is let through before the first probe is due', async () => {
+    await work('e1', { enterprise_code: 'C1' })
+    await halt('C1', 60_000)
+    expect(await probe()).toEqual([])
+  })
+
+  test('probes come at growing intervals, and stay due until there is something to let through', async () => {
+    await halt('C1')
+    const asked: number[] = []
+    const next = (probes: number) => {
+      asked.push(probes)
+      return 0
+    }
+    await transaction(store.pool, db => takeProbes(db, next))
+    for (const userid of ['e1', 'e2']) {
+      await work(userid, { enterprise_code: 'C1' })
+      await transaction(store.pool, db => takeProbes(db, next))
+    }
+    await transaction(store.pool, db => takeProbes(db, next))
+    expect(asked).toEqual([0, 1])
+  })
+
+  test('its work leaves the runs, which can end, and stays in the outbox', async () => {
+    const run = await plantRun(store)
+    await work('e1', { enterprise_code: 'C1', run_id: run })
+    await work('e2', { enterprise_code: 'C1', run_id: run, enqueued_at: new Date() })
+    await work('e3', { enterprise_code: 'C2', run_id: run })
+    await halt('C1')
+    expect(await detach()).toBe(1)
+    expect(await detach()).toBe(0)
+    expect(await rows()).toMatchObject([{ run_id: null }, { run_id: run }, { run_id: run }])
+    expect(
+      await store.rows('select run_id, entity_key, enterprise_code, outcome, calls from dirsync.attempt'),
+    ).toEqual([{ run_id: run, entity_key: 'e1', enterprise_code: 'C1', outcome: 'halted', calls: {} }])
+  })
+
+  test('waves keep their order when the work has left its run', async () => {
+    const run = await plantRun(store)
+    await deletion('child', 0, { enterprise_code: 'C1', run_id: run })
+    await deletion('parent', 1, { enterprise_code: 'C1', run_id: run })
+    await halt('C1')
+    await detach()
+    expect(await probe(() => 0)).toEqual(['child'])
+    expect(await probe(() => 0)).toEqual([])
+    await liftHalts(store.pool, 'C1', new Date(Date.now() + 1000))
+    expect(await take()).toEqual([])
+    await done('child')
+    expect(await take()).toEqual(['parent'])
+  })
+})
+
+describe('while everything is halted', () => {
+  test('nothing is fed but probes, and runs keep their work', async () => {
+    const run = await plantRun(store)
+    for (const userid of ['e1', 'e2']) await work(userid, { run_id: run })
+    await halt('*')
+    expect(await take()).toEqual([])
+    expect(await detach()).toBe(0)
+    expect(await probe()).toHaveLength(1)
+    expect(await probe()).toEqual([])
+  })
+
+  test('a wave whose turn it is can be the probe, so that a halt never outlives its cause', async () => {
+    await deletion('parent', 1)
+    await halt('*')
+    expect(await probe()).toEqual(['parent'])
+  })
+
+  test('an enterprise that is halted by itself is not probed for all', async () => {
+    await work('e1', { enterprise_code: 'C1' })
+    await halt('*')
+    await halt('C1', 60_000)
+    expect(await probe(() => 0)).toEqual([])
+    await work('e2', { enterprise_code: 'C2' })
+    expect(await probe(() => 0)).toEqual(['e2'])
+  })
+})
+
+describe('a halt', () => {
+  test('is raised once: the first one is the alarm', async () => {
+    expect(await halt('*')).toBe(true)
+    expect(await halt('*')).toBe(false)
+    expect(await halt('C1')).toBe(true)
+    expect(await readHalts(store.pool)).toMatchObject([
+      {
+        scope: '*',
+        category: 'credentials',
+        platformCode: 1000210003,
+        message: 'm',
+        remedy: 'r',
+        since: expect.any(Date),
+      },
+      { scope: 'C1' },
+    ])
+  })
+
+  test('is lifted by a success that began after it, of the same enterprise', async () => {
+    for (const scope of ['*', 'C1', 'C2']) await halt(scope)
+    expect(await liftHalts(store.pool, 'C1', new Date(Date.now() - 60_000))).toEqual([])
+    expect((await liftHalts(store.pool, 'C1', new Date(Date.now() + 60_000))).sort()).toEqual(['*', 'C1'])
+    expect((await readHalts(store.pool)).map(({ scope }) => scope)).toEqual(['C2'])
+  })
+})
+
+describe('what the queue has lost', () => {
+  test('is what was enqueued some seconds ago; it is fed again', async () => {
+    await work('old', { enqueued_at: '2020-01-01T00:00:00Z' })
+    await work('new', { enqueued_at: new Date(Date.now() + 60_000) })
+    await work('never')
+    expect(await countEnqueued(store.pool)).toBe(2)
+    expect(await refeed(store.pool, 3000)).toBe(1)
+    expect(await countEnqueued(store.pool)).toBe(1)
+    expect((await take()).sort()).toEqual(['never', 'old'])
+  })
+})
+
+test('work whose entity another process has in hand is put off', async () => {
+  await work('e1', { enqueued_at: new Date() })
+  await postpone(store.pool, employee('e1'), 60_000)
+  await postpone(store.pool, employee('e2'), 60_000)
+  expect(await rows()).toMatchObject([{ enqueued_at: null, waits: true, version: 1 }])
+  const later = (await rows())[0]?.not_before
+  await postpone(store.pool, employee('e1'), 1000)
+  expect((await rows())[0]?.not_before).toEqual(later)
+})

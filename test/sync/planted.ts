@@ -1,0 +1,85 @@
+import { randomUUID } from 'node:crypto'
+import type { StoreUnderTest } from './store-under-test.ts'
+
+/** A hash as HR rows have them. */
+export const hash = (): string => randomUUID()
+
+/** Records a failure the way the engine does; what is not given is that of an employee's duplicate mobile. Returns the case. */
+export function fail(store: StoreUnderTest, differs: Record<string, unknown> = {}): Promise<number> {
+  return store.value('select dirsync.record_failure($1)', [
+    JSON.stringify({
+      enterprise_code: '',
+      entity: 'employee',
+      entity_key: 'e1',
+      operation: 'update-employee',
+      field: 'mobile',
+      category: 'duplicate_mobile',
+      message: 'the number is taken',
+      remedy: 'correct it in HR',
+      state: 'open',
+      ...differs,
+    }),
+  ])
+}
+
+/** A case as it stands. */
+interface Case {
+  id: number
+  entity_key: string
+  field: string
+  category: string
+  message: string
+  state: string
+  blocked_by: string | null
+  source_hash: string | null
+  occurrences: number
+  version: number
+  note: string | null
+  next_retry_at: Date | null
+  snooze_until: Date | null
+  first_run_id: number | null
+  last_run_id: number | null
+  resolution: string | null
+  resolved_by: string | null
+  resolved_at: Date | null
+}
+
+export async function caseOf(store: StoreUnderTest, id: number): Promise<Case> {
+  const [found] = await store.rows<Case>('select * from dirsync.dead_letter where id = $1', [id])
+  if (!found) throw new Error(`there is no case ${id}`)
+  return found
+}
+
+/** The story of a case: what happened, by whom and why. */
+export function story(store: StoreUnderTest, id: number) {
+  return store.rows<{ event: string; actor: string; note: string | null; run_id: number | null }>(
+    'select event, actor, note, run_id from dirsync.dead_letter_event where dead_letter_id = $1 order by id',
+    [id],
+  )
+}
+
+/** A run in the given state. Returns its number. */
+export function plantRun(store: StoreUnderTest, differs: Record<string, unknown> = {}): Promise<number> {
+  const run = { kind: 'changes', state: 'running', ...differs }
+  const columns = Object.keys(run)
+  return store.value(
+    `insert into dirsync.sync_run (${columns.join(', ')})
+     select ${columns.join(', ')} from jsonb_populate_record(null::dirsync.sync_run, $1) returning id`,
+    [JSON.stringify(run)],
+  )
+}
+
+/** Rows of any table; what is not given has its default. */
+export async function plant(
+  store: StoreUnderTest,
+  table: string,
+  ...rows: Record<string, unknown>[]
+): Promise<void> {
+  for (const row of rows) {
+    const columns = Object.keys(row).join(', ')
+    await store.pool.query(
+      `insert into dirsync.${table} (${columns}) select ${columns} from jsonb_populate_record(null::dirsync.${table}, $1)`,
+      [JSON.stringify(row)],
+    )
+  }
+}

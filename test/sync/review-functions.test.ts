@@ -1,0 +1,285 @@
+import { once } from 'node:events'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { createClient } from '../../src/lib/database.ts'
+import { caseOf, fail, hash, plantRun, story } from './planted.ts'
+import { StoreUnderTest } from './store-under-test.ts'
+
+const store = new StoreUnderTest()
+
+const call = (text: string, ...values: unknown[]) => store.value<number>(`select dirsync.${text}`, values)
+const runs = () =>
+  store.rows<{ id: number; kind: string; keys: string[]; state: string; requested_by: string }>(
+    'select id, kind, keys, state, requested_by from dirsync.sync_run order by id',
+  )
+const commands = () =>
+  store.rows('select name, arguments, requested_by, run_id, dead_letter_id from dirsync.command order by id')
+const me = () => store.value<string>('select session_user')
+
+/** Listens as dirsync does; `heard` resolves with the first notification. */
+async function listen() {
+  const client = createClient(store.url, 'test')
+  await client.connect()
+  onTestFinished(() => client.end())
+  await client.query('listen dirsync')
+  return { heard: once(client, 'notification').then(([message]) => message.payload as string) }
+}
+
+describe('resync', () => {
+  test('without arguments requests a run of changes and returns it', async () => {
+    const run = await call('resync()')
+    expect(await runs()).toEqual([
+      { id: run, kind: 'changes', keys: [], state: 'requested', requested_by: await me() },
+    ])
+    expect(await commands()).toEqual([
+      {
+        name: 'resync',
+        arguments: { kind: 'changes' },
+        requested_by: await me(),
+        run_id: run,
+        dead_letter_id: null,
+      },
+    ])
+  })
+
+  test.each(['changes', 'full', 'departments', 'openids'])('requests a run of kind %s', async kind => {
+    const run = await call('resync($1)', kind)
+    expect(await runs()).toMatchObject([{ id: run, kind, keys: [] }])
+  })
+
+  test.each(['employees', 'employee'])(
+    'of kind %s takes the user id, without blanks around it',
+    async kind => {
+      const run = await call(`resync($1, $2)`, kind, ' e10001 ')
+      expect(await runs()).toMatchObject([{ id: run, kind: 'employees', keys: ['e10001'] }])
+    },
+  )
+
+  test('takes named arguments too', async () => {
+    await call(`resync(key => 'e1', kind => 'employees')`)
+    expect(await runs()).toMatchObject([{ kind: 'employees', keys: ['e1'] }])
+  })
+
+  test('returns the run that is still waiting to begin, and notes who asked again', async () => {
+    const run = await call('resync()')
+    expect(await call('resync()')).toBe(run)
+    expect(await commands()).toMatchObject([{ run_id: run }, { run_id: run }])
+    const one = await call(`resync('employees', 'e1')`)
+    expect(await call(`resync('employees', 'e2')`)).not.toBe(one)
+    await store.pool.query(`update dirsync.sync_run set state = 'planning' where id = $1`, [run])
+    expect(await call('resync()')).not.toBe(run)
+  })
+
+  test('of everybody takes a max age, and joins no run of another one', async () => {
+    const all = await call(`resync('full')`)
+    const some = await call(`resync('full', max_age => '6 hours')`)
+    expect(some).not.toBe(all)
+    expect(await call(`resync('full', null, '360 minutes')`)).toBe(some)
+    expect(await call(`resync('full')`)).toBe(all)
+    expect(await store.rows('select id, max_age::text from dirsync.sync_run order by id')).toEqual([
+      { id: all, max_age: null },
+      { id: some, max_age: '06:00:00' },
+    ])
+  })
+
+  test('does not join a run that a person approved, which goes on without its breakers', async () => {
+    const run = await plantRun(store, { state: 'requested', approved: true })
+    expect(await call('resync()')).not.toBe(run)
+  })
+
+  test.each([
+    [
+      `resync('all')`,
+      /there is no run of kind 'all'/,
+      'changes, full, employees, departments, openids, orders, accounts or taxpayers',
+    ],
+    [
+      'resync(null)',
+      /there is no run of kind null/,
+      'changes, full, employees, departments, openids, orders, accounts or taxpayers',
+    ],
+    [
+      `resync('retry')`,
+      /there is no run of kind 'retry'/,
+      'changes, full, employees, departments, openids, orders, accounts or taxpayers',
+    ],
+    [`resync('employees')`, /needs the user id as key/, "select dirsync.resync('employees', 'e10001')"],
+    [`resync('employees', '  ')`, /needs the user id as key/, "select dirsync.resync('employees', 'e10001')"],
+    [`resync('full', 'e1')`, /a run of kind full takes no key/, undefined],
+    [
+      `resync('changes', max_age => '1 hour')`,
+      /a run of kind changes takes no max_age/,
+      "select dirsync.resync('full', max_age => '6 hours')",
+    ],
+    [
+      `resync('full', max_age => '0')`,
+      /should be longer than nothing/,
+      "select dirsync.resync('full', max_age => '6 hours')",
+    ],
+  ])('%s is refused with a hint', async (text, message, hint) => {
+    const refused = call(text)
+    await expect(refused).rejects.toThrow(message)
+    await expect(refused).rejects.toMatchObject({ code: '22023', hint })
+    expect(await runs()).toEqual([])
+    expect(await commands()).toEqual([])
+  })
+})
+
+describe('retry', () => {
+  test('of a case requests a run that names it', async () => {
+    const id = await fail(store)
+    const run = await call('retry($1)', id)
+    expect(await runs()).toMatchObject([{ id: run, kind: 'retry', keys: [String(id)] }])
+    expect(await commands()).toMatchObject([{ name: 'retry', arguments: { id }, run_id: run }])
+  })
+
+  test('works for an ignored case, and not for a resolved or unknown one', async () => {
+    const id = await fail(store)
+    await call(`ignore($1, 'shared')`, id)
+    expect(await call('retry($1)', id)).toBeGreaterThan(0)
+    await store.pool.query(`update dirsync.dead_letter set state = 'resolved', resolved_at = now()`)
+    await expect(call('retry($1)', id)).rejects.toThrow(`there is no unresolved dead letter ${id}`)
+    await expect(call('retry(4711)')).rejects.toMatchObject({ code: 'P0002' })
+    await expect(call('retry(null)')).rejects.toThrow('there is no unresolved dead letter null')
+  })
+
+  test('of a category requests one run for all of its open cases', async () => {
+    const one = await fail(store)
+    const other = await fail(store, { entity_key: 'e2' })
+    await fail(store, { entity_key: 'e3', category: 'duplicate_email' })
+    const ignored = await fail(store, { entity_key: 'e4' })
+    await call(`ignore($1, 'shared')`, ignored)
+    const run = await call(`retry_category('duplicate_mobile')`)
+    expect(await runs()).toMatchObject([{ id: run, kind: 'retry', keys: [String(one), String(other)] }])
+    expect(await commands()).toHaveLength(2)
+  })
+
+  test('of a category without open cases is refused with a hint', async () => {
+    for (const category of [`'no_such'`, 'null'])
+      await expect(call(`retry_category(${category})`)).rejects.toMatchObject({
+        code: 'P0002',
+        message: `there is no open dead letter of category ${category}`,
+        hint: 'select distinct category from dirsync.failed_syncs',
+      })
+  })
+})
+
+describe('ignore', () => {
+  test('closes a case with its reason, and says who did', async () => {
+    const id = await fail(store, { next_retry_at: new Date() })
+    expect(await call('ignore($1, $2)', id, ' shared phone ')).toBe(id)
+    expect(await caseOf(store, id)).toMatchObject({
+      state: 'ignored',
+      note: 'shared phone',
+      next_retry_at: null,
+    })
+    expect((await story(store, id)).at(-1)).toEqual({
+      event: 'ignored',
+      actor: await me(),
+      note: 'shared phone',
+      run_id: null,
+    })
+    expect(await commands()).toMatchObject([
+      { name: 'ignore', arguments: { id, reason: ' shared phone ' }, dead_letter_id: id, run_id: null },
+    ])
+  })
+
+  test.each(['null', `''`, `'  '`])('needs a reason, and %s is none', async reason => {
+    const id = await fail(store)
+    await expect(call(`ignore($1, ${reason})`, id)).rejects.toMatchObject({
+      message: 'ignore needs a reason',
+      hint: expect.stringContaining('select dirsync.ignore('),
+    })
+    expect(await caseOf(store, id)).toMatchObject({ state: 'open' })
+  })
+
+  test('is refused for a case that is ignored, resolved or unknown', async () => {
+    const id = await fail(store)
+    await call(`ignore($1, 'once')`, id)
+    await expect(call(`ignore($1, 'twice')`, id)).rejects.toThrow(`there is no open dead letter ${id}`)
+    await expect(call(`ignore(4711, 'x')`)).rejects.toMatchObject({ code: 'P0002' })
+    expect(await commands()).toHaveLength(1)
+  })
+
+  test('lasts while HR gives the same row, and ends when it changes', async () => {
+    const [same, other] = [hash(), hash()]
+    const id = await fail(store, { source_hash: same })
+    await call(`ignore($1, 'shared')`, id)
+    expect(await fail(store, { source_hash: same, next_retry_at: new Date() })).toBe(id)
+    expect(await caseOf(store, id)).toMatchObject({ state: 'ignored', occurrences: 2, next_retry_at: null })
+    expect(await fail(store, { source_hash: other, last_run_id: 7 })).toBe(id)
+    expect(await caseOf(store, id)).toMatchObject({ state: 'open', occurrences: 3, source_hash: other })
+    expect((await story(store, id)).map(({ event, note }) => [event, note])).toEqual([
+      ['opened', 'duplicate_mobile'],
+      ['ignored', 'shared'],
+      ['reopened', 'the HR row changed'],
+    ])
+  })
+})
+
+describe('snooze', () => {
+  test('lets a case rest until a time, and keeps it resting when it fails meanwhile', async () => {
+    const id = await fail(store)
+    const until = new Date('2222-01-02T03:04:05Z')
+    expect(await call('snooze($1, $2, $3)', id, until, 'back in January')).toBe(id)
+    const resting = { state: 'snoozed', snooze_until: until, next_retry_at: until, note: 'back in January' }
+    expect(await caseOf(store, id)).toMatchObject(resting)
+    await fail(store, { next_retry_at: new Date() })
+    expect(await caseOf(store, id)).toMatchObject({ ...resting, occurrences: 2 })
+    expect((await story(store, id)).at(-1)).toMatchObject({ event: 'snoozed', note: 'back in January' })
+    expect(await commands()).toMatchObject([
+      { name: 'snooze', arguments: { id, reason: 'back in January' }, dead_letter_id: id },
+    ])
+  })
+
+  test('is over once its time has come', async () => {
+    const id = await fail(store)
+    await call(`snooze($1, 'infinity')`, id)
+    await store.pool.query(`update dirsync.dead_letter set snooze_until = now() - interval '1 second'`)
+    await fail(store)
+    expect(await caseOf(store, id)).toMatchObject({ state: 'open' })
+  })
+
+  test('needs no reason, and keeps the note there is', async () => {
+    const id = await fail(store)
+    await call(`snooze($1, now() + interval '1 day', 'first')`, id)
+    await call(`snooze($1, now() + interval '2 days')`, id)
+    expect(await caseOf(store, id)).toMatchObject({ note: 'first' })
+  })
+
+  test.each(['null', 'now()', `now() - interval '1 hour'`, `'-infinity'`])(
+    'refuses %s, which is no time in the future',
+    async until => {
+      const id = await fail(store)
+      await expect(call(`snooze($1, ${until})`, id)).rejects.toMatchObject({
+        message: 'snooze needs a time in the future',
+        hint: expect.stringContaining('select dirsync.snooze('),
+      })
+    },
+  )
+
+  test('is refused for an ignored or unknown case', async () => {
+    const id = await fail(store)
+    await call(`ignore($1, 'shared')`, id)
+    await expect(call(`snooze($1, 'infinity')`, id)).rejects.toThrow(`there is no open dead letter ${id}`)
+    await expect(call(`snooze(4711, 'infinity')`)).rejects.toMatchObject({ code: 'P0002' })
+  })
+})
+
+test('whoever has dirsync look is heard at once', async () => {
+  const id = await fail(store)
+  const held = await plantRun(store, { state: 'held' })
+  for (const text of ['resync()', `retry(${id})`, `retry_category('duplicate_mobile')`, `approve(${held})`]) {
+    const { heard } = await listen()
+    await call(text)
+    expect(await heard).toBe('run')
+  }
+})
+
+test('the shell user is noted beside the database user', async () => {
+  const client = await store.pool.connect()
+  await client.query(`set dirsync.actor = 'cli:someone'`)
+  await client.query('select dirsync.resync()')
+  client.release(true)
+  expect(await runs()).toMatchObject([{ requested_by: `${await me()} (cli:someone)` }])
+  expect(await commands()).toMatchObject([{ requested_by: `${await me()} (cli:someone)` }])
+})

@@ -1,0 +1,118 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import type { SourceStatistics } from '../../src/directory/hash.ts'
+import { suspicion, trips } from '../../src/sync/safety.ts'
+
+const LIMITS = { maxFewerRows: 20, maxEmptied: 20 }
+
+function hr(rows: number, empty: Record<string, number> = {}, keyless = 0): SourceStatistics {
+  return { rows, keyless, empty: { name: 0, mobile: 0, ...empty }, newest: null }
+}
+
+describe('the sanity gate', () => {
+  test('lets a first run with rows pass, whatever is empty', () => {
+    expect(suspicion(hr(1, { name: 1, mobile: 1 }), null, [], LIMITS)).toBeNull()
+  })
+
+  test('stops at no rows, on the first run too', () => {
+    expect(suspicion(hr(0), null, [], LIMITS)).toMatch(/^HR delivered no rows at all/)
+    expect(suspicion(hr(0), hr(10), [], LIMITS)).toMatch(/^HR delivered no rows at all/)
+  })
+
+  test('stops when no row has a user id', () => {
+    expect(suspicion(hr(3, {}, 3), null, [], LIMITS)).toMatch(
+      /^none of the 3 rows that HR delivers has a user id/,
+    )
+  })
+
+  test('names the keys that come more than once', () => {
+    expect(suspicion(hr(10), hr(10), ['e1'], LIMITS)).toMatch(/^HR delivers a key more than once \(e1\)/)
+    expect(suspicion(hr(10), null, ['C1/e1', 'e2'], LIMITS)).toMatch(/^HR delivers keys .* \(C1\/e1, e2\)/)
+  })
+
+  test.each([
+    [100, 80, false],
+    [100, 79, true],
+    [5, 4, false],
+    [4, 3, true],
+    [100, 100, false],
+    [100, 5000, false],
+  ])('after %i rows, %i are suspect: %s', (before, now, suspect) => {
+    const reason = suspicion(hr(now), hr(before), [], LIMITS)
+    if (suspect) expect(reason).toContain(`${now} rows, `)
+    else expect(reason).toBeNull()
+  })
+
+  test('counts rows that lost their user id as gone', () => {
+    expect(suspicion(hr(100, {}, 20), hr(100), [], LIMITS)).toBeNull()
+    expect(suspicion(hr(100, {}, 21), hr(100), [], LIMITS)).toMatch(
+      /^HR delivers 79 rows with a user id, 21 % fewer than the last good run \(100\)/,
+    )
+    expect(suspicion(hr(100, {}, 21), hr(100, {}, 21), [], LIMITS)).toBeNull()
+  })
+
+  test('stops when a column turned empty for too many rows, and names it', () => {
+    expect(suspicion(hr(100, { mobile: 20 }), hr(100), [], LIMITS)).toBeNull()
+    expect(suspicion(hr(100, { mobile: 21 }), hr(100), [], LIMITS)).toMatch(
+      /^mobile turned empty for more than 20 %/,
+    )
+    expect(suspicion(hr(100, { mobile: 90, name: 90 }), hr(100), [], LIMITS)).toMatch(/^name, mobile turned/)
+  })
+
+  test('compares shares, not numbers, of empty values', () => {
+    expect(suspicion(hr(1000, { mobile: 500 }), hr(100, { mobile: 50 }), [], LIMITS)).toBeNull()
+    expect(suspicion(hr(90, { mobile: 90 }), hr(100, { mobile: 75 }), [], LIMITS)).toMatch(/^mobile turned/)
+  })
+
+  test('says nothing of columns that were filled, left the mapping or are new in it', () => {
+    expect(suspicion(hr(100, { mobile: 0 }), hr(100, { mobile: 100 }), [], LIMITS)).toBeNull()
+    expect(suspicion(hr(100, { email: 100 }), hr(100), [], LIMITS)).toBeNull()
+    expect(suspicion(hr(100), hr(100, { email: 0 }), [], LIMITS)).toBeNull()
+  })
+
+  test('at 0 tolerates no loss, at 100 every loss but that of everything', () => {
+    const strict = { maxFewerRows: 0, maxEmptied: 0 }
+    expect(suspicion(hr(99), hr(100), [], strict)).not.toBeNull()
+    expect(suspicion(hr(100, { mobile: 1 }), hr(100), [], strict)).not.toBeNull()
+    expect(suspicion(hr(100), hr(100), [], strict)).toBeNull()
+    const lax = { maxFewerRows: 100, maxEmptied: 100 }
+    expect(suspicion(hr(1, { mobile: 1 }), hr(100), [], lax)).toBeNull()
+  })
+
+  test('never stops a run that looks like the last one', () => {
+    const counts = fc.record({
+      rows: fc.integer({ min: 1, max: 1e7 }),
+      share: fc.double({ min: 0, max: 1, noNaN: true }),
+    })
+    fc.assert(
+      fc.property(counts, ({ rows, share }) => {
+        const same = hr(rows, { mobile: Math.floor(rows * share) }, Math.floor((rows - 1) * share))
+        expect(suspicion(same, same, [], { maxFewerRows: 0, maxEmptied: 0 })).toBeNull()
+      }),
+    )
+  })
+})
+
+describe('a breaker', () => {
+  test.each([
+    [50, 100, false],
+    [51, 100, true],
+    [51, 1000, false],
+    [100, 1000, false],
+    [101, 1000, true],
+    [0, 0, false],
+    [51, 0, true],
+  ])('of 50 or 10 %%: %i of %i trips: %s', (affected, total, tripped) => {
+    expect(trips({ count: 50, percent: 10 }, affected, total)).toBe(tripped)
+  })
+
+  test('compares with a fraction of one entity where the percentage falls between two', () => {
+    expect(trips({ count: 0, percent: 5 }, 1, 30)).toBe(false)
+    expect(trips({ count: 0, percent: 5 }, 2, 30)).toBe(true)
+  })
+
+  test('of nothing holds every change, and of everything none', () => {
+    expect(trips({ count: 0, percent: 0 }, 1, 1_000_000)).toBe(true)
+    expect(trips({ count: 0, percent: 100 }, 1_000_000, 1_000_000)).toBe(false)
+  })
+})

@@ -1,0 +1,111 @@
+import type pg from 'pg'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { createPool, transaction } from '../../src/lib/database.ts'
+import { readFigures, readPace } from '../../src/report/figures.ts'
+import { readOverview } from '../../src/report/overview.ts'
+import { readRunStory } from '../../src/report/run-story.ts'
+import { runTimeLeft, timesLeft } from '../../src/report/time-left.ts'
+import { requestDueRetries } from '../../src/sync/cases.ts'
+import { enterpriseCodes } from '../../src/sync/employee.ts'
+import { requestReplan } from '../../src/sync/held-run.ts'
+import { detachHalted, takeForQueue } from '../../src/sync/outbox.ts'
+import { claimRun, finishRuns, lastPlanPassed, lastSweep, runProgress } from '../../src/sync/run.ts'
+import { createTestDatabase, type TestDatabase } from '../helpers/postgres.ts'
+import { rowsExamined } from './rows-examined.ts'
+import { SILENT } from './store-under-test.ts'
+
+const ROWS = 40_000
+/** The run that goes on, with all the work. */
+const RUN = ROWS + 2
+
+let database: TestDatabase
+let pool: pg.Pool
+beforeAll(async () => {
+  database = await createTestDatabase({ migrated: true })
+  pool = createPool(database.url, { max: 1, name: 'test', logger: SILENT })
+  // The sweep that the next one is compared with, then nothing but runs of rows that HR's trigger named.
+  await pool.query(`
+    insert into dirsync.sync_run (kind, state, source, planned_at, finished_at) values
+      ('changes', 'done', '{"rows": 40000}', now(), now());
+    insert into dirsync.sync_run (kind, state, sweep, keys, planned, planned_at, finished_at)
+      select case when i % 10 = 0 then 'retry' else 'changes' end, 'done', false, '{e1}', 1, now(), now() from generate_series(1, ${ROWS}) i;
+    insert into dirsync.sync_run (kind, state, planned, planned_at) values ('full', 'running', ${ROWS}, now());
+    insert into dirsync.employee (enterprise_code, userid, source_hash, acknowledged_hash)
+      select 'E' || i % 3, 'e' || i, md5(i::text)::uuid, md5((i - i % 2)::text)::uuid from generate_series(1, ${ROWS}) i;
+    insert into dirsync.pending (operation, enterprise_code, entity_key, run_id, priority)
+      select 'update-employee', 'E' || i % 3, 'e' || i, ${RUN}, 7 from generate_series(1, ${ROWS}) i;
+    insert into dirsync.dead_letter (enterprise_code, entity, entity_key, operation, category, message, remedy, next_retry_at)
+      select 'E' || i % 3, 'employee', 'e' || i, 'update-employee', 'unclassified', 'm', 'r', now() + interval '1 day' from generate_series(1, ${ROWS}) i;
+    insert into dirsync.process (id, host, pid, roles, version, pacer) values
+      (gen_random_uuid(), 'h', 1, '{worker}', '1',
+       '{"ratePerSecond": 10, "learnt": false, "ceiling": null, "waiting": 0, "pausedForMs": 0, "concurrency": 8, "callsPerSecond": 9}')`)
+  // Runs of a few rows each, which go on beside it.
+  await pool.query(`
+    insert into dirsync.sync_run (kind, state, planned, planned_at) select 'changes', 'running', 3, now() from generate_series(1, 20);
+    update dirsync.pending set run_id = ${RUN} + 1 + right(entity_key, 1)::int, priority = 3 where length(entity_key) < 4`)
+  await pool.query('vacuum analyze')
+})
+afterAll(async () => {
+  await pool?.end()
+  await database?.close()
+})
+
+/** A look at so many rows may cost something, but it may not grow with them. */
+const FEW = ROWS / 4
+
+describe('whatever the number of employees, rows in the outbox, cases and old runs, few rows are read', () => {
+  test.each<[string, () => Promise<unknown>]>([
+    ['the metrics', () => readFigures(pool)],
+    ['the overview', () => readOverview(pool)],
+    ['the times left', async () => timesLeft(pool, await readPace(pool))],
+    ['the time left of one run', () => runTimeLeft(pool, RUN)],
+    ['the progress of a run', () => runProgress(pool, RUN)],
+    ['the story of a run', () => readRunStory(pool, RUN - 1)],
+    ['the ends of runs', () => finishRuns(pool)],
+    ['the plan that waiting rows need', () => requestReplan(pool)],
+    ['the enterprise codes', () => enterpriseCodes(pool, '')],
+    ['the last run that read every row', () => lastSweep(pool)],
+    ['whether the last plan passed', () => lastPlanPassed(pool)],
+    ['the retries that are due', () => requestDueRetries(pool)],
+    ['filling the queue', () => transaction(pool, client => takeForQueue(client, 500))],
+    [
+      'filling the queue while an enterprise is halted',
+      async () => {
+        await pool.query(
+          `insert into dirsync.halt (scope, category, message, remedy) values ('H', 'enterprise_code', 'm', 'r')`,
+        )
+        expect(await transaction(pool, detachHalted)).toBe(0)
+        await pool.query(`delete from dirsync.halt`)
+      },
+    ],
+    [
+      'filling the queue with departments that go one after the other',
+      async () => {
+        await pool.query(
+          `insert into dirsync.pending (operation, enterprise_code, entity_key, wave, priority)
+           select 'delete-department', 'E0', 'D' || i, i, 1 from generate_series(0, 5) i`,
+        )
+        const taken = await transaction(pool, client => takeForQueue(client, 500))
+        const departments = taken.filter(({ operation }) => operation === 'delete-department')
+        expect(departments).toMatchObject([{ entityKey: 'D0' }])
+      },
+    ],
+    [
+      'requesting a run and claiming it',
+      async () => {
+        await pool.query(`select dirsync.resync()`)
+        expect(await transaction(pool, claimRun)).toMatchObject({ kind: 'changes', state: 'planning' })
+      },
+    ],
+  ])('for %s', async (_, work) => {
+    expect(await rowsExamined(pool, work)).toBeLessThan(FEW)
+  })
+})
+
+test('the time left of a run too large to be looked at as a whole is told from a part of it', async () => {
+  await pool.query('update dirsync.process set heartbeat_at = now()')
+  const left = await runTimeLeft(pool, RUN)
+  // One query each, and an update for every second.
+  expect(left).toMatchObject({ state: 'estimated', later: 0 })
+  expect((left?.calls ?? 0) / (1.5 * ROWS)).toBeCloseTo(1, 1)
+})

@@ -1,0 +1,399 @@
+import { describe, expect, test } from 'vitest'
+import { withConnection } from '../../src/lib/database.ts'
+import { beginRetry } from '../../src/sync/cases.ts'
+import { settle } from '../../src/sync/settlement.ts'
+import { begin, employee, memory, outcome, refusal } from './outcomes.ts'
+import { caseOf, fail, hash, plant, plantRun, story } from './planted.ts'
+import { StoreUnderTest } from './store-under-test.ts'
+
+const store = new StoreUnderTest()
+
+const E1 = employee('e1')
+const work = (entityKey: string, differs = {}) =>
+  plant(store, 'pending', { operation: 'update-employee', entity_key: entityKey, priority: 3, ...differs })
+
+/** Executes the work on an employee to the given end. */
+async function execute(key: typeof E1, differs: Parameters<typeof outcome>[2]): Promise<void> {
+  await work(key.entityKey, { enterprise_code: key.enterpriseCode })
+  await settle(store.pool, [outcome(key, await begin(store, key), differs)])
+}
+
+const setState = (id: number, state: string) =>
+  store.pool.query(
+    `update dirsync.dead_letter set state = $2, note = 'x', next_retry_at = null where id = $1`,
+    [id, state],
+  )
+
+describe('a success', () => {
+  test.each(['open', 'retry_scheduled', 'blocked', 'awaiting_activation', 'retrying', 'snoozed', 'ignored'])(
+    'resolves a case that is %s',
+    async state => {
+      const id = await fail(store, { last_run_id: 1 })
+      await setState(id, state)
+      await execute(E1, { keep: [], runId: 9 })
+      expect(await caseOf(store, id)).toMatchObject({
+        state: 'resolved',
+        resolution: 'succeeded',
+        resolved_by: 'dirsync',
+        resolved_at: expect.any(Date),
+        next_retry_at: null,
+      })
+      expect((await story(store, id)).at(-1)).toEqual({
+        event: 'resolved',
+        actor: 'dirsync',
+        note: 'succeeded',
+        run_id: 9,
+      })
+    },
+  )
+
+  test.each([
+    ['obsolete', 'obsolete'],
+    ['left', 'obsolete'],
+    ['updated', 'succeeded'],
+  ] as const)('with outcome %s says so in its resolution: %s', async (outcome, resolution) => {
+    const id = await fail(store)
+    await execute(E1, { keep: [], attempt: { outcome } })
+    expect(await caseOf(store, id)).toMatchObject({ resolution })
+  })
+
+  test('leaves alone what is of another employee, operation or enterprise', async () => {
+    const others = [
+      await fail(store, { entity_key: 'e2' }),
+      await fail(store, { operation: 'bind-openid' }),
+      await fail(store, { enterprise_code: 'C1' }),
+    ]
+    await execute(E1, { keep: [] })
+    for (const id of others) expect(await caseOf(store, id)).toMatchObject({ state: 'open' })
+  })
+
+  test('leaves alone the fields that it keeps, and those that failed anew', async () => {
+    const [kept, failed, through] = [
+      await fail(store, { field: 'email' }),
+      await fail(store, { field: 'mobile' }),
+      await fail(store, { field: 'dept_code' }),
+    ]
+    await execute(E1, { keep: ['email'], failures: [refusal()] })
+    expect(await caseOf(store, kept)).toMatchObject({ state: 'open', occurrences: 1 })
+    expect(await caseOf(store, failed)).toMatchObject({ state: 'open', occurrences: 2 })
+    expect(await caseOf(store, through)).toMatchObject({ state: 'resolved' })
+  })
+
+  test('that keeps nothing in mind resolves nothing', async () => {
+    const id = await fail(store)
+    await execute(E1, { keep: null })
+    expect(await caseOf(store, id)).toMatchObject({ state: 'open' })
+  })
+
+  test('of one merchant application says nothing about another', async () => {
+    const key = { operation: 'bind-openid' as const, enterpriseCode: '', entityKey: 'e1', detail: '20000001' }
+    const [one, other] = [
+      await fail(store, { operation: 'bind-openid', field: '20000001' }),
+      await fail(store, { operation: 'bind-openid', field: '20000002' }),
+    ]
+    await plant(store, 'pending', {
+      operation: 'bind-openid',
+      entity_key: 'e1',
+      detail: '20000001',
+      priority: 5,
+    })
+    await settle(store.pool, [outcome(key, await begin(store, key), { keep: [], binding: 'open' })])
+    expect(await caseOf(store, one)).toMatchObject({ state: 'resolved' })
+    expect(await caseOf(store, other)).toMatchObject({ state: 'open' })
+  })
+
+  test('is not there without its resolved case, nor the case without it', async () => {
+    const id = await fail(store)
+    await work('e1')
+    const claimed = await begin(store, E1)
+    const before = await store.contents()
+    await store.pool.query('alter table dirsync.dead_letter_event rename column note to out_of_the_way')
+    const settling = settle(store.pool, [
+      outcome(E1, claimed, { keep: [], employee: memory({ acknowledgedHash: hash() }) }),
+    ])
+    await expect(settling).rejects.toMatchObject({ code: '42703' })
+    await store.pool.query('alter table dirsync.dead_letter_event rename column out_of_the_way to note')
+    expect(await store.contents()).toEqual(before)
+    await settle(store.pool, [outcome(E1, claimed, { keep: [] })])
+    expect(await caseOf(store, id)).toMatchObject({ state: 'resolved' })
+  })
+})
+
+describe('a failure', () => {
+  test('opens its case in the same transaction, with when it is tried again', async () => {
+    const sourceHash = hash()
+    const before = Date.now()
+    await execute(E1, {
+      runId: 5,
+      keep: [],
+      failures: [
+        refusal({
+          sourceHash,
+          changedFields: [{ field: 'mobile', value: '138***' }],
+          nextRetryMs: 3_600_000,
+        }),
+      ],
+      attempt: { outcome: 'parked', error: 'taken' },
+    })
+    const [opened] = await store.rows<{ next_retry_at: Date }>('select * from dirsync.dead_letter')
+    expect(opened).toMatchObject({
+      entity: 'employee',
+      entity_key: 'e1',
+      operation: 'update-employee',
+      field: 'mobile',
+      platform_code: 1002218007,
+      source_hash: sourceHash,
+      changed_fields: [{ field: 'mobile', value: '138***' }],
+      first_run_id: 5,
+    })
+    expect(opened?.next_retry_at.getTime()).toBeGreaterThanOrEqual(before + 3_600_000)
+  })
+
+  test('of several fields opens a case for each', async () => {
+    await execute(E1, {
+      keep: [],
+      failures: [refusal(), refusal({ field: 'email', category: 'duplicate_email' })],
+    })
+    expect(await store.value('select count(*) from dirsync.dead_letter')).toBe(2)
+  })
+
+  test('that ends a job lets the cases wait that were to be tried and were not', async () => {
+    const [untried, tried] = [await fail(store, { field: 'email' }), await fail(store)]
+    await setState(untried, 'retrying')
+    await setState(tried, 'retrying')
+    await execute(E1, { keep: ['email'], failures: [refusal()] })
+    expect(await caseOf(store, untried)).toMatchObject({ state: 'open', next_retry_at: expect.any(Date) })
+    expect(await caseOf(store, tried)).toMatchObject({ state: 'open', occurrences: 2 })
+  })
+
+  test('that will be tried again at once leaves them in hand', async () => {
+    const id = await fail(store, { field: 'email' })
+    await setState(id, 'retrying')
+    await execute(E1, { keep: ['email'], again: { delayMs: 0, attempts: 1 } })
+    expect(await caseOf(store, id)).toMatchObject({ state: 'retrying' })
+  })
+})
+
+describe('a case that waits for another employee', () => {
+  const E2 = employee('e2')
+  const waits = (sourceHash: string | null = null) => refusal({ blockedBy: 'e2', sourceHash })
+  const mobile = () =>
+    store.rows(
+      `select d.state, d.blocked_by, p.enqueued_at is null and p.not_before <= now() as "isDue", p.run_id
+       from dirsync.dead_letter d left join dirsync.pending p on p.entity_key = d.entity_key
+       where d.entity_key = 'e1'`,
+    )
+  const waiting = (state: string) => [{ state, blocked_by: 'e2', isDue: null, run_id: null }]
+  const tried = (run: number | null = null) => [
+    { state: 'retrying', blocked_by: 'e2', isDue: true, run_id: run },
+  ]
+
+  test('stays open while nothing is to be expected of the holder', async () => {
+    await execute(E1, { keep: [], failures: [waits()] })
+    expect(await mobile()).toEqual(waiting('open'))
+  })
+
+  test('is blocked while the holder has work in the outbox, and due as soon as the holder has changed', async () => {
+    await work('e2')
+    await execute(E1, { keep: [], failures: [waits()] })
+    expect(await mobile()).toEqual(waiting('blocked'))
+    await settle(store.pool, [
+      outcome(E2, await begin(store, E2), { attempt: { outcome: 'updated', fields: ['mobile'] } }),
+    ])
+    expect(await mobile()).toEqual(tried())
+  })
+
+  test('is tried in the run that released it, while that goes on', async () => {
+    const [running, over] = [await plantRun(store), await plantRun(store, { state: 'done' })]
+    for (const [runId, joined] of [
+      [running, running],
+      [over, null],
+    ] as const) {
+      await work('e2')
+      await execute(E1, { keep: [], failures: [waits()] })
+      const two = await begin(store, E2)
+      await settle(store.pool, [outcome(E2, two, { runId, attempt: { fields: ['mobile'] } })])
+      expect(await mobile()).toEqual(tried(joined))
+      await store.clear()
+    }
+  })
+
+  test('stays blocked when the holder has changed something else', async () => {
+    await work('e2')
+    await execute(E1, { keep: [], failures: [waits()] })
+    await settle(store.pool, [outcome(E2, await begin(store, E2), { attempt: { fields: ['email'] } })])
+    expect(await mobile()).toEqual(waiting('blocked'))
+  })
+
+  test('stays blocked when nothing of the holder was changed', async () => {
+    await work('e2')
+    await execute(E1, { keep: [], failures: [waits()] })
+    await settle(store.pool, [outcome(E2, await begin(store, E2), { keep: [] })])
+    expect(await mobile()).toMatchObject([{ state: 'blocked' }])
+  })
+
+  test('is due when the holder is in step after an execution that did not live to tell what it sent', async () => {
+    await work('e2')
+    await execute(E1, { keep: [], failures: [waits()] })
+    const two = await begin(store, E2)
+    await settle(store.pool, [outcome(E2, two, { changed: true, sentUnknown: true })])
+    expect(await mobile()).toEqual(tried())
+  })
+
+  test('is due at once when the holder changed between the refusal and its writing', async () => {
+    await work('e1')
+    const claimed = await begin(store, E1)
+    const startedAt = new Date(Date.now() - 1000)
+    await execute(E2, { attempt: { outcome: 'updated', fields: ['mobile'] } })
+    await settle(store.pool, [
+      outcome(E1, claimed, { keep: [], failures: [waits()], attempt: { startedAt } }),
+    ])
+    expect(await mobile()).toEqual(tried())
+  })
+
+  test('is not left waiting when both outcomes are written at the same moment', async () => {
+    await work('e1')
+    await work('e2')
+    const [one, two] = [await begin(store, E1), await begin(store, E2)]
+    // Holds up the holder's outcome in the middle of its transaction, when it has looked for whom to release.
+    const held = await store.pool.connect()
+    await held.query('begin; lock table dirsync.field_block in exclusive mode')
+    const holder = settle(store.pool, [
+      outcome(E2, two, { keep: [], attempt: { outcome: 'updated', fields: ['mobile'] } }),
+    ])
+    const waiter = settle(store.pool, [outcome(E1, one, { keep: [], failures: [waits()] })])
+    await held.query('commit')
+    held.release()
+    await Promise.all([holder, waiter])
+    expect(await mobile()).toEqual(tried())
+  })
+
+  test('of another enterprise is not released by a namesake', async () => {
+    await fail(store, { enterprise_code: 'C1', blocked_by: 'e2' })
+    await execute(E2, { attempt: { outcome: 'updated', fields: ['mobile'] } })
+    expect(await mobile()).toMatchObject([{ state: 'open' }])
+  })
+
+  test.each(['ignored', 'snoozed'])('is left alone while it is %s', async state => {
+    const id = await fail(store, { blocked_by: 'e2' })
+    await setState(id, state)
+    await execute(E2, { attempt: { outcome: 'updated', fields: ['mobile'] } })
+    expect(await caseOf(store, id)).toMatchObject({ state })
+  })
+})
+
+describe('cases that wait for each other', () => {
+  const refusedBy = (holder: string) => ({
+    keep: [],
+    failures: [refusal({ blockedBy: holder, changedFields: [{ field: 'mobile', value: `of ${holder}` }] })],
+    attempt: { outcome: 'parked' as const },
+  })
+  const groups = () =>
+    store.rows<{
+      entity_key: string
+      swap_id: number | null
+      state: string
+      message: string
+      remedy: string
+    }>('select entity_key, swap_id, state, message, remedy from dirsync.dead_letter order by entity_key')
+  /** Everybody is refused, in any order, by whoever has the number. */
+  const refuse = async (...edges: [string, string][]) => {
+    for (const [userid, holder] of edges) await execute(employee(userid), refusedBy(holder))
+  }
+
+  test.each([[['e1', 'e2', 'e3']], [['e3', 'e1', 'e2']], [['e2', 'e1', 'e3']]])(
+    'are one group whoever comes last: %j',
+    async order => {
+      const holders: Record<string, string> = { e1: 'e2', e2: 'e3', e3: 'e1' }
+      await refuse(...order.map(userid => [userid, holders[userid] as string] as [string, string]))
+      const found = await groups()
+      const [first] = order as [string]
+      const oldest = await store.value<number>('select min(id) from dirsync.dead_letter')
+      for (const one of found) expect(one).toMatchObject({ swap_id: oldest, state: 'open' })
+      expect(found[0]?.message).toContain(`${first} wants the mobile number of ${holders[first]}, `)
+      // What the oldest one has, as the one who wants it tells.
+      expect(found[0]?.remedy).toContain(
+        `change the mobile number of ${first} (of ${first}) to a temporary one, then retry dead letter ${oldest}`,
+      )
+    },
+  )
+
+  test('are found when both outcomes are written at the same moment', async () => {
+    await work('e1')
+    await work('e2')
+    const [one, two] = [await begin(store, E1), await begin(store, employee('e2'))]
+    await Promise.all([
+      settle(store.pool, [outcome(E1, one, refusedBy('e2'))]),
+      settle(store.pool, [outcome(employee('e2'), two, refusedBy('e1'))]),
+    ])
+    const [first, second] = await groups()
+    expect(first?.swap_id).not.toBeNull()
+    expect(second?.swap_id).toBe(first?.swap_id)
+    expect([first?.state, second?.state]).toEqual(['open', 'open'])
+  })
+
+  test('leave out who only waits for one of them', async () => {
+    await refuse(['e1', 'e2'], ['e2', 'e1'], ['e3', 'e1'])
+    expect((await groups()).map(({ swap_id }) => swap_id !== null)).toEqual([true, true, false])
+    // Nor does a circle that begins elsewhere hold up the one who is refused again.
+    await refuse(['e3', 'e1'])
+    expect((await groups()).map(({ swap_id }) => swap_id !== null)).toEqual([true, true, false])
+  })
+
+  test('are no group across enterprises', async () => {
+    await refuse(['e1', 'e2'])
+    await execute(employee('e2', 'C1'), refusedBy('e1'))
+    expect((await groups()).map(({ swap_id }) => swap_id)).toEqual([null, null])
+  })
+
+  test('count one that sleeps or is accepted, which stays as it is', async () => {
+    await refuse(['e1', 'e2'])
+    await store.pool.query(`update dirsync.dead_letter set state = 'ignored', note = 'known'`)
+    await refuse(['e2', 'e1'])
+    expect(await groups()).toMatchObject([
+      { state: 'ignored', swap_id: expect.any(Number) },
+      { state: 'open', swap_id: expect.any(Number) },
+    ])
+  })
+
+  test('are tried together when one of them is', async () => {
+    await refuse(['e1', 'e2'], ['e2', 'e1'])
+    const [{ id } = { id: 0 }] = await store.rows<{ id: number }>(
+      'select max(id) as id from dirsync.dead_letter',
+    )
+    const tried = await withConnection(store.pool, db => beginRetry(db, [id], null))
+    expect(tried.map(({ entityKey }) => entityKey).sort()).toEqual(['e1', 'e2'])
+    // Refused both, they are the same group again, and nobody is tried for the other's sake.
+    await refuse(['e1', 'e2'])
+    expect((await groups()).map(({ swap_id, state }) => [swap_id, state])).toEqual([
+      [null, 'open'],
+      [null, 'retrying'],
+    ])
+    await refuse(['e2', 'e1'])
+    expect((await groups()).every(({ swap_id, state }) => swap_id !== null && state === 'open')).toBe(true)
+    expect(await store.value('select count(*) from dirsync.pending')).toBe(0)
+  })
+
+  test('are on their own again when one of them is through, and each is tried at once', async () => {
+    await refuse(['e1', 'e2'], ['e2', 'e3'], ['e3', 'e1'])
+    await execute(E1, { keep: [], attempt: { outcome: 'in_step' } })
+    expect((await groups()).map(({ swap_id, state }) => [swap_id, state])).toEqual([
+      [null, 'resolved'],
+      [null, 'retrying'],
+      [null, 'retrying'],
+    ])
+    expect(await store.rows('select entity_key from dirsync.pending order by 1')).toEqual([
+      { entity_key: 'e2' },
+      { entity_key: 'e3' },
+    ])
+  })
+
+  test('are on their own again when one of them waits for somebody else', async () => {
+    await refuse(['e1', 'e2'], ['e2', 'e1'])
+    await refuse(['e1', 'e9'])
+    expect((await groups()).map(({ swap_id, state }) => [swap_id, state])).toEqual([
+      [null, 'open'],
+      [null, 'retrying'],
+    ])
+  })
+})

@@ -1,0 +1,314 @@
+import { describe, expect, test } from 'vitest'
+import { claim } from '../../src/sync/claim.ts'
+import { settle } from '../../src/sync/settlement.ts'
+import { begin, employee, memory, outcome, refusal } from './outcomes.ts'
+import { caseOf, fail, hash, plant, plantRun } from './planted.ts'
+import { StoreUnderTest } from './store-under-test.ts'
+
+const store = new StoreUnderTest()
+
+const E1 = employee('e1')
+const work = (entityKey: string, differs = {}) =>
+  plant(store, 'pending', { operation: 'update-employee', entity_key: entityKey, priority: 3, ...differs })
+const pending = () =>
+  store.rows<{
+    entity_key: string
+    version: number
+    attempts: number
+    starts: number
+    enqueued_at: Date | null
+  }>('select *, not_before > now() as waits from dirsync.pending order by entity_key')
+const attempts = () => store.rows('select * from dirsync.attempt order by id')
+const remembered = async () => (await store.rows('select * from dirsync.employee order by userid'))[0]
+
+describe('an outcome', () => {
+  test('ends the work and is written down', async () => {
+    const run = await plantRun(store)
+    await work('e1', { run_id: run })
+    const startedAt = new Date('2026-01-01T00:00:00Z')
+    const claimed = await begin(store, E1)
+    const attempt = {
+      outcome: 'updated',
+      startedAt,
+      calls: { 'employee/get': 1 },
+      fields: ['name'],
+      traceId: 't',
+    } as const
+    await settle(store.pool, [outcome(E1, claimed, { attempt: { ...attempt, fields: ['name'] } })])
+    expect(await pending()).toEqual([])
+    expect(await attempts()).toMatchObject([
+      {
+        run_id: run,
+        operation: 'update-employee',
+        entity_key: 'e1',
+        started_at: startedAt,
+        duration_ms: 5,
+        outcome: 'updated',
+        calls: { 'employee/get': 1 },
+        fields: ['name'],
+        trace_id: 't',
+      },
+    ])
+  })
+
+  test('that asks for another attempt puts the work back, later, with its count', async () => {
+    await work('e1', { enqueued_at: new Date() })
+    await settle(store.pool, [
+      outcome(E1, await begin(store, E1), { again: { delayMs: 60_000, attempts: 2 } }),
+    ])
+    expect(await pending()).toMatchObject([
+      { attempts: 2, starts: 0, enqueued_at: null, waits: true, version: 1 },
+    ])
+  })
+
+  test('of work that was asked for again meanwhile puts it back at once', async () => {
+    await work('e1', { enqueued_at: new Date() })
+    const claimed = await begin(store, E1)
+    await store.pool.query('update dirsync.pending set version = version + 1')
+    await settle(store.pool, [outcome(E1, claimed, { employee: memory({ acknowledgedHash: hash() }) })])
+    expect(await pending()).toMatchObject([
+      { version: 2, attempts: 0, starts: 0, enqueued_at: null, waits: false },
+    ])
+    expect(await remembered()).toMatchObject({ platform_state: 'in_service' })
+  })
+
+  test('of an execution that was overtaken changes nothing but the list of attempts', async () => {
+    await work('e1')
+    const id = await fail(store)
+    const overtaken = await begin(store, E1)
+    await begin(store, E1)
+    const before = await store.contents()
+    await settle(store.pool, [
+      outcome(E1, overtaken, {
+        employee: memory({ acknowledgedHash: hash() }),
+        failures: [refusal({ field: 'email' })],
+        keep: [],
+        blockFields: [{ field: 'level', platformCode: null, valueHash: 'h', codes: null, certain: true }],
+      }),
+    ])
+    const { attempt, ...rest } = await store.contents()
+    expect(attempt).toHaveLength(1)
+    expect(rest).toEqual({ ...before, attempt: undefined })
+    expect(await caseOf(store, id)).toMatchObject({ state: 'open' })
+  })
+
+  test('is known as overtaken also when its successor put the work back, or ended it', async () => {
+    await work('e1')
+    const asleep = await begin(store, E1)
+    const second = await begin(store, E1)
+    await settle(store.pool, [outcome(E1, second, { again: { delayMs: 0, attempts: 1 } })])
+    const third = await begin(store, E1)
+    expect(third).toMatchObject({ starts: asleep.starts, version: asleep.version })
+    await settle(store.pool, [outcome(E1, asleep, { employee: memory() })])
+    expect(await pending()).toHaveLength(1)
+
+    await settle(store.pool, [outcome(E1, third)])
+    await work('e1')
+    await begin(store, E1)
+    await settle(store.pool, [outcome(E1, asleep, { employee: memory() })])
+    expect(await pending()).toHaveLength(1)
+    expect(await remembered()).toBeUndefined()
+    // The same outcome, written twice, is one attempt.
+    expect(await attempts()).toHaveLength(3)
+  })
+
+  test('of work that is gone is written down, and no more', async () => {
+    await work('e1')
+    const claimed = await begin(store, E1)
+    await store.pool.query('delete from dirsync.pending')
+    await settle(store.pool, [outcome(E1, claimed, { employee: memory() })])
+    expect(await remembered()).toBeUndefined()
+    expect(await attempts()).toHaveLength(1)
+  })
+
+  test('is written with those of many others; one that PostgreSQL refuses becomes a case that says why', async () => {
+    const keys = ['e1', 'e2', 'e3'].map(userid => employee(userid))
+    for (const key of keys) await work(key.entityKey)
+    const claims = await claim(store.pool, keys)
+    const source = hash()
+    const settlements = keys.map((key, i) =>
+      outcome(key, claims[i] as never, {
+        employee: memory({ acknowledgedHash: source }),
+      }),
+    )
+    const broken = { ...settlements[1], attempt: { ...settlements[1]?.attempt, outcome: 'no such outcome' } }
+    await settle(store.pool, [settlements[0], broken, settlements[2]] as never)
+    expect(await pending()).toEqual([])
+    expect(
+      (await attempts()).map(({ entity_key, outcome, error }) => ({ entity_key, outcome, error })),
+    ).toEqual([
+      { entity_key: 'e1', outcome: 'in_step', error: null },
+      { entity_key: 'e2', outcome: 'parked', error: expect.stringContaining('attempt_outcome_check') },
+      { entity_key: 'e3', outcome: 'in_step', error: null },
+    ])
+    expect(await store.rows('select * from dirsync.employee order by userid')).toMatchObject([
+      { userid: 'e1', acknowledged_hash: source, parked_hash: null },
+      { userid: 'e2', acknowledged_hash: null, parked_hash: source },
+      { userid: 'e3', acknowledged_hash: source, parked_hash: null },
+    ])
+    expect(await store.rows('select * from dirsync.dead_letter')).toMatchObject([
+      {
+        entity_key: 'e2',
+        operation: 'update-employee',
+        field: '',
+        category: 'internal_error',
+        state: 'open',
+        source_hash: source,
+        message: expect.stringContaining('SQLSTATE 23514'),
+        remedy: expect.stringContaining('retry'),
+      },
+    ])
+  })
+
+  test('that PostgreSQL refuses leaves the cases of its entity open, and puts those that were retried back', async () => {
+    await work('e1')
+    const retried = await fail(store)
+    const other = await fail(store, { field: 'email' })
+    await store.pool.query(`update dirsync.dead_letter set state = 'retrying' where id = $1`, [retried])
+    const odd = { outcome: 'no such outcome' } as unknown as { outcome: 'parked' }
+    await settle(store.pool, [outcome(E1, await begin(store, E1), { keep: [], attempt: odd })])
+    expect(await caseOf(store, retried)).toMatchObject({ state: 'open' })
+    expect(await caseOf(store, other)).toMatchObject({ state: 'open', resolved_at: null })
+  })
+
+  test('with what no text of PostgreSQL can hold is written without it', async () => {
+    await work('e1')
+    const odd = 'a\0b\ud83dc'
+    const failure = refusal({
+      message: odd,
+      traceId: odd,
+      blockedBy: odd,
+      changedFields: [{ field: 'name', value: odd }],
+    })
+    await settle(store.pool, [
+      outcome(E1, await begin(store, E1), {
+        failures: [failure],
+        employee: memory({ deptCode: odd }),
+        attempt: { outcome: 'parked', error: odd, traceId: odd },
+      }),
+    ])
+    const kept = 'a\ufffdb\ufffdc'
+    expect(await attempts()).toMatchObject([{ error: kept, trace_id: kept, outcome: 'parked' }])
+    expect(await remembered()).toMatchObject({ dept_code: kept })
+    expect(await store.rows('select * from dirsync.dead_letter')).toMatchObject([
+      { message: kept, trace_id: kept, blocked_by: kept, changed_fields: [{ field: 'name', value: kept }] },
+    ])
+  })
+
+  test('is written with all others or not at all while the database is in the way', async () => {
+    const keys = ['e1', 'e2'].map(userid => employee(userid))
+    for (const key of keys) await work(key.entityKey)
+    const claims = await claim(store.pool, keys)
+    const settlements = keys.map((key, i) => outcome(key, claims[i] as never, { employee: memory() }))
+    await store.pool.query('alter table dirsync.employee rename to out_of_the_way')
+    await expect(settle(store.pool, settlements)).rejects.toThrow('dirsync.employee')
+    await store.pool.query('alter table dirsync.out_of_the_way rename to employee')
+    expect(await attempts()).toEqual([])
+    expect(await pending()).toHaveLength(2)
+  })
+})
+
+describe('what is remembered of an employee', () => {
+  const settleWith = async (differs: Parameters<typeof memory>[0]) => {
+    await work('e1')
+    await settle(store.pool, [outcome(E1, await begin(store, E1), { employee: memory(differs) })])
+    return remembered()
+  }
+
+  test('are the hashes of what the platform confirmed, added to those of before', async () => {
+    const [source, again] = [hash(), hash()]
+    await settleWith({
+      acknowledgedHash: source,
+      acknowledged: { name: 'n', email: 'e' },
+      deptCode: 'D1',
+    })
+    const known = await settleWith({
+      parkedHash: again,
+      acknowledged: { name: 'm' },
+      deptCode: 'D2',
+    })
+    expect(known).toMatchObject({
+      // Only plans write it.
+      source_hash: null,
+      acknowledged_hash: null,
+      parked_hash: again,
+      acknowledged: { name: 'm', email: 'e' },
+      platform_state: 'in_service',
+      dept_code: 'D2',
+      acknowledged_at: expect.any(Date),
+      queried_at: expect.any(Date),
+    })
+  })
+
+  test('is cleared of what was confirmed once the platform has no such employee', async () => {
+    await settleWith({ acknowledgedHash: hash(), acknowledged: { name: 'n' }, deptCode: 'D1' })
+    expect(await settleWith({ platformState: 'absent' })).toMatchObject({
+      acknowledged: {},
+      platform_state: 'absent',
+      dept_code: null,
+    })
+  })
+
+  test('stays as it is on the platform’s side when the platform was not asked', async () => {
+    const source = hash()
+    const before = await settleWith({
+      acknowledgedHash: source,
+      acknowledged: { name: 'n' },
+      deptCode: 'D1',
+    })
+    expect(await settleWith({ platformState: 'unknown' })).toMatchObject({
+      source_hash: null,
+      acknowledged_hash: null,
+      acknowledged: { name: 'n' },
+      platform_state: 'in_service',
+      dept_code: 'D1',
+      acknowledged_at: before?.acknowledged_at,
+      queried_at: before?.queried_at,
+    })
+  })
+
+  test('of one who was never confirmed nor asked has no such times', async () => {
+    expect(await settleWith({ platformState: 'unknown' })).toMatchObject({
+      acknowledged_at: null,
+      queried_at: null,
+    })
+  })
+})
+
+test('an open id is bound, and bound anew', async () => {
+  const key = { operation: 'bind-openid' as const, enterpriseCode: 'C1', entityKey: 'e1', detail: '20000001' }
+  for (const binding of ['first', 'second']) {
+    await plant(store, 'pending', {
+      operation: 'bind-openid',
+      enterprise_code: 'C1',
+      entity_key: 'e1',
+      detail: '20000001',
+      priority: 5,
+    })
+    await settle(store.pool, [
+      outcome(key, await begin(store, key), { binding, attempt: { outcome: 'bound' } }),
+    ])
+  }
+  expect(await store.rows('select * from dirsync.openid_binding')).toMatchObject([
+    { enterprise_code: 'C1', userid: 'e1', seller_appid: '20000001', open_userid: 'second' },
+  ])
+})
+
+test('a department is deleted, or its deletion parked', async () => {
+  const key = { operation: 'delete-department' as const, enterpriseCode: '', entityKey: 'D1', detail: '' }
+  await plant(store, 'department', { dept_code: 'D1', active: false }, { dept_code: 'D2', active: false })
+  const settleWith = async (department: 'deleted' | 'parked') => {
+    await plant(store, 'pending', { operation: 'delete-department', entity_key: 'D1', priority: 5 })
+    await settle(store.pool, [outcome(key, await begin(store, key), { department })])
+    return store.rows('select dept_code, deleted_at, parked_at from dirsync.department order by 1')
+  }
+  const untouched = { dept_code: 'D2', deleted_at: null, parked_at: null }
+  expect(await settleWith('parked')).toMatchObject([
+    { deleted_at: null, parked_at: expect.any(Date) },
+    untouched,
+  ])
+  expect(await settleWith('deleted')).toMatchObject([
+    { deleted_at: expect.any(Date), parked_at: null },
+    untouched,
+  ])
+})

@@ -1,0 +1,153 @@
+import { readdir, readFile } from 'node:fs/promises'
+import type pg from 'pg'
+import { expect, onTestFinished, test } from 'vitest'
+import { transaction } from '../../src/lib/database.ts'
+import { migrate } from '../../src/lib/migrate.ts'
+import { foldTally } from '../../src/sync/tally.ts'
+import { createTestDatabase } from '../helpers/postgres.ts'
+import { fail, hash, plant, plantRun } from './planted.ts'
+import { StoreUnderTest } from './store-under-test.ts'
+
+const store = new StoreUnderTest()
+
+/** What the tally says, and what counting the tables says; alike but for the columns that a source has not. */
+async function bothWays(pool: pg.Pool) {
+  const [tally, counted] = await Promise.all([
+    pool.query(
+      `select source, operation, enterprise_code, run_id, priority, enqueued, since, category, state, sum(n)::int as n
+       from dirsync.tally group by 1, 2, 3, 4, 5, 6, 7, 8, 9 having sum(n) <> 0 order by 1, 2, 3, 4, 5, 6, 7, 8, 9`,
+    ),
+    pool.query(
+      `select 'pending' as source, operation, enterprise_code, run_id, priority, enqueued_at is not null as enqueued,
+              date_trunc('second', created_at) as since, null as category, null as state, count(*)::int as n
+       from dirsync.pending group by 2, 3, 4, 5, 6, 7
+       union all
+       select 'employee', null, enterprise_code, null, null, null, null, null,
+              case when vanished_at is not null then 'vanished'
+                   when not active then 'left'
+                   when acknowledged_hash = source_hash then 'in_step'
+                   when parked_hash = source_hash then case platform_state when 'absent' then 'awaiting_activation' else 'dead_lettered' end
+                   else 'waiting' end as standing, count(*)::int
+       from dirsync.employee group by enterprise_code, standing
+       union all
+       select 'dead_letter', null, null, null, null, null, null, category, state, count(*)::int
+       from dirsync.dead_letter where state <> 'resolved' group by category, state
+       union all
+       select 'sync_run', null, null, null, null, null, null, null, state, count(*)::int from dirsync.sync_run group by state
+       order by 1, 2, 3, 4, 5, 6, 7, 8, 9`,
+    ),
+  ])
+  return { tally: tally.rows, counted: counted.rows }
+}
+
+async function expectExact(pool = store.pool): Promise<void> {
+  const { tally, counted } = await bothWays(pool)
+  expect(tally).toEqual(counted)
+}
+
+const employee = (userid: string, differs = {}) =>
+  plant(store, 'employee', { userid, source_hash: hash(), ...differs })
+const pending = (entity_key: string, differs = {}) =>
+  plant(store, 'pending', { operation: 'update-employee', entity_key, priority: 3, ...differs })
+
+test('the tally is what counting the tables would say, whatever is written', async () => {
+  const run = await plantRun(store)
+  const other = await plantRun(store, { kind: 'full', state: 'held' })
+  await employee('new')
+  await employee('left', { active: false })
+  await employee('absent', { platform_state: 'absent', enterprise_code: 'C1' })
+  await pending('new', { run_id: run })
+  await pending('old', { run_id: run, created_at: '2020-01-01T12:00:00.7Z' })
+  await pending('probe', { enterprise_code: 'C1', enqueued_at: new Date() })
+  await fail(store)
+  await fail(store, { entity_key: 'e2', category: 'left_hr' })
+  await expectExact()
+
+  await store.pool.query(`
+    update dirsync.employee set acknowledged_hash = source_hash where userid = 'new';
+    update dirsync.employee set parked_hash = source_hash where userid = 'absent';
+    update dirsync.employee set vanished_at = now() where userid = 'left';
+    insert into dirsync.employee (userid) values ('new'), ('newest')
+      on conflict (enterprise_code, userid) do update set acknowledged_hash = null;
+    update dirsync.pending set enqueued_at = now(), run_id = ${other} where entity_key = 'new';
+    update dirsync.pending set priority = 1, starts = 1;
+    update dirsync.dead_letter set state = 'ignored', note = 'n' where entity_key = 'e2';
+    update dirsync.dead_letter set state = 'resolved', resolved_at = now() where entity_key = 'e1';
+    update dirsync.sync_run set state = 'done', finished_at = now() where id = ${run}`)
+  await expectExact()
+
+  await store.pool.query(`
+    delete from dirsync.sync_run where id = ${run};
+    delete from dirsync.pending where entity_key = 'probe';
+    delete from dirsync.dead_letter;
+    delete from dirsync.employee where userid = 'absent'`)
+  await expectExact()
+
+  const undone = transaction(store.pool, async db => {
+    await db.query(`delete from dirsync.pending`)
+    throw new Error('undone')
+  })
+  await expect(undone).rejects.toThrow('undone')
+  await expectExact()
+
+  await store.pool.query('truncate dirsync.pending, dirsync.employee')
+  await expectExact()
+  expect((await bothWays(store.pool)).tally).toEqual([
+    expect.objectContaining({ source: 'sync_run', state: 'held', n: 1 }),
+  ])
+})
+
+test('the tally stays exact while it is summed up beside whoever writes, and becomes short', async () => {
+  const write = async (writer: number) => {
+    for (let i = 0; i < 60; i += 1) {
+      const key = `w${writer}-${i}`
+      await pending(key, { priority: 1 + (i % 2) })
+      await store.pool.query(`update dirsync.pending set enqueued_at = now() where entity_key = $1`, [key])
+      await employee(key, { acknowledged_hash: i % 3 ? hash() : null })
+      if (i % 4) await store.pool.query(`delete from dirsync.pending where entity_key = $1`, [key])
+    }
+  }
+  let writing = true
+  const fold = async () => {
+    while (writing) await foldTally(store.pool)
+  }
+  const folds = [fold(), fold()]
+  await Promise.all([1, 2, 3, 4].map(write)).finally(() => {
+    writing = false
+  })
+  await Promise.all(folds)
+  await expectExact()
+
+  // Rows of one second each are rows of their own kind.
+  await store.pool.query(`update dirsync.pending set created_at = '2020-01-01'`)
+  for (let i = 0; i < 150; i += 1) await employee(`more-${i}`)
+  await foldTally(store.pool)
+  await expectExact()
+  expect(await store.value(`select count(*) from dirsync.tally`)).toBeLessThan(250)
+})
+
+test('what was there before the tally is counted when it is made', async () => {
+  const database = await createTestDatabase()
+  onTestFinished(() => database.close())
+  const { pool } = database
+  await pool.query(
+    'create schema dirsync; create table dirsync.migration (name text primary key, applied_at timestamptz)',
+  )
+  const folder = new URL('../../src/migrations/', import.meta.url)
+  const older = (await readdir(folder)).filter(name => name < '0022').sort()
+  for (const name of older) {
+    await pool.query(await readFile(new URL(name, folder), 'utf8'))
+    await pool.query('insert into dirsync.migration (name) values ($1)', [name])
+  }
+  await pool.query(`
+    insert into dirsync.sync_run (kind, state) values ('full', 'running'), ('full', 'held');
+    insert into dirsync.employee (userid, active) values ('e1', true), ('e2', true), ('e3', false);
+    insert into dirsync.pending (operation, entity_key, priority, run_id) values
+      ('update-employee', 'e1', 3, 1), ('update-employee', 'e2', 7, 1);
+    insert into dirsync.dead_letter (entity, entity_key, operation, category, message, remedy) values
+      ('employee', 'e1', 'update-employee', 'c', 'm', 'r')`)
+  await migrate(pool)
+  await expectExact(pool)
+  await pool.query('delete from dirsync.pending')
+  await expectExact(pool)
+})

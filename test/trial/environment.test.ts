@@ -1,0 +1,141 @@
+import { readFile, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import pg from 'pg'
+import { expect, test } from 'vitest'
+import type { EmbeddedSettings } from '../../src/trial/environment.ts'
+import { spawnScript } from '../helpers/process.ts'
+import { temporaryFolder } from '../helpers/temporary-folder.ts'
+
+const HOLDER = join(import.meta.dirname, 'fixtures/hold-environment.ts')
+
+/** Opens the embedded default from a process of its own. */
+async function hold(directory: string, ...args: string[]) {
+  const holder = spawnScript(HOLDER, [directory, ...args])
+  const [, settings = ''] = await holder.waitForLine(/^open (.+)$/)
+  return { holder, settings: JSON.parse(settings) as EmbeddedSettings }
+}
+
+async function count(url: string, text: string): Promise<number> {
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  try {
+    return (
+      (await client.query<{ n: number }>(`select count(*)::int as n from (${text}) as rows`)).rows[0]?.n ?? 0
+    )
+  } finally {
+    await client.end()
+  }
+}
+
+interface PlatformState {
+  employees: { userid: string }[]
+}
+
+const platformState = async ({ PLATFORM_BASE_URL }: EmbeddedSettings) =>
+  (await (await fetch(`${PLATFORM_BASE_URL}/_emulator/state`)).json()) as PlatformState
+
+const answers = (url: string) =>
+  fetch(`${url}/_emulator/stats`).then(
+    response => response.ok,
+    () => false,
+  )
+
+const emulatorPid = async (directory: string) =>
+  Number.parseInt(await readFile(join(directory, 'emulator/pid'), 'utf8'), 10)
+
+test('it brings up the sample HR database, an empty one, and a platform that knows the employees', async () => {
+  const directory = await temporaryFolder()
+  const { holder, settings } = await hold(directory)
+  const employees = await readFile(settings.HR_EMPLOYEES_SQL, 'utf8')
+  const departments = await readFile(settings.HR_DEPARTMENTS_SQL, 'utf8')
+  expect(await count(settings.HR_DATABASE_URL, employees.replace(/;\s*$/, ''))).toBeGreaterThan(300)
+  expect(await count(settings.HR_DATABASE_URL, departments.replace(/;\s*$/, ''))).toBeGreaterThan(25)
+  expect(await count(settings.DATABASE_URL, `select from pg_namespace where nspname = 'hr'`)).toBe(0)
+  expect((await platformState(settings)).employees.length).toBeGreaterThan(300)
+
+  expect(settings.PLATFORM_APP_ID).toBe('demo-application')
+  expect(settings.SELLER_APPIDS).toMatch(/^\w{8},\w{8}$/)
+  expect((await stat(join(directory, 'emulator/secret'))).mode & 0o777).toBe(0o600)
+  expect((await holder.kill()).code).toBe(0)
+  expect(await answers(settings.PLATFORM_BASE_URL)).toBe(false)
+})
+
+test('state and settings survive a restart, and a fresh start forgets them', async () => {
+  const directory = await temporaryFolder()
+  const first = await hold(directory)
+  await seedEmployee(first.settings)
+  const client = new pg.Client({ connectionString: first.settings.HR_DATABASE_URL })
+  await client.connect()
+  await client.query('create table kept ()')
+  await client.end()
+  await first.holder.kill()
+
+  const second = await hold(directory)
+  expect(second.settings).toEqual(first.settings)
+  expect((await platformState(second.settings)).employees.map(({ userid }) => userid)).toContain('marked')
+  expect(await count(second.settings.HR_DATABASE_URL, 'select from kept')).toBe(0)
+
+  const refused = spawnScript(HOLDER, [directory, 'fresh'])
+  expect((await refused.exited).code).toBe(1)
+  expect(refused.stderr).toContain('EMBEDDED_IN_USE')
+  expect(refused.stderr).toContain(String(second.holder.pid))
+  await second.holder.kill()
+
+  const third = await hold(directory, 'fresh')
+  expect(third.settings.PLATFORM_APP_SECRET).not.toBe(first.settings.PLATFORM_APP_SECRET)
+  expect((await platformState(third.settings)).employees.map(({ userid }) => userid)).not.toContain('marked')
+  await expect(count(third.settings.HR_DATABASE_URL, 'select from kept')).rejects.toMatchObject({
+    code: '42P01',
+  })
+  await third.holder.kill()
+})
+
+test('a second process shares what the first brought up, and keeps it when the first is killed', async () => {
+  const directory = await temporaryFolder()
+  const [first, second] = await Promise.all([hold(directory), hold(directory)])
+  expect(second.settings).toEqual(first.settings)
+
+  await first.holder.kill('SIGKILL')
+  expect(await answers(second.settings.PLATFORM_BASE_URL)).toBe(true)
+  await second.holder.kill()
+  expect(await answers(second.settings.PLATFORM_BASE_URL)).toBe(false)
+})
+
+test('everything left behind by kill -9 is adopted, then taken down', async () => {
+  const directory = await temporaryFolder()
+  const first = await hold(directory)
+  const pid = await emulatorPid(directory)
+  await first.holder.kill('SIGKILL')
+  expect(await answers(first.settings.PLATFORM_BASE_URL)).toBe(true)
+
+  const second = await hold(directory)
+  expect(second.settings).toEqual(first.settings)
+  expect(await emulatorPid(directory)).toBe(pid)
+  await second.holder.kill()
+  expect(await answers(first.settings.PLATFORM_BASE_URL)).toBe(false)
+})
+
+test('parts that are killed while they are in use come back where they were', async () => {
+  const directory = await temporaryFolder()
+  const { holder, settings } = await hold(directory)
+  process.kill(await emulatorPid(directory), 'SIGKILL')
+  process.kill(
+    Number.parseInt(await readFile(join(directory, 'postgres/data/postmaster.pid'), 'utf8'), 10),
+    'SIGKILL',
+  )
+
+  await holder.waitForLine(/"part":"emulator"/)
+  await holder.waitForLine(/"part":"postgres"/)
+  expect((await platformState(settings)).employees.length).toBeGreaterThan(300)
+  expect(await count(settings.HR_DATABASE_URL, 'select from hr.person')).toBeGreaterThan(300)
+  await holder.kill()
+})
+
+async function seedEmployee({ PLATFORM_BASE_URL }: EmbeddedSettings): Promise<void> {
+  const response = await fetch(`${PLATFORM_BASE_URL}/_emulator/employees`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify([{ userid: 'marked', name: 'Marked' }]),
+  })
+  expect(response.ok).toBe(true)
+}
