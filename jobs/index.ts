@@ -1,4 +1,4 @@
-import type { Pool } from 'pg'
+import type { Pool } from '../src/lib/database.ts'
 import type { Logger } from '../src/lib/logger.ts'
 import { requestDueRetries } from '../src/sync/cases.ts'
 import type { Feeder } from '../src/sync/feeder.ts'

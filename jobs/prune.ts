@@ -1,4 +1,4 @@
-import type { Pool } from 'pg'
+import type { Pool } from '../src/lib/database.ts'
 import type { CronJob } from './index.ts'
 
 export const prune: CronJob = {

@@ -1,7 +1,7 @@
 import type { ScheduledTask, TaskOptions } from 'node-cron'
 import cron from 'node-cron'
-import type { Pool } from 'pg'
 import { ConfigError } from '../src/config.ts'
+import type { Pool } from '../src/lib/database.ts'
 import type { Logger } from '../src/lib/logger.ts'
 import type { CronJob, JobContext } from './index.ts'
 
@@ -177,7 +177,7 @@ async function scheduleTick(db: Pool, job: string, expression: string, nextDueAt
 
 /** The tick of a job that was due while no scheduler ran; null when none was missed. */
 async function missedTick(db: Pool, job: string, expression: string): Promise<Date | null> {
-  const { rows } = await db.query(
+  const { rows } = await db.query<{ due: Date }>(
     `select next_due_at as due from dirsync.job_schedule s
      where job = $1 and expression = $2 and next_due_at < now()
        and not exists (select from dirsync.job_tick t where t.job = s.job and t.due_at >= s.next_due_at)`,

@@ -56,11 +56,6 @@ function operationLimits(items: string[], context: z.RefinementCtx): Map<string,
   return limits
 }
 
-/** Version of this installation, from package.json. */
-export const VERSION: string = JSON.parse(
-  readFileSync(new URL('../package.json', import.meta.url), 'utf8'),
-).version
-
 /** A wrong or missing setting: one sentence naming the variable, what it holds and what it should hold. */
 export class ConfigError extends Error {
   readonly code = 'CONFIG_INVALID'

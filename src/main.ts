@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
-import type { Pool } from 'pg'
 import { CRON_JOBS } from '../jobs/index.ts'
 import { CronScheduler, scheduledJobs } from '../jobs/scheduler.ts'
-import { type Config, ConfigError, VERSION } from './config.ts'
+import { type Config, ConfigError } from './config.ts'
 import { accountOf, connectHr, connectPlatform } from './connections.ts'
 import { startConsole } from './console/server.ts'
 import { ChangeListener } from './hr/change-listener.ts'
+import type { Pool } from './lib/database.ts'
 import { createPool } from './lib/database.ts'
 import { Listener } from './lib/listener.ts'
 import type { Logger } from './lib/logger.ts'
@@ -27,6 +27,7 @@ import { Planner } from './sync/planner.ts'
 import { deregister, heartbeat, type Pacing, ROLES, type Role } from './sync/process.ts'
 import { requestScheduledRun } from './sync/run.ts'
 import { limitsOf } from './sync/safety.ts'
+import { VERSION } from './version.ts'
 
 export { ROLES, type Role }
 

@@ -1,7 +1,7 @@
 import { userInfo } from 'node:os'
-import type { Pool } from 'pg'
 import type { Config } from '../config.ts'
 import type { HrSource } from '../hr/source.ts'
+import type { Pool } from '../lib/database.ts'
 import type { Logger } from '../lib/logger.ts'
 import type { PlatformClient } from '../platform/client.ts'
 import { aliveProcesses } from '../sync/process.ts'

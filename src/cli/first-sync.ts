@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import type { Pool } from 'pg'
+import type { Pool } from '../lib/database.ts'
 import { type SyncSummary, syncSummary } from '../report/overview.ts'
 import { requestDueRetries } from '../sync/cases.ts'
 import { type Halt, readHalts } from '../sync/halts.ts'

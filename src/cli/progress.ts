@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { SingleBar } from 'cli-progress'
-import type { Pool } from 'pg'
+import type { Pool } from '../lib/database.ts'
 import { runTimeLeft, type TimeLeft } from '../report/time-left.ts'
 import { readHalts } from '../sync/halts.ts'
 import { type RunProgress, runProgress } from '../sync/run.ts'

@@ -1,5 +1,5 @@
-import type { Pool } from 'pg'
 import { Gauge, Registry } from 'prom-client'
+import type { Pool } from '../lib/database.ts'
 import type { JobName } from '../queue/job.ts'
 import { type Figures, readFigures, type Standing } from '../report/figures.ts'
 import { ROLES } from '../sync/process.ts'

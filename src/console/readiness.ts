@@ -1,4 +1,4 @@
-import type { Pool } from 'pg'
+import type { Pool } from '../lib/database.ts'
 import type { Logger } from '../lib/logger.ts'
 import { missingMigrations } from '../lib/migrate.ts'
 import { readHalts } from '../sync/halts.ts'

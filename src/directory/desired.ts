@@ -6,6 +6,7 @@ import {
   type EmployeeField,
   type EmployeeFields,
   type EmployeeKey,
+  RuleBreak,
 } from './employee.ts'
 import {
   FIELD_RULES,
@@ -15,7 +16,6 @@ import {
   normaliseMobile,
   normaliseMobileArea,
   parseActive,
-  RuleBreak,
   type SingleField,
 } from './field-rules.ts'
 

@@ -1,5 +1,4 @@
 import { fits, trimText } from '../lib/text.ts'
-import { RuleBreak } from './field-rules.ts'
 
 /** Managed employee fields in canonical order; names as in the platform specification, section 2.3. */
 export const EMPLOYEE_FIELDS = [
@@ -52,6 +51,19 @@ export function keyText(key: EmployeeKey): string {
 interface EmployeeAttribute {
   attributeCode: string
   attributeValue: string
+}
+
+/** Why a value cannot be sent: the broken rule and a sentence about the rule. It never holds the value itself. */
+export class RuleBreak {
+  /** Stable name of the rule, such as `too_long` or `check_digit`. */
+  readonly rule: string
+  /** One sentence without any value of the row. */
+  readonly message: string
+
+  constructor(rule: string, message: string) {
+    this.rule = rule
+    this.message = message
+  }
 }
 
 const BAD_JSON = new RuleBreak(

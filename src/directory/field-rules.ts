@@ -1,19 +1,6 @@
 import { isCalendarDate, normaliseDate, normaliseMonthDay } from '../lib/calendar.ts'
 import { fits, plainText, toHalfWidth, trimText, withoutBlanks } from '../lib/text.ts'
-import { type EmployeeField, type FieldValue, normaliseEmployeeAttribute } from './employee.ts'
-
-/** Why a value cannot be sent: the broken rule and a sentence about the rule. It never holds the value itself. */
-export class RuleBreak {
-  /** Stable name of the rule, such as `too_long` or `check_digit`. */
-  readonly rule: string
-  /** One sentence without any value of the row. */
-  readonly message: string
-
-  constructor(rule: string, message: string) {
-    this.rule = rule
-    this.message = message
-  }
-}
+import { type EmployeeField, type FieldValue, normaliseEmployeeAttribute, RuleBreak } from './employee.ts'
 
 const TRUE = new Set(['t', 'true', '1', 'y', 'yes'])
 const FALSE = new Set(['f', 'false', '0', 'n', 'no'])

@@ -1,7 +1,35 @@
 import { randomInt } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import pg, { type ClientBase, DatabaseError, type Pool, type PoolClient } from 'pg'
+import pg, { DatabaseError } from 'pg'
 import type { Logger } from './logger.ts'
+
+/**
+ * What runs statements. A statement whose rows are read says what a row is, `query<{ id: number }>(…)`: rows of one that does
+ * not are `never`, and reading a column of them does not compile.
+ */
+export interface ClientBase extends Omit<pg.ClientBase, 'query'> {
+  query: Query
+}
+export interface PoolClient extends Omit<pg.PoolClient, 'query'> {
+  query: Query
+}
+export interface Pool extends Omit<pg.Pool, 'query' | 'connect'> {
+  query: Query
+  connect(): Promise<PoolClient>
+}
+interface Query {
+  <Row extends pg.QueryResultRow = never>(
+    statement: string | pg.QueryConfig | pg.QueryArrayConfig,
+    values?: unknown[],
+  ): Promise<pg.QueryResult<Row>>
+  <Stream extends pg.Submittable>(stream: Stream): Stream
+}
+
+/** The row of a statement that always gives one. */
+export function onlyRow<Row>([row]: Row[]): Row {
+  if (row === undefined) throw new TypeError('a statement that always gives a row gave none')
+  return row
+}
 
 const INT8 = 20
 

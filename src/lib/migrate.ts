@@ -1,6 +1,6 @@
 import { readdir, readFile } from 'node:fs/promises'
-import type { ClientBase, Pool, PoolClient } from 'pg'
-import { withConnection } from './database.ts'
+import type { ClientBase, Pool, PoolClient } from './database.ts'
+import { onlyRow, withConnection } from './database.ts'
 
 const DIRECTORY = new URL('../migrations/', import.meta.url)
 const LOCK = 0x64697273 // 'dirs'
@@ -57,8 +57,10 @@ async function bringUpToDate(client: PoolClient, files: string[]): Promise<Migra
 /** Names of the migrations that the database still lacks; empty when it is up to date. */
 export async function missingMigrations(pool: Pool): Promise<string[]> {
   const files = (await readdir(DIRECTORY)).filter(name => name.endsWith('.sql')).sort()
-  const table = await pool.query(`select to_regclass('dirsync.migration') is not null as present`)
-  if (!table.rows[0].present) return files
+  const table = await pool.query<{ present: boolean }>(
+    `select to_regclass('dirsync.migration') is not null as present`,
+  )
+  if (!onlyRow(table.rows).present) return files
   const { rows } = await pool.query<{ name: string }>('select name from dirsync.migration')
   return files.filter(file => !rows.some(row => row.name === file))
 }
@@ -82,11 +84,11 @@ async function apply(client: PoolClient, name: string): Promise<void> {
 export async function migrationFindings(pool: Pool): Promise<{ missing: string[]; hasReviewer: boolean }> {
   const missing = await missingMigrations(pool)
   if (missing.length > 0) return { missing, hasReviewer: false }
-  const { rows } = await pool.query(
+  const { rows } = await pool.query<{ has: boolean }>(
     `select coalesce((select has_table_privilege(oid, 'dirsync.failed_syncs', 'select')
                       from pg_roles where rolname = 'dirsync_reviewer'), false) as has`,
   )
-  return { missing, hasReviewer: rows[0].has }
+  return { missing, hasReviewer: onlyRow(rows).has }
 }
 
 const CREATE_ROLE = 'create role dirsync_reviewer nologin'
@@ -119,10 +121,10 @@ async function grantReviewer(client: ClientBase): Promise<string[]> {
   const exists = async () =>
     (await client.query(`select from pg_roles where rolname = 'dirsync_reviewer'`)).rowCount === 1
   if (!(await exists())) {
-    const { rows } = await client.query(
+    const { rows } = await client.query<{ may: boolean }>(
       'select rolcreaterole or rolsuper as may from pg_roles where rolname = current_user',
     )
-    if (!rows[0].may) return [CREATE_ROLE, ...GRANTS]
+    if (!onlyRow(rows).may) return [CREATE_ROLE, ...GRANTS]
     try {
       await client.query(CREATE_ROLE)
     } catch (error) {

@@ -1,4 +1,4 @@
-import type { ClientBase } from 'pg'
+import type { ClientBase } from '../lib/database.ts'
 import { storableJson } from '../lib/database.ts'
 import type { MirrorTask } from './mirror.ts'
 import {

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import type { ClientBase } from 'pg'
+import type { ClientBase } from '../lib/database.ts'
 import type { SessionLocks } from '../lib/session-locks.ts'
 import type { CallOptions, PlatformClient } from '../platform/client.ts'
 import type { Mirror } from '../sync/mirror-kind.ts'

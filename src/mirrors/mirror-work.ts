@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import type { Pool } from 'pg'
 import { probeDelay } from '../lib/backoff.ts'
+import type { Pool } from '../lib/database.ts'
 import { repeatOnDeadlock, transaction } from '../lib/database.ts'
 import type { Logger } from '../lib/logger.ts'
 import type { PlatformClient } from '../platform/client.ts'

@@ -1,4 +1,4 @@
-import type { ClientBase, Pool } from 'pg'
+import { type ClientBase, onlyRow, type Pool } from '../lib/database.ts'
 import { MIRRORS, type Mirror, type MirrorOperation, mirrorOperation } from '../sync/mirror-kind.ts'
 
 /** The run of a mirror as its runner knows it. */
@@ -150,11 +150,11 @@ export async function endMirrorTask(
     [task.runId, task.position, task.page, task.pass],
   )
   await countRows(db, task.runId, progress)
-  const { rows } = await db.query(
+  const { rows } = await db.query<{ done: boolean }>(
     `select not exists (select from dirsync.mirror_task where run_id = $1 and enterprise_code = $2 and part = $3) as done`,
     [task.runId, task.enterpriseCode, task.part],
   )
-  return { mine: rowCount === 1, partDone: rows[0].done }
+  return { mine: rowCount === 1, partDone: onlyRow(rows).done }
 }
 
 async function countRows(db: ClientBase, runId: number, { read, changed }: Progress): Promise<void> {
@@ -250,7 +250,7 @@ export async function finishMirrorRun(
   db: ClientBase,
   { id, kind }: MirrorRun,
 ): Promise<{ state: 'done' | 'failed'; message: string | null } | null> {
-  const { rows } = await db.query(
+  const { rows } = await db.query<{ state: 'done' | 'failed'; message: string | null }>(
     `update dirsync.sync_run
      set state = case when exists (select from dirsync.attempt where run_id = sync_run.id and outcome = 'parked')
                         or message is not null

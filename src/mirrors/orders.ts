@@ -1,4 +1,4 @@
-import type { ClientBase } from 'pg'
+import type { ClientBase } from '../lib/database.ts'
 import { PlatformError } from '../platform/errors.ts'
 import type { PaymentOrder } from '../platform/operations/payment-order.ts'
 import { type MirrorRun, type MirrorTask, nextPage, type PlannedTask } from './mirror.ts'

@@ -1,5 +1,5 @@
-import type { ClientBase, Pool } from 'pg'
-import { storableJson } from '../lib/database.ts'
+import type { ClientBase, Pool } from '../lib/database.ts'
+import { onlyRow, storableJson } from '../lib/database.ts'
 
 /** A payment order as it is kept; amounts are decimal texts. */
 export interface MirroredOrder {
@@ -85,11 +85,11 @@ export async function countListedOrders(
   enterpriseCode: string,
   day: string,
 ): Promise<number> {
-  const { rows } = await db.query(
+  const { rows } = await db.query<{ n: number }>(
     `select count(*)::int as n from dirsync.payment_order where enterprise_code = $1 and listed_on = $2`,
     [enterpriseCode, day],
   )
-  return rows[0].n
+  return onlyRow(rows).n
 }
 
 /** Notes that a day was read to the end. */
@@ -158,7 +158,7 @@ export async function ordersToAsk(
   start: string,
   today: string,
 ): Promise<string[]> {
-  const { rows } = await db.query(
+  const { rows } = await db.query<{ trade_no: string }>(
     `select trade_no
      from (
        select trade_no, listed_on from dirsync.payment_order

@@ -1,5 +1,5 @@
-import type { ClientBase, Pool, PoolClient } from 'pg'
-import { transaction, withConnection } from '../lib/database.ts'
+import type { ClientBase, Pool, PoolClient } from '../lib/database.ts'
+import { onlyRow, transaction, withConnection } from '../lib/database.ts'
 import type { RefundVerdict } from '../platform/refund-settlement.ts'
 import type { Refund } from './refund.ts'
 
@@ -198,8 +198,10 @@ export function isUnattended(transaction: ClientBase, key: string): Promise<bool
 }
 
 async function take(db: ClientBase, lock: string, key: string): Promise<boolean> {
-  const { rows } = await db.query(`select ${lock}(hashtextextended($1, 0)) as taken`, [key])
-  return rows[0].taken
+  const { rows } = await db.query<{ taken: boolean }>(`select ${lock}(hashtextextended($1, 0)) as taken`, [
+    key,
+  ])
+  return onlyRow(rows).taken
 }
 
 /** What was asked for is refused by the journal of refunds and top-ups; nothing was sent. */

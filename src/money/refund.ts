@@ -1,5 +1,5 @@
-import type { Pool } from 'pg'
-import { transaction } from '../lib/database.ts'
+import type { Pool } from '../lib/database.ts'
+import { onlyRow, transaction } from '../lib/database.ts'
 import { cents } from '../platform/refund-settlement.ts'
 import { adoptRefunds, JournalError } from './journal.ts'
 
@@ -67,7 +67,7 @@ export async function tradeNumbersOf(
   db: Pool,
   outerTradeNo: string,
 ): Promise<{ trade_no: string; enterprise_code: string }[]> {
-  const { rows } = await db.query(
+  const { rows } = await db.query<{ trade_no: string; enterprise_code: string }>(
     `with mirrored as (
        select trade_no, enterprise_code from dirsync.payment_order where out_trade_no = $1
      )
@@ -85,7 +85,12 @@ export async function tradeNumbersOf(
 export async function openRefunds(
   db: Pool,
 ): Promise<{ requested: number; unknown: number; for_person: number; oldest: Date | null }> {
-  const { rows } = await db.query(
+  const { rows } = await db.query<{
+    requested: number
+    unknown: number
+    for_person: number
+    oldest: Date | null
+  }>(
     `select count(*) filter (where state = 'requested') as requested,
             count(*) filter (where state = 'unknown') as unknown,
             count(*) filter (
@@ -94,7 +99,7 @@ export async function openRefunds(
             min(sent_at) as oldest
      from dirsync.refund where state in ('requested', 'unknown')`,
   )
-  return rows[0]
+  return onlyRow(rows)
 }
 
 /**

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Pool } from 'pg'
 import { maskText } from '../directory/masking.ts'
+import type { Pool } from '../lib/database.ts'
 import type { Logger } from '../lib/logger.ts'
 import { trimText } from '../lib/text.ts'
 import type { PlatformClient } from '../platform/client.ts'

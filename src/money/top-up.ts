@@ -1,5 +1,5 @@
-import type { ClientBase, Pool, PoolClient } from 'pg'
-import { transaction } from '../lib/database.ts'
+import type { ClientBase, Pool, PoolClient } from '../lib/database.ts'
+import { onlyRow, transaction } from '../lib/database.ts'
 import { isUnattended, JournalError } from './journal.ts'
 
 export const TOP_UP_STATES = ['requested', 'unknown', 'accepted', 'rejected'] as const
@@ -172,12 +172,12 @@ export async function listTopUps(
 export async function openTopUps(
   db: Pool,
 ): Promise<{ requested: number; unknown: number; oldest: Date | null }> {
-  const { rows } = await db.query(
+  const { rows } = await db.query<{ requested: number; unknown: number; oldest: Date | null }>(
     `select count(*) filter (where state = 'requested') as requested, count(*) filter (where state = 'unknown') as unknown,
             min(sent_at) as oldest
      from dirsync.topup where state in ('requested', 'unknown')`,
   )
-  return rows[0]
+  return onlyRow(rows)
 }
 
 /**

@@ -1,4 +1,5 @@
-import type { Pool, QueryResult, QueryResultRow } from 'pg'
+import type { QueryResult, QueryResultRow } from 'pg'
+import type { Pool } from '../lib/database.ts'
 import type { LearntRate } from './learning.ts'
 
 /** Slots of a gate that a process wants. */

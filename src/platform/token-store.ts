@@ -1,5 +1,5 @@
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto'
-import type { Pool, PoolClient } from 'pg'
+import type { Pool, PoolClient } from '../lib/database.ts'
 import { transaction, WORK_MS } from '../lib/database.ts'
 import {
   type CreatedToken,

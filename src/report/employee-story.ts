@@ -1,6 +1,6 @@
-import type { ClientBase, Pool } from 'pg'
 import type { FieldBlock } from '../directory/difference.ts'
 import { type EmployeeField, type EmployeeKey, keyText } from '../directory/employee.ts'
+import type { ClientBase, Pool } from '../lib/database.ts'
 import { type EmployeeOrder, latestOrdersOf } from '../mirrors/payment-order.ts'
 import { blocksOf, type OpenCase } from '../sync/claim.ts'
 

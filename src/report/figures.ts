@@ -1,4 +1,4 @@
-import type { Pool } from 'pg'
+import type { Pool } from '../lib/database.ts'
 import type { JobName } from '../queue/job.ts'
 import type { Role } from '../sync/process.ts'
 import { ALIVE } from '../sync/process.ts'

@@ -1,4 +1,4 @@
-import type { Pool } from 'pg'
+import { onlyRow, type Pool } from '../lib/database.ts'
 import { openRefunds } from '../money/refund.ts'
 import { openTopUps } from '../money/top-up.ts'
 import { RUN_KINDS } from '../sync/run.ts'
@@ -135,7 +135,14 @@ export interface SyncSummary {
  * @param since when they began, for the token creations, which belong to no run
  */
 export async function syncSummary(db: Pool, firstRun: number, since: Date): Promise<SyncSummary> {
-  const { rows } = await db.query(
+  const { rows } = await db.query<{
+    standings: Record<string, number> | null
+    deleted: number
+    already_gone: number
+    bound: number
+    dead_letters: Record<string, number>
+    calls: Record<string, number>
+  }>(
     `with attempts as (
        select * from dirsync.attempt where run_id >= $1
      ), sent as (
@@ -168,7 +175,7 @@ export async function syncSummary(db: Pool, firstRun: number, since: Date): Prom
     [firstRun, since],
   )
   const [refunds, topUps] = await Promise.all([openRefunds(db), openTopUps(db)])
-  const { standings, deleted, already_gone, bound, dead_letters, calls } = rows[0]
+  const { standings, deleted, already_gone, bound, dead_letters, calls } = onlyRow(rows)
   const of = (standing: string): number => standings?.[standing] ?? 0
   const employees = {
     in_step: of('in_step'),

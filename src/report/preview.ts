@@ -1,4 +1,3 @@
-import type { ClientBase, Pool } from 'pg'
 import type { DepartmentDeletion } from '../directory/department.ts'
 import { FEATURE_FIELDS, type RowProblem, toDesired } from '../directory/desired.ts'
 import { diffEmployee, type FieldUnit, unkeptUnits } from '../directory/difference.ts'
@@ -12,6 +11,7 @@ import {
 import { rowHash } from '../directory/hash.ts'
 import { hideValue, maskValue } from '../directory/masking.ts'
 import type { HrEmployeeRow, HrSource } from '../hr/source.ts'
+import type { ClientBase, Pool } from '../lib/database.ts'
 import { rolledBack } from '../lib/database.ts'
 import { departmentFacts } from '../sync/departments.ts'
 import { countUnbound } from '../sync/outbox.ts'

@@ -1,4 +1,4 @@
-import type { Pool } from 'pg'
+import { onlyRow, type Pool } from '../lib/database.ts'
 
 export const CASE_STATES = [
   'open',
@@ -71,14 +71,17 @@ export async function listCases(
 ): Promise<{ total: number; cases: DeadLetter[] }> {
   const values = [filter.state ?? null, filter.category ?? null]
   const [{ rows: counted }, { rows: cases }] = await Promise.all([
-    db.query(`select count(*)::int as total from dirsync.dead_letter where ${MATCHES}`, values),
+    db.query<{ total: number }>(
+      `select count(*)::int as total from dirsync.dead_letter where ${MATCHES}`,
+      values,
+    ),
     db.query<DeadLetter>(
       `select * from dirsync.dead_letter where ${MATCHES}
        order by state <> 'open', last_failed_at desc, id desc limit $3`,
       [...values, limit],
     ),
   ])
-  return { total: counted[0].total, cases }
+  return { total: onlyRow(counted).total, cases }
 }
 
 /** The cases after one of them by number, for reading them all in pages. */
@@ -115,6 +118,8 @@ export async function readCase(
 
 /** Categories that any case has, or ever had as long as it is kept. */
 export async function knownCategories(db: Pool): Promise<string[]> {
-  const { rows } = await db.query('select distinct category from dirsync.dead_letter order by 1')
+  const { rows } = await db.query<{ category: string }>(
+    'select distinct category from dirsync.dead_letter order by 1',
+  )
   return rows.map(row => row.category)
 }

@@ -1,4 +1,4 @@
-import type { Pool } from 'pg'
+import type { Pool } from '../lib/database.ts'
 import { LEFT, type PlanSummary, type RunResult } from '../sync/run.ts'
 import type { DeadLetter } from './review.ts'
 import { runTimeLeft, type TimeLeft } from './time-left.ts'

@@ -1,4 +1,4 @@
-import type { Pool } from 'pg'
+import type { Pool } from '../lib/database.ts'
 import { readHalts } from '../sync/halts.ts'
 import { MIRRORS } from '../sync/mirror-kind.ts'
 import { countPending } from '../sync/tally.ts'

@@ -1,4 +1,4 @@
-import type { ClientBase, Pool } from 'pg'
+import type { ClientBase, Pool } from '../lib/database.ts'
 import type { JobKey, JobName } from '../queue/job.ts'
 import { NOBODY } from './employee-plan.ts'
 import { addWork, type Work } from './outbox.ts'
@@ -202,7 +202,7 @@ export async function tryAtOnce(client: ClientBase, due: TouchedCase[]): Promise
  */
 export async function requestDueRetries(db: Pool): Promise<number | null> {
   await tellWithheld(db)
-  const { rows } = await db.query(
+  const { rows } = await db.query<{ id: number }>(
     `with due as (
        select id from dirsync.dead_letter
        where next_retry_at <= now() and state not in ('resolved', 'ignored', 'retrying')
@@ -305,7 +305,7 @@ export async function unwantedDepartmentCases(
   db: ClientBase,
   wanted: { enterpriseCode: string; deptCode: string }[],
 ): Promise<number[]> {
-  const { rows } = await db.query(
+  const { rows } = await db.query<{ id: number }>(
     `select id from dirsync.dead_letter d
      where d.operation = 'delete-department' and d.state not in ('resolved', 'ignored', 'retrying')
        and not exists (select from jsonb_to_recordset($1) as w ("enterpriseCode" text, "deptCode" text)

@@ -1,6 +1,6 @@
-import type { Pool } from 'pg'
 import type { FieldBlock } from '../directory/difference.ts'
 import type { EmployeeField } from '../directory/employee.ts'
+import type { Pool } from '../lib/database.ts'
 import { WORK_MS } from '../lib/database.ts'
 import type { JobKey, JobName } from '../queue/job.ts'
 

@@ -1,4 +1,4 @@
-import type { Pool, PoolClient } from 'pg'
+import type { Pool, PoolClient } from '../lib/database.ts'
 import { transaction } from '../lib/database.ts'
 import type { RunKind } from './run.ts'
 
@@ -55,7 +55,7 @@ export class Commands {
   /** One run that tries all the cases again; none when one of them is not there or resolved. */
   retry(ids: number[]): Promise<number> {
     return this.#do(async client => {
-      const { rows } = await client.query(
+      const { rows } = await client.query<{ id: number }>(
         `select w.id from unnest($1::bigint[]) as w (id)
          where not exists (select from dirsync.dead_letter d where d.id = w.id and d.state <> 'resolved')`,
         [ids],

@@ -1,6 +1,6 @@
-import type { ClientBase, Pool } from 'pg'
 import { type DepartmentDeletion, type KnownDepartment, planDeletions } from '../directory/department.ts'
 import type { HrSource } from '../hr/source.ts'
+import type { ClientBase, Pool } from '../lib/database.ts'
 import type { Claim } from './claim.ts'
 import type { CountedPlatform } from './counted-platform.ts'
 import { judge } from './failure.ts'

@@ -1,4 +1,4 @@
-import type { ClientBase, Pool } from 'pg'
+import type { ClientBase, Pool } from '../lib/database.ts'
 import { transaction } from '../lib/database.ts'
 import { ALIVE, type ProcessRow } from './process.ts'
 

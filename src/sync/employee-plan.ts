@@ -1,9 +1,9 @@
 import type { Readable, Transform } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import type { ClientBase } from 'pg'
 import { from as copyFrom } from 'pg-copy-streams'
 import type { EmployeeKey } from '../directory/employee.ts'
-import { COPY_MS } from '../lib/database.ts'
+import type { ClientBase } from '../lib/database.ts'
+import { COPY_MS, onlyRow } from '../lib/database.ts'
 
 /**
  * The set-based half of planning: HR's hashes are copied into a temporary table and joined once with what was acknowledged.
@@ -114,7 +114,7 @@ export async function compare(
        or (s.hash is distinct from e.acknowledged_hash and s.hash is distinct from e.parked_hash)
        or ${waits}`,
   )
-  const { rows } = await db.query(
+  const { rows } = await db.query<Omit<Difference, 'skipped' | 'duplicates'> & { doubled: boolean }>(
     `with reasons as (select reason, count(*)::int as n from difference where reason is not null group by reason)
      select (select count(*)::int from staged where active) as "inScope",
             (select coalesce(jsonb_object_agg(reason, n), '{}') from reasons) as reasons,
@@ -125,7 +125,7 @@ export async function compare(
             not exists (select from dirsync.employee where acknowledged_hash is not null or parked_hash is not null) as first,
             ${options.sweep ? DOUBLED : 'false'} as doubled`,
   )
-  const { doubled, reasons, ...difference } = rows[0]
+  const { doubled, reasons, ...difference } = onlyRow(rows)
   const { skipped = 0, ...work } = reasons
   return {
     ...difference,
@@ -155,7 +155,7 @@ function recently(maxAgeMs: number | null): string {
 }
 
 async function duplicates(db: ClientBase): Promise<string[]> {
-  const { rows } = await db.query(
+  const { rows } = await db.query<{ key: string }>(
     `select concat_ws('/', nullif(enterprise_code, ''), userid) as key from staged
      group by enterprise_code, userid having count(*) > 1 order by 1 limit 5`,
   )

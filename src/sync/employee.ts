@@ -1,5 +1,5 @@
-import type { ClientBase, Pool } from 'pg'
 import type { EmployeeField, EmployeeKey } from '../directory/employee.ts'
+import type { ClientBase, Pool } from '../lib/database.ts'
 import { WORK_MS } from '../lib/database.ts'
 
 /** Employees known by these names: a user id, or `enterprise/userid`. */
@@ -18,7 +18,7 @@ export async function findEmployees(db: ClientBase | Pool, names: string[]): Pro
 
 /** The enterprise codes in use, the deployment's own among them. */
 export async function enterpriseCodes(db: ClientBase | Pool, own: string): Promise<string[]> {
-  const { rows } = await db.query(
+  const { rows } = await db.query<{ code: string }>(
     // One look into the primary key's index for each enterprise, however many employees it has.
     `with recursive codes as (
        select min(enterprise_code) as code from dirsync.employee

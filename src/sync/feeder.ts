@@ -1,6 +1,6 @@
-import type { ClientBase, Pool } from 'pg'
 import { probeDelay } from '../lib/backoff.ts'
-import { FEED_MS, transaction } from '../lib/database.ts'
+import type { ClientBase, Pool } from '../lib/database.ts'
+import { FEED_MS, onlyRow, transaction } from '../lib/database.ts'
 import type { Logger } from '../lib/logger.ts'
 import { formatJobKey, type JobName, jobId } from '../queue/job.ts'
 import { countEnqueued, detachHalted, type Fed, refeed, takeForQueue, takeProbes } from './outbox.ts'
@@ -67,8 +67,10 @@ export class Feeder {
   /** Takes up to `room` rows, and whatever is to be let through as a probe. */
   #take(room: number): Promise<Fed[]> {
     const take = async (client: ClientBase) => {
-      const { rows } = await client.query('select pg_try_advisory_xact_lock($1) as mine', [LOCK])
-      if (!rows[0].mine) return []
+      const { rows } = await client.query<{ mine: boolean }>('select pg_try_advisory_xact_lock($1) as mine', [
+        LOCK,
+      ])
+      if (!onlyRow(rows).mine) return []
       await detachHalted(client)
       const probes = await takeProbes(client, probesSoFar => probeDelay(probesSoFar + 1, Math.random()))
       return room > 0 ? [...probes, ...(await takeForQueue(client, room))] : probes

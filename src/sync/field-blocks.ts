@@ -1,6 +1,6 @@
-import type { ClientBase } from 'pg'
 import { covers, type FieldRefusal, toBlock } from '../directory/difference.ts'
 import { healingDelay } from '../lib/backoff.ts'
+import { type ClientBase, onlyRow } from '../lib/database.ts'
 import type { Settlement } from './settlement.ts'
 import { tellWithheld } from './withheld.ts'
 
@@ -207,7 +207,7 @@ async function recordCase(
   delayMs: number,
 ): Promise<number> {
   const failure = failures.find(candidate => candidate.field === field)
-  const { rows } = await client.query(
+  const { rows } = await client.query<{ id: number }>(
     `select dirsync.record_failure(
        $1 || jsonb_build_object('next_retry_at', now() + $2 * interval '1 millisecond')) as id`,
     [
@@ -229,7 +229,7 @@ async function recordCase(
     ],
   )
   await tellWithheld(client)
-  return rows[0].id
+  return onlyRow(rows).id
 }
 
 /** Fields that got through again are sent again: their cases end, and a run asks those they were withheld from. */

@@ -1,5 +1,5 @@
-import type { Pool } from 'pg'
 import { probeDelay } from '../lib/backoff.ts'
+import type { Pool } from '../lib/database.ts'
 import { WORK_MS } from '../lib/database.ts'
 import type { Logger } from '../lib/logger.ts'
 
@@ -82,7 +82,7 @@ export async function liftHalts(
   startedAt: Date,
   except: string[] = [],
 ): Promise<string[]> {
-  const { rows } = await db.query(
+  const { rows } = await db.query<{ scope: string }>(
     `delete from dirsync.halt
      where scope in ('*', $1) and since < $2 and category <> 'paused' and category <> all ($3) returning scope`,
     [enterpriseCode, startedAt, except],

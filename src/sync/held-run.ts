@@ -1,5 +1,5 @@
-import type { ClientBase, Pool } from 'pg'
 import type { SourceStatistics } from '../directory/hash.ts'
+import type { ClientBase, Pool } from '../lib/database.ts'
 import { type Run, type RunKind, type RunState, RunTakenBack, requestRun } from './run.ts'
 
 /** Held runs, and what waits for a plan: HR is judged again, a stored plan stays or gives way, an approved one is carried out. */

@@ -1,4 +1,3 @@
-import type { Pool } from 'pg'
 import { type EmployeeKey, keyText } from '../directory/employee.ts'
 import { rowHash } from '../directory/hash.ts'
 import {
@@ -9,6 +8,7 @@ import {
   MappingError,
 } from '../hr/source.ts'
 import { Batcher } from '../lib/batcher.ts'
+import type { Pool } from '../lib/database.ts'
 import type { Logger } from '../lib/logger.ts'
 import { Slots } from '../lib/semaphore.ts'
 import type { SessionLocks } from '../lib/session-locks.ts'

@@ -1,4 +1,4 @@
-import type { ClientBase, Pool } from 'pg'
+import type { ClientBase, Pool } from '../lib/database.ts'
 import type { OpenCase } from './claim.ts'
 import { type Mirror, type MirrorOperation, mirrorOf } from './mirror-kind.ts'
 

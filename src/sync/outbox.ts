@@ -1,5 +1,5 @@
-import type { ClientBase, Pool } from 'pg'
-import { WORK_MS } from '../lib/database.ts'
+import type { ClientBase, Pool } from '../lib/database.ts'
+import { onlyRow, WORK_MS } from '../lib/database.ts'
 import type { JobKey, JobName } from '../queue/job.ts'
 
 /** An entity with work, as handed to the outbox. */
@@ -71,8 +71,10 @@ const UNBOUND = `
 
 /** How many open ids are missing. */
 export async function countUnbound(db: ClientBase, sellerAppids: string[]): Promise<number> {
-  const { rows } = await db.query(`select count(*)::int as n from (${UNBOUND}) unbound`, [sellerAppids])
-  return rows[0].n
+  const { rows } = await db.query<{ n: number }>(`select count(*)::int as n from (${UNBOUND}) unbound`, [
+    sellerAppids,
+  ])
+  return onlyRow(rows).n
 }
 
 /** Puts every missing open id into the outbox; what waits there already stays with its run. Returns how many came new. */
@@ -211,10 +213,10 @@ export async function postpone(
 
 /** Rows that are in the queue, as far as the outbox knows. */
 export async function countEnqueued(db: Pool): Promise<number> {
-  const { rows } = await db.query(
+  const { rows } = await db.query<{ n: number }>(
     `select count(*)::int as n from dirsync.pending where enqueued_at is not null`,
   )
-  return rows[0].n
+  return onlyRow(rows).n
 }
 
 /** Marks rows as not enqueued, so that they are fed again; harmless for those that the queue still has. */

@@ -1,6 +1,6 @@
-import { type ClientBase, DatabaseError, type Pool } from 'pg'
+import { DatabaseError } from 'pg'
 import { slowProbeDelay } from '../lib/backoff.ts'
-import { WORK_MS } from '../lib/database.ts'
+import { type ClientBase, type Pool, WORK_MS } from '../lib/database.ts'
 import type { Settlement } from './settlement.ts'
 
 /**

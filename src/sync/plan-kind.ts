@@ -1,6 +1,6 @@
-import type { ClientBase, Pool } from 'pg'
 import { keyText } from '../directory/employee.ts'
 import { type HrSource, HrUnavailableError, MappingError } from '../hr/source.ts'
+import type { ClientBase, Pool } from '../lib/database.ts'
 import { repeatStepOnDeadlock } from '../lib/database.ts'
 import type { Logger } from '../lib/logger.ts'
 import { beginRetry, beginRetryOf, isRetryByName, unwantedDepartmentCases } from './cases.ts'

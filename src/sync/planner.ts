@@ -1,5 +1,11 @@
-import type { ClientBase } from 'pg'
-import { repeatOnDeadlock, repeatStepOnDeadlock, transaction, withConnection } from '../lib/database.ts'
+import type { ClientBase } from '../lib/database.ts'
+import {
+  onlyRow,
+  repeatOnDeadlock,
+  repeatStepOnDeadlock,
+  transaction,
+  withConnection,
+} from '../lib/database.ts'
 import { recordKeyless, restoreEmployeePlan, writeEmployeePlan } from './employee-plan.ts'
 import {
   beginRun,
@@ -48,8 +54,10 @@ export class Planner {
   async planNext(signal: AbortSignal): Promise<boolean> {
     const { pool, logger } = this.#options
     return withConnection(pool, async client => {
-      const { rows } = await client.query('select pg_try_advisory_lock($1) as mine', [LOCK])
-      if (!rows[0].mine) return false
+      const { rows } = await client.query<{ mine: boolean }>('select pg_try_advisory_lock($1) as mine', [
+        LOCK,
+      ])
+      if (!onlyRow(rows).mine) return false
       try {
         // Whoever holds the lock knows that no planner is at work, so a run still in planning lost its own.
         if ((await reclaimOrphanedRuns(client)) > 0) logger.warn('a planner died; its run is planned anew')

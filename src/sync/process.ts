@@ -1,4 +1,4 @@
-import type { Pool } from 'pg'
+import type { Pool } from '../lib/database.ts'
 import type { PacerSnapshot } from '../pacing/pacer.ts'
 
 /** What a process of dirsync can be for; any number of them at once. */

@@ -1,5 +1,5 @@
-import type { ClientBase, Pool } from 'pg'
 import type { SourceStatistics } from '../directory/hash.ts'
+import { type ClientBase, onlyRow, type Pool } from '../lib/database.ts'
 import type { Logger } from '../lib/logger.ts'
 import { rejudgeHeldRun } from './held-run.ts'
 import { MIRRORS, type Mirror } from './mirror-kind.ts'
@@ -76,12 +76,12 @@ const COLUMNS = `id, kind, keys, state, requested_by as "requestedBy", requested
   finished_at as "finishedAt", approved, (extract(epoch from max_age) * 1000)::float8 as "maxAgeMs", in_scope as "inScope", planned, plan, result, message`
 
 export async function requestRun(db: Pool, kind: RunKind, keys: string[], by: string): Promise<number> {
-  const { rows } = await db.query(
+  const { rows } = await db.query<{ id: number }>(
     `insert into dirsync.sync_run (kind, keys, requested_by) values ($1, $2, $3) returning id`,
     [kind, keys, by],
   )
   await db.query(`select pg_notify('dirsync', 'run')`)
-  return rows[0].id
+  return onlyRow(rows).id
 }
 
 /**
@@ -155,7 +155,7 @@ export async function isPlanned(db: Pool, id: number): Promise<boolean> {
 export async function lastSweep(
   db: ClientBase | Pool,
 ): Promise<{ statistics: SourceStatistics; at: Date; mapping: string | null } | null> {
-  const { rows } = await db.query(
+  const { rows } = await db.query<{ statistics: SourceStatistics; at: Date; mapping: string | null }>(
     `select source as statistics, planned_at as at, mapping from dirsync.sync_run
      where kind in ('changes', 'full') and keys = '{}' and sweep and source is not null and state in ('running', 'done')
      order by id desc limit 1`,
@@ -165,7 +165,7 @@ export async function lastSweep(
 
 /** Whether the last run that chose its rows itself was let pass, and none is held: HR looked right. */
 export async function lastPlanPassed(db: Pool): Promise<boolean> {
-  const { rows } = await db.query(
+  const { rows } = await db.query<{ passed: boolean }>(
     `select state in ('running', 'done', 'cancelled')
             and not exists (select from dirsync.sync_run h
                             where h.state = 'held' and h.kind in ('changes', 'full') and h.finished_at is null) as passed
@@ -180,7 +180,7 @@ export async function lastPlanPassed(db: Pool): Promise<boolean> {
  * the future must not hide the present. Null when none is known.
  */
 export async function watermark(db: ClientBase | Pool): Promise<Date | null> {
-  const { rows } = await db.query(
+  const { rows } = await db.query<{ newest: Date | null }>(
     `select max(greatest(least((source ->> 'newest')::timestamptz, planned_at), 'epoch')) as newest from dirsync.sync_run
      where kind in ('changes', 'full') and source ->> 'newest' is not null and state in ('running', 'done')
        -- Of the account that is remembered now, no older run sent anything.
@@ -188,7 +188,7 @@ export async function watermark(db: ClientBase | Pool): Promise<Date | null> {
        and id >= (select coalesce(max(id), 0) from dirsync.sync_run
                   where kind in ('changes', 'full') and keys = '{}' and sweep and source is not null and state in ('running', 'done'))`,
   )
-  return rows[0].newest
+  return onlyRow(rows).newest
 }
 
 /** Whether a run was cancelled since: what it took back is to be read again, however old its rows are. */

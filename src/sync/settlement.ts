@@ -1,5 +1,5 @@
-import type { ClientBase, Pool } from 'pg'
 import type { EmployeeField, EmployeeKey } from '../directory/employee.ts'
+import type { ClientBase, Pool } from '../lib/database.ts'
 import { repeatWhatIsFenced, storable, transaction, WORK_MS } from '../lib/database.ts'
 import type { JobKey, JobName } from '../queue/job.ts'
 import {

@@ -1,9 +1,9 @@
-import type { ClientBase, Pool } from 'pg'
 import { toDesired } from '../directory/desired.ts'
 import { EMPLOYEE_FIELDS, type EmployeeFields, keyText } from '../directory/employee.ts'
 import { type AcknowledgedHashes, fieldHash, rowHash } from '../directory/hash.ts'
 import { hideValue, maskValue } from '../directory/masking.ts'
 import type { HrEmployeeRow, HrSource } from '../hr/source.ts'
+import type { ClientBase, Pool } from '../lib/database.ts'
 import type { Work } from './outbox.ts'
 
 /** Entities of a stored plan that are looked up in HR together. */

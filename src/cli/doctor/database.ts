@@ -1,5 +1,5 @@
-import type { Pool } from 'pg'
-import { assertNoPooler, PoolerError } from '../../lib/database.ts'
+import type { Pool } from '../../lib/database.ts'
+import { assertNoPooler, onlyRow, PoolerError } from '../../lib/database.ts'
 import { migrationFindings } from '../../lib/migrate.ts'
 import {
   type Account,
@@ -23,8 +23,8 @@ export async function examineDatabase(
 ): Promise<{ findings: Finding[]; isReady: boolean }> {
   let version: string
   try {
-    const { rows } = await pool.query('show server_version')
-    version = rows[0].server_version
+    const { rows } = await pool.query<{ server_version: string }>('show server_version')
+    version = onlyRow(rows).server_version
     await assertNoPooler(url)
   } catch (error) {
     if (error instanceof PoolerError) return { findings: [failed('database', error.message)], isReady: false }

@@ -1,6 +1,6 @@
-import type { Pool } from 'pg'
 import type { Config } from '../../config.ts'
 import { connectPlatform } from '../../connections.ts'
+import type { Pool } from '../../lib/database.ts'
 import type { Logger } from '../../lib/logger.ts'
 import type { PacerSnapshot } from '../../pacing/pacer.ts'
 import { PlatformError, verdictOf } from '../../platform/errors.ts'
