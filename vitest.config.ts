@@ -18,6 +18,7 @@ export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
     globalSetup: 'test/helpers/global-setup.ts',
+    setupFiles: 'test/helpers/each-file.ts',
     sequence: { sequencer: LongFilesFirst },
     pool: 'forks',
     maxWorkers: 4,

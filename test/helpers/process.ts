@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { join } from 'node:path'
-import { afterAll, inject } from 'vitest'
+import { inject } from 'vitest'
 import { registerChild } from './children.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
@@ -33,11 +33,12 @@ export interface DirsyncProcess extends AsyncDisposable {
 
 const living = new Map<ChildProcess, string>()
 
-afterAll(() => {
+/** Ends every child that is left. @throws Error that names them, if there are any */
+export function endLeaked(): void {
   const leaked = [...living.values()]
   for (const child of living.keys()) child.kill('SIGKILL')
   if (leaked.length > 0) throw new Error(`The tests left running: ${leaked.join('; ')}`)
-})
+}
 
 /**
  * Runs `bin/dirsync` with the given arguments. Of this process' environment only PATH is handed down. A child that
