@@ -28,20 +28,22 @@ comment on table dirsync.employee is
 comment on column dirsync.employee.enterprise_code is
   'Enterprise the employee belongs to; empty for a single enterprise.';
 comment on column dirsync.employee.userid is
-  'The employee''s unique id in HR and on the platform; never changes.';
+  'The employee''s unique id in HR and on the platform. It never changes.';
 comment on column dirsync.employee.active is 'False for a leaver, as HR last said.';
 comment on column dirsync.employee.source_hash is
   'Hash of the HR row as the last plan that passed saw it. Only plans write it, and only this row is sent.';
 comment on column dirsync.employee.acknowledged_hash is
-  'Hash of the HR row of which the platform confirmed every field. Equal to source_hash: in step.';
+  'Hash of the HR row of which the platform confirmed every field. Equal to source_hash: the employee is in '
+  'step.';
 comment on column dirsync.employee.parked_hash is
   'Hash of the HR row that ended in a dead letter, wholly or in part. It is not tried again while HR gives '
   'the same row.';
 comment on column dirsync.employee.acknowledged is
-  'Per field the hash of the value the platform last confirmed.';
+  'For each field, the hash of the value that the platform last confirmed.';
 comment on column dirsync.employee.overwritten is
-  'Per field that was sent, the hash of what the platform showed before; gone once it is seen to hold what '
-  'was sent. Shown again beside an acknowledged value: not_applied.';
+  'For each field that was sent, the hash of the value that the platform showed before; removed once the '
+  'platform shows what was sent. If the old value shows again beside an acknowledged one, the field is '
+  'not_applied.';
 comment on column dirsync.employee.withheld is
   'Fields not sent because their feature is switched off for the enterprise (see field_block).';
 comment on column dirsync.employee.platform_state is
@@ -92,12 +94,12 @@ create table dirsync.openid_binding (
 );
 
 comment on table dirsync.openid_binding is
-  'Open id of an employee for a merchant application (specification 4.5). It goes when the platform calls '
-  'the account absent; one that comes back is bound anew.';
+  'Open id of an employee for a merchant application (section 4.5). It is removed when the platform says '
+  'that the account is absent; an account that comes back is bound again.';
 comment on column dirsync.openid_binding.enterprise_code is
   'Enterprise the employee belongs to; empty for a single enterprise.';
 comment on column dirsync.openid_binding.userid is 'The employee.';
 comment on column dirsync.openid_binding.seller_appid is 'Merchant application id.';
 comment on column dirsync.openid_binding.open_userid is
   'Externally visible open id; the buyer_open_id of the merchant''s interfaces.';
-comment on column dirsync.openid_binding.bound_at is 'When dirsync learnt it.';
+comment on column dirsync.openid_binding.bound_at is 'When dirsync learnt of it.';

@@ -38,30 +38,30 @@ comment on column dirsync.pending.enterprise_code is 'Enterprise; empty for a si
 comment on column dirsync.pending.entity_key is 'User id or department code.';
 comment on column dirsync.pending.detail is 'bind-openid: the merchant application id; else empty.';
 comment on column dirsync.pending.run_id is
-  'The run that asked last; it is done when none of its rows is left here.';
+  'The run that asked last. A run is done when none of its rows is left here.';
 comment on column dirsync.pending.named is
   'True where a person named the entity: it is sent as HR has it now, whatever a plan saw.';
 comment on column dirsync.pending.priority is
-  '1 named and retried entities, 3 changes, 5 departments and open ids, 7 full runs.';
+  '1 named and retried entities, 3 changes, 5 departments and open ids, 7 full runs. The lowest goes first.';
 comment on column dirsync.pending.wave is
   'Rows of a later wave wait until the run has no row of an earlier one: children before parents.';
 comment on column dirsync.pending.version is
-  'Raised whenever the work is asked for again; an outcome removes only the version it saw.';
+  'Raised whenever the work is asked for again. An outcome removes only the version that it saw.';
 comment on column dirsync.pending.execution is
-  'The execution that began last; the outcome of an earlier one changes nothing.';
+  'The execution that began last. The outcome of an earlier one changes nothing.';
 comment on column dirsync.pending.attempts is 'Failed attempts in a row that count (transient failures).';
 comment on column dirsync.pending.starts is
-  'Executions begun without an outcome: a job that kills its process again and again is parked.';
+  'Executions begun without an outcome. A job that kills its process again and again is parked.';
 comment on column dirsync.pending.sent_unknown is
-  'True while an earlier execution may have changed the platform without telling: it died, or its answer '
-  'was lost. The outcome that ends the work releases whoever waits for the employee.';
+  'True while an earlier execution may have changed the platform unnoticed: it died, or its answer was '
+  'lost. The outcome that ends the work releases the cases that wait for this employee.';
 comment on column dirsync.pending.not_before is
   'Earliest moment of the next attempt; infinity: it waits for a plan (replan_at).';
 comment on column dirsync.pending.replan_at is
   'When a worker found another HR row than the plan saw. The row then waits (not_before is infinity) until '
   'a plan has judged it.';
-comment on column dirsync.pending.enqueued_at is 'When it was put into the queue; null: not there.';
-comment on column dirsync.pending.created_at is 'Since when the entity is out of step.';
+comment on column dirsync.pending.enqueued_at is 'When it was put into the queue; null: it is not there.';
+comment on column dirsync.pending.created_at is 'Since when the entity has been out of step.';
 
 create table dirsync.attempt (
   id              bigint generated always as identity primary key,
@@ -91,7 +91,7 @@ create index attempt_started_at on dirsync.attempt using brin (started_at);
 -- An outcome that is written twice, because nobody knew whether it had been committed, leaves one attempt.
 create unique index attempt_execution on dirsync.attempt (execution);
 
-comment on table dirsync.attempt is 'Every execution of a job, append-only; kept 30 days.';
+comment on table dirsync.attempt is 'Every execution of a job, append-only; kept for 30 days.';
 comment on column dirsync.attempt.id is 'Number of the attempt.';
 comment on column dirsync.attempt.run_id is 'The run it belonged to.';
 comment on column dirsync.attempt.operation is
@@ -102,8 +102,7 @@ comment on column dirsync.attempt.entity_key is
 comment on column dirsync.attempt.detail is
   'bind-openid: the merchant application id; mirror-taxpayers: the nature; else empty.';
 comment on column dirsync.attempt.execution is
-  'The execution of the job (see pending.execution) whose outcome this is; null for what is no execution, '
-  'and before that was noted.';
+  'The execution of the job (see pending.execution) that had this outcome; null where there was none.';
 comment on column dirsync.attempt.started_at is 'When it began.';
 comment on column dirsync.attempt.duration_ms is
   'How long it took, in milliseconds, waiting for the pacer included.';
@@ -119,6 +118,6 @@ comment on column dirsync.attempt.waited_ms is
 comment on column dirsync.attempt.too_fast is
   'Calls that the platform rejected because there were too many, by operation.';
 comment on column dirsync.attempt.fields is 'Names of the fields the platform accepted.';
-comment on column dirsync.attempt.platform_code is 'Error code of the platform (specification section 7).';
+comment on column dirsync.attempt.platform_code is 'Error code of the platform (section 7).';
 comment on column dirsync.attempt.trace_id is 'x-trace-id of the failed call, for the vendor''s support.';
 comment on column dirsync.attempt.error is 'What failed, without personal data.';

@@ -57,7 +57,8 @@ comment on table dirsync.dead_letter is
 comment on column dirsync.dead_letter.id is 'Number of the case, for retry, ignore and snooze.';
 comment on column dirsync.dead_letter.enterprise_code is 'Enterprise; empty for a single enterprise.';
 comment on column dirsync.dead_letter.entity is
-  'employee, department, mirror, or enterprise: a field that is withheld from all of its employees.';
+  'employee, department, mirror, or enterprise: a field that is withheld from all employees of an '
+  'enterprise.';
 comment on column dirsync.dead_letter.entity_key is
   'User id, department code, the mirror (orders, accounts, taxpayers), or the enterprise code, (single '
   'enterprise) where there is none.';
@@ -72,9 +73,9 @@ comment on column dirsync.dead_letter.category is
   'Kind of failure: duplicate_mobile, missing_department, invalid_hr_row, not_on_platform, not_applied, '
   'left_hr, unknown_payer …';
 comment on column dirsync.dead_letter.platform_code is
-  'Error code of the platform (specification section 7); null when dirsync found it itself.';
+  'Error code of the platform (section 7); null when dirsync found the problem itself.';
 comment on column dirsync.dead_letter.trace_id is
-  'x-trace-id of the failed call: name it to the vendor''s support.';
+  'x-trace-id of the failed call. Name it to the vendor''s support.';
 comment on column dirsync.dead_letter.message is 'What failed, without personal data.';
 comment on column dirsync.dead_letter.remedy is 'What to do about it.';
 comment on column dirsync.dead_letter.changed_fields is
@@ -85,7 +86,8 @@ comment on column dirsync.dead_letter.blocked_by is
 comment on column dirsync.dead_letter.source_hash is 'Hash of the HR row that failed.';
 comment on column dirsync.dead_letter.state is
   'open: waits for a person (and a weekly probe); retry_scheduled, blocked, awaiting_activation: dirsync '
-  'tries again by itself; retrying; snoozed; resolved; ignored until the HR row changes.';
+  'tries again by itself; retrying: a run is trying it again; snoozed: rests until snooze_until; resolved; '
+  'ignored: until the HR row changes.';
 comment on column dirsync.dead_letter.first_failed_at is 'First failure of the case.';
 comment on column dirsync.dead_letter.last_failed_at is 'Latest failure of the case.';
 comment on column dirsync.dead_letter.occurrences is 'How often it failed.';
@@ -101,8 +103,8 @@ comment on column dirsync.dead_letter.resolved_at is 'When it was resolved.';
 comment on column dirsync.dead_letter.note is 'Reason given with ignore or snooze.';
 comment on column dirsync.dead_letter.version is 'Raised at every change.';
 comment on column dirsync.dead_letter.swap_id is
-  'Of employees who want each other''s mobile number or e-mail address: the group of their cases, named by '
-  'the oldest of them. None can go first; see the remedy. A retry of one retries all.';
+  'Groups the cases of employees who want each other''s mobile number or e-mail address: the number of the '
+  'oldest of them. None can go first; see the remedy. Retrying one retries all.';
 
 create table dirsync.dead_letter_event (
   id             bigint generated always as identity primary key,
@@ -110,7 +112,8 @@ create table dirsync.dead_letter_event (
   at             timestamptz not null default now(),
   actor          text not null default 'dirsync',
   event          text not null
-                 check (event in ('opened', 'changed', 'retried', 'resolved', 'ignored', 'snoozed', 'reopened')),
+                 check (event in ('opened', 'changed', 'retried', 'resolved', 'ignored', 'snoozed',
+                                  'reopened')),
   run_id         bigint,
   note           text
 );
@@ -138,31 +141,43 @@ begin
   order by (d.state <> 'ignored') desc, d.id desc limit 1 for update;
 
   if old.id is null then
-    insert into dirsync.dead_letter (enterprise_code, entity, entity_key, operation, field, category, platform_code, trace_id, message, remedy,
-                                     changed_fields, blocked_by, source_hash, state, next_retry_at, first_run_id, last_run_id)
-    values (f.enterprise_code, f.entity, f.entity_key, f.operation, f.field, f.category, f.platform_code, f.trace_id, f.message, f.remedy,
-            coalesce(f.changed_fields, '[]'), f.blocked_by, f.source_hash, f.state, f.next_retry_at, f.last_run_id, f.last_run_id)
+    insert into dirsync.dead_letter (
+      enterprise_code, entity, entity_key, operation, field, category, platform_code,
+      trace_id, message, remedy, changed_fields, blocked_by, source_hash,
+      state, next_retry_at, first_run_id, last_run_id)
+    values (
+      f.enterprise_code, f.entity, f.entity_key, f.operation, f.field, f.category, f.platform_code,
+      f.trace_id, f.message, f.remedy, coalesce(f.changed_fields, '[]'), f.blocked_by, f.source_hash,
+      f.state, f.next_retry_at, f.last_run_id, f.last_run_id)
     returning * into old;
-    insert into dirsync.dead_letter_event (dead_letter_id, event, run_id, note) values (old.id, 'opened', f.last_run_id, f.category);
+    insert into dirsync.dead_letter_event (dead_letter_id, event, run_id, note)
+    values (old.id, 'opened', f.last_run_id, f.category);
     return old.id;
   end if;
 
   update dirsync.dead_letter d
-  set category = f.category, platform_code = f.platform_code, trace_id = f.trace_id, message = f.message, remedy = f.remedy,
-      changed_fields = coalesce(f.changed_fields, '[]'), blocked_by = f.blocked_by, source_hash = f.source_hash,
-      occurrences = d.occurrences + 1, last_failed_at = now(), last_run_id = f.last_run_id, version = d.version + 1,
+  set category = f.category, platform_code = f.platform_code, trace_id = f.trace_id,
+      message = f.message, remedy = f.remedy,
+      changed_fields = coalesce(f.changed_fields, '[]'), blocked_by = f.blocked_by,
+      source_hash = f.source_hash,
+      occurrences = d.occurrences + 1, last_failed_at = now(), last_run_id = f.last_run_id,
+      version = d.version + 1,
       -- An ignored case stays ignored while HR gives the same row; a snoozed one sleeps on.
-      state = case when old.state = 'ignored' and old.source_hash is not distinct from f.source_hash then 'ignored'
+      state = case when old.state = 'ignored' and old.source_hash is not distinct from f.source_hash
+                   then 'ignored'
                    when old.state = 'snoozed' and old.snooze_until > now() then 'snoozed'
                    else f.state end,
-      next_retry_at = case when old.state = 'ignored' and old.source_hash is not distinct from f.source_hash then null
+      next_retry_at = case when old.state = 'ignored' and old.source_hash is not distinct from f.source_hash
+                           then null
                            when old.state = 'snoozed' and old.snooze_until > now() then old.snooze_until
                            else f.next_retry_at end
   where d.id = old.id;
   if old.state = 'ignored' and old.source_hash is distinct from f.source_hash then
-    insert into dirsync.dead_letter_event (dead_letter_id, event, run_id, note) values (old.id, 'reopened', f.last_run_id, 'the HR row changed');
+    insert into dirsync.dead_letter_event (dead_letter_id, event, run_id, note)
+    values (old.id, 'reopened', f.last_run_id, 'the HR row changed');
   elsif old.category <> f.category then
-    insert into dirsync.dead_letter_event (dead_letter_id, event, run_id, note) values (old.id, 'changed', f.last_run_id, f.category);
+    insert into dirsync.dead_letter_event (dead_letter_id, event, run_id, note)
+    values (old.id, 'changed', f.last_run_id, f.category);
   end if;
   return old.id;
 end $$;
@@ -188,7 +203,7 @@ create index field_block_due on dirsync.field_block (next_probe_at);
 
 comment on table dirsync.field_block is
   'Fields that are withheld from an enterprise''s employees because the platform says that they are '
-  'switched off. One dead letter of entity enterprise stands for each; the block goes when any employee '
+  'switched off. One dead letter of entity enterprise stands for each. The block goes when any employee '
   'gets the field through.';
 comment on column dirsync.field_block.enterprise_code is 'Enterprise; empty for a single enterprise.';
 comment on column dirsync.field_block.field is 'Field that is not sent.';
@@ -197,13 +212,13 @@ comment on column dirsync.field_block.codes is
   'field as a whole.';
 comment on column dirsync.field_block.platform_code is 'Error code of the platform.';
 comment on column dirsync.field_block.message is 'What the platform said.';
-comment on column dirsync.field_block.since is 'Since when.';
+comment on column dirsync.field_block.since is 'Since when the field has been withheld.';
 comment on column dirsync.field_block.probe_userid is
-  'Who tries, or tried last, whether the field gets through; the next one in order follows.';
-comment on column dirsync.field_block.probing is 'That employee has been asked to try.';
+  'The employee who tries whether the field gets through, or tried last; the next one in order follows.';
+comment on column dirsync.field_block.probing is 'True while that employee is to try.';
 comment on column dirsync.field_block.probes is 'Probes that failed.';
 comment on column dirsync.field_block.next_probe_at is
-  'When it is tried again, whatever a person decided about the dead letter.';
+  'When to try again, whatever a person decided about the dead letter.';
 
 create table dirsync.field_refusal (
   enterprise_code text not null default '',
@@ -221,9 +236,9 @@ comment on table dirsync.field_refusal is
   'employee.';
 comment on column dirsync.field_refusal.enterprise_code is 'Enterprise; empty for a single enterprise.';
 comment on column dirsync.field_refusal.field is 'The field that the platform refused.';
-comment on column dirsync.field_refusal.userid is 'Whose value it was.';
+comment on column dirsync.field_refusal.userid is 'The employee whose value it was.';
 comment on column dirsync.field_refusal.value_hash is
-  'Hash of the value: refusals of different values are about the field.';
+  'Hash of the value. Refusals of different values speak against the field, not the value.';
 comment on column dirsync.field_refusal.codes is
   'employee_attribute: the attributeCodes that the value had; else null.';
 comment on column dirsync.field_refusal.run_id is 'Run in which it was refused.';

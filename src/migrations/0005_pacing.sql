@@ -10,8 +10,8 @@ create table dirsync.platform_token (
 );
 
 comment on table dirsync.platform_token is
-  'The platform''s access token, shared by all processes. May be emptied at any time: the next call creates '
-  'a new one.';
+  'The platform''s access token, shared by all processes. It may be removed at any time: the next call '
+  'creates a new one.';
 comment on column dirsync.platform_token.base_url is 'Base address of the platform that issued it.';
 comment on column dirsync.platform_token.app_id is 'Application id it was issued to.';
 comment on column dirsync.platform_token.sealed_token is
@@ -19,7 +19,7 @@ comment on column dirsync.platform_token.sealed_token is
   'unreadable once the secret changes.';
 comment on column dirsync.platform_token.created_at is
   'When it was asked for; it is renewed after 80 % of its life.';
-comment on column dirsync.platform_token.expires_at is 'When it ends by the platform''s word.';
+comment on column dirsync.platform_token.expires_at is 'When it expires, as the platform said.';
 
 create table dirsync.token_creation (
   id         bigint generated always as identity primary key,
@@ -30,7 +30,7 @@ create table dirsync.token_creation (
 create index token_creation_app on dirsync.token_creation (base_url, app_id, created_at);
 
 comment on table dirsync.token_creation is
-  'The token creations of the last hour, each noted before it was tried: 50 of them and no further one is '
+  'Token creations of the last hour, each noted before it was tried. After 50 of them no further token is '
   'asked for (the platform permits 60).';
 comment on column dirsync.token_creation.id is 'Number of the creation.';
 comment on column dirsync.token_creation.base_url is 'Base address of the platform.';
@@ -50,15 +50,14 @@ create unlogged table dirsync.pacer (
 );
 
 comment on table dirsync.pacer is
-  'The gates for calls to the platform: processes reserve evenly spaced slots by moving next_at. Not used '
-  'where Redis keeps them.';
+  'The gates for calls to the platform. Processes reserve evenly spaced slots by moving next_at.';
 comment on column dirsync.pacer.gate is
   'Name of the gate: platform, or operation: and the operation that has a budget of its own.';
 comment on column dirsync.pacer.next_at is
   'The first slot that nobody has reserved yet; in the past when there is less to do than the rate permits.';
 comment on column dirsync.pacer.reserved_at is
-  'When a slot was last reserved: a clock that is before that was put back.';
-comment on column dirsync.pacer.leased is 'Slots ever reserved.';
+  'When a slot was last reserved. A clock that shows an earlier time was put back.';
+comment on column dirsync.pacer.leased is 'How many slots have ever been reserved.';
 comment on column dirsync.pacer.holder is 'The process that reserved last.';
 comment on column dirsync.pacer.previous_holder is
   'The process that reserved before; the same one when it is alone.';
@@ -77,26 +76,27 @@ create table dirsync.learnt_rate (
 );
 
 comment on table dirsync.learnt_rate is
-  'What was learnt of a limit that no setting tells, or that was set too high. Kept over restarts; a '
+  'What was learnt of a limit that no setting gives, or that was set too high. Kept over restarts; a '
   'deleted row is learnt anew.';
 comment on column dirsync.learnt_rate.gate is
-  'Name of the gate, platform, wherever the slots are kept; platform@200 where PLATFORM_RATE_LIMIT is 200 '
-  'and was refused.';
+  'Name of the gate: platform; platform@200 where PLATFORM_RATE_LIMIT is 200 and calls were refused at that '
+  'rate.';
 comment on column dirsync.learnt_rate.version is
-  'Counts the changes, so that of two processes that learn at the same moment one gives way.';
+  'Counts the changes. Of two processes that learn at the same moment one gives way.';
 comment on column dirsync.learnt_rate.rate_per_second is
-  'Calls per second that are let go, of all processes together.';
+  'Calls per second that may leave, of all processes together.';
 comment on column dirsync.learnt_rate.ceiling is
   'The rate at which calls were last refused; null before the first refusal, and when a set rate is reached '
   'again.';
 comment on column dirsync.learnt_rate.lowered_at is 'When it was last lowered; null if never.';
 comment on column dirsync.learnt_rate.changed_at is 'When it was last changed.';
-comment on column dirsync.learnt_rate.leased_at_change is 'Slots that had ever been reserved by then.';
+comment on column dirsync.learnt_rate.leased_at_change is 'pacer.leased at that time.';
 
+-- Of the two gates the budget is locked first, always: two processes never wait for each other.
 create function dirsync.lease_slots(
   _gate text, _holder text, _count int, _spacing_ms float8, _budget text, _budget_spacing_ms float8,
-  out start_ms float8, out now_ms float8, out paused_until_ms float8, out shared boolean, out spacing_ms float8,
-  out count int, out leased bigint, out learnt dirsync.learnt_rate
+  out start_ms float8, out now_ms float8, out paused_until_ms float8, out shared boolean,
+  out spacing_ms float8, out count int, out leased bigint, out learnt dirsync.learnt_rate
 ) language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
   _slots dirsync.pacer;
@@ -111,7 +111,8 @@ begin
 
   if _budget is not null then
     loop
-      select next_at, reserved_at into _budget_next, _budget_reserved from dirsync.pacer where gate = _budget for update;
+      select next_at, reserved_at into _budget_next, _budget_reserved
+      from dirsync.pacer where gate = _budget for update;
       exit when found;
       insert into dirsync.pacer (gate, next_at) values (_budget, '-infinity') on conflict do nothing;
     end loop;
@@ -119,18 +120,23 @@ begin
   loop
     select * into _slots from dirsync.pacer where gate = _gate for update;
     exit when found;
-    insert into dirsync.pacer (gate, next_at, leased) values (_gate, '-infinity', coalesce(learnt.leased_at_change, 0))
+    insert into dirsync.pacer (gate, next_at, leased)
+    values (_gate, '-infinity', coalesce(learnt.leased_at_change, 0))
     on conflict do nothing;
   end loop;
 
+  -- Slots and pauses go back with a clock that is put back: else no call would leave until it has caught up.
   _now := clock_timestamp();
   _budget_next := _budget_next - greatest(_budget_reserved - _now, interval '0');
   _back := _slots.reserved_at - _now;
   if _back > interval '0' then
     _slots.next_at := _slots.next_at - _back;
     _slots.paused_until := _slots.paused_until - _back;
-    update dirsync.pacer p set next_at = _slots.next_at, paused_until = _slots.paused_until, reserved_at = _now where p.gate = _gate;
+    update dirsync.pacer p
+    set next_at = _slots.next_at, paused_until = _slots.paused_until, reserved_at = _now
+    where p.gate = _gate;
   end if;
+
   _start := greatest(_slots.next_at, _now, _slots.paused_until);
   count := case when spacing_ms > 0 then _count else 0 end;
   if _budget_next > _start + interval '10 ms' then
@@ -143,8 +149,8 @@ begin
         leased = p.leased + count, previous_holder = p.holder, holder = _holder, reserved_at = _now
     where p.gate = _gate;
     update dirsync.pacer p
-    set next_at = _start + _budget_spacing_ms * interval '1 ms', leased = p.leased + 1, previous_holder = p.holder, holder = _holder,
-        reserved_at = _now
+    set next_at = _start + _budget_spacing_ms * interval '1 ms',
+        leased = p.leased + 1, previous_holder = p.holder, holder = _holder, reserved_at = _now
     where p.gate = _budget;
   end if;
 
@@ -156,8 +162,8 @@ begin
 end $$;
 comment on function dirsync.lease_slots is
   'Reserves the next free slots of a gate, never in the past or within its pause, spaced as given or as '
-  'learnt. With a budget: one slot that both gates have free, or none and the moment from which the budget '
-  'has one. Times in milliseconds since 1970.';
+  'learnt. With a budget: one slot that is free in both gates, or none and the moment when the budget has '
+  'one. Times in milliseconds since 1970.';
 
 create table dirsync.call_minute (
   minute          timestamptz not null,
@@ -172,7 +178,7 @@ create table dirsync.call_minute (
 );
 
 comment on table dirsync.call_minute is
-  'Calls to the platform of all processes by minute and operation; kept 30 days.';
+  'Calls to the platform of all processes by minute and operation; kept for 30 days.';
 comment on column dirsync.call_minute.minute is
   'Beginning of the minute in which they were written down, a few seconds after they ended.';
 comment on column dirsync.call_minute.operation is 'Operation of the platform, for example employee/get.';
@@ -180,10 +186,10 @@ comment on column dirsync.call_minute.calls is 'Exchanges with the platform, wha
 comment on column dirsync.call_minute.too_fast is
   'How many of them the platform rejected because there were too many.';
 comment on column dirsync.call_minute.failed is
-  'How many of them ended otherwise than with success, those that were too fast included.';
+  'How many of them failed, including those that were too fast.';
 comment on column dirsync.call_minute.waited_ms is
-  'How long they waited for the pacer, all together, in milliseconds.';
+  'Time that they waited for the pacer, all together, in milliseconds.';
 comment on column dirsync.call_minute.longest_wait_ms is
-  'How long the one waited that waited longest, in milliseconds.';
+  'Longest time that one of them waited for the pacer, in milliseconds.';
 comment on column dirsync.call_minute.duration_ms is
-  'How long the exchanges took, all together, in milliseconds.';
+  'Time that the exchanges took, all together, in milliseconds.';

@@ -38,13 +38,13 @@ comment on column dirsync.refund.outer_trade_no is 'External trade number of the
 comment on column dirsync.refund.enterprise_code is 'Enterprise; empty for a single enterprise.';
 comment on column dirsync.refund.refund_amount is 'Amount of this refund.';
 comment on column dirsync.refund.refunded_before is
-  'What the order record said to be refunded of the order before this refund; null: it did not say.';
+  'What the order record said had been refunded of the order before this refund; null: it did not say.';
 comment on column dirsync.refund.state is
   'requested: being sent; unknown: sent, perhaps carried out; accepted; rejected: not carried out; '
   'notified: the platform has sent its notification.';
 comment on column dirsync.refund.requested_by is 'Database user, and who asked.';
 comment on column dirsync.refund.sent_at is
-  'When it was written down; it was sent within half a minute of that, or not at all.';
+  'When it was written down. It was sent within half a minute of that, or not at all.';
 comment on column dirsync.refund.settled_at is 'When its outcome became known.';
 comment on column dirsync.refund.notified_at is 'When the platform''s notification was stored.';
 comment on column dirsync.refund.trade_no is 'Trade number of the platform.';
@@ -54,9 +54,9 @@ comment on column dirsync.refund.platform_code is
 comment on column dirsync.refund.trace_id is
   'x-trace-id of the failed call: name it to the vendor''s support.';
 comment on column dirsync.refund.message is 'What is known about the outcome, without personal data.';
-comment on column dirsync.refund.settle_attempts is 'How often the order record was asked about it.';
+comment on column dirsync.refund.settle_attempts is 'How often dirsync has asked the order record about it.';
 comment on column dirsync.refund.next_settle_at is
-  'When the order record is asked next; null: it cannot help, or the outcome is known.';
+  'When to ask the order record again; null: it cannot help, or the outcome is known.';
 comment on column dirsync.refund.left_to_person_at is
   'Since when an unknown refund waits for a person, because asking again will not tell; null: the order '
   'record may still tell.';
@@ -95,7 +95,8 @@ comment on column dirsync.topup.account_openid is 'Points account.';
 comment on column dirsync.topup.enterprise_code is 'Enterprise; empty for a single enterprise.';
 comment on column dirsync.topup.amount is 'Amount applied for.';
 comment on column dirsync.topup.although_open is
-  'External business numbers of open top-ups of the same account, beside which it was wanted all the same.';
+  'External business numbers of open top-ups of the same account that the requester named: this one was '
+  'sent all the same.';
 comment on column dirsync.topup.state is
   'requested: being sent; unknown: sent, perhaps carried out, a person has to find out; accepted; rejected: '
   'not carried out.';

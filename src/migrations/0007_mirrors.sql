@@ -18,26 +18,26 @@ create table dirsync.mirror_task (
 );
 
 comment on table dirsync.mirror_task is
-  'What a run of a mirror has still to read, in this order, and how far it has come: whoever takes the run '
+  'What a run of a mirror still has to read, in this order, and how far it has come. Whoever takes the run '
   'up after a crash goes on from here.';
 comment on column dirsync.mirror_task.run_id is 'The run.';
 comment on column dirsync.mirror_task.position is 'Order within the run.';
 comment on column dirsync.mirror_task.enterprise_code is
   'Enterprise to ask for; empty for a single enterprise.';
 comment on column dirsync.mirror_task.part is
-  'What fails and heals as one, as the field of its dead letter: an identification number; older_orders for '
-  'orders asked for one by one; else empty.';
+  'What fails and heals together, as the field of its dead letter: an identification number; older_orders '
+  'for orders asked for one by one; otherwise empty.';
 comment on column dirsync.mirror_task.entity_key is
   'orders: a day (yyyy-MM-dd, GMT+8) or the number of one order; taxpayers: the identification number; '
   'accounts: empty.';
 comment on column dirsync.mirror_task.detail is
-  'orders: day or order; taxpayers: the nature that is asked for; else empty.';
+  'orders: day or order; taxpayers: the nature that is asked for; otherwise empty.';
 comment on column dirsync.mirror_task.next_page is 'The page to read next; those before it are stored.';
 comment on column dirsync.mirror_task.pass is
-  'Counts the passes over the pages: rows that moved between pages ask for another one.';
+  'Counts the passes over the pages. Rows that moved between pages make another one necessary.';
 comment on column dirsync.mirror_task.most is
-  'The most rows that the platform counted during the pass: fewer at its end, and some may have slipped '
-  'through.';
+  'The most rows that the platform counted during the pass. If it counts fewer at the end, some may have '
+  'slipped through.';
 comment on column dirsync.mirror_task.calls is 'Calls to the platform so far.';
 comment on column dirsync.mirror_task.changed is 'Rows written so far because they were new or different.';
 comment on column dirsync.mirror_task.attempts is 'Failed attempts in a row that count.';
@@ -81,8 +81,8 @@ create index payment_order_listed_on on dirsync.payment_order (listed_on, enterp
 create index payment_order_out_trade_no on dirsync.payment_order (out_trade_no);
 
 comment on table dirsync.payment_order is
-  'Payment orders (specification 2.6) as the platform last showed them. The payer''s name and the '
-  'e-commerce detail are not kept.';
+  'Payment orders (section 2.6) as the platform last showed them. The payer''s name and the e-commerce '
+  'detail are not kept.';
 comment on column dirsync.payment_order.enterprise_code is 'Enterprise; empty for a single enterprise.';
 comment on column dirsync.payment_order.trade_no is 'Payment order number.';
 comment on column dirsync.payment_order.out_trade_no is 'Business order number.';
@@ -102,10 +102,10 @@ comment on column dirsync.payment_order.refunded_at is 'When it was refunded (re
 comment on column dirsync.payment_order.listed_on is
   'The day, in GMT+8, under which the platform lists the order.';
 comment on column dirsync.payment_order.asked_at is
-  'When the order was last asked for by itself: its day has left the window, and something was under way, '
+  'When dirsync last asked for this order alone: its day has left the window, and something was under way, '
   'or dirsync has refunded it.';
 comment on column dirsync.payment_order.first_seen_at is 'When dirsync first saw it.';
-comment on column dirsync.payment_order.changed_at is 'When dirsync last saw it differ.';
+comment on column dirsync.payment_order.changed_at is 'When dirsync last saw it change.';
 
 create table dirsync.limit_account (
   enterprise_code  text not null default '',
@@ -121,7 +121,7 @@ create table dirsync.limit_account (
 );
 
 comment on table dirsync.limit_account is
-  'The enterprise''s limit accounts (specification 2.7) as the platform last showed them.';
+  'The enterprise''s limit accounts (section 2.7) as the platform last showed them.';
 comment on column dirsync.limit_account.enterprise_code is 'Enterprise; empty for a single enterprise.';
 comment on column dirsync.limit_account.account_openid is 'Account open id.';
 comment on column dirsync.limit_account.name is 'Account name.';
@@ -131,9 +131,9 @@ comment on column dirsync.limit_account.product_category is
 comment on column dirsync.limit_account.balance is 'Balance.';
 comment on column dirsync.limit_account.status is '1 valid; 2 invalid.';
 comment on column dirsync.limit_account.first_seen_at is 'When dirsync first saw it.';
-comment on column dirsync.limit_account.changed_at is 'When dirsync last saw it differ.';
+comment on column dirsync.limit_account.changed_at is 'When dirsync last saw it change.';
 comment on column dirsync.limit_account.gone_at is
-  'Since when the platform does not show it any more; null while it does.';
+  'Since when the platform has not shown it any more; null while it does.';
 
 create table dirsync.limit_sub_account (
   enterprise_code text not null default '',
@@ -156,9 +156,9 @@ comment on column dirsync.limit_sub_account.name is 'Sub-account name.';
 comment on column dirsync.limit_sub_account.status is
   '1 valid; 2 invalid. Only valid ones can be granted from.';
 comment on column dirsync.limit_sub_account.first_seen_at is 'When dirsync first saw it.';
-comment on column dirsync.limit_sub_account.changed_at is 'When dirsync last saw it differ.';
+comment on column dirsync.limit_sub_account.changed_at is 'When dirsync last saw it change.';
 comment on column dirsync.limit_sub_account.gone_at is
-  'Since when the platform does not show it any more; null while it does.';
+  'Since when the platform has not shown it any more; null while it does.';
 
 create table dirsync.taxpayer (
   enterprise_code text not null default '',
@@ -173,14 +173,14 @@ create table dirsync.taxpayer (
 );
 
 comment on table dirsync.taxpayer is
-  'The enterprise''s taxpayers (specification 2.11) of the configured identification numbers, as the '
-  'platform last showed them.';
+  'The enterprise''s taxpayers (section 2.11) with the configured identification numbers, as the platform '
+  'last showed them.';
 comment on column dirsync.taxpayer.enterprise_code is 'Enterprise; empty for a single enterprise.';
 comment on column dirsync.taxpayer.identifier is 'Identification number.';
 comment on column dirsync.taxpayer.taxpayer_nature is '1 general taxpayer; 2 small-scale taxpayer.';
 comment on column dirsync.taxpayer.taxpayer_name is 'Name (title).';
 comment on column dirsync.taxpayer.status is '1 normal; 2 disabled.';
 comment on column dirsync.taxpayer.first_seen_at is 'When dirsync first saw it.';
-comment on column dirsync.taxpayer.changed_at is 'When dirsync last saw it differ.';
+comment on column dirsync.taxpayer.changed_at is 'When dirsync last saw it change.';
 comment on column dirsync.taxpayer.gone_at is
-  'Since when the platform does not show it any more; null while it does.';
+  'Since when the platform has not shown it any more; null while it does.';

@@ -1,4 +1,5 @@
--- The service itself: whose memory this database is, which processes live, cron ticks, halts, and what people asked for.
+-- The service itself: whose memory this is, which processes live, what cron does, why work stands still,
+-- and what people asked for.
 
 create table dirsync.deployment (
   id              uuid not null default gen_random_uuid(),
@@ -11,20 +12,21 @@ create table dirsync.deployment (
 );
 
 comment on table dirsync.deployment is
-  'One row: whose memory this database is. Written by the first start; dirsync switch-account changes it.';
+  'One row: the platform account that this database remembers. The first start writes it; dirsync '
+  'switch-account changes it.';
 comment on column dirsync.deployment.id is
-  'Made by the first start, and anew when the account is switched. The queue''s name carries it.';
+  'Made by the first start, and made anew when the account is switched. It is part of the queue''s name.';
 comment on column dirsync.deployment.name is
-  'What people call the deployment; null: nothing. dirsync doctor shows it.';
+  'What people call the deployment; null: it has no name. dirsync doctor shows it.';
 comment on column dirsync.deployment.base_url is
   'Address of the platform, as new URL() writes it, without a slash at its end; embedded: the emulator of '
   'the trial, at whatever port.';
 comment on column dirsync.deployment.app_id is
-  'Application id. Together with the address it is the account that everything here was learnt of.';
+  'Application id. Together with the address it is the account that all of this was learnt from.';
 comment on column dirsync.deployment.enterprise_code is
-  'PLATFORM_ENTERPRISE_CODE as the last start had it; another one is no other account.';
+  'PLATFORM_ENTERPRISE_CODE at the last start. Another one does not mean another account.';
 comment on column dirsync.deployment.since is
-  'Since when that account is remembered here: what HR changed before is read in full once more.';
+  'Since when this database has remembered that account. What HR changed before is read in full once more.';
 comment on column dirsync.deployment.only_row is 'Always true: there is one row.';
 
 create table dirsync.process (
@@ -40,16 +42,16 @@ create table dirsync.process (
 
 comment on table dirsync.process is
   'Processes of dirsync that are alive: each renews its row every few seconds.';
-comment on column dirsync.process.id is 'Made at start.';
+comment on column dirsync.process.id is 'Made at the start of the process.';
 comment on column dirsync.process.host is 'Host name.';
 comment on column dirsync.process.pid is 'Process id on that host.';
 comment on column dirsync.process.roles is 'scheduler, worker, console, notifications.';
 comment on column dirsync.process.version is 'Version of dirsync.';
 comment on column dirsync.process.started_at is 'Start of the process.';
-comment on column dirsync.process.heartbeat_at is 'Last sign of life; older than 15 seconds counts as dead.';
+comment on column dirsync.process.heartbeat_at is 'Last sign of life. Older than 15 seconds counts as dead.';
 comment on column dirsync.process.pacer is
-  'How the pacer of a worker stood at its last sign of life: ratePerSecond, learnt, ceiling, waiting, '
-  'pausedForMs, concurrency. Null for a process without one.';
+  'State of a worker''s pacer at its last sign of life: ratePerSecond, set, learnt, ceiling, waiting, '
+  'pausedForMs, callsPerSecond, concurrency. Null for a process without one.';
 
 create table dirsync.job_schedule (
   job         text primary key,
@@ -57,12 +59,14 @@ create table dirsync.job_schedule (
   next_due_at timestamptz not null
 );
 
-comment on table dirsync.job_schedule is 'Next tick of each cron job, as the latest scheduler saw it.';
+comment on table dirsync.job_schedule is
+  'Next tick of each cron job, as the latest scheduler saw it: a tick that was missed while everything was '
+  'down is noticed at the start.';
 comment on column dirsync.job_schedule.job is 'Name of the cron job.';
 comment on column dirsync.job_schedule.expression is
-  'Its cron expression; another one makes next_due_at void.';
+  'Its cron expression. Another expression makes next_due_at void.';
 comment on column dirsync.job_schedule.next_due_at is
-  'When it is due next; in the past at a start: the tick was missed.';
+  'When it is due next. If that is in the past at a start, the tick was missed.';
 
 create table dirsync.job_tick (
   job         text not null,
@@ -75,7 +79,7 @@ create table dirsync.job_tick (
 );
 
 comment on table dirsync.job_tick is
-  'Ticks of the cron jobs: the unique row decides which process runs a tick.';
+  'Ticks of the cron jobs. The unique row decides which process runs a tick.';
 comment on column dirsync.job_tick.job is 'Name of the cron job.';
 comment on column dirsync.job_tick.due_at is 'When the tick was due.';
 comment on column dirsync.job_tick.claimed_by is 'The process that ran it.';
@@ -96,8 +100,8 @@ create table dirsync.halt (
 );
 
 comment on table dirsync.halt is
-  'Why work stands still: one row for everything (*) or for one enterprise. It heals by itself when a probe '
-  'succeeds.';
+  'Why work stands still: one row for everything (*) or for one enterprise. A halt ends by itself when a '
+  'probe succeeds.';
 comment on column dirsync.halt.scope is '* for everything, else the enterprise code.';
 comment on column dirsync.halt.category is
   'clock_skew, credentials, enterprise_code, platform_unavailable …; paused: a person stopped all calls.';
@@ -105,10 +109,10 @@ comment on column dirsync.halt.platform_code is 'Error code of the platform, if 
 comment on column dirsync.halt.message is 'What is wrong.';
 comment on column dirsync.halt.remedy is 'What to do about it.';
 comment on column dirsync.halt.raised_by is 'dirsync, or the person who paused all calls.';
-comment on column dirsync.halt.since is 'Since when.';
-comment on column dirsync.halt.probes is 'Probes that failed.';
+comment on column dirsync.halt.since is 'Since when work has stood still.';
+comment on column dirsync.halt.probes is 'How many probes have failed.';
 comment on column dirsync.halt.next_probe_at is
-  'When the next job is let through to see whether it works again; infinity: not before resume().';
+  'When to let the next job through, to see whether it works again; infinity: not before resume().';
 
 create table dirsync.command (
   id             bigint generated always as identity primary key,
@@ -126,10 +130,10 @@ comment on table dirsync.command is
 comment on column dirsync.command.id is 'Number of the command.';
 comment on column dirsync.command.name is
   'What was asked for, named as the function or command that does it.';
-comment on column dirsync.command.arguments is 'Its arguments.';
+comment on column dirsync.command.arguments is 'Arguments of the command.';
 comment on column dirsync.command.requested_by is
   'Database user, and the shell user where the command line was used.';
-comment on column dirsync.command.requested_at is 'When.';
+comment on column dirsync.command.requested_at is 'When it was asked for.';
 comment on column dirsync.command.run_id is 'The run that it started or decided about.';
 comment on column dirsync.command.dead_letter_id is 'The case that it decided about.';
 
@@ -150,7 +154,8 @@ create function dirsync.pause(reason text) returns text
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 begin
   if coalesce(btrim(reason), '') = '' then
-    raise exception 'pause needs a reason' using errcode = '22023', hint = 'select dirsync.pause(''platform maintenance until 18:00'')';
+    raise exception 'pause needs a reason' using errcode = '22023',
+      hint = 'select dirsync.pause(''platform maintenance until 18:00'')';
   end if;
   insert into dirsync.halt as h (scope, category, message, remedy, next_probe_at, raised_by)
   values ('*', 'paused', format('All calls are paused by %s: %s', dirsync.actor(), btrim(reason)),

@@ -1,4 +1,5 @@
--- Figures that cost the same however many rows there are: kept as changes are written, never counted when they are read.
+-- Figures that cost the same however many rows there are: triggers keep them as rows are written,
+-- and nobody counts the tables.
 
 create table dirsync.tally (
   source          text not null check (source in ('pending', 'employee', 'dead_letter', 'sync_run')),
@@ -13,11 +14,13 @@ create table dirsync.tally (
   n               bigint not null
 )
 -- Read whole and often, written with every outcome: vacuumed by its changes, whatever its size.
-with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000, autovacuum_analyze_scale_factor = 1);
+with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000,
+      autovacuum_analyze_scale_factor = 1);
 
 comment on table dirsync.tally is
-  'How many rows some tables have, by what figures are shown of: the sum of n over rows that are otherwise '
-  'alike. Triggers add a row per change; the scheduler sums rows up. Nobody counts the tables themselves.';
+  'Row counts of some tables, by the columns that figures are shown for: the sum of n over rows that are '
+  'otherwise alike. Triggers add a row per change; the scheduler sums rows up. Nobody counts the tables '
+  'themselves.';
 comment on column dirsync.tally.source is
   'The table whose rows are counted: pending, employee, dead_letter (without resolved ones) or sync_run.';
 comment on column dirsync.tally.operation is 'pending: its operation.';
@@ -25,12 +28,13 @@ comment on column dirsync.tally.enterprise_code is 'pending, employee: the enter
 comment on column dirsync.tally.run_id is 'pending: the run that asked last.';
 comment on column dirsync.tally.priority is 'pending: its priority.';
 comment on column dirsync.tally.enqueued is 'pending: whether it is in the queue.';
-comment on column dirsync.tally.since is 'pending: since when the entities are out of step, to the second.';
+comment on column dirsync.tally.since is
+  'pending: since when the entities have been out of step, to the second.';
 comment on column dirsync.tally.category is 'dead_letter: its category.';
 comment on column dirsync.tally.state is
   'dead_letter, sync_run: the state; employee: in_step, awaiting_activation, dead_lettered, waiting (or '
   'halted), left or vanished.';
-comment on column dirsync.tally.n is 'How many rows came to be so, less those that ceased to be.';
+comment on column dirsync.tally.n is 'Rows gained less rows lost.';
 
 create function dirsync.tally_pending() returns trigger
 language plpgsql set search_path = pg_catalog, pg_temp as $$
@@ -52,7 +56,8 @@ begin
            date_trunc('second', created_at), sum(n)
     from (select operation, enterprise_code, run_id, priority, enqueued_at, created_at, 1 as n from added
           union all
-          select operation, enterprise_code, run_id, priority, enqueued_at, created_at, -1 from removed) changed
+          select operation, enterprise_code, run_id, priority, enqueued_at, created_at, -1
+          from removed) changed
     group by 2, 3, 4, 5, 6, 7 having sum(n) <> 0;
   end case;
   return null;
@@ -62,7 +67,8 @@ comment on function dirsync.tally_pending is 'Keeps the tally of the outbox.';
 create function dirsync.tally_employee() returns trigger
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 begin
-  -- How an employee stands is said three times: a function of its own would not be inlined, and takes seconds for a million rows.
+  -- How an employee stands is said three times: a function of its own would not be inlined,
+  -- and would take seconds for a million rows.
   case tg_op
   when 'INSERT' then
     insert into dirsync.tally (source, enterprise_code, state, n)
@@ -93,10 +99,12 @@ begin
                 when parked_hash = source_hash and platform_state = 'absent' then 'awaiting_activation'
                 when parked_hash = source_hash then 'dead_lettered'
                 else 'waiting' end, sum(n)
-    from (select enterprise_code, vanished_at, active, acknowledged_hash, source_hash, parked_hash, platform_state, 1 as n
+    from (select enterprise_code, vanished_at, active, acknowledged_hash, source_hash, parked_hash,
+                 platform_state, 1 as n
           from added
           union all
-          select enterprise_code, vanished_at, active, acknowledged_hash, source_hash, parked_hash, platform_state, -1
+          select enterprise_code, vanished_at, active, acknowledged_hash, source_hash, parked_hash,
+                 platform_state, -1
           from removed) changed
     group by 2, 3 having sum(n) <> 0;
   end case;
@@ -180,23 +188,27 @@ begin
   end if;
   select sum(rows), count(*) into _rows, _kinds
   from (select count(*) as rows from dirsync.tally
-        group by source, operation, enterprise_code, run_id, priority, enqueued, since, category, state) kinds;
+        group by source, operation, enterprise_code, run_id, priority, enqueued, since, category,
+                 state) kinds;
   if _rows is null or _rows < 200 + 2 * _kinds then
     return 0;
   end if;
   with taken as (
     delete from dirsync.tally returning *
   )
-  insert into dirsync.tally (source, operation, enterprise_code, run_id, priority, enqueued, since, category, state, n)
+  insert into dirsync.tally (source, operation, enterprise_code, run_id, priority, enqueued, since,
+                             category, state, n)
   select source, operation, enterprise_code, run_id, priority, enqueued, since, category, state, sum(n)
   from taken
-  group by source, operation, enterprise_code, run_id, priority, enqueued, since, category, state having sum(n) <> 0;
+  group by source, operation, enterprise_code, run_id, priority, enqueued, since, category, state
+  having sum(n) <> 0;
   return _rows;
 end $$;
 comment on function dirsync.fold_tally is
-  'Sums up the rows of the tally that are alike, once they are many. Returns how many rows it took up; 0 '
-  'when it was not worth it, or somebody else is at it.';
+  'Sums up the rows of the tally that are alike, once there are many. Returns how many rows it summed up; 0 '
+  'when it was not worth it, or somebody else is doing it.';
 
+-- Counted once, when a run ends: sync_run keeps it.
 create function dirsync.run_result(run bigint) returns jsonb
 language sql stable as $$
   with last_attempt as (
@@ -216,7 +228,8 @@ language sql stable as $$
   select jsonb_build_object(
     'outcomes', coalesce((select jsonb_object_agg(outcome, n) from outcomes), '{}'),
     'calls', coalesce((select jsonb_object_agg(operation, n) from calls), '{}'),
-    'waitedMs', coalesce((select jsonb_object_agg(operation, waited_ms) from calls where waited_ms is not null), '{}'),
+    'waitedMs', coalesce((select jsonb_object_agg(operation, waited_ms) from calls
+                          where waited_ms is not null), '{}'),
     'tooFast', coalesce((select jsonb_object_agg(operation, too_fast) from calls where too_fast > 0), '{}'),
     'deadLetters', coalesce((select jsonb_object_agg(category, n) from cases), '{}'))
 $$;
