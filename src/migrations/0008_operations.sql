@@ -87,33 +87,6 @@ comment on column dirsync.job_tick.claimed_at is 'When it was claimed.';
 comment on column dirsync.job_tick.finished_at is 'When it ended.';
 comment on column dirsync.job_tick.error is 'Why it failed.';
 
-create table dirsync.halt (
-  scope         text primary key,
-  category      text not null,
-  platform_code bigint,
-  message       text not null,
-  remedy        text not null,
-  raised_by     text not null default 'dirsync',
-  since         timestamptz not null default now(),
-  probes        integer not null default 0,
-  next_probe_at timestamptz not null default now()
-);
-
-comment on table dirsync.halt is
-  'Why work stands still: one row for everything (*) or for one enterprise. A halt ends by itself when a '
-  'probe succeeds.';
-comment on column dirsync.halt.scope is '* for everything, else the enterprise code.';
-comment on column dirsync.halt.category is
-  'clock_skew, credentials, enterprise_code, platform_unavailable …; paused: a person stopped all calls.';
-comment on column dirsync.halt.platform_code is 'Error code of the platform, if it gave one.';
-comment on column dirsync.halt.message is 'What is wrong.';
-comment on column dirsync.halt.remedy is 'What to do about it.';
-comment on column dirsync.halt.raised_by is 'dirsync, or the person who paused all calls.';
-comment on column dirsync.halt.since is 'Since when work has stood still.';
-comment on column dirsync.halt.probes is 'How many probes have failed.';
-comment on column dirsync.halt.next_probe_at is
-  'When to let the next job through, to see whether it works again; infinity: not before resume().';
-
 create table dirsync.command (
   id             bigint generated always as identity primary key,
   name           text not null,
@@ -149,6 +122,33 @@ language sql set search_path = pg_catalog, pg_temp as $$
   values (note_command.name, jsonb_strip_nulls(arguments), dirsync.actor(), run)
 $$;
 comment on function dirsync.note_command is 'Writes down what a person asked for.';
+
+create table dirsync.halt (
+  scope         text primary key,
+  category      text not null,
+  platform_code bigint,
+  message       text not null,
+  remedy        text not null,
+  raised_by     text not null default 'dirsync',
+  since         timestamptz not null default now(),
+  probes        integer not null default 0,
+  next_probe_at timestamptz not null default now()
+);
+
+comment on table dirsync.halt is
+  'Why work stands still: one row for everything (*) or for one enterprise. A halt ends by itself when a '
+  'probe succeeds.';
+comment on column dirsync.halt.scope is '* for everything, else the enterprise code.';
+comment on column dirsync.halt.category is
+  'clock_skew, credentials, enterprise_code, platform_unavailable …; paused: a person stopped all calls.';
+comment on column dirsync.halt.platform_code is 'Error code of the platform, if it gave one.';
+comment on column dirsync.halt.message is 'What is wrong.';
+comment on column dirsync.halt.remedy is 'What to do about it.';
+comment on column dirsync.halt.raised_by is 'dirsync, or the person who paused all calls.';
+comment on column dirsync.halt.since is 'Since when work has stood still.';
+comment on column dirsync.halt.probes is 'How many probes have failed.';
+comment on column dirsync.halt.next_probe_at is
+  'When to let the next job through, to see whether it works again; infinity: not before resume().';
 
 create function dirsync.pause(reason text) returns text
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$

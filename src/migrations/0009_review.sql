@@ -14,8 +14,8 @@ from (
          case when waits
               then 'Find out from the vendor whether it was carried out, then: dirsync refund resolve '
                    || outer_refund_no || ' --as accepted (or rejected) --reason "…"'
-              else 'Nothing yet: the service asks the order record by itself. Now: dirsync refund settle '
-                   || outer_refund_no
+              else 'Nothing for now: the service asks the order record by itself. '
+                   'To ask at once: dirsync refund settle ' || outer_refund_no
          end,
          null, 1, sent_at, sent_at, case when waits then 'open' else 'retry_scheduled' end,
          next_settle_at, null::bigint
@@ -118,7 +118,7 @@ begin
       hint = 'select dirsync.resync(''full'', max_age => ''6 hours'')';
   end if;
   if max_age <= interval '0' then
-    raise exception 'max_age is %: it should be longer than nothing', max_age using errcode = '22023',
+    raise exception 'max_age is %: it has to be longer than nothing', max_age using errcode = '22023',
       hint = 'select dirsync.resync(''full'', max_age => ''6 hours'')';
   end if;
   return dirsync.request_run(
@@ -169,13 +169,13 @@ language sql set search_path = pg_catalog, pg_temp as $$
     where p.run_id = run and p.starts = 0
     order by p.operation, p.enterprise_code, p.entity_key, p.detail for update
   ), taken_back as (
-    -- By its key: what somebody else has touched meanwhile is the same row in another place.
+    -- Found by key: a row that somebody else has touched meanwhile lies in another place.
     delete from dirsync.pending p using waiting w
     where p.operation = w.operation and p.enterprise_code = w.enterprise_code and p.entity_key = w.entity_key
       and p.detail = w.detail and p.starts = 0
     returning p.operation, p.enterprise_code, p.entity_key
   )
-  -- No plan has passed them any more: the next one judges them anew, breakers included.
+  -- No plan covers them any more: the next one judges them anew, breakers included.
   update dirsync.employee e set source_hash = coalesce(e.acknowledged_hash, e.parked_hash), vanished_at = null
   from taken_back t
   where t.operation = 'update-employee' and e.enterprise_code = t.enterprise_code and e.userid = t.entity_key

@@ -56,7 +56,7 @@ describe('a reviewer', () => {
     expect(rows).toEqual([{ id, category: 'duplicate_mobile' }])
   })
 
-  test('calls the seven functions, and is named as who did', async () => {
+  test('calls the functions for people, and is named as the one who did', async () => {
     const [one, other] = [await fail(store), await fail(store, { entity_key: 'e2' })]
     const [good, bad] = [await plantRun(store, { state: 'held' }), await plantRun(store, { state: 'held' })]
     const going = await plantRun(store)
