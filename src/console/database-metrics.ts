@@ -1,7 +1,7 @@
 import { Gauge, Registry } from 'prom-client'
 import type { Pool } from '../lib/database.ts'
 import type { JobName } from '../queue/job.ts'
-import { type Figures, readFigures, type Standing } from '../report/figures.ts'
+import { type Figures, readFigures, STANDINGS } from '../report/figures.ts'
 import { ROLES } from '../sync/process.ts'
 import type { RunState } from '../sync/run.ts'
 
@@ -65,15 +65,6 @@ const RUN_STATES = keys<RunState>({
   rejected: 1,
   superseded: 1,
   cancelled: 1,
-})
-const STANDINGS = keys<Standing>({
-  in_step: 1,
-  awaiting_activation: 1,
-  dead_lettered: 1,
-  halted: 1,
-  waiting: 1,
-  left: 1,
-  vanished: 1,
 })
 
 /** The names of a union, complete because the compiler demands each. */

@@ -4,18 +4,20 @@ import { ALIVE, type Role } from '../sync/process.ts'
 import { RUN_KINDS, type RunKind, type RunState } from '../sync/run.ts'
 import { STANDING } from '../sync/tally.ts'
 
-/**
- * in_step: every field confirmed; dead_lettered: a field or the whole is in review; halted: to be sent, but work stands
- * still; waiting: to be sent; left: a leaver by HR's word; vanished: HR has no row any more.
- */
-export type Standing =
-  | 'in_step'
-  | 'awaiting_activation'
-  | 'dead_lettered'
-  | 'halted'
-  | 'waiting'
-  | 'left'
-  | 'vanished'
+/** Standings of employees whom HR has in service. */
+export const STANDINGS_IN_SCOPE = [
+  'in_step', // the platform confirmed every field
+  'awaiting_activation', // not yet on the platform
+  'dead_lettered', // a field or the whole is in review
+  'halted', // to be sent, but work stands still
+  'waiting', // to be sent
+] as const
+
+export const STANDINGS = [
+  ...STANDINGS_IN_SCOPE,
+  'left', // HR says so
+  'vanished', // HR has no row any more
+] as const
 
 /** Where everything stands, in numbers that name nobody. Ages and durations are seconds. */
 export interface Figures {
@@ -26,7 +28,7 @@ export interface Figures {
   runs: { state: RunState; count: number }[]
   lastSuccesses: { kind: RunKind; age: number }[]
   halts: { category: string; count: number }[]
-  employees: { standing: Standing; count: number }[]
+  employees: { standing: (typeof STANDINGS)[number]; count: number }[]
   processes: { role: Role; count: number }[]
   /** Calls to the platform over the last ten seconds, and the share of the permitted rate that they were. */
   pace: Pick<Pace, 'calls_per_second' | 'utilisation'>

@@ -3,16 +3,12 @@ import { openRefunds } from '../money/refund.ts'
 import { openTopUps } from '../money/top-up.ts'
 import { RUN_KINDS } from '../sync/run.ts'
 import { STANDING } from '../sync/tally.ts'
+import { STANDINGS_IN_SCOPE } from './figures.ts'
 
-/** How employees stand; the standings add up to `in_scope`. */
-interface EmployeeStandings {
-  in_scope: number
-  in_step: number
-  awaiting_activation: number
-  dead_lettered: number
-  halted: number
-  waiting: number
-}
+type StandingInScope = (typeof STANDINGS_IN_SCOPE)[number]
+
+/** Employees by standing; the standings add up to `in_scope`. */
+type EmployeeStandings = Record<'in_scope' | StandingInScope, number>
 
 /** Where things stand, as the columns of schema dirsync name it. */
 export interface Overview {
@@ -98,24 +94,38 @@ export async function readOverview(db: Pool): Promise<Overview> {
 }
 
 async function readStandings(db: Pool): Promise<EmployeeStandings> {
-  const { rows } = await db.query<{ standing: Exclude<keyof EmployeeStandings, 'in_scope'>; count: number }>(
+  const { rows } = await db.query<{ standing: StandingInScope; count: number }>(
     `select ${STANDING} as standing, sum(n)::int as count
      from dirsync.tally t
      where source = 'employee' and state not in ('left', 'vanished') group by 1`,
   )
-  const none = { in_step: 0, awaiting_activation: 0, dead_lettered: 0, halted: 0, waiting: 0 }
-  return withSum({ ...none, ...Object.fromEntries(rows.map(row => [row.standing, row.count])) })
+  return completed(STANDINGS_IN_SCOPE, Object.fromEntries(rows.map(row => [row.standing, row.count])))
 }
 
-function withSum<Standings extends Record<keyof Standings, number>>(standings: Standings) {
-  const counts: number[] = Object.values(standings)
-  return { in_scope: counts.reduce((sum, count) => sum + count, 0), ...standings }
+/** The counts of all standings, and their sum. */
+function completed<Standing extends string>(
+  standings: readonly Standing[],
+  counts: Record<string, number>,
+): Record<'in_scope' | Standing, number> {
+  const all = standings.map(standing => [standing, counts[standing] ?? 0] as const)
+  const in_scope = all.reduce((sum, [, count]) => sum + count, 0)
+  return { in_scope, ...Object.fromEntries(all) } as Record<'in_scope' | Standing, number>
 }
+
+/** How employees stand after a sync, in the order in which they are shown. In step are those that were so before it. */
+const STANDINGS_AFTER_SYNC = [
+  'in_step',
+  'updated',
+  'partly_updated',
+  'awaiting_activation',
+  'dead_lettered',
+  'halted',
+  'waiting',
+] as const
 
 /** How the directory stands after a sync, and what its runs did. */
 export interface SyncSummary {
-  /** In step before, or updated, or … by the runs; the standings add up to `in_scope`. */
-  employees: EmployeeStandings & { updated: number; partly_updated: number }
+  employees: Record<'in_scope' | (typeof STANDINGS_AFTER_SYNC)[number], number>
   departments: { deleted: number; already_gone: number }
   openids: { bound: number }
   /** Open cases by category. */
@@ -183,16 +193,7 @@ export async function syncSummary(db: Pool, firstRun: number, since: Date): Prom
   ])
   const { standings, deleted, already_gone, bound, dead_letters, calls } = onlyRow(rows)
   return {
-    employees: withSum({
-      in_step: 0,
-      updated: 0,
-      partly_updated: 0,
-      awaiting_activation: 0,
-      dead_lettered: 0,
-      halted: 0,
-      waiting: 0,
-      ...standings,
-    }),
+    employees: completed(STANDINGS_AFTER_SYNC, standings),
     departments: { deleted, already_gone },
     openids: { bound },
     dead_letters,
