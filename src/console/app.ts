@@ -6,7 +6,7 @@ import type { Logger } from '../lib/logger.ts'
 import type { Role } from '../sync/process.ts'
 import type { Readiness } from './readiness.ts'
 
-/** More than anybody has to say here. */
+/** More than anybody has to send. */
 const MAX_BODY_BYTES = 64 * 1024
 const REQUEST_TIMEOUT_MS = 10_000
 
@@ -22,10 +22,10 @@ interface AppOptions {
   version: string
   /** Roles of this process. */
   roles: readonly Role[]
-  /** What /metrics asks for; null: nothing. */
+  /** The token that /metrics asks for; null: none. */
   token: string | null
   readiness: Readiness
-  /** Metrics in Prometheus' text format, one after the other in the answer. */
+  /** Sources of /metrics, in Prometheus' text format; the answer holds one after the other. */
   metrics: readonly { text(): Promise<string> }[]
   logger: Logger
 }
@@ -81,12 +81,12 @@ function tokenGuard(token: string | null) {
   }
 }
 
-/** What the caller did wrong is said in general words; what went wrong on our side is for the log alone. */
+/** Tells the caller in general words what is wrong with the request. What went wrong on our side is for the log alone. */
 function refuse(reply: FastifyReply, error: unknown, logger: Logger): FastifyReply {
   const { statusCode = 500, code, message, stack } = error as Error & { statusCode?: number; code?: string }
   if (statusCode >= 400 && statusCode < 500)
-    return answer(reply, statusCode, 'BAD_REQUEST', 'The request is not one that the console understands.')
-  logger.error({ error: { code, message, stack } }, 'a request of the console failed')
+    return answer(reply, statusCode, 'BAD_REQUEST', 'The console does not understand this request.')
+  logger.error({ error: { code, message, stack } }, 'a request to the console failed')
   return answer(reply, 500, 'INTERNAL', 'The request failed inside dirsync; its log says why.')
 }
 
@@ -95,7 +95,7 @@ function answer(reply: FastifyReply, status: number, code: string, message: stri
 }
 
 /**
- * Tells whether an Authorization header carries the token, in a time that says nothing about either.
+ * Tells whether an Authorization header carries the token. The time that this takes says nothing about either.
  * @param header as received; undefined when there was none
  */
 function hasBearerToken(header: string | undefined, token: string): boolean {

@@ -8,7 +8,7 @@ const TIMEOUT_MS = 2000
 /** Where the process is in its life; it can work while it is `running`. */
 export type Phase = 'starting' | 'running' | 'stopping'
 
-/** Something without which the process cannot work. Says nothing of the inside: anybody may ask. */
+/** Something that the process cannot work without. It says nothing about the inside: anybody may ask. */
 interface Missing {
   part: 'process' | 'database' | 'schema' | 'queue'
   problem: string
@@ -18,13 +18,13 @@ interface Missing {
 interface ReadinessReport {
   status: 'ready' | 'not_ready'
   missing: Missing[]
-  /** Why work stands still although the process could do it. */
+  /** Why work stands still although the process could do it. They do not make it unready. */
   halts: { scope: 'everything' | 'one enterprise'; category: string; since: Date; remedy: string }[]
 }
 
 /**
- * Finds out whether this process can work. Takes 2 s at most, however the database and the queue fail.
- * A change for the worse or the better is logged once, with its cause.
+ * Finds out whether this process can work, within 2 s, however the database and the queue fail. A change for the worse or the
+ * better is logged once, with its cause.
  */
 export class Readiness {
   phase: Phase = 'starting'
@@ -82,7 +82,7 @@ export class Readiness {
   }
 
   #tell(missing: Missing[], causes: string[]): void {
-    // Starting and stopping are no news.
+    // Starting and stopping are not news.
     if (this.phase !== 'running') return
     const parts = missing.map(({ part }) => part)
     const now = parts.join()
@@ -96,20 +96,20 @@ export class Readiness {
 const DATABASE_PROBLEM: Missing = {
   part: 'database',
   problem: `PostgreSQL cannot be reached, or does not answer within ${TIMEOUT_MS / 1000} s`,
-  remedy: 'Check that PostgreSQL runs and that DATABASE_URL leads to it; `dirsync doctor` says more.',
+  remedy: 'Check that PostgreSQL runs and that DATABASE_URL is right. `dirsync doctor` says more.',
 }
 
 const QUEUE_PROBLEM: Missing = {
   part: 'queue',
   problem: `the queue cannot be reached, or does not answer within ${TIMEOUT_MS / 1000} s`,
   remedy:
-    'Check that Redis runs and that REDIS_URL leads to it (without REDIS_URL: PostgreSQL, DATABASE_URL).',
+    'Check that Redis runs and that REDIS_URL is right. Without REDIS_URL, check PostgreSQL and DATABASE_URL.',
 }
 
 function schemaProblem(lacking: string[]): Missing {
   return {
     part: 'schema',
-    problem: `the schema dirsync lacks ${lacking.join(', ')}`,
+    problem: `the database lacks ${lacking.join(', ')}`,
     remedy: 'Run `dirsync migrate`.',
   }
 }
@@ -118,7 +118,7 @@ function phaseProblem(phase: Exclude<Phase, 'running'>): Missing {
   return {
     part: 'process',
     problem: `this process is ${phase}`,
-    remedy: phase === 'starting' ? 'Wait until it has started.' : 'Start it again where it is still wanted.',
+    remedy: phase === 'starting' ? 'Wait until it has started.' : 'Start it again if you still need it.',
   }
 }
 

@@ -10,25 +10,25 @@ import { DatabaseMetrics } from './database-metrics.ts'
 import { ProcessMetrics } from './process-metrics.ts'
 import { type Phase, Readiness } from './readiness.ts'
 
-/** So long may one statement of the console take; longer, and the database counts as away. */
+/** Where a statement of the console takes longer, the database counts as away. */
 const STATEMENT_TIMEOUT_MS = 3000
-/** On closing, requests under way get so long to end. */
+/** How long requests under way may take to end when the console closes. */
 const CLOSE_GRACE_MS = 2000
 
 interface Console {
   /** Where it listens, as a person would type it. */
   readonly url: string
-  /** To be told what this process does. */
+  /** Told what this process does. */
   readonly metrics: ProcessMetrics
-  /** `starting` at first; `/readyz` says no unless the process is `running`. */
+  /** `starting` at first. `/readyz` says no unless the process is `running`. */
   setPhase(phase: Phase): void
   /** Answers the requests under way, closes every connection and ends. Takes some seconds at most. Idempotent. */
   close(): Promise<void>
 }
 
 /**
- * Starts the console role: health, readiness and metrics over HTTP. It has database connections of its own, so that a
- * busy worker does not make it look dead, nor a scrape hold up the work.
+ * Starts the console role: health, readiness and metrics over HTTP. It has its own database connections: a busy worker does
+ * not make it look dead, and a scrape does not hold up the work.
  * @param options.checkQueue rejects when the queue is away; null: the process does not need it
  * @param options.platformCodes the platform's codes that may stand in metrics
  * @throws ConsoleError when it cannot listen on CONSOLE_HOST and CONSOLE_PORT
@@ -43,8 +43,12 @@ export async function startConsole(options: {
 }): Promise<Console> {
   const { config, version, roles } = options
   const logger = options.logger.child({ component: 'console' })
-  const timeoutMs = STATEMENT_TIMEOUT_MS
-  const pool = createPool(config.DATABASE_URL, { max: 2, name: 'console', logger, timeoutMs })
+  const pool = createPool(config.DATABASE_URL, {
+    max: 2,
+    name: 'console',
+    logger,
+    timeoutMs: STATEMENT_TIMEOUT_MS,
+  })
   const metrics = new ProcessMetrics({ version, platformCodes: options.platformCodes })
   const readiness = new Readiness({ pool, checkQueue: options.checkQueue, logger })
   const databaseMetrics = new DatabaseMetrics({
@@ -99,18 +103,15 @@ function listenError(host: string, port: number, cause: unknown): unknown {
 }
 
 /**
- * The console could not be started.
+ * The console cannot listen. The message is one sentence that names the setting.
  *
  * - `CONSOLE_PORT_TAKEN`: something else listens on CONSOLE_PORT
  * - `CONSOLE_ADDRESS_REFUSED`: this machine or user may not listen on CONSOLE_HOST and CONSOLE_PORT
  */
-type ConsoleErrorCode = `CONSOLE_${ListenTrouble}`
-
-/** Carries one sentence that names the setting, and a stable code. */
 class ConsoleError extends Error {
-  readonly code: ConsoleErrorCode
+  readonly code: `CONSOLE_${ListenTrouble}`
 
-  constructor(code: ConsoleErrorCode, message: string, options?: ErrorOptions) {
+  constructor(code: ConsoleError['code'], message: string, options?: ErrorOptions) {
     super(message, options)
     this.name = 'ConsoleError'
     this.code = code

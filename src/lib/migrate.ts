@@ -5,6 +5,9 @@ import { onlyRow, withConnection } from './database.ts'
 const DIRECTORY = new URL('../migrations/', import.meta.url)
 const LOCK = 0x64697273 // 'dirs'
 
+/** The first of the files that were joined into one per theme before the first release. */
+const BEFORE_RELEASE = '0001_directory.sql'
+
 export class MigrationError extends Error {
   readonly code = 'MIGRATION_FAILED'
 }
@@ -17,11 +20,11 @@ interface MigrationResult {
 }
 
 /**
- * Brings schema `dirsync` up to date: every numbered file once, each in a transaction of its own, under a lock.
- * @throws MigrationError naming the file when one fails, or when the database is newer than this code.
+ * Brings schema `dirsync` up to date: applies every numbered file once, each in its own transaction, under a lock.
+ * @throws MigrationError naming the file when one fails, or saying why this code cannot go on from this database
  */
 export async function migrate(pool: Pool): Promise<MigrationResult> {
-  const files = (await readdir(DIRECTORY)).filter(name => name.endsWith('.sql')).sort()
+  const files = await migrationFiles()
   return withConnection(pool, async client => {
     await client.query('select pg_advisory_lock($1)', [LOCK])
     try {
@@ -33,36 +36,42 @@ export async function migrate(pool: Pool): Promise<MigrationResult> {
   })
 }
 
+async function migrationFiles(): Promise<string[]> {
+  return (await readdir(DIRECTORY)).filter(name => name.endsWith('.sql')).sort()
+}
+
 async function bringUpToDate(client: PoolClient, files: string[]): Promise<MigrationResult> {
-  const { rows: schemas } = await client.query(`select from pg_namespace where nspname = 'dirsync'`)
-  // Asked first, since "if not exists" needs the right to create schemas even where somebody else has made this one.
-  if (schemas.length === 0) await client.query('create schema dirsync')
+  const { rowCount: schemas } = await client.query(`select from pg_namespace where nspname = 'dirsync'`)
+  // "if not exists" would need the right to create schemas even where somebody else has made this one.
+  if (schemas === 0) await client.query('create schema dirsync')
   await client.query(`create table if not exists dirsync.migration (
     name text primary key, applied_at timestamptz not null default now())`)
-  const { rows } = await client.query<{ name: string }>('select name from dirsync.migration')
-  const known = new Set(rows.map(row => row.name))
-  const unknown = [...known].filter(name => !files.includes(name))
-  if (unknown.length > 0)
-    throw new MigrationError(
-      `the database was migrated by a newer dirsync (${unknown.join(', ')}): upgrade this installation`,
-    )
+  const known = await appliedMigrations(client)
+  assertKnown(known.filter(name => !files.includes(name)))
   const applied: string[] = []
-  for (const name of files.filter(file => !known.has(file))) {
+  for (const name of files.filter(file => !known.includes(file))) {
     await apply(client, name)
     applied.push(name)
   }
   return { applied, reviewerStatements: await grantReviewer(client) }
 }
 
-/** Names of the migrations that the database still lacks; empty when it is up to date. */
-export async function missingMigrations(pool: Pool): Promise<string[]> {
-  const files = (await readdir(DIRECTORY)).filter(name => name.endsWith('.sql')).sort()
-  const table = await pool.query<{ present: boolean }>(
-    `select to_regclass('dirsync.migration') is not null as present`,
-  )
-  if (!onlyRow(table.rows).present) return files
-  const { rows } = await pool.query<{ name: string }>('select name from dirsync.migration')
-  return files.filter(file => !rows.some(row => row.name === file))
+async function appliedMigrations(db: ClientBase | Pool): Promise<string[]> {
+  const { rows } = await db.query<{ name: string }>('select name from dirsync.migration')
+  return rows.map(row => row.name)
+}
+
+function assertKnown(unknown: string[]): void {
+  if (unknown.includes(BEFORE_RELEASE))
+    throw new MigrationError(
+      'a version from before the first release made this schema, and nothing upgrades it: save what you need ' +
+        'of dirsync.refund and dirsync.topup, run "drop schema dirsync cascade" (in a trial: remove .dirsync), ' +
+        'then migrate again',
+    )
+  if (unknown.length > 0)
+    throw new MigrationError(
+      `a newer dirsync migrated this database (${unknown.join(', ')}): upgrade this installation`,
+    )
 }
 
 async function apply(client: PoolClient, name: string): Promise<void> {
@@ -80,6 +89,17 @@ async function apply(client: PoolClient, name: string): Promise<void> {
   }
 }
 
+/** Names of the migrations that the database still lacks; empty when it is up to date. */
+export async function missingMigrations(pool: Pool): Promise<string[]> {
+  const files = await migrationFiles()
+  const { rows } = await pool.query<{ present: boolean }>(
+    `select to_regclass('dirsync.migration') is not null as present`,
+  )
+  if (!onlyRow(rows).present) return files
+  const known = await appliedMigrations(pool)
+  return files.filter(file => !known.includes(file))
+}
+
 /** What `migrate` would still have to do: files that the database lacks, and whether the reviewer has its rights. */
 export async function migrationFindings(pool: Pool): Promise<{ missing: string[]; hasReviewer: boolean }> {
   const missing = await missingMigrations(pool)
@@ -93,11 +113,12 @@ export async function migrationFindings(pool: Pool): Promise<{ missing: string[]
 
 const CREATE_ROLE = 'create role dirsync_reviewer nologin'
 
-/** What the reviewer may do: read the view, refunds, top-ups and mirrors, call the functions for people, nothing else. */
+/** What the reviewer may do: read the view, refunds, top-ups and mirrors, and call the functions for people. */
 const GRANTS = [
   'grant usage on schema dirsync to dirsync_reviewer',
   'grant select on dirsync.failed_syncs, dirsync.refund, dirsync.topup to dirsync_reviewer',
-  'grant select on dirsync.payment_order, dirsync.limit_account, dirsync.limit_sub_account, dirsync.taxpayer to dirsync_reviewer',
+  'grant select on dirsync.payment_order, dirsync.limit_account to dirsync_reviewer',
+  'grant select on dirsync.limit_sub_account, dirsync.taxpayer to dirsync_reviewer',
   ...[
     'resync(text, text, interval)',
     'retry(bigint)',

@@ -1,108 +1,106 @@
-import type { Pool } from '../lib/database.ts'
+import { onlyRow, type Pool } from '../lib/database.ts'
 import type { JobName } from '../queue/job.ts'
-import type { Role } from '../sync/process.ts'
-import { ALIVE } from '../sync/process.ts'
+import { ALIVE, type Role } from '../sync/process.ts'
 import { RUN_KINDS, type RunKind, type RunState } from '../sync/run.ts'
 import { STANDING } from '../sync/tally.ts'
 
-/**
- * in_step: every field confirmed; dead_lettered: a field or the whole is in review; halted: to be sent, but work stands
- * still; waiting: to be sent; left: a leaver by HR's word; vanished: HR has no row any more.
- */
-export type Standing =
-  | 'in_step'
-  | 'awaiting_activation'
-  | 'dead_lettered'
-  | 'halted'
-  | 'waiting'
-  | 'left'
-  | 'vanished'
+/** Standings of employees whom HR has in service. */
+export const STANDINGS_IN_SCOPE = [
+  'in_step', // the platform confirmed every field
+  'awaiting_activation', // not yet on the platform
+  'dead_lettered', // a field or the whole is in review
+  'halted', // to be sent, but work stands still
+  'waiting', // to be sent
+] as const
 
-/** Where everything stands, in numbers alone: nothing here names a person. Ages and durations are seconds. */
+export const STANDINGS = [
+  ...STANDINGS_IN_SCOPE,
+  'left', // HR says so
+  'vanished', // HR has no row any more
+] as const
+
+/** Where everything stands, in numbers that name nobody. Ages and durations are seconds. */
 export interface Figures {
   pending: { operation: JobName; enqueued: boolean; count: number; oldestAge: number }[]
   /** Without the resolved ones. */
   deadLetters: { category: string; state: string; count: number }[]
-  /** Runs that are kept, 180 days. */
+  /** Of the last 180 days. */
   runs: { state: RunState; count: number }[]
   lastSuccesses: { kind: RunKind; age: number }[]
   halts: { category: string; count: number }[]
-  employees: { standing: Standing; count: number }[]
+  employees: { standing: (typeof STANDINGS)[number]; count: number }[]
   processes: { role: Role; count: number }[]
   /** Calls to the platform over the last ten seconds, and the share of the permitted rate that they were. */
   pace: Pick<Pace, 'calls_per_second' | 'utilisation'>
-  /** How long the platform asked us to make no call, from now on. */
+  /** How long to make no call from now on, because the platform asked for it. */
   platformPause: number
 }
 
-/** Reads what stands in the tables of entities in one statement, so that it belongs together; of the tally, none is counted. */
+/** Counts come from the tally: reading them costs the same however many rows there are. One statement, so that they agree. */
 export async function readFigures(db: Pool): Promise<Figures> {
-  const [pace, { rows }] = await Promise.all([
+  const [{ calls_per_second, utilisation }, { rows }] = await Promise.all([
     readPace(db),
-    db.query<Omit<Figures, 'pace'>>({
-      name: 'figures',
-      text: `
-    with pending as (
-      select operation, enqueued, sum(count)::int as count, ${ageOf('min(since)')} as "oldestAge"
-      from (select operation, enqueued, since, sum(n) as count from dirsync.tally
-            where source = 'pending' group by 1, 2, 3 having sum(n) > 0) p group by 1, 2
-    ), dead_letters as (
-      select category, state, sum(n)::int as count from dirsync.tally
-      where source = 'dead_letter' group by 1, 2 having sum(n) > 0
-    ), runs as (
-      select state, sum(n)::int as count from dirsync.tally where source = 'sync_run' group by 1 having sum(n) > 0
-    ), last_successes as (
-      select kind, ${ageOf('finished_at')} as age
-      from (${RUN_KINDS}) k
-      cross join lateral (select max(finished_at) as finished_at from dirsync.sync_run r
-                          where r.kind = k.kind and r.state = 'done') s
-      where finished_at is not null
-    ), halts as (
-      select category, count(*) from dirsync.halt group by 1
-    ), employees as (
-      select ${STANDING} as standing, sum(n)::int as count from dirsync.tally t
-      where source = 'employee' group by 1 having sum(n) > 0
-    ), processes as (
-      select role, count(*) from dirsync.process, unnest(roles) as role where ${ALIVE} group by 1
-    )
-    select ${listOf('pending')} as pending, ${listOf('dead_letters')} as "deadLetters", ${listOf('runs')} as runs,
-           ${listOf('last_successes')} as "lastSuccesses", ${listOf('halts')} as halts, ${listOf('employees')} as employees,
-           ${listOf('processes')} as processes,
-           coalesce((select greatest(max(extract(epoch from paused_until - now())), 0)::float8 from dirsync.pacer), 0)
-             as "platformPause"`,
-    }),
+    db.query<Omit<Figures, 'pace'>>({ name: 'figures', text: FIGURES }),
   ])
-  return { ...(rows[0] as Omit<Figures, 'pace'>), pace }
+  return { ...onlyRow(rows), pace: { calls_per_second, utilisation } }
 }
 
 /** Never negative: the clock of the writing transaction may be a little ahead of ours. */
-function ageOf(moment: string): string {
-  return `greatest(extract(epoch from now() - ${moment}), 0)::float8`
-}
+const ageOf = (moment: string) => `greatest(extract(epoch from now() - ${moment}), 0)::float8`
+const listOf = (name: string) => `(select coalesce(jsonb_agg(x), '[]') from ${name} x)`
 
-function listOf(name: string): string {
-  return `(select coalesce(jsonb_agg(x), '[]') from ${name} x)`
-}
+const FIGURES = `
+  with outbox as (
+    select operation, enqueued, since, sum(n) as count
+    from dirsync.tally where source = 'pending' group by 1, 2, 3 having sum(n) > 0
+  ), pending as (
+    select operation, enqueued, sum(count)::int as count, ${ageOf('min(since)')} as "oldestAge"
+    from outbox group by 1, 2
+  ), dead_letters as (
+    select category, state, sum(n)::int as count
+    from dirsync.tally where source = 'dead_letter' group by 1, 2 having sum(n) > 0
+  ), runs as (
+    select state, sum(n)::int as count
+    from dirsync.tally where source = 'sync_run' group by 1 having sum(n) > 0
+  ), last_successes as (
+    select kind, ${ageOf('finished_at')} as age
+    from (${RUN_KINDS}) k
+    cross join lateral (select max(finished_at) as finished_at from dirsync.sync_run r
+                        where r.kind = k.kind and r.state = 'done') s
+    where finished_at is not null
+  ), halts as (
+    select category, count(*) from dirsync.halt group by 1
+  ), employees as (
+    select ${STANDING} as standing, sum(n)::int as count
+    from dirsync.tally t where source = 'employee' group by 1 having sum(n) > 0
+  ), processes as (
+    select role, count(*) from dirsync.process, unnest(roles) as role where ${ALIVE} group by 1
+  )
+  select ${listOf('pending')} as pending, ${listOf('dead_letters')} as "deadLetters",
+         ${listOf('runs')} as runs, ${listOf('last_successes')} as "lastSuccesses",
+         ${listOf('halts')} as halts, ${listOf('employees')} as employees, ${listOf('processes')} as processes,
+         coalesce((select greatest(max(extract(epoch from paused_until - now())), 0)::float8 from dirsync.pacer), 0)
+           as "platformPause"`
 
-/** How the calls to the platform of all processes go. */
+/** How fast all processes call the platform. */
 export interface Pace {
   /** Living processes that make calls for runs. */
   workers: number
-  /** Calls of these processes over the last ten seconds. */
+  /** Calls of these processes per second, over the last ten seconds. */
   calls_per_second: number
   /** Calls of all processes. */
   calls_last_minute: number
-  /** What the pacer lets go; null while no worker is alive, or an unknown limit is not yet learnt. */
+  /** What the pacer permits; null while no worker is alive, or an unknown limit is not yet learnt. */
   permitted_per_second: number | null
   /** Calls per second that were set; null where the rate is to be learnt, or no worker is alive. */
   set_per_second: number | null
-  /** Whether what the pacer lets go was learnt instead of set, or lowered because the platform refused what was set. */
+  /** Whether that was learnt, or lowered because the platform refused calls at the rate that was set. */
   learnt: boolean
   /** The rate at which the platform last rejected calls; null when none is known. */
   ceiling_per_second: number | null
   /** Share of the permitted rate that was used over the last ten seconds: 0 to 1. */
   utilisation: number | null
-  /** Calls that wait for their turn. */
+  /** Calls that wait for the pacer. */
   waiting: number
   /** Calls that may be in flight at a time; null where nothing limits them. */
   concurrency: number | null
@@ -120,14 +118,13 @@ export interface Pace {
   }[]
 }
 
-type PaceRow = Omit<Pace, 'utilisation' | 'operations'>
-
 export async function readPace(db: Pool): Promise<Pace> {
-  const [{ rows }, operations] = await Promise.all([
-    // Of the minute before, what lies within 60 seconds from now. A worker knows what was learnt as of its last call.
-    db.query<PaceRow>(`
+  const [{ rows }, { rows: operations }] = await Promise.all([
+    // A worker knows what was learnt as of its last call, so the table of learnt rates goes first.
+    db.query<Omit<Pace, 'utilisation' | 'operations'>>(`
       with pacer as (
-        select pacer, heartbeat_at, heartbeat_at + (pacer ->> 'pausedForMs')::float8 * interval '1 ms' as paused_until
+        select pacer, heartbeat_at,
+               heartbeat_at + (pacer ->> 'pausedForMs')::float8 * interval '1 ms' as paused_until
         from dirsync.process where pacer is not null and ${ALIVE}
       ), newest as (
         select case when pacer ->> 'set' is null
@@ -145,28 +142,35 @@ export async function readPace(db: Pool): Promise<Pace> {
         select paused_until, pause_reason from dirsync.pacer where paused_until > now()
         union all select paused_until, null from pacer where paused_until > now()
         order by paused_until desc limit 1
+      ), last_minute as (
+        -- Of the minute before, the share that lies within 60 seconds from now.
+        select sum(calls * case when minute = date_trunc('minute', now()) then 1
+                                else 1 - extract(second from now())::float8 / 60 end) as calls
+        from dirsync.call_minute where minute >= date_trunc('minute', now()) - interval '1 minute'
       )
       select (select count(*)::int from pacer) as workers,
              (select coalesce(sum((pacer ->> 'callsPerSecond')::float8), 0) from pacer) as calls_per_second,
-             coalesce((select round(sum(calls * case when minute = date_trunc('minute', now()) then 1
-                                               else 1 - extract(second from now())::float8 / 60 end))::int
-                       from dirsync.call_minute where minute >= date_trunc('minute', now()) - interval '1 minute'), 0) as calls_last_minute,
-             n.rate as permitted_per_second, n.set_rate as set_per_second, coalesce(n.learnt, false) as learnt, n.ceiling as ceiling_per_second,
+             (select coalesce(round(calls), 0)::int from last_minute) as calls_last_minute,
+             n.rate as permitted_per_second, n.set_rate as set_per_second,
+             coalesce(n.learnt, false) as learnt, n.ceiling as ceiling_per_second,
              (select coalesce(sum((pacer ->> 'waiting')::int), 0)::int from pacer) as waiting,
              (select sum((pacer ->> 'concurrency')::int)::int from pacer) as concurrency,
-             p.paused_until, coalesce(p.pause_reason, (select pause_reason from dirsync.pacer where paused_until > now() limit 1)) as pause_reason
+             p.paused_until,
+             coalesce(p.pause_reason, (select pause_reason from dirsync.pacer
+                                       where paused_until > now() limit 1)) as pause_reason
       from (select) as one left join newest n on true left join pause p on true`),
     db.query<Pace['operations'][number]>(`
       select operation, sum(calls)::int as calls, sum(too_fast)::int as too_fast, sum(failed)::int as failed,
              round(sum(waited_ms) / sum(calls))::int as mean_wait_ms, max(longest_wait_ms) as longest_wait_ms,
              round(sum(duration_ms) / sum(calls))::int as mean_duration_ms
-      from dirsync.call_minute where minute > now() - interval '5 minutes' group by operation order by calls desc, operation`),
+      from dirsync.call_minute where minute > now() - interval '5 minutes'
+      group by operation order by calls desc, operation`),
   ])
-  const pace = rows[0] as PaceRow
+  const pace = onlyRow(rows)
   const { calls_per_second, permitted_per_second } = pace
   return {
     ...pace,
     utilisation: permitted_per_second && Math.min(1, calls_per_second / permitted_per_second),
-    operations: operations.rows,
+    operations,
   }
 }

@@ -3,16 +3,12 @@ import { openRefunds } from '../money/refund.ts'
 import { openTopUps } from '../money/top-up.ts'
 import { RUN_KINDS } from '../sync/run.ts'
 import { STANDING } from '../sync/tally.ts'
+import { STANDINGS_IN_SCOPE } from './figures.ts'
 
-/** How employees stand; the standings add up to `in_scope`. */
-interface EmployeeStandings {
-  in_scope: number
-  in_step: number
-  awaiting_activation: number
-  dead_lettered: number
-  halted: number
-  waiting: number
-}
+type StandingInScope = (typeof STANDINGS_IN_SCOPE)[number]
+
+/** Employees by standing; the standings add up to `in_scope`. */
+type EmployeeStandings = Record<'in_scope' | StandingInScope, number>
 
 /** Where things stand, as the columns of schema dirsync name it. */
 export interface Overview {
@@ -44,40 +40,46 @@ export interface Overview {
   dead_letters: { category: string; state: string; count: number }[]
 }
 
-/** Reads the whole overview in one go, so that its parts agree. */
 export async function readOverview(db: Pool): Promise<Overview> {
   const [employees, outbox, halts, runs, jobs, cases] = await Promise.all([
     readStandings(db),
     db.query<Overview['outbox'][number]>(
-      // What is tried later is little, and found by an index: a priority at a time, since that comes first in it.
       `with entities as (
-         select operation, priority, enqueued, since, sum(n)::int as count from dirsync.tally
-         where source = 'pending' group by 1, 2, 3, 4 having sum(n) > 0
+         select operation, priority, enqueued, since, sum(n)::int as count
+         from dirsync.tally where source = 'pending' group by 1, 2, 3, 4 having sum(n) > 0
        ), later as (
-         select p.operation, count(*)::int as count from (select distinct priority from entities) e
-         join dirsync.pending p on p.priority = e.priority and p.enqueued_at is null and p.not_before > now() group by 1
+         -- Few rows are tried later. The index finds them by priority, which comes first in it.
+         select p.operation, count(*)::int as count
+         from (select distinct priority from entities) e
+         join dirsync.pending p on p.priority = e.priority and p.enqueued_at is null and p.not_before > now()
+         group by 1
        )
-       select e.operation, greatest(coalesce(sum(e.count) filter (where not enqueued), 0) - coalesce(l.count, 0), 0)::int as waiting,
-              coalesce(sum(e.count) filter (where enqueued), 0)::int as enqueued, coalesce(l.count, 0) as postponed,
-              min(since) as since
-       from entities e left join later l using (operation) group by e.operation, l.count order by e.operation`,
+       select e.operation,
+              greatest(coalesce(sum(e.count) filter (where not enqueued), 0) - coalesce(l.count, 0), 0)::int as waiting,
+              coalesce(sum(e.count) filter (where enqueued), 0)::int as enqueued,
+              coalesce(l.count, 0) as postponed, min(since) as since
+       from entities e left join later l using (operation)
+       group by e.operation, l.count order by e.operation`,
     ),
     db.query<Overview['halts'][number]>(
-      `select scope, category, platform_code, message, remedy, since,
-              raised_by, nullif(next_probe_at, 'infinity') as next_probe_at from dirsync.halt order by scope`,
+      `select scope, category, platform_code, message, remedy, since, raised_by,
+              nullif(next_probe_at, 'infinity') as next_probe_at
+       from dirsync.halt order by scope`,
     ),
     db.query<Overview['runs'][number]>(
       `select r.id, r.kind, state, requested_at, finished_at, planned, message
        from (${RUN_KINDS}) k
-       cross join lateral (select * from dirsync.sync_run r where r.kind = k.kind order by id desc limit 1) r
+       cross join lateral (select * from dirsync.sync_run r
+                           where r.kind = k.kind order by id desc limit 1) r
        order by r.id desc`,
     ),
     db.query<Overview['jobs'][number]>(
       `select job, expression, next_due_at from dirsync.job_schedule order by next_due_at, job`,
     ),
     db.query<Overview['dead_letters'][number]>(
-      `select category, state, sum(n)::int as count from dirsync.tally
-       where source = 'dead_letter' and state <> 'ignored' group by category, state having sum(n) > 0
+      `select category, state, sum(n)::int as count
+       from dirsync.tally where source = 'dead_letter' and state <> 'ignored'
+       group by category, state having sum(n) > 0
        order by count desc, category, state`,
     ),
   ])
@@ -92,34 +94,38 @@ export async function readOverview(db: Pool): Promise<Overview> {
 }
 
 async function readStandings(db: Pool): Promise<EmployeeStandings> {
-  const { rows } = await db.query<EmployeeStandings>(
-    `with standings as (
-       select ${STANDING} as standing, n from dirsync.tally t
-       where source = 'employee' and state not in ('left', 'vanished')
-     )
-     select coalesce(sum(n), 0)::int as in_scope,
-            coalesce(sum(n) filter (where standing = 'in_step'), 0)::int as in_step,
-            coalesce(sum(n) filter (where standing = 'awaiting_activation'), 0)::int as awaiting_activation,
-            coalesce(sum(n) filter (where standing = 'dead_lettered'), 0)::int as dead_lettered,
-            coalesce(sum(n) filter (where standing = 'halted'), 0)::int as halted,
-            coalesce(sum(n) filter (where standing = 'waiting'), 0)::int as waiting
-     from standings`,
+  const { rows } = await db.query<{ standing: StandingInScope; count: number }>(
+    `select ${STANDING} as standing, sum(n)::int as count
+     from dirsync.tally t
+     where source = 'employee' and state not in ('left', 'vanished') group by 1`,
   )
-  return rows[0] as EmployeeStandings
+  return completed(STANDINGS_IN_SCOPE, Object.fromEntries(rows.map(row => [row.standing, row.count])))
 }
 
-/** Where the directory stands, and what the runs since one of them did. Counts of employees add up to `in_scope`. */
+/** The counts of all standings, and their sum. */
+function completed<Standing extends string>(
+  standings: readonly Standing[],
+  counts: Record<string, number>,
+): Record<'in_scope' | Standing, number> {
+  const all = standings.map(standing => [standing, counts[standing] ?? 0] as const)
+  const in_scope = all.reduce((sum, [, count]) => sum + count, 0)
+  return { in_scope, ...Object.fromEntries(all) } as Record<'in_scope' | Standing, number>
+}
+
+/** How employees stand after a sync, in the order in which they are shown. In step are those that were so before it. */
+const STANDINGS_AFTER_SYNC = [
+  'in_step',
+  'updated',
+  'partly_updated',
+  'awaiting_activation',
+  'dead_lettered',
+  'halted',
+  'waiting',
+] as const
+
+/** How the directory stands after a sync, and what its runs did. */
 export interface SyncSummary {
-  employees: {
-    in_scope: number
-    in_step: number
-    updated: number
-    partly_updated: number
-    awaiting_activation: number
-    dead_lettered: number
-    halted: number
-    waiting: number
-  }
+  employees: Record<'in_scope' | (typeof STANDINGS_AFTER_SYNC)[number], number>
   departments: { deleted: number; already_gone: number }
   openids: { bound: number }
   /** Open cases by category. */
@@ -132,63 +138,62 @@ export interface SyncSummary {
 
 /**
  * Sums up the runs from `firstRun` on.
- * @param since when they began, for the token creations, which belong to no run
+ * @param since when they began: token creations belong to no run
  */
 export async function syncSummary(db: Pool, firstRun: number, since: Date): Promise<SyncSummary> {
-  const { rows } = await db.query<{
-    standings: Record<string, number> | null
-    deleted: number
-    already_gone: number
-    bound: number
-    dead_letters: Record<string, number>
-    calls: Record<string, number>
-  }>(
-    `with attempts as (
-       select * from dirsync.attempt where run_id >= $1
-     ), sent as (
-       select distinct enterprise_code, entity_key from attempts where operation = 'update-employee' and fields <> '{}'
-     ), employees as (
-       select case
-                when e.acknowledged_hash = e.source_hash then case when s.entity_key is null then 'in_step' else 'updated' end
-                when e.parked_hash = e.source_hash then
-                  case when e.platform_state = 'absent' then 'awaiting_activation'
-                       when s.entity_key is null then 'dead_lettered' else 'partly_updated' end
-                when exists (select from dirsync.halt h where h.scope in ('*', e.enterprise_code)) then 'halted'
-                else 'waiting'
-              end as standing
-       from dirsync.employee e
-       left join sent s on s.enterprise_code = e.enterprise_code and s.entity_key = e.userid
-       where e.active and e.vanished_at is null
-     ), calls as (
-       select c.key as operation, sum(c.value::int) as n from attempts, jsonb_each_text(calls) c group by 1
-       union all
-       select 'token/create', count(*) from dirsync.token_creation where created_at >= $2 having count(*) > 0
-     ), cases as (
-       select category, count(*) as n from dirsync.dead_letter where state not in ('resolved', 'ignored') group by 1
-     )
-     select (select jsonb_object_agg(standing, n) from (select standing, count(*) as n from employees group by 1) x) as standings,
-            (select count(*)::int from attempts where outcome = 'deleted' and platform_code is null) as deleted,
-            (select count(*)::int from attempts where outcome = 'deleted' and platform_code is not null) as already_gone,
-            (select count(*)::int from attempts where outcome = 'bound') as bound,
-            (select coalesce(jsonb_object_agg(category, n), '{}') from cases) as dead_letters,
-            (select coalesce(jsonb_object_agg(operation, n), '{}') from calls) as calls`,
-    [firstRun, since],
-  )
-  const [refunds, topUps] = await Promise.all([openRefunds(db), openTopUps(db)])
+  const [{ rows }, refunds, topUps] = await Promise.all([
+    db.query<{
+      standings: Record<string, number>
+      deleted: number
+      already_gone: number
+      bound: number
+      dead_letters: Record<string, number>
+      calls: Record<string, number>
+    }>(
+      `with attempts as (
+         select * from dirsync.attempt where run_id >= $1
+       ), sent as (
+         select distinct enterprise_code, entity_key
+         from attempts where operation = 'update-employee' and fields <> '{}'
+       ), employees as (
+         select case
+                  when e.acknowledged_hash = e.source_hash
+                    then case when s.entity_key is null then 'in_step' else 'updated' end
+                  when e.parked_hash = e.source_hash
+                    then case when e.platform_state = 'absent' then 'awaiting_activation'
+                              when s.entity_key is null then 'dead_lettered'
+                              else 'partly_updated' end
+                  when exists (select from dirsync.halt h where h.scope in ('*', e.enterprise_code)) then 'halted'
+                  else 'waiting'
+                end as standing
+         from dirsync.employee e
+         left join sent s on s.enterprise_code = e.enterprise_code and s.entity_key = e.userid
+         where e.active and e.vanished_at is null
+       ), standings as (
+         select standing, count(*) as n from employees group by 1
+       ), calls as (
+         select c.key as operation, sum(c.value::int) as n from attempts, jsonb_each_text(calls) c group by 1
+         union all
+         select 'token/create', count(*) from dirsync.token_creation where created_at >= $2 having count(*) > 0
+       ), cases as (
+         select category, count(*) as n
+         from dirsync.dead_letter where state not in ('resolved', 'ignored') group by 1
+       )
+       select (select coalesce(jsonb_object_agg(standing, n), '{}') from standings) as standings,
+              count(*) filter (where outcome = 'deleted' and platform_code is null)::int as deleted,
+              count(*) filter (where outcome = 'deleted' and platform_code is not null)::int as already_gone,
+              count(*) filter (where outcome = 'bound')::int as bound,
+              (select coalesce(jsonb_object_agg(category, n), '{}') from cases) as dead_letters,
+              (select coalesce(jsonb_object_agg(operation, n), '{}') from calls) as calls
+       from attempts`,
+      [firstRun, since],
+    ),
+    openRefunds(db),
+    openTopUps(db),
+  ])
   const { standings, deleted, already_gone, bound, dead_letters, calls } = onlyRow(rows)
-  const of = (standing: string): number => standings?.[standing] ?? 0
-  const employees = {
-    in_step: of('in_step'),
-    updated: of('updated'),
-    partly_updated: of('partly_updated'),
-    awaiting_activation: of('awaiting_activation'),
-    dead_lettered: of('dead_lettered'),
-    halted: of('halted'),
-    waiting: of('waiting'),
-  }
-  const in_scope = Object.values(employees).reduce((sum, n) => sum + n, 0)
   return {
-    employees: { in_scope, ...employees },
+    employees: completed(STANDINGS_AFTER_SYNC, standings),
     departments: { deleted, already_gone },
     openids: { bound },
     dead_letters,

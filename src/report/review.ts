@@ -42,7 +42,7 @@ export interface DeadLetter {
   resolved_at: Date | null
   note: string | null
   version: number
-  /** Cases of employees who want each other's number have the same. */
+  /** The same for all cases of employees who want each other's number. */
   swap_id: number | null
 }
 
@@ -61,9 +61,10 @@ export interface CaseFilter {
   category?: string | undefined
 }
 
-const MATCHES = `($1::text is null and state not in ('resolved', 'ignored') or state = $1) and ($2::text is null or category = $2)`
+const MATCHES = `
+  ($1::text is null and state not in ('resolved', 'ignored') or state = $1) and ($2::text is null or category = $2)`
 
-/** The cases in the order of `failed_syncs`, and how many there are in all. */
+/** The first cases in the order of `failed_syncs`, and how many there are in all. */
 export async function listCases(
   db: Pool,
   filter: CaseFilter,
@@ -84,7 +85,7 @@ export async function listCases(
   return { total: onlyRow(counted).total, cases }
 }
 
-/** The cases after one of them by number, for reading them all in pages. */
+/** The cases that follow a case number, so that all can be read page by page. */
 export async function casesAfter(
   db: Pool,
   filter: CaseFilter,
@@ -98,7 +99,7 @@ export async function casesAfter(
   return rows
 }
 
-/** A case with its story, oldest step first, and the other cases of its swap; null when there is none of that number. */
+/** A case with its story, oldest step first, and the other cases of its swap; null when no case has the number. */
 export async function readCase(
   db: Pool,
   id: number,
@@ -116,7 +117,7 @@ export async function readCase(
   return { ...rows[0], events, swapped_with: others.map(other => other.id) }
 }
 
-/** Categories that any case has, or ever had as long as it is kept. */
+/** Categories of all cases that are kept, resolved ones included. */
 export async function knownCategories(db: Pool): Promise<string[]> {
   const { rows } = await db.query<{ category: string }>(
     'select distinct category from dirsync.dead_letter order by 1',

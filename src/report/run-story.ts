@@ -39,9 +39,9 @@ export interface RunStory extends RunRow {
   time_left: TimeLeft | null
   /** Entities of the run that are still in the outbox; of a mirror: parts still to be read. */
   left: number
-  /** What people asked for that has to do with it. */
+  /** What people asked for that concerns it. */
   commands: { name: string; requested_by: string; requested_at: Date }[]
-  /** Cases that failed in it first or last, at most `CASES`. */
+  /** Cases that failed in it for the first or the last time; not more than `CASES` of them. */
   dead_letters: Pick<
     DeadLetter,
     'id' | 'enterprise_code' | 'entity' | 'entity_key' | 'operation' | 'field' | 'category' | 'state'
@@ -51,8 +51,8 @@ export interface RunStory extends RunRow {
 
 const CASES = 20
 
-const COLUMNS = `id, kind, keys, state, requested_by, requested_at, started_at, planned_at, finished_at, approved, decided_by, decided_at,
-  decision_reason, cancelled_at, judged_at,
+const COLUMNS = `id, kind, keys, state, requested_by, requested_at, started_at, planned_at, finished_at,
+  approved, decided_by, decided_at, decision_reason, cancelled_at, judged_at,
   sweep, extract(epoch from max_age)::float8 as max_age_s, in_scope, planned, plan, result, message`
 
 /** The latest runs, newest first. */
@@ -67,8 +67,7 @@ export async function listRuns(db: Pool, limit: number): Promise<RunRow[]> {
 /** One run and what became of it; null when there is none of that number. */
 export async function readRunStory(db: Pool, id: number): Promise<RunStory | null> {
   const { rows } = await db.query<RunRow & { left: number }>(
-    `select ${COLUMNS}, ${LEFT} as left
-     from dirsync.sync_run r where id = $1`,
+    `select ${COLUMNS}, ${LEFT} as left from dirsync.sync_run r where id = $1`,
     [id],
   )
   const run = rows[0]
@@ -80,7 +79,8 @@ export async function readRunStory(db: Pool, id: number): Promise<RunStory | nul
       [id],
     ),
     db.query<RunStory['dead_letters'][number] & { total: number }>(
-      `select id, enterprise_code, entity, entity_key, operation, field, category, state, count(*) over ()::int as total
+      `select id, enterprise_code, entity, entity_key, operation, field, category, state,
+              count(*) over ()::int as total
        from dirsync.dead_letter where first_run_id = $1 or last_run_id = $1 order by id limit ${CASES}`,
       [id],
     ),

@@ -1,25 +1,25 @@
 import type { Pool } from '../lib/database.ts'
-import { readHalts } from '../sync/halts.ts'
 import { MIRRORS } from '../sync/mirror-kind.ts'
 import { countPending } from '../sync/tally.ts'
 import { type Pace, readPace } from './figures.ts'
 
-/** So many queries tell how many of them an update follows. */
+/** With fewer queries in the last minutes, nobody can tell how many of them an update follows. */
 const TELLING_QUERIES = 20
 
-/** Rows of the outbox that are looked at to tell what the others need, so that looking takes no longer when there are more. */
+/** How many rows of the outbox to look at. Looking takes no longer when there are more. */
 const LOOKED_AT = 2000
 
-/** Calls of an entity of whose kind none was looked at. */
+/** Calls of an entity when none of its kind was looked at. */
 const CALLS_EACH = 2
 
 /**
- * What the running runs still need. An employee is one query, and one update where HR's row is another than the platform
- * confirmed; where it never confirmed one, as often as an update followed a query lately. Everything else is one call. Work of a
- * halted enterprise makes none: a run that has no other is halted.
+ * What the running runs still need. An employee needs one query, and one update where HR's row is not the one that the
+ * platform confirmed; where it never confirmed any, as often as an update followed a query lately. Everything else needs one
+ * call. Work of a halted enterprise makes none: a run that has no other work is halted.
  *
- * How much is left the tally knows. What each needs is looked up for the smallest runs whole, the wanted one ($1) first, and for
- * the others in the same share ($4, in per cent) of the table's pages each time, so that the answer does not waver.
+ * The tally knows how much is left. What each row needs is looked up for the smallest runs whole, the wanted one ($1)
+ * first. For the others, it is looked up in the same share ($4, in per cent) of the table's pages each time, so that the
+ * answer does not waver.
  */
 const DEMANDS = `
   with strata as (
@@ -34,7 +34,8 @@ const DEMANDS = `
   ), looked_at as (
     -- The order is that of the index on runs: without it the whole outbox might be read for a few rows.
     select p.* from whole w
-    cross join lateral (select * from dirsync.pending q where q.run_id = w.run_id order by q.wave limit ${LOOKED_AT}) p
+    cross join lateral (select * from dirsync.pending q
+                        where q.run_id = w.run_id order by q.wave limit ${LOOKED_AT}) p
     union all
     select p.* from dirsync.pending p tablesample system ($4) repeatable (1)
     where p.run_id is null or p.run_id not in (select run_id from whole)
@@ -55,40 +56,41 @@ const DEMANDS = `
            count(*) filter (where later)::float8 / count(*) as later
     from entities group by 1, 2, 3
   ), work as (
-    select s.run_id, s.priority, s.halted, s.entities * coalesce(x.calls, ${CALLS_EACH}) as calls, s.entities * coalesce(x.later, 0) as later
-    from strata s left join shares x on (coalesce(x.run_id, 0), x.priority, x.halted) = (coalesce(s.run_id, 0), s.priority, s.halted)
+    select s.run_id, s.priority, s.halted, s.entities * coalesce(x.calls, ${CALLS_EACH}) as calls,
+           s.entities * coalesce(x.later, 0) as later
+    from strata s
+    left join shares x
+      on (coalesce(x.run_id, 0), x.priority, x.halted) = (coalesce(s.run_id, 0), s.priority, s.halted)
   ), own as (
     select r.id, max(w.priority) as priority, coalesce(sum(w.calls) filter (where not w.halted), 0) as calls,
            coalesce(sum(w.later), 0) as later, coalesce(bool_and(w.halted), false) as halted
     from dirsync.sync_run r left join work w on w.run_id = r.id
-    where r.state = 'running' and r.finished_at is null and r.kind <> all ($3) and ($1::bigint is null or r.id = $1)
+    where r.state = 'running' and r.finished_at is null and r.kind <> all ($3)
+      and ($1::bigint is null or r.id = $1)
     group by r.id
   )
-  select id as run, round(calls)::int as calls, round(later)::int as later, halted,
+  select id as run, round(calls)::int as calls, round(later)::int as later,
+         halted or exists (select from dirsync.halt where scope = '*') as halted,
          round(coalesce((select sum(w.calls) from work w
-                         where not w.halted and w.priority < own.priority and w.run_id is distinct from own.id), 0))::int as ahead
+                         where not w.halted and w.priority < own.priority
+                           and w.run_id is distinct from own.id), 0))::int as ahead
   from own order by id`
 
-/** How long running runs still take, mirrors left out. */
+/** How long running runs still take, without mirrors. */
 export async function timesLeft(
   db: Pool,
   pace: Pace,
   run: number | null = null,
 ): Promise<(TimeLeft & { run: number })[]> {
-  const entities = await countPending(db)
-  const percent = Math.min(100, (100 * LOOKED_AT) / Math.max(1, entities))
-  const [{ rows }, halts] = await Promise.all([
-    db.query<Demand & { run: number; halted: boolean }>(DEMANDS, [run, updateShare(pace), MIRRORS, percent]),
-    readHalts(db),
-  ])
-  const supply = supplyOf(
-    pace,
-    halts.some(halt => halt.scope === '*'),
-  )
-  return rows.map(({ run, halted, ...demand }) => ({
+  const percent = Math.min(100, (100 * LOOKED_AT) / Math.max(1, await countPending(db)))
+  const { rows } = await db.query<Demand & { run: number; halted: boolean }>(DEMANDS, [
     run,
-    ...timeLeft(demand, { ...supply, halted: supply.halted || halted }),
-  }))
+    updateShare(pace),
+    MIRRORS,
+    percent,
+  ])
+  const supply = supplyOf(pace)
+  return rows.map(({ run, halted, ...demand }) => ({ run, ...timeLeft(demand, { ...supply, halted }) }))
 }
 
 /** How long one run still takes; null when it is not running, or a mirror. */
@@ -99,12 +101,11 @@ export async function runTimeLeft(db: Pool, run: number): Promise<TimeLeft | nul
   return left
 }
 
-function supplyOf(pace: Pace, halted: boolean): Supply {
+function supplyOf(pace: Pace): Omit<Supply, 'halted'> {
   const calls = pace.operations.reduce((sum, row) => sum + row.calls, 0)
   const ms = pace.operations.reduce((sum, row) => sum + row.calls * row.mean_duration_ms, 0)
   return {
     workers: pace.workers,
-    halted,
     pausedForMs: pace.paused_until ? Math.max(0, pace.paused_until.getTime() - Date.now()) : 0,
     permittedPerSecond: pace.permitted_per_second,
     concurrency: pace.concurrency,
@@ -112,7 +113,7 @@ function supplyOf(pace: Pace, halted: boolean): Supply {
   }
 }
 
-/** How often an update followed a query in the last minutes: 0 to 1; 1 while too few were made to tell. */
+/** How often an update followed a query in the last minutes: 0 to 1; 1 while there were too few queries to tell. */
 function updateShare({ operations }: Pace): number {
   const calls = (name: string) => operations.find(({ operation }) => operation === name)?.calls ?? 0
   const queries = calls('employee/get')
@@ -135,7 +136,7 @@ export interface Supply {
   /** Everything is halted, or all that the run has left. */
   halted: boolean
   pausedForMs: number
-  /** Calls per second that the pacer lets go, of all processes together; null while that is not known. */
+  /** Calls per second that the pacer permits, of all processes together; null while that is not known. */
   permittedPerSecond: number | null
   /** Calls that may be in flight at a time, of all processes together; null where nothing limits them. */
   concurrency: number | null
@@ -152,8 +153,8 @@ export type TimeLeft = Demand &
   )
 
 /**
- * How long a run still takes at the present rate of the pacer, whatever it was before. Where the platform is too slow for
- * that rate, it is what the calls in flight come to (Little's law).
+ * How long a run still takes at the present rate of the pacer, whatever the rate was before. Where the platform is too slow
+ * for that rate, the calls in flight give the rate (Little's law).
  */
 export function timeLeft(demand: Demand, supply: Supply): TimeLeft {
   const { workers, halted, pausedForMs, permittedPerSecond, concurrency, callMs } = supply

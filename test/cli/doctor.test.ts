@@ -141,7 +141,7 @@ test.concurrent('a database without the schema is found', async () => {
   await using empty = await createTestDatabase()
   const { failed } = await examine({ DATABASE_URL: empty.url })
   expect(failed.find(({ check }) => check === 'schema')).toMatchObject({
-    what: expect.stringContaining('0001_directory.sql'),
+    what: expect.stringContaining('0001_runs.sql'),
     remedy: expect.stringContaining('dirsync migrate'),
   })
 })

@@ -75,7 +75,7 @@ test('a schema that is behind is missing by name', async () => {
   expect(response.json().missing).toEqual([
     {
       part: 'schema',
-      problem: expect.stringContaining('0001_directory.sql'),
+      problem: expect.stringContaining('0001_runs.sql'),
       remedy: expect.stringContaining('dirsync migrate'),
     },
   ])

@@ -56,7 +56,7 @@ describe('a reviewer', () => {
     expect(rows).toEqual([{ id, category: 'duplicate_mobile' }])
   })
 
-  test('calls the seven functions, and is named as who did', async () => {
+  test('calls the functions for people, and is named as the one who did', async () => {
     const [one, other] = [await fail(store), await fail(store, { entity_key: 'e2' })]
     const [good, bad] = [await plantRun(store, { state: 'held' }), await plantRun(store, { state: 'held' })]
     const going = await plantRun(store)
@@ -226,7 +226,7 @@ describe('where the database user may not create roles', () => {
       const as = (user: string) => poolOf(urlAs(server.url('theirs'), user))
       const plain = as('plain')
       const { applied, reviewerStatements } = await migrate(plain)
-      expect(applied[0]).toBe('0001_directory.sql')
+      expect(applied[0]).toBe('0001_runs.sql')
       expect(reviewerStatements[0]).toBe('create role dirsync_reviewer nologin')
       expect((await migrate(plain)).reviewerStatements).toEqual(reviewerStatements)
 
@@ -265,7 +265,7 @@ describe('where the database user may not create roles', () => {
     const user = await connectAs(database, store.pool)
     await database.pool.query(`create schema dirsync authorization ${user.name}`)
     const { applied } = await migrate(user.pool)
-    expect(applied[0]).toBe('0001_directory.sql')
+    expect(applied[0]).toBe('0001_runs.sql')
     await user.pool.end()
     await database.close()
   })

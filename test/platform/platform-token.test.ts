@@ -1,19 +1,14 @@
-import { readFile } from 'node:fs/promises'
 import pg from 'pg'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { TOKEN_CREATIONS_PER_HOUR, TokenFuseError } from '../../src/platform/token.ts'
 import { PostgresTokenStore } from '../../src/platform/token-store.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/postgres.ts'
 
-const MIGRATION = new URL('../../src/migrations/0002_platform.sql', import.meta.url)
-
 let database: TestDatabase
 let created: number
 
 beforeAll(async () => {
-  database = await createTestDatabase()
-  await database.pool.query('create schema dirsync')
-  await database.pool.query(await readFile(MIGRATION, 'utf8'))
+  database = await createTestDatabase({ migrated: true })
 })
 
 afterAll(() => database.close())
@@ -175,14 +170,4 @@ test('a pool of one connection is refused: it would wait for itself', async () =
   const pool = new pg.Pool({ connectionString: database.url, max: 1 })
   expect(() => storeOf({ pool })).toThrow(RangeError)
   await pool.end()
-})
-
-test('every table and column is described', async () => {
-  const { rows } = await database.pool.query(
-    `select c.relname, a.attname from pg_class c
-       join pg_namespace n on n.oid = c.relnamespace and n.nspname = 'dirsync'
-       join pg_attribute a on a.attrelid = c.oid and a.attnum > 0
-      where c.relkind = 'r' and (obj_description(c.oid) is null or col_description(c.oid, a.attnum) is null)`,
-  )
-  expect(rows).toEqual([])
 })

@@ -1,11 +1,8 @@
-import { readdirSync, readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
-import { migrate } from '../../src/lib/migrate.ts'
 import { beginRetry, beginRetryOf, requestDueRetries } from '../../src/sync/cases.ts'
 import type { RefusedField } from '../../src/sync/field-blocks.ts'
 import { type Settlement, settle } from '../../src/sync/settlement.ts'
 import { askWithheld, tellWithheld } from '../../src/sync/withheld.ts'
-import { createTestDatabase } from '../helpers/postgres.ts'
 import { begin, employee, memory, outcome, refusal } from './outcomes.ts'
 import { caseOf, fail, plant, plantRun, story } from './planted.ts'
 import { StoreUnderTest } from './store-under-test.ts'
@@ -333,48 +330,4 @@ describe('once anybody gets it through', () => {
     await execute(E1, through)
     expect(await lifting()).toBeUndefined()
   })
-})
-
-test('a block of an earlier version becomes a case of the enterprise, and is probed at once', async () => {
-  await using database = await createTestDatabase()
-  const { pool } = database
-  const folder = new URL('../../src/migrations/', import.meta.url)
-  await pool.query(
-    'create schema dirsync; create table dirsync.migration (name text primary key, applied_at timestamptz default now())',
-  )
-  for (const name of readdirSync(folder)
-    .filter(file => file < '0016')
-    .sort()) {
-    await pool.query(readFileSync(new URL(name, folder), 'utf8'))
-    await pool.query('insert into dirsync.migration (name) values ($1)', [name])
-  }
-  await pool.query(`
-    insert into dirsync.field_block (field, platform_code) values ('category', 1000210028), ('level', 1000220030);
-    insert into dirsync.employee (userid, withheld) values ('e1', '{}'), ('e2', '{level}');
-    insert into dirsync.dead_letter (entity, entity_key, operation, field, category, message, remedy)
-    select 'employee', 'e1', 'update-employee', field, 'feature_disabled', 'm', 'r'
-    from unnest('{level,category}'::text[]) as f (field)`)
-  await migrate(pool)
-  const { rows: cases } = await pool.query(
-    'select entity, entity_key, field, state, resolution from dirsync.dead_letter order by id',
-  )
-  expect(cases).toEqual([
-    { entity: 'employee', entity_key: 'e1', field: 'level', state: 'resolved', resolution: 'merged' },
-    { entity: 'employee', entity_key: 'e1', field: 'category', state: 'resolved', resolution: 'merged' },
-    ...['category', 'level'].map(field => ({
-      entity: 'enterprise',
-      entity_key: '(single enterprise)',
-      field,
-      state: 'open',
-      resolution: null,
-    })),
-  ])
-  const { rows: employees } = await pool.query('select userid, withheld from dirsync.employee order by 1')
-  expect(employees).toEqual([
-    { userid: 'e1', withheld: ['category', 'level'] },
-    { userid: 'e2', withheld: ['level'] },
-  ])
-  expect(await requestDueRetries(pool)).not.toBeNull()
-  const { rows: told } = await pool.query(`select message from dirsync.failed_syncs where field = 'level'`)
-  expect(told[0].message).toMatch(/ Withheld from 2 employees\.$/)
 })

@@ -112,7 +112,7 @@ describe('resync', () => {
     ],
     [
       `resync('full', max_age => '0')`,
-      /should be longer than nothing/,
+      /has to be longer than nothing/,
       "select dirsync.resync('full', max_age => '6 hours')",
     ],
   ])('%s is refused with a hint', async (text, message, hint) => {

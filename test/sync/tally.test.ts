@@ -1,23 +1,19 @@
-import { readdir, readFile } from 'node:fs/promises'
-import type pg from 'pg'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { transaction } from '../../src/lib/database.ts'
-import { migrate } from '../../src/lib/migrate.ts'
 import { foldTally } from '../../src/sync/tally.ts'
-import { createTestDatabase } from '../helpers/postgres.ts'
 import { fail, hash, plant, plantRun } from './planted.ts'
 import { StoreUnderTest } from './store-under-test.ts'
 
 const store = new StoreUnderTest()
 
 /** What the tally says, and what counting the tables says; alike but for the columns that a source has not. */
-async function bothWays(pool: pg.Pool) {
+async function bothWays() {
   const [tally, counted] = await Promise.all([
-    pool.query(
+    store.pool.query(
       `select source, operation, enterprise_code, run_id, priority, enqueued, since, category, state, sum(n)::int as n
        from dirsync.tally group by 1, 2, 3, 4, 5, 6, 7, 8, 9 having sum(n) <> 0 order by 1, 2, 3, 4, 5, 6, 7, 8, 9`,
     ),
-    pool.query(
+    store.pool.query(
       `select 'pending' as source, operation, enterprise_code, run_id, priority, enqueued_at is not null as enqueued,
               date_trunc('second', created_at) as since, null as category, null as state, count(*)::int as n
        from dirsync.pending group by 2, 3, 4, 5, 6, 7
@@ -40,8 +36,8 @@ async function bothWays(pool: pg.Pool) {
   return { tally: tally.rows, counted: counted.rows }
 }
 
-async function expectExact(pool = store.pool): Promise<void> {
-  const { tally, counted } = await bothWays(pool)
+async function expectExact(): Promise<void> {
+  const { tally, counted } = await bothWays()
   expect(tally).toEqual(counted)
 }
 
@@ -92,7 +88,7 @@ test('the tally is what counting the tables would say, whatever is written', asy
 
   await store.pool.query('truncate dirsync.pending, dirsync.employee')
   await expectExact()
-  expect((await bothWays(store.pool)).tally).toEqual([
+  expect((await bothWays()).tally).toEqual([
     expect.objectContaining({ source: 'sync_run', state: 'held', n: 1 }),
   ])
 })
@@ -124,30 +120,4 @@ test('the tally stays exact while it is summed up beside whoever writes, and bec
   await foldTally(store.pool)
   await expectExact()
   expect(await store.value(`select count(*) from dirsync.tally`)).toBeLessThan(250)
-})
-
-test('what was there before the tally is counted when it is made', async () => {
-  const database = await createTestDatabase()
-  onTestFinished(() => database.close())
-  const { pool } = database
-  await pool.query(
-    'create schema dirsync; create table dirsync.migration (name text primary key, applied_at timestamptz)',
-  )
-  const folder = new URL('../../src/migrations/', import.meta.url)
-  const older = (await readdir(folder)).filter(name => name < '0022').sort()
-  for (const name of older) {
-    await pool.query(await readFile(new URL(name, folder), 'utf8'))
-    await pool.query('insert into dirsync.migration (name) values ($1)', [name])
-  }
-  await pool.query(`
-    insert into dirsync.sync_run (kind, state) values ('full', 'running'), ('full', 'held');
-    insert into dirsync.employee (userid, active) values ('e1', true), ('e2', true), ('e3', false);
-    insert into dirsync.pending (operation, entity_key, priority, run_id) values
-      ('update-employee', 'e1', 3, 1), ('update-employee', 'e2', 7, 1);
-    insert into dirsync.dead_letter (entity, entity_key, operation, category, message, remedy) values
-      ('employee', 'e1', 'update-employee', 'c', 'm', 'r')`)
-  await migrate(pool)
-  await expectExact(pool)
-  await pool.query('delete from dirsync.pending')
-  await expectExact(pool)
 })

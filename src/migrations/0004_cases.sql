@@ -1,0 +1,245 @@
+-- Cases: what failed and waits for a person or for its time, and the fields that are switched off.
+
+create table dirsync.dead_letter (
+  id              bigint generated always as identity primary key,
+  enterprise_code text not null default '',
+  entity          text not null check (entity in ('employee', 'department', 'mirror', 'enterprise')),
+  entity_key      text not null,
+  operation       text not null
+                  check (operation in ('update-employee', 'delete-department', 'bind-openid',
+                                       'mirror-orders', 'mirror-accounts', 'mirror-taxpayers')),
+  field           text not null default '',
+  category        text not null,
+  platform_code   bigint,
+  trace_id        text,
+  message         text not null,
+  remedy          text not null,
+  changed_fields  jsonb not null default '[]',
+  blocked_by      text,
+  source_hash     uuid,
+  state           text not null default 'open'
+                  check (state in ('open', 'retry_scheduled', 'blocked', 'awaiting_activation', 'retrying',
+                                   'snoozed', 'resolved', 'ignored')),
+  first_failed_at timestamptz not null default now(),
+  last_failed_at  timestamptz not null default now(),
+  occurrences     integer not null default 1,
+  next_retry_at   timestamptz,
+  snooze_until    timestamptz,
+  first_run_id    bigint,
+  last_run_id     bigint,
+  resolution      text,
+  resolved_by     text,
+  resolved_at     timestamptz,
+  note            text,
+  version         integer not null default 1,
+  swap_id         bigint,
+  check ((state = 'resolved') = (resolved_at is not null)),
+  check (state <> 'ignored' or note is not null)
+);
+create unique index dead_letter_case
+  on dirsync.dead_letter (enterprise_code, entity, entity_key, operation, field)
+  where state not in ('resolved', 'ignored');
+create index dead_letter_entity on dirsync.dead_letter (enterprise_code, entity_key);
+create index dead_letter_enterprise on dirsync.dead_letter (enterprise_code, field)
+  where entity = 'enterprise';
+create index dead_letter_due on dirsync.dead_letter (next_retry_at)
+  where state not in ('resolved', 'ignored', 'retrying');
+create index dead_letter_blocked_by on dirsync.dead_letter (enterprise_code, blocked_by)
+  where blocked_by is not null and state not in ('resolved', 'ignored');
+create index dead_letter_swap_id on dirsync.dead_letter (swap_id) where swap_id is not null;
+create index dead_letter_resolved_at on dirsync.dead_letter (resolved_at) where state = 'resolved';
+create index dead_letter_first_run on dirsync.dead_letter (first_run_id);
+create index dead_letter_last_run on dirsync.dead_letter (last_run_id);
+
+comment on table dirsync.dead_letter is
+  'Cases for review: one per entity, operation and field, however often it fails. The first success '
+  'resolves it. Read dirsync.failed_syncs first.';
+comment on column dirsync.dead_letter.id is 'Number of the case, for retry, ignore and snooze.';
+comment on column dirsync.dead_letter.enterprise_code is 'Enterprise; empty for a single enterprise.';
+comment on column dirsync.dead_letter.entity is
+  'employee, department, mirror, or enterprise: a field that is withheld from all employees of an '
+  'enterprise.';
+comment on column dirsync.dead_letter.entity_key is
+  'User id, department code, the mirror (orders, accounts, taxpayers), or the enterprise code, (single '
+  'enterprise) where there is none.';
+comment on column dirsync.dead_letter.operation is
+  'The job that failed: update-employee, delete-department, bind-openid, mirror-orders, mirror-accounts, '
+  'mirror-taxpayers.';
+comment on column dirsync.dead_letter.field is
+  'The field that is held back (bind-openid: the merchant application id; mirror-taxpayers: the '
+  'identification number; mirror-orders: older_orders for those asked for one by one); empty: the whole '
+  'entity.';
+comment on column dirsync.dead_letter.category is
+  'Kind of failure: duplicate_mobile, missing_department, invalid_hr_row, not_on_platform, not_applied, '
+  'left_hr, unknown_payer …';
+comment on column dirsync.dead_letter.platform_code is
+  'Error code of the platform (section 7); null when dirsync found the problem itself.';
+comment on column dirsync.dead_letter.trace_id is
+  'x-trace-id of the failed call. Name it to the vendor''s support.';
+comment on column dirsync.dead_letter.message is 'What failed, without personal data.';
+comment on column dirsync.dead_letter.remedy is 'What to do about it.';
+comment on column dirsync.dead_letter.changed_fields is
+  'The fields concerned: [{field, value}], values masked.';
+comment on column dirsync.dead_letter.blocked_by is
+  'What has to change first: for a duplicate mobile or e-mail address the user id of its holder. The case '
+  'is retried as soon as that changes.';
+comment on column dirsync.dead_letter.source_hash is 'Hash of the HR row that failed.';
+comment on column dirsync.dead_letter.state is
+  'open: waits for a person (and a weekly probe); retry_scheduled, blocked, awaiting_activation: dirsync '
+  'tries again by itself; retrying: a run is trying it again; snoozed: rests until snooze_until; resolved; '
+  'ignored: until the HR row changes.';
+comment on column dirsync.dead_letter.first_failed_at is 'First failure of the case.';
+comment on column dirsync.dead_letter.last_failed_at is 'Latest failure of the case.';
+comment on column dirsync.dead_letter.occurrences is 'How often it failed.';
+comment on column dirsync.dead_letter.next_retry_at is 'When dirsync tries again by itself.';
+comment on column dirsync.dead_letter.snooze_until is 'Snoozed until then.';
+comment on column dirsync.dead_letter.first_run_id is 'Run of the first failure.';
+comment on column dirsync.dead_letter.last_run_id is 'Run of the latest failure.';
+comment on column dirsync.dead_letter.resolution is
+  'succeeded: a later attempt went through; obsolete: nothing is left to be done; merged: the enterprise''s '
+  'dead letter about the field stands for it.';
+comment on column dirsync.dead_letter.resolved_by is 'Who resolved it: dirsync, or a person.';
+comment on column dirsync.dead_letter.resolved_at is 'When it was resolved.';
+comment on column dirsync.dead_letter.note is 'Reason given with ignore or snooze.';
+comment on column dirsync.dead_letter.version is 'Raised at every change.';
+comment on column dirsync.dead_letter.swap_id is
+  'Groups the cases of employees who want each other''s mobile number or e-mail address: the number of the '
+  'oldest of them. None can go first; see the remedy. Retrying one retries all.';
+
+create table dirsync.dead_letter_event (
+  id             bigint generated always as identity primary key,
+  dead_letter_id bigint not null references dirsync.dead_letter on delete cascade,
+  at             timestamptz not null default now(),
+  actor          text not null default 'dirsync',
+  event          text not null
+                 check (event in ('opened', 'changed', 'retried', 'resolved', 'ignored', 'snoozed',
+                                  'reopened')),
+  run_id         bigint,
+  note           text
+);
+create index dead_letter_event_case on dirsync.dead_letter_event (dead_letter_id, id);
+
+comment on table dirsync.dead_letter_event is 'The story of a case: every change of state, by whom and why.';
+comment on column dirsync.dead_letter_event.id is 'Number of the event.';
+comment on column dirsync.dead_letter_event.dead_letter_id is 'The case.';
+comment on column dirsync.dead_letter_event.at is 'When.';
+comment on column dirsync.dead_letter_event.actor is 'dirsync, or who decided.';
+comment on column dirsync.dead_letter_event.event is
+  'What happened; changed: it failed again for another reason.';
+comment on column dirsync.dead_letter_event.run_id is 'Run in which it happened.';
+comment on column dirsync.dead_letter_event.note is 'Category, or the reason that a person gave.';
+
+create function dirsync.record_failure(failure jsonb) returns bigint
+language plpgsql as $$
+declare
+  f   dirsync.dead_letter := jsonb_populate_record(null::dirsync.dead_letter, failure);
+  old dirsync.dead_letter;
+begin
+  select * into old from dirsync.dead_letter d
+  where d.enterprise_code = f.enterprise_code and d.entity = f.entity and d.entity_key = f.entity_key
+    and d.operation = f.operation and d.field = f.field and d.state <> 'resolved'
+  order by (d.state <> 'ignored') desc, d.id desc limit 1 for update;
+
+  if old.id is null then
+    insert into dirsync.dead_letter (
+      enterprise_code, entity, entity_key, operation, field, category, platform_code,
+      trace_id, message, remedy, changed_fields, blocked_by, source_hash,
+      state, next_retry_at, first_run_id, last_run_id)
+    values (
+      f.enterprise_code, f.entity, f.entity_key, f.operation, f.field, f.category, f.platform_code,
+      f.trace_id, f.message, f.remedy, coalesce(f.changed_fields, '[]'), f.blocked_by, f.source_hash,
+      f.state, f.next_retry_at, f.last_run_id, f.last_run_id)
+    returning * into old;
+    insert into dirsync.dead_letter_event (dead_letter_id, event, run_id, note)
+    values (old.id, 'opened', f.last_run_id, f.category);
+    return old.id;
+  end if;
+
+  update dirsync.dead_letter d
+  set category = f.category, platform_code = f.platform_code, trace_id = f.trace_id,
+      message = f.message, remedy = f.remedy,
+      changed_fields = coalesce(f.changed_fields, '[]'), blocked_by = f.blocked_by,
+      source_hash = f.source_hash,
+      occurrences = d.occurrences + 1, last_failed_at = now(), last_run_id = f.last_run_id,
+      version = d.version + 1,
+      -- An ignored case stays ignored while HR gives the same row; a snoozed one sleeps on.
+      state = case when old.state = 'ignored' and old.source_hash is not distinct from f.source_hash
+                   then 'ignored'
+                   when old.state = 'snoozed' and old.snooze_until > now() then 'snoozed'
+                   else f.state end,
+      next_retry_at = case when old.state = 'ignored' and old.source_hash is not distinct from f.source_hash
+                           then null
+                           when old.state = 'snoozed' and old.snooze_until > now() then old.snooze_until
+                           else f.next_retry_at end
+  where d.id = old.id;
+  if old.state = 'ignored' and old.source_hash is distinct from f.source_hash then
+    insert into dirsync.dead_letter_event (dead_letter_id, event, run_id, note)
+    values (old.id, 'reopened', f.last_run_id, 'the HR row changed');
+  elsif old.category <> f.category then
+    insert into dirsync.dead_letter_event (dead_letter_id, event, run_id, note)
+    values (old.id, 'changed', f.last_run_id, f.category);
+  end if;
+  return old.id;
+end $$;
+comment on function dirsync.record_failure is
+  'Opens a case, or counts up the open one of the same entity, operation and field.';
+
+-- Fields that are switched off: each block is a case of the enterprise.
+
+create table dirsync.field_block (
+  enterprise_code text not null default '',
+  field           text not null,
+  codes           jsonb,
+  platform_code   bigint,
+  message         text not null default '',
+  since           timestamptz not null default now(),
+  probe_userid    text,
+  probing         boolean not null default false,
+  probes          integer not null default 0,
+  next_probe_at   timestamptz not null default now(),
+  primary key (enterprise_code, field)
+);
+create index field_block_due on dirsync.field_block (next_probe_at);
+
+comment on table dirsync.field_block is
+  'Fields that are withheld from an enterprise''s employees because the platform says that they are '
+  'switched off. One dead letter of entity enterprise stands for each. The block goes when any employee '
+  'gets the field through.';
+comment on column dirsync.field_block.enterprise_code is 'Enterprise; empty for a single enterprise.';
+comment on column dirsync.field_block.field is 'Field that is not sent.';
+comment on column dirsync.field_block.codes is
+  'employee_attribute: lists of attributeCodes; values that have all of one list are withheld. Null: the '
+  'field as a whole.';
+comment on column dirsync.field_block.platform_code is 'Error code of the platform.';
+comment on column dirsync.field_block.message is 'What the platform said.';
+comment on column dirsync.field_block.since is 'Since when the field has been withheld.';
+comment on column dirsync.field_block.probe_userid is
+  'The employee who tries whether the field gets through, or tried last; the next one in order follows.';
+comment on column dirsync.field_block.probing is 'True while that employee is to try.';
+comment on column dirsync.field_block.probes is 'Probes that failed.';
+comment on column dirsync.field_block.next_probe_at is
+  'When to try again, whatever a person decided about the dead letter.';
+
+create table dirsync.field_refusal (
+  enterprise_code text not null default '',
+  field           text not null,
+  userid          text not null,
+  value_hash      text not null,
+  codes           text[],
+  run_id          bigint,
+  refused_at      timestamptz not null default now(),
+  primary key (enterprise_code, field, userid)
+);
+
+comment on table dirsync.field_refusal is
+  'Refusals that may mean that a field is switched off for everybody: the latest one per field and '
+  'employee.';
+comment on column dirsync.field_refusal.enterprise_code is 'Enterprise; empty for a single enterprise.';
+comment on column dirsync.field_refusal.field is 'The field that the platform refused.';
+comment on column dirsync.field_refusal.userid is 'The employee whose value it was.';
+comment on column dirsync.field_refusal.value_hash is
+  'Hash of the value. Refusals of different values speak against the field, not the value.';
+comment on column dirsync.field_refusal.codes is
+  'employee_attribute: the attributeCodes that the value had; else null.';
+comment on column dirsync.field_refusal.run_id is 'Run in which it was refused.';
+comment on column dirsync.field_refusal.refused_at is 'When.';
