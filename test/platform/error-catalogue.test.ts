@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { PLATFORM_CODES } from '../../src/platform/codes.ts'
-import { dispositionOf, entryOfCode, type PlatformFailure, platformError } from '../../src/platform/errors.ts'
+import { entryOfCode, PLATFORM_CODES } from '../../src/platform/codes.ts'
+import { dispositionOf, PlatformError, type PlatformFailure } from '../../src/platform/errors.ts'
 
 /** Section 7 of the specification, but for 0. */
 const SPECIFIED = [
@@ -36,7 +36,7 @@ function failure(facts: Partial<PlatformFailure>): PlatformFailure {
 }
 
 function verdict(facts: Partial<PlatformFailure>) {
-  const error = platformError(failure(facts))
+  const error = new PlatformError(failure(facts))
   return dispositionOf(error, error.operation)
 }
 
@@ -151,7 +151,7 @@ describe('verdicts', () => {
 })
 
 describe('the error', () => {
-  const error = platformError(
+  const error = new PlatformError(
     failure({
       platformCode: 1002218007,
       platformMessage: 'mobile 123456 already exists',

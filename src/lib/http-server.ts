@@ -1,3 +1,5 @@
+import type { FastifyInstance } from 'fastify'
+
 /** Why a server cannot listen: something else does, or this machine or user may not. */
 export type ListenTrouble = 'PORT_TAKEN' | 'ADDRESS_REFUSED'
 
@@ -33,4 +35,14 @@ export function listenTrouble(
 export function listeningUrl(host: string, port: number): string {
   if (host === '0.0.0.0' || host === '::') return `http://localhost:${port}`
   return `http://${host.includes(':') ? `[${host}]` : host}:${port}`
+}
+
+/** Answers the requests under way, then closes every connection; after `graceMs` those of clients that are not done, too. */
+export async function closeServer(app: FastifyInstance, graceMs: number): Promise<void> {
+  const timer = setTimeout(() => app.server.closeAllConnections(), graceMs)
+  try {
+    await app.close()
+  } finally {
+    clearTimeout(timer)
+  }
 }
