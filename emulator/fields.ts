@@ -1,6 +1,4 @@
 import { z } from 'zod'
-import { parseAmount } from './amount.ts'
-import { isDate, isMonthDay } from './calendar.ts'
 
 /**
  * The types and limits of parameters (specification section 2). A limit `[n]` is read as "at most n characters",
@@ -97,4 +95,47 @@ function parseJson(value: string): unknown {
 function firstMessage(issue: { errors?: unknown }): string | undefined {
   const branches = issue.errors as { message: string }[][] | undefined
   return branches?.at(-1)?.[0]?.message
+}
+
+const DAYS = [31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
+
+/** Whether `yyyy-MM-dd` is a day of the calendar. */
+export function isDate(text: string): boolean {
+  if (!/^\d{4}-\d{2}-\d{2}$/.test(text) || !isMonthDay(text.slice(5))) return false
+  const year = Number(text.slice(0, 4))
+  return text.slice(5) !== '02-29' || (year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0))
+}
+
+/** Whether `MM-dd` is a day of some year. */
+export function isMonthDay(text: string): boolean {
+  if (!/^\d{2}-\d{2}$/.test(text)) return false
+  const day = Number(text.slice(3))
+  return day >= 1 && day <= (DAYS[Number(text.slice(0, 2)) - 1] ?? 0)
+}
+
+/** Whether `yyyy-MM-dd HH:mm:ss` is a time of the calendar. */
+export function isTime(text: string): boolean {
+  return isDate(text.slice(0, 10)) && /^ ([01]\d|2[0-3]):[0-5]\d:[0-5]\d$/.test(text.slice(10))
+}
+
+const DECIMAL = /^(\d{1,13})(?:\.(\d{1,2}))?$/
+
+/** JSON with `rawJSON`, which Node has and TypeScript's library lacks. */
+const json = JSON as JSON & { rawJSON(text: string): unknown }
+
+/** Reads a decimal of at most two places as cents; undefined for any other text. */
+export function parseAmount(text: string): bigint | undefined {
+  const match = DECIMAL.exec(text)
+  return match ? BigInt(`${match[1]}${(match[2] ?? '').padEnd(2, '0')}`) : undefined
+}
+
+/** Cents as a decimal of two places, for example `12.50`. */
+export function amountText(cents: bigint): string {
+  const digits = String(cents).padStart(3, '0')
+  return `${digits.slice(0, -2)}.${digits.slice(-2)}`
+}
+
+/** Cents as a JSON number of two places, as the operations answer: only `JSON.stringify` reads it. */
+export function amountNumber(cents: bigint): unknown {
+  return json.rawJSON(amountText(cents))
 }

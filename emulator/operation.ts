@@ -31,7 +31,7 @@ export interface Operation {
   /** The same, and anything else is refused with 1000220002. */
   strictParameters: z.ZodType<object>
   /** Checks everything, then acts. Throws `BusinessError`, and then nothing has changed. */
-  perform(platform: Platform, parameters: Record<string, unknown>, caller: Caller): Outcome
+  perform(platform: Platform, parameters: object, caller: Caller): Outcome
 }
 
 /** Declares an operation whose `perform` gets the type of its own parameters. */
@@ -41,7 +41,11 @@ export function defineOperation<Parameters extends z.ZodType<object>>(
     perform(platform: Platform, parameters: z.output<Parameters>, caller: Caller): Outcome
   },
 ): Operation {
-  const { parameters, ...rest } = operation
-  const both = { parameters: parameters(z.object), strictParameters: parameters(z.strictObject) }
-  return { ...rest, ...both } as unknown as Operation
+  const { parameters, perform, ...rest } = operation
+  return {
+    ...rest,
+    parameters: parameters(z.object),
+    strictParameters: parameters(z.strictObject),
+    perform: (platform, values, caller) => perform(platform, values as z.output<Parameters>, caller),
+  }
 }

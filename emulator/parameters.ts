@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer'
-import { BusinessError, HttpError } from './codes.ts'
+import { BusinessError, HttpError } from './errors.ts'
 
 /** More than any operation has; a longer list is refused before it costs anything. */
 const MAX_PARAMETERS = 200
