@@ -7,7 +7,7 @@ interface SubLimit {
   status: number
 }
 
-/** An enterprise limit account (specification 2.7). The balance is in cents. */
+/** An enterprise limit account (section 2.7). The balance is in cents. */
 interface Account {
   enterprise_code: string
   account_openid: string
@@ -55,7 +55,7 @@ function toAccount(row: Stored<Account>): Account {
   }
 }
 
-/** A top-up application (specification 4.12). The amount is in cents. */
+/** A top-up application (section 4.12). The amount is in cents. */
 interface TopUp {
   external_code: string
   enterprise_code: string
@@ -86,7 +86,7 @@ export class TopUps {
   }
 }
 
-/** A taxpayer of an enterprise (specification 2.11). */
+/** A taxpayer of an enterprise (section 2.11). */
 interface Taxpayer {
   enterprise_code: string
   identifier: string

@@ -5,11 +5,11 @@ import type { Caller, Operation } from './operation.ts'
 import { PUBLIC_PARAMETERS, type RequestParameters } from './parameters.ts'
 import type { Clock, Platform } from './platform.ts'
 
-/** Largest deviation of `timestamp` from the platform's time (specification section 8). */
+/** Largest deviation of `timestamp` from the platform's time (section 8). */
 const MAX_DEVIATION_MS = 300_000
 
 /**
- * Checks who calls (specification section 5), in this order: 1000210003 for a missing or unknown appid and a
+ * Checks who calls (section 5), in this order: 1000210003 for a missing or unknown appid and a
  * missing or wrong sign; 1000210001 for a missing, unreadable or deviating timestamp.
  */
 export function authenticate(platform: Platform, { signed }: RequestParameters): void {
@@ -39,7 +39,7 @@ export function readBusinessParameters(
   operation: Operation,
   { signed, given }: RequestParameters,
   strict: boolean,
-): Record<string, unknown> {
+): object {
   const version = signed.get('version')
   if (version !== undefined && !/^\d\.\d\.\d$/.test(version)) {
     throw new BusinessError('parameters', 'version must have the form x.y.z')
@@ -55,7 +55,7 @@ export function readBusinessParameters(
   }
   const schema = strict ? operation.strictParameters : operation.parameters
   const result = schema.safeParse(Object.fromEntries(business), { reportInput: true })
-  if (result.success) return result.data as Record<string, unknown>
+  if (result.success) return result.data
   const [issue] = result.error.issues
   if (issue?.code === 'unrecognized_keys') {
     throw new BusinessError('parameters', `unknown parameter ${issue.keys[0]?.slice(0, 50)}`)
@@ -68,7 +68,7 @@ export function readBusinessParameters(
 export type SignAlgorithm = 'sha256' | 'sha1' | 'sha512'
 
 /**
- * The signature of a set of parameters (platform notes, "Signature input"): every parameter with a value
+ * The signature of a set of parameters (section 5): every parameter with a value
  * except `sign`, plus `appsecret`, sorted by name in code-unit order, joined as `name=value` with `&`,
  * hashed as UTF-8, in lower-case hexadecimal.
  */

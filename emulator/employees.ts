@@ -140,7 +140,7 @@ interface OpenId {
   open_userid: string
 }
 
-/** The open ids by which merchants know employees (specification 2.4). */
+/** The open ids by which merchants know employees (section 2.4). */
 export class OpenIds {
   readonly #find: Statement<{ open_userid: string }>
   readonly #list: Statement<OpenId>

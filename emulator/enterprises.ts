@@ -129,7 +129,7 @@ export class Departments {
   }
 
   /**
-   * Deletes a department (specification 4.6). Throws, in this order, 1002200106 for a department of another
+   * Deletes a department (section 4.6). Throws, in this order, 1002200106 for a department of another
    * enterprise, 1000220010 for one that does not exist, 1002212002 for the base department.
    *
    * The specification is silent about a department that still has employees or children. It is deleted as

@@ -1,7 +1,7 @@
 import type { z } from 'zod'
 
 /**
- * The business codes that the emulated operations answer with (specification section 7).
+ * The business codes that the emulated operations answer with (section 7).
  * A business failure travels as HTTP 200 with the envelope `{code, msg, data: null}`. The codes from 1000229001 to
  * 1000229003 are the emulator's own: the specification has none for what they say.
  */

@@ -1,12 +1,12 @@
 import { z } from 'zod'
 
 /**
- * The types and limits of parameters (specification section 2). A limit `[n]` is read as "at most n characters",
+ * The types and limits of parameters (section 2). A limit `[n]` is read as "at most n characters",
  * as section 9 reads the `[5]` of `version`. Lengths count characters, not UTF-16 units. Where the specification
  * gives a length alone (an e-mail, a mobile), nothing but the length is checked.
  */
 
-/** Makes the schema of an object: members that it does not know are ignored (`z.object`) or refused (`z.strictObject`). */
+/** Makes the schema of an object that ignores members it does not know (`z.object`), or refuses them (`z.strictObject`). */
 export type ObjectSchema = typeof z.object | typeof z.strictObject
 
 /** The value that clears birth_day, entry_day, level or category (4.3). */
@@ -20,6 +20,9 @@ export function text(min: number, max: number) {
     return length >= min && length <= max
   }, `must have ${min} to ${max} characters`)
 }
+
+/** The enterprise that a call names; '' is the single enterprise. */
+export const enterpriseCode = text(1, 20).default('')
 
 /** A whole number in decimal digits, without sign or leading zeros. */
 export function integer(min: number, max: number) {
@@ -107,7 +110,7 @@ export function isDate(text: string): boolean {
 }
 
 /** Whether `MM-dd` is a day of some year. */
-export function isMonthDay(text: string): boolean {
+function isMonthDay(text: string): boolean {
   if (!/^\d{2}-\d{2}$/.test(text)) return false
   const day = Number(text.slice(3))
   return day >= 1 && day <= (DAYS[Number(text.slice(0, 2)) - 1] ?? 0)
@@ -119,9 +122,6 @@ export function isTime(text: string): boolean {
 }
 
 const DECIMAL = /^(\d{1,13})(?:\.(\d{1,2}))?$/
-
-/** JSON with `rawJSON`, which Node has and TypeScript's library lacks. */
-const json = JSON as JSON & { rawJSON(text: string): unknown }
 
 /** Reads a decimal of at most two places as cents; undefined for any other text. */
 export function parseAmount(text: string): bigint | undefined {
@@ -137,5 +137,6 @@ export function amountText(cents: bigint): string {
 
 /** Cents as a JSON number of two places, as the operations answer: only `JSON.stringify` reads it. */
 export function amountNumber(cents: bigint): unknown {
-  return json.rawJSON(amountText(cents))
+  // Node has it; TypeScript's library does not know it yet.
+  return (JSON as JSON & { rawJSON(text: string): unknown }).rawJSON(amountText(cents))
 }

@@ -18,7 +18,7 @@ export interface Attempt {
   error: string | null
 }
 
-/** The notification of a refund (specification section 6). The amount is in cents, times are milliseconds since 1970. */
+/** The notification of a refund (section 6). The amount is in cents, times are milliseconds since 1970. */
 export interface Notification {
   outer_refund_no: string
   outer_trade_no: string
@@ -82,7 +82,7 @@ interface Settings {
 }
 
 /**
- * Delivers the notifications of refunds (specification section 6), when they are due by the platform's clock. What
+ * Delivers the notifications of refunds (section 6), when they are due by the platform's clock. What
  * is under way when the emulator closes, or is killed, stays due.
  */
 export class Notifier {
@@ -175,7 +175,7 @@ const MAX_ANSWER_BYTES = 1024
 const MAX_KEPT_CHARACTERS = 100
 
 /** Posts a form over a connection of its own, follows nothing, and tells what came back; never rejects. */
-export async function postForm(url: string, body: string, signal: AbortSignal): Promise<Omit<Attempt, 'at'>> {
+async function postForm(url: string, body: string, signal: AbortSignal): Promise<Omit<Attempt, 'at'>> {
   try {
     const send = url.startsWith('https:') ? httpsRequest : httpRequest
     const headers = { 'content-type': 'application/x-www-form-urlencoded' }
@@ -205,7 +205,7 @@ const SECOND_MS = 1000
 const MINUTE_MS = 60 * SECOND_MS
 const HOUR_MS = 60 * MINUTE_MS
 
-/** How long a notification is sent again after its first attempt (specification section 6). */
+/** How long a notification is sent again after its first attempt (section 6). */
 const WINDOW_MS = 24 * HOUR_MS
 
 /** The waits after the first, the second … failure: growing, as section 6 says; their lengths are the emulator's. */

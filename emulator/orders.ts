@@ -4,7 +4,7 @@ import { BusinessError } from './errors.ts'
 import { amountNumber, amountText, parseAmount } from './fields.ts'
 
 /**
- * An order, of which there are two views: the payment order of the enterprise (specification 2.6) and, with an
+ * An order, of which there are two views: the payment order of the enterprise (section 2.6) and, with an
  * out_trade_no, the record of the merchant (2.8). Amounts are cents, times are `yyyy-MM-dd HH:mm:ss` in GMT+8.
  */
 export interface Order {
@@ -138,7 +138,7 @@ export class Refunds {
   }
 }
 
-/** The order of the new mall behind a payment order (specification 2.6), as a seed gives it. */
+/** The order of the new mall behind a payment order (section 2.6), as a seed gives it. */
 
 const text = z.string().nullish().transform(orNull)
 const code = z.int().nullish().transform(orNull)

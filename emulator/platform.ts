@@ -24,9 +24,9 @@ export interface PlatformSettings {
   data?: string | undefined
   /** Default 7200. */
   tokenLifetimeSeconds?: number | undefined
-  /** Default 60 (specification section 8). */
+  /** Default 60 (section 8). */
   tokenCreationsPerHour?: number | undefined
-  /** Default 60 (specification section 8). */
+  /** Default 60 (section 8). */
   tokenQueriesPerMinute?: number | undefined
   /** After this long a refund notification counts as not answered. Default 5000. */
   notificationTimeoutMs?: number | undefined
@@ -174,4 +174,4 @@ export const shapes = z.strictObject({
 
 export type Shapes = z.output<typeof shapes>
 
-export const FIRST_SHAPES: Shapes = shapes.parse({})
+const FIRST_SHAPES: Shapes = shapes.parse({})

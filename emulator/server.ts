@@ -130,7 +130,7 @@ const MAX_DISCARDED_BYTES = 64 * 1024 * 1024
  * Reads a body of at most `limit` bytes. Rejects with `HttpError` 413 for a longer one, without keeping it, and
  * with a plain error when the caller is gone before its end.
  */
-export function readBody(request: IncomingMessage, limit: number): Promise<Buffer> {
+function readBody(request: IncomingMessage, limit: number): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     let chunks: Buffer[] = []
     let size = 0

@@ -1,18 +1,16 @@
 import { z } from 'zod'
 import { derivedId } from '../employees.ts'
 import { BusinessError } from '../errors.ts'
-import { amountNumber, decimal, integer, text } from '../fields.ts'
+import { amountNumber, decimal, enterpriseCode, integer, text } from '../fields.ts'
 import { defineOperation } from '../operation.ts'
 
-/** Query enterprise limit accounts (specification 4.9). An account_openid that nobody has gives an empty list. */
+/** Query enterprise limit accounts (section 4.9). An account_openid that nobody has gives an empty list. */
 export const listAccounts = defineOperation({
   name: 'assets/limit/enterprise/get',
-  encoding: 'form',
-  takesToken: true,
   parameters: object =>
     object({
       account_openid: text(1, 32).optional(),
-      enterprise_code: text(1, 20).default(''),
+      enterprise_code: enterpriseCode,
     }),
   perform(platform, { account_openid, enterprise_code }) {
     platform.enterprises.require(enterprise_code)
@@ -33,19 +31,17 @@ export const listAccounts = defineOperation({
 })
 
 /**
- * Apply for points top-up (specification 4.12). The account must be one of the enterprise's limit accounts and
+ * Apply for points top-up (section 4.12). The account must be one of the enterprise's limit accounts and
  * valid; taxpayer and identifier, as far as given, must be those of one taxpayer that is not disabled; otherwise
  * 1000220002. An external_code that an application has gets 1000229003. The application is kept and changes no
  * balance: the money is yet to arrive.
  */
 export const applyTopUp = defineOperation({
   name: 'enterprise/account/applyCharge',
-  encoding: 'form',
-  takesToken: true,
   parameters: object =>
     object({
       account_openid: text(1, 32),
-      enterprise_code: text(1, 20).default(''),
+      enterprise_code: enterpriseCode,
       amount: decimal('0.01', '99999999.99'),
       service_provider: integer(0, 2_147_483_647),
       email: text(1, 254).optional(),
@@ -75,27 +71,18 @@ export const applyTopUp = defineOperation({
     }
     platform.topups.requireFree(external_code)
     const apply_charge_openid = derivedId(external_code)
-    const time_created = platform.clock.timeText()
-    platform.topups.put({
-      external_code,
-      enterprise_code,
-      account_openid,
-      amount,
-      apply_charge_openid,
-      time_created,
-    })
+    const made = { apply_charge_openid, time_created: platform.clock.timeText() }
+    platform.topups.put({ external_code, enterprise_code, account_openid, amount, ...made })
     return { data: { apply_charge_openid, external_code } }
   },
 })
 
-/** Taxpayer list query (specification 4.13): of one identifier and, when it is given, one name. */
+/** Taxpayer list query (section 4.13): of one identifier and, when it is given, one name. */
 export const listTaxpayers = defineOperation({
   name: 'taxpayer/findList',
-  encoding: 'form',
-  takesToken: true,
   parameters: object =>
     object({
-      enterprise_code: text(1, 20).default(''),
+      enterprise_code: enterpriseCode,
       identifier: text(1, 45),
       taxpayer_name: text(1, 100).optional(),
       taxpayer_nature: integer(1, 2).default(2),
@@ -103,11 +90,11 @@ export const listTaxpayers = defineOperation({
       page_size: integer(1, 100).default(50),
     }),
   perform(platform, query) {
-    const { enterprise_code: enterpriseCode, identifier, page_no, page_size } = query
-    platform.enterprises.require(enterpriseCode)
+    const { enterprise_code, page_no, page_size } = query
+    platform.enterprises.require(enterprise_code)
     const filter = {
-      enterpriseCode,
-      identifier,
+      enterpriseCode: enterprise_code,
+      identifier: query.identifier,
       name: query.taxpayer_name,
       nature: query.taxpayer_nature,
     }

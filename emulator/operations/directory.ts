@@ -9,6 +9,7 @@ import {
   clearableOrEmpty,
   commaList,
   date,
+  enterpriseCode,
   integer,
   isDate,
   type ObjectSchema,
@@ -23,7 +24,7 @@ const DEFAULT_MOBILE_AREA = 86
 const updateParameters = (object: ObjectSchema) =>
   object({
     userid: text(1, 100),
-    enterprise_code: text(1, 20).default(''),
+    enterprise_code: enterpriseCode,
     third_type: integer(1, 5).optional(),
     name: text(1, 50).optional(),
     code: workNumber.optional(),
@@ -49,7 +50,7 @@ const updateParameters = (object: ObjectSchema) =>
 type Update = z.output<ReturnType<typeof updateParameters>>
 
 /**
- * Update employee (specification 4.3). Everything is checked before anything changes, and the first failure
+ * Update employee (section 4.3). Everything is checked before anything changes, and the first failure
  * in this order is the answer:
  *
  * 1. 1000220002: types and limits, parameters in the order above, then unknown ones
@@ -67,8 +68,6 @@ type Update = z.output<ReturnType<typeof updateParameters>>
  */
 export const updateEmployee = defineOperation({
   name: 'employee/update',
-  encoding: 'form',
-  takesToken: true,
   parameters: updateParameters,
   perform(platform, update) {
     const features = platform.enterprises.require(update.enterprise_code)
@@ -150,11 +149,11 @@ const WEIGHTS = [7, 9, 10, 5, 8, 4, 2, 1, 6, 3, 7, 9, 10, 5, 8, 4, 2]
 const CHECK_DIGITS = '10X98765432'
 
 /**
- * Whether a document number fits its type (specification 4.3): 1, a mainland identity number of 18 digits with
+ * Whether a document number fits its type (section 4.3): 1, a mainland identity number of 18 digits with
  * its check digit (or of 15 digits), an existing province and a day of the calendar; 2, a passport of 1 to 20
  * letters or digits.
  */
-export function isDocumentNumber(cardType: number, cardNo: string): boolean {
+function isDocumentNumber(cardType: number, cardNo: string): boolean {
   return cardType === 1 ? isIdentityNumber(cardNo) : /^[A-Za-z0-9]{1,20}$/.test(cardNo)
 }
 
@@ -182,28 +181,26 @@ const KNOWN = new Set(
   }),
 )
 
-export function isCallingCode(code: number): boolean {
+function isCallingCode(code: number): boolean {
   return KNOWN.has(code)
 }
 
 const queryParameters = (object: ObjectSchema) =>
   object({
     userid: text(1, 100).optional(),
-    enterprise_code: text(1, 20).default(''),
+    enterprise_code: enterpriseCode,
     mobile_area: integer(0, 9_999_999_999).default(DEFAULT_MOBILE_AREA),
     mobile: text(6, 20).optional(),
     email: text(1, 100).optional(),
   })
 
 /**
- * Query employee (specification 4.4). Where more than one of userid, mobile and email is given, one employee
+ * Query employee (section 4.4). Where more than one of userid, mobile and email is given, one employee
  * must fit them all. The answer has neither employee_attribute nor cost_center_id, and level and category are
  * null while their feature is off.
  */
 export const getEmployee = defineOperation({
   name: 'employee/get',
-  encoding: 'form',
-  takesToken: true,
   parameters: queryParameters,
   perform(platform, query) {
     if (query.userid === undefined && query.mobile === undefined && query.email === undefined) {
@@ -244,15 +241,13 @@ function findOne(platform: Platform, query: z.output<ReturnType<typeof queryPara
   return employee
 }
 
-/** Bind and query employee open id (specification 4.5), for an employee in service. */
+/** Bind and query employee open id (section 4.5), for an employee in service. */
 export const bindOpenId = defineOperation({
   name: 'employee/openid',
-  encoding: 'form',
-  takesToken: true,
   parameters: object =>
     object({
       userid: text(1, 100),
-      enterprise_code: text(1, 20).default(''),
+      enterprise_code: enterpriseCode,
       seller_appid: text(1, 8),
       third_type: integer(1, 5).optional(),
     }),
@@ -264,14 +259,12 @@ export const bindOpenId = defineOperation({
   },
 })
 
-/** Delete department (specification 4.6); see `Departments.delete` for one that is not empty. */
+/** Delete department (section 4.6); see `Departments.delete` for one that is not empty. */
 export const deleteDepartment = defineOperation({
   name: 'department/delete',
-  encoding: 'form',
-  takesToken: true,
   parameters: object =>
     object({
-      enterprise_code: text(1, 20).default(''),
+      enterprise_code: enterpriseCode,
       dept_code: text(1, 50),
     }),
   perform(platform, { enterprise_code, dept_code }) {

@@ -3,21 +3,18 @@ import { applyTopUp, listAccounts, listTaxpayers } from './accounts.ts'
 import { bindOpenId, deleteDepartment, getEmployee, updateEmployee } from './directory.ts'
 import { getOrder, getOrderRecord, listOrders, refundOrder } from './orders.ts'
 
-/** Create token (specification 4.1): at most 60 per hour. */
-export const createToken = defineOperation({
+/** Create token (section 4.1): at most 60 per hour. */
+const createToken = defineOperation({
   name: 'token/create',
-  encoding: 'form',
   takesToken: false,
   limit: 'tokenCreations',
   parameters: object => object({}),
   perform: platform => ({ data: platform.tokens.create() }),
 })
 
-/** Query token (specification 4.2): what is left of the token that the call carries. At most 60 per minute. */
-export const queryToken = defineOperation({
+/** Query token (section 4.2): what is left of the token that the call carries. At most 60 per minute. */
+const queryToken = defineOperation({
   name: 'token/getTokenInfo',
-  encoding: 'form',
-  takesToken: true,
   limit: 'tokenQueries',
   parameters: object => object({}),
   perform: (platform, _parameters, { accessToken }) => ({

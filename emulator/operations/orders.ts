@@ -1,18 +1,16 @@
 import { z } from 'zod'
 import { BusinessError } from '../errors.ts'
-import { amountNumber, date, decimal, integer, type ObjectSchema, text } from '../fields.ts'
+import { amountNumber, date, decimal, enterpriseCode, integer, type ObjectSchema, text } from '../fields.ts'
 import { defineOperation } from '../operation.ts'
 import { commerceOrderAnswer, ORDER_STATUS, type Order } from '../orders.ts'
 import type { Shapes } from '../platform.ts'
 
-/** Payment order list (specification 4.7): by days of create_time in GMT+8, both included, newest first. */
+/** Payment order list (section 4.7): by days of create_time in GMT+8, both included, newest first. */
 export const listOrders = defineOperation({
   name: 'enterprise/consume/list',
-  encoding: 'form',
-  takesToken: true,
   parameters: object =>
     object({
-      enterprise_code: text(1, 20).default(''),
+      enterprise_code: enterpriseCode,
       time_start: date.optional(),
       time_end: date.optional(),
       contain_fee_trade: integer(1, 2).default(2),
@@ -20,23 +18,21 @@ export const listOrders = defineOperation({
       page_size: integer(1, 100).default(20),
     }),
   perform(platform, query) {
-    const { enterprise_code: enterpriseCode, time_start: from, time_end: to } = query
-    platform.enterprises.require(enterpriseCode)
-    const filter = { enterpriseCode, from, to, withFees: query.contain_fee_trade === 1 }
+    const { enterprise_code, time_start: from, time_end: to } = query
+    platform.enterprises.require(enterprise_code)
+    const filter = { enterpriseCode: enterprise_code, from, to, withFees: query.contain_fee_trade === 1 }
     const { total, orders } = platform.orders.page(filter, query.page_index, query.page_size)
     const data_list = orders.map(order => orderAnswer(order, platform.shapes))
     return { data: { total_count: total, data_list }, bare: platform.shapes.paymentOrderList === 'top' }
   },
 })
 
-/** Payment order detail (specification 4.8); commerce_order_detail stands in it for orders of the new mall alone. */
+/** Payment order detail (section 4.8). Only orders of the new mall have commerce_order_detail. */
 export const getOrder = defineOperation({
   name: 'enterprise/consume/get',
-  encoding: 'form',
-  takesToken: true,
   parameters: object =>
     object({
-      enterprise_code: text(1, 20).default(''),
+      enterprise_code: enterpriseCode,
       trade_no: text(1, 16),
     }),
   perform(platform, { enterprise_code, trade_no }) {
@@ -49,8 +45,8 @@ export const getOrder = defineOperation({
   },
 })
 
-/** A payment order as both queries answer it (specification 2.6), without the order of the new mall. */
-export function orderAnswer(order: Order, shapes: Shapes) {
+/** A payment order as both queries answer it (section 2.6), without the order of the new mall. */
+function orderAnswer(order: Order, shapes: Shapes) {
   const { trade_no, out_trade_no, userid, payer_name, subject, status } = order
   return {
     trade_no,
@@ -69,11 +65,9 @@ export function orderAnswer(order: Order, shapes: Shapes) {
   }
 }
 
-/** Query order by external trade number (specification 4.11): an order that was paid, refunded since or not. */
+/** Query order by external trade number (section 4.11): an order that was paid, refunded since or not. */
 export const getOrderRecord = defineOperation({
   name: 'seller/pay/record',
-  encoding: 'form',
-  takesToken: true,
   parameters: object => object({ outer_trade_no: text(10, 30) }),
   perform(platform, { outer_trade_no }) {
     platform.requireOwnNumber('outer_trade_no', outer_trade_no)
@@ -94,7 +88,7 @@ export const getOrderRecord = defineOperation({
 })
 
 /**
- * The body of a refund (specification 2.9). `tradeInfo` has the fields of both tables that the specification gives
+ * The body of a refund (section 2.9). `tradeInfo` has the fields of both tables that the specification gives
  * it. All of its fields may be missing: the specification does not show which are required, except for the lists
  * that `isThirdOrders` calls for.
  */
@@ -186,7 +180,7 @@ const address = text(1, 254).refine(
 )
 
 /** Every name in camelCase and in snake_case; one name in both is refused. */
-export const refundFields = (object: ObjectSchema) =>
+const refundFields = (object: ObjectSchema) =>
   z.preprocess(
     (body, context) => {
       const { value, repeated } = camelCaseNames(body)
@@ -203,7 +197,7 @@ export const refundFields = (object: ObjectSchema) =>
       deliveryFee: decimal('0.01', MAX).optional(),
       notifyUrl: address.optional(),
       tradeInfo: tradeInfo(object).optional(),
-      enterpriseCode: text(1, 20).default(''),
+      enterpriseCode,
     }),
   )
 
@@ -224,7 +218,7 @@ function camelCaseNames(value: unknown): { value: unknown; repeated?: string | u
 }
 
 /**
- * Refund an order (specification 4.10), in parts as often as there is something left of what was paid. Checked in
+ * Refund an order (section 4.10), in parts as often as there is something left of what was paid. Checked in
  * this order:
  *
  * 1. 1000220002: types, limits and lists of the body; numbers that do not start with the application id
@@ -239,7 +233,6 @@ function camelCaseNames(value: unknown): { value: unknown; repeated?: string | u
 export const refundOrder = defineOperation({
   name: 'seller/v3/pay/syncRefund',
   encoding: 'json',
-  takesToken: true,
   parameters: refundFields,
   perform(platform, refund) {
     const { outerTradeNo, outerRefundNo, refundAmount, enterpriseCode, notifyUrl } = refund

@@ -3,17 +3,17 @@ export const SENT_WITHIN_MS = 30_000
 
 /**
  * Before that a refund that nothing shows may still arrive: the platform refuses a request whose timestamp is off by more
- * than 5 minutes (specification section 5), our clock may have been ahead by as much, and it was sent within
+ * than 5 minutes (section 5), our clock may have been ahead by as much, and it was sent within
  * {@link SENT_WITHIN_MS}.
  */
 const ARRIVES_WITHIN_MS = 11 * 60_000
 
-/** For so long the platform repeats the notification of a refund (specification section 6), and its records may lag. */
+/** For so long the platform repeats the notification of a refund (section 6), and its records may lag. */
 export const NOT_CARRIED_OUT_AFTER_MS = 24 * 3_600_000
 
 export type RefundVerdict = 'carried_out' | 'not_carried_out' | 'unknown'
 
-/** What the order record (specification section 2.8) says about refunds. */
+/** What the order record (section 2.8) says about refunds. */
 export interface RefundedRecord {
   refund_amount?: string | null | undefined
   status?: number | null | undefined
@@ -60,7 +60,7 @@ export function settleRefund(
   return showNothingElse(refund.paymentOrders, before) ? known('not_carried_out') : unknown(true)
 }
 
-/** States of a payment order (specification section 3.1) in which no refund is under way. */
+/** States of a payment order (section 3.1) in which no refund is under way. */
 const COMPLETED = 3
 const REFUNDED = 6
 
