@@ -8,7 +8,7 @@ export interface Application {
   readonly priceDifferenceMode: boolean
 }
 
-/** One operation of the section 4, as data. */
+/** One operation of section 4, as data. */
 export interface Operation<
   Name extends string = string,
   Request extends z.ZodObject = z.ZodObject,
@@ -73,7 +73,7 @@ export function foreignNumbers(
     .map(([field]) => ({ field, rule: 'must begin with the application id' }))
 }
 
-/** The operations of the section 4. */
+/** The operations of section 4. */
 export const OPERATION_NAMES = [
   'token/create',
   'token/getTokenInfo',

@@ -36,7 +36,7 @@ export class LocalPacer implements Pacer {
 
   /**
    * @param ratePerSecond permitted calls per second
-   * @param budgets permitted calls per second of single operations; default: what the section 8 says
+   * @param budgets permitted calls per second of single operations; default: what section 8 says
    */
   constructor(ratePerSecond: number, budgets: ReadonlyMap<string, number> = OPERATION_BUDGETS) {
     this.#set = ratePerSecond
