@@ -23,8 +23,8 @@ interface IncomingCall {
 }
 
 /**
- * The one way into every operation. A call passes, in this order: decoding (400, 415 or 1000220002), the
- * faults in force, authentication (1000210003, 1000210001), the limits on token calls (429), the token
+ * The one way into every operation. A call passes, in this order: decoding (400, 415 or 1000220002), the faults in
+ * force, authentication (1000210003, 1000210001), the limits on token calls (429), the token
  * (1000210004), the parameters (1000220002), and the operation itself. Every call is counted and logged.
  *
  * A caller who leaves during a planted latency does not stop the effect: that is what a time-out looks like.
@@ -142,7 +142,7 @@ function succeeded({ data, effect, bare }: Outcome): Result {
   return { ...answered(200, JSON_TYPE, body, {}), code: 0, effect }
 }
 
-/** The answer to a refused call; whatever is neither of the two refusals is a defect, and is thrown on. */
+/** The answer to a refused call. Any other error is a defect of the emulator, and is thrown on. */
 function refused(error: unknown): Result {
   if (error instanceof BusinessError) return failed(200, error.code, error.message, {})
   if (error instanceof HttpError) return answered(error.status, PLAIN, error.message, error.headers)
@@ -159,7 +159,7 @@ function planted(rule: FaultRule): Result {
   return answered(rule.httpStatus ?? 500, PLAIN, message, headers)
 }
 
-/** A refusal for too many calls; the time until the next may pass is told unless it is undefined. */
+/** A refusal for too many calls. It says when the next one may pass, unless that is undefined. */
 function tooManyCalls(waitMs: number | undefined): HttpError {
   const seconds = waitMs === undefined ? undefined : Math.ceil(waitMs / 1000)
   return new HttpError(429, 'Too many calls.', retryAfter(seconds))

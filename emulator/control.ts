@@ -34,7 +34,7 @@ const faultRules = z.array(faultRule)
  * | Request | Does |
  * |---|---|
  * | `POST enterprises`, `departments`, `employees`, `openids` | adds an array to the state, see `applySeed` |
- * | `POST orders`, `refunds`, `accounts`, `topups`, `taxpayers` | likewise, see `putTrade` |
+ * | `POST orders`, `refunds`, `accounts`, `topups`, `taxpayers` | likewise |
  * | `POST orders/pay {trade_no}` or `{out_trade_no}` | pays an order that is pending or being paid |
  * | `POST state`, `GET state[?userid=]` | adds a whole seed; everything as it stands now, in the seed format |
  * | `POST reset` | empties state, tokens, limits, shapes, faults, log and counters, and sets the clock right |

@@ -36,7 +36,7 @@ export interface Employee {
 /** The fields of an employee that are unique among those in service of an enterprise. */
 export type UniqueField = 'corp_code' | 'email' | 'mobile'
 
-/** As they are stored: beside work number and e-mail what they are compared by, whatever their letter case. */
+/** Work number and e-mail as they are compared: in lower case. */
 interface EmployeeKeys {
   corp_code_key: string | null
   email_key: string | null

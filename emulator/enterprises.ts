@@ -133,8 +133,8 @@ export class Departments {
    * enterprise, 1000220010 for one that does not exist, 1002212002 for the base department.
    *
    * The specification is silent about a department that still has employees or children. It is deleted as
-   * asked: its employees, in service or not, keep no department, and its children no parent. The effect is
-   * returned, and stands in the call log.
+   * asked: its employees, in service or not, then have no department, and its children no parent. The effect is
+   * returned and shown in the call log.
    */
   delete(enterpriseCode: string, deptCode: string): DeletionEffect {
     const department = this.find(enterpriseCode, deptCode)

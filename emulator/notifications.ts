@@ -49,7 +49,7 @@ export class Notifications {
     return this.#list.all().map(toNotification)
   }
 
-  /** The first `limit` of those still to be delivered, the one that is due first in front. */
+  /** The `limit` that are due first, in that order. */
   pending(limit: number): Notification[] {
     return this.#pending.all(limit).map(toNotification)
   }
@@ -70,7 +70,7 @@ export function notificationLog({ notifications }: Platform) {
 }
 
 const MAX_PARALLEL = 16
-/** A timer looks again after this long at the latest, for a longer one may not be set. */
+/** Longest sleep between two looks: timers cannot be set for weeks. */
 const MAX_SLEEP_MS = 3_600_000
 
 interface Settings {
@@ -82,8 +82,8 @@ interface Settings {
 }
 
 /**
- * Delivers the notifications of refunds (section 6), when they are due by the platform's clock. What
- * is under way when the emulator closes, or is killed, stays due.
+ * Delivers the notifications of refunds (section 6) when they are due by the platform's clock. What is under way when the
+ * emulator closes, or is killed, stays due.
  */
 export class Notifier {
   readonly #notifications: Notifications
@@ -100,7 +100,7 @@ export class Notifier {
     this.#settings = settings
   }
 
-  /** Starts the attempts that are due, and sleeps until the next is. To be called whenever that may have changed. */
+  /** Starts the attempts that are due, and sleeps until the next one is. Call it whenever that may have changed. */
   wake(): void {
     clearTimeout(this.#timer)
     if (this.#isClosed) return
@@ -130,7 +130,7 @@ export class Notifier {
     this.abort()
   }
 
-  /** Those to be delivered that are due first, enough to fill every place; those for which it is too late end here. */
+  /** The notifications that are due first, enough to fill every place. Those for which it is too late are given up. */
   #pending(now: number): Notification[] {
     const pending = this.#notifications.pending(2 * MAX_PARALLEL)
     const over = pending.filter(each => isOver(each, now) && !this.#underWay.has(each.outer_refund_no))
@@ -174,7 +174,7 @@ export class Notifier {
 const MAX_ANSWER_BYTES = 1024
 const MAX_KEPT_CHARACTERS = 100
 
-/** Posts a form over a connection of its own, follows nothing, and tells what came back; never rejects. */
+/** Posts a form over a connection of its own and answers what came back. Follows no redirection; never rejects. */
 async function postForm(url: string, body: string, signal: AbortSignal): Promise<Omit<Attempt, 'at'>> {
   try {
     const send = url.startsWith('https:') ? httpsRequest : httpRequest
@@ -205,7 +205,7 @@ const SECOND_MS = 1000
 const MINUTE_MS = 60 * SECOND_MS
 const HOUR_MS = 60 * MINUTE_MS
 
-/** How long a notification is sent again after its first attempt (section 6). */
+/** How long after its first attempt a notification is repeated (section 6). */
 const WINDOW_MS = 24 * HOUR_MS
 
 /** The waits after the first, the second … failure: growing, as section 6 says; their lengths are the emulator's. */

@@ -93,7 +93,7 @@ export class Platform {
     }
   }
 
-  /** Moves the clock against the machine's; what has become due by it is done. */
+  /** Moves the clock against the machine's, and does what has become due. */
   moveClock(offsetSeconds: number): void {
     this.clock.offsetSeconds = offsetSeconds
     this.notifier.wake()
@@ -113,7 +113,7 @@ export class Platform {
     this.database.close()
   }
 
-  // The creations of the last hour are known from the tokens, so that a restart does not forgive them.
+  // The tokens say how many were created in the last hour, so that a restart does not forgive them.
   #newLimits(): Record<LimitName, RateLimit> {
     const { tokenCreationsPerHour = 60, tokenQueriesPerMinute = 60 } = this.#settings
     return {
@@ -160,7 +160,7 @@ export class Clock {
   }
 }
 
-/** Where the specification shows an answer in two shapes, the one that is given; what a seed or reset leaves out is the first. */
+/** Which shape to answer with, where the specification shows two. Each defaults to the first. */
 export const shapes = z.strictObject({
   /** The result of `enterprise/consume/list` at the top level without an envelope, or under `data`. */
   paymentOrderList: z.enum(['top', 'data']).default('top'),

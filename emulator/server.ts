@@ -12,7 +12,7 @@ const MAX_CONTROL_BYTES = 64 * 1024 * 1024
 
 /**
  * Answers HTTP requests: control requests below `/_emulator/`, and the operations, which take POST only (405).
- * A path that is no operation gets 404, a body over 1 MiB 413; neither is a call, so the call log has them not.
+ * A path that is no operation gets 404, a body over 1 MiB 413; neither counts as a call, so neither is in the call log.
  * Every answer has `x-trace-id` and, by the platform's clock, `Date`.
  */
 export function requestListener(

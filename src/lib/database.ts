@@ -2,6 +2,7 @@ import { randomInt } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg, { DatabaseError } from 'pg'
 import type { Logger } from './logger.ts'
+import { within } from './waiting.ts'
 
 /**
  * What runs statements. A statement whose rows are read says what a row is, `query<{ id: number }>(…)`: rows of one that does
@@ -31,15 +32,9 @@ export function onlyRow<Row>([row]: Row[]): Row {
   return row
 }
 
-const INT8 = 20
-
 /** Reads bigint columns as numbers: those of rows and cases stay far below 2^53. */
-const types: pg.CustomTypesConfig = {
-  getTypeParser: ((oid: number, format?: 'text' | 'binary') =>
-    oid === INT8
-      ? Number
-      : pg.types.getTypeParser(oid, format as 'text')) as pg.CustomTypesConfig['getTypeParser'],
-}
+const types = new pg.TypeOverrides()
+types.setTypeParser(pg.types.builtins.INT8, Number)
 
 /**
  * How long a statement may take before its connection is given up, by kind of work. The client counts: a database that hangs
@@ -119,23 +114,15 @@ export async function withConnection<T>(
   }
   // A connection that drops between two statements says so by this event, which ends the process if nobody listens.
   client.on('error', note)
-  let late: StatementTimeoutError | undefined
-  const deadline =
-    timeoutMs === undefined
-      ? undefined
-      : setTimeout(() => {
-          late = new StatementTimeoutError(timeoutMs)
-          client.release(late)
-        }, timeoutMs)
   try {
-    return await work(client)
+    if (timeoutMs === undefined) return await work(client)
+    return await within(timeoutMs, work(client), () => new StatementTimeoutError(timeoutMs))
   } catch (error) {
     if (isGivenUp(error)) note(error as Error)
-    throw late ?? error
+    throw error
   } finally {
-    clearTimeout(deadline)
     client.off('error', note)
-    if (late === undefined) client.release(broken)
+    client.release(broken)
   }
 }
 
