@@ -105,7 +105,8 @@ interface TaxpayerQuery {
 }
 
 const LISTED = `from taxpayers
-  where enterprise_code = ?1 and identifier = ?2 and (?3 is null or taxpayer_name = ?3) and taxpayer_nature = ?4`
+  where enterprise_code = ?1 and identifier = ?2 and taxpayer_nature = ?4
+    and (?3 is null or taxpayer_name = ?3)`
 
 export class Taxpayers {
   readonly put: (taxpayer: Taxpayer) => void

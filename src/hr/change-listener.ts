@@ -94,9 +94,12 @@ export class ChangeListener {
 /** Whether some process of the deployment listens: the lock is held by whoever does. */
 export async function isHeard(client: pg.ClientBase, deployment: string): Promise<boolean> {
   const { rows } = await client.query(
-    `select exists (select from pg_locks where locktype = 'advisory' and granted and objsubid = 2
-                      and classid::int8::bit(32)::int = $1 and objid::int8::bit(32)::int = hashtext($2)
-                      and database = (select oid from pg_database where datname = current_database())) as heard`,
+    `select exists (
+       select from pg_locks
+       where locktype = 'advisory' and granted and objsubid = 2
+         and classid::int8::bit(32)::int = $1 and objid::int8::bit(32)::int = hashtext($2)
+         and database = (select oid from pg_database where datname = current_database())
+     ) as heard`,
     [LOCK, deployment],
   )
   return rows[0].heard

@@ -26,7 +26,7 @@ export function listenTrouble(
   if (syscall === 'listen' || syscall === 'getaddrinfo')
     return {
       trouble: 'ADDRESS_REFUSED',
-      message: `${prefix}_HOST holds ${JSON.stringify(host)} but that is no address of this machine: set 127.0.0.1, or 0.0.0.0 for all of them`,
+      message: `${prefix}_HOST holds ${JSON.stringify(host)} but that is not an address of this machine: set 127.0.0.1, or 0.0.0.0 for all of them`,
     }
   return null
 }
@@ -37,7 +37,7 @@ export function listeningUrl(host: string, port: number): string {
   return `http://${host.includes(':') ? `[${host}]` : host}:${port}`
 }
 
-/** Answers the requests under way, then closes every connection; after `graceMs` those of clients that are not done, too. */
+/** Lets requests under way end, for `graceMs` at most, and closes every connection. */
 export async function closeServer(app: FastifyInstance, graceMs: number): Promise<void> {
   const timer = setTimeout(() => app.server.closeAllConnections(), graceMs)
   try {

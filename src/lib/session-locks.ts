@@ -88,9 +88,13 @@ export class SessionLocks {
       const connection = await this.#connection()
       const { rows } = await connection.ask<{ locked: boolean }>({
         name: 'locks',
-        text: `select pg_try_advisory_lock(hashtextextended(taken.key, 0)) as locked
-               from (select count(pg_advisory_unlock(hashtextextended(key, 0))) from unnest($1::text[]) as r (key)) given
-               left join unnest($2::text[]) with ordinality as taken (key, position) on true order by taken.position`,
+        text: `
+          select pg_try_advisory_lock(hashtextextended(taken.key, 0)) as locked
+          from (
+            select count(pg_advisory_unlock(hashtextextended(key, 0))) from unnest($1::text[]) as returned (key)
+          ) as given
+          left join unnest($2::text[]) with ordinality as taken (key, position) on true
+          order by taken.position`,
         values: [returned.map(({ key }) => key), keys],
       })
       return keys.map((_, i) => (rows[i]?.locked ? connection : null))

@@ -20,11 +20,18 @@ export async function within<T>(
   }
 }
 
-/** The outcome of `promise`, or a rejection with the signal's reason when that aborts first. */
-export async function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+/**
+ * The outcome of `promise`, or a rejection when the signal aborts first.
+ * @param gaveUp makes the error of the rejection from the signal's reason; default: that reason
+ */
+export async function unlessAborted<T>(
+  promise: Promise<T>,
+  signal: AbortSignal | undefined,
+  gaveUp: (reason: unknown) => unknown = reason => reason,
+): Promise<T> {
   if (signal === undefined) return promise
   const aborted = Promise.withResolvers<never>()
-  using _listening = addAbortListener(signal, () => aborted.reject(signal.reason))
+  using _listening = addAbortListener(signal, () => aborted.reject(gaveUp(signal.reason)))
   return await Promise.race([promise, aborted.promise])
 }
 

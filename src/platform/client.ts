@@ -272,7 +272,7 @@ export async function* everyRow<Row>(options: {
         if (index > 1 && page.total_count !== total) hasMoved = true
         total = page.total_count
         next = isLast(page, rowsOfPass, pageSize) ? null : fetch(index + 1, signal)
-        next?.catch(() => undefined) // a failure is reported when its turn comes; nobody asks when the consumer ends early
+        next?.catch(() => undefined) // a failure is thrown when its turn comes, if it comes
         for (const row of rows) {
           const key = keyOf(row)
           if (key === null) {

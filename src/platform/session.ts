@@ -145,11 +145,7 @@ export class PlatformSession {
   #token(operation: string, signal: AbortSignal | undefined): string | Promise<string> {
     const current = this.#keeper.current()
     if (typeof current === 'string') return current
-    return unlessAborted(current, signal).catch(error =>
-      signal?.aborted && error === signal.reason
-        ? Promise.reject(abortedError(operation, error))
-        : asPlatformError(error),
-    )
+    return unlessAborted(current, signal, reason => abortedError(operation, reason)).catch(asPlatformError)
   }
 
   async #createToken(): Promise<CreatedToken> {
