@@ -174,6 +174,16 @@ describe('the error', () => {
     expect(error.platformMessage).toBe('mobile 123456 already exists')
   })
 
+  test('carries its verdict, which differs for an operation that needed the call', () => {
+    expect(error.verdict).toMatchObject({
+      disposition: 'park',
+      category: 'duplicate_mobile',
+      field: 'mobile',
+    })
+    expect(dispositionOf(error, error.operation)).toBe(error.verdict)
+    expect(dispositionOf(error, 'employee/get')).not.toHaveProperty('field')
+  })
+
   test("shows the platform's own words to nobody by accident", () => {
     expect(error.message).toMatch(/^employee\/update failed \(business, code 1002218007, trace T1\): /)
     expect(`${error.message} ${JSON.stringify(error)}`).not.toContain('123456')
