@@ -1,5 +1,5 @@
-import type { StatementSync } from 'node:sqlite'
-import type { Database } from './database.ts'
+import type { Database, Statement, Stored } from './database.ts'
+import { BusinessError } from './errors.ts'
 
 interface SubLimit {
   id: number
@@ -7,7 +7,7 @@ interface SubLimit {
   status: number
 }
 
-/** An enterprise limit account (specification 2.7). The balance is in cents. */
+/** An enterprise limit account (section 2.7). The balance is in cents. */
 interface Account {
   enterprise_code: string
   account_openid: string
@@ -21,18 +21,18 @@ interface Account {
 }
 
 export class Accounts {
-  readonly #find: StatementSync
-  readonly #list: StatementSync
-  readonly #listEnterprise: StatementSync
-  readonly #put: StatementSync
+  readonly put: (account: Account) => void
+  readonly #find: Statement<Stored<Account>>
+  readonly #list: Statement<Stored<Account>>
+  readonly #listEnterprise: Statement<Stored<Account>>
 
-  constructor({ sqlite }: Database) {
-    this.#find = sqlite.prepare('select * from accounts where enterprise_code = ? and account_openid = ?')
-    this.#list = sqlite.prepare('select * from accounts order by enterprise_code, account_openid')
-    this.#listEnterprise = sqlite.prepare(
+  constructor(database: Database) {
+    this.put = database.writer('accounts')
+    this.#find = database.prepare('select * from accounts where enterprise_code = ? and account_openid = ?')
+    this.#list = database.prepare('select * from accounts order by enterprise_code, account_openid')
+    this.#listEnterprise = database.prepare(
       'select * from accounts where enterprise_code = ? order by account_openid',
     )
-    this.#put = sqlite.prepare('insert or replace into accounts values (?, ?, ?, ?, ?, ?, ?)')
   }
 
   find(enterpriseCode: string, accountOpenid: string): Account | undefined {
@@ -45,18 +45,106 @@ export class Accounts {
     const rows = enterpriseCode === undefined ? this.#list.all() : this.#listEnterprise.all(enterpriseCode)
     return rows.map(toAccount)
   }
+}
 
-  put(account: Account): void {
-    const { enterprise_code, account_openid, name, product_category, balance, status } = account
-    const subLimits = account.sub_limits && JSON.stringify(account.sub_limits)
-    this.#put.run(enterprise_code, account_openid, name, product_category, balance, status, subLimits)
+function toAccount(row: Stored<Account>): Account {
+  return {
+    ...row,
+    balance: BigInt(row.balance),
+    sub_limits: row.sub_limits === null ? null : JSON.parse(row.sub_limits),
   }
 }
 
-function toAccount(row: Record<string, unknown>): Account {
-  return {
-    ...(row as unknown as Account),
-    balance: BigInt(row.balance as number),
-    sub_limits: row.sub_limits === null ? null : JSON.parse(row.sub_limits as string),
+/** A top-up application (section 4.12). The amount is in cents. */
+interface TopUp {
+  external_code: string
+  enterprise_code: string
+  account_openid: string
+  amount: bigint
+  apply_charge_openid: string
+  time_created: string
+}
+
+export class TopUps {
+  readonly put: (topUp: TopUp) => void
+  readonly #find: Statement<object>
+  readonly #list: Statement<Stored<TopUp>>
+
+  constructor(database: Database) {
+    this.put = database.writer('topups')
+    this.#find = database.prepare('select 1 from topups where external_code = ?')
+    this.#list = database.prepare('select * from topups order by external_code')
+  }
+
+  /** Throws 1000229003 for a number that an application has. */
+  requireFree(externalCode: string): void {
+    if (this.#find.get(externalCode) !== undefined) throw new BusinessError('externalCodeTaken')
+  }
+
+  list(): TopUp[] {
+    return this.#list.all().map(row => ({ ...row, amount: BigInt(row.amount) }))
+  }
+}
+
+/** A taxpayer of an enterprise (section 2.11). */
+interface Taxpayer {
+  enterprise_code: string
+  identifier: string
+  taxpayer_name: string
+  /** 1 general, 2 small-scale. */
+  taxpayer_nature: number
+  /** 1 normal, 2 disabled. */
+  status: number
+}
+
+interface TaxpayerQuery {
+  enterpriseCode: string
+  identifier: string
+  name: string | undefined
+  nature: number
+}
+
+const LISTED = `from taxpayers
+  where enterprise_code = ?1 and identifier = ?2 and taxpayer_nature = ?4
+    and (?3 is null or taxpayer_name = ?3)`
+
+export class Taxpayers {
+  readonly put: (taxpayer: Taxpayer) => void
+  readonly #normal: Statement<object>
+  readonly #list: Statement<Taxpayer>
+  readonly #count: Statement<{ total: number }>
+  readonly #page: Statement<Taxpayer>
+
+  constructor(database: Database) {
+    this.put = database.writer('taxpayers')
+    this.#normal = database.prepare(`
+      select 1 from taxpayers
+      where enterprise_code = ?1 and status = 1
+        and (?2 is null or identifier = ?2) and (?3 is null or taxpayer_name = ?3)
+      limit 1`)
+    this.#list = database.prepare(
+      'select * from taxpayers order by enterprise_code, identifier, taxpayer_name',
+    )
+    this.#count = database.prepare(`select count(*) as total ${LISTED}`)
+    this.#page = database.prepare(`select * ${LISTED} order by taxpayer_name limit ?5 offset ?6`)
+  }
+
+  /** Whether a taxpayer that is not disabled has the identifier and the name, as far as they are given. */
+  hasNormal(enterpriseCode: string, identifier: string | undefined, name: string | undefined): boolean {
+    return this.#normal.get(enterpriseCode, identifier ?? null, name ?? null) !== undefined
+  }
+
+  list(): Taxpayer[] {
+    return this.#list.all()
+  }
+
+  /** One page, by name, and how many there are in all. */
+  page(query: TaxpayerQuery, number: number, size: number): { total: number; taxpayers: Taxpayer[] } {
+    const { enterpriseCode, identifier, name = null, nature } = query
+    const filter = [enterpriseCode, identifier, name, nature] as const
+    return {
+      total: this.#count.get(...filter)?.total ?? 0,
+      taxpayers: this.#page.all(...filter, size, (number - 1) * size),
+    }
   }
 }

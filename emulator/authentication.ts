@@ -1,14 +1,15 @@
-import { BusinessError } from './codes.ts'
+import { hash, randomBytes, timingSafeEqual } from 'node:crypto'
+import type { Database, Statement } from './database.ts'
+import { BusinessError } from './errors.ts'
 import type { Caller, Operation } from './operation.ts'
 import { PUBLIC_PARAMETERS, type RequestParameters } from './parameters.ts'
-import type { Platform } from './platform.ts'
-import { sameSignature, signature } from './signature.ts'
+import type { Clock, Platform } from './platform.ts'
 
-/** Largest deviation of `timestamp` from the platform's time (specification section 8). */
+/** Largest deviation of `timestamp` from the platform's time (section 8). */
 const MAX_DEVIATION_MS = 300_000
 
 /**
- * Checks who calls (specification section 5), in this order: 1000210003 for a missing or unknown appid and a
+ * Checks who calls (section 5), in this order: 1000210003 for a missing or unknown appid and a
  * missing or wrong sign; 1000210001 for a missing, unreadable or deviating timestamp.
  */
 export function authenticate(platform: Platform, { signed }: RequestParameters): void {
@@ -38,7 +39,7 @@ export function readBusinessParameters(
   operation: Operation,
   { signed, given }: RequestParameters,
   strict: boolean,
-): Record<string, unknown> {
+): object {
   const version = signed.get('version')
   if (version !== undefined && !/^\d\.\d\.\d$/.test(version)) {
     throw new BusinessError('parameters', 'version must have the form x.y.z')
@@ -54,7 +55,7 @@ export function readBusinessParameters(
   }
   const schema = strict ? operation.strictParameters : operation.parameters
   const result = schema.safeParse(Object.fromEntries(business), { reportInput: true })
-  if (result.success) return result.data as Record<string, unknown>
+  if (result.success) return result.data
   const [issue] = result.error.issues
   if (issue?.code === 'unrecognized_keys') {
     throw new BusinessError('parameters', `unknown parameter ${issue.keys[0]?.slice(0, 50)}`)
@@ -62,4 +63,80 @@ export function readBusinessParameters(
   const isMissing = issue?.code === 'invalid_type' && issue.input === undefined
   const rule = isMissing ? 'is required' : issue?.message
   throw new BusinessError('parameters', `${issue?.path.join('.')} ${rule}`)
+}
+
+export type SignAlgorithm = 'sha256' | 'sha1' | 'sha512'
+
+/**
+ * The signature of a set of parameters (section 5): every parameter with a value
+ * except `sign`, plus `appsecret`, sorted by name in code-unit order, joined as `name=value` with `&`,
+ * hashed as UTF-8, in lower-case hexadecimal.
+ */
+export function signature(
+  parameters: ReadonlyMap<string, string>,
+  appSecret: string,
+  algorithm: SignAlgorithm,
+): string {
+  const pairs: [string, string][] = [['appsecret', appSecret]]
+  for (const pair of parameters) {
+    if (pair[0] !== 'sign' && pair[0] !== 'appsecret' && pair[1] !== '') pairs.push(pair)
+  }
+  pairs.sort((a, b) => (a[0] < b[0] ? -1 : 1))
+  let text = ''
+  for (const [name, value] of pairs) text += `${text === '' ? '' : '&'}${name}=${value}`
+  return hash(algorithm, text, 'hex')
+}
+
+/** Compares in a time that does not depend on where the two differ. */
+export function sameSignature(given: string, expected: string): boolean {
+  const a = Buffer.from(given)
+  const b = Buffer.from(expected)
+  return a.length === b.length && timingSafeEqual(a, b)
+}
+
+/** The tokens given out. A new one leaves the earlier ones valid until they expire. */
+export class Tokens {
+  readonly #find: Statement<{ expires_at: number }>
+  readonly #put: Statement<never>
+  readonly #expire: Statement<never>
+  readonly #creations: Statement<{ created_at: number }>
+  readonly #clock: Clock
+  readonly #lifetimeSeconds: number
+
+  constructor(database: Database, clock: Clock, lifetimeSeconds: number) {
+    this.#find = database.prepare('select expires_at from tokens where access_token = ?')
+    this.#put = database.prepare('insert into tokens values (?, ?, ?)')
+    this.#expire = database.prepare('update tokens set expires_at = ? where expires_at > ?')
+    this.#creations = database.prepare(
+      'select created_at from tokens where created_at > ? order by created_at',
+    )
+    this.#clock = clock
+    this.#lifetimeSeconds = lifetimeSeconds
+  }
+
+  create(): { access_token: string; expires_in: number } {
+    const accessToken = randomBytes(16).toString('hex')
+    const now = this.#clock.now()
+    this.#put.run(accessToken, now, now + this.#lifetimeSeconds * 1000)
+    return { access_token: accessToken, expires_in: this.#lifetimeSeconds }
+  }
+
+  /** The whole seconds for which a token is still valid; throws 1000210004 when it is not (or unknown). */
+  require(accessToken: string): number {
+    const row = this.#find.get(accessToken)
+    const left = row === undefined ? 0 : row.expires_at - this.#clock.now()
+    if (left <= 0) throw new BusinessError('token')
+    return Math.floor(left / 1000)
+  }
+
+  /** Ends every token that is valid now; returns how many those were. */
+  expireAll(): number {
+    const now = this.#clock.now()
+    return this.#expire.run(now, now)
+  }
+
+  /** When the tokens of the last `windowMs` milliseconds were created, in order. */
+  creations(windowMs: number): number[] {
+    return this.#creations.all(this.#clock.now() - windowMs).map(row => row.created_at)
+  }
 }

@@ -1,14 +1,12 @@
 import { z } from 'zod'
-import { CALL_LOG_SIZE, type CallLog } from './call-log.ts'
-import { ControlError, parseControl } from './control-error.ts'
-import { type Faults, faultRule } from './faults.ts'
-import { notificationLog } from './notification-log.ts'
+import { CALL_LOG_SIZE, type CallLog, type Stats } from './call-log.ts'
+import { ControlError, parseControl } from './errors.ts'
+import { type FaultRule, type Faults, faultRule } from './faults.ts'
+import { notificationLog } from './notifications.ts'
 import { OPERATIONS } from './operations/index.ts'
-import { payOrder } from './pay-order.ts'
-import type { Platform } from './platform.ts'
+import { ORDER_STATUS } from './orders.ts'
+import { type Platform, shapes } from './platform.ts'
 import { applySeed, currentState } from './seed.ts'
-import { shapes } from './shapes.ts'
-import type { Stats } from './stats.ts'
 
 interface ControlRequest {
   method: string
@@ -36,7 +34,7 @@ const faultRules = z.array(faultRule)
  * | Request | Does |
  * |---|---|
  * | `POST enterprises`, `departments`, `employees`, `openids` | adds an array to the state, see `applySeed` |
- * | `POST orders`, `refunds`, `accounts`, `topups`, `taxpayers` | likewise, see `putTrade` |
+ * | `POST orders`, `refunds`, `accounts`, `topups`, `taxpayers` | likewise |
  * | `POST orders/pay {trade_no}` or `{out_trade_no}` | pays an order that is pending or being paid |
  * | `POST state`, `GET state[?userid=]` | adds a whole seed; everything as it stands now, in the seed format |
  * | `POST reset` | empties state, tokens, limits, shapes, faults, log and counters, and sets the clock right |
@@ -52,76 +50,61 @@ export class Control {
   readonly #routes: ReadonlyMap<string, Handler>
 
   constructor(platform: Platform, faults: Faults, log: CallLog, stats: Stats) {
-    const seedOne = (name: string): [string, Handler] => [
-      `POST ${name}`,
-      ({ body }) => applySeed(platform, { [name]: body ?? null }),
-    ]
+    const seed = (name: string): Record<string, Handler> => ({
+      [`POST ${name}`]: ({ body }) => applySeed(platform, { [name]: body ?? null }),
+    })
     const clock = () => ({
       offsetSeconds: platform.clock.offsetSeconds,
       now: new Date(platform.clock.now()).toISOString(),
     })
-    this.#routes = new Map<string, Handler>([
-      ...['enterprises', 'departments', 'employees', 'openids'].map(seedOne),
-      ...['orders', 'refunds', 'accounts', 'topups', 'taxpayers'].map(seedOne),
-      ['POST orders/pay', ({ body }) => payOrder(platform, body)],
-      ['GET shapes', () => platform.shapes],
-      [
-        'POST shapes',
-        ({ body }) => {
-          platform.shapes = parseControl(shapes, body)
-          return platform.shapes
-        },
-      ],
-      ['GET notifications', () => notificationLog(platform)],
-      ['POST state', ({ body }) => applySeed(platform, body)],
-      ['GET state', ({ query }) => currentState(platform, query.get('userid') ?? undefined)],
-      [
-        'POST reset',
-        () => {
-          platform.reset()
-          faults.clear()
-          log.clear()
-          stats.clear()
-          return {}
-        },
-      ],
-      [
-        'POST faults',
-        ({ body }) => {
-          const rules = parseControl(faultRules, Array.isArray(body) ? body : [body])
-          const unknown = rules.find(({ operation }) => operation !== '*' && !OPERATIONS.has(operation))
-          if (unknown)
-            throw new ControlError(`operation must be * or one of ${[...OPERATIONS.keys()].join(', ')}`)
-          faults.add(rules)
-          return faults.list()
-        },
-      ],
-      ['GET faults', () => faults.list()],
-      [
-        'DELETE faults',
-        () => {
-          faults.clear()
-          return []
-        },
-      ],
-      [
-        'GET calls',
-        ({ query }) => {
-          const calls = log.list({ ...parseControl(callsQuery, Object.fromEntries(query)) })
-          return { lastId: log.lastId, calls }
-        },
-      ],
-      ['GET stats', () => stats.snapshot()],
-      ['GET clock', clock],
-      [
-        'POST clock',
-        ({ body }) => {
-          platform.moveClock(parseControl(clockBody, body).offsetSeconds)
-          return clock()
-        },
-      ],
-      ['POST token/expire', () => ({ expired: platform.tokens.expireAll() })],
-    ])
+    const routes: Record<string, Handler> = {
+      ...seed('enterprises'),
+      ...seed('departments'),
+      ...seed('employees'),
+      ...seed('openids'),
+      ...seed('orders'),
+      ...seed('refunds'),
+      ...seed('accounts'),
+      ...seed('topups'),
+      ...seed('taxpayers'),
+      'POST orders/pay': ({ body }) => payOrder(platform, body),
+      'POST state': ({ body }) => applySeed(platform, body),
+      'GET state': ({ query }) => currentState(platform, query.get('userid') ?? undefined),
+      'POST reset': () => {
+        platform.reset()
+        faults.clear()
+        log.clear()
+        stats.clear()
+        return {}
+      },
+      'POST faults': ({ body }) => {
+        faults.add(readRules(body))
+        return faults.list()
+      },
+      'GET faults': () => faults.list(),
+      'DELETE faults': () => {
+        faults.clear()
+        return []
+      },
+      'GET calls': ({ query }) => ({
+        lastId: log.lastId,
+        calls: log.list(parseControl(callsQuery, Object.fromEntries(query))),
+      }),
+      'GET stats': () => stats.snapshot(),
+      'GET shapes': () => platform.shapes,
+      'POST shapes': ({ body }) => {
+        platform.shapes = parseControl(shapes, body)
+        return platform.shapes
+      },
+      'GET notifications': () => notificationLog(platform),
+      'GET clock': clock,
+      'POST clock': ({ body }) => {
+        platform.moveClock(parseControl(clockBody, body).offsetSeconds)
+        return clock()
+      },
+      'POST token/expire': () => ({ expired: platform.tokens.expireAll() }),
+    }
+    this.#routes = new Map(Object.entries(routes))
   }
 
   /** Answers a control request with the status and the value to send. */
@@ -140,4 +123,31 @@ export class Control {
       throw error
     }
   }
+}
+
+function readRules(body: unknown): FaultRule[] {
+  const rules = parseControl(faultRules, Array.isArray(body) ? body : [body])
+  const unknown = rules.find(({ operation }) => operation !== '*' && !OPERATIONS.has(operation))
+  if (unknown) throw new ControlError(`operation must be * or one of ${[...OPERATIONS.keys()].join(', ')}`)
+  return rules
+}
+
+const whichOrder = z.union([
+  z.strictObject({ trade_no: z.string() }),
+  z.strictObject({ out_trade_no: z.string() }),
+])
+
+/** Pays an order that is pending or being paid, in full; throws `ControlError` for any other. */
+function payOrder(platform: Platform, body: unknown): { trade_no: string; status: number } {
+  const which = parseControl(whichOrder, body)
+  const order =
+    'trade_no' in which ? platform.orders.find(which.trade_no) : platform.orders.findOuter(which.out_trade_no)
+  if (order === undefined) throw new ControlError('there is no such order')
+  const { pending, paying, completed } = ORDER_STATUS
+  if (order.status !== pending && order.status !== paying) {
+    throw new ControlError(`order ${order.trade_no} has status ${order.status}: only 1 and 2 can be paid`)
+  }
+  const paid = { pay_amount: order.total_amount, pay_time: platform.clock.timeText(), status: completed }
+  platform.orders.put({ ...order, ...paid })
+  return { trade_no: order.trade_no, status: completed }
 }

@@ -1,4 +1,4 @@
-import { DatabaseSync } from 'node:sqlite'
+import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
 
 const SCHEMA = `
   create table if not exists enterprises (
@@ -146,41 +146,102 @@ const TABLES = [
   ...['orders', 'refunds', 'notifications', 'accounts', 'topups', 'taxpayers'],
 ]
 
+/** A row as SQLite gives it: whole numbers for amounts and booleans, JSON for lists and objects. */
+export type Stored<Item> = {
+  [Name in keyof Item]: NonNullable<Item[Name]> extends object
+    ? string | Extract<Item[Name], null>
+    : Item[Name] extends bigint | boolean
+      ? number
+      : Item[Name]
+}
+
+/** A prepared statement that knows the type of its rows. */
+export class Statement<Row> {
+  readonly #statement: StatementSync
+
+  constructor(statement: StatementSync) {
+    this.#statement = statement
+  }
+
+  all(...values: SQLInputValue[]): Row[] {
+    return this.#statement.all(...values) as Row[]
+  }
+
+  get(...values: SQLInputValue[]): Row | undefined {
+    return this.#statement.get(...values) as Row | undefined
+  }
+
+  /** Answers how many rows changed. */
+  run(...values: SQLInputValue[]): number {
+    return Number(this.#statement.run(...values).changes)
+  }
+}
+
 /** The emulator's state, in memory or in a file. */
 export class Database {
-  readonly sqlite: DatabaseSync
+  readonly #sqlite: DatabaseSync
 
   constructor(file: string | undefined) {
-    this.sqlite = new DatabaseSync(file ?? ':memory:')
+    this.#sqlite = new DatabaseSync(file ?? ':memory:')
     // A killed process loses nothing with this; only a machine that loses power may lose the last writes.
-    this.sqlite.exec('pragma journal_mode = wal; pragma synchronous = normal;')
-    this.sqlite.exec(SCHEMA)
+    this.#sqlite.exec('pragma journal_mode = wal; pragma synchronous = normal;')
+    this.#sqlite.exec(SCHEMA)
+  }
+
+  prepare<Row>(sql: string): Statement<Row> {
+    return new Statement<Row>(this.#sqlite.prepare(sql))
+  }
+
+  /**
+   * A function that writes a whole row, over the one with the same key. It fails where a unique index forbids the row;
+   * `insert or replace` would delete the other one instead.
+   */
+  writer<Item extends object>(table: string): (item: Item) => void {
+    const info = this.prepare<{ name: string; pk: number }>('select name, pk from pragma_table_info(?)').all(
+      table,
+    )
+    const names = info.map(({ name }) => name)
+    const key = info.filter(({ pk }) => pk > 0).map(({ name }) => name)
+    const put = this.prepare(`
+      insert into ${table} (${names.join(', ')}) values (${names.map(() => '?').join(', ')})
+      on conflict (${key.join(', ')}) do update
+      set ${names.map(name => `${name} = excluded.${name}`).join(', ')}`)
+    return item => {
+      const values = new Map<string, unknown>(Object.entries(item))
+      put.run(...names.map(name => toColumn(values.get(name))))
+    }
   }
 
   /** Runs `work` to the end or not at all. */
   transaction<Result>(work: () => Result): Result {
-    this.sqlite.exec('begin immediate')
+    this.#sqlite.exec('begin immediate')
     try {
       const result = work()
-      this.sqlite.exec('commit')
+      this.#sqlite.exec('commit')
       return result
     } catch (error) {
-      this.sqlite.exec('rollback')
+      this.#sqlite.exec('rollback')
       throw error
     }
   }
 
   isEmpty(): boolean {
-    return TABLES.every(table => this.sqlite.prepare(`select 1 from ${table} limit 1`).get() === undefined)
+    return TABLES.every(table => this.prepare(`select 1 from ${table} limit 1`).get() === undefined)
   }
 
   clear(): void {
     this.transaction(() => {
-      for (const table of TABLES) this.sqlite.exec(`delete from ${table}`)
+      for (const table of TABLES) this.#sqlite.exec(`delete from ${table}`)
     })
   }
 
   close(): void {
-    this.sqlite.close()
+    this.#sqlite.close()
   }
+}
+
+function toColumn(value: unknown): SQLInputValue {
+  if (value === undefined || value === null) return null
+  if (typeof value === 'boolean') return Number(value)
+  return typeof value === 'object' ? JSON.stringify(value) : (value as SQLInputValue)
 }

@@ -1,6 +1,6 @@
-import type { SQLInputValue, StatementSync } from 'node:sqlite'
-import { BusinessError } from './codes.ts'
-import type { Database } from './database.ts'
+import { hash } from 'node:crypto'
+import type { Database, Statement, Stored } from './database.ts'
+import { BusinessError } from './errors.ts'
 
 interface EmployeeAttribute {
   attributeCode: string
@@ -36,43 +36,43 @@ export interface Employee {
 /** The fields of an employee that are unique among those in service of an enterprise. */
 export type UniqueField = 'corp_code' | 'email' | 'mobile'
 
-const COLUMNS = [
-  ...['enterprise_code', 'userid', 'corp_code', 'name', 'gender', 'card_type', 'card_no', 'email'],
-  ...['mobile_area', 'mobile', 'remark', 'dept_code', 'level', 'category', 'birth_day', 'entry_day'],
-  ...['cost_center_id', 'employee_attribute', 'in_service', 'time_created', 'time_active'],
-  ...['corp_code_key', 'email_key'],
-]
+/** Work number and e-mail as they are compared: in lower case. */
+interface EmployeeKeys {
+  corp_code_key: string | null
+  email_key: string | null
+}
+
+type EmployeeRow = Stored<Employee> & EmployeeKeys
 
 export class Employees {
-  readonly #find: StatementSync
-  readonly #list: StatementSync
-  readonly #listUserid: StatementSync
-  readonly #put: StatementSync
-  readonly #holder: Record<UniqueField, StatementSync>
-  readonly #strayed: StatementSync
+  readonly #find: Statement<EmployeeRow>
+  readonly #list: Statement<EmployeeRow>
+  readonly #listUserid: Statement<EmployeeRow>
+  readonly #put: (employee: Employee & EmployeeKeys) => void
+  readonly #holder: Record<UniqueField, Statement<EmployeeRow>>
+  readonly #strayed: Statement<{ userid: string; dept_code: string }>
 
-  constructor({ sqlite }: Database) {
-    this.#find = sqlite.prepare('select * from employees where enterprise_code = ? and userid = ?')
-    this.#list = sqlite.prepare('select * from employees order by enterprise_code, userid')
-    this.#listUserid = sqlite.prepare('select * from employees where userid = ? order by enterprise_code')
-    // `replace` would silently delete whoever else holds the mobile; an upsert on the key lets that fail.
-    this.#put = sqlite.prepare(`
-      insert into employees (${COLUMNS.join(', ')}) values (${COLUMNS.map(() => '?').join(', ')})
-      on conflict (enterprise_code, userid) do update set
-      ${COLUMNS.slice(2)
-        .map(column => `${column} = excluded.${column}`)
-        .join(', ')}`)
-    const holder = (condition: string) =>
-      sqlite.prepare(`select * from employees where enterprise_code = ? and ${condition} and in_service = 1`)
+  constructor(database: Database) {
+    this.#find = database.prepare('select * from employees where enterprise_code = ? and userid = ?')
+    this.#list = database.prepare('select * from employees order by enterprise_code, userid')
+    this.#listUserid = database.prepare('select * from employees where userid = ? order by enterprise_code')
+    this.#put = database.writer('employees')
+    const holder = (column: string) =>
+      database.prepare<EmployeeRow>(
+        `select * from employees where enterprise_code = ? and ${column} = ? and in_service = 1`,
+      )
     this.#holder = {
-      corp_code: holder('corp_code_key = ?'),
-      email: holder('email_key = ?'),
-      mobile: holder('mobile = ?'),
+      corp_code: holder('corp_code_key'),
+      email: holder('email_key'),
+      mobile: holder('mobile'),
     }
-    this.#strayed = sqlite.prepare(`
-      select userid, dept_code from employees employee where dept_code is not null and not exists (
-        select 1 from departments where departments.enterprise_code = employee.enterprise_code
-        and departments.dept_code = employee.dept_code) limit 1`)
+    this.#strayed = database.prepare(`
+      select userid, dept_code from employees
+      where dept_code is not null and not exists (
+        select 1 from departments
+        where departments.enterprise_code = employees.enterprise_code
+          and departments.dept_code = employees.dept_code)
+      limit 1`)
   }
 
   find(enterpriseCode: string, userid: string): Employee | undefined {
@@ -90,11 +90,8 @@ export class Employees {
 
   /** Who in service holds the value that `employee` has in a unique field; letter case and area code do not matter. */
   holder(field: UniqueField, employee: Employee): Employee | undefined {
-    const { enterprise_code, corp_code, email, mobile } = employee
-    let row: Record<string, unknown> | undefined
-    if (field === 'mobile') row = this.#holder.mobile.get(enterprise_code, mobile)
-    else if (field === 'email') row = this.#holder.email.get(enterprise_code, key(email))
-    else row = this.#holder.corp_code.get(enterprise_code, key(corp_code))
+    const value = field === 'mobile' ? employee.mobile : key(employee[field])
+    const row = this.#holder[field].get(employee.enterprise_code, value)
     return row && toEmployee(row)
   }
 
@@ -114,12 +111,12 @@ export class Employees {
   }
 
   put(employee: Employee): void {
-    this.#put.run(...toColumns(employee))
+    this.#put({ ...employee, corp_code_key: key(employee.corp_code), email_key: key(employee.email) })
   }
 
   /** An employee in a department that does not exist, if there is one. */
   strayed(): { userid: string; dept_code: string } | undefined {
-    return this.#strayed.get() as { userid: string; dept_code: string } | undefined
+    return this.#strayed.get()
   }
 }
 
@@ -127,24 +124,58 @@ function key(text: string | null): string | null {
   return text === null ? null : text.toLowerCase()
 }
 
-function toColumns(employee: Employee): SQLInputValue[] {
-  const row: Record<string, unknown> = {
-    ...employee,
-    category: employee.category && JSON.stringify(employee.category),
-    employee_attribute: employee.employee_attribute && JSON.stringify(employee.employee_attribute),
-    in_service: Number(employee.in_service),
-    corp_code_key: key(employee.corp_code),
-    email_key: key(employee.email),
-  }
-  return COLUMNS.map(column => row[column] as SQLInputValue)
-}
-
-function toEmployee(row: Record<string, unknown>): Employee {
-  const { corp_code_key, email_key, ...employee } = row as unknown as Employee & Record<string, unknown>
+function toEmployee({ corp_code_key, email_key, ...row }: EmployeeRow): Employee {
   return {
-    ...employee,
-    category: row.category === null ? null : JSON.parse(row.category as string),
-    employee_attribute: row.employee_attribute === null ? null : JSON.parse(row.employee_attribute as string),
+    ...row,
+    category: row.category === null ? null : JSON.parse(row.category),
+    employee_attribute: row.employee_attribute === null ? null : JSON.parse(row.employee_attribute),
     in_service: row.in_service === 1,
   }
+}
+
+interface OpenId {
+  enterprise_code: string
+  userid: string
+  seller_appid: string
+  open_userid: string
+}
+
+/** The open ids by which merchants know employees (section 2.4). */
+export class OpenIds {
+  readonly #find: Statement<{ open_userid: string }>
+  readonly #list: Statement<OpenId>
+  readonly #listUserid: Statement<OpenId>
+  readonly put: (openid: OpenId) => void
+
+  constructor(database: Database) {
+    this.#find = database.prepare(
+      'select open_userid from openids where enterprise_code = ? and userid = ? and seller_appid = ?',
+    )
+    this.#list = database.prepare('select * from openids order by enterprise_code, userid, seller_appid')
+    this.#listUserid = database.prepare(
+      'select * from openids where userid = ? order by enterprise_code, seller_appid',
+    )
+    this.put = database.writer('openids')
+  }
+
+  /**
+   * The open id of an employee for a merchant, made on the first call. It is derived from the key, so that two emulators
+   * (or one that was reset) give the same.
+   */
+  bind(enterprise_code: string, userid: string, seller_appid: string): string {
+    const existing = this.#find.get(enterprise_code, userid, seller_appid)
+    if (existing !== undefined) return existing.open_userid
+    const open_userid = derivedId(JSON.stringify([enterprise_code, userid, seller_appid]))
+    this.put({ enterprise_code, userid, seller_appid, open_userid })
+    return open_userid
+  }
+
+  list(userid?: string): OpenId[] {
+    return userid === undefined ? this.#list.all() : this.#listUserid.all(userid)
+  }
+}
+
+/** An id that is always the same for the same text. */
+export function derivedId(text: string): string {
+  return hash('sha256', text, 'hex').slice(0, 32)
 }

@@ -1,14 +1,13 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { CallLog } from './call-log.ts'
+import { CallHandler } from './call-handler.ts'
+import { CallLog, Stats } from './call-log.ts'
 import { Control } from './control.ts'
 import { Faults } from './faults.ts'
-import { Gate } from './gate.ts'
 import { Platform, type PlatformSettings } from './platform.ts'
 import { applySeed } from './seed.ts'
 import { requestListener } from './server.ts'
-import { Stats } from './stats.ts'
 
 /** Longer than clients keep an idle connection, so that it is never the emulator that closes one under a call. */
 const KEEP_ALIVE_MS = 120_000
@@ -40,11 +39,11 @@ export async function startEmulator(options: EmulatorOptions): Promise<Emulator>
   const faults = new Faults()
   const log = new CallLog()
   const stats = new Stats()
-  const gate = new Gate(platform, faults, log, stats)
+  const calls = new CallHandler(platform, faults, log, stats)
   const control = new Control(platform, faults, log, stats)
   const closing = new AbortController()
   const server = createServer({ keepAliveTimeout: KEEP_ALIVE_MS })
-  server.on('request', requestListener(platform, gate, control, closing.signal))
+  server.on('request', requestListener(platform, calls, control, closing.signal))
   const host = options.host ?? '127.0.0.1'
   try {
     if (options.seed !== undefined && platform.database.isEmpty()) applySeed(platform, options.seed)

@@ -1,14 +1,12 @@
 import { z } from 'zod'
-import { parseAmount } from './amount.ts'
-import { isDate, isMonthDay } from './calendar.ts'
 
 /**
- * The types and limits of parameters (specification section 2). A limit `[n]` is read as "at most n characters",
+ * The types and limits of parameters (section 2). A limit `[n]` is read as "at most n characters",
  * as section 9 reads the `[5]` of `version`. Lengths count characters, not UTF-16 units. Where the specification
  * gives a length alone (an e-mail, a mobile), nothing but the length is checked.
  */
 
-/** Makes the schema of an object: members that it does not know are ignored (`z.object`) or refused (`z.strictObject`). */
+/** Makes the schema of an object that ignores members it does not know (`z.object`), or refuses them (`z.strictObject`). */
 export type ObjectSchema = typeof z.object | typeof z.strictObject
 
 /** The value that clears birth_day, entry_day, level or category (4.3). */
@@ -22,6 +20,9 @@ export function text(min: number, max: number) {
     return length >= min && length <= max
   }, `must have ${min} to ${max} characters`)
 }
+
+/** The enterprise that a call names; '' is the single enterprise. */
+export const enterpriseCode = text(1, 20).default('')
 
 /** A whole number in decimal digits, without sign or leading zeros. */
 export function integer(min: number, max: number) {
@@ -97,4 +98,45 @@ function parseJson(value: string): unknown {
 function firstMessage(issue: { errors?: unknown }): string | undefined {
   const branches = issue.errors as { message: string }[][] | undefined
   return branches?.at(-1)?.[0]?.message
+}
+
+const DAYS = [31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
+
+/** Whether `yyyy-MM-dd` is a day of the calendar. */
+export function isDate(text: string): boolean {
+  if (!/^\d{4}-\d{2}-\d{2}$/.test(text) || !isMonthDay(text.slice(5))) return false
+  const year = Number(text.slice(0, 4))
+  return text.slice(5) !== '02-29' || (year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0))
+}
+
+/** Whether `MM-dd` is a day of some year. */
+function isMonthDay(text: string): boolean {
+  if (!/^\d{2}-\d{2}$/.test(text)) return false
+  const day = Number(text.slice(3))
+  return day >= 1 && day <= (DAYS[Number(text.slice(0, 2)) - 1] ?? 0)
+}
+
+/** Whether `yyyy-MM-dd HH:mm:ss` is a time of the calendar. */
+export function isTime(text: string): boolean {
+  return isDate(text.slice(0, 10)) && /^ ([01]\d|2[0-3]):[0-5]\d:[0-5]\d$/.test(text.slice(10))
+}
+
+const DECIMAL = /^(\d{1,13})(?:\.(\d{1,2}))?$/
+
+/** Reads a decimal of at most two places as cents; undefined for any other text. */
+export function parseAmount(text: string): bigint | undefined {
+  const match = DECIMAL.exec(text)
+  return match ? BigInt(`${match[1]}${(match[2] ?? '').padEnd(2, '0')}`) : undefined
+}
+
+/** Cents as a decimal of two places, for example `12.50`. */
+export function amountText(cents: bigint): string {
+  const digits = String(cents).padStart(3, '0')
+  return `${digits.slice(0, -2)}.${digits.slice(-2)}`
+}
+
+/** Cents as a JSON number of two places, as the operations answer: only `JSON.stringify` reads it. */
+export function amountNumber(cents: bigint): unknown {
+  // Node has it; TypeScript's library does not know it yet.
+  return (JSON as JSON & { rawJSON(text: string): unknown }).rawJSON(amountText(cents))
 }

@@ -26,22 +26,29 @@ export interface Operation {
   takesToken: boolean
   /** The limit on authenticated calls, if the specification sets one. */
   limit?: LimitName
-  /** The business parameters; anything else is ignored. */
+  /** Reads the business parameters; anything else is ignored. */
   parameters: z.ZodType<object>
-  /** The same, and anything else is refused with 1000220002. */
+  /** The same, but anything else is refused with 1000220002. */
   strictParameters: z.ZodType<object>
   /** Checks everything, then acts. Throws `BusinessError`, and then nothing has changed. */
-  perform(platform: Platform, parameters: Record<string, unknown>, caller: Caller): Outcome
+  perform(platform: Platform, parameters: object, caller: Caller): Outcome
 }
 
-/** Declares an operation whose `perform` gets the type of its own parameters. */
+/** Declares an operation whose `perform` gets the type of its own parameters. Most take a form and a token. */
 export function defineOperation<Parameters extends z.ZodType<object>>(
-  operation: Omit<Operation, 'parameters' | 'strictParameters' | 'perform'> & {
-    parameters(object: ObjectSchema): Parameters
-    perform(platform: Platform, parameters: z.output<Parameters>, caller: Caller): Outcome
-  },
+  operation: Pick<Operation, 'name' | 'limit'> &
+    Partial<Pick<Operation, 'encoding' | 'takesToken'>> & {
+      parameters(object: ObjectSchema): Parameters
+      perform(platform: Platform, parameters: z.output<Parameters>, caller: Caller): Outcome
+    },
 ): Operation {
-  const { parameters, ...rest } = operation
-  const both = { parameters: parameters(z.object), strictParameters: parameters(z.strictObject) }
-  return { ...rest, ...both } as unknown as Operation
+  const { parameters, perform, ...rest } = operation
+  return {
+    encoding: 'form',
+    takesToken: true,
+    ...rest,
+    parameters: parameters(z.object),
+    strictParameters: parameters(z.strictObject),
+    perform: (platform, values, caller) => perform(platform, values as z.output<Parameters>, caller),
+  }
 }

@@ -1,9 +1,10 @@
-import type { SQLInputValue, StatementSync } from 'node:sqlite'
-import { BusinessError } from './codes.ts'
-import type { Database } from './database.ts'
+import { z } from 'zod'
+import type { Database, Statement, Stored } from './database.ts'
+import { BusinessError } from './errors.ts'
+import { amountNumber, amountText, parseAmount } from './fields.ts'
 
 /**
- * An order, of which there are two views: the payment order of the enterprise (specification 2.6) and, with an
+ * An order, of which there are two views: the payment order of the enterprise (section 2.6) and, with an
  * out_trade_no, the record of the merchant (2.8). Amounts are cents, times are `yyyy-MM-dd HH:mm:ss` in GMT+8.
  */
 export interface Order {
@@ -42,37 +43,26 @@ interface OrderQuery {
 /** Payment order status (3.1). */
 export const ORDER_STATUS = { pending: 1, paying: 2, completed: 3, refunded: 6, reversed: 7 } as const
 
-const COLUMNS = [
-  ...['trade_no', 'enterprise_code', 'out_trade_no', 'userid', 'payer_name', 'subject', 'reason'],
-  ...['total_amount', 'pay_amount', 'refund_amount', 'status', 'create_time', 'pay_time', 'refund_time'],
-  ...['asset_code', 'service_fee', 'commerce_order_detail'],
-]
-
-const LISTED = `from orders where enterprise_code = ? and create_time >= ? and create_time <= ?
-  and service_fee <= ?`
+const LISTED = `from orders
+  where enterprise_code = ? and create_time >= ? and create_time <= ? and service_fee <= ?`
 
 export class Orders {
-  readonly #find: StatementSync
-  readonly #findOuter: StatementSync
-  readonly #list: StatementSync
-  readonly #count: StatementSync
-  readonly #page: StatementSync
-  readonly #put: StatementSync
+  readonly put: (order: Order) => void
+  readonly #find: Statement<Stored<Order>>
+  readonly #findOuter: Statement<Stored<Order>>
+  readonly #list: Statement<Stored<Order>>
+  readonly #count: Statement<{ total: number }>
+  readonly #page: Statement<Stored<Order>>
 
-  constructor({ sqlite }: Database) {
-    this.#find = sqlite.prepare('select * from orders where trade_no = ?')
-    this.#findOuter = sqlite.prepare('select * from orders where out_trade_no = ?')
-    this.#list = sqlite.prepare('select * from orders order by trade_no')
-    this.#count = sqlite.prepare(`select count(*) as total ${LISTED}`)
-    this.#page = sqlite.prepare(
+  constructor(database: Database) {
+    this.put = database.writer('orders')
+    this.#find = database.prepare('select * from orders where trade_no = ?')
+    this.#findOuter = database.prepare('select * from orders where out_trade_no = ?')
+    this.#list = database.prepare('select * from orders order by trade_no')
+    this.#count = database.prepare(`select count(*) as total ${LISTED}`)
+    this.#page = database.prepare(
       `select * ${LISTED} order by create_time desc, trade_no desc limit ? offset ?`,
     )
-    this.#put = sqlite.prepare(`
-      insert into orders (${COLUMNS.join(', ')}) values (${COLUMNS.map(() => '?').join(', ')})
-      on conflict (trade_no) do update set
-      ${COLUMNS.slice(1)
-        .map(column => `${column} = excluded.${column}`)
-        .join(', ')}`)
   }
 
   find(tradeNo: string): Order | undefined {
@@ -104,21 +94,117 @@ export class Orders {
     const { enterpriseCode, from = '', to = '9999-12-31', withFees } = query
     const filter = [enterpriseCode, from, `${to} 23:59:59`, Number(withFees)] as const
     const rows = this.#page.all(...filter, size, (index - 1) * size)
-    return { total: this.#count.get(...filter)?.total as number, orders: rows.map(toOrder) }
-  }
-
-  put(order: Order): void {
-    const row: Record<string, unknown> = { ...order, service_fee: Number(order.service_fee) }
-    this.#put.run(...COLUMNS.map(column => row[column] as SQLInputValue))
+    return { total: this.#count.get(...filter)?.total ?? 0, orders: rows.map(toOrder) }
   }
 }
 
-function toOrder(row: Record<string, unknown>): Order {
+function toOrder(row: Stored<Order>): Order {
   return {
-    ...(row as unknown as Order),
-    total_amount: BigInt(row.total_amount as number),
-    pay_amount: BigInt(row.pay_amount as number),
-    refund_amount: BigInt(row.refund_amount as number),
+    ...row,
+    total_amount: BigInt(row.total_amount),
+    pay_amount: BigInt(row.pay_amount),
+    refund_amount: BigInt(row.refund_amount),
     service_fee: row.service_fee === 1,
   }
+}
+
+/** A refund that was carried out. The amount is in cents. */
+interface Refund {
+  outer_refund_no: string
+  outer_trade_no: string
+  refund_amount: bigint
+  reason: string | null
+  refund_time: string
+}
+
+export class Refunds {
+  readonly put: (refund: Refund) => void
+  readonly #find: Statement<object>
+  readonly #list: Statement<Stored<Refund>>
+
+  constructor(database: Database) {
+    this.put = database.writer('refunds')
+    this.#find = database.prepare('select 1 from refunds where outer_refund_no = ?')
+    this.#list = database.prepare('select * from refunds order by outer_refund_no')
+  }
+
+  /** Throws 1000229001 for a number that a refund has. */
+  requireFree(outerRefundNo: string): void {
+    if (this.#find.get(outerRefundNo) !== undefined) throw new BusinessError('refundNumberTaken')
+  }
+
+  list(): Refund[] {
+    return this.#list.all().map(row => ({ ...row, refund_amount: BigInt(row.refund_amount) }))
+  }
+}
+
+/** The order of the new mall behind a payment order (section 2.6), as a seed gives it. */
+
+const text = z.string().nullish().transform(orNull)
+const code = z.int().nullish().transform(orNull)
+
+/** A decimal as text or JSON number, kept as text of two places. */
+const amount = z
+  .union([z.string(), z.number()])
+  .nullish()
+  .transform((value, context) => {
+    if (value === null || value === undefined) return null
+    const cents = parseAmount(String(value))
+    if (cents !== undefined) return amountText(cents)
+    context.addIssue('must be a decimal with at most two places')
+    return z.NEVER
+  })
+
+const product = z.strictObject({
+  spu_code: text,
+  spu_name: text,
+  product_title: text,
+  sku_code: text,
+  sku_name: text,
+  sku_pic_url: text,
+  sku_category: text,
+  current_price: amount,
+  deal_price: amount,
+  purchase_num: code,
+})
+
+const orderItem = z.strictObject({
+  delivery_name: text,
+  delivery_phone: text,
+  address: text,
+  order_price: amount,
+  order_status: code,
+  trade_status: code,
+  time_created: text,
+  time_delivery: text,
+  time_delivery_end: text,
+  time_closed: text,
+  logistics_amount: amount,
+  product_list: z.array(product).default([]),
+})
+
+export const commerceOrder = z.strictObject({
+  shop_order_code: text,
+  activity_type: code,
+  buyer_name: text,
+  order_price: amount,
+  logistics_amount: amount,
+  trade_status: code,
+  trade_type: code,
+  remark: text,
+  cancel_order_reason_desc: text,
+  order_list: z.array(orderItem).default([]),
+})
+
+const AMOUNTS = new Set(['order_price', 'logistics_amount', 'current_price', 'deal_price'])
+
+/** What `consume/get` answers for the JSON text that is kept: the same, with its amounts as numbers. */
+export function commerceOrderAnswer(kept: string): unknown {
+  return JSON.parse(kept, (name, value) =>
+    AMOUNTS.has(name) && value !== null ? amountNumber(parseAmount(value) ?? 0n) : value,
+  )
+}
+
+function orNull<Value>(value: Value): NonNullable<Value> | null {
+  return value ?? null
 }

@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer'
-import { BusinessError, HttpError } from './codes.ts'
+import { BusinessError, HttpError } from './errors.ts'
 
 /** More than any operation has; a longer list is refused before it costs anything. */
 const MAX_PARAMETERS = 200
@@ -23,7 +23,7 @@ export interface RequestParameters {
 }
 
 /**
- * Reads the parameters of both places, values trimmed (platform notes, "Signature input").
+ * Reads the parameters of both places, values trimmed (section 5).
  *
  * Throws `HttpError` 415 for another encoding than the operation's and 400 for what cannot be decoded, and
  * `BusinessError` 1000220002 for a parameter that is given twice, in one place or in both: which of the two

@@ -1,21 +1,13 @@
-import { Accounts } from './accounts.ts'
-import { Clock } from './clock.ts'
-import { BusinessError } from './codes.ts'
+import { z } from 'zod'
+import { Accounts, Taxpayers, TopUps } from './accounts.ts'
+import { type SignAlgorithm, Tokens } from './authentication.ts'
 import { Database } from './database.ts'
-import { Departments } from './departments.ts'
-import { Employees } from './employees.ts'
-import { Enterprises } from './enterprises.ts'
-import { Notifications } from './notifications.ts'
-import { Notifier } from './notifier.ts'
-import { OpenIds } from './openids.ts'
-import { Orders } from './orders.ts'
+import { Employees, OpenIds } from './employees.ts'
+import { Departments, Enterprises } from './enterprises.ts'
+import { BusinessError } from './errors.ts'
+import { Notifications, Notifier } from './notifications.ts'
+import { Orders, Refunds } from './orders.ts'
 import { type RateLimit, slidingLog } from './rate-limits.ts'
-import { Refunds } from './refunds.ts'
-import { FIRST_SHAPES, type Shapes } from './shapes.ts'
-import type { SignAlgorithm } from './signature.ts'
-import { Taxpayers } from './taxpayers.ts'
-import { Tokens } from './tokens.ts'
-import { TopUps } from './topups.ts'
 
 const HOUR_MS = 3_600_000
 const MINUTE_MS = 60_000
@@ -32,9 +24,9 @@ export interface PlatformSettings {
   data?: string | undefined
   /** Default 7200. */
   tokenLifetimeSeconds?: number | undefined
-  /** Default 60 (specification section 8). */
+  /** Default 60 (section 8). */
   tokenCreationsPerHour?: number | undefined
-  /** Default 60 (specification section 8). */
+  /** Default 60 (section 8). */
   tokenQueriesPerMinute?: number | undefined
   /** After this long a refund notification counts as not answered. Default 5000. */
   notificationTimeoutMs?: number | undefined
@@ -101,7 +93,7 @@ export class Platform {
     }
   }
 
-  /** Moves the clock against the machine's; what has become due by it is done. */
+  /** Moves the clock against the machine's, and does what has become due. */
   moveClock(offsetSeconds: number): void {
     this.clock.offsetSeconds = offsetSeconds
     this.notifier.wake()
@@ -121,7 +113,7 @@ export class Platform {
     this.database.close()
   }
 
-  // The creations of the last hour are known from the tokens, so that a restart does not forgive them.
+  // The tokens say how many were created in the last hour, so that a restart does not forgive them.
   #newLimits(): Record<LimitName, RateLimit> {
     const { tokenCreationsPerHour = 60, tokenQueriesPerMinute = 60 } = this.#settings
     return {
@@ -130,3 +122,56 @@ export class Platform {
     }
   }
 }
+
+const GMT_PLUS_8_MS = 8 * 3_600_000
+
+/** The platform's clock: the machine's, moved by an offset that the control interface sets. */
+export class Clock {
+  #offsetMs = 0
+  #dateSecond = Number.NaN
+  #dateText = ''
+
+  get offsetSeconds(): number {
+    return this.#offsetMs / 1000
+  }
+
+  set offsetSeconds(seconds: number) {
+    this.#offsetMs = Math.round(seconds * 1000)
+  }
+
+  /** Milliseconds since 1970. */
+  now(): number {
+    return Date.now() + this.#offsetMs
+  }
+
+  /** The value of the `Date` header; kept for the second it holds. */
+  httpDate(): string {
+    const second = Math.floor(this.now() / 1000)
+    if (second !== this.#dateSecond) {
+      this.#dateSecond = second
+      this.#dateText = new Date(second * 1000).toUTCString()
+    }
+    return this.#dateText
+  }
+
+  /** `yyyy-MM-dd HH:mm:ss` in GMT+8, as the platform writes times. */
+  timeText(): string {
+    return new Date(this.now() + GMT_PLUS_8_MS).toISOString().slice(0, 19).replace('T', ' ')
+  }
+}
+
+/** Which shape to answer with, where the specification shows two. Each defaults to the first. */
+export const shapes = z.strictObject({
+  /** The result of `enterprise/consume/list` at the top level without an envelope, or under `data`. */
+  paymentOrderList: z.enum(['top', 'data']).default('top'),
+  /** What `seller/pay/record` gives as `data`: the record, or the trade number alone. */
+  orderRecord: z.enum(['object', 'trade_no']).default('object'),
+  /** The name of a payment order's asset type. */
+  assetCode: z.enum(['assetCode', 'asset_code']).default('assetCode'),
+  /** The name of a payment order's business number. */
+  tradeNumber: z.enum(['out_trade_no', 'outer_trade_no']).default('out_trade_no'),
+})
+
+export type Shapes = z.output<typeof shapes>
+
+const FIRST_SHAPES: Shapes = shapes.parse({})

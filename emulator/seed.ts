@@ -1,15 +1,47 @@
 import { z } from 'zod'
-import { ControlError, parseControl } from './control-error.ts'
-import type { Employee, UniqueField } from './employees.ts'
+import { derivedId, type Employee, type UniqueField } from './employees.ts'
 import { EVERY_ATTRIBUTE } from './enterprises.ts'
+import { ControlError, parseControl } from './errors.ts'
+import { amountText, isTime, parseAmount } from './fields.ts'
+import { commerceOrder, ORDER_STATUS, type Order } from './orders.ts'
 import type { Platform } from './platform.ts'
-import { enterpriseCode, optionalInteger, optionalText } from './seed-values.ts'
-import { currentTrade, putTrade, TRADE_SEED } from './trade-seed.ts'
 
 /**
- * The seed format: what the platform is to hold. `GET /_emulator/state` answers in the same format. A seed's
- * types are checked, its values are not: a real directory, too, holds what its rules would refuse today.
+ * The seed format: what the platform is to hold. `GET /_emulator/state` answers in the same format. The types of a seed are
+ * checked, its values are not: a real directory, too, holds values that its rules would refuse today.
  */
+
+/** Where a number begins with this, the application id of the platform takes its place. */
+const APP_ID = '{appid}'
+
+const enterpriseCode = z
+  .string()
+  .nullish()
+  .transform(code => code ?? '')
+
+const optionalText = z
+  .string()
+  .nullish()
+  .transform(value => (value === undefined || value === '' ? null : value))
+
+const optionalInteger = z
+  .union([z.int(), z.string().regex(/^\d+$/).transform(Number)])
+  .nullish()
+  .transform(value => value ?? null)
+
+/** A decimal as text or JSON number, read as cents. */
+const amount = z.union([z.string(), z.number()]).transform((value, context) => {
+  const cents = parseAmount(String(value))
+  if (cents !== undefined) return cents
+  context.addIssue('must be a decimal with at most two places')
+  return z.NEVER
+})
+
+/** A time of the platform, GMT+8. */
+const time = z.string().refine(isTime, 'must be a time, yyyy-MM-dd HH:mm:ss')
+
+const number = z.string().min(1)
+
 const enterprise = z.strictObject({
   enterprise_code: enterpriseCode,
   features: z
@@ -67,13 +99,77 @@ const openid = z.strictObject({
   open_userid: z.string().min(1),
 })
 
+const order = z.strictObject({
+  enterprise_code: enterpriseCode,
+  trade_no: number,
+  out_trade_no: optionalText,
+  userid: optionalText,
+  payer_name: optionalText,
+  subject: optionalText,
+  reason: optionalText,
+  total_amount: amount,
+  pay_amount: amount.optional(),
+  refund_amount: amount.default(0n),
+  status: z.int().default(ORDER_STATUS.completed),
+  create_time: time.optional(),
+  pay_time: time.nullish(),
+  refund_time: time.nullish(),
+  asset_code: z.string().default('POINT'),
+  service_fee: z.boolean().default(false),
+  commerce_order_detail: commerceOrder.nullish(),
+})
+
+const refund = z.strictObject({
+  outer_refund_no: number,
+  outer_trade_no: number,
+  refund_amount: amount,
+  reason: optionalText,
+  refund_time: time.optional(),
+})
+
+const account = z.strictObject({
+  enterprise_code: enterpriseCode,
+  account_openid: number,
+  name: z.string(),
+  product_category: z.int().default(1),
+  balance: amount.default(0n),
+  status: z.int().default(1),
+  sub_limits: z
+    .array(z.strictObject({ id: z.int(), name: z.string(), status: z.int().default(1) }))
+    .nullish()
+    .transform(list => list ?? null),
+})
+
+const topup = z.strictObject({
+  enterprise_code: enterpriseCode,
+  external_code: number,
+  account_openid: number,
+  amount,
+  apply_charge_openid: number.optional(),
+  time_created: time.optional(),
+})
+
+const taxpayer = z.strictObject({
+  enterprise_code: enterpriseCode,
+  identifier: number,
+  taxpayer_name: z.string().min(1),
+  taxpayer_nature: z.int().default(2),
+  status: z.int().default(1),
+})
+
 const seedSchema = z.strictObject({
   enterprises: z.array(enterprise).default([]),
   departments: z.array(department).default([]),
   employees: z.array(employee).default([]),
   openids: z.array(openid).default([]),
-  ...TRADE_SEED,
+  orders: z.array(order).default([]),
+  refunds: z.array(refund).default([]),
+  accounts: z.array(account).default([]),
+  topups: z.array(topup).default([]),
+  taxpayers: z.array(taxpayer).default([]),
 })
+
+type Seed = z.output<typeof seedSchema>
 
 /**
  * Adds a seed to what the platform holds; what has the same key is replaced. An enterprise code that is new is
@@ -82,19 +178,19 @@ const seedSchema = z.strictObject({
  * would share.
  */
 export function applySeed(platform: Platform, seed: unknown): Record<string, number> {
-  const { enterprises, departments, employees, openids, ...trade } = parseControl(seedSchema, seed)
+  const added = parseControl(seedSchema, seed)
+  const { enterprises, departments, employees, openids, orders, accounts, topups, taxpayers } = added
   platform.database.transaction(() => {
     for (const item of enterprises) platform.enterprises.put(item)
-    for (const item of [...departments, ...employees]) {
+    for (const item of [...departments, ...employees, ...orders, ...accounts, ...topups, ...taxpayers]) {
       if (item.enterprise_code !== '') platform.enterprises.register(item.enterprise_code)
     }
     for (const item of departments) platform.departments.put(item)
     for (const item of employees) putEmployee(platform, item)
     for (const item of openids) platform.openids.put(item)
     checkReferences(platform)
-    putTrade(platform, trade)
+    putTrade(platform, added)
   })
-  const added = { enterprises, departments, employees, openids, ...trade }
   return Object.fromEntries(Object.entries(added).map(([name, items]) => [name, items.length]))
 }
 
@@ -108,7 +204,19 @@ export function currentState(platform: Platform, userid?: string) {
     departments: platform.departments.list(),
     employees,
     openids,
-    ...currentTrade(platform),
+    orders: platform.orders.list().map(({ commerce_order_detail: detail, ...item }) => ({
+      ...item,
+      total_amount: amountText(item.total_amount),
+      pay_amount: amountText(item.pay_amount),
+      refund_amount: amountText(item.refund_amount),
+      commerce_order_detail: detail === null ? null : JSON.parse(detail),
+    })),
+    refunds: platform.refunds
+      .list()
+      .map(item => ({ ...item, refund_amount: amountText(item.refund_amount) })),
+    accounts: platform.accounts.list().map(item => ({ ...item, balance: amountText(item.balance) })),
+    topups: platform.topups.list().map(item => ({ ...item, amount: amountText(item.amount) })),
+    taxpayers: platform.taxpayers.list(),
   }
 }
 
@@ -136,5 +244,47 @@ function checkReferences(platform: Platform): void {
   const stray = platform.employees.strayed()
   if (stray !== undefined) {
     throw new ControlError(`employee ${stray.userid}: department ${stray.dept_code} does not exist`)
+  }
+}
+
+/**
+ * Adds the part of a seed that has to do with money. A paid order that does not say otherwise was paid in full when it was
+ * created, and a time that is left out is the platform's present one.
+ */
+function putTrade(platform: Platform, seed: Seed): void {
+  const own = (text: string) => (text.startsWith(APP_ID) ? platform.appId + text.slice(APP_ID.length) : text)
+  const now = platform.clock.timeText()
+  for (const item of seed.orders) {
+    const out_trade_no = item.out_trade_no && own(item.out_trade_no)
+    const holder = out_trade_no ? platform.orders.findOuter(out_trade_no) : undefined
+    if (holder !== undefined && holder.trade_no !== item.trade_no) {
+      throw new ControlError(`order ${item.trade_no}: out_trade_no is held by order ${holder.trade_no}`)
+    }
+    platform.orders.put(withDefaults({ ...item, out_trade_no }, now))
+  }
+  for (const item of seed.refunds) {
+    const { outer_refund_no, outer_trade_no, refund_time = now } = item
+    const numbers = { outer_refund_no: own(outer_refund_no), outer_trade_no: own(outer_trade_no) }
+    platform.refunds.put({ ...item, ...numbers, refund_time })
+  }
+  for (const item of seed.accounts) platform.accounts.put(item)
+  for (const item of seed.topups) {
+    const external_code = own(item.external_code)
+    const { apply_charge_openid = derivedId(external_code), time_created = now } = item
+    platform.topups.put({ ...item, external_code, apply_charge_openid, time_created })
+  }
+  for (const item of seed.taxpayers) platform.taxpayers.put(item)
+}
+
+function withDefaults(item: z.output<typeof order>, now: string): Order {
+  const isPaid = item.status >= ORDER_STATUS.completed
+  const create_time = item.create_time ?? now
+  return {
+    ...item,
+    pay_amount: item.pay_amount ?? (isPaid ? item.total_amount : 0n),
+    create_time,
+    pay_time: item.pay_time === undefined && isPaid ? create_time : (item.pay_time ?? null),
+    refund_time: item.refund_time ?? null,
+    commerce_order_detail: item.commerce_order_detail ? JSON.stringify(item.commerce_order_detail) : null,
   }
 }

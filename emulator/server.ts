@@ -1,12 +1,10 @@
 import { randomBytes } from 'node:crypto'
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
-import { HttpError } from './codes.ts'
+import { type CallHandler, JSON_TYPE } from './call-handler.ts'
 import type { Control } from './control.ts'
-import type { Gate } from './gate.ts'
+import { HttpError } from './errors.ts'
 import { OPERATIONS } from './operations/index.ts'
 import type { Platform } from './platform.ts'
-import { JSON_TYPE } from './reply.ts'
-import { readBody } from './request-body.ts'
 
 const CONTROL_PREFIX = '/_emulator/'
 const MAX_CALL_BYTES = 1024 * 1024
@@ -14,12 +12,12 @@ const MAX_CONTROL_BYTES = 64 * 1024 * 1024
 
 /**
  * Answers HTTP requests: control requests below `/_emulator/`, and the operations, which take POST only (405).
- * A path that is no operation gets 404, a body over 1 MiB 413; neither is a call, so the call log has them not.
+ * A path that is no operation gets 404, a body over 1 MiB 413; neither counts as a call, so neither is in the call log.
  * Every answer has `x-trace-id` and, by the platform's clock, `Date`.
  */
 export function requestListener(
   platform: Platform,
-  gate: Gate,
+  calls: CallHandler,
   control: Control,
   closing: AbortSignal,
 ): RequestListener {
@@ -59,7 +57,7 @@ export function requestListener(
       if (operation === undefined) throw new HttpError(404, 'There is no such operation.')
       if (request.method !== 'POST')
         throw new HttpError(405, 'Every operation takes POST.', { allow: 'POST' })
-      const reply = await gate.pass({
+      const reply = await calls.handle({
         operation,
         queryText,
         contentType: request.headers['content-type'],
@@ -123,4 +121,30 @@ function traceIds(): () => string {
     count += 1
     return `${prefix}${count.toString(16).padStart(8, '0')}`
   }
+}
+
+/** Beyond the limit this much is read and thrown away, so that the caller gets to hear why; then it is cut off. */
+const MAX_DISCARDED_BYTES = 64 * 1024 * 1024
+
+/**
+ * Reads a body of at most `limit` bytes. Rejects with `HttpError` 413 for a longer one, without keeping it, and
+ * with a plain error when the caller is gone before its end.
+ */
+function readBody(request: IncomingMessage, limit: number): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    let chunks: Buffer[] = []
+    let size = 0
+    request.on('data', (chunk: Buffer) => {
+      size += chunk.length
+      if (size <= limit) chunks.push(chunk)
+      else chunks = []
+      if (size > limit + MAX_DISCARDED_BYTES) request.destroy()
+    })
+    request.on('end', () => {
+      if (size <= limit) resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks))
+      else reject(new HttpError(413, `The body is longer than ${limit} bytes.`, { connection: 'close' }))
+    })
+    request.on('error', reject)
+    request.on('close', () => reject(new Error('The caller left before the end of the request.')))
+  })
 }

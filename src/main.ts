@@ -8,10 +8,11 @@ import { startConsole } from './console/server.ts'
 import { ChangeListener } from './hr/change-listener.ts'
 import type { Pool } from './lib/database.ts'
 import { createPool } from './lib/database.ts'
-import { Listener } from './lib/listener.ts'
+import { dirsyncListener } from './lib/listener.ts'
 import type { Logger } from './lib/logger.ts'
 import { migrate } from './lib/migrate.ts'
 import { SessionLocks } from './lib/session-locks.ts'
+import { within } from './lib/waiting.ts'
 import { MirrorRunner } from './mirrors/mirror-runner.ts'
 import { startReceiver } from './money/receiver.ts'
 import { RefundSettler } from './money/settle.ts'
@@ -220,7 +221,7 @@ async function startRoles(
     })
     coordinator.start()
     work.push(() => coordinator.stop())
-    const listener = new Listener(config.DATABASE_URL, logger, () => coordinator.wake())
+    const listener = dirsyncListener(config.DATABASE_URL, logger, () => coordinator.wake())
     await listener.start()
     stops.push(() => listener.close())
     if (schedule) {
@@ -233,7 +234,7 @@ async function startRoles(
       const trigger = new ChangeListener(config.HR_DATABASE_URL, deployment.id, logger, userids =>
         changes.changed(userids),
       )
-      void trigger.start()
+      trigger.start()
       stops.push(() => trigger.close())
     }
     const requestRun = async (kind: Parameters<typeof requestScheduledRun>[1]) => {
@@ -269,17 +270,10 @@ async function stopTogether(stops: (() => Promise<unknown>)[], logger: Logger): 
 }
 
 async function stopWithin(ms: number, stop: () => Promise<unknown>, logger: Logger): Promise<void> {
-  const late = Promise.withResolvers<void>()
-  const timer = setTimeout(() => {
-    logger.warn('a part did not stop in time; it is left behind')
-    late.resolve()
-  }, ms)
   try {
-    await Promise.race([stop(), late.promise])
+    await within(ms, stop(), () => new Error(`it has not stopped after ${ms} ms and is left behind`))
   } catch (error) {
     logger.warn({ err: (error as Error).message }, 'a part did not stop cleanly')
-  } finally {
-    clearTimeout(timer)
   }
 }
 

@@ -1,17 +1,26 @@
-import type { Operation } from '../operation.ts'
-import { applyTopUp } from './apply-top-up.ts'
-import { bindOpenId } from './bind-openid.ts'
-import { createToken } from './create-token.ts'
-import { deleteDepartment } from './delete-department.ts'
-import { getEmployee } from './get-employee.ts'
-import { getOrder } from './get-order.ts'
-import { getOrderRecord } from './get-order-record.ts'
-import { listAccounts } from './list-accounts.ts'
-import { listOrders } from './list-orders.ts'
-import { listTaxpayers } from './list-taxpayers.ts'
-import { queryToken } from './query-token.ts'
-import { refundOrder } from './refund-order.ts'
-import { updateEmployee } from './update-employee.ts'
+import { defineOperation, type Operation } from '../operation.ts'
+import { applyTopUp, listAccounts, listTaxpayers } from './accounts.ts'
+import { bindOpenId, deleteDepartment, getEmployee, updateEmployee } from './directory.ts'
+import { getOrder, getOrderRecord, listOrders, refundOrder } from './orders.ts'
+
+/** Create token (section 4.1): at most 60 per hour. */
+const createToken = defineOperation({
+  name: 'token/create',
+  takesToken: false,
+  limit: 'tokenCreations',
+  parameters: object => object({}),
+  perform: platform => ({ data: platform.tokens.create() }),
+})
+
+/** Query token (section 4.2): what is left of the token that the call carries. At most 60 per minute. */
+const queryToken = defineOperation({
+  name: 'token/getTokenInfo',
+  limit: 'tokenQueries',
+  parameters: object => object({}),
+  perform: (platform, _parameters, { accessToken }) => ({
+    data: { access_token: accessToken, expires_in: platform.tokens.require(accessToken) },
+  }),
+})
 
 /** Every emulated operation, in the order of the specification. */
 const ALL: Operation[] = [

@@ -1,5 +1,5 @@
 import { randomInt } from 'node:crypto'
-import { normaliseDate } from '../lib/calendar.ts'
+import { normaliseDate } from '../lib/text.ts'
 import { UsageError } from './failure.ts'
 import { periodOf } from './output.ts'
 

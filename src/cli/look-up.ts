@@ -1,4 +1,5 @@
-import { entryOfCode, PlatformError, verdictOf } from '../platform/errors.ts'
+import { entryOfCode } from '../platform/codes.ts'
+import { PlatformError, verdictOf } from '../platform/errors.ts'
 import { meaningOf, type States } from '../platform/states.ts'
 import type { CommandContext } from './context.ts'
 import { FailedError, UsageError } from './failure.ts'

@@ -1,6 +1,7 @@
 import type { Pool } from '../lib/database.ts'
 import type { Logger } from '../lib/logger.ts'
 import { missingMigrations } from '../lib/migrate.ts'
+import { within } from '../lib/waiting.ts'
 import { readHalts } from '../sync/halts.ts'
 
 const TIMEOUT_MS = 2000
@@ -59,11 +60,11 @@ export class Readiness {
     let halts: ReadinessReport['halts'] = []
     if (this.phase !== 'running') missing.push(phaseProblem(this.phase))
     await Promise.all([
-      within(this.#readDatabase()).then(found => {
+      within(TIMEOUT_MS, this.#readDatabase()).then(found => {
         halts = found.halts
         if (found.lacking.length > 0) missing.push(schemaProblem(found.lacking))
       }, miss(DATABASE_PROBLEM)),
-      this.#checkQueue && within(this.#checkQueue()).catch(miss(QUEUE_PROBLEM)),
+      this.#checkQueue && within(TIMEOUT_MS, this.#checkQueue()).catch(miss(QUEUE_PROBLEM)),
     ])
     this.#tell(missing, causes)
     return { status: missing.length === 0 ? 'ready' : 'not_ready', missing, halts }
@@ -119,15 +120,5 @@ function phaseProblem(phase: Exclude<Phase, 'running'>): Missing {
     part: 'process',
     problem: `this process is ${phase}`,
     remedy: phase === 'starting' ? 'Wait until it has started.' : 'Start it again if you still need it.',
-  }
-}
-
-async function within<T>(answer: Promise<T>): Promise<T> {
-  const { promise, reject } = Promise.withResolvers<never>()
-  const timer = setTimeout(() => reject(new Error(`no answer within ${TIMEOUT_MS} ms`)), TIMEOUT_MS)
-  try {
-    return await Promise.race([answer, promise])
-  } finally {
-    clearTimeout(timer)
   }
 }

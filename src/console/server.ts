@@ -1,8 +1,7 @@
 import type { AddressInfo } from 'node:net'
-import type { FastifyInstance } from 'fastify'
 import type { Config } from '../config.ts'
 import { createPool } from '../lib/database.ts'
-import { type ListenTrouble, listeningUrl, listenTrouble } from '../lib/listening.ts'
+import { closeServer, type ListenTrouble, listeningUrl, listenTrouble } from '../lib/http-server.ts'
 import type { Logger } from '../lib/logger.ts'
 import type { Role } from '../sync/process.ts'
 import { buildApp } from './app.ts'
@@ -66,7 +65,7 @@ export async function startConsole(options: {
   })
   let closing: Promise<void> | undefined
   const close = () => {
-    closing ??= closeApp(app).finally(() => pool.end())
+    closing ??= closeServer(app, CLOSE_GRACE_MS).finally(() => pool.end())
     return closing
   }
   try {
@@ -84,16 +83,6 @@ export async function startConsole(options: {
       readiness.phase = phase
     },
     close,
-  }
-}
-
-async function closeApp(app: FastifyInstance): Promise<void> {
-  // A client that never finishes its request must not hold up the stop.
-  const timer = setTimeout(() => app.server.closeAllConnections(), CLOSE_GRACE_MS)
-  try {
-    await app.close()
-  } finally {
-    clearTimeout(timer)
   }
 }
 

@@ -1,5 +1,4 @@
-import { normaliseDate } from '../lib/calendar.ts'
-import { fits, trimText } from '../lib/text.ts'
+import { fits, normaliseDate, trimText } from '../lib/text.ts'
 import {
   type DesiredEmployee,
   EMPLOYEE_FIELDS,

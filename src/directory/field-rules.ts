@@ -1,5 +1,13 @@
-import { isCalendarDate, normaliseDate, normaliseMonthDay } from '../lib/calendar.ts'
-import { fits, plainText, toHalfWidth, trimText, withoutBlanks } from '../lib/text.ts'
+import {
+  fits,
+  isCalendarDate,
+  normaliseDate,
+  normaliseMonthDay,
+  plainText,
+  toHalfWidth,
+  trimText,
+  withoutBlanks,
+} from '../lib/text.ts'
 import { type EmployeeField, type FieldValue, normaliseEmployeeAttribute, RuleBreak } from './employee.ts'
 
 const TRUE = new Set(['t', 'true', '1', 'y', 'yes'])

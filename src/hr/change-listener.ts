@@ -1,79 +1,63 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
+import { NOTICE_LOST_CLIENT } from '../lib/database.ts'
+import { Listener, RECONNECT_MS } from '../lib/listener.ts'
 import type { Logger } from '../lib/logger.ts'
-import { connectClient } from './rows.ts'
+import { connectionSettings, prepareSession } from './rows.ts'
 import { CHANNEL, triggeredTables } from './trigger.ts'
 
 /** Name of the listening connection, as HR's `pg_stat_activity` shows it. */
 const LISTENER_NAME = 'dirsync trigger listener'
 
-/** Of all processes of a deployment one listens: whose session holds this lock, with the deployment as its second half. */
+/** Of all processes of a deployment one listens: the one whose session holds this lock, with the deployment as second half. */
 const LOCK = 0x6872_6c69 // 'hrli'
 
+/** How often a process that stands by tries to take the lock. */
 const STANDBY_MS = 2_000
-const RECONNECT_MS = 1_000
-/** A server that refuses to be listened to is asked again this often. */
+/** How long to wait where the server refuses to be listened to. */
 const REFUSED_MS = 60_000
 
 /**
- * Hears the optional trigger in HR. One process listens; the others stand by and take over when its connection goes.
- * Without a trigger it hears nothing, and where HR cannot be listened to it says so once: cron jobs find changes anyway.
+ * Hears the optional trigger in HR. One process listens; the others stand by and take over when its connection drops.
+ * Without a trigger nothing is heard. Where HR cannot be listened to, it says so once: cron jobs find changes anyway.
  */
 export class ChangeListener {
-  readonly #url: string
   readonly #deployment: string
   readonly #logger: Logger
   readonly #changed: (userids: string[] | null) => void
-  #client: pg.Client | null = null
-  #timer: NodeJS.Timeout | undefined
+  readonly #listener: Listener
   #listening = false
   #warned = false
-  #closed = false
 
   /**
-   * @param deployment the same for all processes of one: others that read this HR hear it too
-   * @param changed told of the user ids whose rows were written, or null when any row may have been
+   * @param deployment the same for all processes of one; other deployments that read this HR hear it too
+   * @param changed called with the user ids whose rows were written, or null when any row may have been
    */
   constructor(url: string, deployment: string, logger: Logger, changed: (userids: string[] | null) => void) {
-    this.#url = url
     this.#deployment = deployment
     this.#logger = logger
     this.#changed = changed
+    this.#listener = new Listener({
+      connection: () => new pg.Client(connectionSettings(url, LISTENER_NAME)),
+      listen: (client, closing) => this.#listen(client, closing),
+      heard: payload => changed(useridsOf(payload)),
+      lost: error => this.#lost(error),
+    })
   }
 
-  /** Connects and listens. Never fails: what does not work is tried again. */
-  async start(): Promise<void> {
-    try {
-      const client = await connectClient(this.#url, LISTENER_NAME)
-      if (this.#closed) return await client.end()
-      this.#client = client
-      client.on('notification', ({ payload }) => this.#changed(useridsOf(payload)))
-      client.on('error', error => this.#lost(client, error))
-      client.on('end', () => this.#lost(client))
-      // A host that dies without a word leaves its place to another within seconds.
-      await client.query(
-        'set tcp_keepalives_idle = 5; set tcp_keepalives_interval = 2; set tcp_keepalives_count = 3',
-      )
-      await this.#listen(client)
-    } catch (error) {
-      this.#lost(this.#client, error as Error)
-    }
+  /** Connects, and listens as soon as no other process does. What fails is tried again. */
+  start(): void {
+    void this.#listener.start()
   }
 
-  async close(): Promise<void> {
-    this.#closed = true
-    clearTimeout(this.#timer)
-    await this.#client?.end().catch(() => undefined) // it may be gone already
+  close(): Promise<void> {
+    return this.#listener.close()
   }
 
-  async #listen(client: pg.Client): Promise<void> {
-    const { rows } = await client.query('select pg_try_advisory_lock($1, hashtext($2)) as mine', [
-      LOCK,
-      this.#deployment,
-    ])
-    if (!rows[0].mine) {
-      this.#again(STANDBY_MS, () => this.#listen(client).catch(error => this.#lost(client, error as Error)))
-      return
-    }
+  async #listen(client: pg.Client, closing: AbortSignal): Promise<void> {
+    await prepareSession(client)
+    await client.query(NOTICE_LOST_CLIENT) // a host that died leaves its place to another within seconds
+    while (!(await this.#takesLock(client))) await sleep(STANDBY_MS, undefined, { signal: closing })
     await client.query(`listen ${CHANNEL}`)
     const tables = await triggeredTables(client)
     this.#listening = true
@@ -86,11 +70,16 @@ export class ChangeListener {
     this.#changed(null) // what came while nobody listened
   }
 
-  #lost(client: pg.Client | null, error?: Error): void {
-    if (this.#closed || this.#client !== client) return
-    this.#client = null
-    client?.end().catch(() => undefined) // what is left of it; a second failure says nothing new
-    const refused = error instanceof pg.DatabaseError && !this.#listening
+  async #takesLock(client: pg.Client): Promise<boolean> {
+    const { rows } = await client.query<{ mine: boolean }>(
+      'select pg_try_advisory_lock($1, hashtext($2)) as mine',
+      [LOCK, this.#deployment],
+    )
+    return rows[0]?.mine === true
+  }
+
+  #lost(error: Error | undefined): number {
+    const isRefused = error instanceof pg.DatabaseError && !this.#listening
     this.#listening = false
     if (!this.#warned)
       this.#logger.warn(
@@ -98,33 +87,30 @@ export class ChangeListener {
         'HR cannot be listened to; cron jobs find changes all the same',
       )
     this.#warned = true
-    this.#again(refused ? REFUSED_MS : RECONNECT_MS, () => this.start())
-  }
-
-  #again(ms: number, act: () => Promise<void>): void {
-    if (this.#closed) return
-    clearTimeout(this.#timer)
-    this.#timer = setTimeout(() => void act(), ms)
+    return isRefused ? REFUSED_MS : RECONNECT_MS
   }
 }
 
 /** Whether some process of the deployment listens: the lock is held by whoever does. */
 export async function isHeard(client: pg.ClientBase, deployment: string): Promise<boolean> {
   const { rows } = await client.query(
-    `select exists (select from pg_locks where locktype = 'advisory' and granted and objsubid = 2
-                      and classid::int8::bit(32)::int = $1 and objid::int8::bit(32)::int = hashtext($2)
-                      and database = (select oid from pg_database where datname = current_database())) as heard`,
+    `select exists (
+       select from pg_locks
+       where locktype = 'advisory' and granted and objsubid = 2
+         and classid::int8::bit(32)::int = $1 and objid::int8::bit(32)::int = hashtext($2)
+         and database = (select oid from pg_database where datname = current_database())
+     ) as heard`,
     [LOCK, deployment],
   )
   return rows[0].heard
 }
 
-/** Whatever is no list of user ids may mean any row: everybody who may connect to HR may notify. */
+/** Anything but a list of user ids means that any row may have changed: whoever may connect to HR may notify. */
 function useridsOf(payload = ''): string[] | null {
   try {
     const parsed: unknown = JSON.parse(payload)
     if (!Array.isArray(parsed) || parsed.length === 0) return null
-    // No text of PostgreSQL holds the character 0.
+    // No text in PostgreSQL has the character 0.
     const areTexts = parsed.every(item => typeof item === 'string' && !item.includes('\0'))
     return areTexts ? parsed.map(item => item.trim()) : null
   } catch {

@@ -1,38 +1,32 @@
-interface Waiter<K, V> {
-  key: K
-  resolve: (value: V) => void
+interface Waiter<Item, Answer> {
+  item: Item
+  resolve: (answer: Answer) => void
   reject: (reason: unknown) => void
 }
 
 /**
- * Turns many single loads into few grouped ones. Keys asked for within one turn of the event loop, or while a
- * batch is under way, are loaded together by one call; at most one call is under way at a time.
- *
- * @typeParam K what is asked for; not deduplicated: equal keys are handed on as often as they were asked for
- * @typeParam V what comes back for one key
+ * Turns many single requests into few grouped ones. Items submitted within one turn of the event loop, or while a batch is
+ * under way, travel together; at most one batch is under way at a time. Equal items are not joined.
  */
-export class Batcher<K, V> {
-  readonly #load: (keys: K[]) => Promise<V[]>
+export class Batcher<Item, Answer> {
+  readonly #run: (items: Item[]) => Promise<Answer[]>
   readonly #maxBatch: number
-  #waiting: Waiter<K, V>[] = []
+  #waiting: Waiter<Item, Answer>[] = []
   #running = false
 
   /**
-   * @param load loads a group; its answer has one value per key, in the order of the keys
-   * @param options.maxBatch the most keys handed to one `load`; more are loaded one group after the other
+   * @param run carries out a group; it gives one answer per item, in the order of the items
+   * @param options.maxBatch the most items handed to one `run`; more are carried out one group after the other
    */
-  constructor(load: (keys: K[]) => Promise<V[]>, options: { maxBatch: number }) {
-    if (!Number.isInteger(options.maxBatch) || options.maxBatch < 1) {
-      throw new RangeError('maxBatch must be a positive integer')
-    }
-    this.#load = load
+  constructor(run: (items: Item[]) => Promise<Answer[]>, options: { maxBatch: number }) {
+    this.#run = run
     this.#maxBatch = options.maxBatch
   }
 
-  /** Loads one key. Rejects with whatever the group's `load` rejected with. */
-  load(key: K): Promise<V> {
-    return new Promise<V>((resolve, reject) => {
-      this.#waiting.push({ key, resolve, reject })
+  /** Adds an item to the next batch. Rejects with whatever its batch rejected with. */
+  submit(item: Item): Promise<Answer> {
+    return new Promise<Answer>((resolve, reject) => {
+      this.#waiting.push({ item, resolve, reject })
       if (this.#running) return
       this.#running = true
       setImmediate(() => void this.#drain())
@@ -40,25 +34,19 @@ export class Batcher<K, V> {
   }
 
   async #drain(): Promise<void> {
-    while (this.#waiting.length > 0) {
-      const group = this.#waiting.splice(0, this.#maxBatch)
-      await this.#run(group)
-    }
+    while (this.#waiting.length > 0) await this.#carryOut(this.#waiting.splice(0, this.#maxBatch))
     this.#running = false
   }
 
   /** Never rejects: every outcome goes to the waiters. */
-  async #run(group: Waiter<K, V>[]): Promise<void> {
-    let values: V[]
+  async #carryOut(group: Waiter<Item, Answer>[]): Promise<void> {
     try {
-      values = await this.#load(group.map(waiter => waiter.key))
-      if (values.length !== group.length) {
-        throw new Error(`a batch of ${group.length} keys was answered with ${values.length} values`)
-      }
+      const answers = await this.#run(group.map(({ item }) => item))
+      if (answers.length !== group.length)
+        throw new Error(`a batch of ${group.length} items was answered with ${answers.length} answers`)
+      for (const [index, { resolve }] of group.entries()) resolve(answers[index] as Answer)
     } catch (error) {
-      for (const waiter of group) waiter.reject(error)
-      return
+      for (const { reject } of group) reject(error)
     }
-    for (const [index, waiter] of group.entries()) waiter.resolve(values[index] as V)
   }
 }

@@ -2,6 +2,7 @@ import { randomInt } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg, { DatabaseError } from 'pg'
 import type { Logger } from './logger.ts'
+import { within } from './waiting.ts'
 
 /**
  * What runs statements. A statement whose rows are read says what a row is, `query<{ id: number }>(…)`: rows of one that does
@@ -31,15 +32,23 @@ export function onlyRow<Row>([row]: Row[]): Row {
   return row
 }
 
-const INT8 = 20
+/** Reads bigint columns as numbers: those of rows and cases stay far below 2^53. */
+const types = new pg.TypeOverrides()
+types.setTypeParser(pg.types.builtins.INT8, Number)
 
-/** Numbers of rows and cases stay far below 2^53, so bigint columns are read as numbers. */
-const types: pg.CustomTypesConfig = {
-  getTypeParser: ((oid: number, format?: 'text' | 'binary') =>
-    oid === INT8
-      ? Number
-      : pg.types.getTypeParser(oid, format as 'text')) as pg.CustomTypesConfig['getTypeParser'],
-}
+/**
+ * How long a statement may take before its connection is given up, by kind of work. The client counts: a database that hangs
+ * without closing the connection cannot say that it gives up.
+ */
+
+/** Claims, settlements and whatever else a job writes: milliseconds by themselves, longer behind a plan's rows. */
+export const WORK_MS = 10_000
+/** Giving the queue a chunk of the outbox. */
+export const FEED_MS = 30_000
+/** Whatever has no limit of its own: statements of plans, migrations, pruning of history. */
+const ANY_MS = 10 * 60_000
+/** Copying all of HR, which takes as long as HR does. */
+export const COPY_MS = 60 * 60_000
 
 /**
  * A pool of connections to dirsync's own database. An idle connection that drops is logged, never fatal.
@@ -61,7 +70,7 @@ export function createPool(
   return pool
 }
 
-/** A connection of its own, for LISTEN, session locks or a long transaction. The caller connects and handles 'error'. */
+/** A connection outside any pool, for LISTEN and session locks. The caller opens it and handles 'error'. */
 export function createClient(url: string, name: string): pg.Client {
   return new pg.Client(connection(url, name))
 }
@@ -78,10 +87,19 @@ function connection(url: string, name: string) {
 }
 
 /**
- * Lends one connection of the pool to `work`. One that drops between two statements says so as an event, which would end the
- * process if nobody listened; the next statement on it fails by itself, and the pool makes a new one. One on which a statement
- * was given up does not go back to the pool.
- * @param timeoutMs for all of `work`, getting the connection aside; then the connection is closed. Absent: no such limit
+ * Has the server end a session within 15 s when its client's host died without a word, and so free its locks: its own
+ * defaults take hours. Servers before version 14 do not have every one of these settings.
+ */
+export const NOTICE_LOST_CLIENT = `
+  select set_config(name, value, false)
+  from (values ('tcp_keepalives_idle', '5'), ('tcp_keepalives_interval', '5'), ('tcp_keepalives_count', '2'),
+               ('tcp_user_timeout', '15000'), ('idle_session_timeout', '0')) as wanted (name, value)
+  join pg_settings using (name)`
+
+/**
+ * Lends one connection of the pool to `work`. A connection that dropped, or on which a statement was given up, does not go
+ * back to the pool.
+ * @param timeoutMs for all of `work`, but not for getting the connection; then the connection is closed. Absent: no limit
  * @throws StatementTimeoutError
  */
 export async function withConnection<T>(
@@ -94,24 +112,17 @@ export async function withConnection<T>(
   const note = (error: Error) => {
     broken = error
   }
+  // A connection that drops between two statements says so by this event, which ends the process if nobody listens.
   client.on('error', note)
-  let late: StatementTimeoutError | undefined
-  const deadline =
-    timeoutMs === undefined
-      ? undefined
-      : setTimeout(() => {
-          late = new StatementTimeoutError(timeoutMs)
-          client.release(late)
-        }, timeoutMs)
   try {
-    return await work(client)
+    if (timeoutMs === undefined) return await work(client)
+    return await within(timeoutMs, work(client), () => new StatementTimeoutError(timeoutMs))
   } catch (error) {
     if (isGivenUp(error)) note(error as Error)
-    throw late ?? error
+    throw error
   } finally {
-    clearTimeout(deadline)
     client.off('error', note)
-    if (late === undefined) client.release(broken)
+    client.release(broken)
   }
 }
 
@@ -140,58 +151,6 @@ export async function transaction<T>(
   return withConnection(pool, run, timeoutMs)
 }
 
-/** Ends a transaction that failed; a connection that is gone has ended it already. */
-async function rollback(client: ClientBase): Promise<void> {
-  await client.query('rollback').catch(() => undefined)
-}
-
-/** SQLSTATE deadlock_detected. */
-const DEADLOCK = '40P01'
-const REPEATS = 5
-/** Whoever waited for the one that was ended gets its turn first. */
-const PAUSE_MS = 50
-
-/**
- * Repeats what PostgreSQL ended to break a deadlock. Plans and outcomes lock in one order, but for the rare outcome that asks
- * for others. The action writes in one transaction, so nothing of a first try is left.
- */
-export function repeatOnDeadlock<T>(action: () => Promise<T>): Promise<T> {
-  return repeatWhere(isDeadlock, action)
-}
-
-/** The same, also for what was given up and may have been committed: for an action that does nothing a second time. */
-export function repeatWhatIsFenced<T>(action: () => Promise<T>): Promise<T> {
-  return repeatWhere(error => isDeadlock(error) || isGivenUp(error), action)
-}
-
-async function repeatWhere<T>(isToRepeat: (error: unknown) => boolean, action: () => Promise<T>): Promise<T> {
-  for (let repeat = 1; ; repeat++) {
-    try {
-      return await action()
-    } catch (error) {
-      if (!isToRepeat(error) || repeat === REPEATS) throw error
-      await sleep(PAUSE_MS)
-    }
-  }
-}
-
-function isDeadlock(error: unknown): boolean {
-  return error instanceof DatabaseError && error.code === DEADLOCK
-}
-
-/** The same for the last step of a transaction: what was done before it stays. */
-export async function repeatStepOnDeadlock<T>(db: ClientBase, step: () => Promise<T>): Promise<T> {
-  await db.query('savepoint step')
-  return repeatOnDeadlock(async () => {
-    try {
-      return await step()
-    } catch (error) {
-      await db.query('rollback to step').catch(() => undefined) // fails where the connection is gone
-      throw error
-    }
-  })
-}
-
 /** Runs `work` in a transaction that leaves nothing behind, whatever it wrote. */
 export async function rolledBack<T>(pool: Pool, work: (client: PoolClient) => Promise<T>): Promise<T> {
   return withConnection(pool, async client => {
@@ -199,24 +158,15 @@ export async function rolledBack<T>(pool: Pool, work: (client: PoolClient) => Pr
       await client.query('begin')
       return await work(client)
     } finally {
-      await client.query('rollback').catch(() => undefined) // a connection that is gone has ended it already
+      await rollback(client)
     }
   })
 }
 
-/**
- * How long a statement may take before its connection is given up, by kind of work. The client counts: a database that hangs
- * without closing the connection cannot say that it gives up.
- */
-
-/** Claims, settlements and what else a job writes: milliseconds by themselves, longer behind a plan's rows. */
-export const WORK_MS = 10_000
-/** A chunk for the queue. */
-export const FEED_MS = 30_000
-/** Whatever has no limit of its own: statements of plans, migrations, pruning of history. */
-const ANY_MS = 10 * 60_000
-/** Copying all of HR, which takes as long as HR does. */
-export const COPY_MS = 60 * 60_000
+/** Ends a transaction. A connection that is gone has ended it already. */
+async function rollback(client: ClientBase): Promise<void> {
+  await client.query('rollback').catch(() => undefined)
+}
 
 /** A statement, or a transaction, that was given up. Nobody knows whether it was committed. */
 class StatementTimeoutError extends Error {
@@ -236,7 +186,54 @@ function isGivenUp(error: unknown): boolean {
   )
 }
 
-/** So often the connections are compared: other users of the pooler may take a backend in between. */
+/** SQLSTATE deadlock_detected. */
+const DEADLOCK = '40P01'
+const REPEATS = 5
+/** Lets those that waited for the one that was ended go first. */
+const PAUSE_MS = 50
+
+/**
+ * Repeats what PostgreSQL ended to break a deadlock. Plans and outcomes lock rows in one order, except for the rare outcome
+ * that asks for others. The action writes in one transaction, so nothing of a first try is left.
+ */
+export function repeatOnDeadlock<T>(action: () => Promise<T>): Promise<T> {
+  return repeatWhere(isDeadlock, action)
+}
+
+/** The same, also for what was given up and may have been committed: for an action that has no effect a second time. */
+export function repeatWhatIsFenced<T>(action: () => Promise<T>): Promise<T> {
+  return repeatWhere(error => isDeadlock(error) || isGivenUp(error), action)
+}
+
+async function repeatWhere<T>(isToRepeat: (error: unknown) => boolean, action: () => Promise<T>): Promise<T> {
+  for (let repeat = 1; ; repeat++) {
+    try {
+      return await action()
+    } catch (error) {
+      if (!isToRepeat(error) || repeat === REPEATS) throw error
+      await sleep(PAUSE_MS)
+    }
+  }
+}
+
+function isDeadlock(error: unknown): boolean {
+  return error instanceof DatabaseError && error.code === DEADLOCK
+}
+
+/** The same for the last step of a transaction: what was done before it is kept. */
+export async function repeatStepOnDeadlock<T>(db: ClientBase, step: () => Promise<T>): Promise<T> {
+  await db.query('savepoint step')
+  return repeatOnDeadlock(async () => {
+    try {
+      return await step()
+    } catch (error) {
+      await db.query('rollback to step').catch(() => undefined) // fails where the connection is gone
+      throw error
+    }
+  })
+}
+
+/** How often the connections are compared: other users of the pooler may take a backend in between. */
 const ROUNDS = 3
 
 /** DATABASE_URL leads through a pooler that lends a connection another backend for every transaction. */
@@ -266,26 +263,29 @@ export async function assertNoPooler(url: string): Promise<void> {
     return client
   }
   const [holder, other] = [await connect(), await connect()]
-  // Of one check only: where there is a pooler, the lock may stay behind.
+  // A key of this check alone: where there is a pooler, the lock may stay behind.
   const key = randomInt(2 ** 47)
-  const held = await holder.query('select pg_backend_pid() as pid, pg_try_advisory_lock($1)', [key])
+  const backend = async (statement: string, values: unknown[] = []) =>
+    onlyRow((await holder.query<{ pid: number }>(statement, values)).rows).pid
+  const pid = await backend('select pg_backend_pid() as pid, pg_try_advisory_lock($1)', [key])
   for (let round = 1; round <= ROUNDS; round++) {
     await other.query('begin')
-    const { rows } = await other.query('select pg_try_advisory_xact_lock($1) as taken', [key])
-    if (rows[0].taken) throw new PoolerError()
+    const { rows } = await other.query<{ taken: boolean }>('select pg_try_advisory_xact_lock($1) as taken', [
+      key,
+    ])
+    if (onlyRow(rows).taken) throw new PoolerError()
     // A pooler has to give the holder another backend than the one that this transaction keeps.
-    const again = await holder.query('select pg_backend_pid() as pid')
-    if (again.rows[0].pid !== held.rows[0].pid) throw new PoolerError()
+    if ((await backend('select pg_backend_pid() as pid')) !== pid) throw new PoolerError()
     await other.query('rollback')
   }
 }
 
-/** A text as PostgreSQL can hold it: U+0000 and half characters, which it cannot, are replaced by U+FFFD. */
+/** A text as PostgreSQL can store it: U+0000 and half characters, which it cannot, become U+FFFD. */
 export function storableText(text: string): string {
   return text.includes('\0') || !text.isWellFormed() ? text.toWellFormed().replaceAll('\0', '\ufffd') : text
 }
 
-/** A value made of objects, lists, texts and the like, with each of its texts storable. */
+/** A value made of objects, lists and texts, with each of its texts storable. */
 export function storable<T>(value: T): T
 export function storable(value: unknown): unknown {
   if (typeof value === 'string') return storableText(value)

@@ -2,47 +2,71 @@ import type pg from 'pg'
 import { createClient } from './database.ts'
 import type { Logger } from './logger.ts'
 
-/** Calls `wake` on every notification of channel `dirsync`, and after every reconnect, since some may have been missed. */
-export class Listener {
-  readonly #url: string
-  readonly #logger: Logger
-  readonly #wake: (payload: string) => void
-  #client: pg.Client | null = null
-  #retry: NodeJS.Timeout | null = null
-  #closed = false
+export const RECONNECT_MS = 1000
 
-  constructor(url: string, logger: Logger, wake: (payload: string) => void) {
-    this.#url = url
-    this.#logger = logger
-    this.#wake = wake
+interface ListenerOptions {
+  /** A new connection, not opened yet. */
+  connection: () => pg.Client
+  /** Makes an opened connection listen, and acts on what may have been missed. `closing` aborts when the listener closes. */
+  listen: (client: pg.Client, closing: AbortSignal) => Promise<unknown>
+  /** Called with the payload of every notification. */
+  heard: (payload: string) => void
+  /** Called when a connection failed or dropped; answers after how many milliseconds to make the next one. */
+  lost: (error: Error | undefined) => number
+}
+
+/** Keeps one connection that hears notifications, and makes a new one whenever it drops. */
+export class Listener {
+  readonly #options: ListenerOptions
+  readonly #closing = new AbortController()
+  #client: pg.Client | null = null
+  #retry: NodeJS.Timeout | undefined
+
+  constructor(options: ListenerOptions) {
+    this.#options = options
   }
 
+  /** Connects and listens. Never rejects: what fails is tried again. */
   async start(): Promise<void> {
-    const client = createClient(this.#url, 'listener')
+    const client = this.#options.connection()
     this.#client = client
-    client.on('notification', message => this.#wake(message.payload ?? ''))
+    client.on('notification', ({ payload }) => this.#options.heard(payload ?? ''))
     client.on('error', error => this.#lost(client, error))
     client.on('end', () => this.#lost(client))
     try {
       await client.connect()
-      await client.query('listen dirsync')
-      this.#wake('')
+      await this.#options.listen(client, this.#closing.signal)
     } catch (error) {
       this.#lost(client, error as Error)
     }
   }
 
   async close(): Promise<void> {
-    this.#closed = true
-    if (this.#retry) clearTimeout(this.#retry)
+    this.#closing.abort()
+    clearTimeout(this.#retry)
     await this.#client?.end().catch(() => undefined) // it may be gone already
   }
 
   #lost(client: pg.Client, error?: Error): void {
-    if (this.#closed || this.#client !== client) return
+    if (this.#closing.signal.aborted || this.#client !== client) return
     this.#client = null
     client.end().catch(() => undefined) // what is left of it; a second failure says nothing new
-    this.#logger.warn({ err: error?.message }, 'the notification connection dropped; polling goes on')
-    this.#retry = setTimeout(() => void this.start(), 1000)
+    this.#retry = setTimeout(() => void this.start(), this.#options.lost(error))
   }
+}
+
+/** Calls `wake` on every notification of channel `dirsync`, and after every reconnect, since some may have been missed. */
+export function dirsyncListener(url: string, logger: Logger, wake: (payload: string) => void): Listener {
+  return new Listener({
+    connection: () => createClient(url, 'listener'),
+    listen: async client => {
+      await client.query('listen dirsync')
+      wake('')
+    },
+    heard: wake,
+    lost: error => {
+      logger.warn({ err: error?.message }, 'the notification connection dropped; polling goes on')
+      return RECONNECT_MS
+    },
+  })
 }

@@ -1,6 +1,7 @@
+import { addAbortListener } from 'node:events'
 import type pg from 'pg'
 import { Batcher } from './batcher.ts'
-import { createClient } from './database.ts'
+import { createClient, NOTICE_LOST_CLIENT } from './database.ts'
 import type { Logger } from './logger.ts'
 
 /** How long a lock may wait to be given back together with others. */
@@ -8,25 +9,17 @@ const RETURN_WITHIN_MS = 10
 
 /** How often a connection is asked for a sign of life. */
 const PULSE_MS = 1000
-/**
- * A connection is given up when the last statement that was answered had been sent so long ago: its locks are as good as
- * lost, and whoever relies on them is told.
- */
-const SILENT_MS = 10_000
-/**
- * The server frees the locks of a connection from which it has heard nothing for 15 s: earlier than its defaults say where a
- * host died without a word, and later than SILENT_MS, so that nobody gets a lock whose holder has not been told. It last heard
- * of us when we sent that statement, or later. Servers before version 14 do not know all of it.
- */
-const SETTINGS = `
-  select set_config(name, value, false)
-  from (values ('tcp_keepalives_idle', '5'), ('tcp_keepalives_interval', '5'), ('tcp_keepalives_count', '2'),
-               ('tcp_user_timeout', '15000'), ('idle_session_timeout', '0')) as wanted (name, value)
-  join pg_settings using (name)`
 
 /**
- * Locks on employees and departments across all processes (DESIGN, law 3), held on one connection:
- * when the process dies, its connection closes and the server frees them at once, so that nobody waits for a lease to run out.
+ * A connection is given up when the last statement that was answered was sent this long ago: its locks count as lost, and
+ * whoever relies on them is told. That is earlier than the server frees them (15 s after it last heard of us, see
+ * NOTICE_LOST_CLIENT), so nobody else gets a lock whose holder has not been told.
+ */
+const SILENT_MS = 10_000
+
+/**
+ * Locks on keys across all processes, held on one connection (one call at a time per employee, law 3). When the process dies,
+ * its connection closes and the server frees them at once: nobody waits for a lease to run out.
  */
 export class SessionLocks {
   readonly #url: string
@@ -36,11 +29,11 @@ export class SessionLocks {
   #connecting: Promise<Connection> | null = null
   #closed = false
 
-  /** Locks that nobody here holds any more, to be given back with the next ones that are taken. */
+  /** Locks that nobody here holds any more; given back together with the next ones that are taken. */
   #returned: { key: string; given: () => void }[] = []
   #giveBack: NodeJS.Timeout | null = null
 
-  /** Yields the connection that took the lock; null: somebody else has it. No key: takes none, and gives back. */
+  /** Answers the connection that took the lock; null when somebody else has it. A null for a key only gives back. */
   readonly #taking = new Batcher<string | null, Connection | null>(keys => this.#exchange(keys), {
     maxBatch: 500,
   })
@@ -53,14 +46,14 @@ export class SessionLocks {
   /**
    * Takes a lock. Waits while this process has it itself; null when another process has it.
    * The signal aborts when the lock is lost with its connection: from then on another process may work on the same
-   * entity, so nothing more may be sent. It aborts with the caller's own signal, too, until the lock is given back.
+   * entity, so nothing more may be sent. Until the lock is given back, it aborts with the caller's own signal, too.
    */
   async lock(key: string, stop?: AbortSignal): Promise<AbortSignal | null> {
     for (let held = this.#held.get(key); held; held = this.#held.get(key)) await held.released
     const mine = new Held(stop)
     this.#held.set(key, mine)
     try {
-      mine.connection = await this.#taking.load(key)
+      mine.connection = await this.#taking.submit(key)
     } finally {
       if (mine.connection === null) this.#release(key)
     }
@@ -81,7 +74,7 @@ export class SessionLocks {
   #flush(): void {
     this.#giveBack = null
     if (this.#returned.length === 0) return
-    this.#taking.load(null).catch(error => {
+    this.#taking.submit(null).catch(error => {
       // It fails only when the connection is gone, and the locks with it.
       this.#logger.debug({ err: (error as Error).message }, 'locks were lost with their connection')
     })
@@ -95,9 +88,13 @@ export class SessionLocks {
       const connection = await this.#connection()
       const { rows } = await connection.ask<{ locked: boolean }>({
         name: 'locks',
-        text: `select pg_try_advisory_lock(hashtextextended(taken.key, 0)) as locked
-               from (select count(pg_advisory_unlock(hashtextextended(key, 0))) from unnest($1::text[]) as r (key)) given
-               left join unnest($2::text[]) with ordinality as taken (key, position) on true order by taken.position`,
+        text: `
+          select pg_try_advisory_lock(hashtextextended(taken.key, 0)) as locked
+          from (
+            select count(pg_advisory_unlock(hashtextextended(key, 0))) from unnest($1::text[]) as returned (key)
+          ) as given
+          left join unnest($2::text[]) with ordinality as taken (key, position) on true
+          order by taken.position`,
         values: [returned.map(({ key }) => key), keys],
       })
       return keys.map((_, i) => (rows[i]?.locked ? connection : null))
@@ -127,7 +124,7 @@ export class SessionLocks {
 
   async #connect(): Promise<Connection> {
     let connected = false
-    // Comes more than once for one connection, perhaps when the next one is in use already.
+    // May be called more than once for one connection, even when the next one is in use already.
     const lost = (error?: Error) => {
       if (this.#gone.has(connection)) return
       this.#gone.add(connection)
@@ -138,7 +135,7 @@ export class SessionLocks {
           { err: error?.message, locks: locks.length },
           'the lock connection is gone; jobs in hand stop',
         )
-      // Told first: once the connection is closed, others get the locks.
+      // Tell the holders first: once the connection is closed, others get the locks.
       for (const held of locks) held.abort(lostReason())
       void connection.end()
     }
@@ -164,7 +161,7 @@ class Connection {
   /** Statements without an answer so far. */
   #asked = 0
 
-  /** @param lost told when it drops or falls silent, perhaps more than once */
+  /** @param lost called when it drops or falls silent, perhaps more than once */
   constructor(url: string, lost: (error?: Error) => void) {
     this.#lost = lost
     this.#client = createClient(url, 'locks')
@@ -176,7 +173,7 @@ class Connection {
     await this.#client.connect()
     this.#heardOf = performance.now()
     this.#pulse = setInterval(() => this.#feelPulse(), PULSE_MS)
-    await this.ask({ text: SETTINGS })
+    await this.ask({ text: NOTICE_LOST_CLIENT })
   }
 
   async ask<Row extends pg.QueryResultRow>(statement: pg.QueryConfig): Promise<pg.QueryResult<Row>> {
@@ -191,7 +188,6 @@ class Connection {
     }
   }
 
-  /** Closes it, at once where it owes an answer. */
   async end(): Promise<void> {
     clearInterval(this.#pulse)
     await this.#client.end().catch(() => undefined) // it may be gone already
@@ -207,17 +203,14 @@ class Connection {
 
 /** A lock that this process has, or is about to take. */
 class Held {
-  /** The connection that has it; null: none has it yet. */
+  /** The connection that has it; null before it has been taken. */
   connection: Connection | null = null
   readonly #released = Promise.withResolvers<void>()
   readonly #controller = new AbortController()
-  readonly #stop: AbortSignal | undefined
-  readonly #onStop = () => this.abort(this.#stop?.reason)
+  readonly #stopListener: Disposable | undefined
 
   constructor(stop: AbortSignal | undefined) {
-    this.#stop = stop
-    if (stop?.aborted) this.#onStop()
-    else stop?.addEventListener('abort', this.#onStop, { once: true })
+    this.#stopListener = stop && addAbortListener(stop, () => this.abort(stop.reason))
   }
 
   get released(): Promise<void> {
@@ -233,7 +226,7 @@ class Held {
   }
 
   release(): void {
-    this.#stop?.removeEventListener('abort', this.#onStop)
+    this.#stopListener?.[Symbol.dispose]()
     this.#released.resolve()
   }
 }

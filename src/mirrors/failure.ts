@@ -1,6 +1,6 @@
 import { DatabaseError } from 'pg'
-import { MAX_ATTEMPTS, retryDelay } from '../lib/backoff.ts'
 import { transaction } from '../lib/database.ts'
+import { MAX_ATTEMPTS, retryDelay } from '../sync/backoff.ts'
 import { recordFailure } from '../sync/cases.ts'
 import { failure, judge, verdictResult } from '../sync/failure.ts'
 import { halt } from '../sync/halts.ts'

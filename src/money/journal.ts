@@ -1,5 +1,5 @@
 import type { ClientBase, Pool, PoolClient } from '../lib/database.ts'
-import { onlyRow, transaction, withConnection } from '../lib/database.ts'
+import { NOTICE_LOST_CLIENT, onlyRow, transaction, withConnection } from '../lib/database.ts'
 import type { RefundVerdict } from '../platform/refund-settlement.ts'
 import type { Refund } from './refund.ts'
 
@@ -179,9 +179,7 @@ export function whileSending<T>(
 ): Promise<T | null> {
   return withConnection(pool, async db => {
     // A host that dies without a word frees its locks within seconds.
-    await db.query(
-      'set tcp_keepalives_idle = 5; set tcp_keepalives_interval = 2; set tcp_keepalives_count = 3',
-    )
+    await db.query(NOTICE_LOST_CLIENT)
     if (!(await take(db, 'pg_try_advisory_lock', key))) return null
     try {
       return await work(db)

@@ -4,7 +4,7 @@ import fastify from 'fastify'
 import type { Config } from '../config.ts'
 import type { Pool } from '../lib/database.ts'
 import { createPool } from '../lib/database.ts'
-import { type ListenTrouble, listeningUrl, listenTrouble } from '../lib/listening.ts'
+import { closeServer, type ListenTrouble, listeningUrl, listenTrouble } from '../lib/http-server.ts'
 import type { Logger } from '../lib/logger.ts'
 import { MAX_FORM_BYTES, verifyNotification } from '../platform/notification.ts'
 import type { SignAlgorithm } from '../platform/request.ts'
@@ -55,7 +55,7 @@ export async function startReceiver(
   })
   let closing: Promise<void> | undefined
   const close = () => {
-    closing ??= closeApp(app).finally(() => pool.end())
+    closing ??= closeServer(app, CLOSE_GRACE_MS).finally(() => pool.end())
     return closing
   }
   try {
@@ -68,16 +68,6 @@ export async function startReceiver(
   const url = listeningUrl(host, (app.server.address() as AddressInfo).port)
   logger.info({ url }, 'receiver of refund notifications listens')
   return { url, close }
-}
-
-async function closeApp(app: FastifyInstance): Promise<void> {
-  // Whoever sends slowly must not hold up the stop.
-  const timer = setTimeout(() => app.server.closeAllConnections(), CLOSE_GRACE_MS)
-  try {
-    await app.close()
-  } finally {
-    clearTimeout(timer)
-  }
 }
 
 /** The receiver of notifications cannot listen on NOTIFICATION_HOST and NOTIFICATION_PORT; one sentence that names the setting. */

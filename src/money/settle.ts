@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { probeDelay } from '../lib/backoff.ts'
 import type { PlatformClient } from '../platform/client.ts'
 import { PlatformError } from '../platform/errors.ts'
 import type { PaymentOrderDetail } from '../platform/operations/payment-order.ts'
 import { cents, refundedAmount, settleRefund, wouldShow } from '../platform/refund-settlement.ts'
 import { meaningOf, PAYMENT_ORDER_STATUS } from '../platform/states.ts'
+import { probeDelay } from '../sync/backoff.ts'
 import { forbidding, liftHalts } from '../sync/halts.ts'
 import {
   adoptRefunds,

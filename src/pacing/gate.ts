@@ -1,4 +1,4 @@
-import { WaitingLine } from '../lib/semaphore.ts'
+import { WaitingLine } from '../lib/waiting.ts'
 import { DEFAULT_PRIORITY, type PaceRequest, PacerClosedError } from './pacer.ts'
 
 /** The clock and timer a gate is given; the core has none of its own. */

@@ -2,8 +2,8 @@ import { performance } from 'node:perf_hooks'
 import type { Logger } from 'pino'
 import { Agent } from 'undici'
 import type { z } from 'zod'
-import { type CallOutcome, CallsPausedError, type Pacer } from '../pacing/pacer.ts'
-import { PlatformError, platformError } from './errors.ts'
+import { CallsPausedError, type Pacer } from '../pacing/pacer.ts'
+import { PlatformError } from './errors.ts'
 import {
   ExchangeError,
   type ExchangeLimits,
@@ -22,7 +22,7 @@ export interface CallOptions {
   priority?: number
   /** Our time in milliseconds since 1970 after which it is not sent any more; it then fails with kind `aborted`. */
   sendBefore?: number
-  /** Told of every exchange that it took. */
+  /** Called after each HTTP exchange that it took. */
   onCall?: (call: CallReport) => void
 }
 
@@ -34,127 +34,70 @@ export interface CallReport {
   code: number | string
   /** Absent when no answer came. */
   httpStatus?: number
-  /** How long it waited for its turn before, in milliseconds. */
+  /** How long it waited for its turn before it was sent, in milliseconds. */
   waitedMs: number
   /** Whether the platform refused it because there were too many calls. */
   tooFast: boolean
 }
 
+interface CallerParts {
+  builder: RequestBuilder
+  pacer: Pacer
+  clock: () => number
+  clockOffset: ClockOffset
+  tooFastCodes: ReadonlySet<number>
+  limits: ExchangeLimits
+  maxConnections: number
+  log: Logger | undefined
+  onCall: ((call: CallReport) => void) | undefined
+}
+
 /** Carries out single attempts: paced, signed, sent within a deadline, read, reported. It repeats nothing. */
 export class PlatformCaller {
+  readonly #parts: CallerParts
   readonly #agent: Agent
-  readonly #builder: RequestBuilder
-  readonly #pacer: Pacer
-  readonly #clock: () => number
-  readonly #clockOffset: ClockOffset
-  readonly #tooFastCodes: ReadonlySet<number>
-  readonly #limits: ExchangeLimits
-  readonly #log: Logger | undefined
-  readonly #onCall: ((call: CallReport) => void) | undefined
 
-  constructor(parts: {
-    builder: RequestBuilder
-    pacer: Pacer
-    clock: () => number
-    clockOffset: ClockOffset
-    tooFastCodes: ReadonlySet<number>
-    limits: ExchangeLimits
-    maxConnections: number
-    log: Logger | undefined
-    onCall: ((call: CallReport) => void) | undefined
-  }) {
-    this.#builder = parts.builder
-    this.#pacer = parts.pacer
-    this.#clock = parts.clock
-    this.#clockOffset = parts.clockOffset
-    this.#tooFastCodes = parts.tooFastCodes
-    this.#limits = parts.limits
-    this.#log = parts.log
-    this.#onCall = parts.onCall
+  constructor(parts: CallerParts) {
+    this.#parts = parts
     this.#agent = new Agent({
       connections: parts.maxConnections,
       connect: { timeout: parts.limits.timeoutMs },
-      // Over HTTP/2 undici itself sends a request again whose stream was refused, a refund as well.
+      // Over HTTP/2 undici itself repeats a request whose stream was refused, even a refund.
       allowH2: false,
     })
   }
 
   /**
    * One attempt.
-   * @param sending called when its turn has come, before it is sent
-   * @throws PlatformError, after telling the pacer if the platform asked to wait
+   * @throws PlatformError, after telling the pacer if the platform asked us to wait
    */
   async attempt<Response extends z.ZodType>(
     operation: Operation<string, z.ZodObject, Response>,
     texts: ParameterTexts,
     token: string | undefined,
     options: CallOptions,
-    sending?: () => void,
   ): Promise<z.output<Response>> {
-    const { signal, onCall } = options
+    const { builder, clock, clockOffset, tooFastCodes } = this.#parts
     const wantedAt = performance.now()
-    try {
-      await this.#pacer.acquire({ operation: operation.name, ...options })
-    } catch (error) {
-      if (error instanceof CallsPausedError)
-        throw platformError({ kind: 'paused', operation: operation.name, outcomeKnown: true }, error)
-      // Whatever kept it from getting its turn, nothing was sent.
-      throw abortedError(operation.name, error)
-    }
-    sending?.()
-    const now = this.#clock()
+    await this.#turn(operation.name, options)
+    const now = clock()
     if (options.sendBefore !== undefined && now > options.sendBefore)
       throw abortedError(operation.name, new Error('it waited too long to be sent'))
-    const timestamp = Math.floor((now + this.#clockOffset.appliedMs) / 1000)
-    const request = this.#builder.build(operation, texts, timestamp, token)
-    const startedAt = performance.now()
-    const waitedMs = startedAt - wantedAt
-    let status: number | undefined
+    const timestamp = Math.floor((now + clockOffset.appliedMs) / 1000)
+    const request = builder.build(operation, texts, timestamp, token)
+    const sentAt = performance.now()
+    const exchange: Exchange = { operation: operation.name, sentAt, waitedMs: sentAt - wantedAt }
     try {
-      const answer = await this.#exchange(operation.name, request, signal)
-      status = answer.status
-      const data = readAnswer(operation, answer, this.#clock(), this.#tooFastCodes)
-      this.#ended(
-        { operation: operation.name, sentAt: startedAt, tooFast: false, brokeOff: false },
-        waitedMs,
-        0,
-        status,
-        onCall,
-      )
+      const answer = await this.#exchange(operation.name, request, options.signal)
+      exchange.httpStatus = answer.status
+      const data = readAnswer(operation, answer, clock(), tooFastCodes)
+      this.#ended(exchange, null, options.onCall)
       return data
     } catch (error) {
       if (!(error instanceof PlatformError)) throw error
-      const tooFast = error.retryAfterMs !== undefined
-      const brokeOff = error.kind !== 'business' && error.kind !== 'timeout'
-      const exchange = { operation: operation.name, sentAt: startedAt, tooFast, brokeOff }
-      this.#ended(exchange, waitedMs, error.platformCode ?? error.code, status, onCall)
-      if (error.retryAfterMs !== undefined) {
-        this.#log?.warn(
-          { operation: operation.name, waitMs: error.retryAfterMs },
-          'the platform asked us to wait',
-        )
-        await this.#pacer.pause(
-          error.retryAfterMs,
-          `${error.platformCode === undefined ? `HTTP ${error.httpStatus}` : `code ${error.platformCode}`} on ${operation.name}`,
-        )
-      }
+      this.#ended(exchange, error, options.onCall)
+      if (error.retryAfterMs !== undefined) await this.#pause(error, error.retryAfterMs)
       throw error
-    }
-  }
-
-  async #exchange(
-    operation: string,
-    request: HttpRequest,
-    signal: AbortSignal | undefined,
-  ): Promise<HttpAnswer> {
-    const sentAt = this.#clock()
-    try {
-      const answer = await exchange(this.#agent, request, this.#limits, signal)
-      this.#clockOffset.observe(answer.headers.date, sentAt, this.#clock())
-      return answer
-    } catch (error) {
-      if (!(error instanceof ExchangeError)) throw error
-      throw platformError({ kind: error.kind, operation, outcomeKnown: !error.sent }, error.cause)
     }
   }
 
@@ -163,37 +106,77 @@ export class PlatformCaller {
     return this.#agent.close()
   }
 
+  /** Waits until the pacer lets the call go. */
+  async #turn(operation: string, options: CallOptions): Promise<void> {
+    try {
+      await this.#parts.pacer.acquire({ operation, ...options })
+    } catch (error) {
+      // Whatever kept it from getting its turn, nothing was sent.
+      if (!(error instanceof CallsPausedError)) throw abortedError(operation, error)
+      throw new PlatformError({ kind: 'paused', operation, outcomeKnown: true }, error)
+    }
+  }
+
+  async #exchange(
+    operation: string,
+    request: HttpRequest,
+    signal: AbortSignal | undefined,
+  ): Promise<HttpAnswer> {
+    const { clock, clockOffset, limits } = this.#parts
+    const sentAt = clock()
+    try {
+      const answer = await exchange(this.#agent, request, limits, signal)
+      clockOffset.observe(answer.headers.date, sentAt, clock())
+      return answer
+    } catch (error) {
+      if (!(error instanceof ExchangeError)) throw error
+      throw new PlatformError({ kind: error.kind, operation, outcomeKnown: !error.sent }, error.cause)
+    }
+  }
+
   /** Tells the pacer and whoever counts of an exchange that has ended. */
-  #ended(
-    exchange: Omit<CallOutcome, 'durationMs'>,
-    waitedMs: number,
-    code: number | string,
-    httpStatus: number | undefined,
-    onCall: CallOptions['onCall'],
-  ): void {
-    const { operation, sentAt, tooFast } = exchange
+  #ended(exchange: Exchange, error: PlatformError | null, onCall: CallOptions['onCall']): void {
+    const { operation, sentAt, waitedMs, httpStatus } = exchange
     const durationMs = performance.now() - sentAt
-    this.#pacer.observe({ ...exchange, durationMs })
-    if (this.#onCall === undefined && onCall === undefined) return
+    const tooFast = error?.retryAfterMs !== undefined
+    const brokeOff = error !== null && error.kind !== 'business' && error.kind !== 'timeout'
+    this.#parts.pacer.observe({ operation, sentAt, durationMs, tooFast, brokeOff })
+    if (this.#parts.onCall === undefined && onCall === undefined) return
+    const code = error === null ? 0 : (error.platformCode ?? error.code)
     const call: CallReport = { operation, durationMs, waitedMs, tooFast, code }
     if (httpStatus !== undefined) call.httpStatus = httpStatus
-    this.#onCall?.(call)
+    this.#parts.onCall?.(call)
     onCall?.(call)
   }
+
+  async #pause({ operation, platformCode, httpStatus }: PlatformError, waitMs: number): Promise<void> {
+    this.#parts.log?.warn({ operation, waitMs }, 'the platform asked us to wait')
+    const answer = platformCode === undefined ? `HTTP ${httpStatus}` : `code ${platformCode}`
+    await this.#parts.pacer.pause(waitMs, `${answer} on ${operation}`)
+  }
+}
+
+/** An exchange under way. */
+interface Exchange {
+  operation: string
+  sentAt: number
+  waitedMs: number
+  /** As soon as an answer came. */
+  httpStatus?: number
 }
 
 /** A call given up before anything was sent. */
 export function abortedError(operation: string, cause: unknown): PlatformError {
-  return platformError({ kind: 'aborted', operation, outcomeKnown: true }, cause)
+  return new PlatformError({ kind: 'aborted', operation, outcomeKnown: true }, cause)
 }
 
 /** `Date` headers have whole seconds: the true time lies up to this much later. */
 const HEADER_GRAIN_MS = 999
 
 /**
- * How far the platform's clock is ahead of ours, learnt from the `Date` header of its answers.
- * It is measured all the time and applied only once the platform refuses our timestamp (1000210001): a gateway whose
- * `Date` is wrong then does no harm to a machine whose clock is right.
+ * How far the platform's clock is ahead of ours, learnt from the `Date` header of its answers. It is measured all the time,
+ * but applied only once the platform refuses our timestamp (1000210001), so that a gateway whose `Date` is wrong does no harm
+ * to a machine whose clock is right.
  */
 export class ClockOffset {
   #measuredMs: number | null = null

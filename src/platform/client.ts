@@ -52,7 +52,7 @@ import { type PlatformClientOptions, PlatformSession } from './session.ts'
 export type { CallOptions, CallReport } from './caller.ts'
 export type { PlatformClientOptions } from './session.ts'
 
-/** Rows a page that lists ask for: the most that the platform permits, for the fewest calls. */
+/** Rows per page that `list` asks for: the most that the platform permits, for the fewest calls. */
 const LARGEST_PAGE = 100
 
 export type PaymentOrderListQuery = Omit<PaymentOrderPageQuery, 'page_index'>
@@ -64,7 +64,7 @@ export interface UnsettledRefund {
   refundAmount: string
   refundedBefore: string | null
   sentAt: Date
-  /** Number of the payment order, where it is known: it must not show a refund either, or one under way. */
+  /** Number of the payment order, where it is known: the refund must not show there either, nor be under way. */
   tradeNo?: string
   /** Enterprise of the payment order; absent for a single enterprise. */
   enterpriseCode?: string
@@ -73,9 +73,9 @@ export interface UnsettledRefund {
 }
 
 /**
- * The platform's operations (section 4), typed. Every call is checked, paced, signed and given a token; a refused token is
- * renewed and a refused timestamp corrected, once per call, by the client itself. Everything else that fails is thrown as
- * a {@link PlatformError} and never repeated here: that is for who knows whether the work is still wanted.
+ * The platform's operations (section 4), typed. Every call is checked, paced, signed and given a token. When the platform
+ * refuses the token or the timestamp, the client renews or corrects it and repeats the call, once for each. Every other
+ * failure is thrown as a {@link PlatformError}: whether to try again is up to you, who know whether the work is still wanted.
  */
 export class PlatformClient {
   readonly employees = {
@@ -163,8 +163,8 @@ export class PlatformClient {
     create: (request: RefundRequest, options?: CallOptions): Promise<string> =>
       this.#session.call(refundCreate, request, options),
     /**
-     * Finds out by the order record, and the payment order where its number is given, whether a refund was carried out
-     * whose outcome is unknown.
+     * Finds out whether a refund whose outcome is unknown was carried out, by the order record and, where its number is
+     * given, the payment order.
      * @param refund `refundedBefore`: the record's `refund_amount` before it was sent, null if unknown; amounts are decimal texts
      */
     settle: async (refund: UnsettledRefund, options?: CallOptions): Promise<RefundVerdict> => {
@@ -203,8 +203,8 @@ export class PlatformClient {
   }
 
   /**
-   * Any operation by its name, for callers that know it at run time only.
-   * @param params texts or numbers by the specification's names
+   * Any operation by its name, for callers that learn it at run time.
+   * @param params texts or numbers, by the platform's names
    */
   async call(
     operation: OperationName,
@@ -234,19 +234,19 @@ export interface Page<Row> {
   readonly data_list: readonly Row[]
 }
 
-/** How often the pages are gone through when rows move while they are read. */
+/** How often to go through the pages when rows move while they are read. */
 const MOST_PASSES = 3
 
 /**
  * Every row of a paged list, each once. The next page is fetched while the rows of the present one are consumed; when
  * the consumer ends early, that fetch is given up.
  *
- * Rows that are added or removed meanwhile push others over the edge of a page. A row seen before is passed over. When
- * the total changed between pages, or fewer rows were seen than there are, the pages are gone through again for those
- * that slipped by, three times at most. (That one row went and another came between the same two pages cannot always be
- * told.)
+ * Rows that are added or removed meanwhile push others over the edge of a page. A row that was seen before is skipped. When
+ * the total changed between pages, or fewer rows were seen than there are, the pages are read again for the rows that
+ * slipped by, three times at most. (When one row goes and another comes between the same two pages, that cannot always be
+ * noticed.)
  * @param fetch gives one page, counted from 1
- * @param keyOf what tells one row from another; a row without a key is given in the first pass alone
+ * @param keyOf what tells one row from another; a row without a key is given in the first pass only
  */
 export async function* everyRow<Row>(options: {
   fetch: (index: number, signal: AbortSignal) => Promise<Page<Row>>
@@ -272,7 +272,7 @@ export async function* everyRow<Row>(options: {
         if (index > 1 && page.total_count !== total) hasMoved = true
         total = page.total_count
         next = isLast(page, rowsOfPass, pageSize) ? null : fetch(index + 1, signal)
-        next?.catch(() => undefined) // it is heard of when its turn comes; nobody asks after it when the consumer ends early
+        next?.catch(() => undefined) // a failure is thrown when its turn comes, if it comes
         for (const row of rows) {
           const key = keyOf(row)
           if (key === null) {

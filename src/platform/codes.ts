@@ -6,7 +6,7 @@ import type { EmployeeField } from '../directory/employee.ts'
  */
 export type Disposition = 'retry' | 'wait' | 'refresh-token' | 'park' | 'done' | 'halt'
 
-/** Code, HTTP status and circumstances of a failure boiled down to what a reviewer filters by. */
+/** What a reviewer filters failures by: made from code, HTTP status and circumstances. */
 export type FailureCategory =
   | 'aborted'
   | 'paused'
@@ -33,7 +33,7 @@ export type FailureCategory =
   | 'unclassified'
   | 'unknown_order'
 
-/** The unit of an update that is held back: `mobile` stands for the area code too, `card_no` for the document type. */
+/** The part of an update that is held back: `mobile` stands for the area code too, `card_no` for the document type. */
 export type HeldBackField = Exclude<EmployeeField, 'mobile_area' | 'card_type'>
 
 /** What the project knows about one platform code or one kind of failure. */
@@ -59,9 +59,9 @@ export interface CatalogueEntry {
   /** State of the dead letter, when it is not simply open. */
   readonly state?: 'awaiting_activation'
   /**
-   * Operations that must not be repeated and whose refusal the code is: nothing was carried out. `all`: it is answered before
-   * any operation looks at what was asked. Of an operation that is not listed the code says nothing: "system busy" may come
-   * after the effect.
+   * The operations among those that must not be repeated for which the code means that nothing was carried out; `all`: the
+   * platform answers it before any operation looks at what was asked. Of an operation that is not listed the code says
+   * nothing: "system busy" may come after the effect.
    */
   readonly refuses?: 'all' | readonly string[]
   /** Operations for which the same code asks for something else. */
@@ -168,7 +168,7 @@ export const PLATFORM_CODES = {
   },
   1002219046: {
     name: 'document_refused',
-    meaning: 'The document number is no identity card number and no passport number.',
+    meaning: 'The document number is neither an identity card number nor a passport number.',
     disposition: 'park',
     category: 'invalid_document',
     remedy: 'Correct document type and number in HR; the other fields were sent.',
@@ -249,3 +249,88 @@ export const PLATFORM_CODES = {
     remedy: 'Check the external trade number and whether the payment went through.',
   },
 } as const satisfies Readonly<Record<number, CatalogueEntry>>
+
+/** Failures for which the platform has no code of its own. */
+export const CIRCUMSTANCES = {
+  rate_limited: {
+    name: 'rate_limited',
+    meaning: 'The platform asked us to wait.',
+    disposition: 'wait',
+    category: 'rate_limited',
+    remedy: 'Nothing to do; set PLATFORM_RATE_LIMIT to auto or a lower figure when this happens often.',
+  },
+  unavailable: {
+    name: 'unavailable',
+    meaning:
+      'The platform could not be reached, did not answer in time, or answered with something unusable.',
+    disposition: 'retry',
+    category: 'platform_unavailable',
+    remedy:
+      'Check the network and PLATFORM_BASE_URL with `dirsync doctor`, ask the vendor whether the platform is up, then retry.',
+  },
+  unclassified: {
+    name: 'unclassified',
+    meaning: 'The platform answered with a failure that the specification does not list.',
+    disposition: 'retry',
+    category: 'unclassified',
+    remedy: "Read the platform's message, ask the vendor with the trace id if it does not help, then retry.",
+    attempts: 1,
+  },
+  invalid_request: {
+    name: 'invalid_request',
+    meaning: 'A parameter breaks the rules of the specification; nothing was sent.',
+    disposition: 'park',
+    category: 'invalid_parameter',
+    remedy: 'Correct the named value in HR; it is sent again as soon as it changes.',
+    remedyBesideHr: 'Correct the named value.',
+  },
+  outcome_unknown: {
+    name: 'outcome_unknown',
+    meaning: 'It was sent, and whether the platform carried it out is unknown. It is not sent again.',
+    disposition: 'park',
+    category: 'outcome_unknown',
+    remedy:
+      "Find out before anything is sent again: of a refund by the order record's refund_amount (`dirsync refund settle`), of a top-up in the platform's back office.",
+  },
+  token_fuse: {
+    name: 'token_fuse',
+    meaning: 'Too many access tokens were created within an hour, so no further one is asked for.',
+    disposition: 'halt',
+    category: 'token_fuse',
+    remedy:
+      'Find out who invalidates the tokens (a second system with the same application id?); work continues by itself when the hour is over.',
+    scope: 'all',
+  },
+  aborted: {
+    name: 'aborted',
+    meaning: 'dirsync gave the call up itself.',
+    disposition: 'wait',
+    category: 'aborted',
+    remedy: 'Nothing to do: dirsync takes it up again by itself.',
+  },
+  paused: {
+    name: 'paused',
+    meaning: 'All calls of this deployment are paused; `dirsync status` shows by whom and why.',
+    disposition: 'wait',
+    category: 'paused',
+    remedy: 'Let them go on with `dirsync resume`.',
+  },
+  internal: {
+    name: 'internal',
+    meaning: 'Something failed on our side of the call.',
+    disposition: 'retry',
+    category: 'internal_error',
+    remedy: "Look for the error in dirsync's log (is its database reachable?), then retry.",
+  },
+} as const satisfies Readonly<Record<string, CatalogueEntry>>
+
+/** The entry of a platform code, or undefined for a code that the specification does not list. */
+export function entryOfCode(code: number | undefined): CatalogueEntry | undefined {
+  return code === undefined ? undefined : (PLATFORM_CODES as Readonly<Record<number, CatalogueEntry>>)[code]
+}
+
+/** Whether the catalogue lists the code as a refusal of this operation: nothing was carried out then. */
+export function isRefusal(code: number, operation: string): boolean {
+  const refuses = entryOfCode(code)?.refuses ?? []
+  return refuses === 'all' || refuses.includes(operation)
+}

@@ -2,10 +2,11 @@ import { unitOf } from '../directory/difference.ts'
 import { EMPLOYEE_FIELDS, type EmployeeField } from '../directory/employee.ts'
 import {
   type CatalogueEntry,
+  CIRCUMSTANCES,
   type Disposition,
+  entryOfCode,
   type FailureCategory,
   type HeldBackField,
-  PLATFORM_CODES,
 } from './codes.ts'
 
 /** Where a call failed. */
@@ -39,58 +40,67 @@ export interface PlatformFailure {
   readonly traceId?: string | undefined
   /** How long the platform (or the token fuse) asks us to stay away. */
   readonly retryAfterMs?: number | undefined
-  /** False when the platform may have carried the call out although we did not hear of it (DESIGN, law 9). */
+  /** False when the platform may have carried the call out although we did not hear of it (law 9). */
   readonly outcomeKnown: boolean
   /** With `invalid_request`. */
   readonly problems?: readonly ParameterProblem[] | undefined
 }
 
-/** A call to the platform that failed. Made by `platformError`, which knows the disposition and the words. */
+/** A call to the platform that failed: the facts, and what they ask for. */
 export class PlatformError extends Error implements PlatformFailure {
   /** `PLATFORM_` and the kind in capitals, for example `PLATFORM_TIMEOUT`. */
   readonly code: string
   readonly kind: FailureKind
   readonly operation: string
-  readonly platformCode?: number
+  readonly platformCode?: number | undefined
   declare readonly platformMessage?: string
-  readonly httpStatus?: number
-  readonly traceId?: string
-  readonly retryAfterMs?: number
+  readonly httpStatus?: number | undefined
+  readonly traceId?: string | undefined
+  readonly retryAfterMs?: number | undefined
   readonly outcomeKnown: boolean
-  readonly problems?: readonly ParameterProblem[]
-  /** What the failure asks for; the whole verdict is `dispositionOf(error, operation)`. */
+  readonly problems?: readonly ParameterProblem[] | undefined
+  /** What the failure asks for; `verdict` says more. */
   readonly disposition: Disposition
+  readonly #verdict: Verdict
 
-  constructor(failure: PlatformFailure, disposition: Disposition, sentence: string, cause?: unknown) {
+  /** @param entry what the catalogue says about it */
+  constructor(failure: PlatformFailure, cause?: unknown, entry: CatalogueEntry = entryOf(failure)) {
+    const verdict = verdictBy(entry, failure, failure.operation)
+    const sentence = `${whatFailed(failure)}: ${verdict.meaning} ${verdict.remedy}`
     super(sentence, cause === undefined ? undefined : { cause })
     this.name = 'PlatformError'
     this.code = `PLATFORM_${failure.kind.toUpperCase()}`
     this.kind = failure.kind
     this.operation = failure.operation
+    this.platformCode = failure.platformCode
+    this.httpStatus = failure.httpStatus
+    this.traceId = failure.traceId
+    this.retryAfterMs = failure.retryAfterMs
     this.outcomeKnown = failure.outcomeKnown
-    this.disposition = disposition
-    if (failure.platformCode !== undefined) this.platformCode = failure.platformCode
-    if (failure.httpStatus !== undefined) this.httpStatus = failure.httpStatus
-    if (failure.traceId !== undefined) this.traceId = failure.traceId
-    if (failure.retryAfterMs !== undefined) this.retryAfterMs = failure.retryAfterMs
-    if (failure.problems !== undefined) this.problems = failure.problems
-    if (failure.platformMessage !== undefined) {
-      // Not enumerable: loggers write out enumerable properties of errors, and this one may hold personal data.
+    this.problems = failure.problems
+    this.disposition = verdict.disposition
+    this.#verdict = verdict
+    // Not enumerable: loggers write out enumerable properties of errors, and this one may hold personal data.
+    if (failure.platformMessage !== undefined)
       Object.defineProperty(this, 'platformMessage', { value: failure.platformMessage })
-    }
+  }
+
+  /** What the catalogue says about this failure of its operation. */
+  get verdict(): Verdict {
+    return this.#verdict
   }
 }
 
 /**
  * A call that is not idempotent (refund, top-up) was sent, and whether the platform carried it out is unknown: no answer
- * came, or none that says so. It is never repeated here. Find out what became of it before sending anything again.
+ * came, or none that says so. It is never repeated here. Find out what became of it before you send anything again.
  */
 export class OutcomeUnknownError extends PlatformError {
   override readonly code = 'PLATFORM_OUTCOME_UNKNOWN'
   declare readonly outcomeKnown: false
 
-  constructor(failure: PlatformError, disposition: Disposition, sentence: string) {
-    super(failure, disposition, sentence, failure)
+  constructor(failure: PlatformError) {
+    super(failure, failure, CIRCUMSTANCES.outcome_unknown)
     this.name = 'OutcomeUnknownError'
   }
 }
@@ -103,9 +113,9 @@ export interface Verdict {
   meaning: string
   /** What the reviewer should do, in one sentence. */
   remedy: string
-  /** The one unit of the update to hold back; the others can still be sent. */
+  /** The one part of the update to hold back; the others can still be sent. */
   field?: HeldBackField
-  /** How far it reaches: `halt` stops everything or the enterprise; a parked feature is off for the enterprise and can be nothing else. */
+  /** How far it reaches: `halt` stops everything or the enterprise; a feature that is parked is off for the enterprise. */
   scope?: 'all' | 'enterprise'
   /** With `wait` and `halt`: milliseconds until it makes sense to try again. */
   retryAfterMs?: number
@@ -115,97 +125,23 @@ export interface Verdict {
   state?: 'awaiting_activation'
 }
 
-/** Failures without a code of the platform. */
-const CIRCUMSTANCES = {
-  rate_limited: {
-    name: 'rate_limited',
-    meaning: 'The platform asked us to wait.',
-    disposition: 'wait',
-    category: 'rate_limited',
-    remedy: 'Nothing to do; set PLATFORM_RATE_LIMIT to auto or a lower figure when this happens often.',
-  },
-  unavailable: {
-    name: 'unavailable',
-    meaning:
-      'The platform could not be reached, did not answer in time, or answered with something unusable.',
-    disposition: 'retry',
-    category: 'platform_unavailable',
-    remedy:
-      'Check the network and PLATFORM_BASE_URL with `dirsync doctor`, ask the vendor whether the platform is up, then retry.',
-  },
-  unclassified: {
-    name: 'unclassified',
-    meaning: 'The platform answered with a failure that the specification does not list.',
-    disposition: 'retry',
-    category: 'unclassified',
-    remedy: "Read the platform's message, ask the vendor with the trace id if it does not help, then retry.",
-    attempts: 1,
-  },
-  invalid_request: {
-    name: 'invalid_request',
-    meaning: 'A parameter breaks the rules of the specification; nothing was sent.',
-    disposition: 'park',
-    category: 'invalid_parameter',
-    remedy: 'Correct the named value in HR; it is sent again as soon as it changes.',
-    remedyBesideHr: 'Correct the named value.',
-  },
-  outcome_unknown: {
-    name: 'outcome_unknown',
-    meaning: 'It was sent, and whether the platform carried it out is unknown. It is not sent again.',
-    disposition: 'park',
-    category: 'outcome_unknown',
-    remedy:
-      "Find out before anything is sent again: of a refund by the order record's refund_amount (`dirsync refund settle`), of a top-up in the platform's back office.",
-  },
-  token_fuse: {
-    name: 'token_fuse',
-    meaning: 'Too many access tokens were created within an hour, so no further one is asked for.',
-    disposition: 'halt',
-    category: 'token_fuse',
-    remedy:
-      'Find out who invalidates the tokens (a second system with the same application id?); work continues by itself when the hour is over.',
-    scope: 'all',
-  },
-  aborted: {
-    name: 'aborted',
-    meaning: 'We gave the call up ourselves.',
-    disposition: 'wait',
-    category: 'aborted',
-    remedy: 'Nothing to do: it is taken up again by itself.',
-  },
-  paused: {
-    name: 'paused',
-    meaning: 'All calls of this deployment are paused; `dirsync status` tells by whom and why.',
-    disposition: 'wait',
-    category: 'paused',
-    remedy: 'Let them go on with `dirsync resume`.',
-  },
-  internal: {
-    name: 'internal',
-    meaning: 'Something failed on our side of the call.',
-    disposition: 'retry',
-    category: 'internal_error',
-    remedy: "Look for the error in dirsync's log (is its database reachable?), then retry.",
-  },
-} as const satisfies Readonly<Record<string, CatalogueEntry>>
+/** The verdict about a failed call; for another operation, such as the one that needed the call, where one is given. */
+export function verdictOf(error: PlatformError, operation: string = error.operation): Verdict {
+  return operation === error.operation ? error.verdict : verdictBy(entryOf(error), error, operation)
+}
+
+/** As {@link verdictOf}, for whatever was thrown while an operation was carried out. */
+export function dispositionOf(error: unknown, operation: string): Verdict {
+  if (error instanceof PlatformError) return verdictOf(error, operation)
+  const { disposition, category, meaning, remedy } = CIRCUMSTANCES.internal
+  return { disposition, category, meaning, remedy }
+}
 
 /** Operations that send what HR has. */
 const IS_ABOUT_HR = /^(?:employee|department)\//
 
-/** The entry of a platform code, or undefined for a code that the specification does not list. */
-export function entryOfCode(code: number | undefined): CatalogueEntry | undefined {
-  return code === undefined ? undefined : (PLATFORM_CODES as Readonly<Record<number, CatalogueEntry>>)[code]
-}
-
-/** Whether the catalogue lists the code as a refusal of this operation: nothing was carried out then. */
-export function isRefusal(code: number, operation: string): boolean {
-  const refuses = entryOfCode(code)?.refuses ?? []
-  return refuses === 'all' || refuses.includes(operation)
-}
-
-/** What a failure that left the client asks for. The client has renewed the token or corrected its clock by then. */
-export function verdictOf(failure: PlatformFailure, operation: string = failure.operation): Verdict {
-  const entry = entryOf(failure)
+/** What an entry means for one operation, once the client has renewed the token or corrected its clock in vain. */
+function verdictBy(entry: CatalogueEntry, failure: PlatformFailure, operation: string): Verdict {
   const verdict: Verdict = {
     disposition: entry.operations?.[operation] ?? entry.persisting ?? entry.disposition,
     category: entry.category,
@@ -219,25 +155,6 @@ export function verdictOf(failure: PlatformFailure, operation: string = failure.
   if (entry.state !== undefined) verdict.state = entry.state
   if (failure.retryAfterMs !== undefined) verdict.retryAfterMs = failure.retryAfterMs
   return verdict
-}
-
-/** As {@link verdictOf}, for whatever was thrown while an operation was carried out. */
-export function dispositionOf(error: unknown, operation: string): Verdict {
-  if (error instanceof PlatformError) return verdictOf(error, operation)
-  const { disposition, category, meaning, remedy } = CIRCUMSTANCES.internal
-  return { disposition, category, meaning, remedy }
-}
-
-/** The error of a failure, with its disposition and an actionable sentence. */
-export function platformError(failure: PlatformFailure, cause?: unknown): PlatformError {
-  const { disposition, meaning, remedy } = verdictOf(failure)
-  return new PlatformError(failure, disposition, `${whatFailed(failure)}: ${meaning} ${remedy}`, cause)
-}
-
-/** The error for a failure after which nobody knows whether what must not be repeated was carried out. */
-export function outcomeUnknown(error: PlatformError): OutcomeUnknownError {
-  const { disposition, meaning, remedy } = CIRCUMSTANCES.outcome_unknown
-  return new OutcomeUnknownError(error, disposition, `${whatFailed(error)}: ${meaning} ${remedy}`)
 }
 
 function entryOf(failure: PlatformFailure): CatalogueEntry {

@@ -1,7 +1,9 @@
+import { addAbortListener } from 'node:events'
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Agent, Dispatcher } from 'undici'
 import type { z } from 'zod'
-import { entryOfCode, isRefusal, type PlatformFailure, platformError } from './errors.ts'
+import { entryOfCode, isRefusal } from './codes.ts'
+import { PlatformError, type PlatformFailure } from './errors.ts'
 import { parseExactly } from './fields.ts'
 import type { Operation } from './operation.ts'
 
@@ -45,8 +47,8 @@ export interface ExchangeLimits {
 }
 
 /**
- * Sends one request and collects the whole answer. It stands on `dispatch`, the floor below `request`: that floor alone
- * tells whether a request that failed was sent at all, and without a stream per body it is the shorter way, too.
+ * Sends one request and collects the whole answer. It uses undici's `dispatch`, which `request` is built on: only there can
+ * one tell whether a request that failed was sent at all. It also needs no stream per body.
  * @throws ExchangeError; of kind `malformed` for an answer that is too long, of which no more is read
  */
 export function exchange(
@@ -70,7 +72,7 @@ export function exchange(
 class AnswerCollector implements Dispatcher.DispatchHandler {
   readonly #resolve: (answer: HttpAnswer) => void
   readonly #reject: (error: ExchangeError) => void
-  readonly #signal: AbortSignal | undefined
+  readonly #abortListener: Disposable | undefined
   readonly #deadline: NodeJS.Timeout
   readonly #maxBytes: number
   #bytes = 0
@@ -90,12 +92,11 @@ class AnswerCollector implements Dispatcher.DispatchHandler {
     this.#resolve = resolve
     this.#reject = reject
     this.#maxBytes = maxAnswerBytes
-    this.#signal = signal
     this.#deadline = setTimeout(
       () => this.#fail('timeout', new Error(`no complete answer within ${timeoutMs} ms`)),
       timeoutMs,
     )
-    signal?.addEventListener('abort', this.#onAbort, { once: true })
+    this.#abortListener = signal && addAbortListener(signal, () => this.#fail('aborted', signal.reason))
   }
 
   /** The request is on its way. Until here it waited for a connection. */
@@ -134,8 +135,6 @@ class AnswerCollector implements Dispatcher.DispatchHandler {
     this.#fail('malformed', new Error(`the answer is longer than ${this.#maxBytes} bytes`))
   }
 
-  #onAbort = (): void => this.#fail('aborted', this.#signal?.reason)
-
   #fail(kind: ExchangeError['kind'], cause: unknown): void {
     if (this.#failure) return
     this.#release()
@@ -146,11 +145,11 @@ class AnswerCollector implements Dispatcher.DispatchHandler {
 
   #release(): void {
     clearTimeout(this.#deadline)
-    this.#signal?.removeEventListener('abort', this.#onAbort)
+    this.#abortListener?.[Symbol.dispose]()
   }
 }
 
-/** How long to stay away where the platform says that there were too many calls, and not for how long. */
+/** How long to stay away where the platform says that there were too many calls, but not for how long. */
 const DEFAULT_WAIT_MS = 1000
 
 /**
@@ -165,7 +164,7 @@ export function readAnswer<Response extends z.ZodType>(
   now: number,
   tooFastCodes: ReadonlySet<number>,
 ): z.output<Response> {
-  if (answer.status !== 200) throw platformError(httpFailure(operation, answer, now))
+  if (answer.status !== 200) throw new PlatformError(httpFailure(operation, answer, now))
   const envelope = parseObject(withoutOddities(answer.body), operation.decimals ? parseExactly : JSON.parse)
   const code = envelope?.code
   const isBare = operation.bareAnswer && envelope?.data === undefined
@@ -173,7 +172,7 @@ export function readAnswer<Response extends z.ZodType>(
     const data = operation.response.safeParse(isBare ? envelope : envelope?.data)
     if (data.success) return data.data
   } else if (typeof code === 'number' && Number.isSafeInteger(code)) {
-    throw platformError({
+    throw new PlatformError({
       ...factsOf(operation.name, answer),
       kind: 'business',
       platformCode: code,
@@ -183,7 +182,7 @@ export function readAnswer<Response extends z.ZodType>(
     })
   }
   // Without a cause: a parser's error quotes the body, which may hold personal data.
-  throw platformError({ ...factsOf(operation.name, answer), kind: 'malformed', outcomeKnown: false })
+  throw new PlatformError({ ...factsOf(operation.name, answer), kind: 'malformed', outcomeKnown: false })
 }
 
 function httpFailure(operation: Operation, answer: HttpAnswer, now: number): PlatformFailure {
@@ -194,8 +193,8 @@ function httpFailure(operation: Operation, answer: HttpAnswer, now: number): Pla
     ...factsOf(operation.name, answer),
     kind: 'http',
     retryAfterMs: wait,
-    // A gateway that gives up (5xx) may have handed the call on before; a refusal (4xx) did not. Neither did a redirection or
-    // a gateway that asks us to wait, but where money moves that is not relied on, nor is a 4xx that speaks of time.
+    // A gateway that gives up (5xx) may have passed the call on before; one that refuses (4xx), redirects or asks us to wait
+    // has not. Where money moves we rely on refusals alone, and not on one about time (408).
     outcomeKnown: operation.idempotent
       ? wait !== undefined || (status >= 300 && status < 500)
       : status >= 400 && status < 500 && status !== 408,
@@ -207,13 +206,13 @@ function factsOf(operation: string, { status, headers }: HttpAnswer) {
   return { operation, httpStatus: status, traceId: Array.isArray(trace) ? trace[0] : trace }
 }
 
-/** Escapes of U+0000 or of half a character are in the text, or may be: of half characters most come in pairs. */
+/** Matches where there may be an escape of U+0000 or of half a character; halves mostly come in pairs, which are fine. */
 const ODD = /\\u(?:0000|d[89a-f])/i
 const PAIR_OR_ODDITY = /\\u(d[89ab][0-9a-f]{2}\\ud[c-f][0-9a-f]{2})|\\u(?:0000|d[89a-f][0-9a-f]{2})|\\[^u]/gi
 
 /**
- * JSON in which U+0000 and half characters, which are in no text that could be stored or shown, are replaced by U+FFFD.
- * Only escapes can bring them in: a body has been read as UTF-8, and JSON has no control characters within texts.
+ * JSON in which U+0000 and half characters, which nobody could store or show, are replaced by U+FFFD. They can only come as
+ * escapes: the body has been read as UTF-8, and JSON has no control characters within texts.
  */
 function withoutOddities(json: string): string {
   if (!ODD.test(json)) return json

@@ -1,26 +1,24 @@
 import { z } from 'zod'
 import { CLEAR_VALUE } from '../directory/field-rules.ts'
-import { normaliseDate, normaliseMonthDay, platformTime } from '../lib/calendar.ts'
-import { fits } from '../lib/text.ts'
+import { fits, normaliseDate, normaliseMonthDay, platformTime } from '../lib/text.ts'
 
 /**
- * Building blocks of the operations' schemas. Parameters are texts, trimmed and not empty, because that is what travels;
- * answers are taken as leniently as their meaning allows. Messages never hold the value.
+ * Building blocks of the operations' schemas. Parameters are texts, trimmed and not empty, because that is what travels.
+ * Answers are read as leniently as their meaning allows. Messages never contain the value.
  */
 
-/** Text of at most `limit` characters (code points) that UTF-8 can carry. */
-export function text(limit: number, least = 1) {
+/** Text of `least` to `limit` characters (code points) that UTF-8 can carry. */
+export function text(limit: number, least = 1, rule?: string) {
+  const range = least <= 1 ? `at most ${limit}` : `${least} to ${limit}`
   return z
     .string('must be a text')
     .refine(
       value => value.isWellFormed() && fits(value, limit) && (least <= 1 || !fits(value, least - 1)),
-      least <= 1
-        ? `must have at most ${limit} characters, each of them complete`
-        : `must have ${least} to ${limit} characters, each of them complete`,
+      rule ?? `must have ${range} characters, each of them complete`,
     )
 }
 
-/** Whole number of at most `digits` digits. */
+/** Whole number of at most `count` digits. */
 export function digits(count: number) {
   const allowed = new RegExp(`^\\d{1,${count}}$`)
   return z.string().refine(value => allowed.test(value), `must be a whole number of 1 to ${count} digits`)
@@ -69,14 +67,9 @@ export function decimal(least: string, most: string) {
     .transform(rawNumber)
 }
 
-/** An external number of the merchant's. That it begins with the application id, the client checks: it knows it. */
+/** An external number of the merchant's. The client, which knows the application id, checks that it begins with it. */
 export function externalNumber(limit: number, least: number) {
-  return z
-    .string('must be a text')
-    .refine(
-      value => value.isWellFormed() && fits(value, limit) && !fits(value, least - 1),
-      `must have ${least} to ${limit} characters and begin with the application id`,
-    )
+  return text(limit, least, `must have ${least} to ${limit} characters and begin with the application id`)
 }
 
 /** `yyyy-MM-dd` of a day that exists. */
@@ -153,25 +146,21 @@ export interface RawNumber {
   readonly rawJSON: string
 }
 
-/** What TypeScript's library does not know of yet: JSON with the numbers' source text. */
-const exact = JSON as unknown as {
-  parse(text: string, revive: (key: string, value: unknown, context: { source?: string }) => unknown): unknown
-  rawJSON(text: string): RawNumber
-}
-
 /** Whole numbers that binary floating point holds exactly, however they are written. */
 const SAFE_WHOLE = /^-?\d{1,15}$/
 
-/** Parses JSON; numbers become their source text, but for whole numbers of up to 15 digits. */
+/** Parses JSON; numbers become their source text, except whole numbers of up to 15 digits. */
 export function parseExactly(text: string): unknown {
-  return exact.parse(text, (_, value, { source }) =>
-    typeof value === 'number' && source !== undefined && !SAFE_WHOLE.test(source) ? source : value,
-  )
+  return JSON.parse(text, (_, value: unknown, context?: { source?: string }) => {
+    const source = context?.source
+    return typeof value === 'number' && source !== undefined && !SAFE_WHOLE.test(source) ? source : value
+  })
 }
 
 /** A decimal text as the JSON number that is written with the same digits. */
 function rawNumber(decimal: string): RawNumber {
-  return exact.rawJSON(decimal)
+  // Node has it; TypeScript's library does not know it yet.
+  return (JSON as JSON & { rawJSON(text: string): RawNumber }).rawJSON(decimal)
 }
 
 const NUMBER = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d{1,4}))?$/

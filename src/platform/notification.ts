@@ -2,7 +2,7 @@ import { timingSafeEqual } from 'node:crypto'
 import { z } from 'zod'
 import { type SignAlgorithm, sign } from './request.ts'
 
-/** A form with the longest values that the specification permits, every byte percent-encoded, is shorter. */
+/** More than a form with the longest permitted values, every byte percent-encoded, needs. */
 export const MAX_FORM_BYTES = 8 * 1024
 /** Section 6 names seven; the platform may add some. */
 const MAX_FIELDS = 16
@@ -14,7 +14,7 @@ const FORM = /^[\x21-\x7e]+$/
 const NAME = /^[a-z][a-z0-9_]*$/i
 /** In a value these two would let one signed text be read as different fields. */
 const SEPARATOR = /[&=]/
-/** Control characters, unassigned and private code points: no number or amount has them. */
+/** Control characters, unassigned and private code points: no number or amount contains them. */
 const CONTROL = /\p{C}/u
 
 const fields = z.object({
@@ -43,7 +43,7 @@ export type NotificationFlaw = 'malformed' | 'wrong_application' | 'wrong_signat
 
 /**
  * Tells whether the body of a request is a refund notification of the platform (section 6), and reads it. Within
- * 5 minutes a copy of a notification passes as well: whoever acts on one has to recognise repeats.
+ * 5 minutes a copy of a notification passes as well: if you act on one, you have to recognise repeats.
  * @param form the body as received, `application/x-www-form-urlencoded`
  * @param options.now milliseconds since 1970
  */
@@ -67,12 +67,12 @@ export function verifyNotification(
   return { ok: true, notification }
 }
 
-/** The decoded fields; null unless every one is well formed, has a value, and occurs once in whatever case. */
+/** The decoded fields; null unless every one is well formed, has a value, and occurs once, whatever its letter case. */
 function parseForm(text: string): Record<string, string> | null {
   if (text.length > MAX_FORM_BYTES || !FORM.test(text)) return null
   const pairs = text.split('&', MAX_FIELDS + 1)
   if (pairs.length > MAX_FIELDS) return null
-  // The secret is signed under this name: a field of the same name would pass unsigned.
+  // The secret is signed under this name: a field of that name would pass unsigned.
   const names = new Set(['appsecret'])
   const entries: [string, string][] = []
   for (const pair of pairs) {

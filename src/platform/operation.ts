@@ -8,7 +8,7 @@ export interface Application {
   readonly priceDifferenceMode: boolean
 }
 
-/** One operation of the specification's section 4, as data. */
+/** One operation of section 4, as data. */
 export interface Operation<
   Name extends string = string,
   Request extends z.ZodObject = z.ZodObject,
@@ -18,17 +18,15 @@ export interface Operation<
   readonly name: Name
   /** How the business parameters travel in the body. A JSON body is signed as the parameter `_body`. */
   readonly encoding: 'form' | 'json'
-  /** Whether doing it twice has the effect of doing it once. */
+  /** Whether doing it twice has the effect of doing it once. Others are never repeated. */
   readonly idempotent: boolean
-  /** Whether it only asks, and its parameters say all about what: callers who ask the same meanwhile share one call. */
-  readonly lookup: boolean
   /** Whether the call carries the access token; token creation alone does not. */
   readonly token: boolean
   /** Parameters that an explicit empty text clears: sent empty, not signed. Empty texts of others are not sent. */
   readonly clearedByEmpty: readonly string[]
   /** With a JSON body: the business parameters that travel in the query string all the same. */
   readonly inQuery: readonly string[]
-  /** Whether it knows amounts: the answer's numbers are then read by their source text, and no number is taken for a text. */
+  /** Whether it has amounts: the answer's numbers are then read by their source text, and no number is taken for a text. */
   readonly decimals: boolean
   /** Whether the answer may come without its envelope, as section 2.1 shows it for the payment order list. */
   readonly bareAnswer: boolean
@@ -42,18 +40,18 @@ export interface Operation<
   check?(request: z.output<Request>, application: Application): ParameterProblem[]
 }
 
-type Optional =
-  | 'lookup'
-  | 'token'
-  | 'clearedByEmpty'
-  | 'encoding'
-  | 'inQuery'
-  | 'decimals'
-  | 'bareAnswer'
-  | 'perMinute'
-  | 'check'
+const DEFAULTS = {
+  encoding: 'form',
+  token: true,
+  clearedByEmpty: [],
+  inQuery: [],
+  decimals: false,
+  bareAnswer: false,
+} as const
 
-/** Names the operation's types after its schemas. */
+type Optional = keyof typeof DEFAULTS
+
+/** Fills in the defaults, and gives the operation its types. */
 export function defineOperation<
   const Name extends string,
   Request extends z.ZodObject,
@@ -65,17 +63,7 @@ export function defineOperation<
   return { ...DEFAULTS, ...operation }
 }
 
-const DEFAULTS = {
-  encoding: 'form',
-  lookup: false,
-  token: true,
-  clearedByEmpty: [],
-  inQuery: [],
-  decimals: false,
-  bareAnswer: false,
-} as const
-
-/** The problems of numbers, by their fields, that have a value and do not begin with the application id. */
+/** The problems of external numbers, given by their fields: one that has a value must begin with the application id. */
 export function foreignNumbers(
   appId: string,
   numbers: Readonly<Record<string, string | undefined>>,
@@ -85,7 +73,7 @@ export function foreignNumbers(
     .map(([field]) => ({ field, rule: 'must begin with the application id' }))
 }
 
-/** The operations of the specification's section 4. */
+/** The operations of section 4. */
 export const OPERATION_NAMES = [
   'token/create',
   'token/getTokenInfo',

@@ -1,5 +1,5 @@
 import { performance } from 'node:perf_hooks'
-import { Slots } from '../lib/semaphore.ts'
+import { Semaphore } from '../lib/waiting.ts'
 import { Lateness, type PacingClock, PacingGate } from '../pacing/gate.ts'
 import {
   type CallOutcome,
@@ -36,7 +36,7 @@ export class LocalPacer implements Pacer {
 
   /**
    * @param ratePerSecond permitted calls per second
-   * @param budgets permitted calls per second of single operations; default: what the specification's section 8 says
+   * @param budgets permitted calls per second of single operations; default: what section 8 says
    */
   constructor(ratePerSecond: number, budgets: ReadonlyMap<string, number> = OPERATION_BUDGETS) {
     this.#set = ratePerSecond
@@ -89,7 +89,7 @@ export class LocalPacer implements Pacer {
 class Budget {
   readonly #spacingMs: number
   readonly #gate: PacingGate
-  readonly #place = new Slots(1)
+  readonly #place = new Semaphore(1)
   readonly #closing = new AbortController()
   #timer: NodeJS.Timeout | null = null
   #waiting = 0
@@ -109,17 +109,17 @@ class Budget {
     this.#waiting += 1
     this.#timer?.ref()
     try {
-      await this.#place.enter(request.priority ?? DEFAULT_PRIORITY, signal)
+      await this.#place.acquire(request.priority ?? DEFAULT_PRIORITY, signal)
     } finally {
       this.#waiting -= 1
     }
     try {
       await this.#gate.acquire(request)
     } catch (error) {
-      this.#place.leave()
+      this.#place.release()
       throw error
     }
-    this.#timer = setTimeout(() => this.#place.leave(), Math.ceil(this.#spacingMs))
+    this.#timer = setTimeout(() => this.#place.release(), Math.ceil(this.#spacingMs))
     // The process need not live for it, unless somebody waits.
     if (this.#waiting === 0) this.#timer.unref()
   }

@@ -1,19 +1,20 @@
+import { ORDER_RECORD_STATUS, PAYMENT_ORDER_STATUS } from './states.ts'
+
 /** Longest time between a refund's row in the journal and the moment at which it is sent. */
 export const SENT_WITHIN_MS = 30_000
 
 /**
- * Before that a refund that nothing shows may still arrive: the platform refuses a request whose timestamp is off by more
- * than 5 minutes (specification section 5), our clock may have been ahead by as much, and it was sent within
- * {@link SENT_WITHIN_MS}.
+ * Until then a refund that nothing shows may still arrive: the platform refuses a request whose timestamp is off by more
+ * than 5 minutes (section 5), our clock may have been ahead by as much, and it was sent within {@link SENT_WITHIN_MS}.
  */
 const ARRIVES_WITHIN_MS = 11 * 60_000
 
-/** For so long the platform repeats the notification of a refund (specification section 6), and its records may lag. */
+/** How long the platform repeats the notification of a refund (section 6); its records may lag as long. */
 export const NOT_CARRIED_OUT_AFTER_MS = 24 * 3_600_000
 
 export type RefundVerdict = 'carried_out' | 'not_carried_out' | 'unknown'
 
-/** What the order record (specification section 2.8) says about refunds. */
+/** What the order record (section 2.8) says about refunds. */
 export interface RefundedRecord {
   refund_amount?: string | null | undefined
   status?: number | null | undefined
@@ -60,16 +61,13 @@ export function settleRefund(
   return showNothingElse(refund.paymentOrders, before) ? known('not_carried_out') : unknown(true)
 }
 
-/** States of a payment order (specification section 3.1) in which no refund is under way. */
-const COMPLETED = 3
-const REFUNDED = 6
-
-/** Whether payment orders say that nothing was refunded but this, and that no refund is under way. */
+/** Whether payment orders say that exactly this was refunded, and that no refund is under way. */
 function showNothingElse(orders: readonly RefundedRecord[], refunded: bigint): boolean {
   if (orders.length === 0) return true
   const amounts = orders.map(({ status, refund_amount = null }) => {
-    if (status !== COMPLETED && status !== REFUNDED) return null
-    return cents(refund_amount ?? (status === COMPLETED ? '0' : null))
+    const isCompleted = status === PAYMENT_ORDER_STATUS.COMPLETED.value
+    if (!isCompleted && status !== PAYMENT_ORDER_STATUS.REFUNDED.value) return null
+    return cents(refund_amount ?? (isCompleted ? '0' : null))
   })
   return (
     amounts.reduce((sum, amount) => (sum === null || amount === null ? null : sum + amount), 0n) === refunded
@@ -79,8 +77,8 @@ function showNothingElse(orders: readonly RefundedRecord[], refunded: bigint): b
 /** How much of an order is refunded; null when the record is a bare trade number or leaves it open. */
 export function refundedAmount(record: RefundedRecord | string): string | null {
   if (typeof record === 'string') return null
-  // Status 1: the order succeeded and nothing of it was refunded.
-  return record.refund_amount ?? (record.status === 1 ? '0' : null)
+  const isUntouched = record.status === ORDER_RECORD_STATUS.NOT_REFUNDED.value
+  return record.refund_amount ?? (isUntouched ? '0' : null)
 }
 
 /** A decimal string in hundredths; null when it is none, or has more than two places. */

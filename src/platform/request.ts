@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { trimText } from '../lib/text.ts'
-import { type ParameterProblem, platformError } from './errors.ts'
+import { type ParameterProblem, PlatformError } from './errors.ts'
 import type { HttpRequest } from './exchange.ts'
 import type { Application, Operation } from './operation.ts'
 
@@ -10,101 +10,16 @@ const VERSION = '1.0.0'
 const GRANT_TYPE = 'client_credential'
 const PUBLIC_NAMES = ['access_token', 'appid', 'appsecret', 'grant_type', 'timestamp', 'version']
 
-/**
- * Builds signed requests: public parameters in the query string, business parameters in the form or the JSON body
- * (section 5); with a JSON body some of them in the query string, too.
- * What does not change from call to call is worked out once.
- */
-export class RequestBuilder {
-  readonly #origin: string
-  readonly #basePath: string
-  readonly #appId: string
-  readonly #appSecret: string
-  readonly #algorithm: SignAlgorithm
-  readonly #fixedQuery: string
-  readonly #sortedNames = new Map<string, readonly string[]>()
-
-  constructor(options: {
-    baseUrl: string
-    appId: string
-    appSecret: string
-    signAlgorithm: SignAlgorithm
-    operations: Iterable<Operation>
-  }) {
-    const url = new URL(options.baseUrl)
-    this.#origin = url.origin
-    this.#basePath = url.pathname.replace(/\/+$/, '')
-    this.#appId = options.appId
-    this.#appSecret = options.appSecret
-    this.#algorithm = options.signAlgorithm
-    this.#fixedQuery = `?appid=${encodeURIComponent(options.appId)}&grant_type=${GRANT_TYPE}&version=${VERSION}`
-    for (const { name, request, encoding, inQuery } of options.operations) {
-      const names = encoding === 'json' ? [JSON_BODY, ...inQuery] : Object.keys(request.shape)
-      this.#sortedNames.set(name, [...PUBLIC_NAMES, ...names].sort())
-    }
-  }
-
-  /**
-   * @param texts checked business parameters; an empty text is sent and not signed
-   * @param timestamp seconds since 1970
-   * @param accessToken undefined for token creation
-   */
-  build(
-    operation: Operation,
-    texts: ParameterTexts,
-    timestamp: number,
-    accessToken: string | undefined,
-  ): HttpRequest {
-    const seconds = String(timestamp)
-    const values: Record<string, string | undefined> = {
-      ...texts,
-      access_token: accessToken,
-      appid: this.#appId,
-      appsecret: this.#appSecret,
-      grant_type: GRANT_TYPE,
-      timestamp: seconds,
-      version: VERSION,
-    }
-    const signature = digest(
-      signatureInput(this.#sortedNames.get(operation.name) ?? [], values),
-      this.#algorithm,
-    )
-    const token = accessToken === undefined ? '' : `&access_token=${encodeURIComponent(accessToken)}`
-    const path = `${this.#basePath}/${operation.name}${this.#fixedQuery}&timestamp=${seconds}${token}&sign=${signature}`
-    if (operation.encoding === 'form') {
-      return { origin: this.#origin, path, headers: FORM, body: formText(texts) }
-    }
-    const { [JSON_BODY]: body = '', ...query } = texts
-    const more = formText(query)
-    return {
-      origin: this.#origin,
-      path: more === '' ? path : `${path}&${more}`,
-      headers: JSON_TEXT,
-      body,
-    }
-  }
-}
-
-/** `application/x-www-form-urlencoded` text of the parameters. */
-function formText(texts: ParameterTexts): string {
-  let form = ''
-  for (const name in texts) {
-    const pair = `${name}=${encodeURIComponent(texts[name] ?? '')}`
-    form = form === '' ? pair : `${form}&${pair}`
-  }
-  return form
-}
+/** The name under which a JSON body is signed. */
+const JSON_BODY = '_body'
 
 /** Business parameters as they travel; a JSON body is the one named {@link JSON_BODY}. */
 export type ParameterTexts = Record<string, string>
 
-/** The name under which a JSON body is signed. */
-const JSON_BODY = '_body'
-
 /**
- * Turns parameters into the texts that are sent, and checks them: trimmed; without value (absent, null, empty) left
- * out, but for those that an empty text clears.
- * @param application absent: rules that need to know of it are not checked
+ * Turns parameters into the texts that are sent, and checks them. Texts are trimmed. A parameter without a value (absent, null,
+ * empty) is left out, unless an empty text clears it.
+ * @param application absent: rules that need to know about it are not checked
  * @throws PlatformError of kind `invalid_request`, naming parameters and rules, never values
  */
 export function checkedParameters(
@@ -125,7 +40,12 @@ export function checkedParameters(
     ? application && operation.check?.(checked.data, application)
     : checked.error.issues.flatMap(issue => problemsOf(issue, values))
   if (problems?.length) {
-    throw platformError({ kind: 'invalid_request', operation: operation.name, outcomeKnown: true, problems })
+    throw new PlatformError({
+      kind: 'invalid_request',
+      operation: operation.name,
+      outcomeKnown: true,
+      problems,
+    })
   }
   if (operation.encoding === 'json') return jsonTexts(operation, checked.data ?? {})
   if (operation.decimals) for (const name in values) values[name] = String(values[name])
@@ -144,7 +64,7 @@ function jsonTexts(operation: Operation, request: Readonly<Record<string, unknow
   return texts
 }
 
-/** A structured value with its texts trimmed and whatever has no value left out; items of lists keep their places. */
+/** A structured value with its texts trimmed and without whatever has no value; items of lists keep their places. */
 function withoutBlanks(value: unknown): unknown {
   if (typeof value === 'string') return trimText(value)
   if (typeof value !== 'object' || value === null) return value
@@ -173,6 +93,83 @@ function problemsOf({ code, message, path, keys }: Issue, values: object): Param
   return [{ field, rule: value === undefined ? 'is required' : message }]
 }
 
+/**
+ * Builds signed requests: public parameters in the query string, business parameters in the form or the JSON body
+ * (section 5); with a JSON body, some of them in the query string too.
+ */
+export class RequestBuilder {
+  readonly #origin: string
+  readonly #basePath: string
+  readonly #appId: string
+  readonly #appSecret: string
+  readonly #algorithm: SignAlgorithm
+  readonly #fixedQuery: string
+  readonly #sortedNames = new Map<string, readonly string[]>()
+
+  constructor(baseUrl: string, appId: string, appSecret: string, algorithm: SignAlgorithm) {
+    const url = new URL(baseUrl)
+    this.#origin = url.origin
+    this.#basePath = url.pathname.replace(/\/+$/, '')
+    this.#appId = appId
+    this.#appSecret = appSecret
+    this.#algorithm = algorithm
+    this.#fixedQuery = `?appid=${encodeURIComponent(appId)}&grant_type=${GRANT_TYPE}&version=${VERSION}`
+  }
+
+  /**
+   * @param texts checked business parameters; an empty text is sent and not signed
+   * @param timestamp seconds since 1970
+   * @param accessToken undefined for token creation
+   */
+  build(
+    operation: Operation,
+    texts: ParameterTexts,
+    timestamp: number,
+    accessToken: string | undefined,
+  ): HttpRequest {
+    const seconds = String(timestamp)
+    const values: Record<string, string | undefined> = {
+      ...texts,
+      access_token: accessToken,
+      appid: this.#appId,
+      appsecret: this.#appSecret,
+      grant_type: GRANT_TYPE,
+      timestamp: seconds,
+      version: VERSION,
+    }
+    const signature = digest(signatureInput(this.#namesOf(operation), values), this.#algorithm)
+    const token = accessToken === undefined ? '' : `&access_token=${encodeURIComponent(accessToken)}`
+    const path = `${this.#basePath}/${operation.name}${this.#fixedQuery}&timestamp=${seconds}${token}&sign=${signature}`
+    if (operation.encoding === 'form') {
+      return { origin: this.#origin, path, headers: FORM, body: formText(texts) }
+    }
+    const { [JSON_BODY]: body = '', ...query } = texts
+    const more = formText(query)
+    return { origin: this.#origin, path: more === '' ? path : `${path}&${more}`, headers: JSON_TEXT, body }
+  }
+
+  /** Every name that a signature of the operation may need, sorted. */
+  #namesOf({ name, encoding, inQuery, request }: Operation): readonly string[] {
+    let names = this.#sortedNames.get(name)
+    if (names === undefined) {
+      const own = encoding === 'json' ? [JSON_BODY, ...inQuery] : Object.keys(request.shape)
+      names = [...PUBLIC_NAMES, ...own].sort()
+      this.#sortedNames.set(name, names)
+    }
+    return names
+  }
+}
+
+/** `application/x-www-form-urlencoded` text of the parameters. */
+function formText(texts: ParameterTexts): string {
+  let form = ''
+  for (const name in texts) {
+    const pair = `${name}=${encodeURIComponent(texts[name] ?? '')}`
+    form = form === '' ? pair : `${form}&${pair}`
+  }
+  return form
+}
+
 /** Hash functions that the platform's published clients offer; the specification says SHA-256 (section 5). */
 export const SIGN_ALGORITHMS = ['sha256', 'sha1', 'sha512'] as const
 
@@ -194,7 +191,7 @@ export function sign(
 
 /**
  * The text that is hashed: `name=value` joined with `&`, values raw and trimmed, parameters without a value left out.
- * @param sortedNames names in code-unit order, `appsecret` among them; more names than there are values do no harm
+ * @param sortedNames names in code-unit order, including `appsecret`; names without a value do no harm
  */
 export function signatureInput(
   sortedNames: readonly string[],

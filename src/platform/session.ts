@@ -1,14 +1,14 @@
 import type { Logger } from 'pino'
 import type { z } from 'zod'
+import { unlessAborted } from '../lib/waiting.ts'
 import type { Pacer } from '../pacing/pacer.ts'
 import { abortedError, type CallOptions, type CallReport, ClockOffset, PlatformCaller } from './caller.ts'
-import { entryOfCode, outcomeUnknown, PlatformError, platformError } from './errors.ts'
+import { entryOfCode } from './codes.ts'
+import { OutcomeUnknownError, PlatformError } from './errors.ts'
 import type { Application, Operation } from './operation.ts'
-import { OPERATIONS } from './operations/index.ts'
 import { tokenCreate } from './operations/token.ts'
 import { LocalPacer } from './pacer.ts'
 import { checkedParameters, type ParameterTexts, RequestBuilder, type SignAlgorithm } from './request.ts'
-import { SharedLookups } from './shared-lookups.ts'
 import {
   type CreatedToken,
   MemoryTokenStore,
@@ -50,12 +50,13 @@ export interface PlatformClientOptions {
   maxConnections?: number
   /** Our time in milliseconds since 1970. */
   clock?: () => number
+  /** Called after every HTTP exchange. */
   onCall?: (call: CallReport) => void
 }
 
 /**
- * An application's session with the platform: its token, the difference of the clocks, and calls that are checked and
- * repeated where the platform refused the token or the timestamp, once for each.
+ * An application's session with the platform: its token, the difference of the clocks, and calls that are checked. A call
+ * is repeated when the platform refused its token or its timestamp, once for each.
  */
 export class PlatformSession {
   /** How the platform's clock and ours differ. */
@@ -63,26 +64,16 @@ export class PlatformSession {
 
   readonly #caller: PlatformCaller
   readonly #keeper: TokenKeeper
-  readonly #lookups = new SharedLookups()
   readonly #application: Application
   readonly #log: Logger | undefined
   #closing: Promise<void> | null = null
 
   constructor(options: PlatformClientOptions) {
-    const clock = options.clock ?? Date.now
-    this.#application = {
-      appId: options.appId,
-      priceDifferenceMode: options.priceDifferenceMode ?? false,
-    }
+    const { appId, appSecret, clock = Date.now } = options
+    this.#application = { appId, priceDifferenceMode: options.priceDifferenceMode ?? false }
     this.#log = options.logger?.child({ component: 'platform' })
     this.#caller = new PlatformCaller({
-      builder: new RequestBuilder({
-        baseUrl: options.baseUrl,
-        appId: options.appId,
-        appSecret: options.appSecret,
-        signAlgorithm: options.signAlgorithm ?? 'sha256',
-        operations: Object.values(OPERATIONS),
-      }),
+      builder: new RequestBuilder(options.baseUrl, appId, appSecret, options.signAlgorithm ?? 'sha256'),
       pacer: options.pacer ?? new LocalPacer(options.ratePerSecond ?? DEFAULT_RATE),
       clock,
       clockOffset: this.clockOffset,
@@ -103,6 +94,42 @@ export class PlatformSession {
     })
   }
 
+  /**
+   * Checks a request as {@link call} does, and sends nothing.
+   * @throws PlatformError of kind `invalid_request`
+   */
+  check(operation: Operation, params: object): ParameterTexts {
+    return checkedParameters(operation, params, this.#application)
+  }
+
+  /** @throws PlatformError; OutcomeUnknownError where the operation must not be repeated and may have been carried out */
+  async call<Response extends z.ZodType>(
+    operation: Operation<string, z.ZodObject, Response>,
+    params: object,
+    options: CallOptions = {},
+  ): Promise<z.output<Response>> {
+    const texts = this.check(operation, params)
+    let isTokenRenewed = false
+    let isClockCorrected = false
+    for (;;) {
+      const token = operation.token ? await this.#token(operation.name, options.signal) : undefined
+      try {
+        return await this.#caller.attempt(operation, texts, token, options)
+      } catch (error) {
+        if (!(error instanceof PlatformError)) throw error
+        const entry = entryOfCode(error.platformCode)
+        if (entry?.disposition === 'refresh-token' && token !== undefined && !isTokenRenewed) {
+          isTokenRenewed = true
+          await this.#keeper.refuse(token)
+        } else if (entry?.category === 'clock_skew' && !isClockCorrected && this.clockOffset.correct()) {
+          isClockCorrected = true
+          const { appliedMs } = this.clockOffset
+          this.#log?.warn({ offsetMs: appliedMs }, "our clock is off; the platform's is used")
+        } else throw operation.idempotent || error.outcomeKnown ? error : new OutcomeUnknownError(error)
+      }
+    }
+  }
+
   /** A new token for everyone, through the store and its fuse. */
   renewToken(): Promise<PlatformToken> {
     return this.#keeper.renew().catch(asPlatformError)
@@ -114,65 +141,11 @@ export class PlatformSession {
     return this.#closing
   }
 
-  /**
-   * Checks a request as {@link call} does, and sends nothing.
-   * @throws PlatformError of kind `invalid_request`
-   */
-  check(operation: Operation, params: object): ParameterTexts {
-    return checkedParameters(operation, params, this.#application)
-  }
-
-  /**
-   * A look-up is shared with whoever asks the same while it waits for its turn.
-   * @throws PlatformError; OutcomeUnknownError where the operation must not be repeated and may have been carried out
-   */
-  async call<Request extends z.ZodObject, Response extends z.ZodType>(
-    operation: Operation<string, Request, Response>,
-    params: object,
-    options: CallOptions = {},
-  ): Promise<z.output<Response>> {
-    const texts = this.check(operation, params)
-    if (!operation.lookup) return this.#call(operation, texts, options)
-    const key = `${operation.name} ${JSON.stringify(texts)}`
-    return this.#lookups.ask(operation.name, key, options, (shared, sending) =>
-      this.#call(operation, texts, shared, sending),
-    )
-  }
-
-  async #call<Response extends z.ZodType>(
-    operation: Operation<string, z.ZodObject, Response>,
-    texts: ParameterTexts,
-    options: CallOptions,
-    sending?: () => void,
-  ): Promise<z.output<Response>> {
-    let isTokenRenewed = false
-    let isClockCorrected = false
-    for (;;) {
-      let token: string | undefined
-      if (operation.token) {
-        const current = this.#keeper.current()
-        token =
-          typeof current === 'string'
-            ? current
-            : await orAborted(current, operation.name, options.signal).catch(asPlatformError)
-      }
-      try {
-        return await this.#caller.attempt(operation, texts, token, options, sending)
-      } catch (error) {
-        if (!(error instanceof PlatformError)) throw error
-        const entry = entryOfCode(error.platformCode)
-        if (entry?.disposition === 'refresh-token' && token !== undefined && !isTokenRenewed) {
-          isTokenRenewed = true
-          await this.#keeper.refuse(token)
-        } else if (entry?.category === 'clock_skew' && !isClockCorrected && this.clockOffset.correct()) {
-          isClockCorrected = true
-          this.#log?.warn(
-            { offsetMs: this.clockOffset.appliedMs },
-            "our clock is off; the platform's is used",
-          )
-        } else throw operation.idempotent || error.outcomeKnown ? error : outcomeUnknown(error)
-      }
-    }
+  /** The token to use now. Whoever waits for one that is being renewed may give up by its own signal. */
+  #token(operation: string, signal: AbortSignal | undefined): string | Promise<string> {
+    const current = this.#keeper.current()
+    if (typeof current === 'string') return current
+    return unlessAborted(current, signal, reason => abortedError(operation, reason)).catch(asPlatformError)
   }
 
   async #createToken(): Promise<CreatedToken> {
@@ -182,29 +155,12 @@ export class PlatformSession {
   }
 }
 
-/** Waits for a shared promise no longer than one caller's signal allows. */
-async function orAborted<T>(
-  promise: Promise<T>,
-  operation: string,
-  signal: AbortSignal | undefined,
-): Promise<T> {
-  if (signal === undefined) return promise
-  const { promise: aborted, reject } = Promise.withResolvers<never>()
-  const onAbort = () => reject(abortedError(operation, signal.reason))
-  if (signal.aborted) onAbort()
-  signal.addEventListener('abort', onAbort, { once: true })
-  try {
-    return await Promise.race([promise, aborted])
-  } finally {
-    signal.removeEventListener('abort', onAbort)
-  }
-}
-
 /** The fuse of token creation is a failure of the call that needed the token. */
 function asPlatformError(error: unknown): never {
   if (!(error instanceof TokenFuseError)) throw error
-  throw platformError(
-    { kind: 'token_fuse', operation: tokenCreate.name, retryAfterMs: error.retryAfterMs, outcomeKnown: true },
+  const { retryAfterMs } = error
+  throw new PlatformError(
+    { kind: 'token_fuse', operation: tokenCreate.name, retryAfterMs, outcomeKnown: true },
     error,
   )
 }

@@ -1,5 +1,5 @@
 /**
- * Codes and states of the specification's sections 2 and 3, with their meanings. Answers keep values that stand in none
+ * Codes and states of sections 2 and 3, with their meanings. Answers keep values that stand in none
  * of these tables.
  */
 

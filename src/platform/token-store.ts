@@ -26,8 +26,8 @@ export class PostgresTokenStore implements TokenStore {
   readonly #cipher: TokenCipher
 
   /**
-   * @param options.pool must permit two connections: while one holds the lock of a renewal, another notes the creation
-   *   and lets the pacer work
+   * @param options.pool must permit two connections: while one holds the lock of a renewal, another counts the creation
+   *   and serves the pacer
    */
   constructor(options: { pool: Pool; baseUrl: string; appId: string; appSecret: string }) {
     if ((options.pool.options.max ?? 10) < 2) {
@@ -61,24 +61,26 @@ export class PostgresTokenStore implements TokenStore {
   }
 
   async drop(accessToken: string): Promise<void> {
-    await transaction(this.#pool, async client => {
-      const { rows } = await client.query<Pick<TokenRow, 'sealed_token'>>(
-        `select sealed_token from dirsync.platform_token where (base_url, app_id) = ($1, $2) for update`,
-        [...this.#account],
-      )
-      if (rows[0] === undefined || this.#cipher.open(rows[0].sealed_token) !== accessToken) return
-      await client.query('delete from dirsync.platform_token where (base_url, app_id) = ($1, $2)', [
-        ...this.#account,
-      ])
-    })
+    const { rows } = await this.#pool.query<Pick<TokenRow, 'sealed_token'>>(
+      'select sealed_token from dirsync.platform_token where (base_url, app_id) = ($1, $2)',
+      [...this.#account],
+    )
+    const sealed = rows[0]?.sealed_token
+    if (sealed === undefined || this.#cipher.open(sealed) !== accessToken) return
+    await this.#pool.query(
+      'delete from dirsync.platform_token where (base_url, app_id, sealed_token) = ($1, $2, $3)',
+      [...this.#account, sealed],
+    )
   }
 
   async #read(client: Pool | PoolClient): Promise<PlatformToken | null> {
     const statement = {
-      text: `select sealed_token,
-              extract(epoch from clock_timestamp() - created_at)::float8 * 1000 as age_ms,
-              extract(epoch from expires_at - created_at)::float8 * 1000 as life_ms
-         from dirsync.platform_token where (base_url, app_id) = ($1, $2)`,
+      text: `
+        select sealed_token,
+               extract(epoch from clock_timestamp() - created_at)::float8 * 1000 as age_ms,
+               extract(epoch from expires_at - created_at)::float8 * 1000 as life_ms
+        from dirsync.platform_token
+        where (base_url, app_id) = ($1, $2)`,
       values: [...this.#account],
       query_timeout: WORK_MS,
     }
@@ -91,23 +93,26 @@ export class PostgresTokenStore implements TokenStore {
   }
 
   /**
-   * Counts a creation, or throws. Outside the transaction that holds the lock, so that the count stands whatever becomes
-   * of the call; nobody else counts meanwhile, because the lock is held.
+   * Counts a creation, or throws. It does so outside the transaction that holds the lock, so that the count stands whatever
+   * becomes of the call. Nobody else counts meanwhile, because the lock is held.
    */
   async #noteCreation(): Promise<void> {
     const { rows } = await this.#pool.query<{ wait_ms: number | null }>(
-      `with pruned as (delete from dirsync.token_creation where created_at <= clock_timestamp() - $4 * interval '1 ms'),
-            recent as (
-              select created_at from dirsync.token_creation
-               where (base_url, app_id) = ($1, $2) and created_at > clock_timestamp() - $4 * interval '1 ms'
-               order by created_at desc limit $3),
-            noted as (
-              insert into dirsync.token_creation (base_url, app_id)
-              select $1, $2 where (select count(*) from recent) < $3
-              returning id)
-       select case when exists (select from noted) then null
-                   else (select extract(epoch from min(created_at) - clock_timestamp())::float8 * 1000 + $4 from recent)
-              end as wait_ms`,
+      `with pruned as (
+         delete from dirsync.token_creation where created_at <= clock_timestamp() - $4 * interval '1 ms'
+       ), recent as (
+         select created_at from dirsync.token_creation
+         where (base_url, app_id) = ($1, $2) and created_at > clock_timestamp() - $4 * interval '1 ms'
+         order by created_at desc limit $3
+       ), noted as (
+         insert into dirsync.token_creation (base_url, app_id)
+         select $1, $2 where (select count(*) from recent) < $3
+         returning id
+       )
+       -- Null where it was noted; else until the oldest of the recent ones no longer counts.
+       select extract(epoch from min(created_at) - clock_timestamp())::float8 * 1000 + $4 as wait_ms
+       from recent
+       where not exists (select from noted)`,
       [...this.#account, TOKEN_CREATIONS_PER_HOUR, HOUR_MS],
     )
     const wait = rows[0]?.wait_ms
@@ -123,7 +128,9 @@ export class PostgresTokenStore implements TokenStore {
       `insert into dirsync.platform_token (base_url, app_id, sealed_token, created_at, expires_at)
        values ($1, $2, $3, $4, $4::timestamptz + $5 * interval '1 second')
        on conflict (base_url, app_id) do update
-         set sealed_token = excluded.sealed_token, created_at = excluded.created_at, expires_at = excluded.expires_at`,
+       set sealed_token = excluded.sealed_token,
+           created_at = excluded.created_at,
+           expires_at = excluded.expires_at`,
       [...this.#account, this.#cipher.seal(created.accessToken), startedAt, created.expiresIn],
     )
     const token = await this.#read(client)
@@ -136,7 +143,7 @@ const ALGORITHM = 'aes-256-gcm'
 const NONCE_BYTES = 12
 const TAG_BYTES = 16
 
-/** Seals the access token with a key that only who knows the application secret can derive. */
+/** Seals the access token with a key that can be derived from the application secret alone. */
 class TokenCipher {
   readonly #key: Buffer
   readonly #context: Buffer
@@ -147,7 +154,7 @@ class TokenCipher {
     this.#context = Buffer.from(context)
   }
 
-  /** Nonce, tag and encrypted text in one. */
+  /** Nonce, tag and encrypted text, one after the other. */
   seal(token: string): Buffer {
     const nonce = randomBytes(NONCE_BYTES)
     const cipher = createCipheriv(ALGORITHM, this.#key, nonce).setAAD(this.#context)
@@ -166,7 +173,7 @@ class TokenCipher {
     try {
       return Buffer.concat([text, decipher.final()]).toString('utf8')
     } catch {
-      return null // the tag does not fit: not our key
+      return null // the tag does not fit: it was sealed with another key
     }
   }
 }

@@ -1,13 +1,64 @@
 import type { Logger } from 'pino'
 
+/** An access token of the platform (section 2.2) and its life, in this process's time. */
+export interface PlatformToken {
+  accessToken: string
+  createdAt: Date
+  expiresAt: Date
+}
+
+/** What token creation answers: the token and its validity in seconds. */
+export interface CreatedToken {
+  accessToken: string
+  expiresIn: number
+}
+
+/** Where the access token lives, shared by everyone who uses the same application. */
+export interface TokenStore {
+  /** The present token, or null when there is none that can be read. */
+  read(): Promise<PlatformToken | null>
+  /**
+   * Gets a token, creating one only when the stored one will not do. Whoever calls at the same time waits and gets the
+   * same new token. A creation is counted before it is tried.
+   * @throws TokenFuseError when the hour's creations are used up
+   */
+  refresh(
+    usable: (token: PlatformToken | null) => boolean,
+    create: () => Promise<CreatedToken>,
+  ): Promise<PlatformToken>
+  /** Forgets exactly this token; does nothing when another one is stored by now. */
+  drop(accessToken: string): Promise<void>
+}
+
+/** Creations permitted in any hour. The platform permits 60 (section 8); the rest is left for other clients and people. */
+export const TOKEN_CREATIONS_PER_HOUR = 50
+
+export const HOUR_MS = 3_600_000
+
+/** Too many tokens were created in the last hour; no further one was asked for. */
+export class TokenFuseError extends Error {
+  readonly code = 'TOKEN_FUSE'
+  /** Milliseconds until the next creation is permitted. */
+  readonly retryAfterMs: number
+
+  constructor(retryAfterMs: number) {
+    super(
+      `${TOKEN_CREATIONS_PER_HOUR} access tokens were created within an hour, which is dirsync's limit: ` +
+        'find out who invalidates them (a second system with the same application id?).',
+    )
+    this.name = 'TokenFuseError'
+    this.retryAfterMs = retryAfterMs
+  }
+}
+
 /** Share of a token's life after which it is renewed; the published clients do the same. */
 const USED_SHARE = 0.8
 
-/** How long a token past its share is used on before the next try to renew it, when renewing failed. */
+/** How long to go on with a token past its share, when renewing failed, before the next try. */
 const RENEW_AGAIN_MS = 60_000
 
 /**
- * The process's view of the shared token: in memory while it is fresh, else re-read from the store, else renewed.
+ * The process's view of the shared token: kept in memory while it is fresh, then read from the store again, then renewed.
  * However many calls want one at the same moment, the store is asked once.
  */
 export class TokenKeeper {
@@ -72,7 +123,7 @@ export class TokenKeeper {
       const isAlive =
         stored !== null && stored.accessToken !== this.#refused && now < stored.expiresAt.getTime()
       if (!isAlive) throw error
-      this.#log?.warn({ err: error }, 'the access token could not be renewed; the present one is used on')
+      this.#log?.warn({ err: error }, 'the access token could not be renewed; the present one stays in use')
       return this.#hold(stored, Math.min(now + RENEW_AGAIN_MS, stored.expiresAt.getTime()))
     }
   }
@@ -130,57 +181,6 @@ export class MemoryTokenStore implements TokenStore {
     this.#creations.push(now)
     this.#token = tokenOf(await create(), new Date(now))
     return this.#token
-  }
-}
-
-/** An access token of the platform (section 2.2) and its life, in this process's time. */
-export interface PlatformToken {
-  accessToken: string
-  createdAt: Date
-  expiresAt: Date
-}
-
-/** What token creation answers: the token and its validity in seconds. */
-export interface CreatedToken {
-  accessToken: string
-  expiresIn: number
-}
-
-/** Where the access token lives, shared by everyone who uses the same application. */
-export interface TokenStore {
-  /** The present token, or null when there is none that can be read. */
-  read(): Promise<PlatformToken | null>
-  /**
-   * Gets a token, creating one only when the stored one will not do. Whoever calls at the same time waits and gets the
-   * same new token. A creation is counted before it is tried.
-   * @throws TokenFuseError when the hour's creations are used up
-   */
-  refresh(
-    usable: (token: PlatformToken | null) => boolean,
-    create: () => Promise<CreatedToken>,
-  ): Promise<PlatformToken>
-  /** Forgets exactly this token; does nothing when another one is stored by now. */
-  drop(accessToken: string): Promise<void>
-}
-
-/** Creations permitted in any hour. The platform permits 60 (section 8); the rest is left for other clients and people. */
-export const TOKEN_CREATIONS_PER_HOUR = 50
-
-export const HOUR_MS = 3_600_000
-
-/** Too many tokens were created in the last hour; no further one was asked for. */
-export class TokenFuseError extends Error {
-  readonly code = 'TOKEN_FUSE'
-  /** Milliseconds until the next creation is permitted. */
-  readonly retryAfterMs: number
-
-  constructor(retryAfterMs: number) {
-    super(
-      `${TOKEN_CREATIONS_PER_HOUR} access tokens were created within an hour, which is dirsync's limit: ` +
-        'find out who invalidates them (a second system with the same application id?).',
-    )
-    this.name = 'TokenFuseError'
-    this.retryAfterMs = retryAfterMs
   }
 }
 

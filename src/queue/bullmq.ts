@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type IQueueBackend, type Job, type JobProgress, Queue, Worker } from 'bullmq'
 import type { Logger } from '../lib/logger.ts'
+import { within } from '../lib/waiting.ts'
 import {
   type Finding,
   type JobData,
@@ -104,7 +105,7 @@ export class BullmqBackend implements QueueBackend {
 
   async #do<T>(what: string, operation: (queue: BullQueue) => Promise<T>): Promise<T> {
     try {
-      const result = await within(OPERATION_TIMEOUT_MS, operation(this.#open()))
+      const result = await within(OPERATION_TIMEOUT_MS, operation(this.#open()), late)
       this.#trouble.works()
       return result
     } catch (error) {
@@ -157,18 +158,11 @@ async function countJobs(queue: BullQueue): Promise<QueueCounts> {
   return { waiting, active, total: waiting + active }
 }
 
-async function within<T>(ms: number, operation: Promise<T>): Promise<T> {
-  const { promise, reject } = Promise.withResolvers<never>()
-  const timer = setTimeout(
-    () =>
-      reject(new QueueError('QUEUE_UNAVAILABLE', `The queue's store did not answer within ${ms / 1000} s.`)),
-    ms,
+function late(): QueueError {
+  return new QueueError(
+    'QUEUE_UNAVAILABLE',
+    `The queue's store did not answer within ${OPERATION_TIMEOUT_MS / 1000} s.`,
   )
-  try {
-    return await Promise.race([operation, promise])
-  } finally {
-    clearTimeout(timer)
-  }
 }
 
 /**

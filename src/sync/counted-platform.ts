@@ -1,4 +1,4 @@
-import type { Slots } from '../lib/semaphore.ts'
+import type { Semaphore } from '../lib/waiting.ts'
 import { abortedError } from '../platform/caller.ts'
 import type { CallOptions, PlatformClient } from '../platform/client.ts'
 import { PlatformError } from '../platform/errors.ts'
@@ -19,12 +19,16 @@ export class CountedPlatform {
   /** True once an update was accepted, or may have been although nobody heard of it. */
   mayHaveUpdated = false
   readonly #client: PlatformClient
-  readonly #slots: Slots
+  readonly #permits: Semaphore
   readonly #options: CallOptions & { signal: AbortSignal; priority: number }
 
-  constructor(client: PlatformClient, slots: Slots, options: { signal: AbortSignal; priority: number }) {
+  constructor(
+    client: PlatformClient,
+    permits: Semaphore,
+    options: { signal: AbortSignal; priority: number },
+  ) {
     this.#client = client
-    this.#slots = slots
+    this.#permits = permits
     this.#options = {
       ...options,
       onCall: ({ operation, waitedMs, tooFast }) => {
@@ -60,7 +64,7 @@ export class CountedPlatform {
   }
 
   async #call<T>(operation: string, call: () => Promise<T>): Promise<T> {
-    const turn = this.#slots.enter(this.#options.priority, this.#options.signal)
+    const turn = this.#permits.acquire(this.#options.priority, this.#options.signal)
     if (turn)
       await turn.catch(reason => {
         throw abortedError(operation, reason)
@@ -73,7 +77,7 @@ export class CountedPlatform {
       if (error instanceof PlatformError && error.kind === 'business') this.answered = true
       throw error
     } finally {
-      this.#slots.leave()
+      this.#permits.release()
     }
   }
 }

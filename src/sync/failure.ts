@@ -1,7 +1,7 @@
 import { EMPLOYEE_FIELDS, type EmployeeField, type EmployeeFields } from '../directory/employee.ts'
 import { hideValue, maskText, maskValue } from '../directory/masking.ts'
-import { healingDelay, MAX_ATTEMPTS, retryDelay, slowProbeDelay } from '../lib/backoff.ts'
 import { PlatformError, type Verdict, verdictOf } from '../platform/errors.ts'
+import { healingDelay, MAX_ATTEMPTS, retryDelay, slowProbeDelay } from './backoff.ts'
 import type { Claim, OpenCase } from './claim.ts'
 import { type Failure, type JobResult, result, unasked } from './settlement.ts'
 

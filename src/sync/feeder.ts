@@ -1,8 +1,8 @@
-import { probeDelay } from '../lib/backoff.ts'
 import type { ClientBase, Pool } from '../lib/database.ts'
 import { FEED_MS, onlyRow, transaction } from '../lib/database.ts'
 import type { Logger } from '../lib/logger.ts'
 import { formatJobKey, type JobName, jobId } from '../queue/job.ts'
+import { probeDelay } from './backoff.ts'
 import { countEnqueued, detachHalted, type Fed, refeed, takeForQueue, takeProbes } from './outbox.ts'
 
 /** One feeder at a time, of all processes. */

@@ -1,6 +1,6 @@
 import { covers, type FieldRefusal, toBlock } from '../directory/difference.ts'
-import { healingDelay } from '../lib/backoff.ts'
 import { type ClientBase, onlyRow } from '../lib/database.ts'
+import { healingDelay } from './backoff.ts'
 import type { Settlement } from './settlement.ts'
 import { tellWithheld } from './withheld.ts'
 

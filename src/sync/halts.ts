@@ -1,7 +1,7 @@
-import { probeDelay } from '../lib/backoff.ts'
 import type { Pool } from '../lib/database.ts'
 import { WORK_MS } from '../lib/database.ts'
 import type { Logger } from '../lib/logger.ts'
+import { probeDelay } from './backoff.ts'
 
 interface Dependencies {
   pool: Pool

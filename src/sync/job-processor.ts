@@ -10,8 +10,8 @@ import {
 import { Batcher } from '../lib/batcher.ts'
 import type { Pool } from '../lib/database.ts'
 import type { Logger } from '../lib/logger.ts'
-import { Slots } from '../lib/semaphore.ts'
 import type { SessionLocks } from '../lib/session-locks.ts'
+import { Semaphore } from '../lib/waiting.ts'
 import type { PlatformClient } from '../platform/client.ts'
 import { type JobKey, type JobName, parseJobKey } from '../queue/job.ts'
 import { type Claim, type ClaimKey, claim } from './claim.ts'
@@ -52,14 +52,14 @@ interface JobProcessorDependencies {
 export class JobProcessor {
   readonly #deps: JobProcessorDependencies
   readonly #lookups: HrLookups
-  readonly #slots: Slots
+  readonly #permits: Semaphore
   readonly #outage = new OutageDetector()
   readonly #claims: Batcher<ClaimKey, Claim | null>
   readonly #settlements: Batcher<Settlement, true>
 
   constructor(deps: JobProcessorDependencies) {
     this.#deps = deps
-    this.#slots = new Slots(deps.concurrentCalls)
+    this.#permits = new Semaphore(deps.concurrentCalls)
     this.#lookups = new HrLookups(deps.hr)
     this.#claims = new Batcher(keys => claim(deps.pool, keys), { maxBatch: 200 })
     this.#settlements = new Batcher(
@@ -73,7 +73,7 @@ export class JobProcessor {
 
   /** Calls to the platform at a time from now on, of however many jobs. */
   setConcurrentCalls(calls: number): void {
-    this.#slots.resize(calls)
+    this.#permits.resize(calls)
   }
 
   /** @param signal aborts when the worker stops or its claim on the job is lost */
@@ -92,9 +92,9 @@ export class JobProcessor {
 
   async #execute(key: ClaimKey, signal: AbortSignal): Promise<void> {
     const begun = performance.now()
-    const claimed = await this.#claims.load(key)
+    const claimed = await this.#claims.submit(key)
     if (claimed === null) return
-    const platform = new CountedPlatform(this.#deps.client, this.#slots, {
+    const platform = new CountedPlatform(this.#deps.client, this.#permits, {
       signal,
       priority: claimed.priority,
     })
@@ -236,7 +236,7 @@ export class JobProcessor {
   }
 
   async #settle(settlement: Settlement): Promise<void> {
-    await this.#settlements.load(settlement)
+    await this.#settlements.submit(settlement)
   }
 
   #poisoned(key: ClaimKey, claimed: Claim): JobResult {
@@ -304,6 +304,6 @@ class HrLookups {
    * @throws HrUnavailableError, HrDataError, MappingError
    */
   load(key: EmployeeKey, mapping: string | null): Promise<HrEmployeeRow | 'duplicate' | null> {
-    return this.#batcher.load({ key, mapping })
+    return this.#batcher.submit({ key, mapping })
   }
 }

@@ -1,6 +1,6 @@
 import { DatabaseError } from 'pg'
-import { slowProbeDelay } from '../lib/backoff.ts'
 import { type ClientBase, type Pool, WORK_MS } from '../lib/database.ts'
+import { slowProbeDelay } from './backoff.ts'
 import type { Settlement } from './settlement.ts'
 
 /**

@@ -5,7 +5,7 @@ import {
   identityNumberFault,
   looksLikeIdentityNumber,
 } from '../../src/directory/field-rules.ts'
-import { isCalendarDate, normaliseDate, normaliseMonthDay } from '../../src/lib/calendar.ts'
+import { isCalendarDate, normaliseDate, normaliseMonthDay } from '../../src/lib/text.ts'
 
 const twoDigits = (value: number) => String(value).padStart(2, '0')
 const birthDate = fc.date({

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { afterAttempt, isOver } from '../../emulator/notification-schedule.ts'
 import type { Attempt, Notification } from '../../emulator/notifications.ts'
+import { afterAttempt, isOver } from '../../emulator/notifications.ts'
 
 const HOUR_MS = 3_600_000
 const FIRST = 1_000_000

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type SignAlgorithm, sameSignature, signature } from '../../emulator/authentication.ts'
 import { readParameters } from '../../emulator/parameters.ts'
-import { type SignAlgorithm, sameSignature, signature } from '../../emulator/signature.ts'
 import { APP_ID, APP_SECRET, PlatformUnderTest } from './platform-under-test.ts'
 
 // The digests below were made with sha1sum, sha256sum and sha512sum from the text beside them.

@@ -27,7 +27,7 @@ function listen(url: string, deployment: string) {
     heard.push(userids),
   )
   onTestFinished(() => listener.close())
-  void listener.start()
+  listener.start()
   return heard
 }
 

@@ -29,7 +29,7 @@ describe('Batcher', () => {
       },
       { maxBatch: 100 },
     )
-    const values = await Promise.all([1, 2, 3, 2].map(key => batcher.load(key)))
+    const values = await Promise.all([1, 2, 3, 2].map(key => batcher.submit(key)))
     expect(values).toEqual([10, 20, 30, 20])
     expect(groups).toEqual([[1, 2, 3, 2]])
   })
@@ -38,10 +38,10 @@ describe('Batcher', () => {
     const loader = controlledLoader()
     const batcher = new Batcher<number, string>(loader.load, { maxBatch: 100 })
     const firstStarted = loader.nextStart()
-    const first = batcher.load(1)
+    const first = batcher.submit(1)
     await firstStarted
-    const second = batcher.load(2)
-    const third = batcher.load(3)
+    const second = batcher.submit(2)
+    const third = batcher.submit(3)
     expect(loader.groups).toEqual([[1]])
     const secondStarted = loader.nextStart()
     loader.answerNext()
@@ -61,7 +61,7 @@ describe('Batcher', () => {
       },
       { maxBatch: 2 },
     )
-    const values = await Promise.all([1, 2, 3, 4, 5].map(key => batcher.load(key)))
+    const values = await Promise.all([1, 2, 3, 4, 5].map(key => batcher.submit(key)))
     expect(values).toEqual([1, 2, 3, 4, 5])
     expect(groups).toEqual([[1, 2], [3, 4], [5]])
   })
@@ -76,13 +76,13 @@ describe('Batcher', () => {
       },
       { maxBatch: 10 },
     )
-    const outcomes = await Promise.allSettled([batcher.load(1), batcher.load(2)])
+    const outcomes = await Promise.allSettled([batcher.submit(1), batcher.submit(2)])
     expect(outcomes).toEqual([
       { status: 'rejected', reason: failure },
       { status: 'rejected', reason: failure },
     ])
     fail = false
-    expect(await batcher.load(3)).toBe(3)
+    expect(await batcher.submit(3)).toBe(3)
   })
 
   test('a loader that throws at once, or answers with too few values, rejects its waiters', async () => {
@@ -92,18 +92,14 @@ describe('Batcher', () => {
       },
       { maxBatch: 10 },
     )
-    await expect(throwing.load(1)).rejects.toThrow(TypeError)
+    await expect(throwing.submit(1)).rejects.toThrow(TypeError)
     const short = new Batcher<number, number>(async () => [], { maxBatch: 10 })
-    await expect(short.load(1)).rejects.toThrow('a batch of 1 keys was answered with 0 values')
+    await expect(short.submit(1)).rejects.toThrow('a batch of 1 items was answered with 0 answers')
   })
 
   test('a key asked for by a waiter of the last group is not forgotten', async () => {
     const batcher = new Batcher<number, number>(async keys => keys, { maxBatch: 10 })
-    const chained = batcher.load(1).then(value => batcher.load(value + 1))
+    const chained = batcher.submit(1).then(value => batcher.submit(value + 1))
     expect(await chained).toBe(2)
-  })
-
-  test('maxBatch below one is refused', () => {
-    expect(() => new Batcher(async (keys: number[]) => keys, { maxBatch: 0 })).toThrow(RangeError)
   })
 })

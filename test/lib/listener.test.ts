@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { Listener } from '../../src/lib/listener.ts'
+import { dirsyncListener } from '../../src/lib/listener.ts'
 import { aliveProcesses, deregister, heartbeat } from '../../src/sync/process.ts'
 import { hash } from '../sync/planted.ts'
 import { SILENT, StoreUnderTest } from '../sync/store-under-test.ts'
@@ -10,7 +10,7 @@ const store = new StoreUnderTest()
 function hearing(url = store.url) {
   const heard: string[] = []
   let told = Promise.withResolvers<void>()
-  const listener = new Listener(url, SILENT, payload => {
+  const listener = dirsyncListener(url, SILENT, payload => {
     heard.push(payload)
     told.resolve()
     told = Promise.withResolvers()

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { fits, plainText, toHalfWidth, trimText, withoutBlanks } from '../../src/lib/text.ts'
+import { fits, plainText, platformTime, toHalfWidth, trimText, withoutBlanks } from '../../src/lib/text.ts'
 
 const EDGE = ['\u3000', '\u00a0', '\u200b', '\ufeff', '\u2060', '\u200e', ' ', '\t', '\n', '\u0007']
 const edge = fc.array(fc.constantFrom(...EDGE), { maxLength: 4 }).map(parts => parts.join(''))
@@ -63,4 +63,26 @@ describe('fits', () => {
       ),
     )
   })
+})
+
+test.each([
+  ['2026-01-01 07:59:59', '2025-12-31T23:59:59.000Z'],
+  ['2024-02-29 00:00:00', '2024-02-28T16:00:00.000Z'],
+  [' 2026-06-30 23:59:59 ', '2026-06-30T15:59:59.000Z'],
+  ['2026-06-30T23:59:59.123', '2026-06-30T15:59:59.000Z'],
+])('%s of GMT+8 is %s', (text, moment) => {
+  expect(platformTime(text)?.toISOString()).toBe(moment)
+})
+
+test.each([
+  '',
+  '0000-00-00 00:00:00',
+  '2023-02-29 00:00:00',
+  '2026-01-01 24:00:00',
+  '2026-01-01 00:60:00',
+  '2026-01-01',
+  '2026/01/01 00:00:00',
+  'yesterday',
+])('%j is no time', text => {
+  expect(platformTime(text)).toBeNull()
 })

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { PLATFORM_CODES } from '../../src/platform/codes.ts'
-import { dispositionOf, entryOfCode, type PlatformFailure, platformError } from '../../src/platform/errors.ts'
+import { entryOfCode, PLATFORM_CODES } from '../../src/platform/codes.ts'
+import { dispositionOf, PlatformError, type PlatformFailure } from '../../src/platform/errors.ts'
 
 /** Section 7 of the specification, but for 0. */
 const SPECIFIED = [
@@ -36,7 +36,7 @@ function failure(facts: Partial<PlatformFailure>): PlatformFailure {
 }
 
 function verdict(facts: Partial<PlatformFailure>) {
-  const error = platformError(failure(facts))
+  const error = new PlatformError(failure(facts))
   return dispositionOf(error, error.operation)
 }
 
@@ -151,7 +151,7 @@ describe('verdicts', () => {
 })
 
 describe('the error', () => {
-  const error = platformError(
+  const error = new PlatformError(
     failure({
       platformCode: 1002218007,
       platformMessage: 'mobile 123456 already exists',
@@ -172,6 +172,16 @@ describe('the error', () => {
       disposition: 'park',
     })
     expect(error.platformMessage).toBe('mobile 123456 already exists')
+  })
+
+  test('carries its verdict, which differs for an operation that needed the call', () => {
+    expect(error.verdict).toMatchObject({
+      disposition: 'park',
+      category: 'duplicate_mobile',
+      field: 'mobile',
+    })
+    expect(dispositionOf(error, error.operation)).toBe(error.verdict)
+    expect(dispositionOf(error, 'employee/get')).not.toHaveProperty('field')
   })
 
   test("shows the platform's own words to nobody by accident", () => {

@@ -28,7 +28,6 @@ const limitAccount = z.object({
 export const limitAccountGet = defineOperation({
   name: 'assets/limit/enterprise/get',
   idempotent: true,
-  lookup: true,
   decimals: true,
   request: z.strictObject({
     account_openid: text(32).optional(),
@@ -58,7 +57,6 @@ const taxpayer = z.object({
 export const taxpayerList = defineOperation({
   name: 'taxpayer/findList',
   idempotent: true,
-  lookup: true,
   request: z.strictObject({
     identifier: text(45),
     enterprise_code: enterpriseCode.optional(),

@@ -107,7 +107,6 @@ function isAttributeList(value: string): boolean {
 export const employeeGet = defineOperation({
   name: 'employee/get',
   idempotent: true,
-  lookup: true,
   request: z
     .strictObject({
       userid: userid.optional(),

@@ -6,7 +6,7 @@ import { refundCreate, topUpApply } from './money.ts'
 import { orderRecordGet, paymentOrderGet, paymentOrderList } from './payment-order.ts'
 import { tokenCreate, tokenInfo } from './token.ts'
 
-/** The operations of the specification's section 4, by name. */
+/** The operations of section 4, by name. */
 export const OPERATIONS = {
   'token/create': tokenCreate,
   'token/getTokenInfo': tokenInfo,

@@ -85,7 +85,6 @@ const commerceOrderDetail = z.object({
 export const paymentOrderList = defineOperation({
   name: 'enterprise/consume/list',
   idempotent: true,
-  lookup: true,
   decimals: true,
   bareAnswer: true,
   request: z.strictObject({
@@ -103,7 +102,6 @@ export const paymentOrderList = defineOperation({
 export const paymentOrderGet = defineOperation({
   name: 'enterprise/consume/get',
   idempotent: true,
-  lookup: true,
   decimals: true,
   request: z.strictObject({ trade_no: text(16), enterprise_code: enterpriseCode.optional() }),
   response: z
@@ -154,7 +152,6 @@ const orderRecord = z.object({
 export const orderRecordGet = defineOperation({
   name: 'seller/pay/record',
   idempotent: true,
-  lookup: true,
   decimals: true,
   request: z.strictObject({ outer_trade_no: externalNumber(30, 10) }),
   /** The record of section 2.8, or the bare trade number that the description promises. */

@@ -1,5 +1,7 @@
+import type { z } from 'zod'
+
 /**
- * The business codes that the emulated operations answer with (specification section 7).
+ * The business codes that the emulated operations answer with (section 7).
  * A business failure travels as HTTP 200 with the envelope `{code, msg, data: null}`. The codes from 1000229001 to
  * 1000229003 are the emulator's own: the specification has none for what they say.
  */
@@ -50,4 +52,17 @@ export class HttpError extends Error {
     this.status = status
     this.headers = headers
   }
+}
+
+/** What a control request or a seed asks for cannot be done; the message says why and names keys only. */
+export class ControlError extends Error {
+  readonly code = 'EMULATOR_CONTROL'
+}
+
+/** Reads a control document by its schema; throws `ControlError` that names the place of the first mistake. */
+export function parseControl<Schema extends z.ZodType>(schema: Schema, value: unknown): z.output<Schema> {
+  const result = schema.safeParse(value)
+  if (result.success) return result.data
+  const [issue] = result.error.issues
+  throw new ControlError(`${issue?.path.join('.') || 'body'}: ${issue?.message}`)
 }

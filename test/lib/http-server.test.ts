@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { listeningUrl, listenTrouble } from '../../src/lib/listening.ts'
+import { listeningUrl, listenTrouble } from '../../src/lib/http-server.ts'
 
 const AT = { host: '127.0.0.1', port: 80 }
 

@@ -1,3 +1,5 @@
+import type { FastifyInstance } from 'fastify'
+
 /** Why a server cannot listen: something else does, or this machine or user may not. */
 export type ListenTrouble = 'PORT_TAKEN' | 'ADDRESS_REFUSED'
 
@@ -24,7 +26,7 @@ export function listenTrouble(
   if (syscall === 'listen' || syscall === 'getaddrinfo')
     return {
       trouble: 'ADDRESS_REFUSED',
-      message: `${prefix}_HOST holds ${JSON.stringify(host)} but that is no address of this machine: set 127.0.0.1, or 0.0.0.0 for all of them`,
+      message: `${prefix}_HOST holds ${JSON.stringify(host)} but that is not an address of this machine: set 127.0.0.1, or 0.0.0.0 for all of them`,
     }
   return null
 }
@@ -33,4 +35,14 @@ export function listenTrouble(
 export function listeningUrl(host: string, port: number): string {
   if (host === '0.0.0.0' || host === '::') return `http://localhost:${port}`
   return `http://${host.includes(':') ? `[${host}]` : host}:${port}`
+}
+
+/** Lets requests under way end, for `graceMs` at most, and closes every connection. */
+export async function closeServer(app: FastifyInstance, graceMs: number): Promise<void> {
+  const timer = setTimeout(() => app.server.closeAllConnections(), graceMs)
+  try {
+    await app.close()
+  } finally {
+    clearTimeout(timer)
+  }
 }

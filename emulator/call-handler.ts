@@ -1,12 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { authenticate, checkToken, readBusinessParameters } from './authentication.ts'
-import { type CallLog, loggedParameters } from './call-log.ts'
-import type { Faults } from './faults.ts'
-import type { Operation } from './operation.ts'
+import { type CallEnd, type CallLog, loggedParameters, type Stats } from './call-log.ts'
+import { BusinessError, HttpError } from './errors.ts'
+import type { FaultRule, Faults } from './faults.ts'
+import type { Operation, Outcome } from './operation.ts'
 import { type RequestParameters, readParameters } from './parameters.ts'
 import type { Platform } from './platform.ts'
-import { planted, type Reply, type Result, refused, succeeded, tooManyCalls } from './reply.ts'
-import type { Stats } from './stats.ts'
 
 /** A call as the HTTP server hands it over. */
 interface IncomingCall {
@@ -24,13 +23,13 @@ interface IncomingCall {
 }
 
 /**
- * The one way into every operation. A call passes, in this order: decoding (400, 415 or 1000220002), the
- * faults in force, authentication (1000210003, 1000210001), the limits on token calls (429), the token
+ * The one way into every operation. A call passes, in this order: decoding (400, 415 or 1000220002), the faults in
+ * force, authentication (1000210003, 1000210001), the limits on token calls (429), the token
  * (1000210004), the parameters (1000220002), and the operation itself. Every call is counted and logged.
  *
  * A caller who leaves during a planted latency does not stop the effect: that is what a time-out looks like.
  */
-export class Gate {
+export class CallHandler {
   readonly #platform: Platform
   readonly #faults: Faults
   readonly #log: CallLog
@@ -44,7 +43,7 @@ export class Gate {
   }
 
   /** Answers one call; rejects when the emulator closes meanwhile. */
-  async pass(call: IncomingCall): Promise<Reply> {
+  async handle(call: IncomingCall): Promise<Reply> {
     const at = this.#platform.clock.now()
     const start = performance.now()
     const parameters = decode(call, this.#platform.strict)
@@ -118,4 +117,72 @@ function retryAfterOf(reply: Reply): { retryAfter?: number } {
 function employeeKey(given: ReadonlyMap<string, unknown>): string | undefined {
   const userid = given.get('userid')
   return userid === undefined ? undefined : JSON.stringify([given.get('enterprise_code') ?? '', userid])
+}
+
+/** What a caller gets: an answer, or the loss of the connection. */
+type Reply =
+  | { kind: 'answer'; status: number; contentType: string; body: string; headers: Record<string, string> }
+  | { kind: 'reset' | 'lost' }
+
+/** What a call came to, for the caller and for the log. */
+interface Result {
+  reply: Reply
+  code: number | null
+  httpStatus: number | null
+  end: CallEnd
+  effect?: object | undefined
+}
+
+const PLAIN = 'text/plain; charset=utf-8'
+export const JSON_TYPE = 'application/json; charset=utf-8'
+
+/** A successful answer, in the envelope (section 2.1) unless it goes without. */
+function succeeded({ data, effect, bare }: Outcome): Result {
+  const body = JSON.stringify(bare ? data : { code: 0, msg: 'OK', data })
+  return { ...answered(200, JSON_TYPE, body, {}), code: 0, effect }
+}
+
+/** The answer to a refused call. Any other error is a defect of the emulator, and is thrown on. */
+function refused(error: unknown): Result {
+  if (error instanceof BusinessError) return failed(200, error.code, error.message, {})
+  if (error instanceof HttpError) return answered(error.status, PLAIN, error.message, error.headers)
+  throw error
+}
+
+/** The answer that a fault rule asks for. */
+function planted(rule: FaultRule): Result {
+  if (rule.reset) return { reply: { kind: 'reset' }, code: null, httpStatus: null, end: 'reset' }
+  const headers = retryAfter(rule.retryAfter)
+  const message = rule.message ?? 'planted failure'
+  if (rule.body !== undefined) return answered(rule.httpStatus ?? 200, PLAIN, rule.body, headers)
+  if (rule.code !== undefined) return failed(rule.httpStatus ?? 200, rule.code, message, headers)
+  return answered(rule.httpStatus ?? 500, PLAIN, message, headers)
+}
+
+/** A refusal for too many calls. It says when the next one may pass, unless that is undefined. */
+function tooManyCalls(waitMs: number | undefined): HttpError {
+  const seconds = waitMs === undefined ? undefined : Math.ceil(waitMs / 1000)
+  return new HttpError(429, 'Too many calls.', retryAfter(seconds))
+}
+
+function retryAfter(seconds: number | undefined): Record<string, string> {
+  return seconds === undefined ? {} : { 'retry-after': String(seconds) }
+}
+
+function failed(status: number, code: number, msg: string, headers: Record<string, string>): Result {
+  return { ...answered(status, JSON_TYPE, JSON.stringify({ code, msg, data: null }), headers), code }
+}
+
+function answered(
+  status: number,
+  contentType: string,
+  body: string,
+  headers: Record<string, string>,
+): Result {
+  return {
+    reply: { kind: 'answer', status, contentType, body, headers },
+    code: null,
+    httpStatus: status,
+    end: status === 429 ? 'rate-limited' : 'answered',
+  }
 }

@@ -1,0 +1,141 @@
+import { addAbortListener } from 'node:events'
+
+/** How to wait: no longer than some time, until told to give up, or in a line for one of a few permits. */
+
+/**
+ * The outcome of `promise`, or a rejection when it takes longer than `ms`. What comes later is not heard.
+ * @param late makes the error of the rejection
+ */
+export async function within<T>(
+  ms: number,
+  promise: Promise<T>,
+  late: () => Error = () => new Error(`no answer within ${ms} ms`),
+): Promise<T> {
+  const deadline = Promise.withResolvers<never>()
+  const timer = setTimeout(() => deadline.reject(late()), ms)
+  try {
+    return await Promise.race([promise, deadline.promise])
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+/**
+ * The outcome of `promise`, or a rejection when the signal aborts first.
+ * @param gaveUp makes the error of the rejection from the signal's reason; default: that reason
+ */
+export async function unlessAborted<T>(
+  promise: Promise<T>,
+  signal: AbortSignal | undefined,
+  gaveUp: (reason: unknown) => unknown = reason => reason,
+): Promise<T> {
+  if (signal === undefined) return promise
+  const aborted = Promise.withResolvers<never>()
+  using _listening = addAbortListener(signal, () => aborted.reject(gaveUp(signal.reason)))
+  return await Promise.race([promise, aborted.promise])
+}
+
+/** A number of permits. Whoever finds none waits in line, lower priority numbers first. */
+export class Semaphore {
+  readonly #line = new WaitingLine<() => void>()
+  #permits: number
+  #taken = 0
+
+  constructor(permits: number) {
+    this.#permits = permits
+  }
+
+  /** Changes the number of permits. Those in use stay in use. */
+  resize(permits: number): void {
+    this.#permits = permits
+    while (this.#taken < permits && this.#handOn()) this.#taken += 1
+  }
+
+  /**
+   * Takes a permit, which the caller has to `release`. Undefined: the caller has it already. Otherwise the promise resolves
+   * once it has, and rejects with the signal's reason when that aborts first.
+   */
+  acquire(priority: number, signal: AbortSignal): Promise<void> | undefined {
+    if (signal.aborted) return Promise.reject(signal.reason)
+    if (this.#taken >= this.#permits) return this.#wait(priority, signal)
+    this.#taken += 1
+    return undefined
+  }
+
+  /** Gives a permit back, to the first in line. */
+  release(): void {
+    if (this.#taken > this.#permits || !this.#handOn()) this.#taken -= 1
+  }
+
+  async #wait(priority: number, signal: AbortSignal): Promise<void> {
+    const { promise, resolve, reject } = Promise.withResolvers<void>()
+    using _listening = addAbortListener(signal, () => {
+      this.#line.remove(resolve)
+      reject(signal.reason)
+    })
+    this.#line.add(resolve, priority)
+    await promise
+  }
+
+  #handOn(): boolean {
+    const next = this.#line.shift()
+    next?.()
+    return next !== undefined
+  }
+}
+
+/** Every tenth turn goes to whoever has waited longest, so that nobody waits for ever. */
+const FAIR_TURN = 10
+
+/** A line of waiting items: lower priority numbers first; within one priority, first come, first served. */
+export class WaitingLine<T> {
+  /** Sorted by priority. Each item has its number in the order of arrival. There are few priorities and many items. */
+  readonly #lanes: { priority: number; items: Map<T, number> }[] = []
+  #size = 0
+  #came = 0
+  #turns = 0
+
+  get size(): number {
+    return this.#size
+  }
+
+  add(item: T, priority: number): void {
+    let index = this.#lanes.findIndex(lane => lane.priority >= priority)
+    if (index === -1) index = this.#lanes.length
+    let lane = this.#lanes[index]
+    if (lane?.priority !== priority) {
+      lane = { priority, items: new Map() }
+      this.#lanes.splice(index, 0, lane)
+    }
+    this.#came += 1
+    lane.items.set(item, this.#came)
+    this.#size += 1
+  }
+
+  /** Takes an item out of the line, wherever it stands. */
+  remove(item: T): void {
+    for (const lane of this.#lanes) {
+      if (lane.items.delete(item)) {
+        this.#size -= 1
+        return
+      }
+    }
+  }
+
+  /** Takes the next item. */
+  shift(): T | undefined {
+    if (this.#size === 0) return undefined
+    this.#turns += 1
+    const isFair = this.#turns % FAIR_TURN === 0
+    let next: { item: T; came: number } | undefined
+    for (const { items } of this.#lanes) {
+      for (const [item, came] of items) {
+        if (next === undefined || came < next.came) next = { item, came }
+        break
+      }
+      if (next !== undefined && !isFair) break
+    }
+    if (next !== undefined) this.remove(next.item)
+    return next?.item
+  }
+}
