@@ -135,11 +135,6 @@ export class ProcessMetrics {
     )
     gauge('waiting_calls', 'Calls of this process that wait for their turn.', now => now.waiting)
     gauge(
-      'concurrency',
-      'Calls of this process that may be in flight at a time; absent when nothing limits them.',
-      now => now.concurrency,
-    )
-    gauge(
       'pause_seconds',
       'What is left of a pause that the platform asked for, as this process knows it.',
       now => now.pausedForMs / 1000,

@@ -115,7 +115,7 @@ export class PlatformCaller {
       status = answer.status
       const data = readAnswer(operation, answer, this.#clock(), this.#tooFastCodes)
       this.#ended(
-        { operation: operation.name, sentAt: startedAt, tooFast: false, brokeOff: false },
+        { operation: operation.name, sentAt: startedAt, tooFast: false },
         waitedMs,
         0,
         status,
@@ -125,15 +125,14 @@ export class PlatformCaller {
     } catch (error) {
       if (!(error instanceof PlatformError)) throw error
       const tooFast = error.retryAfterMs !== undefined
-      const brokeOff = error.kind !== 'business' && error.kind !== 'timeout'
-      const exchange = { operation: operation.name, sentAt: startedAt, tooFast, brokeOff }
+      const exchange = { operation: operation.name, sentAt: startedAt, tooFast }
       this.#ended(exchange, waitedMs, error.platformCode ?? error.code, status, onCall)
       if (error.retryAfterMs !== undefined) {
         this.#log?.warn(
           { operation: operation.name, waitMs: error.retryAfterMs },
           'the platform asked us to wait',
         )
-        await this.#pacer.pause(
+        await this.#pacer.holdOff(
           error.retryAfterMs,
           `${error.platformCode === undefined ? `HTTP ${error.httpStatus}` : `code ${error.platformCode}`} on ${operation.name}`,
         )
@@ -165,15 +164,15 @@ export class PlatformCaller {
 
   /** Tells the pacer and whoever counts of an exchange that has ended. */
   #ended(
-    exchange: Omit<CallOutcome, 'durationMs'>,
+    outcome: CallOutcome,
     waitedMs: number,
     code: number | string,
     httpStatus: number | undefined,
     onCall: CallOptions['onCall'],
   ): void {
-    const { operation, sentAt, tooFast } = exchange
+    const { operation, sentAt, tooFast } = outcome
     const durationMs = performance.now() - sentAt
-    this.#pacer.observe({ ...exchange, durationMs })
+    this.#pacer.observe(outcome)
     if (this.#onCall === undefined && onCall === undefined) return
     const call: CallReport = { operation, durationMs, waitedMs, tooFast, code }
     if (httpStatus !== undefined) call.httpStatus = httpStatus
