@@ -149,7 +149,7 @@ export function rows<Row extends z.ZodType>(row: Row) {
 }
 
 /** A number that `JSON.stringify` writes digit for digit. */
-interface RawNumber {
+export interface RawNumber {
   readonly rawJSON: string
 }
 
