@@ -132,7 +132,7 @@ const HOLD_OFF = `
                         then excluded.pause_reason else p.pause_reason end,
     paused_until = greatest(p.paused_until, excluded.paused_until)`
 
-/** Version 0 stands for nothing: a row is only made where none is expected, and only replaced in the version expected. */
+/** Version 0 stands for none: a row is made only where none is expected, and replaced only in the version expected. */
 const LEARN = `
   insert into dirsync.learnt_rate as l
     (gate, version, rate_per_second, ceiling, lowered_at, changed_at, leased_at_change)
@@ -140,5 +140,6 @@ const LEARN = `
   where $2 = 0 or exists (select from dirsync.learnt_rate where gate = $1)
   on conflict (gate) do update set
     version = l.version + 1, rate_per_second = excluded.rate_per_second, ceiling = excluded.ceiling,
-    lowered_at = excluded.lowered_at, changed_at = excluded.changed_at, leased_at_change = excluded.leased_at_change
+    lowered_at = excluded.lowered_at, changed_at = excluded.changed_at,
+    leased_at_change = excluded.leased_at_change
   where l.version = $2`
