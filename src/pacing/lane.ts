@@ -2,7 +2,7 @@ import { performance } from 'node:perf_hooks'
 import { setImmediate as whatArrived } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { PaceRequest } from './pacer.ts'
-import type { Lease, LeaseRequest } from './slots.ts'
+import type { Budget, Lease, WantedSlots } from './slots.ts'
 import { type Lateness, Turnstile, type TurnstileClock } from './turnstile.ts'
 
 /** Longest span of slots that one process reserves at a time. */
@@ -25,10 +25,10 @@ const CHECK_MS = 3000
 const LONGEST_TIMER_MS = 2_147_483_647
 
 interface Parts {
-  lease: (request: Omit<LeaseRequest, 'learntAs'>) => Promise<Lease>
+  lease: (wanted: WantedSlots) => Promise<Lease>
   /** Distance of the slots in milliseconds, before it is stretched; null: as learnt. */
   spacingMs: number | null
-  budget?: { operation: string; spacingMs: number }
+  budget?: Budget
   clock: SlotClock
   lateness: Lateness
   log: Logger | undefined
@@ -95,12 +95,13 @@ export class Lane {
   #onWanting(): void {
     if (this.#leasing !== null || this.#closed) return
     const now = performance.now()
-    const missingAt = Math.max(this.#notBefore, this.#missingAt())
-    const askAt = Math.min(missingAt, Math.max(this.#notBefore, this.#askedAt + CHECK_MS))
-    if (now >= missingAt) this.#ask(this.#missing())
-    else if (this.#turnstile.waiting === 0) return
-    else if (now >= askAt) this.#ask(0)
-    else this.#wakeAt(askAt, now)
+    const isAwaited = this.#turnstile.waiting > 0
+    const missingAt = this.#missingAt()
+    const askAt = Math.max(this.#notBefore, Math.min(missingAt, this.#askedAt + CHECK_MS))
+    if (now < askAt) {
+      if (isAwaited) this.#wakeAt(askAt, now)
+    } else if (now >= missingAt) this.#ask(this.#missing())
+    else if (isAwaited) this.#ask(0)
   }
 
   /** From when on slots are missing: before the present ones end, as long as it takes to get more. */

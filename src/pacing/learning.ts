@@ -2,7 +2,7 @@ import { performance } from 'node:perf_hooks'
 import type { Logger } from 'pino'
 import type { SlotClock } from './lane.ts'
 import type { CallOutcome } from './pacer.ts'
-import type { Lease, LeaseRequest, Slots } from './slots.ts'
+import type { Lease, Slots, WantedSlots } from './slots.ts'
 
 /** What has been learnt of a limit that nobody told, or told too high. Times are those of the slots. */
 export interface LearntRate {
@@ -88,7 +88,7 @@ export class RateLearner {
   }
 
   /** Reserves slots at the learnt rate, after making a beginning where nothing was ever learnt. */
-  async lease(wanted: Omit<LeaseRequest, 'learntAs'>): Promise<Lease> {
+  async lease(wanted: WantedSlots): Promise<Lease> {
     let lease = await this.#ask(wanted)
     if (lease.learnt === null && this.#parts.rate === 'auto') {
       await this.#parts.slots.learn(this.#name, 0, initialRate(lease)) // unless another process just did
@@ -116,7 +116,7 @@ export class RateLearner {
     if (learnt !== null) this.#warn(learnt, Number.POSITIVE_INFINITY)
   }
 
-  async #ask(wanted: Omit<LeaseRequest, 'learntAs'>): Promise<Lease> {
+  async #ask(wanted: WantedSlots): Promise<Lease> {
     const { slots, clock } = this.#parts
     const asked = performance.now()
     const lease = await slots.lease({ ...wanted, learntAs: this.#name })

@@ -9,7 +9,7 @@ import {
   type Pacer,
   type PacerSnapshot,
 } from './pacer.ts'
-import type { Lease, LeaseRequest, Slots } from './slots.ts'
+import type { Lease, Slots, WantedSlots } from './slots.ts'
 import { Lateness } from './turnstile.ts'
 
 export interface SlotPacerOptions {
@@ -48,7 +48,7 @@ export class SlotPacer implements Pacer {
     const set = rate === 'auto' ? null : spacingMs(rate)
     this.#learner = new RateLearner({ slots, rate, spacingMs: set, clock: this.#clock, log: this.#log })
     const parts = {
-      lease: (request: Omit<LeaseRequest, 'learntAs'>) => this.#lease(request),
+      lease: (wanted: WantedSlots) => this.#lease(wanted),
       spacingMs: set,
       clock: this.#clock,
       lateness: new Lateness(),
@@ -106,8 +106,8 @@ export class SlotPacer implements Pacer {
     await this.#learner.close()
   }
 
-  async #lease(request: Omit<LeaseRequest, 'learntAs'>): Promise<Lease> {
-    const lease = await this.#learner.lease(request)
+  async #lease(wanted: WantedSlots): Promise<Lease> {
+    const lease = await this.#learner.lease(wanted)
     if (lease.heldUntilMs !== null) this.#holdUntil(this.#clock.ours(lease.heldUntilMs))
     return lease
   }

@@ -17,15 +17,24 @@ export interface Slots {
   watch(onHoldOff: (ms: number) => void): void
 }
 
-export interface LeaseRequest {
+export interface WantedSlots {
   /** Slots to reserve; 0 only asks how things stand. */
   count: number
   /** Distance between two slots in milliseconds, longer where a lower rate was learnt; null: by the learnt rate. */
   spacingMs: number | null
+  /** An operation that must have a slot of its own at the same moment; `count` is then 1. */
+  budget?: Budget
+}
+
+export interface LeaseRequest extends WantedSlots {
   /** Name under which the rate is learnt. */
   learntAs: string
-  /** An operation that must have a slot of its own at the same moment; `count` is then 1. */
-  budget?: { operation: string; spacingMs: number }
+}
+
+/** An operation that has a limit of its own, and the distance between two of its calls. */
+export interface Budget {
+  operation: string
+  spacingMs: number
 }
 
 /** Slots that were reserved, evenly spaced from `startMs` on, and how things stand. */
