@@ -25,7 +25,7 @@ type RateEvent =
   /** All slots were used since then, so that it is known to be permitted and a higher one is wanted. */
   | { kind: 'used'; sinceMs: number }
 
-interface StoreMoment {
+interface Moment {
   nowMs: number
   /** Slots ever reserved. */
   leased: number
@@ -227,7 +227,7 @@ const CLOCK_PUT_BACK_MS = 5000
 const LEAST_GROWTH = 0.005
 
 /** Where learning begins. */
-export function initialRate({ nowMs, leased }: StoreMoment): LearntRate {
+export function initialRate({ nowMs, leased }: Moment): LearntRate {
   return {
     ratePerSecond: START_RATE,
     ceiling: null,
@@ -238,7 +238,7 @@ export function initialRate({ nowMs, leased }: StoreMoment): LearntRate {
 }
 
 /** A rate that was set, and that nothing is known against. */
-export function rateAsSet(setRate: number, moment: StoreMoment): LearntRate {
+export function rateAsSet(setRate: number, moment: Moment): LearntRate {
   return { ...initialRate(moment), ratePerSecond: setRate }
 }
 
@@ -249,7 +249,7 @@ export function rateAsSet(setRate: number, moment: StoreMoment): LearntRate {
 export function learn(
   learnt: LearntRate,
   event: RateEvent,
-  now: StoreMoment,
+  now: Moment,
   setRate = Number.POSITIVE_INFINITY,
 ): LearntRate {
   const isFuture = learnt.changedAtMs > now.nowMs + CLOCK_PUT_BACK_MS
@@ -260,7 +260,7 @@ export function learn(
 function lowered(
   learnt: LearntRate,
   refusal: { sentAtMs: number; acceptedAtMs: number | null },
-  now: StoreMoment,
+  now: Moment,
 ): LearntRate {
   const { ratePerSecond, loweredAtMs } = learnt
   let left = LOWERED
@@ -279,7 +279,7 @@ function lowered(
   }
 }
 
-function raised(learnt: LearntRate, sinceMs: number, now: StoreMoment, setRate: number): LearntRate {
+function raised(learnt: LearntRate, sinceMs: number, now: Moment, setRate: number): LearntRate {
   const ms = now.nowMs - Math.max(sinceMs, learnt.changedAtMs)
   const rate =
     learnt.ceiling === null

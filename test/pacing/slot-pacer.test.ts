@@ -163,7 +163,7 @@ describe('a hold-off', () => {
     expect(performance.now()).toBeGreaterThan(until - 30)
   })
 
-  test('is kept in the store with its reason, and never shortened', async () => {
+  test('is kept with its reason, and never shortened', async () => {
     const pacer = pacerOf(200)
     await pacer.holdOff(60_000, 'first')
     await pacer.holdOff(10, 'second')
