@@ -24,7 +24,7 @@ export function auto(workshop: Workshop, minute: number, results: string): RunBe
   )
   return {
     name: 'auto',
-    measures: `calls that the platform accepted in minutes 2 to ${MINUTES} after the first one, divided by what it permits, and calls rejected then as a share of all; PLATFORM_RATE_LIMIT=auto from nothing learnt, ${PROCESSES} processes on Redis, refusals without Retry-After`,
+    measures: `calls that the platform accepted in minutes 2 to ${MINUTES} after the first one, divided by what it permits, and calls rejected then as a share of all; PLATFORM_RATE_LIMIT=auto from nothing learnt, ${PROCESSES} processes, refusals without Retry-After`,
     against: `a loop with fetch, ${CALLERS} calls at a time in each of ${PROCESSES} processes, whose waits after a refusal double, at the same limit counted by sliding log`,
     parts: cells.map(({ name }) => name),
     async run(parts, report) {
@@ -74,7 +74,7 @@ export function auto(workshop: Workshop, minute: number, results: string): RunBe
 function trialOf(caller: 'dirsync' | 'loop', kind: RateLimitKind, perSecond: number, minute: number): Trial {
   const limit = { kind, perSecond, retryAfter: false }
   return {
-    ...{ caller, store: 'redis', processes: PROCESSES, limit, rate: 'auto' },
+    ...{ caller, processes: PROCESSES, limit, rate: 'auto' },
     ...{ concurrency: CALLERS, seconds: minute * MINUTES },
   }
 }

@@ -3,10 +3,9 @@ import type { RecordedCall } from './limited-platform.ts'
 import { ratePanel } from './rate-panel.ts'
 import { accepted, between, rejected } from './recording.ts'
 import { savePlot } from './results.ts'
-import { type Store, type Trial, Trials } from './trial.ts'
+import { type Trial, Trials } from './trial.ts'
 import type { Workshop } from './workshop.ts'
 
-const STORES: Store[] = ['redis', 'postgres']
 const SET = 200
 const PERMITTED = 60
 const PROCESSES = 2
@@ -19,12 +18,10 @@ const MINUTES = 3
  * @param minute seconds that a minute has
  */
 export function ceiling(workshop: Workshop, minute: number, results: string): RunBenchmark {
-  const cells = STORES.flatMap(store =>
-    [false, true].map(retryAfter => ({
-      name: `ceiling-${store}${retryAfter ? '-retry-after' : ''}`,
-      trial: trialOf('dirsync', store, retryAfter, minute),
-    })),
-  )
+  const cells = [false, true].map(retryAfter => ({
+    name: `ceiling${retryAfter ? '-retry-after' : '-set-too-high'}`,
+    trial: trialOf('dirsync', retryAfter, minute),
+  }))
   return {
     name: 'ceiling',
     measures: `share of the calls of minutes 2 to ${MINUTES} that were rejected, and calls accepted then divided by what is permitted: PLATFORM_RATE_LIMIT=${SET} before a platform that permits ${PERMITTED} by sliding log, ${PROCESSES} processes`,
@@ -32,7 +29,7 @@ export function ceiling(workshop: Workshop, minute: number, results: string): Ru
     parts: cells.map(({ name }) => name),
     async run(parts, report) {
       const chosen = cells.filter(({ name }) => parts.length === 0 || parts.includes(name))
-      const loop = trialOf('loop', 'redis', false, minute)
+      const loop = trialOf('loop', false, minute)
       const recorded = await new Trials(workshop).run([...chosen.map(({ trial }) => trial), loop])
       const baseline = resultOf(recorded.at(-1) as RecordedCall[], minute)
       report(`loop: ${baseline.text}`)
@@ -65,9 +62,9 @@ export function ceiling(workshop: Workshop, minute: number, results: string): Ru
   }
 }
 
-function trialOf(caller: 'dirsync' | 'loop', store: Store, retryAfter: boolean, minute: number): Trial {
+function trialOf(caller: 'dirsync' | 'loop', retryAfter: boolean, minute: number): Trial {
   return {
-    ...{ caller, store, processes: PROCESSES, rate: SET, concurrency: CALLERS, seconds: minute * MINUTES },
+    ...{ caller, processes: PROCESSES, rate: SET, concurrency: CALLERS, seconds: minute * MINUTES },
     limit: { kind: 'sliding-log', perSecond: PERMITTED, retryAfter },
   }
 }

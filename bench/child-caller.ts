@@ -22,11 +22,10 @@ answerWhenTold<CallerTask, null>(async task => {
 
 /** The client as every process of dirsync composes it. */
 async function dirsync(task: CallerTask): Promise<Run> {
-  const { platform, databaseUrl, redisUrl, userids, concurrency } = task
+  const { platform, databaseUrl, userids, concurrency } = task
   const logger = createLogger({ level: 'error', pretty: false })
   const config = loadConfig({
     DATABASE_URL: databaseUrl,
-    REDIS_URL: redisUrl ?? undefined,
     HR_DATABASE_URL: databaseUrl,
     HR_EMPLOYEES_SQL: 'not read',
     PLATFORM_BASE_URL: platform.baseUrl,

@@ -1,8 +1,8 @@
 import { createPool } from '../src/lib/database.ts'
 import { createLogger } from '../src/lib/logger.ts'
 import { SessionLocks } from '../src/lib/session-locks.ts'
-import { PostgresStore } from '../src/pacing/postgres-store.ts'
-import { SharedPacer } from '../src/pacing/shared-pacer.ts'
+import { PostgresSlots } from '../src/pacing/postgres-slots.ts'
+import { SlotPacer } from '../src/pacing/slot-pacer.ts'
 import { PlatformClient } from '../src/platform/client.ts'
 import { PostgresTokenStore } from '../src/platform/token-store.ts'
 import { createQueueBackend } from '../src/queue/backend.ts'
@@ -22,8 +22,8 @@ answerParent<WorkTask, number>(async task => {
   const hr = openHr(databaseUrl, logger)
   const pool = createPool(databaseUrl, { max: 12, name: 'worker', logger })
   const queue = createQueueBackend({ ...task, deployment: 'bench', logger })
-  const slots = new PostgresStore({ pool, url: databaseUrl, logger })
-  const pacer = new SharedPacer({ store: slots, rate: NO_LIMIT, budgets: new Map(), logger })
+  const slots = new PostgresSlots({ url: databaseUrl, logger })
+  const pacer = new SlotPacer({ slots, rate: NO_LIMIT, budgets: new Map(), logger })
   const tokenStore = new PostgresTokenStore({ pool, ...platform })
   const client = new PlatformClient({ ...platform, tokenStore, pacer })
   const locks = new SessionLocks(databaseUrl, logger)

@@ -4,10 +4,9 @@ import type { LimitedPlatform, RecordedCall } from './limited-platform.ts'
 import { ratePanel } from './rate-panel.ts'
 import { insideRetryAfter, secondsToSettle } from './recording.ts'
 import { savePlot } from './results.ts'
-import { type Store, type Trial, Trials } from './trial.ts'
+import { type Trial, Trials } from './trial.ts'
 import type { Workshop } from './workshop.ts'
 
-const STORES: Store[] = ['redis', 'postgres']
 const LIMITS = [20, 80]
 const PROCESSES = 4
 /** Calls that each process has waiting or under way. */
@@ -43,7 +42,7 @@ export function halving(workshop: Workshop, minute: number, results: string): Ru
       return figures
         .filter(({ name }) => !isLoop(name))
         .map(figure => {
-          const loop = figure.name.replace(/-(redis|postgres)/, '-loop')
+          const loop = figure.name.replace(/^(halving-\d+|retry-after)/, '$1-loop')
           return { ...figure, baseline: figures.find(({ name }) => name === loop)?.value ?? null }
         })
     },
@@ -52,17 +51,16 @@ export function halving(workshop: Workshop, minute: number, results: string): Ru
 
 function cellsOf(minute: number): Cell[] {
   const common = { processes: PROCESSES, concurrency: CALLERS, seconds: 3 * minute }
-  const sides = [...STORES.map(store => ({ caller: 'dirsync' as const, store })), LOOP]
-  return sides.flatMap(({ caller, store }) => {
-    const side = caller === 'loop' ? 'loop' : store
+  return (['dirsync', 'loop'] as const).flatMap(caller => {
+    const side = caller === 'loop' ? '-loop' : ''
     const halved = LIMITS.map(perSecond => {
       const limit = { kind: 'sliding-log' as const, perSecond }
       const cell: Cell = {
-        name: `halving-${perSecond}-${side}`,
+        name: `halving-${perSecond}${side}`,
         changedAt: 0,
         trial: {
           ...common,
-          ...{ caller, store, limit, rate: 'auto' },
+          ...{ caller, limit, rate: 'auto' },
           async meanwhile(platform) {
             await delay(2 * minute * 1000)
             await platform.permit({ ...limit, perSecond: perSecond / 2 })
@@ -74,18 +72,16 @@ function cellsOf(minute: number): Cell[] {
     })
     const limit = { kind: 'sliding-log' as const, perSecond: UNLIMITED }
     const advised: Cell = {
-      name: `retry-after-${side}`,
+      name: `retry-after${side}`,
       changedAt: 0,
       trial: {
         ...common,
-        ...{ caller, store, limit, rate: ADVICE.rate, meanwhile: advise(3 * minute - ADVICE.every) },
+        ...{ caller, limit, rate: ADVICE.rate, meanwhile: advise(3 * minute - ADVICE.every) },
       },
     }
     return [...halved, advised]
   })
 }
-
-const LOOP = { caller: 'loop' as const, store: 'redis' as const }
 
 function advise(seconds: number): (platform: LimitedPlatform) => Promise<void> {
   return async platform => {
@@ -130,7 +126,7 @@ function figuresOf(
 }
 
 async function plot(done: readonly Done[], minute: number, results: string): Promise<void> {
-  const shown = done.filter(({ name }) => /^halving-\d+-(redis|loop)$/.test(name))
+  const shown = done.filter(({ name }) => /^halving-\d+(-loop)?$/.test(name))
   await savePlot(results, 'halving', {
     title: 'The limit halves: dirsync with PLATFORM_RATE_LIMIT=auto, and a loop with fetch',
     xLabel: 'seconds',

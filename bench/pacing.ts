@@ -4,10 +4,9 @@ import type { RecordedCall } from './limited-platform.ts'
 import { ratePanel } from './rate-panel.ts'
 import { accepted, between, rejected } from './recording.ts'
 import { savePlot } from './results.ts'
-import { type Store, type Trial, Trials } from './trial.ts'
+import { type Trial, Trials } from './trial.ts'
 import type { Workshop } from './workshop.ts'
 
-const STORES: Store[] = ['postgres', 'redis']
 const LIMIT_KINDS: RateLimitKind[] = ['sliding-log', 'fixed-window', 'token-bucket']
 const RATES = [5, 20, 100]
 const PROCESSES = [1, 4]
@@ -29,11 +28,11 @@ interface Cell {
 
 /** Calls accepted in a minute of those the platform permits, and calls rejected, for a rate that is known. */
 export function pacing(workshop: Workshop, seconds: number, results: string): RunBenchmark {
-  const waves = STORES.flatMap(store => LIMIT_KINDS.map(kind => cellsOf(store, kind, seconds)))
+  const waves = LIMIT_KINDS.map(kind => cellsOf(kind, seconds))
   return {
     name: 'pacing',
     measures: `calls that the platform accepted in ${seconds} s from the first accepted one on, divided by rate × ${seconds}, and calls it rejected in the whole run; ${CALLERS} callers in each process`,
-    against: `the better of bare BullMQ with its own limiter and a loop with fetch and a fixed concurrency, at ${BASELINE.rate} calls/s and ${BASELINE.processes} processes under the same kind of limit`,
+    against: `the better of bare BullMQ on Redis with its own limiter and a loop with fetch and a fixed concurrency, at ${BASELINE.rate} calls/s and ${BASELINE.processes} processes under the same kind of limit`,
     parts: waves.flat().map(({ name }) => name),
     async run(parts, report) {
       const trials = new Trials(workshop)
@@ -50,12 +49,12 @@ export function pacing(workshop: Workshop, seconds: number, results: string): Ru
   }
 }
 
-function cellsOf(store: Store, kind: RateLimitKind, seconds: number): Cell[] {
+function cellsOf(kind: RateLimitKind, seconds: number): Cell[] {
   return RATES.flatMap(rate =>
     PROCESSES.map(processes => ({
-      name: `pacing-${kind}-${rate}-${processes}p-${store}`,
+      name: `pacing-${kind}-${rate}-${processes}p`,
       trial: {
-        ...{ caller: 'dirsync' as const, store, processes, rate, seconds },
+        ...{ caller: 'dirsync' as const, processes, rate, seconds },
         ...{ concurrency: CALLERS, limit: { kind, perSecond: rate } },
       },
     })),
@@ -66,7 +65,7 @@ interface Recorded extends Cell {
   calls: RecordedCall[]
 }
 
-/** Cells of one store and one kind of limit, side by side with what they are compared with. */
+/** Cells of one kind of limit, side by side with what they are compared with. */
 async function runWave(trials: Trials, cells: readonly Cell[]): Promise<Recorded[]> {
   const all = [...cells, ...baselinesOf(cells[0] as Cell)]
   const recorded = await trials.run(all.map(({ trial }) => trial))
@@ -77,7 +76,7 @@ function baselinesOf({ trial }: Cell): Cell[] {
   const { rate, processes } = BASELINE
   const limit = { kind: trial.limit.kind, perSecond: rate }
   return (['bullmq', 'loop'] as const).map(caller => ({
-    name: `${CALLER_NAMES[caller]} (${limit.kind}, ${rate}/s, ${processes} processes, ${trial.store})`,
+    name: `${CALLER_NAMES[caller]} (${limit.kind}, ${rate}/s, ${processes} processes)`,
     trial: { ...trial, caller, rate, processes, limit },
   }))
 }
@@ -112,9 +111,9 @@ async function plotWave(recorded: readonly Recorded[], seconds: number, results:
   )
   const [ours] = shown
   if (ours === undefined || ours.trial.caller !== 'dirsync') return
-  const { store, limit } = ours.trial
-  await savePlot(results, `pacing-${limit.kind}-${store}`, {
-    title: `${rate} calls/s by ${limit.kind}, ${processes} processes, ${store}`,
+  const { limit } = ours.trial
+  await savePlot(results, `pacing-${limit.kind}`, {
+    title: `${rate} calls/s by ${limit.kind}, ${processes} processes`,
     xLabel: 'seconds',
     yLabel: 'calls per second',
     panels: shown.map(({ trial, calls }) =>

@@ -10,12 +10,9 @@ import type { PlatformAccess, Workshop } from './workshop.ts'
 const EXTRA_SECONDS = 2
 const USERIDS = Array.from({ length: 1000 }, (_, i) => `e${String(i).padStart(8, '0')}`)
 
-export type Store = 'postgres' | 'redis'
-
 /** Callers against a platform with a limit. */
 export interface Trial {
   caller: 'dirsync' | 'bullmq' | 'loop'
-  store: Store
   processes: number
   limit: Limit
   /** What the callers are told. */
@@ -32,7 +29,7 @@ export interface CallerTask {
   caller: Trial['caller']
   platform: PlatformAccess
   databaseUrl: string
-  redisUrl: string | null
+  redisUrl: string
   rate: number | 'auto'
   concurrency: number
   userids: readonly string[]
@@ -66,8 +63,7 @@ export class Trials {
   }
 
   async #prepare(trial: Trial, site: Site): Promise<Prepared> {
-    const { platform, databaseUrl } = site
-    const redisUrl = trial.store === 'redis' ? site.redisUrl : null
+    const { platform, databaseUrl, redisUrl } = site
     await platform.lift()
     if (trial.caller === 'bullmq')
       await fillBareQueue(

@@ -5,11 +5,8 @@ import type { HrSource } from './hr/source.ts'
 import type { Pool } from './lib/database.ts'
 import type { Logger } from './lib/logger.ts'
 import { CallCounter } from './pacing/call-minute.ts'
-import { PausablePacer } from './pacing/pacer.ts'
-import { PostgresStore } from './pacing/postgres-store.ts'
-import { RedisStore } from './pacing/redis-store.ts'
-import { SharedPacer } from './pacing/shared-pacer.ts'
-import { LearntRates, type PacerStore } from './pacing/store.ts'
+import { PostgresSlots } from './pacing/postgres-slots.ts'
+import { SlotPacer } from './pacing/slot-pacer.ts'
 import { type CallReport, PlatformClient } from './platform/client.ts'
 import { OPERATION_BUDGETS } from './platform/operations/index.ts'
 import { PostgresTokenStore } from './platform/token-store.ts'
@@ -17,19 +14,23 @@ import type { Account } from './sync/deployment.ts'
 import { isPaused } from './sync/halts.ts'
 import type { Pacing } from './sync/process.ts'
 
-/** The platform as the settings describe it, behind the pacer and the token that all processes share. Its calls are counted. */
+/**
+ * The platform as the settings describe it, behind the pacer and the token that all processes share. Its calls are counted.
+ */
 export function connectPlatform(
   config: Config,
   pool: Pool,
   logger: Logger,
   onCall?: (call: CallReport) => void,
 ): PlatformClient & AsyncDisposable & { pacing(): Pacing } {
-  const store = pacerStore(config, pool, logger)
-  const budgets = new Map([...OPERATION_BUDGETS, ...config.OPERATION_RATE_LIMITS])
-  const pacer = new PausablePacer(
-    new SharedPacer({ store, rate: config.PLATFORM_RATE_LIMIT, budgets, logger }),
-    () => isPaused(pool),
-  )
+  const slots = new PostgresSlots({ url: config.DATABASE_URL, logger })
+  const pacer = new SlotPacer({
+    slots,
+    rate: config.PLATFORM_RATE_LIMIT,
+    budgets: new Map([...OPERATION_BUDGETS, ...config.OPERATION_RATE_LIMITS]),
+    isPaused: () => isPaused(pool),
+    logger,
+  })
   const counter = new CallCounter(pool, logger)
   const account = {
     baseUrl: config.PLATFORM_BASE_URL,
@@ -50,21 +51,18 @@ export function connectPlatform(
     },
   })
   return Object.assign(client, {
-    pacing: () => ({ ...pacer.snapshot(), callsPerSecond: counter.perSecond }),
+    pacing: () => ({
+      ...pacer.snapshot(),
+      callsPerSecond: counter.perSecond,
+      concurrency: config.WORKER_CONCURRENCY,
+    }),
     async [Symbol.asyncDispose]() {
       await client.close()
       await pacer.close()
       await counter.close()
-      await store.close()
+      await slots.close()
     },
   })
-}
-
-function pacerStore(config: Config, pool: Pool, logger: Logger): PacerStore {
-  const { REDIS_URL, DATABASE_URL, PLATFORM_BASE_URL, PLATFORM_APP_ID } = config
-  if (REDIS_URL === null) return new PostgresStore({ pool, url: DATABASE_URL, logger })
-  const application = { baseUrl: PLATFORM_BASE_URL, appId: PLATFORM_APP_ID }
-  return new RedisStore({ url: REDIS_URL, application, rates: new LearntRates(pool), logger })
 }
 
 /**

@@ -33,7 +33,7 @@ import { VERSION } from './version.ts'
 export { ROLES, type Role }
 
 const HEARTBEAT_MS = 5000
-/** How often the worker takes on as much as pacer and platform permit by then. */
+/** How often the worker adjusts its jobs in hand to what the pacer allows. */
 const FOLLOW_PACER_MS = 500
 /** Jobs in hand get so long to end by themselves; the whole stop stays below 10 s. */
 const STOP_DEADLINE_MS = 6000
@@ -149,11 +149,7 @@ async function startRoles(
   if (roles.includes('worker')) {
     const client = connectPlatform(config, pool, logger, web?.metrics.observeCall)
     stops.push(async () => client[Symbol.asyncDispose]())
-    // Where the pacer knows of no limit, the worker has one.
-    pacing = () => {
-      const snapshot = client.pacing()
-      return { ...snapshot, concurrency: snapshot.concurrency ?? config.WORKER_CONCURRENCY }
-    }
+    pacing = () => client.pacing()
     web?.metrics.watchPacer(pacing)
     await sign()
     const locks = new SessionLocks(config.DATABASE_URL, logger)
@@ -173,10 +169,7 @@ async function startRoles(
       logger,
     })
     const following = setInterval(() => {
-      const { ratePerSecond, concurrency } = client.pacing()
-      const calls = Math.min(config.WORKER_CONCURRENCY, concurrency ?? config.WORKER_CONCURRENCY)
-      processor.setConcurrentCalls(calls)
-      worker.setConcurrency(jobsInHand(calls, ratePerSecond))
+      worker.setConcurrency(jobsInHand(config.WORKER_CONCURRENCY, client.pacing().ratePerSecond))
     }, FOLLOW_PACER_MS)
     work.push(() => {
       clearInterval(following)

@@ -125,11 +125,6 @@ export class ProcessMetrics {
     )
     gauge('waiting_calls', 'Calls of this process that wait for the pacer.', now => now.waiting)
     gauge(
-      'concurrency',
-      'Calls of this process that may be in flight at a time; absent when nothing limits them.',
-      now => now.concurrency,
-    )
-    gauge(
       'pause_seconds',
       'Remaining time of a pause that the platform asked for, as this process knows it.',
       now => now.pausedForMs / 1000,

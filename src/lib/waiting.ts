@@ -38,17 +38,11 @@ export async function unlessAborted<T>(
 /** A number of permits. Whoever finds none waits in line, lower priority numbers first. */
 export class Semaphore {
   readonly #line = new WaitingLine<() => void>()
-  #permits: number
+  readonly #permits: number
   #taken = 0
 
   constructor(permits: number) {
     this.#permits = permits
-  }
-
-  /** Changes the number of permits. Those in use stay in use. */
-  resize(permits: number): void {
-    this.#permits = permits
-    while (this.#taken < permits && this.#handOn()) this.#taken += 1
   }
 
   /**
@@ -64,7 +58,7 @@ export class Semaphore {
 
   /** Gives a permit back, to the first in line. */
   release(): void {
-    if (this.#taken > this.#permits || !this.#handOn()) this.#taken -= 1
+    if (!this.#handOn()) this.#taken -= 1
   }
 
   async #wait(priority: number, signal: AbortSignal): Promise<void> {

@@ -1,9 +1,9 @@
 import type { Pool } from '../lib/database.ts'
 import type { Logger } from '../lib/logger.ts'
 
-/** Calls are written down so often. */
+/** How often the counts are written. */
 const FLUSH_MS = 2000
-/** The present rate is that of so many seconds. */
+/** The present rate is that of the last so many seconds. */
 const RECENT_SECONDS = 10
 
 /** One exchange with the platform, as its client reports it. */
@@ -16,30 +16,12 @@ interface CountedCall {
   code: number | string
 }
 
-interface Counts {
-  calls: number
-  tooFast: number
-  failed: number
-  waitedMs: number
-  longestWaitMs: number
-  durationMs: number
-}
-
-/** Sorted, so that two processes never wait for each other. */
-const WRITE = `
-  insert into dirsync.call_minute as m (minute, operation, calls, too_fast, failed, waited_ms, longest_wait_ms, duration_ms)
-  select date_trunc('minute', now()), operation, calls, "tooFast", failed, "waitedMs", "longestWaitMs", "durationMs"
-  from jsonb_to_recordset($1) as c (operation text, calls int, "tooFast" int, failed int, "waitedMs" bigint, "longestWaitMs" int,
-                                    "durationMs" bigint)
-  order by operation
-  on conflict (minute, operation) do update
-  set calls = m.calls + excluded.calls, too_fast = m.too_fast + excluded.too_fast, failed = m.failed + excluded.failed,
-      waited_ms = m.waited_ms + excluded.waited_ms, longest_wait_ms = greatest(m.longest_wait_ms, excluded.longest_wait_ms),
-      duration_ms = m.duration_ms + excluded.duration_ms`
+const NONE = { calls: 0, tooFast: 0, failed: 0, waitedMs: 0, longestWaitMs: 0, durationMs: 0 }
+type Counts = typeof NONE
 
 /**
- * Counts the calls of this process and adds them to `dirsync.call_minute`, one statement every two seconds in which there were
- * any. While the database is away they are kept; a process that is killed takes its last two seconds along.
+ * Counts the calls of this process and adds them to `dirsync.call_minute`, with one statement every two seconds in which there
+ * were any. While the database is away they are kept; a process that is killed takes its last two seconds along.
  */
 export class CallCounter {
   readonly #pool: Pool
@@ -57,8 +39,8 @@ export class CallCounter {
 
   /** Fits `onCall` of the platform client. */
   readonly count = (call: CountedCall): void => {
-    const waitedMs = Math.round(call.waitedMs)
     this.#noteRecent()
+    const waitedMs = Math.round(call.waitedMs)
     this.#add(call.operation, {
       calls: 1,
       tooFast: call.tooFast ? 1 : 0,
@@ -72,7 +54,7 @@ export class CallCounter {
 
   /** Calls per second of this process over the last ten seconds. */
   get perSecond(): number {
-    const now = Math.floor(performance.now() / 1000)
+    const now = presentSecond()
     let calls = 0
     for (let second = now - RECENT_SECONDS; second < now; second += 1) calls += this.#recent.get(second) ?? 0
     return calls / RECENT_SECONDS
@@ -85,7 +67,7 @@ export class CallCounter {
   }
 
   #noteRecent(): void {
-    const now = Math.floor(performance.now() / 1000)
+    const now = presentSecond()
     this.#recent.set(now, (this.#recent.get(now) ?? 0) + 1)
     for (const second of this.#recent.keys()) {
       if (second >= now - RECENT_SECONDS) break
@@ -94,17 +76,15 @@ export class CallCounter {
   }
 
   #add(operation: string, more: Counts): void {
-    const counts = this.#counts.get(operation)
-    if (!counts) {
-      this.#counts.set(operation, more)
-      return
-    }
-    counts.calls += more.calls
-    counts.tooFast += more.tooFast
-    counts.failed += more.failed
-    counts.waitedMs += more.waitedMs
-    counts.longestWaitMs = Math.max(counts.longestWaitMs, more.longestWaitMs)
-    counts.durationMs += more.durationMs
+    const counts = this.#counts.get(operation) ?? NONE
+    this.#counts.set(operation, {
+      calls: counts.calls + more.calls,
+      tooFast: counts.tooFast + more.tooFast,
+      failed: counts.failed + more.failed,
+      waitedMs: counts.waitedMs + more.waitedMs,
+      longestWaitMs: Math.max(counts.longestWaitMs, more.longestWaitMs),
+      durationMs: counts.durationMs + more.durationMs,
+    })
   }
 
   #flush(): void {
@@ -117,13 +97,30 @@ export class CallCounter {
     if (this.#counts.size === 0) return
     const counts = this.#counts
     this.#counts = new Map()
+    const rows = [...counts].map(([operation, row]) => ({ operation, ...row }))
     try {
-      await this.#pool.query(WRITE, [
-        JSON.stringify([...counts].map(([operation, row]) => ({ operation, ...row }))),
-      ])
+      await this.#pool.query(WRITE, [JSON.stringify(rows)])
     } catch (error) {
       for (const [operation, row] of counts) this.#add(operation, row)
       this.#log.debug({ err: (error as Error).message }, 'calls could not be written down; they are kept')
     }
   }
 }
+
+function presentSecond(): number {
+  return Math.floor(performance.now() / 1000)
+}
+
+/** Sorted, so that two processes never wait for each other. */
+const WRITE = `
+  insert into dirsync.call_minute as m
+    (minute, operation, calls, too_fast, failed, waited_ms, longest_wait_ms, duration_ms)
+  select date_trunc('minute', now()), operation, calls, "tooFast", failed, "waitedMs", "longestWaitMs", "durationMs"
+  from jsonb_to_recordset($1) as c (operation text, calls int, "tooFast" int, failed int, "waitedMs" bigint,
+                                    "longestWaitMs" int, "durationMs" bigint)
+  order by operation
+  on conflict (minute, operation) do update set
+    calls = m.calls + excluded.calls, too_fast = m.too_fast + excluded.too_fast,
+    failed = m.failed + excluded.failed, waited_ms = m.waited_ms + excluded.waited_ms,
+    longest_wait_ms = greatest(m.longest_wait_ms, excluded.longest_wait_ms),
+    duration_ms = m.duration_ms + excluded.duration_ms`

@@ -1,4 +1,10 @@
-/** What has been learnt of a limit that nobody told, or told too high. Times are the store's milliseconds since 1970. */
+import { performance } from 'node:perf_hooks'
+import type { Logger } from 'pino'
+import type { SlotClock } from './lane.ts'
+import type { CallOutcome } from './pacer.ts'
+import type { Lease, Slots, WantedSlots } from './slots.ts'
+
+/** What has been learnt of a limit that nobody told, or told too high. Times are those of the slots. */
 export interface LearntRate {
   /** Calls per second that are let go, of all processes together; headroom is in it already. */
   ratePerSecond: number
@@ -13,16 +19,183 @@ export interface LearntRate {
 }
 
 /** What the present rate turned out to be. Times as in {@link LearntRate}. */
-export type RateEvent =
+type RateEvent =
   /** A call was refused for coming too fast. `acceptedAtMs`: when the last accepted call was sent, null if none ever was. */
   | { kind: 'refused'; sentAtMs: number; acceptedAtMs: number | null }
   /** All slots were used since then, so that it is known to be permitted and a higher one is wanted. */
   | { kind: 'used'; sinceMs: number }
 
-interface StoreMoment {
+interface Moment {
   nowMs: number
   /** Slots ever reserved. */
   leased: number
+}
+
+/** For so long, and so many slots, the rate has to be used before it may grow. */
+const USED_FOR_MS = 2000
+const USED_SLOTS = 8
+/** Share of the slots that have to be reserved, by all processes … */
+const RESERVED = 0.6
+/** … and to be used, of those that this one reserved. It has some in advance. */
+const USED = 0.6
+/** How often a change is tried where others change the rate at the same moment: theirs is read, and learnt from again. */
+const TRIES = 3
+/** The platform's own name among the rates that are learnt. */
+const PLATFORM = 'platform'
+
+interface Parts {
+  slots: Slots
+  rate: number | 'auto'
+  /** Distance of the slots at the rate that was set, headroom included; null where it is to be learnt. */
+  spacingMs: number | null
+  clock: SlotClock
+  log: Logger | undefined
+}
+
+/**
+ * Leases slots at the learnt rate, and learns it together with the other processes: what was observed here is brought into
+ * what all of them know. Refusals are written at once, growth every few seconds, by whichever process is first. A rate that
+ * was set is where it begins, what it returns to, and never exceeds; nothing is written before it was refused.
+ */
+export class RateLearner {
+  readonly #parts: Parts
+  /** Each rate that was set is learnt for itself: a changed setting begins anew. */
+  readonly #name: string
+  /** Slots per second at the rate that was set; infinite where it is to be learnt. */
+  readonly #most: number
+  #known: Lease | null = null
+  /** When the last accepted call was sent, on our clock. */
+  #acceptedAt: number | null = null
+  /** Since then the present rate was used or not: slots of all, and slots and calls of this process. */
+  #window = { ms: 0, leased: 0, granted: 0, ended: 0 }
+  #granted = 0
+  #ended = 0
+  #writing: Promise<void> | null = null
+  /** A refusal that came while something was written. */
+  #pending: RateEvent | null = null
+  /** This process was the first to lower the rate that was set: it says so, once, as soon as the figure is known. */
+  #warning: 'none' | 'due' | 'given' = 'none'
+
+  constructor(parts: Parts) {
+    this.#parts = parts
+    this.#name = parts.rate === 'auto' ? PLATFORM : `${PLATFORM}@${parts.rate}`
+    this.#most = parts.spacingMs === null ? Number.POSITIVE_INFINITY : 1000 / parts.spacingMs
+  }
+
+  /** What is known of the rate; null before the first lease, and where nothing is known against what was set. */
+  get learnt(): LearntRate | null {
+    return this.#known?.learnt ?? null
+  }
+
+  /** Reserves slots at the learnt rate, after making a beginning where nothing was ever learnt. */
+  async lease(wanted: WantedSlots): Promise<Lease> {
+    let lease = await this.#ask(wanted)
+    if (lease.learnt === null && this.#parts.rate === 'auto') {
+      await this.#parts.slots.learn(this.#name, 0, initialRate(lease)) // unless another process just did
+      lease = await this.#ask(wanted)
+    }
+    this.#granted += lease.count
+    this.#note(lease)
+    return lease
+  }
+
+  observe({ sentAt, tooFast }: CallOutcome): void {
+    const { clock } = this.#parts
+    this.#ended += 1
+    if (!tooFast) this.#acceptedAt = Math.max(this.#acceptedAt ?? sentAt, sentAt)
+    else if (this.#known !== null) {
+      const acceptedAtMs = this.#acceptedAt === null ? null : clock.theirs(this.#acceptedAt)
+      this.#learn({ kind: 'refused', sentAtMs: clock.theirs(sentAt), acceptedAtMs })
+    }
+  }
+
+  /** Resolves once what is being written is. */
+  async close(): Promise<void> {
+    await this.#writing
+    const { learnt } = this
+    if (learnt !== null) this.#warn(learnt, Number.POSITIVE_INFINITY)
+  }
+
+  async #ask(wanted: WantedSlots): Promise<Lease> {
+    const { slots, clock } = this.#parts
+    const asked = performance.now()
+    const lease = await slots.lease({ ...wanted, learntAs: this.#name })
+    clock.note(asked, performance.now(), lease.nowMs)
+    return lease
+  }
+
+  #note(lease: Lease): void {
+    const known = this.#known
+    // Overtaken by a later answer. A record that was deleted counts its versions from 1 again.
+    if (known !== null && lease.version < known.version && lease.nowMs < known.nowMs) return
+    this.#known = lease
+    // A rate as it was set cannot grow.
+    if (lease.learnt === null || lease.learnt.ratePerSecond >= this.#most) return
+    this.#warn(lease.learnt, lease.nowMs)
+    if (lease.version !== known?.version)
+      this.#begin(Math.min(lease.learnt.changedAtMs, lease.nowMs), lease.learnt.leasedAtChange)
+    const ms = lease.nowMs - this.#window.ms
+    const slots = (ms / 1000) * lease.learnt.ratePerSecond
+    if (ms < USED_FOR_MS || slots < USED_SLOTS) return
+    const reserved = lease.leased - this.#window.leased
+    const used = this.#ended - this.#window.ended
+    if (reserved >= RESERVED * slots && used >= USED * (this.#granted - this.#window.granted))
+      this.#learn({ kind: 'used', sinceMs: this.#window.ms })
+    else this.#begin(lease.nowMs, lease.leased)
+  }
+
+  /** Once the rate is not lowered any more: the first refusal alone does not tell what the platform permits. */
+  #warn({ ratePerSecond, ceiling, loweredAtMs }: LearntRate, nowMs: number): void {
+    if (this.#warning !== 'due' || ceiling === null || nowMs - (loweredAtMs ?? 0) < AGAIN_WITHIN_MS) return
+    this.#warning = 'given'
+    const { rate: set, log } = this.#parts
+    const rate = Number(ratePerSecond.toPrecision(3))
+    log?.warn(
+      { set, rate },
+      `PLATFORM_RATE_LIMIT is ${set} calls per second, and the platform rejects some of them: going on with ${rate}`,
+    )
+  }
+
+  #begin(ms: number, leased: number): void {
+    this.#window = { ms, leased, granted: this.#granted, ended: this.#ended }
+  }
+
+  #learn(event: RateEvent): void {
+    if (this.#writing === null) this.#writing = this.#writeAll(event)
+    else if (event.kind === 'refused') this.#pending = event
+  }
+
+  async #writeAll(first: RateEvent): Promise<void> {
+    for (let event: RateEvent | null = first; event !== null; event = this.#pending) {
+      this.#pending = null
+      await this.#write(event)
+    }
+    this.#writing = null
+  }
+
+  async #write(event: RateEvent): Promise<void> {
+    const { slots, clock, spacingMs, log } = this.#parts
+    try {
+      for (let i = 0; i < TRIES; i++) {
+        if (this.#known === null) return
+        const { version, leased } = this.#known
+        const now = { nowMs: clock.theirs(performance.now()), leased }
+        const learnt = this.#known.learnt ?? rateAsSet(this.#most, now)
+        const next = learn(learnt, event, now, this.#most)
+        if (next === learnt) return
+        const isKept = await slots.learn(this.#name, version, next)
+        if (isKept && learnt.ratePerSecond >= this.#most && this.#warning === 'none') this.#warning = 'due'
+        this.#note(await this.#ask({ count: 0, spacingMs }))
+        if (isKept) {
+          const { ratePerSecond: rate, ceiling } = next
+          log?.debug({ rate, ceiling, event: event.kind }, 'rate learnt')
+          return
+        }
+      }
+    } catch (error) {
+      log?.debug({ err: error }, 'what was learnt of the rate could not be kept')
+    }
+  }
 }
 
 /** Calls per second before anything is known. */
@@ -37,7 +210,7 @@ const CALLS_PER_GROWTH = 4
 const LOWERED = 0.85
 /** … and when one lowering was not enough: refused again so soon after. */
 const LOWERED_AGAIN = 0.6
-export const AGAIN_WITHIN_MS = 12_000
+const AGAIN_WITHIN_MS = 12_000
 /** For so long refusals still tell of the rate before: of slots that were reserved at it, and of what the platform counts. */
 const SETTLING_MS = 1000
 /** The ceiling is reached again after this long … */
@@ -48,13 +221,13 @@ const RETURN_CALLS = 180
 const LONGEST_RETURN_MS = 180_000
 /** So far above the ceiling it is none any more. */
 const ABANDONED = 1.4
-/** Changed later than now by more than this: the store's clock was put back. */
+/** Changed later than now by more than this: the clock was put back. */
 const CLOCK_PUT_BACK_MS = 5000
 /** A change below this share is not worth a write: the next one makes up for it. */
 const LEAST_GROWTH = 0.005
 
 /** Where learning begins. */
-export function initialRate({ nowMs, leased }: StoreMoment): LearntRate {
+export function initialRate({ nowMs, leased }: Moment): LearntRate {
   return {
     ratePerSecond: START_RATE,
     ceiling: null,
@@ -65,7 +238,7 @@ export function initialRate({ nowMs, leased }: StoreMoment): LearntRate {
 }
 
 /** A rate that was set, and that nothing is known against. */
-export function rateAsSet(setRate: number, moment: StoreMoment): LearntRate {
+export function rateAsSet(setRate: number, moment: Moment): LearntRate {
   return { ...initialRate(moment), ratePerSecond: setRate }
 }
 
@@ -76,7 +249,7 @@ export function rateAsSet(setRate: number, moment: StoreMoment): LearntRate {
 export function learn(
   learnt: LearntRate,
   event: RateEvent,
-  now: StoreMoment,
+  now: Moment,
   setRate = Number.POSITIVE_INFINITY,
 ): LearntRate {
   const isFuture = learnt.changedAtMs > now.nowMs + CLOCK_PUT_BACK_MS
@@ -87,7 +260,7 @@ export function learn(
 function lowered(
   learnt: LearntRate,
   refusal: { sentAtMs: number; acceptedAtMs: number | null },
-  now: StoreMoment,
+  now: Moment,
 ): LearntRate {
   const { ratePerSecond, loweredAtMs } = learnt
   let left = LOWERED
@@ -106,7 +279,7 @@ function lowered(
   }
 }
 
-function raised(learnt: LearntRate, sinceMs: number, now: StoreMoment, setRate: number): LearntRate {
+function raised(learnt: LearntRate, sinceMs: number, now: Moment, setRate: number): LearntRate {
   const ms = now.nowMs - Math.max(sinceMs, learnt.changedAtMs)
   const rate =
     learnt.ceiling === null

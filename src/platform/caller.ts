@@ -96,7 +96,7 @@ export class PlatformCaller {
     } catch (error) {
       if (!(error instanceof PlatformError)) throw error
       this.#ended(exchange, error, options.onCall)
-      if (error.retryAfterMs !== undefined) await this.#pause(error, error.retryAfterMs)
+      if (error.retryAfterMs !== undefined) await this.#holdOff(error, error.retryAfterMs)
       throw error
     }
   }
@@ -139,8 +139,7 @@ export class PlatformCaller {
     const { operation, sentAt, waitedMs, httpStatus } = exchange
     const durationMs = performance.now() - sentAt
     const tooFast = error?.retryAfterMs !== undefined
-    const brokeOff = error !== null && error.kind !== 'business' && error.kind !== 'timeout'
-    this.#parts.pacer.observe({ operation, sentAt, durationMs, tooFast, brokeOff })
+    this.#parts.pacer.observe({ operation, sentAt, tooFast })
     if (this.#parts.onCall === undefined && onCall === undefined) return
     const code = error === null ? 0 : (error.platformCode ?? error.code)
     const call: CallReport = { operation, durationMs, waitedMs, tooFast, code }
@@ -149,10 +148,10 @@ export class PlatformCaller {
     onCall?.(call)
   }
 
-  async #pause({ operation, platformCode, httpStatus }: PlatformError, waitMs: number): Promise<void> {
+  async #holdOff({ operation, platformCode, httpStatus }: PlatformError, waitMs: number): Promise<void> {
     this.#parts.log?.warn({ operation, waitMs }, 'the platform asked us to wait')
     const answer = platformCode === undefined ? `HTTP ${httpStatus}` : `code ${platformCode}`
-    await this.#parts.pacer.pause(waitMs, `${answer} on ${operation}`)
+    await this.#parts.pacer.holdOff(waitMs, `${answer} on ${operation}`)
   }
 }
 

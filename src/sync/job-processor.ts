@@ -38,7 +38,7 @@ interface JobProcessorDependencies {
   hr: HrSource
   locks: SessionLocks
   logger: Logger
-  /** Calls to the platform at a time, of however many jobs; `setConcurrentCalls` changes it. */
+  /** Calls to the platform at a time, of however many jobs. */
   concurrentCalls: number
   departmentGraceMs: number
   /** Told of every outcome once it is written, for metrics. */
@@ -69,11 +69,6 @@ export class JobProcessor {
       },
       { maxBatch: 200 },
     )
-  }
-
-  /** Calls to the platform at a time from now on, of however many jobs. */
-  setConcurrentCalls(calls: number): void {
-    this.#permits.resize(calls)
   }
 
   /** @param signal aborts when the worker stops or its claim on the job is lost */

@@ -21,6 +21,8 @@ export interface ProcessRow {
 export interface Pacing extends PacerSnapshot {
   /** Over the last ten seconds. */
   callsPerSecond: number
+  /** Calls that it makes at a time, at most (`WORKER_CONCURRENCY`). */
+  concurrency: number
 }
 
 /**

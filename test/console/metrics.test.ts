@@ -11,7 +11,6 @@ const PACER: PacerSnapshot = {
   ceiling: null,
   waiting: 3,
   pausedForMs: 1500,
-  concurrency: 8,
 }
 
 let database: TestDatabase
@@ -185,7 +184,6 @@ test('how the pacer of the process stands is asked at each scrape', async () => 
     ['dirsync_pacer_permitted_calls_per_second', 19.6],
     ['dirsync_pacer_learnt', 0],
     ['dirsync_pacer_waiting_calls', 3],
-    ['dirsync_pacer_concurrency', 8],
     ['dirsync_pacer_pause_seconds', 1.5],
   ])
   Object.assign(now, { learnt: true, ceiling: 21.5 })

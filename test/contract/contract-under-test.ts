@@ -34,7 +34,7 @@ class NotingPacer extends LocalPacer {
     this.pauses = pauses
   }
 
-  override async pause(ms: number): Promise<void> {
+  override async holdOff(ms: number): Promise<void> {
     this.pauses.push(ms)
   }
 }

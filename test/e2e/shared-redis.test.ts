@@ -1,9 +1,6 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { RedisStore } from '../../src/pacing/redis-store.ts'
-import { LearntRates } from '../../src/pacing/store.ts'
 import { dirsync } from '../cli/dirsync.ts'
 import { createCompany, endOf, until } from '../helpers/company.ts'
-import { createTestDatabase } from '../helpers/postgres.ts'
 import { hasRedis, redisUrl } from '../helpers/redis.ts'
 
 const EMPLOYEES = 20
@@ -42,22 +39,5 @@ describe.runIf(hasRedis)('two deployments on one Redis', () => {
 
     await first.start(['worker'])
     expect(await endOf(first.db, rows[0].run)).toMatchObject({ state: 'done' })
-  })
-
-  test('share the slots where they call as one application, and only there', async () => {
-    await using database = await createTestDatabase({ migrated: true })
-    const url = await redisUrl()
-    const open = (appId: string) => {
-      const application = { baseUrl: 'https://platform.test', appId }
-      const store = new RedisStore({ url, application, rates: new LearntRates(database.pool) })
-      onTestFinished(() => store.close())
-      return store
-    }
-    const hour = { gate: 'platform', count: 3600, spacingMs: 1000 }
-    const { startMs: first } = await open('ours').lease({ ...hour, holder: 'first' })
-    const { startMs: second } = await open('ours').lease({ ...hour, holder: 'second' })
-    const { startMs: stranger } = await open('theirs').lease({ ...hour, holder: 'stranger' })
-    expect(second - first).toBeCloseTo(3_600_000)
-    expect(stranger - first).toBeLessThan(3_600_000)
   })
 })

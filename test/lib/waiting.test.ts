@@ -35,24 +35,6 @@ describe('a semaphore', () => {
     expect(permits.acquire(5, signal)).toBeInstanceOf(Promise)
   })
 
-  test('may have fewer permits, which nobody who has one notices, and more, which go to those who wait', async () => {
-    const permits = new Semaphore(2)
-    permits.acquire(5, signal)
-    permits.acquire(5, signal)
-    permits.resize(1)
-    const log: string[] = []
-    const all = ['third', 'fourth', 'fifth'].map(name => acquire(permits, log, name))
-    permits.release()
-    await Promise.resolve()
-    expect(log).toEqual([])
-    permits.release()
-    await all[0]
-    expect(log).toEqual(['third'])
-    permits.resize(3)
-    await Promise.all(all)
-    expect(permits.acquire(5, signal)).toBeInstanceOf(Promise)
-  })
-
   test('serves the more urgent first, and within one priority whoever came first', async () => {
     const permits = new Semaphore(1)
     permits.acquire(5, signal)

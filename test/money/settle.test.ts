@@ -3,8 +3,8 @@ import { adoptRefunds, claimUnknown } from '../../src/money/journal.ts'
 import { sendRefund } from '../../src/money/send-refund.ts'
 import { RefundSettler, settleNow } from '../../src/money/settle.ts'
 import { readTopUp } from '../../src/money/top-up.ts'
-import { PausablePacer } from '../../src/pacing/pacer.ts'
-import { LocalPacer } from '../../src/platform/pacer.ts'
+import { SlotPacer } from '../../src/pacing/slot-pacer.ts'
+import { MemorySlots } from '../../src/pacing/slots.ts'
 import { until } from '../helpers/company.ts'
 import { sender, TOP_UP, writeDown, writeTopUpDown } from '../sync/journal.ts'
 import {
@@ -208,7 +208,8 @@ describe('a person is asked', () => {
   test('is not left to a person because a person has paused all calls', async () => {
     await writtenDown()
     await refunds.age(DAY + 1)
-    const pacer = new PausablePacer(new LocalPacer(10_000), async () => true)
+    const isPaused = async () => true
+    const pacer = new SlotPacer({ slots: new MemorySlots(), rate: 10_000, budgets: new Map(), isPaused })
     await using client = refunds.connect(refunds.url, { pacer })
     expect(await settleNow({ ...refunds.deps, client }, NO)).toMatchObject({
       state: 'unknown',

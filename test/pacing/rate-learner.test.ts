@@ -1,8 +1,8 @@
 import { pino } from 'pino'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { type Emulator, startEmulator } from '../../emulator/emulator.ts'
-import { PostgresStore } from '../../src/pacing/postgres-store.ts'
-import { SharedPacer } from '../../src/pacing/shared-pacer.ts'
+import { PostgresSlots } from '../../src/pacing/postgres-slots.ts'
+import { SlotPacer } from '../../src/pacing/slot-pacer.ts'
 import { type CallReport, PlatformClient } from '../../src/platform/client.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/postgres.ts'
 import { APP_ID, APP_SECRET } from '../platform/fake-platform.ts'
@@ -44,10 +44,10 @@ async function plant(...rules: object[]): Promise<void> {
 
 /** What a process has that learns the rate; `calls` are its calls but those for a token, `warnings` what it logs. */
 function processOf(rate: number | 'auto' = 'auto') {
-  const store = new PostgresStore({ pool: database.pool, url: database.url })
+  const slots = new PostgresSlots({ url: database.url })
   const warnings: { msg: string; set?: number; rate?: number }[] = []
   const logger = pino({ level: 'warn' }, { write: (line: string) => void warnings.push(JSON.parse(line)) })
-  const pacer = new SharedPacer({ store, rate, budgets: new Map(), logger })
+  const pacer = new SlotPacer({ slots, rate, budgets: new Map(), logger })
   const calls: CallReport[] = []
   const client = new PlatformClient({
     baseUrl: emulator.url,
@@ -73,7 +73,7 @@ function processOf(rate: number | 'auto' = 'auto') {
     async [Symbol.asyncDispose]() {
       await client.close()
       await pacer.close()
-      await store.close()
+      await slots.close()
     },
   }
 }

@@ -25,7 +25,7 @@ const pauses: { ms: number; reason: string }[] = []
 
 /** A pacer that notes the pauses it is asked for instead of making the test wait. */
 class NotingPacer extends LocalPacer {
-  override async pause(ms: number, reason: string): Promise<void> {
+  override async holdOff(ms: number, reason: string): Promise<void> {
     pauses.push({ ms, reason })
   }
 }

@@ -1,8 +1,8 @@
 import pg from 'pg'
 import { expect, test } from 'vitest'
 import { startEmulator } from '../../emulator/emulator.ts'
-import { PostgresStore } from '../../src/pacing/postgres-store.ts'
-import { SharedPacer } from '../../src/pacing/shared-pacer.ts'
+import { PostgresSlots } from '../../src/pacing/postgres-slots.ts'
+import { SlotPacer } from '../../src/pacing/slot-pacer.ts'
 import { PlatformClient } from '../../src/platform/client.ts'
 import { PostgresTokenStore } from '../../src/platform/token-store.ts'
 import { createTestDatabase } from '../helpers/postgres.ts'
@@ -22,8 +22,8 @@ test('processes share one token and one rate, each with as few as two connection
   })
   const processes = [1, 2, 3].map(() => {
     const pool = new pg.Pool({ connectionString: database.url, max: 2 })
-    const slots = new PostgresStore({ pool, url: database.url })
-    const pacer = new SharedPacer({ store: slots, rate: 400, budgets: new Map() })
+    const slots = new PostgresSlots({ url: database.url })
+    const pacer = new SlotPacer({ slots, rate: 400, budgets: new Map() })
     const account = { baseUrl: emulator.url, appId: APP_ID, appSecret: APP_SECRET }
     const client = new PlatformClient({
       ...account,

@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, test } from 'vitest'
-import { Lateness, type PacingClock, PacingGate } from '../../src/pacing/gate.ts'
+import { Lateness, Turnstile, type TurnstileClock } from '../../src/pacing/turnstile.ts'
 
 /** Time that passes when the test says so, with every timer at its moment. */
-class ManualClock implements PacingClock {
+class ManualClock implements TurnstileClock {
   #now = 0
   readonly #timers = new Set<{ at: number; run: () => void }>()
 
@@ -36,21 +36,28 @@ class ManualClock implements PacingClock {
 const settled = () => new Promise(resolve => setImmediate(resolve))
 
 let clock: ManualClock
-let gate: PacingGate
+let turnstile: Turnstile
 let passed: { who: string; at: number }[]
 let wanted: number
+let idle: number
 
 beforeEach(() => {
   clock = new ManualClock()
   wanted = 0
-  gate = new PacingGate(clock, new Lateness(), () => {
-    wanted += 1
+  idle = 0
+  turnstile = new Turnstile(clock, new Lateness(), {
+    wanting: () => {
+      wanted += 1
+    },
+    idle: () => {
+      idle += 1
+    },
   })
   passed = []
 })
 
 function come(who: string, options: { priority?: number; signal?: AbortSignal } = {}): Promise<void> {
-  return gate
+  return turnstile
     .acquire({ operation: 'employee/get', ...options })
     .then(() => void passed.push({ who, at: clock.now() }))
 }
@@ -59,14 +66,14 @@ const times = () => passed.map(({ at }) => at)
 const names = () => passed.map(({ who }) => who).join('')
 
 test('callers pass at their slots, evenly spaced', async () => {
-  gate.grant(0, 10, 100)
+  turnstile.grant(0, 10, 100)
   for (const who of 'abcd') void come(who)
   await clock.pass(100)
   expect(times()).toEqual([0, 10, 20, 30])
 })
 
 test('a caller who finds a slot due passes at once; the next one waits for the next slot', async () => {
-  gate.grant(0, 10, Number.POSITIVE_INFINITY)
+  turnstile.grant(0, 10, Number.POSITIVE_INFINITY)
   await clock.pass(50)
   await come('a')
   void come('b')
@@ -75,7 +82,7 @@ test('a caller who finds a slot due passes at once; the next one waits for the n
 })
 
 test('slots that nobody took are not made up for', async () => {
-  gate.grant(0, 10, Number.POSITIVE_INFINITY)
+  turnstile.grant(0, 10, Number.POSITIVE_INFINITY)
   await clock.pass(1005)
   for (const who of 'abc') void come(who)
   await clock.pass(100)
@@ -83,7 +90,7 @@ test('slots that nobody took are not made up for', async () => {
 })
 
 test('a late timer costs nothing: the slots that became due meanwhile are used together', async () => {
-  gate.grant(0, 2, 100)
+  turnstile.grant(0, 2, 100)
   for (const who of 'abcdefgh') void come(who)
   await clock.pass(40, 5)
   expect(passed).toHaveLength(8)
@@ -91,7 +98,7 @@ test('a late timer costs nothing: the slots that became due meanwhile are used t
 })
 
 test('a timer that is very late gives no burst', async () => {
-  gate.grant(0, 2, 1000)
+  turnstile.grant(0, 2, 1000)
   for (let caller = 0; caller < 100; caller += 1) void come('x')
   await clock.pass(110, 100)
   expect(passed.length).toBeLessThanOrEqual(1 + 6 + 1)
@@ -101,7 +108,7 @@ test('lower priority numbers first, then first come, first served', async () => 
   for (const who of 'ab') void come(who)
   for (const who of 'cd') void come(who, { priority: 20 })
   for (const who of 'ef') void come(who, { priority: 1 })
-  gate.grant(0, 10, 100)
+  turnstile.grant(0, 10, 100)
   await clock.pass(100)
   expect(names()).toBe('efabcd')
 })
@@ -109,7 +116,7 @@ test('lower priority numbers first, then first come, first served', async () => 
 describe('abort', () => {
   test('who gives up leaves the line and takes no slot', async () => {
     const abort = new AbortController()
-    gate.grant(5, 10, 100)
+    turnstile.grant(5, 10, 100)
     void come('a')
     const given = come('b', { signal: abort.signal }).catch(error => error.message)
     void come('c')
@@ -123,36 +130,36 @@ describe('abort', () => {
   })
 
   test('who has given up before does not come in', async () => {
-    gate.grant(0, 10, 100)
+    turnstile.grant(0, 10, 100)
     await expect(come('a', { signal: AbortSignal.abort(new Error('no')) })).rejects.toThrow('no')
-    expect(gate.slotsLeft).toBe(100)
+    expect(turnstile.slotsLeft).toBe(100)
   })
 })
 
-describe('pause', () => {
+describe('a hold-off', () => {
   test('nobody passes before its end, and its slots are gone', async () => {
-    gate.grant(0, 10, Number.POSITIVE_INFINITY)
+    turnstile.grant(0, 10, Number.POSITIVE_INFINITY)
     for (const who of 'abcd') void come(who)
     await clock.pass(12)
-    gate.pauseUntil(500)
+    turnstile.holdUntil(500)
     await clock.pass(600)
     expect(times()).toEqual([0, 10, 500, 510])
   })
 
   test('voids slots that are granted after it began', async () => {
     void come('a')
-    gate.pauseUntil(500)
-    gate.grant(0, 10, 40)
-    expect(gate.slotsLeft).toBe(0)
-    gate.grant(495, 10, 10)
+    turnstile.holdUntil(500)
+    turnstile.grant(0, 10, 40)
+    expect(turnstile.slotsLeft).toBe(0)
+    turnstile.grant(495, 10, 10)
     await clock.pass(1000)
     expect(times()).toEqual([505])
   })
 
   test('is never shortened', async () => {
-    gate.grant(0, 10, Number.POSITIVE_INFINITY)
-    gate.pauseUntil(500)
-    gate.pauseUntil(100)
+    turnstile.grant(0, 10, Number.POSITIVE_INFINITY)
+    turnstile.holdUntil(500)
+    turnstile.holdUntil(100)
     void come('a')
     await clock.pass(1000)
     expect(times()).toEqual([500])
@@ -163,14 +170,29 @@ test('who grants the slots is told of every caller, and again while some are lef
   void come('a')
   void come('b')
   expect(wanted).toBe(2)
-  gate.grant(0, 10, 1)
+  turnstile.grant(0, 10, 1)
   expect(wanted).toBe(3)
-  expect(gate.waiting).toBe(1)
+  expect(turnstile.waiting).toBe(1)
+})
+
+test('who grants the slots is told when nobody is left in line, be it that the last one passed or gave up', async () => {
+  turnstile.grant(0, 10, 1)
+  await come('a')
+  expect(idle).toBe(0)
+  void come('b')
+  turnstile.grant(10, 10, 1)
+  await clock.pass(20)
+  expect(idle).toBe(1)
+  const abort = new AbortController()
+  const given = come('c', { signal: abort.signal }).catch(() => undefined)
+  abort.abort(new Error('enough'))
+  await given
+  expect(idle).toBe(2)
 })
 
 test('slots granted later never overlap those granted before', async () => {
-  gate.grant(0, 10, 2)
-  gate.grant(5, 10, 2)
+  turnstile.grant(0, 10, 2)
+  turnstile.grant(5, 10, 2)
   for (const who of 'abcd') void come(who)
   await clock.pass(100)
   expect(times()).toEqual([0, 10, 20, 30])
@@ -178,7 +200,7 @@ test('slots granted later never overlap those granted before', async () => {
 
 test('closing turns everybody away, now and later', async () => {
   const waiting = expect(come('a')).rejects.toMatchObject({ code: 'PACER_CLOSED' })
-  gate.close()
+  turnstile.close()
   await waiting
   await expect(come('b')).rejects.toMatchObject({ code: 'PACER_CLOSED' })
 })

@@ -1,16 +1,24 @@
 import { WaitingLine } from '../lib/waiting.ts'
 import { DEFAULT_PRIORITY, type PaceRequest, PacerClosedError } from './pacer.ts'
 
-/** The clock and timer a gate is given; the core has none of its own. */
-export interface PacingClock {
+/** The clock and the timers that a turnstile goes by. */
+export interface TurnstileClock {
   /** Monotonic milliseconds. */
   now(): number
   /** Runs `run` once after about `ms` milliseconds; returns how to cancel it. */
   after(ms: number, run: () => void): () => void
 }
 
+/** What the owner of a turnstile is told. */
+interface Owner {
+  /** A caller came, or callers are left in line after slots were used: time to see whether slots run out. */
+  wanting(): void
+  /** Nobody is left in line. */
+  idle(): void
+}
+
 /**
- * A timer comes up to a millisecond or two late and spacing below that cannot be waited for:
+ * A timer comes up to a millisecond or two late, and nobody can wait for less:
  * a caller who meets no line may use slots that became due within this many milliseconds.
  */
 const GRAIN_MS = 2
@@ -24,29 +32,28 @@ interface Waiter {
 }
 
 /**
- * Lets callers pass at the slots it was granted. It decides when, not how many:
- * whoever owns it grants the slots and is told, through `wanting`, whenever a caller came or left.
+ * Lets one caller pass at each slot that it is granted. It decides when, not how many: its owner grants the slots.
  *
  * When a timer was late, the slots that became due meanwhile are used together if they are not too late (`Lateness`):
  * one at a time would lose the others, since the next timer will be late too. So calls come together by at most what
  * the allowed lateness holds, a tenth of a second; the slots after them stay where they are.
  */
-export class PacingGate {
-  readonly #clock: PacingClock
-  readonly #wanting: () => void
+export class Turnstile {
+  readonly #clock: TurnstileClock
   readonly #lateness: Lateness
+  readonly #owner: Owner
   readonly #slots = new SlotSchedule()
   readonly #line = new WaitingLine<Waiter>()
-  #pausedUntil = Number.NEGATIVE_INFINITY
+  #heldUntil = Number.NEGATIVE_INFINITY
   #cancelTimer: (() => void) | null = null
   #timerAt = Number.POSITIVE_INFINITY
   #closed = false
 
-  /** @param lateness what the owner spaces the slots by; all gates of a process may share one */
-  constructor(clock: PacingClock, lateness: Lateness, wanting: () => void) {
+  /** @param lateness what the owner spaces the slots by; all turnstiles of a process share one */
+  constructor(clock: TurnstileClock, lateness: Lateness, owner: Owner) {
     this.#clock = clock
     this.#lateness = lateness
-    this.#wanting = wanting
+    this.#owner = owner
   }
 
   /** Callers in line. */
@@ -54,9 +61,9 @@ export class PacingGate {
     return this.#line.size
   }
 
-  /** Nobody passes before; `-Infinity` when there was no pause yet. */
-  get pausedUntil(): number {
-    return this.#pausedUntil
+  /** Nobody passes before; `-Infinity` before the first hold-off. */
+  get heldUntil(): number {
+    return this.#heldUntil
   }
 
   /** Unused slots. */
@@ -64,7 +71,7 @@ export class PacingGate {
     return this.#slots.left
   }
 
-  /** When the slots end. */
+  /** When the last slot's turn is over. */
   get slotsEnd(): number {
     return this.#slots.end
   }
@@ -75,10 +82,10 @@ export class PacingGate {
     const { signal } = request
     if (signal?.aborted) return Promise.reject(signal.reason)
     const now = this.#clock.now()
-    if (this.#line.size === 0 && now >= this.#pausedUntil) {
+    if (this.#line.size === 0 && now >= this.#heldUntil) {
       this.#slots.expireBefore(now - GRAIN_MS)
       if (this.#slots.take(now) !== null) {
-        this.#wanting()
+        this.#owner.wanting()
         return PASSED
       }
     }
@@ -95,11 +102,12 @@ export class PacingGate {
       }
       const giveUp = () => {
         this.#line.remove(waiter)
+        if (this.#line.size === 0) this.#owner.idle()
         reject(signal?.reason)
       }
       signal?.addEventListener('abort', giveUp, { once: true })
       this.#line.add(waiter, request.priority ?? DEFAULT_PRIORITY)
-      this.#wanting()
+      this.#owner.wanting()
       this.#arm(now)
     })
   }
@@ -107,21 +115,16 @@ export class PacingGate {
   /** Adds evenly spaced slots that may be used from `start` on. */
   grant(start: number, spacingMs: number, count: number): void {
     this.#slots.add(start, spacingMs, count)
-    this.#slots.expireBefore(this.#pausedUntil)
+    this.#slots.expireBefore(this.#heldUntil)
     this.#release()
   }
 
-  /** Takes back every unused slot. */
-  revoke(): void {
-    this.#slots.clear()
-  }
-
-  /** Lets nobody pass before `time`; slots before it expire. Never shortens a pause. */
-  pauseUntil(time: number): void {
-    if (time <= this.#pausedUntil) return
-    this.#pausedUntil = time
+  /** Lets nobody pass before `time`; slots before it expire. Never shortens an earlier hold-off. */
+  holdUntil(time: number): void {
+    if (time <= this.#heldUntil) return
+    this.#heldUntil = time
     this.#slots.expireBefore(time)
-    if (this.#line.size > 0) this.#wanting()
+    if (this.#line.size > 0) this.#owner.wanting()
   }
 
   /** Turns everybody away, now and later. */
@@ -135,8 +138,9 @@ export class PacingGate {
   }
 
   #release(): void {
+    if (this.#line.size === 0) return
     const now = this.#clock.now()
-    if (now >= this.#pausedUntil && this.#line.size > 0) {
+    if (now >= this.#heldUntil) {
       // As it was when these slots were spaced.
       const { allowedMs } = this.#lateness
       this.#slots.expireBefore(now - STOPPED_MS)
@@ -147,8 +151,9 @@ export class PacingGate {
         if (now - slot <= allowedMs) this.#line.shift()?.leave()
       }
     }
-    if (this.#line.size > 0) {
-      this.#wanting()
+    if (this.#line.size === 0) this.#owner.idle()
+    else {
+      this.#owner.wanting()
       this.#arm(now)
     }
   }
@@ -168,7 +173,7 @@ export class PacingGate {
 
 const PASSED = Promise.resolve()
 
-interface Lease {
+interface Stretch {
   /** Time of the next unused slot. */
   at: number
   spacingMs: number
@@ -179,10 +184,9 @@ interface Lease {
 /**
  * Moments at which one call each may leave, in order of time.
  * A slot is used at its time or later, never before; a slot that nobody wanted expires and is not made up for.
- * All times are milliseconds of one clock, which the caller knows and this class does not.
  */
 class SlotSchedule {
-  #leases: Lease[] = []
+  readonly #stretches: Stretch[] = []
   #end = Number.NEGATIVE_INFINITY
 
   /**
@@ -190,44 +194,37 @@ class SlotSchedule {
    * @param count number of slots; `Infinity` for a schedule that never ends
    */
   add(start: number, spacingMs: number, count: number): void {
-    if (count <= 0) return
     const at = Math.max(start, this.#end)
-    this.#leases.push({ at, spacingMs, left: count })
+    this.#stretches.push({ at, spacingMs, left: count })
     this.#end = at + spacingMs * count
   }
 
   /** Drops the slots whose time is before `time`. */
   expireBefore(time: number): void {
-    for (let lease = this.#leases[0]; lease !== undefined; lease = this.#leases[0]) {
-      if (lease.at >= time) return
-      const late = Math.min(lease.left, Math.ceil((time - lease.at) / lease.spacingMs))
-      lease.at += late * lease.spacingMs
-      lease.left -= late
-      if (lease.left > 0) return
-      this.#leases.shift()
+    for (let next = this.#stretches[0]; next !== undefined; next = this.#stretches[0]) {
+      if (next.at >= time) return
+      const late = Math.min(next.left, Math.ceil((time - next.at) / next.spacingMs))
+      next.at += late * next.spacingMs
+      next.left -= late
+      if (next.left > 0) return
+      this.#stretches.shift()
     }
   }
 
   /** Uses the earliest slot if it is due; returns its time, null if none is. */
   take(now: number): number | null {
-    const lease = this.#leases[0]
-    if (lease === undefined || lease.at > now) return null
-    const { at } = lease
-    lease.at += lease.spacingMs
-    lease.left -= 1
-    if (lease.left <= 0) this.#leases.shift()
+    const next = this.#stretches[0]
+    if (next === undefined || next.at > now) return null
+    const { at } = next
+    next.at += next.spacingMs
+    next.left -= 1
+    if (next.left <= 0) this.#stretches.shift()
     return at
-  }
-
-  /** Drops all slots; what is added next may start at any time. */
-  clear(): void {
-    this.#leases = []
-    this.#end = Number.NEGATIVE_INFINITY
   }
 
   /** Time of the earliest slot, `Infinity` without any. */
   get nextAt(): number {
-    return this.#leases[0]?.at ?? Number.POSITIVE_INFINITY
+    return this.#stretches[0]?.at ?? Number.POSITIVE_INFINITY
   }
 
   /** When the last slot's turn is over, `-Infinity` before the first was added. */
@@ -238,7 +235,7 @@ class SlotSchedule {
   /** Number of unused slots. */
   get left(): number {
     let left = 0
-    for (const lease of this.#leases) left += lease.left
+    for (const stretch of this.#stretches) left += stretch.left
     return left
   }
 }
@@ -246,21 +243,21 @@ class SlotSchedule {
 /** Choices of how late a slot may be used, in milliseconds. */
 const STEPS_MS = [12, 16, 20, 25, 30, 40, 50, 60, 80, 100]
 const LEAST_MS = 12
-/** What is lost for one more millisecond: slots are spaced wider by it, and by half as much for the way, which is as uneven. */
+/** Part of the rate that one more millisecond costs: slots are spaced wider by it, and by half as much for the network. */
 const COST_PER_MS = 1.5 / 1000
 /** The first calls of a process are slow to leave: code is compiled, connections are opened. */
 const WARM_UP_MS = 1500
 const WARM_UP_STRETCH = 0.06
-/** After so long, what was noted counts for half. */
+/** Every so often what was noted counts for half as much. */
 const HALF_LIFE_MS = 30_000
-/** So many slots in time are believed without having been seen: a single one that is late changes little. */
+/** As many slots in time are taken for granted, so that a single late one changes little. */
 const BELIEVED = 20
 
 /**
  * How late slots may be used. A call that leaves late comes closer to the one a second of slots later, so what is allowed
- * has to be paid for by a wider spacing, and what is not allowed is lost. On a machine that is busy timers are late: of
- * the two losses together, as the recent past had it, the least is chosen. On a quiet one, it is the least lateness and
- * the spacing is as given. Times are milliseconds of any one clock.
+ * has to be paid for by a wider spacing, and what is not allowed is lost. On a busy machine timers are late: of the two
+ * losses together, as the recent past had it, the least is chosen. On a quiet one that is the least lateness, and the
+ * spacing is as given. Times are milliseconds of any one clock.
  */
 export class Lateness {
   /** Slots by the step that would have sufficed, the last for those beyond any; older ones count less. */
@@ -274,14 +271,9 @@ export class Lateness {
     return this.#allowedMs
   }
 
-  /** By this factor slots have to be further apart. */
-  get stretch(): number {
-    return 1 + (this.#allowedMs - LEAST_MS) * COST_PER_MS
-  }
-
-  /** The same while the process may still be warming up. */
+  /** How much further apart the slots have to be, as a factor; more while the process may still be warming up. */
   stretchAt(now: number): number {
-    return this.stretch + (this.#isWarm(now) ? 0 : WARM_UP_STRETCH)
+    return 1 + (this.#allowedMs - LEAST_MS) * COST_PER_MS + (this.#isWarm(now) ? 0 : WARM_UP_STRETCH)
   }
 
   /** Notes how late a slot was that somebody waited for, whether it was used or not. */

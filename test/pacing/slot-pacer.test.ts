@@ -1,16 +1,17 @@
 import { once } from 'node:events'
 import { performance } from 'node:perf_hooks'
 import { Worker } from 'node:worker_threads'
-import pg from 'pg'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { PostgresStore } from '../../src/pacing/postgres-store.ts'
-import { SharedPacer } from '../../src/pacing/shared-pacer.ts'
+import { PostgresSlots } from '../../src/pacing/postgres-slots.ts'
+import { SlotPacer, type SlotPacerOptions } from '../../src/pacing/slot-pacer.ts'
+import type { LeaseRequest } from '../../src/pacing/slots.ts'
+import { until } from '../helpers/company.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/postgres.ts'
 
 const request = { operation: 'employee/get' }
 
 let database: TestDatabase
-let open: { close(): Promise<void> }[]
+let open: (() => Promise<void>)[]
 
 beforeAll(async () => {
   database = await createTestDatabase({ migrated: true })
@@ -23,22 +24,40 @@ beforeEach(async () => {
   open = []
 })
 
-afterEach(() => Promise.all(open.map(part => part.close())))
+afterEach(() => Promise.all(open.map(close => close())))
+
+/** Slots that count how often they are asked for, and how often in vain. */
+class CountingSlots extends PostgresSlots {
+  leases = 0
+  failed = 0
+
+  override async lease(request: LeaseRequest) {
+    this.leases += 1
+    try {
+      return await super.lease(request)
+    } catch (error) {
+      this.failed += 1
+      throw error
+    }
+  }
+}
 
 /** A pacer as a process of its own would have it. */
 function pacerOf(
   rate: number,
-  pool: pg.Pool = database.pool,
-  budgets = new Map<string, number>(),
-): SharedPacer {
-  const store = new PostgresStore({ pool, url: database.url })
-  const pacer = new SharedPacer({ store, rate, budgets })
-  open.push(pacer, store)
+  options: Partial<SlotPacerOptions> & { slots?: PostgresSlots } = {},
+): SlotPacer {
+  const { slots = new PostgresSlots({ url: database.url }) } = options
+  const pacer = new SlotPacer({ budgets: new Map(), ...options, slots, rate })
+  open.push(async () => {
+    await pacer.close()
+    await slots.close()
+  })
   return pacer
 }
 
 /** Keeps `concurrency` callers busy until `calls` have passed; returns when each did. */
-async function run(pacer: SharedPacer, calls: number, concurrency: number): Promise<number[]> {
+async function run(pacer: SlotPacer, calls: number, concurrency: number): Promise<number[]> {
   const passed: number[] = []
   let left = calls
   await Promise.all(
@@ -55,29 +74,18 @@ async function run(pacer: SharedPacer, calls: number, concurrency: number): Prom
 
 /** Checks every stretch that begins at `started`: never more than the rate permits, and one. */
 function expectWithin(ratePerSecond: number, started: number, passed: number[], processes = 1): void {
-  // Each process puts the store's slots on its own clock, which is as exact as the store answers fast.
+  // Each process puts the slots on its own clock, which is as exact as the database answers fast.
   const inexact = (processes - 1) * 20
   for (const [index, at] of passed.toSorted((a, b) => a - b).entries()) {
     expect(index + 1).toBeLessThanOrEqual(((at - started + inexact) / 1000) * ratePerSecond + 1)
   }
 }
 
-/** Counts the queries that reach the store. */
-function countingPool(): { pool: pg.Pool; queries: () => number } {
-  const pool = new pg.Pool({ connectionString: database.url, max: 2 })
-  let queries = 0
-  pool.on('acquire', () => {
-    queries += 1
-  })
-  return { pool, queries: () => queries }
-}
-
-test('one process keeps the rate and reaches most of it, asking the store far less than once per call', async () => {
-  const { pool, queries } = countingPool()
+test('one process keeps the rate and reaches most of it, asking for slots far less than once per call', async () => {
+  const slots = new CountingSlots({ url: database.url })
   const started = performance.now()
-  expectWithin(500, started, await run(pacerOf(500, pool), 400, 32))
-  expect(queries()).toBeLessThan(400 / 5)
-  await pool.end()
+  expectWithin(500, started, await run(pacerOf(500, { slots }), 400, 32))
+  expect(slots.leases).toBeLessThan(400 / 5)
 })
 
 test('several processes keep the rate together, and each gets a part', async () => {
@@ -96,13 +104,12 @@ test('processes with different priorities inside: the urgent caller goes first',
 })
 
 test('a rate that nobody reaches costs next to nothing', async () => {
-  const { pool, queries } = countingPool()
-  const pacer = pacerOf(100_000, pool)
+  const slots = new CountingSlots({ url: database.url })
+  const pacer = pacerOf(100_000, { slots })
   await run(pacer, 100, 32)
-  const before = queries()
+  const before = slots.leases
   await run(pacer, 5000, 32)
-  expect(queries() - before).toBeLessThan(50)
-  await pool.end()
+  expect(slots.leases - before).toBeLessThan(50)
 })
 
 test('a slow rate spaces calls by itself, whoever makes them', async () => {
@@ -114,7 +121,7 @@ test('a slow rate spaces calls by itself, whoever makes them', async () => {
 
 test('an operation with a budget keeps it over all processes, and others pass meanwhile', async () => {
   const budgets = new Map([[request.operation, 25]])
-  const processes = [1, 2, 3].map(() => pacerOf(500, database.pool, budgets))
+  const processes = [1, 2, 3].map(() => pacerOf(500, { budgets }))
   const started = performance.now()
   const [passed] = await Promise.all([
     Promise.all(processes.map(pacer => run(pacer, 4, 4))),
@@ -145,38 +152,38 @@ describe('abort and close', () => {
   })
 })
 
-describe('pause', () => {
+describe('a hold-off', () => {
   test('holds every process, also one that has slots already', async () => {
     const [one, two] = [pacerOf(200), pacerOf(200)]
     await Promise.all([run(one, 5, 2), run(two, 5, 2)])
-    await one.pause(400, 'HTTP 429 on employee/get')
+    await one.holdOff(400, 'HTTP 429 on employee/get')
     const until = performance.now() + 400
     await new Promise(resolve => setTimeout(resolve, 260)) // what two had reserved is over by then
     await Promise.all([one, two].map(pacer => pacer.acquire(request)))
     expect(performance.now()).toBeGreaterThan(until - 30)
   })
 
-  test('is kept in the store with its reason, and never shortened', async () => {
+  test('is kept with its reason, and never shortened', async () => {
     const pacer = pacerOf(200)
-    await pacer.pause(60_000, 'first')
-    await pacer.pause(10, 'second')
+    await pacer.holdOff(60_000, 'first')
+    await pacer.holdOff(10, 'second')
     const { rows } = await database.pool.query(
       `select pause_reason, paused_until > now() + interval '50 s' as long from dirsync.pacer`,
     )
     expect(rows).toEqual([{ pause_reason: 'first', long: true }])
   })
 
-  test('a process that starts during a pause keeps it', async () => {
-    await pacerOf(200).pause(300, 'asked to')
+  test('a process that starts during a hold-off keeps it', async () => {
+    await pacerOf(200).holdOff(300, 'asked to')
     const started = performance.now()
     await pacerOf(200).acquire(request)
     expect(performance.now() - started).toBeGreaterThan(200)
   })
 
-  test('a process that was held up hears of a pause before it lets late calls go', async () => {
+  test('a process that was held up hears of a hold-off before it lets late calls go', async () => {
     const pacer = pacerOf(500)
     await run(pacer, 100, 16)
-    await pacer.pause(50, 'so that it is known to listen')
+    await pacer.holdOff(50, 'so that it is known to listen')
     const calls = run(pacer, 200, 16)
     await run(pacerOf(500), 1, 1)
     const told = new Int32Array(new SharedArrayBuffer(4))
@@ -185,7 +192,7 @@ describe('pause', () => {
       const { Client } = require('pg')
       const client = new Client(url)
       client.connect()
-        .then(() => client.query("select pg_notify('dirsync_pacer', '400 platform')"))
+        .then(() => client.query("select pg_notify('dirsync_pacer', '400')"))
         .then(() => { Atomics.store(told, 0, 1); Atomics.notify(told, 0); return client.end() })`,
       { eval: true, workerData: { url: database.url, told } },
     )
@@ -197,43 +204,55 @@ describe('pause', () => {
     expect(passed.filter(at => at >= until && at < until + 350)).toEqual([])
   })
 
-  test('a longer pause is noticed by who waits already', async () => {
+  test('a longer hold-off is noticed by who waits already', async () => {
     const [one, two] = [pacerOf(200), pacerOf(200)]
-    await one.pause(1100, 'first')
+    await one.holdOff(1100, 'first')
     const waiting = two.acquire(request)
-    await one.pause(1400, 'second')
+    await one.holdOff(1400, 'second')
     const until = performance.now() + 1400
     await waiting
     expect(performance.now()).toBeGreaterThan(until - 30)
   })
 })
 
-describe('without the store', () => {
-  test('a process goes on at the share it had, and comes back when the store does', async () => {
-    const pool = new pg.Pool({ connectionString: database.url, max: 2 })
-    const pacer = pacerOf(200, pool)
+describe('while no slots can be had', () => {
+  const away = () => database.pool.query('alter table dirsync.pacer rename to pacer_away')
+  const back = () => database.pool.query('alter table dirsync.pacer_away rename to pacer')
+
+  test('calls wait, and go on by themselves when they can be had again', async () => {
+    const slots = new CountingSlots({ url: database.url })
+    const pacer = pacerOf(200, { slots })
     const started = performance.now()
-    const before = await run(pacer, 100, 8)
-    await database.pool.query('alter table dirsync.pacer rename to pacer_away')
-    const alone = await run(pacer, 60, 8)
-    await database.pool.query('alter table dirsync.pacer_away rename to pacer')
-    const again = await run(pacer, 150, 8)
-    expectWithin(200, started, [...before, ...alone, ...again])
-    const { rows } = await database.pool.query(
-      `select next_at > now() - interval '1 s' as used from dirsync.pacer`,
-    )
-    expect(rows).toEqual([{ used: true }])
-    await pool.end()
+    const before = await run(pacer, 20, 8)
+    await away()
+    const rest = run(pacer, 150, 8)
+    const { failed } = slots
+    // By the second question, a second later, all that it had is used up.
+    await until(async () => slots.failed >= failed + 2)
+    expect(pacer.snapshot().waiting).toBe(8)
+    await back()
+    expectWithin(200, started, [...before, ...(await rest)])
   })
 
-  test('a pause still holds this process', async () => {
-    const pool = new pg.Pool({ connectionString: database.url, max: 2 })
-    const pacer = pacerOf(200, pool)
+  test('a hold-off still holds this process', async () => {
+    const pacer = pacerOf(200)
     await run(pacer, 5, 1)
-    await pool.end()
-    await pacer.pause(100, 'asked to')
+    await away()
+    await pacer.holdOff(100, 'asked to')
     const started = performance.now()
-    await pacer.acquire(request)
+    const call = pacer.acquire(request)
+    await back()
+    await call
     expect(performance.now() - started).toBeGreaterThan(90)
   })
+})
+
+test('a person’s pause is seen by calls that come, and by those whose turn comes', async () => {
+  let paused = false
+  const pacer = pacerOf(2, { isPaused: async () => paused })
+  await pacer.acquire(request)
+  const waiting = expect(pacer.acquire(request)).rejects.toMatchObject({ code: 'CALLS_PAUSED' })
+  paused = true
+  await waiting
+  await expect(pacer.acquire(request)).rejects.toMatchObject({ code: 'CALLS_PAUSED' })
 })

@@ -1,0 +1,145 @@
+import { randomUUID } from 'node:crypto'
+import type pg from 'pg'
+import { createClient, onlyRow } from '../lib/database.ts'
+import type { Logger } from '../lib/logger.ts'
+import type { LearntRate } from './learning.ts'
+import type { Lease, LeaseRequest, Slots } from './slots.ts'
+
+/** A statement without an answer by then is given up, and its connection with it. */
+const STATEMENT_MS = 2000
+/** Hold-offs are told here, as their length in milliseconds. */
+const CHANNEL = 'dirsync_pacer'
+
+/**
+ * The slots that all processes of a deployment share: `dirsync.pacer` has the next free one, `dirsync.learnt_rate` what was
+ * learnt. Everything goes over one connection of its own, so that a lease never waits behind a job's statements and hold-offs
+ * are heard on it. A connection that is lost, or does not answer, is replaced by whoever asks next.
+ */
+export class PostgresSlots implements Slots {
+  readonly #url: string
+  readonly #log: Logger | undefined
+  /** Tells this process from the others. */
+  readonly #holder = randomUUID()
+  #onHoldOff: (ms: number) => void = () => undefined
+  #connected: Promise<pg.Client> | null = null
+  /** The statement before the next one; a connection carries out one at a time. */
+  #last: Promise<unknown> = Promise.resolve()
+  #closed = false
+
+  constructor(options: { url: string; logger?: Logger }) {
+    this.#url = options.url
+    this.#log = options.logger?.child({ component: 'pacer' })
+  }
+
+  async lease({ count, spacingMs, learntAs, budget }: LeaseRequest): Promise<Lease> {
+    const operation = budget && `operation:${budget.operation}`
+    const values = [this.#holder, count, spacingMs, operation, budget?.spacingMs, learntAs]
+    const { rows } = await this.#query<LeaseRow>({ name: 'lease', text: LEASE, values })
+    const { ratePerSecond, ceiling, loweredAtMs, changedAtMs, leasedAtChange, ...lease } = onlyRow(rows)
+    const learnt = { ratePerSecond, ceiling, loweredAtMs, changedAtMs, leasedAtChange }
+    return { ...lease, learnt: lease.version === 0 ? null : learnt }
+  }
+
+  /** Told before it is kept, which may have to wait for processes that reserve. */
+  async holdOff(ms: number, reason: string): Promise<void> {
+    const whole = Math.ceil(ms)
+    await Promise.all([
+      this.#query({ text: `select pg_notify('${CHANNEL}', $1::text)`, values: [whole] }),
+      this.#query({ text: HOLD_OFF, values: [whole, reason] }),
+    ])
+  }
+
+  async learn(name: string, expectedVersion: number, learnt: LearntRate): Promise<boolean> {
+    const { ratePerSecond, ceiling, loweredAtMs, changedAtMs, leasedAtChange } = learnt
+    const values = [name, expectedVersion, ratePerSecond, ceiling, loweredAtMs, changedAtMs, leasedAtChange]
+    const { rowCount } = await this.#query({ text: LEARN, values })
+    return rowCount === 1
+  }
+
+  watch(onHoldOff: (ms: number) => void): void {
+    this.#onHoldOff = onHoldOff
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true
+    const client = await this.#connected?.catch(() => undefined) // it never came about
+    this.#connected = null
+    await client?.end().catch(() => undefined) // it may be gone already
+  }
+
+  #query<Row extends pg.QueryResultRow = never>(statement: pg.QueryConfig): Promise<pg.QueryResult<Row>> {
+    const answer = this.#last.then(() => this.#send<Row>(statement))
+    this.#last = answer.catch(() => undefined) // whoever asked is told
+    return answer
+  }
+
+  async #send<Row extends pg.QueryResultRow>(statement: pg.QueryConfig): Promise<pg.QueryResult<Row>> {
+    if (this.#closed) throw new Error('the slots are closed')
+    this.#connected ??= this.#connect()
+    const connected = this.#connected
+    try {
+      const client = await connected
+      const withTimeout = { ...statement, query_timeout: STATEMENT_MS }
+      return await client.query<Row>(withTimeout)
+    } catch (error) {
+      this.#drop(connected, error as Error)
+      throw error
+    }
+  }
+
+  #connect(): Promise<pg.Client> {
+    const client = createClient(this.#url, 'pacer')
+    const connect = async () => {
+      await client.connect()
+      const listen = { text: `listen ${CHANNEL}`, query_timeout: STATEMENT_MS }
+      await client.query(listen)
+      return client
+    }
+    const connected = connect()
+    client.on('notification', ({ payload }) => this.#onHoldOff(Number(payload)))
+    client.on('error', error => this.#drop(connected, error))
+    client.on('end', () => this.#drop(connected))
+    return connected
+  }
+
+  #drop(connected: Promise<pg.Client>, error?: Error): void {
+    if (this.#connected !== connected) return
+    this.#connected = null
+    this.#log?.debug({ err: error?.message }, 'the connection dropped; the next question makes a new one')
+    // What is left of it; a second failure says nothing new.
+    connected.then(client => client.end()).catch(() => undefined)
+  }
+}
+
+interface LeaseRow extends Omit<Lease, 'learnt'>, LearntRate {}
+
+const LEASE = `
+  select start_ms as "startMs", count, now_ms as "nowMs", paused_until_ms as "heldUntilMs", shared,
+         spacing_ms as "spacingMs", leased::float8, coalesce(l.version, 0)::float8 as version,
+         l.rate_per_second as "ratePerSecond", l.ceiling,
+         extract(epoch from l.lowered_at)::float8 * 1000 as "loweredAtMs",
+         extract(epoch from l.changed_at)::float8 * 1000 as "changedAtMs",
+         l.leased_at_change::float8 as "leasedAtChange"
+  from (select) as one
+  left join dirsync.learnt_rate l on l.gate = $6
+  cross join lateral dirsync.lease_slots('platform', $1, $2, greatest($3, 1000 / l.rate_per_second), $4, $5)`
+
+const HOLD_OFF = `
+  insert into dirsync.pacer as p (gate, next_at, paused_until, pause_reason)
+  values ('platform', clock_timestamp(), clock_timestamp() + $1::float8 * interval '1 ms', $2)
+  on conflict (gate) do update set
+    pause_reason = case when excluded.paused_until > p.paused_until is not false
+                        then excluded.pause_reason else p.pause_reason end,
+    paused_until = greatest(p.paused_until, excluded.paused_until)`
+
+/** Version 0 stands for none: a row is made only where none is expected, and replaced only in the version expected. */
+const LEARN = `
+  insert into dirsync.learnt_rate as l
+    (gate, version, rate_per_second, ceiling, lowered_at, changed_at, leased_at_change)
+  select $1, 1, $3, $4, to_timestamp($5::float8 / 1000), to_timestamp($6::float8 / 1000), $7
+  where $2 = 0 or exists (select from dirsync.learnt_rate where gate = $1)
+  on conflict (gate) do update set
+    version = l.version + 1, rate_per_second = excluded.rate_per_second, ceiling = excluded.ceiling,
+    lowered_at = excluded.lowered_at, changed_at = excluded.changed_at,
+    leased_at_change = excluded.leased_at_change
+  where l.version = $2`
