@@ -4,12 +4,12 @@ import { BullmqBackend } from './bullmq.ts'
 import { createPostgresStore } from './postgres.ts'
 import { createRedisStore } from './redis.ts'
 
-export type JobName = 'update-employee' | 'delete-department' | 'bind-openid'
+export type JobOperation = 'update-employee' | 'delete-department' | 'bind-openid'
 
 export interface QueuedJob {
   /** Tells jobs apart. No whole number, no colon. */
   id: string
-  name: JobName
+  name: JobOperation
   /** Opaque text; all that is stored of the job. */
   key: string
   /** 1 (first) to 10. */
@@ -23,7 +23,7 @@ export interface QueueCounts {
   total: number
 }
 
-export type JobProcessor = (job: { name: JobName; key: string }, signal: AbortSignal) => Promise<void>
+export type JobProcessor = (job: { name: JobOperation; key: string }, signal: AbortSignal) => Promise<void>
 
 /** Claims jobs and runs the processor on them. Survives outages of the store by itself. */
 export interface JobWorker {

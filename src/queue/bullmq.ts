@@ -4,7 +4,7 @@ import type { Logger } from '../lib/logger.ts'
 import {
   type Finding,
   type JobData,
-  type JobName,
+  type JobOperation,
   type JobProcessor,
   type JobWorker,
   type QueueBackend,
@@ -21,7 +21,7 @@ const CHUNK = 1000
 
 const OPERATION_TIMEOUT_MS = 10_000
 
-type BullQueue = Queue<JobData, void, JobName, JobData, void, JobName, IQueueBackend, unknown>
+type BullQueue = Queue<JobData, void, JobOperation, JobData, void, JobOperation, IQueueBackend, unknown>
 
 /**
  * Duplicates are kept out by BullMQ's job ids, which are free again as soon as a job is removed at its end. BullMQ's
@@ -187,10 +187,10 @@ const SETTINGS = {
 /** BullMQ asks again at once after a claim that failed otherwise than by a refused connection. */
 const PAUSE_AFTER_FAILED_CLAIM_MS = 250
 
-type BullJob = Job<JobData, void, JobName>
+type BullJob = Job<JobData, void, JobOperation>
 
 /** BullMQ's worker, with a pause between failed claims and a way to end it that does not depend on the store. */
-export class BullWorker extends Worker<JobData, void, JobName, IQueueBackend, JobProgress, unknown> {
+export class BullWorker extends Worker<JobData, void, JobOperation, IQueueBackend, JobProgress, unknown> {
   readonly #store: StoreConnection
 
   constructor(

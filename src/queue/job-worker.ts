@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Job, WaitingError } from 'bullmq'
 import type { Logger } from '../lib/logger.ts'
-import type { JobData, JobName, JobProcessor, JobWorker, QueueCounts, QueueStore } from './backend.ts'
+import type { JobData, JobOperation, JobProcessor, JobWorker, QueueCounts, QueueStore } from './backend.ts'
 import { BullWorker } from './bullmq.ts'
 
 const WATCH_EVERY_MS = 3_000
@@ -113,7 +113,7 @@ export class WatchedWorker implements JobWorker {
 
   /** The job ends here, whatever happens: retries live in the table of pending entities. */
   async #process(
-    job: Job<JobData, void, JobName>,
+    job: Job<JobData, void, JobOperation>,
     token: string | undefined,
     signal: AbortSignal = new AbortController().signal,
   ): Promise<void> {

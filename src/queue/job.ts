@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 
 /** The jobs that the queue knows. */
-export type JobName = 'update-employee' | 'delete-department' | 'bind-openid'
+export type JobOperation = 'update-employee' | 'delete-department' | 'bind-openid'
 
 /** What a job is about; all that the queue ever holds of it. */
 export interface JobKey {
@@ -33,6 +33,6 @@ export function parseJobKey(text: string): JobKey {
  * @param request which one it is of those for that key
  * @returns 22 characters of base64url, which say nothing of the key
  */
-export function jobId(operation: JobName, key: string, request: string, priority: number): string {
+export function jobId(operation: JobOperation, key: string, request: string, priority: number): string {
   return hash('sha256', `${operation} ${request} ${priority} ${key}`, 'base64url').slice(0, 22)
 }

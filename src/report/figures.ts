@@ -1,5 +1,5 @@
 import type { Pool } from '../lib/database.ts'
-import type { JobName } from '../queue/job.ts'
+import type { JobOperation } from '../queue/job.ts'
 import type { Role } from '../sync/process.ts'
 import { ALIVE } from '../sync/process.ts'
 import { RUN_KINDS, type RunKind, type RunState } from '../sync/run.ts'
@@ -20,7 +20,7 @@ export type Standing =
 
 /** Where everything stands, in numbers alone: nothing here names a person. Ages and durations are seconds. */
 export interface Figures {
-  pending: { operation: JobName; enqueued: boolean; count: number; oldestAge: number }[]
+  pending: { operation: JobOperation; enqueued: boolean; count: number; oldestAge: number }[]
   /** Without the resolved ones. */
   deadLetters: { category: string; state: string; count: number }[]
   /** Runs that are kept, 180 days. */

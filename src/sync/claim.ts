@@ -2,7 +2,7 @@ import type { FieldBlock } from '../directory/difference.ts'
 import type { EmployeeField } from '../directory/employee.ts'
 import type { Pool } from '../lib/database.ts'
 import { WORK_MS } from '../lib/database.ts'
-import type { JobKey, JobName } from '../queue/job.ts'
+import type { JobKey, JobOperation } from '../queue/job.ts'
 
 /** An open case of the entity and operation, as far as it matters for the next attempt. */
 export interface OpenCase {
@@ -57,7 +57,7 @@ export function blocksOf(enterpriseCode: string, userid: string): string {
     where f.enterprise_code = ${enterpriseCode}), '[]')`
 }
 
-export type ClaimKey = JobKey & { operation: JobName }
+export type ClaimKey = JobKey & { operation: JobOperation }
 
 /**
  * Begins jobs: one statement for all that are wanted at the same moment.

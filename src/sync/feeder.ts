@@ -2,7 +2,7 @@ import { probeDelay } from '../lib/backoff.ts'
 import type { ClientBase, Pool } from '../lib/database.ts'
 import { FEED_MS, onlyRow, transaction } from '../lib/database.ts'
 import type { Logger } from '../lib/logger.ts'
-import { formatJobKey, type JobName, jobId } from '../queue/job.ts'
+import { formatJobKey, type JobOperation, jobId } from '../queue/job.ts'
 import { countEnqueued, detachHalted, type Fed, refeed, takeForQueue, takeProbes } from './outbox.ts'
 
 /** One feeder at a time, of all processes. */
@@ -17,7 +17,7 @@ const SETTLE_MS = 3000
 
 /** What the feeder needs of the queue. */
 export interface FedQueue {
-  add(jobs: { id: string; name: JobName; key: string; priority: number }[]): Promise<void>
+  add(jobs: { id: string; name: JobOperation; key: string; priority: number }[]): Promise<void>
   counts(): Promise<{ total: number }>
 }
 

@@ -1,10 +1,10 @@
 import type { ClientBase, Pool } from '../lib/database.ts'
 import { onlyRow, WORK_MS } from '../lib/database.ts'
-import type { JobKey, JobName } from '../queue/job.ts'
+import type { JobKey, JobOperation } from '../queue/job.ts'
 
 /** An entity with work, as handed to the outbox. */
 export interface Work {
-  operation: JobName
+  operation: JobOperation
   enterpriseCode: string
   entityKey: string
   /** bind-openid: the merchant application id; else empty. */
@@ -100,7 +100,7 @@ export async function analyzeOutbox(db: Pool): Promise<void> {
 
 /** Rows that a feeder took for the queue. */
 export interface Fed {
-  operation: JobName
+  operation: JobOperation
   enterpriseCode: string
   entityKey: string
   detail: string
@@ -198,7 +198,7 @@ export async function detachHalted(db: ClientBase): Promise<number> {
 /** Puts a row back for a while, because another process works on its entity; a longer delay, if it has one, stays. */
 export async function postpone(
   db: Pool,
-  key: JobKey & { operation: JobName },
+  key: JobKey & { operation: JobOperation },
   delayMs: number,
 ): Promise<void> {
   const statement = {

@@ -1,5 +1,7 @@
+import { type EmployeeKey, keyText } from '../directory/employee.ts'
 import type { ClientBase, Pool } from '../lib/database.ts'
-import type { Work } from './outbox.ts'
+import { endCases } from './cases.ts'
+import { addWork, type Work } from './outbox.ts'
 import type { Settlement } from './settlement.ts'
 
 /** Employees from whom blocked fields are withheld: who probes them, who is asked once they go, and how many there are. */
@@ -13,25 +15,26 @@ export const MOST_COUNTED = 10_000
 /** A probe without an outcome for so long is given to another employee. */
 const LOST_PROBE = '15 minutes'
 
-/** Whoever was told to withhold a field that got through meanwhile is asked for anew. */
+/** Employees from whom a field was withheld that got through meanwhile are asked for anew. */
 export async function askLate(client: ClientBase, settlements: Settlement[]): Promise<void> {
   const keys = settlements
     .filter(({ employee }) => employee && employee.withheld.length > 0)
     .map(({ key }) => key)
   if (keys.length === 0) return
-  await client.query(
-    `insert into dirsync.pending (operation, enterprise_code, entity_key, priority)
-     select 'update-employee', e.enterprise_code, e.userid, ${BACKGROUND}
+  const { rows } = await client.query<EmployeeKey>(
+    `select e.enterprise_code as "enterpriseCode", e.userid
      from jsonb_to_recordset($1) as a ("enterpriseCode" text, "entityKey" text)
      join dirsync.employee e on e.enterprise_code = a."enterpriseCode" and e.userid = a."entityKey"
      where exists (select from unnest(e.withheld) as w (field)
                    where not exists (select from dirsync.field_block b
-                                     where b.enterprise_code = e.enterprise_code and b.field = w.field))
-     order by e.enterprise_code, e.userid
-     on conflict (operation, enterprise_code, entity_key, detail) do update
-     set version = dirsync.pending.version + 1, enqueued_at = null, not_before = now(), replan_at = null`,
+                                     where b.enterprise_code = e.enterprise_code and b.field = w.field))`,
     [JSON.stringify(keys)],
   )
+  if (rows.length > 0) await addWork(client, null, BACKGROUND, rows.map(updateOf))
+}
+
+function updateOf({ enterpriseCode, userid }: EmployeeKey): Work {
+  return { operation: 'update-employee', enterpriseCode, entityKey: userid, detail: '', wave: 0 }
 }
 
 /** Puts those into the outbox from whom the fields of ended cases were withheld. Returns how many. */
@@ -56,58 +59,66 @@ export async function askWithheld(client: ClientBase, runId: number, ids: number
 }
 
 /**
- * Has each of the enterprises' cases among `ids` probed by the next employee in order from whom the field is withheld. One
- * that nobody is left for ends.
+ * Has each of the enterprises' cases among `ids` probed by the next employee in order from whom the field is withheld. A
+ * case for which nobody is left ends.
  */
 export async function beginProbes(client: ClientBase, ids: number[], runId: number | null): Promise<Work[]> {
-  const { rows } = await client.query<{ enterpriseCode: string; userid: string }>(
-    `with asked as (
-       select d.id, d.enterprise_code, d.field, next.userid
-       from dirsync.dead_letter d
-       left join dirsync.field_block b on b.enterprise_code = d.enterprise_code and b.field = d.field
-       left join lateral (
-         select e.userid from dirsync.employee e
-         where e.enterprise_code = b.enterprise_code and e.withheld <> '{}' and b.field = any (e.withheld)
-           and e.active and e.vanished_at is null and e.platform_state <> 'absent'
-         order by e.userid <= coalesce(b.probe_userid, ''), e.userid limit 1) next on true
-       where d.id = any ($1) and d.entity = 'enterprise' and d.state <> 'resolved'
-     ), begun as (
-       update dirsync.field_block b
-       set probe_userid = a.userid, probing = true, next_probe_at = now() + interval '${LOST_PROBE}'
-       from asked a where b.enterprise_code = a.enterprise_code and b.field = a.field and a.userid is not null
-     ), dropped as (
-       delete from dirsync.field_block b using asked a
-       where b.enterprise_code = a.enterprise_code and b.field = a.field and a.userid is null
-     ), forgotten as (
-       delete from dirsync.field_refusal r using asked a
-       where r.enterprise_code = a.enterprise_code and r.field = a.field and a.userid is null
-     ), ended as (
-       update dirsync.dead_letter d
-       set state = 'resolved', resolution = 'obsolete', resolved_by = 'dirsync', resolved_at = now(),
-           next_retry_at = null, version = d.version + 1
-       from asked a where d.id = a.id and a.userid is null
-       returning d.id
-     ), told as (
-       insert into dirsync.dead_letter_event (dead_letter_id, event, run_id, note)
-       select id, 'resolved', $2, 'obsolete' from ended
-     )
-     select distinct enterprise_code as "enterpriseCode", userid from asked where userid is not null`,
-    [ids, runId],
+  const { rows: probes } = await client.query<{
+    id: number
+    enterpriseCode: string
+    field: string
+    userid: string | null
+  }>(
+    `select d.id, d.enterprise_code as "enterpriseCode", d.field, next.userid
+     from dirsync.dead_letter d
+     left join dirsync.field_block b on b.enterprise_code = d.enterprise_code and b.field = d.field
+     left join lateral (
+       select e.userid from dirsync.employee e
+       where e.enterprise_code = b.enterprise_code and e.withheld <> '{}' and b.field = any (e.withheld)
+         and e.active and e.vanished_at is null and e.platform_state <> 'absent'
+       order by e.userid <= coalesce(b.probe_userid, ''), e.userid limit 1) next on true
+     where d.id = any ($1) and d.entity = 'enterprise' and d.state <> 'resolved'`,
+    [ids],
   )
-  return rows.map(({ enterpriseCode, userid }) => ({
-    operation: 'update-employee',
-    enterpriseCode,
-    entityKey: userid,
-    detail: '',
-    wave: 0,
-  }))
+  for (const { enterpriseCode, field, userid } of probes) {
+    if (userid === null) await unblock(client, enterpriseCode, [field])
+    else
+      await client.query(
+        `update dirsync.field_block
+         set probe_userid = $3, probing = true, next_probe_at = now() + interval '${LOST_PROBE}'
+         where enterprise_code = $1 and field = $2`,
+        [enterpriseCode, field, userid],
+      )
+  }
+  const ended = probes.filter(({ userid }) => userid === null)
+  await endCases(
+    client,
+    ended.map(({ id }) => ({ id, runId, resolution: 'obsolete' })),
+  )
+  const asked = probes.flatMap(({ enterpriseCode, userid }) =>
+    userid === null ? [] : [{ enterpriseCode, userid }],
+  )
+  return [...new Map(asked.map(key => [keyText(key), key])).values()].map(updateOf)
+}
+
+/** Forgets that fields are blocked, and who was refused them. Returns those that were. */
+export async function unblock(
+  client: ClientBase,
+  enterpriseCode: string,
+  fields: string[],
+): Promise<string[]> {
+  const { rows } = await client.query<{ field: string }>(
+    `with forgotten as (
+       delete from dirsync.field_refusal where enterprise_code = $1 and field = any ($2)
+     )
+     delete from dirsync.field_block where enterprise_code = $1 and field = any ($2) returning field`,
+    [enterpriseCode, fields],
+  )
+  return rows.map(({ field }) => field)
 }
 
 /** Has the fields that are withheld from named employees probed by one of them. */
-export async function probeWith(
-  client: ClientBase,
-  employees: { enterpriseCode: string; userid: string }[],
-): Promise<void> {
+export async function probeWith(client: ClientBase, employees: EmployeeKey[]): Promise<void> {
   await client.query(
     `update dirsync.field_block b
      set probe_userid = e.userid, probing = true, next_probe_at = now() + interval '${LOST_PROBE}'

@@ -1,8 +1,8 @@
-import type { JobName, JobProcessor } from '../../src/queue/backend.ts'
+import type { JobOperation, JobProcessor } from '../../src/queue/backend.ts'
 
 /** One execution of a job, which lasts until the test ends it. */
 interface Execution {
-  readonly name: JobName
+  readonly name: JobOperation
   readonly key: string
   readonly signal: AbortSignal
   end(): void
