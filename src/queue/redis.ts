@@ -6,7 +6,7 @@ import {
   QueueError,
   type QueueStore,
   type StoreConnection,
-} from './backend.ts'
+} from './store.ts'
 
 const MINIMUM_VERSION = [6, 2] as const
 
@@ -101,9 +101,11 @@ async function readServer(url: string): Promise<RedisFacts> {
       appendOnly: fact('aof_enabled') === '1',
     }
   } catch (error) {
-    throw new QueueError('QUEUE_UNAVAILABLE', 'Redis does not answer: start it, or correct REDIS_URL.', {
-      cause: failure ?? error,
-    })
+    throw new QueueError(
+      'QUEUE_UNAVAILABLE',
+      'Redis does not answer: start it, or correct REDIS_URL.',
+      failure ?? error,
+    )
   } finally {
     client.disconnect()
   }
