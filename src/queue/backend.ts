@@ -11,7 +11,7 @@ const CHUNK = 1000
 
 const OPERATION_TIMEOUT_MS = 10_000
 
-export interface QueueCounts {
+interface QueueCounts {
   waiting: number
   active: number
   /** Everything that has not ended. */

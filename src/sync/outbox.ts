@@ -37,7 +37,7 @@ export const OUTBOX_TRANSITIONS: readonly OutboxTransition[] = [
   { event: 'is settled, asked for anew meanwhile', from: ['begun'], to: ['due'] },
   { event: 'no plan has passed its HR row', from: ['begun'], to: ['awaits_plan'] },
   { event: 'its delay is over', from: ['delayed'], to: ['due'] },
-  { event: 'its run is cancelled', from: ['due', 'delayed', 'awaits_plan', 'queued'], to: ['none'] },
+  { event: 'its run is cancelled', from: ['due', 'delayed', 'queued'], to: ['none'] },
 ]
 
 /** Work on an entity, as it is handed to the outbox. */
