@@ -35,7 +35,7 @@ export function createQueueBackend(
   return new QueueBackend(openQueueStore(options), id, options.logger)
 }
 
-/** Where the queues live, for whoever prepares or examines the store and needs no queue. Opens nothing yet. */
+/** The store alone, to prepare or examine it without a queue. Opens nothing yet. */
 export function openQueueStore({ redisUrl, databaseUrl }: StoreOptions): QueueStore {
   return redisUrl === null ? createPostgresStore(databaseUrl) : createRedisStore(redisUrl)
 }

@@ -318,7 +318,7 @@ export async function mirrorCases(
 }
 
 /**
- * Ends the cases of parts that nobody asks for any more. What a person ignored stays ignored: the part may be asked for
+ * Ends the cases of parts that are not asked for any more. What a person ignored stays ignored: the part may be asked for
  * again, and would come back as a case.
  */
 export async function endObsoleteMirrorCases(

@@ -10,7 +10,7 @@ const LOCK = 0x66656564 // 'feed'
 const CHUNK = 1000
 /** How many chunks may be on their way into the queue while the next one is taken. */
 const ADDS = 2
-/** How many jobs are fed in one go at most, so that nobody who wants to stop waits for long. */
+/** How many jobs are fed in one go at most, so that a process that stops does not wait for long. */
 const AT_ONCE = 5000
 /** Rows that were enqueued more recently may still be on their way into the queue. */
 const SETTLE_MS = 3000

@@ -3,19 +3,19 @@ import { healingDelay } from '../lib/backoff.ts'
 import type { ClientBase } from '../lib/database.ts'
 import { endCases, recordCase, reopenIgnored } from './cases.ts'
 import type { Settlement } from './settlement.ts'
-import { tellWithheld, unblock } from './withheld.ts'
+import { IS_CASE_OF_BLOCK, tellWithheld, unblock } from './withheld.ts'
 
 /**
  * Fields that are switched off for an enterprise. The platform's refusals are gathered as hashes; once they can be about
- * nothing but the field, it is withheld from everybody there, and one case of the enterprise stands for all. It is probed
+ * nothing else than the field, it is withheld from everybody there, and one case of the enterprise stands for all. It is probed
  * with one employee at a time, at growing intervals or when a person retries the case. When anybody gets the field through,
- * the block goes, and a run in the background asks those it was withheld from.
+ * the block goes, and a run in the background asks the employees it was withheld from.
  */
 
 /** Stands for the enterprise code in the case of a single enterprise, which has none. */
 const SINGLE_ENTERPRISE = '(single enterprise)'
 
-/** So many refusals of a run are looked at, the latest ones. */
+/** How many refusals of a run count as evidence, the latest first. */
 const EVIDENCE = 500
 
 /** A refusal of a field that may be switched off. */
@@ -35,7 +35,7 @@ interface BlockRow {
 
 /**
  * Notes what the platform refused, and blocks what must be off.
- * @returns the fields whose failure is no case of this employee, because the enterprise's stands for it
+ * @returns the fields whose failure does not become a case of this employee, because the enterprise's stands for it
  */
 export async function recordRefusals(client: ClientBase, settlement: Settlement): Promise<string[]> {
   const standsFor: string[] = []
@@ -158,23 +158,21 @@ async function openBlock(
   await tellWithheld(client)
 }
 
-/** The enterprise's case stands for those of the employees who were refused what is withheld now. */
+/** The enterprise's case stands for the cases of employees who were refused what is withheld now. */
 async function mergeCases(client: ClientBase, { key, runId }: Settlement, field: string): Promise<void> {
   const { rows } = await client.query<{ id: number; userid: string; into: number }>(
-    `select d.id, r.userid, c.id as into
+    `select own.id, r.userid, d.id as into
      from dirsync.field_block b
-     join dirsync.dead_letter c
-       on c.enterprise_code = b.enterprise_code and c.entity = 'enterprise'
-       and c.operation = 'update-employee' and c.field = b.field and c.state <> 'resolved'
+     join dirsync.dead_letter d on ${IS_CASE_OF_BLOCK}
      join dirsync.field_refusal r
        on r.enterprise_code = b.enterprise_code and r.field = b.field
        and (b.codes is null
             or exists (select from jsonb_array_elements(b.codes) as l (list)
                        where to_jsonb(r.codes) @> l.list))
-     join dirsync.dead_letter d
-       on d.enterprise_code = b.enterprise_code and d.entity = 'employee' and d.entity_key = r.userid
-       and d.operation = 'update-employee' and d.field = b.field and d.category = 'feature_disabled'
-       and d.state <> 'resolved'
+     join dirsync.dead_letter own
+       on own.enterprise_code = b.enterprise_code and own.entity = 'employee' and own.entity_key = r.userid
+       and own.operation = 'update-employee' and own.field = b.field
+       and own.category = 'feature_disabled' and own.state <> 'resolved'
      where b.enterprise_code = $1 and b.field = $2`,
     [key.enterpriseCode, field],
   )

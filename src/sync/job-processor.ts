@@ -149,7 +149,7 @@ export class JobProcessor {
       return await deleteDepartment({ enterpriseCode, deptCode, claim: claimed, wanted }, platform)
     } catch (error) {
       if (error instanceof HrUnavailableError) return this.#haltForHr(claimed, error)
-      // What is wrong with departments alone is no reason to keep employees waiting.
+      // Employees do not wait because something is wrong with departments.
       if (isOfHr(error))
         return result('wait', {
           again: { ...atOnce(claimed), delayMs: DEPARTMENTS_MS },
@@ -160,8 +160,8 @@ export class JobProcessor {
   }
 
   /**
-   * Whether a plan has passed the HR row with this hash, be it one that was written while the claim waited for it. What no
-   * plan has passed is not sent, unless a person named the employee.
+   * Whether a plan has passed the HR row with this hash, perhaps one that was written while the claim waited for it. What
+   * no plan has passed is not sent, unless a person named the employee.
    */
   async #hasPassed(employee: EmployeeKey, claimed: Claim, hash: string | null): Promise<boolean> {
     if (claimed.named || hash === claimed.sourceHash) return true
@@ -237,7 +237,7 @@ function settlementOf(
   }
 }
 
-/** The result of a job that nobody tries any more, because it has ended its worker again and again. */
+/** A job that has ended its worker again and again is not tried any more. */
 function poisoned(key: ClaimKey, { sourceHash, cases }: Claim): JobResult {
   return result('parked', {
     // Without the hash, the next run would ask for it again.

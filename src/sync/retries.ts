@@ -5,7 +5,7 @@ import { NOBODY } from './employee-plan.ts'
 import { type Mirror, mirrorOf } from './mirror-kind.ts'
 import { addWork, type Work } from './outbox.ts'
 import type { Settlement } from './settlement.ts'
-import { beginProbes, probeWith, tellWithheld } from './withheld.ts'
+import { beginProbes, IS_CASE_OF_BLOCK, probeWith, tellWithheld } from './withheld.ts'
 
 /** Which cases are tried again: at once because of an outcome, by themselves when they are due, or because a person asks. */
 
@@ -47,8 +47,8 @@ export async function tryAtOnce(client: ClientBase, due: TouchedCase[]): Promise
 }
 
 /**
- * Asks for a retry of every case that is due by itself, and of those of fields whose probe is due, whatever a person decided
- * about them. Returns the run's number; null when none is due.
+ * Asks for a retry of every case that is due by itself, and of every case about a field whose probe is due, whatever a
+ * person decided about it. Returns the run's number; null when none is due.
  */
 export async function requestDueRetries(db: Pool): Promise<number | null> {
   await tellWithheld(db)
@@ -59,9 +59,7 @@ export async function requestDueRetries(db: Pool): Promise<number | null> {
        order by next_retry_at limit 10000
      ), probed as (
        select d.id from dirsync.field_block b
-       join dirsync.dead_letter d
-         on d.enterprise_code = b.enterprise_code and d.entity = 'enterprise'
-         and d.operation = 'update-employee' and d.field = b.field and d.state <> 'resolved'
+       join dirsync.dead_letter d on ${IS_CASE_OF_BLOCK}
        where b.next_probe_at <= now()
      )
      insert into dirsync.sync_run (kind, keys, requested_by)
@@ -78,7 +76,7 @@ export async function requestDueRetries(db: Pool): Promise<number | null> {
 }
 
 /**
- * Marks cases as being retried, with those of the swaps that they belong to, and returns the work that they ask for; those
+ * Marks cases as being retried, together with the swaps that they belong to, and returns the work that they ask for; cases
  * of mirrors ask for a run instead. A case that a person ignored is retried only when a person asks for it.
  */
 export async function beginRetry(client: ClientBase, ids: number[], runId: number | null): Promise<Work[]> {

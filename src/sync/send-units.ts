@@ -45,7 +45,7 @@ export async function sendUnits(job: Sending, units: FieldUnit[], platform: Coun
     }
     const holder = await findHolder(job, refused.verdict.category, platform)
     if (holder === 'nobody' && !freed.has(unit)) {
-      // Whoever had the number or address gave it up between the two calls: the same update may go through now.
+      // Its holder gave it up between the two calls: the same update may go through now.
       freed.add(unit)
       batches.unshift(batch)
       continue
@@ -115,7 +115,7 @@ function park(
     platformCode: error.platformCode ?? null,
     valueHash: fieldHash(unit, value),
     codes: codesOf(unit, value),
-    // Where the platform shows a value, the field is switched on: it is this one that it does not want.
+    // Where the platform shows a value, the field is switched on: it is this value that it does not want.
     certain: verdict.scope === 'enterprise' && !isTold(unit, actual),
   })
 }

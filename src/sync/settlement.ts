@@ -140,7 +140,7 @@ async function writeDepartment(client: ClientBase, { key, department }: Settleme
 /**
  * What nearly every outcome comes to, in one statement: the attempt is noted, the outbox row is removed or given back, and
  * the employee is remembered unless a later execution has overtaken this one. An account that the platform calls absent
- * takes its open ids along: one that comes back has others.
+ * takes its open ids along: an account that comes back has others.
  *
  * Every position is in that range. But PostgreSQL, which guesses a hundred rows for any JSON and reads whole tables for so
  * many, then expects few; and since it expects the same for every value, it plans the statement once per connection.

@@ -10,7 +10,7 @@ import { openBlocked, type RecordedCase, type TouchedCase } from './cases.ts'
 /** Longer circles are not recognised: their members stay ordinary cases. */
 const MOST_MEMBERS = 200
 
-/** A case `d` that waits for its holder. One that is being tried may go through, so it is no part of a circle. */
+/** A case `d` that waits for its holder. One that is being tried may go through, so it is not part of a circle. */
 const WAITS = `d.operation = 'update-employee' and d.state in ('open', 'blocked', 'snoozed', 'ignored')`
 
 interface Member {
@@ -24,7 +24,7 @@ interface Member {
 }
 
 /**
- * Cases that wait for each other in a circle become a group, and a group that is none any more ends.
+ * Cases that wait for each other in a circle become a group, and a group that one of them has left ends.
  * @param recorded cases that have just failed
  * @param resolved cases that have just ended
  * @returns the members of groups that have ended: each is due at once
@@ -88,7 +88,7 @@ async function recogniseSwap(client: ClientBase, id: number): Promise<number | n
   return swap
 }
 
-/** What a person reads of a circle, whose members each want what the next one has; told from its oldest case on. */
+/** What a person reads about a circle, whose members each want what the next one has, beginning with its oldest case. */
 function swapText(circle: Member[], swap: number): { message: string; remedy: string } {
   const start = circle.findIndex(({ id }) => id === swap)
   const [oldest, ...others] = [...circle.slice(start), ...circle.slice(0, start)] as [Member, ...Member[]]
@@ -103,8 +103,8 @@ function swapText(circle: Member[], swap: number): { message: string; remedy: st
 }
 
 /**
- * Ends the groups that these cases were in, but for those given: a member has left.
- * @returns the other members that still wait: each has to be tried to know how it stands now
+ * Ends the groups that these cases were in, except those given: a member has left.
+ * @returns the other members that still wait: only a try shows how each of them stands now
  */
 async function dissolveSwaps(client: ClientBase, ids: number[], stillWhole: number[]): Promise<number[]> {
   const { rows } = await client.query<{ id: number; state: string }>(

@@ -6,14 +6,25 @@ import type { Settlement } from './settlement.ts'
 
 /** Employees from whom blocked fields are withheld: who probes them, who is asked once they go, and how many there are. */
 
-/** With full runs: behind all that anybody waits for. */
+/** The priority of full runs: behind everything that somebody waits for. */
 const BACKGROUND = 7
 
-/** Employees are counted so far and no further, however many there are: looking costs the same. */
+/** Employees are counted up to this number, so that looking costs the same however many there are. */
 export const MOST_COUNTED = 10_000
 
-/** A probe without an outcome for so long is given to another employee. */
+/** A probe that has had no outcome for this long is given to another employee. */
 const LOST_PROBE = '15 minutes'
+
+/** SQL: `d` is the unresolved case of the enterprise about the block `b`. */
+export const IS_CASE_OF_BLOCK = `d.enterprise_code = b.enterprise_code and d.entity = 'enterprise'
+       and d.operation = 'update-employee' and d.field = b.field and d.state <> 'resolved'`
+
+/** SQL: how many employees the field of the block `b` is withheld from. */
+const COUNT_WITHHELD = `(
+       select count(*)::int from (
+         select from dirsync.employee e
+         where e.enterprise_code = b.enterprise_code and e.withheld <> '{}' and b.field = any (e.withheld)
+         limit ${MOST_COUNTED + 1}) few)`
 
 /** Employees from whom a field was withheld that got through meanwhile are asked for anew. */
 export async function askLate(client: ClientBase, settlements: Settlement[]): Promise<void> {
@@ -37,7 +48,7 @@ function updateOf({ enterpriseCode, userid }: EmployeeKey): Work {
   return { operation: 'update-employee', enterpriseCode, entityKey: userid, detail: '', wave: 0 }
 }
 
-/** Puts those into the outbox from whom the fields of ended cases were withheld. Returns how many. */
+/** Puts the employees into the outbox from whom the fields of ended cases were withheld. Returns how many. */
 export async function askWithheld(client: ClientBase, runId: number, ids: number[]): Promise<number> {
   const { rowCount } = await client.query(
     `insert into dirsync.pending as p (operation, enterprise_code, entity_key, run_id, priority)
@@ -59,8 +70,8 @@ export async function askWithheld(client: ClientBase, runId: number, ids: number
 }
 
 /**
- * Has each of the enterprises' cases among `ids` probed by the next employee in order from whom the field is withheld. A
- * case for which nobody is left ends.
+ * Begins a probe for each of the enterprises' cases among `ids`, with the next employee in order from whom the field is
+ * withheld. A case for which nobody is left ends.
  */
 export async function beginProbes(client: ClientBase, ids: number[], runId: number | null): Promise<Work[]> {
   const { rows: probes } = await client.query<{
@@ -117,7 +128,7 @@ export async function unblock(
   return rows.map(({ field }) => field)
 }
 
-/** Has the fields that are withheld from named employees probed by one of them. */
+/** Lets one of the named employees probe each field that is withheld from them. */
 export async function probeWith(client: ClientBase, employees: EmployeeKey[]): Promise<void> {
   await client.query(
     `update dirsync.field_block b
@@ -129,10 +140,10 @@ export async function probeWith(client: ClientBase, employees: EmployeeKey[]): P
   )
 }
 
-/** Keeps the messages of the enterprises' cases true: they tell from how many employees a field is withheld. */
+/** Keeps the messages of the enterprises' cases true: they say from how many employees a field is withheld. */
 export async function tellWithheld(db: ClientBase | Pool): Promise<void> {
   await db.query(
-    `with told as (
+    `with present as (
        select b.enterprise_code, b.field,
               format('%s. Withheld%s from %s %s.', rtrim(b.message, '. '),
                      ': the attribute ' || codes.list || ',',
@@ -143,16 +154,11 @@ export async function tellWithheld(db: ClientBase | Pool): Promise<void> {
          select string_agg((select string_agg(code, ' with ')
                             from jsonb_array_elements_text(c.list) as s (code)), ', ') as list
          from jsonb_array_elements(b.codes) as c (list)) codes
-       cross join lateral (
-         select count(*) as n from (
-           select from dirsync.employee e
-           where e.enterprise_code = b.enterprise_code and e.withheld <> '{}' and b.field = any (e.withheld)
-           limit ${MOST_COUNTED + 1}) few) counted
+       cross join lateral (select ${COUNT_WITHHELD} as n) counted
      )
-     update dirsync.dead_letter d set message = t.message, version = d.version + 1
-     from told t
-     where d.enterprise_code = t.enterprise_code and d.entity = 'enterprise' and d.operation = 'update-employee'
-       and d.field = t.field and d.state <> 'resolved' and d.message <> t.message`,
+     update dirsync.dead_letter d set message = b.message, version = d.version + 1
+     from present b
+     where ${IS_CASE_OF_BLOCK} and d.message <> b.message`,
   )
 }
 
@@ -175,13 +181,9 @@ export interface WithheldField {
 export async function withheldFields(db: Pool): Promise<WithheldField[]> {
   const { rows } = await db.query<WithheldField>(
     `select b.enterprise_code, b.field, b.codes, b.since, b.next_probe_at, d.id as dead_letter, d.state,
-            (select count(*)::int from (
-               select from dirsync.employee e
-               where e.enterprise_code = b.enterprise_code and e.withheld <> '{}' and b.field = any (e.withheld)
-               limit ${MOST_COUNTED + 1}) few) as employees
+            ${COUNT_WITHHELD} as employees
      from dirsync.field_block b
-     left join dirsync.dead_letter d on d.enterprise_code = b.enterprise_code and d.entity = 'enterprise'
-       and d.operation = 'update-employee' and d.field = b.field and d.state <> 'resolved'
+     left join dirsync.dead_letter d on ${IS_CASE_OF_BLOCK}
      order by b.enterprise_code, b.field`,
   )
   return rows
