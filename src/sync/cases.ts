@@ -106,7 +106,8 @@ export async function recordFailure(
     `update dirsync.dead_letter d
      set state = case when changed then 'retrying' else 'blocked' end
      from (select exists (select from dirsync.attempt a
-                          where a.enterprise_code = $1 and a.entity_key = $4 and a.operation = 'update-employee'
+                          where a.enterprise_code = $1 and a.entity_key = $4
+                            and a.operation = 'update-employee'
                             and a.outcome in ('in_step', 'updated', 'partly_updated')
                             and a.started_at + a.duration_ms * interval '1 millisecond' > $3) as changed,
                   exists (select from dirsync.pending p
@@ -153,7 +154,8 @@ export async function resolveCases(
        as s (operation text, "enterpriseCode" text, "entityKey" text, detail text, "runId" bigint, kept jsonb,
              resolution text)
      join dirsync.dead_letter d
-       on d.enterprise_code = s."enterpriseCode" and d.entity_key = s."entityKey" and d.operation = s.operation
+       on d.enterprise_code = s."enterpriseCode" and d.entity_key = s."entityKey"
+       and d.operation = s.operation
      where d.entity <> 'enterprise' and d.state <> 'resolved' and not s.kept ? d.field
        -- Here the field says which job it is, or which part of a mirror.
        and (s.operation not in ('bind-openid', 'mirror-orders', 'mirror-taxpayers') or d.field = s.detail)`,

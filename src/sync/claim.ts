@@ -75,9 +75,10 @@ export async function claim(db: Pool, keys: ClaimKey[]): Promise<(Claim | null)[
 /** SQL: the blocks of an enterprise as one of its employees sees them. The parameters are expressions for both. */
 export function blocksOf(enterpriseCode: string, userid: string): string {
   return `coalesce((
-    select jsonb_agg(jsonb_build_object('field', f.field, 'codes', f.codes,
-                                        'probing', f.probing and f.probe_userid is not distinct from ${userid},
-                                        'refusedHash', r.value_hash))
+    select jsonb_agg(jsonb_build_object(
+             'field', f.field, 'codes', f.codes,
+             'probing', f.probing and f.probe_userid is not distinct from ${userid},
+             'refusedHash', r.value_hash))
     from dirsync.field_block f
     left join dirsync.field_refusal r
       on r.enterprise_code = f.enterprise_code and r.field = f.field and r.userid = ${userid}
@@ -88,7 +89,8 @@ const CLAIM = `
 with wanted as (
   select * from unnest($1::text[], $2::text[], $3::text[], $4::text[])
     with ordinality as w (operation, enterprise_code, entity_key, detail, position)
-  -- Always true. Expecting the same few rows whatever the arrays hold, PostgreSQL plans this once per connection.
+  -- Always true. PostgreSQL then expects the same few rows whatever the arrays hold, and plans this once
+  -- per connection.
   where position between 1 and 1000000
 ), held as materialized (
   select w.* from wanted w

@@ -136,8 +136,8 @@ async function openBlock(
   const delayMs = healingDelay(1, Math.random())
   const message = settlement.failures.find(failure => failure.field === refused.field)?.message ?? ''
   await client.query(
-    `insert into dirsync.field_block as b (enterprise_code, field, platform_code, codes, message, probe_userid,
-                                           next_probe_at)
+    `insert into dirsync.field_block as b
+       (enterprise_code, field, platform_code, codes, message, probe_userid, next_probe_at)
      values ($1, $2, $3, $4, $5, $6, now() + $7 * interval '1 millisecond')
      on conflict (enterprise_code, field) do update
      set codes = case when excluded.codes is not null then b.codes || excluded.codes end,

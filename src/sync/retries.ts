@@ -91,7 +91,7 @@ export async function beginRetry(client: ClientBase, ids: number[], runId: numbe
      )
      select d.id from asked join dirsync.dead_letter d on d.id = asked.id
      where d.state <> 'resolved'
-       -- Unless a person asks, what a person ignores is left alone, and an enterprise's is probed without a word.
+       -- Unless a person asks, ignored cases are left alone, and an enterprise's is probed without a word.
        and not ((d.state = 'ignored'
                  or d.entity = 'enterprise' and d.state = 'snoozed' and d.snooze_until > now())
                 and exists (select from dirsync.sync_run r where r.id = $2 and r.requested_by = 'cron'))
@@ -129,7 +129,8 @@ export async function beginRetryOf(
     `select d.id
      from jsonb_to_recordset($1) as e ("enterpriseCode" text, userid text)
      join dirsync.dead_letter d on d.enterprise_code = e."enterpriseCode" and d.entity_key = e.userid
-     where d.operation = 'update-employee' and d.entity = 'employee' and d.state not in ('resolved', 'ignored')
+     where d.operation = 'update-employee' and d.entity = 'employee'
+       and d.state not in ('resolved', 'ignored')
      for update of d`,
     [JSON.stringify(employees)],
   )

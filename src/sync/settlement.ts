@@ -131,7 +131,8 @@ async function writeDepartment(client: ClientBase, { key, department }: Settleme
   if (department === null) return
   await client.query(
     `update dirsync.department
-     set deleted_at = case when $3 = 'deleted' then now() end, parked_at = case when $3 = 'parked' then now() end
+     set deleted_at = case when $3 = 'deleted' then now() end,
+         parked_at = case when $3 = 'parked' then now() end
      where enterprise_code = $1 and dept_code = $2`,
     [key.enterpriseCode, key.entityKey, department],
   )
@@ -169,9 +170,9 @@ with s as materialized (
   order by p.operation, p.enterprise_code, p.entity_key, p.detail
   for update of p
 ), noted as (
-  insert into dirsync.attempt (run_id, operation, enterprise_code, entity_key, detail, started_at, duration_ms,
-                               outcome, calls, waited_ms, too_fast, fields, platform_code, trace_id, error,
-                               execution)
+  insert into dirsync.attempt (run_id, operation, enterprise_code, entity_key, detail, started_at,
+                               duration_ms, outcome, calls, waited_ms, too_fast, fields, platform_code,
+                               trace_id, error, execution)
   select "runId", operation, "enterpriseCode", "entityKey", detail, "startedAt", "durationMs",
          outcome, calls, "waitedMs", "tooFast", fields, "platformCode", "traceId", error, execution
   from s

@@ -58,11 +58,13 @@ async function recogniseSwap(client: ClientBase, id: number): Promise<number | n
        select c.position + 1, d.*
        from circle c
        join dirsync.dead_letter d
-         on d.enterprise_code = c.enterprise_code and d.entity_key = c.blocked_by and d.field = c.field and ${WAITS}
+         on d.enterprise_code = c.enterprise_code and d.entity_key = c.blocked_by
+         and d.field = c.field and ${WAITS}
        where c.position < ${MOST_MEMBERS} and d.id <> $1
      )
      select id, entity_key as userid, blocked_by as holder, field,
-            (select f ->> 'value' from jsonb_array_elements(changed_fields) f where f ->> 'field' = circle.field) as wanted
+            (select f ->> 'value' from jsonb_array_elements(changed_fields) f
+             where f ->> 'field' = circle.field) as wanted
      from circle order by position`,
     [id],
   )
@@ -109,7 +111,8 @@ function swapText(circle: Member[], swap: number): { message: string; remedy: st
 async function dissolveSwaps(client: ClientBase, ids: number[], stillWhole: number[]): Promise<number[]> {
   const { rows } = await client.query<{ id: number; state: string }>(
     `update dirsync.dead_letter d set swap_id = null, version = d.version + 1
-     where d.swap_id in (select swap_id from dirsync.dead_letter where id = any ($1)) and d.swap_id <> all ($2)
+     where d.swap_id in (select swap_id from dirsync.dead_letter where id = any ($1))
+       and d.swap_id <> all ($2)
      returning d.id, d.state`,
     [ids, stillWhole],
   )

@@ -5,7 +5,8 @@ import { onlyRow, type Pool } from '../lib/database.ts'
  * others stand as the trigger wrote them.
  */
 export const STANDING = `case when t.state = 'waiting'
-  and exists (select from dirsync.halt h where h.scope in ('*', t.enterprise_code)) then 'halted' else t.state end`
+  and exists (select from dirsync.halt h where h.scope in ('*', t.enterprise_code))
+  then 'halted' else t.state end`
 
 /** Rows in the outbox. */
 export async function countPending(db: Pool): Promise<number> {
