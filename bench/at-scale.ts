@@ -12,6 +12,7 @@ import { readOverview } from '../src/report/overview.ts'
 import { runTimeLeft, timesLeft } from '../src/report/time-left.ts'
 import { claim } from '../src/sync/claim.ts'
 import { Feeder } from '../src/sync/feeder.ts'
+import { result } from '../src/sync/outcome.ts'
 import { Planner } from '../src/sync/planner.ts'
 import { claimRun, finishRuns, requestRun } from '../src/sync/run.ts'
 import { type Settlement, settle } from '../src/sync/settlement.ts'
@@ -249,25 +250,18 @@ async function carryOut(pool: Pool, userids: string[], run: number): Promise<voi
     if (!begun || !key) return []
     return [
       {
+        ...result('in_step'),
         key,
         version: begun.version,
         execution: begun.execution,
         runId: begun.runId,
-        attempt: {
-          startedAt: begun.startedAt,
-          durationMs: 5,
-          outcome: 'in_step',
-          calls: { 'employee/get': 1 },
-          waitedMs: {},
-          tooFast: {},
-          fields: [],
-          platformCode: null,
-          traceId: null,
-          error: null,
-        },
+        startedAt: begun.startedAt,
+        durationMs: 5,
+        calls: { 'employee/get': 1 },
+        waitedMs: {},
+        tooFast: {},
         changed: false,
         sentUnknown: false,
-        again: null,
         employee: {
           active: true,
           acknowledgedHash: begun.sourceHash,
@@ -278,12 +272,6 @@ async function carryOut(pool: Pool, userids: string[], run: number): Promise<voi
           platformState: 'in_service',
           deptCode: 'D1',
         },
-        failures: [],
-        keep: null,
-        binding: null,
-        department: null,
-        blockFields: [],
-        unblockFields: [],
       },
     ]
   })

@@ -1,8 +1,8 @@
 import type { Pool } from '../src/lib/database.ts'
 import type { Logger } from '../src/lib/logger.ts'
-import { requestDueRetries } from '../src/sync/cases.ts'
 import type { Feeder } from '../src/sync/feeder.ts'
 import type { Mirror } from '../src/sync/mirror-kind.ts'
+import { requestDueRetries } from '../src/sync/retries.ts'
 import type { RunKind } from '../src/sync/run.ts'
 import { prune } from './prune.ts'
 

@@ -1,6 +1,6 @@
 import { Gauge, Registry } from 'prom-client'
 import type { Pool } from '../lib/database.ts'
-import type { JobName } from '../queue/job.ts'
+import type { JobOperation } from '../queue/job.ts'
 import { type Figures, readFigures, STANDINGS } from '../report/figures.ts'
 import { ROLES } from '../sync/process.ts'
 import type { RunState } from '../sync/run.ts'
@@ -53,7 +53,7 @@ type AddGauge = <Label extends string>(
 ) => void
 
 /** Shown even when there are none, so that an alarm can tell "none" from "not measured". */
-const OPERATIONS = keys<JobName>({ 'update-employee': 1, 'delete-department': 1, 'bind-openid': 1 })
+const OPERATIONS = keys<JobOperation>({ 'update-employee': 1, 'delete-department': 1, 'bind-openid': 1 })
 const RUN_STATES = keys<RunState>({
   requested: 1,
   planning: 1,

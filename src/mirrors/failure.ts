@@ -1,12 +1,10 @@
 import { DatabaseError } from 'pg'
 import { transaction } from '../lib/database.ts'
 import { MAX_ATTEMPTS, retryDelay } from '../sync/backoff.ts'
-import { recordFailure } from '../sync/cases.ts'
-import { failure, judge, verdictResult } from '../sync/failure.ts'
+import { mirrorCases, recordFailure } from '../sync/cases.ts'
 import { halt } from '../sync/halts.ts'
-import { mirrorCases } from '../sync/mirror-case.ts'
 import { type Mirror, mirrorOperation } from '../sync/mirror-kind.ts'
-import { type JobResult, result } from '../sync/settlement.ts'
+import { failure, type JobResult, judge, result, verdictResult } from '../sync/outcome.ts'
 import { dropMirrorTasks, type MirrorTask, noteMirrorAttempt, postponeMirrorTask } from './mirror.ts'
 import type { MirrorWorkDependencies } from './mirror-work.ts'
 
@@ -38,15 +36,16 @@ export async function settleFailure(
     await noteMirrorAttempt(db, operation, task, {
       startedAt: execution.startedAt,
       durationMs: execution.durationMs,
-      outcome: outcome.attempt.outcome,
+      outcome: outcome.outcome,
       calls: calls > 0 ? { [execution.operation]: calls } : {},
-      platformCode: outcome.attempt.platformCode,
-      traceId: outcome.attempt.traceId,
-      error: outcome.attempt.error,
+      platformCode: outcome.platformCode,
+      traceId: outcome.traceId,
+      error: outcome.error,
     })
     if (outcome.again !== null) return postponeMirrorTask(db, task, outcome.again)
     const key = { operation, enterpriseCode, entityKey: mirror }
-    for (const failed of outcome.failures) await recordFailure(db, { key, runId, attempt: execution }, failed)
+    for (const failed of outcome.failures)
+      await recordFailure(db, { key, runId, startedAt: execution.startedAt }, failed)
     const which = endsRun ? { enterpriseCode: null, part: null } : { enterpriseCode, part }
     await dropMirrorTasks(db, runId, which, lesson)
   })
@@ -54,9 +53,9 @@ export async function settleFailure(
     {
       runId,
       mirror,
-      outcome: outcome.attempt.outcome,
-      platformCode: outcome.attempt.platformCode,
-      err: outcome.attempt.error,
+      outcome: outcome.outcome,
+      platformCode: outcome.platformCode,
+      err: outcome.error,
     },
     'a part of the mirror could not be read',
   )
@@ -122,7 +121,7 @@ function unfit(error: DatabaseError, part: string, cases: Cases): { outcome: Job
     cases,
   })
   return {
-    outcome: result('parked', { attempt: { error: message }, failures: [refused] }),
+    outcome: result('parked', { error: message, failures: [refused] }),
     lesson: `${message} ${remedy}`,
   }
 }

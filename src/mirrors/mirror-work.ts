@@ -4,12 +4,11 @@ import { repeatOnDeadlock, transaction } from '../lib/database.ts'
 import type { Logger } from '../lib/logger.ts'
 import type { PlatformClient } from '../platform/client.ts'
 import { probeDelay } from '../sync/backoff.ts'
-import { resolveCases } from '../sync/cases.ts'
+import { endObsoleteMirrorCases, mirrorCases, resolveCases } from '../sync/cases.ts'
 import { enterpriseCodes } from '../sync/employee.ts'
 import { forbidding, type Halt, healHalts } from '../sync/halts.ts'
-import { endObsoleteMirrorCases, mirrorCases } from '../sync/mirror-case.ts'
 import { enterprisesToAsk, type Mirror, mirrorOperation } from '../sync/mirror-kind.ts'
-import { isUnfit } from '../sync/outcome.ts'
+import { isUnfit } from '../sync/settlement.ts'
 import { settleFailure } from './failure.ts'
 import {
   advanceMirrorTask,
@@ -176,9 +175,7 @@ export class MirrorWork {
         const { enterpriseCode, part, runId } = task
         const key = { operation, enterpriseCode, entityKey: this.#mirror, detail: part }
         if (partDone)
-          await resolveCases(db, [
-            { key, runId, failures: [], keep: null, employee: null, attempt: { outcome } },
-          ])
+          await resolveCases(db, [{ key, runId, failures: [], resolve: 'all', employee: null, outcome }])
       }),
     )
   }

@@ -1,5 +1,6 @@
 import { type ClientBase, onlyRow, type Pool } from '../lib/database.ts'
-import { MIRRORS, type Mirror, type MirrorOperation, mirrorOperation } from '../sync/mirror-kind.ts'
+import { restMirrorCases } from '../sync/cases.ts'
+import { MIRRORS, type Mirror, type MirrorOperation } from '../sync/mirror-kind.ts'
 
 /** The run of a mirror as its runner knows it. */
 export interface MirrorRun {
@@ -261,15 +262,7 @@ export async function finishMirrorRun(
      returning state, message`,
     [id],
   )
-  // What was to be tried again and was not come to has its turn soon; payers who are found no more wait for a person.
-  await db.query(
-    `update dirsync.dead_letter
-     set state = case entity when 'mirror' then 'retry_scheduled' else 'open' end,
-         next_retry_at = now() + case entity when 'mirror' then interval '1 hour' else interval '7 days' end, version = version + 1
-     where operation = $1 and state = 'retrying'
-       and not exists (select from dirsync.sync_run where kind = $2 and state = 'requested')`,
-    [mirrorOperation(kind), kind],
-  )
+  await restMirrorCases(db, kind)
   return rows[0] ?? null
 }
 

@@ -1,5 +1,6 @@
 import type { ClientBase, Pool } from '../lib/database.ts'
 import { onlyRow, storableJson } from '../lib/database.ts'
+import { endCases } from '../sync/cases.ts'
 
 /** A payment order as it is kept; amounts are decimal texts. */
 export interface MirroredOrder {
@@ -186,17 +187,15 @@ export async function ordersToAsk(
  * @param start first day of the window: older orders may be of people who are long gone
  */
 export async function recordUnknownPayers(db: ClientBase, runId: number, start: string): Promise<void> {
-  await db.query(
-    `with known as (
-       update dirsync.dead_letter d
-       set state = 'resolved', resolution = 'succeeded', resolved_by = 'dirsync', resolved_at = now(), next_retry_at = null,
-           version = d.version + 1
-       where d.operation = 'mirror-orders' and d.entity = 'employee' and d.state <> 'resolved'
-         and exists (select from dirsync.employee e where e.enterprise_code = d.enterprise_code and e.userid = d.entity_key)
-       returning id
-     )
-     insert into dirsync.dead_letter_event (dead_letter_id, event, run_id, note) select id, 'resolved', $1, 'succeeded' from known`,
-    [runId],
+  const { rows: known } = await db.query<{ id: number }>(
+    `select d.id from dirsync.dead_letter d
+     where d.operation = 'mirror-orders' and d.entity = 'employee' and d.state <> 'resolved'
+       and exists (select from dirsync.employee e
+                   where e.enterprise_code = d.enterprise_code and e.userid = d.entity_key)`,
+  )
+  await endCases(
+    db,
+    known.map(({ id }) => ({ id, runId, resolution: 'succeeded' })),
   )
   await db.query(
     `with unknown as (

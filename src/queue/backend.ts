@@ -1,148 +1,187 @@
-import type { BackendFactory, IQueueBackend } from 'bullmq'
+import { type IQueueBackend, Queue } from 'bullmq'
 import type { Logger } from '../lib/logger.ts'
-import { BullmqBackend } from './bullmq.ts'
+import { within } from '../lib/waiting.ts'
+import type { JobOperation, QueuedJob } from './job.ts'
+import { type BullId, type JobData, type JobHandler, JobWorker } from './job-worker.ts'
 import { createPostgresStore } from './postgres.ts'
 import { createRedisStore } from './redis.ts'
+import { type Finding, QueueError, type QueueStore, type StoreConnection, Trouble } from './store.ts'
 
-export type JobName = 'update-employee' | 'delete-department' | 'bind-openid'
+/** Jobs in one call of BullMQ: on PostgreSQL, more may need more locks than the server has. */
+const CHUNK = 1000
 
-export interface QueuedJob {
-  /** Tells jobs apart. No whole number, no colon. */
-  id: string
-  name: JobName
-  /** Opaque text; all that is stored of the job. */
-  key: string
-  /** 1 (first) to 10. */
-  priority: number
-}
+const OPERATION_TIMEOUT_MS = 10_000
 
-export interface QueueCounts {
+interface QueueCounts {
   waiting: number
   active: number
-  /** Everything that is not finished. */
+  /** Everything that has not ended. */
   total: number
 }
 
-export type JobProcessor = (job: { name: JobName; key: string }, signal: AbortSignal) => Promise<void>
-
-/** Claims jobs and runs the processor on them. Survives outages of the store by itself. */
-export interface JobWorker {
-  /** Jobs in the processor's hands. */
-  readonly running: number
-  /** From 1. Jobs that run already go on when it falls. */
-  setConcurrency(concurrency: number): void
-  /**
-   * Stops claiming and waits for the running jobs. At the deadline their signals are aborted; those which end by
-   * throwing go back to the queue, those which do not end are left to be taken up when their locks expire. Takes the
-   * deadline and about a second at most, also without a store. Idempotent.
-   */
-  close(deadlineMs: number): Promise<void>
+interface StoreOptions {
+  /** Null: the queue lives in the schema `bullmq` of dirsync's database. */
+  redisUrl: string | null
+  databaseUrl: string
 }
 
 /**
- * The queue: distributes jobs to workers, at most one at a time of the same id, lower priorities first, and gives a job
- * whose process vanished to another one within 20 s. Jobs of the same key and different ids know nothing of each other:
- * that no two of them work at once is the business of the processor. It carries keys only (DESIGN, laws 1, 2, 7, 10):
- * outcomes, retries and delays live in the table of pending entities, from which it is fed again whenever it was wiped.
+ * The queue in Redis or PostgreSQL. Opens nothing yet.
+ * @param options.deployment its id is part of the queue's name: another one in the same store has a queue of its own
+ */
+export function createQueueBackend(
+  options: StoreOptions & { deployment: string; logger: Logger },
+): QueueBackend {
+  const id = { name: `dirsync-${options.deployment}`, prefix: 'bull' }
+  return new QueueBackend(openQueueStore(options), id, options.logger)
+}
+
+/** The store alone, to prepare or examine it without a queue. Opens nothing yet. */
+export function openQueueStore({ redisUrl, databaseUrl }: StoreOptions): QueueStore {
+  return redisUrl === null ? createPostgresStore(databaseUrl) : createRedisStore(redisUrl)
+}
+
+type BullQueue = Queue<JobData, void, JobOperation, JobData, void, JobOperation, IQueueBackend, unknown>
+
+/**
+ * Distributes jobs to workers, at most one at a time of the same id, lower priorities first, and gives a job whose process
+ * vanished to another one within 20 s. Jobs of the same key and different ids know nothing of each other: the processor
+ * sees to it that no two of them work at once. The queue carries keys only. Outcomes, retries and delays live in the
+ * outbox, from which the queue is fed again whenever it was wiped.
  *
  * The operations reject with a QueueError within some seconds while the store is away.
+ *
+ * Duplicates are kept out by BullMQ's job ids, which are free again as soon as a job is removed at its end. BullMQ's
+ * `deduplication` would also keep an add that comes while its job is active, but then adds job by job on PostgreSQL, with
+ * one of the server's shared locks each, and has more to do at the end of every job; the outbox gives such a request
+ * another id anyway (`jobId`). BullMQ's own ids start again at 1 when the store is wiped, while jobs with the same ids may
+ * still be running, whose locks the worker would then confuse; the outbox never reuses the id of a job that has begun.
  */
-export interface QueueBackend {
-  readonly kind: 'redis' | 'postgres'
-  /** Brings the store up to date (PostgreSQL: its schema), or finds that it cannot serve. @throws QueueError */
-  prepare(): Promise<void>
+export class QueueBackend {
+  readonly #store: QueueStore
+  readonly #id: BullId
+  readonly #trouble: Trouble
+  #opened: { queue: BullQueue; connection: StoreConnection } | undefined
+  #closing: Promise<void> | undefined
+
+  constructor(store: QueueStore, id: BullId, logger: Logger) {
+    this.#store = store
+    this.#id = id
+    this.#trouble = new Trouble(logger, 'the queue')
+  }
+
+  get kind(): 'redis' | 'postgres' {
+    return this.#store.kind
+  }
+
+  /** Brings the store up to date, or finds that it cannot serve. @throws QueueError */
+  prepare(): Promise<void> {
+    return this.#store.prepare()
+  }
+
+  doctor(): Promise<Finding[]> {
+    return this.#store.doctor()
+  }
+
   /**
    * Adds jobs. One whose id waits or is active is left as it is; once that has ended, the id is free again. Safe to repeat
    * as a whole when it rejects: part of the jobs may be queued.
    */
-  add(jobs: QueuedJob[]): Promise<void>
-  counts(): Promise<QueueCounts>
-  /** No worker of any process claims a job until `resume`. The mark lives in the store and is wiped with it. */
-  pause(): Promise<void>
-  resume(): Promise<void>
-  isPaused(): Promise<boolean>
-  /**
-   * Starts a worker. A processor that throws is a bug or an outage of dirsync's own store: that is logged, the job ends
-   * nevertheless, and the table of pending entities brings it back.
-   */
-  work(processor: JobProcessor, options: { concurrency: number; logger: Logger }): JobWorker
-  /** Removes every job, waiting or active, and the pause. */
-  obliterate(): Promise<void>
-  doctor(): Promise<Finding[]>
-  /** Close the workers first. Idempotent. */
-  close(): Promise<void>
-}
-
-/** The queue in Redis, or in the schema `bullmq` of dirsync's database where no Redis is given. Opens nothing yet. */
-export function createQueueBackend(options: {
-  redisUrl: string | null
-  databaseUrl: string
-  /** Id of the deployment, part of the queue's name: another one in the same store has a queue of its own. */
-  deployment: string
-  logger: Logger
-}): QueueBackend {
-  const { deployment, logger } = options
-  return new BullmqBackend(openQueueStore(options), { name: `dirsync-${deployment}`, prefix: 'bull' }, logger)
-}
-
-/** Where the queues live, for whoever prepares or examines the store and needs no queue. Opens nothing yet. */
-export function openQueueStore(options: { redisUrl: string | null; databaseUrl: string }): QueueStore {
-  const { redisUrl, databaseUrl } = options
-  return redisUrl === null ? createPostgresStore(databaseUrl) : createRedisStore(redisUrl)
-}
-
-/** What a job of BullMQ holds: its key. Nothing personal may ever be added (DESIGN, law 7). */
-export interface JobData {
-  key: string
-}
-
-/** One line of `dirsync doctor`. */
-export interface Finding {
-  ok: boolean
-  what: string
-  remedy?: string
-}
-
-/**
- * A producer is asked by somebody who waits, so its operations fail within some seconds while the store is away; a
- * worker has nobody to tell and waits for the store instead.
- */
-export type ConnectionRole = 'producer' | 'worker'
-
-/** Connections to the store that one `Queue` or `Worker` of BullMQ uses and nobody else. */
-export interface StoreConnection {
-  /** BullMQ's `connection` option. */
-  readonly connection: unknown
-  readonly backendFactory: BackendFactory<IQueueBackend, unknown>
-  /** Closes what BullMQ leaves open, once its `Queue` or `Worker` is closed. Idempotent. */
-  close(): Promise<void>
-  /** Drops every connection at once, whatever is in flight. */
-  cut(): void
-}
-
-/** Where the queue lives. */
-export interface QueueStore {
-  readonly kind: 'redis' | 'postgres'
-  /** @param onError hears of connections that break; they are made again without anybody's doing */
-  connect(role: ConnectionRole, onError: (error: unknown) => void): StoreConnection
-  /** Makes the store ready for the queue. @throws QueueError */
-  prepare(): Promise<void>
-  doctor(): Promise<Finding[]>
-}
-
-/** What went wrong with the queue's store, see the messages of `QueueError`. */
-type QueueErrorCode = 'QUEUE_UNAVAILABLE' | 'QUEUE_NOT_MIGRATED' | 'QUEUE_STORE_TOO_OLD'
-
-/**
- * An operation on the queue could not be done. Nothing is lost by it: the table of pending entities is the outbox, and
- * what was not queued is fed again.
- */
-export class QueueError extends Error {
-  readonly code: QueueErrorCode
-
-  constructor(code: QueueErrorCode, message: string, options?: ErrorOptions) {
-    super(message, options)
-    this.name = 'QueueError'
-    this.code = code
+  async add(jobs: QueuedJob[]): Promise<void> {
+    for (let from = 0; from < jobs.length; from += CHUNK) {
+      const entries = jobs.slice(from, from + CHUNK).map(({ id, name, key, priority }) => ({
+        name,
+        data: { key },
+        opts: { jobId: id, priority, removeOnComplete: true, removeOnFail: true },
+      }))
+      await this.#do('add', queue => queue.addBulk(entries))
+    }
   }
+
+  counts(): Promise<QueueCounts> {
+    return this.#do('count', async queue => {
+      const counts = await queue.getJobCounts('active', 'waiting', 'prioritized', 'delayed')
+      const { active = 0, waiting = 0, prioritized = 0, delayed = 0 } = counts
+      const idle = waiting + prioritized + delayed
+      return { waiting: idle, active, total: idle + active }
+    })
+  }
+
+  /** Whether somebody has paused the queue itself, with a tool of BullMQ's: no worker claims a job then. */
+  isPaused(): Promise<boolean> {
+    return this.#do('read the pause', queue => queue.isPaused())
+  }
+
+  /**
+   * Starts a worker. A handler that throws is a bug or an outage of dirsync's own store: that is logged, the job ends
+   * nevertheless, and the outbox brings it back.
+   */
+  work(handler: JobHandler, options: { concurrency: number; logger: Logger }): JobWorker {
+    return new JobWorker({
+      ...options,
+      handler,
+      store: this.#store,
+      queue: this.#id,
+      hasWork: async () => (await this.counts()).waiting > 0 && !(await this.isPaused()),
+    })
+  }
+
+  /** Removes every job, waiting or active, and the pause. */
+  async obliterate(): Promise<void> {
+    await this.#do('obliterate', queue => queue.obliterate({ force: true }))
+  }
+
+  /** Close the workers first. Idempotent. */
+  close(): Promise<void> {
+    this.#closing ??= this.#close()
+    return this.#closing
+  }
+
+  async #close(): Promise<void> {
+    await this.#opened?.queue.close()
+    await this.#opened?.connection.close()
+  }
+
+  async #do<T>(what: string, operation: (queue: BullQueue) => Promise<T>): Promise<T> {
+    try {
+      const result = await within(OPERATION_TIMEOUT_MS, operation(this.#open()), late)
+      this.#trouble.works()
+      return result
+    } catch (error) {
+      this.#trouble.report(error)
+      if (error instanceof QueueError) throw error
+      const message = `The queue could not ${what}: ${this.#store.kind} is away.`
+      throw new QueueError('QUEUE_UNAVAILABLE', message, error)
+    }
+  }
+
+  #open(): BullQueue {
+    if (this.#closing !== undefined) throw new QueueError('QUEUE_UNAVAILABLE', 'The queue is closed.')
+    this.#opened ??= this.#connect()
+    return this.#opened.queue
+  }
+
+  #connect(): { queue: BullQueue; connection: StoreConnection } {
+    const report = (error: unknown) => this.#trouble.report(error)
+    const connection = this.#store.connect('producer', report)
+    const queue: BullQueue = new Queue(
+      this.#id.name,
+      {
+        connection: connection.connection,
+        prefix: this.#id.prefix,
+        // Otherwise BullMQ would wait for ever for the first connection, and never forget that its first command failed.
+        skipWaitingForReady: true,
+        skipVersionCheck: true,
+        streams: { events: { maxLen: 100 } }, // nobody reads them
+      },
+      connection.backendFactory,
+    )
+    queue.on('error', report)
+    return { queue, connection }
+  }
+}
+
+function late(): QueueError {
+  const message = `The queue's store did not answer within ${OPERATION_TIMEOUT_MS / 1000} s.`
+  return new QueueError('QUEUE_UNAVAILABLE', message)
 }

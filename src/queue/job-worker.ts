@@ -1,46 +1,67 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type Job, WaitingError } from 'bullmq'
+import { type IQueueBackend, type Job, type JobProgress, WaitingError, Worker } from 'bullmq'
 import type { Logger } from '../lib/logger.ts'
-import type { JobData, JobName, JobProcessor, JobWorker, QueueCounts, QueueStore } from './backend.ts'
-import { BullWorker } from './bullmq.ts'
+import type { JobOperation } from './job.ts'
+import { type QueueStore, type StoreConnection, Trouble } from './store.ts'
 
+/** What a job of BullMQ holds: its key. Nothing personal may ever be added. */
+export interface JobData {
+  key: string
+}
+
+/** How BullMQ names a queue in its store. */
+export interface BullId {
+  name: string
+  prefix: string
+}
+
+/** @param signal aborts when the worker stops, or when it has lost the job to another one */
+export type JobHandler = (job: { name: JobOperation; key: string }, signal: AbortSignal) => Promise<void>
+
+/** How often to check whether the worker still claims jobs. */
 const WATCH_EVERY_MS = 3_000
 
-/** A worker that claims nothing from one look to the next, while jobs wait and it has room, is replaced after so many. */
-const LOOKS_UNTIL_STUCK = 3
+/** After this many checks in a row in which jobs wait and it has room, but claims none, a worker is replaced. */
+const CHECKS_UNTIL_STUCK = 3
 
-/** A processor that threw keeps its place for this long, so that an outage does not empty the queue in a flood. */
+/** A handler that threw keeps its place for this long, so that an outage does not empty the queue in a flood. */
 const REST_AFTER_FAILURE_MS = 1_000
 
-/** The locks of a process that vanished run out within this span, so that its jobs are told in one line. */
+/** The locks of a process that vanished run out within this span, so that its jobs are logged in one line. */
 const TELL_STALLED_AFTER_MS = 5_000
 
 /** How long aborted jobs have to end. */
 const GRACE_MS = 700
 
+/** How long the jobs of a worker that was replaced have to end: more than any of them takes. */
+const REPLACED_MS = 60_000
+
 interface WorkerParts {
   store: QueueStore
-  queue: { name: string; prefix: string }
-  processor: JobProcessor
+  queue: BullId
+  handler: JobHandler
   concurrency: number
   logger: Logger
-  /** What is queued and whether the queue is paused; rejects while the store is away. */
-  look(): Promise<QueueCounts & { paused: boolean }>
+  /** Whether there are jobs to claim; rejects while the store is away. */
+  hasWork(): Promise<boolean>
 }
 
-/** See `JobWorker`. Watches over BullMQ's worker, replaces it when it is stuck, and ends within a deadline. */
-export class WatchedWorker implements JobWorker {
+/**
+ * Claims jobs and runs the handler on them. Survives outages of the store by itself, replaces BullMQ's worker when that is
+ * stuck, and ends within a deadline.
+ */
+export class JobWorker {
   readonly #parts: WorkerParts
   readonly #storeTrouble: Trouble
-  readonly #processorTrouble: Trouble
+  readonly #handlerTrouble: Trouble
   readonly #watch: NodeJS.Timeout
   readonly #workers = new Set<BullWorker>()
   #worker: BullWorker
   #concurrency: number
   #running = 0
   #claimedAt = 0
-  #vainLooks = 0
-  #looking = false
+  #vainChecks = 0
+  #checking = false
   #closing: Promise<void> | undefined
   #stalled: string[] = []
   #stalledTimer: NodeJS.Timeout | undefined
@@ -50,20 +71,27 @@ export class WatchedWorker implements JobWorker {
     this.#parts = parts
     this.#concurrency = parts.concurrency
     this.#storeTrouble = new Trouble(parts.logger, "the worker's connection to the queue")
-    this.#processorTrouble = new Trouble(parts.logger, 'the processing of jobs')
+    this.#handlerTrouble = new Trouble(parts.logger, 'the processing of jobs')
     this.#worker = this.#open()
     this.#watch = setInterval(() => this.#check(), WATCH_EVERY_MS)
   }
 
+  /** Jobs in the handler's hands. */
   get running(): number {
     return this.#running
   }
 
+  /** From 1. Jobs that run already go on when it falls. */
   setConcurrency(concurrency: number): void {
     this.#worker.concurrency = concurrency
     this.#concurrency = concurrency
   }
 
+  /**
+   * Stops claiming and waits for the running jobs. At the deadline their signals are aborted. Jobs that end by throwing go
+   * back to the queue; jobs that do not end are taken up elsewhere when their locks expire. Takes the deadline and about a
+   * second at most, also without a store. Idempotent.
+   */
   close(deadlineMs: number): Promise<void> {
     this.#closing ??= this.#close(deadlineMs)
     return this.#closing
@@ -81,7 +109,10 @@ export class WatchedWorker implements JobWorker {
     for (const worker of workers) worker.cancelAllJobs()
     if (await isFirst(ended, sleep(GRACE_MS))) return
     for (const worker of workers) worker.abandon()
-    this.#parts.logger.warn({ running: this.#running }, 'the worker was stopped by force; its jobs run again')
+    this.#parts.logger.warn(
+      { running: this.#running },
+      'the worker was stopped by force; its jobs will run again',
+    )
   }
 
   #open(): BullWorker {
@@ -111,20 +142,20 @@ export class WatchedWorker implements JobWorker {
       this.#parts.logger.info({ jobs }, 'jobs of a process that vanished are taken up again')
   }
 
-  /** The job ends here, whatever happens: retries live in the table of pending entities. */
+  /** The job ends here, whatever happens: retries live in the outbox. */
   async #process(
-    job: Job<JobData, void, JobName>,
+    job: Job<JobData, void, JobOperation>,
     token: string | undefined,
     signal: AbortSignal = new AbortController().signal,
   ): Promise<void> {
     this.#claimedAt = Date.now()
     this.#running += 1
     try {
-      await this.#parts.processor({ name: job.name, key: job.data.key }, signal)
-      this.#processorTrouble.works()
+      await this.#parts.handler({ name: job.name, key: job.data.key }, signal)
+      this.#handlerTrouble.works()
     } catch (error) {
       if (signal.aborted) await handBack(job, token)
-      this.#processorTrouble.report(error)
+      this.#handlerTrouble.report(error)
       await sleep(REST_AFTER_FAILURE_MS, undefined, { signal }).catch(() => handBack(job, token))
     } finally {
       this.#running -= 1
@@ -135,29 +166,28 @@ export class WatchedWorker implements JobWorker {
   /** Blocking reads can hang after a fail-over, and so can any connection. A fresh worker has fresh connections. */
   async #check(): Promise<void> {
     const isClaiming = Date.now() - this.#claimedAt < WATCH_EVERY_MS
-    if (isClaiming || this.#running >= this.#concurrency) this.#vainLooks = 0
-    if (isClaiming || this.#looking) return
-    this.#looking = true
+    if (isClaiming || this.#running >= this.#concurrency) this.#vainChecks = 0
+    if (isClaiming || this.#checking) return
+    this.#checking = true
     try {
-      const { waiting, paused } = await this.#parts.look()
+      const hasWork = await this.#parts.hasWork()
       this.#storeTrouble.works()
-      const isIdle = waiting === 0 || paused || this.#running >= this.#concurrency
-      this.#vainLooks = isIdle ? 0 : this.#vainLooks + 1
+      this.#vainChecks = hasWork && this.#running < this.#concurrency ? this.#vainChecks + 1 : 0
     } catch {
-      // The store is away, for which the worker cannot be blamed. Who looked has logged it.
+      // The store is away, which has been logged and is not the worker's fault.
     } finally {
-      this.#looking = false
+      this.#checking = false
     }
-    if (this.#vainLooks >= LOOKS_UNTIL_STUCK && this.#closing === undefined) this.#replace()
+    if (this.#vainChecks >= CHECKS_UNTIL_STUCK && this.#closing === undefined) this.#replace()
   }
 
   #replace(): void {
-    this.#parts.logger.warn('jobs wait and the worker claims none: it is replaced')
+    this.#parts.logger.warn('jobs wait, but the worker claims none: it is replaced')
     const stuck = this.#worker
     this.#worker = this.#open()
-    this.#vainLooks = 0
-    // Its running jobs may still end well; a minute is more than any of them takes.
-    isFirst(stuck.end(), sleep(60_000, undefined, { ref: false })).then(ended => {
+    this.#vainChecks = 0
+    // Its running jobs may still end well.
+    isFirst(stuck.end(), sleep(REPLACED_MS, undefined, { ref: false })).then(ended => {
       if (!ended) stuck.abandon()
       this.#workers.delete(stuck)
     })
@@ -179,52 +209,66 @@ async function isFirst(promise: Promise<unknown>, ...others: Promise<unknown>[])
   return await Promise.race([settles, ...others.map(other => other.then(() => false))])
 }
 
-/** Successes right after an error do not prove much: a store that flaps is in trouble all the time. */
-const QUIET_MS = 2_000
-
 /**
- * Logs a trouble once when it begins and once when it is over, however often it repeats in between: an outage of a
- * minute is two lines, not ten thousand.
- *
- * Only the error's name, code, message and stack are logged. Further properties, such as PostgreSQL's `detail`, may hold
- * values of rows.
+ * A killed process' job is free 10 s after its last sign of life and taken up within 2 to 4 s more. Stalls are no
+ * verdict on the job (`attempt` rows are), so BullMQ's own limit is out of the way. A claim or completion that finds the
+ * store away is repeated after 1 s; BullMQ's 15 s would be longer than the lock.
  */
-export class Trouble {
-  readonly #logger: Logger
-  readonly #what: string
-  #beganAt = 0
-  #lastAt = 0
-  #errors = 0
-
-  /** @param what names what is in trouble, as the subject of a sentence */
-  constructor(logger: Logger, what: string) {
-    this.#logger = logger
-    this.#what = what
-  }
-
-  /** An error happened. */
-  report(error: unknown): void {
-    this.#lastAt = Date.now()
-    this.#errors += 1
-    if (this.#errors > 1) return
-    this.#beganAt = this.#lastAt
-    this.#logger.warn({ error: errorFacts(error) }, `${this.#what} is in trouble; logged again when it works`)
-  }
-
-  /** Something worked. */
-  works(): void {
-    if (this.#errors === 0 || Date.now() - this.#lastAt < QUIET_MS) return
-    const seconds = Math.round((this.#lastAt - this.#beganAt) / 1000)
-    this.#logger.info({ errors: this.#errors, seconds }, `${this.#what} works again`)
-    this.#errors = 0
-  }
+const SETTINGS = {
+  lockDuration: 10_000,
+  stalledInterval: 2_000,
+  maxStalledCount: 50,
+  runRetryDelay: 1_000,
+  skipVersionCheck: true, // prepare() and doctor() check it, and say it in our words
 }
 
-function errorFacts(error: unknown): { name?: string; code?: unknown; message: string; stack?: string } {
-  if (!(error instanceof Error)) return { message: 'a value that is no error was thrown' }
-  const { name, message, stack } = error
-  const code = 'code' in error ? { code: error.code } : {}
-  return { name, ...code, message, ...(stack === undefined ? {} : { stack }) }
+/** BullMQ asks again at once after a claim that failed otherwise than by a refused connection. */
+const PAUSE_AFTER_FAILED_CLAIM_MS = 250
+
+type BullJob = Job<JobData, void, JobOperation>
+
+/** BullMQ's worker, with a pause between failed claims and a way to end it that does not depend on the store. */
+class BullWorker extends Worker<JobData, void, JobOperation, IQueueBackend, JobProgress, unknown> {
+  readonly #store: StoreConnection
+
+  constructor(
+    queue: BullId,
+    processor: (job: BullJob, token: string | undefined, signal: AbortSignal | undefined) => Promise<void>,
+    options: { concurrency: number; store: StoreConnection },
+  ) {
+    const { concurrency, store } = options
+    super(
+      queue.name,
+      processor,
+      { ...SETTINGS, prefix: queue.prefix, concurrency, connection: store.connection },
+      store.backendFactory,
+    )
+    this.#store = store
+  }
+
+  protected override async moveToActive(token: string, name?: string): Promise<BullJob> {
+    try {
+      return await super.moveToActive(token, name)
+    } catch (error) {
+      await sleep(PAUSE_AFTER_FAILED_CLAIM_MS)
+      throw error
+    }
+  }
+
+  /** Stops claiming, waits for the running jobs and the store, however long they take, then closes the connections. */
+  async end(): Promise<void> {
+    await this.close()
+    await this.#store.close()
+  }
+
+  /** Drops everything at once. What runs here is taken up by another process when its lock has expired. */
+  abandon(): void {
+    this.cancelAllJobs()
+    const ignore = () => {} // the connections are cut next
+    this.lockManager.close().catch(ignore)
+    this.backend.close(true).catch(ignore)
+    this.#store.cut()
+  }
 }
 
 /** Jobs in hand for each call at a time, at most. */

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 
-/** The jobs that the queue knows. */
-export type JobName = 'update-employee' | 'delete-department' | 'bind-openid'
+/** What a worker can do with an entity. */
+export type JobOperation = 'update-employee' | 'delete-department' | 'bind-openid'
 
 /** What a job is about; all that the queue ever holds of it. */
 export interface JobKey {
@@ -9,6 +9,17 @@ export interface JobKey {
   entityKey: string
   /** bind-openid: the merchant application id; else empty. */
   detail: string
+}
+
+/** A job as it is put into the queue. */
+export interface QueuedJob {
+  /** Tells jobs apart. Not a whole number, and without a colon: BullMQ gives these a meaning. */
+  id: string
+  name: JobOperation
+  /** As `formatJobKey` made it. */
+  key: string
+  /** 1 (first) to 10. */
+  priority: number
 }
 
 /** The key as the text that the queue carries. */
@@ -20,7 +31,7 @@ export function formatJobKey(key: JobKey): string {
 export function parseJobKey(text: string): JobKey {
   const parts: unknown = JSON.parse(text)
   if (!Array.isArray(parts) || parts.length !== 3 || parts.some(part => typeof part !== 'string'))
-    throw new SyntaxError('the queue holds a job key that is no list of three texts')
+    throw new SyntaxError('the queue holds a job key that is not a list of three texts')
   const [enterpriseCode, entityKey, detail] = parts as [string, string, string]
   return { enterpriseCode, entityKey, detail }
 }
@@ -30,9 +41,9 @@ export function parseJobKey(text: string): JobKey {
  * feeding the same request again is harmless, while a request at a better priority is a job of its own, and so is one that
  * came after a worker had begun the row: `request` has changed by then.
  * @param key as `formatJobKey` made it
- * @param request which one it is of those for that key
- * @returns 22 characters of base64url, which say nothing of the key
+ * @param request which of the requests for that key it is
+ * @returns 22 characters of base64url, which say nothing about the key
  */
-export function jobId(operation: JobName, key: string, request: string, priority: number): string {
+export function jobId(operation: JobOperation, key: string, request: string, priority: number): string {
   return hash('sha256', `${operation} ${request} ${priority} ${key}`, 'base64url').slice(0, 22)
 }

@@ -19,7 +19,7 @@ import {
   QueueError,
   type QueueStore,
   type StoreConnection,
-} from './backend.ts'
+} from './store.ts'
 
 /** The schema in which BullMQ keeps its tables; beside `dirsync` in the same database. */
 const SCHEMA = 'bullmq'
@@ -152,12 +152,10 @@ async function withClient<T>(url: string, action: (client: pg.Client) => Promise
 function explain(error: unknown): unknown {
   if (error instanceof QueueError) return error
   if (error instanceof SchemaMigrationRequiredError) {
-    return new QueueError('QUEUE_NOT_MIGRATED', 'The queue has no tables yet: run `dirsync migrate`.', {
-      cause: error,
-    })
+    return new QueueError('QUEUE_NOT_MIGRATED', 'The queue has no tables yet: run `dirsync migrate`.', error)
   }
   if (error instanceof SchemaVersionMismatchError || error instanceof UnsupportedPostgresVersionError) {
-    return new QueueError('QUEUE_STORE_TOO_OLD', error.message, { cause: error })
+    return new QueueError('QUEUE_STORE_TOO_OLD', error.message, error)
   }
-  return new QueueError('QUEUE_UNAVAILABLE', "PostgreSQL does not do the queue's work.", { cause: error })
+  return new QueueError('QUEUE_UNAVAILABLE', 'PostgreSQL cannot serve the queue.', error)
 }

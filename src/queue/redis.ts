@@ -1,4 +1,4 @@
-import { type BackendFactory, createRedisBackend, type IQueueBackend } from 'bullmq'
+import { type BackendFactory, createRedisBackend, type IQueueBackend, isRedisVersionLowerThan } from 'bullmq'
 import { Redis, type RedisOptions } from 'ioredis'
 import {
   type ConnectionRole,
@@ -6,9 +6,9 @@ import {
   QueueError,
   type QueueStore,
   type StoreConnection,
-} from './backend.ts'
+} from './store.ts'
 
-const MINIMUM_VERSION = [6, 2] as const
+const MINIMUM_VERSION = '6.2.0'
 
 /** A connection on which a command got no answer for this long is made anew; a worker's may block for 5 s. */
 const SILENCE_MS: Record<ConnectionRole, number> = { producer: 5_000, worker: 8_000 }
@@ -26,7 +26,7 @@ export function createRedisStore(redisUrl: string): QueueStore {
     connect: (role, onError) => connect(redisUrl, role, onError),
     async prepare() {
       const { version } = await readServer(redisUrl)
-      if (!isRecentEnough(version)) {
+      if (isTooOld(version)) {
         throw new QueueError('QUEUE_STORE_TOO_OLD', `The queue needs Redis 6.2 or later, this is ${version}.`)
       }
     },
@@ -58,24 +58,28 @@ async function examine(url: string): Promise<Finding[]> {
   } catch {
     return [{ ok: false, what: 'Redis does not answer', remedy: 'start it, or correct REDIS_URL' }]
   }
+  const { version, policy, appendOnly } = server
+  const check = (ok: boolean, good: string, bad: string, remedy: string): Finding =>
+    ok ? { ok, what: good } : { ok, what: bad, remedy }
   return [
-    isRecentEnough(server.version)
-      ? { ok: true, what: `Redis ${server.version} answers` }
-      : { ok: false, what: `Redis is of version ${server.version}`, remedy: 'use Redis 6.2 or later' },
-    server.policy === 'noeviction'
-      ? { ok: true, what: 'Redis keeps the queue when its memory is full (maxmemory-policy noeviction)' }
-      : {
-          ok: false,
-          what: `Redis drops parts of the queue when its memory is full (maxmemory-policy ${server.policy})`,
-          remedy: 'set maxmemory-policy noeviction',
-        },
-    server.appendOnly
-      ? { ok: true, what: 'Redis keeps the queue through a restart (appendonly yes)' }
-      : {
-          ok: false,
-          what: 'Redis may forget the queue when it restarts (appendonly no); it is then fed again',
-          remedy: 'set appendonly yes',
-        },
+    check(
+      !isTooOld(version),
+      `Redis ${version} answers`,
+      `Redis is of version ${version}`,
+      'use Redis 6.2 or later',
+    ),
+    check(
+      policy === 'noeviction',
+      'Redis keeps the queue when its memory is full (maxmemory-policy noeviction)',
+      `Redis drops parts of the queue when its memory is full (maxmemory-policy ${policy})`,
+      'set maxmemory-policy noeviction',
+    ),
+    check(
+      appendOnly,
+      'Redis keeps the queue through a restart (appendonly yes)',
+      'Redis may forget the queue when it restarts (appendonly no); it is then fed again',
+      'set appendonly yes',
+    ),
   ]
 }
 
@@ -101,15 +105,16 @@ async function readServer(url: string): Promise<RedisFacts> {
       appendOnly: fact('aof_enabled') === '1',
     }
   } catch (error) {
-    throw new QueueError('QUEUE_UNAVAILABLE', 'Redis does not answer: start it, or correct REDIS_URL.', {
-      cause: failure ?? error,
-    })
+    throw new QueueError(
+      'QUEUE_UNAVAILABLE',
+      'Redis does not answer: start it, or correct REDIS_URL.',
+      failure ?? error,
+    )
   } finally {
     client.disconnect()
   }
 }
 
-function isRecentEnough(version: string): boolean {
-  const [major = 0, minor = 0] = version.split('.').map(Number)
-  return major > MINIMUM_VERSION[0] || (major === MINIMUM_VERSION[0] && minor >= MINIMUM_VERSION[1])
+function isTooOld(version: string): boolean {
+  return isRedisVersionLowerThan(version, MINIMUM_VERSION, 'redis')
 }

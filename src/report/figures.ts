@@ -1,5 +1,5 @@
 import { onlyRow, type Pool } from '../lib/database.ts'
-import type { JobName } from '../queue/job.ts'
+import type { JobOperation } from '../queue/job.ts'
 import { ALIVE, type Role } from '../sync/process.ts'
 import { RUN_KINDS, type RunKind, type RunState } from '../sync/run.ts'
 import { STANDING } from '../sync/tally.ts'
@@ -21,7 +21,7 @@ export const STANDINGS = [
 
 /** Where everything stands, in numbers that name nobody. Ages and durations are seconds. */
 export interface Figures {
-  pending: { operation: JobName; enqueued: boolean; count: number; oldestAge: number }[]
+  pending: { operation: JobOperation; enqueued: boolean; count: number; oldestAge: number }[]
   /** Without the resolved ones. */
   deadLetters: { category: string; state: string; count: number }[]
   /** Of the last 180 days. */

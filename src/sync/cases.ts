@@ -1,316 +1,340 @@
 import type { ClientBase, Pool } from '../lib/database.ts'
-import type { JobKey, JobName } from '../queue/job.ts'
-import { NOBODY } from './employee-plan.ts'
-import { addWork, type Work } from './outbox.ts'
-import type { Failure, Settlement } from './settlement.ts'
-import { dissolveSwaps, recogniseSwap } from './swap.ts'
-import { beginProbes, probeWith, tellWithheld } from './withheld.ts'
+import { onlyRow } from '../lib/database.ts'
+import type { ClaimKey, OpenCase } from './claim.ts'
+import { type Mirror, type MirrorOperation, mirrorOperation } from './mirror-kind.ts'
+import type { Failure, JobResult } from './outcome.ts'
+import type { Settlement } from './settlement.ts'
 
-/** What an outcome does to the cases for review; all inside the transaction that writes it. */
+/**
+ * The states of a case for review (`dirsync.dead_letter`), and all statements that change them. Elsewhere it is decided
+ * which cases are concerned; the few SQL functions that change a state are those that people call, and `record_failure`.
+ */
+export const CASE_STATES = [
+  'open',
+  'retry_scheduled',
+  'awaiting_activation',
+  'blocked',
+  'retrying',
+  'snoozed',
+  'ignored',
+  'resolved',
+] as const
+export type CaseState = (typeof CASE_STATES)[number]
 
-/** Whoever waited for an employee is served as a change is. */
-const PRIORITY = 3
+/** What a failure leaves behind, by its category. */
+const FAILED = ['open', 'retry_scheduled', 'awaiting_activation'] as const satisfies CaseState[]
+const WAITING = [...FAILED, 'blocked'] as const satisfies CaseState[]
 
-/** What of an outcome concerns the cases; of jobs and of mirrors. */
-type Settled = Pick<Settlement, 'runId' | 'failures' | 'keep' | 'employee'> & {
-  key: JobKey & { operation: string }
-  attempt: Pick<Settlement['attempt'], 'outcome'>
+interface CaseTransition {
+  event: string
+  by: 'dirsync' | 'a person'
+  /** `new`: there was no case. */
+  from: readonly (CaseState | 'new')[]
+  to: readonly CaseState[]
 }
 
+/** Every way from one state to another. The diagram in ARCHITECTURE.md is made from this, and a test holds the SQL to it. */
+export const CASE_TRANSITIONS: readonly CaseTransition[] = [
+  { event: 'fails', by: 'dirsync', from: ['new', ...WAITING, 'retrying'], to: FAILED },
+  { event: 'fails after its time', by: 'dirsync', from: ['snoozed'], to: FAILED },
+  { event: 'fails with another HR row', by: 'dirsync', from: ['ignored'], to: FAILED },
+  { event: 'its holder has work', by: 'dirsync', from: ['open'], to: ['blocked'] },
+  { event: 'its holder has changed', by: 'dirsync', from: ['open'], to: ['retrying'] },
+  { event: 'is part of a swap', by: 'dirsync', from: ['blocked'], to: ['open'] },
+  { event: 'more is withheld', by: 'dirsync', from: ['ignored'], to: ['open'] },
+  { event: 'is due', by: 'dirsync', from: [...WAITING, 'snoozed'], to: ['retrying'] },
+  { event: 'is not come to', by: 'dirsync', from: ['retrying'], to: ['open', 'retry_scheduled'] },
+  {
+    event: 'succeeds, or is obsolete',
+    by: 'dirsync',
+    from: [...WAITING, 'retrying', 'snoozed', 'ignored'],
+    to: ['resolved'],
+  },
+  { event: 'retry', by: 'a person', from: [...WAITING, 'snoozed', 'ignored'], to: ['retrying'] },
+  { event: 'cancel the run', by: 'a person', from: ['retrying'], to: ['open'] },
+  { event: 'snooze', by: 'a person', from: [...WAITING, 'retrying'], to: ['snoozed'] },
+  { event: 'ignore', by: 'a person', from: [...WAITING, 'retrying', 'snoozed'], to: ['ignored'] },
+  {
+    event: 'switch the account',
+    by: 'a person',
+    from: [...WAITING, 'retrying', 'snoozed', 'ignored'],
+    to: ['resolved'],
+  },
+]
+
 /** A case that an outcome has opened, counted up, resolved or released, and the run in which it did. */
-interface TouchedCase {
+export interface TouchedCase {
   id: number
   runId: number | null
 }
 
 /** A case that has just failed. */
 export interface RecordedCase extends TouchedCase {
-  /** Somebody has what it wants. */
+  /** Somebody has what it wants … */
   waits: boolean
   /** … and has changed since it was refused. */
   isDue: boolean
 }
 
-/** Resolves the cases that an outcome has settled, also those that a person had accepted: their reason is gone. */
-export async function resolveCases(client: ClientBase, settlements: Settled[]): Promise<TouchedCase[]> {
-  if (settlements.length === 0) return []
-  const rows = settlements.map(({ key, runId, failures, keep, attempt, employee }) => ({
-    ...key,
-    runId,
-    kept: [...failures.map(failure => failure.field), ...(keep ?? [])],
-    resolution: isMoot(attempt.outcome, employee) ? 'obsolete' : 'succeeded',
-  }))
-  const { rows: resolved } = await client.query<TouchedCase>(
-    `with s as (
-       select * from jsonb_to_recordset($1) as s (operation text, "enterpriseCode" text, "entityKey" text, detail text, "runId" bigint, kept jsonb,
-         resolution text)
-     ), resolved as (
-       update dirsync.dead_letter d
-       set state = 'resolved', resolution = s.resolution, resolved_by = 'dirsync', resolved_at = now(), next_retry_at = null,
-           version = d.version + 1
-       from s
-       where d.enterprise_code = s."enterpriseCode" and d.entity_key = s."entityKey" and d.operation = s.operation
-         and d.entity <> 'enterprise' and d.state <> 'resolved' and not s.kept ? d.field
-         and (s.operation not in ('bind-openid', 'mirror-orders', 'mirror-taxpayers') or d.field = s.detail)
-       returning d.id, s."runId", s.resolution
-     ), told as (
-       insert into dirsync.dead_letter_event (dead_letter_id, event, run_id, note)
-       select id, 'resolved', "runId", resolution from resolved
-     )
-     select id, "runId" from resolved`,
-    [JSON.stringify(rows)],
-  )
-  return resolved
-}
-
-/** Nothing went through: what the other cases were about does not matter any more. */
-function isMoot(outcome: Settlement['attempt']['outcome'], employee: Settlement['employee']): boolean {
-  return (
-    ['obsolete', 'left', 'awaiting_activation'].includes(outcome) ||
-    (outcome === 'parked' && employee?.active === false)
-  )
-}
-
 /** Opens a case, or counts up the one there is. */
 export async function recordFailure(
   client: ClientBase,
-  settlement: Pick<Settlement, 'runId'> & {
-    key: Pick<Settled['key'], 'operation' | 'enterpriseCode' | 'entityKey'>
-    attempt: Pick<Settlement['attempt'], 'startedAt'>
-  },
+  { key, runId, startedAt }: Pick<Settlement, 'runId' | 'startedAt'> & { key: CaseKey },
   failure: Failure,
 ): Promise<RecordedCase> {
-  const { key, runId } = settlement
-  const { rows: recorded } = await client.query<{ id: number }>(
-    `select dirsync.record_failure($1 || jsonb_build_object('next_retry_at', now() + $2 * interval '1 millisecond')) as id`,
-    [
-      JSON.stringify({
-        enterprise_code: key.enterpriseCode,
-        entity: failure.entity,
-        entity_key: key.entityKey,
-        operation: key.operation,
-        field: failure.field,
-        category: failure.category,
-        platform_code: failure.platformCode,
-        trace_id: failure.traceId,
-        message: failure.message,
-        remedy: failure.remedy,
-        changed_fields: failure.changedFields,
-        blocked_by: failure.blockedBy,
-        source_hash: failure.sourceHash,
-        state: failure.state,
-        last_run_id: runId,
-      }),
-      failure.nextRetryMs,
-    ],
-  )
-  const id = recorded[0]?.id as number
+  const id = await recordCase(client, {
+    enterprise_code: key.enterpriseCode,
+    entity: failure.entity,
+    entity_key: key.entityKey,
+    operation: key.operation,
+    field: failure.field,
+    category: failure.category,
+    platform_code: failure.platformCode,
+    trace_id: failure.traceId,
+    message: failure.message,
+    remedy: failure.remedy,
+    changed_fields: failure.changedFields,
+    blocked_by: failure.blockedBy,
+    source_hash: failure.sourceHash,
+    state: failure.state,
+    last_run_id: runId,
+    nextRetryMs: failure.nextRetryMs,
+  })
   if (failure.blockedBy === null) return { id, runId, waits: false, isDue: false }
   // The holder may have changed between the platform's refusal and this row, or be about to.
   const { rows } = await client.query<{ changed: boolean }>(
     `update dirsync.dead_letter d
      set state = case when changed then 'retrying' else 'blocked' end
      from (select exists (select from dirsync.attempt a
-                          where a.enterprise_code = $1 and a.entity_key = $4 and a.operation = 'update-employee'
+                          where a.enterprise_code = $1 and a.entity_key = $4
+                            and a.operation = 'update-employee'
                             and a.outcome in ('in_step', 'updated', 'partly_updated')
                             and a.started_at + a.duration_ms * interval '1 millisecond' > $3) as changed,
                   exists (select from dirsync.pending p
-                          where p.operation = 'update-employee' and p.enterprise_code = $1 and p.entity_key = $4) as waits) holder
-     where d.id = $2 and d.state = 'open' and (holder.changed or holder.waits)
+                          where p.operation = 'update-employee' and p.enterprise_code = $1
+                            and p.entity_key = $4) as has_work) holder
+     where d.id = $2 and d.state = 'open' and (holder.changed or holder.has_work)
      returning changed`,
-    [key.enterpriseCode, id, settlement.attempt.startedAt, failure.blockedBy],
+    [key.enterpriseCode, id, startedAt, failure.blockedBy],
   )
   return { id, runId, waits: true, isDue: rows[0]?.changed === true }
 }
 
-/** Cases that were to be tried again and were not, because the job ended before it came to them, wait for their next turn. */
+type CaseKey = Pick<ClaimKey, 'enterpriseCode' | 'entityKey'> & { operation: string }
+
+/** @param failure columns of the case, and when dirsync tries again by itself; returns the number of the case */
+export async function recordCase(
+  client: ClientBase,
+  { nextRetryMs, ...columns }: { nextRetryMs: number; [column: string]: unknown },
+): Promise<number> {
+  const { rows } = await client.query<{ id: number }>(
+    `select dirsync.record_failure(
+       $1 || jsonb_build_object('next_retry_at', now() + $2 * interval '1 millisecond')) as id`,
+    [JSON.stringify(columns), nextRetryMs],
+  )
+  return onlyRow(rows).id
+}
+
+/** Resolves the cases that outcomes have settled, also those that a person had ignored: their reason is gone. */
+export async function resolveCases(
+  client: ClientBase,
+  settlements: (Pick<Settlement, 'runId' | 'failures' | 'resolve' | 'employee' | 'outcome'> & {
+    key: CaseKey & { detail: string }
+  })[],
+): Promise<TouchedCase[]> {
+  const resolving = settlements.flatMap(({ key, runId, failures, resolve, outcome, employee }) => {
+    if (resolve === 'none') return []
+    const kept = [...failures.map(({ field }) => field), ...(resolve === 'all' ? [] : resolve.except)]
+    return [{ ...key, runId, kept, resolution: isMoot(outcome, employee) ? 'obsolete' : 'succeeded' }]
+  })
+  if (resolving.length === 0) return []
+  const { rows } = await client.query<TouchedCase & { resolution: Resolution }>(
+    `select d.id, s."runId", s.resolution
+     from jsonb_to_recordset($1)
+       as s (operation text, "enterpriseCode" text, "entityKey" text, detail text, "runId" bigint, kept jsonb,
+             resolution text)
+     join dirsync.dead_letter d
+       on d.enterprise_code = s."enterpriseCode" and d.entity_key = s."entityKey"
+       and d.operation = s.operation
+     where d.entity <> 'enterprise' and d.state <> 'resolved' and not s.kept ? d.field
+       -- Here the field says which job it is, or which part of a mirror.
+       and (s.operation not in ('bind-openid', 'mirror-orders', 'mirror-taxpayers') or d.field = s.detail)`,
+    [JSON.stringify(resolving)],
+  )
+  return endCases(client, rows)
+}
+
+/** Nothing went through: what the other cases were about does not matter any more. */
+function isMoot(outcome: JobResult['outcome'], employee: JobResult['employee']): boolean {
+  return (
+    ['obsolete', 'left', 'awaiting_activation'].includes(outcome) ||
+    (outcome === 'parked' && employee?.active === false)
+  )
+}
+
+type Resolution = 'succeeded' | 'obsolete' | 'merged'
+
+/** Ends cases whose reason is gone. Returns those that were not resolved already. */
+export async function endCases(
+  client: ClientBase,
+  ending: (TouchedCase & { resolution: Resolution; note?: string })[],
+): Promise<TouchedCase[]> {
+  if (ending.length === 0) return []
+  const { rows } = await client.query<TouchedCase>(
+    `with ended as (
+       update dirsync.dead_letter d
+       set state = 'resolved', resolution = e.resolution, resolved_by = 'dirsync', resolved_at = now(),
+           next_retry_at = null, version = d.version + 1
+       from jsonb_to_recordset($1) as e (id bigint, "runId" bigint, resolution text, note text)
+       where d.id = e.id and d.state <> 'resolved'
+       returning d.id, e."runId", coalesce(e.note, e.resolution) as note
+     )
+     insert into dirsync.dead_letter_event (dead_letter_id, event, run_id, note)
+     select id, 'resolved', "runId", note from ended
+     returning dead_letter_id as id, run_id as "runId"`,
+    [JSON.stringify(ending)],
+  )
+  return rows
+}
+
+/** Ends every case there is, in the name of the person who had a reason. */
+export async function endAllCases(client: ClientBase, reason: string): Promise<void> {
+  await client.query(
+    `with ended as (
+       update dirsync.dead_letter
+       set state = 'resolved', resolution = 'obsolete', note = $1,
+           resolved_by = dirsync.actor(), resolved_at = now(),
+           next_retry_at = null, snooze_until = null, version = version + 1
+       where state <> 'resolved'
+       returning id
+     )
+     insert into dirsync.dead_letter_event (dead_letter_id, actor, event, note)
+     select id, dirsync.actor(), 'resolved', $1 from ended`,
+    [reason],
+  )
+}
+
+/** Marks unresolved cases as being retried. Returns them. */
+export async function markRetrying(
+  client: ClientBase,
+  ids: number[],
+  runId: number | null,
+): Promise<number[]> {
+  const { rows } = await client.query<{ id: number }>(
+    `with retried as (
+       update dirsync.dead_letter
+       set state = 'retrying', next_retry_at = null, snooze_until = null, version = version + 1
+       where id = any ($1) and state <> 'resolved'
+       returning id
+     )
+     insert into dirsync.dead_letter_event (dead_letter_id, event, run_id)
+     select id, 'retried', $2 from retried
+     returning dead_letter_id as id`,
+    [ids, runId],
+  )
+  return rows.map(({ id }) => id)
+}
+
+/** Cases that were to be retried, and whose job ended before it came to them, wait for their next turn. */
 export async function restCases(client: ClientBase, settlements: Settlement[]): Promise<void> {
-  if (settlements.length === 0) return
+  const keys = settlements.filter(({ resolve }) => typeof resolve === 'object').map(({ key }) => key)
+  if (keys.length === 0) return
   await client.query(
     `update dirsync.dead_letter d
      set state = 'open', next_retry_at = now() + interval '7 days', version = d.version + 1
-     from jsonb_to_recordset($1) as s (operation text, "enterpriseCode" text, "entityKey" text, detail text)
-     where d.enterprise_code = s."enterpriseCode" and d.entity_key = s."entityKey" and d.operation = s.operation and d.state = 'retrying'
-       and d.entity <> 'enterprise'
+     from jsonb_to_recordset($1)
+       as s (operation text, "enterpriseCode" text, "entityKey" text, detail text)
+     where d.enterprise_code = s."enterpriseCode" and d.entity_key = s."entityKey"
+       and d.operation = s.operation and d.state = 'retrying' and d.entity <> 'enterprise'
        and (s.operation <> 'bind-openid' or d.field = s.detail)`,
-    [JSON.stringify(settlements.map(({ key }) => key))],
+    [JSON.stringify(keys)],
   )
-}
-
-/** Cases that wait for what an employee has now given up, or may have: due at once. */
-export async function releasedBy(client: ClientBase, settlements: Settlement[]): Promise<TouchedCase[]> {
-  if (settlements.length === 0) return []
-  const rows = settlements.map(({ key, runId, attempt, sentUnknown }) => ({
-    ...key,
-    runId,
-    fields: attempt.fields,
-    sentUnknown,
-  }))
-  const { rows: released } = await client.query<TouchedCase>(
-    `select d.id, s."runId"
-     from jsonb_to_recordset($1) as s ("enterpriseCode" text, "entityKey" text, "runId" bigint, fields text[],
-                                       "sentUnknown" boolean)
-     join dirsync.dead_letter d on d.enterprise_code = s."enterpriseCode" and d.blocked_by = s."entityKey"
-     where d.state in ('open', 'blocked') and (s."sentUnknown" or d.field = any (s.fields))`,
-    [JSON.stringify(rows)],
-  )
-  return released
 }
 
 /**
- * Who waits for each other in a circle becomes a group, and a group that is none any more ends.
- * @param recorded cases that have just failed
- * @param resolved cases that have just ended
- * @returns the members of groups that have ended: each is due at once
+ * The same at the end of a mirror's run: parts have their turn soon, payers who are found no more wait for a person. Where
+ * another run of the mirror is requested, all of them are left to it.
  */
-export async function reviewSwaps(
+export async function restMirrorCases(client: ClientBase, mirror: Mirror): Promise<void> {
+  await client.query(
+    `update dirsync.dead_letter
+     set state = case entity when 'mirror' then 'retry_scheduled' else 'open' end,
+         next_retry_at = now() + case entity when 'mirror' then interval '1 hour' else interval '7 days' end,
+         version = version + 1
+     where operation = $1 and state = 'retrying'
+       and not exists (select from dirsync.sync_run where kind = $2 and state = 'requested')`,
+    [mirrorOperation(mirror), mirror],
+  )
+}
+
+/** Cases that waited for their holder wait for a person, who alone can break the circle of a swap. */
+export async function openBlocked(client: ClientBase, ids: number[]): Promise<void> {
+  await client.query(
+    `update dirsync.dead_letter set state = 'open' where id = any ($1) and state = 'blocked'`,
+    [ids],
+  )
+}
+
+/** A case that a person ignored is about more than before, so that they have to decide anew. */
+export async function reopenIgnored(
   client: ClientBase,
-  recorded: RecordedCase[],
-  resolved: TouchedCase[],
-): Promise<TouchedCase[]> {
-  const whole: number[] = []
-  for (const { id, waits } of recorded) {
-    const swap = waits ? await recogniseSwap(client, id) : null
-    if (swap !== null) whole.push(swap)
-  }
-  const touched = [...recorded, ...resolved]
-  if (touched.length === 0) return []
-  const runId = touched[0]?.runId ?? null
-  const ids = touched.map(({ id }) => id)
-  return (await dissolveSwaps(client, ids, whole)).map(id => ({ id, runId }))
-}
-
-/** Tries cases again at once: their work joins the run that made it possible, as long as that goes on. */
-export async function tryAtOnce(client: ClientBase, due: TouchedCase[]): Promise<void> {
-  if (due.length === 0) return
-  const once = new Map(due.map(({ id, runId }) => [id, runId]))
-  const { rows: running } = await client.query<{ id: number }>(
-    `select id from dirsync.sync_run where id = any ($1) and state = 'running'`,
-    [[...once.values()]],
-  )
-  const runs = new Set<number | null>(running.map(({ id }) => id))
-  for (const [runId, cases] of Map.groupBy(once, ([, run]) => (runs.has(run) ? run : null))) {
-    const ids = cases.map(([id]) => id)
-    await addWork(client, runId, PRIORITY, await beginRetry(client, ids, runId))
-  }
-  await client.query(`select pg_notify('dirsync', 'feed')`)
-}
-
-/**
- * Asks for a retry of every case that is due by itself, and of those of fields whose probe is due, whatever a person decided
- * about them. Returns the run's number; null when none is due.
- */
-export async function requestDueRetries(db: Pool): Promise<number | null> {
-  await tellWithheld(db)
-  const { rows } = await db.query<{ id: number }>(
-    `with due as (
-       select id from dirsync.dead_letter
-       where next_retry_at <= now() and state not in ('resolved', 'ignored', 'retrying')
-       order by next_retry_at limit 10000
-     ), probed as (
-       select d.id from dirsync.field_block b
-       join dirsync.dead_letter d on d.enterprise_code = b.enterprise_code and d.entity = 'enterprise'
-         and d.operation = 'update-employee' and d.field = b.field and d.state <> 'resolved'
-       where b.next_probe_at <= now()
+  { id, runId }: TouchedCase,
+  delayMs: number,
+): Promise<void> {
+  await client.query(
+    `with reopened as (
+       update dirsync.dead_letter
+       set state = 'open', next_retry_at = now() + $2 * interval '1 millisecond', version = version + 1
+       where id = $1 and state = 'ignored'
+       returning id
      )
-     insert into dirsync.sync_run (kind, keys, requested_by)
-     select 'retry', array_agg(id::text order by id), 'cron' from (select id from due union select id from probed) ids
-     where not exists (select from dirsync.sync_run
-                       where kind = 'retry' and requested_by = 'cron' and state in ('requested', 'planning') and finished_at is null)
-     having count(*) > 0
-     returning id`,
+     insert into dirsync.dead_letter_event (dead_letter_id, event, run_id, note)
+     select id, 'reopened', $3, 'more is withheld' from reopened`,
+    [id, delayMs, runId],
   )
-  if (rows.length > 0) await db.query(`select pg_notify('dirsync', 'run')`)
-  return rows[0]?.id ?? null
+}
+
+/** The fields of the unresolved cases of an entity and operation. */
+export async function openFields(db: Pool, key: CaseKey): Promise<string[]> {
+  const { rows } = await db.query<{ field: string }>(
+    `select field from dirsync.dead_letter
+     where enterprise_code = $1 and entity_key = $2 and operation = $3 and state <> 'resolved'`,
+    [key.enterpriseCode, key.entityKey, key.operation],
+  )
+  return rows.map(row => row.field)
+}
+
+/** The unresolved cases of a mirror; `field` is the part that could not be read. */
+export async function mirrorCases(
+  db: ClientBase | Pool,
+  operation: MirrorOperation,
+): Promise<(OpenCase & { id: number; enterpriseCode: string })[]> {
+  const { rows } = await db.query<OpenCase & { id: number; enterpriseCode: string }>(
+    `select id, enterprise_code as "enterpriseCode", field, category, source_hash as "sourceHash", state,
+            occurrences
+     from dirsync.dead_letter
+     where operation = $1 and entity = 'mirror' and state <> 'resolved' order by id`,
+    [operation],
+  )
+  return rows
 }
 
 /**
- * Marks cases as being retried, with those of the swaps they belong to, and returns the work that they ask for; those of
- * mirrors ask for a run instead. One that a person accepted is tried again only when a person asks for it.
+ * Ends the cases of parts that are not asked for any more. What a person ignored stays ignored: the part may be asked for
+ * again, and would come back as a case.
  */
-export async function beginRetry(db: ClientBase, ids: number[], runId: number | null): Promise<Work[]> {
-  const probes = await beginProbes(db, ids, runId)
-  const { rows } = await db.query<{
-    operation: JobName
-    enterpriseCode: string
-    entityKey: string
-    detail: string
-  }>(
-    `with asked as (
-       select id from dirsync.dead_letter where id = any ($1)
-       union
-       select other.id from dirsync.dead_letter d join dirsync.dead_letter other on other.swap_id = d.swap_id
-       where d.id = any ($1) and other.state in ('open', 'blocked')
-     ), retried as (
-       update dirsync.dead_letter d
-       set state = 'retrying', next_retry_at = null, snooze_until = null, version = d.version + 1
-       from asked
-       where d.id = asked.id and d.state <> 'resolved'
-         -- Unless a person asks, what a person ignores is left alone, and an enterprise's is probed without a word.
-         and not ((d.state = 'ignored' or d.entity = 'enterprise' and d.state = 'snoozed' and d.snooze_until > now())
-                  and exists (select from dirsync.sync_run r where r.id = $2 and r.requested_by = 'cron'))
-       returning d.*
-     ), told as (
-       insert into dirsync.dead_letter_event (dead_letter_id, event, run_id) select id, 'retried', $2 from retried
-     ), reopened as (
-       update dirsync.department p set parked_at = null from retried r
-       where r.operation = 'delete-department' and p.enterprise_code = r.enterprise_code and p.dept_code = r.entity_key
-     )
-     select distinct operation, enterprise_code as "enterpriseCode", entity_key as "entityKey",
-            case when operation = 'bind-openid' then field else '' end as detail
-     from retried where entity_key <> $3 and entity <> 'enterprise' and operation not like 'mirror-%'`,
-    [ids, runId, NOBODY],
-  )
-  return [...rows.map(row => ({ ...row, wave: 0 })), ...probes]
-}
-
-/**
- * Whether a person named the cases of a retry run one by one. A whole category, a case of the enterprise, or what is due by
- * itself names nobody.
- */
-export async function isRetryByName(db: ClientBase, runId: number): Promise<boolean> {
-  const { rowCount } = await db.query(
-    `select from dirsync.command c join dirsync.sync_run r on r.id = c.run_id
-     where c.run_id = $1 and c.name = 'retry'
-       and not exists (select from dirsync.dead_letter d where d.id = any (r.keys::bigint[]) and d.entity = 'enterprise')
-     limit 1`,
-    [runId],
-  )
-  return (rowCount ?? 0) > 0
-}
-
-/** Lets the open cases of named employees be tried too, and the fields withheld from them: a person asked for them. */
-export async function beginRetryOf(
-  db: ClientBase,
-  employees: { enterpriseCode: string; userid: string }[],
+export async function endObsoleteMirrorCases(
+  client: ClientBase,
+  operation: MirrorOperation,
+  asked: { enterpriseCodes: string[]; parts: string[] },
   runId: number,
 ): Promise<void> {
-  await db.query(
-    `with retried as (
-       update dirsync.dead_letter d
-       set state = 'retrying', next_retry_at = null, snooze_until = null, version = d.version + 1
-       from jsonb_to_recordset($1) as e ("enterpriseCode" text, userid text)
-       where d.enterprise_code = e."enterpriseCode" and d.entity_key = e.userid and d.operation = 'update-employee'
-         and d.entity = 'employee' and d.state not in ('resolved', 'ignored')
-       returning d.id
-     )
-     insert into dirsync.dead_letter_event (dead_letter_id, event, run_id) select id, 'retried', $2 from retried`,
-    [JSON.stringify(employees), runId],
+  const obsolete = (await mirrorCases(client, operation)).filter(
+    ({ state, enterpriseCode, field }) =>
+      state !== 'ignored' && !(asked.enterpriseCodes.includes(enterpriseCode) && asked.parts.includes(field)),
   )
-  await probeWith(db, employees)
-}
-
-/** Open cases about departments that HR does not want deleted any more. */
-export async function unwantedDepartmentCases(
-  db: ClientBase,
-  wanted: { enterpriseCode: string; deptCode: string }[],
-): Promise<number[]> {
-  const { rows } = await db.query<{ id: number }>(
-    `select id from dirsync.dead_letter d
-     where d.operation = 'delete-department' and d.state not in ('resolved', 'ignored', 'retrying')
-       and not exists (select from jsonb_to_recordset($1) as w ("enterpriseCode" text, "deptCode" text)
-                       where w."enterpriseCode" = d.enterprise_code and w."deptCode" = d.entity_key)`,
-    [JSON.stringify(wanted)],
+  await endCases(
+    client,
+    obsolete.map(({ id }) => ({ id, runId, resolution: 'obsolete' })),
   )
-  return rows.map(row => row.id)
 }

@@ -2,9 +2,14 @@ import type { FieldBlock } from '../directory/difference.ts'
 import type { EmployeeField } from '../directory/employee.ts'
 import type { Pool } from '../lib/database.ts'
 import { WORK_MS } from '../lib/database.ts'
-import type { JobKey, JobName } from '../queue/job.ts'
+import type { JobKey, JobOperation } from '../queue/job.ts'
 
-/** An open case of the entity and operation, as far as it matters for the next attempt. */
+/** Names a job: one operation on one entity. */
+export interface ClaimKey extends JobKey {
+  operation: JobOperation
+}
+
+/** An unresolved case of the entity and operation, as far as it matters for the next attempt. */
 export interface OpenCase {
   field: string
   category: string
@@ -46,65 +51,14 @@ export interface Claim {
   blocks: FieldBlock[]
 }
 
-/** The blocks of an enterprise as one of its employees sees them, for a statement with these names for both. */
-export function blocksOf(enterpriseCode: string, userid: string): string {
-  return `coalesce((
-    select jsonb_agg(jsonb_build_object('field', f.field, 'codes', f.codes,
-                                        'probing', f.probing and f.probe_userid is not distinct from ${userid},
-                                        'refusedHash', r.value_hash))
-    from dirsync.field_block f
-    left join dirsync.field_refusal r on r.enterprise_code = f.enterprise_code and r.field = f.field and r.userid = ${userid}
-    where f.enterprise_code = ${enterpriseCode}), '[]')`
-}
-
-export type ClaimKey = JobKey & { operation: JobName }
-
 /**
- * Begins jobs: one statement for all that are wanted at the same moment.
- * @returns one claim per key; null where the outbox has no row (any more) or none that is due: nothing to do.
+ * Begins jobs, with one statement for all that are wanted at the same moment.
+ * @returns one claim per key; null where the outbox has no row, or none that is due: there is nothing to do
  */
 export async function claim(db: Pool, keys: ClaimKey[]): Promise<(Claim | null)[]> {
   const statement = {
     name: 'claim',
-    text: `with wanted as (
-             select * from unnest($1::text[], $2::text[], $3::text[], $4::text[])
-               with ordinality as w (operation, enterprise_code, entity_key, detail, position)
-             -- Always true; expecting the same few rows whatever the arrays hold, PostgreSQL plans this once per connection.
-             where position between 1 and 1000000
-           ), held as materialized (
-             select w.* from wanted w
-             join dirsync.pending p on p.operation = w.operation and p.enterprise_code = w.enterprise_code
-                                   and p.entity_key = w.entity_key and p.detail = w.detail
-             -- Of two jobs for a row the second must not cut short the delay that the first one asked for.
-             where p.not_before <= now()
-             -- The order in which everybody locks several rows.
-             order by p.operation, p.enterprise_code, p.entity_key, p.detail
-             for update of p
-           ), begun as (
-             update dirsync.pending p
-             set starts = p.starts + 1, execution = nextval('dirsync.execution'), sent_unknown = p.sent_unknown or p.starts > 0
-             from held h
-             where p.operation = h.operation and p.enterprise_code = h.enterprise_code
-               and p.entity_key = h.entity_key and p.detail = h.detail
-             returning h.position, p.*
-           )
-           select now() as "startedAt", b.position::int, b.version, b.execution, b.starts, b.sent_unknown as "sentUnknown",
-                  b.attempts, b.run_id as "runId", b.priority, b.named,
-                  exists (select from dirsync.halt h where h.scope in ('*', b.enterprise_code)
-                            and (b.enqueued_at is null or b.enqueued_at < h.since)) as halted,
-                  exists (select from dirsync.halt h where h.scope in ('*', b.enterprise_code)) as "underHalt",
-                  (select r.mapping from dirsync.sync_run r where r.mapping is not null and r.state in ('running', 'done')
-                   order by r.planned_at desc limit 1) as mapping,
-                  e.source_hash as "sourceHash", e.acknowledged_hash as "acknowledgedHash", coalesce(e.acknowledged, '{}') as acknowledged,
-                  coalesce(e.overwritten, '{}') as overwritten,
-                  coalesce((select jsonb_agg(jsonb_build_object('field', d.field, 'category', d.category, 'sourceHash', d.source_hash, 'state', d.state,
-                                                                'occurrences', d.occurrences))
-                            from dirsync.dead_letter d
-                            where d.enterprise_code = b.enterprise_code and d.entity_key = b.entity_key
-                              and d.operation = b.operation and d.entity <> 'enterprise' and d.state <> 'resolved'), '[]') as cases,
-                  ${blocksOf('b.enterprise_code', 'b.entity_key')} as blocks
-           from begun b
-           left join dirsync.employee e on e.enterprise_code = b.enterprise_code and e.userid = b.entity_key`,
+    text: CLAIM,
     values: [
       keys.map(key => key.operation),
       keys.map(key => key.enterpriseCode),
@@ -117,3 +71,62 @@ export async function claim(db: Pool, keys: ClaimKey[]): Promise<(Claim | null)[
   const claims = new Map(rows.map(row => [row.position, row]))
   return keys.map((_, i) => claims.get(i + 1) ?? null)
 }
+
+/** SQL: the blocks of an enterprise as one of its employees sees them. The parameters are expressions for both. */
+export function blocksOf(enterpriseCode: string, userid: string): string {
+  return `coalesce((
+    select jsonb_agg(jsonb_build_object(
+             'field', f.field, 'codes', f.codes,
+             'probing', f.probing and f.probe_userid is not distinct from ${userid},
+             'refusedHash', r.value_hash))
+    from dirsync.field_block f
+    left join dirsync.field_refusal r
+      on r.enterprise_code = f.enterprise_code and r.field = f.field and r.userid = ${userid}
+    where f.enterprise_code = ${enterpriseCode}), '[]')`
+}
+
+const CLAIM = `
+with wanted as (
+  select * from unnest($1::text[], $2::text[], $3::text[], $4::text[])
+    with ordinality as w (operation, enterprise_code, entity_key, detail, position)
+  -- Always true. PostgreSQL then expects the same few rows whatever the arrays hold, and plans this once
+  -- per connection.
+  where position between 1 and 1000000
+), held as materialized (
+  select w.* from wanted w
+  join dirsync.pending p on p.operation = w.operation and p.enterprise_code = w.enterprise_code
+                        and p.entity_key = w.entity_key and p.detail = w.detail
+  -- Of two jobs for a row, the second must not cut short the delay that the first one asked for.
+  where p.not_before <= now()
+  -- The order in which everybody locks several rows.
+  order by p.operation, p.enterprise_code, p.entity_key, p.detail
+  for update of p
+), begun as (
+  update dirsync.pending p
+  set starts = p.starts + 1, execution = nextval('dirsync.execution'),
+      sent_unknown = p.sent_unknown or p.starts > 0
+  from held h
+  where p.operation = h.operation and p.enterprise_code = h.enterprise_code
+    and p.entity_key = h.entity_key and p.detail = h.detail
+  returning h.position, p.*
+)
+select now() as "startedAt", b.position::int, b.version, b.execution, b.starts,
+       b.sent_unknown as "sentUnknown", b.attempts, b.run_id as "runId", b.priority, b.named,
+       exists (select from dirsync.halt h where h.scope in ('*', b.enterprise_code)
+                 and (b.enqueued_at is null or b.enqueued_at < h.since)) as halted,
+       exists (select from dirsync.halt h where h.scope in ('*', b.enterprise_code)) as "underHalt",
+       (select r.mapping from dirsync.sync_run r
+        where r.mapping is not null and r.state in ('running', 'done')
+        order by r.planned_at desc limit 1) as mapping,
+       e.source_hash as "sourceHash", e.acknowledged_hash as "acknowledgedHash",
+       coalesce(e.acknowledged, '{}') as acknowledged, coalesce(e.overwritten, '{}') as overwritten,
+       coalesce((select jsonb_agg(jsonb_build_object(
+                          'field', d.field, 'category', d.category, 'sourceHash', d.source_hash,
+                          'state', d.state, 'occurrences', d.occurrences))
+                 from dirsync.dead_letter d
+                 where d.enterprise_code = b.enterprise_code and d.entity_key = b.entity_key
+                   and d.operation = b.operation and d.entity <> 'enterprise'
+                   and d.state <> 'resolved'), '[]') as cases,
+       ${blocksOf('b.enterprise_code', 'b.entity_key')} as blocks
+from begun b
+left join dirsync.employee e on e.enterprise_code = b.enterprise_code and e.userid = b.entity_key`

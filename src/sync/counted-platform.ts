@@ -1,22 +1,23 @@
+import type { EmployeeKey } from '../directory/employee.ts'
 import type { Semaphore } from '../lib/waiting.ts'
 import { abortedError } from '../platform/caller.ts'
 import type { CallOptions, PlatformClient } from '../platform/client.ts'
 import { PlatformError } from '../platform/errors.ts'
 
 /**
- * The platform as one job sees it: its signal and priority on every call, a slot for each call among all jobs' calls, and counts
- * per operation.
+ * The platform as one job sees it: every call has the job's signal and priority, waits for a slot among the calls of all
+ * jobs, and is counted by operation.
  */
 export class CountedPlatform {
   /** Exchanges with the platform. */
   readonly calls: Record<string, number> = {}
   /** How long they waited for the pacer. */
   readonly waitedMs: Record<string, number> = {}
-  /** Those that the platform rejected because there were too many. */
+  /** How many of them the platform rejected because there were too many. */
   readonly tooFast: Record<string, number> = {}
-  /** True once the platform itself has answered a call, were it with a refusal. */
+  /** True once the platform itself has answered a call, even with a refusal. */
   answered = false
-  /** True once an update was accepted, or may have been although nobody heard of it. */
+  /** True once an update was accepted, or may have been although no answer came. */
   mayHaveUpdated = false
   readonly #client: PlatformClient
   readonly #permits: Semaphore
@@ -65,10 +66,9 @@ export class CountedPlatform {
 
   async #call<T>(operation: string, call: () => Promise<T>): Promise<T> {
     const turn = this.#permits.acquire(this.#options.priority, this.#options.signal)
-    if (turn)
-      await turn.catch(reason => {
-        throw abortedError(operation, reason)
-      })
+    await turn?.catch(reason => {
+      throw abortedError(operation, reason)
+    })
     try {
       const answer = await call()
       this.answered = true
@@ -89,4 +89,17 @@ function isRefusal(error: unknown): boolean {
 
 function add(counts: Record<string, number>, operation: string, more: number): void {
   counts[operation] = (counts[operation] ?? 0) + more
+}
+
+/** Parameters that name an employee on the platform. */
+export function employeeParams({ enterpriseCode, userid }: EmployeeKey): {
+  userid: string
+  enterprise_code?: string
+} {
+  return { userid, ...enterpriseParams(enterpriseCode) }
+}
+
+/** A single enterprise has no code, and calls without one are for it. */
+export function enterpriseParams(enterpriseCode: string): { enterprise_code?: string } {
+  return enterpriseCode === '' ? {} : { enterprise_code: enterpriseCode }
 }

@@ -3,8 +3,7 @@ import type { HrSource } from '../hr/source.ts'
 import type { ClientBase, Pool } from '../lib/database.ts'
 import type { Claim } from './claim.ts'
 import type { CountedPlatform } from './counted-platform.ts'
-import { judge } from './failure.ts'
-import { type JobResult, result } from './settlement.ts'
+import { type JobResult, judge, result } from './outcome.ts'
 
 /** What HR says of departments now, remembered, and the deletions that follow from it. */
 interface DepartmentFacts {
@@ -112,7 +111,7 @@ export async function deleteDepartment(job: DepartmentJob, platform: CountedPlat
     deletion =>
       deletion.enterpriseCode === enterpriseCode && deletion.deptCode === deptCode && deletion.wave === 0,
   )
-  if (!wanted) return result('obsolete', { keep: [] })
+  if (!wanted) return result('obsolete', { resolve: 'all' })
   try {
     await platform.deleteDepartment({
       dept_code: deptCode,
@@ -123,9 +122,10 @@ export async function deleteDepartment(job: DepartmentJob, platform: CountedPlat
     if (verdict.disposition !== 'done') throw error
     return result('deleted', {
       department: 'deleted',
-      keep: [],
-      attempt: { platformCode: error.platformCode ?? null, error: 'the platform had no such department' },
+      resolve: 'all',
+      platformCode: error.platformCode ?? null,
+      error: 'the platform had no such department',
     })
   }
-  return result('deleted', { department: 'deleted', keep: [] })
+  return result('deleted', { department: 'deleted', resolve: 'all' })
 }

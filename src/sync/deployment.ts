@@ -1,5 +1,6 @@
 import type { ClientBase, Pool } from '../lib/database.ts'
 import { transaction } from '../lib/database.ts'
+import { endAllCases } from './cases.ts'
 import { ALIVE, type ProcessRow } from './process.ts'
 
 /** An account of the platform: what everything in dirsync's database was learnt of. */
@@ -206,19 +207,7 @@ async function forget(client: ClientBase): Promise<Forgotten> {
      where finished_at is null`,
     [REASON],
   )
-  await client.query(
-    `with ended as (
-       update dirsync.dead_letter
-       set state = 'resolved', resolution = 'obsolete', note = $1,
-           resolved_by = dirsync.actor(), resolved_at = now(),
-           next_retry_at = null, snooze_until = null, version = version + 1
-       where state <> 'resolved'
-       returning id
-     )
-     insert into dirsync.dead_letter_event (dead_letter_id, actor, event, note)
-     select id, dirsync.actor(), 'resolved', $1 from ended`,
-    [REASON],
-  )
+  await endAllCases(client, REASON)
   return forgotten
 }
 

@@ -4,6 +4,7 @@ import { from as copyFrom } from 'pg-copy-streams'
 import type { EmployeeKey } from '../directory/employee.ts'
 import type { ClientBase } from '../lib/database.ts'
 import { COPY_MS, onlyRow } from '../lib/database.ts'
+import { endCases } from './cases.ts'
 
 /**
  * The set-based half of planning: HR's hashes are copied into a temporary table and joined once with what was acknowledged.
@@ -278,15 +279,15 @@ export async function recordKeyless(db: ClientBase, runId: number, rows: number)
         runId,
       ],
     )
-  else
-    await db.query(
-      `with ended as (
-         update dirsync.dead_letter set state = 'resolved', resolution = 'succeeded', resolved_by = 'dirsync', resolved_at = now(),
-                                        next_retry_at = null, version = version + 1
-         where entity_key = $1 and operation = 'update-employee' and state <> 'resolved'
-         returning id
-       )
-       insert into dirsync.dead_letter_event (dead_letter_id, event, run_id, note) select id, 'resolved', $2, 'succeeded' from ended`,
-      [NOBODY, runId],
+  else {
+    const { rows: open } = await db.query<{ id: number }>(
+      `select id from dirsync.dead_letter
+       where entity_key = $1 and operation = 'update-employee' and state <> 'resolved'`,
+      [NOBODY],
     )
+    await endCases(
+      db,
+      open.map(({ id }) => ({ id, runId, resolution: 'succeeded' })),
+    )
+  }
 }

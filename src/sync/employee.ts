@@ -23,7 +23,8 @@ export async function enterpriseCodes(db: ClientBase | Pool, own: string): Promi
     `with recursive codes as (
        select min(enterprise_code) as code from dirsync.employee
        union all
-       select (select min(enterprise_code) from dirsync.employee where enterprise_code > c.code) from codes c where c.code is not null
+       select (select min(enterprise_code) from dirsync.employee where enterprise_code > c.code)
+       from codes c where c.code is not null
      )
      select $1::text as code union select code from codes where code is not null order by 1`,
     [own],
@@ -38,7 +39,8 @@ export async function enterpriseCodes(db: ClientBase | Pool, own: string): Promi
 export async function doubtFields(db: Pool, key: EmployeeKey, fields: EmployeeField[]): Promise<void> {
   const doubted = JSON.stringify(Object.fromEntries(fields.map(field => [field, '?'])))
   const statement = {
-    text: `update dirsync.employee set acknowledged = acknowledged || $3 where enterprise_code = $1 and userid = $2`,
+    text: `update dirsync.employee set acknowledged = acknowledged || $3
+           where enterprise_code = $1 and userid = $2`,
     values: [key.enterpriseCode, key.userid, doubted],
     query_timeout: WORK_MS,
   }

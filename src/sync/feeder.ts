@@ -1,23 +1,23 @@
 import type { ClientBase, Pool } from '../lib/database.ts'
 import { FEED_MS, onlyRow, transaction } from '../lib/database.ts'
 import type { Logger } from '../lib/logger.ts'
-import { formatJobKey, type JobName, jobId } from '../queue/job.ts'
+import { formatJobKey, jobId, type QueuedJob } from '../queue/job.ts'
 import { probeDelay } from './backoff.ts'
 import { countEnqueued, detachHalted, type Fed, refeed, takeForQueue, takeProbes } from './outbox.ts'
 
 /** One feeder at a time, of all processes. */
 const LOCK = 0x66656564 // 'feed'
 const CHUNK = 1000
-/** So many chunks are on their way into the queue at a time, while the next one is taken. */
+/** How many chunks may be on their way into the queue while the next one is taken. */
 const ADDS = 2
-/** Jobs fed in one go at most, so that nobody who wants to stop waits for long. */
+/** How many jobs are fed in one go at most, so that a process that stops does not wait for long. */
 const AT_ONCE = 5000
-/** Rows enqueued for less than this may still be on their way into the queue. */
+/** Rows that were enqueued more recently may still be on their way into the queue. */
 const SETTLE_MS = 3000
 
 /** What the feeder needs of the queue. */
 export interface FedQueue {
-  add(jobs: { id: string; name: JobName; key: string; priority: number }[]): Promise<void>
+  add(jobs: QueuedJob[]): Promise<void>
   counts(): Promise<{ total: number }>
 }
 
@@ -36,7 +36,7 @@ export class Feeder {
     this.#logger = options.logger
   }
 
-  /** Fills the queue. Returns how many jobs it got; zero also when another process is feeding. */
+  /** Fills the queue. Returns how many jobs it got: none while another process feeds it. */
   async feed(): Promise<number> {
     const { total } = await this.#queue.counts()
     let room = Math.min(this.#highWater - total, AT_ONCE)
@@ -94,7 +94,7 @@ export class Feeder {
   }
 }
 
-function toJob(row: Fed) {
+function toJob(row: Fed): QueuedJob {
   const { operation: name, priority } = row
   const key = formatJobKey(row)
   return { id: jobId(name, key, row.request, priority), name, key, priority }

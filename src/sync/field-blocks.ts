@@ -1,20 +1,21 @@
 import { covers, type FieldRefusal, toBlock } from '../directory/difference.ts'
-import { type ClientBase, onlyRow } from '../lib/database.ts'
+import type { ClientBase } from '../lib/database.ts'
 import { healingDelay } from './backoff.ts'
+import { endCases, recordCase, reopenIgnored } from './cases.ts'
 import type { Settlement } from './settlement.ts'
-import { tellWithheld } from './withheld.ts'
+import { IS_CASE_OF_BLOCK, tellWithheld, unblock } from './withheld.ts'
 
 /**
  * Fields that are switched off for an enterprise. The platform's refusals are gathered as hashes; once they can be about
- * nothing but the field, it is withheld from everybody there, and one case of the enterprise stands for all. It is probed
+ * nothing else than the field, it is withheld from everybody there, and one case of the enterprise stands for all. It is probed
  * with one employee at a time, at growing intervals or when a person retries the case. When anybody gets the field through,
- * the block goes, and a run in the background asks those it was withheld from.
+ * the block goes, and a run in the background asks the employees it was withheld from.
  */
 
 /** Stands for the enterprise code in the case of a single enterprise, which has none. */
 const SINGLE_ENTERPRISE = '(single enterprise)'
 
-/** So many refusals of a run are looked at, the latest ones. */
+/** How many refusals of a run count as evidence, the latest first. */
 const EVIDENCE = 500
 
 /** A refusal of a field that may be switched off. */
@@ -34,7 +35,7 @@ interface BlockRow {
 
 /**
  * Notes what the platform refused, and blocks what must be off.
- * @returns the fields whose failure is no case of this employee, because the enterprise's stands for it
+ * @returns the fields whose failure does not become a case of this employee, because the enterprise's stands for it
  */
 export async function recordRefusals(client: ClientBase, settlement: Settlement): Promise<string[]> {
   const standsFor: string[] = []
@@ -66,7 +67,7 @@ async function recordRefusal(
          where enterprise_code = $1 and field = $2`,
         [key.enterpriseCode, field, delayMs],
       )
-      await recordCase(client, settlement, refused, delayMs)
+      await countCase(client, settlement, refused, delayMs)
     }
     return true
   }
@@ -135,8 +136,8 @@ async function openBlock(
   const delayMs = healingDelay(1, Math.random())
   const message = settlement.failures.find(failure => failure.field === refused.field)?.message ?? ''
   await client.query(
-    `insert into dirsync.field_block as b (enterprise_code, field, platform_code, codes, message, probe_userid,
-                                           next_probe_at)
+    `insert into dirsync.field_block as b
+       (enterprise_code, field, platform_code, codes, message, probe_userid, next_probe_at)
      values ($1, $2, $3, $4, $5, $6, now() + $7 * interval '1 millisecond')
      on conflict (enterprise_code, field) do update
      set codes = case when excluded.codes is not null then b.codes || excluded.codes end,
@@ -151,117 +152,99 @@ async function openBlock(
       delayMs,
     ],
   )
-  const id = await recordCase(client, settlement, refused, delayMs)
-  await client.query(
-    `with reopened as (
-       update dirsync.dead_letter
-       set state = 'open', next_retry_at = now() + $2 * interval '1 millisecond', version = version + 1
-       where id = $1 and state = 'ignored'
-       returning id
-     )
-     insert into dirsync.dead_letter_event (dead_letter_id, event, run_id, note)
-     select id, 'reopened', $3, 'more is withheld' from reopened`,
-    [id, delayMs, settlement.runId],
-  )
+  const id = await countCase(client, settlement, refused, delayMs)
+  await reopenIgnored(client, { id, runId: settlement.runId }, delayMs)
   await mergeCases(client, settlement, refused.field)
   await tellWithheld(client)
 }
 
-/** The enterprise's case stands for those of the employees who were refused what is withheld now. */
+/** The enterprise's case stands for the cases of employees who were refused what is withheld now. */
 async function mergeCases(client: ClientBase, { key, runId }: Settlement, field: string): Promise<void> {
+  const { rows } = await client.query<{ id: number; userid: string; into: number }>(
+    `select own.id, r.userid, d.id as into
+     from dirsync.field_block b
+     join dirsync.dead_letter d on ${IS_CASE_OF_BLOCK}
+     join dirsync.field_refusal r
+       on r.enterprise_code = b.enterprise_code and r.field = b.field
+       and (b.codes is null
+            or exists (select from jsonb_array_elements(b.codes) as l (list)
+                       where to_jsonb(r.codes) @> l.list))
+     join dirsync.dead_letter own
+       on own.enterprise_code = b.enterprise_code and own.entity = 'employee' and own.entity_key = r.userid
+       and own.operation = 'update-employee' and own.field = b.field
+       and own.category = 'feature_disabled' and own.state <> 'resolved'
+     where b.enterprise_code = $1 and b.field = $2`,
+    [key.enterpriseCode, field],
+  )
+  await endCases(
+    client,
+    rows.map(({ id, into }) => ({
+      id,
+      runId,
+      resolution: 'merged',
+      note: `merged into dead letter ${into}`,
+    })),
+  )
   await client.query(
-    `with concerned as (
-       select r.userid, d.id as into_id
-       from dirsync.field_block b
-       join dirsync.dead_letter d on d.enterprise_code = b.enterprise_code and d.entity = 'enterprise'
-         and d.operation = 'update-employee' and d.field = b.field and d.state <> 'resolved'
-       join dirsync.field_refusal r on r.enterprise_code = b.enterprise_code and r.field = b.field
-         and (b.codes is null
-              or exists (select from jsonb_array_elements(b.codes) as c (list)
-                         where to_jsonb(r.codes) @> c.list))
-       where b.enterprise_code = $1 and b.field = $2
-     ), merged as (
-       update dirsync.dead_letter d
-       set state = 'resolved', resolution = 'merged', resolved_by = 'dirsync', resolved_at = now(),
-           next_retry_at = null, version = d.version + 1
-       from concerned c
-       where d.enterprise_code = $1 and d.entity = 'employee' and d.entity_key = c.userid
-         and d.operation = 'update-employee' and d.field = $2 and d.category = 'feature_disabled' and d.state <> 'resolved'
-       returning d.id, d.entity_key, c.into_id
-     ), told as (
-       insert into dirsync.dead_letter_event (dead_letter_id, event, run_id, note)
-       select id, 'resolved', $3, 'merged into dead letter ' || into_id from merged
-     )
-     update dirsync.employee e set withheld = array_append(e.withheld, $2)
-     from (select entity_key as userid from merged union select $4) m
-     where e.enterprise_code = $1 and e.userid = m.userid and $2 <> all (e.withheld)`,
-    [key.enterpriseCode, field, runId, key.entityKey],
+    `update dirsync.employee set withheld = array_append(withheld, $2)
+     where enterprise_code = $1 and userid = any ($3) and $2 <> all (withheld)`,
+    [key.enterpriseCode, field, [key.entityKey, ...rows.map(({ userid }) => userid)]],
   )
 }
 
 /** Opens or counts up the enterprise's case. Returns its number. */
-async function recordCase(
+async function countCase(
   client: ClientBase,
   { key, runId, failures }: Settlement,
   { field, platformCode }: RefusedField,
-  delayMs: number,
+  nextRetryMs: number,
 ): Promise<number> {
   const failure = failures.find(candidate => candidate.field === field)
-  const { rows } = await client.query<{ id: number }>(
-    `select dirsync.record_failure(
-       $1 || jsonb_build_object('next_retry_at', now() + $2 * interval '1 millisecond')) as id`,
-    [
-      JSON.stringify({
-        enterprise_code: key.enterpriseCode,
-        entity: 'enterprise',
-        entity_key: key.enterpriseCode || SINGLE_ENTERPRISE,
-        operation: 'update-employee',
-        field,
-        category: 'feature_disabled',
-        platform_code: platformCode,
-        trace_id: failure?.traceId ?? null,
-        message: failure?.message ?? '',
-        remedy: `${failure?.remedy ?? ''} Then retry this dead letter: everybody follows once one employee gets it through.`,
-        state: 'open',
-        last_run_id: runId,
-      }),
-      delayMs,
-    ],
-  )
+  const id = await recordCase(client, {
+    enterprise_code: key.enterpriseCode,
+    entity: 'enterprise',
+    entity_key: key.enterpriseCode || SINGLE_ENTERPRISE,
+    operation: 'update-employee',
+    field,
+    category: 'feature_disabled',
+    platform_code: platformCode,
+    trace_id: failure?.traceId ?? null,
+    message: failure?.message ?? '',
+    remedy: `${failure?.remedy ?? ''} Then retry this dead letter: everybody follows once one employee gets it through.`,
+    state: 'open',
+    last_run_id: runId,
+    nextRetryMs,
+  })
   await tellWithheld(client)
-  return onlyRow(rows).id
+  return id
 }
 
-/** Fields that got through again are sent again: their cases end, and a run asks those they were withheld from. */
+/** Fields that got through are sent again: their cases end, and a run asks for those they were withheld from. */
 export async function liftBlocks(
   client: ClientBase,
   { key, runId, unblockFields }: Settlement,
 ): Promise<void> {
   if (unblockFields.length === 0) return
+  const lifted = await unblock(client, key.enterpriseCode, unblockFields)
+  const { rows } = await client.query<{ id: number }>(
+    `select id from dirsync.dead_letter
+     where enterprise_code = $1 and entity = 'enterprise' and operation = 'update-employee'
+       and field = any ($2) and state <> 'resolved'`,
+    [key.enterpriseCode, lifted],
+  )
+  const ended = await endCases(
+    client,
+    rows.map(({ id }) => ({ id, runId, resolution: 'succeeded' })),
+  )
+  if (ended.length === 0) return
   await client.query(
-    `with lifted as (
-       delete from dirsync.field_block where enterprise_code = $1 and field = any ($2) returning field
-     ), forgotten as (
-       delete from dirsync.field_refusal r using lifted l where r.enterprise_code = $1 and r.field = l.field
-     ), resolved as (
-       update dirsync.dead_letter d
-       set state = 'resolved', resolution = 'succeeded', resolved_by = 'dirsync', resolved_at = now(),
-           next_retry_at = null, version = d.version + 1
-       from lifted l
-       where d.enterprise_code = $1 and d.entity = 'enterprise' and d.operation = 'update-employee'
-         and d.field = l.field and d.state <> 'resolved'
-       returning d.id
-     ), told as (
-       insert into dirsync.dead_letter_event (dead_letter_id, event, run_id, note)
-       select id, 'resolved', $3, 'succeeded' from resolved
-     ), asked as (
+    `with asked as (
        insert into dirsync.sync_run (kind, keys, requested_by)
-       select 'retry', array_agg(id::text order by id), 'dirsync' from resolved
-       where exists (select from dirsync.employee e where e.enterprise_code = $1 and e.withheld && $2)
-       having count(*) > 0
+       select 'retry', $3, 'dirsync'
+       where exists (select from dirsync.employee where enterprise_code = $1 and withheld && $2)
        returning id
      )
      select pg_notify('dirsync', 'run') from asked`,
-    [key.enterpriseCode, unblockFields, runId],
+    [key.enterpriseCode, unblockFields, ended.map(({ id }) => String(id)).sort()],
   )
 }

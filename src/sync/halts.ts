@@ -3,41 +3,9 @@ import { WORK_MS } from '../lib/database.ts'
 import type { Logger } from '../lib/logger.ts'
 import { probeDelay } from './backoff.ts'
 
-interface Dependencies {
-  pool: Pool
-  logger: Logger
-}
-
-/** Raises a halt, and the alarm when it is a new one. */
-export async function halt(
-  { pool, logger }: Dependencies,
-  scope: string,
-  reason: { category: string; message: string; remedy: string; platformCode: number | null },
-): Promise<void> {
-  const { category, message, remedy, platformCode } = reason
-  const fresh = await raiseHalt(
-    pool,
-    { scope, category, platformCode, message, remedy },
-    probeDelay(0, Math.random()),
-  )
-  if (fresh) logger.error({ scope, category, platformCode, remedy }, `halted: ${message}`)
-}
-
-/**
- * A call came through that began at `startedAt`: halts that it disproves are lifted.
- * @param except categories that the call says nothing of
- */
-export async function healHalts(
-  { pool, logger }: Dependencies,
-  enterpriseCode: string,
-  startedAt: Date,
-  except: string[] = [],
-): Promise<void> {
-  for (const scope of await liftHalts(pool, enterpriseCode, startedAt, except))
-    logger.info({ scope }, 'the halt is over: work continues')
-}
-
+/** A reason why no calls are made, for everything or for one enterprise. */
 export interface Halt {
+  /** `*` or an enterprise code. */
   scope: string
   category: string
   platformCode: number | null
@@ -50,14 +18,27 @@ export interface Halt {
   nextProbeAt: Date | null
 }
 
+type Reason = Pick<Halt, 'category' | 'platformCode' | 'message' | 'remedy'>
+
+interface Dependencies {
+  pool: Pool
+  logger: Logger
+}
+
+/** Raises a halt, and the alarm when it is a new one. */
+export async function halt({ pool, logger }: Dependencies, scope: string, reason: Reason): Promise<void> {
+  const { category, message, remedy, platformCode } = reason
+  if (await raiseHalt(pool, { ...reason, scope }, probeDelay(0, Math.random())))
+    logger.error({ scope, category, platformCode, remedy }, `halted: ${message}`)
+}
+
 /**
- * Raises a halt, for everything (`*`) or one enterprise. Returns true when it is new: the moment to raise the alarm. One
- * because of HR gives way to one because of the platform: it does not stop mirrors, and is raised again where HR stays away.
- * @param firstProbeMs milliseconds until the first probe
+ * Returns true when the halt is new. A halt because of HR gives way to one because of the platform: it does not stop
+ * mirrors, and is raised again if HR stays away.
  */
 export async function raiseHalt(
   db: Pool,
-  halt: { scope: string; category: string; platformCode: number | null; message: string; remedy: string },
+  { scope, category, platformCode, message, remedy }: Reason & { scope: string },
   firstProbeMs: number,
 ): Promise<boolean> {
   const { rowCount } = await db.query(
@@ -65,16 +46,28 @@ export async function raiseHalt(
      values ($1, $2, $3, $4, $5, now() + $6 * interval '1 millisecond')
      on conflict (scope) do update
      set (category, platform_code, message, remedy, next_probe_at, since, probes)
-       = (excluded.category, excluded.platform_code, excluded.message, excluded.remedy, excluded.next_probe_at, now(), 0)
+       = (excluded.category, excluded.platform_code, excluded.message, excluded.remedy,
+          excluded.next_probe_at, now(), 0)
      where h.category = 'hr_unavailable' and excluded.category <> 'hr_unavailable'`,
-    [halt.scope, halt.category, halt.platformCode, halt.message, halt.remedy, firstProbeMs],
+    [scope, category, platformCode, message, remedy, firstProbeMs],
   )
   return rowCount === 1
 }
 
+/** Lifts halts as `liftHalts` does, and logs it. */
+export async function healHalts(
+  { pool, logger }: Dependencies,
+  enterpriseCode: string,
+  startedAt: Date,
+  except: string[] = [],
+): Promise<void> {
+  for (const scope of await liftHalts(pool, enterpriseCode, startedAt, except))
+    logger.info({ scope }, 'the halt is over: work continues')
+}
+
 /**
- * Lifts the halts that a success since `startedAt` disproves. Returns their scopes.
- * @param except categories that the success says nothing of
+ * Lifts the halts that are disproved by a call that began at `startedAt` and came through. Returns their scopes.
+ * @param except categories that the call says nothing about
  */
 export async function liftHalts(
   db: Pool,
@@ -83,12 +76,29 @@ export async function liftHalts(
   except: string[] = [],
 ): Promise<string[]> {
   const { rows } = await db.query<{ scope: string }>(
-    `delete from dirsync.halt
-     where scope in ('*', $1) and since < $2 and category <> 'paused' and category <> all ($3) returning scope`,
+    `with lifted as (
+       delete from dirsync.halt
+       where scope in ('*', $1) and since < $2 and category <> 'paused' and category <> all ($3)
+       returning scope
+     )
+     select scope, pg_notify('dirsync', 'feed') from lifted`,
     [enterpriseCode, startedAt, except],
   )
-  if (rows.length > 0) await db.query(`select pg_notify('dirsync', 'feed')`)
   return rows.map(row => row.scope)
+}
+
+/** HR has answered: a halt because it did not is over. Returns whether there was one. */
+export async function liftHrHalt(db: Pool, startedAt: Date): Promise<boolean> {
+  const { rowCount } = await db.query(
+    `with lifted as (
+       delete from dirsync.halt
+       where scope = '*' and category = 'hr_unavailable' and since < $1
+       returning scope
+     )
+     select pg_notify('dirsync', 'feed') from lifted`,
+    [startedAt],
+  )
+  return rowCount === 1
 }
 
 /** Whether a person has stopped all calls (`dirsync.pause`). */
@@ -98,18 +108,7 @@ export async function isPaused(db: Pool): Promise<boolean> {
     query_timeout: WORK_MS,
   }
   const { rowCount } = await db.query(statement)
-  return (rowCount ?? 0) > 0
-}
-
-/** HR has answered: a halt because it did not is over. Returns whether there was one. */
-export async function liftHrHalt(db: Pool, startedAt: Date): Promise<boolean> {
-  const { rowCount } = await db.query(
-    `delete from dirsync.halt where scope = '*' and category = 'hr_unavailable' and since < $1`,
-    [startedAt],
-  )
-  if (rowCount === 0) return false
-  await db.query(`select pg_notify('dirsync', 'feed')`)
-  return true
+  return rowCount === 1
 }
 
 export async function readHalts(db: Pool): Promise<Halt[]> {
@@ -122,7 +121,7 @@ export async function readHalts(db: Pool): Promise<Halt[]> {
 }
 
 /**
- * The halt that forbids a call for the enterprise; null: the call may be made, be it as the probe of a halt.
+ * The halt that forbids a call for the enterprise. Null: the call may be made, perhaps as the probe of a halt.
  * @param except categories that do not concern the call
  * @param nextProbe milliseconds from one probe to the next, by the number of probes so far
  */
@@ -135,11 +134,12 @@ export async function forbidding(
   const halts = (await readHalts(db)).filter(
     ({ scope, category }) => ['*', enterpriseCode].includes(scope) && !except.includes(category),
   )
-  // That of everything first: while it holds, the enterprise's own cannot be disproved.
+  // The halt of everything comes first: while it holds, the enterprise's own cannot be disproved.
   const halt = halts.find(({ scope }) => scope === '*') ?? halts[0]
   if (!halt) return { halt: null, isProbe: false }
   const { rowCount } = await db.query(
-    `update dirsync.halt set next_probe_at = now() + $2 * interval '1 millisecond', probes = probes + 1
+    `update dirsync.halt
+     set next_probe_at = now() + $2 * interval '1 millisecond', probes = probes + 1
      where scope = $1 and probes = $3 and next_probe_at <= now()`,
     [halt.scope, nextProbe(halt.probes), halt.probes],
   )

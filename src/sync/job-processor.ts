@@ -1,31 +1,34 @@
-import { type EmployeeKey, keyText } from '../directory/employee.ts'
+import { type EmployeeField, type EmployeeKey, keyText } from '../directory/employee.ts'
 import { rowHash } from '../directory/hash.ts'
-import {
-  HrDataError,
-  type HrEmployeeRow,
-  type HrSource,
-  HrUnavailableError,
-  MappingError,
-} from '../hr/source.ts'
+import { HrDataError, type HrSource, HrUnavailableError, MappingError } from '../hr/source.ts'
 import { Batcher } from '../lib/batcher.ts'
 import type { Pool } from '../lib/database.ts'
 import type { Logger } from '../lib/logger.ts'
 import type { SessionLocks } from '../lib/session-locks.ts'
 import { Semaphore } from '../lib/waiting.ts'
 import type { PlatformClient } from '../platform/client.ts'
-import { type JobKey, type JobName, parseJobKey } from '../queue/job.ts'
+import { type JobOperation, parseJobKey } from '../queue/job.ts'
 import { type Claim, type ClaimKey, claim } from './claim.ts'
 import { CountedPlatform } from './counted-platform.ts'
 import { deleteDepartment, departmentFacts } from './departments.ts'
 import { doubtFields, plannedHash } from './employee.ts'
-import { failure, judge, verdictResult } from './failure.ts'
 import { halt, healHalts, liftHrHalt } from './halts.ts'
 import { OutageDetector } from './outage.ts'
 import { postpone } from './outbox.ts'
-import { bindOpenid, reconcileEmployee } from './reconcile-employee.ts'
-import { type JobResult, type Outcome, result, type Settlement, settle, unasked } from './settlement.ts'
+import {
+  allBut,
+  failure,
+  type JobResult,
+  judge,
+  type Outcome,
+  result,
+  unasked,
+  verdictResult,
+} from './outcome.ts'
+import { bindOpenid, type HrRow, reconcileEmployee } from './reconcile-employee.ts'
+import { type Settlement, settle } from './settlement.ts'
 
-/** A job that kills its process so often without coming to an end is parked. */
+/** A job whose worker has died this often in the middle of it is parked. */
 const MAX_STARTS = 25
 /** A job whose entity another process has in hand comes back after this long. */
 const LOCKED_MS = 1000
@@ -41,27 +44,30 @@ interface JobProcessorDependencies {
   /** Calls to the platform at a time, of however many jobs. */
   concurrentCalls: number
   departmentGraceMs: number
-  /** Told of every outcome once it is written, for metrics. */
-  onSettled?: ((settled: { operation: JobName; outcome: Outcome; durationMs: number }) => void) | undefined
+  /** Called after every outcome has been written, for metrics. */
+  onSettled?:
+    | ((settled: { operation: JobOperation; outcome: Outcome; durationMs: number }) => void)
+    | undefined
 }
 
 /**
- * Executes jobs: lock, claim, do, settle. Whatever happens is written to PostgreSQL; only a failure of PostgreSQL itself is
+ * Executes jobs: lock, claim, do, settle. Whatever happens is written to PostgreSQL. Only a failure of PostgreSQL itself is
  * thrown, and then the outbox still has the work.
  */
 export class JobProcessor {
   readonly #deps: JobProcessorDependencies
-  readonly #lookups: HrLookups
   readonly #permits: Semaphore
   readonly #outage = new OutageDetector()
+  /** What many jobs want in the same moment becomes one statement. */
   readonly #claims: Batcher<ClaimKey, Claim | null>
+  readonly #rows: Batcher<RowWanted, HrRow>
   readonly #settlements: Batcher<Settlement, true>
 
   constructor(deps: JobProcessorDependencies) {
     this.#deps = deps
     this.#permits = new Semaphore(deps.concurrentCalls)
-    this.#lookups = new HrLookups(deps.hr)
     this.#claims = new Batcher(keys => claim(deps.pool, keys), { maxBatch: 200 })
+    this.#rows = new Batcher(wanted => lookUpRows(deps.hr, wanted), { maxBatch: 500 })
     this.#settlements = new Batcher(
       async settlements => {
         await settle(deps.pool, settlements)
@@ -71,8 +77,8 @@ export class JobProcessor {
     )
   }
 
-  /** @param signal aborts when the worker stops or its claim on the job is lost */
-  async process(job: { name: JobName; key: string }, signal: AbortSignal): Promise<void> {
+  /** @param signal aborts when the worker stops, or when it has lost the job to another one */
+  async process(job: { name: JobOperation; key: string }, signal: AbortSignal): Promise<void> {
     const key = { operation: job.name, ...parseJobKey(job.key) }
     const lock = lockName(key)
     const locked = await this.#deps.locks.lock(lock, signal)
@@ -86,219 +92,196 @@ export class JobProcessor {
   }
 
   async #execute(key: ClaimKey, signal: AbortSignal): Promise<void> {
+    const { client, logger, onSettled } = this.#deps
     const begun = performance.now()
     const claimed = await this.#claims.submit(key)
     if (claimed === null) return
-    const platform = new CountedPlatform(this.#deps.client, this.#permits, {
-      signal,
-      priority: claimed.priority,
-    })
-    const outcome = await this.#attempt(key, claimed, platform)
-    const { attempt, ...rest } = outcome
-    const sentUnknown = claimed.sentUnknown || (platform.mayHaveUpdated && attempt.fields.length === 0)
-    const settlement: Settlement = {
-      key,
-      version: claimed.version,
-      execution: claimed.execution,
-      runId: claimed.runId,
-      changed:
-        attempt.fields.length > 0 ||
-        (sentUnknown && rest.again === null && key.operation === 'update-employee'),
-      sentUnknown,
-      ...rest,
-      // Without a case there is none to resolve, and most settlements are one statement.
-      keep: claimed.cases.length > 0 ? rest.keep : null,
-      attempt: {
-        ...attempt,
-        startedAt: claimed.startedAt,
-        durationMs: Math.round(performance.now() - begun),
-        calls: platform.calls,
-        waitedMs: platform.waitedMs,
-        tooFast: platform.tooFast,
-      },
-    }
-    await this.#settle(settlement)
-    const { durationMs } = settlement.attempt
-    this.#deps.onSettled?.({ operation: key.operation, outcome: attempt.outcome, durationMs })
+    const { priority, runId, startedAt } = claimed
+    const platform = new CountedPlatform(client, this.#permits, { signal, priority })
+    const attempted = await this.#attempt(key, claimed, platform)
+    const { outcome } = attempted
+    const durationMs = Math.round(performance.now() - begun)
+    await this.#settlements.submit(settlementOf(key, claimed, attempted, platform, durationMs))
+    onSettled?.({ operation: key.operation, outcome, durationMs })
     if (platform.answered) this.#outage.answered()
-    if (platform.answered && claimed.underHalt && attempt.outcome !== 'halted')
-      await healHalts(this.#deps, key.enterpriseCode, claimed.startedAt)
-    this.#deps.logger.debug(
-      { operation: key.operation, key: key.entityKey, outcome: attempt.outcome, runId: claimed.runId },
-      'job done',
-    )
+    if (platform.answered && claimed.underHalt && outcome !== 'halted')
+      await healHalts(this.#deps, key.enterpriseCode, startedAt)
+    logger.debug({ operation: key.operation, key: key.entityKey, outcome, runId }, 'job done')
   }
 
   async #attempt(key: ClaimKey, claimed: Claim, platform: CountedPlatform): Promise<JobResult> {
-    const again = { delayMs: 0, attempts: claimed.attempts }
-    if (claimed.halted) return result('halted', { again })
-    if (claimed.starts > MAX_STARTS) return this.#poisoned(key, claimed)
+    if (claimed.halted) return result('halted', { again: atOnce(claimed) })
+    if (claimed.starts > MAX_STARTS) return poisoned(key, claimed)
+    if (key.operation === 'delete-department') return this.#deleteDepartment(key, claimed, platform)
     let sourceHash: string | null = null
     try {
-      if (key.operation === 'delete-department') {
-        const facts = await departmentFacts(this.#deps.pool, this.#deps.hr, {
-          graceMs: this.#deps.departmentGraceMs,
-          now: claimed.startedAt,
-        })
-        return await deleteDepartment(
-          {
-            enterpriseCode: key.enterpriseCode,
-            deptCode: key.entityKey,
-            claim: claimed,
-            wanted: facts.wanted,
-          },
-          platform,
-        )
-      }
-      const employee = employeeOf(key)
+      const employee = { enterpriseCode: key.enterpriseCode, userid: key.entityKey }
       // Read after the claim, whose version fences it: an older row can never settle a newer request.
-      const row = await this.#lookups.load(employee, claimed.mapping)
-      if (key.operation === 'bind-openid')
-        return await bindOpenid({ key: employee, row }, key.detail, platform)
+      const row = await this.#rows.submit({ key: employee, mapping: claimed.mapping })
+      if (key.operation === 'bind-openid') return await bindOpenid(employee, row, key.detail, platform)
       if (row !== null && row !== 'duplicate') sourceHash = rowHash(Object.keys(row), row)
       if (!(await this.#hasPassed(employee, claimed, row === 'duplicate' ? row : sourceHash)))
-        return result('replan', { again: { delayMs: 0, attempts: claimed.attempts } })
+        return result('replan', { again: atOnce(claimed) })
+      const doubt = (fields: EmployeeField[]) => doubtFields(this.#deps.pool, employee, fields)
       return await reconcileEmployee(
-        {
-          key: employee,
-          claim: claimed,
-          row,
-          hash: sourceHash,
-          doubt: fields => doubtFields(this.#deps.pool, employee, fields),
-        },
+        { key: employee, claim: claimed, row, hash: sourceHash, doubt },
         platform,
       )
     } catch (error) {
-      return this.#judge(key, claimed, error, sourceHash)
+      if (isOfHr(error)) return this.#haltForHr(claimed, error)
+      return this.#fail(key, claimed, error, sourceHash)
     }
   }
 
-  /** Whether a plan has passed the HR row with this hash (law 11), be it one that was written while the claim waited for it. */
+  async #deleteDepartment(key: ClaimKey, claimed: Claim, platform: CountedPlatform): Promise<JobResult> {
+    const { pool, hr, departmentGraceMs } = this.#deps
+    try {
+      const { wanted } = await departmentFacts(pool, hr, {
+        graceMs: departmentGraceMs,
+        now: claimed.startedAt,
+      })
+      const { enterpriseCode, entityKey: deptCode } = key
+      return await deleteDepartment({ enterpriseCode, deptCode, claim: claimed, wanted }, platform)
+    } catch (error) {
+      if (error instanceof HrUnavailableError) return this.#haltForHr(claimed, error)
+      // Employees do not wait because something is wrong with departments.
+      if (isOfHr(error))
+        return result('wait', {
+          again: { ...atOnce(claimed), delayMs: DEPARTMENTS_MS },
+          error: error.message,
+        })
+      return this.#fail(key, claimed, error, null)
+    }
+  }
+
+  /**
+   * Whether a plan has passed the HR row with this hash, perhaps one that was written while the claim waited for it. What
+   * no plan has passed is not sent, unless a person named the employee.
+   */
   async #hasPassed(employee: EmployeeKey, claimed: Claim, hash: string | null): Promise<boolean> {
     if (claimed.named || hash === claimed.sourceHash) return true
-    // HR has answered, though no call is made that could lift a halt.
+    // HR has answered, although no call is made that could lift a halt.
     if (claimed.underHalt && (await liftHrHalt(this.#deps.pool, claimed.startedAt)))
       this.#deps.logger.info({ scope: '*' }, 'HR answers again: work continues')
     return hash !== 'duplicate' && hash === (await plannedHash(this.#deps.pool, employee))
   }
 
-  async #judge(
-    key: ClaimKey,
-    claimed: Claim,
-    thrown: unknown,
-    sourceHash: string | null,
-  ): Promise<JobResult> {
-    if (
-      thrown instanceof HrUnavailableError ||
-      thrown instanceof HrDataError ||
-      thrown instanceof MappingError
-    ) {
-      // What is wrong with departments alone is no reason to keep employees waiting.
-      if (key.operation === 'delete-department' && !(thrown instanceof HrUnavailableError))
-        return result('wait', {
-          again: { delayMs: DEPARTMENTS_MS, attempts: claimed.attempts },
-          attempt: { error: thrown.message },
-        })
-      await halt(this.#deps, '*', {
-        category: 'hr_unavailable',
-        message: `HR cannot be read: ${thrown.message}`,
-        remedy: 'Run `dirsync doctor`; work continues by itself once HR answers again.',
-        platformCode: null,
-      })
-      return result('halted', {
-        again: { delayMs: 0, attempts: claimed.attempts },
-        attempt: { error: thrown.message },
-      })
-    }
+  async #haltForHr(claimed: Claim, { message }: Error): Promise<JobResult> {
+    await halt(this.#deps, '*', {
+      category: 'hr_unavailable',
+      message: `HR cannot be read: ${message}`,
+      remedy: 'Run `dirsync doctor`; work continues by itself once HR answers again.',
+      platformCode: null,
+    })
+    return result('halted', { again: atOnce(claimed), error: message })
+  }
+
+  /** Turns a failed call into a result, after it has raised the halt that the catalogue asks for, or an outage. */
+  async #fail(key: ClaimKey, claimed: Claim, thrown: unknown, sourceHash: string | null): Promise<JobResult> {
     const { error, verdict } = judge(thrown)
     const outage = verdict.disposition === 'retry' && this.#outage.failed(key.entityKey, error)
-    if (verdict.disposition === 'halt')
-      await halt(this.#deps, verdict.scope === 'enterprise' ? key.enterpriseCode : '*', {
+    if (outage || verdict.disposition === 'halt')
+      await halt(this.#deps, !outage && verdict.scope === 'enterprise' ? key.enterpriseCode : '*', {
         ...verdict,
         message: verdict.meaning,
-        platformCode: error.platformCode ?? null,
+        platformCode: outage ? null : (error.platformCode ?? null),
       })
-    else if (outage) await halt(this.#deps, '*', { ...verdict, message: verdict.meaning, platformCode: null })
     return verdictResult({
       error,
       verdict,
       claim: claimed,
-      entity: key.operation === 'delete-department' ? 'department' : 'employee',
+      entity: entityOf(key),
       field: key.detail,
       sourceHash,
       outage: outage && !claimed.underHalt,
     })
   }
+}
 
-  async #settle(settlement: Settlement): Promise<void> {
-    await this.#settlements.submit(settlement)
-  }
+/** Back to the outbox, to be done at once, without having spent an attempt. */
+function atOnce({ attempts }: Claim): NonNullable<JobResult['again']> {
+  return { delayMs: 0, attempts }
+}
 
-  #poisoned(key: ClaimKey, claimed: Claim): JobResult {
-    const { sourceHash } = claimed
-    return result('parked', {
-      // Else the next run would ask for it again.
-      employee: key.operation === 'update-employee' ? { ...unasked(true), parkedHash: sourceHash } : null,
-      keep: claimed.cases.map(open => open.field),
-      department: key.operation === 'delete-department' ? 'parked' : null,
-      failures: [
-        failure({
-          entity: key.operation === 'delete-department' ? 'department' : 'employee',
-          category: 'unclassified',
-          field: key.detail,
-          message: `The worker ended ${MAX_STARTS} times in the middle of this job.`,
-          remedy: "Look at the workers' logs around the attempts of this entity, then retry.",
-          sourceHash,
-          cases: claimed.cases,
-        }),
-      ],
-    })
+function settlementOf(
+  key: ClaimKey,
+  claimed: Claim,
+  attempted: JobResult,
+  platform: CountedPlatform,
+  durationMs: number,
+): Settlement {
+  const { version, execution, runId, startedAt } = claimed
+  const { calls, waitedMs, tooFast } = platform
+  const isAccepted = attempted.fields.length > 0
+  const sentUnknown = claimed.sentUnknown || (platform.mayHaveUpdated && !isAccepted)
+  return {
+    ...attempted,
+    key,
+    version,
+    execution,
+    runId,
+    startedAt,
+    durationMs,
+    calls,
+    waitedMs,
+    tooFast,
+    changed: isAccepted || (sentUnknown && attempted.again === null && key.operation === 'update-employee'),
+    sentUnknown,
+    // Without a case there is none to resolve, and most settlements are one statement.
+    resolve: claimed.cases.length > 0 ? attempted.resolve : 'none',
   }
 }
 
-function employeeOf(key: JobKey): EmployeeKey {
-  return { enterpriseCode: key.enterpriseCode, userid: key.entityKey }
+/** A job that has ended its worker again and again is not tried any more. */
+function poisoned(key: ClaimKey, { sourceHash, cases }: Claim): JobResult {
+  return result('parked', {
+    // Without the hash, the next run would ask for it again.
+    employee: key.operation === 'update-employee' ? { ...unasked(true), parkedHash: sourceHash } : null,
+    resolve: allBut(cases),
+    department: key.operation === 'delete-department' ? 'parked' : null,
+    failures: [
+      failure({
+        entity: entityOf(key),
+        category: 'unclassified',
+        field: key.detail,
+        message: `The worker ended ${MAX_STARTS} times in the middle of this job.`,
+        remedy: "Look at the workers' logs around the attempts of this entity, then retry.",
+        sourceHash,
+        cases,
+      }),
+    ],
+  })
+}
+
+function entityOf({ operation }: ClaimKey): 'employee' | 'department' {
+  return operation === 'delete-department' ? 'department' : 'employee'
 }
 
 /** Employees and departments are locked apart; all operations on one employee share its lock. */
 function lockName(key: ClaimKey): string {
-  const kind = key.operation === 'delete-department' ? 'department' : 'employee'
-  return JSON.stringify(['dirsync', kind, key.enterpriseCode, key.entityKey])
+  return JSON.stringify(['dirsync', entityOf(key), key.enterpriseCode, key.entityKey])
 }
 
-interface Wanted {
+function isOfHr(error: unknown): error is Error {
+  return error instanceof HrUnavailableError || error instanceof HrDataError || error instanceof MappingError
+}
+
+interface RowWanted {
   key: EmployeeKey
+  /** As of `HrSource.lookup`: all workers read with the mapping of the plan that passed. */
   mapping: string | null
 }
 
-/** The present HR rows that workers ask for: look-ups of the same moment become one query. */
-class HrLookups {
-  readonly #batcher: Batcher<Wanted, HrEmployeeRow | 'duplicate' | null>
-
-  constructor(hr: HrSource) {
-    this.#batcher = new Batcher(
-      async wanted => {
-        // One mapping, but for the moment in which a plan with another one passes.
-        const groups = [...Map.groupBy(wanted, ({ mapping }) => mapping)].map(async ([mapping, group]) => {
-          const rows = await hr.lookup(
-            group.map(({ key }) => key),
-            { mapping },
-          )
-          return group.map(item => [item, rows.get(keyText(item.key)) ?? null] as const)
-        })
-        const found = new Map((await Promise.all(groups)).flat())
-        return wanted.map(item => found.get(item) ?? null)
-      },
-      { maxBatch: 500 },
+/** The present HR rows of many jobs in one query. @throws HrUnavailableError, HrDataError, MappingError */
+async function lookUpRows(hr: HrSource, wanted: RowWanted[]): Promise<HrRow[]> {
+  const rows = new Map<RowWanted, HrRow>()
+  // There is one mapping, except in the moment in which a plan with another one passes.
+  for (const [mapping, group] of Map.groupBy(wanted, item => item.mapping)) {
+    const found = await hr.lookup(
+      group.map(({ key }) => key),
+      { mapping },
     )
+    for (const item of group) rows.set(item, found.get(keyText(item.key)) ?? null)
   }
-
-  /**
-   * Null when HR has no such employee. A row has every column of the mapping that it was read with, in its order.
-   * @param mapping as of `HrSource.lookup`
-   * @throws HrUnavailableError, HrDataError, MappingError
-   */
-  load(key: EmployeeKey, mapping: string | null): Promise<HrEmployeeRow | 'duplicate' | null> {
-    return this.#batcher.submit({ key, mapping })
-  }
+  return wanted.map(item => rows.get(item) ?? null)
 }

@@ -1,6 +1,6 @@
 import type { PlatformError } from '../platform/errors.ts'
 
-/** So many different entities in a row must fail for want of the platform before it counts as away for everybody. */
+/** How many different entities in a row must fail for want of the platform before it counts as away for everybody. */
 const ENTITIES = 5
 
 /**

@@ -1,191 +1,234 @@
-import { DatabaseError } from 'pg'
-import { type ClientBase, type Pool, WORK_MS } from '../lib/database.ts'
-import { slowProbeDelay } from './backoff.ts'
-import type { Settlement } from './settlement.ts'
+import { EMPLOYEE_FIELDS, type EmployeeField, type EmployeeFields } from '../directory/employee.ts'
+import { hideValue, maskText, maskValue } from '../directory/masking.ts'
+import { PlatformError, type Verdict } from '../platform/errors.ts'
+import { healingDelay, MAX_ATTEMPTS, retryDelay, slowProbeDelay } from './backoff.ts'
+import type { Claim, OpenCase } from './claim.ts'
+import type { RefusedField } from './field-blocks.ts'
 
-/**
- * What nearly every outcome comes to, in one statement: the attempt is noted, the outbox row is removed or given back, and
- * the employee is remembered unless a later execution has overtaken this one. An account that the platform calls absent takes
- * its open ids along: one that comes back has others.
- *
- * Every position is in that range. But PostgreSQL, which guesses a hundred rows of any JSON and reads whole tables for so many,
- * then expects few; and since it expects the same for every value, it plans the statement once per connection.
- *
- * The outbox rows are locked before anything is written, in the order of their key: so does whoever else locks several, and
- * none waits for another in a circle. The last line, which reads them all, is what PostgreSQL executes first.
- */
-const WRITE = `
-with s as materialized (
-  select * from jsonb_to_recordset($1) as s (position int, operation text, "enterpriseCode" text, "entityKey" text, detail text,
-    version int, execution bigint, done boolean, delay int, attempts int, "sentUnknown" boolean,
-    "runId" bigint, "startedAt" timestamptz, "durationMs" int, outcome text, calls jsonb, "waitedMs" jsonb, "tooFast" jsonb, fields text[], "platformCode" bigint,
-    "traceId" text, error text,
-    remember boolean, active boolean, "acknowledgedHash" uuid, "parkedHash" uuid, acknowledged jsonb,
-    overwritten jsonb, withheld text[], "platformState" text, "deptCode" text)
-  where position between 0 and 1000000
-), held as materialized (
-  select s.position, s.done and p.version = s.version as done, p.version = s.version as is_current,
-         s.outcome = 'replan' as is_replan, s."sentUnknown" and not s.done as sent_unknown, s.delay, s.attempts,
-         p.operation, p.enterprise_code, p.entity_key, p.detail
-  from s join dirsync.pending p on p.operation = s.operation and p.enterprise_code = s."enterpriseCode"
-                               and p.entity_key = s."entityKey" and p.detail = s.detail
-  where p.execution = s.execution
-  order by p.operation, p.enterprise_code, p.entity_key, p.detail
-  for update of p
-), noted as (
-  insert into dirsync.attempt (run_id, operation, enterprise_code, entity_key, detail, started_at, duration_ms, outcome, calls, waited_ms, too_fast,
-                               fields, platform_code, trace_id, error, execution)
-  select "runId", operation, "enterpriseCode", "entityKey", detail, "startedAt", "durationMs", outcome, calls, "waitedMs", "tooFast", fields,
-         "platformCode", "traceId", error, execution
-  from s
-  on conflict (execution) do nothing
-), gone as (
-  delete from dirsync.pending p using held h
-  where p.operation = h.operation and p.enterprise_code = h.enterprise_code and p.entity_key = h.entity_key
-    and p.detail = h.detail and h.done
-), back as (
-  update dirsync.pending p
-  -- The execution is over: its outcome changes nothing a second time.
-  set execution = nextval('dirsync.execution'), enqueued_at = null, starts = 0, attempts = h.attempts,
-      sent_unknown = h.sent_unknown,
-      -- Whoever asked anew has judged the HR row meanwhile; else it waits, outside its run, until a plan has.
-      not_before = case when not h.is_replan then now() + h.delay * interval '1 millisecond'
-                        when h.is_current then 'infinity' else now() end,
-      replan_at = case when h.is_replan and h.is_current then now() end,
-      run_id = case when h.is_replan and h.is_current then null else p.run_id end
-  from held h
-  where p.operation = h.operation and p.enterprise_code = h.enterprise_code and p.entity_key = h.entity_key
-    and p.detail = h.detail and not h.done
-), unbound as (
-  delete from dirsync.openid_binding b using s
-  where (s.remember and s."platformState" = 'absent' or s.outcome = 'awaiting_activation')
-    and s.position in (select position from held)
-    and b.enterprise_code = s."enterpriseCode" and b.userid = s."entityKey"
-), remembered as (
-  insert into dirsync.employee as e (enterprise_code, userid, active, acknowledged_hash, parked_hash, acknowledged, overwritten,
-                                     withheld, platform_state, dept_code, acknowledged_at, queried_at)
-  select "enterpriseCode", "entityKey", active, "acknowledgedHash", "parkedHash", acknowledged, overwritten,
-         withheld, "platformState", "deptCode", case when "acknowledgedHash" is not null or acknowledged <> '{}' then now() end,
-         case when "platformState" <> 'unknown' then now() end
-  from s where remember and position in (select position from held)
-  order by "enterpriseCode", "entityKey"
-  on conflict (enterprise_code, userid) do update
-  set active = excluded.active, acknowledged_hash = excluded.acknowledged_hash, parked_hash = excluded.parked_hash,
-      -- Whoever the platform lacks holds nothing there; nobody knows what a later account will hold.
-      acknowledged = case when excluded.platform_state = 'absent' then '{}' else e.acknowledged || excluded.acknowledged end,
-      overwritten = case when excluded.platform_state = 'unknown' then e.overwritten else excluded.overwritten end,
-      withheld = excluded.withheld,
-      platform_state = case when excluded.platform_state = 'unknown' then e.platform_state else excluded.platform_state end,
-      dept_code = case when excluded.platform_state = 'unknown' then e.dept_code else excluded.dept_code end,
-      acknowledged_at = coalesce(excluded.acknowledged_at, e.acknowledged_at),
-      queried_at = coalesce(excluded.queried_at, e.queried_at)
-)
-select position, done from held`
+/** What executing a job came to, in a word. */
+export type Outcome =
+  | 'in_step'
+  | 'updated'
+  | 'partly_updated'
+  | 'deleted'
+  | 'bound'
+  | 'awaiting_activation'
+  | 'left'
+  | 'parked'
+  | 'retry'
+  | 'wait'
+  | 'halted'
+  | 'obsolete'
+  | 'replan'
 
-/**
- * Writes the part of the outcomes that all have.
- * @returns the settlements that no later execution has overtaken, and which of them leave nothing to do
- */
-export async function writeOutcomes(
-  db: ClientBase | Pool,
-  settlements: Settlement[],
-): Promise<{ valid: Settlement[]; done: Settlement[] }> {
-  const rows = settlements.map((settlement, position) => {
-    const { key, version, execution, runId, again, attempt, employee, sentUnknown } = settlement
-    return {
-      position,
-      ...key,
-      version,
-      execution,
-      runId,
-      sentUnknown,
-      ...attempt,
-      done: again === null,
-      delay: again?.delayMs ?? 0,
-      attempts: again?.attempts ?? 0,
-      remember: employee !== null,
-      ...employee,
-    }
-  })
-  const statement = {
-    name: 'write-outcomes',
-    text: WRITE,
-    values: [JSON.stringify(rows)],
-    query_timeout: WORK_MS,
-  }
-  const result = await db.query<{ position: number; done: boolean }>(statement)
-  const of = (rows: { position: number }[]) => rows.map(row => settlements[row.position] as Settlement)
-  return { valid: of(result.rows), done: of(result.rows.filter(row => row.done)) }
+/** What executing a job came to. `settle` writes it down, together with what the processor knows of the execution. */
+export interface JobResult {
+  outcome: Outcome
+  /** The fields that were sent and accepted. */
+  fields: EmployeeField[]
+  platformCode: number | null
+  traceId: string | null
+  error: string | null
+  /** Null: done with it. Otherwise it goes back to the outbox. */
+  again: { delayMs: number; attempts: number } | null
+  employee: EmployeeMemory | null
+  failures: Failure[]
+  /**
+   * Which cases of this entity and operation end, by their fields; those of `failures` never do. `none` is for a job that
+   * comes back: its cases stay as they are. Otherwise an excepted case that was being retried waits for its next turn.
+   */
+  resolve: 'all' | 'none' | { except: string[] }
+  binding: string | null
+  department: 'deleted' | 'parked' | null
+  /** Refusals that may mean that a field is switched off for the enterprise. */
+  blockFields: RefusedField[]
+  /** Blocked fields that got through. */
+  unblockFields: string[]
 }
 
-/** The fields of the unresolved cases of an outcome's entity and operation. */
-export async function openFields(db: Pool, { key }: Settlement): Promise<string[]> {
-  const { rows } = await db.query<{ field: string }>(
-    `select field from dirsync.dead_letter
-     where enterprise_code = $1 and entity_key = $2 and operation = $3 and state <> 'resolved'`,
-    [key.enterpriseCode, key.entityKey, key.operation],
-  )
-  return rows.map(row => row.field)
+/** A failure that becomes a case for review. */
+export interface Failure {
+  entity: 'employee' | 'department' | 'mirror'
+  field: string
+  category: string
+  platformCode: number | null
+  traceId: string | null
+  message: string
+  remedy: string
+  changedFields: { field: string; value: string | null }[]
+  blockedBy: string | null
+  sourceHash: string | null
+  state: 'open' | 'retry_scheduled' | 'awaiting_activation'
+  /** Milliseconds until dirsync tries again by itself. */
+  nextRetryMs: number
 }
 
-/**
- * What is written in place of an outcome that PostgreSQL refuses: the job is over, and a case tells why. Nothing new is
- * taken as known of the entity; its next attempt asks the platform first, as every attempt does.
- * @param open fields of its unresolved cases, which all stay
- */
-export function refusedSettlement(settlement: Settlement, error: DatabaseError, open: string[]): Settlement {
-  const { key, attempt, employee } = settlement
-  const sourceHash = employee?.acknowledgedHash ?? employee?.parkedHash ?? null
-  const message = `PostgreSQL refused to store what came of this job (${reasonOf(error)}).`
+/** What is remembered of an employee after an attempt. */
+export interface EmployeeMemory {
+  active: boolean
+  acknowledgedHash: string | null
+  parkedHash: string | null
+  acknowledged: Partial<Record<EmployeeField, string>>
+  /** Per field that was sent, the hash of what the platform showed before. */
+  overwritten: Partial<Record<EmployeeField, string>>
+  withheld: string[]
+  platformState: 'unknown' | 'in_service' | 'absent'
+  deptCode: string | null
+}
+
+/** A result in which nothing happened but the outcome; say what else did. */
+export function result(outcome: Outcome, differs: Partial<Omit<JobResult, 'outcome'>> = {}): JobResult {
   return {
-    ...settlement,
-    attempt: { ...attempt, outcome: 'parked', fields: [], platformCode: null, traceId: null, error: message },
+    outcome,
+    fields: [],
+    platformCode: null,
+    traceId: null,
+    error: null,
     again: null,
-    employee: employee && {
-      ...employee,
-      acknowledgedHash: null,
-      parkedHash: sourceHash,
-      acknowledged: {},
-      withheld: [],
-      platformState: 'unknown',
-      deptCode: null,
-    },
-    failures: [
-      {
-        entity: key.operation === 'delete-department' ? 'department' : 'employee',
-        field: key.detail,
-        category: 'internal_error',
-        platformCode: null,
-        traceId: null,
-        message,
-        remedy:
-          'Look for an odd value of this entity in HR and on the platform, mend it, then retry; report it with this message if there is none.',
-        changedFields: [],
-        blockedBy: null,
-        sourceHash,
-        state: 'open',
-        nextRetryMs: slowProbeDelay(Math.random()),
-      },
-    ],
-    keep: open,
+    employee: null,
+    failures: [],
+    resolve: 'none',
     binding: null,
-    department: key.operation === 'delete-department' ? 'parked' : null,
+    department: null,
     blockFields: [],
     unblockFields: [],
+    ...differs,
   }
 }
 
-/** The server's own sentence may quote the value; the names of its rules do not. */
-function reasonOf({ code, constraint, table, column }: DatabaseError): string {
-  const names = { constraint, table, column }
-  const named = Object.entries(names).flatMap(([what, name]) => (name ? [`${what} ${name}`] : []))
-  return [`SQLSTATE ${code}`, ...named].join(', ')
+/** What is remembered when the platform was not asked: nothing about its side. */
+export function unasked(active: boolean): EmployeeMemory {
+  return {
+    active,
+    acknowledgedHash: null,
+    parkedHash: null,
+    acknowledged: {},
+    overwritten: {},
+    withheld: [],
+    platformState: 'unknown',
+    deptCode: null,
+  }
 }
 
-/** Classes of SQLSTATE that say that data is unfit: not of its type, against a constraint, too long for an index. */
-const CLASSES = ['22', '23', '54']
+/** A call that the platform did not carry out, and what the catalogue says about it. */
+export interface Refusal {
+  error: PlatformError
+  verdict: Verdict
+}
 
-/** Whether PostgreSQL refused what it was given, and would refuse it again. */
-export function isUnfit(error: unknown): error is DatabaseError {
-  return error instanceof DatabaseError && CLASSES.some(code => error.code?.startsWith(code))
+/** The catalogue's verdict about a failed call; anything else that was thrown is thrown on. */
+export function judge(error: unknown): Refusal {
+  if (!(error instanceof PlatformError)) throw error
+  return { error, verdict: error.verdict }
+}
+
+/** The one place that turns a verdict into a result: the job comes back, now or later, or becomes a case for review. */
+export function verdictResult(
+  refusal: Refusal & {
+    claim: Pick<Claim, 'attempts' | 'cases'>
+    entity: Failure['entity']
+    /** bind-openid: the merchant application id; mirror: the part of it; else empty. */
+    field: string
+    /** Hash of the HR row that was tried; null when none is involved. */
+    sourceHash: string | null
+    /** The platform is away for everybody: no attempt is spent, except by the probe that finds out. */
+    outage: boolean
+  },
+): JobResult {
+  const { error, verdict, claim, entity, field, sourceHash } = refusal
+  const facts = {
+    platformCode: error.platformCode ?? null,
+    traceId: error.traceId ?? null,
+    error: verdict.meaning,
+  }
+  const again = { delayMs: 0, attempts: claim.attempts }
+  const isTransient = verdict.disposition === 'retry' || verdict.disposition === 'refresh-token'
+  if (verdict.disposition === 'halt' || (isTransient && refusal.outage))
+    return result('halted', { ...facts, again })
+  if (verdict.disposition === 'wait')
+    return result('wait', { ...facts, again: { ...again, delayMs: verdict.retryAfterMs ?? 1000 } })
+  const attempts = claim.attempts + 1
+  if (isTransient && attempts <= (verdict.attempts ?? MAX_ATTEMPTS - 1))
+    return result('retry', { ...facts, again: { delayMs: retryDelay(attempts, Math.random()), attempts } })
+
+  const isAbsent = verdict.category === 'not_on_platform'
+  const isUpdate = entity === 'employee' && field === ''
+  return result(isAbsent ? 'awaiting_activation' : 'parked', {
+    ...facts,
+    employee: isUpdate
+      ? { ...unasked(true), parkedHash: sourceHash, platformState: isAbsent ? 'absent' : 'unknown' }
+      : null,
+    department: entity === 'department' ? 'parked' : null,
+    failures: [refusalFailure(refusal, { entity, field, sourceHash, cases: claim.cases })],
+    // Nothing new is known of the fields, unless the platform does not have the employee at all.
+    resolve: isAbsent ? 'all' : allBut(claim.cases),
+  })
+}
+
+/** These cases stay. Those that were being retried rest until their next turn. */
+export function allBut(cases: OpenCase[]): JobResult['resolve'] {
+  return { except: cases.map(({ field }) => field) }
+}
+
+/** These may heal without anybody changing anything in HR: they are tried again at growing intervals, not weekly. */
+const HEALING = new Set(['not_on_platform', 'platform_unavailable', 'unclassified'])
+
+type NewFailure = Pick<Failure, 'entity' | 'category' | 'message' | 'remedy' | 'sourceHash'> &
+  Partial<Pick<Failure, 'field' | 'platformCode' | 'traceId' | 'changedFields' | 'blockedBy'>> & {
+    /** The cases that are open already, for the growing intervals. */
+    cases: OpenCase[]
+  }
+
+/** A case for review: its state, and when dirsync tries again by itself. */
+export function failure({ cases, ...given }: NewFailure): Failure {
+  const { category, field = '' } = given
+  const occurrences = cases.find(open => open.field === field)?.occurrences ?? 0
+  const heals = HEALING.has(category)
+  return {
+    platformCode: null,
+    traceId: null,
+    changedFields: [],
+    blockedBy: null,
+    ...given,
+    field,
+    state: category === 'not_on_platform' ? 'awaiting_activation' : heals ? 'retry_scheduled' : 'open',
+    nextRetryMs: heals ? healingDelay(occurrences + 1, Math.random()) : slowProbeDelay(Math.random()),
+  }
+}
+
+/** The case that a refused call becomes, by its verdict. */
+export function refusalFailure(
+  { error, verdict }: Refusal,
+  given: Omit<NewFailure, 'category' | 'message' | 'remedy' | 'platformCode' | 'traceId'>,
+): Failure {
+  const { platformMessage, platformCode, traceId } = error
+  return failure({
+    ...given,
+    category: verdict.category,
+    message: verdict.meaning + (platformMessage ? ` The platform says: ${maskText(platformMessage)}` : ''),
+    remedy: verdict.remedy,
+    platformCode: platformCode ?? null,
+    traceId: traceId ?? null,
+  })
+}
+
+/** Names and masked values of fields, for a case. */
+export function maskedFields(
+  fields: readonly EmployeeField[],
+  values: EmployeeFields,
+): Failure['changedFields'] {
+  return fields
+    .filter(field => field in values)
+    .map(field => ({ field, value: maskValue(field, values[field] ?? null) }))
+}
+
+/** The same for fields that break a rule. Their values are hidden: they may belong in any other column. */
+export function hiddenFields(
+  fields: readonly string[],
+  row: Readonly<Record<string, string | null>>,
+): Failure['changedFields'] {
+  return EMPLOYEE_FIELDS.filter(field => fields.includes(field) && field in row).map(field => ({
+    field,
+    value: hideValue(row[field] ?? null),
+  }))
 }

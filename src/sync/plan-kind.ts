@@ -3,13 +3,18 @@ import { type HrSource, HrUnavailableError, MappingError } from '../hr/source.ts
 import type { ClientBase, Pool } from '../lib/database.ts'
 import { repeatStepOnDeadlock } from '../lib/database.ts'
 import type { Logger } from '../lib/logger.ts'
-import { beginRetry, beginRetryOf, isRetryByName, unwantedDepartmentCases } from './cases.ts'
 import { departmentFacts } from './departments.ts'
 import { enterpriseCodes, findEmployees } from './employee.ts'
 import { countChangedSince, recordKeyless, storeEmployeePlan, writeEmployeePlan } from './employee-plan.ts'
-import { requestMirrorsOf } from './mirror-case.ts'
 import { addBindings, addWork, lockWorkOfCases, type Work } from './outbox.ts'
 import { type EmployeePlanLimits, planEmployees, planNamedRows } from './plan-employees.ts'
+import {
+  beginRetry,
+  beginRetryOf,
+  isRetryByName,
+  requestMirrorsOf,
+  unwantedDepartmentCases,
+} from './retries.ts'
 import type { PlannedKind, PlannedRun, Run } from './run.ts'
 import { type Breaker, trips } from './safety.ts'
 import { storeDeletions, storedDeletions } from './stored-plan.ts'

@@ -2,13 +2,11 @@ import { codesOf, type FieldUnit, isTold, updateParams } from '../directory/diff
 import type { DesiredEmployee, EmployeeField, EmployeeFields } from '../directory/employee.ts'
 import { DEFAULT_MOBILE_AREA } from '../directory/field-rules.ts'
 import { fieldHash } from '../directory/hash.ts'
-import type { PlatformError, Verdict } from '../platform/errors.ts'
 import type { EmployeeQuery } from '../platform/operations/employee.ts'
 import type { Claim } from './claim.ts'
-import type { CountedPlatform } from './counted-platform.ts'
-import { judge, maskedFields, refusal } from './failure.ts'
+import { type CountedPlatform, enterpriseParams } from './counted-platform.ts'
 import type { RefusedField } from './field-blocks.ts'
-import { employeeQuery, type Failure } from './settlement.ts'
+import { type Failure, judge, maskedFields, type Refusal, refusalFailure } from './outcome.ts'
 
 interface Sending {
   claim: Claim
@@ -32,16 +30,13 @@ interface Sent {
 export async function sendUnits(job: Sending, units: FieldUnit[], platform: CountedPlatform): Promise<Sent> {
   const sent: Sent = { accepted: [], refused: [], failures: [], blockFields: [] }
   const freed = new Set<FieldUnit>()
-  // Batches still to be sent; usually one, a unit each once nobody knows which one is bad.
+  // Batches still to be sent: usually one; a unit each once nobody knows which one is bad.
   const batches = units.length > 0 ? [units] : []
   for (let batch = batches.shift(); batch; batch = batches.shift()) {
-    let refused: Refused
-    try {
-      await platform.updateEmployee(updateParams(job.desired, job.actual, batch))
+    const refused = await sendBatch(job, batch, platform)
+    if (refused === null) {
       sent.accepted.push(...batch)
       continue
-    } catch (error) {
-      refused = refusedUnit(batch, error)
     }
     const { unit } = refused
     if (unit === null) {
@@ -50,11 +45,12 @@ export async function sendUnits(job: Sending, units: FieldUnit[], platform: Coun
     }
     const holder = await findHolder(job, refused.verdict.category, platform)
     if (holder === 'nobody' && !freed.has(unit)) {
-      // Whoever had the number or address gave it up between the two calls: the same update may go through now.
+      // Its holder gave it up between the two calls: the same update may go through now.
       freed.add(unit)
       batches.unshift(batch)
       continue
     }
+    sent.refused.push(unit)
     park(job, refused, unit, holder === 'nobody' ? null : (holder?.userid ?? null), sent)
     const rest = batch.filter(other => other !== unit)
     if (rest.length > 0) batches.unshift(rest)
@@ -62,15 +58,27 @@ export async function sendUnits(job: Sending, units: FieldUnit[], platform: Coun
   return sent
 }
 
-interface Refused {
-  error: PlatformError
-  verdict: Verdict
+/** Null when the platform accepted all of it. */
+async function sendBatch(
+  { desired, actual }: Sending,
+  batch: FieldUnit[],
+  platform: CountedPlatform,
+): Promise<RefusedUnit | null> {
+  try {
+    await platform.updateEmployee(updateParams(desired, actual, batch))
+    return null
+  } catch (error) {
+    return refusedUnit(batch, error)
+  }
+}
+
+interface RefusedUnit extends Refusal {
   /** Null when it is unknown which of several units it was. */
   unit: FieldUnit | null
 }
 
 /** The unit that the platform refused. Throws what is not bound to a field. */
-function refusedUnit(batch: FieldUnit[], thrown: unknown): Refused {
+function refusedUnit(batch: FieldUnit[], thrown: unknown): RefusedUnit {
   const { error, verdict } = judge(thrown)
   const problems = error.problems ?? []
   const named = batch.find(
@@ -83,44 +91,43 @@ function refusedUnit(batch: FieldUnit[], thrown: unknown): Refused {
 }
 
 function park(
-  job: Sending,
-  { error, verdict }: Refused,
-  unit: FieldUnit,
+  { claim, hash, desired, actual }: Sending,
+  refused: Refusal,
+  { unit, fields }: FieldUnit,
   blockedBy: string | null,
   sent: Sent,
 ): void {
-  sent.refused.push(unit)
+  const { error, verdict } = refused
   sent.failures.push(
-    refusal(error, verdict, {
+    refusalFailure(refused, {
       entity: 'employee',
-      field: verdict.category === 'invalid_mobile_area' ? 'mobile_area' : unit.unit,
-      changedFields: maskedFields(unit.fields, job.desired.fields),
+      field: verdict.category === 'invalid_mobile_area' ? 'mobile_area' : unit,
+      changedFields: maskedFields(fields, desired.fields),
       blockedBy,
-      sourceHash: job.hash,
-      cases: job.claim.cases,
+      sourceHash: hash,
+      cases: claim.cases,
     }),
   )
   if (verdict.category !== 'feature_disabled') return
-  const value = job.desired.fields[unit.unit] ?? null
+  const value = desired.fields[unit] ?? null
   sent.blockFields.push({
-    field: unit.unit,
+    field: unit,
     platformCode: error.platformCode ?? null,
-    valueHash: fieldHash(unit.unit, value),
-    codes: codesOf(unit.unit, value),
-    // Where the platform shows a value, the field is switched on: it is this one that it does not want.
-    certain: verdict.scope === 'enterprise' && !isTold(unit.unit, job.actual),
+    valueHash: fieldHash(unit, value),
+    codes: codesOf(unit, value),
+    // Where the platform shows a value, the field is switched on: it is this value that it does not want.
+    certain: verdict.scope === 'enterprise' && !isTold(unit, actual),
   })
 }
 
-/** Who has the mobile number or e-mail address already; null when that is no question that the platform answers. */
+/** Who has the mobile number or e-mail address already; null when the refusal is about something else. */
 async function findHolder(
   job: Sending,
   category: string,
   platform: CountedPlatform,
 ): Promise<{ userid: string | null } | 'nobody' | null> {
   const { mobile, mobile_area, email } = job.desired.fields
-  const { enterprise_code } = employeeQuery(job.desired.key)
-  const enterprise = enterprise_code === undefined ? {} : { enterprise_code }
+  const enterprise = enterpriseParams(job.desired.key.enterpriseCode)
   const queries: EmployeeQuery[] = []
   if (category === 'duplicate_email' && email) queries.push({ ...enterprise, email })
   if (category === 'duplicate_mobile' && mobile) {

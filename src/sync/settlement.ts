@@ -1,121 +1,48 @@
-import type { EmployeeField, EmployeeKey } from '../directory/employee.ts'
+import { DatabaseError } from 'pg'
 import type { ClientBase, Pool } from '../lib/database.ts'
 import { repeatWhatIsFenced, storable, transaction, WORK_MS } from '../lib/database.ts'
-import type { JobKey, JobName } from '../queue/job.ts'
-import {
-  type RecordedCase,
-  recordFailure,
-  releasedBy,
-  resolveCases,
-  restCases,
-  reviewSwaps,
-  tryAtOnce,
-} from './cases.ts'
-import { liftBlocks, type RefusedField, recordRefusals } from './field-blocks.ts'
-import { isUnfit, openFields, refusedSettlement, writeOutcomes } from './outcome.ts'
+import { openFields, type RecordedCase, recordFailure, resolveCases, restCases } from './cases.ts'
+import type { ClaimKey } from './claim.ts'
+import { liftBlocks, recordRefusals } from './field-blocks.ts'
+import { failure, type JobResult, result, unasked } from './outcome.ts'
+import { releasedBy, tryAtOnce } from './retries.ts'
+import { reviewSwaps } from './swap.ts'
 import { askLate } from './withheld.ts'
 
-/** Held by a transaction whose outcomes concern others. */
-const LOCK = 0x7365746c // 'setl'
-
-export type Outcome =
-  | 'in_step'
-  | 'updated'
-  | 'partly_updated'
-  | 'deleted'
-  | 'bound'
-  | 'awaiting_activation'
-  | 'left'
-  | 'parked'
-  | 'retry'
-  | 'wait'
-  | 'halted'
-  | 'obsolete'
-  | 'replan'
-
-/** A failure that becomes a case for review. */
-export interface Failure {
-  entity: 'employee' | 'department' | 'mirror'
-  field: string
-  category: string
-  platformCode: number | null
-  traceId: string | null
-  message: string
-  remedy: string
-  changedFields: { field: string; value: string | null }[]
-  blockedBy: string | null
-  sourceHash: string | null
-  state: 'open' | 'retry_scheduled' | 'blocked' | 'awaiting_activation'
-  /** Milliseconds until dirsync tries again by itself. */
-  nextRetryMs: number
-}
-
-/** What is remembered of an employee after an attempt. */
-export interface EmployeeMemory {
-  active: boolean
-  acknowledgedHash: string | null
-  parkedHash: string | null
-  acknowledged: Partial<Record<EmployeeField, string>>
-  /** Per field that was sent, the hash of what the platform showed before. */
-  overwritten: Partial<Record<EmployeeField, string>>
-  withheld: string[]
-  platformState: 'unknown' | 'in_service' | 'absent'
-  deptCode: string | null
-}
-
-/** The outcome of one job, to be written in one transaction. */
-export interface Settlement {
-  key: JobKey & { operation: JobName }
-  /** As claimed; an outcome of an execution that was overtaken leaves everything but its attempt unwritten. */
+/** What is written of one execution of a job, in one transaction: what came of it, and what the processor adds. */
+export interface Settlement extends JobResult {
+  key: ClaimKey
+  /** As claimed. Of an execution that was overtaken nothing but the attempt is written. */
   version: number
   execution: number
   runId: number | null
-  attempt: {
-    startedAt: Date
-    durationMs: number
-    outcome: Outcome
-    /** By operation: calls, milliseconds that they waited for the pacer, and those of them that came too fast. */
-    calls: Record<string, number>
-    waitedMs: Record<string, number>
-    tooFast: Record<string, number>
-    fields: string[]
-    platformCode: number | null
-    traceId: string | null
-    error: string | null
-  }
+  startedAt: Date
+  durationMs: number
+  /** By operation: calls, milliseconds that they waited for the pacer, and how many of them came too fast. */
+  calls: Record<string, number>
+  waitedMs: Record<string, number>
+  tooFast: Record<string, number>
   /**
    * The platform may hold something else of the employee than before: it accepted fields, or an execution could not tell
-   * whether it did. Whoever waits for that is tried again.
+   * whether it did. Cases that wait for that are tried again.
    */
   changed: boolean
-  /** What this execution, or one before it, sent has an outcome that nobody heard of. */
+  /** Nobody heard what became of something that this execution, or one before it, sent. */
   sentUnknown: boolean
-  /** Null: done with it. Else it goes back to the outbox. */
-  again: { delayMs: number; attempts: number } | null
-  employee: EmployeeMemory | null
-  failures: Failure[]
-  /** Resolve the cases of this entity and operation that are neither among `failures` nor of these fields; null: resolve none. */
-  keep: string[] | null
-  binding: string | null
-  department: 'deleted' | 'parked' | null
-  /** Refusals that may mean that a field is switched off for the enterprise. */
-  blockFields: RefusedField[]
-  /** Blocked fields that got through. */
-  unblockFields: string[]
 }
 
 /**
- * Writes the outcomes of many jobs, each whole or not at all (DESIGN, law 4: success and resolved cases together). One that
+ * Writes the outcomes of many jobs, each whole or not at all: success and resolved cases together. An outcome that
  * PostgreSQL refuses becomes a case that says so, and the others are written without it. What is given up because
  * PostgreSQL is silent is written again: if it was committed after all, its executions are over, and nothing happens a
  * second time.
  */
 export async function settle(db: Pool, settlements: Settlement[]): Promise<void> {
-  const quiet: Settlement[] = []
-  const others: Settlement[] = []
-  for (const settlement of settlements.map(storable)) (isQuiet(settlement) ? quiet : others).push(settlement)
+  const { quiet = [], full = [] } = Object.groupBy(settlements.map(storable), settlement =>
+    isQuiet(settlement) ? 'quiet' : 'full',
+  )
   if (quiet.length > 0) await settleSome(db, quiet, () => writeOutcomes(db, quiet))
-  if (others.length > 0) await settleSome(db, others, () => settleInFull(db, others))
+  if (full.length > 0) await settleSome(db, full, () => settleInFull(db, full))
 }
 
 /** Writes outcomes together; where PostgreSQL refuses one of them, each by itself. */
@@ -133,65 +60,26 @@ async function settleAlone(db: Pool, settlement: Settlement): Promise<void> {
     await repeatWhatIsFenced(() => settleInFull(db, [settlement]))
   } catch (error) {
     if (!isUnfit(error)) throw error
-    const refused = refusedSettlement(settlement, error, await openFields(db, settlement))
+    const refused = refusedSettlement(settlement, error, await openFields(db, settlement.key))
     await repeatWhatIsFenced(() => settleInFull(db, [refused]))
   }
 }
 
 /** Nothing but the attempt, the outbox and the employee is touched: one statement does. */
 function isQuiet(settlement: Settlement): boolean {
-  const { failures, binding, department, blockFields } = settlement
-  return (
-    !concernsOthers(settlement) &&
-    failures.length === 0 &&
-    binding === null &&
-    department === null &&
-    blockFields.length === 0
-  )
-}
-
-async function settleInFull(db: Pool, settlements: Settlement[]): Promise<void> {
-  const write = async (client: ClientBase) => {
-    if (settlements.some(concernsOthers)) await client.query('select pg_advisory_xact_lock($1)', [LOCK])
-    const { valid, done } = await writeOutcomes(client, settlements)
-    const resolved = await resolveCases(
-      client,
-      valid.filter(s => s.keep !== null),
-    )
-    const recorded: RecordedCase[] = []
-    for (const settlement of valid) {
-      const standsFor = await recordRefusals(client, settlement)
-      for (const failure of settlement.failures)
-        if (!standsFor.includes(failure.field))
-          recorded.push(await recordFailure(client, settlement, failure))
-      await writeRest(client, settlement)
-    }
-    await restCases(
-      client,
-      done.filter(s => s.keep !== null && s.keep.length > 0),
-    )
-    await askLate(client, valid)
-    await tryAtOnce(client, [
-      ...recorded.filter(({ isDue }) => isDue),
-      ...(await releasedBy(
-        client,
-        valid.filter(s => s.changed),
-      )),
-      ...(await reviewSwaps(client, recorded, resolved)),
-    ])
-  }
-  await transaction(db, write, WORK_MS)
+  const { failures, binding, department } = settlement
+  return !concernsOthers(settlement) && failures.length === 0 && binding === null && department === null
 }
 
 /**
  * Outcomes that release others, wait to be released, or end a case that may be part of a swap are written one after the
- * other: two that do not see each other would both believe that there is nobody to release.
+ * other. Two that do not see each other would both believe that there is nobody to release.
  */
 function concernsOthers(settlement: Settlement): boolean {
-  const { changed, keep, failures, employee, blockFields, unblockFields } = settlement
+  const { changed, resolve, failures, employee, blockFields, unblockFields } = settlement
   return (
     changed ||
-    keep !== null ||
+    resolve !== 'none' ||
     blockFields.length > 0 ||
     unblockFields.length > 0 ||
     (employee !== null && employee.withheld.length > 0) ||
@@ -199,68 +87,221 @@ function concernsOthers(settlement: Settlement): boolean {
   )
 }
 
-/** The rarer parts: bindings, departments, blocked fields. */
-async function writeRest(client: ClientBase, settlement: Settlement): Promise<void> {
-  const { key } = settlement
-  if (settlement.binding !== null)
-    await client.query(
-      `insert into dirsync.openid_binding (enterprise_code, userid, seller_appid, open_userid) values ($1, $2, $3, $4)
-       on conflict (enterprise_code, userid, seller_appid) do update set open_userid = excluded.open_userid, bound_at = now()`,
-      [key.enterpriseCode, key.entityKey, key.detail, settlement.binding],
-    )
-  if (settlement.department !== null)
-    await client.query(
-      `update dirsync.department set deleted_at = case when $3 = 'deleted' then now() end, parked_at = case when $3 = 'parked' then now() end
-       where enterprise_code = $1 and dept_code = $2`,
-      [key.enterpriseCode, key.entityKey, settlement.department],
-    )
-  await liftBlocks(client, settlement)
-}
+/** Advisory lock of transactions whose outcomes concern others. */
+const LOCK = 0x7365746c // 'setl'
 
-/** What executing a job came to; the processor adds the key, the claim and the times. */
-export type JobResult = Pick<
-  Settlement,
-  'again' | 'employee' | 'failures' | 'keep' | 'binding' | 'department' | 'blockFields' | 'unblockFields'
-> & {
-  attempt: Pick<Settlement['attempt'], 'outcome' | 'fields' | 'platformCode' | 'traceId' | 'error'>
-}
-
-/** A result in which nothing happened but the outcome; the rest is added by spreading. */
-export function result(
-  outcome: Settlement['attempt']['outcome'],
-  rest: Partial<Omit<JobResult, 'attempt'>> & { attempt?: Partial<JobResult['attempt']> } = {},
-): JobResult {
-  return {
-    again: null,
-    employee: null,
-    failures: [],
-    keep: null,
-    binding: null,
-    department: null,
-    blockFields: [],
-    unblockFields: [],
-    ...rest,
-    attempt: { outcome, fields: [], platformCode: null, traceId: null, error: null, ...rest.attempt },
+async function settleInFull(db: Pool, settlements: Settlement[]): Promise<void> {
+  const write = async (client: ClientBase) => {
+    if (settlements.some(concernsOthers)) await client.query('select pg_advisory_xact_lock($1)', [LOCK])
+    const { valid, done } = await writeOutcomes(client, settlements)
+    const resolved = await resolveCases(client, valid)
+    const recorded: RecordedCase[] = []
+    for (const settlement of valid) {
+      const standsFor = await recordRefusals(client, settlement)
+      for (const failure of settlement.failures)
+        if (!standsFor.includes(failure.field))
+          recorded.push(await recordFailure(client, settlement, failure))
+      await writeBinding(client, settlement)
+      await writeDepartment(client, settlement)
+      await liftBlocks(client, settlement)
+    }
+    await restCases(client, done)
+    await askLate(client, valid)
+    await tryAtOnce(client, [
+      ...recorded.filter(({ isDue }) => isDue),
+      ...(await releasedBy(client, valid)),
+      ...(await reviewSwaps(client, recorded, resolved)),
+    ])
   }
+  await transaction(db, write, WORK_MS)
 }
 
-/** What is remembered when the platform was not asked: nothing about its side. */
-export function unasked(active: boolean): EmployeeMemory {
-  return {
-    active,
-    acknowledgedHash: null,
-    parkedHash: null,
-    acknowledged: {},
-    overwritten: {},
-    withheld: [],
-    platformState: 'unknown',
-    deptCode: null,
+async function writeBinding(client: ClientBase, { key, binding }: Settlement): Promise<void> {
+  if (binding === null) return
+  await client.query(
+    `insert into dirsync.openid_binding (enterprise_code, userid, seller_appid, open_userid)
+     values ($1, $2, $3, $4)
+     on conflict (enterprise_code, userid, seller_appid) do update
+     set open_userid = excluded.open_userid, bound_at = now()`,
+    [key.enterpriseCode, key.entityKey, key.detail, binding],
+  )
+}
+
+async function writeDepartment(client: ClientBase, { key, department }: Settlement): Promise<void> {
+  if (department === null) return
+  await client.query(
+    `update dirsync.department
+     set deleted_at = case when $3 = 'deleted' then now() end,
+         parked_at = case when $3 = 'parked' then now() end
+     where enterprise_code = $1 and dept_code = $2`,
+    [key.enterpriseCode, key.entityKey, department],
+  )
+}
+
+/**
+ * What nearly every outcome comes to, in one statement: the attempt is noted, the outbox row is removed or given back, and
+ * the employee is remembered unless a later execution has overtaken this one. An account that the platform calls absent
+ * takes its open ids along: an account that comes back has others.
+ *
+ * Every position is in that range. But PostgreSQL, which guesses a hundred rows for any JSON and reads whole tables for so
+ * many, then expects few; and since it expects the same for every value, it plans the statement once per connection.
+ *
+ * The outbox rows are locked before anything is written, in the order of their key, as everybody does who locks several,
+ * so that nobody waits in a circle. PostgreSQL executes the last line first, which reads them all.
+ */
+const WRITE = `
+with s as materialized (
+  select * from jsonb_to_recordset($1) as s (
+    position int, operation text, "enterpriseCode" text, "entityKey" text, detail text,
+    version int, execution bigint, done boolean, delay int, attempts int, "sentUnknown" boolean,
+    "runId" bigint, "startedAt" timestamptz, "durationMs" int, outcome text,
+    calls jsonb, "waitedMs" jsonb, "tooFast" jsonb,
+    fields text[], "platformCode" bigint, "traceId" text, error text,
+    remember boolean, active boolean, "acknowledgedHash" uuid, "parkedHash" uuid, acknowledged jsonb,
+    overwritten jsonb, withheld text[], "platformState" text, "deptCode" text)
+  where position between 0 and 1000000
+), held as materialized (
+  select s.position, s.done and p.version = s.version as done, p.version = s.version as is_current,
+         s.outcome = 'replan' as is_replan, s."sentUnknown" and not s.done as sent_unknown,
+         s.delay, s.attempts, p.operation, p.enterprise_code, p.entity_key, p.detail
+  from s join dirsync.pending p on p.operation = s.operation and p.enterprise_code = s."enterpriseCode"
+                               and p.entity_key = s."entityKey" and p.detail = s.detail
+  where p.execution = s.execution
+  order by p.operation, p.enterprise_code, p.entity_key, p.detail
+  for update of p
+), noted as (
+  insert into dirsync.attempt (run_id, operation, enterprise_code, entity_key, detail, started_at,
+                               duration_ms, outcome, calls, waited_ms, too_fast, fields, platform_code,
+                               trace_id, error, execution)
+  select "runId", operation, "enterpriseCode", "entityKey", detail, "startedAt", "durationMs",
+         outcome, calls, "waitedMs", "tooFast", fields, "platformCode", "traceId", error, execution
+  from s
+  on conflict (execution) do nothing
+), gone as (
+  delete from dirsync.pending p using held h
+  where p.operation = h.operation and p.enterprise_code = h.enterprise_code and p.entity_key = h.entity_key
+    and p.detail = h.detail and h.done
+), back as (
+  update dirsync.pending p
+  -- The execution is over: its outcome changes nothing a second time.
+  set execution = nextval('dirsync.execution'), enqueued_at = null, starts = 0, attempts = h.attempts,
+      sent_unknown = h.sent_unknown,
+      -- If somebody asked anew meanwhile, a plan has judged the HR row. If not, it waits, outside its run,
+      -- until a plan has.
+      not_before = case when not h.is_replan then now() + h.delay * interval '1 millisecond'
+                        when h.is_current then 'infinity' else now() end,
+      replan_at = case when h.is_replan and h.is_current then now() end,
+      run_id = case when h.is_replan and h.is_current then null else p.run_id end
+  from held h
+  where p.operation = h.operation and p.enterprise_code = h.enterprise_code and p.entity_key = h.entity_key
+    and p.detail = h.detail and not h.done
+), unbound as (
+  delete from dirsync.openid_binding b using s
+  where (s.remember and s."platformState" = 'absent' or s.outcome = 'awaiting_activation')
+    and s.position in (select position from held)
+    and b.enterprise_code = s."enterpriseCode" and b.userid = s."entityKey"
+), remembered as (
+  insert into dirsync.employee as e (enterprise_code, userid, active, acknowledged_hash, parked_hash,
+                                     acknowledged, overwritten, withheld, platform_state, dept_code,
+                                     acknowledged_at, queried_at)
+  select "enterpriseCode", "entityKey", active, "acknowledgedHash", "parkedHash",
+         acknowledged, overwritten, withheld, "platformState", "deptCode",
+         case when "acknowledgedHash" is not null or acknowledged <> '{}' then now() end,
+         case when "platformState" <> 'unknown' then now() end
+  from s where remember and position in (select position from held)
+  order by "enterpriseCode", "entityKey"
+  on conflict (enterprise_code, userid) do update
+  set active = excluded.active,
+      acknowledged_hash = excluded.acknowledged_hash, parked_hash = excluded.parked_hash,
+      -- An account that the platform lacks holds nothing; nobody knows what a later one will hold.
+      acknowledged = case when excluded.platform_state = 'absent' then '{}'
+                          else e.acknowledged || excluded.acknowledged end,
+      overwritten = case when excluded.platform_state = 'unknown' then e.overwritten
+                         else excluded.overwritten end,
+      withheld = excluded.withheld,
+      platform_state = case when excluded.platform_state = 'unknown' then e.platform_state
+                            else excluded.platform_state end,
+      dept_code = case when excluded.platform_state = 'unknown' then e.dept_code else excluded.dept_code end,
+      acknowledged_at = coalesce(excluded.acknowledged_at, e.acknowledged_at),
+      queried_at = coalesce(excluded.queried_at, e.queried_at)
+)
+select position, done from held`
+
+/** Returns the settlements that no later execution has overtaken, and which of them leave nothing to do. */
+async function writeOutcomes(
+  db: ClientBase | Pool,
+  settlements: Settlement[],
+): Promise<{ valid: Settlement[]; done: Settlement[] }> {
+  const rows = settlements.map((settlement, position) => {
+    const { key, again, employee, failures, resolve, blockFields, unblockFields, ...facts } = settlement
+    return {
+      position,
+      ...key,
+      ...facts,
+      done: again === null,
+      delay: again?.delayMs ?? 0,
+      attempts: again?.attempts ?? 0,
+      remember: employee !== null,
+      ...employee,
+    }
+  })
+  const statement = {
+    name: 'write-outcomes',
+    text: WRITE,
+    values: [JSON.stringify(rows)],
+    query_timeout: WORK_MS,
   }
+  const { rows: held } = await db.query<{ position: number; done: boolean }>(statement)
+  const of = (some: { position: number }[]) => some.map(row => settlements[row.position] as Settlement)
+  return { valid: of(held), done: of(held.filter(row => row.done)) }
 }
 
-/** Parameters that name the employee on the platform; without an enterprise code for a single enterprise. */
-export function employeeQuery(key: EmployeeKey): { userid: string; enterprise_code?: string } {
-  return key.enterpriseCode === ''
-    ? { userid: key.userid }
-    : { userid: key.userid, enterprise_code: key.enterpriseCode }
+/** Classes of SQLSTATE that say that data is unfit: not of its type, against a constraint, too long for an index. */
+const UNFIT = ['22', '23', '54']
+
+/** Whether PostgreSQL refused what it was given, and would refuse it again. */
+export function isUnfit(error: unknown): error is DatabaseError {
+  return error instanceof DatabaseError && UNFIT.some(code => error.code?.startsWith(code))
+}
+
+/**
+ * What is written in place of an outcome that PostgreSQL refuses: the job is over, and a case tells why. Nothing new is
+ * taken as known of the entity; its next attempt asks the platform first, as every attempt does.
+ * @param open fields of its unresolved cases, which all stay
+ */
+function refusedSettlement(settlement: Settlement, error: DatabaseError, open: string[]): Settlement {
+  const { key, employee } = settlement
+  const isDeletion = key.operation === 'delete-department'
+  const sourceHash = employee?.acknowledgedHash ?? employee?.parkedHash ?? null
+  const message = `PostgreSQL refused to store what came of this job (${reasonOf(error)}).`
+  const refused = result('parked', {
+    error: message,
+    employee: employee && {
+      ...unasked(employee.active),
+      overwritten: employee.overwritten,
+      parkedHash: sourceHash,
+    },
+    failures: [
+      failure({
+        entity: isDeletion ? 'department' : 'employee',
+        category: 'internal_error',
+        field: key.detail,
+        message,
+        remedy:
+          'Look for an odd value of this entity in HR and on the platform, mend it, then retry. Report it with this message if there is none.',
+        sourceHash,
+        cases: [],
+      }),
+    ],
+    resolve: { except: open },
+    department: isDeletion ? 'parked' : null,
+  })
+  return { ...settlement, ...refused }
+}
+
+/** The server's own sentence may quote the value; the names of its rules do not. */
+function reasonOf({ code, constraint, table, column }: DatabaseError): string {
+  const names = { constraint, table, column }
+  const named = Object.entries(names).flatMap(([what, name]) => (name ? [`${what} ${name}`] : []))
+  return [`SQLSTATE ${code}`, ...named].join(', ')
 }

@@ -1,4 +1,5 @@
 import type { ClientBase } from '../lib/database.ts'
+import { openBlocked, type RecordedCase, type TouchedCase } from './cases.ts'
 
 /**
  * Employees who want each other's mobile number or e-mail address: A that of B, B that of A, or a longer circle. None of
@@ -9,7 +10,7 @@ import type { ClientBase } from '../lib/database.ts'
 /** Longer circles are not recognised: their members stay ordinary cases. */
 const MOST_MEMBERS = 200
 
-/** A case `d` that waits for its holder. One that is being tried may go through, so it is no part of a circle. */
+/** A case `d` that waits for its holder. One that is being tried may go through, so it is not part of a circle. */
 const WAITS = `d.operation = 'update-employee' and d.state in ('open', 'blocked', 'snoozed', 'ignored')`
 
 interface Member {
@@ -23,10 +24,33 @@ interface Member {
 }
 
 /**
+ * Cases that wait for each other in a circle become a group, and a group that one of them has left ends.
+ * @param recorded cases that have just failed
+ * @param resolved cases that have just ended
+ * @returns the members of groups that have ended: each is due at once
+ */
+export async function reviewSwaps(
+  client: ClientBase,
+  recorded: RecordedCase[],
+  resolved: TouchedCase[],
+): Promise<TouchedCase[]> {
+  const whole: number[] = []
+  for (const { id, waits } of recorded) {
+    const swap = waits ? await recogniseSwap(client, id) : null
+    if (swap !== null) whole.push(swap)
+  }
+  const touched = [...recorded, ...resolved]
+  if (touched.length === 0) return []
+  const runId = touched[0]?.runId ?? null
+  const ids = touched.map(({ id }) => id)
+  return (await dissolveSwaps(client, ids, whole)).map(id => ({ id, runId }))
+}
+
+/**
  * Follows a case from holder to holder. Where that leads back to it, all the cases on the way become one group.
  * @returns the group's number, which is that of its oldest case; null where there is no circle
  */
-export async function recogniseSwap(client: ClientBase, id: number): Promise<number | null> {
+async function recogniseSwap(client: ClientBase, id: number): Promise<number | null> {
   const { rows } = await client.query<Member>(
     `with recursive circle as (
        select 1 as position, d.* from dirsync.dead_letter d where d.id = $1 and ${WAITS}
@@ -34,11 +58,13 @@ export async function recogniseSwap(client: ClientBase, id: number): Promise<num
        select c.position + 1, d.*
        from circle c
        join dirsync.dead_letter d
-         on d.enterprise_code = c.enterprise_code and d.entity_key = c.blocked_by and d.field = c.field and ${WAITS}
+         on d.enterprise_code = c.enterprise_code and d.entity_key = c.blocked_by
+         and d.field = c.field and ${WAITS}
        where c.position < ${MOST_MEMBERS} and d.id <> $1
      )
      select id, entity_key as userid, blocked_by as holder, field,
-            (select f ->> 'value' from jsonb_array_elements(changed_fields) f where f ->> 'field' = circle.field) as wanted
+            (select f ->> 'value' from jsonb_array_elements(changed_fields) f
+             where f ->> 'field' = circle.field) as wanted
      from circle order by position`,
     [id],
   )
@@ -50,20 +76,21 @@ export async function recogniseSwap(client: ClientBase, id: number): Promise<num
   await client.query(
     `with grouped as (
        update dirsync.dead_letter d
-       set swap_id = $2, message = $3, remedy = $4, state = case when d.state = 'blocked' then 'open' else d.state end,
-           version = d.version + 1
+       set swap_id = $2, message = $3, remedy = $4, version = d.version + 1
        from dirsync.dead_letter before
        where d.id = any ($1) and before.id = d.id
        returning d.id, d.last_run_id, before.swap_id
      )
      insert into dirsync.dead_letter_event (dead_letter_id, event, run_id, note)
-     select id, 'changed', last_run_id, 'swap ' || $2::bigint from grouped where swap_id is distinct from $2`,
+     select id, 'changed', last_run_id, 'swap ' || $2::bigint
+     from grouped where swap_id is distinct from $2`,
     [ids, swap, message, remedy],
   )
+  await openBlocked(client, ids)
   return swap
 }
 
-/** What a person reads of a circle, whose members each want what the next one has; told from its oldest case on. */
+/** What a person reads about a circle, whose members each want what the next one has, beginning with its oldest case. */
 function swapText(circle: Member[], swap: number): { message: string; remedy: string } {
   const start = circle.findIndex(({ id }) => id === swap)
   const [oldest, ...others] = [...circle.slice(start), ...circle.slice(0, start)] as [Member, ...Member[]]
@@ -78,17 +105,14 @@ function swapText(circle: Member[], swap: number): { message: string; remedy: st
 }
 
 /**
- * Ends the groups that these cases were in, but for those given: a member has left.
- * @returns the other members that still wait: each has to be tried to know how it stands now
+ * Ends the groups that these cases were in, except those given: a member has left.
+ * @returns the other members that still wait: only a try shows how each of them stands now
  */
-export async function dissolveSwaps(
-  client: ClientBase,
-  ids: number[],
-  stillWhole: number[],
-): Promise<number[]> {
+async function dissolveSwaps(client: ClientBase, ids: number[], stillWhole: number[]): Promise<number[]> {
   const { rows } = await client.query<{ id: number; state: string }>(
     `update dirsync.dead_letter d set swap_id = null, version = d.version + 1
-     where d.swap_id in (select swap_id from dirsync.dead_letter where id = any ($1)) and d.swap_id <> all ($2)
+     where d.swap_id in (select swap_id from dirsync.dead_letter where id = any ($1))
+       and d.swap_id <> all ($2)
      returning d.id, d.state`,
     [ids, stillWhole],
   )

@@ -1,11 +1,12 @@
 import { onlyRow, type Pool } from '../lib/database.ts'
 
 /**
- * How the employees of a row `t` of `dirsync.tally` stand: whoever waits while work stands still is halted. The other
- * standings are as the trigger wrote them.
+ * SQL: how the employees of a row `t` of `dirsync.tally` stand. Those that wait while a halt is in force are halted; the
+ * others stand as the trigger wrote them.
  */
 export const STANDING = `case when t.state = 'waiting'
-  and exists (select from dirsync.halt h where h.scope in ('*', t.enterprise_code)) then 'halted' else t.state end`
+  and exists (select from dirsync.halt h where h.scope in ('*', t.enterprise_code))
+  then 'halted' else t.state end`
 
 /** Rows in the outbox. */
 export async function countPending(db: Pool): Promise<number> {
@@ -15,7 +16,7 @@ export async function countPending(db: Pool): Promise<number> {
   return onlyRow(rows).n
 }
 
-/** Sums up the rows of the tally that are alike, once there are many: it is read whole. */
+/** Sums up the rows of the tally that are alike. It is read as a whole, so it should stay short. */
 export async function foldTally(db: Pool): Promise<void> {
   await db.query('select dirsync.fold_tally()')
 }

@@ -1,40 +1,54 @@
+import { type EmployeeKey, keyText } from '../directory/employee.ts'
 import type { ClientBase, Pool } from '../lib/database.ts'
-import type { Work } from './outbox.ts'
+import { endCases } from './cases.ts'
+import { addWork, type Work } from './outbox.ts'
 import type { Settlement } from './settlement.ts'
 
 /** Employees from whom blocked fields are withheld: who probes them, who is asked once they go, and how many there are. */
 
-/** With full runs: behind all that anybody waits for. */
+/** The priority of full runs: behind everything that somebody waits for. */
 const BACKGROUND = 7
 
-/** Employees are counted so far and no further, however many there are: looking costs the same. */
+/** Employees are counted up to this number, so that looking costs the same however many there are. */
 export const MOST_COUNTED = 10_000
 
-/** A probe without an outcome for so long is given to another employee. */
+/** A probe that has had no outcome for this long is given to another employee. */
 const LOST_PROBE = '15 minutes'
 
-/** Whoever was told to withhold a field that got through meanwhile is asked for anew. */
+/** SQL: `d` is the unresolved case of the enterprise about the block `b`. */
+export const IS_CASE_OF_BLOCK = `d.enterprise_code = b.enterprise_code and d.entity = 'enterprise'
+       and d.operation = 'update-employee' and d.field = b.field and d.state <> 'resolved'`
+
+/** SQL: how many employees the field of the block `b` is withheld from. */
+const COUNT_WITHHELD = `(
+       select count(*)::int from (
+         select from dirsync.employee e
+         where e.enterprise_code = b.enterprise_code and e.withheld <> '{}' and b.field = any (e.withheld)
+         limit ${MOST_COUNTED + 1}) few)`
+
+/** Employees from whom a field was withheld that got through meanwhile are asked for anew. */
 export async function askLate(client: ClientBase, settlements: Settlement[]): Promise<void> {
   const keys = settlements
     .filter(({ employee }) => employee && employee.withheld.length > 0)
     .map(({ key }) => key)
   if (keys.length === 0) return
-  await client.query(
-    `insert into dirsync.pending (operation, enterprise_code, entity_key, priority)
-     select 'update-employee', e.enterprise_code, e.userid, ${BACKGROUND}
+  const { rows } = await client.query<EmployeeKey>(
+    `select e.enterprise_code as "enterpriseCode", e.userid
      from jsonb_to_recordset($1) as a ("enterpriseCode" text, "entityKey" text)
      join dirsync.employee e on e.enterprise_code = a."enterpriseCode" and e.userid = a."entityKey"
      where exists (select from unnest(e.withheld) as w (field)
                    where not exists (select from dirsync.field_block b
-                                     where b.enterprise_code = e.enterprise_code and b.field = w.field))
-     order by e.enterprise_code, e.userid
-     on conflict (operation, enterprise_code, entity_key, detail) do update
-     set version = dirsync.pending.version + 1, enqueued_at = null, not_before = now(), replan_at = null`,
+                                     where b.enterprise_code = e.enterprise_code and b.field = w.field))`,
     [JSON.stringify(keys)],
   )
+  if (rows.length > 0) await addWork(client, null, BACKGROUND, rows.map(updateOf))
 }
 
-/** Puts those into the outbox from whom the fields of ended cases were withheld. Returns how many. */
+function updateOf({ enterpriseCode, userid }: EmployeeKey): Work {
+  return { operation: 'update-employee', enterpriseCode, entityKey: userid, detail: '', wave: 0 }
+}
+
+/** Puts the employees into the outbox from whom the fields of ended cases were withheld. Returns how many. */
 export async function askWithheld(client: ClientBase, runId: number, ids: number[]): Promise<number> {
   const { rowCount } = await client.query(
     `insert into dirsync.pending as p (operation, enterprise_code, entity_key, run_id, priority)
@@ -56,58 +70,66 @@ export async function askWithheld(client: ClientBase, runId: number, ids: number
 }
 
 /**
- * Has each of the enterprises' cases among `ids` probed by the next employee in order from whom the field is withheld. One
- * that nobody is left for ends.
+ * Begins a probe for each of the enterprises' cases among `ids`, with the next employee in order from whom the field is
+ * withheld. A case for which nobody is left ends.
  */
 export async function beginProbes(client: ClientBase, ids: number[], runId: number | null): Promise<Work[]> {
-  const { rows } = await client.query<{ enterpriseCode: string; userid: string }>(
-    `with asked as (
-       select d.id, d.enterprise_code, d.field, next.userid
-       from dirsync.dead_letter d
-       left join dirsync.field_block b on b.enterprise_code = d.enterprise_code and b.field = d.field
-       left join lateral (
-         select e.userid from dirsync.employee e
-         where e.enterprise_code = b.enterprise_code and e.withheld <> '{}' and b.field = any (e.withheld)
-           and e.active and e.vanished_at is null and e.platform_state <> 'absent'
-         order by e.userid <= coalesce(b.probe_userid, ''), e.userid limit 1) next on true
-       where d.id = any ($1) and d.entity = 'enterprise' and d.state <> 'resolved'
-     ), begun as (
-       update dirsync.field_block b
-       set probe_userid = a.userid, probing = true, next_probe_at = now() + interval '${LOST_PROBE}'
-       from asked a where b.enterprise_code = a.enterprise_code and b.field = a.field and a.userid is not null
-     ), dropped as (
-       delete from dirsync.field_block b using asked a
-       where b.enterprise_code = a.enterprise_code and b.field = a.field and a.userid is null
-     ), forgotten as (
-       delete from dirsync.field_refusal r using asked a
-       where r.enterprise_code = a.enterprise_code and r.field = a.field and a.userid is null
-     ), ended as (
-       update dirsync.dead_letter d
-       set state = 'resolved', resolution = 'obsolete', resolved_by = 'dirsync', resolved_at = now(),
-           next_retry_at = null, version = d.version + 1
-       from asked a where d.id = a.id and a.userid is null
-       returning d.id
-     ), told as (
-       insert into dirsync.dead_letter_event (dead_letter_id, event, run_id, note)
-       select id, 'resolved', $2, 'obsolete' from ended
-     )
-     select distinct enterprise_code as "enterpriseCode", userid from asked where userid is not null`,
-    [ids, runId],
+  const { rows: probes } = await client.query<{
+    id: number
+    enterpriseCode: string
+    field: string
+    userid: string | null
+  }>(
+    `select d.id, d.enterprise_code as "enterpriseCode", d.field, next.userid
+     from dirsync.dead_letter d
+     left join dirsync.field_block b on b.enterprise_code = d.enterprise_code and b.field = d.field
+     left join lateral (
+       select e.userid from dirsync.employee e
+       where e.enterprise_code = b.enterprise_code and e.withheld <> '{}' and b.field = any (e.withheld)
+         and e.active and e.vanished_at is null and e.platform_state <> 'absent'
+       order by e.userid <= coalesce(b.probe_userid, ''), e.userid limit 1) next on true
+     where d.id = any ($1) and d.entity = 'enterprise' and d.state <> 'resolved'`,
+    [ids],
   )
-  return rows.map(({ enterpriseCode, userid }) => ({
-    operation: 'update-employee',
-    enterpriseCode,
-    entityKey: userid,
-    detail: '',
-    wave: 0,
-  }))
+  for (const { enterpriseCode, field, userid } of probes) {
+    if (userid === null) await unblock(client, enterpriseCode, [field])
+    else
+      await client.query(
+        `update dirsync.field_block
+         set probe_userid = $3, probing = true, next_probe_at = now() + interval '${LOST_PROBE}'
+         where enterprise_code = $1 and field = $2`,
+        [enterpriseCode, field, userid],
+      )
+  }
+  const ended = probes.filter(({ userid }) => userid === null)
+  await endCases(
+    client,
+    ended.map(({ id }) => ({ id, runId, resolution: 'obsolete' })),
+  )
+  const asked = probes.flatMap(({ enterpriseCode, userid }) =>
+    userid === null ? [] : [{ enterpriseCode, userid }],
+  )
+  return [...new Map(asked.map(key => [keyText(key), key])).values()].map(updateOf)
 }
 
-/** Has the fields that are withheld from named employees probed by one of them. */
-export async function probeWith(
+/** Forgets that fields are blocked, and who was refused them. Returns those that were. */
+export async function unblock(
   client: ClientBase,
-  employees: { enterpriseCode: string; userid: string }[],
-): Promise<void> {
+  enterpriseCode: string,
+  fields: string[],
+): Promise<string[]> {
+  const { rows } = await client.query<{ field: string }>(
+    `with forgotten as (
+       delete from dirsync.field_refusal where enterprise_code = $1 and field = any ($2)
+     )
+     delete from dirsync.field_block where enterprise_code = $1 and field = any ($2) returning field`,
+    [enterpriseCode, fields],
+  )
+  return rows.map(({ field }) => field)
+}
+
+/** Lets one of the named employees probe each field that is withheld from them. */
+export async function probeWith(client: ClientBase, employees: EmployeeKey[]): Promise<void> {
   await client.query(
     `update dirsync.field_block b
      set probe_userid = e.userid, probing = true, next_probe_at = now() + interval '${LOST_PROBE}'
@@ -118,10 +140,10 @@ export async function probeWith(
   )
 }
 
-/** Keeps the messages of the enterprises' cases true: they tell from how many employees a field is withheld. */
+/** Keeps the messages of the enterprises' cases true: they say from how many employees a field is withheld. */
 export async function tellWithheld(db: ClientBase | Pool): Promise<void> {
   await db.query(
-    `with told as (
+    `with present as (
        select b.enterprise_code, b.field,
               format('%s. Withheld%s from %s %s.', rtrim(b.message, '. '),
                      ': the attribute ' || codes.list || ',',
@@ -132,16 +154,11 @@ export async function tellWithheld(db: ClientBase | Pool): Promise<void> {
          select string_agg((select string_agg(code, ' with ')
                             from jsonb_array_elements_text(c.list) as s (code)), ', ') as list
          from jsonb_array_elements(b.codes) as c (list)) codes
-       cross join lateral (
-         select count(*) as n from (
-           select from dirsync.employee e
-           where e.enterprise_code = b.enterprise_code and e.withheld <> '{}' and b.field = any (e.withheld)
-           limit ${MOST_COUNTED + 1}) few) counted
+       cross join lateral (select ${COUNT_WITHHELD} as n) counted
      )
-     update dirsync.dead_letter d set message = t.message, version = d.version + 1
-     from told t
-     where d.enterprise_code = t.enterprise_code and d.entity = 'enterprise' and d.operation = 'update-employee'
-       and d.field = t.field and d.state <> 'resolved' and d.message <> t.message`,
+     update dirsync.dead_letter d set message = b.message, version = d.version + 1
+     from present b
+     where ${IS_CASE_OF_BLOCK} and d.message <> b.message`,
   )
 }
 
@@ -164,13 +181,9 @@ export interface WithheldField {
 export async function withheldFields(db: Pool): Promise<WithheldField[]> {
   const { rows } = await db.query<WithheldField>(
     `select b.enterprise_code, b.field, b.codes, b.since, b.next_probe_at, d.id as dead_letter, d.state,
-            (select count(*)::int from (
-               select from dirsync.employee e
-               where e.enterprise_code = b.enterprise_code and e.withheld <> '{}' and b.field = any (e.withheld)
-               limit ${MOST_COUNTED + 1}) few) as employees
+            ${COUNT_WITHHELD} as employees
      from dirsync.field_block b
-     left join dirsync.dead_letter d on d.enterprise_code = b.enterprise_code and d.entity = 'enterprise'
-       and d.operation = 'update-employee' and d.field = b.field and d.state <> 'resolved'
+     left join dirsync.dead_letter d on ${IS_CASE_OF_BLOCK}
      order by b.enterprise_code, b.field`,
   )
   return rows

@@ -1,17 +1,19 @@
 import { setImmediate } from 'node:timers/promises'
+import { Queue } from 'bullmq'
 import type { Logger } from 'pino'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import { createQueueBackend, type JobProcessor, type QueueBackend } from '../../src/queue/backend.ts'
+import { createQueueBackend, openQueueStore, type QueueBackend } from '../../src/queue/backend.ts'
+import type { JobHandler } from '../../src/queue/job-worker.ts'
 import { backends, openPostgresStore, type TestStore } from './backends.ts'
 import { newKey, openQueue, recordLog, silent, untilEmpty, update } from './queue-helpers.ts'
 import { Recorder } from './recorder.ts'
 
 function work(
   queue: QueueBackend,
-  processor: JobProcessor,
+  handler: JobHandler,
   options: { concurrency?: number; logger?: Logger } = {},
 ) {
-  const worker = queue.work(processor, { concurrency: 10, logger: silent, ...options })
+  const worker = queue.work(handler, { concurrency: 10, logger: silent, ...options })
   onTestFinished(() => worker.close(0))
   return worker
 }
@@ -28,7 +30,7 @@ describe.each(backends)('the queue in $kind', ({ kind, open }) => {
   test('hands the processor the name and key of a job, and forgets it afterwards', async () => {
     const { queue } = await prepare()
     const recorder = new Recorder('instant')
-    work(queue, recorder.processor)
+    work(queue, recorder.handler)
     const key = newKey()
     await queue.add([{ id: 'b', name: 'bind-openid', key, priority: 3 }])
     expect(await recorder.execution(1)).toMatchObject({ name: 'bind-openid', key })
@@ -41,7 +43,7 @@ describe.each(backends)('the queue in $kind', ({ kind, open }) => {
     const other = createQueueBackend({ ...store.options(), deployment: 'other', logger: silent })
     onTestFinished(() => other.close())
     const recorder = new Recorder('instant')
-    work(other, recorder.processor)
+    work(other, recorder.handler)
     const own = newKey()
     await queue.add([update(newKey()), update(newKey())])
     await other.add([update(own, 10)])
@@ -58,11 +60,9 @@ describe.each(backends)('the queue in $kind', ({ kind, open }) => {
 
   test('runs jobs in the order of their priorities, then of their arrival', async () => {
     const { queue } = await prepare()
-    await queue.pause()
     await queue.add([update('d', 10), update('b', 5), update('a', 1), update('c', 5)])
     const recorder = new Recorder('instant')
-    work(queue, recorder.processor, { concurrency: 1 })
-    await queue.resume()
+    work(queue, recorder.handler, { concurrency: 1 })
     await recorder.execution(4)
     expect(recorder.keys).toEqual(['a', 'b', 'c', 'd'])
   })
@@ -86,7 +86,7 @@ describe.each(backends)('the queue in $kind', ({ kind, open }) => {
     const recorder = new Recorder('instant')
     await Promise.all([queue.add(jobs), queue.add(jobs.toReversed()), queue.add(jobs)])
     expect(await queue.counts()).toMatchObject({ total: 300 })
-    work(queue, recorder.processor)
+    work(queue, recorder.handler)
     await untilEmpty(queue)
     expect(new Set(recorder.keys).size).toBe(300)
     expect(recorder.keys.length).toBe(300)
@@ -94,12 +94,10 @@ describe.each(backends)('the queue in $kind', ({ kind, open }) => {
 
   test('runs another job for the same key at its own priority', async () => {
     const { queue } = await prepare()
-    await queue.pause()
     await queue.add([update('a', 5), update('b', 10), update('c', 5)])
     await queue.add([update('b', 1, 2), update('d', 2), update('a', 1)])
     const recorder = new Recorder('instant')
-    work(queue, recorder.processor, { concurrency: 1 })
-    await queue.resume()
+    work(queue, recorder.handler, { concurrency: 1 })
     await recorder.execution(5)
     expect(recorder.keys).toEqual(['b', 'd', 'a', 'c', 'b'])
   })
@@ -107,7 +105,7 @@ describe.each(backends)('the queue in $kind', ({ kind, open }) => {
   test('ignores the id of an active job, and runs another one for its key beside it', async () => {
     const { queue } = await prepare()
     const recorder = new Recorder('held')
-    work(queue, recorder.processor)
+    work(queue, recorder.handler)
     await queue.add([update('a')])
     await recorder.execution(1)
     await queue.add([update('a'), update('a', 1)])
@@ -125,12 +123,12 @@ describe.each(backends)('the queue in $kind', ({ kind, open }) => {
     const keys = Array.from({ length: 10 }, newKey)
     const changed = new Map(keys.map(key => [key, 0]))
     const seen = new Map<string, number>()
-    const processor: JobProcessor = async ({ key }) => {
+    const handler: JobHandler = async ({ key }) => {
       seen.set(key, changed.get(key) ?? 0) // reads the present state, as workers do, and then takes its time
       for (let turns = 0; turns < 5; turns += 1) await setImmediate()
     }
-    work(queue, processor, { concurrency: 4 })
-    work(other, processor, { concurrency: 4 })
+    work(queue, handler, { concurrency: 4 })
+    work(other, handler, { concurrency: 4 })
     const change = async (producer: QueueBackend, rounds: number) => {
       for (let round = 0; round < rounds; round += 1) {
         const some = keys.filter((_key, index) => (index + round) % 3 === 0)
@@ -150,7 +148,7 @@ describe.each(backends)('the queue in $kind', ({ kind, open }) => {
   test('runs a job again that is added after it has ended', async () => {
     const { queue } = await prepare()
     const recorder = new Recorder('instant')
-    work(queue, recorder.processor)
+    work(queue, recorder.handler)
     for (const times of [1, 2, 3]) {
       await queue.add([update('a')])
       await recorder.execution(times)
@@ -162,7 +160,7 @@ describe.each(backends)('the queue in $kind', ({ kind, open }) => {
     const { queue, store } = await prepare()
     const { logger, lines } = recordLog()
     const recorder = new Recorder('held')
-    work(queue, recorder.processor, { logger })
+    work(queue, recorder.handler, { logger })
     await queue.add([update('a'), update('b'), update('c')])
     await recorder.execution(3)
     await queue.add([update('a', 5, 2)])
@@ -177,20 +175,20 @@ describe.each(backends)('the queue in $kind', ({ kind, open }) => {
     expect(await store.dump()).not.toContain('secret-of-a-person')
   })
 
-  test('pauses and resumes for every process', async () => {
+  test('knows when somebody has paused it with a tool of BullMQ, and claims nothing until it goes on', async () => {
     const { queue, store } = await prepare()
-    await using other = await openQueue(store)
+    const connection = openQueueStore(store.options()).connect('producer', () => {})
+    const ofTool = new Queue('dirsync-test', { connection: connection.connection }, connection.backendFactory)
+    onTestFinished(() => ofTool.close().then(() => connection.close()))
     const recorder = new Recorder('instant')
-    work(queue, recorder.processor)
+    work(queue, recorder.handler)
     expect(await queue.isPaused()).toBe(false)
-    await other.pause()
-    await other.pause()
+    await ofTool.pause()
     expect(await queue.isPaused()).toBe(true)
-    await other.add([update('a')])
     await queue.add([update('a')])
     expect(await queue.counts()).toEqual({ waiting: 1, active: 0, total: 1 })
     expect(recorder.started).toEqual([])
-    await other.resume()
+    await ofTool.resume()
     await recorder.execution(1)
     await untilEmpty(queue)
     expect(await queue.isPaused()).toBe(false)
@@ -200,7 +198,7 @@ describe.each(backends)('the queue in $kind', ({ kind, open }) => {
   test('runs as many jobs at once as it is told, also when that changes', async () => {
     const { queue } = await prepare()
     const recorder = new Recorder('held')
-    const worker = work(queue, recorder.processor, { concurrency: 2 })
+    const worker = work(queue, recorder.handler, { concurrency: 2 })
     await queue.add(Array.from({ length: 8 }, () => update(newKey())))
     await recorder.execution(2)
     await vi.waitFor(async () => expect(await queue.counts()).toMatchObject({ active: 2, waiting: 6 }))
@@ -219,7 +217,7 @@ describe.each(backends)('the queue in $kind', ({ kind, open }) => {
   test('forgets everything when it is obliterated, and works on', async () => {
     const { queue } = await prepare()
     const recorder = new Recorder('held')
-    work(queue, recorder.processor, { concurrency: 1 })
+    work(queue, recorder.handler, { concurrency: 1 })
     await queue.add([update('a', 1), update('b')])
     const first = await recorder.execution(1)
     await queue.add([update('a', 1)])
@@ -236,7 +234,7 @@ describe.each(backends)('the queue in $kind', ({ kind, open }) => {
   test('works on when it is wiped while jobs are active', async () => {
     const { queue, store } = await prepare()
     const recorder = new Recorder('held')
-    work(queue, recorder.processor, { concurrency: 2 })
+    work(queue, recorder.handler, { concurrency: 2 })
     await queue.add([update('a', 1), update('b', 2), update('c', 3)])
     const [first, second] = [await recorder.execution(1), await recorder.execution(2)]
     await queue.add([update('a', 1)])
@@ -255,7 +253,7 @@ describe.each(backends)('the queue in $kind', ({ kind, open }) => {
   test('on close claims no more and waits for the running jobs', async () => {
     const { queue } = await prepare()
     const recorder = new Recorder('held')
-    const worker = work(queue, recorder.processor, { concurrency: 1 })
+    const worker = work(queue, recorder.handler, { concurrency: 1 })
     await queue.add([update('a', 1), update('b', 2)])
     const first = await recorder.execution(1)
     const closed = worker.close(10_000)
@@ -281,7 +279,7 @@ describe.each(backends)('the queue in $kind', ({ kind, open }) => {
     await using other = await openQueue(store)
     expect(await other.counts()).toEqual({ waiting: 1, active: 0, total: 1 })
     const recorder = new Recorder('instant')
-    work(other, recorder.processor)
+    work(other, recorder.handler)
     expect(await recorder.execution(1)).toMatchObject({ key: 'a' })
     await untilEmpty(other)
   })
@@ -289,7 +287,7 @@ describe.each(backends)('the queue in $kind', ({ kind, open }) => {
   test('close comes to its end although a job does not', async () => {
     const { queue } = await prepare()
     const recorder = new Recorder('held')
-    const worker = work(queue, recorder.processor)
+    const worker = work(queue, recorder.handler)
     await queue.add([update('a')])
     const stubborn = await recorder.execution(1)
     await worker.close(50)
@@ -303,8 +301,8 @@ describe.each(backends)('the queue in $kind', ({ kind, open }) => {
     const { queue, store } = await prepare()
     await using other = await openQueue(store)
     const [one, two] = [new Recorder('held'), new Recorder('held')]
-    work(queue, one.processor, { concurrency: 3 })
-    work(other, two.processor, { concurrency: 3 })
+    work(queue, one.handler, { concurrency: 3 })
+    work(other, two.handler, { concurrency: 3 })
     const keys = Array.from({ length: 6 }, newKey)
     await queue.add(keys.map(key => update(key)))
     await Promise.all([one.execution(3), two.execution(3)])
@@ -334,7 +332,7 @@ test('the queue in PostgreSQL says that it is not migrated yet, and works as soo
   await using store = await openPostgresStore()
   await using queue = await openQueue(store, { prepared: false })
   const recorder = new Recorder('instant')
-  work(queue, recorder.processor)
+  work(queue, recorder.handler)
   await expect(queue.add([update('a')])).rejects.toMatchObject({ code: 'QUEUE_NOT_MIGRATED' })
   expect(await queue.doctor()).toMatchObject([{ ok: false, remedy: 'run `dirsync migrate`' }])
   await queue.prepare()

@@ -2,7 +2,8 @@ import { hash, randomUUID } from 'node:crypto'
 import { Writable } from 'node:stream'
 import { type Logger, pino } from 'pino'
 import { expect, vi } from 'vitest'
-import { createQueueBackend, type QueueBackend, type QueuedJob } from '../../src/queue/backend.ts'
+import { createQueueBackend, type QueueBackend } from '../../src/queue/backend.ts'
+import type { QueuedJob } from '../../src/queue/job.ts'
 import type { TestStore } from './backends.ts'
 
 export const silent = pino({ level: 'silent' })

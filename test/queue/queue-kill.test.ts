@@ -33,18 +33,20 @@ describe.concurrent.each(backends)(
   'after kill -9 of a process the queue in $kind',
   { timeout: 25_000 },
   ({ openOwn }) => {
-    test('runs the jobs of a process that was killed, once each, also when they were added again meanwhile', async () => {
+    test('runs its jobs, once each although they were added again meanwhile, and logs them in one line', async () => {
       await using store = await openOwn()
       await using queue = await openQueue(store)
       const keys = Array.from({ length: 8 }, newKey)
-      await queue.add(keys.map((key, index) => update(key, 1 + index)))
+      const jobs = keys.map((key, index) => update(key, 1 + index))
+      await queue.add(jobs)
       const { child, held } = await startProcess(store, 5)
       const again = held.slice(0, 2)
       await queue.add(again.map(key => update(key)))
       await kill(child)
 
+      const { logger, lines } = recordLog()
       const recorder = new Recorder('held')
-      const worker = queue.work(recorder.processor, { concurrency: 20, logger: silent })
+      const worker = queue.work(recorder.handler, { concurrency: 20, logger })
       await recorder.execution(3) // the ones that waited
       await recorder.execution(8) // and the ones that were held
       expect(recorder.keys.toSorted()).toEqual(keys.toSorted())
@@ -57,25 +59,9 @@ describe.concurrent.each(backends)(
       await untilEmpty(queue)
       expect(recorder.keys.slice(8).toSorted()).toEqual(held.toSorted())
       await worker.close(1_000)
-    })
-
-    test('is logged in one line, with the ids of the jobs that are taken up again', async () => {
-      await using store = await openOwn()
-      await using queue = await openQueue(store)
-      const jobs = Array.from({ length: 6 }, () => update(newKey()))
-      await queue.add(jobs)
-      const { child } = await startProcess(store, 6)
-      await kill(child)
-
-      const { logger, lines } = recordLog()
-      const recorder = new Recorder('instant')
-      const worker = queue.work(recorder.processor, { concurrency: 20, logger })
-      await recorder.execution(6)
-      await worker.close(1_000)
-      const told = lines.filter(({ msg }) => msg.includes('vanished'))
-      expect(told).toMatchObject([{ jobs: expect.any(Array) }])
-      const [{ jobs: ids } = { jobs: [] }] = told as unknown as { jobs: string[] }[]
-      expect(ids.toSorted()).toEqual(jobs.map(({ id }) => id).toSorted())
+      const told = lines.filter(({ msg }) => msg.includes('vanished')) as { jobs?: string[] }[]
+      const ids = jobs.filter(({ key }) => held.includes(key)).map(({ id }) => id)
+      expect(told.map(({ jobs: taken }) => taken?.toSorted())).toEqual([ids.toSorted()])
     })
 
     test('an add after the kill and before the recovery does not double the job', async () => {
@@ -87,7 +73,7 @@ describe.concurrent.each(backends)(
       await queue.add([update('a'), update('b')])
 
       const recorder = new Recorder('held')
-      const worker = queue.work(recorder.processor, { concurrency: 20, logger: silent })
+      const worker = queue.work(recorder.handler, { concurrency: 20, logger: silent })
       ;(await recorder.execution(1)).end()
       const recovered = await recorder.execution(2)
       expect(recorder.keys).toEqual(['b', 'a'])

@@ -1,8 +1,8 @@
 import { describe, expect, test, vi } from 'vitest'
-import type { QueueStore, StoreConnection } from '../../src/queue/backend.ts'
-import { WatchedWorker } from '../../src/queue/job-worker.ts'
+import { JobWorker } from '../../src/queue/job-worker.ts'
 import { createPostgresStore } from '../../src/queue/postgres.ts'
 import { createRedisStore } from '../../src/queue/redis.ts'
+import type { QueueStore, StoreConnection } from '../../src/queue/store.ts'
 import { hasRedis, startRedis } from '../helpers/redis.ts'
 import { backends, redisStoreAt } from './backends.ts'
 import { openQueue, recordLog, silent, untilEmpty, update } from './queue-helpers.ts'
@@ -25,7 +25,7 @@ describe.concurrent.each(backends)('during and after an outage the queue in $kin
     await using queue = await openQueue(store, { url: proxy.url })
     await using producer = await openQueue(store)
     const recorder = new Recorder('instant')
-    const worker = queue.work(recorder.processor, { concurrency: 4, logger: silent })
+    const worker = queue.work(recorder.handler, { concurrency: 4, logger: silent })
     await producer.add([update('a')])
     await recorder.execution(1)
     await untilEmpty(producer)
@@ -48,13 +48,13 @@ describe.concurrent.each(backends)('during and after an outage the queue in $kin
     }
     const recorder = new Recorder('instant')
     const { logger, lines } = recordLog()
-    const worker = new WatchedWorker({
+    const worker = new JobWorker({
       store: { ...healthy, connect },
       queue: { name: 'dirsync-test', prefix: 'bull' },
-      processor: recorder.processor,
+      handler: recorder.handler,
       concurrency: 4,
       logger,
-      look: async () => ({ ...(await queue.counts()), paused: await queue.isPaused() }),
+      hasWork: async () => (await queue.counts()).waiting > 0,
     })
     await queue.add([update('a'), update('b')])
     await recorder.execution(2)
@@ -69,7 +69,7 @@ describe.concurrent.each(backends)('during and after an outage the queue in $kin
     const { logger, lines } = recordLog()
     await using queue = await openQueue(store, { url: proxy.url, logger })
     const recorder = new Recorder('held')
-    const worker = queue.work(recorder.processor, { concurrency: 4, logger })
+    const worker = queue.work(recorder.handler, { concurrency: 4, logger })
     await queue.add([update('a'), update('b')])
     await recorder.execution(2)
 
@@ -96,7 +96,7 @@ describe.concurrent.each(backends)('during and after an outage the queue in $kin
     await using store = await openOwn()
     await using queue = await openQueue(store)
     const recorder = new Recorder('held')
-    const worker = queue.work(recorder.processor, { concurrency: 2, logger: silent })
+    const worker = queue.work(recorder.handler, { concurrency: 2, logger: silent })
     await queue.add([update('a')])
     const first = await recorder.execution(1)
     await store.dropConnections()
@@ -116,7 +116,7 @@ describe.concurrent.each(backends)('during and after an outage the queue in $kin
     await proxy.refuse()
     await using queue = await openQueue(store, { url: proxy.url, prepared: false })
     const recorder = new Recorder('instant')
-    const worker = queue.work(recorder.processor, { concurrency: 4, logger: silent })
+    const worker = queue.work(recorder.handler, { concurrency: 4, logger: silent })
     await expect(queue.prepare()).rejects.toMatchObject({ code: 'QUEUE_UNAVAILABLE' })
     await expect(queue.add([update('a')])).rejects.toMatchObject({ code: 'QUEUE_UNAVAILABLE' })
     expect(await queue.doctor()).toMatchObject([{ ok: false, remedy: expect.any(String) }])
@@ -132,7 +132,7 @@ describe.concurrent.each(backends)('during and after an outage the queue in $kin
     await using proxy = await startTcpProxy(store.url)
     const queue = await openQueue(store, { url: proxy.url })
     const recorder = new Recorder('held')
-    const worker = queue.work(recorder.processor, { concurrency: 4, logger: silent })
+    const worker = queue.work(recorder.handler, { concurrency: 4, logger: silent })
     await queue.add([update('a')])
     await recorder.execution(1)
     await proxy.refuse()
@@ -148,7 +148,7 @@ test.runIf(hasRedis)(
     await using server = await startRedis()
     await using queue = await openQueue(redisStoreAt(server.url))
     const recorder = new Recorder('held')
-    const worker = queue.work(recorder.processor, { concurrency: 2, logger: silent })
+    const worker = queue.work(recorder.handler, { concurrency: 2, logger: silent })
     await queue.add([update('a', 1), update('b', 2), update('c', 3)])
     await recorder.execution(2)
     await server.flush()

@@ -1,15 +1,16 @@
-import type { JobName, JobProcessor } from '../../src/queue/backend.ts'
+import type { JobOperation } from '../../src/queue/job.ts'
+import type { JobHandler } from '../../src/queue/job-worker.ts'
 
 /** One execution of a job, which lasts until the test ends it. */
 interface Execution {
-  readonly name: JobName
+  readonly name: JobOperation
   readonly key: string
   readonly signal: AbortSignal
   end(): void
   fail(error: Error): void
 }
 
-/** A processor that tells the test what runs, and lets it decide when each execution ends. */
+/** A handler that tells the test what runs, and lets it decide when each execution ends. */
 export class Recorder {
   readonly started: Execution[] = []
   running = 0
@@ -22,7 +23,7 @@ export class Recorder {
     this.#held = mode === 'held'
   }
 
-  readonly processor: JobProcessor = async ({ name, key }, signal) => {
+  readonly handler: JobHandler = async ({ name, key }, signal) => {
     const { promise, resolve, reject } = Promise.withResolvers<void>()
     this.started.push({ name, key, signal, end: resolve, fail: reject })
     this.running += 1

@@ -91,9 +91,7 @@ describe('claiming', () => {
     const second = await begin(store, E1)
     expect(second).toMatchObject({ sentUnknown: true })
     const again = { delayMs: 0, attempts: 0 }
-    await settle(store.pool, [
-      outcome(E1, second, { again, sentUnknown: true, attempt: { outcome: 'wait' } }),
-    ])
+    await settle(store.pool, [outcome(E1, second, { again, sentUnknown: true, outcome: 'wait' })])
     await askAnew(run)
     const third = await begin(store, E1)
     expect(third).toMatchObject({ sentUnknown: true, starts: 1, attempts: 0 })

@@ -84,7 +84,7 @@ describe.each(backends)('the feeder of a queue in $kind', ({ open }) => {
     await ask('e3', 1)
     expect(await queue.counts()).toMatchObject({ total: 4 })
     const recorder = new Recorder('instant')
-    const worker = queue.work(recorder.processor, { concurrency: 1, logger: SILENT })
+    const worker = queue.work(recorder.handler, { concurrency: 1, logger: SILENT })
     onTestFinished(() => worker.close(0))
     await recorder.execution(4)
     const [first] = recorder.keys

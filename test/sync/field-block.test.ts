@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { beginRetry, beginRetryOf, requestDueRetries } from '../../src/sync/cases.ts'
 import type { RefusedField } from '../../src/sync/field-blocks.ts'
+import { beginRetry, beginRetryOf, requestDueRetries } from '../../src/sync/retries.ts'
 import { type Settlement, settle } from '../../src/sync/settlement.ts'
 import { askWithheld, tellWithheld } from '../../src/sync/withheld.ts'
 import { begin, employee, memory, outcome, refusal } from './outcomes.ts'
@@ -49,7 +49,7 @@ const FIELDS = {
 function refused(field: keyof typeof FIELDS, differs: Partial<RefusedField> = {}): Partial<Settlement> {
   const { platformCode } = FIELDS[field]
   return {
-    keep: [],
+    resolve: 'all' as const,
     runId: 7,
     failures: [refusal({ field, category: 'feature_disabled', platformCode, message: 'It is off.' })],
     employee: memory(),
@@ -114,7 +114,7 @@ describe('a refusal that can mean nothing but that the field is off', () => {
     await plant(store, 'pending', outboxRow(namesake))
     const claimed = await begin(store, namesake)
     expect(claimed.cases).toEqual([])
-    await settle(store.pool, [outcome(namesake, claimed, { keep: [] })])
+    await settle(store.pool, [outcome(namesake, claimed, { resolve: 'all' as const })])
     expect(await open()).toHaveLength(1)
   })
 })
@@ -260,7 +260,7 @@ describe('a probe', () => {
   test('of a field that nobody wants any more ends it', async () => {
     await execute(E1, refused('level'))
     const id = (await open())[0]?.id as number
-    await execute(E1, { keep: [], employee: memory() })
+    await execute(E1, { resolve: 'all' as const, employee: memory() })
     expect(await probe()).toEqual([])
     expect(await blocks()).toEqual([])
     expect(await caseOf(store, id)).toMatchObject({ state: 'resolved', resolution: 'obsolete' })
@@ -269,7 +269,12 @@ describe('a probe', () => {
 })
 
 describe('once anybody gets it through', () => {
-  const through = { keep: [], employee: memory(), unblockFields: ['level'], attempt: { fields: ['level'] } }
+  const through: Partial<Settlement> = {
+    resolve: 'all',
+    employee: memory(),
+    unblockFields: ['level'],
+    fields: ['level'],
+  }
   const lifting = async () =>
     (await store.rows<{ id: number; kind: string; keys: string[] }>('select * from dirsync.sync_run'))[0]
 
@@ -318,7 +323,7 @@ describe('once anybody gets it through', () => {
     expect(late.blocks).toMatchObject([{ field: 'level' }])
     await execute(E1, through)
     await settle(store.pool, [
-      outcome(employeeOf('e2'), late, { keep: [], employee: memory({ withheld: ['level'] }) }),
+      outcome(employeeOf('e2'), late, { resolve: 'all' as const, employee: memory({ withheld: ['level'] }) }),
     ])
     expect(await store.rows('select entity_key, priority from dirsync.pending')).toEqual([
       { entity_key: 'e2', priority: 7 },

@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { requestDueRetries } from '../../src/sync/cases.ts'
+import { requestDueRetries } from '../../src/sync/retries.ts'
 import { type Company, createCompany, endOf, until } from '../helpers/company.ts'
 import { temporaryFolder } from '../helpers/temporary-folder.ts'
 

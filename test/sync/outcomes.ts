@@ -1,5 +1,6 @@
 import { type Claim, type ClaimKey, claim } from '../../src/sync/claim.ts'
-import type { EmployeeMemory, Failure, Settlement } from '../../src/sync/settlement.ts'
+import { type EmployeeMemory, type Failure, result } from '../../src/sync/outcome.ts'
+import type { Settlement } from '../../src/sync/settlement.ts'
 import type { StoreUnderTest } from './store-under-test.ts'
 
 export const employee = (entityKey: string, enterpriseCode = ''): ClaimKey => ({
@@ -16,39 +17,22 @@ export async function begin(store: StoreUnderTest, key: ClaimKey): Promise<Claim
   return begun
 }
 
-type Differs = Partial<Omit<Settlement, 'attempt'>> & { attempt?: Partial<Settlement['attempt']> }
-
 /** What came of a job: it was in step and nothing more, but for what is given. */
-export function outcome(key: ClaimKey, claimed: Claim, differs: Differs = {}): Settlement {
+export function outcome(key: ClaimKey, claimed: Claim, differs: Partial<Settlement> = {}): Settlement {
   return {
+    ...result('in_step'),
     key,
     version: claimed.version,
     execution: claimed.execution,
     runId: claimed.runId,
-    changed: (differs.attempt?.fields?.length ?? 0) > 0,
+    startedAt: new Date(),
+    durationMs: 5,
+    calls: {},
+    waitedMs: {},
+    tooFast: {},
+    changed: (differs.fields?.length ?? 0) > 0,
     sentUnknown: false,
-    again: null,
-    employee: null,
-    failures: [],
-    keep: null,
-    binding: null,
-    department: null,
-    blockFields: [],
-    unblockFields: [],
     ...differs,
-    attempt: {
-      startedAt: new Date(),
-      durationMs: 5,
-      outcome: 'in_step',
-      calls: {},
-      waitedMs: {},
-      tooFast: {},
-      fields: [],
-      platformCode: null,
-      traceId: null,
-      error: null,
-      ...differs.attempt,
-    },
   }
 }
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { requestDueRetries } from '../../src/sync/cases.ts'
+import { requestDueRetries } from '../../src/sync/retries.ts'
 import { type Company, createCompany, endOf, person, until } from '../helpers/company.ts'
 
 const EMPLOYEES = 120

@@ -2,7 +2,7 @@ import { setTimeout } from 'node:timers/promises'
 import type pg from 'pg'
 import { expect, onTestFinished, test } from 'vitest'
 import { createClient, createPool } from '../../src/lib/database.ts'
-import { type JobKey, type JobName, parseJobKey } from '../../src/queue/job.ts'
+import { type JobKey, type JobOperation, parseJobKey } from '../../src/queue/job.ts'
 import { type Claim, type ClaimKey, claim } from '../../src/sync/claim.ts'
 import { type FedQueue, Feeder } from '../../src/sync/feeder.ts'
 import type { PlannerOptions } from '../../src/sync/plan-kind.ts'
@@ -42,14 +42,14 @@ function comeOf(key: ClaimKey, claimed: Claim, i: number): Settlement {
   if (i % 5 === 0)
     return outcome(key, claimed, {
       employee: memory({ parkedHash: sourceHash }),
-      attempt: { outcome: 'parked' },
+      outcome: 'parked',
       failures: [refusal({ sourceHash })],
-      keep: [],
+      resolve: 'all',
     })
   return outcome(key, claimed, {
     employee: memory({ acknowledgedHash: sourceHash }),
-    attempt: i % 2 === 0 ? { outcome: 'updated', fields: ['mobile'] } : {},
-    keep: claimed.cases.length > 0 ? [] : null,
+    ...(i % 2 === 0 && { outcome: 'updated', fields: ['mobile'] }),
+    resolve: claimed.cases.length > 0 ? 'all' : 'none',
   })
 }
 
@@ -57,7 +57,7 @@ function comeOf(key: ClaimKey, claimed: Claim, i: number): Settlement {
 function busyWorkers(pool: pg.Pool) {
   const waiting: ClaimKey[] = []
   const queue: FedQueue = {
-    async add(jobs: { name: JobName; key: string }[]) {
+    async add(jobs: { name: JobOperation; key: string }[]) {
       for (const { name, key } of jobs) waiting.push({ operation: name, ...(parseJobKey(key) as JobKey) })
     },
     counts: async () => ({ total: waiting.length }),

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { withConnection } from '../../src/lib/database.ts'
-import { beginRetry } from '../../src/sync/cases.ts'
+import { beginRetry } from '../../src/sync/retries.ts'
 import { settle } from '../../src/sync/settlement.ts'
 import { begin, employee, memory, outcome, refusal } from './outcomes.ts'
 import { caseOf, fail, hash, plant, plantRun, story } from './planted.ts'
@@ -30,7 +30,7 @@ describe('a success', () => {
     async state => {
       const id = await fail(store, { last_run_id: 1 })
       await setState(id, state)
-      await execute(E1, { keep: [], runId: 9 })
+      await execute(E1, { resolve: 'all' as const, runId: 9 })
       expect(await caseOf(store, id)).toMatchObject({
         state: 'resolved',
         resolution: 'succeeded',
@@ -53,7 +53,7 @@ describe('a success', () => {
     ['updated', 'succeeded'],
   ] as const)('with outcome %s says so in its resolution: %s', async (outcome, resolution) => {
     const id = await fail(store)
-    await execute(E1, { keep: [], attempt: { outcome } })
+    await execute(E1, { resolve: 'all' as const, outcome })
     expect(await caseOf(store, id)).toMatchObject({ resolution })
   })
 
@@ -63,7 +63,7 @@ describe('a success', () => {
       await fail(store, { operation: 'bind-openid' }),
       await fail(store, { enterprise_code: 'C1' }),
     ]
-    await execute(E1, { keep: [] })
+    await execute(E1, { resolve: 'all' as const })
     for (const id of others) expect(await caseOf(store, id)).toMatchObject({ state: 'open' })
   })
 
@@ -73,7 +73,7 @@ describe('a success', () => {
       await fail(store, { field: 'mobile' }),
       await fail(store, { field: 'dept_code' }),
     ]
-    await execute(E1, { keep: ['email'], failures: [refusal()] })
+    await execute(E1, { resolve: { except: ['email'] }, failures: [refusal()] })
     expect(await caseOf(store, kept)).toMatchObject({ state: 'open', occurrences: 1 })
     expect(await caseOf(store, failed)).toMatchObject({ state: 'open', occurrences: 2 })
     expect(await caseOf(store, through)).toMatchObject({ state: 'resolved' })
@@ -81,7 +81,7 @@ describe('a success', () => {
 
   test('that keeps nothing in mind resolves nothing', async () => {
     const id = await fail(store)
-    await execute(E1, { keep: null })
+    await execute(E1, { resolve: 'none' })
     expect(await caseOf(store, id)).toMatchObject({ state: 'open' })
   })
 
@@ -97,7 +97,9 @@ describe('a success', () => {
       detail: '20000001',
       priority: 5,
     })
-    await settle(store.pool, [outcome(key, await begin(store, key), { keep: [], binding: 'open' })])
+    await settle(store.pool, [
+      outcome(key, await begin(store, key), { resolve: 'all' as const, binding: 'open' }),
+    ])
     expect(await caseOf(store, one)).toMatchObject({ state: 'resolved' })
     expect(await caseOf(store, other)).toMatchObject({ state: 'open' })
   })
@@ -109,12 +111,12 @@ describe('a success', () => {
     const before = await store.contents()
     await store.pool.query('alter table dirsync.dead_letter_event rename column note to out_of_the_way')
     const settling = settle(store.pool, [
-      outcome(E1, claimed, { keep: [], employee: memory({ acknowledgedHash: hash() }) }),
+      outcome(E1, claimed, { resolve: 'all' as const, employee: memory({ acknowledgedHash: hash() }) }),
     ])
     await expect(settling).rejects.toMatchObject({ code: '42703' })
     await store.pool.query('alter table dirsync.dead_letter_event rename column out_of_the_way to note')
     expect(await store.contents()).toEqual(before)
-    await settle(store.pool, [outcome(E1, claimed, { keep: [] })])
+    await settle(store.pool, [outcome(E1, claimed, { resolve: 'all' as const })])
     expect(await caseOf(store, id)).toMatchObject({ state: 'resolved' })
   })
 })
@@ -125,7 +127,7 @@ describe('a failure', () => {
     const before = Date.now()
     await execute(E1, {
       runId: 5,
-      keep: [],
+      resolve: 'all' as const,
       failures: [
         refusal({
           sourceHash,
@@ -133,7 +135,8 @@ describe('a failure', () => {
           nextRetryMs: 3_600_000,
         }),
       ],
-      attempt: { outcome: 'parked', error: 'taken' },
+      outcome: 'parked',
+      error: 'taken',
     })
     const [opened] = await store.rows<{ next_retry_at: Date }>('select * from dirsync.dead_letter')
     expect(opened).toMatchObject({
@@ -151,7 +154,7 @@ describe('a failure', () => {
 
   test('of several fields opens a case for each', async () => {
     await execute(E1, {
-      keep: [],
+      resolve: 'all' as const,
       failures: [refusal(), refusal({ field: 'email', category: 'duplicate_email' })],
     })
     expect(await store.value('select count(*) from dirsync.dead_letter')).toBe(2)
@@ -161,7 +164,7 @@ describe('a failure', () => {
     const [untried, tried] = [await fail(store, { field: 'email' }), await fail(store)]
     await setState(untried, 'retrying')
     await setState(tried, 'retrying')
-    await execute(E1, { keep: ['email'], failures: [refusal()] })
+    await execute(E1, { resolve: { except: ['email'] }, failures: [refusal()] })
     expect(await caseOf(store, untried)).toMatchObject({ state: 'open', next_retry_at: expect.any(Date) })
     expect(await caseOf(store, tried)).toMatchObject({ state: 'open', occurrences: 2 })
   })
@@ -169,7 +172,7 @@ describe('a failure', () => {
   test('that will be tried again at once leaves them in hand', async () => {
     const id = await fail(store, { field: 'email' })
     await setState(id, 'retrying')
-    await execute(E1, { keep: ['email'], again: { delayMs: 0, attempts: 1 } })
+    await execute(E1, { resolve: { except: ['email'] }, again: { delayMs: 0, attempts: 1 } })
     expect(await caseOf(store, id)).toMatchObject({ state: 'retrying' })
   })
 })
@@ -189,16 +192,16 @@ describe('a case that waits for another employee', () => {
   ]
 
   test('stays open while nothing is to be expected of the holder', async () => {
-    await execute(E1, { keep: [], failures: [waits()] })
+    await execute(E1, { resolve: 'all' as const, failures: [waits()] })
     expect(await mobile()).toEqual(waiting('open'))
   })
 
   test('is blocked while the holder has work in the outbox, and due as soon as the holder has changed', async () => {
     await work('e2')
-    await execute(E1, { keep: [], failures: [waits()] })
+    await execute(E1, { resolve: 'all' as const, failures: [waits()] })
     expect(await mobile()).toEqual(waiting('blocked'))
     await settle(store.pool, [
-      outcome(E2, await begin(store, E2), { attempt: { outcome: 'updated', fields: ['mobile'] } }),
+      outcome(E2, await begin(store, E2), { outcome: 'updated', fields: ['mobile'] }),
     ])
     expect(await mobile()).toEqual(tried())
   })
@@ -210,9 +213,9 @@ describe('a case that waits for another employee', () => {
       [over, null],
     ] as const) {
       await work('e2')
-      await execute(E1, { keep: [], failures: [waits()] })
+      await execute(E1, { resolve: 'all' as const, failures: [waits()] })
       const two = await begin(store, E2)
-      await settle(store.pool, [outcome(E2, two, { runId, attempt: { fields: ['mobile'] } })])
+      await settle(store.pool, [outcome(E2, two, { runId, fields: ['mobile'] })])
       expect(await mobile()).toEqual(tried(joined))
       await store.clear()
     }
@@ -220,21 +223,21 @@ describe('a case that waits for another employee', () => {
 
   test('stays blocked when the holder has changed something else', async () => {
     await work('e2')
-    await execute(E1, { keep: [], failures: [waits()] })
-    await settle(store.pool, [outcome(E2, await begin(store, E2), { attempt: { fields: ['email'] } })])
+    await execute(E1, { resolve: 'all' as const, failures: [waits()] })
+    await settle(store.pool, [outcome(E2, await begin(store, E2), { fields: ['email'] })])
     expect(await mobile()).toEqual(waiting('blocked'))
   })
 
   test('stays blocked when nothing of the holder was changed', async () => {
     await work('e2')
-    await execute(E1, { keep: [], failures: [waits()] })
-    await settle(store.pool, [outcome(E2, await begin(store, E2), { keep: [] })])
+    await execute(E1, { resolve: 'all' as const, failures: [waits()] })
+    await settle(store.pool, [outcome(E2, await begin(store, E2), { resolve: 'all' as const })])
     expect(await mobile()).toMatchObject([{ state: 'blocked' }])
   })
 
   test('is due when the holder is in step after an execution that did not live to tell what it sent', async () => {
     await work('e2')
-    await execute(E1, { keep: [], failures: [waits()] })
+    await execute(E1, { resolve: 'all' as const, failures: [waits()] })
     const two = await begin(store, E2)
     await settle(store.pool, [outcome(E2, two, { changed: true, sentUnknown: true })])
     expect(await mobile()).toEqual(tried())
@@ -244,9 +247,9 @@ describe('a case that waits for another employee', () => {
     await work('e1')
     const claimed = await begin(store, E1)
     const startedAt = new Date(Date.now() - 1000)
-    await execute(E2, { attempt: { outcome: 'updated', fields: ['mobile'] } })
+    await execute(E2, { outcome: 'updated', fields: ['mobile'] })
     await settle(store.pool, [
-      outcome(E1, claimed, { keep: [], failures: [waits()], attempt: { startedAt } }),
+      outcome(E1, claimed, { resolve: 'all' as const, failures: [waits()], startedAt }),
     ])
     expect(await mobile()).toEqual(tried())
   })
@@ -259,9 +262,9 @@ describe('a case that waits for another employee', () => {
     const held = await store.pool.connect()
     await held.query('begin; lock table dirsync.field_block in exclusive mode')
     const holder = settle(store.pool, [
-      outcome(E2, two, { keep: [], attempt: { outcome: 'updated', fields: ['mobile'] } }),
+      outcome(E2, two, { resolve: 'all' as const, outcome: 'updated', fields: ['mobile'] }),
     ])
-    const waiter = settle(store.pool, [outcome(E1, one, { keep: [], failures: [waits()] })])
+    const waiter = settle(store.pool, [outcome(E1, one, { resolve: 'all' as const, failures: [waits()] })])
     await held.query('commit')
     held.release()
     await Promise.all([holder, waiter])
@@ -270,23 +273,23 @@ describe('a case that waits for another employee', () => {
 
   test('of another enterprise is not released by a namesake', async () => {
     await fail(store, { enterprise_code: 'C1', blocked_by: 'e2' })
-    await execute(E2, { attempt: { outcome: 'updated', fields: ['mobile'] } })
+    await execute(E2, { outcome: 'updated', fields: ['mobile'] })
     expect(await mobile()).toMatchObject([{ state: 'open' }])
   })
 
   test.each(['ignored', 'snoozed'])('is left alone while it is %s', async state => {
     const id = await fail(store, { blocked_by: 'e2' })
     await setState(id, state)
-    await execute(E2, { attempt: { outcome: 'updated', fields: ['mobile'] } })
+    await execute(E2, { outcome: 'updated', fields: ['mobile'] })
     expect(await caseOf(store, id)).toMatchObject({ state })
   })
 })
 
 describe('cases that wait for each other', () => {
   const refusedBy = (holder: string) => ({
-    keep: [],
+    resolve: 'all' as const,
     failures: [refusal({ blockedBy: holder, changedFields: [{ field: 'mobile', value: `of ${holder}` }] })],
-    attempt: { outcome: 'parked' as const },
+    outcome: 'parked' as const,
   })
   const groups = () =>
     store.rows<{
@@ -376,7 +379,7 @@ describe('cases that wait for each other', () => {
 
   test('are on their own again when one of them is through, and each is tried at once', async () => {
     await refuse(['e1', 'e2'], ['e2', 'e3'], ['e3', 'e1'])
-    await execute(E1, { keep: [], attempt: { outcome: 'in_step' } })
+    await execute(E1, { resolve: 'all' as const, outcome: 'in_step' })
     expect((await groups()).map(({ swap_id, state }) => [swap_id, state])).toEqual([
       [null, 'resolved'],
       [null, 'retrying'],

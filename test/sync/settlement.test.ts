@@ -27,14 +27,15 @@ describe('an outcome', () => {
     await work('e1', { run_id: run })
     const startedAt = new Date('2026-01-01T00:00:00Z')
     const claimed = await begin(store, E1)
-    const attempt = {
-      outcome: 'updated',
-      startedAt,
-      calls: { 'employee/get': 1 },
-      fields: ['name'],
-      traceId: 't',
-    } as const
-    await settle(store.pool, [outcome(E1, claimed, { attempt: { ...attempt, fields: ['name'] } })])
+    await settle(store.pool, [
+      outcome(E1, claimed, {
+        outcome: 'updated',
+        startedAt,
+        calls: { 'employee/get': 1 },
+        fields: ['name'],
+        traceId: 't',
+      }),
+    ])
     expect(await pending()).toEqual([])
     expect(await attempts()).toMatchObject([
       {
@@ -82,7 +83,7 @@ describe('an outcome', () => {
       outcome(E1, overtaken, {
         employee: memory({ acknowledgedHash: hash() }),
         failures: [refusal({ field: 'email' })],
-        keep: [],
+        resolve: 'all',
         blockFields: [{ field: 'level', platformCode: null, valueHash: 'h', codes: null, certain: true }],
       }),
     ])
@@ -131,7 +132,7 @@ describe('an outcome', () => {
         employee: memory({ acknowledgedHash: source }),
       }),
     )
-    const broken = { ...settlements[1], attempt: { ...settlements[1]?.attempt, outcome: 'no such outcome' } }
+    const broken = { ...settlements[1], outcome: 'no such outcome' }
     await settle(store.pool, [settlements[0], broken, settlements[2]] as never)
     expect(await pending()).toEqual([])
     expect(
@@ -166,7 +167,7 @@ describe('an outcome', () => {
     const other = await fail(store, { field: 'email' })
     await store.pool.query(`update dirsync.dead_letter set state = 'retrying' where id = $1`, [retried])
     const odd = { outcome: 'no such outcome' } as unknown as { outcome: 'parked' }
-    await settle(store.pool, [outcome(E1, await begin(store, E1), { keep: [], attempt: odd })])
+    await settle(store.pool, [outcome(E1, await begin(store, E1), { resolve: 'all', ...odd })])
     expect(await caseOf(store, retried)).toMatchObject({ state: 'open' })
     expect(await caseOf(store, other)).toMatchObject({ state: 'open', resolved_at: null })
   })
@@ -184,7 +185,9 @@ describe('an outcome', () => {
       outcome(E1, await begin(store, E1), {
         failures: [failure],
         employee: memory({ deptCode: odd }),
-        attempt: { outcome: 'parked', error: odd, traceId: odd },
+        outcome: 'parked',
+        error: odd,
+        traceId: odd,
       }),
     ])
     const kept = 'a\ufffdb\ufffdc'
@@ -285,9 +288,7 @@ test('an open id is bound, and bound anew', async () => {
       detail: '20000001',
       priority: 5,
     })
-    await settle(store.pool, [
-      outcome(key, await begin(store, key), { binding, attempt: { outcome: 'bound' } }),
-    ])
+    await settle(store.pool, [outcome(key, await begin(store, key), { binding, outcome: 'bound' })])
   }
   expect(await store.rows('select * from dirsync.openid_binding')).toMatchObject([
     { enterprise_code: 'C1', userid: 'e1', seller_appid: '20000001', open_userid: 'second' },

@@ -1,0 +1,200 @@
+import type { EmployeeKey } from '../directory/employee.ts'
+import type { ClientBase, Pool } from '../lib/database.ts'
+import { markRetrying, type TouchedCase } from './cases.ts'
+import { NOBODY } from './employee-plan.ts'
+import { type Mirror, mirrorOf } from './mirror-kind.ts'
+import { addWork, type Work } from './outbox.ts'
+import type { Settlement } from './settlement.ts'
+import { beginProbes, IS_CASE_OF_BLOCK, probeWith, tellWithheld } from './withheld.ts'
+
+/** Which cases are tried again: at once because of an outcome, by themselves when they are due, or because a person asks. */
+
+/** A case whose obstacle has gone is served as a change is. */
+const PRIORITY = 3
+
+/** Cases that wait for what an employee has now given up, or may have: due at once. */
+export async function releasedBy(client: ClientBase, settlements: Settlement[]): Promise<TouchedCase[]> {
+  const changed = settlements
+    .filter(settlement => settlement.changed)
+    .map(({ key, runId, fields, sentUnknown }) => ({ ...key, runId, fields, sentUnknown }))
+  if (changed.length === 0) return []
+  const { rows } = await client.query<TouchedCase>(
+    `select d.id, s."runId"
+     from jsonb_to_recordset($1)
+       as s ("enterpriseCode" text, "entityKey" text, "runId" bigint, fields text[], "sentUnknown" boolean)
+     join dirsync.dead_letter d
+       on d.enterprise_code = s."enterpriseCode" and d.blocked_by = s."entityKey"
+     where d.state in ('open', 'blocked') and (s."sentUnknown" or d.field = any (s.fields))`,
+    [JSON.stringify(changed)],
+  )
+  return rows
+}
+
+/** Tries cases again at once. Their work joins the run that made it possible, as long as that goes on. */
+export async function tryAtOnce(client: ClientBase, due: TouchedCase[]): Promise<void> {
+  if (due.length === 0) return
+  const once = new Map(due.map(({ id, runId }) => [id, runId]))
+  const { rows: running } = await client.query<{ id: number }>(
+    `select id from dirsync.sync_run where id = any ($1) and state = 'running'`,
+    [[...once.values()]],
+  )
+  const runs = new Set<number | null>(running.map(({ id }) => id))
+  for (const [runId, cases] of Map.groupBy(once, ([, run]) => (runs.has(run) ? run : null))) {
+    const ids = cases.map(([id]) => id)
+    await addWork(client, runId, PRIORITY, await beginRetry(client, ids, runId))
+  }
+  await client.query(`select pg_notify('dirsync', 'feed')`)
+}
+
+/**
+ * Asks for a retry of every case that is due by itself, and of every case about a field whose probe is due, whatever a
+ * person decided about it. Returns the run's number; null when none is due.
+ */
+export async function requestDueRetries(db: Pool): Promise<number | null> {
+  await tellWithheld(db)
+  const { rows } = await db.query<{ id: number }>(
+    `with due as (
+       select id from dirsync.dead_letter
+       where next_retry_at <= now() and state not in ('resolved', 'ignored', 'retrying')
+       order by next_retry_at limit 10000
+     ), probed as (
+       select d.id from dirsync.field_block b
+       join dirsync.dead_letter d on ${IS_CASE_OF_BLOCK}
+       where b.next_probe_at <= now()
+     )
+     insert into dirsync.sync_run (kind, keys, requested_by)
+     select 'retry', array_agg(id::text order by id), 'cron'
+     from (select id from due union select id from probed) ids
+     where not exists (select from dirsync.sync_run
+                       where kind = 'retry' and requested_by = 'cron' and state in ('requested', 'planning')
+                         and finished_at is null)
+     having count(*) > 0
+     returning id`,
+  )
+  if (rows.length > 0) await db.query(`select pg_notify('dirsync', 'run')`)
+  return rows[0]?.id ?? null
+}
+
+/**
+ * Marks cases as being retried, together with the swaps that they belong to, and returns the work that they ask for; cases
+ * of mirrors ask for a run instead. A case that a person ignored is retried only when a person asks for it.
+ */
+export async function beginRetry(client: ClientBase, ids: number[], runId: number | null): Promise<Work[]> {
+  const probes = await beginProbes(client, ids, runId)
+  const { rows: asked } = await client.query<{ id: number }>(
+    `with asked as (
+       select id from dirsync.dead_letter where id = any ($1)
+       union
+       select other.id
+       from dirsync.dead_letter d join dirsync.dead_letter other on other.swap_id = d.swap_id
+       where d.id = any ($1) and other.state in ('open', 'blocked')
+     )
+     select d.id from asked join dirsync.dead_letter d on d.id = asked.id
+     where d.state <> 'resolved'
+       -- Unless a person asks, ignored cases are left alone, and an enterprise's is probed without a word.
+       and not ((d.state = 'ignored'
+                 or d.entity = 'enterprise' and d.state = 'snoozed' and d.snooze_until > now())
+                and exists (select from dirsync.sync_run r where r.id = $2 and r.requested_by = 'cron'))
+     for update of d`,
+    [ids, runId],
+  )
+  const retried = await markRetrying(
+    client,
+    asked.map(({ id }) => id),
+    runId,
+  )
+  const { rows } = await client.query<Omit<Work, 'wave'>>(
+    `with retried as (
+       select * from dirsync.dead_letter where id = any ($1)
+     ), reopened as (
+       update dirsync.department p set parked_at = null from retried r
+       where r.operation = 'delete-department' and p.enterprise_code = r.enterprise_code
+         and p.dept_code = r.entity_key
+     )
+     select distinct operation, enterprise_code as "enterpriseCode", entity_key as "entityKey",
+            case when operation = 'bind-openid' then field else '' end as detail
+     from retried where entity_key <> $2 and entity <> 'enterprise' and operation not like 'mirror-%'`,
+    [retried, NOBODY],
+  )
+  return [...rows.map(row => ({ ...row, wave: 0 })), ...probes]
+}
+
+/** Lets the open cases of named employees be tried too, and the fields withheld from them: a person asked for them. */
+export async function beginRetryOf(
+  client: ClientBase,
+  employees: EmployeeKey[],
+  runId: number,
+): Promise<void> {
+  const { rows } = await client.query<{ id: number }>(
+    `select d.id
+     from jsonb_to_recordset($1) as e ("enterpriseCode" text, userid text)
+     join dirsync.dead_letter d on d.enterprise_code = e."enterpriseCode" and d.entity_key = e.userid
+     where d.operation = 'update-employee' and d.entity = 'employee'
+       and d.state not in ('resolved', 'ignored')
+     for update of d`,
+    [JSON.stringify(employees)],
+  )
+  await markRetrying(
+    client,
+    rows.map(({ id }) => id),
+    runId,
+  )
+  await probeWith(client, employees)
+}
+
+/**
+ * Whether a person named the cases of a retry run one by one. A whole category, a case of the enterprise, or what is due by
+ * itself names nobody.
+ */
+export async function isRetryByName(client: ClientBase, runId: number): Promise<boolean> {
+  const { rowCount } = await client.query(
+    `select from dirsync.command c join dirsync.sync_run r on r.id = c.run_id
+     where c.run_id = $1 and c.name = 'retry'
+       and not exists (select from dirsync.dead_letter d
+                       where d.id = any (r.keys::bigint[]) and d.entity = 'enterprise')
+     limit 1`,
+    [runId],
+  )
+  return (rowCount ?? 0) > 0
+}
+
+/** Open cases about departments that HR does not want deleted any more. */
+export async function unwantedDepartmentCases(
+  client: ClientBase,
+  wanted: { enterpriseCode: string; deptCode: string }[],
+): Promise<number[]> {
+  const { rows } = await client.query<{ id: number }>(
+    `select id from dirsync.dead_letter d
+     where d.operation = 'delete-department' and d.state not in ('resolved', 'ignored', 'retrying')
+       and not exists (select from jsonb_to_recordset($1) as w ("enterpriseCode" text, "deptCode" text)
+                       where w."enterpriseCode" = d.enterprise_code and w."deptCode" = d.entity_key)`,
+    [JSON.stringify(wanted)],
+  )
+  return rows.map(row => row.id)
+}
+
+/** Requests the runs of mirrors that retried cases are about; tells which run reads what. */
+export async function requestMirrorsOf(
+  client: ClientBase,
+  ids: number[],
+  by: string,
+): Promise<{ id: number; kind: Mirror }[]> {
+  const { rows } = await client.query<{ operation: string }>(
+    `select distinct operation from dirsync.dead_letter
+     where id = any ($1) and state = 'retrying' and operation like 'mirror-%'`,
+    [ids],
+  )
+  const mirrors = rows.map(row => mirrorOf(row.operation)).filter(mirror => mirror !== null)
+  if (mirrors.length === 0) return []
+  await client.query(
+    `insert into dirsync.sync_run (kind, requested_by)
+     select m.kind, $2 from unnest($1::text[]) as m (kind)
+     where not exists (select from dirsync.sync_run r where r.kind = m.kind and r.state = 'requested')`,
+    [mirrors, by],
+  )
+  const { rows: runs } = await client.query<{ id: number; kind: Mirror }>(
+    `select id, kind from dirsync.sync_run where kind = any ($1) and state = 'requested' order by id`,
+    [mirrors],
+  )
+  return runs
+}
