@@ -207,7 +207,7 @@ function untilOf(text: string): Date {
       `--until holds ${JSON.stringify(text)} but should be a time such as 2030-01-31T08:00, or 30m, 12h, 3d, 2w`,
     )
   if (until.getTime() <= Date.now())
-    throw new UsageError(`--until holds ${JSON.stringify(text)}, which is in the past: give a time to come`)
+    throw new UsageError(`--until holds ${JSON.stringify(text)}, which is in the past: give a future time`)
   return until
 }
 
