@@ -6,9 +6,6 @@ import { type EmulatorProcess, startEmulatorProcess, stopEmulatorProcess } from 
 import { EmbeddedError, folderUsers, openFolder, withFolderLock } from './folder.ts'
 import { type EmbeddedPostgres, removeEmbeddedPostgres, startEmbeddedPostgres } from './postgres.ts'
 
-const WATCH_MS = 1_000
-const REVIVED = 'an embedded part had died and was started again'
-
 /** Settings that point the service at the embedded parts, as if they stood in the environment. */
 export interface EmbeddedSettings {
   DATABASE_URL: string
@@ -25,7 +22,7 @@ export interface EmbeddedSettings {
 }
 
 /** The embedded parts, held open for this process. */
-interface EmbeddedEnvironment extends AsyncDisposable {
+interface EmbeddedEnvironment {
   readonly settings: EmbeddedSettings
   /** Leaves; the last living process takes everything down. Idempotent. */
   close(): Promise<void>
@@ -67,6 +64,18 @@ export async function openEmbedded(options: {
   })
 }
 
+async function clear(directory: string): Promise<void> {
+  const users = await folderUsers(directory).living()
+  if (users.length > 0)
+    throw new EmbeddedError(
+      'EMBEDDED_IN_USE',
+      `${directory} cannot be started over while process ${users.join(', ')} uses it: stop it first.`,
+    )
+  await stopEmulatorProcess(join(directory, 'emulator'))
+  await rm(join(directory, 'emulator'), { recursive: true, force: true })
+  await removeEmbeddedPostgres(join(directory, 'postgres'))
+}
+
 function hold(
   directory: string,
   postgres: EmbeddedPostgres,
@@ -84,10 +93,6 @@ function hold(
     })
   }
   let closing: Promise<void> | undefined
-  const closeOnce = () => {
-    closing ??= close()
-    return closing
-  }
   return {
     settings: {
       DATABASE_URL: postgres.url('dirsync'),
@@ -101,10 +106,15 @@ function hold(
       PLATFORM_RATE_LIMIT: '200',
       CONSOLE_PORT: '0',
     },
-    close: closeOnce,
-    [Symbol.asyncDispose]: closeOnce,
+    close() {
+      closing ??= close()
+      return closing
+    },
   }
 }
+
+const WATCH_MS = 1_000
+const REVIVED = 'an embedded part had died and was started again'
 
 /** Looks after the parts until the returned function is called, which waits for a revival under way. */
 function watch(
@@ -137,19 +147,6 @@ function watch(
     clearInterval(timer)
     await looking
   }
-}
-
-async function clear(directory: string): Promise<void> {
-  const users = await folderUsers(directory).living()
-  if (users.length > 0) {
-    throw new EmbeddedError(
-      'EMBEDDED_IN_USE',
-      `${directory} cannot be started over while process ${users.join(', ')} uses it: stop it first.`,
-    )
-  }
-  await stopEmulatorProcess(join(directory, 'emulator'))
-  await rm(join(directory, 'emulator'), { recursive: true, force: true })
-  await removeEmbeddedPostgres(join(directory, 'postgres'))
 }
 
 const FOLDER = join(import.meta.dirname, '../../examples/hr')
