@@ -80,7 +80,7 @@ interface Core extends ServiceOptions {
   pool: Pool
   queue: QueueBackend
   deployment: Deployment
-  entry: ProcessEntry
+  entry: Awaited<ReturnType<typeof register>>
   cronJobs: ReturnType<typeof scheduledJobs>
 }
 
@@ -100,9 +100,7 @@ async function startCore(options: ServiceOptions, stops: Stops): Promise<Core> {
 
   // Registered before the deployment is claimed: either whoever switches the account sees this process, or this
   // process sees the other account.
-  const entry = new ProcessEntry(pool, roles, logger)
-  stops.afterwards(() => entry.remove())
-  await entry.sign()
+  const entry = await register(pool, options, stops)
   const deployment = await claimDeployment(pool, accountOf(config))
 
   const queue = createQueueBackend({
@@ -114,6 +112,32 @@ async function startCore(options: ServiceOptions, stops: Stops): Promise<Core> {
   stops.afterwards(() => queue.close())
   await queue.prepare()
   return { ...options, hr, pool, queue, deployment, entry, cronJobs }
+}
+
+const HEARTBEAT_MS = 5000
+
+/** Registers this process in `dirsync.process` and keeps it alive there by heartbeats. */
+async function register(pool: Pool, { roles, logger }: ServiceOptions, stops: Stops) {
+  const me = { id: randomUUID(), host: hostname(), pid: process.pid, roles: [...roles], version: VERSION }
+  let pacing: (() => Pacing) | undefined
+  const sign = () => heartbeat(pool, { ...me, pacer: pacing?.() ?? null })
+  const timer = setInterval(
+    () => sign().catch(error => logger.debug({ err: error.message }, 'no heartbeat')),
+    HEARTBEAT_MS,
+  )
+  stops.afterwards(async () => {
+    clearInterval(timer)
+    await deregister(pool, me.id)
+  })
+  await sign()
+  return {
+    id: me.id,
+    /** From now on each heartbeat tells how the pacer stands. */
+    showPacing(of: () => Pacing): Promise<void> {
+      pacing = of
+      return sign()
+    },
+  }
 }
 
 type Console = Awaited<ReturnType<typeof startConsole>>
@@ -259,49 +283,6 @@ async function startScheduler(core: Core, stops: Stops): Promise<void> {
   })
   stops.work(() => cron.stop())
   await cron.start()
-}
-
-const HEARTBEAT_MS = 5000
-
-/** This process in `dirsync.process`, kept alive by heartbeats. */
-class ProcessEntry {
-  readonly id = randomUUID()
-  readonly #pool: Pool
-  readonly #roles: readonly Role[]
-  readonly #timer: NodeJS.Timeout
-  #pacing: (() => Pacing) | null = null
-
-  constructor(pool: Pool, roles: readonly Role[], logger: Logger) {
-    this.#pool = pool
-    this.#roles = roles
-    this.#timer = setInterval(
-      () => this.sign().catch(error => logger.debug({ err: error.message }, 'no heartbeat')),
-      HEARTBEAT_MS,
-    )
-  }
-
-  /** Gives a sign of life now. */
-  async sign(): Promise<void> {
-    await heartbeat(this.#pool, {
-      id: this.id,
-      host: hostname(),
-      pid: process.pid,
-      roles: [...this.#roles],
-      version: VERSION,
-      pacer: this.#pacing?.() ?? null,
-    })
-  }
-
-  /** From now on each sign of life tells how the pacer stands. */
-  async showPacing(pacing: () => Pacing): Promise<void> {
-    this.#pacing = pacing
-    await this.sign()
-  }
-
-  async remove(): Promise<void> {
-    clearInterval(this.#timer)
-    await deregister(this.#pool, this.id)
-  }
 }
 
 /** How long the work (jobs, plans, cron jobs) may take to stop. The whole stop stays below 10 s. */

@@ -6,7 +6,7 @@ import { createLogger, type Logger } from '../lib/logger.ts'
 import { missingMigrations } from '../lib/migrate.ts'
 import type { PlatformClient } from '../platform/client.ts'
 import { assertAccount } from '../sync/deployment.ts'
-import { aliveProcesses } from '../sync/process.ts'
+import { aliveProcesses, type ProcessRow } from '../sync/process.ts'
 import { FailedError, sentenceOf } from './failure.ts'
 import { printAside } from './output.ts'
 import { type CheckedSettings, checkSettings, openSettings } from './settings.ts'
@@ -149,11 +149,16 @@ function shellUser(): string {
 
 /** The roles that a run needs. */
 export const NEEDED_ROLES = ['scheduler', 'worker'] as const
+type NeededRole = (typeof NEEDED_ROLES)[number]
+
+/** The roles that a run needs and that none of these processes has. */
+export function missingAmong(alive: readonly ProcessRow[]): NeededRole[] {
+  return NEEDED_ROLES.filter(role => !alive.some(({ roles }) => roles.includes(role)))
+}
 
 /** The roles that a run needs and that no living process has. */
-export async function missingRoles(pool: Pool): Promise<(typeof NEEDED_ROLES)[number][]> {
-  const alive = await aliveProcesses(pool)
-  return NEEDED_ROLES.filter(role => !alive.some(({ roles }) => roles.includes(role)))
+export async function missingRoles(pool: Pool): Promise<NeededRole[]> {
+  return missingAmong(await aliveProcesses(pool))
 }
 
 /** Says that nobody is there to do the work, and how to start somebody. */

@@ -20,6 +20,7 @@ import {
   counted,
   csvLine,
   entityName,
+  examples,
   longTime,
   paintState,
   print,
@@ -55,11 +56,11 @@ Examples:
     .option('--json', 'print one JSON document')
     .addHelpText(
       'after',
-      `
-Examples:
-  dirsync dead-letters list
-  dirsync dead-letters list --state ignored
-  dirsync dead-letters list --category missing_department --limit 200`,
+      examples(
+        'dirsync dead-letters list',
+        'dirsync dead-letters list --state ignored',
+        'dirsync dead-letters list --category missing_department --limit 200',
+      ),
     )
     .action(list)
 
@@ -68,12 +69,7 @@ Examples:
     .description('show everything about one')
     .argument('<id>', 'number of the dead letter', numberOf('dead letter'))
     .option('--json', 'print one JSON document')
-    .addHelpText(
-      'after',
-      `
-Examples:
-  dirsync dead-letters show 17`,
-    )
+    .addHelpText('after', examples('dirsync dead-letters show 17'))
     .action(show)
 
   command
@@ -84,10 +80,7 @@ Examples:
     .option('--json', 'print one JSON document')
     .addHelpText(
       'after',
-      `
-Examples:
-  dirsync dead-letters retry 17
-  dirsync dead-letters retry --category missing_department`,
+      examples('dirsync dead-letters retry 17', 'dirsync dead-letters retry --category missing_department'),
     )
     .action(retry)
 
@@ -99,9 +92,7 @@ Examples:
     .option('--json', 'print one JSON document')
     .addHelpText(
       'after',
-      `
-Examples:
-  dirsync dead-letters ignore 17 --reason "leaves at the end of the month"`,
+      examples('dirsync dead-letters ignore 17 --reason "leaves at the end of the month"'),
     )
     .action(ignore)
 
@@ -118,10 +109,10 @@ Examples:
     .option('--json', 'print one JSON document')
     .addHelpText(
       'after',
-      `
-Examples:
-  dirsync dead-letters snooze 17 --until 3d
-  dirsync dead-letters snooze 17 --until 2030-01-31T08:00 --reason "HR mends it"`,
+      examples(
+        'dirsync dead-letters snooze 17 --until 3d',
+        'dirsync dead-letters snooze 17 --until 2030-01-31T08:00 --reason "HR mends it"',
+      ),
     )
     .action(snooze)
 
@@ -130,10 +121,10 @@ Examples:
     .option('--json', 'as one JSON document')
     .addHelpText(
       'after',
-      `
-Examples:
-  dirsync dead-letters export --csv >dead-letters.csv
-  dirsync dead-letters export --csv --state resolved >resolved.csv`,
+      examples(
+        'dirsync dead-letters export --csv >dead-letters.csv',
+        'dirsync dead-letters export --csv --state resolved >resolved.csv',
+      ),
     )
     .action(exportAll)
 }
@@ -178,7 +169,7 @@ async function retry(ids: number[] | undefined, options: { category?: string; js
   const { category } = await checkedFilter(context, options)
   const run = await (category === undefined ? commands.retry(numbers) : commands.retryCategory(category))
   if (options.json) printJson({ run, state: 'requested' })
-  else print(`Run ${run} tries it again. Follow it with: ${context.program} runs ${run}`)
+  else print(`The retry is run ${run}. Follow it with: ${context.program} runs ${run}`)
   await warnWhenNobodyWorks(context)
 }
 

@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import { Commands } from '../sync/commands.ts'
 import { numberOf, reasonOf } from './arguments.ts'
 import { type CommandContext, openContext, warnWhenNobodyWorks } from './context.ts'
-import { print, printJson } from './output.ts'
+import { examples, print, printJson } from './output.ts'
 
 /** A person's decision about a run: `dirsync approve`, `reject`, `cancel`; about all calls: `pause`, `resume`. */
 export function decideCommands(program: Command): void {
@@ -12,24 +12,24 @@ export function decideCommands(program: Command): void {
     )
     .addHelpText(
       'after',
-      `
-Examples:
-  dirsync runs            find the run that is held
-  dirsync plan 12         look at its plan
-  dirsync approve 12`,
+      examples(
+        'dirsync runs            find the run that is held',
+        'dirsync plan 12         look at its plan',
+        'dirsync approve 12',
+      ),
     )
     .action(approve)
 
   aboutRun(program, 'reject')
-    .description('end a held run; nothing is sent. The next run judges HR anew.')
+    .description('end a held run; nothing is sent. The next run looks at HR again.')
     .option('--reason <text>', 'why, for whoever looks at the run later')
-    .addHelpText('after', '\nExamples:\n  dirsync reject 12 --reason "HR import was broken"')
+    .addHelpText('after', examples('dirsync reject 12 --reason "HR import was broken"'))
     .action(reject)
 
   aboutRun(program, 'cancel')
-    .description("take a run's waiting work back; calls in flight end. The next run judges it anew.")
+    .description('take back what a run has not sent yet; calls in flight end. The next run plans it again.')
     .option('--reason <text>', 'why, for whoever looks at the run later')
-    .addHelpText('after', '\nExamples:\n  dirsync cancel 12 --reason "wrong day"')
+    .addHelpText('after', examples('dirsync cancel 12 --reason "wrong day"'))
     .action(cancel)
 
   program
@@ -39,14 +39,14 @@ Examples:
     )
     .requiredOption('--reason <text>', 'why; status shows it', reasonOf)
     .option('--json', 'print one JSON document')
-    .addHelpText('after', '\nExamples:\n  dirsync pause --reason "platform maintenance until 18:00"')
+    .addHelpText('after', examples('dirsync pause --reason "platform maintenance until 18:00"'))
     .action(pause)
 
   program
     .command('resume')
     .description('let calls to the platform go on after a pause')
     .option('--json', 'print one JSON document')
-    .addHelpText('after', '\nExamples:\n  dirsync resume')
+    .addHelpText('after', examples('dirsync resume'))
     .action(resume)
 }
 
@@ -78,7 +78,7 @@ async function reject(run: number, options: DecisionOptions): Promise<void> {
   await using context = await openContext()
   await commandsOf(context).reject(run, options.reason ?? null)
   if (options.json) printJson({ run, decision: 'rejected' })
-  else print(`Run ${run} is rejected: nothing was sent. The next run judges HR anew.`)
+  else print(`Run ${run} is rejected: nothing was sent. The next run looks at HR again.`)
 }
 
 async function cancel(run: number, options: DecisionOptions): Promise<void> {
@@ -87,7 +87,7 @@ async function cancel(run: number, options: DecisionOptions): Promise<void> {
   if (options.json) printJson({ run, decision: 'cancelled' })
   else
     print(
-      `Run ${run} is cancelled: what waited is taken back, calls in flight end. The next run judges it anew.`,
+      `Run ${run} is cancelled: what was waiting is taken back, calls in flight end. The next run plans it again.`,
       `To stop all calls instead: ${context.program} pause --reason "…"`,
     )
 }

@@ -13,7 +13,7 @@ import {
 } from '../sync/deployment.ts'
 import { readHalts } from '../sync/halts.ts'
 import { aliveProcesses } from '../sync/process.ts'
-import { missingRoles, nobodyAlive } from './context.ts'
+import { missingAmong, nobodyAlive } from './context.ts'
 import { sentenceOf } from './failure.ts'
 import { shortTime } from './output.ts'
 import { type CheckedSettings, checkSettings } from './settings.ts'
@@ -142,7 +142,7 @@ export async function examineDatabase(
     : warning(
         'reviewer',
         'the role dirsync_reviewer is missing or may not read failed_syncs',
-        `${program} migrate prints what somebody who may create roles has to run.`,
+        `${program} migrate prints what an administrator has to run.`,
       )
   return { findings: [answers, ok('schema', 'up to date'), reviewer], isReady: true }
 }
@@ -171,11 +171,8 @@ export async function examineQueue({ REDIS_URL, DATABASE_URL }: Config): Promise
 
 /** Which processes are running, and what halts them. */
 export async function examineService(pool: Pool, program: string): Promise<Finding[]> {
-  const [processes, missing, halts] = await Promise.all([
-    aliveProcesses(pool),
-    missingRoles(pool),
-    readHalts(pool),
-  ])
+  const [processes, halts] = await Promise.all([aliveProcesses(pool), readHalts(pool)])
+  const missing = missingAmong(processes)
   const roles = processes.flatMap(process => process.roles)
   const alive = [...new Set(roles)].map(role => `${roles.filter(other => other === role).length} ${role}`)
   return [

@@ -12,7 +12,7 @@ import {
 } from '../hr/trigger.ts'
 import { createLogger } from '../lib/logger.ts'
 import { FailedError, UsageError } from './failure.ts'
-import { counted, print, printJson } from './output.ts'
+import { counted, examples, print, printJson } from './output.ts'
 import { checkSettings, openSettings } from './settings.ts'
 
 interface TriggerOptions {
@@ -60,10 +60,10 @@ Examples:
     .description('remove what install-trigger installed')
     .addHelpText(
       'after',
-      `
-Examples:
-  dirsync hr remove-trigger --print
-  dirsync hr remove-trigger --url postgres://owner@hr.example/hr`,
+      examples(
+        'dirsync hr remove-trigger --print',
+        'dirsync hr remove-trigger --url postgres://owner@hr.example/hr',
+      ),
     )
     .action(options => change(options, 'remove'))
 }

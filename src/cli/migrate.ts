@@ -20,7 +20,7 @@ export function migrateCommand(program: Command): void {
 Every start does this too. Run it by itself where another database user owns the
 schema. It needs only DATABASE_URL and REDIS_URL, and says which settings a
 start would miss. Where the database user may not create roles, it prints what
-somebody who may has to run once.
+an administrator has to run once.
 
 Examples:
   dirsync migrate
@@ -44,7 +44,7 @@ async function run(options: { json?: true }): Promise<void> {
   if (reviewerStatements.length > 0)
     print(
       '',
-      '-- This database user may not create roles. Somebody who may has to run this, in this database:',
+      '-- This database user may not create roles. An administrator has to run this, in this database:',
       ...reviewerStatements.map(statement => `${statement};`),
     )
 }

@@ -2,6 +2,11 @@ import { stripVTControlCharacters } from 'node:util'
 import pc from 'picocolors'
 import type { TimeLeft } from '../report/time-left.ts'
 
+/** The end of a help text. */
+export function examples(...commands: string[]): string {
+  return ['', 'Examples:', ...commands.map(command => `  ${command}`)].join('\n')
+}
+
 /** Prints one JSON document: indented on a terminal, else on one line. */
 export function printJson(document: unknown): void {
   process.stdout.write(`${JSON.stringify(document, null, process.stdout.isTTY ? 2 : undefined)}\n`)

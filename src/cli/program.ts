@@ -31,7 +31,7 @@ const COMMANDS: Record<string, [summary: string, load: () => Promise<Add>]> = {
   employee: ["tell one employee's story", () => import('./employee.ts').then(file => file.employeeCommand)],
   approve: ['let a held run go on', decide],
   reject: ['end a held run; nothing is sent', decide],
-  cancel: ["take a run's waiting work back", decide],
+  cancel: ['take back what a run has not sent yet', decide],
   'dead-letters': [
     'review what failed',
     () => import('./dead-letters.ts').then(file => file.deadLettersCommand),
@@ -60,7 +60,7 @@ const COMMANDS: Record<string, [summary: string, load: () => Promise<Add>]> = {
     'check everything that has to be right',
     () => import('./doctor.ts').then(file => file.doctorCommand),
   ],
-  hr: ['let HR tell of changes at once', () => import('./hr.ts').then(file => file.hrCommand)],
+  hr: ['let HR report changes at once', () => import('./hr.ts').then(file => file.hrCommand)],
   'switch-account': [
     'switch to another platform account',
     () => import('./switch-account.ts').then(file => file.switchAccountCommand),

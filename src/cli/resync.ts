@@ -49,14 +49,15 @@ export function resyncCommand(program: Command): void {
     )
     .addOption(kind('--departments', 'delete departments that HR closed'))
     .addOption(kind('--openids', 'bind missing open ids'))
-    .addOption(kind('--orders', 'read payment orders again, even where MIRRORS leaves them out'))
-    .addOption(kind('--accounts', 'read limit accounts again, likewise'))
-    .addOption(kind('--taxpayers', 'read the taxpayers of TAXPAYER_IDENTIFIERS again, likewise'))
+    .addOption(kind('--orders', 'read payment orders again'))
+    .addOption(kind('--accounts', 'read limit accounts again'))
+    .addOption(kind('--taxpayers', 'read the taxpayers of TAXPAYER_IDENTIFIERS again'))
     .option('--wait', 'show progress and end with the run')
     .option('--json', 'print one JSON document')
     .addHelpText(
       'after',
       `
+--orders, --accounts and --taxpayers also work where MIRRORS leaves them out.
 With --wait: exit 0 when the run is done; 1 when it failed, is held, HR looked
 wrong, or everything is halted.
 

@@ -10,6 +10,7 @@ import {
   countsText,
   duration,
   entityName,
+  examples,
   figure,
   longTime,
   paintState,
@@ -32,10 +33,7 @@ export function runsCommand(program: Command): void {
     .option('--json', 'print one JSON document')
     .addHelpText(
       'after',
-      `
-Examples:
-  dirsync runs
-  dirsync runs 12     its plan, what came of it, who asked, its dead letters`,
+      examples('dirsync runs', 'dirsync runs 12     its plan, what came of it, who asked, its dead letters'),
     )
     .action((run: number | undefined, options) => (run === undefined ? list(options) : show(run, options)))
 }
@@ -44,7 +42,7 @@ async function list(options: { limit: number; json?: true }): Promise<void> {
   await using context = await openContext()
   const runs = await listRuns(context.pool, options.limit)
   if (options.json) return printJson({ runs })
-  if (runs.length === 0) return print(`There was no run yet: ${context.program} resync starts one.`)
+  if (runs.length === 0) return print(`There are no runs yet: ${context.program} resync starts one.`)
   printTable(runs, [
     { title: 'RUN', of: run => run.id, align: 'right' },
     { title: 'KIND', of: run => run.kind },

@@ -164,7 +164,7 @@ async function syncAtStart(
     quiet: json || isLogged,
   })
   if (!result) {
-    if (once) throw new FailedError('stopped before the end; what is left goes on with the next start')
+    if (once) throw new FailedError('stopped before the end; the next start goes on with what is left')
     return
   }
   printSummary(result, { json, program, psql: !embedded && Boolean(env.DATABASE_URL) })

@@ -8,12 +8,14 @@ import { timesLeft } from '../report/time-left.ts'
 import { readDeployment } from '../sync/deployment.ts'
 import { aliveProcesses, type ProcessRow } from '../sync/process.ts'
 import { MOST_COUNTED, type WithheldField, withheldFields } from '../sync/withheld.ts'
-import { type CommandContext, missingRoles, nobodyAlive, openContext } from './context.ts'
+import { type CommandContext, missingAmong, nobodyAlive, openContext } from './context.ts'
 import { sentenceOf } from './failure.ts'
 import {
   colours,
   counted,
+  countsText,
   duration,
+  examples,
   figure,
   paintState,
   perSecond,
@@ -26,7 +28,6 @@ import {
   printTitle,
   shortTime,
   timeLeftText,
-  words,
 } from './output.ts'
 
 /** The queue as it answers, or why it does not. */
@@ -40,13 +41,7 @@ export function statusCommand(program: Command): void {
     .command('status')
     .description('show where things stand: processes, queue, halts, runs, dead letters')
     .option('--json', 'print one JSON document')
-    .addHelpText(
-      'after',
-      `
-Examples:
-  dirsync status
-  dirsync status --json | jq .dead_letters`,
-    )
+    .addHelpText('after', examples('dirsync status', 'dirsync status --json | jq .dead_letters'))
     .action(status)
 }
 
@@ -78,7 +73,7 @@ async function status(options: { json?: true }): Promise<void> {
       open_topups: topUps,
     })
   }
-  await printProcesses(context, processes)
+  printProcesses(processes, context.program)
   printHalts(overview)
   printEmployees(overview)
   printWork(overview, queue)
@@ -111,7 +106,7 @@ async function queueStatus({ config, pool, logger }: CommandContext): Promise<Qu
   }
 }
 
-async function printProcesses({ pool, program }: CommandContext, processes: ProcessRow[]): Promise<void> {
+function printProcesses(processes: ProcessRow[], program: string): void {
   print(colours.bold('Processes'))
   if (processes.length > 0)
     printTable(processes, [
@@ -121,21 +116,31 @@ async function printProcesses({ pool, program }: CommandContext, processes: Proc
       { title: 'SINCE', of: row => shortTime(row.startedAt) },
       { title: 'VERSION', of: row => row.version },
     ])
-  const missing = await missingRoles(pool)
+  const missing = missingAmong(processes)
   const sentence = nobodyAlive(missing, program)
   if (missing.length > 0) print(colours.yellow(`  ${sentence.charAt(0).toUpperCase()}${sentence.slice(1)}`))
 }
 
-function printEmployees({ employees: { in_scope, ...standings } }: Overview): void {
+function printHalts({ halts }: Overview): void {
+  if (halts.length === 0) return
+  printTitle('Halted')
+  for (const { scope, since, next_probe_at, message, remedy } of halts) {
+    const what = scope === '*' ? 'everything' : `enterprise ${scope}`
+    const until = next_probe_at ? `tried again at ${shortTime(next_probe_at)}` : 'until somebody resumes'
+    print(colours.red(`  ${what} since ${shortTime(since)}, ${until}`))
+    printText(message, 4)
+    printArrow(remedy, 4)
+  }
+}
+
+function printEmployees({ employees: { in_scope, in_step, ...others } }: Overview): void {
   printTitle('Employees')
   if (in_scope === 0) {
     print('  none in scope yet')
     return
   }
-  const others = Object.entries(standings).filter(([name, count]) => name !== 'in_step' && count > 0)
-  print(`  ${figure(standings.in_step)} of ${figure(in_scope)} in step`)
-  if (others.length > 0)
-    print(`  ${others.map(([name, count]) => `${figure(count)} ${words(name)}`).join(', ')}`)
+  print(`  ${figure(in_step)} of ${figure(in_scope)} in step`)
+  printText(countsText(others))
 }
 
 function printWork({ outbox }: Overview, queue: QueueStatus): void {
@@ -159,16 +164,42 @@ function printWork({ outbox }: Overview, queue: QueueStatus): void {
   ])
 }
 
-function printHalts({ halts }: Overview): void {
-  if (halts.length === 0) return
-  printTitle('Halted')
-  for (const { scope, since, next_probe_at, message, remedy } of halts) {
-    const what = scope === '*' ? 'everything' : `enterprise ${scope}`
-    const until = next_probe_at ? `tried again at ${shortTime(next_probe_at)}` : 'until somebody resumes'
-    print(colours.red(`  ${what} since ${shortTime(since)}, ${until}`))
-    printText(message, 4)
-    printArrow(remedy, 4)
+/** How the calls to the platform go: the rate, the limit, and what each operation waits. */
+function printPace(pace: Pace): void {
+  printTitle('Platform calls')
+  printFacts([
+    [
+      'rate',
+      `${perSecond(pace.calls_per_second)}, ${counted(pace.calls_last_minute, 'call')} in the last minute`,
+    ],
+    ['permitted', permitted(pace)],
+    ['used', pace.utilisation === null ? null : `${Math.round(pace.utilisation * 100)} %`],
+    ['waiting', pace.waiting > 0 ? figure(pace.waiting) : null],
+  ])
+  if (pace.paused_until) {
+    const reason = pace.pause_reason ? `: ${pace.pause_reason}` : ''
+    print(colours.yellow(`  paused until ${shortTime(pace.paused_until)}${reason}`))
   }
+  if (pace.operations.length === 0) return
+  printTable(pace.operations, [
+    { title: 'IN 5 MINUTES', of: row => row.operation },
+    { title: 'CALLS', of: row => figure(row.calls), align: 'right' },
+    { title: 'MEAN WAIT', of: row => duration(row.mean_wait_ms), align: 'right' },
+    { title: 'LONGEST', of: row => duration(row.longest_wait_ms), align: 'right' },
+    { title: 'REJECTED', of: row => figure(row.too_fast), align: 'right' },
+  ])
+}
+
+function permitted(pace: Pace): string {
+  const { permitted_per_second: permitted, set_per_second: set, ceiling_per_second: rejected } = pace
+  if (pace.workers === 0) return 'unknown, no worker is running'
+  if (permitted === null) return 'not yet learnt'
+  if (!pace.learnt) return perSecond(permitted)
+  if (set !== null)
+    return `${perSecond(permitted)} of the ${perSecond(set)} set: more was rejected (last at ${perSecond(rejected ?? 0)})`
+  return rejected === null
+    ? `${perSecond(permitted)}, being learnt (nothing rejected yet)`
+    : `${perSecond(permitted)}, learnt (last rejected at ${perSecond(rejected)})`
 }
 
 /** Fields that are switched off, even where the case is ignored. */
@@ -253,42 +284,4 @@ function printDeadLetters({ dead_letters }: Overview, program: string): void {
     { title: 'STATE', of: row => row.state, paint: paintState },
   ])
   print(`  Look closer: ${program} dead-letters list`)
-}
-
-/** How the calls to the platform go: the rate, the limit, and what each operation waits. */
-function printPace(pace: Pace): void {
-  printTitle('Platform calls')
-  printFacts([
-    [
-      'rate',
-      `${perSecond(pace.calls_per_second)}, ${counted(pace.calls_last_minute, 'call')} in the last minute`,
-    ],
-    ['permitted', permitted(pace)],
-    ['used', pace.utilisation === null ? null : `${Math.round(pace.utilisation * 100)} %`],
-    ['waiting', pace.waiting > 0 ? figure(pace.waiting) : null],
-  ])
-  if (pace.paused_until) {
-    const reason = pace.pause_reason ? `: ${pace.pause_reason}` : ''
-    print(colours.yellow(`  paused until ${shortTime(pace.paused_until)}${reason}`))
-  }
-  if (pace.operations.length === 0) return
-  printTable(pace.operations, [
-    { title: 'IN 5 MINUTES', of: row => row.operation },
-    { title: 'CALLS', of: row => figure(row.calls), align: 'right' },
-    { title: 'MEAN WAIT', of: row => duration(row.mean_wait_ms), align: 'right' },
-    { title: 'LONGEST', of: row => duration(row.longest_wait_ms), align: 'right' },
-    { title: 'REJECTED', of: row => figure(row.too_fast), align: 'right' },
-  ])
-}
-
-function permitted(pace: Pace): string {
-  const { permitted_per_second: permitted, set_per_second: set, ceiling_per_second: rejected } = pace
-  if (pace.workers === 0) return 'unknown, no worker is running'
-  if (permitted === null) return 'not yet learnt'
-  if (!pace.learnt) return perSecond(permitted)
-  if (set !== null)
-    return `${perSecond(permitted)} of the ${perSecond(set)} set: more was rejected (last at ${perSecond(rejected ?? 0)})`
-  return rejected === null
-    ? `${perSecond(permitted)}, being learnt (nothing rejected yet)`
-    : `${perSecond(permitted)}, learnt (last rejected at ${perSecond(rejected)})`
 }
