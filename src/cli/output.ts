@@ -12,7 +12,6 @@ export function printJson(document: unknown): void {
   process.stdout.write(`${JSON.stringify(document, null, process.stdout.isTTY ? 2 : undefined)}\n`)
 }
 
-/** Prints lines. */
 export function print(...lines: string[]): void {
   process.stdout.write(lines.map(line => `${line}\n`).join(''))
 }
@@ -44,7 +43,6 @@ export function factLines(facts: Fact[]): string[] {
   )
 }
 
-/** Prints facts, see {@link factLines}. */
 export function printFacts(facts: Fact[]): void {
   print(...factLines(facts))
 }
@@ -115,58 +113,38 @@ export function printTable<Row>(rows: readonly Row[], columns: Column<NoInfer<Ro
 }
 
 /** Rows under their titles, no wider than the terminal: what does not fit is cut with …. */
-export function table<Row>(wanted: Column<Row>[], rows: readonly Row[], width = terminalWidth()): string {
-  const columns = naturalWidth(wanted, rows) <= width ? wanted : wanted.filter(column => !column.spare)
-  const cells = rows.map(row => columns.map(column => textOf(column, row)))
-  const widths = fitted(
-    columns.map((column, i) => ({
-      wanted: Math.max(widthOf(column.title), ...cells.map(row => widthOf(row[i] as string))),
-      gives: column.gives === true,
-    })),
-    width - INDENT - GAP * (columns.length - 1),
+export function table<Row>(wanted: Column<Row>[], rows: readonly Row[], room = terminalWidth()): string {
+  const columns = fitted(
+    wanted.map(column => {
+      const cells = rows.map(row => plain(String(column.of(row) ?? '')) || '–')
+      return { ...column, cells, width: Math.max(...[column.title, ...cells].map(widthOf)) }
+    }),
+    room,
   )
   const line = (texts: string[]) => `${' '.repeat(INDENT)}${texts.join(' '.repeat(GAP))}`.trimEnd()
-  const header = columns.map(({ title, align }, i) => pad(cut(title, at(widths, i)), at(widths, i), align))
-  const body = cells.map((row, n) =>
-    columns.map((column, i) => {
-      const cell = pad(cut(row[i] as string, at(widths, i)), at(widths, i), column.align)
-      return column.paint ? column.paint(cell, rows[n] as Row) : cell
-    }),
+  const header = line(columns.map(({ title, width, align }) => pad(cut(title, width), width, align)))
+  const body = rows.map((row, n) =>
+    line(
+      columns.map(({ cells, width, align, paint }) => {
+        const cell = pad(cut(cells[n] ?? '', width), width, align)
+        return paint ? paint(cell, row) : cell
+      }),
+    ),
   )
-  return [colours.dim(line(header)), ...body.map(line)].map(text => `${text}\n`).join('')
+  return [colours.dim(header), ...body].map(text => `${text}\n`).join('')
 }
 
-function textOf<Row>(column: Column<Row>, row: Row): string {
-  const value = column.of(row)
-  return value === null || value === '' ? '–' : plain(String(value))
-}
-
-function naturalWidth<Row>(columns: Column<Row>[], rows: readonly Row[]): number {
-  const widths = columns.map(column =>
-    Math.max(widthOf(column.title), ...rows.map(row => widthOf(textOf(column, row)))),
-  )
-  return widths.reduce((sum, width) => sum + width, INDENT + GAP * (columns.length - 1))
-}
-
-/** Widths that add up to no more than `room`: columns that give shrink first, the widest first. */
-function fitted(columns: { wanted: number; gives: boolean }[], room: number): number[] {
-  const widths = columns.map(({ wanted }) => wanted)
-  const total = () => widths.reduce((sum, width) => sum + width, 0)
-  for (const yielding of [true, false]) {
-    while (total() > room) {
-      const candidates = widths
-        .map((width, i) => ({ width, i }))
-        .filter(({ width, i }) => width > LEAST && (!yielding || columns[i]?.gives))
-      const widest = candidates.sort((a, b) => b.width - a.width)[0]
+/** Columns that fit: without the spare ones where need be, then the widest become narrower, those that give first. */
+function fitted<C extends { width: number; gives?: true; spare?: true }>(wanted: C[], room: number): C[] {
+  const total = (columns: C[]) => columns.reduce((sum, { width }) => sum + width + GAP, INDENT - GAP)
+  const columns = total(wanted) <= room ? wanted : wanted.filter(column => !column.spare)
+  for (const yielding of [columns.filter(column => column.gives), columns])
+    while (total(columns) > room) {
+      const [widest] = yielding.filter(({ width }) => width > LEAST).sort((a, b) => b.width - a.width)
       if (!widest) break
-      widths[widest.i] = widest.width - 1
+      widest.width -= 1
     }
-  }
-  return widths
-}
-
-function at(widths: number[], i: number): number {
-  return widths[i] ?? 0
+  return columns
 }
 
 /** Characters that take two columns on a terminal. */
@@ -198,7 +176,6 @@ export function cut(text: string, width: number): string {
   return `${taken}…`
 }
 
-/** Fills up with blanks. */
 export function pad(text: string, width: number, align: 'left' | 'right' = 'left'): string {
   const blanks = ' '.repeat(Math.max(0, width - widthOf(text)))
   return align === 'right' ? blanks + text : text + blanks

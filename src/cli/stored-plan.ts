@@ -6,7 +6,6 @@ import { FailedError } from './failure.ts'
 import {
   byCount,
   coloured,
-  counted,
   countsText,
   csvLine,
   figure,
@@ -120,7 +119,7 @@ function columnsText(columns: Record<string, number>): string {
 
 function printFigures(figures: PlanFigures, planned: number): void {
   if (figures.looked_at < planned)
-    printText(`Columns and departments are counted over the first ${counted(figures.looked_at, 'entity')}.`)
+    printText(`Columns and departments are counted over the first ${figure(figures.looked_at)} entities.`)
   const departments = byCount(figures.departments)
   if (departments.length > 0) {
     printTitle('Departments')
