@@ -111,12 +111,12 @@ Examples:
       'after',
       examples(
         'dirsync dead-letters snooze 17 --until 3d',
-        'dirsync dead-letters snooze 17 --until 2030-01-31T08:00 --reason "HR mends it"',
+        'dirsync dead-letters snooze 17 --until 2030-01-31T08:00 --reason "HR corrects it"',
       ),
     )
     .action(snooze)
 
-  filtered(command.command('export').description('print all of them, with every column'))
+  filtered(command.command('export').description('print all that match, with every column'))
     .option('--csv', 'as CSV (the default)')
     .option('--json', 'as one JSON document')
     .addHelpText(

@@ -117,36 +117,30 @@ function released(name: string, signal: AbortSignal): Promise<void> {
 
 let entries = 0
 
-/** The processes that use a folder: one file each in its `users/` folder. */
-interface FolderUsers {
-  /** Adds the calling process; the answer takes it out again. A process may be in it several times. */
-  enter(): Promise<() => Promise<void>>
-  /** Ids of the living processes in it, the caller's included. Files of dead processes are removed. */
-  living(): Promise<number[]>
+/**
+ * Adds the calling process to the users of a folder, a file each in `users/`. Must be called under the folder's lock.
+ * A process may be in it several times.
+ * @returns takes it out again
+ */
+export async function enterFolder(folder: string): Promise<() => Promise<void>> {
+  await mkdir(join(folder, 'users'), { recursive: true })
+  entries += 1
+  const file = join(folder, 'users', `${process.pid}-${entries}`)
+  await writeFile(file, (await birthOf(process.pid)) ?? '', { mode: 0o600 })
+  return () => rm(file, { force: true })
 }
 
-/** Must be used under the folder's lock (`withFolderLock`). */
-export function folderUsers(folder: string): FolderUsers {
-  const directory = join(folder, 'users')
-  return {
-    async enter() {
-      await mkdir(directory, { recursive: true })
-      entries += 1
-      const file = join(directory, `${process.pid}-${entries}`)
-      await writeFile(file, (await birthOf(process.pid)) ?? '', { mode: 0o600 })
-      return () => rm(file, { force: true })
-    },
-    async living() {
-      const pids = new Set<number>()
-      for (const name of await readdir(directory).catch(() => [])) {
-        const pid = Number.parseInt(name, 10)
-        const recorded = await readFile(join(directory, name), 'utf8').catch(() => null)
-        if (recorded !== null && recorded === (await birthOf(pid))) pids.add(pid)
-        else await rm(join(directory, name), { force: true })
-      }
-      return [...pids]
-    },
+/** Ids of the living processes that use a folder; dead ones are taken out. Must be called under the folder's lock. */
+export async function usersOf(folder: string): Promise<number[]> {
+  const pids = new Set<number>()
+  for (const name of await readdir(join(folder, 'users')).catch(() => [])) {
+    const file = join(folder, 'users', name)
+    const pid = Number.parseInt(name, 10)
+    const recorded = await readFile(file, 'utf8').catch(() => null)
+    if (recorded !== null && recorded === (await birthOf(pid))) pids.add(pid)
+    else await rm(file, { force: true })
   }
+  return [...pids]
 }
 
 /** Tells a process from a later one with the same id, even after a restart of the machine; null when it is dead. */

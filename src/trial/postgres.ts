@@ -5,7 +5,7 @@ import { type AddressInfo, createServer } from 'node:net'
 import { join, resolve } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
-import { EmbeddedError, folderUsers, openFolder, withFolderLock } from './folder.ts'
+import { EmbeddedError, enterFolder, openFolder, usersOf, withFolderLock } from './folder.ts'
 import { type Place, removePlace, settlePlace, usableBinaries } from './postgres-place.ts'
 import { createCluster, findServer, haltServer, launchServer, SUPERUSER } from './postgres-server.ts'
 
@@ -63,14 +63,14 @@ export async function startEmbeddedPostgres(options: {
     const password = await readPassword(folder, isNew)
     if (isNew) await createCluster(native, place, password)
     const port = (await findServer(place)) ?? (await launch(native, place, folder, settings))
-    const leave = await folderUsers(folder).enter()
+    const leave = await enterFolder(folder)
 
     const url = (database: string) =>
       `postgresql://${SUPERUSER}:${password}@127.0.0.1:${port}/${encodeURI(database)}`
     const stop = () =>
       withFolderLock(folder, async () => {
         await leave()
-        if ((await folderUsers(folder).living()).length > 0) return
+        if ((await usersOf(folder)).length > 0) return
         if (await findServer(place)) await haltServer(native, place)
       })
     let stopping: Promise<void> | undefined
@@ -103,7 +103,7 @@ export async function removeEmbeddedPostgres(dataDir: string): Promise<void> {
   const folder = resolve(dataDir)
   await openFolder(folder)
   await withFolderLock(folder, async () => {
-    const users = await folderUsers(folder).living()
+    const users = await usersOf(folder)
     if (users.length > 0)
       throw new EmbeddedError(
         'EMBEDDED_IN_USE',
