@@ -111,7 +111,7 @@ Examples:
       'after',
       examples(
         'dirsync dead-letters snooze 17 --until 3d',
-        'dirsync dead-letters snooze 17 --until 2030-01-31T08:00 --reason "HR corrects it"',
+        'dirsync dead-letters snooze 17 --until 2030-01-31T08:00 --reason "HR fixes it"',
       ),
     )
     .action(snooze)
