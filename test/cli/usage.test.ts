@@ -1,3 +1,6 @@
+import { spawnSync } from 'node:child_process'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { expect, test } from 'vitest'
 import { command, dirsync, type Run, wideLines } from './dirsync.ts'
 
@@ -63,6 +66,20 @@ test('the help of the program lists every command', async () => {
   expect(help.code).toBe(0)
   for (const [name] of COMMANDS) expect(help.stdout).toMatch(new RegExp(`^ {2}${name} `, 'm'))
   expect(wideLines(help.stdout)).toEqual([])
+})
+
+test('the help of the program loads no package but the one that reads the command line', () => {
+  const program = pathToFileURL(join(import.meta.dirname, '../../src/cli/program.ts')).href
+  const script = `
+    import { registerHooks } from 'node:module'
+    registerHooks({ load(url, context, next) { console.error(url); return next(url, context) } })
+    const { runProgram } = await import('${program}')
+    await runProgram(['--help'])`
+  const { stderr } = spawnSync(process.execPath, ['--input-type=module', '--eval', script], {
+    encoding: 'utf8',
+  })
+  const packages = [...stderr.matchAll(/node_modules\/((?:@[^/]+\/)?[^/]+)/g)].map(([, name]) => name)
+  expect([...new Set(packages)]).toEqual(['commander'])
 })
 
 test('the version is the one of package.json', async () => {
