@@ -163,8 +163,9 @@ export async function missingRoles(pool: Pool): Promise<NeededRole[]> {
 
 /** Says that nobody is there to do the work, and how to start somebody. */
 export function nobodyAlive(missing: readonly string[], program: string): string {
-  const roles = missing.length === NEEDED_ROLES.length ? '' : ` --roles ${missing.join(',')}`
-  return `no ${missing.join(' and no ')} is running: start one with ${program} start${roles}`
+  return missing.length === NEEDED_ROLES.length
+    ? `no ${missing.join(' and no ')} is running: start them with ${program} start`
+    : `no ${missing.join()} is running: start one with ${program} start --roles ${missing.join()}`
 }
 
 /** Warns on standard error when a request has to wait because nobody is there to do it. */

@@ -52,7 +52,7 @@ test.concurrent('the summary of a sync is short, tells what came of it and how t
 test.concurrent('status shows employees, work, halts, runs and dead letters, and that nobody is there', async () => {
   const status = await dirsync('status')
   expect(status.code).toBe(0)
-  expect(status.stdout).toMatch(/No scheduler and no worker is running: start one with \S.*dirsync start/)
+  expect(status.stdout).toMatch(/No scheduler and no worker is running: start them with \S.*dirsync start/)
   expect(status.stdout).toMatch(/316 of 334 in step/)
   expect(status.stdout).toMatch(/queue in PostgreSQL: 0 waiting, 0 active/)
   expect(status.stdout).toMatch(/enterprise E900 since/)
@@ -270,6 +270,6 @@ test('waiting for a run that nobody would do is refused, and the run stays reque
   const failed = await dirsync('resync', '--full', '--wait')
   expect(failed).toMatchObject({ code: 1, stdout: '' })
   expect(failed.stderr).toMatch(
-    /run \d+ is requested and waits, because no scheduler and no worker is running: start one with/,
+    /run \d+ is requested and waits, because no scheduler and no worker is running: start them with/,
   )
 })
