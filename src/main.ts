@@ -2,12 +2,12 @@ import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
 import { CRON_JOBS } from '../jobs/index.ts'
 import { CronScheduler, scheduledJobs } from '../jobs/scheduler.ts'
-import { type Config, ConfigError } from './config.ts'
+import type { Config } from './config.ts'
 import { accountOf, connectHr, connectPlatform } from './connections.ts'
 import { startConsole } from './console/server.ts'
 import { ChangeListener } from './hr/change-listener.ts'
-import type { Pool } from './lib/database.ts'
-import { createPool } from './lib/database.ts'
+import type { HrSource } from './hr/source.ts'
+import { createPool, type Pool } from './lib/database.ts'
 import { dirsyncListener } from './lib/listener.ts'
 import type { Logger } from './lib/logger.ts'
 import { migrate } from './lib/migrate.ts'
@@ -17,105 +17,91 @@ import { MirrorRunner } from './mirrors/mirror-runner.ts'
 import { startReceiver } from './money/receiver.ts'
 import { RefundSettler } from './money/settle.ts'
 import { PLATFORM_CODES } from './platform/codes.ts'
-import { createQueueBackend } from './queue/backend.ts'
+import { createQueueBackend, type QueueBackend } from './queue/backend.ts'
 import { jobsInHand } from './queue/job-worker.ts'
 import { Coordinator } from './sync/coordinator.ts'
-import { claimDeployment } from './sync/deployment.ts'
+import { claimDeployment, type Deployment } from './sync/deployment.ts'
 import { Feeder } from './sync/feeder.ts'
 import { JobProcessor } from './sync/job-processor.ts'
 import { HrChanges } from './sync/plan-employees.ts'
 import { Planner } from './sync/planner.ts'
-import { deregister, heartbeat, type Pacing, ROLES, type Role } from './sync/process.ts'
+import { deregister, heartbeat, type Pacing, type Role } from './sync/process.ts'
 import { requestScheduledRun } from './sync/run.ts'
 import { limitsOf } from './sync/safety.ts'
 import { VERSION } from './version.ts'
 
-export { ROLES, type Role }
-
-const HEARTBEAT_MS = 5000
-/** How often the worker adjusts its jobs in hand to what the pacer allows. */
-const FOLLOW_PACER_MS = 500
-/** Jobs in hand get so long to end by themselves; the whole stop stays below 10 s. */
-const STOP_DEADLINE_MS = 6000
-/** What works (workers, plans, cron jobs) stops at the same time, within this. */
-const WORK_STOPS_WITHIN_MS = 7500
-/** Every other part; one that hangs, on an HR database that does not answer say, is left behind. */
-const PART_STOPS_WITHIN_MS = 500
-
+/** A process of dirsync, from its start to its stop. */
 export interface Service {
   readonly pool: Pool
   /** Where the console listens; null without that role. */
   readonly consoleUrl: string | null
   /** Where the receiver of refund notifications listens; null without that role. */
   readonly receiverUrl: string | null
-  /** Stops everything, what was started last first, within 10 s. Idempotent. */
+  /** Stops everything within 10 s: first the work, then what it was done with. Idempotent. */
   stop(): Promise<void>
 }
 
-/**
- * Builds and starts the roles of one process: the composition root.
- * @param options.schedule false leaves the cron jobs out (`--once`); the scheduler still plans and feeds
- * @throws ConfigError, MappingError, MigrationError, AccountError, QueueError; what was started by then is stopped
- */
-export async function startService(options: {
+interface ServiceOptions {
   config: Config
   roles: readonly Role[]
   logger: Logger
+  /** False leaves the cron jobs out (`--once`); the scheduler still plans and feeds. */
   schedule: boolean
-}): Promise<Service> {
-  const { config, roles, logger } = options
-  const stops: (() => Promise<unknown>)[] = []
-  let stopping: Promise<void> | undefined
-  const stop = () => {
-    stopping ??= stopAll(stops, logger)
-    return stopping
-  }
+}
+
+/**
+ * Starts one process with the roles that were asked for.
+ * @throws ConfigError, MappingError, MigrationError, AccountError, QueueError; what was started by then is stopped
+ */
+export async function startService(options: ServiceOptions): Promise<Service> {
+  const { roles, logger } = options
+  const stops = new Stops(logger)
   try {
-    const parts = await startRoles(config, roles, logger, options.schedule, stops)
-    return { ...parts, stop }
+    const core = await startCore(options, stops)
+    // Started before the work and stopped after it: a process that is stopping still shows that it is alive.
+    const web = roles.includes('console') ? await startConsoleRole(core, stops) : null
+    const receiver = roles.includes('notifications') ? await startNotifications(core, web, stops) : null
+    if (roles.includes('worker')) await startWorker(core, web, stops)
+    if (roles.includes('scheduler')) await startScheduler(core, stops)
+    web?.setPhase('running')
+    const stop = () => {
+      web?.setPhase('stopping')
+      return stops.run()
+    }
+    return { pool: core.pool, consoleUrl: web?.url ?? null, receiverUrl: receiver?.url ?? null, stop }
   } catch (error) {
-    await stop()
+    await stops.run()
     throw error
   }
 }
 
-async function startRoles(
-  config: Config,
-  roles: readonly Role[],
-  logger: Logger,
-  schedule: boolean,
-  stops: (() => Promise<unknown>)[],
-): Promise<Omit<Service, 'stop'>> {
-  const jobs = scheduledJobs(CRON_JOBS, config.schedules)
+/** What every role works with. */
+interface Core extends ServiceOptions {
+  hr: HrSource
+  pool: Pool
+  queue: QueueBackend
+  deployment: Deployment
+  entry: Awaited<ReturnType<typeof register>>
+  cronJobs: ReturnType<typeof scheduledJobs>
+}
+
+async function startCore(options: ServiceOptions, stops: Stops): Promise<Core> {
+  const { config, roles, logger } = options
+  // Checked before anything is opened.
+  const cronJobs = scheduledJobs(CRON_JOBS, config.schedules)
+
   const hr = await connectHr(config, logger)
-  stops.push(() => hr.close())
+  stops.afterwards(() => hr.close())
   const pool = createPool(config.DATABASE_URL, { max: 12, name: roles.join(','), logger })
-  stops.push(() => pool.end())
+  stops.afterwards(() => pool.end())
   const { applied, reviewerStatements } = await migrate(pool)
   if (applied.length > 0) logger.info({ applied }, 'schema brought up to date')
   if (reviewerStatements.length > 0)
     logger.warn('the role dirsync_reviewer could not be created: `dirsync migrate` prints what to run')
-  const processId = randomUUID()
-  let pacing: (() => Pacing) | undefined
-  const sign = () =>
-    heartbeat(pool, {
-      id: processId,
-      host: hostname(),
-      pid: process.pid,
-      roles: [...roles],
-      version: VERSION,
-      pacer: pacing?.() ?? null,
-    })
-  await sign()
-  const beat = setInterval(
-    () => sign().catch(error => logger.debug({ err: error.message }, 'no heartbeat')),
-    HEARTBEAT_MS,
-  )
-  stops.push(async () => {
-    clearInterval(beat)
-    await deregister(pool, processId)
-  })
-  // Whoever switches the account sees this process, or this process sees the other account.
+
+  // Registered before the deployment is claimed: either whoever switches the account sees this process, or this
+  // process sees the other account.
+  const entry = await register(pool, options, stops)
   const deployment = await claimDeployment(pool, accountOf(config))
 
   const queue = createQueueBackend({
@@ -124,165 +110,217 @@ async function startRoles(
     deployment: deployment.id,
     logger,
   })
-  stops.push(() => queue.close())
+  stops.afterwards(() => queue.close())
   await queue.prepare()
+  return { ...options, hr, pool, queue, deployment, entry, cronJobs }
+}
 
-  const needsQueue = roles.includes('worker') || roles.includes('scheduler')
-  // Stopped after the work: a process that is stopping still shows that it is alive.
-  const web = !roles.includes('console')
-    ? null
-    : await startConsole({
-        config,
-        roles,
-        version: VERSION,
-        checkQueue: needsQueue ? () => queue.counts() : null,
-        platformCodes: Object.keys(PLATFORM_CODES),
-        logger,
-      })
-  if (web) stops.push(() => web.close())
-  const receiver = !roles.includes('notifications')
-    ? null
-    : await startReceiver(config, logger, web?.metrics.observeNotification)
-  if (receiver) stops.push(() => receiver.close())
+const HEARTBEAT_MS = 5000
 
-  const work: (() => Promise<unknown>)[] = []
-  if (roles.includes('worker')) {
-    const client = connectPlatform(config, pool, logger, web?.metrics.observeCall)
-    stops.push(async () => client[Symbol.asyncDispose]())
-    pacing = () => client.pacing()
-    web?.metrics.watchPacer(pacing)
-    await sign()
-    const locks = new SessionLocks(config.DATABASE_URL, logger)
-    stops.push(() => locks.close())
-    const processor = new JobProcessor({
-      pool,
-      client,
-      hr,
-      locks,
-      logger: logger.child({ component: 'worker' }),
-      concurrentCalls: config.WORKER_CONCURRENCY,
-      departmentGraceMs: config.DEPARTMENT_GRACE_HOURS * 3_600_000,
-      onSettled: web?.metrics.observeJob,
-    })
-    const worker = queue.work((job, signal) => processor.process(job, signal), {
-      concurrency: jobsInHand(config.WORKER_CONCURRENCY, client.pacing().ratePerSecond),
-      logger,
-    })
-    const following = setInterval(() => {
-      worker.setConcurrency(jobsInHand(config.WORKER_CONCURRENCY, client.pacing().ratePerSecond))
-    }, FOLLOW_PACER_MS)
-    work.push(() => {
-      clearInterval(following)
-      return worker.close(STOP_DEADLINE_MS)
-    })
-    const settler = new RefundSettler({
-      pool,
-      client,
-      logger: logger.child({ component: 'refunds' }),
-      notCarriedOutAfterMs: config.REFUND_LOST_AFTER_HOURS * 3_600_000,
-    })
-    settler.start()
-    work.push(() => settler.stop())
-    const mirrors = new MirrorRunner({
-      pool,
-      client,
-      locks,
-      logger: logger.child({ component: 'mirrors' }),
-      ownEnterprise: config.PLATFORM_ENTERPRISE_CODE,
-      orderDays: config.PAYMENT_ORDER_DAYS,
-      taxpayerIdentifiers: config.TAXPAYER_IDENTIFIERS,
-    })
-    mirrors.start()
-    work.push(() => mirrors.stop())
-  }
-
-  if (roles.includes('scheduler')) {
-    const feeder = new Feeder({ pool, queue, highWater: config.QUEUE_HIGH_WATER, logger })
-    const planner = new Planner({
-      pool,
-      hr,
-      logger,
-      sellerAppids: config.SELLER_APPIDS,
-      ownEnterprise: config.PLATFORM_ENTERPRISE_CODE,
-      limits: limitsOf(config),
-    })
-    const coordinator = new Coordinator({
-      pool,
-      planner,
-      feeder,
-      logger: logger.child({ component: 'scheduler' }),
-    })
-    coordinator.start()
-    work.push(() => coordinator.stop())
-    const listener = dirsyncListener(config.DATABASE_URL, logger, () => coordinator.wake())
-    await listener.start()
-    stops.push(() => listener.close())
-    if (schedule) {
-      const changes = new HrChanges({
-        pool,
-        limits: limitsOf(config),
-        logger: logger.child({ component: 'trigger' }),
-      })
-      work.push(() => changes.stop())
-      const trigger = new ChangeListener(config.HR_DATABASE_URL, deployment.id, logger, userids =>
-        changes.changed(userids),
-      )
-      trigger.start()
-      stops.push(() => trigger.close())
-    }
-    const requestRun = async (kind: Parameters<typeof requestScheduledRun>[1]) => {
-      await requestScheduledRun(pool, kind, 'cron', logger)
-    }
-    const cron = new CronScheduler({
-      pool,
-      // Without a schedule the sweep still runs: a queue that is wiped during --once is fed again.
-      jobs: schedule ? jobs : jobs.filter(({ job }) => job.name === 'sweep'),
-      context: { pool, feeder, logger, mirrors: config.MIRRORS, requestRun },
-      processId,
-      logger,
-    })
-    await cron.start()
-    work.push(() => cron.stop())
-  }
-  stops.push(() => {
-    web?.setPhase('stopping')
-    return stopTogether(work, logger)
+/** Registers this process in `dirsync.process` and keeps it alive there by heartbeats. */
+async function register(pool: Pool, { roles, logger }: ServiceOptions, stops: Stops) {
+  const me = { id: randomUUID(), host: hostname(), pid: process.pid, roles: [...roles], version: VERSION }
+  let pacing: (() => Pacing) | undefined
+  const sign = () => heartbeat(pool, { ...me, pacer: pacing?.() ?? null })
+  const timer = setInterval(
+    () => sign().catch(error => logger.debug({ err: error.message }, 'no heartbeat')),
+    HEARTBEAT_MS,
+  )
+  stops.afterwards(async () => {
+    clearInterval(timer)
+    await deregister(pool, me.id)
   })
-  web?.setPhase('running')
-  return { pool, consoleUrl: web?.url ?? null, receiverUrl: receiver?.url ?? null }
-}
-
-async function stopAll(stops: (() => Promise<unknown>)[], logger: Logger): Promise<void> {
-  // The work is what was started last, and so stops first.
-  for (const [i, stop] of stops.reverse().entries())
-    await stopWithin(i === 0 ? WORK_STOPS_WITHIN_MS : PART_STOPS_WITHIN_MS, stop, logger)
-}
-
-async function stopTogether(stops: (() => Promise<unknown>)[], logger: Logger): Promise<void> {
-  await Promise.all(stops.map(stop => stopWithin(WORK_STOPS_WITHIN_MS, stop, logger)))
-}
-
-async function stopWithin(ms: number, stop: () => Promise<unknown>, logger: Logger): Promise<void> {
-  try {
-    await within(ms, stop(), () => new Error(`it has not stopped after ${ms} ms and is left behind`))
-  } catch (error) {
-    logger.warn({ err: (error as Error).message }, 'a part did not stop cleanly')
+  await sign()
+  return {
+    id: me.id,
+    /** From now on each heartbeat tells how the pacer stands. */
+    showPacing(of: () => Pacing): Promise<void> {
+      pacing = of
+      return sign()
+    },
   }
 }
 
-/**
- * The roles that were asked for.
- * @throws ConfigError for an unknown one
- */
-export function parseRoles(text: string): Role[] {
-  const roles = text
-    .split(',')
-    .map(role => role.trim())
-    .filter(Boolean)
-  const unknown = roles.filter(role => !(ROLES as readonly string[]).includes(role))
-  if (unknown.length > 0 || roles.length === 0)
-    throw new ConfigError(
-      `--roles holds ${JSON.stringify(text)} but should be some of ${ROLES.join(', ')}, separated by commas`,
+type Console = Awaited<ReturnType<typeof startConsole>>
+
+async function startConsoleRole({ config, roles, logger, queue }: Core, stops: Stops): Promise<Console> {
+  const needsQueue = roles.includes('worker') || roles.includes('scheduler')
+  const web = await startConsole({
+    config,
+    roles,
+    version: VERSION,
+    checkQueue: needsQueue ? () => queue.counts() : null,
+    platformCodes: Object.keys(PLATFORM_CODES),
+    logger,
+  })
+  stops.afterwards(() => web.close())
+  return web
+}
+
+async function startNotifications({ config, logger }: Core, web: Console | null, stops: Stops) {
+  const receiver = await startReceiver(config, logger, web?.metrics.observeNotification)
+  stops.afterwards(() => receiver.close())
+  return receiver
+}
+
+/** How often the worker adjusts its jobs in hand to what the pacer allows. */
+const FOLLOW_PACER_MS = 500
+/** How long jobs in hand may take to end by themselves. */
+const JOBS_END_WITHIN_MS = 6000
+
+/** Does the jobs of the queue, settles refunds and reads the mirrors: everything that calls the platform. */
+async function startWorker(core: Core, web: Console | null, stops: Stops): Promise<void> {
+  const { config, pool, hr, logger } = core
+  const most = config.WORKER_CONCURRENCY
+  const client = connectPlatform(config, pool, logger, web?.metrics.observeCall)
+  stops.afterwards(async () => client[Symbol.asyncDispose]())
+  const locks = new SessionLocks(config.DATABASE_URL, logger)
+  stops.afterwards(() => locks.close())
+
+  const pacing = () => client.pacing()
+  web?.metrics.watchPacer(pacing)
+  await core.entry.showPacing(pacing)
+
+  const processor = new JobProcessor({
+    pool,
+    client,
+    hr,
+    locks,
+    logger: logger.child({ component: 'worker' }),
+    concurrentCalls: most,
+    departmentGraceMs: config.DEPARTMENT_GRACE_HOURS * 3_600_000,
+    onSettled: web?.metrics.observeJob,
+  })
+  const worker = core.queue.work((job, signal) => processor.process(job, signal), {
+    concurrency: jobsInHand(most, client.pacing().ratePerSecond),
+    logger,
+  })
+  const following = setInterval(() => {
+    worker.setConcurrency(jobsInHand(most, client.pacing().ratePerSecond))
+  }, FOLLOW_PACER_MS)
+  stops.work(() => {
+    clearInterval(following)
+    return worker.close(JOBS_END_WITHIN_MS)
+  })
+
+  const settler = new RefundSettler({
+    pool,
+    client,
+    logger: logger.child({ component: 'refunds' }),
+    notCarriedOutAfterMs: config.REFUND_LOST_AFTER_HOURS * 3_600_000,
+  })
+  settler.start()
+  stops.work(() => settler.stop())
+
+  const mirrors = new MirrorRunner({
+    pool,
+    client,
+    locks,
+    logger: logger.child({ component: 'mirrors' }),
+    ownEnterprise: config.PLATFORM_ENTERPRISE_CODE,
+    orderDays: config.PAYMENT_ORDER_DAYS,
+    taxpayerIdentifiers: config.TAXPAYER_IDENTIFIERS,
+  })
+  mirrors.start()
+  stops.work(() => mirrors.stop())
+}
+
+/** Plans runs and feeds the queue; with a schedule it also runs the cron jobs and listens to HR's trigger. */
+async function startScheduler(core: Core, stops: Stops): Promise<void> {
+  const { config, pool, hr, queue, logger, schedule } = core
+  const limits = limitsOf(config)
+  const feeder = new Feeder({ pool, queue, highWater: config.QUEUE_HIGH_WATER, logger })
+  const planner = new Planner({
+    pool,
+    hr,
+    logger,
+    sellerAppids: config.SELLER_APPIDS,
+    ownEnterprise: config.PLATFORM_ENTERPRISE_CODE,
+    limits,
+  })
+  const coordinator = new Coordinator({
+    pool,
+    planner,
+    feeder,
+    logger: logger.child({ component: 'scheduler' }),
+  })
+  coordinator.start()
+  stops.work(() => coordinator.stop())
+  const listener = dirsyncListener(config.DATABASE_URL, logger, () => coordinator.wake())
+  stops.afterwards(() => listener.close())
+  await listener.start()
+
+  if (schedule) {
+    const changes = new HrChanges({ pool, limits, logger: logger.child({ component: 'trigger' }) })
+    stops.work(() => changes.stop())
+    const trigger = new ChangeListener(config.HR_DATABASE_URL, core.deployment.id, logger, userids =>
+      changes.changed(userids),
     )
-  return roles as Role[]
+    stops.afterwards(() => trigger.close())
+    trigger.start()
+  }
+
+  const cron = new CronScheduler({
+    pool,
+    // Without a schedule the sweep still runs: a queue that is wiped during --once is fed again.
+    jobs: schedule ? core.cronJobs : core.cronJobs.filter(({ job }) => job.name === 'sweep'),
+    context: {
+      pool,
+      feeder,
+      logger,
+      mirrors: config.MIRRORS,
+      async requestRun(kind) {
+        await requestScheduledRun(pool, kind, 'cron', logger)
+      },
+    },
+    processId: core.entry.id,
+    logger,
+  })
+  stops.work(() => cron.stop())
+  await cron.start()
+}
+
+/** How long the work (jobs, plans, cron jobs) may take to stop. The whole stop stays below 10 s. */
+const WORK_STOPS_WITHIN_MS = 7500
+/** How long every other part may take. One that hangs, say on an HR database that does not answer, is left behind. */
+const PART_STOPS_WITHIN_MS = 500
+
+type Stop = () => Promise<unknown>
+
+/** How to stop what was started: the work at the same time, then the other parts, the last one first. */
+class Stops {
+  readonly #work: Stop[] = []
+  readonly #parts: Stop[] = []
+  readonly #logger: Logger
+  #running: Promise<void> | undefined
+
+  constructor(logger: Logger) {
+    this.#logger = logger
+  }
+
+  work(stop: Stop): void {
+    this.#work.push(stop)
+  }
+
+  afterwards(stop: Stop): void {
+    this.#parts.push(stop)
+  }
+
+  run(): Promise<void> {
+    this.#running ??= this.#run()
+    return this.#running
+  }
+
+  async #run(): Promise<void> {
+    await Promise.all(this.#work.map(stop => this.#within(WORK_STOPS_WITHIN_MS, stop)))
+    for (const stop of this.#parts.reverse()) await this.#within(PART_STOPS_WITHIN_MS, stop)
+  }
+
+  async #within(ms: number, stop: Stop): Promise<void> {
+    try {
+      await within(ms, stop(), () => new Error(`it has not stopped after ${ms} ms and is left behind`))
+    } catch (error) {
+      this.#logger.warn({ err: (error as Error).message }, 'a part did not stop cleanly')
+    }
+  }
 }

@@ -1,25 +1,26 @@
 import { randomInt } from 'node:crypto'
 import { normaliseDate } from '../lib/text.ts'
 import { UsageError } from './failure.ts'
-import { periodOf } from './output.ts'
+
+/** Parsers for the arguments and options of commands. Each throws a {@link UsageError}. */
 
 /** A parser for the number of a run or a dead letter. */
 export function numberOf(what: string): (text: string) => number {
   return text => {
     const number = Number(text)
     if (!/^\d+$/.test(text) || !Number.isSafeInteger(number) || number < 1)
-      throw new UsageError(`${JSON.stringify(text)} is no number of a ${what}: it should be a number from 1`)
+      throw new UsageError(`${JSON.stringify(text)} is not a ${what} number: give a whole number from 1`)
     return number
   }
 }
 
-/** As {@link numberOf}, for an argument that may be repeated. */
+/** Like {@link numberOf}, for an argument that may be repeated. */
 export function numbersOf(what: string): (text: string, previous?: number[]) => number[] {
   const parse = numberOf(what)
   return (text, previous = []) => [...new Set([...previous, parse(text)])]
 }
 
-/** The number of rows to show. */
+/** How many rows to show. */
 export function limitOf(text: string): number {
   const limit = Number(text)
   if (!/^\d+$/.test(text) || limit < 1 || limit > 10_000)
@@ -32,12 +33,12 @@ export function employeeName(text: string): string {
   const name = text.trim()
   if (name === '' || [...name].length > 121)
     throw new UsageError(
-      `${JSON.stringify(text)} is no employee: give the user id, or enterprise/userid, of 1 to 100 characters`,
+      `${JSON.stringify(text)} is not an employee: give a user id of 1 to 100 characters, or enterprise/userid`,
     )
   return name
 }
 
-/** As {@link employeeName}, for an option that may be repeated. */
+/** Like {@link employeeName}, for an option that may be repeated. */
 export function employeeNames(text: string, previous: string[] = []): string[] {
   return [...new Set([...previous, employeeName(text)])]
 }
@@ -46,9 +47,15 @@ export function employeeNames(text: string, previous: string[] = []): string[] {
 export function oneOf<const Word extends string>(what: string, allowed: readonly Word[]) {
   return (text: string): Word => {
     if (!(allowed as readonly string[]).includes(text))
-      throw new UsageError(`there is no ${what} ${JSON.stringify(text)}: there are ${allowed.join(', ')}`)
+      throw new UsageError(`there is no ${what} ${JSON.stringify(text)}: choose one of ${allowed.join(', ')}`)
     return text as Word
   }
+}
+
+/** `--reason`, which has to say something. */
+export function reasonOf(text: string): string {
+  if (text.trim() === '') throw new UsageError('--reason is empty: say why')
+  return text
 }
 
 /** `--max-age`, in milliseconds. */
@@ -68,6 +75,27 @@ export function dayOf(flag: string): (text: string) => string {
       throw new UsageError(`${flag} holds ${JSON.stringify(text)} but should be a day such as 2026-11-21`)
     return text
   }
+}
+
+const UNITS = { m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 }
+
+/** The milliseconds that `30m`, `12h`, `3d` or `2w` names; null for anything else. */
+function periodOf(text: string): number | null {
+  const [, amount, unit] = /^(\d{1,5})([mhdw])$/.exec(text) ?? []
+  return amount && unit ? Number(amount) * UNITS[unit as keyof typeof UNITS] : null
+}
+
+/** The moment that `3d`, `12h`, `30m`, `2w` or an ISO time names; null for anything else. */
+export function momentOf(text: string, now = new Date()): Date | null {
+  const period = periodOf(text)
+  if (period !== null) return new Date(now.getTime() + period)
+  const date = /^\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:?\d{2})?)?$/.test(
+    text,
+  )
+    ? // A day alone would be read as midnight in Greenwich; whoever types it means the local one.
+      new Date(text.length === 10 ? `${text}T00:00` : text)
+    : null
+  return date === null || Number.isNaN(date.getTime()) ? null : date
 }
 
 /** No letter or digit that is mistaken for another one. */

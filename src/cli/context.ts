@@ -1,18 +1,25 @@
 import { userInfo } from 'node:os'
-import type { Config } from '../config.ts'
+import { type Config, loadConfig, loadStores } from '../config.ts'
 import type { HrSource } from '../hr/source.ts'
-import type { Pool } from '../lib/database.ts'
-import type { Logger } from '../lib/logger.ts'
+import { createPool, type Pool } from '../lib/database.ts'
+import { createLogger, type Logger } from '../lib/logger.ts'
+import { missingMigrations } from '../lib/migrate.ts'
 import type { PlatformClient } from '../platform/client.ts'
-import { aliveProcesses } from '../sync/process.ts'
+import { assertAccount } from '../sync/deployment.ts'
+import { aliveProcesses, type ProcessRow } from '../sync/process.ts'
 import { FailedError, sentenceOf } from './failure.ts'
-import { wrap } from './output.ts'
-import type { CheckedSettings } from './settings.ts'
+import { printAside } from './output.ts'
+import { type CheckedSettings, checkSettings, openSettings } from './settings.ts'
 
-/** A token's renewal needs a second connection beside the one in hand, a plan a third. */
-const CONNECTIONS = 4
+/** dirsync's own database, and the settings that name it. */
+interface Stores<Settings> extends AsyncDisposable {
+  readonly config: Settings
+  readonly checked: CheckedSettings
+  readonly logger: Logger
+  readonly pool: Pool
+}
 
-/** What a command works with; everything that was opened is closed with it. */
+/** What a command works with. Everything that was opened is closed with it. */
 export interface CommandContext extends AsyncDisposable {
   readonly config: Config
   readonly embedded: boolean
@@ -23,43 +30,74 @@ export interface CommandContext extends AsyncDisposable {
   readonly pool: Pool
   /** Who asks, for the audit: `cli:` and the shell user. */
   readonly actor: string
-  /** HR, connected when it is first asked. @throws ConfigError, MappingError */
+  /** Connects to HR. @throws ConfigError, MappingError */
   hr(): Promise<HrSource>
   /**
-   * The platform, behind the pacer and the token that all processes share.
+   * Connects to the platform, behind the pacer and the token that all processes share.
    * @throws AccountError when the database is the memory of another account
    */
   platform(): Promise<PlatformClient>
-  /** For what compares with the memory, or asks others to. @throws AccountError when it is that of another account */
+  /** For what compares with the memory, or asks others to. @throws AccountError when it is another account's */
   assertAccount(): Promise<void>
 }
 
-/** dirsync's own stores, whether or not the database has the schema. */
-interface Stores extends AsyncDisposable {
-  readonly config: Pick<Config, 'DATABASE_URL' | 'REDIS_URL'>
-  readonly checked: CheckedSettings
-  readonly logger: Logger
-  readonly pool: Pool
+/**
+ * Opens what a command needs.
+ * @param options.handlesSignals the command ends by itself when a signal asks it to
+ * @throws ConfigError, EmbeddedError, FailedError
+ */
+export async function openContext(options: { handlesSignals?: boolean } = {}): Promise<CommandContext> {
+  await using opened = new AsyncDisposableStack()
+  const { config, checked, logger, pool } = opened.use(await open(loadConfig, options.handlesSignals))
+  await assertMigrated(pool, checked)
+  // Most commands call neither HR nor the platform, and start faster without their clients.
+  const connections = () => import('../connections.ts')
+  const assertOurs = async () => assertAccount(pool, (await connections()).accountOf(config))
+  const stack = opened.move()
+  return {
+    config,
+    embedded: checked.embedded,
+    program: checked.program,
+    logger,
+    pool,
+    actor: `cli:${shellUser()}`,
+    async hr() {
+      const { connectHr } = await connections()
+      return stack.adopt(await connectHr(config, logger), hr => hr.close())
+    },
+    async platform() {
+      await assertOurs()
+      const { connectPlatform } = await connections()
+      return stack.use(connectPlatform(config, pool, logger))
+    },
+    assertAccount: assertOurs,
+    [Symbol.asyncDispose]: () => stack.disposeAsync(),
+  }
 }
 
 /**
- * Opens dirsync's own stores alone; no other setting is needed for them.
+ * Opens dirsync's own database alone, whether or not it has the schema. No other setting is needed.
  * @throws ConfigError, EmbeddedError, FailedError
  */
-export async function openStores(): Promise<Stores> {
-  const [{ createLogger }, { createPool }, { checkStores, openStoreSettings }] = await Promise.all([
-    import('../lib/logger.ts'),
-    import('../lib/database.ts'),
-    import('./settings.ts'),
-  ])
-  const checked = checkStores()
+export async function openStores(): Promise<Stores<Pick<Config, 'DATABASE_URL' | 'REDIS_URL'>>> {
+  return await open(loadStores)
+}
+
+/** Renewing a token needs a second connection beside the one in hand, a plan a third. */
+const CONNECTIONS = 4
+
+async function open<Settings extends Pick<Config, 'DATABASE_URL' | 'LOG_LEVEL'>>(
+  load: (env: CheckedSettings['env']) => Settings,
+  handlesSignals = false,
+): Promise<Stores<Settings>> {
+  const checked = checkSettings(load)
   const logger = createLogger({
     level: checked.logLevel ?? 'warn',
     pretty: process.stderr.isTTY === true,
   })
   await using opened = new AsyncDisposableStack()
-  const settings = opened.use(await openStoreSettings(checked, logger))
-  opened.use(closedBySignal(settings))
+  const settings = opened.use(await openSettings(checked, load, logger))
+  if (!handlesSignals) opened.use(closedBySignal(settings))
   const { config } = settings
   const pool = opened.adopt(
     createPool(config.DATABASE_URL, { max: CONNECTIONS, name: 'cli', logger }),
@@ -70,59 +108,13 @@ export async function openStores(): Promise<Stores> {
   return { config, checked, logger, pool, [Symbol.asyncDispose]: () => stack.disposeAsync() }
 }
 
-/**
- * Opens what a command needs. Heavy modules are loaded here and not before, so that `--help` is quick.
- * @param options.handlesSignals the command ends by itself when a signal asks it to
- * @throws ConfigError, EmbeddedError, FailedError
- */
-export async function openContext(options: { handlesSignals?: boolean } = {}): Promise<CommandContext> {
-  const [{ createLogger }, { checkSettings, openSettings }] = await Promise.all([
-    import('../lib/logger.ts'),
-    import('./settings.ts'),
-  ])
-  const checked = checkSettings()
-  const logger = createLogger({
-    level: checked.logLevel ?? 'warn',
-    pretty: process.stderr.isTTY === true,
-  })
-  await using opened = new AsyncDisposableStack()
-  const settings = opened.use(await openSettings(checked, logger))
-  if (!options.handlesSignals) opened.use(closedBySignal(settings))
-  const { config } = settings
-  const { createPool } = await import('../lib/database.ts')
-  const pool = opened.adopt(
-    createPool(config.DATABASE_URL, { max: CONNECTIONS, name: 'cli', logger }),
-    async pool => pool.end(),
-  )
-  await assertAnswers(pool)
-  await assertMigrated(pool, checked)
-  const stack = opened.move()
-  const assertAccount = async () => {
-    const [{ accountOf }, { assertAccount }] = await Promise.all([
-      import('../connections.ts'),
-      import('../sync/deployment.ts'),
-    ])
-    await assertAccount(pool, accountOf(config))
+/** Ctrl-C ends the command at once, but not without taking the embedded parts down. */
+function closedBySignal(settings: AsyncDisposable): Disposable {
+  const end = () => {
+    void Promise.resolve(settings[Symbol.asyncDispose]()).finally(() => process.exit(130))
   }
-  return {
-    config,
-    embedded: checked.embedded,
-    program: checked.program,
-    logger,
-    pool,
-    actor: `cli:${shellUser()}`,
-    async hr() {
-      const { connectHr } = await import('../connections.ts')
-      return stack.adopt(await connectHr(config, logger), hr => hr.close())
-    },
-    assertAccount,
-    async platform() {
-      await assertAccount()
-      const { connectPlatform } = await import('../connections.ts')
-      return stack.use(connectPlatform(config, pool, logger))
-    },
-    [Symbol.asyncDispose]: () => stack.disposeAsync(),
-  }
+  process.once('SIGINT', end).once('SIGTERM', end)
+  return { [Symbol.dispose]: () => void process.off('SIGINT', end).off('SIGTERM', end) }
 }
 
 /** @throws FailedError when dirsync's own database does not answer */
@@ -131,35 +123,19 @@ export async function assertAnswers(pool: Pool): Promise<void> {
     await pool.query('select 1')
   } catch (error) {
     throw new FailedError(
-      `dirsync's own database does not answer (${sentenceOf(error)}): check DATABASE_URL and that the server is up`,
+      `dirsync's own database does not answer (${sentenceOf(error)}): check DATABASE_URL, and that the server is up`,
     )
   }
 }
 
 async function assertMigrated(pool: Pool, { embedded, program }: CheckedSettings): Promise<void> {
-  const { missingMigrations } = await import('../lib/migrate.ts')
   const missing = await missingMigrations(pool)
   if (missing.length === 0) return
   throw new FailedError(
     embedded
-      ? `nothing is here yet, or it is of an older version: run ${program} start`
+      ? `there is nothing here yet, or an older version left it: run ${program} start`
       : `the database lacks ${missing.join(', ')}: run ${program} migrate`,
   )
-}
-
-/** Ctrl-C ends the command at once, but not without taking the embedded parts down. */
-function closedBySignal(settings: AsyncDisposable): Disposable {
-  const end = () => {
-    void Promise.resolve(settings[Symbol.asyncDispose]()).finally(() => process.exit(130))
-  }
-  process.once('SIGINT', end)
-  process.once('SIGTERM', end)
-  return {
-    [Symbol.dispose]() {
-      process.off('SIGINT', end)
-      process.off('SIGTERM', end)
-    },
-  }
 }
 
 function shellUser(): string {
@@ -171,25 +147,30 @@ function shellUser(): string {
   }
 }
 
-/** What a run needs. */
+/** The roles that a run needs. */
 export const NEEDED_ROLES = ['scheduler', 'worker'] as const
+type NeededRole = (typeof NEEDED_ROLES)[number]
 
-/** Roles without which a run does not go on, and which no living process has. */
-export async function missingRoles(pool: Pool): Promise<(typeof NEEDED_ROLES)[number][]> {
-  const alive = await aliveProcesses(pool)
+/** The roles that a run needs and that none of these processes has. */
+export function missingAmong(alive: readonly ProcessRow[]): NeededRole[] {
   return NEEDED_ROLES.filter(role => !alive.some(({ roles }) => roles.includes(role)))
+}
+
+/** The roles that a run needs and that no living process has. */
+export async function missingRoles(pool: Pool): Promise<NeededRole[]> {
+  return missingAmong(await aliveProcesses(pool))
 }
 
 /** Says that nobody is there to do the work, and how to start somebody. */
 export function nobodyAlive(missing: readonly string[], program: string): string {
-  const roles = missing.length === NEEDED_ROLES.length ? '' : ` --roles ${missing.join(',')}`
-  return `no ${missing.join(' and no ')} is alive: start one with ${program} start${roles}`
+  return missing.length === NEEDED_ROLES.length
+    ? `no ${missing.join(' and no ')} is running: start them with ${program} start`
+    : `no ${missing.join()} is running: start one with ${program} start --roles ${missing.join()}`
 }
 
-/** Warns on standard error when what was asked for has to wait because nobody is there to do it. */
+/** Warns on standard error when a request has to wait because nobody is there to do it. */
 export async function warnWhenNobodyWorks({ pool, program }: CommandContext): Promise<void> {
   const missing = await missingRoles(pool)
-  if (missing.length === 0) return
-  const lines = wrap(`warning: ${nobodyAlive(missing, program)}. What was asked for waits until then.`, 78)
-  process.stderr.write(lines.map(line => `${line}\n`).join(''))
+  if (missing.length > 0)
+    printAside(`warning: ${nobodyAlive(missing, program)}. Your request waits until then.`)
 }

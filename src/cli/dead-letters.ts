@@ -1,4 +1,5 @@
 import type { Command } from 'commander'
+import { PLATFORM_CODES } from '../platform/codes.ts'
 import {
   CASE_STATES,
   type CaseFilter,
@@ -10,40 +11,38 @@ import {
   readCase,
 } from '../report/review.ts'
 import { Commands } from '../sync/commands.ts'
-import { limitOf, numberOf, numbersOf, oneOf } from './arguments.ts'
+import { limitOf, momentOf, numberOf, numbersOf, oneOf, reasonOf } from './arguments.ts'
 import { type CommandContext, openContext, warnWhenNobodyWorks } from './context.ts'
-import { csvLine, DEAD_LETTER_COLUMNS } from './csv.ts'
 import { FailedError, UsageError } from './failure.ts'
 import {
   type Column,
   coloured,
+  counted,
+  csvLine,
   entityName,
+  examples,
   longTime,
-  momentOf,
   paintState,
   print,
   printFacts,
   printJson,
+  printTable,
   printTitle,
   shortTime,
-  table,
 } from './output.ts'
-
-const PAGE = 1000
 
 /** `dirsync dead-letters`: the review of what failed. */
 export function deadLettersCommand(program: Command): void {
   const command = program
     .command('dead-letters')
-    .summary('review what failed')
     .description('review what failed: list, show, retry, ignore, snooze, export')
     .addHelpText(
       'after',
       `
 A dead letter is a case for review: one per employee or department, operation
-and field. The first success resolves it. One of an enterprise stands for a
-field that is switched off there: retrying it tries one employee, and if that
-goes through, everybody is asked again.
+and field. The first success resolves it. A dead letter of an enterprise means
+that a field is switched off there: retrying it tries one employee, and if that
+works, all employees are compared again.
 
 Examples:
   dirsync dead-letters list --category duplicate_mobile
@@ -52,44 +51,36 @@ Examples:
   dirsync dead-letters ignore 17 --reason "shared phone, agreed with them"`,
     )
 
-  filtered(command.command('list').description('list the open ones, or those of a state'))
+  filtered(command.command('list').description('list the open ones, or those in one state'))
     .option('--limit <n>', 'how many to list', limitOf, 50)
     .option('--json', 'print one JSON document')
     .addHelpText(
       'after',
-      `
-Examples:
-  dirsync dead-letters list
-  dirsync dead-letters list --state ignored
-  dirsync dead-letters list --category missing_department --limit 200`,
+      examples(
+        'dirsync dead-letters list',
+        'dirsync dead-letters list --state ignored',
+        'dirsync dead-letters list --category missing_department --limit 200',
+      ),
     )
     .action(list)
 
   command
     .command('show')
-    .description('tell everything about one')
+    .description('show everything about one')
     .argument('<id>', 'number of the dead letter', numberOf('dead letter'))
     .option('--json', 'print one JSON document')
-    .addHelpText(
-      'after',
-      `
-Examples:
-  dirsync dead-letters show 17`,
-    )
+    .addHelpText('after', examples('dirsync dead-letters show 17'))
     .action(show)
 
   command
     .command('retry')
-    .description('try some again now, or all of a category')
+    .description('try some again now, or all of one category')
     .argument('[ids...]', 'numbers of dead letters', numbersOf('dead letter'))
     .option('--category <category>', 'all open ones of this category')
     .option('--json', 'print one JSON document')
     .addHelpText(
       'after',
-      `
-Examples:
-  dirsync dead-letters retry 17
-  dirsync dead-letters retry --category missing_department`,
+      examples('dirsync dead-letters retry 17', 'dirsync dead-letters retry --category missing_department'),
     )
     .action(retry)
 
@@ -97,49 +88,55 @@ Examples:
     .command('ignore')
     .description('accept one as it is; it reopens when the HR row changes')
     .argument('<id>', 'number of the dead letter', numberOf('dead letter'))
-    .requiredOption('--reason <reason>', 'why, for whoever asks later')
+    .requiredOption('--reason <reason>', 'why, for whoever asks later', reasonOf)
     .option('--json', 'print one JSON document')
     .addHelpText(
       'after',
-      `
-Examples:
-  dirsync dead-letters ignore 17 --reason "leaves at the end of the month"`,
+      examples('dirsync dead-letters ignore 17 --reason "leaves at the end of the month"'),
     )
     .action(ignore)
 
   command
     .command('snooze')
-    .description('let one rest until a time; then it is tried again')
+    .description('let one rest until a time; then try it again')
     .argument('<id>', 'number of the dead letter', numberOf('dead letter'))
-    .requiredOption('--until <time>', 'a time (2030-01-31, 2030-01-31T08:00), or 30m, 12h, 3d, 2w from now')
+    .requiredOption(
+      '--until <time>',
+      'a time (2030-01-31, 2030-01-31T08:00), or 30m, 12h, 3d, 2w from now',
+      untilOf,
+    )
     .option('--reason <reason>', 'why')
     .option('--json', 'print one JSON document')
     .addHelpText(
       'after',
-      `
-Examples:
-  dirsync dead-letters snooze 17 --until 3d
-  dirsync dead-letters snooze 17 --until 2030-01-31T08:00 --reason "HR mends it"`,
+      examples(
+        'dirsync dead-letters snooze 17 --until 3d',
+        'dirsync dead-letters snooze 17 --until 2030-01-31T08:00 --reason "HR fixes it"',
+      ),
     )
     .action(snooze)
 
-  filtered(command.command('export').description('print all of them, with every column'))
-    .option('--csv', 'as CSV (also what it does without --json)')
+  filtered(command.command('export').description('print all that match, with every column'))
+    .option('--csv', 'as CSV (the default)')
     .option('--json', 'as one JSON document')
     .addHelpText(
       'after',
-      `
-Examples:
-  dirsync dead-letters export --csv >dead-letters.csv
-  dirsync dead-letters export --csv --state resolved >resolved.csv`,
+      examples(
+        'dirsync dead-letters export --csv >dead-letters.csv',
+        'dirsync dead-letters export --csv --state resolved >resolved.csv',
+      ),
     )
     .action(exportAll)
 }
 
 function filtered(command: Command): Command {
   return command
-    .option('--state <state>', `only these: ${CASE_STATES.join(', ')}`, oneOf('state', CASE_STATES))
-    .option('--category <category>', 'only these')
+    .option(
+      '--state <state>',
+      `only those in this state: ${CASE_STATES.join(', ')}`,
+      oneOf('state', CASE_STATES),
+    )
+    .option('--category <category>', 'only those of this category')
 }
 
 interface FilterOptions {
@@ -172,12 +169,11 @@ async function retry(ids: number[] | undefined, options: { category?: string; js
   const { category } = await checkedFilter(context, options)
   const run = await (category === undefined ? commands.retry(numbers) : commands.retryCategory(category))
   if (options.json) printJson({ run, state: 'requested' })
-  else print(`Run ${run} tries it again. Follow it with: ${context.program} runs ${run}`)
+  else print(`The retry is run ${run}. Follow it with: ${context.program} runs ${run}`)
   await warnWhenNobodyWorks(context)
 }
 
 async function ignore(id: number, options: { reason: string; json?: true }): Promise<void> {
-  if (options.reason.trim() === '') throw new UsageError('--reason is empty: say why')
   await using context = await openContext()
   await new Commands(context.pool, context.actor).ignore(id, options.reason)
   if (options.json) return printJson({ id, state: 'ignored' })
@@ -187,19 +183,58 @@ async function ignore(id: number, options: { reason: string; json?: true }): Pro
   else print(`Dead letter ${id} is ignored until the HR row changes.`)
 }
 
-async function snooze(id: number, options: { until: string; reason?: string; json?: true }): Promise<void> {
-  const until = momentOf(options.until)
-  if (!until)
-    throw new UsageError(
-      `--until holds ${JSON.stringify(options.until)} but should be a time such as 2030-01-31T08:00, or 30m, 12h, 3d, 2w`,
-    )
-  if (until.getTime() <= Date.now())
-    throw new UsageError(`--until holds ${JSON.stringify(options.until)}, which is over: give a time to come`)
+async function snooze(id: number, options: { until: Date; reason?: string; json?: true }): Promise<void> {
+  const { until, reason = null } = options
   await using context = await openContext()
-  await new Commands(context.pool, context.actor).snooze(id, until, options.reason ?? null)
+  await new Commands(context.pool, context.actor).snooze(id, until, reason)
   if (options.json) printJson({ id, state: 'snoozed', until })
   else print(`Dead letter ${id} rests until ${longTime(until)}.`)
 }
+
+function untilOf(text: string): Date {
+  const until = momentOf(text)
+  if (!until)
+    throw new UsageError(
+      `--until holds ${JSON.stringify(text)} but should be a time such as 2030-01-31T08:00, or 30m, 12h, 3d, 2w`,
+    )
+  if (until.getTime() <= Date.now())
+    throw new UsageError(`--until holds ${JSON.stringify(text)}, which is in the past: give a future time`)
+  return until
+}
+
+/** Columns of the export, in this order. */
+const DEAD_LETTER_COLUMNS = [
+  'id',
+  'enterprise_code',
+  'entity',
+  'entity_key',
+  'operation',
+  'field',
+  'category',
+  'platform_code',
+  'trace_id',
+  'message',
+  'remedy',
+  'changed_fields',
+  'blocked_by',
+  'source_hash',
+  'state',
+  'first_failed_at',
+  'last_failed_at',
+  'occurrences',
+  'next_retry_at',
+  'snooze_until',
+  'first_run_id',
+  'last_run_id',
+  'resolution',
+  'resolved_by',
+  'resolved_at',
+  'note',
+  'version',
+  'swap_id',
+] as const satisfies readonly (keyof DeadLetter)[]
+
+const PAGE = 1000
 
 async function exportAll(options: FilterOptions & { csv?: true; json?: true }): Promise<void> {
   if (options.csv && options.json) throw new UsageError('give either --csv or --json, not both')
@@ -216,6 +251,7 @@ async function exportAll(options: FilterOptions & { csv?: true; json?: true }): 
     for (const row of page) print(csvLine(DEAD_LETTER_COLUMNS.map(column => row[column])))
 }
 
+/** All cases that match, page by page. */
 async function* pages(pool: CommandContext['pool'], filter: CaseFilter) {
   for (let after = 0; ; ) {
     const page = await casesAfter(pool, filter, after, PAGE)
@@ -226,14 +262,30 @@ async function* pages(pool: CommandContext['pool'], filter: CaseFilter) {
   }
 }
 
+/** Categories that a dead letter may have: those of the platform's answers, and what dirsync itself finds. */
+const CATEGORIES: readonly string[] = [
+  ...Object.values(PLATFORM_CODES)
+    .filter(({ disposition }) => disposition === 'park')
+    .map(({ category }) => category),
+  ...[
+    'invalid_hr_row',
+    'left_hr',
+    'not_applied',
+    'unknown_payer',
+    'platform_unavailable',
+    'unclassified',
+    'internal_error',
+  ],
+]
+
 /** @throws UsageError for a category that neither the catalogue nor any case knows */
-async function checkedFilter({ pool }: CommandContext, options: FilterOptions): Promise<CaseFilter> {
-  const { state, category } = options
+async function checkedFilter(
+  { pool }: CommandContext,
+  { state, category }: FilterOptions,
+): Promise<CaseFilter> {
   if (category !== undefined) {
-    const { FAILURE_CATEGORIES } = await import('./failure-categories.ts')
-    const known = [...new Set([...FAILURE_CATEGORIES, ...(await knownCategories(pool))])].sort()
-    if (!known.includes(category))
-      throw new UsageError(`there is no category ${JSON.stringify(category)}: there are ${known.join(', ')}`)
+    const known = [...new Set([...CATEGORIES, ...(await knownCategories(pool))])].sort()
+    oneOf('category', known)(category)
   }
   return { state, category }
 }
@@ -247,22 +299,17 @@ function printCases(cases: DeadLetter[], total: number, program: string): void {
     print('There are no such dead letters.')
     return
   }
-  process.stdout.write(
-    table(
-      [
-        { title: 'ID', of: row => row.id, align: 'right' },
-        { title: 'ENTITY', of: row => entityName(row) },
-        { title: 'FIELD', of: row => row.field, gives: true },
-        { title: 'CATEGORY', of: row => row.category },
-        { title: 'STATE', of: row => row.state, paint: paintState, gives: true },
-        ...(cases.some(({ swap_id }) => swap_id !== null) ? [SWAP] : []),
-        { title: 'FAILED', of: row => row.occurrences, align: 'right', spare: true },
-        { title: 'BLOCKED BY', of: row => row.blocked_by, spare: true },
-        { title: 'LAST', of: row => shortTime(row.last_failed_at) },
-      ],
-      cases,
-    ),
-  )
+  printTable(cases, [
+    { title: 'ID', of: row => row.id, align: 'right' },
+    { title: 'ENTITY', of: entityName },
+    { title: 'FIELD', of: row => row.field, gives: true },
+    { title: 'CATEGORY', of: row => row.category },
+    { title: 'STATE', of: row => row.state, paint: paintState, gives: true },
+    ...(cases.some(({ swap_id }) => swap_id !== null) ? [SWAP] : []),
+    { title: 'FAILED', of: row => row.occurrences, align: 'right', spare: true },
+    { title: 'BLOCKED BY', of: row => row.blocked_by, spare: true },
+    { title: 'LAST', of: row => shortTime(row.last_failed_at) },
+  ])
   print('', total > cases.length ? `${cases.length} of ${total} shown (--limit).` : `${total} in all.`)
   print(`What to do about one: ${program} dead-letters show ${first.id}`)
 }
@@ -270,6 +317,8 @@ function printCases(cases: DeadLetter[], total: number, program: string): void {
 /** Everything about one case. */
 function printCase(found: NonNullable<Awaited<ReturnType<typeof readCase>>>, program: string): void {
   const { id, state } = found
+  const first = `first ${longTime(found.first_failed_at)} (run ${found.first_run_id ?? '–'})`
+  const last = `last ${longTime(found.last_failed_at)} (run ${found.last_run_id ?? '–'})`
   print(`Dead letter ${id}: ${found.entity} ${entityName(found)}, ${coloured(state)}`)
   printFacts([
     ['category', found.category],
@@ -282,10 +331,7 @@ function printCase(found: NonNullable<Awaited<ReturnType<typeof readCase>>>, pro
     ['swap', found.swap_id && `${found.swap_id}, with dead letters ${found.swapped_with.join(', ')}`],
     ['code', found.platform_code],
     ['trace', found.trace_id],
-    [
-      'failed',
-      `${found.occurrences} ${found.occurrences === 1 ? 'time' : 'times'}, first ${longTime(found.first_failed_at)} (run ${found.first_run_id ?? '–'}), last ${longTime(found.last_failed_at)} (run ${found.last_run_id ?? '–'})`,
-    ],
+    ['failed', `${counted(found.occurrences, 'time')}, ${first}, ${last}`],
     ['next retry', longTime(found.next_retry_at)],
     [
       'resolved',
@@ -294,18 +340,13 @@ function printCase(found: NonNullable<Awaited<ReturnType<typeof readCase>>>, pro
     ['note', found.note],
   ])
   printTitle('Story')
-  process.stdout.write(
-    table(
-      [
-        { title: 'AT', of: event => longTime(event.at) },
-        { title: 'EVENT', of: event => event.event },
-        { title: 'BY', of: event => event.actor, gives: true },
-        { title: 'RUN', of: event => event.run_id, align: 'right' },
-        { title: 'NOTE', of: event => event.note, gives: true },
-      ],
-      found.events,
-    ),
-  )
+  printTable(found.events, [
+    { title: 'AT', of: event => longTime(event.at) },
+    { title: 'EVENT', of: event => event.event },
+    { title: 'BY', of: event => event.actor, gives: true },
+    { title: 'RUN', of: event => event.run_id, align: 'right' },
+    { title: 'NOTE', of: event => event.note, gives: true },
+  ])
   if (state === 'resolved') return
   printTitle('Act')
   print(

@@ -1,16 +1,16 @@
 import { readFile } from 'node:fs/promises'
 import { type Command, Option } from 'commander'
+import { startEmulator } from '../../emulator/emulator.ts'
 import { stopSignal, UsageError } from './failure.ts'
 
 /** `dirsync emulator`: the stand-alone platform. */
 export function emulatorCommand(program: Command): void {
   program
     .command('emulator')
-    .summary('run the stand-alone platform, for trials')
     .description('run the stand-alone platform, for trials and tests')
-    .option('--port <port>', 'port to listen on; 0: any free one', '8090')
+    .option('--port <port>', 'port to listen on; 0: any free one', portOf, 8090)
     .option('--host <address>', 'address to listen on', '127.0.0.1')
-    .option('--appid <id>', 'application id that it knows', 'demo-application')
+    .option('--appid <id>', 'application id that it accepts', 'demo-application')
     .option('--secret <secret>', 'secret of the application')
     .option('--secret-file <file>', 'file with the secret')
     .addOption(
@@ -18,7 +18,7 @@ export function emulatorCommand(program: Command): void {
         .choices(['sha256', 'sha1', 'sha512'])
         .default('sha256'),
     )
-    .option('--strict', 'refuse parameters and body members that it does not know; else they are ignored')
+    .option('--strict', 'refuse unknown parameters and body members; without it, they are ignored')
     .option('--data <file>', 'keep the state in this file; without it, in memory')
     .option('--seed <file>', 'JSON file with what an empty platform holds at first')
     .addHelpText(
@@ -32,36 +32,28 @@ Examples:
   curl -s localhost:8090/_emulator/notifications
   curl -s localhost:8090/_emulator/clock -d '{"offsetSeconds": 3600}'`,
     )
-    .action(async options => {
-      const secret =
-        options.secret ??
-        (options.secretFile ? (await text('--secret-file', options.secretFile)).trim() : undefined)
-      if (!secret) throw new UsageError('give the secret of the application with --secret or --secret-file')
-      const { startEmulator } = await import('../../emulator/emulator.ts')
+    .action(async ({ port, host, appid, secret, secretFile, signAlgorithm, strict, data, seed }) => {
+      const appSecret = secretFile && !secret ? (await textOf('--secret-file', secretFile)).trim() : secret
+      if (!appSecret)
+        throw new UsageError('give the secret of the application with --secret or --secret-file')
       const emulator = await startEmulator({
-        port: portOf(options.port),
-        host: options.host,
-        appId: options.appid,
-        appSecret: secret,
-        signAlgorithm: options.signAlgorithm,
-        strict: options.strict,
-        data: options.data,
-        seed: options.seed ? seedOf(await text('--seed', options.seed), options.seed) : undefined,
+        ...{ port, host, appId: appid, appSecret, signAlgorithm, strict, data },
+        seed: seed && seedOf(await textOf('--seed', seed), seed),
       })
-      console.log(`emulator listens on ${emulator.url} for application ${options.appid}`)
+      console.log(`emulator listens on ${emulator.url} for application ${appid}`)
       await stopSignal()
       await emulator.close()
     })
 }
 
-function portOf(value: string): number {
-  const port = Number(value)
+function portOf(text: string): number {
+  const port = Number(text)
   if (!Number.isInteger(port) || port < 0 || port > 65_535)
-    throw new UsageError(`--port holds ${JSON.stringify(value)} but should be a number from 0 to 65535`)
+    throw new UsageError(`--port holds ${JSON.stringify(text)} but should be a number from 0 to 65535`)
   return port
 }
 
-async function text(option: string, file: string): Promise<string> {
+async function textOf(option: string, file: string): Promise<string> {
   try {
     return await readFile(file, 'utf8')
   } catch (cause) {
@@ -73,6 +65,6 @@ function seedOf(json: string, file: string): object {
   try {
     return JSON.parse(json)
   } catch (cause) {
-    throw new UsageError(`--seed holds ${JSON.stringify(file)} but that file is no JSON`, { cause })
+    throw new UsageError(`--seed holds ${JSON.stringify(file)} but that file is not JSON`, { cause })
   }
 }

@@ -3,12 +3,12 @@ export class UsageError extends Error {
   readonly exitCode = 2
 }
 
-/** The command did its part, but what was asked for failed or is held: one sentence (already printed when empty), exit 1. */
+/** What was asked for failed or is held: one sentence, exit 1. The message is empty where it is already printed. */
 export class FailedError extends Error {
   readonly exitCode = 1
 }
 
-/** Codes of errors that stand for a wrong argument, setting or mapping. */
+/** Codes of errors that mean a wrong argument, setting or mapping. */
 const WRONG_USE = new Set([
   'ACCOUNT_OTHER',
   'CONFIG_INVALID',
@@ -21,13 +21,13 @@ const WRONG_USE = new Set([
   'MAPPING_MISSING',
 ])
 
-/** The exit code of a command that ended with this error: 2 for wrong usage or a wrong setting, else 1. */
+/** The exit code for this error: 2 for wrong usage or a wrong setting, else 1. */
 export function exitCodeOf(error: unknown): number {
   if (error instanceof UsageError || error instanceof FailedError) return error.exitCode
   return WRONG_USE.has(codeOf(error)) ? 2 : 1
 }
 
-/** What a person is told: one sentence, and the cause where it adds one; several wrong settings are a line each. */
+/** The error in one sentence, with its cause where that adds something. Several wrong settings are a line each. */
 export function sentenceOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   if (codeOf(error) === 'EADDRINUSE') return portTaken(error)
@@ -46,20 +46,18 @@ function codeOf(error: unknown): string {
 
 function portTaken(error: Error): string {
   const { address, port } = error as Error & { address?: string; port?: number }
-  return `port ${port} on ${address} is taken, perhaps by another dirsync: choose another one (CONSOLE_PORT for the console, --port for the emulator), or leave the console out with --roles scheduler,worker`
+  return `port ${port} on ${address} is taken, perhaps by another dirsync: choose another one (CONSOLE_PORT for the console, --port for the emulator), or run without the console: --roles scheduler,worker`
 }
 
-/** Resolves with the name of the first signal that asks the process to stop; a second one ends it at once. */
-export function stopSignal(): Promise<NodeJS.Signals> {
+const STOP_SIGNALS = ['SIGINT', 'SIGTERM'] as const
+
+/** Resolves at the first signal that asks the process to stop; a second one ends it at once. */
+export function stopSignal(): Promise<void> {
   return new Promise(resolve => {
-    const stop = (signal: NodeJS.Signals) => {
-      for (const name of ['SIGINT', 'SIGTERM'] as const) {
-        process.off(name, stop)
-        process.once(name, () => process.exit(1))
-      }
-      resolve(signal)
+    const stop = () => {
+      for (const signal of STOP_SIGNALS) process.off(signal, stop).once(signal, () => process.exit(1))
+      resolve()
     }
-    process.on('SIGINT', stop)
-    process.on('SIGTERM', stop)
+    for (const signal of STOP_SIGNALS) process.on(signal, stop)
   })
 }

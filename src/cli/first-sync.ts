@@ -7,11 +7,14 @@ import type { Mirror } from '../sync/mirror-kind.ts'
 import { requestDueRetries } from '../sync/retries.ts'
 import { type RunKind, type RunState, requestRun, unfinishedRun } from '../sync/run.ts'
 import {
+  byCount,
   colours,
   counted,
+  figure,
   pad,
   print,
   printArrow,
+  printJson,
   printText,
   shortTime,
   terminalWidth,
@@ -19,7 +22,7 @@ import {
 } from './output.ts'
 import { followRun, isUnfinished } from './progress.ts'
 
-/** How often to look whether HR may be read again, for rows that changed since their plan. */
+/** How often to check whether HR may be read again, for rows that changed since their plan. */
 const EARLY_MS = 100
 
 /** What a sync of everything came to. */
@@ -35,7 +38,7 @@ interface SyncResult {
 }
 
 /**
- * Employees, then departments, then open ids, then the mirrors that are switched on, then what HR changed meanwhile and
+ * Syncs employees, then departments, open ids and the mirrors that are switched on, then what HR changed meanwhile and
  * whatever became due on the way, with a progress bar.
  * @returns null when it was told to stop meanwhile
  */
@@ -43,67 +46,61 @@ export async function firstSync(options: {
   pool: Pool
   everything: boolean
   mirrors: readonly Mirror[]
-  stopped: Promise<unknown>
+  stopped: Promise<void>
   quiet: boolean
 }): Promise<SyncResult | null> {
-  const { pool, quiet } = options
+  const { pool, quiet, stopped } = options
   const began = performance.now()
   const since = new Date()
-  let stop = false
-  void options.stopped.then(() => {
-    stop = true
+  let isStopped = false
+  void stopped.then(() => {
+    isStopped = true
   })
-  /** Everything is halted or paused: what is requested waits, and nothing is to be followed. */
-  let stopped = false
+  /** Everything is halted or paused: what is requested waits, and there is nothing to follow. */
+  let isHalted = false
   const runs: Record<string, number[]> = {}
   const messages: SyncResult['messages'] = []
   const follow = async (kind: string, id: number) => {
     runs[kind] = [...(runs[kind] ?? []), id]
-    const end = await followRun({ pool, id, label: kind, quiet, stopping: () => stop })
-    const message = end && (end.state !== 'done' || end.message) ? (end.message ?? end.state) : null
-    // What stops everything is told of the first run that it stopped.
-    if (end && message !== null && !messages.some(told => told.message === message))
+    const end = await followRun({ pool, id, label: kind, quiet, stopped })
+    if (!end) return false
+    const message = end.message ?? (end.state === 'done' ? null : end.state)
+    // What halts everything is reported once, for the first run that it stopped.
+    if (message !== null && !messages.some(told => told.message === message))
       messages.push({ run: id, state: end.state, message })
-    stopped ||= end !== null && isUnfinished(end.state)
-    return end?.state === 'done'
+    isHalted ||= isUnfinished(end.state)
+    return end.state === 'done'
   }
+
   let ok = true
-  const kinds: RunKind[] = [
-    options.everything ? 'full' : 'changes',
-    'departments',
-    'openids',
-    ...options.mirrors,
-  ]
-  for (const kind of kinds) {
-    if (stop) return null
+  const first: RunKind = options.everything ? 'full' : 'changes'
+  for (const kind of [first, 'departments', 'openids', ...options.mirrors] satisfies RunKind[]) {
+    if (isStopped) return null
     ok = (await follow(kind, await requestRun(pool, kind, [], 'start'))) && ok
   }
-  for (
-    let run = await replanUnderWay(pool);
-    run !== null && !stop && !stopped;
-    run = await replanUnderWay(pool)
-  )
+  for (;;) {
+    const run = await replanUnderWay(pool)
+    if (run === null || isStopped || isHalted) break
     if (run === 'early') await delay(EARLY_MS)
     else ok = (await follow('replan', run)) && ok
-  for (
-    let id = await requestDueRetries(pool);
-    id !== null && !stop && !stopped;
-    id = await requestDueRetries(pool)
-  )
-    await follow('retry', id)
-  if (stop) return null
-  const firstRun = Math.min(...Object.values(runs).flat())
+  }
+  for (;;) {
+    const run = await requestDueRetries(pool)
+    if (run === null || isStopped || isHalted) break
+    await follow('retry', run)
+  }
+  if (isStopped) return null
   return {
     ok,
     runs,
-    summary: await syncSummary(pool, firstRun, since),
+    summary: await syncSummary(pool, Math.min(...Object.values(runs).flat()), since),
     halts: await readHalts(pool),
     messages,
     seconds: Math.round((performance.now() - began) / 100) / 10,
   }
 }
 
-/** The run that judges, or by now sends, what HR changed since its plan; null when there is none, or only a held one. */
+/** The run that plans or sends what HR changed since the last plan; null when there is none, or only a held one. */
 async function replanUnderWay(pool: Pool): Promise<number | 'early' | null> {
   const requested = await requestReplan(pool)
   if (requested !== null) return requested
@@ -111,13 +108,13 @@ async function replanUnderWay(pool: Pool): Promise<number | 'early' | null> {
   return changes && changes.state !== 'held' ? changes.id : null
 }
 
-/** What each standing means, for whoever reads it for the first time. */
+/** What each standing means, for a first reader. */
 const STANDINGS = {
-  in_step: 'the platform held everything already',
+  in_step: 'the platform already had everything',
   updated: 'brought in step',
   partly_updated: 'all but the fields that the platform refused',
   awaiting_activation: 'not on the platform yet; asked again later',
-  dead_lettered: 'nothing could be sent; waits for review',
+  dead_lettered: 'nothing could be sent; waiting for review',
   halted: 'their enterprise is halted, see below',
   waiting: 'still in the outbox; goes on by itself',
 } as const satisfies Record<Exclude<keyof SyncSummary['employees'], 'in_scope'>, string>
@@ -130,10 +127,10 @@ export function printSummary(
   const { ok, runs, summary, halts, seconds } = sync
   if (options.json) {
     const messages = sync.messages.map(({ run, message }) => ({ run, message }))
-    process.stdout.write(`${JSON.stringify({ ok, runs, ...summary, halts, messages, seconds })}\n`)
+    printJson({ ok, runs, ...summary, halts, messages, seconds })
     return
   }
-  const headline = ok ? colours.green('The sync is done') : colours.red('The sync did not come to its end')
+  const headline = ok ? colours.green('The sync is done') : colours.red('The sync did not reach its end')
   print('', `${colours.bold(headline)}, after ${seconds} s.`)
   printMessages(sync.messages, options.program)
   printEmployees(summary.employees)
@@ -170,7 +167,7 @@ function printRest({ departments, openids, platform_calls }: SyncSummary): void 
   const gone = departments.already_gone
   heading('Departments', departments.deleted, `deleted${gone > 0 ? `; ${gone} more had gone already` : ''}`)
   heading('Open ids', openids.bound, 'bound')
-  const calls = Object.entries(platform_calls).sort(([, a], [, b]) => b - a)
+  const calls = byCount(platform_calls)
   const total = calls.reduce((sum, [, count]) => sum + count, 0)
   heading('Calls', total, total === 0 ? 'to the platform' : 'to the platform, by operation')
   for (const [operation, count] of calls) line(operation, count, '')
@@ -197,38 +194,33 @@ function printHints(
   { program, psql }: { program: string; psql: boolean },
 ): void {
   const hints = [
-    ...(Object.keys(dead_letters).length > 0
-      ? [
-          ['dead-letters list', 'every case'],
-          ['dead-letters show ID', 'what to do about one'],
-        ]
-      : []),
-    ...(outcome_unknown.refunds > 0 ? [['refund list --state unknown', '']] : []),
-    ...(outcome_unknown.topups > 0 ? [['topup list --state unknown', '']] : []),
     ['employee ID', 'HR against the platform, attempts, cases'],
     ['status', 'where things stand'],
-  ].map(([command, does]) => [`${program} ${command}`, does as string])
-  if (psql) hints.push(['psql "$DATABASE_URL" -c "table dirsync.failed_syncs"', ''])
-  const width = Math.max(...hints.filter(([, does]) => does).map(([command = '']) => command.length))
+  ]
+  if (outcome_unknown.topups > 0) hints.unshift(['topup list --state unknown', ''])
+  if (outcome_unknown.refunds > 0) hints.unshift(['refund list --state unknown', ''])
+  if (Object.keys(dead_letters).length > 0)
+    hints.unshift(['dead-letters list', 'every case'], ['dead-letters show ID', 'what to do about one'])
+  const commands = hints.map(([command, does = '']) => [`${program} ${command}`, does])
+  if (psql) commands.push(['psql "$DATABASE_URL" -c "table dirsync.failed_syncs"', ''])
+  const width = Math.max(...commands.filter(([, does]) => does).map(([command = '']) => command.length))
   print('', colours.bold('Look closer'))
-  for (const [command = '', does = ''] of hints)
+  for (const [command = '', does = ''] of commands)
     print(`  ${does ? `${pad(command, width)}   ${colours.dim(does)}` : command}`)
 }
 
+/** Widths of the first two columns of the summary. */
+const NAME = 26
+const COUNT = 7
+
 function heading(name: string, count: number, note: string): void {
-  print('', `${colours.bold(pad(name, NAME))}${number(count)}  ${colours.dim(note)}`.trimEnd())
+  const amount = pad(figure(count), COUNT, 'right')
+  print('', `${colours.bold(pad(name, NAME))}${amount}  ${colours.dim(note)}`.trimEnd())
 }
 
 function line(name: string, count: number, note: string): void {
   const room = terminalWidth() - NAME - COUNT - 2
   const label = pad(`  ${name}`, NAME)
-  const amount = pad(count.toLocaleString('en'), NAME + COUNT - label.length, 'right')
+  const amount = pad(figure(count), NAME + COUNT - label.length, 'right')
   print(`${label}${amount}  ${note.length > room ? '' : colours.dim(note)}`.trimEnd())
-}
-
-const NAME = 26
-const COUNT = 7
-
-function number(count: number): string {
-  return pad(count.toLocaleString('en'), COUNT, 'right')
 }

@@ -1,7 +1,19 @@
 import { readFile } from 'node:fs/promises'
 import type { Command } from 'commander'
+import { loadConfig } from '../config.ts'
+import { connectClient } from '../hr/rows.ts'
+import {
+  carryOut,
+  planInstallation,
+  planRemoval,
+  script,
+  TriggerRefusedError,
+  TriggerTableError,
+} from '../hr/trigger.ts'
+import { createLogger } from '../lib/logger.ts'
 import { FailedError, UsageError } from './failure.ts'
-import { counted, print, printJson } from './output.ts'
+import { counted, examples, print, printJson } from './output.ts'
+import { checkSettings, openSettings } from './settings.ts'
 
 interface TriggerOptions {
   url?: string
@@ -15,7 +27,6 @@ interface TriggerOptions {
 export function hrCommand(program: Command): void {
   const command = program
     .command('hr')
-    .summary('have HR tell of changes at once')
     .description('install or remove the optional trigger that tells dirsync of changes at once')
     .addHelpText(
       'after',
@@ -29,17 +40,14 @@ Examples:
   dirsync hr remove-trigger --url postgres://owner@hr.example/hr`,
     )
 
-  common(
-    command
-      .command('install-trigger')
-      .description('make the tables behind HR_EMPLOYEES_SQL notify dirsync of every change')
-      .option('--table <schema.table...>', 'these tables, instead of those that the mapping reads'),
-  )
+  common(command.command('install-trigger'))
+    .description('make the tables behind HR_EMPLOYEES_SQL notify dirsync of every change')
+    .option('--table <schema.table...>', 'these tables, instead of those that the mapping reads')
     .addHelpText(
       'after',
       `
-The user needs CREATE on the schema and owns the tables, or may create
-triggers on them. A notification holds user ids at most, and nothing else.
+The user needs CREATE on the schema, and must own the tables or be allowed to
+create triggers on them. A notification holds user ids and nothing else.
 
 Examples:
   dirsync hr install-trigger --print
@@ -48,13 +56,14 @@ Examples:
     )
     .action(options => change(options, 'install'))
 
-  common(command.command('remove-trigger').description('remove what install-trigger installed'))
+  common(command.command('remove-trigger'))
+    .description('remove what install-trigger installed')
     .addHelpText(
       'after',
-      `
-Examples:
-  dirsync hr remove-trigger --print
-  dirsync hr remove-trigger --url postgres://owner@hr.example/hr`,
+      examples(
+        'dirsync hr remove-trigger --print',
+        'dirsync hr remove-trigger --url postgres://owner@hr.example/hr',
+      ),
     )
     .action(options => change(options, 'remove'))
 }
@@ -68,26 +77,20 @@ function common(command: Command): Command {
 }
 
 async function change(options: TriggerOptions, what: 'install' | 'remove'): Promise<void> {
-  const [{ createLogger }, { checkSettings, openSettings }, { connectClient }, trigger] = await Promise.all([
-    import('../lib/logger.ts'),
-    import('./settings.ts'),
-    import('../hr/rows.ts'),
-    import('../hr/trigger.ts'),
-  ])
   const logger = createLogger({ level: 'warn', pretty: process.stderr.isTTY === true })
-  await using settings = await openSettings(checkSettings(), logger)
+  await using settings = await openSettings(checkSettings(), loadConfig, logger)
   const { HR_DATABASE_URL, HR_EMPLOYEES_SQL: file } = settings.config
   const client = await connectClient(options.url ?? HR_DATABASE_URL)
   try {
     const mapping = { file, sql: await readFile(file, 'utf8') }
     const { tables, statements } =
       what === 'install'
-        ? await trigger.planInstallation(client, mapping, options.table ?? null)
-        : await trigger.planRemoval(client)
-    const printed = options.print || options.dryRun
-    if (!printed) await trigger.carryOut(client, statements)
-    if (options.json) return printJson({ tables, statements, done: !printed })
-    if (printed) return print(...trigger.script(statements))
+        ? await planInstallation(client, mapping, options.table ?? null)
+        : await planRemoval(client)
+    const isPrinted = options.print || options.dryRun
+    if (!isPrinted) await carryOut(client, statements)
+    if (options.json) return printJson({ tables, statements, done: !isPrinted })
+    if (isPrinted) return print(...script(statements))
     if (what === 'remove')
       return print(
         tables.length === 0 ? 'There is no trigger.' : `Removed from ${counted(tables.length, 'table')}.`,
@@ -96,8 +99,8 @@ async function change(options: TriggerOptions, what: 'install' | 'remove'): Prom
       print(`${table}: ${names ? `names user ids (${names})` : 'tells that something changed'}`)
     print('Installed. A running scheduler hears it from now on.')
   } catch (error) {
-    if (error instanceof trigger.TriggerTableError) throw new UsageError(error.message)
-    if (error instanceof trigger.TriggerRefusedError) throw new FailedError(error.message)
+    if (error instanceof TriggerTableError) throw new UsageError(error.message)
+    if (error instanceof TriggerRefusedError) throw new FailedError(error.message)
     throw error
   } finally {
     await client.end()

@@ -1,24 +1,26 @@
 import type { Command } from 'commander'
 import { ConfigError, loadConfig } from '../config.ts'
+import { assertNoPooler } from '../lib/database.ts'
+import { migrate } from '../lib/migrate.ts'
+import { openQueueStore } from '../queue/backend.ts'
 import { openStores } from './context.ts'
 import { sentenceOf } from './failure.ts'
 import { print, printJson } from './output.ts'
 import type { CheckedSettings } from './settings.ts'
 
-/** `dirsync migrate`: the schema, and the queue's. */
+/** `dirsync migrate`: brings the schema, and the queue's, up to date. */
 export function migrateCommand(program: Command): void {
   program
     .command('migrate')
-    .summary('bring the database schema up to date')
     .description('bring the database schema up to date')
     .option('--json', 'print one JSON document')
     .addHelpText(
       'after',
       `
-Every start does the same; run it by itself where another database user owns
-the schema. It needs DATABASE_URL and REDIS_URL alone, and tells what a start
-would miss besides. Where the database user may not create roles, it prints what
-somebody who may has to run once.
+Every start does this too. Run it by itself where another database user owns the
+schema. It needs only DATABASE_URL and REDIS_URL, and says which settings a
+start would miss. Where the database user may not create roles, it prints what
+an administrator has to run once.
 
 Examples:
   dirsync migrate
@@ -30,11 +32,6 @@ Examples:
 async function run(options: { json?: true }): Promise<void> {
   await using stores = await openStores()
   const { checked, config, pool } = stores
-  const [{ migrate }, { assertNoPooler }, { openQueueStore }] = await Promise.all([
-    import('../lib/migrate.ts'),
-    import('../lib/database.ts'),
-    import('../queue/backend.ts'),
-  ])
   await assertNoPooler(config.DATABASE_URL)
   const { applied, reviewerStatements } = await migrate(pool)
   const queue = openQueueStore({ redisUrl: config.REDIS_URL, databaseUrl: config.DATABASE_URL })
@@ -47,12 +44,12 @@ async function run(options: { json?: true }): Promise<void> {
   if (reviewerStatements.length > 0)
     print(
       '',
-      '-- This database user may not create roles. Somebody who may has to run, in this database:',
+      '-- This database user may not create roles. An administrator has to run this, in this database:',
       ...reviewerStatements.map(statement => `${statement};`),
     )
 }
 
-/** Whoever looks why nothing works finds the reason here too. */
+/** Whoever looks for why nothing works finds the reason here too. */
 function tellWhatIsMissing({ embedded, env }: CheckedSettings): void {
   if (embedded) return
   try {

@@ -2,14 +2,27 @@ import { stripVTControlCharacters } from 'node:util'
 import pc from 'picocolors'
 import type { TimeLeft } from '../report/time-left.ts'
 
-/** Prints one JSON document: on one line for machines, indented on a terminal. */
+/** The end of a help text. */
+export function examples(...commands: string[]): string {
+  return ['', 'Examples:', ...commands.map(command => `  ${command}`)].join('\n')
+}
+
+/** Prints one JSON document: indented on a terminal, else on one line. */
 export function printJson(document: unknown): void {
   process.stdout.write(`${JSON.stringify(document, null, process.stdout.isTTY ? 2 : undefined)}\n`)
 }
 
-/** Prints lines. */
 export function print(...lines: string[]): void {
   process.stdout.write(lines.map(line => `${line}\n`).join(''))
+}
+
+/** Tells a person something beside the result, on standard error. */
+export function printAside(text: string): void {
+  process.stderr.write(
+    wrap(text, 80)
+      .map(line => `${line}\n`)
+      .join(''),
+  )
 }
 
 /** Prints the title of a section, with a blank line above. */
@@ -19,7 +32,7 @@ export function printTitle(title: string): void {
 
 type Fact = [name: string, value: string | number | null | undefined]
 
-/** Facts under each other, their values aligned and wrapped; those without a value are left out. */
+/** Facts below each other, their values aligned and wrapped; facts without a value are left out. */
 export function factLines(facts: Fact[]): string[] {
   const present = facts.filter(([, value]) => value !== null && value !== undefined && value !== '')
   const width = Math.max(...present.map(([name]) => widthOf(name)), 0)
@@ -30,7 +43,6 @@ export function factLines(facts: Fact[]): string[] {
   )
 }
 
-/** Prints facts, see {@link factLines}. */
 export function printFacts(facts: Fact[]): void {
   print(...factLines(facts))
 }
@@ -46,9 +58,29 @@ export function printArrow(text: string, indent = 2): void {
   for (const [i, line] of lines.entries()) print(`${' '.repeat(indent)}${i === 0 ? '→' : ' '} ${line}`)
 }
 
+/** `12,345` */
+export function figure(count: number): string {
+  return count.toLocaleString('en')
+}
+
 /** `3 departments`, `1 department`. */
 export function counted(count: number, noun: string): string {
-  return `${count.toLocaleString('en')} ${noun}${count === 1 ? '' : 's'}`
+  return `${figure(count)} ${noun}${count === 1 ? '' : 's'}`
+}
+
+/** Counts by name, the highest first: `3 updated, 1 parked`. */
+export function countsText(counts: Readonly<Record<string, number>> | undefined): string {
+  return byCount(counts)
+    .filter(([, count]) => count > 0)
+    .map(([name, count]) => `${figure(count)} ${words(name)}`)
+    .join(', ')
+}
+
+/** Counts by name, the highest first. */
+export function byCount(
+  counts: Readonly<Record<string, number>> | undefined,
+): [name: string, count: number][] {
+  return Object.entries(counts ?? {}).sort(([, a], [, b]) => b - a)
 }
 
 /** An identifier as words: `awaiting_activation` becomes `awaiting activation`. */
@@ -75,62 +107,47 @@ export interface Column<Row> {
   paint?(cell: string, row: Row): string
 }
 
+/** Prints rows under their titles. */
+export function printTable<Row>(rows: readonly Row[], columns: Column<NoInfer<Row>>[]): void {
+  process.stdout.write(table(columns, rows))
+}
+
 /** Rows under their titles, no wider than the terminal: what does not fit is cut with …. */
-export function table<Row>(wanted: Column<Row>[], rows: Row[], width = terminalWidth()): string {
-  const columns = naturalWidth(wanted, rows) <= width ? wanted : wanted.filter(column => !column.spare)
-  const cells = rows.map(row => columns.map(column => textOf(column, row)))
-  const widths = fitted(
-    columns.map((column, i) => ({
-      wanted: Math.max(widthOf(column.title), ...cells.map(row => widthOf(row[i] as string))),
-      gives: column.gives === true,
-    })),
-    width - INDENT - GAP * (columns.length - 1),
+export function table<Row>(wanted: Column<Row>[], rows: readonly Row[], room = terminalWidth()): string {
+  const columns = fitted(
+    wanted.map(column => {
+      const cells = rows.map(row => plain(String(column.of(row) ?? '')) || '–')
+      return { ...column, cells, width: Math.max(...[column.title, ...cells].map(widthOf)) }
+    }),
+    room,
   )
   const line = (texts: string[]) => `${' '.repeat(INDENT)}${texts.join(' '.repeat(GAP))}`.trimEnd()
-  const header = columns.map(({ title, align }, i) => pad(cut(title, at(widths, i)), at(widths, i), align))
-  const body = cells.map((row, n) =>
-    columns.map((column, i) => {
-      const cell = pad(cut(row[i] as string, at(widths, i)), at(widths, i), column.align)
-      return column.paint ? column.paint(cell, rows[n] as Row) : cell
-    }),
+  const header = line(columns.map(({ title, width, align }) => pad(cut(title, width), width, align)))
+  const body = rows.map((row, n) =>
+    line(
+      columns.map(({ cells, width, align, paint }) => {
+        const cell = pad(cut(cells[n] ?? '', width), width, align)
+        return paint ? paint(cell, row) : cell
+      }),
+    ),
   )
-  return [colours.dim(line(header)), ...body.map(line)].map(text => `${text}\n`).join('')
+  return [colours.dim(header), ...body].map(text => `${text}\n`).join('')
 }
 
-function textOf<Row>(column: Column<Row>, row: Row): string {
-  const value = column.of(row)
-  return value === null || value === '' ? '–' : plain(String(value))
-}
-
-function naturalWidth<Row>(columns: Column<Row>[], rows: Row[]): number {
-  const widths = columns.map(column =>
-    Math.max(widthOf(column.title), ...rows.map(row => widthOf(textOf(column, row)))),
-  )
-  return widths.reduce((sum, width) => sum + width, INDENT + GAP * (columns.length - 1))
-}
-
-/** Widths that add up to no more than `room`: columns that give shrink first, the widest first. */
-function fitted(columns: { wanted: number; gives: boolean }[], room: number): number[] {
-  const widths = columns.map(({ wanted }) => wanted)
-  const total = () => widths.reduce((sum, width) => sum + width, 0)
-  for (const yielding of [true, false]) {
-    while (total() > room) {
-      const candidates = widths
-        .map((width, i) => ({ width, i }))
-        .filter(({ width, i }) => width > LEAST && (!yielding || columns[i]?.gives))
-      const widest = candidates.sort((a, b) => b.width - a.width)[0]
+/** Columns that fit: without the spare ones where need be, then the widest become narrower, those that give first. */
+function fitted<C extends { width: number; gives?: true; spare?: true }>(wanted: C[], room: number): C[] {
+  const total = (columns: C[]) => columns.reduce((sum, { width }) => sum + width + GAP, INDENT - GAP)
+  const columns = total(wanted) <= room ? wanted : wanted.filter(column => !column.spare)
+  for (const yielding of [columns.filter(column => column.gives), columns])
+    while (total(columns) > room) {
+      const [widest] = yielding.filter(({ width }) => width > LEAST).sort((a, b) => b.width - a.width)
       if (!widest) break
-      widths[widest.i] = widest.width - 1
+      widest.width -= 1
     }
-  }
-  return widths
+  return columns
 }
 
-function at(widths: number[], i: number): number {
-  return widths[i] ?? 0
-}
-
-/** Characters that take two columns of a terminal. */
+/** Characters that take two columns on a terminal. */
 const WIDE =
   /[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\u{1f300}-\u{1faff}\u{20000}-\u{3fffd}]/u
 const ZERO = /[\p{Mn}\p{Me}\p{Cf}]/u
@@ -143,7 +160,7 @@ export function widthOf(text: string): number {
   return width
 }
 
-/** A text that comes from elsewhere on one line, unable to steer the terminal. */
+/** A text from elsewhere, on one line and unable to steer the terminal. */
 export function plain(text: string): string {
   return text.replace(/[\p{Cc}\p{Cf}\u2028\u2029]+/gu, ' ')
 }
@@ -159,7 +176,6 @@ export function cut(text: string, width: number): string {
   return `${taken}…`
 }
 
-/** Fills up with blanks. */
 export function pad(text: string, width: number, align: 'left' | 'right' = 'left'): string {
   const blanks = ' '.repeat(Math.max(0, width - widthOf(text)))
   return align === 'right' ? blanks + text : text + blanks
@@ -198,7 +214,7 @@ export function coloured(state: string): string {
   return state
 }
 
-/** As {@link coloured}, for a table's cell that is filled up with blanks. */
+/** Like {@link coloured}, for a cell that is filled up with blanks. */
 export function paintState(cell: string): string {
   const state = cell.trimEnd()
   return coloured(state) + cell.slice(state.length)
@@ -229,28 +245,7 @@ export function duration(ms: number): string {
   return seconds < 172_800 ? `${Math.round(seconds / 3600)} h` : `${Math.round(seconds / 86_400)} d`
 }
 
-const UNITS = { m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 }
-
-/** The milliseconds that `30m`, `12h`, `3d` or `2w` names; null for anything else. */
-export function periodOf(text: string): number | null {
-  const [, amount, unit] = /^(\d{1,5})([mhdw])$/.exec(text) ?? []
-  return amount && unit ? Number(amount) * UNITS[unit as keyof typeof UNITS] : null
-}
-
-/** The moment that `3d`, `12h`, `30m`, `2w` or an ISO time names; null for anything else. */
-export function momentOf(text: string, now = new Date()): Date | null {
-  const period = periodOf(text)
-  if (period !== null) return new Date(now.getTime() + period)
-  const date = /^\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:?\d{2})?)?$/.test(
-    text,
-  )
-    ? // A day alone would be read as midnight in Greenwich; whoever types it means the local one.
-      new Date(text.length === 10 ? `${text}T00:00` : text)
-    : null
-  return date === null || Number.isNaN(date.getTime()) ? null : date
-}
-
-/** How long a run still takes, without figures: `about 12 min left`. */
+/** How long a run still takes: `about 12 min left`. */
 export function shortTimeLeft(left: TimeLeft): string {
   switch (left.state) {
     case 'estimated':
@@ -262,7 +257,7 @@ export function shortTimeLeft(left: TimeLeft): string {
     case 'halted':
       return 'what is left is halted'
     case 'waiting_for_retries':
-      return `waiting for ${left.later === 1 ? 'a retry' : `${left.later.toLocaleString('en')} retries`}`
+      return `waiting for ${left.later === 1 ? 'a retry' : `${figure(left.later)} retries`}`
     case 'rate_unknown':
       return 'the rate is not yet known'
   }
@@ -273,8 +268,8 @@ export function timeLeftText(left: TimeLeft): string {
   if (left.state === 'waiting_for_retries') return shortTimeLeft(left)
   const parts = [
     counted(left.calls, 'call'),
-    left.ahead > 0 ? `${left.ahead.toLocaleString('en')} more urgent ones` : '',
-    left.later > 0 ? `${left.later.toLocaleString('en')} to be retried later` : '',
+    left.ahead > 0 ? `${figure(left.ahead)} more urgent ones` : '',
+    left.later > 0 ? `${figure(left.later)} to be retried later` : '',
   ].filter(Boolean)
   const rate = left.state === 'estimated' ? ` at ${perSecond(left.callsPerSecond)}` : ''
   return `${shortTimeLeft(left)} (${parts.join(', ')}${rate})`
@@ -285,9 +280,31 @@ export function perSecond(rate: number): string {
   return `${rate.toLocaleString('en', { maximumFractionDigits: rate < 1 ? 2 : 1 })}/s`
 }
 
-/** An employee or department with its enterprise, as commands take it; an enterprise by itself. */
+/** The entity of a row, as commands take it: with its enterprise, unless it is one itself. */
 export function entityName(row: { enterprise_code: string; entity_key: string; entity?: string }): string {
-  return row.enterprise_code === '' || row.entity === 'enterprise'
-    ? row.entity_key
-    : `${row.enterprise_code}/${row.entity_key}`
+  return row.entity === 'enterprise' ? row.entity_key : qualified(row.enterprise_code, row.entity_key)
+}
+
+/** An employee or department with its enterprise, as commands take it. */
+export function qualified(enterpriseCode: string, key: string): string {
+  return enterpriseCode === '' ? key : `${enterpriseCode}/${key}`
+}
+
+/** One line of CSV (RFC 4180, without the line's end). */
+export function csvLine(values: readonly unknown[]): string {
+  return values.map(cell).join(',')
+}
+
+function cell(value: unknown): string {
+  if (value === null || value === undefined) return ''
+  if (typeof value === 'number') return String(value)
+  const text =
+    value instanceof Date
+      ? value.toISOString()
+      : typeof value === 'object'
+        ? JSON.stringify(value)
+        : String(value)
+  // A spreadsheet takes a text with such a beginning for a formula; an apostrophe makes it a text again.
+  const safe = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text
+  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe
 }

@@ -1,22 +1,31 @@
 import { type Command, Option } from 'commander'
-import type { RunPreview } from '../report/preview.ts'
+import { previewRun, type RunPreview } from '../report/preview.ts'
+import { limitsOf } from '../sync/safety.ts'
 import { employeeName, maxAgeOf, numberOf } from './arguments.ts'
-import type { Comparison } from './compare-all.ts'
+import {
+  type Comparison,
+  compareAll,
+  lookAtEmployee,
+  printComparison,
+  printView,
+  viewDocument,
+} from './compare.ts'
 import { type CommandContext, openContext } from './context.ts'
 import { FailedError, UsageError } from './failure.ts'
 import {
   colours,
   counted,
-  entityName,
+  countsText,
+  figure,
   print,
   printFacts,
   printJson,
   printText,
-  printTitle,
-  table,
+  qualified,
 } from './output.ts'
 import { createProgress } from './progress.ts'
-import { skippedText, tally } from './runs.ts'
+import { skippedText } from './runs.ts'
+import { storedPlan } from './stored-plan.ts'
 
 interface PlanOptions {
   full?: true
@@ -36,7 +45,6 @@ const VERDICTS = {
 export function planCommand(program: Command): void {
   program
     .command('plan')
-    .summary('show what a run would do, or the plan of a held one')
     .description('show what a run would do, or the stored plan of a held run; writes nothing')
     .argument('[run]', 'number of a held run', numberOf('run'))
     .addOption(
@@ -44,21 +52,21 @@ export function planCommand(program: Command): void {
     )
     .option(
       '--max-age <time>',
-      'with --full: leave out whom the platform confirmed within this time',
+      'with --full: skip employees that the platform confirmed within this time',
       maxAgeOf,
     )
     .addOption(new Option('--employee <id>', 'one employee, field by field').argParser(employeeName))
-    .option('--csv', 'with a run: all of its plan, entity by entity')
+    .option('--csv', 'with the number of a run: its whole plan, entity by entity')
     .option('--json', 'print one JSON document')
     .addHelpText(
       'after',
       `
-Reads HR; the platform is asked only with --full or --employee, and never
-written to.
+Reads HR. The platform is asked only with --full or --employee, and nothing is
+ever written to it.
 Without the number of a run: exit 0 when the run would go through, 1 when it
 would be held or stopped.
-Approval sends the stored plan of a held run as it is; rows that HR has changed
-since are left to the next plan.
+Approving a held run sends its plan as it was stored; rows that HR has changed
+since wait for the next plan.
 
 Examples:
   dirsync plan
@@ -68,46 +76,30 @@ Examples:
   dirsync plan 12
   dirsync plan 12 --csv > plan.csv`,
     )
-    .action(async (run: number | undefined, options: PlanOptions) => {
-      if (run !== undefined) {
-        if (options.full || options.employee !== undefined || options.maxAge !== undefined)
-          throw new UsageError('give either the number of a run or --full or --employee, not both')
-        if (options.csv && options.json) throw new UsageError('give either --csv or --json, not both')
-        const { storedPlan } = await import('./stored-plan.ts')
-        return storedPlan(run, options)
-      }
-      if (options.csv) throw new UsageError('--csv goes with the number of a held run alone')
-      if (options.maxAge !== undefined && !options.full)
-        throw new UsageError('--max-age goes with --full alone')
-      return options.employee === undefined ? planRun(options) : planEmployee(options.employee, options)
-    })
+    .action(plan)
+}
+
+async function plan(run: number | undefined, options: PlanOptions): Promise<void> {
+  const { full, maxAge, employee, csv, json } = options
+  if (csv && run === undefined) throw new UsageError('--csv works only with the number of a held run')
+  if (csv && json) throw new UsageError('give either --csv or --json, not both')
+  if (run !== undefined && (full || employee !== undefined || maxAge !== undefined))
+    throw new UsageError('give either the number of a run, or --full or --employee, not both')
+  if (maxAge !== undefined && !full) throw new UsageError('--max-age works only with --full')
+  if (run !== undefined) return await storedPlan(run, options)
+  return await (employee === undefined ? planRun(options) : planEmployee(employee, options))
 }
 
 async function planEmployee(name: string, options: PlanOptions): Promise<void> {
-  const { lookAtEmployee } = await import('./look-at-employee.ts')
   await using context = await openContext()
   const view = await lookAtEmployee(context, name)
-  const { key, preview, hrError, platform, platformError } = view
-  const fields = preview?.fields ?? []
+  const fields = view.preview?.fields ?? []
   const named = (standing: string) =>
     fields.filter(field => field.standing === standing).map(({ field }) => field)
   const [send, held] = [named('to_send'), named('held_back')]
-  if (options.json)
-    printJson({
-      enterprise_code: key.enterpriseCode,
-      userid: key.userid,
-      hr: preview?.hr ?? 'unknown',
-      hr_error: hrError,
-      platform,
-      platform_error: platformError,
-      problems: preview?.problems ?? [],
-      to_send: send,
-      held_back: held,
-      fields,
-    })
+  if (options.json) printJson({ ...viewDocument(view), to_send: send, held_back: held, fields })
   else {
-    const { printView } = await import('./look-at-employee.ts')
-    const shown = entityName({ enterprise_code: key.enterpriseCode, entity_key: key.userid })
+    const shown = qualified(view.key.enterpriseCode, view.key.userid)
     print(colours.bold(`Plan for employee ${shown}`))
     printView(view)
     print('')
@@ -116,16 +108,12 @@ async function planEmployee(name: string, options: PlanOptions): Promise<void> {
       ['held back', held.join(', ')],
     ])
     if (held.length > 0)
-      printText(`What is held back is tried again with: ${context.program} resync --employee ${shown}`)
+      printText(`To try again what is held back: ${context.program} resync --employee ${shown}`)
   }
-  if (hrError !== null || platformError !== null) throw new FailedError('')
+  if (view.hrError !== null || view.platformError !== null) throw new FailedError('')
 }
 
 async function planRun(options: PlanOptions): Promise<void> {
-  const [{ previewRun }, { limitsOf }] = await Promise.all([
-    import('../report/preview.ts'),
-    import('../sync/safety.ts'),
-  ])
   await using context = await openContext()
   await context.assertAccount()
   const kind = options.full ? 'full' : 'changes'
@@ -150,7 +138,6 @@ async function compared(
   { keys }: RunPreview,
   options: PlanOptions,
 ): Promise<Comparison> {
-  const { compareAll } = await import('./compare-all.ts')
   const progress = createProgress('asking', options.json === true)
   try {
     return await compareAll(context, keys, progress)
@@ -193,33 +180,29 @@ function printPlan(
 ): void {
   const { difference, state, message } = employees
   const verdict = VERDICTS[state]
-  print(
-    `${colours.bold(`Plan of a ${kind} run`)}: ${state === 'running' ? colours.green(verdict) : colours.yellow(verdict)}`,
-  )
+  const painted = state === 'running' ? colours.green(verdict) : colours.yellow(verdict)
+  print(`${colours.bold(`Plan of a ${kind} run`)}: ${painted}`)
   if (message) printText(message)
   printFacts([
     [
       'employees',
-      `${tally(difference.reasons) || 'nothing to do'}; ${difference.inScope.toLocaleString('en')} in scope`,
+      `${countsText(difference.reasons) || 'nothing to do'}; ${figure(difference.inScope)} in scope`,
     ],
     ['skipped', skippedText(employees.plan)],
     ['sample', difference.sample.join(', ')],
     ['departments', departmentsLine(departments)],
-    [
-      'open ids',
-      openids === 0 ? 'none missing' : `${openids.toLocaleString('en')} missing, of employees in service`,
-    ],
+    ['open ids', openids === 0 ? 'none missing' : `${figure(openids)} missing, of employees in service`],
   ])
-  if (difference.first) printText('It is the first run: it is not held, however much it changes.')
+  if (difference.first) printText('This is the first run: it is not held, however much it changes.')
   if (comparison) printComparison(comparison)
   print('')
   const resync = `${program} resync${kind === 'full' ? ' --full' : ''} --wait`
   const next = {
-    held: `${resync}, then ${program} approve RUN`,
-    source_suspect: null,
-    running: resync,
-  }[state]
-  print(`Nothing was written.${next === null ? '' : ` To do it: ${next}`}`)
+    held: ` To do it: ${resync}, then ${program} approve RUN`,
+    source_suspect: '',
+    running: ` To do it: ${resync}`,
+  }
+  print(`Nothing was written.${next[state]}`)
 }
 
 function departmentsLine(departments: RunPreview['departments']): string {
@@ -230,40 +213,8 @@ function departmentsLine(departments: RunPreview['departments']): string {
   return `${counted(deletions.length, 'department')} to delete${isHeld ? ', would be held' : ''}: ${names}`
 }
 
-function printComparison(comparison: Comparison): void {
-  const { fields, sample, ...counts } = comparison
-  printTitle('On the platform')
-  printText(tally(counts))
-  if (Object.keys(fields).length > 0) {
-    print('')
-    process.stdout.write(
-      table(
-        [
-          { title: 'FIELD', of: ([field]) => field },
-          { title: 'TO SEND', of: ([, count]) => count.to_send, align: 'right' },
-          { title: 'HELD BACK', of: ([, count]) => count.held_back, align: 'right' },
-        ],
-        Object.entries(fields).sort(([, a], [, b]) => b.to_send - a.to_send),
-      ),
-    )
-  }
-  if (sample.length === 0) return
-  printTitle('Sample')
-  process.stdout.write(
-    table(
-      [
-        { title: 'EMPLOYEE', of: row => row.employee },
-        { title: 'FIELD', of: row => row.field },
-        { title: 'HR', of: row => row.hr, gives: true },
-        { title: 'PLATFORM', of: row => row.platform, gives: true },
-      ],
-      sample,
-    ),
-  )
-}
-
 function departmentName({ enterpriseCode, deptCode }: { enterpriseCode: string; deptCode: string }): string {
-  return entityName({ enterprise_code: enterpriseCode, entity_key: deptCode })
+  return qualified(enterpriseCode, deptCode)
 }
 
 function total(counts: Record<string, number>): number {

@@ -1,34 +1,83 @@
 import { stripVTControlCharacters } from 'node:util'
 import { Command, CommanderError } from 'commander'
 import { VERSION } from '../version.ts'
-import { accountsCommand } from './accounts.ts'
-import { deadLettersCommand } from './dead-letters.ts'
-import { decideCommands } from './decide.ts'
-import { doctorCommand } from './doctor/doctor.ts'
-import { employeeCommand } from './employee.ts'
-import { emulatorCommand } from './emulator.ts'
 import { exitCodeOf, sentenceOf } from './failure.ts'
-import { hrCommand } from './hr.ts'
-import { migrateCommand } from './migrate.ts'
-import { ordersCommand } from './orders.ts'
-import { planCommand } from './plan.ts'
-import { platformCommand } from './platform.ts'
-import { refundCommand } from './refund.ts'
-import { resyncCommand } from './resync.ts'
-import { runsCommand } from './runs.ts'
-import { startCommand } from './start.ts'
-import { statusCommand } from './status.ts'
-import { switchAccountCommand } from './switch-account.ts'
-import { taxpayersCommand } from './taxpayers.ts'
-import { topUpCommand } from './top-up.ts'
+
+/** Adds a command, or a few that belong together, with options, help and what it does. */
+type Add = (program: Command) => void
+
+const decide = () => import('./decide.ts').then(file => file.decideCommands)
+
+/**
+ * The commands in the order of the help. The file of a command, and with it PostgreSQL, the queue and whatever else it
+ * needs, is loaded when it is called and not before, so that help and refusals come at once.
+ */
+const COMMANDS: Record<string, [summary: string, load: () => Promise<Add>]> = {
+  start: [
+    'run the service, or one sync with --once',
+    () => import('./start.ts').then(file => file.startCommand),
+  ],
+  migrate: [
+    'bring the database schema up to date',
+    () => import('./migrate.ts').then(file => file.migrateCommand),
+  ],
+  plan: [
+    'show what a run would do, or a stored plan',
+    () => import('./plan.ts').then(file => file.planCommand),
+  ],
+  resync: ['start a run now', () => import('./resync.ts').then(file => file.resyncCommand)],
+  status: ['show where things stand', () => import('./status.ts').then(file => file.statusCommand)],
+  runs: ['list the latest runs, or tell about one', () => import('./runs.ts').then(file => file.runsCommand)],
+  employee: ["tell one employee's story", () => import('./employee.ts').then(file => file.employeeCommand)],
+  approve: ['let a held run go on', decide],
+  reject: ['end a held run; nothing is sent', decide],
+  cancel: ['take back what a run has not sent yet', decide],
+  'dead-letters': [
+    'review what failed',
+    () => import('./dead-letters.ts').then(file => file.deadLettersCommand),
+  ],
+  pause: ['stop all calls to the platform', decide],
+  resume: ['let calls go on after a pause', decide],
+  orders: ['look at payment orders', () => import('./orders.ts').then(file => file.ordersCommand)],
+  accounts: [
+    'show limit accounts and their balances',
+    () => import('./accounts.ts').then(file => file.accountsCommand),
+  ],
+  taxpayers: ['look up taxpayers', () => import('./taxpayers.ts').then(file => file.taxpayersCommand)],
+  refund: [
+    'refund an order, see what became of it',
+    () => import('./refund.ts').then(file => file.refundCommand),
+  ],
+  topup: [
+    'apply for points, see what became of it',
+    () => import('./top-up.ts').then(file => file.topUpCommand),
+  ],
+  platform: [
+    'call one operation of the platform',
+    () => import('./platform.ts').then(file => file.platformCommand),
+  ],
+  doctor: [
+    'check everything that has to be right',
+    () => import('./doctor.ts').then(file => file.doctorCommand),
+  ],
+  hr: ['let HR report changes at once', () => import('./hr.ts').then(file => file.hrCommand)],
+  'switch-account': [
+    'switch to another platform account',
+    () => import('./switch-account.ts').then(file => file.switchAccountCommand),
+  ],
+  emulator: [
+    'run the stand-alone platform, for trials',
+    () => import('./emulator.ts').then(file => file.emulatorCommand),
+  ],
+}
 
 /**
  * Runs one command, such as `['status', '--json']`.
- * @returns the exit code; what failed has been told on standard error
+ * @returns the exit code; a failure has been told on standard error
  */
 export async function runProgram(args: string[]): Promise<number> {
   try {
-    await createProgram().parseAsync(args, { from: 'user' })
+    await (await createProgram(args)).parseAsync(args, { from: 'user' })
     return 0
   } catch (error) {
     // Help and version are no failures; everything else that commander refuses, in its own words, is wrong usage.
@@ -48,7 +97,8 @@ function tell(sentence: string): void {
   process.stderr.write(process.stderr.isTTY ? text : stripVTControlCharacters(text))
 }
 
-function createProgram(): Command {
+/** The program with the command that the arguments call; of the others it knows the name and the summary. */
+async function createProgram(args: string[]): Promise<Command> {
   const program = new Command('dirsync')
     .description(
       'Keeps the employee directory of an enterprise-benefits platform in step with an HR database.',
@@ -69,25 +119,10 @@ Examples:
 Exit codes: 0 done, 1 failed or held, 2 wrong usage or setting.`,
     )
     .exitOverride()
-
-  startCommand(program)
-  migrateCommand(program)
-  planCommand(program)
-  resyncCommand(program)
-  statusCommand(program)
-  runsCommand(program)
-  employeeCommand(program)
-  decideCommands(program)
-  deadLettersCommand(program)
-  ordersCommand(program)
-  accountsCommand(program)
-  taxpayersCommand(program)
-  refundCommand(program)
-  topUpCommand(program)
-  platformCommand(program)
-  doctorCommand(program)
-  hrCommand(program)
-  switchAccountCommand(program)
-  emulatorCommand(program)
+  const called = args.find(arg => Object.hasOwn(COMMANDS, arg))
+  if (called !== undefined) (await COMMANDS[called]?.[1]())?.(program)
+  const known = new Set(program.commands.map(command => command.name()))
+  for (const [name, [summary]] of Object.entries(COMMANDS))
+    if (!known.has(name)) program.command(name).summary(summary)
   return program
 }

@@ -7,12 +7,11 @@ import { type RunProgress, runProgress } from '../sync/run.ts'
 import { shortTimeLeft, timeLeftText } from './output.ts'
 
 const POLL_MS = 100
-/** How often to ask how long it will take. */
-const LOOK_MS = 1000
-/** So often it is looked whether anybody is still there to do the work. */
-const WATCH_EVERY = 20
-
-/** The database may be away for so long, for a restart; the work goes on by itself when it is back. */
+/** How often to estimate how long the run still takes. */
+const ESTIMATE_MS = 1000
+/** After how many polls to check whether anybody is still there to do the work. */
+const CHECK_EVERY = 20
+/** How long the database may be away, for a restart; the work goes on by itself when it is back. */
 const AWAY_MS = 60_000
 
 /** True of a run that waits to begin or goes on. */
@@ -22,24 +21,28 @@ export function isUnfinished(state: RunProgress['state']): boolean {
 
 /**
  * Shows a run until it ends, is held, or everything is halted.
- * @param options.check asked now and then; throws when nobody is left to do the work
- * @returns null when told to stop
+ * @param options.check called now and then; throws when nobody is left to do the work
+ * @returns null when it was told to stop
  */
 export async function followRun(options: {
   pool: Pool
   id: number
   label: string
   quiet: boolean
-  stopping: () => boolean
+  stopped: Promise<void>
   check?: () => Promise<void>
 }): Promise<RunProgress | null> {
-  const { pool, id, stopping } = options
+  const { pool, id } = options
   const progress = createProgress(options.label, options.quiet)
+  let stopping = false
+  void options.stopped.then(() => {
+    stopping = true
+  })
   let lastAnswer = performance.now()
   let left: TimeLeft | null = null
-  let nextLook = 0
+  let nextEstimate = 0
   try {
-    for (let turn = 1; !stopping(); turn += 1) {
+    for (let turn = 1; !stopping; turn += 1) {
       let now: RunProgress | null
       try {
         now = await runProgress(pool, id)
@@ -54,9 +57,9 @@ export async function followRun(options: {
       if (!isUnfinished(now.state)) return now
       const everything = (await readHalts(pool).catch(() => [])).find(halt => halt.scope === '*')
       if (everything) return { ...now, message: `${everything.message} ${everything.remedy}` }
-      if (turn % WATCH_EVERY === 0) await options.check?.()
-      if (performance.now() >= nextLook && now.state === 'running') {
-        nextLook = performance.now() + LOOK_MS
+      if (turn % CHECK_EVERY === 0) await options.check?.()
+      if (performance.now() >= nextEstimate && now.state === 'running') {
+        nextEstimate = performance.now() + ESTIMATE_MS
         left = await runTimeLeft(pool, id).catch(() => null)
       }
       await delay(POLL_MS)
@@ -69,8 +72,7 @@ export async function followRun(options: {
 
 /** What a person sees while a run goes on. */
 export interface Progress {
-  /** @param timeLeft null while that is not known */
-  show(progress: RunProgress, timeLeft?: TimeLeft | null): void
+  show(progress: Pick<RunProgress, 'state' | 'planned' | 'left'>, timeLeft?: TimeLeft | null): void
   end(): void
 }
 
@@ -100,13 +102,13 @@ function bar(label: string): Progress {
 }
 
 function lines(label: string): Progress {
-  let told = -1
+  let shown = -1
   return {
     show({ planned, left, state }, timeLeft) {
       if (state !== 'running' && state !== 'done') return
       const tenth = planned === 0 ? 10 : Math.floor((10 * (planned - left)) / planned)
-      if (tenth === told) return
-      told = tenth
+      if (tenth === shown) return
+      shown = tenth
       const ends = timeLeft && state === 'running' ? `  ${timeLeftText(timeLeft)}` : ''
       process.stderr.write(`  ${label.padEnd(12)} ${planned - left}/${planned}${ends}\n`)
     },

@@ -25,42 +25,40 @@ interface ResyncOptions {
   accounts?: true
   taxpayers?: true
   wait?: true
-  json?: true
+  json?: boolean
 }
 
 /** `dirsync resync`: a run, now. */
 export function resyncCommand(program: Command): void {
   const kinds = ['full', 'employee', 'departments', 'openids', ...MIRRORS]
-  const option = (flags: string, does: string, name: string) =>
-    new Option(flags, does).conflicts(kinds.filter(kind => kind !== name))
+  const kind = (flags: string, does: string) => {
+    const option = new Option(flags, does)
+    return option.conflicts(kinds.filter(name => name !== option.attributeName()))
+  }
   program
     .command('resync')
-    .summary('start a run now')
-    .description(
-      'start a run now: what changed in HR, or what is named; a mirror also where MIRRORS leaves it out',
-    )
-    .addOption(option('--full', 'ask the platform about every employee', 'full'))
+    .description('start a run now: of what changed in HR, or of what you name')
+    .addOption(kind('--full', 'ask the platform about every employee'))
     .option(
       '--max-age <time>',
-      'with --full: leave out whom the platform confirmed within this time',
+      'with --full: skip employees that the platform confirmed within this time',
       maxAgeOf,
     )
     .addOption(
-      option('--employee <id...>', 'these employees (user id, or enterprise/userid)', 'employee').argParser(
-        employeeNames,
-      ),
+      kind('--employee <id...>', 'these employees (user id, or enterprise/userid)').argParser(employeeNames),
     )
-    .addOption(option('--departments', 'delete departments that HR closed', 'departments'))
-    .addOption(option('--openids', 'bind missing open ids', 'openids'))
-    .addOption(option('--orders', 'read payment orders again', 'orders'))
-    .addOption(option('--accounts', 'read limit accounts again', 'accounts'))
-    .addOption(option('--taxpayers', 'read the taxpayers of TAXPAYER_IDENTIFIERS again', 'taxpayers'))
+    .addOption(kind('--departments', 'delete departments that HR closed'))
+    .addOption(kind('--openids', 'bind missing open ids'))
+    .addOption(kind('--orders', 'read payment orders again'))
+    .addOption(kind('--accounts', 'read limit accounts again'))
+    .addOption(kind('--taxpayers', 'read the taxpayers of TAXPAYER_IDENTIFIERS again'))
     .option('--wait', 'show progress and end with the run')
     .option('--json', 'print one JSON document')
     .addHelpText(
       'after',
       `
-With --wait: exit 0 when the run is done, 1 when it failed, is held, HR looked
+--orders, --accounts and --taxpayers also work where MIRRORS leaves them out.
+With --wait: exit 0 when the run is done; 1 when it failed, is held, HR looked
 wrong, or everything is halted.
 
 Examples:
@@ -74,7 +72,7 @@ Examples:
 }
 
 async function resync(options: ResyncOptions): Promise<void> {
-  if (options.maxAge !== undefined && !options.full) throw new UsageError('--max-age goes with --full alone')
+  if (options.maxAge !== undefined && !options.full) throw new UsageError('--max-age works only with --full')
   const stopped = options.wait ? stopSignal() : undefined
   await using context = await openContext({ handlesSignals: stopped !== undefined })
   await context.assertAccount()
@@ -96,49 +94,34 @@ function request(commands: Commands, options: ResyncOptions): Promise<number> {
 async function wait(
   context: CommandContext,
   run: number,
-  options: ResyncOptions,
-  stopped: Promise<unknown>,
+  { json = false }: ResyncOptions,
+  stopped: Promise<void>,
 ): Promise<void> {
   const { pool, program } = context
-  let stop = false
-  void stopped.then(() => {
-    stop = true
-  })
   await using _helper = await bringUpWhenEmbedded(context)
   const check = async () => {
     // A database that restarts is back in a moment, and the heartbeats with it.
     const missing = await missingRoles(pool).catch(() => [])
     if (missing.length > 0)
       throw new FailedError(
-        `run ${run} is requested and waits, because ${nobodyAlive(missing, program)}; it goes on by itself then`,
+        `run ${run} is requested and waits, because ${nobodyAlive(missing, program)}; the run then goes on by itself`,
       )
   }
   await check()
-  const end = await followRun({
-    pool,
-    id: run,
-    label: `run ${run}`,
-    quiet: options.json === true,
-    stopping: () => stop,
-    check,
-  })
-  if (!end) throw new FailedError(`run ${run} goes on without us: ${program} runs ${run}`)
+  const end = await followRun({ pool, id: run, label: `run ${run}`, quiet: json, stopped, check })
+  if (!end) throw new FailedError(`run ${run} goes on without this command: ${program} runs ${run}`)
   const story = await readRunStory(pool, run)
   if (!story) throw new FailedError(`run ${run} is gone`)
   // A named employee that nobody knows was not synced, whatever became of the others.
   const ok = end.state === 'done' && !(story.kind === 'employees' && end.message)
-  if (options.json) printJson({ ok, ...story, message: end.message })
+  if (json) printJson({ ok, ...story, message: end.message })
   else printRunEnd({ ...story, message: end.message }, program)
   if (!ok) throw new FailedError('')
 }
 
 /** In the embedded default nobody else may be there: then this process does the work while it waits. */
-async function bringUpWhenEmbedded({
-  pool,
-  embedded,
-  config,
-  logger,
-}: CommandContext): Promise<AsyncDisposable> {
+async function bringUpWhenEmbedded(context: CommandContext): Promise<AsyncDisposable> {
+  const { pool, embedded, config, logger } = context
   const missing = embedded ? await missingRoles(pool) : []
   if (missing.length === 0) return { async [Symbol.asyncDispose]() {} }
   process.stderr.write('No service is running here: this process does the work itself.\n')

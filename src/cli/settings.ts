@@ -1,11 +1,11 @@
 import { accessSync, constants } from 'node:fs'
 import { delimiter, join } from 'node:path'
-import { type Config, type Environment, environment, isEmbedded, loadConfig, loadStores } from '../config.ts'
+import { type Environment, environment, isEmbedded, loadConfig } from '../config.ts'
 import type { Logger } from '../lib/logger.ts'
 
 const DIRECTORY = '.dirsync'
 
-/** Stand in for what the embedded parts will tell, so that the rest can be checked before anything is brought up. */
+/** Stand in for what the embedded parts will tell, so that the rest is checked before anything is brought up. */
 const UNOPENED = {
   DATABASE_URL: 'postgres://embedded',
   HR_DATABASE_URL: 'postgres://embedded',
@@ -14,6 +14,9 @@ const UNOPENED = {
   PLATFORM_APP_ID: 'embedded',
   PLATFORM_APP_SECRET: 'embedded',
 }
+
+/** Reads the settings that a command needs. @throws ConfigError */
+type Load<Config> = (env: Environment) => Config
 
 /** The settings as far as they can be known without opening anything. */
 export interface CheckedSettings {
@@ -26,66 +29,37 @@ export interface CheckedSettings {
   program: string
 }
 
-/** The settings of a command, and the embedded parts behind them where nothing is set. */
-interface OpenSettings extends AsyncDisposable {
+/** The settings of a command. What is embedded stays up until they are disposed of. */
+interface OpenSettings<Config> extends AsyncDisposable {
   config: Config
 }
 
-/**
- * Reads and checks the settings.
- * @throws ConfigError
- */
-export function checkSettings(): CheckedSettings {
+/** Checks the settings without opening anything. @throws ConfigError */
+export function checkSettings(load: Load<{ LOG_LEVEL: string }> = loadConfig): CheckedSettings {
   const env = environment()
   const embedded = isEmbedded(env)
-  const { LOG_LEVEL } = loadConfig(embedded ? { ...UNOPENED, ...given(env) } : env)
-  return {
-    env,
-    embedded,
-    logLevel: setLogLevel(env, LOG_LEVEL),
-    program: invocation(env),
-  }
+  const { LOG_LEVEL } = load(embedded ? { ...UNOPENED, ...given(env) } : env)
+  const logLevel = env.LOG_LEVEL || env.LOG_LEVEL_FILE ? LOG_LEVEL : null
+  return { env, embedded, logLevel, program: invocation(env) }
 }
 
 /**
- * Reads and checks the settings of dirsync's own stores alone.
- * @throws ConfigError
- */
-export function checkStores(): CheckedSettings {
-  const env = environment()
-  if (isEmbedded(env)) return checkSettings()
-  const { LOG_LEVEL } = loadStores(env)
-  return { env, embedded: false, logLevel: setLogLevel(env, LOG_LEVEL), program: invocation(env) }
-}
-
-/**
- * Opens the settings of dirsync's own stores, as {@link openSettings} does.
- * @throws ConfigError, EmbeddedError
- */
-export async function openStoreSettings(
-  checked: CheckedSettings,
-  logger: Logger,
-): Promise<AsyncDisposable & { config: Pick<Config, 'DATABASE_URL' | 'REDIS_URL'> }> {
-  if (checked.embedded) return openSettings(checked, logger)
-  return { config: loadStores(checked.env), async [Symbol.asyncDispose]() {} }
-}
-
-/**
- * Opens the settings; where everything is embedded, brings it up for as long as the command runs.
+ * Opens the settings. Where everything is embedded, this brings it up.
  * @param options.fresh forget the data of the embedded parts
  * @throws ConfigError, EmbeddedError
  */
-export async function openSettings(
+export async function openSettings<Config>(
   { env, embedded }: CheckedSettings,
+  load: Load<Config>,
   logger: Logger,
   options: { fresh?: boolean } = {},
-): Promise<OpenSettings> {
-  if (!embedded) return { config: loadConfig(env), async [Symbol.asyncDispose]() {} }
+): Promise<OpenSettings<Config>> {
+  if (!embedded) return { config: load(env), async [Symbol.asyncDispose]() {} }
   const { openEmbedded } = await import('../trial/environment.ts')
   const parts = await openEmbedded({ directory: DIRECTORY, fresh: options.fresh ?? false, logger })
   try {
     // What a person sets besides the addresses (a schedule, a rate, a log level) holds for the embedded parts too.
-    const config = { ...loadConfig({ ...parts.settings, ...given(env) }), embedded: true }
+    const config = { ...load({ ...parts.settings, ...given(env) }), embedded: true }
     return { config, [Symbol.asyncDispose]: () => parts.close() }
   } catch (error) {
     await parts.close()
@@ -93,11 +67,7 @@ export async function openSettings(
   }
 }
 
-function setLogLevel(env: Environment, level: string): string | null {
-  return env.LOG_LEVEL || env.LOG_LEVEL_FILE ? level : null
-}
-
-function given(env: Environment) {
+function given(env: Environment): Environment {
   return Object.fromEntries(Object.entries(env).filter(([, value]) => value))
 }
 

@@ -1,16 +1,22 @@
 import type { Command } from 'commander'
-import type { Config } from '../config.ts'
-import type { Logger } from '../lib/logger.ts'
-import type { Role, Service } from '../main.ts'
+import { type Config, loadConfig } from '../config.ts'
+import { connectHr } from '../connections.ts'
+import { HrUnavailableError } from '../hr/source.ts'
+import { assertNoPooler, createPool } from '../lib/database.ts'
+import { createLogger, type Logger } from '../lib/logger.ts'
+import type { Service } from '../main.ts'
+import { ROLES, type Role } from '../sync/process.ts'
+import { latestRuns } from '../sync/run.ts'
 import { assertAnswers, NEEDED_ROLES } from './context.ts'
 import { FailedError, sentenceOf, stopSignal, UsageError } from './failure.ts'
-import { wrap } from './output.ts'
-import type { CheckedSettings } from './settings.ts'
+import { firstSync, printSummary } from './first-sync.ts'
+import { printAside } from './output.ts'
+import { type CheckedSettings, checkSettings, openSettings } from './settings.ts'
 
 interface StartOptions {
-  roles?: string
-  once?: true
-  json?: true
+  roles?: Role[]
+  once?: boolean
+  json?: boolean
   fresh?: true
 }
 
@@ -18,13 +24,13 @@ interface StartOptions {
 export function startCommand(program: Command): void {
   program
     .command('start')
-    .summary('run the service, or one sync with --once')
-    .description('run the service; without settings: everything embedded')
+    .description('run the service; without settings, everything embedded')
     .option(
       '--roles <roles>',
-      'roles of this process: scheduler, worker, console, notifications (default: all of them; the last only where NOTIFICATION_URL is set)',
+      'roles of this process: scheduler, worker, console, notifications (default: all; the last only where NOTIFICATION_URL is set)',
+      rolesOf,
     )
-    .option('--once', 'one sync of everything to the end, a summary, exit')
+    .option('--once', 'sync everything once, print a summary and end')
     .option('--json', 'print the summary as JSON')
     .option('--fresh', 'embedded: forget all data and start over')
     .addHelpText(
@@ -42,52 +48,58 @@ Examples:
     .action(start)
 }
 
+function rolesOf(text: string): Role[] {
+  const roles = text
+    .split(',')
+    .map(role => role.trim())
+    .filter(Boolean)
+  if (roles.length === 0 || roles.some(role => !(ROLES as readonly string[]).includes(role)))
+    throw new UsageError(
+      `--roles holds ${JSON.stringify(text)} but should be some of ${ROLES.join(', ')}, separated by commas`,
+    )
+  return roles as Role[]
+}
+
 async function start(options: StartOptions): Promise<void> {
-  const [{ createLogger }, { parseRoles, ROLES, startService }, { checkSettings, openSettings }] =
-    await Promise.all([import('../lib/logger.ts'), import('../main.ts'), import('./settings.ts')])
   const checked = checkSettings()
-  const roles = options.roles === undefined ? defaultRoles(ROLES, checked) : parseRoles(options.roles)
+  const roles = options.roles ?? defaultRoles(checked)
   const isWhole = NEEDED_ROLES.every(role => roles.includes(role))
   if (options.once && !isWhole)
     throw new UsageError('--once needs the roles scheduler and worker: leave --roles out')
   if (options.fresh && !checked.embedded)
-    throw new UsageError('--fresh is for the embedded default alone: it never clears a database of yours')
-  const watched = process.stderr.isTTY === true
+    throw new UsageError('--fresh works only with the embedded default: it never clears a database of yours')
+  const isWatched = process.stderr.isTTY === true
   // Somebody who watches the progress bar wants to see trouble only.
-  const logger = createLogger({
-    level: checked.logLevel ?? (watched || options.once ? 'warn' : 'info'),
-    pretty: watched,
-  })
+  const level = checked.logLevel ?? (isWatched || options.once ? 'warn' : 'info')
+  const logger = createLogger({ level, pretty: isWatched })
   // A service that nobody watches writes nothing but its log to standard error, in one format; these few lines always.
-  const isLogged = !watched && !options.once
+  const isLogged = !isWatched && !options.once
   const announcer = logger.child({}, { level: 'info' })
   const say = (line: string) => {
     if (options.json) return
     if (isLogged) announcer.info(line)
-    else
-      process.stderr.write(
-        wrap(line, 80)
-          .map(part => `${part}\n`)
-          .join(''),
-      )
+    else printAside(line)
   }
 
   const stopped = stopSignal()
   if (!isLogged) say(greeting(checked, roles))
-  await using settings = await openSettings(checked, logger, options.fresh ? { fresh: true } : {})
-  await assertUsable(settings.config, logger)
+  await using settings = await openSettings(checked, loadConfig, logger, { fresh: options.fresh ?? false })
+  const { config } = settings
+  await assertUsable(config, logger)
+  const { startService } = await import('../main.ts')
   const service = await startService({
-    config: settings.config,
+    config,
     roles: options.once ? NEEDED_ROLES : roles,
     logger,
     schedule: !options.once,
   })
   // Not before: a start that is refused is one sentence and no log.
   if (isLogged) say(greeting(checked, roles))
+  const sync = () => syncAtStart(service, options, checked, config, isLogged, stopped)
   try {
-    if (options.once) return await sync(service, options, checked, settings.config, stopped)
+    if (options.once) return await sync()
     if (isWhole)
-      await sync(service, { ...options, quiet: isLogged }, checked, settings.config, stopped).catch(error => {
+      await sync().catch(error => {
         // The service itself rides it out: what is planned goes on, and cron does the rest.
         logger.warn({ err: sentenceOf(error) }, 'the first sync could not be followed to its end')
       })
@@ -101,10 +113,10 @@ async function start(options: StartOptions): Promise<void> {
   }
 }
 
-/** Nothing waits for refund notifications unless the platform can be told where to send them. */
-function defaultRoles(all: readonly Role[], { env }: CheckedSettings): Role[] {
+/** All of them, but nothing waits for refund notifications unless the platform can be told where to send them. */
+function defaultRoles({ env }: CheckedSettings): Role[] {
   const isReachable = Boolean(env.NOTIFICATION_URL?.trim() || env.NOTIFICATION_URL_FILE?.trim())
-  return all.filter(role => role !== 'notifications' || isReachable)
+  return ROLES.filter(role => role !== 'notifications' || isReachable)
 }
 
 function greeting({ embedded, env }: CheckedSettings, roles: Role[]): string {
@@ -114,24 +126,17 @@ function greeting({ embedded, env }: CheckedSettings, roles: Role[]): string {
 }
 
 /**
- * A start that cannot end well ends at once. HR that is away is no reason: a run says so, and the next one tries.
+ * Ends a start at once that cannot end well. HR may be away: a run says so, and the next one tries again.
  * @throws FailedError, ConfigError, MappingError, PoolerError
  */
 async function assertUsable(config: Config, logger: Logger): Promise<void> {
-  const [{ createPool }, { assertNoPooler }, { connectHr }, { HrUnavailableError }] = await Promise.all([
-    import('../lib/database.ts'),
-    import('../lib/database.ts'),
-    import('../connections.ts'),
-    import('../hr/source.ts'),
-  ])
   await using opened = new AsyncDisposableStack()
-  await assertAnswers(
-    opened.adopt(createPool(config.DATABASE_URL, { max: 1, name: 'start', logger }), async pool =>
-      pool.end(),
-    ),
-  )
+  const pool = createPool(config.DATABASE_URL, { max: 1, name: 'start', logger })
+  opened.defer(() => pool.end())
+  await assertAnswers(pool)
   await assertNoPooler(config.DATABASE_URL)
-  const hr = opened.adopt(await connectHr(config, logger), async hr => hr.close())
+  const hr = await connectHr(config, logger)
+  opened.defer(() => hr.close())
   try {
     await hr.inspect()
   } catch (error) {
@@ -140,36 +145,28 @@ async function assertUsable(config: Config, logger: Logger): Promise<void> {
   }
 }
 
-/** The first sync of a start, with its summary. @throws FailedError when it was all that was asked for and failed */
-async function sync(
+/** The first sync of a start, with its summary. @throws FailedError with `--once`, when it failed */
+async function syncAtStart(
   { pool }: Service,
-  options: StartOptions & { quiet?: boolean },
+  { once = false, json = false }: StartOptions,
   { embedded, env, program }: CheckedSettings,
   { MIRRORS }: Config,
-  stopped: Promise<unknown>,
+  isLogged: boolean,
+  stopped: Promise<void>,
 ): Promise<void> {
-  const [{ latestRuns }, { firstSync }, { printSummary }] = await Promise.all([
-    import('../sync/run.ts'),
-    import('./first-sync.ts'),
-    import('./first-sync.ts'),
-  ])
-  const json = options.json === true
-  const first = (await latestRuns(pool, 1)).length === 0
-  const everything = options.once === true || first
-  // A service that starts again leaves the mirrors to their schedules.
-  const mirrors = everything ? MIRRORS : []
+  const everything = once || (await latestRuns(pool, 1)).length === 0
   const result = await firstSync({
     pool,
     everything,
-    mirrors,
+    // A service that starts again leaves the mirrors to their schedules.
+    mirrors: everything ? MIRRORS : [],
     stopped,
-    quiet: json || options.quiet === true,
+    quiet: json || isLogged,
   })
   if (!result) {
-    if (options.once)
-      throw new FailedError('stopped before the end; what is left goes on with the next start')
+    if (once) throw new FailedError('stopped before the end; the next start goes on with what is left')
     return
   }
   printSummary(result, { json, program, psql: !embedded && Boolean(env.DATABASE_URL) })
-  if (options.once && !result.ok) throw new FailedError('')
+  if (once && !result.ok) throw new FailedError('')
 }

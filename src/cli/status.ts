@@ -1,29 +1,33 @@
 import type { Command } from 'commander'
-import type { openRefunds } from '../money/refund.ts'
-import type { openTopUps } from '../money/top-up.ts'
+import { openRefunds } from '../money/refund.ts'
+import { openTopUps } from '../money/top-up.ts'
+import { createQueueBackend } from '../queue/backend.ts'
 import { type Pace, readPace } from '../report/figures.ts'
 import { type Overview, readOverview } from '../report/overview.ts'
 import { timesLeft } from '../report/time-left.ts'
+import { readDeployment } from '../sync/deployment.ts'
 import { aliveProcesses, type ProcessRow } from '../sync/process.ts'
 import { MOST_COUNTED, type WithheldField, withheldFields } from '../sync/withheld.ts'
-import { type CommandContext, missingRoles, nobodyAlive, openContext } from './context.ts'
+import { type CommandContext, missingAmong, nobodyAlive, openContext } from './context.ts'
 import { sentenceOf } from './failure.ts'
 import {
   colours,
   counted,
+  countsText,
   duration,
+  examples,
+  figure,
   paintState,
   perSecond,
   print,
   printArrow,
   printFacts,
   printJson,
+  printTable,
   printText,
   printTitle,
   shortTime,
-  table,
   timeLeftText,
-  words,
 } from './output.ts'
 
 /** The queue as it answers, or why it does not. */
@@ -35,24 +39,13 @@ type QueueStatus =
 export function statusCommand(program: Command): void {
   program
     .command('status')
-    .summary('show where things stand')
     .description('show where things stand: processes, queue, halts, runs, dead letters')
     .option('--json', 'print one JSON document')
-    .addHelpText(
-      'after',
-      `
-Examples:
-  dirsync status
-  dirsync status --json | jq .dead_letters`,
-    )
+    .addHelpText('after', examples('dirsync status', 'dirsync status --json | jq .dead_letters'))
     .action(status)
 }
 
 async function status(options: { json?: true }): Promise<void> {
-  const [{ openRefunds }, { openTopUps }] = await Promise.all([
-    import('../money/refund.ts'),
-    import('../money/top-up.ts'),
-  ])
   await using context = await openContext()
   const { pool } = context
   const [overview, processes, queue, [pace, left], withheld, refunds, topUps] = await Promise.all([
@@ -80,7 +73,7 @@ async function status(options: { json?: true }): Promise<void> {
       open_topups: topUps,
     })
   }
-  await printProcesses(context, processes)
+  printProcesses(processes, context.program)
   printHalts(overview)
   printEmployees(overview)
   printWork(overview, queue)
@@ -92,10 +85,6 @@ async function status(options: { json?: true }): Promise<void> {
 }
 
 async function queueStatus({ config, pool, logger }: CommandContext): Promise<QueueStatus> {
-  const [{ createQueueBackend }, { readDeployment }] = await Promise.all([
-    import('../queue/backend.ts'),
-    import('../sync/deployment.ts'),
-  ])
   const deployment = await readDeployment(pool)
   // Nothing was ever started, so there is no queue yet.
   if (!deployment)
@@ -117,35 +106,41 @@ async function queueStatus({ config, pool, logger }: CommandContext): Promise<Qu
   }
 }
 
-async function printProcesses({ pool, program }: CommandContext, processes: ProcessRow[]): Promise<void> {
+function printProcesses(processes: ProcessRow[], program: string): void {
   print(colours.bold('Processes'))
   if (processes.length > 0)
-    process.stdout.write(
-      table(
-        [
-          { title: 'HOST', of: row => row.host, gives: true },
-          { title: 'PID', of: row => row.pid, align: 'right' },
-          { title: 'ROLES', of: row => row.roles.join(', ') },
-          { title: 'SINCE', of: row => shortTime(row.startedAt) },
-          { title: 'VERSION', of: row => row.version },
-        ],
-        processes,
-      ),
-    )
-  const missing = await missingRoles(pool)
-  if (missing.length > 0) print(colours.yellow(`  ${capital(nobodyAlive(missing, program))}`))
+    printTable(processes, [
+      { title: 'HOST', of: row => row.host, gives: true },
+      { title: 'PID', of: row => row.pid, align: 'right' },
+      { title: 'ROLES', of: row => row.roles.join(', ') },
+      { title: 'SINCE', of: row => shortTime(row.startedAt) },
+      { title: 'VERSION', of: row => row.version },
+    ])
+  const missing = missingAmong(processes)
+  const sentence = nobodyAlive(missing, program)
+  if (missing.length > 0) print(colours.yellow(`  ${sentence.charAt(0).toUpperCase()}${sentence.slice(1)}`))
 }
 
-function printEmployees({ employees: { in_scope, ...standings } }: Overview): void {
+function printHalts({ halts }: Overview): void {
+  if (halts.length === 0) return
+  printTitle('Halted')
+  for (const { scope, since, next_probe_at, message, remedy } of halts) {
+    const what = scope === '*' ? 'everything' : `enterprise ${scope}`
+    const until = next_probe_at ? `tried again at ${shortTime(next_probe_at)}` : 'until somebody resumes'
+    print(colours.red(`  ${what} since ${shortTime(since)}, ${until}`))
+    printText(message, 4)
+    printArrow(remedy, 4)
+  }
+}
+
+function printEmployees({ employees: { in_scope, in_step, ...others } }: Overview): void {
   printTitle('Employees')
   if (in_scope === 0) {
     print('  none in scope yet')
     return
   }
-  const others = Object.entries(standings).filter(([name, count]) => name !== 'in_step' && count > 0)
-  print(`  ${standings.in_step.toLocaleString('en')} of ${in_scope.toLocaleString('en')} in step`)
-  if (others.length > 0)
-    print(`  ${others.map(([name, count]) => `${count.toLocaleString('en')} ${words(name)}`).join(', ')}`)
+  print(`  ${figure(in_step)} of ${figure(in_scope)} in step`)
+  printText(countsText(others))
 }
 
 function printWork({ outbox }: Overview, queue: QueueStatus): void {
@@ -160,52 +155,65 @@ function printWork({ outbox }: Overview, queue: QueueStatus): void {
     print('  outbox: empty')
     return
   }
-  process.stdout.write(
-    table(
-      [
-        { title: 'OUTBOX', of: row => row.operation },
-        { title: 'WAITING', of: row => row.waiting, align: 'right' },
-        { title: 'IN QUEUE', of: row => row.enqueued, align: 'right' },
-        { title: 'LATER', of: row => row.postponed, align: 'right' },
-        { title: 'SINCE', of: row => shortTime(row.since) },
-      ],
-      outbox,
-    ),
-  )
+  printTable(outbox, [
+    { title: 'OUTBOX', of: row => row.operation },
+    { title: 'WAITING', of: row => row.waiting, align: 'right' },
+    { title: 'IN QUEUE', of: row => row.enqueued, align: 'right' },
+    { title: 'LATER', of: row => row.postponed, align: 'right' },
+    { title: 'SINCE', of: row => shortTime(row.since) },
+  ])
 }
 
-function printHalts({ halts }: Overview): void {
-  if (halts.length === 0) return
-  printTitle('Halted')
-  for (const halt of halts) {
-    const scope = halt.scope === '*' ? 'everything' : `enterprise ${halt.scope}`
-    print(
-      colours.red(
-        `  ${scope} since ${shortTime(halt.since)}, ${halt.next_probe_at ? `tried again at ${shortTime(halt.next_probe_at)}` : 'until somebody resumes'}`,
-      ),
-    )
-    printText(halt.message, 4)
-    printArrow(halt.remedy, 4)
+/** How the calls to the platform go: the rate, the limit, and what each operation waits. */
+function printPace(pace: Pace): void {
+  printTitle('Platform calls')
+  printFacts([
+    [
+      'rate',
+      `${perSecond(pace.calls_per_second)}, ${counted(pace.calls_last_minute, 'call')} in the last minute`,
+    ],
+    ['permitted', permitted(pace)],
+    ['used', pace.utilisation === null ? null : `${Math.round(pace.utilisation * 100)} %`],
+    ['waiting', pace.waiting > 0 ? figure(pace.waiting) : null],
+  ])
+  if (pace.paused_until) {
+    const reason = pace.pause_reason ? `: ${pace.pause_reason}` : ''
+    print(colours.yellow(`  paused until ${shortTime(pace.paused_until)}${reason}`))
   }
+  if (pace.operations.length === 0) return
+  printTable(pace.operations, [
+    { title: 'IN 5 MINUTES', of: row => row.operation },
+    { title: 'CALLS', of: row => figure(row.calls), align: 'right' },
+    { title: 'MEAN WAIT', of: row => duration(row.mean_wait_ms), align: 'right' },
+    { title: 'LONGEST', of: row => duration(row.longest_wait_ms), align: 'right' },
+    { title: 'REJECTED', of: row => figure(row.too_fast), align: 'right' },
+  ])
 }
 
-/** Fields that are switched off, also where somebody ignores the case. */
+function permitted(pace: Pace): string {
+  const { permitted_per_second: permitted, set_per_second: set, ceiling_per_second: rejected } = pace
+  if (pace.workers === 0) return 'unknown, no worker is running'
+  if (permitted === null) return 'not yet learnt'
+  if (!pace.learnt) return perSecond(permitted)
+  if (set !== null)
+    return `${perSecond(permitted)} of the ${perSecond(set)} set: more was rejected (last at ${perSecond(rejected ?? 0)})`
+  return rejected === null
+    ? `${perSecond(permitted)}, being learnt (nothing rejected yet)`
+    : `${perSecond(permitted)}, learnt (last rejected at ${perSecond(rejected)})`
+}
+
+/** Fields that are switched off, even where the case is ignored. */
 function printWithheld(withheld: WithheldField[], program: string): void {
   if (withheld.length === 0) return
   printTitle('Withheld')
-  process.stdout.write(
-    table(
-      [
-        { title: 'ENTERPRISE', of: row => row.enterprise_code || 'the only one' },
-        { title: 'FIELD', of: row => fieldName(row), gives: true },
-        { title: 'FROM', of: row => employeesText(row.employees), align: 'right' },
-        { title: 'SINCE', of: row => shortTime(row.since) },
-        { title: 'NEXT PROBE', of: row => shortTime(row.next_probe_at) },
-        { title: 'DEAD LETTER', of: row => [row.dead_letter, row.state].filter(Boolean).join(' ') },
-      ],
-      withheld,
-    ),
-  )
+  printTable(withheld, [
+    { title: 'ENTERPRISE', of: row => row.enterprise_code || 'the only one' },
+    { title: 'FIELD', of: row => fieldName(row), gives: true },
+    { title: 'FROM', of: row => employeesText(row.employees), align: 'right' },
+    { title: 'SINCE', of: row => shortTime(row.since) },
+    { title: 'NEXT PROBE', of: row => shortTime(row.next_probe_at) },
+    { title: 'DEAD LETTER', of: row => [row.dead_letter, row.state].filter(Boolean).join(' ') },
+  ])
   const open = withheld.find(row => row.dead_letter !== null)
   if (open) print(`  Once it is switched on: ${program} dead-letters retry ${open.dead_letter}`)
 }
@@ -224,41 +232,28 @@ function printRuns({ runs, jobs }: Overview, left: Awaited<ReturnType<typeof tim
   printTitle('Latest runs')
   if (runs.length === 0) print('  none yet')
   else
-    process.stdout.write(
-      table(
-        [
-          { title: 'RUN', of: run => run.id, align: 'right' },
-          { title: 'KIND', of: run => run.kind },
-          { title: 'STATE', of: run => run.state, paint: paintState },
-          { title: 'REQUESTED', of: run => shortTime(run.requested_at) },
-          { title: 'FINISHED', of: run => shortTime(run.finished_at) },
-          { title: 'PLANNED', of: run => run.planned, align: 'right' },
-          { title: 'MESSAGE', of: run => run.message, gives: true },
-        ],
-        runs,
-      ),
-    )
+    printTable(runs, [
+      { title: 'RUN', of: run => run.id, align: 'right' },
+      { title: 'KIND', of: run => run.kind },
+      { title: 'STATE', of: run => run.state, paint: paintState },
+      { title: 'REQUESTED', of: run => shortTime(run.requested_at) },
+      { title: 'FINISHED', of: run => shortTime(run.finished_at) },
+      { title: 'PLANNED', of: run => run.planned, align: 'right' },
+      { title: 'MESSAGE', of: run => run.message, gives: true },
+    ])
   for (const run of left) printText(`run ${run.run}: ${timeLeftText(run)}`)
   if (jobs.length === 0) return
   printTitle('Next ticks')
-  const now = Date.now()
-  process.stdout.write(
-    table(
-      [
-        { title: 'JOB', of: job => job.job },
-        { title: 'SCHEDULE', of: job => job.expression },
-        {
-          title: 'NEXT',
-          of: ({ next_due_at }) =>
-            next_due_at.getTime() < now - 60_000
-              ? `missed ${shortTime(next_due_at)}; runs at the next start`
-              : shortTime(next_due_at),
-          gives: true,
-        },
-      ],
-      jobs,
-    ),
-  )
+  printTable(jobs, [
+    { title: 'JOB', of: job => job.job },
+    { title: 'SCHEDULE', of: job => job.expression },
+    { title: 'NEXT', of: job => nextTick(job.next_due_at), gives: true },
+  ])
+}
+
+function nextTick(due: Date): string | null {
+  const time = shortTime(due)
+  return due.getTime() < Date.now() - 60_000 ? `missed ${time}; runs at the next start` : time
 }
 
 type OpenRefunds = Awaited<ReturnType<typeof openRefunds>>
@@ -267,89 +262,26 @@ type OpenTopUps = Awaited<ReturnType<typeof openTopUps>>
 /** What was sent and has no known outcome, if there is any: a line with what to do. */
 function printMoney(refunds: OpenRefunds, topUps: OpenTopUps, program: string): void {
   if (refunds.unknown === 0 && topUps.unknown === 0) return
+  const line = (what: string, { unknown, oldest }: OpenTopUps, command: string) => {
+    const since = oldest ? ` since ${shortTime(oldest)}` : ''
+    if (unknown > 0)
+      print(colours.red(`  ${counted(unknown, what)}${since}: ${program} ${command} list --state unknown`))
+  }
   printTitle('Outcome unknown')
-  const since = ({ oldest }: OpenTopUps) => (oldest ? ` since ${shortTime(oldest)}` : '')
-  if (refunds.unknown > 0)
-    print(
-      colours.red(
-        `  ${counted(refunds.unknown, 'refund')}${since(refunds)}: ${program} refund list --state unknown`,
-      ),
-    )
+  line('refund', refunds, 'refund')
   if (refunds.for_person > 0)
     print(colours.red(`    of which ${refunds.for_person} for a person to find out`))
-  if (topUps.unknown > 0)
-    print(
-      colours.red(
-        `  ${counted(topUps.unknown, 'top-up')}${since(topUps)}: ${program} topup list --state unknown`,
-      ),
-    )
+  line('top-up', topUps, 'topup')
 }
 
 function printDeadLetters({ dead_letters }: Overview, program: string): void {
   const total = dead_letters.reduce((sum, row) => sum + row.count, 0)
   printTitle(`Dead letters: ${total}`)
   if (total === 0) return
-  process.stdout.write(
-    table(
-      [
-        { title: 'COUNT', of: row => row.count, align: 'right' },
-        { title: 'CATEGORY', of: row => row.category },
-        { title: 'STATE', of: row => row.state, paint: paintState },
-      ],
-      dead_letters,
-    ),
-  )
-  print(`  Look closer: ${program} dead-letters list`)
-}
-
-function capital(text: string): string {
-  return text.charAt(0).toUpperCase() + text.slice(1)
-}
-
-/** How the calls to the platform go: the rate, the limit, and what each operation waits. */
-function printPace(pace: Pace): void {
-  printTitle('Platform calls')
-  printFacts([
-    [
-      'rate',
-      `${perSecond(pace.calls_per_second)}, ${counted(pace.calls_last_minute, 'call')} in the last minute`,
-    ],
-    ['permitted', permitted(pace)],
-    ['used', pace.utilisation === null ? null : `${Math.round(pace.utilisation * 100)} %`],
-    ['waiting', pace.waiting > 0 ? pace.waiting.toLocaleString('en') : null],
+  printTable(dead_letters, [
+    { title: 'COUNT', of: row => row.count, align: 'right' },
+    { title: 'CATEGORY', of: row => row.category },
+    { title: 'STATE', of: row => row.state, paint: paintState },
   ])
-  if (pace.paused_until) {
-    const reason = pace.pause_reason ? `: ${pace.pause_reason}` : ''
-    print(colours.yellow(`  paused until ${shortTime(pace.paused_until)}${reason}`))
-  }
-  if (pace.operations.length === 0) return
-  process.stdout.write(
-    table(
-      [
-        { title: 'IN 5 MINUTES', of: row => row.operation },
-        { title: 'CALLS', of: row => row.calls.toLocaleString('en'), align: 'right' },
-        { title: 'MEAN WAIT', of: row => duration(row.mean_wait_ms), align: 'right' },
-        { title: 'LONGEST', of: row => duration(row.longest_wait_ms), align: 'right' },
-        { title: 'REJECTED', of: row => row.too_fast.toLocaleString('en'), align: 'right' },
-      ],
-      pace.operations,
-    ),
-  )
-}
-
-function permitted(pace: Pace): string {
-  if (pace.workers === 0) return 'unknown, no worker is running'
-  if (pace.permitted_per_second === null) return 'not yet learnt'
-  if (!pace.learnt) return perSecond(pace.permitted_per_second)
-  if (pace.set_per_second !== null)
-    return `${perSecond(pace.permitted_per_second)} of the ${perSecond(pace.set_per_second)} set: more was rejected (${lastRejected(pace)})`
-  const how =
-    pace.ceiling_per_second === null
-      ? 'being learnt (nothing rejected yet)'
-      : `learnt (last rejected at ${perSecond(pace.ceiling_per_second)})`
-  return `${perSecond(pace.permitted_per_second)}, ${how}`
-}
-
-function lastRejected({ ceiling_per_second }: Pace): string {
-  return `last at ${perSecond(ceiling_per_second ?? 0)}`
+  print(`  Look closer: ${program} dead-letters list`)
 }

@@ -2,23 +2,25 @@ import { HrDataError, HrUnavailableError } from '../hr/source.ts'
 import { readRunStory } from '../report/run-story.ts'
 import { isStored, type PlanEntry, readStoredPlan } from '../sync/stored-plan.ts'
 import { openContext } from './context.ts'
-import { csvLine } from './csv.ts'
 import { FailedError } from './failure.ts'
 import {
+  byCount,
   coloured,
-  counted,
-  entityName,
+  countsText,
+  csvLine,
+  figure,
   longTime,
   print,
   printFacts,
   printJson,
+  printTable,
   printText,
   printTitle,
-  table,
+  qualified,
 } from './output.ts'
-import { printDecision, tally } from './runs.ts'
+import { printDecision } from './runs.ts'
 
-/** Entities that are read from HR for the counts by column and department. */
+/** How many entities are read from HR for the counts by column and department. */
 const COUNTED = 10_000
 const SAMPLE = 20
 const MOST_DEPARTMENTS = 15
@@ -68,18 +70,18 @@ export async function storedPlan(run: number, options: { json?: true; csv?: true
       ...(figures && { ...figures, sample: figures.sample.map(documentOf) }),
     })
   print(`Plan of run ${run}: ${story.kind}, ${coloured(story.state)}`)
-  // What a held run asks for is over once it is decided.
+  // The message of a held run asks for a decision.
   if (story.message && !story.decided_at) printText(story.message)
   printFacts([
-    ['plan', tally(reasons) || 'nothing to do'],
-    ['in scope', story.in_scope?.toLocaleString('en')],
+    ['plan', countsText(reasons) || 'nothing to do'],
+    ['in scope', story.in_scope && figure(story.in_scope)],
     ['changed since', figures && figures.changed_since > 0 ? changedSince(figures, story.state) : null],
     ['decided', story.decided_at && `${longTime(story.decided_at)} by ${story.decided_by}`],
     ['reason', story.decision_reason],
     ['columns', figures && columnsText(figures.columns)],
   ])
-  if (hrError) printText(`HR cannot be read now, so columns and departments are not known: ${hrError}`)
-  if (!stored) printText('Its work was not stored one by one: only held runs keep their plan.')
+  if (hrError) printText(`HR cannot be read now, so columns and departments are unknown: ${hrError}`)
+  if (!stored) printText('Its plan is not stored: only held runs keep theirs.')
   if (figures) printFigures(figures, story.planned ?? 0)
   if (figures) print('', `All of it: ${context.program} plan ${run} --csv > plan.csv`)
   if (story.state === 'held') printDecision(run, context.program)
@@ -94,7 +96,7 @@ async function figuresOf(pages: AsyncIterable<PlanEntry[]>): Promise<PlanFigures
       for (const { field } of entry.changed) figures.columns[field] = (figures.columns[field] ?? 0) + 1
       const department = entry.department ?? '(none)'
       figures.departments[department] = (figures.departments[department] ?? 0) + 1
-      // Whoever is only asked about, or left to the next plan, tells nothing of what approval sends.
+      // Those that are only asked about, or left to the next plan, say nothing of what approval sends.
       if (entry.reason !== 'asked' && !entry.changedSince && figures.sample.length < SAMPLE)
         figures.sample.push(entry)
     }
@@ -104,48 +106,37 @@ async function figuresOf(pages: AsyncIterable<PlanEntry[]>): Promise<PlanFigures
 }
 
 function changedSince({ changed_since, looked_at }: PlanFigures, state: string): string {
-  const rows = `${changed_since.toLocaleString('en')} of ${looked_at.toLocaleString('en')} rows`
+  const rows = `${figure(changed_since)} of ${figure(looked_at)} rows`
   return state === 'held' ? `${rows}: they are left to the next plan` : rows
 }
 
-/** Counts by column, most first; names as in the mapping. */
+/** Counts by column, highest first; names as in the mapping. */
 function columnsText(columns: Record<string, number>): string {
-  return Object.entries(columns)
-    .sort(([, a], [, b]) => b - a)
-    .map(([column, count]) => `${column} ${count.toLocaleString('en')}`)
+  return byCount(columns)
+    .map(([column, count]) => `${column} ${figure(count)}`)
     .join(', ')
 }
 
 function printFigures(figures: PlanFigures, planned: number): void {
   if (figures.looked_at < planned)
-    printText(`Columns and departments are counted over the first ${counted(figures.looked_at, 'entity')}.`)
-  const departments = Object.entries(figures.departments).sort(([, a], [, b]) => b - a)
+    printText(`Columns and departments are counted over the first ${figure(figures.looked_at)} entities.`)
+  const departments = byCount(figures.departments)
   if (departments.length > 0) {
     printTitle('Departments')
-    process.stdout.write(
-      table(
-        [
-          { title: 'DEPARTMENT', of: ([department]) => department },
-          { title: 'COUNT', of: ([, count]) => count.toLocaleString('en'), align: 'right' },
-        ],
-        departments.slice(0, MOST_DEPARTMENTS),
-      ),
-    )
+    printTable(departments.slice(0, MOST_DEPARTMENTS), [
+      { title: 'DEPARTMENT', of: ([department]) => department },
+      { title: 'COUNT', of: ([, count]) => figure(count), align: 'right' },
+    ])
     if (departments.length > MOST_DEPARTMENTS) print(`  … and ${departments.length - MOST_DEPARTMENTS} more`)
   }
   if (figures.sample.length === 0) return
   printTitle('Sample')
-  process.stdout.write(
-    table(
-      [
-        { title: 'KEY', of: nameOf },
-        { title: 'REASON', of: row => row.reason },
-        { title: 'DEPARTMENT', of: row => row.department, spare: true },
-        { title: 'CHANGES', of: changesText, gives: true },
-      ],
-      figures.sample,
-    ),
-  )
+  printTable(figures.sample, [
+    { title: 'KEY', of: row => qualified(row.enterpriseCode, row.entityKey) },
+    { title: 'REASON', of: row => row.reason },
+    { title: 'DEPARTMENT', of: row => row.department, spare: true },
+    { title: 'CHANGES', of: changesText, gives: true },
+  ])
 }
 
 async function printCsv(pages: AsyncIterable<PlanEntry[]>): Promise<void> {
@@ -158,23 +149,15 @@ function csvOf({ enterpriseCode, entityKey, reason, department, changed, changed
   return csvLine([enterpriseCode, entityKey, reason, department, columns, changedSince])
 }
 
-function documentOf(entry: PlanEntry) {
-  const { enterpriseCode, entityKey, reason, department, changed } = entry
-  const since = entry.changedSince
+function documentOf({ enterpriseCode, entityKey, reason, department, changed, changedSince }: PlanEntry) {
   return {
     enterprise_code: enterpriseCode,
     key: entityKey,
-    reason,
-    department,
-    changed,
-    changed_since: since,
+    ...{ reason, department, changed },
+    changed_since: changedSince,
   }
 }
 
 function changesText({ changed }: PlanEntry): string {
   return changed.map(({ field, value }) => `${field} ${value === null ? '(empty)' : `→ ${value}`}`).join(', ')
-}
-
-function nameOf({ enterpriseCode, entityKey }: PlanEntry): string {
-  return entityName({ enterprise_code: enterpriseCode, entity_key: entityKey })
 }

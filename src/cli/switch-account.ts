@@ -1,7 +1,9 @@
 import type { Command } from 'commander'
+import { accountOf } from '../connections.ts'
+import { accountText, countMemory, isSameAccount, readDeployment, switchAccount } from '../sync/deployment.ts'
 import { openContext } from './context.ts'
 import { UsageError } from './failure.ts'
-import { print, printFacts, printJson, words } from './output.ts'
+import { figure, print, printFacts, printJson, words } from './output.ts'
 
 interface SwitchOptions {
   keepMemory?: true
@@ -9,23 +11,22 @@ interface SwitchOptions {
   json?: true
 }
 
-/** `dirsync switch-account`: the account that the settings name takes the place of the one that is remembered. */
+/** `dirsync switch-account`: from now on the database remembers the account that the settings name. */
 export function switchAccountCommand(program: Command): void {
   program
     .command('switch-account')
-    .summary('let another platform account follow')
-    .description('let the account of the settings follow the one that this database remembers')
+    .description('switch this database to the platform account that the settings name')
     .option('--keep-memory', 'the same account at another address: forget nothing')
-    .option('--yes', 'do it; without it, show what would be forgotten')
+    .option('--yes', 'do it; without it, only show what would be forgotten')
     .option('--json', 'print one JSON document')
     .addHelpText(
       'after',
       `
 The database remembers what one account of the platform (PLATFORM_BASE_URL and
-PLATFORM_APP_ID) confirmed, and a start with another one is refused. This
-forgets what was confirmed: hashes, departments, open ids, mirrors, the outbox.
-Attempts, runs, refunds, top-ups and decisions stay; open cases and runs end.
-Stop every process of the deployment first.
+PLATFORM_APP_ID) confirmed, and dirsync refuses to start with another one. This
+command forgets what was confirmed: hashes, departments, open ids, mirrors, the
+outbox. Attempts, runs, refunds, top-ups and decisions stay; open cases and runs
+end. Stop every process of the deployment first.
 
 Examples:
   dirsync switch-account
@@ -36,12 +37,6 @@ Examples:
 }
 
 async function run(options: SwitchOptions): Promise<void> {
-  const [{ accountOf }, { accountText, isSameAccount, readDeployment }, { countMemory, switchAccount }] =
-    await Promise.all([
-      import('../connections.ts'),
-      import('../sync/deployment.ts'),
-      import('../sync/deployment.ts'),
-    ])
   await using context = await openContext()
   const { config, pool, actor, program } = context
   const to = accountOf(config)
@@ -51,8 +46,8 @@ async function run(options: SwitchOptions): Promise<void> {
     const account = accountText(to)
     if (options.json)
       printJson({ switched: switched !== null, account, forgotten: switched?.forgotten ?? null })
-    else if (switched === null) print(`This database is the memory of ${account} already.`)
-    else print(`This database is now the memory of ${account}.`, `Go on with: ${program} start`)
+    else if (switched === null) print(`This database already remembers ${account}.`)
+    else print(`This database now remembers ${account}.`, `Go on with: ${program} start`)
     return
   }
   const from = await readDeployment(pool)
@@ -66,8 +61,8 @@ async function run(options: SwitchOptions): Promise<void> {
       ['settings', theirs],
     ])
     if (forgets) {
-      print('', 'Would be forgotten or ended')
-      printFacts(Object.entries(forgets).map(([name, count]) => [words(name), count.toLocaleString('en')]))
+      print('', 'This would be forgotten or ended')
+      printFacts(Object.entries(forgets).map(([name, count]) => [words(name), figure(count)]))
     }
   }
   if (isNew) throw new UsageError('nothing was changed: give --yes to switch')

@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
 import { mkdir, open, readFile, rm, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -35,9 +36,9 @@ export async function startEmulatorProcess(folder: string, seed: string): Promis
   const files = filesOf(folder)
   const appId = await readOrMake(files.appId, () => APP_ID)
   const appSecret = await readOrMake(files.secret, () => randomBytes(16).toString('hex'))
-  const kept = Number(await readFile(files.port, 'utf8').catch(() => '')) || undefined
+  const last = Number(await readFile(files.port, 'utf8').catch(() => ''))
   const isRunning = async () => (await runningPid(folder)) !== null
-  const port = kept !== undefined && (await isRunning()) ? kept : await freePort(kept)
+  const port = last && (await isRunning()) ? last : await freePort(last)
   await writeFile(files.port, String(port))
   const url = `http://127.0.0.1:${port}`
 
@@ -64,14 +65,13 @@ export async function stopEmulatorProcess(folder: string): Promise<void> {
 }
 
 function filesOf(folder: string) {
-  const file = (name: string) => resolve(folder, name)
   return {
-    appId: file('appid'),
-    secret: file('secret'),
-    port: file('port'),
-    pid: file('pid'),
-    log: file('emulator.log'),
-    data: file('emulator.sqlite'),
+    appId: resolve(folder, 'appid'),
+    secret: resolve(folder, 'secret'),
+    port: resolve(folder, 'port'),
+    pid: resolve(folder, 'pid'),
+    log: resolve(folder, 'emulator.log'),
+    data: resolve(folder, 'emulator.sqlite'),
   }
 }
 
@@ -84,47 +84,31 @@ async function runningPid(folder: string): Promise<number | null> {
 async function launch(folder: string, appId: string, port: number, seed: string): Promise<void> {
   const { secret, pid, log, data } = filesOf(folder)
   await rm(pid, { force: true })
-  const output = await open(log, 'w', 0o600)
-  try {
-    const command = [
-      ...[
-        process.execPath,
-        '--disable-warning=ExperimentalWarning',
-        MAIN,
-        'emulator',
-        '--port',
-        String(port),
-      ],
-      ...['--appid', appId, '--secret-file', secret, '--data', data, '--seed', seed],
-    ]
-    // The process notes its own id before it becomes the emulator: were it noted here, a kill between the two
-    // would leave an emulator that nobody knows of.
-    const child = spawn('/bin/sh', ['-c', 'echo $$ >"$0" && exec "$@"', pid, ...command], {
-      detached: true,
-      stdio: ['ignore', output.fd, output.fd],
-      env: {},
-    })
-    child.unref()
-    await new Promise<void>((started, reject) => {
-      child.once('spawn', started)
-      child.once('error', reject)
-    })
-    // The callers look for the process by that note.
-    const giveUpAt = Date.now() + START_MS
-    while ((await runningPid(folder)) === null && child.exitCode === null && Date.now() < giveUpAt)
-      await delay(5)
-  } finally {
-    await output.close()
-  }
+  await using output = await open(log, 'w', 0o600)
+  // The process notes its own id before it becomes the emulator: were it noted here, a kill between the two would
+  // leave an emulator that nobody knows of.
+  const script = ['-c', 'echo $$ >"$0" && exec "$@"', pid]
+  const node = [process.execPath, '--disable-warning=ExperimentalWarning', MAIN]
+  const emulator = ['emulator', '--port', String(port), '--appid', appId, '--secret-file', secret]
+  const child = spawn('/bin/sh', [...script, ...node, ...emulator, '--data', data, '--seed', seed], {
+    detached: true,
+    stdio: ['ignore', output.fd, output.fd],
+    env: {},
+  })
+  child.unref()
+  await once(child, 'spawn')
+  // The callers look for the process by that note.
+  const giveUpAt = Date.now() + START_MS
+  while ((await runningPid(folder)) === null && child.exitCode === null && Date.now() < giveUpAt)
+    await delay(5)
 }
 
 /** Waits until the emulator answers; false when it ends, or does not within the time for a start. */
 async function answers(folder: string, url: string): Promise<boolean> {
   const giveUpAt = Date.now() + START_MS
   while ((await runningPid(folder)) !== null && Date.now() < giveUpAt) {
-    const answer = await fetch(`${url}/_emulator/stats`, { signal: AbortSignal.timeout(2_000) }).catch(
-      () => null,
-    )
+    const signal = AbortSignal.timeout(2_000)
+    const answer = await fetch(`${url}/_emulator/stats`, { signal }).catch(() => null)
     if (answer?.ok) return true
     await delay(25)
   }

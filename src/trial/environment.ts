@@ -3,29 +3,11 @@ import { join, resolve } from 'node:path'
 import pg from 'pg'
 import type { Logger } from '../lib/logger.ts'
 import { type EmulatorProcess, startEmulatorProcess, stopEmulatorProcess } from './emulator-process.ts'
-import { EmbeddedError, folderUsers, openFolder, withFolderLock } from './folder.ts'
+import { EmbeddedError, enterFolder, openFolder, usersOf, withFolderLock } from './folder.ts'
 import { type EmbeddedPostgres, removeEmbeddedPostgres, startEmbeddedPostgres } from './postgres.ts'
 
-const WATCH_MS = 1_000
-const REVIVED = 'an embedded part had died and was started again'
-
-/** Settings that point the service at the embedded parts, as if they stood in the environment. */
-export interface EmbeddedSettings {
-  DATABASE_URL: string
-  HR_DATABASE_URL: string
-  HR_EMPLOYEES_SQL: string
-  HR_DEPARTMENTS_SQL: string
-  PLATFORM_BASE_URL: string
-  PLATFORM_APP_ID: string
-  PLATFORM_APP_SECRET: string
-  SELLER_APPIDS: string
-  PLATFORM_RATE_LIMIT: string
-  /** Any free port: several may try it on one machine. */
-  CONSOLE_PORT: '0'
-}
-
 /** The embedded parts, held open for this process. */
-interface EmbeddedEnvironment extends AsyncDisposable {
+interface EmbeddedEnvironment {
   readonly settings: EmbeddedSettings
   /** Leaves; the last living process takes everything down. Idempotent. */
   close(): Promise<void>
@@ -50,7 +32,7 @@ export async function openEmbedded(options: {
   await openFolder(directory)
   return await withFolderLock(directory, async () => {
     if (fresh) await clear(directory)
-    const leave = await folderUsers(directory).enter()
+    const leave = await enterFolder(directory)
     let postgres: EmbeddedPostgres | undefined
     try {
       postgres = await startEmbeddedPostgres({ dataDir: join(directory, 'postgres') })
@@ -67,6 +49,18 @@ export async function openEmbedded(options: {
   })
 }
 
+async function clear(directory: string): Promise<void> {
+  const users = await usersOf(directory)
+  if (users.length > 0)
+    throw new EmbeddedError(
+      'EMBEDDED_IN_USE',
+      `${directory} cannot be started over while process ${users.join(', ')} uses it: stop it first.`,
+    )
+  await stopEmulatorProcess(join(directory, 'emulator'))
+  await rm(join(directory, 'emulator'), { recursive: true, force: true })
+  await removeEmbeddedPostgres(join(directory, 'postgres'))
+}
+
 function hold(
   directory: string,
   postgres: EmbeddedPostgres,
@@ -79,32 +73,41 @@ function hold(
     await stopWatching()
     await withFolderLock(directory, async () => {
       await leave()
-      if ((await folderUsers(directory).living()).length === 0) await emulator.stop()
+      if ((await usersOf(directory)).length === 0) await emulator.stop()
       await postgres.stop()
     })
   }
   let closing: Promise<void> | undefined
-  const closeOnce = () => {
-    closing ??= close()
-    return closing
-  }
   return {
-    settings: {
-      DATABASE_URL: postgres.url('dirsync'),
-      HR_DATABASE_URL: postgres.url('hr'),
-      HR_EMPLOYEES_SQL: SAMPLE.employeesSql,
-      HR_DEPARTMENTS_SQL: SAMPLE.departmentsSql,
-      PLATFORM_BASE_URL: emulator.url,
-      PLATFORM_APP_ID: emulator.appId,
-      PLATFORM_APP_SECRET: emulator.appSecret,
-      SELLER_APPIDS: 'mall0001,mall0002',
-      PLATFORM_RATE_LIMIT: '200',
-      CONSOLE_PORT: '0',
+    settings: settingsOf(postgres, emulator),
+    close() {
+      closing ??= close()
+      return closing
     },
-    close: closeOnce,
-    [Symbol.asyncDispose]: closeOnce,
   }
 }
+
+/** Settings that point the service at the embedded parts, as if they stood in the environment. */
+export type EmbeddedSettings = ReturnType<typeof settingsOf>
+
+function settingsOf(postgres: EmbeddedPostgres, emulator: EmulatorProcess) {
+  return {
+    DATABASE_URL: postgres.url('dirsync'),
+    HR_DATABASE_URL: postgres.url('hr'),
+    HR_EMPLOYEES_SQL: SAMPLE.employeesSql,
+    HR_DEPARTMENTS_SQL: SAMPLE.departmentsSql,
+    PLATFORM_BASE_URL: emulator.url,
+    PLATFORM_APP_ID: emulator.appId,
+    PLATFORM_APP_SECRET: emulator.appSecret,
+    SELLER_APPIDS: 'mall0001,mall0002',
+    PLATFORM_RATE_LIMIT: '200',
+    // Any free port: several may try it on one machine.
+    CONSOLE_PORT: '0',
+  }
+}
+
+const WATCH_MS = 1_000
+const REVIVED = 'an embedded part had died and was started again'
 
 /** Looks after the parts until the returned function is called, which waits for a revival under way. */
 function watch(
@@ -137,19 +140,6 @@ function watch(
     clearInterval(timer)
     await looking
   }
-}
-
-async function clear(directory: string): Promise<void> {
-  const users = await folderUsers(directory).living()
-  if (users.length > 0) {
-    throw new EmbeddedError(
-      'EMBEDDED_IN_USE',
-      `${directory} cannot be started over while process ${users.join(', ')} uses it: stop it first.`,
-    )
-  }
-  await stopEmulatorProcess(join(directory, 'emulator'))
-  await rm(join(directory, 'emulator'), { recursive: true, force: true })
-  await removeEmbeddedPostgres(join(directory, 'postgres'))
 }
 
 const FOLDER = join(import.meta.dirname, '../../examples/hr')

@@ -5,110 +5,33 @@ import { connect, createServer, type Server } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 
-const LOCK_TIMEOUT_MS = 120_000
+/** What several processes that share a folder need: a lock, the list of who uses it, and whose process an id is. */
 
-/**
- * Runs `action` while no other process of this machine runs one for the same folder.
- *
- * The lock is a listening socket in Linux' abstract namespace: the kernel releases it with the process, so that
- * nothing is left behind by `kill -9`, and whoever waits learns of the release at once.
- *
- * @throws EmbeddedError `EMBEDDED_LOCK_TIMEOUT` when the lock is not free within two minutes
- */
-export async function withFolderLock<T>(folder: string, action: () => Promise<T>): Promise<T> {
-  const identity = createHash('sha256')
-    .update(await realpath(folder))
-    .digest('hex')
-  await using _lock = await acquire(`\0dirsync-${identity}`, folder)
-  return await action()
-}
+type EmbeddedErrorCode =
+  /** No PostgreSQL binaries exist for this machine. */
+  | 'EMBEDDED_UNSUPPORTED'
+  /** The optional npm package with the binaries is not installed. */
+  | 'EMBEDDED_PACKAGE_MISSING'
+  /** Too little room for the data. */
+  | 'EMBEDDED_DISK_FULL'
+  /** The folder belongs to another user. */
+  | 'EMBEDDED_NOT_YOURS'
+  /** Another living process uses the folder. */
+  | 'EMBEDDED_IN_USE'
+  /** Another process has been starting or stopping it for too long. */
+  | 'EMBEDDED_LOCK_TIMEOUT'
+  /** The program itself did not start or stop. */
+  | 'EMBEDDED_POSTGRES_FAILED'
+  | 'EMBEDDED_EMULATOR_FAILED'
 
-async function acquire(name: string, folder: string): Promise<AsyncDisposable> {
-  const signal = AbortSignal.timeout(LOCK_TIMEOUT_MS)
-  for (;;) {
-    const server = await listen(name)
-    if (server) return { [Symbol.asyncDispose]: () => close(server) }
-    await released(name, signal)
-    if (signal.aborted) {
-      throw new EmbeddedError(
-        'EMBEDDED_LOCK_TIMEOUT',
-        `Another process has been starting or stopping ${folder} for two minutes: end it and try again.`,
-      )
-    }
-  }
-}
+/** A part of the embedded default could not be brought up or taken down: one sentence for a person, and a stable code. */
+export class EmbeddedError extends Error {
+  readonly code: EmbeddedErrorCode
 
-async function listen(name: string): Promise<Server | null> {
-  const server = createServer()
-  server.listen({ path: name, exclusive: true })
-  try {
-    await once(server, 'listening')
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'EADDRINUSE') return null
-    throw error
-  }
-  server.on('connection', socket => {
-    socket.on('error', () => socket.destroy())
-    server.once('release', () => socket.destroy())
-  })
-  server.setMaxListeners(0)
-  return server
-}
-
-/** Resolves when the holder's end of the connection goes away, which is when the lock may be tried again. */
-function released(name: string, signal: AbortSignal): Promise<void> {
-  return new Promise(resolve => {
-    const socket = connect({ path: name })
-    const give = () => socket.destroy()
-    signal.addEventListener('abort', give, { once: true })
-    socket.resume()
-    // An error (nobody listens any more) is followed by 'close' as well.
-    socket.on('error', give)
-    socket.on('close', () => {
-      signal.removeEventListener('abort', give)
-      resolve()
-    })
-  })
-}
-
-function close(server: Server): Promise<void> {
-  return new Promise(resolve => {
-    server.close(() => resolve())
-    server.emit('release')
-  })
-}
-
-let handles = 0
-
-/** The processes that use a folder: one file each in its `users/` folder, named by process id. */
-interface FolderUsers {
-  /** Adds the calling process; the answer takes it out again. One process may be in it several times. */
-  enter(): Promise<() => Promise<void>>
-  /** Ids of the living processes in it, the caller's included. Files of dead processes are removed. */
-  living(): Promise<number[]>
-}
-
-/** Must be used under the folder's lock (`withFolderLock`). */
-export function folderUsers(folder: string): FolderUsers {
-  const directory = join(folder, 'users')
-  return {
-    async enter() {
-      await mkdir(directory, { recursive: true })
-      handles += 1
-      const file = join(directory, `${process.pid}-${handles}`)
-      await writeFile(file, (await birthOf(process.pid)) ?? '', { mode: 0o600 })
-      return () => rm(file, { force: true })
-    },
-    async living() {
-      const pids = new Set<number>()
-      for (const name of await readdir(directory).catch(() => [])) {
-        const pid = Number.parseInt(name, 10)
-        const recorded = await readFile(join(directory, name), 'utf8').catch(() => null)
-        if (recorded !== null && recorded === (await birthOf(pid))) pids.add(pid)
-        else await rm(join(directory, name), { force: true })
-      }
-      return [...pids]
-    },
+  constructor(code: EmbeddedErrorCode, message: string, options?: ErrorOptions) {
+    super(message, options)
+    this.name = 'EmbeddedError'
+    this.code = code
   }
 }
 
@@ -125,28 +48,115 @@ export async function openFolder(folder: string): Promise<void> {
   } catch (cause) {
     throw new EmbeddedError(
       'EMBEDDED_NOT_YOURS',
-      `The folder ${folder} cannot be written by this user: run dirsync as the user it belongs to, or where this user may write.`,
+      `This user cannot write to the folder ${folder}: run dirsync as the user it belongs to, or somewhere else.`,
       { cause },
     )
   }
 }
 
-const EXEC_TRIES = 50
+const LOCK_TIMEOUT_MS = 120_000
 
-/** Tells a process from a later one with the same id, across restarts of the machine too; null when it is dead. */
+/**
+ * Runs `action` while no other process of this machine runs one for the same folder.
+ *
+ * The lock is a listening socket in Linux' abstract namespace: the kernel releases it with the process, so that
+ * `kill -9` leaves nothing behind, and whoever waits learns of the release at once.
+ *
+ * @throws EmbeddedError `EMBEDDED_LOCK_TIMEOUT` when the lock is not free within two minutes
+ */
+export async function withFolderLock<T>(folder: string, action: () => Promise<T>): Promise<T> {
+  const identity = createHash('sha256')
+    .update(await realpath(folder))
+    .digest('hex')
+  const name = `\0dirsync-${identity}`
+  const signal = AbortSignal.timeout(LOCK_TIMEOUT_MS)
+  let lock = await listen(name)
+  while (!lock) {
+    await released(name, signal)
+    if (signal.aborted)
+      throw new EmbeddedError(
+        'EMBEDDED_LOCK_TIMEOUT',
+        `Another process has been starting or stopping ${folder} for two minutes: end it and try again.`,
+      )
+    lock = await listen(name)
+  }
+  try {
+    return await action()
+  } finally {
+    lock.emit('release')
+    lock.close()
+    await once(lock, 'close')
+  }
+}
+
+async function listen(name: string): Promise<Server | null> {
+  const server = createServer(socket => {
+    socket.on('error', () => socket.destroy())
+    server.once('release', () => socket.destroy())
+  })
+  server.setMaxListeners(0).listen({ path: name, exclusive: true })
+  try {
+    await once(server, 'listening')
+    return server
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EADDRINUSE') return null
+    throw error
+  }
+}
+
+/** Resolves when the holder's end of the connection goes away, which is when the lock may be tried again. */
+function released(name: string, signal: AbortSignal): Promise<void> {
+  return new Promise(resolve => {
+    const socket = connect({ path: name, signal })
+    socket.resume()
+    // An error (nobody listens any more, or time is up) is followed by 'close' as well.
+    socket.on('error', () => socket.destroy())
+    socket.on('close', () => resolve())
+  })
+}
+
+let entries = 0
+
+/**
+ * Adds the calling process to the users of a folder, a file each in `users/`. Must be called under the folder's lock.
+ * A process may be in it several times.
+ * @returns takes it out again
+ */
+export async function enterFolder(folder: string): Promise<() => Promise<void>> {
+  await mkdir(join(folder, 'users'), { recursive: true })
+  entries += 1
+  const file = join(folder, 'users', `${process.pid}-${entries}`)
+  await writeFile(file, (await birthOf(process.pid)) ?? '', { mode: 0o600 })
+  return () => rm(file, { force: true })
+}
+
+/** Ids of the living processes that use a folder; dead ones are taken out. Must be called under the folder's lock. */
+export async function usersOf(folder: string): Promise<number[]> {
+  const pids = new Set<number>()
+  for (const name of await readdir(join(folder, 'users')).catch(() => [])) {
+    const file = join(folder, 'users', name)
+    const pid = Number.parseInt(name, 10)
+    const recorded = await readFile(file, 'utf8').catch(() => null)
+    if (recorded !== null && recorded === (await birthOf(pid))) pids.add(pid)
+    else await rm(file, { force: true })
+  }
+  return [...pids]
+}
+
+/** Tells a process from a later one with the same id, even after a restart of the machine; null when it is dead. */
 async function birthOf(pid: number): Promise<string | null> {
   try {
-    const [boot, stat] = await Promise.all([
-      readFile('/proc/sys/kernel/random/boot_id', 'utf8'),
-      readFile(`/proc/${pid}/stat`, 'utf8'),
-    ])
-    // The command's name, in parentheses, may hold anything; start time is the 20th value after it.
+    const boot = await readFile('/proc/sys/kernel/random/boot_id', 'utf8')
+    const stat = await readFile(`/proc/${pid}/stat`, 'utf8')
+    // The command's name, in parentheses, may hold anything. The start time is the 20th value after it.
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
     return fields[0] === 'Z' ? null : `${boot.trim()} ${fields[19]}`
   } catch {
     return null // no such process
   }
 }
+
+const EXEC_TRIES = 50
 
 /**
  * Whose process an id in a file is by now: `ours` has `argument` (a path that only our program is given) on its
@@ -162,36 +172,4 @@ export async function identify(pid: number, argument: string): Promise<'ours' | 
   }
   if (command === '') return 'none' // dead, a zombie, or hidden from us
   return command.split('\0').includes(argument) ? 'ours' : 'stranger'
-}
-
-/**
- * A part of the embedded default could not be brought up or taken down.
- *
- * - `EMBEDDED_UNSUPPORTED`: no PostgreSQL binaries exist for this machine
- * - `EMBEDDED_PACKAGE_MISSING`: the optional npm package with the binaries is not installed
- * - `EMBEDDED_DISK_FULL`: too little room for the data
- * - `EMBEDDED_NOT_YOURS`: the folder belongs to another user
- * - `EMBEDDED_IN_USE`: another living process uses the folder
- * - `EMBEDDED_LOCK_TIMEOUT`: another process has been starting or stopping it for too long
- * - `EMBEDDED_POSTGRES_FAILED`, `EMBEDDED_EMULATOR_FAILED`: the program itself did not start or stop
- */
-type EmbeddedErrorCode =
-  | 'EMBEDDED_UNSUPPORTED'
-  | 'EMBEDDED_PACKAGE_MISSING'
-  | 'EMBEDDED_DISK_FULL'
-  | 'EMBEDDED_NOT_YOURS'
-  | 'EMBEDDED_IN_USE'
-  | 'EMBEDDED_LOCK_TIMEOUT'
-  | 'EMBEDDED_POSTGRES_FAILED'
-  | 'EMBEDDED_EMULATOR_FAILED'
-
-/** Carries one sentence for the person at the keyboard, and a stable code. */
-export class EmbeddedError extends Error {
-  readonly code: EmbeddedErrorCode
-
-  constructor(code: EmbeddedErrorCode, message: string, options?: ErrorOptions) {
-    super(message, options)
-    this.name = 'EmbeddedError'
-    this.code = code
-  }
 }

@@ -1,25 +1,10 @@
-import { execFile } from 'node:child_process'
-import { createHash } from 'node:crypto'
-import {
-  chmod,
-  chown,
-  lstat,
-  mkdir,
-  readFile,
-  readlink,
-  realpath,
-  rename,
-  rm,
-  stat,
-  statfs,
-  symlink,
-  writeFile,
-} from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
+import { chown, mkdir, readFile, rename, rm, statfs, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { EmbeddedError, identify } from './folder.ts'
-import type { NativeFolder } from './postgres-binaries.ts'
+import { type Place, runProgram } from './postgres-place.ts'
+
+/** The server programs: initdb, and pg_ctl to start and stop. `native` is the folder with the binaries. */
 
 /** Name of the superuser of an embedded cluster. */
 export const SUPERUSER = 'postgres'
@@ -28,7 +13,7 @@ const NEEDED_BYTES = 200 * 1024 * 1024
 const PATIENCE_MS = 60_000
 
 /** Creates the cluster, whole or not at all. */
-export async function createCluster(native: NativeFolder, place: Place, password: string): Promise<void> {
+export async function createCluster(native: string, place: Place, password: string): Promise<void> {
   await assertRoom(place)
   const partial = join(place.root, 'data.new')
   const passwordFile = join(place.root, 'password.new')
@@ -36,10 +21,8 @@ export async function createCluster(native: NativeFolder, place: Place, password
   await rm(passwordFile, { force: true })
   await mkdir(partial, { mode: 0o700 })
   await writeFile(passwordFile, password, { mode: 0o600 })
-  if (place.account) {
-    await chown(partial, place.account.uid, place.account.gid)
-    await chown(passwordFile, place.account.uid, place.account.gid)
-  }
+  if (place.account)
+    for (const path of [partial, passwordFile]) await chown(path, place.account.uid, place.account.gid)
   const result = await runProgram(
     join(native, 'bin/initdb'),
     [
@@ -58,17 +41,17 @@ export async function createCluster(native: NativeFolder, place: Place, password
 }
 
 /**
- * The server that runs on this cluster, ready for connections, whoever started it; null when none does.
+ * The port of the server that runs on this cluster, ready for connections, whoever started it; null when none does.
  *
  * @throws EmbeddedError `EMBEDDED_POSTGRES_FAILED` when one is there and neither gets ready nor ends
  */
-export async function findServer(place: Place): Promise<{ pid: number; port: number } | null> {
+export async function findServer(place: Place): Promise<number | null> {
   const giveUpAt = Date.now() + PATIENCE_MS
   for (;;) {
-    const lines = (await readFile(join(place.data, 'postmaster.pid'), 'utf8').catch(() => '')).split('\n')
+    const lines = (await readFile(pidFile(place), 'utf8').catch(() => '')).split('\n')
     const pid = Number(lines[0])
     if (!pid || (await identify(pid, place.data)) !== 'ours') return null
-    if (lines[7]?.trim() === 'ready') return { pid, port: Number(lines[3]) }
+    if (lines[7]?.trim() === 'ready') return Number(lines[3])
     if (Date.now() > giveUpAt) throw failed('get ready', place, `process ${pid} is there and does not answer`)
     await delay(50) // the file is all there is to watch, and the server rewrites it in place
   }
@@ -76,7 +59,7 @@ export async function findServer(place: Place): Promise<{ pid: number; port: num
 
 /** Starts the server on 127.0.0.1 and waits until it takes connections. */
 export async function launchServer(
-  native: NativeFolder,
+  native: string,
   place: Place,
   port: number,
   settings: Record<string, string>,
@@ -89,46 +72,41 @@ export async function launchServer(
     ...settings,
   }
   const options = Object.entries(all).map(([name, value]) => `-c ${name}=${value || "''"}`)
-  const pidFile = join(place.data, 'postmaster.pid')
-  const recorded = Number.parseInt(await readFile(pidFile, 'utf8').catch(() => ''), 10)
+  const recorded = Number.parseInt(await readFile(pidFile(place), 'utf8').catch(() => ''), 10)
   // PostgreSQL clears a dead server's file itself, but takes a stranger that got its process id for a living server.
-  if (recorded && (await identify(recorded, place.data)) === 'stranger') await rm(pidFile)
-  const result = await runProgram(
-    join(native, 'bin/pg_ctl'),
-    [
-      ...['start', '--wait', '--silent', `--timeout=${PATIENCE_MS / 1000}`, '-D', place.data],
-      ...['-l', join(place.data, 'server.log'), '-o', `-p ${port} ${options.join(' ')}`],
-    ],
-    place.account,
-  )
-  if (result.exitCode !== 0) {
-    await assertRoom(place)
-    throw failed('start', place, await lastWords(place))
-  }
+  if (recorded && (await identify(recorded, place.data)) === 'stranger') await rm(pidFile(place))
+  const log = join(place.data, 'server.log')
+  const result = await control(native, place, 'start', '-l', log, '-o', `-p ${port} ${options.join(' ')}`)
+  if (result.exitCode === 0) return
+  await assertRoom(place)
+  const lastWords = (await readFile(log, 'utf8').catch(() => '')).trim().split('\n').slice(-3)
+  throw failed('start', place, lastWords.join(' | '))
 }
 
-/** Stops the server; clients are disconnected, nothing committed is lost. */
-export async function haltServer(native: NativeFolder, place: Place): Promise<void> {
-  const result = await runProgram(
-    join(native, 'bin/pg_ctl'),
-    ['stop', '--mode=fast', '--wait', '--silent', `--timeout=${PATIENCE_MS / 1000}`, '-D', place.data],
-    place.account,
-  )
+/** Stops the server. Clients are disconnected, and nothing committed is lost. */
+export async function haltServer(native: string, place: Place): Promise<void> {
+  const result = await control(native, place, 'stop', '--mode=fast')
   if (result.exitCode !== 0 && (await findServer(place))) throw failed('stop', place, result.output)
+}
+
+function control(native: string, { data, account }: Place, action: string, ...args: string[]) {
+  const patience = `--timeout=${PATIENCE_MS / 1000}`
+  const command = [action, '--wait', '--silent', patience, '-D', data, ...args]
+  return runProgram(join(native, 'bin/pg_ctl'), command, account)
+}
+
+function pidFile({ data }: Place): string {
+  return join(data, 'postmaster.pid')
 }
 
 async function assertRoom({ root }: Place): Promise<void> {
   const { bavail, bsize } = await statfs(root)
   if (bavail * bsize >= NEEDED_BYTES) return
+  const megabytes = (bytes: number) => `${Math.floor(bytes / 1024 / 1024)} MB`
   throw new EmbeddedError(
     'EMBEDDED_DISK_FULL',
-    `The embedded PostgreSQL needs ${NEEDED_BYTES / 1024 / 1024} MB in ${root}, and ${Math.floor((bavail * bsize) / 1024 / 1024)} MB are free: make room and start again.`,
+    `The embedded PostgreSQL needs ${megabytes(NEEDED_BYTES)} in ${root}, and ${megabytes(bavail * bsize)} are free: make room and start again.`,
   )
-}
-
-async function lastWords({ data }: Place): Promise<string> {
-  const log = await readFile(join(data, 'server.log'), 'utf8').catch(() => '')
-  return log.trim().split('\n').slice(-3).join(' | ')
 }
 
 function failed(what: string, place: Place, detail: string): EmbeddedError {
@@ -136,127 +114,4 @@ function failed(what: string, place: Place, detail: string): EmbeddedError {
     'EMBEDDED_POSTGRES_FAILED',
     `The embedded PostgreSQL could not ${what} (${detail.replaceAll('\n', ' | ')}): see ${join(place.data, 'server.log')}.`,
   )
-}
-
-/** Where a server's files lie, and as whom it runs. */
-export interface Place {
-  /** Folder of the cluster, free of symbolic links; it may not exist yet. */
-  data: string
-  /** Folder that holds `data`. */
-  root: string
-  /** Account to run the server as; null: the caller's own. */
-  account: Account | null
-}
-
-/**
- * Settles where the cluster of `folder` lies. That is `folder/data`, except where the caller is root and the account
- * that PostgreSQL then runs as cannot get there (a checkout under /root): then a folder under /var/lib/dirsync, or
- * the temporary folder, which `folder/data` links to.
- *
- * @throws EmbeddedError `EMBEDDED_NOT_YOURS` when the folder belongs to another user
- */
-export async function settlePlace(folder: string): Promise<Place> {
-  const data = join(folder, 'data')
-  const existing = await stat(data).catch(() => null)
-  if (existing) {
-    const path = await realpath(data)
-    return { data: path, root: dirname(path), account: accountFor(existing, folder) }
-  }
-  await rm(data, { force: true }) // a link whose target is gone
-  if (process.getuid?.() !== 0)
-    return { data: join(await realpath(folder), 'data'), root: folder, account: null }
-
-  const account = await unprivilegedAccount()
-  const hash = createHash('sha256')
-    .update(await realpath(folder))
-    .digest('hex')
-    .slice(0, 16)
-  for (const candidate of [folder, `/var/lib/dirsync/${hash}`, join(tmpdir(), `dirsync-${hash}`)]) {
-    if (!(await isUsable(candidate, account))) continue
-    const root = await realpath(candidate)
-    if (candidate !== folder) {
-      // Left behind when somebody removed the folder by hand: nobody has its password any more.
-      await rm(join(root, 'data'), { recursive: true, force: true })
-      await symlink(join(root, 'data'), data)
-    }
-    return { data: join(root, 'data'), root, account }
-  }
-  throw new EmbeddedError(
-    'EMBEDDED_NOT_YOURS',
-    `PostgreSQL does not run as root, and user id ${account.uid} reaches neither ${folder} nor /var/lib/dirsync nor ${tmpdir()}: move the checkout to a folder that others may enter.`,
-  )
-}
-
-/** Removes the cluster, wherever it lies. The server must be down. */
-export async function removePlace(folder: string): Promise<void> {
-  const data = join(folder, 'data')
-  const isLink = await lstat(data).then(
-    entry => entry.isSymbolicLink(),
-    () => false,
-  )
-  if (isLink) await rm(dirname(await readlink(data)), { recursive: true, force: true })
-  await rm(folder, { recursive: true, force: true })
-}
-
-/** PostgreSQL insists on running as the owner of its data. */
-function accountFor(owner: Account, folder: string): Account | null {
-  const uid = process.getuid?.()
-  if (owner.uid === uid) return null
-  if (uid === 0) return { uid: owner.uid, gid: owner.gid }
-  throw new EmbeddedError(
-    'EMBEDDED_NOT_YOURS',
-    `${folder} belongs to user id ${owner.uid}, and this process runs as ${uid}: run it as that user, or remove the folder.`,
-  )
-}
-
-async function unprivilegedAccount(): Promise<Account> {
-  const lines = (await readFile('/etc/passwd', 'utf8').catch(() => ''))
-    .split('\n')
-    .map(line => line.split(':'))
-  const found = lines.find(([name]) => name === 'postgres') ?? lines.find(([name]) => name === 'nobody')
-  return { uid: Number(found?.[2] ?? 65_534), gid: Number(found?.[3] ?? 65_534) }
-}
-
-async function isUsable(folder: string, account: Account): Promise<boolean> {
-  try {
-    const made = await mkdir(folder, { recursive: true })
-    for (const path of new Set([made ?? folder, folder])) await chmod(path, 0o711)
-    const probe = join(folder, 'probe')
-    await mkdir(probe, { recursive: true, mode: 0o700 })
-    await chown(probe, account.uid, account.gid)
-    const entered = await runProgram('/bin/sh', ['-c', 'cd -- "$1" && [ -w . ]', 'sh', probe], account)
-    await rm(probe, { recursive: true })
-    return entered.exitCode === 0
-  } catch {
-    return false // a read-only or foreign file system: the next candidate may do
-  }
-}
-
-/** A user and group of the operating system. */
-export interface Account {
-  uid: number
-  gid: number
-}
-
-/** What a program did: its exit code, or why it could not be executed, and everything it printed. */
-interface ProgramResult {
-  exitCode: number | null
-  failure: string | null
-  output: string
-}
-
-/**
- * Runs a program to its end, as another account where one is given (needs root). The environment is minimal on
- * purpose: `PG…` variables of the caller must not reach the embedded server.
- */
-export function runProgram(file: string, args: string[], account: Account | null): Promise<ProgramResult> {
-  return new Promise(resolve => {
-    const env = { PATH: '/usr/local/bin:/usr/bin:/bin', LC_ALL: 'C' }
-    execFile(file, args, { cwd: '/', env, ...account }, (error, stdout, stderr) => {
-      const output = `${stdout}${stderr}`.trim()
-      if (!error) resolve({ exitCode: 0, failure: null, output })
-      else if (typeof error.code === 'number') resolve({ exitCode: error.code, failure: null, output })
-      else resolve({ exitCode: null, failure: error.code ?? error.signal ?? 'killed', output })
-    })
-  })
 }

@@ -1,22 +1,13 @@
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { readFile, writeFile } from 'node:fs/promises'
+import { readFile, stat, writeFile } from 'node:fs/promises'
 import { type AddressInfo, createServer } from 'node:net'
 import { join, resolve } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
-import { EmbeddedError, folderUsers, openFolder, withFolderLock } from './folder.ts'
-import { usableBinaries } from './postgres-binaries.ts'
-import {
-  createCluster,
-  findServer,
-  haltServer,
-  launchServer,
-  type Place,
-  removePlace,
-  SUPERUSER,
-  settlePlace,
-} from './postgres-server.ts'
+import { EmbeddedError, enterFolder, openFolder, usersOf, withFolderLock } from './folder.ts'
+import { type Place, removePlace, settlePlace, usableBinaries } from './postgres-place.ts'
+import { createCluster, findServer, haltServer, launchServer, SUPERUSER } from './postgres-server.ts'
 
 /** A running PostgreSQL that this process shares with every other one that opened the same folder. */
 export interface EmbeddedPostgres {
@@ -33,8 +24,6 @@ export interface EmbeddedPostgres {
 
 /** `durable` keeps what is committed through a power failure; `test` is fast and keeps nothing through one. */
 type EmbeddedPostgresMode = 'durable' | 'test'
-
-const LAUNCH_ATTEMPTS = 3
 
 const COMMON = {
   ...{ wal_level: 'minimal', max_wal_senders: '0', max_connections: '200' },
@@ -53,53 +42,51 @@ const SETTINGS: Record<EmbeddedPostgresMode, Record<string, string>> = {
 
 /**
  * Starts PostgreSQL 18 on 127.0.0.1 with its cluster in `dataDir`, which is created when missing, or joins the server
- * that runs there already, be it another process' or one left behind by a process that was killed.
+ * that runs there already, be it another process' or one left behind by a process that was killed. It gets the port of
+ * last time, or another one where that is taken.
  *
  * As root the server runs as user `postgres` or `nobody`, see `settlePlace`.
  *
- * @param options.port wanted port; by default the one of last time, and any other where that is taken
  * @throws EmbeddedError
  */
 export async function startEmbeddedPostgres(options: {
   dataDir: string
-  port?: number
   mode?: EmbeddedPostgresMode
 }): Promise<EmbeddedPostgres> {
   const folder = resolve(options.dataDir)
+  const settings = SETTINGS[options.mode ?? 'durable']
   await openFolder(folder)
   return await withFolderLock(folder, async () => {
     const place = await settlePlace(folder)
-    const native = await usableBinaries(place.root, place.account)
-    const isNew = !(await hasCluster(place))
+    const native = await usableBinaries(place)
+    const isNew = !(await stat(join(place.data, 'PG_VERSION')).catch(() => null))
     const password = await readPassword(folder, isNew)
     if (isNew) await createCluster(native, place, password)
-    const server = await findServer(place)
-    const port = server?.port ?? (await launch(native, place, folder, options))
-    const leave = await folderUsers(folder).enter()
+    const port = (await findServer(place)) ?? (await launch(native, place, folder, settings))
+    const leave = await enterFolder(folder)
 
     const url = (database: string) =>
       `postgresql://${SUPERUSER}:${password}@127.0.0.1:${port}/${encodeURI(database)}`
-    const revive = async () => {
-      if (await findServer(place)) return false
-      return await withFolderLock(folder, async () => {
-        if (await findServer(place)) return false
-        await launchServer(native, place, port, SETTINGS[options.mode ?? 'durable'])
-        return true
-      })
-    }
-    let stopping: Promise<void> | undefined
     const stop = () =>
       withFolderLock(folder, async () => {
         await leave()
-        if ((await folderUsers(folder).living()).length > 0) return
+        if ((await usersOf(folder)).length > 0) return
         if (await findServer(place)) await haltServer(native, place)
       })
+    let stopping: Promise<void> | undefined
     return {
       port,
       url,
       createDatabase: name => createDatabase(url('postgres'), name),
-      revive: async () => (stopping ? false : await revive()),
-      stop: () => {
+      async revive() {
+        if (stopping || (await findServer(place))) return false
+        return await withFolderLock(folder, async () => {
+          if (await findServer(place)) return false
+          await launchServer(native, place, port, settings)
+          return true
+        })
+      },
+      stop() {
         stopping ??= stop()
         return stopping
       },
@@ -108,7 +95,7 @@ export async function startEmbeddedPostgres(options: {
 }
 
 /**
- * Removes the cluster of `dataDir` with everything in the folder; a server left behind is stopped first.
+ * Removes the cluster of `dataDir` with everything in the folder. A server left behind is stopped first.
  *
  * @throws EmbeddedError `EMBEDDED_IN_USE` when a living process uses it
  */
@@ -116,24 +103,16 @@ export async function removeEmbeddedPostgres(dataDir: string): Promise<void> {
   const folder = resolve(dataDir)
   await openFolder(folder)
   await withFolderLock(folder, async () => {
-    const users = await folderUsers(folder).living()
-    if (users.length > 0) {
+    const users = await usersOf(folder)
+    if (users.length > 0)
       throw new EmbeddedError(
         'EMBEDDED_IN_USE',
         `${folder} is in use by process ${users.join(', ')}: stop it first.`,
       )
-    }
     const place = await settlePlace(folder)
-    if (await findServer(place)) await haltServer(await usableBinaries(place.root, place.account), place)
+    if (await findServer(place)) await haltServer(await usableBinaries(place), place)
     await removePlace(folder)
   })
-}
-
-async function hasCluster(place: Place): Promise<boolean> {
-  return await readFile(join(place.data, 'PG_VERSION')).then(
-    () => true,
-    () => false,
-  )
 }
 
 async function readPassword(folder: string, isNew: boolean): Promise<string> {
@@ -141,37 +120,37 @@ async function readPassword(folder: string, isNew: boolean): Promise<string> {
   try {
     return await readFile(file, 'utf8')
   } catch (cause) {
-    if ((cause as NodeJS.ErrnoException).code !== 'ENOENT') {
+    if ((cause as NodeJS.ErrnoException).code !== 'ENOENT')
       throw new EmbeddedError(
         'EMBEDDED_NOT_YOURS',
-        `${file} cannot be read: run as the user it belongs to.`,
+        `${file} cannot be read: run dirsync as the user it belongs to.`,
         { cause },
       )
-    }
   }
-  if (!isNew) {
+  if (!isNew)
     throw new EmbeddedError(
       'EMBEDDED_POSTGRES_FAILED',
       `${file} is gone, and with it the way into the embedded PostgreSQL: start over with --fresh.`,
     )
-  }
   const password = randomBytes(24).toString('hex')
   await writeFile(file, password, { mode: 0o600 })
   return password
 }
 
+const LAUNCH_ATTEMPTS = 3
+
 async function launch(
   native: string,
   place: Place,
   folder: string,
-  options: { port?: number; mode?: EmbeddedPostgresMode },
+  settings: Record<string, string>,
 ): Promise<number> {
   const file = join(folder, 'port')
-  const last = Number(await readFile(file, 'utf8').catch(() => '')) || undefined
+  const last = Number(await readFile(file, 'utf8').catch(() => ''))
   for (let attempt = 1; ; attempt += 1) {
-    const port = await freePort(options.port ?? last)
+    const port = await freePort(last)
     try {
-      await launchServer(native, place, port, SETTINGS[options.mode ?? 'durable'])
+      await launchServer(native, place, port, settings)
       await writeFile(file, String(port))
       return port
     } catch (error) {
@@ -200,9 +179,9 @@ async function createDatabase(adminUrl: string, name: string): Promise<boolean> 
 }
 
 /** `wanted` when nothing listens there on 127.0.0.1, else some other free port. */
-export async function freePort(wanted?: number): Promise<number> {
+export async function freePort(wanted = 0): Promise<number> {
   const server = createServer()
-  server.listen({ port: wanted ?? 0, host: '127.0.0.1', exclusive: true })
+  server.listen({ port: wanted, host: '127.0.0.1', exclusive: true })
   try {
     await once(server, 'listening')
   } catch {

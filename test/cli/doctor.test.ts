@@ -54,7 +54,7 @@ test('where all is well every check is a line, and nothing fails', async () => {
   ])
     expect(examined.stdout).toMatch(new RegExp(`^ok {4}${check} `, 'm'))
   expect(examined.stdout).toMatch(/^ok +mapping +\S*employees\.sql:\s+enterprise_code,\s+userid/m)
-  expect(examined.stdout).toMatch(/^warn +processes +no scheduler and no worker is alive/m)
+  expect(examined.stdout).toMatch(/^warn +processes +no scheduler and no worker is running/m)
   expect(wideLines(examined.stdout)).toEqual([])
 })
 
@@ -158,10 +158,10 @@ test.concurrent('variables that look like settings are warned of, with what may 
   expect(code).toBe(1)
   const warned = findings.filter(({ check, status }) => check === 'settings' && status === 'warning')
   expect(warned).toMatchObject([
-    { what: 'DATABSE_URL is no setting of dirsync', remedy: 'Did you mean DATABASE_URL?' },
-    { what: 'HR_TABLE is no setting of dirsync' },
-    { what: 'PLATFORM_APPID is no setting of dirsync', remedy: 'Did you mean PLATFORM_APP_ID?' },
-    { what: 'SCHEDULE_PRUEN is no setting of dirsync', remedy: 'Did you mean SCHEDULE_PRUNE?' },
+    { what: 'DATABSE_URL is not a setting of dirsync', remedy: 'Did you mean DATABASE_URL?' },
+    { what: 'HR_TABLE is not a setting of dirsync' },
+    { what: 'PLATFORM_APPID is not a setting of dirsync', remedy: 'Did you mean PLATFORM_APP_ID?' },
+    { what: 'SCHEDULE_PRUEN is not a setting of dirsync', remedy: 'Did you mean SCHEDULE_PRUNE?' },
   ])
 })
 

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest'
-import { csvLine } from '../../src/cli/csv.ts'
+import { momentOf } from '../../src/cli/arguments.ts'
 import {
   type Column,
+  csvLine,
   cut,
   duration,
-  momentOf,
   plain,
   shortTime,
   table,

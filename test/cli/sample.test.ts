@@ -49,10 +49,10 @@ test.concurrent('the summary of a sync is short, tells what came of it and how t
   expect(stdout).not.toMatch(/\x1b/)
 })
 
-test.concurrent('status shows employees, work, halts, runs and dead letters, and that nobody is alive', async () => {
+test.concurrent('status shows employees, work, halts, runs and dead letters, and that nobody is there', async () => {
   const status = await dirsync('status')
   expect(status.code).toBe(0)
-  expect(status.stdout).toMatch(/No scheduler and no worker is alive: start one with \S.*dirsync start/)
+  expect(status.stdout).toMatch(/No scheduler and no worker is running: start them with \S.*dirsync start/)
   expect(status.stdout).toMatch(/316 of 334 in step/)
   expect(status.stdout).toMatch(/queue in PostgreSQL: 0 waiting, 0 active/)
   expect(status.stdout).toMatch(/enterprise E900 since/)
@@ -87,7 +87,7 @@ test.concurrent('dead letters are listed, filtered and told', async () => {
 test.concurrent('a category that is none names those there are; one without cases is empty', async () => {
   const unknown = await dirsync('dead-letters', 'list', '--category', 'bad_luck')
   expect(unknown.code).toBe(2)
-  expect(unknown.stderr).toMatch(/there is no category "bad_luck": there are .*duplicate_mobile/)
+  expect(unknown.stderr).toMatch(/there is no category "bad_luck": choose one of .*duplicate_mobile/)
   const empty = await dirsync('dead-letters', 'list', '--category', 'platform_unavailable')
   expect(empty).toMatchObject({ code: 0, stdout: 'There are no such dead letters.\n' })
 })
@@ -228,7 +228,7 @@ test('cases are snoozed, ignored and retried, with the shell user in the audit',
   const retried = await dirsync('dead-letters', 'retry', id, '--json')
   expect(retried.code).toBe(0)
   expect(retried.json()).toEqual({ run: expect.any(Number), state: 'requested' })
-  expect(retried.stderr).toMatch(/no scheduler and no worker is alive/)
+  expect(retried.stderr).toMatch(/no scheduler and no worker is running/)
   const { rows } = await deployment.own.pool.query('select * from dirsync.command order by id')
   expect(rows.map(row => row.name)).toEqual(['snooze', 'ignore', 'retry'])
   expect(rows[2]).toMatchObject({
@@ -270,6 +270,6 @@ test('waiting for a run that nobody would do is refused, and the run stays reque
   const failed = await dirsync('resync', '--full', '--wait')
   expect(failed).toMatchObject({ code: 1, stdout: '' })
   expect(failed.stderr).toMatch(
-    /run \d+ is requested and waits, because no scheduler and no worker is alive: start one with/,
+    /run \d+ is requested and waits, because no scheduler and no worker is running: start them with/,
   )
 })

@@ -56,7 +56,7 @@ test.concurrent('a wrong schedule stops the start', async () => {
 test.concurrent('--fresh never touches a database of yours', async () => {
   const refused = await dirsync(['start', '--fresh'], deployment.settings)
   expect(refused.code).toBe(2)
-  expect(refused.stderr).toMatch(/--fresh is for the embedded default alone/)
+  expect(refused.stderr).toMatch(/--fresh works only with the embedded default/)
 })
 
 test.concurrent('a mapping file that is not there is refused', async () => {

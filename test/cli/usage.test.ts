@@ -1,3 +1,6 @@
+import { spawnSync } from 'node:child_process'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { expect, test } from 'vitest'
 import { command, dirsync, type Run, wideLines } from './dirsync.ts'
 
@@ -11,6 +14,9 @@ const COMMANDS = [
   ['employee'],
   ['approve'],
   ['reject'],
+  ['cancel'],
+  ['pause'],
+  ['resume'],
   ['dead-letters'],
   ['dead-letters', 'list'],
   ['dead-letters', 'show'],
@@ -37,6 +43,9 @@ const COMMANDS = [
   ['topup', 'resolve'],
   ['platform'],
   ['doctor'],
+  ['hr'],
+  ['hr', 'install-trigger'],
+  ['hr', 'remove-trigger'],
   ['switch-account'],
   ['emulator'],
 ]
@@ -59,6 +68,20 @@ test('the help of the program lists every command', async () => {
   expect(wideLines(help.stdout)).toEqual([])
 })
 
+test('the help of the program loads no package but the one that reads the command line', () => {
+  const program = pathToFileURL(join(import.meta.dirname, '../../src/cli/program.ts')).href
+  const script = `
+    import { registerHooks } from 'node:module'
+    registerHooks({ load(url, context, next) { console.error(url); return next(url, context) } })
+    const { runProgram } = await import('${program}')
+    await runProgram(['--help'])`
+  const { stderr } = spawnSync(process.execPath, ['--input-type=module', '--eval', script], {
+    encoding: 'utf8',
+  })
+  const packages = [...stderr.matchAll(/node_modules\/((?:@[^/]+\/)?[^/]+)/g)].map(([, name]) => name)
+  expect([...new Set(packages)]).toEqual(['commander'])
+})
+
 test('the version is the one of package.json', async () => {
   const version = await dirsync(['--version'])
   expect(version).toMatchObject({ code: 0, stdout: '0.1.0\n' })
@@ -74,23 +97,23 @@ test.each([
   ['an unknown role', ['start', '--roles', 'scheduler,boss'], /scheduler, worker, console/],
   ['one sync without a worker', ['start', '--once', '--roles', 'scheduler'], /needs the roles/],
   ['two kinds of runs at once', ['resync', '--full', '--openids'], /cannot be used with/],
-  ['an empty employee', ['resync', '--employee', ''], /is no employee/],
-  ['an employee without end', ['plan', '--employee', 'e'.repeat(200)], /is no employee/],
+  ['an empty employee', ['resync', '--employee', ''], /is not an employee/],
+  ['an employee without end', ['plan', '--employee', 'e'.repeat(200)], /is not an employee/],
   ['a full plan of one employee', ['plan', '--full', '--employee', 'e1'], /cannot be used with/],
-  ['a max age without a full run', ['resync', '--max-age', '6h'], /--max-age goes with --full alone/],
+  ['a max age without a full run', ['resync', '--max-age', '6h'], /--max-age works only with --full/],
   ['a max age that is no time', ['plan', '--full', '--max-age', '6'], /--max-age holds "6"/],
-  ['a run that is no number', ['approve', 'seven'], /"seven" is no number of a run/],
-  ['a run of zero', ['reject', '0'], /"0" is no number of a run/],
+  ['a run that is no number', ['approve', 'seven'], /"seven" is not a run number/],
+  ['a run of zero', ['reject', '0'], /"0" is not a run number/],
   ['no run', ['approve'], /missing required argument 'run'/],
-  ['a run beyond all numbers', ['runs', '99999999999999999999'], /is no number of a run/],
+  ['a run beyond all numbers', ['runs', '99999999999999999999'], /is not a run number/],
   ['a wrong limit', ['runs', '--limit', 'all'], /--limit holds "all"/],
   ['no subcommand', ['dead-letters'], /Usage: dirsync dead-letters/],
   ['an unknown subcommand', ['dead-letters', 'burn'], /unknown command 'burn'/],
-  ['a wrong dead letter', ['dead-letters', 'show', '1.5'], /"1.5" is no number of a dead letter/],
+  ['a wrong dead letter', ['dead-letters', 'show', '1.5'], /"1.5" is not a dead letter number/],
   [
     'an unknown state',
     ['dead-letters', 'list', '--state', 'dead'],
-    /there is no state "dead": there are open/,
+    /there is no state "dead": choose one of open/,
   ],
   ['nothing to retry', ['dead-letters', 'retry'], /either the numbers of dead letters or --category/],
   ['a retry of both', ['dead-letters', 'retry', '1', '--category', 'x'], /either the numbers/],
@@ -98,7 +121,11 @@ test.each([
   ['an ignore with an empty reason', ['dead-letters', 'ignore', '1', '--reason', ' '], /--reason is empty/],
   ['a snooze without end', ['dead-letters', 'snooze', '1'], /--until/],
   ['a snooze until nonsense', ['dead-letters', 'snooze', '1', '--until', 'soon'], /--until holds "soon"/],
-  ['a snooze until yesterday', ['dead-letters', 'snooze', '1', '--until', '2020-01-01'], /which is over/],
+  [
+    'a snooze until yesterday',
+    ['dead-letters', 'snooze', '1', '--until', '2020-01-01'],
+    /which is in the past/,
+  ],
   ['two formats at once', ['dead-letters', 'export', '--csv', '--json'], /either --csv or --json/],
   [
     'an unknown operation',
@@ -119,7 +146,7 @@ test.each([
     /--from 2026-11-02 lies after --to 2026-11-01/,
   ],
   ['a taxpayer without number', ['taxpayers'], /missing required argument 'identifier'/],
-  ['a wrong nature', ['taxpayers', 'x', '--nature', '3'], /there is no nature "3": there are 1, 2/],
+  ['a wrong nature', ['taxpayers', 'x', '--nature', '3'], /there is no nature "3": choose one of 1, 2/],
   ['an empty refund', ['refund', 'send'], /missing: --order, --amount, --reason/],
   ['a top-up without account', ['topup', 'send', '--amount', '1.00'], /missing: --account/],
   ['a request that is no file', [...REFUND, '--json', '/nowhere.json'], /--json names "\/nowhere.json"/],

@@ -63,7 +63,7 @@ test('the doctor tells that it is installed and heard', async () => {
   expect(findings).toContainEqual({
     check: 'trigger',
     status: 'ok',
-    what: 'public.person: heard by a scheduler',
+    what: 'public.person: a scheduler listens',
   })
 })
 

@@ -5,7 +5,8 @@ import { pino } from 'pino'
 import { inject } from 'vitest'
 import { type Emulator, startEmulator } from '../../emulator/emulator.ts'
 import { loadConfig } from '../../src/config.ts'
-import { type Role, startService } from '../../src/main.ts'
+import { startService } from '../../src/main.ts'
+import type { Role } from '../../src/sync/process.ts'
 import { createTestDatabase, type TestDatabase } from './postgres.ts'
 
 /** One employee of the invented company, as its HR table holds it. */

@@ -1,16 +1,120 @@
-import type { Config } from '../../config.ts'
-import { connectPlatform } from '../../connections.ts'
-import type { Pool } from '../../lib/database.ts'
-import type { Logger } from '../../lib/logger.ts'
-import type { PacerSnapshot } from '../../pacing/pacer.ts'
-import { PlatformError, verdictOf } from '../../platform/errors.ts'
-import { SIGN_ALGORITHMS, type SignAlgorithm } from '../../platform/request.ts'
-import { sentenceOf } from '../failure.ts'
-import { duration } from '../output.ts'
-import { type Finding, failed, ok, warning } from './doctor.ts'
+import { type Config, ConfigError } from '../config.ts'
+import { connectHr, connectPlatform } from '../connections.ts'
+import { isHeard } from '../hr/change-listener.ts'
+import { connectClient, textRows } from '../hr/rows.ts'
+import { type HrSource, HrUnavailableError, MappingError } from '../hr/source.ts'
+import { triggeredTables } from '../hr/trigger.ts'
+import type { Pool } from '../lib/database.ts'
+import type { Logger } from '../lib/logger.ts'
+import type { PacerSnapshot } from '../pacing/pacer.ts'
+import { PlatformError, verdictOf } from '../platform/errors.ts'
+import { SIGN_ALGORITHMS, type SignAlgorithm } from '../platform/request.ts'
+import type { Deployment } from '../sync/deployment.ts'
+import { type Finding, failed, ok, warning } from './examine.ts'
+import { sentenceOf } from './failure.ts'
+import { duration } from './output.ts'
 
+/**
+ * The HR database and its mappings.
+ * @param deployment null: nothing was started yet
+ */
+export async function examineHr(
+  config: Config,
+  deployment: Deployment | null,
+  logger: Logger,
+): Promise<Finding[]> {
+  const access = await examineAccess(config)
+  const isAway = access.some(({ status }) => status === 'failed')
+  let hr: HrSource
+  try {
+    hr = await connectHr(config, logger)
+  } catch (error) {
+    if (!(error instanceof ConfigError) && !(error instanceof MappingError)) throw error
+    return [...access, failed('mapping', error.message, 'Correct the file, or the setting that names it.')]
+  }
+  try {
+    if (isAway) return access
+    return [...access, ...(await examineMapping(hr)), ...(await examineTrigger(config, deployment))]
+  } finally {
+    await hr.close()
+  }
+}
+
+/** Whether HR answers, and what its user may do there. */
+async function examineAccess(config: Config): Promise<Finding[]> {
+  try {
+    const client = await connectClient(config.HR_DATABASE_URL)
+    try {
+      const [[version, readOnly] = []] = await textRows(
+        client,
+        `select current_setting('server_version'), current_setting('transaction_read_only')`,
+      )
+      const [[writable] = []] = await textRows(
+        client,
+        `select count(*) from pg_class c join pg_namespace n on n.oid = c.relnamespace
+         where c.relkind in ('r', 'p')
+           and n.nspname not in ('pg_catalog', 'information_schema') and n.nspname !~ '^pg_'
+           and has_table_privilege(c.oid, 'insert, update, delete')`,
+      )
+      const findings = [ok('hr', `PostgreSQL ${version} answers; sessions are read-only (${readOnly})`)]
+      if (!config.embedded && writable !== '0')
+        findings.push(
+          warning(
+            'hr',
+            `the HR user may write to ${writable} tables, though dirsync never does`,
+            'Give HR_DATABASE_URL a user that may only SELECT.',
+          ),
+        )
+      return findings
+    } finally {
+      await client.end()
+    }
+  } catch (error) {
+    if (!(error instanceof HrUnavailableError)) throw error
+    return [failed('hr', error.message)]
+  }
+}
+
+async function examineMapping(hr: HrSource): Promise<Finding[]> {
+  try {
+    const { employees, departments } = await hr.inspect()
+    return [
+      ok('mapping', `${employees.file}: ${employees.columns.join(', ')}`),
+      departments
+        ? ok('mapping', `${departments.file}: ${departments.columns.join(', ')}`)
+        : ok('mapping', 'HR_DEPARTMENTS_SQL is not set: no department is ever deleted'),
+    ]
+  } catch (error) {
+    if (!(error instanceof MappingError) && !(error instanceof HrUnavailableError)) throw error
+    return [failed('mapping', error.message, 'Correct the mapping file.')]
+  }
+}
+
+/** The optional trigger: whether it is there, and whether somebody listens. */
+async function examineTrigger(config: Config, deployment: Deployment | null): Promise<Finding[]> {
+  const client = await connectClient(config.HR_DATABASE_URL)
+  try {
+    const names = (await triggeredTables(client)).map(({ schema, name }) => `${schema}.${name}`).join(', ')
+    if (names === '') return [ok('trigger', 'not installed: cron jobs find what HR changes')]
+    if (deployment && (await isHeard(client, deployment.id)))
+      return [ok('trigger', `${names}: a scheduler listens`)]
+    return [
+      warning(
+        'trigger',
+        `${names}: installed, and nobody listens`,
+        'Start a scheduler. Where one runs, HR_DATABASE_URL must not lead through a pooler or to a replica.',
+      ),
+    ]
+  } catch (error) {
+    return [warning('trigger', `not checked: ${(error as Error).message}`)]
+  } finally {
+    await client.end()
+  }
+}
+
+/** How long to wait for the platform. */
 const PATIENCE_MS = 15_000
-/** The platform permits 5 minutes; a clock this far off is not kept by anybody. */
+/** The platform permits 5 minutes. A clock that is this far off is set by nobody. */
 const CLOCK_MS = 30_000
 
 /** The platform, the clock and the credentials: by querying the token that all processes share. */
@@ -116,7 +220,8 @@ function rate({ ratePerSecond, set, learnt, ceiling }: PacerSnapshot): Finding {
 function clock(offsetMs: number | null): Finding {
   if (offsetMs === null) return ok('clock', 'the platform does not tell its time')
   const off = Math.abs(offsetMs)
-  const what = `our clock is ${duration(off)} ${offsetMs > 0 ? 'behind' : 'ahead of'} the platform's`
-  if (off < CLOCK_MS) return ok('clock', off < 1000 ? "our clock agrees with the platform's" : what)
+  const what = `this machine's clock is ${duration(off)} ${offsetMs > 0 ? 'behind' : 'ahead of'} the platform's`
+  if (off < CLOCK_MS)
+    return ok('clock', off < 1000 ? "this machine's clock agrees with the platform's" : what)
   return failed('clock', what, "Set this machine's clock (NTP).")
 }

@@ -1,0 +1,318 @@
+import { toActual } from '../directory/desired.ts'
+import { type EmployeeFields, type EmployeeKey, keyText } from '../directory/employee.ts'
+import { HrDataError, type HrSource, HrUnavailableError } from '../hr/source.ts'
+import type { Pool } from '../lib/database.ts'
+import type { PlatformClient } from '../platform/client.ts'
+import { PlatformError, verdictOf } from '../platform/errors.ts'
+import { employeeMemories } from '../report/employee-story.ts'
+import { type EmployeePreview, type FieldPreview, previewEmployee } from '../report/preview.ts'
+import { enterpriseCodes, findEmployees } from '../sync/employee.ts'
+import type { CommandContext } from './context.ts'
+import { FailedError, UsageError } from './failure.ts'
+import {
+  colours,
+  countsText,
+  print,
+  printArrow,
+  printTable,
+  printText,
+  printTitle,
+  qualified,
+} from './output.ts'
+import type { Progress } from './progress.ts'
+
+/** HR held against the platform, field by field: one employee, or all of them. Nothing is written; values are masked. */
+
+/** How long a person waits for one answer of the platform. */
+const PATIENCE_MS = 15_000
+
+/** One employee as HR and the platform have it, as far as both answer. */
+interface EmployeeView {
+  key: EmployeeKey
+  /** Null when HR cannot be asked. */
+  preview: EmployeePreview | null
+  hrError: string | null
+  platform: 'in_service' | 'absent' | 'unknown'
+  platformError: string | null
+}
+
+/**
+ * Looks at one employee, named as a person does.
+ * @throws FailedError when nobody knows such an employee, UsageError when several are meant
+ */
+export async function lookAtEmployee(context: CommandContext, name: string): Promise<EmployeeView> {
+  const hr = await context.hr()
+  const asked = await inspectHr(hr)
+  const key = await findEmployee(context, 'error' in asked ? null : hr, name)
+  const client = await context.platform()
+  const answer = await askPlatform(client, key, AbortSignal.timeout(PATIENCE_MS))
+  const actual = isEmployee(answer) ? answer : null
+  const platform = actual ? 'in_service' : answer === 'absent' ? 'absent' : 'unknown'
+  const platformError = answer instanceof PlatformError ? explained(answer) : null
+  if ('error' in asked) return { key, preview: null, hrError: asked.error, platform, platformError }
+  const preview = (await previewer(hr, context.pool, asked.columns, [key]))(key, actual)
+  return { key, preview, hrError: null, platform, platformError }
+}
+
+async function inspectHr(hr: HrSource): Promise<{ columns: string[] } | { error: string }> {
+  try {
+    return { columns: (await hr.inspect()).employees.columns }
+  } catch (error) {
+    if (error instanceof HrUnavailableError || error instanceof HrDataError) return { error: error.message }
+    throw error
+  }
+}
+
+/** The one employee whom a person means. Without HR, dirsync's own memory has to know. */
+async function findEmployee(
+  { pool, config }: CommandContext,
+  hr: HrSource | null,
+  name: string,
+): Promise<EmployeeKey> {
+  const known = await findEmployees(pool, [name])
+  const inHr = hr
+    ? await findInHr(hr, name, await enterpriseCodes(pool, config.PLATFORM_ENTERPRISE_CODE))
+    : []
+  const found = [...new Map([...known, ...inHr].map(key => [keyText(key), key])).values()]
+  const [first, second] = found
+  if (!first)
+    throw new FailedError(
+      hr
+        ? `neither HR nor dirsync knows an employee ${name}`
+        : `dirsync knows no employee ${name}, and HR cannot be asked`,
+    )
+  if (second) {
+    const names = found.map(({ enterpriseCode, userid }) => `${enterpriseCode}/${userid}`)
+    throw new UsageError(`${name} may be any of ${names.join(', ')}: name one of them`)
+  }
+  return first
+}
+
+async function findInHr(hr: HrSource, name: string, enterprises: string[]): Promise<EmployeeKey[]> {
+  const slash = name.indexOf('/')
+  const candidates = [
+    ...enterprises.map(enterpriseCode => ({ enterpriseCode, userid: name })),
+    // No run may have met the named enterprise yet.
+    ...(slash > 0 ? [{ enterpriseCode: name.slice(0, slash), userid: name.slice(slash + 1) }] : []),
+  ]
+  const rows = await hr.lookup(candidates, { anyEnterprise: true })
+  return candidates.filter(key => rows.has(keyText(key)))
+}
+
+const IN_HR: Record<EmployeePreview['hr'], string> = {
+  present: 'HR has the employee.',
+  left: 'HR says that the employee has left: nothing is sent.',
+  absent: 'HR has no row for the employee: nothing is sent.',
+  duplicate: 'HR delivers the employee more than once: nothing is sent.',
+  invalid: 'The HR row breaks rules: nothing is sent until it is corrected.',
+}
+
+const ON_PLATFORM: Record<EmployeeView['platform'], string> = {
+  in_service: 'The platform has the employee in service.',
+  absent: 'The platform has no such employee in service.',
+  unknown: '',
+}
+
+const STANDINGS: Record<FieldPreview['standing'], string> = {
+  in_step: 'in step',
+  to_send: 'to be sent',
+  held_back: 'held back',
+  invalid: 'invalid',
+  unknown: '',
+}
+
+/** Prints one employee, field by field. */
+export function printView({ preview, hrError, platform, platformError }: EmployeeView): void {
+  if (hrError) print(colours.yellow(`  HR cannot be asked: ${hrError}`))
+  if (preview) print(`  ${IN_HR[preview.hr]}`)
+  if (platformError) printText(`The platform did not answer: ${platformError}`)
+  else print(`  ${ON_PLATFORM[platform]}`)
+  if (!preview || preview.fields.length === 0) return
+  print('')
+  printTable(preview.fields, [
+    { title: 'FIELD', of: row => row.field },
+    { title: 'HR', of: row => row.hr, gives: true },
+    { title: 'PLATFORM', of: row => (row.platform === undefined ? 'not told' : row.platform), gives: true },
+    { title: 'STANDING', of: row => STANDINGS[row.standing], paint: paintStanding },
+  ])
+  for (const { message } of preview.problems) printArrow(message)
+  for (const { field, standing, note } of preview.fields)
+    if (note !== null && standing !== 'invalid') printArrow(`${field}: ${note}`)
+}
+
+function paintStanding(cell: string, { standing }: FieldPreview): string {
+  if (standing === 'to_send') return colours.cyan(cell)
+  if (standing === 'held_back') return colours.yellow(cell)
+  return standing === 'invalid' ? colours.red(cell) : cell
+}
+
+/** The view as a JSON document, without its fields. */
+export function viewDocument({ key, preview, hrError, platform, platformError }: EmployeeView) {
+  return {
+    enterprise_code: key.enterpriseCode,
+    userid: key.userid,
+    hr: preview?.hr ?? 'unknown',
+    hr_error: hrError,
+    platform,
+    platform_error: platformError,
+    problems: preview?.problems ?? [],
+  }
+}
+
+/** Employees whose rows and memories are read at once. */
+const BATCH = 100
+const SAMPLE = 10
+
+/** What asking the platform about every employee came to. */
+export interface Comparison {
+  asked: number
+  in_step: number
+  to_update: number
+  held_back: number
+  not_on_platform: number
+  invalid_hr_row: number
+  /** The platform gave no usable answer. */
+  unanswered: number
+  /** Employees per field that differs. */
+  fields: Record<string, { to_send: number; held_back: number }>
+  /** Some of the differences. */
+  sample: { employee: string; field: string; hr: string | null; platform: string | null }[]
+}
+
+/**
+ * Asks the platform about every one of these employees.
+ * @throws PlatformError, FailedError when it answers none of a batch
+ */
+export async function compareAll(
+  context: CommandContext,
+  keys: EmployeeKey[],
+  progress: Progress,
+): Promise<Comparison> {
+  const hr = await context.hr()
+  const client = await context.platform()
+  const { columns } = (await hr.inspect()).employees
+  const comparison: Comparison = {
+    asked: 0,
+    in_step: 0,
+    to_update: 0,
+    held_back: 0,
+    not_on_platform: 0,
+    invalid_hr_row: 0,
+    unanswered: 0,
+    fields: {},
+    sample: [],
+  }
+  for (let from = 0; from < keys.length; from += BATCH) {
+    const batch = keys.slice(from, from + BATCH)
+    const preview = await previewer(hr, context.pool, columns, batch)
+    const answers = await Promise.all(batch.map(key => compareOne(comparison, client, key, preview)))
+    const failure = answers.find(answer => answer instanceof PlatformError)
+    if (failure && !answers.includes('answered')) throw new FailedError(failure.message)
+    progress.show({ state: 'running', planned: keys.length, left: keys.length - from - batch.length })
+  }
+  return comparison
+}
+
+/** Adds one employee to the comparison. */
+async function compareOne(
+  comparison: Comparison,
+  client: PlatformClient,
+  key: EmployeeKey,
+  preview: Preview,
+): Promise<'answered' | 'not asked' | PlatformError> {
+  const { hr } = preview(key, null)
+  if (hr === 'invalid' || hr === 'duplicate') comparison.invalid_hr_row += 1
+  if (hr !== 'present') return 'not asked'
+  const answer = await askPlatform(client, key)
+  comparison.asked += 1
+  if (answer instanceof PlatformError) {
+    const { disposition, scope } = verdictOf(answer)
+    // It stands in the way of every other call too.
+    if (disposition === 'halt' && scope === 'all') throw answer
+    comparison.unanswered += 1
+    return answer
+  }
+  if (answer === 'absent') comparison.not_on_platform += 1
+  else count(comparison, key, preview(key, answer))
+  return 'answered'
+}
+
+function count(comparison: Comparison, key: EmployeeKey, { fields }: EmployeePreview): void {
+  const differing = fields.filter(({ standing }) => standing === 'to_send' || standing === 'held_back')
+  if (differing.some(({ standing }) => standing === 'to_send')) comparison.to_update += 1
+  else if (differing.length > 0) comparison.held_back += 1
+  else comparison.in_step += 1
+  const employee = qualified(key.enterpriseCode, key.userid)
+  for (const { field, hr, platform, standing } of differing) {
+    comparison.fields[field] ??= { to_send: 0, held_back: 0 }
+    comparison.fields[field][standing === 'to_send' ? 'to_send' : 'held_back'] += 1
+    if (comparison.sample.length < SAMPLE && standing === 'to_send')
+      comparison.sample.push({ employee, field, hr, platform: platform ?? null })
+  }
+}
+
+/** Prints what asking about every employee came to. */
+export function printComparison(comparison: Comparison): void {
+  const { fields, sample, ...counts } = comparison
+  printTitle('On the platform')
+  printText(countsText(counts))
+  if (Object.keys(fields).length > 0) {
+    print('')
+    printTable(
+      Object.entries(fields).sort(([, a], [, b]) => b.to_send - a.to_send),
+      [
+        { title: 'FIELD', of: ([field]) => field },
+        { title: 'TO SEND', of: ([, count]) => count.to_send, align: 'right' },
+        { title: 'HELD BACK', of: ([, count]) => count.held_back, align: 'right' },
+      ],
+    )
+  }
+  if (sample.length === 0) return
+  printTitle('Sample')
+  printTable(sample, [
+    { title: 'EMPLOYEE', of: row => row.employee },
+    { title: 'FIELD', of: row => row.field },
+    { title: 'HR', of: row => row.hr, gives: true },
+    { title: 'PLATFORM', of: row => row.platform, gives: true },
+  ])
+}
+
+/** What reconciling an employee would do, given the platform's answer. */
+type Preview = (key: EmployeeKey, actual: EmployeeFields | null) => EmployeePreview
+
+/** Reads what HR and dirsync's memory hold of some employees. */
+async function previewer(hr: HrSource, pool: Pool, columns: string[], keys: EmployeeKey[]): Promise<Preview> {
+  const [rows, memories] = await Promise.all([hr.lookup(keys), employeeMemories(pool, keys)])
+  return (key, actual) =>
+    previewEmployee({
+      row: rows.get(keyText(key)) ?? null,
+      columns,
+      actual,
+      memory: memories.get(keyText(key)) ?? { acknowledged: {}, overwritten: {}, cases: [], blocks: [] },
+    })
+}
+
+/** Asks the platform about an employee. That it has none is an answer; an error of the platform is returned. */
+async function askPlatform(
+  client: PlatformClient,
+  { enterpriseCode, userid }: EmployeeKey,
+  signal?: AbortSignal,
+): Promise<EmployeeFields | 'absent' | PlatformError> {
+  const query = enterpriseCode === '' ? { userid } : { userid, enterprise_code: enterpriseCode }
+  try {
+    // Somebody waits for the answer about one employee; the others take their turn.
+    return toActual(await client.employees.get(query, signal && { signal, priority: 1 }))
+  } catch (error) {
+    if (!(error instanceof PlatformError)) throw error
+    return verdictOf(error).category === 'not_on_platform' ? 'absent' : error
+  }
+}
+
+function isEmployee(answer: EmployeeFields | 'absent' | PlatformError): answer is EmployeeFields {
+  return answer !== 'absent' && !(answer instanceof PlatformError)
+}
+
+function explained(error: PlatformError): string {
+  const { meaning, remedy } = verdictOf(error)
+  return `${meaning} ${remedy}`
+}
