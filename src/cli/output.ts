@@ -17,7 +17,7 @@ export function printTitle(title: string): void {
   print('', colours.bold(title))
 }
 
-type Fact = [name: string, value: string | number | null | undefined]
+export type Fact = [name: string, value: string | number | null | undefined]
 
 /** Facts under each other, their values aligned and wrapped; those without a value are left out. */
 export function factLines(facts: Fact[]): string[] {
