@@ -5,44 +5,22 @@ import { openContext } from './context.ts'
 import { FailedError } from './failure.ts'
 import { addList, addNumbered, addResolve, addShow, type MoneyKind, printEntry } from './money.ts'
 import { longTime, printJson } from './output.ts'
-import { addRequestOptions, type RequestOption, type RequestValues, requestOf } from './request.ts'
+import { addRequestOptions, type RequestFlags, type RequestValues, requestOf } from './request.ts'
 
-const OPTIONS: RequestOption[] = [
-  {
-    field: 'outerTradeNo',
-    flag: '--order <outer-trade-no>',
-    help: 'external trade number of the order',
-    required: true,
-  },
-  {
-    field: 'refundAmount',
-    flag: '--amount <amount>',
-    help: 'amount to refund, such as 12.50',
-    required: true,
-  },
-  { field: 'reason', flag: '--reason <reason>', help: 'why, in 1 to 254 characters', required: true },
-  {
-    field: 'outerRefundNo',
-    flag: '--number <outer-refund-no>',
-    help: 'external refund number; starts with the application id (default: a new one)',
-  },
-  {
-    field: 'notifyUrl',
-    flag: '--notify-url <url>',
-    help: 'address to be notified (default NOTIFICATION_URL)',
-  },
-  { field: 'costAmount', flag: '--cost-amount <amount>', help: 'settlement price, in price-difference mode' },
-  {
-    field: 'deliveryFee',
-    flag: '--delivery-fee <amount>',
-    help: 'shipping fee, where the settlement price is without it',
-  },
-  {
-    field: 'enterprise_code',
-    flag: '--enterprise <code>',
-    help: 'enterprise (default PLATFORM_ENTERPRISE_CODE)',
-  },
-]
+const FLAGS: RequestFlags = {
+  outerTradeNo: ['--order <outer-trade-no>', 'external trade number of the order'],
+  refundAmount: ['--amount <amount>', 'amount to refund, such as 12.50'],
+  reason: ['--reason <reason>', 'why, in 1 to 254 characters'],
+  outerRefundNo: [
+    '--number <outer-refund-no>',
+    'external refund number; starts with the application id (default: a new one)',
+  ],
+  notifyUrl: ['--notify-url <url>', 'address to be notified (default NOTIFICATION_URL)'],
+  costAmount: ['--cost-amount <amount>', 'settlement price, in price-difference mode'],
+  deliveryFee: ['--delivery-fee <amount>', 'shipping fee, where the settlement price is without it'],
+  enterprise_code: ['--enterprise <code>', 'enterprise (default PLATFORM_ENTERPRISE_CODE)'],
+}
+const REQUIRED = ['outerTradeNo', 'refundAmount', 'reason']
 
 const REFUNDS: MoneyKind<Refund> = {
   noun: 'refund',
@@ -99,7 +77,7 @@ Examples:
 
 function addSend(command: Command): void {
   const send = command.command('send').description('refund an order, after a question on a terminal')
-  addRequestOptions(send, OPTIONS)
+  addRequestOptions(send, FLAGS)
   send
     .addHelpText(
       'after',
@@ -113,7 +91,7 @@ Examples:
     )
     .action(async (values: RequestValues) => {
       const { sendRefundRequest } = await import('./send-money.ts')
-      await sendRefundRequest(await requestOf(values, OPTIONS), config => ({
+      await sendRefundRequest(await requestOf(values, FLAGS, REQUIRED), config => ({
         outerRefundNo: newNumber(config.PLATFORM_APP_ID, REFUND_NUMBER, new Date()),
         ...(config.NOTIFICATION_URL === null ? {} : { notifyUrl: config.NOTIFICATION_URL }),
       }))

@@ -7,15 +7,8 @@ import { FailedError, UsageError } from './failure.ts'
 
 /** A request of the platform that a person puts together from flags and a file, and confirms where it moves money. */
 
-/** A flag of a command that stands for a field of an operation's request. */
-export interface RequestOption {
-  /** Name in the specification. */
-  field: string
-  /** Name on the command line, with its value, as commander takes it. */
-  flag: string
-  help: string
-  required?: true
-}
+/** The fields of a request that a command has flags for: each with its flag, as commander takes it, and its help. */
+export type RequestFlags = Readonly<Record<string, readonly [flag: string, help: string]>>
 
 /** What a person gave: the values of the flags, by their names in camel case. */
 export interface RequestValues {
@@ -42,8 +35,8 @@ export interface GivenRequest {
 }
 
 /** Adds the flags of a request, with `--yes` and `--json`. */
-export function addRequestOptions(command: Command, options: RequestOption[]): void {
-  for (const { flag, help } of options) command.option(flag, help)
+export function addRequestOptions(command: Command, flags: RequestFlags): void {
+  for (const [flag, help] of Object.values(flags)) command.option(flag, help)
   command.option('--yes', 'do not ask; needed where there is no terminal')
   const json: JsonUse = {}
   command
@@ -57,20 +50,23 @@ export function addRequestOptions(command: Command, options: RequestOption[]): v
 
 /**
  * The request that the flags and the file make together; flags override.
- * @throws UsageError
+ * @throws UsageError when a field of `required` is missing
  */
-export async function requestOf(values: RequestValues, options: RequestOption[]): Promise<GivenRequest> {
+export async function requestOf(
+  values: RequestValues,
+  flags: RequestFlags,
+  required: readonly string[],
+): Promise<GivenRequest> {
   const { json = {}, yes = false } = values
   const request = json.file === undefined ? {} : await readRequestFile(json.file)
-  const flags = new Map(options.map(({ field, flag }) => [field, new Option(flag)]))
-  for (const [field, flag] of flags) {
-    const value = values[flag.attributeName()]
+  const options = new Map(Object.entries(flags).map(([field, [flag]]) => [field, new Option(flag)]))
+  for (const [field, option] of options) {
+    const value = values[option.attributeName()]
     if (value !== undefined) request[field] = value
   }
-  const flagOf = (field: string) => flags.get(field)?.long ?? `--${field}`
-  const missing = options.filter(({ field, required }) => required && request[field] === undefined)
-  if (missing.length > 0)
-    throw new UsageError(`missing: ${missing.map(({ field }) => flagOf(field)).join(', ')}`)
+  const flagOf = (field: string) => options.get(field)?.long ?? `--${field}`
+  const missing = required.filter(field => request[field] === undefined)
+  if (missing.length > 0) throw new UsageError(`missing: ${missing.map(flagOf).join(', ')}`)
   return { request, yes, json: json.answer === true, flagOf }
 }
 

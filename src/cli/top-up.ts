@@ -2,51 +2,29 @@ import type { Command } from 'commander'
 import type { TopUp } from '../money/top-up.ts'
 import { newNumber, TOP_UP_NUMBER } from './arguments.ts'
 import { addList, addResolve, addShow, type MoneyKind } from './money.ts'
-import { addRequestOptions, type RequestOption, type RequestValues, requestOf } from './request.ts'
+import { addRequestOptions, type RequestFlags, type RequestValues, requestOf } from './request.ts'
 
 const BANK_TRANSFER = '1'
 
-const OPTIONS: RequestOption[] = [
-  {
-    field: 'account_openid',
-    flag: '--account <account-openid>',
-    help: 'points account, as dirsync accounts shows it',
-    required: true,
-  },
-  {
-    field: 'amount',
-    flag: '--amount <amount>',
-    help: 'amount to apply for, such as 5000.00',
-    required: true,
-  },
-  {
-    field: 'external_code',
-    flag: '--number <external-code>',
-    help: 'external business number; starts with the application id (default: a new one)',
-  },
-  { field: 'taxpayer', flag: '--taxpayer <name>', help: 'taxpayer name; this or --identifier is needed' },
-  { field: 'identifier', flag: '--identifier <number>', help: 'taxpayer identification number' },
-  {
-    field: 'service_provider',
-    flag: '--payment <method>',
-    help: `payment method (default ${BANK_TRANSFER}, bank transfer)`,
-  },
-  { field: 'applicant_name', flag: '--applicant <name>', help: 'who applies, in at most 100 characters' },
-  { field: 'email', flag: '--email <address>', help: 'whom to tell when the amount has arrived' },
-  { field: 'mobile', flag: '--mobile <number>', help: 'as --email; mainland numbers only' },
-  { field: 'remark', flag: '--remark <text>', help: 'note, in at most 150 characters' },
-  { field: 'invoice_remark', flag: '--invoice-remark <text>', help: 'remark printed on the invoice' },
-  {
-    field: 'invoice_extr_remark',
-    flag: '--invoice-note <text>',
-    help: 'supplementary note about the invoice',
-  },
-  {
-    field: 'enterprise_code',
-    flag: '--enterprise <code>',
-    help: 'enterprise (default PLATFORM_ENTERPRISE_CODE)',
-  },
-]
+const FLAGS: RequestFlags = {
+  account_openid: ['--account <account-openid>', 'points account, as dirsync accounts shows it'],
+  amount: ['--amount <amount>', 'amount to apply for, such as 5000.00'],
+  external_code: [
+    '--number <external-code>',
+    'external business number; starts with the application id (default: a new one)',
+  ],
+  taxpayer: ['--taxpayer <name>', 'taxpayer name; this or --identifier is needed'],
+  identifier: ['--identifier <number>', 'taxpayer identification number'],
+  service_provider: ['--payment <method>', `payment method (default ${BANK_TRANSFER}, bank transfer)`],
+  applicant_name: ['--applicant <name>', 'who applies, in at most 100 characters'],
+  email: ['--email <address>', 'whom to tell when the amount has arrived'],
+  mobile: ['--mobile <number>', 'as --email; mainland numbers only'],
+  remark: ['--remark <text>', 'note, in at most 150 characters'],
+  invoice_remark: ['--invoice-remark <text>', 'remark printed on the invoice'],
+  invoice_extr_remark: ['--invoice-note <text>', 'supplementary note about the invoice'],
+  enterprise_code: ['--enterprise <code>', 'enterprise (default PLATFORM_ENTERPRISE_CODE)'],
+}
+const REQUIRED = ['account_openid', 'amount']
 
 const TOP_UPS: MoneyKind<TopUp> = {
   noun: 'top-up',
@@ -92,7 +70,7 @@ Examples:
 
 function addSend(command: Command): void {
   const send = command.command('send').description('apply for points, after a question on a terminal')
-  addRequestOptions(send, OPTIONS)
+  addRequestOptions(send, FLAGS)
   send
     .option(
       '--although-open <number>',
@@ -115,6 +93,6 @@ Examples:
         external_code: newNumber(config.PLATFORM_APP_ID, TOP_UP_NUMBER, new Date()),
         service_provider: BANK_TRANSFER,
       })
-      await sendTopUpRequest(await requestOf(values, OPTIONS), defaults, values.althoughOpen)
+      await sendTopUpRequest(await requestOf(values, FLAGS, REQUIRED), defaults, values.althoughOpen)
     })
 }

@@ -127,82 +127,73 @@ export async function settleNow(deps: SettleDeps, outerRefundNo: string): Promis
 const ASK = 'ask the platform, then say so with dirsync refund resolve'
 
 /**
- * Asks the order record, and the payment orders if need be, what became of a refund, and stores what they show.
+ * Asks what became of a refund, and stores the verdict.
  * @returns whether the platform answered
  */
 async function settle(deps: SettleDeps, refund: ClaimedRefund, options: CallOptions): Promise<boolean> {
-  const { pool, logger, notCarriedOutAfterMs } = deps
+  const { pool, logger } = deps
   const { outer_refund_no, refunded_before } = refund
   if (refunded_before === null) {
     const message = `what was refunded before is not known, so the order record cannot tell: ${ASK}`
     await storeVerdict(pool, outer_refund_no, 'unknown', message, true)
     return false
   }
-  const now = new Date()
-  // By the database's clock or by ours, whichever makes it younger: a clock that has jumped ahead decides nothing.
-  const sentAt = new Date(Math.max(now.getTime() - refund.age_ms, refund.sent_at.getTime()))
-  const age = { sentAt, now, notCarriedOutAfterMs }
-  let evidence: Evidence
-  try {
-    evidence = await gather(deps, { ...refund, refunded_before }, age, options)
-  } catch (error) {
-    if (!(error instanceof UnreadableError)) throw error
-    // We gave the call up, or a person has paused all calls: that says nothing of the refund.
-    if (error.cause.kind === 'aborted' || error.cause.kind === 'paused') return false
-    await storeVerdict(pool, outer_refund_no, 'unknown', error.message, wouldShow(age))
-    return false
-  }
-  const { verdict, forPerson, shown } = evidence
+  const finding = await ask(deps, refund, refunded_before, options)
+  if (finding === null) return false
+  const { verdict, forPerson, shown, isAnswered } = finding
   const message = {
     carried_out: shown,
     not_carried_out: `${shown}: it was not carried out, and cannot be any more`,
-    unknown: forPerson ? `${shown}: ${ASK}` : shown,
+    unknown: forPerson && isAnswered ? `${shown}: ${ASK}` : shown,
   }[verdict]
   await storeVerdict(pool, outer_refund_no, verdict, message, forPerson)
-  logger.info({ number: outer_refund_no, verdict }, 'order record asked about a refund')
-  return true
+  if (isAnswered) logger.info({ number: outer_refund_no, verdict }, 'order record asked about a refund')
+  return isAnswered
 }
 
-/** What order record and payment orders show, judged and in words. */
-type Evidence = ReturnType<typeof settleRefund> & { shown: string }
+/** What the platform says, judged and in words. */
+type Finding = ReturnType<typeof settleRefund> & { shown: string; isAnswered: boolean }
 
-/** The payment orders are asked only where the order record alone would say "not carried out". */
-async function gather(
+/**
+ * Asks the order record; the payment orders only where the record alone would say "not carried out".
+ * @returns null when we gave the call up, or a person has paused all calls: that says nothing of the refund
+ */
+async function ask(
   deps: SettleDeps,
-  refund: ClaimedRefund & { refunded_before: string },
-  age: Parameters<typeof wouldShow>[0],
+  refund: ClaimedRefund,
+  refundedBefore: string,
   options: CallOptions,
-): Promise<Evidence> {
-  const { refund_amount: refundAmount, refunded_before: refundedBefore, outer_trade_no } = refund
-  const refundedNow = await readRefunded(deps, outer_trade_no, options).catch(unreadable('the order record'))
-  const facts = { ...age, refundAmount, refundedBefore, refundedNow }
-  const shown = `the order record shows ${refundedNow ?? 'no amount'} refunded, ${refundedBefore} before this refund of ${refundAmount}`
-  const judged = settleRefund({ ...facts, paymentOrders: [] })
-  if (judged.verdict !== 'not_carried_out') return { ...judged, shown }
-  const paymentOrders = await readPaymentOrders(deps, outer_trade_no, options).catch(
-    unreadable(`${shown}; the payment order`),
-  )
-  return {
-    ...settleRefund({ ...facts, paymentOrders }),
-    shown: [shown, ...paymentOrders.map(inWords)].join('; '),
+): Promise<Finding | null> {
+  const { refund_amount: refundAmount, outer_trade_no, age_ms, sent_at } = refund
+  const now = new Date()
+  // By the database's clock or by ours, whichever makes it younger: a clock that has jumped ahead decides nothing.
+  const sentAt = new Date(Math.max(now.getTime() - age_ms, sent_at.getTime()))
+  const age = { sentAt, now, notCarriedOutAfterMs: deps.notCarriedOutAfterMs }
+  let unread = 'the order record'
+  try {
+    const refundedNow = await readRefunded(deps, outer_trade_no, options)
+    const facts = { ...age, refundAmount, refundedBefore, refundedNow }
+    const shown = `the order record shows ${refundedNow ?? 'no amount'} refunded, ${refundedBefore} before this refund of ${refundAmount}`
+    const judged = settleRefund({ ...facts, paymentOrders: [] })
+    if (judged.verdict !== 'not_carried_out') return { ...judged, shown, isAnswered: true }
+    unread = `${shown}; the payment order`
+    const paymentOrders = await readPaymentOrders(deps, outer_trade_no, options)
+    return {
+      ...settleRefund({ ...facts, paymentOrders }),
+      shown: [shown, ...paymentOrders.map(inWords)].join('; '),
+      isAnswered: true,
+    }
+  } catch (error) {
+    if (!(error instanceof PlatformError)) throw error
+    if (error.kind === 'aborted' || error.kind === 'paused') return null
+    const shown = `${unread} could not be read: ${error.message}`
+    return { verdict: 'unknown', forPerson: wouldShow(age), shown, isAnswered: false }
   }
 }
 
 function inWords({ trade_no, status, refund_amount }: PaymentOrderDetail): string {
   const meaning = meaningOf(PAYMENT_ORDER_STATUS, status) ?? 'which the specification does not know'
   return `payment order ${trade_no} has status ${status} (${meaning}), ${refund_amount ?? 'no amount'} refunded`
-}
-
-/** What would show what became of a refund cannot be read. */
-class UnreadableError extends Error {
-  declare readonly cause: PlatformError
-}
-
-function unreadable(what: string) {
-  return (error: unknown): never => {
-    if (!(error instanceof PlatformError)) throw error
-    throw new UnreadableError(`${what} could not be read: ${error.message}`, { cause: error })
-  }
 }
 
 /**
