@@ -3,7 +3,7 @@ import { entryOfCode, PlatformError, verdictOf } from '../platform/errors.ts'
 import { meaningOf, type States } from '../platform/states.ts'
 import { type CommandContext, openContext } from './context.ts'
 import { FailedError, UsageError } from './failure.ts'
-import { factLines, printJson } from './output.ts'
+import { factLines, print, printJson } from './output.ts'
 
 /** What the commands share that ask the platform while a person waits. */
 
@@ -106,7 +106,7 @@ function explained(error: PlatformError, operation: string, json: boolean): Fail
     ['message', message],
     ['http', httpStatus === 200 ? null : httpStatus],
     ['trace', traceId],
-    ['outcome', outcomeKnown ? null : 'not known: query before doing it again'],
+    ['outcome', outcomeKnown ? null : 'unknown: look before you do it again'],
   ])
   // A call that goes first (a token, the order record) may be what failed.
   const consequence = failed === operation ? '' : `, so ${operation} was not carried out`
@@ -124,6 +124,11 @@ export function stateText(states: States, value: number | string | null): string
   if (value === null) return null
   const meaning = meaningOf(states, value)
   return meaning === undefined ? String(value) : `${value} ${meaning}`
+}
+
+/** How many rows were shown, and whether there are more. */
+export function printShown(rows: readonly unknown[], more: boolean): void {
+  print('', more ? `${rows.length} shown, and there are more (--limit).` : `${rows.length} in all.`)
 }
 
 /** The first rows, and whether there are more of them. */

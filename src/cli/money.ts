@@ -3,6 +3,7 @@ import type { Entry, EntryState, Journal } from '../money/journal.ts'
 import { limitOf, oneOf } from './arguments.ts'
 import { openContext } from './context.ts'
 import { FailedError, UsageError } from './failure.ts'
+import { printShown } from './look-up.ts'
 import {
   colours,
   type Fact,
@@ -58,7 +59,7 @@ export function addList<Row extends Entry>(command: Command, kind: MoneyKind<Row
   )
   command
     .command('list')
-    .description(`list the latest ${kind.noun}s, or those of a state`)
+    .description(`list the latest ${kind.noun}s, or those in one state`)
     .option('--state <state>', `only these: ${states.join(', ')}`, oneOf('state', states))
     .option('--limit <n>', 'how many to list', limitOf, 50)
     .option('--json', 'print one JSON document')
@@ -74,7 +75,7 @@ Examples:
 
 /** Adds `show`. */
 export function addShow<Row extends Entry>(command: Command, kind: MoneyKind<Row>): void {
-  addNumbered(command.command('show').description('tell everything about one'), kind).action(
+  addNumbered(command.command('show').description('show everything about one'), kind).action(
     (number: string, options: { json?: true }) => show(kind, number, options),
   )
 }
@@ -124,7 +125,7 @@ async function list<Row extends Entry>(kind: MoneyKind<Row>, options: ListOption
   if (shown.length === 0)
     return print(
       state
-        ? `There is no ${kind.noun} of state ${state}.`
+        ? `No ${kind.noun} is in the state ${state}.`
         : `dirsync has sent no ${kind.noun} yet: ${program} ${kind.command} send --help`,
     )
   const text = table(
@@ -138,7 +139,7 @@ async function list<Row extends Entry>(kind: MoneyKind<Row>, options: ListOption
     shown,
   )
   process.stdout.write(text)
-  print('', more ? `${limit} shown, and there are more (--limit).` : `${shown.length} in all.`)
+  printShown(shown, more)
   print(`Everything about one: ${program} ${kind.command} show ${kind.numberOf(shown[0] as Row)}`)
 }
 

@@ -71,7 +71,7 @@ const RULES: Record<string, string> = {
 }
 
 /** A field of an operation's request. */
-export interface OperationField {
+interface OperationField {
   name: string
   required: boolean
   meaning: string

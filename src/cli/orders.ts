@@ -18,6 +18,7 @@ import {
   firstOf,
   type LookUpOptions,
   lookUp,
+  printShown,
   stateText,
 } from './look-up.ts'
 import { colours, longTime, print, printFacts, printJson, printTitle, shortTime, table } from './output.ts'
@@ -69,7 +70,7 @@ Examples:
 
   command
     .command('show')
-    .description('tell everything about a payment order, with its goods')
+    .description('show a payment order with its goods')
     .argument('<trade-no>', 'number of the payment order')
     .option(...ENTERPRISE)
     .option('--json', 'print one JSON document')
@@ -84,7 +85,7 @@ Examples:
 
   command
     .command('record')
-    .description("tell what a merchant's order came to: paid and refunded")
+    .description("show what was paid and refunded of a merchant's order")
     .argument('<outer-trade-no>', 'external trade number; starts with the application id')
     .option('--json', 'print one JSON document')
     .addHelpText(
@@ -124,10 +125,7 @@ async function list(options: ListOptions): Promise<void> {
       `There is no payment order from ${from} to ${to}: try other days (--from, --to) or another enterprise (--enterprise).`,
     )
   printOrders(rows)
-  print(
-    '',
-    more ? `${rows.length} shown, and there are more: --limit, or fewer days.` : `${rows.length} in all.`,
-  )
+  printShown(rows, more)
   print(`Everything about one: ${program} orders show ${rows[0]?.trade_no}${enterpriseFlag(options)}`)
 }
 

@@ -1,7 +1,15 @@
 import type { Command } from 'commander'
 import { TAXPAYER_NATURE, TAXPAYER_STATUS } from '../platform/states.ts'
 import { limitOf, oneOf } from './arguments.ts'
-import { ASKED_BY_PERSON, ENTERPRISE, firstOf, type LookUpOptions, lookUp, stateText } from './look-up.ts'
+import {
+  ASKED_BY_PERSON,
+  ENTERPRISE,
+  firstOf,
+  type LookUpOptions,
+  lookUp,
+  printShown,
+  stateText,
+} from './look-up.ts'
 import { print, printJson, table } from './output.ts'
 
 /** `dirsync taxpayers`: the taxpayers of an identification number. */
@@ -60,5 +68,5 @@ async function taxpayers(identifier: string, options: Options): Promise<void> {
       rows,
     ),
   )
-  print('', more ? `${rows.length} shown, and there are more (--limit).` : `${rows.length} in all.`)
+  printShown(rows, more)
 }

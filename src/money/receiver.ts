@@ -235,7 +235,7 @@ function refusals({ limits, clock, onOutcome, logger }: ReceiverOptions) {
     }
     const more = unlogged > 0 ? { unlogged } : {}
     unlogged = 0
-    logger.warn({ reason, status, ...more }, 'what came as a refund notification was refused')
+    logger.warn({ reason, status, ...more }, 'a request to the receiver of notifications was refused')
     return status
   }
 }

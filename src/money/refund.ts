@@ -35,7 +35,7 @@ export const refundJournal = new Journal<Refund>({
 })
 
 /** What is known of a refund before it is sent. */
-export type NewRefund = Pick<
+type NewRefund = Pick<
   Refund,
   'outer_refund_no' | 'outer_trade_no' | 'enterprise_code' | 'refund_amount' | 'refunded_before'
 >

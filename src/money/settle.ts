@@ -124,7 +124,7 @@ export async function settleNow(deps: SettleDeps, outerRefundNo: string): Promis
   return refund
 }
 
-const ASK = 'ask the platform, then say so with dirsync refund resolve'
+const LEFT_TO_PERSON = 'ask the platform, then say so with dirsync refund resolve'
 
 /**
  * Asks what became of a refund, and stores the verdict.
@@ -134,7 +134,7 @@ async function settle(deps: SettleDeps, refund: ClaimedRefund, options: CallOpti
   const { pool, logger } = deps
   const { outer_refund_no, refunded_before } = refund
   if (refunded_before === null) {
-    const message = `what was refunded before is not known, so the order record cannot tell: ${ASK}`
+    const message = `what was refunded before is not known, so the order record cannot tell: ${LEFT_TO_PERSON}`
     await storeVerdict(pool, outer_refund_no, 'unknown', message, true)
     return false
   }
@@ -144,7 +144,7 @@ async function settle(deps: SettleDeps, refund: ClaimedRefund, options: CallOpti
   const message = {
     carried_out: shown,
     not_carried_out: `${shown}: it was not carried out, and cannot be any more`,
-    unknown: forPerson && isAnswered ? `${shown}: ${ASK}` : shown,
+    unknown: forPerson && isAnswered ? `${shown}: ${LEFT_TO_PERSON}` : shown,
   }[verdict]
   await storeVerdict(pool, outer_refund_no, verdict, message, forPerson)
   if (isAnswered) logger.info({ number: outer_refund_no, verdict }, 'order record asked about a refund')
