@@ -7,7 +7,7 @@ import { plain, print, printFacts, printJson } from './output.ts'
 
 const HELP = new Set(['--help', '-h'])
 
-/** `dirsync platform`: one call of any operation of the specification. */
+/** `dirsync platform`: one call of any operation of the platform. */
 export function platformCommand(program: Command): void {
   program
     .command('platform')

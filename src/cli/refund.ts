@@ -82,8 +82,8 @@ function addSend(command: Command): void {
     .addHelpText(
       'after',
       `
-The file holds the request of the specification, with tradeInfo where needed
-(dirsync platform seller/v3/pay/syncRefund --help); flags override its fields.
+The file holds the platform's request, with tradeInfo where needed (see
+dirsync platform seller/v3/pay/syncRefund --help); flags override its fields.
 
 Examples:
   dirsync refund send --order app1-000017 --amount 12.50 --reason "damaged"

@@ -216,7 +216,7 @@ async function tell<Request>(
     const [words, command] = await sending.whenUnknown(outcome, context)
     throw new FailedError(
       [
-        `it is unknown whether ${noun} ${number} was carried out: do not send it again, under whatever number`,
+        `it is unknown whether ${noun} ${number} was carried out: do not send it again, not even under another number`,
         ...facts,
         `  → ${words}:`,
         `    ${command}`,

@@ -80,7 +80,7 @@ function addSend(command: Command): void {
     .addHelpText(
       'after',
       `
-The file holds the request of the specification (see dirsync platform
+The file holds the platform's request (see dirsync platform
 enterprise/account/applyCharge --help); flags override its fields.
 
 Examples:

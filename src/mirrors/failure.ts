@@ -16,7 +16,7 @@ type Dependencies = Pick<MirrorWorkDependencies, 'pool' | 'logger'>
  * Writes what a failed reading comes to, by the same catalogue as a failed job: again later, a halt, or a case. A part that
  * was refused is given up; when the platform stays away, so is the whole run. A reading that calls for a halt again and
  * again gives the run up too, without a case: the mirror itself may be what is wrong, and employees wait for the halt to end.
- * @throws what is no failure of the platform or of its data
+ * @throws whatever is not a failure of the platform or of its data
  */
 export async function settleFailure(
   deps: Dependencies,

@@ -43,7 +43,7 @@ export class MirrorRunner {
     this.#loop ??= this.#watch()
   }
 
-  /** Stops in the middle of whatever is going on: the next runner continues there. */
+  /** Stops at once, in the middle of a run: the next runner continues there. */
   async stop(): Promise<void> {
     this.#stopping.abort()
     await this.#loop

@@ -204,7 +204,7 @@ export async function ordersToAsk(
 }
 
 /**
- * Payers whom neither HR nor dirsync knows become cases, once HR has been read at all; a case ends when its payer is known.
+ * Payers who are unknown to HR and dirsync become cases, once HR has been read at all. A case ends when its payer is known.
  * @param start first day of the window: older orders may be of people who are long gone
  */
 export async function recordUnknownPayers(db: ClientBase, runId: number, start: string): Promise<void> {
@@ -236,7 +236,7 @@ export async function recordUnknownPayers(db: ClientBase, runId: number, start: 
      select dirsync.record_failure(jsonb_build_object(
               'enterprise_code', u.enterprise_code, 'entity', 'employee', 'entity_key', u.userid,
               'operation', 'mirror-orders', 'field', '', 'category', 'unknown_payer',
-              'message', 'A payment order names a payer whom HR does not know.', 'remedy', $3::text,
+              'message', 'A payment order names a payer who is not in HR.', 'remedy', $3::text,
               'changed_fields', jsonb_build_array(jsonb_build_object('field', 'trade_no', 'value', u.trade_no)),
               'state', 'open', 'last_run_id', $1::bigint))
      from unknown u
@@ -249,7 +249,7 @@ export async function recordUnknownPayers(db: ClientBase, runId: number, start: 
 }
 
 const PAYER_REMEDY =
-  'Find out who it is: an employee whom HR or its mapping leaves out, or somebody who should not pay. The case ends when HR has the employee.'
+  'Find out who it is: an employee that HR or its mapping leaves out, or somebody who should not pay. The case ends when the employee is in HR.'
 
 /** A payment order of an employee's story; amounts are decimal texts. */
 export interface EmployeeOrder {

@@ -44,7 +44,7 @@ export class TaxpayerReader implements MirrorReader {
     return OPERATION
   }
 
-  /** All pages at once: they are few, and whoever is on none of them is gone. */
+  /** Reads all pages at once. They are few, and a taxpayer who is on none of them is gone. */
   async read({ enterpriseCode, entityKey, detail }: MirrorTask, calls: CountedCalls): Promise<Reading> {
     const nature = Number(detail)
     const found = new Map<string, Taxpayer & { taxpayer_name: string }>()

@@ -173,8 +173,8 @@ export async function storeVerdict(
 }
 
 /**
- * Stores the platform's notification of a refund (section 6), whatever was thought of its outcome before. It is committed when this
- * returns.
+ * Stores the platform's notification of a refund (section 6), whatever was thought of its outcome before. It is committed
+ * when this returns.
  * @returns `repeated`: it was stored before, nothing changed; `unknown`: dirsync never sent such a refund; `mismatch`: the
  *   refund is of another order or amount
  */

@@ -22,7 +22,7 @@ import { topUpJournal } from './top-up.ts'
 
 /** How often to look for refunds that are due. */
 const LOOK_EVERY_MS = 2000
-/** Settling goes after whatever a person waits for. */
+/** Settling waits for calls that a person waits for. */
 const PRIORITY = 1
 /** Halts that an answer of the order record does not disprove: it is asked without an enterprise code. */
 const NOT_DISPROVED = [...HALTS_OF_OTHERS, 'enterprise_code']
@@ -192,7 +192,7 @@ async function ask(
 }
 
 function inWords({ trade_no, status, refund_amount }: PaymentOrderDetail): string {
-  const meaning = meaningOf(PAYMENT_ORDER_STATUS, status) ?? 'which the specification does not know'
+  const meaning = meaningOf(PAYMENT_ORDER_STATUS, status) ?? 'an unknown one'
   return `payment order ${trade_no} has status ${status} (${meaning}), ${refund_amount ?? 'no amount'} refunded`
 }
 
