@@ -1,18 +1,23 @@
 import type { Command } from 'commander'
 import { ACCOUNT_STATUS, PRODUCT_CATEGORY } from '../platform/states.ts'
-import { openContext } from './context.ts'
 import { FailedError } from './failure.ts'
-import { enterpriseOf, stateText } from './look-up.ts'
+import {
+  ASKED_BY_PERSON,
+  ENTERPRISE,
+  enterpriseFlag,
+  type LookUpOptions,
+  lookUp,
+  stateText,
+} from './look-up.ts'
 import { counted, print, printJson, printTitle, table } from './output.ts'
 
 /** `dirsync accounts`: the enterprise's limit accounts, their balances and sub-accounts. */
 export function accountsCommand(program: Command): void {
   program
     .command('accounts')
-    .summary('show limit accounts and their balances')
     .description('show the limit accounts of the enterprise with balances and sub-accounts, as they are now')
-    .argument('[account-openid]', 'one account alone')
-    .option('--enterprise <code>', 'enterprise (default PLATFORM_ENTERPRISE_CODE)')
+    .argument('[account-openid]', 'show this account alone')
+    .option(...ENTERPRISE)
     .option('--json', 'print one JSON document')
     .addHelpText(
       'after',
@@ -24,33 +29,18 @@ Examples:
     .action(accounts)
 }
 
-async function accounts(
-  account_openid: string | undefined,
-  options: { enterprise?: string; json?: true },
-): Promise<void> {
-  const { json = false } = options
-  const { orExplained } = await import('./look-up.ts')
-  await using context = await openContext()
-  const { limitAccounts } = await context.platform()
-  const found = await orExplained(
-    'assets/limit/enterprise/get',
-    json,
-    limitAccounts.list(
-      {
-        ...(account_openid === undefined ? {} : { account_openid }),
-        ...enterpriseOf(context, options.enterprise),
-      },
-      { priority: 1 },
-    ),
+async function accounts(account: string | undefined, options: LookUpOptions): Promise<void> {
+  const query = account === undefined ? {} : { account_openid: account }
+  const { found, program } = await lookUp('assets/limit/enterprise/get', options, (client, enterprise) =>
+    client.limitAccounts.list({ ...query, ...enterprise }, ASKED_BY_PERSON),
   )
-  const ofEnterprise = options.enterprise === undefined ? '' : ` --enterprise ${options.enterprise}`
-  if (account_openid !== undefined && found.length === 0)
+  if (account !== undefined && found.length === 0)
     throw new FailedError(
-      `the platform has no such account: ${context.program} accounts${ofEnterprise} lists those there are`,
+      `the platform has no such account: ${program} accounts${enterpriseFlag(options)} lists those there are`,
     )
-  if (json) return printJson({ accounts: found })
+  if (options.json) return printJson({ accounts: found })
   if (found.length === 0)
-    return print('The enterprise has no limit account. Of a group, name the enterprise: --enterprise CODE.')
+    return print('The enterprise has no limit account. In a group, name the enterprise: --enterprise CODE.')
   process.stdout.write(
     table(
       [

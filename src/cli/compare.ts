@@ -3,7 +3,7 @@ import { type EmployeeFields, type EmployeeKey, keyText } from '../directory/emp
 import { HrDataError, type HrSource, HrUnavailableError } from '../hr/source.ts'
 import type { Pool } from '../lib/database.ts'
 import type { PlatformClient } from '../platform/client.ts'
-import { PlatformError, verdictOf } from '../platform/errors.ts'
+import { PlatformError } from '../platform/errors.ts'
 import { employeeMemories } from '../report/employee-story.ts'
 import { type EmployeePreview, type FieldPreview, previewEmployee } from '../report/preview.ts'
 import { enterpriseCodes, findEmployees } from '../sync/employee.ts'
@@ -226,7 +226,7 @@ async function compareOne(
   const answer = await askPlatform(client, key)
   comparison.asked += 1
   if (answer instanceof PlatformError) {
-    const { disposition, scope } = verdictOf(answer)
+    const { disposition, scope } = answer.verdict
     // It stands in the way of every other call too.
     if (disposition === 'halt' && scope === 'all') throw answer
     comparison.unanswered += 1
@@ -304,7 +304,7 @@ async function askPlatform(
     return toActual(await client.employees.get(query, signal && { signal, priority: 1 }))
   } catch (error) {
     if (!(error instanceof PlatformError)) throw error
-    return verdictOf(error).category === 'not_on_platform' ? 'absent' : error
+    return error.verdict.category === 'not_on_platform' ? 'absent' : error
   }
 }
 
@@ -313,6 +313,6 @@ function isEmployee(answer: EmployeeFields | 'absent' | PlatformError): answer i
 }
 
 function explained(error: PlatformError): string {
-  const { meaning, remedy } = verdictOf(error)
+  const { meaning, remedy } = error.verdict
   return `${meaning} ${remedy}`
 }

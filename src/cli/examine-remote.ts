@@ -7,7 +7,7 @@ import { triggeredTables } from '../hr/trigger.ts'
 import type { Pool } from '../lib/database.ts'
 import type { Logger } from '../lib/logger.ts'
 import type { PacerSnapshot } from '../pacing/pacer.ts'
-import { PlatformError, verdictOf } from '../platform/errors.ts'
+import { PlatformError } from '../platform/errors.ts'
 import { SIGN_ALGORITHMS, type SignAlgorithm } from '../platform/request.ts'
 import type { Deployment } from '../sync/deployment.ts'
 import { type Finding, failed, ok, warning } from './examine.ts'
@@ -134,7 +134,7 @@ export async function examinePlatform(config: Config, pool: Pool, logger: Logger
     ]
   } catch (error) {
     if (!(error instanceof PlatformError)) throw error
-    const { category, meaning, remedy } = verdictOf(error)
+    const { category, meaning, remedy } = error.verdict
     if (category === 'paused')
       return [
         warning('platform', `${address} was not asked: all calls are paused, see dirsync status`),
@@ -198,7 +198,7 @@ async function tryAlgorithm(
     return 'accepted'
   } catch (error) {
     if (!(error instanceof PlatformError)) throw error
-    return verdictOf(error).category === 'credentials' ? 'refused' : 'unknown'
+    return error.verdict.category === 'credentials' ? 'refused' : 'unknown'
   }
 }
 

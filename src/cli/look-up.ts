@@ -1,48 +1,91 @@
+import type { CallOptions, PlatformClient } from '../platform/client.ts'
 import { entryOfCode } from '../platform/codes.ts'
-import { PlatformError, verdictOf } from '../platform/errors.ts'
+import { PlatformError } from '../platform/errors.ts'
 import { meaningOf, type States } from '../platform/states.ts'
-import type { CommandContext } from './context.ts'
+import { type CommandContext, openContext } from './context.ts'
 import { FailedError, UsageError } from './failure.ts'
-import { factLines, printJson } from './output.ts'
+import { factLines, print, printJson } from './output.ts'
+
+/** What the commands share that ask the platform while a person waits. */
+
+export interface LookUpOptions {
+  enterprise?: string
+  json?: true
+}
+
+/** The option, for `command.option(...ENTERPRISE)`. */
+export const ENTERPRISE = ['--enterprise <code>', 'enterprise (default PLATFORM_ENTERPRISE_CODE)'] as const
+
+/** A person waits: before the work of the service. */
+export const ASKED_BY_PERSON = { priority: 1 } satisfies CallOptions
 
 /**
- * Waits for a call, and tells a person why it failed: code, meaning, remedy, trace. With `json` the facts are the
- * document that is printed, too.
+ * Asks the platform one thing.
+ * @param ask makes the calls; `enterprise` belongs into their parameters
+ * @returns what it gave, and how a person types the program, for hints
+ * @throws UsageError, FailedError
+ */
+export async function lookUp<T>(
+  operation: string,
+  options: LookUpOptions,
+  ask: (client: PlatformClient, enterprise: { enterprise_code?: string }) => Promise<T>,
+): Promise<{ found: T; program: string }> {
+  await using context = await openContext()
+  const client = await context.platform()
+  const enterprise = enterpriseOf(context, options.enterprise)
+  const found = await orExplained(operation, options.json === true, () => ask(client, enterprise))
+  return { found, program: context.program }
+}
+
+/** The enterprise that a command asks about: the one named, else the setting's; none for a single enterprise. */
+export function enterpriseOf({ config }: CommandContext, named?: string): { enterprise_code?: string } {
+  const enterprise_code = named ?? config.PLATFORM_ENTERPRISE_CODE
+  return enterprise_code === '' ? {} : { enterprise_code }
+}
+
+/** `--enterprise CODE` again, for a hint that names another command. */
+export function enterpriseFlag({ enterprise }: LookUpOptions): string {
+  return enterprise === undefined ? '' : ` --enterprise ${enterprise}`
+}
+
+/**
+ * Makes a call, and tells a person why it failed: code, meaning, remedy, trace. With `json` that is the document on
+ * standard output, too.
  * @param flagOf how a person names a field
  * @throws UsageError where a field breaks a rule, FailedError where the platform, or the way to it, failed
  */
 export async function orExplained<T>(
   operation: string,
   json: boolean,
-  call: Promise<T>,
+  call: () => T | Promise<T>,
   flagOf = (field: string) => `--${field}`,
 ): Promise<T> {
   try {
-    return await call
+    return await call()
   } catch (error) {
-    throw error instanceof PlatformError ? explained(error, operation, json, flagOf) : error
+    if (!(error instanceof PlatformError)) throw error
+    if (error.problems) throw brokenRules(error.problems, operation, flagOf)
+    throw explained(error, operation, json)
   }
 }
 
-function explained(
-  error: PlatformError,
+function brokenRules(
+  problems: NonNullable<PlatformError['problems']>,
   operation: string,
-  json: boolean,
   flagOf: (field: string) => string,
-): Error {
-  if (error.problems) {
-    // A field within an object has no flag of its own.
-    const nameOf = (field: string) => (field === '' ? operation : field.includes('.') ? field : flagOf(field))
-    // What comes from the shell or a file is a text already.
-    const ruleOf = (rule: string) => rule.replace(/, as a text$/, '')
-    return new UsageError(
-      error.problems.map(({ field, rule }) => `${nameOf(field)} ${ruleOf(rule)}`).join('\n'),
-    )
-  }
-  const { category, meaning, remedy } = verdictOf(error)
+): UsageError {
+  // A field within an object has no flag of its own.
+  const nameOf = (field: string) => (field === '' ? operation : field.includes('.') ? field : flagOf(field))
+  // What comes from the shell or a file is a text already.
+  const ruleOf = (rule: string) => rule.replace(/, as a text$/, '')
+  return new UsageError(problems.map(({ field, rule }) => `${nameOf(field)} ${ruleOf(rule)}`).join('\n'))
+}
+
+function explained(error: PlatformError, operation: string, json: boolean): FailedError {
+  const { category, meaning, remedy } = error.verdict
+  const { httpStatus, traceId = null, outcomeKnown, operation: failed } = error
   const code = error.platformCode ?? error.code
   const message = error.platformMessage ?? null
-  const { httpStatus, traceId = null, outcomeKnown, operation: failed } = error
   if (json)
     printJson({
       error: {
@@ -64,7 +107,7 @@ function explained(
     ['message', message],
     ['http', httpStatus === 200 ? null : httpStatus],
     ['trace', traceId],
-    ['outcome', outcomeKnown ? null : 'not known: query before doing it again'],
+    ['outcome', outcomeKnown ? null : 'unknown: look before you do it again'],
   ])
   // A call that goes first (a token, the order record) may be what failed.
   const consequence = failed === operation ? '' : `, so ${operation} was not carried out`
@@ -77,12 +120,6 @@ export function remedyOf(platformCode: number | null): string | null {
   return entry?.remedyBesideHr ?? entry?.remedy ?? null
 }
 
-/** The enterprise that a command asks about: the one named, else the setting's; none for a single enterprise. */
-export function enterpriseOf({ config }: CommandContext, named: string | undefined) {
-  const enterprise_code = named ?? config.PLATFORM_ENTERPRISE_CODE
-  return enterprise_code === '' ? {} : { enterprise_code }
-}
-
 /** A code with its meaning, such as `3 payment completed`; alone where the specification does not know it. */
 export function stateText(states: States, value: number | string | null): string | null {
   if (value === null) return null
@@ -90,12 +127,20 @@ export function stateText(states: States, value: number | string | null): string
   return meaning === undefined ? String(value) : `${value} ${meaning}`
 }
 
+/** How many rows were shown, and whether there are more. */
+export function printShown(rows: readonly unknown[], more: boolean): void {
+  print('', more ? `${rows.length} shown, and there are more (--limit).` : `${rows.length} in all.`)
+}
+
 /** The first rows, and whether there are more of them. */
-export async function taken<T>(rows: AsyncIterable<T>, limit: number): Promise<{ rows: T[]; more: boolean }> {
-  const some: T[] = []
+export async function firstOf<T>(
+  rows: AsyncIterable<T>,
+  limit: number,
+): Promise<{ rows: T[]; more: boolean }> {
+  const first: T[] = []
   for await (const row of rows) {
-    if (some.length === limit) return { rows: some, more: true }
-    some.push(row)
+    if (first.length === limit) return { rows: first, more: true }
+    first.push(row)
   }
-  return { rows: some, more: false }
+  return { rows: first, more: false }
 }

@@ -2,144 +2,139 @@ import { z } from 'zod'
 import type { Operation } from '../platform/operation.ts'
 import { UsageError } from './failure.ts'
 import { print, printFacts, printText } from './output.ts'
-import { type MoneyRequest, parseJson, readRequestFile } from './request.ts'
+import { type GivenRequest, parseJson, readRequestFile } from './request.ts'
 
-/** Rules of the specification that depend on what dirsync cannot know. */
-const NOTES: Record<string, string> = {
-  'seller/v3/pay/syncRefund': 'In price-difference mode, one of costAmount and tradeInfo must be given.',
-  'enterprise/account/applyCharge': 'service_provider 0 is the default provider, 1 a bank transfer.',
+/** The fields of an operation as flags of `dirsync platform`: their help, and how they are read. */
+
+/** What fields mean, with an example where it helps; `operation field` where a name means something else there. */
+const MEANINGS: Record<string, string> = {
+  account_openid: 'points or limit account, as dirsync accounts shows it',
+  amount: 'amount to apply for, such as 5000.00',
+  applicant_name: 'who applies',
+  birth_day: 'date of birth, such as 1990-05-17 or 05-17',
+  card_no: 'document number',
+  card_type: '1 identity card, 2 passport',
+  category: 'employee categories',
+  code: 'work number',
+  contain_fee_trade: '1 with service-fee records, 2 without (default)',
+  cost_center_id: 'cost center, a number',
+  costAmount: 'settlement price, such as 10.00',
+  deliveryFee: 'shipping fee, where the settlement price is without it',
+  dept_code: 'department code',
+  email: 'e-mail address',
+  'enterprise/account/applyCharge email': 'e-mail address to tell when the amount has arrived',
+  employee_attribute: 'JSON list of {"attributeCode": "…", "attributeValue": "…"}',
+  enterprise_code: 'enterprise (default PLATFORM_ENTERPRISE_CODE); needed in a group',
+  entry_day: 'date of entry, such as 2024-03-01',
+  external_code: 'external business number; starts with the application id',
+  gender: '1 male, 2 female, 3 unknown',
+  identifier: 'taxpayer identification number',
+  invoice_extr_remark: 'supplementary note about the invoice',
+  invoice_remark: 'remark printed on the invoice',
+  level: 'employee grade',
+  mobile: 'phone number',
+  'enterprise/account/applyCharge mobile': 'mainland number to tell when the amount has arrived',
+  mobile_area: 'area code of the phone number (default 86)',
+  name: 'name of the employee',
+  new_corp_code: 'new work number, letters and digits',
+  notifyUrl: 'address to be notified when the refund completes',
+  outer_trade_no: 'external trade number; starts with the application id',
+  outerRefundNo: 'external refund number; starts with the application id',
+  outerTradeNo: 'external trade number of the order; starts with the application id',
+  page_index: 'page, from 1 (default)',
+  page_no: 'page, from 1 (default)',
+  page_size: 'rows of a page, at most 100 (default 20)',
+  'taxpayer/findList page_size': 'rows of a page, at most 100 (default 50)',
+  reason: 'why it is refunded',
+  refundAmount: 'amount to refund, such as 12.50',
+  remark: 'note',
+  seller_appid: 'application id of the merchant, of at most 8 characters',
+  service_provider: 'payment method: 0 default provider, 1 bank transfer',
+  taxpayer: 'name of the taxpayer',
+  taxpayer_name: 'name of the taxpayer',
+  taxpayer_nature: '1 general, 2 small-scale (default)',
+  third_type: 'kind of integration, from 1 to 5 (default 5, standard)',
+  time_end: 'last day, such as 2026-11-21',
+  time_start: 'first day, such as 2026-11-01',
+  trade_no: 'number of the payment order',
+  tradeInfo: 'order information: a JSON object, see below',
+  userid: 'user id of the employee, such as e10172',
 }
 
-/** The usage of an operation: its fields with types, limits and defaults, down to what nested objects hold. */
+/** Rules about several fields together. */
+const RULES: Record<string, string> = {
+  'employee/get': 'Give at least one of userid, mobile and email.',
+  'employee/update': 'The value #default# clears birth_day, entry_day, level or category.',
+  'enterprise/account/applyCharge': 'Give taxpayer, identifier or both.',
+  'seller/v3/pay/syncRefund':
+    'In price-difference mode, give costAmount or tradeInfo. In tradeInfo, isThirdOrders 1 needs thirdOrders, 2 needs goodsDetail.',
+}
+
+/** A field of an operation's request. */
+interface OperationField {
+  name: string
+  required: boolean
+  meaning: string
+  /** The fields of a field that takes JSON text: an object, or a list of objects. */
+  object: z.ZodObject | null
+}
+
+/** The fields of an operation's request, required ones first. */
+export function fieldsOf(operation: Operation): OperationField[] {
+  const fields = Object.entries(operation.request.shape).map(([name, schema]) => ({
+    name,
+    required: !schema.safeParse(undefined).success,
+    meaning: MEANINGS[`${operation.name} ${name}`] ?? MEANINGS[name] ?? '',
+    object: objectIn(schema),
+  }))
+  return [...fields.filter(field => field.required), ...fields.filter(field => !field.required)]
+}
+
+function objectIn(schema: unknown): z.ZodObject | null {
+  if (schema instanceof z.ZodOptional) return objectIn(schema.unwrap())
+  if (schema instanceof z.ZodArray) return objectIn(schema.element)
+  return schema instanceof z.ZodObject ? schema : null
+}
+
+/** Prints the usage of an operation. */
 export function printOperationHelp(operation: Operation): void {
   const fields = fieldsOf(operation)
   print(`Usage: dirsync platform ${operation.name} [--field value …] [--json]`, '')
   if (fields.length === 0) print('It takes no fields.')
-  printFields(fields, '--')
-  printRules(rulesIn(operation.request))
-  const shown = new Map<z.ZodObject, string>()
-  for (const { name, object } of fields) if (object) printObject(name, object, shown)
-  printRules([NOTES[operation.name]].filter(note => note !== undefined))
-  if (fields.some(field => field.name === 'enterprise_code'))
-    printRules(['Without --enterprise_code, PLATFORM_ENTERPRISE_CODE is sent where it is set.'])
-  if (!operation.idempotent)
-    printRules([
-      'It moves money: it is asked about on a terminal and needs --yes elsewhere; it is sent once, and dirsync never sends the same number again.',
-    ])
-}
-
-/** The fields of an object and, below, of the objects that it holds; what was shown already is referred to. */
-function printObject(path: string, object: z.ZodObject, shown: Map<z.ZodObject, string>): void {
-  const before = shown.get(object)
-  if (before !== undefined) {
-    print('', `${path}: as ${before}`)
-    return
-  }
-  shown.set(object, path)
-  print('', `${path}:`)
-  const fields = fieldsIn(object)
-  printFields(fields, '')
-  printRules(rulesIn(object))
-  for (const field of fields) if (field.object) printObject(`${path}.${field.name}`, field.object, shown)
-}
-
-function printFields(fields: OperationField[], prefix: string): void {
   printFacts(
-    fields.map(({ name, required, rule }) => [`${prefix}${name}`, required ? `required; ${rule}` : rule]),
+    fields.map(({ name, required, meaning }) => [`--${name}`, required ? `required; ${meaning}` : meaning]),
+  )
+  for (const { name, object } of fields) if (object) printObject(name, object)
+  const rule = RULES[operation.name]
+  if (rule) {
+    print('')
+    printText(rule, 0)
+  }
+  if (operation.idempotent) return
+  print('')
+  printText(
+    'It moves money. It asks on a terminal and needs --yes elsewhere; it is sent once, and dirsync never sends the same number again.',
+    0,
   )
 }
 
-function printRules(rules: string[]): void {
-  if (rules.length > 0) print('')
-  for (const rule of rules) printText(rule, 0)
-}
-
-/** A field of an operation's request, for help and for reading flags. */
-export interface OperationField {
-  name: string
-  required: boolean
-  /** Its type and limits, in the schema's own words. */
-  rule: string
-  /** Takes JSON text: an object or a list of objects, which has these fields. */
-  object: z.ZodObject | null
-}
-
-/** What the platform takes for a field that is left out, where the schema does not say so (sections 2 and 4). */
-const DEFAULTS: Record<string, string> = {
-  'enterprise/consume/list page_index': '1',
-  'enterprise/consume/list page_size': '20',
-  'taxpayer/findList page_no': '1',
-  'taxpayer/findList page_size': '50',
-  'employee/openid third_type': '5',
-  'employee/update third_type': '5',
-  'employee/update mobile_area': '86',
-  'employee/get mobile_area': '86',
-}
-
-/** Breaks every rule that a text can break: its characters are incomplete, there are too many, and it is no number. */
-const PROBE = '\ud800'.repeat(5000)
-
-/** The fields of an operation's request schema, required ones first. */
-export function fieldsOf(operation: Operation): OperationField[] {
-  return fieldsIn(operation.request).map(field => {
-    const standard = DEFAULTS[`${operation.name} ${field.name}`]
-    return standard === undefined ? field : { ...field, rule: `${field.rule}; default ${standard}` }
-  })
-}
-
-/** The fields of an object, required ones first. */
-export function fieldsIn(object: z.ZodObject): OperationField[] {
-  const fields = Object.entries(object.shape as Record<string, z.ZodType>).map(
-    ([name, schema]): OperationField => {
-      const { inner, isList } = structureOf(schema)
-      return {
-        name,
-        required: !schema.safeParse(undefined).success,
-        rule: inner ? `JSON text: ${isList ? 'a list of objects' : 'an object'}` : ruleOf(schema),
-        object: inner,
-      }
-    },
-  )
-  return [...fields.filter(field => field.required), ...fields.filter(field => !field.required)]
-}
-
-/** Rules about several fields together, in sentences. */
-export function rulesIn(object: z.ZodObject): string[] {
-  return (object.def.checks ?? []).flatMap(check => {
-    const { def } = (check as z.core.$ZodCheck<never> & { _zod: { def: z.core.$ZodCustomDef } })._zod
-    const message = def.error?.({ code: 'custom', input: undefined } as never)
-    const subject = def.path?.join('.') || 'It'
-    return typeof message === 'string' ? [`${subject} ${message}.`] : []
-  })
-}
-
-function ruleOf(schema: z.ZodType): string {
-  const message = schema.safeParse(PROBE).error?.issues[0]?.message ?? 'text'
-  return message
-    .replace(/^must have (?=at most \d+ characters|\d+ to \d+ characters)/, 'text of ')
-    .replace(/^must have complete characters$/, 'text')
-    .replace(/^must (?:be|have) /, '')
-    .replace(/ and begin with /, ', beginning with ')
-    .replace(/, (?:each of them complete|as a text)$/, '')
-}
-
-function structureOf(schema: z.ZodType): { inner: z.ZodObject | null; isList: boolean } {
-  const bare = schema instanceof z.ZodOptional ? schema.unwrap() : schema
-  const isList = bare instanceof z.ZodArray
-  const inner = isList ? bare.element : bare
-  return { inner: inner instanceof z.ZodObject ? inner : null, isList }
+/** The names within an object, and within the objects that it holds. */
+function printObject(path: string, object: z.ZodObject): void {
+  print('', `${path}:`)
+  printText(Object.keys(object.shape).join(', '))
+  for (const [name, schema] of Object.entries(object.shape)) {
+    const inner = objectIn(schema)
+    if (inner) printObject(`${path}.${name}`, inner)
+  }
 }
 
 /**
- * Reads `--field value` and `--field=value`, and `--json`, which stands alone for the answer, and with the name of a file
- * (or - for standard input) for the request; flags override the file's fields.
+ * Reads `--field value` and `--field=value`. `--json` alone asks for a document; with the name of a file (- for standard
+ * input) it names the request, whose fields the flags override.
  * @throws UsageError
  */
-export async function readRequestFlags(
-  operation: Operation,
-  fields: OperationField[],
-  args: string[],
-): Promise<MoneyRequest> {
+export async function readRequestFlags(operation: Operation, args: string[]): Promise<GivenRequest> {
+  const fields = fieldsOf(operation)
   const given: Record<string, unknown> = {}
   let json = false
   let yes = false
@@ -161,7 +156,7 @@ export async function readRequestFlags(
     const field = fields.find(known => known.name === name)
     if (!field)
       throw new UsageError(
-        `${JSON.stringify(flag)} is no field of ${operation.name}: there are ${fields.map(known => `--${known.name}`).join(', ') || 'none'}`,
+        `${JSON.stringify(flag)} is not a field of ${operation.name}: there are ${fields.map(known => `--${known.name}`).join(', ') || 'none'}`,
       )
     if (Object.hasOwn(given, name)) throw new UsageError(`--${name} is given twice`)
     const value = attached ?? rest.shift()

@@ -10,9 +10,17 @@ import {
   TRADE_TYPE,
 } from '../platform/states.ts'
 import { dayOf, limitOf } from './arguments.ts'
-import { openContext } from './context.ts'
 import { UsageError } from './failure.ts'
-import { enterpriseOf, stateText, taken } from './look-up.ts'
+import {
+  ASKED_BY_PERSON,
+  ENTERPRISE,
+  enterpriseFlag,
+  firstOf,
+  type LookUpOptions,
+  lookUp,
+  printShown,
+  stateText,
+} from './look-up.ts'
 import { colours, longTime, print, printFacts, printJson, printTitle, shortTime, table } from './output.ts'
 
 const DAY_MS = 86_400_000
@@ -24,7 +32,6 @@ const DEFAULT_DAYS = 30
 export function ordersCommand(program: Command): void {
   const command = program
     .command('orders')
-    .summary('look at payment orders')
     .description('look at payment orders, as the platform has them now')
     .addHelpText(
       'after',
@@ -42,12 +49,12 @@ Examples:
     .description('list the payment orders of some days')
     .option(
       '--from <day>',
-      `first day, of GMT+8 (default ${DEFAULT_DAYS} days before the last)`,
+      `first day, in GMT+8 (default ${DEFAULT_DAYS} days before the last)`,
       dayOf('--from'),
     )
     .option('--to <day>', 'last day (default today)', dayOf('--to'))
     .option('--fees', 'with the records of service fees')
-    .option('--enterprise <code>', 'enterprise (default PLATFORM_ENTERPRISE_CODE)')
+    .option(...ENTERPRISE)
     .option('--limit <n>', 'how many to list', limitOf, 50)
     .option('--json', 'print one JSON document')
     .addHelpText(
@@ -62,9 +69,9 @@ Examples:
 
   command
     .command('show')
-    .description('tell everything about a payment order, with its goods')
+    .description('show a payment order with its goods')
     .argument('<trade-no>', 'number of the payment order')
-    .option('--enterprise <code>', 'enterprise (default PLATFORM_ENTERPRISE_CODE)')
+    .option(...ENTERPRISE)
     .option('--json', 'print one JSON document')
     .addHelpText(
       'after',
@@ -77,7 +84,7 @@ Examples:
 
   command
     .command('record')
-    .description("tell what a merchant's order came to: paid and refunded")
+    .description("show what was paid and refunded of a merchant's order")
     .argument('<outer-trade-no>', 'external trade number; starts with the application id')
     .option('--json', 'print one JSON document')
     .addHelpText(
@@ -89,76 +96,55 @@ Examples:
     .action(record)
 }
 
-interface ListOptions {
+interface ListOptions extends LookUpOptions {
   from?: string
   to?: string
   fees?: true
-  enterprise?: string
   limit: number
-  json?: true
 }
 
 async function list(options: ListOptions): Promise<void> {
-  const { json = false, limit } = options
+  const { limit } = options
   const to = options.to ?? dayAt(Date.now())
   const from = options.from ?? dayAt(Date.parse(to) - ZONE_MS - DEFAULT_DAYS * DAY_MS)
   if (from > to) throw new UsageError(`--from ${from} lies after --to ${to}: give the earlier day first`)
-  const { orExplained } = await import('./look-up.ts')
-  await using context = await openContext()
-  const { paymentOrders } = await context.platform()
-  const found = paymentOrders.list(
-    {
-      time_start: from,
-      time_end: to,
-      contain_fee_trade: options.fees ? 1 : 2,
-      page_size: Math.min(limit + 1, 100),
-      ...enterpriseOf(context, options.enterprise),
-    },
-    { priority: 1 },
+  const query = {
+    time_start: from,
+    time_end: to,
+    contain_fee_trade: options.fees ? 1 : 2,
+    page_size: Math.min(limit + 1, 100),
+  }
+  const { found, program } = await lookUp('enterprise/consume/list', options, (client, enterprise) =>
+    firstOf(client.paymentOrders.list({ ...query, ...enterprise }, ASKED_BY_PERSON), limit),
   )
-  const { rows, more } = await orExplained('enterprise/consume/list', json, taken(found, limit))
-  if (json) return printJson({ from, to, more, orders: rows })
+  const { rows, more } = found
+  if (options.json) return printJson({ from, to, more, orders: rows })
   if (rows.length === 0)
     return print(
       `There is no payment order from ${from} to ${to}: try other days (--from, --to) or another enterprise (--enterprise).`,
     )
   printOrders(rows)
-  print(
-    '',
-    more ? `${rows.length} shown, and there are more: --limit, or fewer days.` : `${rows.length} in all.`,
-  )
-  const enterprise = options.enterprise === undefined ? '' : ` --enterprise ${options.enterprise}`
-  print(`Everything about one: ${context.program} orders show ${rows[0]?.trade_no}${enterprise}`)
+  printShown(rows, more)
+  print(`Everything about one: ${program} orders show ${rows[0]?.trade_no}${enterpriseFlag(options)}`)
 }
 
-async function show(trade_no: string, options: { enterprise?: string; json?: true }): Promise<void> {
-  const { json = false } = options
-  const { orExplained } = await import('./look-up.ts')
-  await using context = await openContext()
-  const { paymentOrders } = await context.platform()
-  const order = await orExplained(
-    'enterprise/consume/get',
-    json,
-    paymentOrders.get({ trade_no, ...enterpriseOf(context, options.enterprise) }, { priority: 1 }),
+async function show(trade_no: string, options: LookUpOptions): Promise<void> {
+  const { found } = await lookUp('enterprise/consume/get', options, (client, enterprise) =>
+    client.paymentOrders.get({ trade_no, ...enterprise }, ASKED_BY_PERSON),
   )
-  if (json) printJson(order)
-  else printOrder(order)
+  if (options.json) printJson(found)
+  else printOrder(found)
 }
 
-async function record(outer_trade_no: string, options: { json?: true }): Promise<void> {
-  const { json = false } = options
-  const { orExplained } = await import('./look-up.ts')
-  await using context = await openContext()
-  const { orders } = await context.platform()
-  const found = await orExplained(
-    'seller/pay/record',
-    json,
-    orders.record({ outer_trade_no }, { priority: 1 }),
+async function record(outer_trade_no: string, options: LookUpOptions): Promise<void> {
+  const { found } = await lookUp('seller/pay/record', options, client =>
+    client.orders.record({ outer_trade_no }, ASKED_BY_PERSON),
   )
-  if (json) printJson(found)
+  if (options.json) printJson(found)
   else printRecord(outer_trade_no, found)
 }
 
+/** The day of a moment, on the platform's calendar. */
 function dayAt(ms: number): string {
   return new Date(ms + ZONE_MS).toISOString().slice(0, 10)
 }
@@ -252,7 +238,7 @@ function printDelivery(delivery: Delivery, number: number): void {
   )
 }
 
-/** What a merchant's order came to. Some platforms answer with their own number of the order alone (section 2.8). */
+/** What a merchant's order came to. Some platforms answer with nothing but their own number of it (section 2.8). */
 function printRecord(outerTradeNo: string, record: OrderRecord | string): void {
   print(colours.bold(`Order ${outerTradeNo}`))
   if (typeof record === 'string') {

@@ -30,7 +30,7 @@ export function printTitle(title: string): void {
   print('', colours.bold(title))
 }
 
-type Fact = [name: string, value: string | number | null | undefined]
+export type Fact = [name: string, value: string | number | null | undefined]
 
 /** Facts below each other, their values aligned and wrapped; facts without a value are left out. */
 export function factLines(facts: Fact[]): string[] {

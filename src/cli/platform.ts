@@ -1,20 +1,17 @@
 import type { Command } from 'commander'
 import type { Operation } from '../platform/operation.ts'
 import type { OperationName } from '../platform/operations/index.ts'
-import { openContext } from './context.ts'
 import { UsageError } from './failure.ts'
-import type { OperationField } from './operation-fields.ts'
+import { ASKED_BY_PERSON, lookUp } from './look-up.ts'
 import { plain, print, printFacts, printJson } from './output.ts'
-import type { MoneyRequest } from './request.ts'
 
 const HELP = new Set(['--help', '-h'])
 
-/** `dirsync platform`: one call of any operation of the specification. */
+/** `dirsync platform`: one call of any operation of the platform. */
 export function platformCommand(program: Command): void {
   program
     .command('platform')
-    .summary('call one operation of the platform')
-    .description('call one operation of the platform, with what it answers as it is')
+    .description('call one operation of the platform, and show its answer as it is')
     .argument('[operation]', 'its path, such as employee/get')
     .argument('[fields...]', '--field value, for each field of the operation; --json')
     // The flags are the operation's own fields, so they are read here and not by commander.
@@ -27,8 +24,8 @@ export function platformCommand(program: Command): void {
 Without an operation, lists them all; OPERATION --help lists its fields.
 --json alone prints the answer as one JSON document; --json FILE reads the
 request from a file (- for standard input), whose fields the flags override.
-The answer is shown unmasked: it is what an operator asked for. What moves
-money is asked about on a terminal, and needs --yes elsewhere.
+The answer is shown unmasked. An operation that moves money asks on a terminal
+first, and needs --yes elsewhere.
 
 Examples:
   dirsync platform
@@ -55,40 +52,24 @@ async function platform(name: string | undefined, rest: string[], command: Comma
   if (!Object.hasOwn(OPERATIONS, operationName))
     throw new UsageError(`there is no operation ${JSON.stringify(name)}: there are ${names.join(', ')}`)
   const operation = OPERATIONS[operationName as OperationName] as Operation
-  if (rest.some(argument => HELP.has(argument))) {
-    const { printOperationHelp } = await import('./operation-fields.ts')
-    return printOperationHelp(operation)
+  const { printOperationHelp, readRequestFlags } = await import('./operation-fields.ts')
+  if (rest.some(argument => HELP.has(argument))) return printOperationHelp(operation)
+  const given = await readRequestFlags(operation, rest)
+  // What moves money goes through the journal.
+  if (!operation.idempotent) {
+    const { sendRefundRequest, sendTopUpRequest } = await import('./send-money.ts')
+    await (operation.name === 'seller/v3/pay/syncRefund' ? sendRefundRequest(given) : sendTopUpRequest(given))
+    return
   }
-  const { fieldsOf } = await import('./operation-fields.ts')
-  const fields = fieldsOf(operation)
-  const { readRequestFlags } = await import('./operation-fields.ts')
-  const flags = await readRequestFlags(operation, fields, rest)
-  if (operation.name === 'seller/v3/pay/syncRefund') {
-    const { sendRefundRequest } = await import('./send-refund.ts')
-    await sendRefundRequest(flags)
-  } else if (operation.name === 'enterprise/account/applyCharge') {
-    const { sendTopUpRequest } = await import('./send-top-up.ts')
-    await sendTopUpRequest(flags)
-  } else await call(operationName as OperationName, fields, flags)
-}
-
-async function call(name: OperationName, fields: OperationField[], { request, json }: MoneyRequest) {
-  const { orExplained } = await import('./look-up.ts')
-  await using context = await openContext()
-  const { PLATFORM_ENTERPRISE_CODE: enterprise } = context.config
-  const takesEnterprise = enterprise !== '' && fields.some(field => field.name === 'enterprise_code')
-  const client = await context.platform()
-  const data = await orExplained(
-    name,
-    json,
+  const { found } = await lookUp(operation.name, given.json ? { json: true } : {}, (client, enterprise) =>
     client.call(
-      name,
-      { ...(takesEnterprise ? { enterprise_code: enterprise } : {}), ...request },
-      { priority: 1 },
+      operationName as OperationName,
+      { ...('enterprise_code' in operation.request.shape ? enterprise : {}), ...given.request },
+      ASKED_BY_PERSON,
     ),
   )
-  if (json) printJson(data)
-  else printAnswer(data)
+  if (given.json) printJson(found)
+  else printAnswer(found)
 }
 
 function printAnswer(data: unknown): void {

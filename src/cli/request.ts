@@ -2,25 +2,13 @@ import { readFile } from 'node:fs/promises'
 import { createInterface } from 'node:readline/promises'
 import { text } from 'node:stream/consumers'
 import type { ReadStream, WriteStream } from 'node:tty'
-import type { Command } from 'commander'
-import type { Config } from '../config.ts'
-import type { RefundState } from '../money/refund.ts'
-import type { TopUpState } from '../money/top-up.ts'
-import type { Operation } from '../platform/operation.ts'
-import { checkedParameters } from '../platform/request.ts'
+import { type Command, Option } from 'commander'
 import { FailedError, UsageError } from './failure.ts'
-import { colours, factLines, print, printJson } from './output.ts'
 
-/** A flag of a command that stands for a field of an operation's request. */
-export interface RequestOption {
-  /** Name in the specification. */
-  field: string
-  /** Name on the command line, without its dashes. */
-  flag: string
-  value: string
-  help: string
-  required?: true
-}
+/** A request of the platform that a person puts together from flags and a file, and confirms where it moves money. */
+
+/** The fields of a request that a command has flags for: each with its flag, as commander takes it, and its help. */
+export type RequestFlags = Readonly<Record<string, readonly [flag: string, help: string]>>
 
 /** What a person gave: the values of the flags, by their names in camel case. */
 export interface RequestValues {
@@ -29,26 +17,26 @@ export interface RequestValues {
   json?: JsonUse
 }
 
-/** `--json` alone asks for a document, with a file it names the request; it may stand twice. */
+/** `--json` alone asks for a document; with a file it names the request. It may be given both ways at once. */
 interface JsonUse {
   file?: string
   answer?: true
 }
 
-/** A request that moves money, and how its sender wants it. */
-export interface MoneyRequest {
+/** A request, and how its sender wants it. */
+export interface GivenRequest {
   request: Record<string, unknown>
   /** Answer with one JSON document. */
   json: boolean
-  /** Without a question. */
+  /** Send what moves money without a question. */
   yes: boolean
   /** How a person named a field, for messages. */
   flagOf(field: string): string
 }
 
 /** Adds the flags of a request, with `--yes` and `--json`. */
-export function addRequestOptions(command: Command, options: RequestOption[]): void {
-  for (const { flag, value, help } of options) command.option(`--${flag} <${value}>`, help)
+export function addRequestOptions(command: Command, flags: RequestFlags): void {
+  for (const [flag, help] of Object.values(flags)) command.option(flag, help)
   command.option('--yes', 'do not ask; needed where there is no terminal')
   const json: JsonUse = {}
   command
@@ -62,27 +50,27 @@ export function addRequestOptions(command: Command, options: RequestOption[]): v
 
 /**
  * The request that the flags and the file make together; flags override.
- * @throws UsageError
+ * @throws UsageError when a field of `required` is missing
  */
-export async function requestOf(values: RequestValues, options: RequestOption[]): Promise<MoneyRequest> {
+export async function requestOf(
+  values: RequestValues,
+  flags: RequestFlags,
+  required: readonly string[],
+): Promise<GivenRequest> {
   const { json = {}, yes = false } = values
   const request = json.file === undefined ? {} : await readRequestFile(json.file)
-  for (const { field, flag } of options) {
-    const value = values[flag.replace(/-(.)/g, (_, letter: string) => letter.toUpperCase())]
+  const options = new Map(Object.entries(flags).map(([field, [flag]]) => [field, new Option(flag)]))
+  for (const [field, option] of options) {
+    const value = values[option.attributeName()]
     if (value !== undefined) request[field] = value
   }
-  const missing = options.filter(({ field, required }) => required && request[field] === undefined)
-  if (missing.length > 0)
-    throw new UsageError(`missing: ${missing.map(({ flag }) => `--${flag}`).join(', ')}`)
-  return {
-    request,
-    yes,
-    json: json.answer === true,
-    flagOf: name => `--${options.find(({ field }) => field === name)?.flag ?? name}`,
-  }
+  const flagOf = (field: string) => options.get(field)?.long ?? `--${field}`
+  const missing = required.filter(field => request[field] === undefined)
+  if (missing.length > 0) throw new UsageError(`missing: ${missing.map(flagOf).join(', ')}`)
+  return { request, yes, json: json.answer === true, flagOf }
 }
 
-/** What TypeScript's library does not know of yet: the text that a number was written as. */
+/** What TypeScript's library does not know yet: the text that a number was written as. */
 type ParseWithSource = (
   text: string,
   revive: (key: string, value: unknown, context: { source?: string }) => unknown,
@@ -93,7 +81,7 @@ const MAX_CHARACTERS = 10_000_000
 /**
  * Reads a request from a JSON file, or from standard input when its name is `-`. Numbers become their source text:
  * an amount such as 0.10 never passes through binary floating point.
- * @throws UsageError when the file is missing, is no JSON or holds no object
+ * @throws UsageError when the file is missing, is not JSON or does not hold an object
  */
 export async function readRequestFile(file: string): Promise<Record<string, unknown>> {
   const name = file === '-' ? 'standard input' : JSON.stringify(file)
@@ -112,7 +100,8 @@ export async function readRequestFile(file: string): Promise<Record<string, unkn
 
 /**
  * JSON text with numbers as their source text.
- * @throws UsageError naming what holds the text
+ * @param holder what holds the text, for the message
+ * @throws UsageError
  */
 export function parseJson(content: string, holder: string): unknown {
   try {
@@ -124,18 +113,7 @@ export function parseJson(content: string, holder: string): unknown {
   }
 }
 
-/**
- * Checks a request before anybody is asked about it.
- * @throws PlatformError of kind `invalid_request`
- */
-export async function checkedRequest(operation: Operation, request: object, config: Config): Promise<void> {
-  checkedParameters(operation, request, {
-    appId: config.PLATFORM_APP_ID,
-    priceDifferenceMode: config.REFUND_PRICE_DIFFERENCE,
-  })
-}
-
-/** Where a person is asked: the question goes to standard error, so that standard output keeps to the result. */
+/** Where a person is asked: the question goes to standard error, so that standard output holds the result alone. */
 interface Terminal {
   input: NodeJS.ReadableStream & Partial<Pick<ReadStream, 'isTTY'>>
   output: NodeJS.WritableStream & Partial<Pick<WriteStream, 'isTTY'>>
@@ -145,7 +123,7 @@ const CONSOLE: Terminal = { input: process.stdin, output: process.stderr }
 
 /**
  * Whether a person has to be asked before money moves.
- * @param what that which would be sent, for example `refund`
+ * @param what what would be sent, such as `refund`
  * @throws UsageError where nobody can be asked and `--yes` was not given
  */
 export function needsQuestion(what: string, yes: boolean, { input, output } = CONSOLE): boolean {
@@ -157,7 +135,7 @@ export function needsQuestion(what: string, yes: boolean, { input, output } = CO
 }
 
 /**
- * Shows what would be sent and asks; anything but y or yes is a no, and so are Ctrl-C and the end of the input.
+ * Shows what would be sent and asks. Only y or yes is a yes; Ctrl-C and the end of the input are a no.
  * @param signal takes the question back, which is a no too
  * @throws FailedError when the answer is no
  */
@@ -177,68 +155,4 @@ export async function confirm(
   if (answer === '') output.write('\n')
   terminal.close()
   if (!/^y(?:es)?$/i.test(answer.trim())) throw new FailedError('nothing was sent')
-}
-
-/** What became of something that moves money, as the journal tells it. */
-interface SentOutcome {
-  /** `refund` or `top-up`. */
-  what: string
-  number: string
-  state: 'accepted' | 'rejected' | 'unknown'
-  facts: Parameters<typeof factLines>[0]
-  /** What `--json` prints. */
-  document: Record<string, unknown>
-  /** What to do where nobody knows whether it was carried out: in words, and as a command. */
-  remedy: string
-  command: string
-}
-
-/**
- * Prints the outcome.
- * @throws FailedError unless it is accepted
- */
-export function tellOutcome(outcome: SentOutcome, json: boolean): void {
-  const { what, number, state, facts, document, remedy, command } = outcome
-  if (json) printJson(document)
-  const lines = factLines(facts)
-  if (state === 'unknown')
-    throw new FailedError(
-      [
-        `it is unknown whether ${what} ${number} was carried out: do not send it again, under whatever number`,
-        ...lines,
-        `  → ${remedy}:`,
-        `    ${command}`,
-      ].join('\n'),
-    )
-  if (state === 'rejected') throw new FailedError([`${what} ${number} is rejected`, ...lines].join('\n'))
-  if (!json) print(`${what === 'refund' ? 'Refund' : 'Top-up'} ${number} is accepted.`, ...lines)
-}
-
-/** What the states of a top-up application say about money. */
-const TOP_UP_MEANINGS: Record<TopUpState, string> = {
-  requested: 'being sent',
-  unknown: 'sent, and perhaps carried out',
-  accepted: 'carried out',
-  rejected: 'not carried out',
-}
-
-const REFUND_MEANINGS: Record<RefundState, string> = {
-  ...TOP_UP_MEANINGS,
-  notified: 'carried out, and notified by the platform',
-}
-
-export const TOP_UP_STATES = Object.keys(TOP_UP_MEANINGS) as TopUpState[]
-export const REFUND_STATES = Object.keys(REFUND_MEANINGS) as RefundState[]
-
-/** A state with its meaning. */
-export function sentStateText(state: RefundState): string {
-  return `${state}: ${REFUND_MEANINGS[state]}`
-}
-
-/** The colour of a state in a table's cell, by what it asks of a person. */
-export function paintSentState(cell: string): string {
-  const state = cell.trimEnd()
-  const colour = { unknown: 'red', rejected: 'yellow', accepted: 'green', notified: 'green' } as const
-  if (!Object.hasOwn(colour, state)) return cell
-  return colours[colour[state as keyof typeof colour]](state) + cell.slice(state.length)
 }

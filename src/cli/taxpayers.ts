@@ -1,20 +1,26 @@
 import type { Command } from 'commander'
 import { TAXPAYER_NATURE, TAXPAYER_STATUS } from '../platform/states.ts'
 import { limitOf, oneOf } from './arguments.ts'
-import { openContext } from './context.ts'
-import { enterpriseOf, stateText, taken } from './look-up.ts'
+import {
+  ASKED_BY_PERSON,
+  ENTERPRISE,
+  firstOf,
+  type LookUpOptions,
+  lookUp,
+  printShown,
+  stateText,
+} from './look-up.ts'
 import { print, printJson, table } from './output.ts'
 
 /** `dirsync taxpayers`: the taxpayers of an identification number. */
 export function taxpayersCommand(program: Command): void {
   program
     .command('taxpayers')
-    .summary('look up taxpayers')
     .description('look up the taxpayers of an identification number, of both natures')
     .argument('<identifier>', 'taxpayer identification number')
-    .option('--name <name>', 'with this name alone')
-    .option('--nature <nature>', '1 general, 2 small-scale; default both', oneOf('nature', ['1', '2']))
-    .option('--enterprise <code>', 'enterprise (default PLATFORM_ENTERPRISE_CODE)')
+    .option('--name <name>', 'only those with this name')
+    .option('--nature <nature>', '1 general, 2 small-scale (default both)', oneOf('nature', ['1', '2']))
+    .option(...ENTERPRISE)
     .option('--limit <n>', 'how many to list', limitOf, 50)
     .option('--json', 'print one JSON document')
     .addHelpText(
@@ -27,38 +33,28 @@ Examples:
     .action(taxpayers)
 }
 
-interface Options {
+interface Options extends LookUpOptions {
   name?: string
   nature?: '1' | '2'
-  enterprise?: string
   limit: number
-  json?: true
 }
 
 async function taxpayers(identifier: string, options: Options): Promise<void> {
-  const { json = false, limit, name, nature } = options
-  const { orExplained } = await import('./look-up.ts')
-  await using context = await openContext()
-  const client = await context.platform()
-  const ofNature = (taxpayer_nature: '1' | '2') =>
-    client.taxpayers.list(
-      {
-        identifier,
-        taxpayer_nature,
-        ...(name === undefined ? {} : { taxpayer_name: name }),
-        ...enterpriseOf(context, options.enterprise),
-      },
-      { priority: 1 },
-    )
-  // Without a nature the platform would ask for small-scale ones alone (section 4.13).
-  async function* ofAll() {
-    for (const one of nature ? [nature] : (['1', '2'] as const)) yield* ofNature(one)
-  }
-  const { rows, more } = await orExplained('taxpayer/findList', json, taken(ofAll(), limit))
-  if (json) return printJson({ more, taxpayers: rows })
+  const { limit, name, nature } = options
+  const query = { identifier, ...(name === undefined ? {} : { taxpayer_name: name }) }
+  const { found } = await lookUp('taxpayer/findList', options, (client, enterprise) => {
+    // Without a nature the platform would look for small-scale taxpayers alone (section 4.13).
+    async function* ofEach(natures: ('1' | '2')[]) {
+      for (const taxpayer_nature of natures)
+        yield* client.taxpayers.list({ ...query, taxpayer_nature, ...enterprise }, ASKED_BY_PERSON)
+    }
+    return firstOf(ofEach(nature ? [nature] : ['1', '2']), limit)
+  })
+  const { rows, more } = found
+  if (options.json) return printJson({ more, taxpayers: rows })
   if (rows.length === 0)
     return print(
-      'There is no such taxpayer: check the number, --name and --nature. Of a group, name the enterprise: --enterprise CODE.',
+      'There is no such taxpayer: check the number, --name and --nature. In a group, name the enterprise: --enterprise CODE.',
     )
   process.stdout.write(
     table(
@@ -71,5 +67,5 @@ async function taxpayers(identifier: string, options: Options): Promise<void> {
       rows,
     ),
   )
-  print('', more ? `${rows.length} shown, and there are more (--limit).` : `${rows.length} in all.`)
+  printShown(rows, more)
 }

@@ -1,5 +1,6 @@
 import type { ClientBase } from '../lib/database.ts'
 import { storableJson } from '../lib/database.ts'
+import type { LimitAccount } from '../platform/operations/account.ts'
 import type { MirrorTask } from './mirror.ts'
 import {
   type CountedCalls,
@@ -7,11 +8,11 @@ import {
   type MirrorReader,
   type Reading,
   type ReadingPlan,
-} from './mirror-runner.ts'
+} from './mirror-reader.ts'
 
 const OPERATION = 'assets/limit/enterprise/get'
 
-/** Limit accounts and their sub-accounts (specification 4.9): all of an enterprise in one call. */
+/** Limit accounts and their sub-accounts (section 4.9): all of an enterprise in one call. */
 export class AccountReader implements MirrorReader {
   async plan(_db: ClientBase, enterpriseCodes: string[]): Promise<ReadingPlan> {
     const tasks = enterpriseCodes.map(enterpriseCode => ({
@@ -31,29 +32,15 @@ export class AccountReader implements MirrorReader {
     const accounts = await calls.make((client, options) =>
       client.limitAccounts.list(enterpriseParameter(enterpriseCode), options),
     )
-    const kept = accounts.flatMap(({ account_openid, sub_limits, ...facts }) => {
-      if (account_openid === null) return []
-      const sub_accounts = (sub_limits ?? []).flatMap(sub =>
-        sub.id === null ? [] : [{ ...sub, id: sub.id }],
-      )
-      return [{ ...facts, account_openid, sub_accounts }]
-    })
+    // One without an id cannot be kept.
+    const kept = accounts.flatMap(account =>
+      account.account_openid === null ? [] : [{ ...account, account_openid: account.account_openid }],
+    )
     return {
-      operation: OPERATION,
       rows: kept.length,
       store: async db => ({ changed: await storeAccounts(db, enterpriseCode, kept), next: null }),
     }
   }
-}
-
-/** A limit account as it is kept; the balance is a decimal text. */
-interface MirroredAccount {
-  account_openid: string
-  name: string | null
-  product_category: number | null
-  balance: string | null
-  status: number | null
-  sub_accounts: { id: string; name: string | null; status: number | null }[]
 }
 
 /**
@@ -64,10 +51,10 @@ interface MirroredAccount {
 async function storeAccounts(
   db: ClientBase,
   enterpriseCode: string,
-  accounts: MirroredAccount[],
+  accounts: (LimitAccount & { account_openid: string })[],
 ): Promise<number> {
-  const subAccounts = accounts.flatMap(({ account_openid, sub_accounts }) =>
-    sub_accounts.map(sub => ({ account_openid, ...sub })),
+  const subAccounts = accounts.flatMap(({ account_openid, sub_limits }) =>
+    (sub_limits ?? []).filter(sub => sub.id !== null).map(sub => ({ account_openid, ...sub })),
   )
   const results = [
     await db.query(
@@ -75,10 +62,11 @@ async function storeAccounts(
        select distinct on (account_openid) $1, account_openid, name, product_category, balance, status
        from jsonb_populate_recordset(null::dirsync.limit_account, $2)
        on conflict (enterprise_code, account_openid) do update
-       set name = excluded.name, product_category = excluded.product_category, balance = excluded.balance, status = excluded.status,
-           changed_at = now(), gone_at = null
+       set name = excluded.name, product_category = excluded.product_category, balance = excluded.balance,
+           status = excluded.status, changed_at = now(), gone_at = null
        where (a.name, a.product_category, a.balance, a.status, a.gone_at)
-             is distinct from (excluded.name, excluded.product_category, excluded.balance, excluded.status, null)`,
+             is distinct from
+             (excluded.name, excluded.product_category, excluded.balance, excluded.status, null)`,
       [enterpriseCode, storableJson(accounts)],
     ),
     await db.query(

@@ -8,14 +8,16 @@ import { failure, type JobResult, judge, result, verdictResult } from '../sync/o
 import { dropMirrorTasks, type MirrorTask, noteMirrorAttempt, postponeMirrorTask } from './mirror.ts'
 import type { MirrorWorkDependencies } from './mirror-work.ts'
 
+type Dependencies = Pick<MirrorWorkDependencies, 'pool' | 'logger'>
+
 /**
  * Writes what a failed reading comes to, by the same catalogue as a failed job: again later, a halt, or a case. A part that
  * was refused is given up; when the platform stays away, so is the whole run. A reading that calls for a halt again and
- * again gives the run up too, without a case: the halt may be of the mirror's own making, and employees wait for it.
- * @throws what is no failure of the platform or of its data
+ * again gives the run up too, without a case: the mirror itself may be what is wrong, and employees wait for the halt to end.
+ * @throws whatever is not a failure of the platform or of its data
  */
 export async function settleFailure(
-  deps: Pick<MirrorWorkDependencies, 'pool' | 'logger'>,
+  deps: Dependencies,
   mirror: Mirror,
   task: MirrorTask,
   thrown: unknown,
@@ -24,63 +26,55 @@ export async function settleFailure(
   const { pool, logger } = deps
   const operation = mirrorOperation(mirror)
   const { enterpriseCode, part, runId } = task
+  const { startedAt, durationMs } = execution
   const cases = (await mirrorCases(pool, operation)).filter(
     open => open.enterpriseCode === enterpriseCode && open.field === part,
   )
-  const { outcome, endsRun, lesson } =
+  const { outcome, dropped, lesson } =
     thrown instanceof DatabaseError
-      ? { ...unfit(thrown, part, cases), endsRun: false }
+      ? unfit(thrown, part, cases)
       : await judged(deps, mirror, task, thrown, cases)
+  const { outcome: name, platformCode, traceId, error } = outcome
   const calls = execution.calls + (outcome.again === null ? task.calls : 0)
   await transaction(pool, async db => {
     await noteMirrorAttempt(db, operation, task, {
-      startedAt: execution.startedAt,
-      durationMs: execution.durationMs,
-      outcome: outcome.outcome,
+      startedAt,
+      durationMs,
+      outcome: name,
       calls: calls > 0 ? { [execution.operation]: calls } : {},
-      platformCode: outcome.platformCode,
-      traceId: outcome.traceId,
-      error: outcome.error,
+      platformCode,
+      traceId,
+      error,
     })
     if (outcome.again !== null) return postponeMirrorTask(db, task, outcome.again)
     const key = { operation, enterpriseCode, entityKey: mirror }
-    for (const failed of outcome.failures)
-      await recordFailure(db, { key, runId, startedAt: execution.startedAt }, failed)
-    const which = endsRun ? { enterpriseCode: null, part: null } : { enterpriseCode, part }
-    await dropMirrorTasks(db, runId, which, lesson)
+    for (const failed of outcome.failures) await recordFailure(db, { key, runId, startedAt }, failed)
+    await dropMirrorTasks(db, runId, dropped === 'run' ? {} : { enterpriseCode, part }, lesson)
   })
-  logger.warn(
-    {
-      runId,
-      mirror,
-      outcome: outcome.outcome,
-      platformCode: outcome.platformCode,
-      err: outcome.error,
-    },
-    'a part of the mirror could not be read',
-  )
+  logger.warn({ runId, mirror, outcome: name, platformCode, err: error }, 'a mirror could not read a task')
 }
 
 type Cases = Parameters<typeof verdictResult>[0]['claim']['cases']
 
+/** What a failure comes to; unless it is tried again, what is given up, and why. */
+interface Judged {
+  outcome: JobResult
+  dropped: 'part' | 'run'
+  lesson: string
+}
+
 async function judged(
-  deps: Pick<MirrorWorkDependencies, 'pool' | 'logger'>,
+  deps: Dependencies,
   mirror: Mirror,
   { enterpriseCode, part, attempts }: MirrorTask,
   thrown: unknown,
   cases: Cases,
-): Promise<{ outcome: JobResult; endsRun: boolean; lesson: string }> {
+): Promise<Judged> {
   const { error, verdict: general } = judge(thrown)
   const verdict =
     mirror === 'taxpayers' && general.category === 'invalid_parameter'
       ? { ...general, remedy: 'Correct the number in TAXPAYER_IDENTIFIERS.' }
       : general
-  if (verdict.disposition === 'halt')
-    await halt(deps, verdict.scope === 'enterprise' ? enterpriseCode : '*', {
-      ...verdict,
-      message: verdict.meaning,
-      platformCode: error.platformCode ?? null,
-    })
   const outcome = verdictResult({
     error,
     verdict,
@@ -90,25 +84,24 @@ async function judged(
     sourceHash: null,
     outage: false,
   })
-  if (verdict.disposition === 'halt') outcome.again = afterHalt(attempts + 1)
-  const [failed] = outcome.failures
-  return {
-    outcome,
-    endsRun:
-      verdict.disposition === 'halt'
-        ? verdict.scope !== 'enterprise'
-        : verdict.category === 'platform_unavailable',
-    lesson: `${failed?.message ?? verdict.meaning} ${verdict.remedy}`,
-  }
-}
+  const lesson = `${outcome.failures[0]?.message ?? verdict.meaning} ${verdict.remedy}`
+  if (verdict.disposition !== 'halt')
+    return { outcome, dropped: verdict.category === 'platform_unavailable' ? 'run' : 'part', lesson }
 
-/** @param attempts that failed in a row, this one included */
-function afterHalt(attempts: number): JobResult['again'] {
-  return attempts < MAX_ATTEMPTS ? { delayMs: retryDelay(attempts, Math.random()), attempts } : null
+  const ofEnterprise = verdict.scope === 'enterprise'
+  await halt(deps, ofEnterprise ? enterpriseCode : '*', {
+    ...verdict,
+    message: verdict.meaning,
+    platformCode: error.platformCode ?? null,
+  })
+  const failed = attempts + 1
+  outcome.again =
+    failed < MAX_ATTEMPTS ? { delayMs: retryDelay(failed, Math.random()), attempts: failed } : null
+  return { outcome, dropped: ofEnterprise ? 'part' : 'run', lesson }
 }
 
 /** The platform gave something that no column can hold. */
-function unfit(error: DatabaseError, part: string, cases: Cases): { outcome: JobResult; lesson: string } {
+function unfit(error: DatabaseError, part: string, cases: Cases): Judged {
   const message = `What the platform gave cannot be stored (SQLSTATE ${error.code}).`
   const remedy = 'Report it with the attempt and its time.'
   const refused = failure({
@@ -122,6 +115,7 @@ function unfit(error: DatabaseError, part: string, cases: Cases): { outcome: Job
   })
   return {
     outcome: result('parked', { error: message, failures: [refused] }),
+    dropped: 'part',
     lesson: `${message} ${remedy}`,
   }
 }

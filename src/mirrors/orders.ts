@@ -1,18 +1,18 @@
 import type { ClientBase } from '../lib/database.ts'
 import { PlatformError } from '../platform/errors.ts'
-import type { PaymentOrder } from '../platform/operations/payment-order.ts'
-import { type MirrorRun, type MirrorTask, nextPage, type PlannedTask } from './mirror.ts'
+import type { MirrorRun, MirrorTask, PlannedTask } from './mirror.ts'
 import {
   type CountedCalls,
   enterpriseParameter,
   type MirrorReader,
+  nextPage,
   type Reading,
   type ReadingPlan,
-} from './mirror-runner.ts'
+} from './mirror-reader.ts'
 import {
   countListedOrders,
   daysRead,
-  type MirroredOrder,
+  mirroredOrder,
   noteDayRead,
   olderDays,
   ordersToAsk,
@@ -26,31 +26,30 @@ const GET = 'enterprise/consume/get'
 const PAGE_SIZE = 100
 /** Part of the orders that are asked for one by one: when that is refused, the days are read all the same. */
 const OLDER = 'older_orders'
-/** Answer to the number of an order that does not exist (specification section 7). */
+/** Answer to the number of an order that does not exist (section 7). */
 const NO_SUCH_ORDER = 1000220120
 
 /**
- * Payment orders (specification 4.7 and 4.8): day by day, page by page within a day. Every day of a moving window; of those
- * that have left it, what was missed, and now and then those of which an order may still be refunded. One by one those of
- * older days with something under way, and those that dirsync has refunded.
+ * Payment orders (sections 4.7 and 4.8): day by day, page by page within a day. Every day of a moving window; of those that
+ * have left it, what was missed, and now and then those of which an order may still be refunded. One by one those of older
+ * days with something under way, and those that dirsync has refunded.
  */
 export class OrderReader implements MirrorReader {
   readonly #days: number
 
-  /** @param options.days length of the window, today included */
-  constructor(options: { days: number }) {
-    this.#days = options.days
+  /** @param days length of the window, today included */
+  constructor(days: number) {
+    this.#days = days
   }
 
   async plan(db: ClientBase, enterpriseCodes: string[], now: Date): Promise<ReadingPlan> {
-    const start = windowStart(now, this.#days)
+    const window = { start: windowStart(now, this.#days), today: platformDay(now) }
     const tasks: PlannedTask[] = []
     for (const enterpriseCode of enterpriseCodes) {
-      const days = daysToRead(now, this.#days, await daysRead(db, enterpriseCode, start))
-      const older = await olderDays(db, enterpriseCode, start, platformDay(now))
-      for (const day of [...days, ...older])
+      const days = daysToRead(now, this.#days, await daysRead(db, enterpriseCode, window.start))
+      for (const day of [...days, ...(await olderDays(db, enterpriseCode, window))])
         tasks.push({ enterpriseCode, part: '', entityKey: day, detail: 'day' })
-      for (const tradeNo of await ordersToAsk(db, enterpriseCode, start, platformDay(now)))
+      for (const tradeNo of await ordersToAsk(db, enterpriseCode, window))
         tasks.push({ enterpriseCode, part: OLDER, entityKey: tradeNo, detail: 'order' })
     }
     const older = tasks.filter(task => task.part === OLDER).length
@@ -77,24 +76,18 @@ export class OrderReader implements MirrorReader {
 
 async function readPage(task: MirrorTask, calls: CountedCalls): Promise<Reading> {
   const { enterpriseCode, entityKey: day, page } = task
+  const query = { time_start: day, time_end: day, page_index: page, page_size: PAGE_SIZE }
   const { total_count, data_list } = await calls.make((client, options) =>
-    client.paymentOrders.page(
-      {
-        time_start: day,
-        time_end: day,
-        page_index: page,
-        page_size: PAGE_SIZE,
-        ...enterpriseParameter(enterpriseCode),
-      },
-      options,
-    ),
+    client.paymentOrders.page({ ...query, ...enterpriseParameter(enterpriseCode) }, options),
   )
-  const orders = data_list.map(mirrored).filter(order => order !== null)
+  // One without a number cannot be kept.
+  const orders = data_list.flatMap(order =>
+    order.trade_no === null ? [] : [mirroredOrder(order.trade_no, order)],
+  )
   const isLast =
     data_list.length === 0 ||
     (total_count === null ? data_list.length < PAGE_SIZE : page * PAGE_SIZE >= total_count)
   return {
-    operation: LIST,
     rows: orders.length,
     async store(db) {
       const changed = await storeListedOrders(db, enterpriseCode, day, orders)
@@ -107,44 +100,21 @@ async function readPage(task: MirrorTask, calls: CountedCalls): Promise<Reading>
 }
 
 async function readOrder(task: MirrorTask, calls: CountedCalls): Promise<Reading> {
-  const { enterpriseCode, entityKey: tradeNo } = task
+  const { enterpriseCode, entityKey: trade_no } = task
   const order = await calls
     .make((client, options) =>
-      client.paymentOrders.get({ trade_no: tradeNo, ...enterpriseParameter(enterpriseCode) }, options),
+      client.paymentOrders.get({ trade_no, ...enterpriseParameter(enterpriseCode) }, options),
     )
     .catch(error => {
       if (error instanceof PlatformError && error.platformCode === NO_SUCH_ORDER) return null
       throw error
     })
   return {
-    operation: GET,
     rows: order === null ? 0 : 1,
     async store(db) {
-      const found = order && { ...mirroredFacts(order), trade_no: tradeNo }
-      const changed = await storeAskedOrder(db, enterpriseCode, tradeNo, found)
-      return { changed: changed ? 1 : 0, next: null }
+      const found = order && mirroredOrder(trade_no, order)
+      return { changed: await storeAskedOrder(db, enterpriseCode, trade_no, found), next: null }
     },
-  }
-}
-
-/** What is kept of an order; null when it has no number to keep it by. */
-function mirrored(order: PaymentOrder): MirroredOrder | null {
-  return order.trade_no === null ? null : { ...mirroredFacts(order), trade_no: order.trade_no }
-}
-
-function mirroredFacts(order: Omit<PaymentOrder, 'payer_name'>): Omit<MirroredOrder, 'trade_no'> {
-  return {
-    out_trade_no: order.out_trade_no,
-    userid: order.userid,
-    subject: order.subject,
-    total_amount: order.total_amount,
-    pay_amount: order.pay_amount,
-    refund_amount: order.refund_amount,
-    status: order.status,
-    asset_code: order.assetCode,
-    created_at: order.create_time,
-    paid_at: order.pay_time,
-    refunded_at: order.refund_time,
   }
 }
 

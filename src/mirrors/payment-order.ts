@@ -1,22 +1,24 @@
 import type { ClientBase, Pool } from '../lib/database.ts'
 import { onlyRow, storableJson } from '../lib/database.ts'
+import type { PaymentOrder } from '../platform/operations/payment-order.ts'
 import { endCases } from '../sync/cases.ts'
 
-/** A payment order as it is kept; amounts are decimal texts. */
-export interface MirroredOrder {
-  trade_no: string
-  out_trade_no: string | null
-  userid: string | null
-  subject: string | null
-  total_amount: string | null
-  pay_amount: string | null
-  refund_amount: string | null
-  status: number | null
-  asset_code: string | null
-  created_at: Date | null
-  paid_at: Date | null
-  refunded_at: Date | null
+/** The table of payment orders, and the days of which the list was read. */
+
+/** What is kept of an order, by the names of its columns; amounts are decimal texts. */
+export function mirroredOrder(trade_no: string, order: Omit<PaymentOrder, 'payer_name'>) {
+  const { out_trade_no, userid, subject, total_amount, pay_amount, refund_amount, status } = order
+  return {
+    trade_no,
+    ...{ out_trade_no, userid, subject, total_amount, pay_amount, refund_amount, status },
+    asset_code: order.assetCode,
+    created_at: order.create_time,
+    paid_at: order.pay_time,
+    refunded_at: order.refund_time,
+  }
 }
+
+type MirroredOrder = ReturnType<typeof mirroredOrder>
 
 const FACTS = [
   'out_trade_no',
@@ -30,10 +32,10 @@ const FACTS = [
   'created_at',
   'paid_at',
   'refunded_at',
-] as const
+] satisfies (keyof MirroredOrder)[]
 
 const LIST = FACTS.join(', ')
-const same = (of: string) => `(${FACTS.map(name => `${of}.${name}`).join(', ')})`
+const factsOf = (row: string) => `(${FACTS.map(name => `${row}.${name}`).join(', ')})`
 
 /**
  * Stores orders that the platform's list showed under a day. What is as it was is not written.
@@ -49,35 +51,40 @@ export async function storeListedOrders(
   const { rowCount } = await db.query(
     `insert into dirsync.payment_order as o (enterprise_code, trade_no, ${LIST}, listed_on)
      -- A row that moved while the page was read may be on it twice.
-     select distinct on (trade_no) $1, trade_no, ${LIST}, $2::date from jsonb_populate_recordset(null::dirsync.payment_order, $3)
+     select distinct on (trade_no) $1, trade_no, ${LIST}, $2::date
+     from jsonb_populate_recordset(null::dirsync.payment_order, $3)
      order by trade_no
      on conflict (enterprise_code, trade_no) do update
-     set (${LIST}) = row ${same('excluded')}, listed_on = excluded.listed_on, changed_at = now()
-     where (${same('o')}, o.listed_on) is distinct from (${same('excluded')}, excluded.listed_on)`,
+     set (${LIST}) = row ${factsOf('excluded')}, listed_on = excluded.listed_on, changed_at = now()
+     where (${factsOf('o')}, o.listed_on) is distinct from (${factsOf('excluded')}, excluded.listed_on)`,
     [enterpriseCode, day, storableJson(orders)],
   )
   return rowCount ?? 0
 }
 
-/** Stores one order that was asked for by itself; null: the platform has none of that number. True when it was different. */
+/**
+ * Stores one order that was asked for by itself. What is as it was is not written.
+ * @param order null: the platform has none of that number
+ * @returns how many were different: 1 or 0
+ */
 export async function storeAskedOrder(
   db: ClientBase,
   enterpriseCode: string,
   tradeNo: string,
   order: MirroredOrder | null,
-): Promise<boolean> {
+): Promise<number> {
   await db.query(
     `update dirsync.payment_order set asked_at = now() where enterprise_code = $1 and trade_no = $2`,
     [enterpriseCode, tradeNo],
   )
-  if (order === null) return false
+  if (order === null) return 0
   const { rowCount } = await db.query(
-    `update dirsync.payment_order o set (${LIST}) = row ${same('n')}, changed_at = now()
+    `update dirsync.payment_order o set (${LIST}) = row ${factsOf('n')}, changed_at = now()
      from jsonb_populate_record(null::dirsync.payment_order, $3) as n
-     where o.enterprise_code = $1 and o.trade_no = $2 and ${same('o')} is distinct from ${same('n')}`,
+     where o.enterprise_code = $1 and o.trade_no = $2 and ${factsOf('o')} is distinct from ${factsOf('n')}`,
     [enterpriseCode, tradeNo, storableJson(order)],
   )
-  return rowCount === 1
+  return rowCount ?? 0
 }
 
 /** How many orders are known to be listed under a day. */
@@ -115,6 +122,18 @@ export async function daysRead(
   return new Map(rows.map(({ day, at }) => [day, at]))
 }
 
+/** Days that every run looks at, `yyyy-MM-dd` in GMT+8. */
+interface Window {
+  start: string
+  today: string
+}
+
+/** Beyond this age an order is not asked for again, final or not. */
+const ORDER_MAX_AGE_DAYS = 180
+
+/** How often days that have left the window are read again, as long as an order of theirs is not final. */
+const READ_AGAIN_AFTER_DAYS = 7
+
 /** Nothing can happen any more to an order `o`: reversed, or refunded in full. */
 const IS_FINAL = `(o.status = 7
   or o.status = 6 and o.refund_amount >= coalesce(o.pay_amount, o.total_amount))`
@@ -122,18 +141,17 @@ const IS_FINAL = `(o.status = 7
 /**
  * Days that have left the window and are to be read, newest first: those that were not read after their end, because dirsync
  * or the platform was away, and once a week those of which an order may still be refunded. The oldest are given up.
- * @param start first day of the window; `today`: both in GMT+8
  */
 export async function olderDays(
   db: ClientBase,
   enterpriseCode: string,
-  start: string,
-  today: string,
+  { start, today }: Window,
 ): Promise<string[]> {
   const { rows } = await db.query<{ day: string }>(
     `select d::date::text as day
      from (select min(day) as first from dirsync.mirror_day where enterprise_code = $1) read
-     cross join generate_series(greatest(first, $3::date - ${ORDER_MAX_AGE_DAYS}), $2::date - 1, interval '1 day') as d
+     cross join generate_series(greatest(first, $3::date - ${ORDER_MAX_AGE_DAYS}),
+                                $2::date - 1, interval '1 day') as d
      left join dirsync.mirror_day m on m.enterprise_code = $1 and m.day = d::date
      where first is not null
        and (m.read_at is null or m.read_at < (m.day + 1)::timestamp at time zone interval '+08:00'
@@ -148,16 +166,20 @@ export async function olderDays(
 }
 
 /**
+ * Payment order states (section 3.1) in which nothing is under way: completed, refunded, reversed. The first two are not
+ * final: an order may still be refunded, or refunded further.
+ */
+const QUIET_STATES = [3, 6, 7]
+
+/**
  * Orders whose day has left the window, to be asked for one by one, newest first: those with something under way, once a
  * day; the oldest are given up. And those that dirsync has refunded, or was notified of, since they were last read.
- * Numbers longer than the platform takes (specification 4.8) are left out.
- * @param start first day of the window; `today`: both in GMT+8
+ * Numbers longer than the platform takes (section 4.8) are left out.
  */
 export async function ordersToAsk(
   db: ClientBase,
   enterpriseCode: string,
-  start: string,
-  today: string,
+  { start, today }: Window,
 ): Promise<string[]> {
   const { rows } = await db.query<{ trade_no: string }>(
     `select trade_no
@@ -183,7 +205,7 @@ export async function ordersToAsk(
 }
 
 /**
- * Payers whom neither HR nor dirsync knows become cases, once HR has been read at all; a case ends when its payer is known.
+ * Payers who are unknown to HR and dirsync become cases, once HR has been read at all. A case ends when its payer is known.
  * @param start first day of the window: older orders may be of people who are long gone
  */
 export async function recordUnknownPayers(db: ClientBase, runId: number, start: string): Promise<void> {
@@ -202,23 +224,29 @@ export async function recordUnknownPayers(db: ClientBase, runId: number, start: 
        select distinct on (o.enterprise_code, o.userid) o.enterprise_code, o.userid, o.trade_no
        from dirsync.payment_order o
        where o.listed_on >= $2::date and o.userid <> ''
-         and not exists (select from dirsync.employee e where e.enterprise_code = o.enterprise_code and e.userid = o.userid)
-         and exists (select from dirsync.sync_run where sweep and source is not null and state in ('running', 'done'))
+         and not exists (select from dirsync.employee e
+                         where e.enterprise_code = o.enterprise_code and e.userid = o.userid)
+         and exists (select from dirsync.sync_run
+                     where sweep and source is not null and state in ('running', 'done'))
        order by o.enterprise_code, o.userid, o.created_at desc nulls last
      )
      select dirsync.record_failure(jsonb_build_object(
-              'enterprise_code', u.enterprise_code, 'entity', 'employee', 'entity_key', u.userid, 'operation', 'mirror-orders', 'field', '',
-              'category', 'unknown_payer', 'message', 'A payment order names a payer whom HR does not know.',
-              'remedy', 'Find out who it is: an employee whom HR or its mapping leaves out, or somebody who should not pay; it ends when HR has the employee.',
+              'enterprise_code', u.enterprise_code, 'entity', 'employee', 'entity_key', u.userid,
+              'operation', 'mirror-orders', 'field', '', 'category', 'unknown_payer',
+              'message', 'A payment order names a payer who is not in HR.', 'remedy', $3::text,
               'changed_fields', jsonb_build_array(jsonb_build_object('field', 'trade_no', 'value', u.trade_no)),
               'state', 'open', 'last_run_id', $1::bigint))
      from unknown u
      where not exists (select from dirsync.dead_letter d
-                       where d.enterprise_code = u.enterprise_code and d.entity = 'employee' and d.entity_key = u.userid
-                         and d.operation = 'mirror-orders' and d.state not in ('resolved', 'retrying'))`,
-    [runId, start],
+                       where d.enterprise_code = u.enterprise_code and d.entity = 'employee'
+                         and d.entity_key = u.userid and d.operation = 'mirror-orders'
+                         and d.state not in ('resolved', 'retrying'))`,
+    [runId, start, PAYER_REMEDY],
   )
 }
+
+const PAYER_REMEDY =
+  'Find out who it is: an employee that HR or its mapping leaves out, or somebody who should not pay. The case ends when the employee is in HR.'
 
 /** A payment order of an employee's story; amounts are decimal texts. */
 export interface EmployeeOrder {
@@ -238,21 +266,10 @@ export async function latestOrdersOf(
   limit: number,
 ): Promise<EmployeeOrder[]> {
   const { rows } = await db.query<EmployeeOrder>(
-    `select trade_no, created_at, subject, pay_amount, refund_amount, status, asset_code from dirsync.payment_order
-     where enterprise_code = $1 and userid = $2 order by created_at desc nulls last, trade_no desc limit $3`,
+    `select trade_no, created_at, subject, pay_amount, refund_amount, status, asset_code
+     from dirsync.payment_order where enterprise_code = $1 and userid = $2
+     order by created_at desc nulls last, trade_no desc limit $3`,
     [enterpriseCode, userid, limit],
   )
   return rows
 }
-
-/**
- * Payment order states (specification 3.1) in which nothing is under way: completed, refunded, reversed. The first two are
- * not final: an order may still be refunded, or refunded further.
- */
-const QUIET_STATES = [3, 6, 7] as const
-
-/** Days that have left the window are read again this often, as long as an order of theirs is not final. */
-const READ_AGAIN_AFTER_DAYS = 7
-
-/** Beyond this age an order is not asked for again, final or not. */
-const ORDER_MAX_AGE_DAYS = 180

@@ -1,25 +1,29 @@
 import type { ClientBase } from '../lib/database.ts'
 import { storableJson } from '../lib/database.ts'
-import { FIRST_PAGE, type MirrorTask, nextPage, type PageCursor } from './mirror.ts'
+import type { Taxpayer } from '../platform/operations/account.ts'
+import type { MirrorTask, PageCursor } from './mirror.ts'
 import {
   type CountedCalls,
   enterpriseParameter,
+  FIRST_PAGE,
   type MirrorReader,
+  nextPage,
   type Reading,
   type ReadingPlan,
-} from './mirror-runner.ts'
+} from './mirror-reader.ts'
 
 const OPERATION = 'taxpayer/findList'
 const PAGE_SIZE = 100
 /** General and small-scale taxpayers: a query without a nature gives the small-scale ones alone. */
 const NATURES = ['1', '2']
 
-/** The taxpayers of the configured identification numbers (specification 4.13), by number and nature. */
+/** The taxpayers of the configured identification numbers (section 4.13), by number and nature. */
 export class TaxpayerReader implements MirrorReader {
   readonly #identifiers: string[]
 
-  constructor(options: { identifiers: string[] }) {
-    this.#identifiers = options.identifiers
+  /** @param identifiers those of TAXPAYER_IDENTIFIERS */
+  constructor(identifiers: string[]) {
+    this.#identifiers = identifiers
   }
 
   async plan(_db: ClientBase, enterpriseCodes: string[]): Promise<ReadingPlan> {
@@ -40,24 +44,21 @@ export class TaxpayerReader implements MirrorReader {
     return OPERATION
   }
 
-  /** All pages at once: they are few, and whoever is on none of them is gone. */
+  /** Reads all pages at once. They are few, and a taxpayer who is on none of them is gone. */
   async read({ enterpriseCode, entityKey, detail }: MirrorTask, calls: CountedCalls): Promise<Reading> {
     const nature = Number(detail)
-    const found = new Map<string, MirroredTaxpayer>()
+    const found = new Map<string, Taxpayer & { taxpayer_name: string }>()
+    const query = {
+      identifier: entityKey,
+      taxpayer_nature: nature,
+      page_size: PAGE_SIZE,
+      ...enterpriseParameter(enterpriseCode),
+    }
     let next: PageCursor | null = FIRST_PAGE
     while (next !== null) {
       const cursor: PageCursor = next
       const { total_count, has_next, data_list } = await calls.make((client, options) =>
-        client.taxpayers.page(
-          {
-            identifier: entityKey,
-            taxpayer_nature: nature,
-            page_no: cursor.page,
-            page_size: PAGE_SIZE,
-            ...enterpriseParameter(enterpriseCode),
-          },
-          options,
-        ),
+        client.taxpayers.page({ ...query, page_no: cursor.page }, options),
       )
       for (const row of data_list) {
         const kept = {
@@ -73,19 +74,10 @@ export class TaxpayerReader implements MirrorReader {
     }
     const asked = { enterpriseCode, identifier: entityKey, nature }
     return {
-      operation: OPERATION,
       rows: found.size,
       store: async db => ({ changed: await storeTaxpayers(db, asked, [...found.values()]), next: null }),
     }
   }
-}
-
-/** A taxpayer as it is kept. */
-interface MirroredTaxpayer {
-  identifier: string
-  taxpayer_nature: number
-  taxpayer_name: string
-  status: number | null
 }
 
 /**
@@ -96,12 +88,13 @@ interface MirroredTaxpayer {
 async function storeTaxpayers(
   db: ClientBase,
   asked: { enterpriseCode: string; identifier: string; nature: number },
-  taxpayers: MirroredTaxpayer[],
+  taxpayers: (Taxpayer & { taxpayer_name: string })[],
 ): Promise<number> {
   const { enterpriseCode, identifier, nature } = asked
   const stored = await db.query(
     `insert into dirsync.taxpayer as t (enterprise_code, identifier, taxpayer_nature, taxpayer_name, status)
-     select distinct on (identifier, taxpayer_nature, taxpayer_name) $1, identifier, taxpayer_nature, taxpayer_name, status
+     select distinct on (identifier, taxpayer_nature, taxpayer_name)
+            $1, identifier, taxpayer_nature, taxpayer_name, status
      from jsonb_populate_recordset(null::dirsync.taxpayer, $2)
      on conflict (enterprise_code, identifier, taxpayer_nature, taxpayer_name) do update
      set status = excluded.status, changed_at = now(), gone_at = null
@@ -110,7 +103,8 @@ async function storeTaxpayers(
   )
   const gone = await db.query(
     `update dirsync.taxpayer set gone_at = now(), changed_at = now()
-     where enterprise_code = $1 and identifier = $2 and taxpayer_nature = $3 and gone_at is null and taxpayer_name <> all ($4)`,
+     where enterprise_code = $1 and identifier = $2 and taxpayer_nature = $3 and gone_at is null
+       and taxpayer_name <> all ($4)`,
     [enterpriseCode, identifier, nature, taxpayers.map(taxpayer => taxpayer.taxpayer_name)],
   )
   return (stored.rowCount ?? 0) + (gone.rowCount ?? 0)

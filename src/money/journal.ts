@@ -1,212 +1,247 @@
 import type { ClientBase, Pool, PoolClient } from '../lib/database.ts'
 import { NOTICE_LOST_CLIENT, onlyRow, transaction, withConnection } from '../lib/database.ts'
-import type { RefundVerdict } from '../platform/refund-settlement.ts'
-import type { Refund } from './refund.ts'
 
-/** What a refund's call ended with. */
-export type RefundAnswer =
-  | { state: 'accepted'; tradeNo: string }
+/**
+ * The journal of what moves money: one table for refunds, one for top-ups, the same life in both. A row is written before
+ * its call, and its number is never sent again:
+ *
+ *     requested → accepted, rejected   the platform answered
+ *     requested → unknown              no answer came, or its sender died
+ *     unknown   → accepted, rejected   the order record shows it (refunds alone), or a person says so
+ *     any state → notified             the platform's notification (refunds alone)
+ *
+ * A late answer of the platform overrules whatever was thought meanwhile, but nothing overrules its notification.
+ */
+
+/** What the rows of both tables have. */
+export interface Entry {
+  enterprise_code: string
+  state: EntryState
+  requested_by: string
+  sent_at: Date
+  settled_at: Date | null
+  platform_code: number | null
+  trace_id: string | null
+  message: string | null
+  resolved_by: string | null
+  resolution: string | null
+}
+
+export type EntryState = 'requested' | 'unknown' | 'accepted' | 'rejected' | 'notified'
+
+/** How many rows have an outcome that nobody knows yet, and since when. */
+export interface OpenEntries {
+  requested: number
+  unknown: number
+  oldest: Date | null
+}
+
+/** What a call ended with. */
+export type Answer =
+  | { state: 'accepted'; receipt: string }
   | { state: 'rejected'; platformCode: number; message: string; traceId: string | null }
   | { state: 'unknown'; platformCode: number | null; message: string; traceId: string | null }
 
-/** Refunds of one order are sent one after the other: else nobody could tell which of them its record shows. */
-export function orderLock(outerTradeNo: string): string {
-  return `refund:${outerTradeNo}`
+/** How one table differs from the other. */
+interface Kind<Row> {
+  table: 'refund' | 'topup'
+  /** What people call a row. */
+  noun: 'refund' | 'top-up'
+  /** The column of the number that we give it. */
+  number: keyof Row & string
+  /** The column of the number that the platform gives it. */
+  receipt: keyof Row & string
+  /** The platform has a question about what became of it; its row says when to ask next. */
+  canBeAsked: boolean
+  /** Key of the lock that its sender holds. */
+  lockOf(row: Row): string
 }
 
-/** What is known of a refund before it is sent. */
-export type NewRefund = Pick<
-  Refund,
-  'outer_refund_no' | 'outer_trade_no' | 'enterprise_code' | 'refund_amount' | 'refunded_before'
->
+export class Journal<Row extends Entry> {
+  readonly noun: string
+  readonly #kind: Kind<Row>
+  readonly #table: string
+  readonly #askSoon: string
+  readonly #askNoMore: string
 
-/**
- * Writes a refund down before it is sent.
- * @returns false when its number was used before, or another refund of the order is open
- */
-export async function writeRefund(db: ClientBase | Pool, refund: NewRefund, actor: string): Promise<boolean> {
-  const { rowCount } = await db.query(
-    `insert into dirsync.refund (outer_refund_no, outer_trade_no, enterprise_code, refund_amount, refunded_before, requested_by)
-     values ($1, $2, $3, $4, $5, session_user || ' (' || $6 || ')') on conflict do nothing`,
-    [
-      refund.outer_refund_no,
-      refund.outer_trade_no,
-      refund.enterprise_code,
-      refund.refund_amount,
-      refund.refunded_before,
-      actor,
-    ],
-  )
-  return rowCount === 1
-}
+  constructor(kind: Kind<Row>) {
+    this.noun = kind.noun
+    this.#kind = kind
+    this.#table = `dirsync.${kind.table}`
+    // What was refunded before tells whether this refund was carried out. Where that is not known, asking is no use.
+    this.#askSoon = kind.canBeAsked
+      ? ', next_settle_at = case when refunded_before is not null then now() end'
+      : ''
+    this.#askNoMore = kind.canBeAsked ? ', next_settle_at = null' : ''
+  }
 
-/** Forgets a refund of which nothing was sent: its number stays free. */
-export async function forgetRefund(db: Pool, outerRefundNo: string): Promise<void> {
-  await db.query(
-    `delete from dirsync.refund where outer_refund_no = $1 and state in ('requested', 'unknown')`,
-    [outerRefundNo],
-  )
-}
+  /** The row of this number; null when dirsync never sent it. */
+  async read(db: Pool, number: string): Promise<Row | null> {
+    const { rows } = await db.query<Row>(`select * from ${this.#table} where ${this.#kind.number} = $1`, [
+      number,
+    ])
+    return rows[0] ?? null
+  }
 
-/**
- * Stores how a refund's call ended. The platform's own answer overrules what was inferred meanwhile, but nothing overrules
- * its notification.
- */
-export async function storeAnswer(db: Pool, outerRefundNo: string, answer: RefundAnswer): Promise<void> {
-  if (answer.state === 'unknown') {
-    await db.query(
-      `update dirsync.refund
-       set state = 'unknown', message = $2, trace_id = $3, platform_code = $4,
-           next_settle_at = case when refunded_before is not null then now() end
-       where outer_refund_no = $1 and state = 'requested'`,
-      [outerRefundNo, answer.message, answer.traceId, answer.platformCode],
+  /** The rows sent last, latest first. */
+  async list(
+    db: Pool,
+    { state, limit }: { state?: Row['state'] | undefined; limit: number },
+  ): Promise<Row[]> {
+    const { rows } = await db.query<Row>(
+      `select * from ${this.#table} where $1::text is null or state = $1
+       order by sent_at desc, ${this.#kind.number} limit $2`,
+      [state ?? null, limit],
     )
-    return
+    return rows
   }
-  const { platformCode, message, traceId } = answer.state === 'rejected' ? answer : ACCEPTED
-  await db.query(
-    `update dirsync.refund
-     set state = case when state = 'notified' then state else $2 end, trade_no = coalesce($3, trade_no), platform_code = $4,
-         message = $5, trace_id = $6, settled_at = coalesce(settled_at, now()), next_settle_at = null
-     where outer_refund_no = $1`,
-    [
-      outerRefundNo,
-      answer.state,
-      answer.state === 'accepted' ? answer.tradeNo : null,
-      platformCode,
-      message,
-      traceId,
-    ],
-  )
-}
 
-const ACCEPTED = { platformCode: null, message: null, traceId: null }
+  /** Forgets what was written down but not sent: its number stays free. */
+  async forget(db: Pool, number: string): Promise<void> {
+    await db.query(
+      `delete from ${this.#table} where ${this.#kind.number} = $1 and state in ('requested', 'unknown')`,
+      [number],
+    )
+  }
 
-/** Finds refunds whose sender did not live to store the answer: their outcome is unknown. Returns their numbers. */
-export async function adoptRefunds(pool: Pool): Promise<string[]> {
-  const { rows } = await pool.query<Pick<Refund, 'outer_refund_no' | 'outer_trade_no'>>(
-    `select outer_refund_no, outer_trade_no from dirsync.refund where state = 'requested'`,
-  )
-  const adopted: string[] = []
-  for (const { outer_refund_no, outer_trade_no } of rows) {
-    const isAdopted = await transaction(pool, async client => {
-      if (!(await isUnattended(client, orderLock(outer_trade_no)))) return false
-      const { rowCount } = await client.query(
-        `update dirsync.refund
-         set state = 'unknown', message = 'its sender ended before it stored the answer',
-             next_settle_at = case when refunded_before is not null then now() end
-         where outer_refund_no = $1 and state = 'requested'`,
-        [outer_refund_no],
+  /** Stores how the call ended. */
+  async storeAnswer(db: Pool, number: string, answer: Answer): Promise<void> {
+    const { number: numberColumn, receipt } = this.#kind
+    if (answer.state === 'unknown') {
+      await db.query(
+        `update ${this.#table}
+         set state = 'unknown', platform_code = $2, message = $3, trace_id = $4 ${this.#askSoon}
+         where ${numberColumn} = $1 and state = 'requested'`,
+        [number, answer.platformCode, answer.message, answer.traceId],
       )
-      return rowCount === 1
-    })
-    if (isAdopted) adopted.push(outer_refund_no)
+      return
+    }
+    const rejected = answer.state === 'rejected' ? answer : null
+    await db.query(
+      `update ${this.#table}
+       set state = case when state = 'notified' then state else $2 end, ${receipt} = coalesce($3, ${receipt}),
+           platform_code = $4, message = $5, trace_id = $6,
+           settled_at = coalesce(settled_at, now()) ${this.#askNoMore}
+       where ${numberColumn} = $1`,
+      [
+        number,
+        answer.state,
+        answer.state === 'accepted' ? answer.receipt : null,
+        rejected?.platformCode ?? null,
+        rejected?.message ?? null,
+        rejected?.traceId ?? null,
+      ],
+    )
   }
-  return adopted
-}
 
-/** Halts that say nothing of the platform. */
-export const UNCONCERNED = ['hr_unavailable']
-/** Categories of halts that the order record's answer does not disprove: it is asked without an enterprise code. */
-export const UNTOLD = [...UNCONCERNED, 'enterprise_code']
+  /** Finds rows whose sender died before it stored the answer: their outcome is unknown. Returns their numbers. */
+  async adopt(pool: Pool): Promise<string[]> {
+    const { number: numberColumn, lockOf } = this.#kind
+    const { rows } = await pool.query<Row>(`select * from ${this.#table} where state = 'requested'`)
+    const adopted: string[] = []
+    for (const row of rows) {
+      const number = String(row[numberColumn])
+      const isAdopted = await transaction(pool, async client => {
+        // Freed when the transaction ends.
+        if (!(await takes(client, 'pg_try_advisory_xact_lock', lockOf(row)))) return false
+        const { rowCount } = await client.query(
+          `update ${this.#table}
+           set state = 'unknown', message = 'its sender ended before it stored the answer' ${this.#askSoon}
+           where ${numberColumn} = $1 and state = 'requested'`,
+          [number],
+        )
+        return rowCount === 1
+      })
+      if (isAdopted) adopted.push(number)
+    }
+    return adopted
+  }
 
-/** An unknown refund to be settled now. */
-export interface ClaimedRefund extends Refund {
-  /** Milliseconds since it was written down, by the database's clock. */
-  age_ms: number
-  /** When it was claimed, by the database's clock. */
-  claimed_at: Date
+  /**
+   * A person says what became of a row whose outcome is unknown.
+   * @param actor who says so: `cli:` and the shell user
+   * @throws JournalError when there is no such row, or its outcome is known or still awaited
+   */
+  async resolve(
+    pool: Pool,
+    number: string,
+    state: 'accepted' | 'rejected',
+    reason: string,
+    actor: string,
+  ): Promise<Row> {
+    const { table, number: numberColumn } = this.#kind
+    await this.adopt(pool)
+    const resolved = await transaction(pool, async client => {
+      await client.query(`select set_config('dirsync.actor', $1, true)`, [actor])
+      const { rows } = await client.query<Row>(
+        `with resolved as (
+           update ${this.#table}
+           set state = $2, settled_at = now(), resolved_by = dirsync.actor(), resolution = $3 ${this.#askNoMore}
+           where ${numberColumn} = $1 and state = 'unknown'
+           returning *
+         ), told as (
+           insert into dirsync.command (name, arguments, requested_by)
+           select 'resolve_${table}',
+                  jsonb_build_object('${numberColumn}', ${numberColumn}, 'state', state, 'reason', resolution),
+                  resolved_by
+           from resolved
+         )
+         select * from resolved`,
+        [number, state, reason],
+      )
+      return rows[0]
+    })
+    if (resolved) return resolved
+    const row = await this.read(pool, number)
+    if (row === null) throw new JournalError('NOT_FOUND', `there is no ${this.noun} ${number}`)
+    throw new JournalError(
+      'NOT_UNKNOWN',
+      row.state === 'requested'
+        ? `${this.noun} ${number} is being sent at this moment: look again in a minute`
+        : `${this.noun} ${number} is ${row.state}: a person decides only where the outcome is unknown`,
+    )
+  }
 }
 
 /**
- * Takes an unknown refund to ask the order record about, and puts the next time off: 5 s, doubling up to 10 minutes.
- * @param outerRefundNo this one, due or not; null: one that is due; while a halt of the platform lasts, only to probe it
- */
-export async function claimUnknown(db: Pool, outerRefundNo: string | null): Promise<ClaimedRefund | null> {
-  const { rows } = await db.query<ClaimedRefund>(
-    `with claimed as (
-       select outer_refund_no from dirsync.refund r
-       where state = 'unknown'
-         and (outer_refund_no = $1
-              or $1::text is null and next_settle_at <= now()
-                 and not exists (select from dirsync.halt h
-                                 where h.scope in ('*', r.enterprise_code) and h.category <> all ($2)
-                                   and h.next_probe_at > now()))
-       order by next_settle_at limit 1 for update skip locked
-     )
-     update dirsync.refund r
-     set settle_attempts = settle_attempts + 1,
-         next_settle_at = case when refunded_before is not null then now() + least(5 * 2 ^ least(settle_attempts, 10), 600) * interval '1 second' end
-     from claimed where r.outer_refund_no = claimed.outer_refund_no
-     returning r.*, (extract(epoch from now() - sent_at) * 1000)::float8 as age_ms, now() as claimed_at`,
-    [outerRefundNo, UNCONCERNED],
-  )
-  return rows[0] ?? null
-}
-
-/**
- * Stores what the order record showed, unless the outcome has become known otherwise.
- * @param forPerson asking again will not tell: it waits for a person from now on, until a verdict says otherwise
- */
-export async function storeVerdict(
-  db: Pool,
-  outerRefundNo: string,
-  verdict: RefundVerdict,
-  message: string,
-  forPerson = false,
-): Promise<void> {
-  await db.query(
-    `update dirsync.refund
-     set message = $3, state = $2, settled_at = case when $2 <> 'unknown' then now() end,
-         next_settle_at = case when $2 = 'unknown' then next_settle_at end,
-         left_to_person_at = case when $4 then coalesce(left_to_person_at, now()) end
-     where outer_refund_no = $1 and state = 'unknown'`,
-    [outerRefundNo, STATE_OF[verdict], message, forPerson],
-  )
-}
-
-const STATE_OF = { carried_out: 'accepted', not_carried_out: 'rejected', unknown: 'unknown' } as const
-
-/**
- * Runs `work` while this session has the lock that says "somebody who lives is sending this". It is held on the connection
- * that `work` is given: what is written there was written under the lock, and when the process dies the server frees it.
+ * Runs `work` while this session has the lock that says "somebody alive is sending this". It is held on the connection that
+ * `work` is given: what `work` writes there is written under the lock, and when the process dies the server frees it.
  * @returns null when another session has the lock; nothing was run
  */
 export function whileSending<T>(
   pool: Pool,
-  key: string,
+  lock: string,
   work: (db: PoolClient) => Promise<T>,
 ): Promise<T | null> {
   return withConnection(pool, async db => {
-    // A host that dies without a word frees its locks within seconds.
+    // When a whole host dies, the server notices within seconds and frees the lock.
     await db.query(NOTICE_LOST_CLIENT)
-    if (!(await take(db, 'pg_try_advisory_lock', key))) return null
+    if (!(await takes(db, 'pg_try_advisory_lock', lock))) return null
     try {
       return await work(db)
     } finally {
-      // The lock goes with the connection, if that is gone.
-      await db.query('select pg_advisory_unlock(hashtextextended($1, 0))', [key]).catch(() => undefined)
+      // If the connection is gone, the lock is too.
+      await db.query('select pg_advisory_unlock(hashtextextended($1, 0))', [lock]).catch(() => undefined)
     }
   })
 }
 
-/** Whether nobody is sending this; holds until the transaction ends. */
-export function isUnattended(transaction: ClientBase, key: string): Promise<boolean> {
-  return take(transaction, 'pg_try_advisory_xact_lock', key)
-}
-
-async function take(db: ClientBase, lock: string, key: string): Promise<boolean> {
-  const { rows } = await db.query<{ taken: boolean }>(`select ${lock}(hashtextextended($1, 0)) as taken`, [
-    key,
+async function takes(
+  db: ClientBase,
+  how: 'pg_try_advisory_lock' | 'pg_try_advisory_xact_lock',
+  lock: string,
+): Promise<boolean> {
+  const { rows } = await db.query<{ taken: boolean }>(`select ${how}(hashtextextended($1, 0)) as taken`, [
+    lock,
   ])
   return onlyRow(rows).taken
 }
 
-/** What was asked for is refused by the journal of refunds and top-ups; nothing was sent. */
+/** The journal refuses what was asked for; nothing was sent. */
 export class JournalError extends Error {
   /**
-   * `ALREADY_SENT`: the number was used; `ORDER_BUSY`: another refund of the order is open; `ACCOUNT_BUSY`: another top-up of
-   * the account is; `NOT_FOUND`; `NOT_UNKNOWN`: its outcome needs no decision.
+   * `ALREADY_SENT`: the number was used. `ORDER_BUSY`: another refund of the order is open. `ACCOUNT_BUSY`: another top-up
+   * of the account is. `NOT_FOUND`: there is no such number. `NOT_UNKNOWN`: nothing is left for a person to decide.
    */
   readonly code: 'ALREADY_SENT' | 'ORDER_BUSY' | 'ACCOUNT_BUSY' | 'NOT_FOUND' | 'NOT_UNKNOWN'
 

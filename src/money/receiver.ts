@@ -10,12 +10,27 @@ import { MAX_FORM_BYTES, verifyNotification } from '../platform/notification.ts'
 import type { SignAlgorithm } from '../platform/request.ts'
 import { recordNotification } from './refund.ts'
 
-/** Far more than the refunds of an enterprise; what is turned away is sent again. */
+/** Where the platform sends its notifications. */
+const PATH = '/notifications/refund'
+const FORM_TYPE = /^application\/x-www-form-urlencoded(\s*;\s*charset="?utf-8"?)?\s*$/i
+const MAX_HEADER_BYTES = 8 * 1024
+/** Far more than the refunds of an enterprise. The platform sends again what is turned away. */
 const LIMITS: ReceiverLimits = { burst: 100, perSecond: 20, timeoutMs: 10_000, connections: 250 }
 /** A statement that takes longer counts as failed: the platform sends again what was not answered. */
 const STATEMENT_TIMEOUT_MS = 3000
-/** On closing, requests under way get so long to end. */
+/** How long requests under way may take to end when the receiver closes. */
 const CLOSE_GRACE_MS = 300
+
+/** What the receiver bears. */
+export interface ReceiverLimits {
+  /** Notifications that are stored, and refusals that are logged: each so many at once, … */
+  burst: number
+  /** … and so many in the long run. */
+  perSecond: number
+  /** A request, headers and body, arrives within this. */
+  timeoutMs: number
+  connections: number
+}
 
 interface Receiver {
   /** Where it listens, as a person would type it. */
@@ -25,9 +40,9 @@ interface Receiver {
 }
 
 /**
- * Starts the role `notifications`, with database connections of its own, so that the work never keeps the platform
+ * Starts the role `notifications`. It has database connections of its own, so that other work never keeps the platform
  * waiting.
- * @param onOutcome told of everything that came, in fixed words
+ * @param onOutcome called with a fixed word for everything that came
  * @throws ReceiverError when it cannot listen on NOTIFICATION_HOST and NOTIFICATION_PORT
  */
 export async function startReceiver(
@@ -70,7 +85,7 @@ export async function startReceiver(
   return { url, close }
 }
 
-/** The receiver of notifications cannot listen on NOTIFICATION_HOST and NOTIFICATION_PORT; one sentence that names the setting. */
+/** The receiver cannot listen; one sentence that names the setting. */
 class ReceiverError extends Error {
   readonly code: `NOTIFICATION_${ListenTrouble}`
 
@@ -81,22 +96,6 @@ class ReceiverError extends Error {
   }
 }
 
-/** Where the platform sends its notifications. */
-const PATH = '/notifications/refund'
-const FORM_TYPE = /^application\/x-www-form-urlencoded(\s*;\s*charset="?utf-8"?)?\s*$/i
-const MAX_HEADER_BYTES = 8 * 1024
-
-/** What the receiver bears. */
-export interface ReceiverLimits {
-  /** Notifications that are stored, and refusals that are logged: each so many at once, … */
-  burst: number
-  /** … and so many in the long run. */
-  perSecond: number
-  /** A request, headers and body, arrives within this. */
-  timeoutMs: number
-  connections: number
-}
-
 interface ReceiverOptions {
   pool: Pool
   appId: string
@@ -105,7 +104,7 @@ interface ReceiverOptions {
   limits: ReceiverLimits
   /** Milliseconds since 1970. */
   clock: () => number
-  /** Told of everything that came: `stored`, `repeated`, or the fixed word for why it was refused. */
+  /** Called for everything that came: `stored`, `repeated`, or the fixed word for why it was refused. */
   onOutcome?: ((outcome: string) => void) | undefined
   logger: Logger
 }
@@ -119,11 +118,11 @@ interface ReceiverOptions {
  */
 export function buildReceiver(options: ReceiverOptions): FastifyInstance {
   const { pool, limits, clock, logger } = options
-  const stored = new TokenBucket(limits)
-  const refusals = new Refusals(options)
+  const notifications = new TokenBucket(limits)
+  const admitRefusal = refusals(options)
   const refuse = (reply: FastifyReply, status: number, reason: string) =>
-    reply.code(refusals.admit(status, reason)).send('fail')
-  /** The body may not have been read: nothing more is taken from this connection. */
+    reply.code(admitRefusal(status, reason)).send('fail')
+  /** For a body that may not have been read: nothing more is taken from this connection. */
   const hangUp = (reply: FastifyReply, status: number, reason: string) =>
     refuse(reply.header('connection', 'close'), status, reason)
 
@@ -141,7 +140,11 @@ export function buildReceiver(options: ReceiverOptions): FastifyInstance {
       maxHeaderSize: MAX_HEADER_BYTES,
     },
     frameworkErrors: (_error, _request, reply) => hangUp(reply, 400, 'address'),
-    clientErrorHandler: (error, socket) => refuseRaw(socket, error.code, refusals),
+    clientErrorHandler: ({ code }, socket) => {
+      const status = code === 'ERR_HTTP_REQUEST_TIMEOUT' ? 408 : code === 'HPE_HEADER_OVERFLOW' ? 431 : 400
+      admitRefusal(status, 'request')
+      refuseRaw(socket, status)
+    },
   })
   app.server.maxConnections = limits.connections
 
@@ -168,7 +171,7 @@ export function buildReceiver(options: ReceiverOptions): FastifyInstance {
       now: clock(),
     })
     if (!verified.ok) return refuse(reply, 400, verified.reason)
-    if (!stored.take(clock())) return refuse(reply, 429, 'rate')
+    if (!notifications.take(clock())) return refuse(reply, 429, 'rate')
     let outcome: Awaited<ReturnType<typeof recordNotification>>
     try {
       outcome = await recordNotification(pool, verified.notification)
@@ -198,69 +201,52 @@ function flawOfRequest({ method, raw }: FastifyRequest): { status: number; reaso
   return null
 }
 
-/** Answers what is no HTTP, or came too slowly. */
-function refuseRaw(socket: Socket, code: string, refusals: Refusals): void {
-  const status = code === 'ERR_HTTP_REQUEST_TIMEOUT' ? 408 : code === 'HPE_HEADER_OVERFLOW' ? 431 : 400
-  refusals.admit(status, 'request')
+/** Answers what is not HTTP, or came too slowly. */
+function refuseRaw(socket: Socket, status: number): void {
   if (socket.writable)
     socket.write(`HTTP/1.1 ${status} Refused\r\nConnection: close\r\nContent-Length: 4\r\n\r\nfail`)
   socket.destroySoon()
 }
 
-/** Keeps count of what the receiver refuses, so that a flood of it does not flood the log. */
-class Refusals {
-  readonly #bucket: TokenBucket
-  readonly #clock: () => number
-  readonly #onOutcome: ReceiverOptions['onOutcome']
-  readonly #logger: Logger
-  #unlogged = 0
-
-  constructor({ limits, clock, onOutcome, logger }: ReceiverOptions) {
-    this.#bucket = new TokenBucket(limits)
-    this.#clock = clock
-    this.#onOutcome = onOutcome
-    this.#logger = logger
-  }
-
-  /**
-   * Logs a refusal, without anything that was received; beyond the rate it is only counted.
-   * @param reason a fixed word
-   * @returns the status to answer with: the one given, or 429 beyond the rate
-   */
-  admit(status: number, reason: string): number {
-    this.#onOutcome?.(reason)
-    if (!this.#bucket.take(this.#clock())) {
-      this.#unlogged += 1
+/**
+ * Logs refusals, without anything that was received. Beyond the rate they are only counted, so that a flood of them does
+ * not flood the log.
+ * @returns a function that takes the status and a fixed word for the reason, and gives the status to answer with: the same,
+ *   or 429 beyond the rate
+ */
+function refusals({ limits, clock, onOutcome, logger }: ReceiverOptions) {
+  const logged = new TokenBucket(limits)
+  let unlogged = 0
+  return (status: number, reason: string): number => {
+    onOutcome?.(reason)
+    if (!logged.take(clock())) {
+      unlogged += 1
       return 429
     }
-    const unlogged = this.#unlogged
-    this.#unlogged = 0
-    this.#logger.warn(
-      { reason, status, ...(unlogged > 0 && { unlogged }) },
-      'what came as a refund notification was refused',
-    )
+    const more = unlogged > 0 ? { unlogged } : {}
+    unlogged = 0
+    logger.warn({ reason, status, ...more }, 'a request to the receiver of notifications was refused')
     return status
   }
 }
 
 /** Lets `burst` pass at once, and `perSecond` in the long run. */
 export class TokenBucket {
-  readonly #perSecond: number
-  readonly #burst: number
+  readonly #rate: { burst: number; perSecond: number }
   #tokens: number
   #filledAt = 0
 
-  constructor(options: { perSecond: number; burst: number }) {
-    this.#perSecond = options.perSecond
-    this.#burst = options.burst
-    this.#tokens = options.burst
+  constructor(rate: { burst: number; perSecond: number }) {
+    this.#rate = rate
+    this.#tokens = rate.burst
   }
 
   /** True when one more may pass. @param now milliseconds of any clock; one that is set back does no harm */
   take(now: number): boolean {
+    const { burst, perSecond } = this.#rate
     const seconds = Math.max(0, now - this.#filledAt) / 1000
     this.#filledAt = now
-    this.#tokens = Math.min(this.#burst, this.#tokens + seconds * this.#perSecond)
+    this.#tokens = Math.min(burst, this.#tokens + seconds * perSecond)
     if (this.#tokens < 1) return false
     this.#tokens -= 1
     return true

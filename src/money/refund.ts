@@ -1,55 +1,68 @@
-import type { Pool } from '../lib/database.ts'
-import { onlyRow, transaction } from '../lib/database.ts'
-import { cents } from '../platform/refund-settlement.ts'
-import { adoptRefunds, JournalError } from './journal.ts'
+import type { ClientBase, Pool } from '../lib/database.ts'
+import { onlyRow } from '../lib/database.ts'
+import type { RefundNotification } from '../platform/notification.ts'
+import { cents, type RefundVerdict } from '../platform/refund-settlement.ts'
+import { type Entry, Journal, type OpenEntries } from './journal.ts'
 
-export const REFUND_STATES = ['requested', 'unknown', 'accepted', 'rejected', 'notified'] as const
-
-export type RefundState = (typeof REFUND_STATES)[number]
-
-/** One row of `dirsync.refund`, named as its columns; amounts are decimal strings. */
-export interface Refund {
+/** One row of `dirsync.refund`; amounts are decimal texts. */
+export interface Refund extends Entry {
   outer_refund_no: string
   outer_trade_no: string
-  enterprise_code: string
   refund_amount: string
+  /** What the order record showed as refunded before this refund; null where it did not say. */
   refunded_before: string | null
-  state: RefundState
-  requested_by: string
-  sent_at: Date
-  settled_at: Date | null
   notified_at: Date | null
   trade_no: string | null
-  platform_code: number | null
-  trace_id: string | null
-  message: string | null
+  /** How often the order record was asked about it, and when it is asked next. */
   settle_attempts: number
   next_settle_at: Date | null
+  /** Since when the order record has been unable to tell; a person has to find out. */
   left_to_person_at: Date | null
-  resolved_by: string | null
-  resolution: string | null
 }
 
-/** The refund of this external number; null when dirsync never sent it. */
-export async function readRefund(db: Pool, outerRefundNo: string): Promise<Refund | null> {
-  const { rows } = await db.query<Refund>('select * from dirsync.refund where outer_refund_no = $1', [
-    outerRefundNo,
-  ])
-  return rows[0] ?? null
+/** Refunds of one order are sent one after the other: else nobody could tell which of them its record shows. */
+export function orderLock(outerTradeNo: string): string {
+  return `refund:${outerTradeNo}`
 }
 
-/** The latest refunds, those sent last first. */
-export async function listRefunds(
-  db: Pool,
-  filter: { state?: RefundState | undefined; outerTradeNo?: string | undefined; limit: number },
-): Promise<Refund[]> {
-  const { rows } = await db.query<Refund>(
-    `select * from dirsync.refund
-     where ($1::text is null or state = $1) and ($2::text is null or outer_trade_no = $2)
-     order by sent_at desc, outer_refund_no limit $3`,
-    [filter.state ?? null, filter.outerTradeNo ?? null, filter.limit],
+export const refundJournal = new Journal<Refund>({
+  table: 'refund',
+  noun: 'refund',
+  number: 'outer_refund_no',
+  receipt: 'trade_no',
+  canBeAsked: true,
+  lockOf: ({ outer_trade_no }) => orderLock(outer_trade_no),
+})
+
+/** What is known of a refund before it is sent. */
+type NewRefund = Pick<
+  Refund,
+  'outer_refund_no' | 'outer_trade_no' | 'enterprise_code' | 'refund_amount' | 'refunded_before'
+>
+
+/**
+ * Writes a refund down.
+ * @returns false when its number was used before, or another refund of the order is open
+ */
+export async function writeRefund(db: ClientBase | Pool, refund: NewRefund, actor: string): Promise<boolean> {
+  const { outer_refund_no, outer_trade_no, enterprise_code, refund_amount, refunded_before } = refund
+  const { rowCount } = await db.query(
+    `insert into dirsync.refund
+       (outer_refund_no, outer_trade_no, enterprise_code, refund_amount, refunded_before, requested_by)
+     values ($1, $2, $3, $4, $5, session_user || ' (' || $6 || ')')
+     on conflict do nothing`,
+    [outer_refund_no, outer_trade_no, enterprise_code, refund_amount, refunded_before, actor],
   )
-  return rows
+  return rowCount === 1
+}
+
+/** The open refund of an order: there is one at most. */
+export async function openRefundOf(db: Pool, outerTradeNo: string): Promise<Refund | null> {
+  const { rows } = await db.query<Refund>(
+    `select * from dirsync.refund where outer_trade_no = $1 and state in ('requested', 'unknown')`,
+    [outerTradeNo],
+  )
+  return rows[0] ?? null
 }
 
 /** How much of an order dirsync has refunded, as far as it knows. */
@@ -59,10 +72,10 @@ export async function acceptedAmount(db: Pool, outerTradeNo: string): Promise<st
      where outer_trade_no = $1 and state in ('accepted', 'notified')`,
     [outerTradeNo],
   )
-  return rows[0]?.amount ?? '0'
+  return onlyRow(rows).amount
 }
 
-/** The payment orders behind an order: those that the mirror shows, else those that earlier refunds of it have named. */
+/** The payment orders behind an order: those in the mirror, else those that earlier refunds of the order have named. */
 export async function tradeNumbersOf(
   db: Pool,
   outerTradeNo: string,
@@ -82,15 +95,8 @@ export async function tradeNumbersOf(
 }
 
 /** Refunds whose outcome nobody knows yet; `for_person` of the unknown ones wait for a person. */
-export async function openRefunds(
-  db: Pool,
-): Promise<{ requested: number; unknown: number; for_person: number; oldest: Date | null }> {
-  const { rows } = await db.query<{
-    requested: number
-    unknown: number
-    for_person: number
-    oldest: Date | null
-  }>(
+export async function openRefunds(db: Pool): Promise<OpenEntries & { for_person: number }> {
+  const { rows } = await db.query<OpenEntries & { for_person: number }>(
     `select count(*) filter (where state = 'requested') as requested,
             count(*) filter (where state = 'unknown') as unknown,
             count(*) filter (
@@ -102,69 +108,94 @@ export async function openRefunds(
   return onlyRow(rows)
 }
 
+/** Categories of halts that say nothing of the platform. */
+export const HALTS_OF_OTHERS = ['hr_unavailable']
+
+/** An unknown refund that one process asks about now. */
+export interface ClaimedRefund extends Refund {
+  /** Milliseconds since it was written down, by the database's clock. */
+  age_ms: number
+  /** When it was claimed, by the database's clock. */
+  claimed_at: Date
+}
+
 /**
- * Stores the platform's notification of a refund (specification section 6), whatever was thought of its outcome before. It
- * is committed when this returns.
- * @returns `repeated`: was stored before, nothing changed; `unknown`: dirsync never sent such a refund; `mismatch`: it was
- *   of another order or amount
+ * Takes an unknown refund to ask the order record about, and puts the next time off: 5 s, doubling up to 10 minutes.
+ * @param outerRefundNo this one, due or not, for a person; null: one that is due. While the platform is halted, that is
+ *   only when a probe is
+ */
+export async function claimUnknown(db: Pool, outerRefundNo: string | null): Promise<ClaimedRefund | null> {
+  const { rows } = await db.query<ClaimedRefund>(
+    `with claimed as (
+       select outer_refund_no from dirsync.refund r
+       where state = 'unknown'
+         and (outer_refund_no = $1
+              or $1::text is null and next_settle_at <= now()
+                 and not exists (select from dirsync.halt h
+                                 where h.scope in ('*', r.enterprise_code) and h.category <> all ($2)
+                                   and h.next_probe_at > now()))
+       order by next_settle_at limit 1
+       for update skip locked
+     )
+     update dirsync.refund r
+     set settle_attempts = settle_attempts + 1,
+         next_settle_at = case when refunded_before is not null
+           then now() + least(5 * 2 ^ least(settle_attempts, 10), 600) * interval '1 second' end
+     from claimed where r.outer_refund_no = claimed.outer_refund_no
+     returning r.*, (extract(epoch from now() - sent_at) * 1000)::float8 as age_ms, now() as claimed_at`,
+    [outerRefundNo, HALTS_OF_OTHERS],
+  )
+  return rows[0] ?? null
+}
+
+const STATE_OF = { carried_out: 'accepted', not_carried_out: 'rejected', unknown: 'unknown' } as const
+
+/**
+ * Stores what the order record showed, unless the outcome has become known otherwise.
+ * @param forPerson asking again will not tell: a person has to find out, unless a later verdict says otherwise
+ */
+export async function storeVerdict(
+  db: Pool,
+  outerRefundNo: string,
+  verdict: RefundVerdict,
+  message: string,
+  forPerson = false,
+): Promise<void> {
+  await db.query(
+    `update dirsync.refund
+     set message = $3, state = $2,
+         settled_at = case when $2 <> 'unknown' then now() end,
+         next_settle_at = case when $2 = 'unknown' then next_settle_at end,
+         left_to_person_at = case when $4 then coalesce(left_to_person_at, now()) end
+     where outer_refund_no = $1 and state = 'unknown'`,
+    [outerRefundNo, STATE_OF[verdict], message, forPerson],
+  )
+}
+
+/**
+ * Stores the platform's notification of a refund (section 6), whatever was thought of its outcome before. It is committed
+ * when this returns.
+ * @returns `repeated`: it was stored before, nothing changed; `unknown`: dirsync never sent such a refund; `mismatch`: the
+ *   refund is of another order or amount
  */
 export async function recordNotification(
   db: Pool,
-  notification: { outer_refund_no: string; outer_trade_no: string; refund_amount: string; trade_no: string },
+  notification: RefundNotification,
 ): Promise<'stored' | 'repeated' | 'unknown' | 'mismatch'> {
   const { outer_refund_no, outer_trade_no, refund_amount, trade_no } = notification
-  const refund = await readRefund(db, outer_refund_no)
+  const refund = await refundJournal.read(db, outer_refund_no)
   if (refund === null) return 'unknown'
   const isSame =
     refund.outer_trade_no === outer_trade_no && cents(refund.refund_amount) === cents(refund_amount)
   if (!isSame) return 'mismatch'
   const { rowCount } = await db.query(
     `update dirsync.refund
-     set state = 'notified', notified_at = now(), settled_at = coalesce(settled_at, now()), next_settle_at = null, trade_no = $2
+     set state = 'notified', notified_at = now(), settled_at = coalesce(settled_at, now()),
+         next_settle_at = null, trade_no = $2
      where outer_refund_no = $1 and state <> 'notified'`,
     [outer_refund_no, trade_no],
   )
   if (rowCount === 1) return 'stored'
-  // `success` is the platform's last word on it: not for a row that has gone since it was read.
-  return (await readRefund(db, outer_refund_no)) === null ? 'unknown' : 'repeated'
-}
-
-/**
- * A person's word about a refund whose outcome is unknown.
- * @param actor who decides: `cli:` and the shell user
- * @throws JournalError when there is no such refund, or its outcome is known or still awaited
- */
-export async function resolveRefund(
-  pool: Pool,
-  outerRefundNo: string,
-  state: 'accepted' | 'rejected',
-  reason: string,
-  actor: string,
-): Promise<Refund> {
-  await adoptRefunds(pool)
-  return transaction(pool, async client => {
-    await client.query(`select set_config('dirsync.actor', $1, true)`, [actor])
-    const { rows } = await client.query<Refund>(
-      `with resolved as (
-         update dirsync.refund
-         set state = $2, settled_at = now(), next_settle_at = null, resolved_by = dirsync.actor(), resolution = $3
-         where outer_refund_no = $1 and state = 'unknown' returning *
-       ), told as (
-         insert into dirsync.command (name, arguments, requested_by)
-         select 'resolve_refund', jsonb_build_object('outer_refund_no', outer_refund_no, 'state', state, 'reason', resolution), resolved_by
-         from resolved
-       )
-       select * from resolved`,
-      [outerRefundNo, state, reason],
-    )
-    if (rows[0]) return rows[0]
-    const refund = await readRefund(pool, outerRefundNo)
-    if (refund === null) throw new JournalError('NOT_FOUND', `there is no refund ${outerRefundNo}`)
-    throw new JournalError(
-      'NOT_UNKNOWN',
-      refund.state === 'requested'
-        ? `refund ${outerRefundNo} is being sent at this moment: look again in a minute`
-        : `refund ${outerRefundNo} is ${refund.state}: only an unknown outcome is decided by a person`,
-    )
-  })
+  // After `success` the platform never tells again. So do not say it of a row that has gone since it was read.
+  return (await refundJournal.read(db, outer_refund_no)) === null ? 'unknown' : 'repeated'
 }

@@ -125,14 +125,10 @@ export interface Verdict {
   state?: 'awaiting_activation'
 }
 
-/** The verdict about a failed call; for another operation, such as the one that needed the call, where one is given. */
-export function verdictOf(error: PlatformError, operation: string = error.operation): Verdict {
-  return operation === error.operation ? error.verdict : verdictBy(entryOf(error), error, operation)
-}
-
-/** As {@link verdictOf}, for whatever was thrown while an operation was carried out. */
+/** The verdict about whatever was thrown while an operation was carried out, which may have needed another one. */
 export function dispositionOf(error: unknown, operation: string): Verdict {
-  if (error instanceof PlatformError) return verdictOf(error, operation)
+  if (error instanceof PlatformError)
+    return operation === error.operation ? error.verdict : verdictBy(entryOf(error), error, operation)
   const { disposition, category, meaning, remedy } = CIRCUMSTANCES.internal
   return { disposition, category, meaning, remedy }
 }

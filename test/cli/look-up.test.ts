@@ -1,11 +1,15 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { createDeployment, type Deployment } from '../helpers/deployment.ts'
-import { dirsync as run, wideLines } from './dirsync.ts'
+import { command, wideLines } from './dirsync.ts'
 
-/** A platform with payment orders of two days, limit accounts and taxpayers. */
+/** A platform with payment orders of two days, limit accounts and taxpayers. A year that is over is shown as it is. */
 let deployment: Deployment
 
-const dirsync = (...args: string[]) => run(args, { ...deployment.settings, TZ: 'UTC' })
+/** Runs a command in this process, one at a time. */
+async function dirsync(...args: string[]) {
+  const run = await command(args)
+  return { ...run, json: () => JSON.parse(run.stdout) }
+}
 
 const ACCOUNT = 'b'.repeat(32)
 const MALL = {
@@ -32,13 +36,14 @@ const MALL = {
 
 beforeAll(async () => {
   deployment = await createDeployment()
+  for (const [name, value] of Object.entries({ ...deployment.settings, TZ: 'UTC' })) vi.stubEnv(name, value)
   const orders = [...Array(130).keys()].map(n => ({
     trade_no: String(8_000_000_000_000_000 + n),
     out_trade_no: `test-application-${n}`,
     userid: 'e10172',
     subject: 'Lunch',
     total_amount: `${n + 1}.10`,
-    create_time: n < 125 ? '2026-11-02 07:30:00' : '2026-11-03 12:00:00',
+    create_time: n < 125 ? '2024-11-02 07:30:00' : '2024-11-03 12:00:00',
     ...(n === 0 ? { status: 9, commerce_order_detail: MALL } : {}),
   }))
   await control('orders', orders)
@@ -73,23 +78,23 @@ async function control(path: string, body: unknown) {
   expect(await answer.json()).not.toHaveProperty('error')
 }
 
-test.concurrent('payment orders of some days are listed with what their states mean', async () => {
-  const list = await dirsync('orders', 'list', '--from', '2026-11-03', '--to', '2026-11-03')
+test('payment orders of some days are listed with what their states mean', async () => {
+  const list = await dirsync('orders', 'list', '--from', '2024-11-03', '--to', '2024-11-03')
   expect(list).toMatchObject({ code: 0, stderr: '' })
   expect(list.stdout).toMatch(/TRADE NO +CREATED +USER +PAID +REFUNDED +STATUS\n/)
-  expect(list.stdout).toMatch(/8000000000000125 +11-03 04:00 +e10172 +126\.10 +0\.00 +3 payment completed\n/)
+  expect(list.stdout).toMatch(/8000000000000125 +2024-11-03 +e10172 +126\.10 +0\.00 +3 payment completed\n/)
   expect(list.stdout).toContain('5 in all.')
   expect(wideLines(list.stdout)).toEqual([])
 })
 
-test.concurrent('more than one page is read, and it is told where there are more', async () => {
+test('more than one page is read, and it is told where there are more', async () => {
   const list = await dirsync(
     'orders',
     'list',
     '--from',
-    '2026-11-01',
+    '2024-11-01',
     '--to',
-    '2026-11-03',
+    '2024-11-03',
     '--limit',
     '128',
     '--json',
@@ -99,21 +104,21 @@ test.concurrent('more than one page is read, and it is told where there are more
   expect(more).toBe(true)
   expect(orders[0]).toMatchObject({
     total_amount: expect.stringMatching(/\.10$/),
-    create_time: '2026-11-03T04:00:00.000Z',
+    create_time: '2024-11-03T04:00:00.000Z',
   })
 })
 
-test.concurrent('no orders are no riddle', async () => {
-  const list = await dirsync('orders', 'list', '--from', '2020-01-01', '--to', '2020-01-02')
+test('no orders are no riddle', async () => {
+  const list = await dirsync('orders', 'list', '--from', '2019-01-01', '--to', '2019-01-02')
   expect(list).toMatchObject({ code: 0 })
-  expect(list.stdout).toMatch(/no payment order from 2020-01-01 to 2020-01-02: try other days/)
+  expect(list.stdout).toMatch(/no payment order from 2019-01-01 to 2019-01-02: try other days/)
 })
 
-test.concurrent('a payment order is told down to its goods; a state that nobody knows stays as it is', async () => {
+test('a payment order is told down to its goods; a state that nobody knows stays as it is', async () => {
   const shown = await dirsync('orders', 'show', '8000000000000000')
   expect(shown.stdout).toMatch(/status +9\n/)
   expect(shown.stdout).toMatch(/asset +POINT points\n/)
-  expect(shown.stdout).toMatch(/created +2026-11-01 23:30:00\n/)
+  expect(shown.stdout).toMatch(/created +2024-11-01 23:30:00\n/)
   expect(shown.stdout).toMatch(/activity +2 group-buy order\n/)
   expect(shown.stdout).toMatch(/Delivery 1\n +status +7 shipped, awaiting receipt\n/)
   expect(shown.stdout).toMatch(/K1 +Tea +– +10 +9\.90 +8\.80\n/)
@@ -122,7 +127,7 @@ test.concurrent('a payment order is told down to its goods; a state that nobody 
   expect(missing.stderr).toMatch(/enterprise\/consume\/get failed\n +code +1000220120/)
 })
 
-test.concurrent("a merchant's order is told by its record", async () => {
+test("a merchant's order is told by its record", async () => {
   const record = await dirsync('orders', 'record', 'test-application-7')
   expect(record.stdout).toMatch(/status +1 order succeeded, no refund\n +paid +8\.10\n/)
   expect((await dirsync('orders', 'record', 'another-app-7')).stderr).toMatch(
@@ -130,7 +135,7 @@ test.concurrent("a merchant's order is told by its record", async () => {
   )
 })
 
-test.concurrent('limit accounts come with balances and sub-accounts', async () => {
+test('limit accounts come with balances and sub-accounts', async () => {
   const accounts = await dirsync('accounts')
   expect(accounts.stdout).toMatch(/b{32} +Canteen +2 staff lunch +1234567\.80 +1 valid\n/)
   expect(accounts.stdout).toMatch(/Other +107 +0\.00 +1 valid/)
@@ -141,7 +146,7 @@ test.concurrent('limit accounts come with balances and sub-accounts', async () =
   expect(one.json()).toMatchObject({ accounts: [{ balance: '1234567.80' }] })
 })
 
-test.concurrent('taxpayers of both natures are found, or of one', async () => {
+test('taxpayers of both natures are found, or of one', async () => {
   const both = await dirsync('taxpayers', 'T100')
   expect(both.stdout).toMatch(/Example 1 +T100 +1 general taxpayer +1 normal\n/)
   expect(both.stdout).toMatch(/Example 2 +T100 +2 small-scale taxpayer +1 normal\n/)
@@ -150,7 +155,7 @@ test.concurrent('taxpayers of both natures are found, or of one', async () => {
   expect((await dirsync('taxpayers', 'T999')).stdout).toMatch(/There is no such taxpayer/)
 })
 
-test.concurrent('the operations themselves give one page as it is', async () => {
+test('the operations themselves give one page as it is', async () => {
   const page = await dirsync('platform', 'enterprise/consume/list', '--page_size', '2', '--json')
   const { total_count, data_list } = page.json()
   expect(total_count).toBe(130)

@@ -1,34 +1,35 @@
 import { expect, test } from 'vitest'
-import { fieldsIn, fieldsOf, type OperationField, rulesIn } from '../../src/cli/operation-fields.ts'
+import { fieldsOf } from '../../src/cli/operation-fields.ts'
 import type { Operation } from '../../src/platform/operation.ts'
 import { OPERATIONS } from '../../src/platform/operations/index.ts'
+import { command, wideLines } from './dirsync.ts'
 
 const operations = Object.values(OPERATIONS) as Operation[]
 
-/** The field and those of the objects that it holds. */
-const withInner = (field: OperationField): OperationField[] => [
-  field,
-  ...(field.object ? fieldsIn(field.object).flatMap(withInner) : []),
-]
-
-test.each(operations)('$name: every field tells its type and limits in words', operation => {
-  for (const { name, rule } of fieldsOf(operation).flatMap(withInner))
-    expect(rule, name).toMatch(
-      /^(?:text\b|JSON text: |a (?:date|decimal|whole number|third type|mainland|JSON list)\b|1 |\d)/,
-    )
+test.each(operations)('$name: every field says what it means', operation => {
+  for (const { name, meaning } of fieldsOf(operation)) expect(meaning, name).not.toBe('')
 })
 
-test('required fields come first, defaults are told', () => {
+test('required fields come first', () => {
   const fields = fieldsOf(OPERATIONS['taxpayer/findList'] as Operation)
   expect(fields[0]).toMatchObject({ name: 'identifier', required: true })
   expect(fields.slice(1).every(field => !field.required)).toBe(true)
-  expect(fields.find(field => field.name === 'page_size')?.rule).toBe(
-    'a whole number from 1 to 100; default 50',
-  )
 })
 
-test('rules across fields are sentences', () => {
-  expect(rulesIn(OPERATIONS['enterprise/account/applyCharge'].request)).toEqual([
-    'It needs one of taxpayer and identifier.',
-  ])
+test('help tells meanings, defaults and rules about several fields', async () => {
+  const { stdout } = await command(['platform', '/employee/openid', '--help'])
+  expect(stdout).toMatch(/--userid +required; user id of the employee, such as e10172/)
+  expect(stdout).toMatch(/--third_type +kind of integration, from 1 to 5 \(default 5, standard\)/)
+  const help = await command(['platform', 'employee/get', '--help'])
+  expect(help.stdout).toContain('Give at least one of userid, mobile and email.')
+})
+
+test('help of an operation that moves money names its fields, down to nested ones, and says so', async () => {
+  const help = await command(['platform', 'seller/v3/pay/syncRefund', '--help'])
+  expect(help).toMatchObject({ code: 0, stderr: '' })
+  expect(help.stdout).toMatch(/^ {2}--refundAmount +required; amount to refund, such as 12\.50$/m)
+  expect(help.stdout).toMatch(/^tradeInfo\.thirdOrders\.goodsDetail:\n {2}skuCode, skuName, /m)
+  expect(help.stdout).toMatch(/^In price-difference mode, give costAmount or tradeInfo\. /m)
+  expect(help.stdout).toMatch(/^It moves money\./m)
+  expect(wideLines(help.stdout)).toEqual([])
 })

@@ -1,18 +1,23 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { createDeployment, type Deployment } from '../helpers/deployment.ts'
-import { dirsync as run } from './dirsync.ts'
+import { command } from './dirsync.ts'
 
 let deployment: Deployment
 
-const dirsync = (...args: string[]) => run(args, deployment.settings)
+/** Runs a command in this process, one at a time. */
+async function dirsync(...args: string[]) {
+  const run = await command(args)
+  return { ...run, json: () => JSON.parse(run.stdout) }
+}
 
 beforeAll(async () => {
   deployment = await createDeployment()
+  for (const [name, value] of Object.entries(deployment.settings)) vi.stubEnv(name, value)
 })
 
 afterAll(() => deployment[Symbol.asyncDispose]())
 
-test.concurrent('shows the answer as it is', async () => {
+test('shows the answer as it is', async () => {
   const answer = await dirsync(
     'platform',
     'employee/get',
@@ -27,7 +32,7 @@ test.concurrent('shows the answer as it is', async () => {
   expect(table.stdout).toMatch(/^ {2}userid +e10172$/m)
 })
 
-test.concurrent('an error comes with code, meaning, remedy and trace id', async () => {
+test('an error comes with code, meaning, remedy and trace id', async () => {
   const args = ['platform', 'employee/get', '--userid', 'nobody', '--enterprise_code', 'E100']
   const failed = await dirsync(...args)
   expect(failed).toMatchObject({ code: 1, stdout: '' })
@@ -39,7 +44,7 @@ test.concurrent('an error comes with code, meaning, remedy and trace id', async 
   })
 })
 
-test.concurrent('a field that breaks a rule is refused before anything is sent', async () => {
+test('a field that breaks a rule is refused before anything is sent', async () => {
   const refused = await dirsync(
     'platform',
     'employee/openid',

@@ -1,6 +1,6 @@
 import { pino } from 'pino'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { failedAnswer } from '../../src/money/send-refund.ts'
+import { failedAnswer } from '../../src/money/send.ts'
 import type { PlatformClient } from '../../src/platform/client.ts'
 import { OutcomeUnknownError, PlatformError } from '../../src/platform/errors.ts'
 import type { OperationName } from '../../src/platform/operations/index.ts'

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { readRefund } from '../../src/money/refund.ts'
+import { refundJournal } from '../../src/money/refund.ts'
 import { type Company, createCompany, until } from '../helpers/company.ts'
 import { spawnScript } from '../helpers/process.ts'
 
@@ -45,7 +45,7 @@ test('a refund whose sender is killed before it has the answer, or before it has
   timeout: 60_000,
 }, async () => {
   const company = await companyWithOrders()
-  const stateOf = async (i: number) => (await readRefund(company.db, number(i)))?.state
+  const stateOf = async (i: number) => (await refundJournal.read(company.db, number(i)))?.state
 
   // One dies while the platform works on its call.
   await company.control('POST', 'faults', { operation: REFUND_CALL, latencyMs: 500, times: 1 })
@@ -101,11 +101,11 @@ test('a refund that the platform never carried out, and whose sender is killed, 
 
   const service = await company.start(['worker'])
   const refund = await until(async () => {
-    const read = await readRefund(company.db, number(1))
+    const read = await refundJournal.read(company.db, number(1))
     return read?.state === 'rejected' && read
   })
   await service.stop()
   expect(refund.message).toMatch(/it was not carried out, and cannot be any more$/)
-  const { refunds } = await company.control<{ refunds: unknown[] }>('GET', 'state')
-  expect(refunds).toEqual([])
+  const platform = await company.control<{ refunds: unknown[] }>('GET', 'state')
+  expect(platform.refunds).toEqual([])
 })

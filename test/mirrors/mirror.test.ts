@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { FIRST_PAGE, nextPage } from '../../src/mirrors/mirror.ts'
+import { FIRST_PAGE, nextPage } from '../../src/mirrors/mirror-reader.ts'
 import { daysToRead, platformDay, windowStart } from '../../src/mirrors/orders.ts'
 import { enterprisesToAsk, mirrorOf, mirrorOperation } from '../../src/sync/mirror-kind.ts'
 

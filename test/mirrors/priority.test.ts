@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { startEmulator } from '../../emulator/emulator.ts'
-import { CountedCalls } from '../../src/mirrors/mirror-runner.ts'
+import { CountedCalls } from '../../src/mirrors/mirror-reader.ts'
 import { LocalPacer, PlatformClient } from '../../src/platform/index.ts'
 
 test("a mirror's calls go after those of a full run, although they came first", async () => {

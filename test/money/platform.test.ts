@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { loadConfig } from '../../src/config.ts'
 import { startReceiver } from '../../src/money/receiver.ts'
-import { sendRefund } from '../../src/money/send-refund.ts'
+import { sendRefund } from '../../src/money/send.ts'
 import { silent } from '../console/console-under-test.ts'
 import { freePort } from '../helpers/free-port.ts'
 import { APP_ID, REFUND_CALL, REQUEST, RefundsUnderTest } from './refunds-under-test.ts'

@@ -1,17 +1,11 @@
 import { describe, expect, test } from 'vitest'
 import {
-  adoptRefunds,
   claimUnknown,
-  forgetRefund,
-  storeAnswer,
-  storeVerdict,
-} from '../../src/money/journal.ts'
-import {
-  listRefunds,
+  openRefundOf,
   openRefunds,
-  readRefund,
   recordNotification,
-  resolveRefund,
+  refundJournal,
+  storeVerdict,
 } from '../../src/money/refund.ts'
 import { REFUND, sender, writeDown } from '../sync/journal.ts'
 import { StoreUnderTest } from '../sync/store-under-test.ts'
@@ -25,7 +19,7 @@ const UNKNOWN = {
   message: 'no answer in time',
   traceId: 'trace-1',
 } as const
-const ACCEPTED = { state: 'accepted', tradeNo: 'P1' } as const
+const ACCEPTED = { state: 'accepted', receipt: 'P1' } as const
 const REJECTED = {
   state: 'rejected',
   platformCode: 1000229001,
@@ -40,7 +34,7 @@ const NOTIFICATION = {
   trade_no: 'P1',
 }
 
-const stateOf = async (no = R1) => (await readRefund(store.pool, no))?.state
+const stateOf = async (no = R1) => (await refundJournal.read(store.pool, no))?.state
 /** Makes every unknown refund due. */
 const makeDue = () =>
   store.pool.query(`update dirsync.refund set next_settle_at = now() where next_settle_at is not null`)
@@ -48,7 +42,7 @@ const makeDue = () =>
 describe('the journal', () => {
   test('holds a refund as requested, with who asked', async () => {
     await writeDown(store)
-    expect(await readRefund(store.pool, R1)).toMatchObject({
+    expect(await refundJournal.read(store.pool, R1)).toMatchObject({
       ...REFUND,
       state: 'requested',
       requested_by: expect.stringMatching(/^\w+ \(cli:tester\)$/),
@@ -56,13 +50,13 @@ describe('the journal', () => {
       settled_at: null,
       next_settle_at: null,
     })
-    expect(await readRefund(store.pool, 'app-R2')).toBeNull()
+    expect(await refundJournal.read(store.pool, 'app-R2')).toBeNull()
   })
 
   test('takes a number once, whatever became of it', async () => {
     await writeDown(store)
     for (const answer of [UNKNOWN, REJECTED, ACCEPTED]) {
-      await storeAnswer(store.pool, R1, answer)
+      await refundJournal.storeAnswer(store.pool, R1, answer)
       await expect(writeDown(store, { outer_trade_no: 'app-T9' })).rejects.toThrow('refused by the journal')
     }
   })
@@ -70,32 +64,33 @@ describe('the journal', () => {
   test('takes one open refund per order, so that the order record can tell what became of it', async () => {
     await writeDown(store)
     await expect(writeDown(store, { outer_refund_no: 'app-R2' })).rejects.toThrow('refused by the journal')
-    await storeAnswer(store.pool, R1, UNKNOWN)
+    await refundJournal.storeAnswer(store.pool, R1, UNKNOWN)
     await expect(writeDown(store, { outer_refund_no: 'app-R2' })).rejects.toThrow('refused by the journal')
-    await storeAnswer(store.pool, R1, ACCEPTED)
+    await refundJournal.storeAnswer(store.pool, R1, ACCEPTED)
     await writeDown(store, { outer_refund_no: 'app-R2' })
   })
 
   test('forgets what was not sent, and nothing else', async () => {
     await writeDown(store)
-    await forgetRefund(store.pool, R1)
+    await refundJournal.forget(store.pool, R1)
     await writeDown(store)
-    await storeAnswer(store.pool, R1, ACCEPTED)
-    await forgetRefund(store.pool, R1)
+    await refundJournal.storeAnswer(store.pool, R1, ACCEPTED)
+    await refundJournal.forget(store.pool, R1)
     expect(await stateOf()).toBe('accepted')
   })
 
-  test('lists the latest first, by state and order', async () => {
+  test('lists the latest first, by state; an order has one open refund', async () => {
     await writeDown(store)
-    await storeAnswer(store.pool, R1, ACCEPTED)
+    await refundJournal.storeAnswer(store.pool, R1, ACCEPTED)
     await writeDown(store, { outer_refund_no: 'app-R2' })
     await writeDown(store, { outer_refund_no: 'app-R3', outer_trade_no: 'app-T3' })
-    const numbers = async (filter: Omit<Parameters<typeof listRefunds>[1], 'limit'>, limit = 10) =>
-      (await listRefunds(store.pool, { ...filter, limit })).map(refund => refund.outer_refund_no)
+    const numbers = async (filter: Omit<Parameters<typeof refundJournal.list>[1], 'limit'>, limit = 10) =>
+      (await refundJournal.list(store.pool, { ...filter, limit })).map(refund => refund.outer_refund_no)
     expect(await numbers({})).toEqual(['app-R3', 'app-R2', R1])
     expect(await numbers({}, 1)).toEqual(['app-R3'])
     expect(await numbers({ state: 'requested' })).toEqual(['app-R3', 'app-R2'])
-    expect(await numbers({ outerTradeNo: 'app-T1' })).toEqual(['app-R2', R1])
+    expect(await openRefundOf(store.pool, 'app-T1')).toMatchObject({ outer_refund_no: 'app-R2' })
+    expect(await openRefundOf(store.pool, 'app-T9')).toBeNull()
   })
 
   test('counts what is open, and since when', async () => {
@@ -106,9 +101,9 @@ describe('the journal', () => {
       oldest: null,
     })
     await writeDown(store)
-    await storeAnswer(store.pool, R1, UNKNOWN)
+    await refundJournal.storeAnswer(store.pool, R1, UNKNOWN)
     await writeDown(store, { outer_refund_no: 'app-R2', outer_trade_no: 'app-T2' })
-    const oldest = (await readRefund(store.pool, R1))?.sent_at
+    const oldest = (await refundJournal.read(store.pool, R1))?.sent_at
     expect(await openRefunds(store.pool)).toEqual({ requested: 1, unknown: 1, for_person: 0, oldest })
     await storeVerdict(store.pool, R1, 'unknown', 'ask', true)
     expect(await openRefunds(store.pool)).toMatchObject({ unknown: 1, for_person: 1 })
@@ -118,23 +113,23 @@ describe('the journal', () => {
 describe('an answer', () => {
   test('of the platform overrules what the record was taken to show, but not the notification', async () => {
     await writeDown(store)
-    await storeAnswer(store.pool, R1, UNKNOWN)
+    await refundJournal.storeAnswer(store.pool, R1, UNKNOWN)
     await storeVerdict(store.pool, R1, 'not_carried_out', 'nothing to be seen')
-    await storeAnswer(store.pool, R1, ACCEPTED)
-    expect(await readRefund(store.pool, R1)).toMatchObject({
+    await refundJournal.storeAnswer(store.pool, R1, ACCEPTED)
+    expect(await refundJournal.read(store.pool, R1)).toMatchObject({
       state: 'accepted',
       trade_no: 'P1',
       message: null,
     })
     await recordNotification(store.pool, NOTIFICATION)
-    await storeAnswer(store.pool, R1, REJECTED)
+    await refundJournal.storeAnswer(store.pool, R1, REJECTED)
     expect(await stateOf()).toBe('notified')
   })
 
   test('that is missing changes nothing that is known', async () => {
     await writeDown(store)
     await recordNotification(store.pool, NOTIFICATION)
-    await storeAnswer(store.pool, R1, UNKNOWN)
+    await refundJournal.storeAnswer(store.pool, R1, UNKNOWN)
     expect(await stateOf()).toBe('notified')
   })
 })
@@ -143,20 +138,20 @@ describe('a refund whose sender ended', () => {
   test('is unknown as soon as its lock is free, and not while the sender lives', async () => {
     await writeDown(store)
     const process = await sender(store, { order: REFUND.outer_trade_no })
-    expect(await adoptRefunds(store.pool)).toEqual([])
+    expect(await refundJournal.adopt(store.pool)).toEqual([])
     expect(await stateOf()).toBe('requested')
     await process.dies()
-    expect(await adoptRefunds(store.pool)).toEqual([R1])
-    expect(await readRefund(store.pool, R1)).toMatchObject({
+    expect(await refundJournal.adopt(store.pool)).toEqual([R1])
+    expect(await refundJournal.read(store.pool, R1)).toMatchObject({
       state: 'unknown',
       next_settle_at: expect.any(Date),
     })
-    expect(await adoptRefunds(store.pool)).toEqual([])
+    expect(await refundJournal.adopt(store.pool)).toEqual([])
   })
 
   test('is adopted by one of those who look at the same moment', async () => {
     await writeDown(store)
-    const found = await Promise.all([1, 2, 3, 4].map(() => adoptRefunds(store.pool)))
+    const found = await Promise.all([1, 2, 3, 4].map(() => refundJournal.adopt(store.pool)))
     expect(found.flat()).toEqual([R1])
   })
 })
@@ -164,7 +159,7 @@ describe('a refund whose sender ended', () => {
 describe('an unknown refund', () => {
   test('is asked about by one at a time, and later and later', async () => {
     await writeDown(store)
-    await storeAnswer(store.pool, R1, UNKNOWN)
+    await refundJournal.storeAnswer(store.pool, R1, UNKNOWN)
     const claims = await Promise.all([1, 2, 3].map(() => claimUnknown(store.pool, null)))
     expect(claims.filter(claim => claim !== null)).toHaveLength(1)
     const waits: number[] = []
@@ -183,7 +178,7 @@ describe('an unknown refund', () => {
 
   test('tells its age by the database clock', async () => {
     await writeDown(store)
-    await storeAnswer(store.pool, R1, UNKNOWN)
+    await refundJournal.storeAnswer(store.pool, R1, UNKNOWN)
     await store.pool.query(`update dirsync.refund set sent_at = now() - interval '7 minutes'`)
     const claim = await claimUnknown(store.pool, null)
     expect(claim?.age_ms).toBeGreaterThanOrEqual(420_000)
@@ -192,7 +187,7 @@ describe('an unknown refund', () => {
 
   test.each(['*', 'ent'])('is left alone while a halt of %s lasts, unless a person asks', async scope => {
     await writeDown(store, { enterprise_code: 'ent' })
-    await storeAnswer(store.pool, R1, UNKNOWN)
+    await refundJournal.storeAnswer(store.pool, R1, UNKNOWN)
     await store.pool.query(
       `insert into dirsync.halt (scope, category, message, remedy, next_probe_at) values ($1, 'credentials', 'm', 'r', now() + interval '1 hour')`,
       [scope],
@@ -203,9 +198,9 @@ describe('an unknown refund', () => {
 
   test('is not asked about when nobody knows what was refunded before', async () => {
     await writeDown(store, { refunded_before: null })
-    await storeAnswer(store.pool, R1, UNKNOWN)
+    await refundJournal.storeAnswer(store.pool, R1, UNKNOWN)
     expect(await claimUnknown(store.pool, null)).toBeNull()
-    expect(await readRefund(store.pool, R1)).toMatchObject({ state: 'unknown', next_settle_at: null })
+    expect(await refundJournal.read(store.pool, R1)).toMatchObject({ state: 'unknown', next_settle_at: null })
   })
 
   test.each([
@@ -213,9 +208,9 @@ describe('an unknown refund', () => {
     ['not_carried_out', 'rejected'],
   ] as const)('that was %s is %s', async (verdict, state) => {
     await writeDown(store)
-    await storeAnswer(store.pool, R1, UNKNOWN)
+    await refundJournal.storeAnswer(store.pool, R1, UNKNOWN)
     await storeVerdict(store.pool, R1, verdict, 'shown')
-    expect(await readRefund(store.pool, R1)).toMatchObject({
+    expect(await refundJournal.read(store.pool, R1)).toMatchObject({
       state,
       message: 'shown',
       settled_at: expect.any(Date),
@@ -225,10 +220,10 @@ describe('an unknown refund', () => {
 
   test('whose record tells nothing keeps its next time', async () => {
     await writeDown(store)
-    await storeAnswer(store.pool, R1, UNKNOWN)
+    await refundJournal.storeAnswer(store.pool, R1, UNKNOWN)
     await claimUnknown(store.pool, null)
     await storeVerdict(store.pool, R1, 'unknown', 'not yet')
-    expect(await readRefund(store.pool, R1)).toMatchObject({
+    expect(await refundJournal.read(store.pool, R1)).toMatchObject({
       state: 'unknown',
       message: 'not yet',
       settled_at: null,
@@ -238,7 +233,7 @@ describe('an unknown refund', () => {
 
   test('that became known otherwise keeps what is known', async () => {
     await writeDown(store)
-    await storeAnswer(store.pool, R1, ACCEPTED)
+    await refundJournal.storeAnswer(store.pool, R1, ACCEPTED)
     await storeVerdict(store.pool, R1, 'not_carried_out', 'too late')
     expect(await stateOf()).toBe('accepted')
   })
@@ -247,9 +242,9 @@ describe('an unknown refund', () => {
 describe('a notification', () => {
   test.each([undefined, UNKNOWN, ACCEPTED, REJECTED])('is stored whatever was known (%j)', async answer => {
     await writeDown(store)
-    if (answer) await storeAnswer(store.pool, R1, answer)
+    if (answer) await refundJournal.storeAnswer(store.pool, R1, answer)
     expect(await recordNotification(store.pool, NOTIFICATION)).toBe('stored')
-    expect(await readRefund(store.pool, R1)).toMatchObject({
+    expect(await refundJournal.read(store.pool, R1)).toMatchObject({
       state: 'notified',
       trade_no: 'P1',
       notified_at: expect.any(Date),
@@ -261,8 +256,8 @@ describe('a notification', () => {
   test('that comes before the answer keeps its state when the answer comes', async () => {
     await writeDown(store)
     await recordNotification(store.pool, { ...NOTIFICATION, trade_no: 'P0' })
-    await storeAnswer(store.pool, R1, ACCEPTED)
-    expect(await readRefund(store.pool, R1)).toMatchObject({ state: 'notified', trade_no: 'P1' })
+    await refundJournal.storeAnswer(store.pool, R1, ACCEPTED)
+    expect(await refundJournal.read(store.pool, R1)).toMatchObject({ state: 'notified', trade_no: 'P1' })
   })
 
   test('that is repeated has no effect, also at the same moment', async () => {
@@ -321,7 +316,7 @@ describe('failed_syncs', () => {
   test('shows an unknown refund, without a number to retry or ignore it by', async () => {
     await writeDown(store, { enterprise_code: 'ent' })
     expect(await failed()).toEqual([])
-    await storeAnswer(store.pool, R1, { ...UNKNOWN, platformCode: 1000999999 })
+    await refundJournal.storeAnswer(store.pool, R1, { ...UNKNOWN, platformCode: 1000999999 })
     expect(await failed()).toEqual([
       {
         id: null,
@@ -346,7 +341,7 @@ describe('failed_syncs', () => {
 
   test('shows one that waits for a person as open, until it is settled', async () => {
     await writeDown(store)
-    await storeAnswer(store.pool, R1, UNKNOWN)
+    await refundJournal.storeAnswer(store.pool, R1, UNKNOWN)
     await storeVerdict(store.pool, R1, 'unknown', 'ask', true)
     expect(await failed()).toMatchObject([
       {
@@ -357,21 +352,21 @@ describe('failed_syncs', () => {
     ])
     await storeVerdict(store.pool, R1, 'unknown', 'not yet')
     expect(await failed()).toMatchObject([{ state: 'retry_scheduled' }])
-    await resolveRefund(store.pool, R1, 'accepted', 'seen', 'cli:tester')
+    await refundJournal.resolve(store.pool, R1, 'accepted', 'seen', 'cli:tester')
     expect(await failed()).toEqual([])
   })
 
   test('shows one that the order record can never tell as open at once', async () => {
     await writeDown(store, { refunded_before: null })
-    await storeAnswer(store.pool, R1, UNKNOWN)
+    await refundJournal.storeAnswer(store.pool, R1, UNKNOWN)
     expect(await failed()).toMatchObject([{ state: 'open', next_retry_at: null }])
   })
 
   test('shows what waits for a person first', async () => {
     await writeDown(store)
-    await storeAnswer(store.pool, R1, UNKNOWN)
+    await refundJournal.storeAnswer(store.pool, R1, UNKNOWN)
     await writeDown(store, { outer_refund_no: 'app-R0', outer_trade_no: 'app-T0', refunded_before: null })
-    await storeAnswer(store.pool, 'app-R0', UNKNOWN)
+    await refundJournal.storeAnswer(store.pool, 'app-R0', UNKNOWN)
     expect((await failed()).map(row => row.entity_key)).toEqual(['app-R0', R1])
   })
 })
@@ -379,8 +374,14 @@ describe('failed_syncs', () => {
 describe("a person's word", () => {
   test('settles an unknown refund, with a reason and a name, and is written down', async () => {
     await writeDown(store)
-    await storeAnswer(store.pool, R1, UNKNOWN)
-    const refund = await resolveRefund(store.pool, R1, 'rejected', 'not in the back office', 'cli:tester')
+    await refundJournal.storeAnswer(store.pool, R1, UNKNOWN)
+    const refund = await refundJournal.resolve(
+      store.pool,
+      R1,
+      'rejected',
+      'not in the back office',
+      'cli:tester',
+    )
     expect(refund).toMatchObject({
       state: 'rejected',
       resolution: 'not in the back office',
@@ -399,7 +400,7 @@ describe("a person's word", () => {
 
   test('settles one whose sender died, without waiting for the service to notice', async () => {
     await writeDown(store)
-    expect(await resolveRefund(store.pool, R1, 'accepted', 'seen', 'cli:tester')).toMatchObject({
+    expect(await refundJournal.resolve(store.pool, R1, 'accepted', 'seen', 'cli:tester')).toMatchObject({
       state: 'accepted',
     })
   })
@@ -417,14 +418,14 @@ describe("a person's word", () => {
     [
       async () => {
         await writeDown(store)
-        await storeAnswer(store.pool, R1, ACCEPTED)
+        await refundJournal.storeAnswer(store.pool, R1, ACCEPTED)
       },
       'NOT_UNKNOWN',
-      'refund app-R1 is accepted: only an unknown outcome is decided by a person',
+      'refund app-R1 is accepted: a person decides only where the outcome is unknown',
     ],
   ])('is refused where there is nothing to decide', async (prepare, code, message) => {
     await prepare()
-    await expect(resolveRefund(store.pool, R1, 'rejected', 'r', 'cli:tester')).rejects.toMatchObject({
+    await expect(refundJournal.resolve(store.pool, R1, 'rejected', 'r', 'cli:tester')).rejects.toMatchObject({
       name: 'JournalError',
       code,
       message,

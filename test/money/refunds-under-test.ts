@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect } from 'vitest'
 import { type Emulator, startEmulator } from '../../emulator/emulator.ts'
-import { readRefund } from '../../src/money/refund.ts'
+import { refundJournal } from '../../src/money/refund.ts'
 import type { SettleDeps } from '../../src/money/settle.ts'
 import { PlatformClient, type PlatformClientOptions } from '../../src/platform/client.ts'
 import { LocalPacer } from '../../src/platform/pacer.ts'
@@ -123,7 +123,7 @@ export class RefundsUnderTest {
   }
 
   refund(no: string = REQUEST.outerRefundNo) {
-    return readRefund(this.store.pool, no)
+    return refundJournal.read(this.store.pool, no)
   }
 
   /** As if everything had been sent so many minutes earlier, and were due. */

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { createPool } from '../../src/lib/database.ts'
 import { recordNotification } from '../../src/money/refund.ts'
-import { sendRefund } from '../../src/money/send-refund.ts'
+import { sendRefund } from '../../src/money/send.ts'
 import { settleNow } from '../../src/money/settle.ts'
 import { PlatformError } from '../../src/platform/errors.ts'
 import { LocalPacer } from '../../src/platform/pacer.ts'
@@ -18,9 +18,9 @@ const send = (over: Partial<typeof REQUEST> = {}) => sendRefund(refunds.deps, { 
 describe('a refund', () => {
   test('is written down, sent once and accepted', async () => {
     expect(await send()).toEqual({
-      outerRefundNo: REQUEST.outerRefundNo,
+      number: REQUEST.outerRefundNo,
       state: 'accepted',
-      tradeNo: '0000000000000001',
+      receipt: '0000000000000001',
       platformCode: null,
       traceId: null,
       message: null,
@@ -219,7 +219,7 @@ describe('an outcome is unknown', () => {
     await proxy.refuse()
     expect(await sent).toMatchObject({
       state: 'unknown',
-      tradeNo: '0000000000000001',
+      receipt: '0000000000000001',
       message: expect.stringContaining("the platform's answer (accepted) could not be stored"),
     })
     await pool.end()

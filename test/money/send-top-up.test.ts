@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { sendTopUp } from '../../src/money/send-top-up.ts'
-import { readTopUp } from '../../src/money/top-up.ts'
+import { sendTopUp } from '../../src/money/send.ts'
+import { topUpJournal } from '../../src/money/top-up.ts'
 import { sender } from '../sync/journal.ts'
 import { APP_ID, APPLICATION, RefundsUnderTest, TOP_UP_CALL } from './refunds-under-test.ts'
 
@@ -9,19 +9,19 @@ const CODE = APPLICATION.external_code
 
 const send = (over: Partial<typeof APPLICATION> = {}, althoughOpen: string[] = []) =>
   sendTopUp(refunds.deps, { ...APPLICATION, ...over }, { actor: 'cli:tester', althoughOpen })
-const read = () => readTopUp(refunds.store.pool, CODE)
+const read = () => topUpJournal.read(refunds.store.pool, CODE)
 
 describe('a top-up application', () => {
   test('is written down, sent once and accepted; nobody named in it is in the journal', async () => {
     const outcome = await send()
-    expect(outcome).toMatchObject({ externalCode: CODE, state: 'accepted', message: null })
-    expect(outcome.applyChargeOpenid).not.toBe('')
+    expect(outcome).toMatchObject({ number: CODE, state: 'accepted', message: null })
+    expect(outcome.receipt).not.toBe('')
     const topUp = await read()
     expect(topUp).toMatchObject({
       account_openid: APPLICATION.account_openid,
       amount: '250.00',
       state: 'accepted',
-      apply_charge_openid: outcome.applyChargeOpenid,
+      apply_charge_openid: outcome.receipt,
     })
     expect(JSON.stringify(topUp)).not.toContain(APPLICATION.mobile)
     await expect(send()).rejects.toMatchObject({ code: 'ALREADY_SENT' })
@@ -114,11 +114,13 @@ describe('an account', () => {
       message: expect.stringContaining(`top-up ${CODE} (250.00) of the same account is open (unknown)`),
     })
     await expect(send(second, [third.external_code])).rejects.toMatchObject({ code: 'ACCOUNT_BUSY' })
-    expect(await readTopUp(refunds.store.pool, second.external_code)).toBeNull()
+    expect(await topUpJournal.read(refunds.store.pool, second.external_code)).toBeNull()
     expect(await refunds.calls(TOP_UP_CALL)).toBe(1)
 
     expect(await send(second, [CODE])).toMatchObject({ state: 'accepted' })
-    expect(await readTopUp(refunds.store.pool, second.external_code)).toMatchObject({ although_open: [CODE] })
+    expect(await topUpJournal.read(refunds.store.pool, second.external_code)).toMatchObject({
+      although_open: [CODE],
+    })
   })
 
   test('has no other top-up while one is in hand', async () => {

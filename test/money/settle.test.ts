@@ -1,8 +1,8 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import { adoptRefunds, claimUnknown } from '../../src/money/journal.ts'
-import { sendRefund } from '../../src/money/send-refund.ts'
+import { claimUnknown, refundJournal } from '../../src/money/refund.ts'
+import { sendRefund } from '../../src/money/send.ts'
 import { RefundSettler, settleNow } from '../../src/money/settle.ts'
-import { readTopUp } from '../../src/money/top-up.ts'
+import { topUpJournal } from '../../src/money/top-up.ts'
 import { SlotPacer } from '../../src/pacing/slot-pacer.ts'
 import { MemorySlots } from '../../src/pacing/slots.ts'
 import { until } from '../helpers/company.ts'
@@ -295,7 +295,7 @@ describe('settling', () => {
     const second = { outer_refund_no: `${NO}-2`, outer_trade_no: ORDER.replace('T1', 'T2') }
     await writtenDown()
     await writeDown(refunds.store, { ...second, refund_amount: '4.00' })
-    await adoptRefunds(refunds.store.pool)
+    await refundJournal.adopt(refunds.store.pool)
     await refunds.fault(RECORD_CALL, { latencyMs: 500 })
     settler()
     await refunds.arrived()
@@ -320,7 +320,7 @@ describe('settling', () => {
 
   test('probes a halt of the platform by itself, and lifts it when the platform answers', async () => {
     await writtenDown()
-    await adoptRefunds(refunds.store.pool)
+    await refundJournal.adopt(refunds.store.pool)
     await carryOut()
     await refunds.store.pool.query(
       `insert into dirsync.halt (scope, category, message, remedy, since, next_probe_at)
@@ -333,7 +333,7 @@ describe('settling', () => {
 
   test('leaves a halt of the platform that it cannot disprove, and asks no more until its next probe', async () => {
     await writtenDown()
-    await adoptRefunds(refunds.store.pool)
+    await refundJournal.adopt(refunds.store.pool)
     await refunds.store.pool.query(
       `insert into dirsync.halt (scope, category, message, remedy, since, next_probe_at)
        values ('*', 'credentials', 'm', 'r', now() - interval '1 minute', now())`,
@@ -361,5 +361,7 @@ describe('settling', () => {
 test('a top-up whose sender died waits for a person, unknown', async () => {
   await writeTopUpDown(refunds.store)
   settler()
-  await until(async () => (await readTopUp(refunds.store.pool, TOP_UP.external_code))?.state === 'unknown')
+  await until(
+    async () => (await topUpJournal.read(refunds.store.pool, TOP_UP.external_code))?.state === 'unknown',
+  )
 })

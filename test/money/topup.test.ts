@@ -1,13 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import {
-  adoptTopUps,
-  forgetTopUp,
-  listTopUps,
-  openTopUps,
-  readTopUp,
-  resolveTopUp,
-  storeTopUpAnswer,
-} from '../../src/money/top-up.ts'
+import { openTopUps, topUpJournal } from '../../src/money/top-up.ts'
 import { sender, TOP_UP, writeTopUpDown } from '../sync/journal.ts'
 import { StoreUnderTest } from '../sync/store-under-test.ts'
 
@@ -19,16 +11,16 @@ const UNKNOWN = { state: 'unknown', platformCode: null, message: 'no answer in t
 describe('the journal of top-ups', () => {
   test('takes a number once, whatever became of it', async () => {
     expect(await writeTopUpDown(store)).toBe(true)
-    expect(await readTopUp(store.pool, CODE)).toMatchObject({ ...TOP_UP, state: 'requested' })
+    expect(await topUpJournal.read(store.pool, CODE)).toMatchObject({ ...TOP_UP, state: 'requested' })
     for (const answer of [
       UNKNOWN,
       { state: 'rejected', platformCode: 1000220002, message: 'wrong', traceId: 't' },
-      { state: 'accepted', applyChargeOpenid: 'A1' },
+      { state: 'accepted', receipt: 'A1' },
     ] as const) {
-      await storeTopUpAnswer(store.pool, CODE, answer)
+      await topUpJournal.storeAnswer(store.pool, CODE, answer)
       expect(await writeTopUpDown(store)).toBe(false)
     }
-    expect(await readTopUp(store.pool, CODE)).toMatchObject({
+    expect(await topUpJournal.read(store.pool, CODE)).toMatchObject({
       state: 'accepted',
       apply_charge_openid: 'A1',
       platform_code: null,
@@ -38,23 +30,23 @@ describe('the journal of top-ups', () => {
 
   test('forgets what was not sent, and nothing else', async () => {
     await writeTopUpDown(store)
-    await forgetTopUp(store.pool, CODE)
+    await topUpJournal.forget(store.pool, CODE)
     expect(await writeTopUpDown(store)).toBe(true)
-    await storeTopUpAnswer(store.pool, CODE, { state: 'accepted', applyChargeOpenid: 'A1' })
-    await forgetTopUp(store.pool, CODE)
-    expect(await readTopUp(store.pool, CODE)).not.toBeNull()
+    await topUpJournal.storeAnswer(store.pool, CODE, { state: 'accepted', receipt: 'A1' })
+    await topUpJournal.forget(store.pool, CODE)
+    expect(await topUpJournal.read(store.pool, CODE)).not.toBeNull()
   })
 
   test('lists the latest first and counts what is open', async () => {
     await writeTopUpDown(store)
-    await storeTopUpAnswer(store.pool, CODE, UNKNOWN)
+    await topUpJournal.storeAnswer(store.pool, CODE, UNKNOWN)
     await writeTopUpDown(store, { external_code: 'second' })
-    expect((await listTopUps(store.pool, { limit: 10 })).map(topUp => topUp.external_code)).toEqual([
+    expect((await topUpJournal.list(store.pool, { limit: 10 })).map(topUp => topUp.external_code)).toEqual([
       'second',
       CODE,
     ])
-    expect(await listTopUps(store.pool, { state: 'unknown', limit: 10 })).toHaveLength(1)
-    const oldest = (await readTopUp(store.pool, CODE))?.sent_at
+    expect(await topUpJournal.list(store.pool, { state: 'unknown', limit: 10 })).toHaveLength(1)
+    const oldest = (await topUpJournal.read(store.pool, CODE))?.sent_at
     expect(await openTopUps(store.pool)).toEqual({ requested: 1, unknown: 1, oldest })
   })
 })
@@ -63,7 +55,7 @@ test('failed_syncs shows an unknown top-up until it is resolved', async () => {
   const failed = () => store.rows('select * from dirsync.failed_syncs')
   await writeTopUpDown(store)
   expect(await failed()).toEqual([])
-  await storeTopUpAnswer(store.pool, CODE, UNKNOWN)
+  await topUpJournal.storeAnswer(store.pool, CODE, UNKNOWN)
   expect(await failed()).toMatchObject([
     {
       id: null,
@@ -77,7 +69,7 @@ test('failed_syncs shows an unknown top-up until it is resolved', async () => {
       next_retry_at: null,
     },
   ])
-  await resolveTopUp(store.pool, CODE, 'rejected', 'not there', 'cli:tester')
+  await topUpJournal.resolve(store.pool, CODE, 'rejected', 'not there', 'cli:tester')
   expect(await failed()).toEqual([])
 })
 
@@ -85,18 +77,18 @@ describe('a top-up whose sender ended', () => {
   test('is unknown as soon as its lock is free, and not while the sender lives', async () => {
     await writeTopUpDown(store)
     const process = await sender(store, { topUp: CODE })
-    expect(await adoptTopUps(store.pool)).toEqual([])
+    expect(await topUpJournal.adopt(store.pool)).toEqual([])
     await process.dies()
-    expect(await adoptTopUps(store.pool)).toEqual([CODE])
-    expect((await readTopUp(store.pool, CODE))?.state).toBe('unknown')
+    expect(await topUpJournal.adopt(store.pool)).toEqual([CODE])
+    expect((await topUpJournal.read(store.pool, CODE))?.state).toBe('unknown')
   })
 })
 
 describe("a person's word", () => {
   test('settles an unknown top-up, with a reason and a name, and is written down', async () => {
     await writeTopUpDown(store)
-    await storeTopUpAnswer(store.pool, CODE, UNKNOWN)
-    const topUp = await resolveTopUp(store.pool, CODE, 'accepted', 'the money is there', 'cli:tester')
+    await topUpJournal.storeAnswer(store.pool, CODE, UNKNOWN)
+    const topUp = await topUpJournal.resolve(store.pool, CODE, 'accepted', 'the money is there', 'cli:tester')
     expect(topUp).toMatchObject({ state: 'accepted', resolution: 'the money is there' })
     expect(await store.rows('select name, arguments, requested_by from dirsync.command')).toEqual([
       {
@@ -105,10 +97,14 @@ describe("a person's word", () => {
         requested_by: topUp.resolved_by,
       },
     ])
-    await expect(resolveTopUp(store.pool, CODE, 'rejected', 'r', 'cli:tester')).rejects.toMatchObject({
-      code: 'NOT_UNKNOWN',
-    })
-    await expect(resolveTopUp(store.pool, 'other', 'rejected', 'r', 'cli:tester')).rejects.toMatchObject({
+    await expect(topUpJournal.resolve(store.pool, CODE, 'rejected', 'r', 'cli:tester')).rejects.toMatchObject(
+      {
+        code: 'NOT_UNKNOWN',
+      },
+    )
+    await expect(
+      topUpJournal.resolve(store.pool, 'other', 'rejected', 'r', 'cli:tester'),
+    ).rejects.toMatchObject({
       code: 'NOT_FOUND',
     })
   })

@@ -1,6 +1,6 @@
 import pg from 'pg'
 import { onTestFinished } from 'vitest'
-import { orderLock, writeRefund } from '../../src/money/journal.ts'
+import { orderLock, writeRefund } from '../../src/money/refund.ts'
 import { topUpLock, writeTopUp } from '../../src/money/top-up.ts'
 import type { StoreUnderTest } from './store-under-test.ts'
 

@@ -1,0 +1,228 @@
+import type { Config } from '../config.ts'
+import { accountOf } from '../connections.ts'
+import { type Outcome, type SendDeps, sendRefund, sendTopUp } from '../money/send.ts'
+import type { PlatformClient } from '../platform/client.ts'
+import { PlatformError } from '../platform/errors.ts'
+import {
+  type RefundRequest,
+  refundCreate,
+  type TopUpApplication,
+  topUpApply,
+} from '../platform/operations/money.ts'
+import type { OrderRecord } from '../platform/operations/payment-order.ts'
+import { cents, refundedAmount } from '../platform/refund-settlement.ts'
+import { checkedParameters } from '../platform/request.ts'
+import { SERVICE_PROVIDER } from '../platform/states.ts'
+import { claimDeployment } from '../sync/deployment.ts'
+import { type CommandContext, openContext, warnWhenNobodyWorks } from './context.ts'
+import { FailedError, stopSignal } from './failure.ts'
+import { ASKED_BY_PERSON, enterpriseOf, orExplained, remedyOf, stateText } from './look-up.ts'
+import { type Fact, factLines, print, printJson } from './output.ts'
+import { confirm, type GivenRequest, needsQuestion } from './request.ts'
+
+/** What `refund send` and `topup send` do once the request is put together; `dirsync platform` comes here, too. */
+
+/** Fields that a request may leave out. */
+type Defaults = (config: Config) => Record<string, unknown>
+
+const NONE: Defaults = () => ({})
+
+/**
+ * Refunds an order.
+ * @throws UsageError, FailedError, JournalError
+ */
+export function sendRefundRequest(given: GivenRequest, defaults: Defaults = NONE): Promise<void> {
+  return sendRequest<RefundRequest>(given, defaults, {
+    noun: 'refund',
+    operation: refundCreate,
+    summary: async (refund, { client, signal }) => {
+      const known = await recordOf(client, refund.outerTradeNo, signal)
+      const before = known && refundedAmount(known)
+      const [amount, paid, gone] = [refund.refundAmount, known?.pay_amount ?? null, before].map(cents)
+      const exceeds = amount != null && paid != null && gone != null && amount > paid - gone
+      return [
+        ['order', refund.outerTradeNo],
+        ['paid', known?.pay_amount ?? NOT_TOLD],
+        ['refunded before', before ?? NOT_TOLD],
+        ['this refund', refund.refundAmount],
+        ['', exceeds ? 'That is more than is left of the order: the platform would refuse it.' : null],
+        ['number', refund.outerRefundNo],
+        ['reason', refund.reason],
+        ['enterprise', refund.enterprise_code],
+        ['notifies', refund.notifyUrl],
+      ]
+    },
+    send: sendRefund,
+    facts: ({ outerTradeNo, refundAmount }, { receipt }) => [
+      ['order', outerTradeNo],
+      ['amount', refundAmount],
+      ['trade', receipt],
+    ],
+    document: ({ outerTradeNo, refundAmount }, { number, receipt }) => ({
+      outer_refund_no: number,
+      outer_trade_no: outerTradeNo,
+      refund_amount: refundAmount,
+      trade_no: receipt,
+    }),
+    whenUnknown: async ({ number }, context) => {
+      await warnWhenNobodyWorks(context)
+      return [
+        'the service finds it out by the order record; or now',
+        `${context.program} refund settle ${number}`,
+      ]
+    },
+  })
+}
+
+const NOT_TOLD = 'not told by the platform'
+
+/** The order record; null when it cannot say: its limits of the trade number are narrower than those of a refund. */
+async function recordOf(
+  client: PlatformClient,
+  outer_trade_no: string,
+  signal: AbortSignal,
+): Promise<OrderRecord | null> {
+  try {
+    const record = await client.orders.record({ outer_trade_no }, { ...ASKED_BY_PERSON, signal })
+    return typeof record === 'string' ? null : record
+  } catch (error) {
+    if (error instanceof PlatformError && error.kind === 'invalid_request') return null
+    throw error
+  }
+}
+
+/**
+ * Applies for a top-up.
+ * @param althoughOpen numbers of open applications for the same account, beside which this one is to be sent
+ * @throws UsageError, FailedError, JournalError
+ */
+export function sendTopUpRequest(
+  given: GivenRequest,
+  defaults: Defaults = NONE,
+  althoughOpen: readonly string[] = [],
+): Promise<void> {
+  return sendRequest<TopUpApplication>(given, defaults, {
+    noun: 'top-up',
+    operation: topUpApply,
+    summary: application => [
+      ['account', application.account_openid],
+      ['amount', application.amount],
+      ['number', application.external_code],
+      ['although open', althoughOpen.join(', ')],
+      ['payment', stateText(SERVICE_PROVIDER, Number(application.service_provider))],
+      ['taxpayer', application.taxpayer],
+      ['identifier', application.identifier],
+      ['applicant', application.applicant_name],
+      ['enterprise', application.enterprise_code],
+    ],
+    send: (deps, application, options) => sendTopUp(deps, application, { ...options, althoughOpen }),
+    facts: ({ account_openid, amount }, { receipt }) => [
+      ['account', account_openid],
+      ['amount', amount],
+      ['application', receipt],
+    ],
+    document: ({ account_openid, amount }, { number, receipt }) => ({
+      external_code: number,
+      account_openid,
+      amount,
+      apply_charge_openid: receipt,
+    }),
+    whenUnknown: ({ number }, { program }) => [
+      "look in the platform's back office whether it is there, then (or --as rejected)",
+      `${program} topup resolve ${number} --as accepted --reason "…"`,
+    ],
+  })
+}
+
+/** What differs between the two. */
+interface Sending<Request> {
+  noun: 'refund' | 'top-up'
+  operation: typeof refundCreate | typeof topUpApply
+  /** What a person has to know to say yes. */
+  summary(request: Request, ask: { client: PlatformClient; signal: AbortSignal }): Fact[] | Promise<Fact[]>
+  send(deps: SendDeps, request: Request, options: { actor: string; signal: AbortSignal }): Promise<Outcome>
+  /** The outcome for people, and what `--json` prints, as far as the two differ. */
+  facts(request: Request, outcome: Outcome): Fact[]
+  document(request: Request, outcome: Outcome): Record<string, unknown>
+  /** What to do when nobody knows whether it was carried out: in words, and as a command. */
+  whenUnknown(
+    outcome: Outcome,
+    context: CommandContext,
+  ): [words: string, command: string] | Promise<[words: string, command: string]>
+}
+
+/** Asks on a terminal, sends through the journal, and tells the truth, also after Ctrl-C: nothing was sent, or unknown. */
+async function sendRequest<Request extends object>(
+  { request, json, yes, flagOf }: GivenRequest,
+  defaults: Defaults,
+  sending: Sending<Request>,
+): Promise<void> {
+  const { noun, operation } = sending
+  const asks = needsQuestion(noun, yes)
+  await using context = await openContext({ handlesSignals: true })
+  const { config, pool, logger, actor } = context
+  const complete = { ...enterpriseOf(context), ...defaults(config), ...request } as Request
+  const explain = <T>(failing: string, call: () => T | Promise<T>) => orExplained(failing, json, call, flagOf)
+  await explain(operation.name, () =>
+    checkedParameters(operation, complete, {
+      appId: config.PLATFORM_APP_ID,
+      priceDifferenceMode: config.REFUND_PRICE_DIFFERENCE,
+    }),
+  )
+  // What is sent is written down, for this account and no other to settle.
+  await claimDeployment(pool, accountOf(config))
+  const client = await context.platform()
+  const stop = new AbortController()
+  void stopSignal().then(() => stop.abort())
+  const { signal } = stop
+  if (asks) {
+    const facts = await explain('seller/pay/record', () => sending.summary(complete, { client, signal }))
+    const lines = factLines([...facts, ['platform', config.PLATFORM_BASE_URL]])
+    await confirm([`This ${noun} would be sent:`, ...lines], `Send this ${noun}?`, signal)
+  }
+  const outcome = await explain(operation.name, () =>
+    sending.send({ pool, client, logger }, complete, { actor, signal }),
+  )
+  await tell(sending, complete, outcome, json, context)
+}
+
+/** @throws FailedError unless it is accepted */
+async function tell<Request>(
+  sending: Sending<Request>,
+  request: Request,
+  outcome: Outcome,
+  json: boolean,
+  context: CommandContext,
+): Promise<void> {
+  const { noun } = sending
+  const { number, state, platformCode, traceId, message } = outcome
+  if (json)
+    printJson({
+      ...sending.document(request, outcome),
+      state,
+      platform_code: platformCode,
+      trace_id: traceId,
+      message,
+    })
+  const facts = factLines([
+    ...sending.facts(request, outcome),
+    ['code', platformCode],
+    ['message', message],
+    // A code that says nothing of the outcome has a remedy of its own, below.
+    ['remedy', state === 'unknown' ? null : remedyOf(platformCode)],
+    ['trace', traceId],
+  ])
+  if (state === 'unknown') {
+    const [words, command] = await sending.whenUnknown(outcome, context)
+    throw new FailedError(
+      [
+        `it is unknown whether ${noun} ${number} was carried out: do not send it again, not even under another number`,
+        ...facts,
+        `  → ${words}:`,
+        `    ${command}`,
+      ].join('\n'),
+    )
+  }
+  if (state === 'rejected') throw new FailedError([`${noun} ${number} is rejected`, ...facts].join('\n'))
+  if (!json) print(`${noun === 'refund' ? 'Refund' : 'Top-up'} ${number} is accepted.`, ...facts)
+}

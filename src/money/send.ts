@@ -1,0 +1,290 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { maskText } from '../directory/masking.ts'
+import type { Pool } from '../lib/database.ts'
+import type { Logger } from '../lib/logger.ts'
+import { trimText } from '../lib/text.ts'
+import type { CallOptions, PlatformClient } from '../platform/client.ts'
+import { entryOfCode } from '../platform/codes.ts'
+import { PlatformError } from '../platform/errors.ts'
+import {
+  type RefundRequest,
+  refundCreate,
+  type TopUpApplication,
+  topUpApply,
+} from '../platform/operations/money.ts'
+import { tokenCreate } from '../platform/operations/token.ts'
+import { SENT_WITHIN_MS } from '../platform/refund-settlement.ts'
+import { checkedParameters } from '../platform/request.ts'
+import { type Answer, type Entry, type Journal, JournalError, whileSending } from './journal.ts'
+import { openRefundOf, orderLock, refundJournal, writeRefund } from './refund.ts'
+import { readRefundedBefore } from './settle.ts'
+import { beginTopUp, type NewTopUp, otherOpenTopUp, topUpJournal, topUpLock, writeTopUp } from './top-up.ts'
+
+/** What sending needs. */
+export interface SendDeps {
+  pool: Pool
+  client: PlatformClient
+  logger: Logger
+}
+
+interface SendOptions {
+  /** Who asks, for the journal: `cli:` and the shell user. */
+  actor: string
+  /** Gives up. Before the call nothing has happened then; afterwards the outcome is unknown. */
+  signal?: AbortSignal
+}
+
+/** What became of a refund or a top-up, as far as it is known. */
+export interface Outcome {
+  number: string
+  state: Answer['state']
+  /** The platform's own number for it, when it was accepted. */
+  receipt: string | null
+  /** The error code that the platform answered with. */
+  platformCode: number | null
+  traceId: string | null
+  /** What happened and what to do, without personal data; null when it was accepted. */
+  message: string | null
+}
+
+/**
+ * Refunds an order (section 4.10): written down first, sent once, its answer stored. If this process dies meanwhile, the
+ * settler finds out what became of it.
+ * @throws JournalError when the number was used before, or another refund of the order is open: nothing was sent
+ * @throws PlatformError when nothing was sent (a parameter breaks a rule, the order is not known, the platform cannot be
+ *   reached, it asks to wait); the number stays free
+ */
+export async function sendRefund(
+  deps: SendDeps,
+  request: RefundRequest,
+  options: SendOptions,
+): Promise<Outcome> {
+  checkedParameters(refundCreate, request)
+  const { pool, client } = deps
+  const refund = {
+    outer_refund_no: trimText(request.outerRefundNo),
+    outer_trade_no: trimText(request.outerTradeNo),
+    enterprise_code: trimText(request.enterprise_code ?? ''),
+    refund_amount: trimText(request.refundAmount),
+  }
+  const outcome = await whileSending(pool, orderLock(refund.outer_trade_no), async db => {
+    const refusal = await refusalOfRefund(pool, refund)
+    if (refusal) throw refusal
+    // Read under the lock: until this refund is settled, dirsync sends no other one of the order.
+    const row = {
+      ...refund,
+      refunded_before: await readRefundedBefore(deps, refund.outer_trade_no, options.signal),
+    }
+    return sendOnce(deps, options, {
+      journal: refundJournal,
+      number: refund.outer_refund_no,
+      begin: () => writeRefund(db, row, options.actor),
+      restore: () => writeRefund(pool, row, options.actor),
+      call: callOptions => client.refunds.create(request, callOptions),
+      ifNotStored: 'dirsync start settles the refund when it does',
+    })
+  })
+  if (outcome) return outcome
+  throw (
+    (await refusalOfRefund(pool, refund)) ??
+    new JournalError(
+      'ORDER_BUSY',
+      `another refund of order ${refund.outer_trade_no} is being sent at this moment`,
+    )
+  )
+}
+
+/** Why a refund must not be sent; null when nothing stands against it. */
+async function refusalOfRefund(
+  pool: Pool,
+  refund: { outer_refund_no: string; outer_trade_no: string },
+): Promise<JournalError | null> {
+  const sent = await refundJournal.read(pool, refund.outer_refund_no)
+  if (sent)
+    return alreadySent(
+      'refund',
+      sent,
+      sent.outer_refund_no,
+      `of order ${sent.outer_trade_no}`,
+      sent.refund_amount,
+    )
+  const open = await openRefundOf(pool, refund.outer_trade_no)
+  return (
+    open &&
+    new JournalError(
+      'ORDER_BUSY',
+      `the outcome of refund ${open.outer_refund_no} of the same order is open (${open.state}): nothing more is sent for the order until it is settled`,
+    )
+  )
+}
+
+/**
+ * Applies for a top-up (section 4.12): written down first, sent once, its answer stored. An unknown outcome stays unknown
+ * until a person resolves it, for the platform has no question about it.
+ * @param options.althoughOpen numbers of open applications for the same account, beside which this one is to be sent
+ * @throws JournalError when the number was used before, or the account has an open application that is not named: nothing
+ *   was sent
+ * @throws PlatformError when nothing was sent; the number stays free
+ */
+export async function sendTopUp(
+  deps: SendDeps,
+  application: TopUpApplication,
+  options: SendOptions & { althoughOpen: readonly string[] },
+): Promise<Outcome> {
+  checkedParameters(topUpApply, application)
+  const { pool, client } = deps
+  const topUp = {
+    external_code: trimText(application.external_code),
+    account_openid: trimText(application.account_openid),
+    enterprise_code: trimText(application.enterprise_code ?? ''),
+    amount: trimText(application.amount),
+    although_open: options.althoughOpen.map(trimText),
+  }
+  const outcome = await whileSending(pool, topUpLock(topUp.external_code), db =>
+    sendOnce(deps, options, {
+      journal: topUpJournal,
+      number: topUp.external_code,
+      begin: () => beginTopUp(db, topUp, options.actor),
+      restore: () => writeTopUp(pool, topUp, options.actor),
+      call: async callOptions => (await client.topUps.apply(application, callOptions)).apply_charge_openid,
+      ifNotStored: 'note the answer down, and say it with dirsync topup resolve when it does',
+    }),
+  )
+  if (outcome) return outcome
+  throw await refusalOfTopUp(pool, topUp)
+}
+
+/** Why a top-up may not be sent. */
+async function refusalOfTopUp(pool: Pool, topUp: NewTopUp): Promise<JournalError> {
+  const { external_code, account_openid } = topUp
+  const sent = await topUpJournal.read(pool, external_code)
+  if (sent)
+    return alreadySent('top-up', sent, external_code, `for account ${sent.account_openid}`, sent.amount)
+  const open = await otherOpenTopUp(pool, topUp)
+  if (open)
+    return new JournalError(
+      'ACCOUNT_BUSY',
+      `top-up ${open.external_code} (${open.amount}) of the same account is open (${open.state}): find out first whether it was carried out; to send another one beside it, name it: dirsync topup send … --although-open ${open.external_code}`,
+    )
+  return new JournalError(
+    'ALREADY_SENT',
+    `top-up ${external_code}, or another one of account ${account_openid}, is being sent at this moment`,
+  )
+}
+
+function alreadySent(
+  noun: string,
+  { state }: Entry,
+  number: string,
+  whose: string,
+  amount: string,
+): JournalError {
+  return new JournalError(
+    'ALREADY_SENT',
+    `${noun} ${number} was sent before (${amount} ${whose}, now ${state}): a number is never sent twice; use a new one for another ${noun}`,
+  )
+}
+
+/** What moves money, and how to write it down and send it. */
+interface Transfer {
+  journal: Pick<Journal<Entry>, 'noun' | 'forget' | 'storeAnswer'>
+  number: string
+  /** Writes it down; false when the journal refuses it. */
+  begin(): Promise<boolean>
+  /** Writes it down again, should the database have failed over to a copy without its row. */
+  restore(): Promise<boolean>
+  /** Sends it; gives the platform's own number for it. */
+  call(options: CallOptions): Promise<string>
+  /** What happens, or is to be done, when the database is back that could not store the answer. */
+  ifNotStored: string
+}
+
+/** Writes it down, sends it, stores the answer. Null when the journal refuses it: nothing was sent. */
+async function sendOnce(
+  { pool, logger }: SendDeps,
+  { signal }: SendOptions,
+  { journal, number, begin, restore, call, ifNotStored }: Transfer,
+): Promise<Outcome | null> {
+  const sendBefore = Date.now() + SENT_WITHIN_MS
+  if (!(await begin())) return null
+  let answer: Answer
+  try {
+    answer = { state: 'accepted', receipt: await call({ sendBefore, ...(signal && { signal }) }) }
+  } catch (error) {
+    const failed = failedAnswer(error, logger)
+    if (failed === null) {
+      // If the row cannot be forgotten, it will be found dead: unknown, as after any crash.
+      await storePatiently(() => journal.forget(pool, number), logger)
+      throw error
+    }
+    answer = failed
+  }
+  const isStored = await storePatiently(async () => {
+    await restore()
+    await journal.storeAnswer(pool, number, answer)
+  }, logger)
+  logger.info({ number, state: answer.state, isStored }, `${journal.noun} sent`)
+  const outcome = {
+    number,
+    receipt: null,
+    platformCode: null,
+    traceId: null,
+    message: null,
+    ...answer,
+  }
+  if (isStored) return outcome
+  return {
+    ...outcome,
+    state: 'unknown',
+    message: `the platform's answer (${answer.state}) could not be stored, for dirsync's own database does not answer: ${ifNotStored}`,
+  }
+}
+
+/**
+ * What a failure says about a call that must not be repeated: refused by a code of the platform, or nobody knows. Null:
+ * nothing was carried out, and its number is still free.
+ */
+export function failedAnswer(error: unknown, logger: Logger): Exclude<Answer, { state: 'accepted' }> | null {
+  if (!(error instanceof PlatformError)) {
+    logger.error({ err: (error as Error).message }, 'a call that must not be repeated failed on our side')
+    return {
+      state: 'unknown',
+      platformCode: null,
+      message: 'something failed on our side of the call: see the log of dirsync',
+      traceId: null,
+    }
+  }
+  if (error.operation === tokenCreate.name) return null // without a token nothing is sent
+  const { platformCode, traceId = null } = error
+  const said = maskText(error.platformMessage ?? '')
+  if (!error.outcomeKnown) {
+    const message = said === '' ? error.message : `${error.message} The platform said: ${said}`
+    return { state: 'unknown', platformCode: platformCode ?? null, message, traceId }
+  }
+  if (platformCode === undefined || isAboutAccess(error)) return null
+  return { state: 'rejected', platformCode, message: said, traceId }
+}
+
+/** Refused for the application, its token, clock or enterprise: the platform did not look at what was asked. */
+function isAboutAccess({ disposition, platformCode }: PlatformError): boolean {
+  return disposition === 'halt' || entryOfCode(platformCode)?.disposition === 'refresh-token'
+}
+
+const TRIES = 3
+const PAUSE_MS = 1000
+
+/** Stores what became of a call, through a database that is away for a moment. False when it is away for longer. */
+async function storePatiently(store: () => Promise<void>, logger: Logger): Promise<boolean> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      await store()
+      return true
+    } catch (error) {
+      if (attempt === TRIES) {
+        logger.error({ err: (error as Error).message }, 'what became of a call could not be stored')
+        return false
+      }
+    }
+    await sleep(PAUSE_MS)
+  }
+}
