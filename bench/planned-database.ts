@@ -1,8 +1,7 @@
 import pg from 'pg'
 import type { Logger } from 'pino'
 import { EMPLOYEE_FIELDS } from '../src/directory/employee.ts'
-import { createPostgresHrSource } from '../src/hr/postgres.ts'
-import type { HrSource } from '../src/hr/source.ts'
+import { HrSource } from '../src/hr/source.ts'
 import { createPool, transaction } from '../src/lib/database.ts'
 import { migrate } from '../src/lib/migrate.ts'
 import { writeEmployeePlan } from '../src/sync/employee-plan.ts'
@@ -18,7 +17,7 @@ export const LIMITS = {
 
 /** The sample HR table as dirsync reads it, by its mapping or another one. */
 export function openHr(url: string, logger: Logger, sql = EMPLOYEES_SQL): HrSource {
-  return createPostgresHrSource({
+  return new HrSource({
     url,
     employeesSql: { file: 'employees.sql', sql },
     departmentsSql: null,
