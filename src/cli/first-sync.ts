@@ -3,9 +3,9 @@ import type { Pool } from '../lib/database.ts'
 import { type SyncSummary, syncSummary } from '../report/overview.ts'
 import { requestDueRetries } from '../sync/cases.ts'
 import { type Halt, readHalts } from '../sync/halts.ts'
-import { requestReplan } from '../sync/held-run.ts'
 import type { Mirror } from '../sync/mirror-kind.ts'
 import { type RunKind, type RunState, requestRun, unfinishedRun } from '../sync/run.ts'
+import { requestReplan } from '../sync/run-requests.ts'
 import {
   colours,
   counted,

@@ -1,7 +1,7 @@
 import type { ClientBase, Pool } from '../lib/database.ts'
 import type { JobKey, JobName } from '../queue/job.ts'
-import { NOBODY } from './employee-plan.ts'
 import { addWork, type Work } from './outbox.ts'
+import { NOBODY } from './plan-employees.ts'
 import type { Failure, Settlement } from './settlement.ts'
 import { dissolveSwaps, recogniseSwap } from './swap.ts'
 import { beginProbes, probeWith, tellWithheld } from './withheld.ts'

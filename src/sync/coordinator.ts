@@ -1,9 +1,9 @@
 import type { Pool } from '../lib/database.ts'
 import type { Logger } from '../lib/logger.ts'
 import type { Feeder } from './feeder.ts'
-import { requestReplan } from './held-run.ts'
 import type { Planner } from './planner.ts'
 import { finishRuns } from './run.ts'
+import { requestReplan } from './run-requests.ts'
 import { foldTally } from './tally.ts'
 
 /** Without a notification the outbox is looked at this often. */

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { liftHrHalt } from '../../src/sync/halts.ts'
-import { judgeLater, requestReplan } from '../../src/sync/held-run.ts'
-import { isPlanned, readRun } from '../../src/sync/run.ts'
+import { judgeLater, readRun } from '../../src/sync/run.ts'
+import { isPlanned, requestReplan } from '../../src/sync/run-requests.ts'
 import { plant, plantRun } from './planted.ts'
 import { StoreUnderTest } from './store-under-test.ts'
 

@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from 'vitest'
-import { HrChanges } from '../../src/sync/plan-employees.ts'
+import { HrChanges } from '../../src/sync/run-requests.ts'
 import { until } from '../helpers/company.ts'
 import { plantRun } from './planted.ts'
 import { SILENT, StoreUnderTest } from './store-under-test.ts'

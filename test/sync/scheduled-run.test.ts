@@ -1,7 +1,8 @@
 import { once } from 'node:events'
 import { expect, onTestFinished, test } from 'vitest'
 import { createClient } from '../../src/lib/database.ts'
-import { isPlanned, type RunKind, requestScheduledRun } from '../../src/sync/run.ts'
+import type { RunKind } from '../../src/sync/run.ts'
+import { isPlanned, requestScheduledRun } from '../../src/sync/run-requests.ts'
 import { plantRun } from './planted.ts'
 import { SILENT, StoreUnderTest } from './store-under-test.ts'
 
