@@ -107,7 +107,7 @@ export class Planner {
       if (held !== null) return stayHeld(db, run, held, planned, (await plan.changedSince?.(held)) ?? 0)
       await plan.store?.(run.id)
     } else if (planned.state === 'running') {
-      const id = wasHeld ? await beginRun(db, run) : run.id
+      const id = wasHeld ? await beginRun(db, run.id) : run.id
       await plan.apply(id)
       if (held !== null) await supersede(db, held, id)
       await recordPlan(db, id, planned)

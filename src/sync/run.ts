@@ -5,38 +5,40 @@ import { tellWithheld } from './withheld.ts'
 
 /**
  * A run is one pass over everything or over what somebody named. It is asked for, planned, perhaps held until a person
- * decides, and ends when nothing of it is left in the outbox. Every change of its state stands in this table, with the
- * function that makes it; a test holds the statements, and the diagram in ARCHITECTURE.md, to it.
+ * decides, and ends when nothing of it is left in the outbox. Every change of its state is in this table, with the function
+ * that makes it. A test holds the statements to it, and the diagram in ARCHITECTURE.md, which is made from it.
  */
 export const RUN_TRANSITIONS = [
-  { from: null, event: 'somebody asks for it', to: 'requested', by: 'requestRun' },
-  { from: null, event: 'HR looks right again while one is held', to: 'planning', by: 'beginRun' },
-  { from: 'requested', event: 'a planner takes it', to: 'planning', by: 'claimRun' },
-  { from: 'planning', event: 'its planner died', to: 'requested', by: 'reclaimOrphanedRuns' },
-  { from: 'planning', event: 'the plan passes', to: 'running', by: 'recordPlan' },
-  { from: 'planning', event: 'an approved plan is in the outbox', to: 'running', by: 'recordApproved' },
-  { from: 'planning', event: 'a breaker trips', to: 'held', by: 'recordPlan' },
-  { from: 'planning', event: 'the gate finds HR wrong', to: 'source_suspect', by: 'recordPlan' },
-  { from: 'planning', event: 'a run with such a plan is held', to: 'superseded', by: 'recordPlan' },
-  { from: 'planning', event: 'it cannot be planned', to: 'failed', by: 'recordPlan' },
-  { from: 'held', event: 'a person approves', to: 'requested', by: 'decide' },
-  { from: 'held', event: 'a person rejects', to: 'rejected', by: 'decide' },
-  { from: 'held', event: 'HR looks right again', to: 'superseded', by: 'supersede' },
-  { from: 'running', event: 'nothing is left', to: 'done', by: 'finishRuns' },
-  { from: 'running', event: 'nothing is left of what was in hand', to: 'cancelled', by: 'finishRuns' },
-  { from: 'requested', event: 'a person cancels', to: 'cancelled', by: 'cancel' },
-  { from: 'planning', event: 'a person cancels', to: 'cancelled', by: 'cancel' },
+  { from: ['new'], event: 'is asked for', to: 'requested', by: 'requestRun' },
+  { from: ['new'], event: 'begins in place of a held one', to: 'planning', by: 'beginRun' },
+  { from: ['requested'], event: 'is taken by a planner', to: 'planning', by: 'claimRun' },
+  { from: ['planning'], event: 'loses its planner', to: 'requested', by: 'reclaimOrphanedRuns' },
+  { from: ['planning'], event: 'passes', to: 'running', by: 'recordPlan' },
+  { from: ['planning'], event: 'was approved', to: 'running', by: 'recordApproved' },
+  { from: ['planning'], event: 'trips a breaker', to: 'held', by: 'recordPlan' },
+  { from: ['planning'], event: 'fails the sanity gate', to: 'source_suspect', by: 'recordPlan' },
+  { from: ['planning'], event: 'is like a held one', to: 'superseded', by: 'recordPlan' },
+  { from: ['planning'], event: 'cannot be planned', to: 'failed', by: 'recordPlan' },
+  { from: ['held'], event: 'is approved', to: 'requested', by: 'decide' },
+  { from: ['held'], event: 'is rejected', to: 'rejected', by: 'decide' },
+  { from: ['held'], event: 'HR looks right again', to: 'superseded', by: 'supersede' },
+  { from: ['running'], event: 'has nothing left', to: 'done', by: 'finishRuns' },
+  { from: ['running'], event: 'has nothing left in hand', to: 'cancelled', by: 'finishRuns' },
+  { from: ['requested', 'planning'], event: 'is cancelled', to: 'cancelled', by: 'cancel' },
   // Mirrors plan their own runs, and nothing of one is in the outbox.
-  { from: 'requested', event: 'a mirror takes it', to: 'running', by: 'claimMirrorRun' },
-  { from: 'running', event: 'the mirror has nothing to read', to: 'done', by: 'writeMirrorPlan' },
-  { from: 'running', event: 'the mirror has read all', to: 'done', by: 'finishMirrorRun' },
-  { from: 'running', event: 'the mirror was refused', to: 'failed', by: 'finishMirrorRun' },
-  { from: 'running', event: 'a person cancels a mirror', to: 'cancelled', by: 'cancel' },
+  { from: ['requested'], event: 'is taken by a mirror', to: 'running', by: 'claimMirrorRun' },
+  { from: ['running'], event: 'of a mirror is cancelled', to: 'cancelled', by: 'cancel' },
+  { from: ['running'], event: 'of a mirror has nothing to read', to: 'done', by: 'writeMirrorPlan' },
+  { from: ['running'], event: 'of a mirror has read all', to: 'done', by: 'finishMirrorRun' },
+  { from: ['running'], event: 'of a mirror was refused', to: 'failed', by: 'finishMirrorRun' },
   // Nothing of the old account is carried out at the new one.
-  { from: 'held', event: 'another account follows', to: 'rejected', by: 'forget' },
-  { from: 'requested', event: 'another account follows', to: 'failed', by: 'forget' },
-  { from: 'planning', event: 'another account follows', to: 'failed', by: 'forget' },
-  { from: 'running', event: 'another account follows', to: 'failed', by: 'forget' },
+  { from: ['held'], event: 'the account is switched', to: 'rejected', by: 'forget' },
+  {
+    from: ['requested', 'planning', 'running'],
+    event: 'the account is switched',
+    to: 'failed',
+    by: 'forget',
+  },
 ] as const
 
 export type RunState = (typeof RUN_TRANSITIONS)[number]['to']
@@ -154,11 +156,11 @@ export async function reclaimOrphanedRuns(db: ClientBase): Promise<number> {
 }
 
 /** A run of the same kind that begins at once, in the transaction that judged HR for the held one. */
-export async function beginRun(db: ClientBase, held: PlannableRun): Promise<number> {
+export async function beginRun(db: ClientBase, held: number): Promise<number> {
   const { rows } = await db.query<{ id: number }>(
     `insert into dirsync.sync_run (kind, keys, state, requested_by, started_at)
      select kind, keys, 'planning', 'cron', now() from dirsync.sync_run where id = $1 returning id`,
-    [held.id],
+    [held],
   )
   return onlyRow(rows).id
 }
