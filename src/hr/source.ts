@@ -64,10 +64,7 @@ interface Mappings {
  * HrDataError when what HR returns is of no use as a whole. The constructor throws a MappingError for a text that is not one SELECT.
  */
 export class HrSource {
-  readonly #url: string
-  readonly #employees: MappingFile
-  readonly #departments: MappingFile | null
-  readonly #reread: HrOptions['reread']
+  readonly #options: HrOptions
   readonly #defaultEnterprise: string
   readonly #logger: Logger
   readonly #pool: pg.Pool
@@ -77,18 +74,20 @@ export class HrSource {
   #closing: Promise<void> | undefined
 
   constructor(options: HrOptions) {
-    this.#url = options.url
-    this.#employees = checked(options.employeesSql)
-    this.#departments = options.departmentsSql && checked(options.departmentsSql)
-    this.#reread = options.reread
-    this.#defaultEnterprise = options.defaultEnterpriseCode ?? ''
+    const { url, employeesSql, departmentsSql, defaultEnterpriseCode = '', logger } = options
+    this.#options = {
+      ...options,
+      employeesSql: checked(employeesSql),
+      departmentsSql: departmentsSql && checked(departmentsSql),
+    }
+    this.#defaultEnterprise = defaultEnterpriseCode
     this.#pool = new pg.Pool({
-      ...connectionSettings(options.url),
+      ...connectionSettings(url),
       max: LOOKUP_CONNECTIONS,
       onConnect: prepareSession,
       query_timeout: LOOKUP_MS,
     })
-    this.#logger = options.logger.child({ component: 'hr' })
+    this.#logger = logger.child({ component: 'hr' })
     // The pool replaces a connection that breaks while idle; whoever asks next is served or told.
     this.#pool.on('error', error =>
       this.#logger.warn({ reason: toHrError(error).message }, 'HR connection lost'),
@@ -97,7 +96,7 @@ export class HrSource {
 
   /** Without a departments' mapping no department is ever deleted. */
   get hasDepartments(): boolean {
-    return this.#departments !== null
+    return this.#options.departmentsSql !== null
   }
 
   /** Looks at both mappings, their files included, and checks them without reading a row. */
@@ -117,7 +116,7 @@ export class HrSource {
    */
   async scan(options: { since?: Date | undefined; signal?: AbortSignal | undefined }): Promise<HrScan> {
     options.signal?.throwIfAborted()
-    const client = await connectClient(this.#url)
+    const client = await connectClient(this.#options.url)
     try {
       await client.query('begin isolation level repeatable read read only').catch(error => {
         throw toHrError(error)
@@ -172,7 +171,7 @@ export class HrSource {
 
   /** How many active employees HR has in each department that has any. */
   async employeesByDepartment(): Promise<DepartmentCount[]> {
-    const employees = await inspectEmployees(this.#pool, await this.#read(this.#employees))
+    const employees = await inspectEmployees(this.#pool, await this.#read(this.#options.employeesSql))
     if (!employees.columns.has('dept_code'))
       throw new MappingError(
         'MAPPING_COLUMNS',
@@ -221,9 +220,9 @@ export class HrSource {
    * @param client what is asked; within a transaction the answer holds for that transaction
    */
   async #look(client: pg.Pool | pg.ClientBase): Promise<Mappings> {
-    const employees = await inspectEmployees(client, await this.#read(this.#employees))
-    const departments =
-      this.#departments && (await inspectDepartments(client, await this.#read(this.#departments)))
+    const { employeesSql, departmentsSql } = this.#options
+    const employees = await inspectEmployees(client, await this.#read(employeesSql))
+    const departments = departmentsSql && (await inspectDepartments(client, await this.#read(departmentsSql)))
     if (departments && !employees.columns.has('dept_code'))
       throw new MappingError(
         'MAPPING_COLUMNS',
@@ -235,10 +234,11 @@ export class HrSource {
   }
 
   async #read(mapping: MappingFile): Promise<MappingFile> {
-    if (!this.#reread) return mapping
+    const { reread } = this.#options
+    if (!reread) return mapping
     const { file } = mapping
     try {
-      return checked({ file, sql: await this.#reread(file) })
+      return checked({ file, sql: await reread(file) })
     } catch (error) {
       if (error instanceof MappingError) throw error
       const { code } = error as NodeJS.ErrnoException

@@ -89,15 +89,19 @@ const LOOK_MS = 50
 /** More rows are not named but read with all the others, which costs HR less. */
 const MOST_NAMED = 1000
 
+interface HrChangesOptions {
+  pool: Pool
+  limits: Pick<RunLimits, 'gate' | 'breaker'>
+  logger: Logger
+}
+
 /**
  * Turns what HR's trigger tells into runs of kind `changes`: of the named rows while few are named, else of all, so that
  * the sanity gate and the breaker judge whatever they would have judged without the trigger. While they object to HR as a
  * whole, no row is sent past them. Never a run per notification: the first makes one at once, those that follow are collected.
  */
 export class HrChanges {
-  readonly #pool: Pool
-  readonly #limits: Pick<RunLimits, 'gate' | 'breaker'>
-  readonly #logger: Logger
+  readonly #options: HrChangesOptions
   readonly #stopping = new AbortController()
   /** When each user id was last named. */
   readonly #named = new Map<string, number>()
@@ -105,10 +109,8 @@ export class HrChanges {
   #anything = false
   #working: Promise<void> | null = null
 
-  constructor(options: { pool: Pool; limits: Pick<RunLimits, 'gate' | 'breaker'>; logger: Logger }) {
-    this.#pool = options.pool
-    this.#limits = options.limits
-    this.#logger = options.logger
+  constructor(options: HrChangesOptions) {
+    this.#options = options
   }
 
   /** @param userids whose rows were written; null when any row may have been */
@@ -136,7 +138,7 @@ export class HrChanges {
       this.#anything = false
       const rest = await this.#request([...userids], anything).catch(error => {
         // Tried again after the rest; the coordinator has said that the database is away.
-        this.#logger.debug({ err: (error as Error).message }, 'no run was requested')
+        this.#options.logger.debug({ err: (error as Error).message }, 'no run was requested')
         for (const userid of userids) this.#collected.add(userid)
         this.#anything ||= anything
         return REST_MS
@@ -147,17 +149,18 @@ export class HrChanges {
 
   /** Requests a run, and answers how long to rest after it. */
   async #request(userids: string[], anything: boolean): Promise<number> {
+    const { pool } = this.#options
     if (!anything && (await this.#mayBeNamed(userids))) {
-      await requestRun(this.#pool, 'changes', userids, 'trigger')
+      await requestRun(pool, 'changes', userids, 'trigger')
       return REST_MS
     }
     const begun = performance.now()
-    const unfinished = await unfinishedRun(this.#pool, 'changes')
-    if (unfinished?.state === 'held') await rejudgeHeldRun(this.#pool, unfinished.id)
+    const unfinished = await unfinishedRun(pool, 'changes')
+    if (unfinished?.state === 'held') await rejudgeHeldRun(pool, unfinished.id)
     // One that is being planned may have read HR before this change; one that is only requested has not.
     const waits = unfinished?.state === 'held' || unfinished?.state === 'requested'
-    const id = waits ? unfinished.id : await requestRun(this.#pool, 'changes', [], 'trigger')
-    while (!this.#stopping.signal.aborted && !(await isPlanned(this.#pool, id))) await this.#rest(LOOK_MS)
+    const id = waits ? unfinished.id : await requestRun(pool, 'changes', [], 'trigger')
+    while (!this.#stopping.signal.aborted && !(await isPlanned(pool, id))) await this.#rest(LOOK_MS)
     return Math.max(REST_MS, (performance.now() - begun) * (1 / READING_SHARE - 1))
   }
 
@@ -165,9 +168,10 @@ export class HrChanges {
     const now = performance.now()
     for (const [userid, at] of this.#named) if (now - at > WINDOW_MS) this.#named.delete(userid)
     for (const userid of userids) this.#named.set(userid, now)
-    if (!(await lastPlanPassed(this.#pool))) return false
-    const last = await lastSweep(this.#pool)
-    return last !== null && belowNotice(this.#named.size, last.statistics.rows, this.#limits)
+    const { pool, limits } = this.#options
+    if (!(await lastPlanPassed(pool))) return false
+    const last = await lastSweep(pool)
+    return last !== null && belowNotice(this.#named.size, last.statistics.rows, limits)
   }
 
   async #rest(ms: number): Promise<void> {
