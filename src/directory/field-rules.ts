@@ -329,7 +329,7 @@ const TWICE = new RuleBreak('duplicate', 'employee_attribute: each attributeCode
  * Canonical JSON text of the extended fields, sorted by code. Entries without a value are left out; when none is
  * left, the answer is null.
  */
-export function normaliseEmployeeAttribute(text: string): string | null | RuleBreak {
+function normaliseEmployeeAttribute(text: string): string | null | RuleBreak {
   const trimmed = trimText(text)
   if (trimmed === '') return null
   let parsed: unknown

@@ -83,17 +83,17 @@ export interface PlanEntry {
  * @throws HrUnavailableError, HrDataError, MappingError
  */
 export async function* readStoredPlan(pool: Pool, hr: HrSource, run: number): AsyncGenerator<PlanEntry[]> {
-  for await (const entities of plannedEntities(pool, run, PAGE)) {
-    const keys = entities
-      .filter(entity => entity.operation === 'update-employee')
-      .map(({ enterpriseCode, entityKey }) => ({ enterpriseCode, userid: entityKey }))
-    const rows = keys.length > 0 ? await hr.lookup(keys) : new Map<string, HrEmployeeRow | 'duplicate'>()
-    yield entities.map(entity =>
-      entryOf(
-        entity,
-        rows.get(keyText({ enterpriseCode: entity.enterpriseCode, userid: entity.entityKey })) ?? null,
-      ),
+  let after = { enterpriseCode: '', entityKey: '' }
+  for (;;) {
+    const entities = await plannedEntities(pool, run, after)
+    const last = entities.at(-1)
+    if (!last) return
+    const keyOf = ({ enterpriseCode, entityKey }: PlannedEntity) => ({ enterpriseCode, userid: entityKey })
+    const rows = await hr.lookup(
+      entities.filter(({ operation }) => operation === 'update-employee').map(keyOf),
     )
+    yield entities.map(entity => entryOf(entity, rows.get(keyText(keyOf(entity))) ?? null))
+    after = last
   }
 }
 
@@ -144,25 +144,24 @@ interface PlannedEntity {
   deptCode: string | null
 }
 
-/** Entities of a stored plan with work, a page at a time in the order of their keys. */
-async function* plannedEntities(db: Pool, runId: number, page: number): AsyncGenerator<PlannedEntity[]> {
-  let after: Pick<PlannedEntity, 'enterpriseCode' | 'entityKey'> = { enterpriseCode: '', entityKey: '' }
-  for (;;) {
-    const { rows } = await db.query<PlannedEntity>(
-      `select w.operation, w.enterprise_code as "enterpriseCode", w.entity_key as "entityKey", w.reason,
-              w.source_hash as "sourceHash", coalesce(e.acknowledged, '{}') as acknowledged, e.dept_code as "deptCode"
-       from dirsync.planned_work w
-       left join dirsync.employee e
-         on w.operation = 'update-employee' and e.enterprise_code = w.enterprise_code and e.userid = w.entity_key
-       where w.run_id = $1 and w.reason is not null and (w.enterprise_code, w.entity_key) > ($2, $3)
-       order by w.enterprise_code, w.entity_key limit $4`,
-      [runId, after.enterpriseCode, after.entityKey, page],
-    )
-    const last = rows.at(-1)
-    if (!last) return
-    yield rows
-    after = last
-  }
+/** The next page of a stored plan, without what is only remembered. */
+async function plannedEntities(
+  db: Pool,
+  runId: number,
+  after: { enterpriseCode: string; entityKey: string },
+): Promise<PlannedEntity[]> {
+  const { rows } = await db.query<PlannedEntity>(
+    `select w.operation, w.enterprise_code as "enterpriseCode", w.entity_key as "entityKey", w.reason,
+            w.source_hash as "sourceHash", coalesce(e.acknowledged, '{}') as acknowledged,
+            e.dept_code as "deptCode"
+     from dirsync.planned_work w
+     left join dirsync.employee e on w.operation = 'update-employee'
+       and e.enterprise_code = w.enterprise_code and e.userid = w.entity_key
+     where w.run_id = $1 and w.reason is not null and (w.enterprise_code, w.entity_key) > ($2, $3)
+     order by w.enterprise_code, w.entity_key limit ${PAGE}`,
+    [runId, after.enterpriseCode, after.entityKey],
+  )
+  return rows
 }
 
 /** Whether the plan of a run is stored. */
@@ -228,29 +227,23 @@ export function previewEmployee(input: {
     if (isIn(givenUp, field))
       return { standing: 'held_back', note: 'the platform accepted it before, and did not keep it' }
     if (isIn(parked, field)) {
-      const open = memory.cases.find(({ field: named }) => unitHolds(parked, named, field))
+      const unit = parked.find(({ fields }) => fields.includes(field))
+      const open = memory.cases.find(({ field: named }) => unit?.fields.includes(named as EmployeeField))
       return {
         standing: 'held_back',
         note: open ? `dead letter ${open.id}: ${open.category}` : 'dead letter',
       }
     }
-    return { standing: 'in_step', note: remark(desired.fields[field] ?? null, actual[field]) }
+    const keepsItsOwn = !desired.fields[field] && actual[field]
+    return { standing: 'in_step', note: keepsItsOwn ? 'HR has none, the platform keeps its own' : null }
   }
-  const fields = managed(desired.fields).map(field => ({
+  const fields = EMPLOYEE_FIELDS.filter(field => field in desired.fields).map(field => ({
     field,
     hr: maskValue(field, desired.fields[field] ?? null),
     platform: shown(field, actual),
     ...judge(field),
   }))
   return { hr: desired.active ? 'present' : 'left', problems: [], fields }
-}
-
-function unitHolds(units: FieldUnit[], named: string, field: EmployeeField): boolean {
-  return units.some(unit => unit.fields.includes(field) && unit.fields.includes(named as EmployeeField))
-}
-
-function managed(fields: EmployeeFields): EmployeeField[] {
-  return EMPLOYEE_FIELDS.filter(field => field in fields)
 }
 
 /** The platform's value as far as it tells one. */
@@ -260,10 +253,7 @@ function shown(field: EmployeeField, actual: EmployeeFields | null): FieldValue 
   return maskValue(field, value)
 }
 
-function remark(wanted: FieldValue, held: FieldValue | undefined): string | null {
-  return wanted === null && held ? 'HR has none, the platform keeps its own' : null
-}
-
+/** The fields of a row that breaks rules: what breaks one may be anything, so its value is hidden. */
 function rawFields(
   row: HrEmployeeRow,
   columns: readonly string[],

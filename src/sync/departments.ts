@@ -14,7 +14,7 @@ interface DepartmentFacts {
   inHr: number
   /** Departments not deleted yet. */
   total: number
-  /** What a run deletes: those whose deletion failed before wait for the retry of their case. */
+  /** What a run deletes, without those whose deletion failed before: they wait for the retry of their case. */
   deletions: DepartmentDeletion[]
   /** Everything that HR wants deleted, whatever became of it so far. */
   wanted: DepartmentDeletion[]
@@ -117,8 +117,8 @@ interface DepartmentJob {
 }
 
 /**
- * Deletes one department, if HR still wants it and nothing is left below it; a department that the platform does not know
- * has reached its goal (4.6). One whose child could not be deleted is planned again once the child is gone.
+ * Deletes one department, if HR still wants it and nothing is left below it. One whose child could not be deleted is planned
+ * again once the child is gone. A department that the platform does not know has reached its goal (section 4.6).
  */
 export async function deleteDepartment(job: DepartmentJob, platform: CountedPlatform): Promise<JobResult> {
   const { enterpriseCode, deptCode } = job

@@ -9,7 +9,7 @@ import { requestMirrorsOf } from './mirror-case.ts'
 import { addBindings, addWork, lockWorkOfCases, type Work } from './outbox.ts'
 import { applyEmployeePlan, planEmployees, planNamedRows } from './plan-employees.ts'
 import { countChangedSince, storeEmployeePlan } from './plan-tables.ts'
-import type { PlannableRun, PlannedRun } from './run.ts'
+import type { PlannableRun, PlannedRun, PlanSummary } from './run.ts'
 import { type RunLimits, trips } from './safety.ts'
 import { askWithheld } from './withheld.ts'
 
@@ -36,7 +36,7 @@ interface JudgedPlan {
   changedSince?(held: number): Promise<number>
 }
 
-/** What a run of any kind would do; nothing but temporary tables is written before `apply` or `store`, and retried cases. */
+/** What a run of any kind would do. Before `apply` or `store` it writes temporary tables alone, and marks retried cases. */
 export function planKind(
   options: PlannerOptions,
   db: ClientBase,
@@ -136,7 +136,7 @@ async function planNamed(
   }
 }
 
-/** Cases that are due, or that a person has named: those are sent as HR has them now. */
+/** Cases that are due, or that a person named. Those that a person named are sent as HR has them now. */
 async function planRetry({ hr }: PlannerOptions, db: ClientBase, run: PlannableRun): Promise<JudgedPlan> {
   const { cases: ids, requestedBy } = run
   const byItself = requestedBy === 'cron'
@@ -154,7 +154,7 @@ async function planRetry({ hr }: PlannerOptions, db: ClientBase, run: PlannableR
     planned: {
       state: 'running',
       inScope,
-      plan: { ...summary(work, 'retry'), reasons: inScope > 0 ? { retry: inScope } : {} },
+      plan: summary(work, 'retry', inScope),
       mapping,
       ...(message && { message }),
     },
@@ -162,7 +162,7 @@ async function planRetry({ hr }: PlannerOptions, db: ClientBase, run: PlannableR
   }
 }
 
-/** Whoever retries a case may have mended the mapping before. While HR cannot be asked, that of the last plan stays in force. */
+/** Whoever retries a case may have mended the mapping. While HR cannot be asked, that of the last plan stays in force. */
 async function presentMapping(hr: HrSource): Promise<string | undefined> {
   try {
     return (await hr.inspect()).fingerprint
@@ -207,9 +207,9 @@ async function planDepartments({ hr, limits }: PlannerOptions, db: ClientBase): 
     },
     store: id => storeDeletions(db, id, work),
     changedSince: async held => {
-      const stored = new Set((await storedDeletions(db, held)).map(deletionText))
-      const now = new Set(work.map(deletionText))
-      return now.size + stored.size - 2 * [...stored].filter(text => now.has(text)).length
+      const stored = new Set((await storedDeletions(db, held)).map(nameOf))
+      const now = new Set(work.map(nameOf))
+      return [...stored, ...now].filter(name => !stored.has(name) || !now.has(name)).length
     },
   }
 }
@@ -222,11 +222,7 @@ async function planOpenids(
 ): Promise<JudgedPlan> {
   const added = await addBindings(db, run.id, PRIORITY.background, sellerAppids)
   return {
-    planned: {
-      state: 'running',
-      inScope: added,
-      plan: { reasons: added > 0 ? { bind: added } : {}, sample: [] },
-    },
+    planned: { state: 'running', inScope: added, plan: summary([], 'bind', added) },
     apply: async () => {},
   }
 }
@@ -243,21 +239,15 @@ function unable(
   }
 }
 
-function deletionText({ enterpriseCode, entityKey }: Work): string {
-  return JSON.stringify([enterpriseCode, entityKey])
-}
-
 function workOf(operation: Work['operation'], enterpriseCode: string, entityKey: string): Work {
   return { operation, enterpriseCode, entityKey, detail: '', wave: 0 }
 }
 
-function summary(work: Work[], reason: string) {
-  return {
-    reasons: work.length > 0 ? { [reason]: work.length } : {},
-    sample: work
-      .slice(0, 20)
-      .map(({ enterpriseCode, entityKey }) =>
-        enterpriseCode === '' ? entityKey : `${enterpriseCode}/${entityKey}`,
-      ),
-  }
+function summary(work: Work[], reason: string, count = work.length): PlanSummary {
+  return { reasons: count > 0 ? { [reason]: count } : {}, sample: work.slice(0, 20).map(nameOf) }
+}
+
+/** The entity as people name it. */
+function nameOf({ enterpriseCode, entityKey }: Work): string {
+  return enterpriseCode === '' ? entityKey : `${enterpriseCode}/${entityKey}`
 }
