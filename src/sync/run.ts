@@ -44,7 +44,7 @@ export const RUN_TRANSITIONS = [
 export type RunState = (typeof RUN_TRANSITIONS)[number]['to']
 
 /** Runs that the planner turns into work for the queue. */
-export type PlannedKind = 'changes' | 'full' | 'employees' | 'departments' | 'openids' | 'retry'
+type PlannedKind = 'changes' | 'full' | 'employees' | 'departments' | 'openids' | 'retry'
 export type RunKind = PlannedKind | Mirror
 
 /** One row of `dirsync.sync_run`. What its column `keys` holds has a name of its own for each kind. */

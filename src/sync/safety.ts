@@ -14,7 +14,7 @@ export interface RunLimits {
   sweepIntervalMs: number
 }
 
-export interface GateLimits {
+interface GateLimits {
   /** Percentage of rows that may be missing against the last good run. */
   maxFewerRows: number
   /** Percentage of rows for which a column may have turned empty. */
