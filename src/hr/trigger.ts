@@ -171,9 +171,11 @@ async function namedTables(
   userid: Pick<pg.FieldDef, 'tableID' | 'columnID'> = { tableID: 0, columnID: 0 },
 ): Promise<WatchedTable[]> {
   const { rows } = await client.query<WatchedTable>(
-    `select distinct n.nspname as schema, c.relname as name, c.relkind::text as kind, a.attname as "useridColumn"
+    `select distinct n.nspname as schema, c.relname as name, c.relkind::text as kind,
+            a.attname as "useridColumn"
      from unnest($1::text[]) as named (name)
-     join pg_class c on c.oid = coalesce(pg_partition_root(to_regclass(named.name)), to_regclass(named.name))
+     join pg_class c
+       on c.oid = coalesce(pg_partition_root(to_regclass(named.name)), to_regclass(named.name))
      join pg_namespace n on n.oid = c.relnamespace
      left join pg_attribute a on a.attrelid = c.oid and a.attrelid = $2 and a.attnum = $3
      where n.nspname <> 'pg_catalog' order by 1, 2`,

@@ -44,8 +44,8 @@ export async function departmentFacts(
 export async function rememberDepartments(db: ClientBase | Pool, seen: HrDepartmentRow[]): Promise<void> {
   await db.query(
     `with seen as (
-       select * from jsonb_to_recordset($1)
-         as s ("enterpriseCode" text, "deptCode" text, "parentCode" text, active boolean, "closedAt" timestamptz)
+       select * from jsonb_to_recordset($1) as s (
+         "enterpriseCode" text, "deptCode" text, "parentCode" text, active boolean, "closedAt" timestamptz)
      ), missing as (
        update dirsync.department d set first_missing_at = now()
        where d.first_missing_at is null and not exists (
@@ -57,9 +57,9 @@ export async function rememberDepartments(db: ClientBase | Pool, seen: HrDepartm
      from seen
      on conflict (enterprise_code, dept_code) do update
      set parent_code = excluded.parent_code, active = excluded.active, first_missing_at = null,
-         closed_at = case when excluded.active then null
-                          else (select coalesce(s."closedAt", d.closed_at, now()) from seen s
-                                where s."enterpriseCode" = d.enterprise_code and s."deptCode" = d.dept_code) end,
+         closed_at = case when not excluded.active then (
+           select coalesce(s."closedAt", d.closed_at, now()) from seen s
+           where s."enterpriseCode" = d.enterprise_code and s."deptCode" = d.dept_code) end,
          -- A department that HR opens again may be closed and deleted again.
          deleted_at = case when excluded.active then null else d.deleted_at end,
          parked_at = case when excluded.active is distinct from d.active then null else d.parked_at end`,
@@ -93,7 +93,8 @@ export async function storeDeletions(db: ClientBase, runId: number, work: Work[]
   await db.query(
     `insert into dirsync.planned_work (run_id, operation, enterprise_code, entity_key, reason, wave)
      select $2, operation, "enterpriseCode", "entityKey", 'delete', wave
-     from jsonb_to_recordset($1) as w (operation text, "enterpriseCode" text, "entityKey" text, wave smallint)`,
+     from jsonb_to_recordset($1)
+       as w (operation text, "enterpriseCode" text, "entityKey" text, wave smallint)`,
     [JSON.stringify(work), runId],
   )
 }

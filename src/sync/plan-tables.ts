@@ -124,7 +124,7 @@ export async function compare(
             s.hash is distinct from e.source_hash or e.vanished_at is not null
               or s.userid is null and e.vanished_at is null as fresh,
             case
-              -- Work that is asked for already keeps its place and its run, unless the HR row has changed meanwhile.
+              -- Work that is asked for already keeps its place and its run, unless the HR row has changed.
               when s.hash = e.source_hash and e.vanished_at is null
                    and exists (select from dirsync.pending p
                                where p.operation = 'update-employee' and p.enterprise_code = e.enterprise_code

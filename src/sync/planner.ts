@@ -179,7 +179,8 @@ async function carryOut(db: ClientBase, run: PlannableRun): Promise<PlannedRun> 
 /** Rows without a user id that the run found when it was planned; null when it did not read every row. */
 async function keylessOf(db: ClientBase, runId: number): Promise<number | null> {
   const { rows } = await db.query<{ keyless: number | null }>(
-    `select case when sweep then (source ->> 'keyless')::int end as keyless from dirsync.sync_run where id = $1`,
+    `select case when sweep then (source ->> 'keyless')::int end as keyless
+     from dirsync.sync_run where id = $1`,
     [runId],
   )
   return onlyRow(rows).keyless

@@ -60,11 +60,13 @@ export async function requestReplan(db: Pool): Promise<number | 'early' | null> 
             r.id is not null and r.planned_at is not null and r.state not in ('failed', 'cancelled')
               and w.since < coalesce(r.judged_at, r.started_at) as judged,
             coalesce(now() >= coalesce(r.judged_at, r.planned_at, r.finished_at, r.requested_at)
-                     + case when r.state in ('failed', 'cancelled') then interval '1 minute'
-                            else greatest(interval '1 second', 9 * (r.planned_at - r.started_at)) end, true) as rested
+              + case when r.state in ('failed', 'cancelled') then interval '1 minute'
+                     -- As long as it took, nine times.
+                     else greatest(interval '1 second', 9 * (r.planned_at - r.started_at)) end, true) as rested
      from (select max(replan_at) as since from dirsync.pending where replan_at is not null) w
      left join lateral (
-       select * from dirsync.sync_run where ${OF_EVERYBODY} and kind = 'changes' order by id desc limit 1) r on true
+       select * from dirsync.sync_run where ${OF_EVERYBODY} and kind = 'changes'
+       order by id desc limit 1) r on true
      where w.since is not null`,
   )
   const [latest] = rows
@@ -194,7 +196,8 @@ export async function lastPlanPassed(db: Pool): Promise<boolean> {
   const { rows } = await db.query<{ passed: boolean }>(
     `select state in ('running', 'done', 'cancelled')
             and not exists (select from dirsync.sync_run h
-                            where h.state = 'held' and h.kind in ('changes', 'full') and h.finished_at is null) as passed
+                            where h.state = 'held' and h.kind in ('changes', 'full')
+                              and h.finished_at is null) as passed
      from dirsync.sync_run
      where ${OF_EVERYBODY} and planned_at is not null order by id desc limit 1`,
   )

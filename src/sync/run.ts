@@ -192,8 +192,8 @@ export async function recordPlan(db: ClientBase | Pool, id: number, planned: Pla
   const count = plan && Object.values(plan.reasons).reduce((sum, n) => sum + n, 0)
   const { rowCount } = await db.query(
     `update dirsync.sync_run
-     set state = $2, sweep = $3, in_scope = $4, planned = $5, plan = $6, source = $7, message = $8, mapping = $9,
-         planned_at = now(), finished_at = case when $2 not in ('held', 'running') then now() end
+     set state = $2, sweep = $3, in_scope = $4, planned = $5, plan = $6, source = $7, message = $8,
+         mapping = $9, planned_at = now(), finished_at = case when $2 not in ('held', 'running') then now() end
      where id = $1 and state = 'planning'`,
     [id, state, sweep, inScope, count, plan, source, message, mapping],
   )
