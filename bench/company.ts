@@ -2,7 +2,7 @@ import pg from 'pg'
 import type { Logger } from 'pino'
 import { toDesired } from '../src/directory/desired.ts'
 import type { DesiredEmployee } from '../src/directory/employee.ts'
-import { acknowledgedHashes } from '../src/directory/hash.ts'
+import { hashFields } from '../src/directory/hash.ts'
 import { DEPARTMENTS } from './people.ts'
 import { openHr } from './planned-database.ts'
 
@@ -33,7 +33,7 @@ export async function acknowledgeAll(url: string, logger: Logger): Promise<Desir
          from jsonb_to_recordset($1) as s (userid text, acknowledged jsonb) where e.enterprise_code = '' and e.userid = s.userid`,
         [
           JSON.stringify(
-            chunk.map(one => ({ userid: one.key.userid, acknowledged: acknowledgedHashes(one) })),
+            chunk.map(one => ({ userid: one.key.userid, acknowledged: hashFields(one.fields) })),
           ),
         ],
       )

@@ -1,12 +1,11 @@
 import pg from 'pg'
 import type { Logger } from 'pino'
 import { EMPLOYEE_FIELDS } from '../src/directory/employee.ts'
-import { createPostgresHrSource } from '../src/hr/postgres.ts'
-import type { HrSource } from '../src/hr/source.ts'
+import { HrSource } from '../src/hr/source.ts'
 import { createPool, transaction } from '../src/lib/database.ts'
 import { migrate } from '../src/lib/migrate.ts'
-import { writeEmployeePlan } from '../src/sync/employee-plan.ts'
 import { planEmployees } from '../src/sync/plan-employees.ts'
+import { writeEmployeePlan } from '../src/sync/plan-tables.ts'
 import { createPeople, EMPLOYEES_SQL } from './people.ts'
 
 /** Nothing is ever held, and every plan reads every row. */
@@ -18,7 +17,7 @@ export const LIMITS = {
 
 /** The sample HR table as dirsync reads it, by its mapping or another one. */
 export function openHr(url: string, logger: Logger, sql = EMPLOYEES_SQL): HrSource {
-  return createPostgresHrSource({
+  return new HrSource({
     url,
     employeesSql: { file: 'employees.sql', sql },
     departmentsSql: null,
@@ -45,7 +44,7 @@ export async function fillDatabase(
     )
     await transaction(pool, async db => {
       const run = { kind: 'changes' as const, state: 'requested' as const, maxAgeMs: null }
-      await planEmployees(db, hr, run, LIMITS, new Date(), new AbortController().signal)
+      await planEmployees(db, hr, run, LIMITS, new AbortController().signal)
       await writeEmployeePlan(db, Number(rows[0].id), false)
     })
     await client.query('truncate dirsync.pending')

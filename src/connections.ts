@@ -1,7 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { type Config, ConfigError } from './config.ts'
-import { createPostgresHrSource } from './hr/postgres.ts'
-import type { HrSource } from './hr/source.ts'
+import { HrSource } from './hr/source.ts'
 import type { Pool } from './lib/database.ts'
 import type { Logger } from './lib/logger.ts'
 import { CallCounter } from './pacing/call-minute.ts'
@@ -70,7 +69,7 @@ export function connectPlatform(
  * @throws ConfigError when a mapping file cannot be read; MappingError when it holds no single SELECT
  */
 export async function connectHr(config: Config, logger: Logger): Promise<HrSource> {
-  return createPostgresHrSource({
+  return new HrSource({
     url: config.HR_DATABASE_URL,
     employeesSql: await mapping('HR_EMPLOYEES_SQL', config.HR_EMPLOYEES_SQL),
     departmentsSql:

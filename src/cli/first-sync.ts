@@ -2,10 +2,10 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Pool } from '../lib/database.ts'
 import { type SyncSummary, syncSummary } from '../report/overview.ts'
 import { type Halt, readHalts } from '../sync/halts.ts'
-import { requestReplan } from '../sync/held-run.ts'
 import type { Mirror } from '../sync/mirror-kind.ts'
 import { requestDueRetries } from '../sync/retries.ts'
 import { type RunKind, type RunState, requestRun, unfinishedRun } from '../sync/run.ts'
+import { requestReplan } from '../sync/run-requests.ts'
 import {
   byCount,
   colours,

@@ -5,7 +5,6 @@ import {
   type EmployeeField,
   type EmployeeFields,
   type EmployeeKey,
-  RuleBreak,
 } from './employee.ts'
 import {
   FIELD_RULES,
@@ -15,6 +14,7 @@ import {
   normaliseMobile,
   normaliseMobileArea,
   parseActive,
+  RuleBreak,
   type SingleField,
 } from './field-rules.ts'
 
@@ -26,9 +26,7 @@ export interface RowProblem {
 }
 
 /** The desired employee, or everything that is wrong with the row. */
-type DesiredResult =
-  | { ok: true; desired: DesiredEmployee }
-  | { ok: false; key: EmployeeKey; problems: RowProblem[] }
+type DesiredResult = { ok: true; desired: DesiredEmployee } | { ok: false; problems: RowProblem[] }
 
 /** Text of one column as the HR mapping returns it. */
 type Row = Readonly<Record<string, string | null>>
@@ -63,56 +61,43 @@ export function toDesired(row: Row, columns: readonly string[]): DesiredResult {
       else fields[column] = value
     }
   }
-  if (problems.length > 0 || active === undefined) return { ok: false, key, problems }
+  if (problems.length > 0 || active === undefined) return { ok: false, problems }
   return { ok: true, desired: { key, active, fields } }
 }
 
 function checkKey(key: EmployeeKey, problems: RowProblem[]): void {
   const { userid, enterpriseCode } = key
-  if (userid === '') {
-    problems.push({ field: 'userid', rule: 'required', message: 'userid must not be empty' })
-  }
-  if (!fits(userid, 100)) {
-    problems.push({ field: 'userid', rule: 'too_long', message: 'userid must have at most 100 characters' })
-  }
-  if (!fits(enterpriseCode, 20)) {
-    problems.push({
-      field: 'enterprise_code',
-      rule: 'too_long',
-      message: 'enterprise_code must have at most 20 characters',
-    })
-  }
+  const found = (field: 'userid' | 'enterprise_code', rule: string, must: string) =>
+    problems.push({ field, rule, message: `${field} must ${must}` })
+  if (userid === '') found('userid', 'required', 'not be empty')
+  if (!fits(userid, 100)) found('userid', 'too_long', 'have at most 100 characters')
+  if (!fits(enterpriseCode, 20)) found('enterprise_code', 'too_long', 'have at most 20 characters')
   // Signing trims values, so an edge that prints nothing would make two different keys one on the platform.
-  for (const [field, text] of [['userid', userid] as const, ['enterprise_code', enterpriseCode] as const]) {
-    if (trimText(text) !== text) {
-      const message = `${field} must not begin or end with a blank or invisible character`
-      problems.push({ field, rule: 'format', message })
-    }
-  }
+  const edges = 'not begin or end with a blank or invisible character'
+  if (trimText(userid) !== userid) found('userid', 'format', edges)
+  if (trimText(enterpriseCode) !== enterpriseCode) found('enterprise_code', 'format', edges)
 }
 
 function setMobile(row: Row, fields: EmployeeFields, problems: RowProblem[]): void {
   const area = normaliseMobileArea(row.mobile_area ?? '')
   if (area instanceof RuleBreak) problems.push(problem('mobile_area', area))
   const pair = normaliseMobile(row.mobile ?? '', area instanceof RuleBreak ? null : area)
-  if (pair instanceof RuleBreak) {
-    problems.push(problem('mobile', pair))
-    return
+  if (pair instanceof RuleBreak) problems.push(problem('mobile', pair))
+  else {
+    fields.mobile_area = pair?.area ?? null
+    fields.mobile = pair?.mobile ?? null
   }
-  fields.mobile_area = pair?.area ?? null
-  fields.mobile = pair?.mobile ?? null
 }
 
 function setCard(row: Row, fields: EmployeeFields, problems: RowProblem[]): void {
   const type = normaliseCardType(row.card_type ?? '')
   if (type instanceof RuleBreak) problems.push(problem('card_type', type))
   const pair = normaliseCard(row.card_no ?? '', type instanceof RuleBreak ? null : type)
-  if (pair instanceof RuleBreak) {
-    problems.push(problem('card_no', pair))
-    return
+  if (pair instanceof RuleBreak) problems.push(problem('card_no', pair))
+  else {
+    fields.card_type = pair?.type ?? null
+    fields.card_no = pair?.number ?? null
   }
-  fields.card_type = pair?.type ?? null
-  fields.card_no = pair?.number ?? null
 }
 
 function isSingle(column: string): column is SingleField {

@@ -1,13 +1,12 @@
 import { FEATURE_FIELDS, WRITE_ONLY_FIELDS } from './desired.ts'
 import {
-  attributeCodes,
   type DesiredEmployee,
   EMPLOYEE_FIELDS,
   type EmployeeField,
   type EmployeeFields,
   type FieldValue,
 } from './employee.ts'
-import { CLEAR_VALUE, DEFAULT_MOBILE_AREA } from './field-rules.ts'
+import { attributeCodes, CLEAR_VALUE, DEFAULT_MOBILE_AREA } from './field-rules.ts'
 import { type AcknowledgedHashes, fieldHash } from './hash.ts'
 
 /** Fields that differ and are sent together, held back together and acknowledged together. */
@@ -119,6 +118,8 @@ function isEqual(field: EmployeeField, wanted: FieldValue, held: FieldValue): bo
   return wanted === held
 }
 
+// Values that the platform accepts and does not keep
+
 /**
  * Per unit that was sent, the hash of what the platform showed before. While it shows that again after it accepted another
  * value, it did not keep the value: sending it once more would change nothing. Somebody who edits an employee on the platform
@@ -166,6 +167,8 @@ export function overwrittenAfter(
 function shownHash(unit: FieldUnit, actual: EmployeeFields): string {
   return unit.fields.map(field => fieldHash(field, actual[field] ?? null)).join('')
 }
+
+// Fields that are switched off for an enterprise
 
 /** A refusal that may mean that a field is switched off for everybody; of its value only a hash. */
 export interface FieldRefusal {

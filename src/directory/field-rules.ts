@@ -8,52 +8,21 @@ import {
   trimText,
   withoutBlanks,
 } from '../lib/text.ts'
-import { type EmployeeField, type FieldValue, normaliseEmployeeAttribute, RuleBreak } from './employee.ts'
+import type { EmployeeField, FieldValue } from './employee.ts'
 
-const TRUE = new Set(['t', 'true', '1', 'y', 'yes'])
-const FALSE = new Set(['f', 'false', '0', 'n', 'no'])
+/** How HR's texts become the values that the platform takes, or the rule that they break. */
 
-/**
- * Reads the `active` column of a mapping: t/f, true/false, 1/0, y/n, yes/no in any case; nothing means active.
- * Undefined when the text is none of these.
- */
-export function parseActive(text: string | null | undefined): boolean | undefined {
-  const word = plainText(text ?? '').toLowerCase()
-  if (word === '' || TRUE.has(word)) return true
-  return FALSE.has(word) ? false : undefined
-}
+/** Why a value cannot be sent: the broken rule and a sentence about the rule. It never holds the value itself. */
+export class RuleBreak {
+  /** Stable name of the rule, such as `too_long` or `check_digit`. */
+  readonly rule: string
+  /** One sentence without any value of the row. */
+  readonly message: string
 
-const LONG = /^[1-9]\d{5}(\d{4})(\d{2})(\d{2})\d{3}[\dX]$/
-const SHORT = /^[1-9]\d{5}(\d{2})(\d{2})(\d{2})\d{3}$/
-const WEIGHTS = [7, 9, 10, 5, 8, 4, 2, 1, 6, 3, 7, 9, 10, 5, 8, 4, 2]
-const CHECK_CHARACTERS = '10X98765432'
-
-/** Whether the text is written like a mainland identity number (18 or 15 places), right or wrong. `X` is a capital. */
-export function looksLikeIdentityNumber(text: string): boolean {
-  return /^(?:\d{17}[\dX]|\d{15})$/.test(text)
-}
-
-/** The 18th place of an identity number, from its first 17 digits (ISO 7064 MOD 11-2, GB 11643). */
-export function identityCheckCharacter(digits: string): string {
-  const sum = WEIGHTS.reduce((total, weight, index) => total + weight * Number(digits[index]), 0)
-  return CHECK_CHARACTERS.charAt(sum % 11)
-}
-
-/**
- * What is wrong with a mainland identity number, or null when it is sound. 18 places are checked with their check
- * digit; the 15 places of the first generation have none and mean a birth in the 1900s.
- */
-export function identityNumberFault(text: string): 'format' | 'birth_date' | 'check_digit' | null {
-  const long = LONG.exec(text)
-  const short = long ? null : SHORT.exec(text)
-  const match = long ?? short
-  if (!match) return 'format'
-  const year = Number(match[1]) + (short ? 1900 : 0)
-  if (year < 1800 || year > 2199 || !isCalendarDate(year, Number(match[2]), Number(match[3]))) {
-    return 'birth_date'
+  constructor(rule: string, message: string) {
+    this.rule = rule
+    this.message = message
   }
-  if (long && identityCheckCharacter(text.slice(0, 17)) !== text[17]) return 'check_digit'
-  return null
 }
 
 /** The value that clears `birth_day`, `entry_day`, `level` or `category` on the platform (section 4.3). */
@@ -84,19 +53,121 @@ export const FIELD_RULES: Readonly<Record<SingleField, Normalise>> = {
   employee_attribute: normaliseEmployeeAttribute,
 }
 
+function limitedText(field: SingleField, limit: number): Normalise {
+  const tooLong = new RuleBreak('too_long', `${field} must have at most ${limit} characters`)
+  return text => {
+    const trimmed = trimText(text)
+    if (trimmed === '') return null
+    return fits(trimmed, limit) ? trimmed : tooLong
+  }
+}
+
+function pattern(allowed: RegExp, otherwise: RuleBreak): Normalise {
+  return text => {
+    const plain = plainText(text)
+    if (plain === '') return null
+    return allowed.test(plain) ? plain : otherwise
+  }
+}
+
+function dateOr(
+  text: string,
+  field: SingleField,
+  other: (text: string) => string | null,
+  forms: string,
+): FieldValue | RuleBreak {
+  if (trimText(text) === '') return null
+  return (
+    normaliseDate(text) ??
+    other(text) ??
+    new RuleBreak('date', `${field} must be a date that exists, written ${forms}`)
+  )
+}
+
 const BAD_EMAIL = new RuleBreak('format', 'email must be one address with one @ and no blanks')
 const LONG_EMAIL = new RuleBreak('too_long', 'email must have 1 to 100 characters')
-const BAD_COST_CENTER = new RuleBreak('range', 'cost_center_id must be a whole number from 1 to 2147483647')
+
+function normaliseEmail(text: string): FieldValue | RuleBreak {
+  const email = plainText(text)
+  if (email === '') return null
+  if (!/^[^\s\p{Cc}\p{Cf}@]+@[^\s\p{Cc}\p{Cf}@]+$/u.test(email)) return BAD_EMAIL
+  return fits(email, 100) ? email : LONG_EMAIL
+}
+
 const RESERVED_LEVEL = new RuleBreak('reserved', `level must not be ${CLEAR_VALUE}, which clears the field`)
+const LEVEL_TEXT = limitedText('level', 50)
+
+function normaliseLevel(text: string): FieldValue | RuleBreak {
+  const level = LEVEL_TEXT(text)
+  return level === CLEAR_VALUE ? RESERVED_LEVEL : level
+}
+
 const RESERVED_CATEGORY = new RuleBreak(
   'reserved',
   `category must not contain ${CLEAR_VALUE}, which clears the field`,
 )
-const LEVEL_TEXT = limitedText('level', 50)
 const BAD_CATEGORY = new RuleBreak(
   'format',
   'category must be a list of texts, separated by commas or as a JSON array',
 )
+
+function normaliseCategory(text: string): FieldValue | RuleBreak {
+  const categories = categoryList(trimText(text))
+  if (categories instanceof RuleBreak) return categories
+  const joined = joinCategories(categories)
+  // A list that begins like a JSON array would be read as one the next time.
+  if (joined.startsWith('[')) return BAD_CATEGORY
+  return joined.includes(CLEAR_VALUE) ? RESERVED_CATEGORY : joined || null
+}
+
+function categoryList(trimmed: string): string[] | RuleBreak {
+  if (!trimmed.startsWith('[')) return trimmed.split(/[,\uff0c]/)
+  let parsed: unknown
+  try {
+    parsed = JSON.parse(trimmed)
+  } catch {
+    return BAD_CATEGORY
+  }
+  const isList =
+    Array.isArray(parsed) && parsed.every(item => typeof item === 'string' && !/[,\uff0c]/.test(item))
+  return isList ? (parsed as string[]) : BAD_CATEGORY
+}
+
+/** The categories of a list in canonical form: trimmed, without repetitions, sorted by code unit, joined by commas. */
+export function joinCategories(categories: readonly string[]): string {
+  return [...new Set(categories.map(trimText))]
+    .filter(category => category !== '')
+    .sort()
+    .join(',')
+}
+
+const BAD_COST_CENTER = new RuleBreak('range', 'cost_center_id must be a whole number from 1 to 2147483647')
+
+function normaliseCostCenter(text: string): FieldValue | RuleBreak {
+  const plain = plainText(text)
+  if (plain === '') return null
+  if (!/^\d{1,20}$/.test(plain)) return BAD_COST_CENTER
+  const id = Number(plain)
+  return id >= 1 && id <= 2_147_483_647 ? String(id) : BAD_COST_CENTER
+}
+
+// Active or not
+
+const TRUE = new Set(['t', 'true', '1', 'y', 'yes'])
+const FALSE = new Set(['f', 'false', '0', 'n', 'no'])
+
+/**
+ * Reads the `active` column of a mapping: t/f, true/false, 1/0, y/n, yes/no in any case; nothing means active.
+ * Undefined when the text is none of these.
+ */
+export function parseActive(text: string | null | undefined): boolean | undefined {
+  const word = plainText(text ?? '').toLowerCase()
+  if (word === '' || TRUE.has(word)) return true
+  return FALSE.has(word) ? false : undefined
+}
+
+// Documents: type and number
+
 const BAD_CARD_TYPE = new RuleBreak('one_of', 'card_type must be 1 (identity card) or 2 (passport)')
 const BAD_PASSPORT = new RuleBreak(
   'format',
@@ -133,86 +204,40 @@ export function normaliseCard(
   return /^[0-9A-Z]{1,20}$/.test(number) ? { type, number } : BAD_PASSPORT
 }
 
-/** The categories of a list in canonical form: trimmed, without repetitions, sorted by code unit, joined by commas. */
-export function joinCategories(categories: readonly string[]): string {
-  return [...new Set(categories.map(trimText))]
-    .filter(category => category !== '')
-    .sort()
-    .join(',')
+const LONG = /^[1-9]\d{5}(\d{4})(\d{2})(\d{2})\d{3}[\dX]$/
+const SHORT = /^[1-9]\d{5}(\d{2})(\d{2})(\d{2})\d{3}$/
+const WEIGHTS = [7, 9, 10, 5, 8, 4, 2, 1, 6, 3, 7, 9, 10, 5, 8, 4, 2]
+const CHECK_CHARACTERS = '10X98765432'
+
+/** Whether the text is written like a mainland identity number (18 or 15 places), right or wrong. `X` is a capital. */
+export function looksLikeIdentityNumber(text: string): boolean {
+  return /^(?:\d{17}[\dX]|\d{15})$/.test(text)
 }
 
-function limitedText(field: SingleField, limit: number): Normalise {
-  const tooLong = new RuleBreak('too_long', `${field} must have at most ${limit} characters`)
-  return text => {
-    const trimmed = trimText(text)
-    if (trimmed === '') return null
-    return fits(trimmed, limit) ? trimmed : tooLong
+/** The 18th place of an identity number, from its first 17 digits (ISO 7064 MOD 11-2, GB 11643). */
+export function identityCheckCharacter(digits: string): string {
+  const sum = WEIGHTS.reduce((total, weight, index) => total + weight * Number(digits[index]), 0)
+  return CHECK_CHARACTERS.charAt(sum % 11)
+}
+
+/**
+ * What is wrong with a mainland identity number, or null when it is sound. 18 places are checked with their check
+ * digit; the 15 places of the first generation have none and mean a birth in the 1900s.
+ */
+export function identityNumberFault(text: string): 'format' | 'birth_date' | 'check_digit' | null {
+  const long = LONG.exec(text)
+  const short = long ? null : SHORT.exec(text)
+  const match = long ?? short
+  if (!match) return 'format'
+  const year = Number(match[1]) + (short ? 1900 : 0)
+  if (year < 1800 || year > 2199 || !isCalendarDate(year, Number(match[2]), Number(match[3]))) {
+    return 'birth_date'
   }
+  if (long && identityCheckCharacter(text.slice(0, 17)) !== text[17]) return 'check_digit'
+  return null
 }
 
-function pattern(allowed: RegExp, otherwise: RuleBreak): Normalise {
-  return text => {
-    const plain = plainText(text)
-    if (plain === '') return null
-    return allowed.test(plain) ? plain : otherwise
-  }
-}
-
-function normaliseEmail(text: string): FieldValue | RuleBreak {
-  const email = plainText(text)
-  if (email === '') return null
-  if (!/^[^\s\p{Cc}\p{Cf}@]+@[^\s\p{Cc}\p{Cf}@]+$/u.test(email)) return BAD_EMAIL
-  return fits(email, 100) ? email : LONG_EMAIL
-}
-
-function normaliseLevel(text: string): FieldValue | RuleBreak {
-  const level = LEVEL_TEXT(text)
-  return level === CLEAR_VALUE ? RESERVED_LEVEL : level
-}
-
-function normaliseCategory(text: string): FieldValue | RuleBreak {
-  const categories = categoryList(trimText(text))
-  if (categories instanceof RuleBreak) return categories
-  const joined = joinCategories(categories)
-  // A list that begins like a JSON array would be read as one the next time.
-  if (joined.startsWith('[')) return BAD_CATEGORY
-  return joined.includes(CLEAR_VALUE) ? RESERVED_CATEGORY : joined || null
-}
-
-function categoryList(trimmed: string): string[] | RuleBreak {
-  if (!trimmed.startsWith('[')) return trimmed.split(/[,\uff0c]/)
-  let parsed: unknown
-  try {
-    parsed = JSON.parse(trimmed)
-  } catch {
-    return BAD_CATEGORY
-  }
-  const isList =
-    Array.isArray(parsed) && parsed.every(item => typeof item === 'string' && !/[,\uff0c]/.test(item))
-  return isList ? (parsed as string[]) : BAD_CATEGORY
-}
-
-function normaliseCostCenter(text: string): FieldValue | RuleBreak {
-  const plain = plainText(text)
-  if (plain === '') return null
-  if (!/^\d{1,20}$/.test(plain)) return BAD_COST_CENTER
-  const id = Number(plain)
-  return id >= 1 && id <= 2_147_483_647 ? String(id) : BAD_COST_CENTER
-}
-
-function dateOr(
-  text: string,
-  field: SingleField,
-  other: (text: string) => string | null,
-  forms: string,
-): FieldValue | RuleBreak {
-  if (trimText(text) === '') return null
-  return (
-    normaliseDate(text) ??
-    other(text) ??
-    new RuleBreak('date', `${field} must be a date that exists, written ${forms}`)
-  )
-}
+// Mobile numbers: area code and number
 
 /** The area code the platform assumes when none is given (section 2.3). */
 export const DEFAULT_MOBILE_AREA = '86'
@@ -280,4 +305,92 @@ function callingCode(digits: string): string {
 function digitsOf(text: string): string {
   if (DIGITS.test(text)) return text
   return withoutBlanks(toHalfWidth(text)).replace(SEPARATORS, '')
+}
+
+// Extended fields
+
+/** One extended field of an employee (section 2.3). */
+interface EmployeeAttribute {
+  attributeCode: string
+  attributeValue: string
+}
+
+const BAD_JSON = new RuleBreak(
+  'format',
+  'employee_attribute must be a JSON array of {attributeCode, attributeValue} or a JSON object of code: value',
+)
+const BAD_CODE = new RuleBreak(
+  'length',
+  'employee_attribute: each attributeCode must have 1 to 100 characters',
+)
+const BAD_VALUE = new RuleBreak(
+  'length',
+  'employee_attribute: each attributeValue must have 1 to 100 characters',
+)
+const BAD_TYPE = new RuleBreak(
+  'format',
+  'employee_attribute: each attributeValue must be text, or a whole number of at most 15 digits',
+)
+const TWICE = new RuleBreak('duplicate', 'employee_attribute: each attributeCode may occur once only')
+
+/**
+ * Canonical JSON text of the extended fields, sorted by code. Entries without a value are left out; when none is
+ * left, the answer is null.
+ */
+function normaliseEmployeeAttribute(text: string): string | null | RuleBreak {
+  const trimmed = trimText(text)
+  if (trimmed === '') return null
+  let parsed: unknown
+  try {
+    parsed = JSON.parse(trimmed)
+  } catch {
+    return BAD_JSON
+  }
+  const pairs = pairsOf(parsed)
+  if (pairs instanceof RuleBreak) return pairs
+  const attributes = new Map<string, string>()
+  for (const [rawCode, rawValue] of pairs) {
+    const code = trimText(rawCode)
+    if (code === '' || !fits(code, 100)) return BAD_CODE
+    const value = valueText(rawValue)
+    if (value instanceof RuleBreak) return value
+    if (value === '') continue
+    if (!fits(value, 100)) return BAD_VALUE
+    if (attributes.has(code)) return TWICE
+    attributes.set(code, value)
+  }
+  if (attributes.size === 0) return null
+  return JSON.stringify(
+    [...attributes]
+      .sort(([left], [right]) => (left < right ? -1 : 1))
+      .map(([attributeCode, attributeValue]): EmployeeAttribute => ({ attributeCode, attributeValue })),
+  )
+}
+
+/** The codes of a canonical value. */
+export function attributeCodes(value: string | null): string[] {
+  return value === null
+    ? []
+    : (JSON.parse(value) as EmployeeAttribute[]).map(({ attributeCode }) => attributeCode)
+}
+
+function pairsOf(parsed: unknown): [string, unknown][] | RuleBreak {
+  if (parsed === null) return []
+  if (typeof parsed !== 'object') return BAD_JSON
+  if (!Array.isArray(parsed)) return Object.entries(parsed)
+  const pairs: [string, unknown][] = []
+  for (const item of parsed as unknown[]) {
+    if (typeof item !== 'object' || item === null) return BAD_JSON
+    const { attributeCode, attributeValue, ...others } = item as Record<string, unknown>
+    if (typeof attributeCode !== 'string' || Object.keys(others).length > 0) return BAD_JSON
+    pairs.push([attributeCode, attributeValue])
+  }
+  return pairs
+}
+
+/** A number beyond 2^53 has lost digits in JSON already, so it is refused rather than sent wrong. */
+function valueText(value: unknown): string | RuleBreak {
+  if (value === null || value === undefined) return ''
+  if (typeof value === 'string') return trimText(value)
+  return Number.isSafeInteger(value) ? String(value) : BAD_TYPE
 }

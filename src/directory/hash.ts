@@ -1,11 +1,5 @@
 import { hash } from 'node:crypto'
-import {
-  type DesiredEmployee,
-  EMPLOYEE_FIELDS,
-  type EmployeeField,
-  type EmployeeFields,
-  type FieldValue,
-} from './employee.ts'
+import { EMPLOYEE_FIELDS, type EmployeeField, type EmployeeFields, type FieldValue } from './employee.ts'
 
 /**
  * Raised when normalisation changes, so that every row is looked at again.
@@ -221,9 +215,4 @@ export function hashFields(
     if (value !== undefined) hashes[field] = fieldHash(field, value)
   }
   return hashes
-}
-
-/** What is acknowledged once the platform holds everything that HR wants. */
-export function acknowledgedHashes(desired: DesiredEmployee): AcknowledgedHashes {
-  return hashFields(desired.fields)
 }

@@ -1,43 +1,54 @@
 import type pg from 'pg'
 import { parseActive } from '../directory/field-rules.ts'
 import { beginning, fits, trimText } from '../lib/text.ts'
-import type { DepartmentMapping, EmployeeMapping } from './mapping.ts'
-import { columnTexts, textRows } from './rows.ts'
-import { HrDataError, type HrDepartmentRow, toHrError } from './source.ts'
+import { HrDataError } from './errors.ts'
+import type { Mapping } from './mapping.ts'
+import { mappedRows, selectList } from './rows.ts'
 
 const COLUMNS = ['enterprise_code', 'dept_code', 'parent_code', 'active', 'closed_at']
+
+/** One department of the departments' mapping. */
+export interface HrDepartmentRow {
+  enterpriseCode: string
+  deptCode: string
+  /** Null for a department at the top. */
+  parentCode: string | null
+  active: boolean
+  /** When it was closed; null when it is not, or `closed_at` is not mapped. */
+  closedAt: Date | null
+}
+
+/** How many active employees HR has in a department. */
+export interface DepartmentCount {
+  enterpriseCode: string
+  deptCode: string
+  employees: number
+}
 
 /** Reads and checks all departments. */
 export async function readDepartments(
   client: pg.Pool,
-  mapping: DepartmentMapping,
+  mapping: Mapping,
   defaultEnterprise: string,
 ): Promise<HrDepartmentRow[]> {
-  const before = `select ${columnTexts(COLUMNS, mapping.columns, defaultEnterprise).join(', ')} from (\n`
-  const rows = await textRows(client, `${before}${mapping.sql}\n) m`).catch(error => {
-    throw toHrError(error, { file: mapping.file, sql: mapping.sql, offset: before.length })
-  })
+  const rows = await mappedRows(client, mapping, selectList(COLUMNS, mapping, defaultEnterprise))
   return checkDepartments(mapping.file, rows)
 }
 
 /** Counts the active employees of each department that has any; a doubtful `active` counts as active. */
 export async function countEmployees(
   client: pg.Pool,
-  mapping: EmployeeMapping,
+  mapping: Mapping,
   defaultEnterprise: string,
-): Promise<{ enterpriseCode: string; deptCode: string; employees: number }[]> {
-  const texts = columnTexts(['enterprise_code', 'dept_code', 'active'], mapping.columns, defaultEnterprise)
-  const before = `select ${texts.join(', ')}, count(*) from (\n`
-  const text = `${before}${mapping.sql}\n) m group by 1, 2, 3`
-  const rows = await textRows(client, text).catch(error => {
-    throw toHrError(error, { file: mapping.file, sql: mapping.sql, offset: before.length })
-  })
-  const counts = new Map<string, { enterpriseCode: string; deptCode: string; employees: number }>()
+): Promise<DepartmentCount[]> {
+  const list = selectList(['enterprise_code', 'dept_code', 'active'], mapping, defaultEnterprise)
+  const rows = await mappedRows(client, mapping, `${list}, count(*)`, 'group by 1, 2, 3')
+  const counts = new Map<string, DepartmentCount>()
   for (const [enterprise, department, active, count] of rows) {
     const deptCode = trimText(department ?? '')
     if (deptCode === '' || parseActive(active) === false) continue
     const enterpriseCode = enterprise ?? ''
-    const key = JSON.stringify([enterpriseCode, deptCode])
+    const key = keyOf(enterpriseCode, deptCode)
     const entry = counts.get(key) ?? { enterpriseCode, deptCode, employees: 0 }
     entry.employees += Number(count)
     counts.set(key, entry)
@@ -61,16 +72,11 @@ function checkDepartments(file: string, rows: (string | null)[][]): HrDepartment
     else if (departments.has(keyOf(enterpriseCode, deptCode)))
       problems.push(`dept_code ${deptCode} occurs twice`)
     else if (active === undefined) problems.push(`active of ${deptCode} is neither true nor false`)
-    else if (Number.isNaN(closedAt?.getTime())) problems.push(`closed_at of ${deptCode} is no date`)
+    else if (Number.isNaN(closedAt?.getTime())) problems.push(`closed_at of ${deptCode} is not a date`)
     else {
       const parentCode = trimText(parent ?? '') || null
-      departments.set(keyOf(enterpriseCode, deptCode), {
-        enterpriseCode,
-        deptCode,
-        parentCode,
-        active,
-        closedAt,
-      })
+      const department = { enterpriseCode, deptCode, parentCode, active, closedAt }
+      departments.set(keyOf(enterpriseCode, deptCode), department)
     }
   }
   if (nameless > 0) problems.push(`${nameless} rows have no dept_code`)

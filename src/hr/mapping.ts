@@ -1,39 +1,67 @@
 import { hash } from 'node:crypto'
+import type pg from 'pg'
 import { EMPLOYEE_FIELDS, type EmployeeField } from '../directory/employee.ts'
-import { MappingError } from './source.ts'
+import { MappingError, toHrError } from './errors.ts'
+import { textRows } from './rows.ts'
+
+/** A mapping file: its name for messages, and its text. */
+export interface MappingFile {
+  file: string
+  sql: string
+}
+
+/** A mapping whose columns have been checked on the server. */
+export interface Mapping extends MappingFile {
+  /** Where each mapped column comes from, by its canonical name (`code` has become `corp_code`). */
+  columns: ReadonlyMap<string, MappedColumn>
+}
+
+export interface MappedColumn {
+  /** Its name in the mapping's SELECT. */
+  source: string
+  type: string
+}
+
+export interface EmployeeMapping extends Mapping {
+  /** Managed fields in canonical order. */
+  fields: EmployeeField[]
+  /** Sixteen characters that change with the SELECT and with the columns that it returns. */
+  fingerprint: string
+}
 
 /** A column of a mapping as the server describes it. */
-export interface DescribedColumn {
+interface DescribedColumn {
   name: string
   /** `pg_type.typname`, such as `int4`; array types begin with an underscore. */
   type: string
 }
 
-/** The checked columns of the employees' mapping. */
-export interface EmployeeMapping {
-  file: string
-  /** The mapping's one SELECT. */
-  sql: string
-  /** Mapped columns by their canonical name (`code` has become `corp_code`). */
-  columns: ReadonlyMap<string, MappedColumn>
-  /** Managed fields in canonical order. */
-  fields: EmployeeField[]
-  /** Another one for another SELECT, and for other columns of the same: 16 characters. */
-  fingerprint: string
+type Client = pg.Pool | pg.ClientBase
+
+/** The employees' mapping, its columns checked on the server without reading a row. */
+export async function inspectEmployees(client: Client, mapping: MappingFile): Promise<EmployeeMapping> {
+  return employeeMapping(mapping.file, mapping.sql, await describe(client, mapping))
 }
 
-/** The checked columns of the departments' mapping. */
-export interface DepartmentMapping {
-  file: string
-  sql: string
-  columns: ReadonlyMap<string, MappedColumn>
+/** The departments' mapping, checked in the same way. */
+export async function inspectDepartments(client: Client, mapping: MappingFile): Promise<Mapping> {
+  return departmentMapping(mapping.file, mapping.sql, await describe(client, mapping))
 }
 
-/** Where a canonical column comes from. */
-export interface MappedColumn {
-  /** Its name in the mapping's SELECT. */
-  source: string
-  type: string
+/** The columns that a mapping's SELECT returns. It is planned, and stopped before its first row. */
+async function describe(client: Client, { file, sql }: MappingFile): Promise<DescribedColumn[]> {
+  const before = 'select * from (\n'
+  try {
+    const { fields } = await client.query({ text: `${before}${sql}\n) m limit 0`, rowMode: 'array' })
+    const oids = [...new Set(fields.map(field => field.dataTypeID))]
+    const types = await textRows(client, 'select oid, typname from pg_type where oid = any($1::oid[])', [
+      oids,
+    ])
+    const names = new Map(types.map(([oid, name]) => [Number(oid), name ?? '']))
+    return fields.map(field => ({ name: field.name, type: names.get(field.dataTypeID) ?? 'record' }))
+  } catch (error) {
+    throw toHrError(error, { file, sql, offset: before.length })
+  }
 }
 
 const EMPLOYEE_COLUMNS = ['enterprise_code', 'userid', 'active', 'updated_at', ...EMPLOYEE_FIELDS, 'code']
@@ -41,37 +69,51 @@ const DEPARTMENT_COLUMNS = ['enterprise_code', 'dept_code', 'parent_code', 'acti
 const TIMES = new Set(['date', 'timestamp', 'timestamptz'])
 const STRUCTURED = new Set(['json', 'jsonb', 'bytea', 'record', 'xml'])
 
-/** Checks the columns of the employees' mapping; all that is wrong with them is in one MappingError. */
+/** Checks the columns of the employees' mapping. */
 export function employeeMapping(file: string, sql: string, described: DescribedColumn[]): EmployeeMapping {
   const names = new Set(described.map(({ name }) => name))
-  const problems = [...commonProblems(described, EMPLOYEE_COLUMNS), ...missing(names, ['userid'])]
   const fields = EMPLOYEE_FIELDS.filter(
     field => names.has(field === 'corp_code' ? 'code' : field) || names.has(field),
   )
+  const problems: string[] = []
   if (fields.length === 0) problems.push('no employee field is mapped; map at least one')
-  if (names.has('code') && names.has('corp_code')) {
+  if (names.has('code') && names.has('corp_code'))
     problems.push('code and corp_code are both mapped; map the work number once')
-  }
   if (names.has('mobile_area') && !names.has('mobile')) problems.push('mobile_area is mapped without mobile')
   if (names.has('card_type') && !names.has('card_no')) problems.push('card_type is mapped without card_no')
-  refuseAny(file, problems, EMPLOYEE_COLUMNS)
+  const columns = checkedColumns(file, described, EMPLOYEE_COLUMNS, ['userid'], problems)
   const fingerprint = hash('sha256', JSON.stringify([sql, described]), 'base64url').slice(0, 16)
-  return { file, sql, columns: byCanonicalName(described), fields, fingerprint }
+  return { file, sql, columns, fields, fingerprint }
 }
 
-/** Checks the columns of the departments' mapping; all that is wrong with them is in one MappingError. */
-export function departmentMapping(
+/** Checks the columns of the departments' mapping. */
+export function departmentMapping(file: string, sql: string, described: DescribedColumn[]): Mapping {
+  const required = ['dept_code', 'parent_code', 'active']
+  return { file, sql, columns: checkedColumns(file, described, DEPARTMENT_COLUMNS, required) }
+}
+
+/**
+ * The columns by canonical name.
+ * @throws MappingError that names everything that is wrong with them, `problems` included
+ */
+function checkedColumns(
   file: string,
-  sql: string,
   described: DescribedColumn[],
-): DepartmentMapping {
-  const names = new Set(described.map(({ name }) => name))
-  const problems = [
-    ...commonProblems(described, DEPARTMENT_COLUMNS),
-    ...missing(names, ['dept_code', 'parent_code', 'active']),
+  allowed: string[],
+  required: string[],
+  problems: string[] = [],
+): Map<string, MappedColumn> {
+  const columns = new Map(described.map(({ name, type }) => [name, { source: name, type }]))
+  const found = [
+    ...commonProblems(described, allowed),
+    ...required.filter(name => !columns.has(name)).map(name => `column ${name} is missing`),
+    ...problems,
   ]
-  refuseAny(file, problems, DEPARTMENT_COLUMNS)
-  return { file, sql, columns: byCanonicalName(described) }
+  if (found.length > 0) {
+    const message = `${found.join('; ')}. Columns may be: ${allowed.join(', ')}`
+    throw new MappingError('MAPPING_COLUMNS', file, message)
+  }
+  return new Map([...columns].map(([name, column]) => [name === 'code' ? 'corp_code' : name, column]))
 }
 
 function commonProblems(described: DescribedColumn[], allowed: string[]): string[] {
@@ -108,33 +150,10 @@ function typeHint(name: string): string {
   return ' (make it a single plain value)'
 }
 
-function missing(names: ReadonlySet<string>, required: string[]): string[] {
-  return required.filter(name => !names.has(name)).map(name => `column ${name} is missing`)
-}
-
-function refuseAny(file: string, problems: string[], allowed: string[]): void {
-  if (problems.length === 0) return
-  const message = `${problems.join('; ')}. Columns may be: ${allowed.join(', ')}`
-  throw new MappingError('MAPPING_COLUMNS', file, message)
-}
-
-function byCanonicalName(described: DescribedColumn[]): Map<string, MappedColumn> {
-  return new Map(
-    described.map(
-      ({ name, type }) => [name === 'code' ? 'corp_code' : name, { source: name, type }] as const,
-    ),
-  )
-}
-
 const WORD = /[A-Za-z_\u0080-\uffff][\w$\u0080-\uffff]*/y
 const OPENING = /[eE]'|'|"|--|\/\*|\$(?:[A-Za-z_\u0080-\uffff][\w\u0080-\uffff]*)?\$/y
+/** The words that a SELECT may begin with. */
 const BEGINNINGS = new Set(['select', 'with', 'values', 'table', '('])
-
-/** A mapping file: its name for messages, and its text. */
-export interface MappingFile {
-  file: string
-  sql: string
-}
 
 /**
  * The one SELECT of a mapping file, from the file's first character (so that positions hold) up to its final
@@ -211,38 +230,4 @@ function skipQuoted(text: string, inside: number, quote: string, escapes: boolea
 
 function lineAt(text: string, at: number): number {
   return text.slice(0, at).split('\n').length
-}
-
-/** As many as may be in use at a time: of the plans that are carried out, of one that is held, of one that came to nothing. */
-const KEPT = 4
-/** A fingerprint that this process could not find is looked for again after this long. */
-const LOOK_AGAIN_MS = 5000
-
-/** The employees' mappings that this process has seen, by fingerprint. */
-export class KnownMappings {
-  readonly #mappings = new Map<string, EmployeeMapping>()
-  #missed = { fingerprint: '', until: 0 }
-
-  find(fingerprint: string): EmployeeMapping | undefined {
-    return this.#mappings.get(fingerprint)
-  }
-
-  add(mapping: EmployeeMapping): void {
-    this.#mappings.delete(mapping.fingerprint)
-    this.#mappings.set(mapping.fingerprint, mapping)
-    const [oldest] = this.#mappings.keys()
-    if (this.#mappings.size > KEPT && oldest !== undefined) this.#mappings.delete(oldest)
-  }
-
-  forget(mapping: EmployeeMapping): void {
-    this.#mappings.delete(mapping.fingerprint)
-  }
-
-  /** Whether it is time to look at HR and the file for an unknown fingerprint; every so often, not for every key. */
-  isWorthALook(fingerprint: string): boolean {
-    const now = performance.now()
-    if (this.#missed.fingerprint === fingerprint && now < this.#missed.until) return false
-    this.#missed = { fingerprint, until: now + LOOK_AGAIN_MS }
-    return true
-  }
 }

@@ -1,10 +1,32 @@
 import { once } from 'node:events'
-import { addAbortSignal, pipeline, Transform } from 'node:stream'
+import { addAbortSignal, pipeline, type Readable, Transform } from 'node:stream'
 import pg from 'pg'
 import { to as copyTo } from 'pg-copy-streams'
 import { EMPLOYEE_FIELDS, type EmployeeKey, keyText } from '../directory/employee.ts'
-import type { EmployeeMapping, MappedColumn } from './mapping.ts'
-import { type HrEmployeeRow, type HrScan, toHrError } from './source.ts'
+import { toHrError } from './errors.ts'
+import type { EmployeeMapping, MappedColumn, Mapping } from './mapping.ts'
+
+/**
+ * One employee as HR's mapping returns it: canonical column → text. Dates are `yyyy-MM-dd`, booleans `t`/`f`,
+ * `category` is joined by commas; `enterprise_code` and `userid` are always there, trimmed.
+ */
+export type HrEmployeeRow = Record<string, string | null>
+
+/** A pass over all employees of HR, at one moment. Close it when it is not read to its end. */
+export interface HrScan {
+  columns: string[]
+  /** Fingerprint of the mapping that it reads with. */
+  mapping: string
+  /**
+   * COPY text format (UTF-8): one line per row with exactly `columns`. Fails with HrUnavailableError, HrDataError, or
+   * the signal's AbortError. When it closes, the transaction has ended and the connection is closed.
+   */
+  stream: Readable
+  /** Ends the transaction and closes the connection, whatever was read. Idempotent. */
+  close(): Promise<void>
+}
+
+// Connections
 
 /**
  * Pinned for every connection, whatever the server's or the role's defaults: HR is never written to, dates print as
@@ -66,32 +88,54 @@ export async function textRows(
   return rows
 }
 
+/**
+ * Rows of a query over a mapping, which the query calls `m`. Errors name the mapping's file and line.
+ * @param rest what follows after the mapping: a condition or a grouping
+ */
+export async function mappedRows(
+  client: pg.Pool | pg.ClientBase,
+  { file, sql }: Mapping,
+  list: string,
+  rest = '',
+  values: unknown[] = [],
+): Promise<(string | null)[][]> {
+  const before = `select ${list} from (\n`
+  try {
+    return await textRows(client, `${before}${sql}\n) m ${rest}`, values)
+  } catch (error) {
+    throw toHrError(error, { file, sql, offset: before.length })
+  }
+}
+
+// Columns as text
+
 const TEXTS = new Set(['text', 'varchar', 'bpchar', 'citext', 'name'])
 const INTEGERS = new Set(['int2', 'int4', 'int8'])
 const DAYS = new Set(['birth_day', 'entry_day'])
 
-/** Canonical columns of an employee scan, in their order. */
-export function scanColumns(columns: ReadonlyMap<string, MappedColumn>): string[] {
+/** Canonical columns of an employee scan, in their order: `enterprise_code`, `userid`, `active`?, `updated_at`?, fields. */
+export function scanColumns({ columns }: Mapping): string[] {
   const optional = ['active', 'updated_at', ...EMPLOYEE_FIELDS].filter(name => columns.has(name))
   return ['enterprise_code', 'userid', ...optional]
 }
 
 /**
- * SQL expressions (over the mapping as `m`) that print the columns as canonical text. A column whose type prints right
- * by itself is not cast: casts are what a scan of a million rows would spend its time on.
+ * The SELECT list that prints columns of the mapping `m` as canonical text. A column whose type prints right by itself is
+ * not cast: casts are what a scan of a million rows would spend its time on.
  *
  * @param defaultEnterprise enterprise code of rows that have none
  */
-export function columnTexts(
+export function selectList(
   names: readonly string[],
-  columns: ReadonlyMap<string, MappedColumn>,
+  { columns }: Mapping,
   defaultEnterprise: string,
-): string[] {
-  return names.map(name => {
+): string {
+  const texts = names.map(name => {
     const column = columns.get(name)
     if (name === 'enterprise_code') return enterpriseText(column, defaultEnterprise)
     return column ? columnText(name, column) : 'null'
   })
+  return texts.join(', ')
 }
 
 function enterpriseText(column: MappedColumn | undefined, defaultEnterprise: string): string {
@@ -121,6 +165,8 @@ function reference(column: MappedColumn): string {
   return `m."${column.source}"`
 }
 
+// Every employee: a scan
+
 /**
  * Streams the employees' mapping by COPY. Owns `client` from here on: when the stream closes, for whatever reason, the
  * transaction has ended and the connection is closed.
@@ -133,9 +179,8 @@ export function openScan(
   options: { defaultEnterprise: string; since?: Date | undefined; signal?: AbortSignal | undefined },
 ): HrScan {
   const { file, sql } = mapping
-  const columns = scanColumns(mapping.columns)
-  const texts = columnTexts(columns, mapping.columns, options.defaultEnterprise)
-  const before = `copy (select ${texts.join(', ')} from (\n`
+  const columns = scanColumns(mapping)
+  const before = `copy (select ${selectList(columns, mapping, options.defaultEnterprise)} from (\n`
   const source = client.query(copyTo(`${before}${sql}\n) m${sinceClause(mapping, options.since)}) to stdout`))
 
   const stream = new Transform({
@@ -174,34 +219,13 @@ function sinceClause(mapping: EmployeeMapping, since: Date | undefined): string 
   return ` where ${reference(column)} >= '${since.toISOString()}'::timestamptz::${column.type}`
 }
 
-/** How keys are compared in a column's own type, so that an index on it serves. */
-interface NativeType {
-  array: string
-  /** Whether a key's text can be of this type at all; one that cannot is nobody's key. */
-  holds: (text: string) => boolean
-}
-
-const ANY_TEXT: NativeType = { array: 'text[]', holds: () => true }
-const NATIVE_TYPES: Record<string, NativeType> = {
-  text: ANY_TEXT,
-  varchar: ANY_TEXT,
-  name: ANY_TEXT,
-  bpchar: { array: 'bpchar[]', holds: () => true },
-  int2: { array: 'int2[]', holds: integerOf(16n) },
-  int4: { array: 'int4[]', holds: integerOf(32n) },
-  int8: { array: 'int8[]', holds: integerOf(64n) },
-  numeric: { array: 'numeric[]', holds: text => /^-?\d{1,100}(?:\.\d{1,100})?$/.test(text) },
-  uuid: { array: 'uuid[]', holds: text => /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(text) },
-}
-
-/** Types that print their values in one way only, without blanks: a key that equality does not find is not there. */
-const EXACT = new Set(['int2', 'int4', 'int8', 'uuid'])
+// Some employees: a look-up
 
 type Found = Map<string, HrEmployeeRow | 'duplicate'>
 
 /**
- * The rows of some employees, by key text. Asks by the columns' own types first; what that does not find, and may be
- * there written with blanks around it or in a type without a native comparison, is asked for by its text, which reads all of HR.
+ * The rows of some employees, by key text. Asks by the columns' own types first. What that does not find may still be there,
+ * written with blanks around it or in a type without a native comparison: it is asked for by its text, which reads all of HR.
  * @param anyEnterprise a user id that was found under one enterprise is not asked for under others any more
  */
 export async function lookupEmployees(
@@ -216,67 +240,65 @@ export async function lookupEmployees(
     keys.filter(key => !`${key.userid}${key.enterpriseCode}`.includes('\0')).map(key => [keyText(key), key]),
   )
   const found: Found = new Map()
-  const ask = async (conditions: Conditions) => {
-    if (conditions.values.some(values => values.length === 0)) return
-    const before = `select ${columnTexts(columns, mapping.columns, defaultEnterprise).join(', ')} from (\n`
-    const text = `${before}${mapping.sql}\n) m where ${conditions.texts.join(' and ')}`
-    const rows = await textRows(client, text, conditions.values).catch(error => {
-      throw toHrError(error, { file: mapping.file, sql: mapping.sql, offset: before.length })
-    })
-    collect(rows, columns, wanted, found)
+  const columns = scanColumns(mapping)
+  const list = selectList(columns, mapping, defaultEnterprise)
+  const ask = async (conditions: Condition[]) => {
+    if (conditions.some(({ values }) => values.length === 0)) return
+    const texts = conditions.map(({ left, array }, i) => `${left} = any($${i + 1}::${array})`)
+    const values = conditions.map(condition => condition.values)
+    collect(
+      await mappedRows(client, mapping, list, `where ${texts.join(' and ')}`, values),
+      columns,
+      wanted,
+      found,
+    )
   }
-  const columns = scanColumns(mapping.columns)
   const userid = mapping.columns.get('userid') as MappedColumn
   const enterprise = mapping.columns.get('enterprise_code')
 
   if (NATIVE_TYPES[userid.type]) {
-    const conditions = useridCondition(userid, [...wanted.values()])
-    if (enterprise) addEnterpriseCondition(conditions, enterprise, [...wanted.values()], defaultEnterprise)
-    await ask(conditions)
+    const present = [...wanted.values()]
+    await ask([useridIs(userid, present), ...enterpriseIs(enterprise, present, defaultEnterprise)])
   }
   const settled = new Set(anyEnterprise ? [...found.keys()].map(text => wanted.get(text)?.userid) : [])
   const rest = [...wanted]
-    .filter(([text, { userid }]) => !found.has(text) && !settled.has(userid))
+    .filter(([text, key]) => !found.has(text) && !settled.has(key.userid))
     .map(([, key]) => key)
   const mayHide = !EXACT.has(userid.type) || (enterprise !== undefined && !EXACT.has(enterprise.type))
-  if (rest.length > 0 && mayHide) {
-    const byValue = EXACT.has(userid.type)
-    await ask(byValue ? useridCondition(userid, rest) : useridTextCondition(userid, rest))
-  }
+  if (rest.length > 0 && mayHide)
+    await ask([EXACT.has(userid.type) ? useridIs(userid, rest) : useridTextIs(userid, rest)])
   return found
 }
 
-interface Conditions {
-  texts: string[]
-  values: string[][]
+/** `left` equals one of the values. */
+interface Condition {
+  left: string
+  /** Type of the array of values. */
+  array: string
+  values: string[]
 }
 
-function useridCondition(column: MappedColumn, keys: readonly EmployeeKey[]): Conditions {
-  const native = NATIVE_TYPES[column.type] ?? ANY_TEXT
-  const values = distinct(keys.map(key => key.userid).filter(native.holds))
-  return { texts: [`${reference(column)} = any($1::${native.array})`], values: [values] }
+function useridIs(column: MappedColumn, keys: readonly EmployeeKey[]): Condition {
+  const { array, holds } = NATIVE_TYPES[column.type] ?? ANY_TEXT
+  return { left: reference(column), array, values: distinct(keys.map(key => key.userid).filter(holds)) }
 }
 
-function useridTextCondition(column: MappedColumn, keys: readonly EmployeeKey[]): Conditions {
-  return {
-    texts: [`btrim(${reference(column)}::text) = any($1::text[])`],
-    values: [distinct(keys.map(key => key.userid))],
-  }
+function useridTextIs(column: MappedColumn, keys: readonly EmployeeKey[]): Condition {
+  const values = distinct(keys.map(key => key.userid))
+  return { left: `btrim(${reference(column)}::text)`, array: 'text[]', values }
 }
 
-/** Narrows to the enterprises of the keys; that each pair is one of the keys is seen to when rows are collected. */
-function addEnterpriseCondition(
-  conditions: Conditions,
-  column: MappedColumn,
+/** Narrows to the enterprises of the keys, where an index may serve. Whether each pair is one of the keys, `collect` sees. */
+function enterpriseIs(
+  column: MappedColumn | undefined,
   keys: readonly EmployeeKey[],
   defaultEnterprise: string,
-): void {
-  const native = NATIVE_TYPES[column.type]
+): Condition[] {
+  const native = column && NATIVE_TYPES[column.type]
   const codes = distinct(keys.map(key => key.enterpriseCode))
   // Rows without a code have the default one; an `or` for them would cost the index more often than it helps.
-  if (!native || codes.includes(defaultEnterprise)) return
-  conditions.texts.push(`${reference(column)} = any($2::${native.array})`)
-  conditions.values.push(codes.filter(native.holds))
+  if (!native || codes.includes(defaultEnterprise)) return []
+  return [{ left: reference(column), array: native.array, values: codes.filter(native.holds) }]
 }
 
 /** Rows of wanted keys; a comparison may also have brought others (another enterprise, another spelling). */
@@ -299,6 +321,29 @@ function collect(
 function distinct(texts: readonly string[]): string[] {
   return [...new Set(texts)]
 }
+
+/** How keys are compared in a column's own type, so that an index on it serves. */
+interface NativeType {
+  array: string
+  /** Whether a key's text can be of this type at all; one that cannot is nobody's key. */
+  holds: (text: string) => boolean
+}
+
+const ANY_TEXT: NativeType = { array: 'text[]', holds: () => true }
+const NATIVE_TYPES: Record<string, NativeType> = {
+  text: ANY_TEXT,
+  varchar: ANY_TEXT,
+  name: ANY_TEXT,
+  bpchar: { array: 'bpchar[]', holds: () => true },
+  int2: { array: 'int2[]', holds: integerOf(16n) },
+  int4: { array: 'int4[]', holds: integerOf(32n) },
+  int8: { array: 'int8[]', holds: integerOf(64n) },
+  numeric: { array: 'numeric[]', holds: text => /^-?\d{1,100}(?:\.\d{1,100})?$/.test(text) },
+  uuid: { array: 'uuid[]', holds: text => /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(text) },
+}
+
+/** Types that print their values in one way only, without blanks: a key that equality does not find is not there. */
+const EXACT = new Set(['int2', 'int4', 'int8', 'uuid'])
 
 function integerOf(bits: bigint): (text: string) => boolean {
   const limit = 1n << (bits - 1n)

@@ -1,183 +1,289 @@
-import type { Readable } from 'node:stream'
 import pg from 'pg'
+import type { Logger } from 'pino'
 import type { EmployeeField, EmployeeKey } from '../directory/employee.ts'
+import { countEmployees, type DepartmentCount, type HrDepartmentRow, readDepartments } from './departments.ts'
+import { MappingError, toHrError } from './errors.ts'
+import {
+  type EmployeeMapping,
+  inspectDepartments,
+  inspectEmployees,
+  type Mapping,
+  type MappingFile,
+  singleSelect,
+} from './mapping.ts'
+import {
+  connectClient,
+  connectionSettings,
+  type HrEmployeeRow,
+  type HrScan,
+  lookupEmployees,
+  openScan,
+  prepareSession,
+  scanColumns,
+} from './rows.ts'
 
-/**
- * One employee as HR's mapping returns it: canonical column → text. Dates are `yyyy-MM-dd`, booleans `t`/`f`,
- * `category` is joined by commas; `enterprise_code` and `userid` are always there, trimmed.
- */
-export type HrEmployeeRow = Record<string, string | null>
+export { HrDataError, HrUnavailableError, MappingError } from './errors.ts'
+export type { HrEmployeeRow, HrScan } from './rows.ts'
 
-/** One department of the departments' mapping. */
-export interface HrDepartmentRow {
-  enterpriseCode: string
-  deptCode: string
-  /** Null for a department at the top. */
-  parentCode: string | null
-  active: boolean
-  /** When it was closed; null when it is not, or `closed_at` is not mapped. */
-  closedAt: Date | null
+interface HrOptions {
+  url: string
+  /** Text of the employees' mapping, with its file's name for messages. */
+  employeesSql: MappingFile
+  /** Text of the departments' mapping; null when there is none. */
+  departmentsSql: MappingFile | null
+  /** Reads a mapping file anew, whenever the mappings are looked at; absent: the texts stay as they are. */
+  reread?: (file: string) => Promise<string>
+  /** Enterprise code of rows that have none; default ''. */
+  defaultEnterpriseCode?: string
+  logger: Logger
 }
 
+/** Connections for look-ups at most; every scan has one more of its own. */
+const LOOKUP_CONNECTIONS = 4
+const LOOKUP_MS = 120_000
+
 /** What the mappings return, once they have passed every check. */
-export interface MappingInspection {
-  employees: {
-    file: string
-    /** Columns of every scan, in their order: `enterprise_code`, `userid`, `active`?, `updated_at`?, fields. */
-    columns: string[]
-    fields: EmployeeField[]
-  }
+interface MappingInspection {
+  /** Columns of every scan, in their order. */
+  employees: { file: string; columns: string[]; fields: EmployeeField[] }
   /** Null without a departments' mapping. */
   departments: { file: string; columns: string[] } | null
   /** Of the employees' mapping, as a plan made with it carries it. */
   fingerprint: string
 }
 
-/** A pass over all employees of HR, at one moment. Close it when it is not read to its end. */
-export interface HrScan {
-  columns: string[]
-  /** Fingerprint of the mapping that it reads with. */
-  mapping: string
-  /**
-   * COPY text format (UTF-8): one line per row with exactly `columns`. Fails with HrUnavailableError, HrDataError, or
-   * the signal's AbortError. The transaction has ended and the connection is closed when it closes.
-   */
-  stream: Readable
-  /** Ends the transaction and closes the connection, whatever was read. Idempotent. */
-  close(): Promise<void>
+/** Both mappings, checked. */
+interface Mappings {
+  employees: EmployeeMapping
+  departments: Mapping | null
 }
 
 /**
- * The HR system, which is only ever read. Every method fails with HrUnavailableError when HR does not answer, with
- * MappingError when a mapping is wrong, and with HrDataError when what HR returns is of no use as a whole.
+ * The HR system: a PostgreSQL database behind two mapping queries, only ever read. Connects when it is first asked something.
+ * Every method fails with HrUnavailableError when HR does not answer, with MappingError when a mapping is wrong, and with
+ * HrDataError when what HR returns is of no use as a whole. The constructor throws a MappingError for a text that is not one SELECT.
  */
-export interface HrSource {
-  /** Without it no department is ever deleted. */
-  readonly hasDepartments: boolean
+export class HrSource {
+  readonly #options: HrOptions
+  readonly #defaultEnterprise: string
+  readonly #logger: Logger
+  readonly #pool: pg.Pool
+  readonly #scans = new Set<HrScan>()
+  readonly #known = new KnownMappings()
+  #mappings: Promise<Mappings> | undefined
+  #closing: Promise<void> | undefined
+
+  constructor(options: HrOptions) {
+    const { url, employeesSql, departmentsSql, defaultEnterpriseCode = '', logger } = options
+    this.#options = {
+      ...options,
+      employeesSql: checked(employeesSql),
+      departmentsSql: departmentsSql && checked(departmentsSql),
+    }
+    this.#defaultEnterprise = defaultEnterpriseCode
+    this.#pool = new pg.Pool({
+      ...connectionSettings(url),
+      max: LOOKUP_CONNECTIONS,
+      onConnect: prepareSession,
+      query_timeout: LOOKUP_MS,
+    })
+    this.#logger = logger.child({ component: 'hr' })
+    // The pool replaces a connection that breaks while idle; whoever asks next is served or told.
+    this.#pool.on('error', error =>
+      this.#logger.warn({ reason: toHrError(error).message }, 'HR connection lost'),
+    )
+  }
+
+  /** Without a departments' mapping no department is ever deleted. */
+  get hasDepartments(): boolean {
+    return this.#options.departmentsSql !== null
+  }
 
   /** Looks at both mappings, their files included, and checks them without reading a row. */
-  inspect(): Promise<MappingInspection>
+  async inspect(): Promise<MappingInspection> {
+    this.#mappings = undefined
+    const { employees, departments } = await this.#inspected()
+    return {
+      employees: { file: employees.file, columns: scanColumns(employees), fields: employees.fields },
+      departments: departments && { file: departments.file, columns: [...departments.columns.keys()] },
+      fingerprint: employees.fingerprint,
+    }
+  }
 
   /**
    * Streams all employees in one read-only, repeatable-read transaction.
-   *
    * @param options.since only rows with `updated_at` at or after this moment; ignored when it is not mapped
    */
-  scan(options: { since?: Date | undefined; signal?: AbortSignal | undefined }): Promise<HrScan>
+  async scan(options: { since?: Date | undefined; signal?: AbortSignal | undefined }): Promise<HrScan> {
+    options.signal?.throwIfAborted()
+    const client = await connectClient(this.#options.url)
+    try {
+      await client.query('begin isolation level repeatable read read only').catch(error => {
+        throw toHrError(error)
+      })
+      const { employees } = await this.#look(client)
+      options.signal?.throwIfAborted()
+      if (this.#closing) throw new Error('the HR source is closed')
+      const scan = openScan(client, employees, { ...options, defaultEnterprise: this.#defaultEnterprise })
+      this.#scans.add(scan)
+      scan.stream.once('close', () => this.#scans.delete(scan))
+      return scan
+    } catch (error) {
+      await client.end()
+      throw error
+    }
+  }
 
   /**
-   * The present rows of some employees, by `keyText`. A key that HR does not have is missing from the answer; one that
-   * it has more than once is 'duplicate'.
-   *
-   * @param options.mapping fingerprint of the mapping to read with; absent, null, or not to be found here: the one there is
-   *   now. A row has the columns that it was read with.
-   * @param options.anyEnterprise the keys name each user id in every enterprise there is, since it is not known which one has
-   *   it: HR is not read through for the others once one of them has it
+   * The present rows of some employees, by `keyText`. A key that HR does not have is missing from the answer; one that it
+   * has more than once is 'duplicate'. A row has the columns of the mapping that it was read with.
+   * @param options.mapping fingerprint of the mapping to read with; without it, or where it is not to be found here, the
+   *   present one is used
+   * @param options.anyEnterprise the keys name each user id in every enterprise there is, since it is not known which one
+   *   has it: HR is not read through for the others once one of them has it
    */
-  lookup(
+  async lookup(
     keys: readonly EmployeeKey[],
-    options?: { mapping?: string | null; anyEnterprise?: boolean },
-  ): Promise<Map<string, HrEmployeeRow | 'duplicate'>>
+    { mapping = null, anyEnterprise = false }: { mapping?: string | null; anyEnterprise?: boolean } = {},
+  ): Promise<Map<string, HrEmployeeRow | 'duplicate'>> {
+    if (keys.length === 0) return new Map()
+    const employees = await this.#mappingOf(mapping)
+    try {
+      return await lookupEmployees(this.#pool, employees, keys, this.#defaultEnterprise, anyEnterprise)
+    } catch (error) {
+      // HR's tables may change under a running service: the columns are looked at anew.
+      if (error instanceof MappingError) {
+        this.#known.forget(employees)
+        this.#mappings = undefined
+      }
+      throw error
+    }
+  }
 
-  /** All departments, checked: codes present and unique, no cycles. MappingError without a departments' mapping. */
-  departments(): Promise<HrDepartmentRow[]>
+  /** All departments, checked: codes present and unique, no cycles. */
+  async departments(): Promise<HrDepartmentRow[]> {
+    // Looked at anew every time: a mapping of departments that broke is no reason to forget the employees' one.
+    const { departments } = await this.#look(this.#pool)
+    if (!departments)
+      throw new MappingError('MAPPING_MISSING', 'HR_DEPARTMENTS_SQL', 'there is no mapping of departments')
+    return readDepartments(this.#pool, departments, this.#defaultEnterprise)
+  }
 
   /** How many active employees HR has in each department that has any. */
-  employeesByDepartment(): Promise<{ enterpriseCode: string; deptCode: string; employees: number }[]>
+  async employeesByDepartment(): Promise<DepartmentCount[]> {
+    const employees = await inspectEmployees(this.#pool, await this.#read(this.#options.employeesSql))
+    if (!employees.columns.has('dept_code'))
+      throw new MappingError(
+        'MAPPING_COLUMNS',
+        employees.file,
+        'column dept_code is missing; employees cannot be counted by department',
+      )
+    return countEmployees(this.#pool, employees, this.#defaultEnterprise)
+  }
 
   /** Closes the connections and ends scans that are under way. Idempotent. */
-  close(): Promise<void>
-}
+  close(): Promise<void> {
+    this.#closing ??= Promise.all([...this.#scans].map(scan => scan.close())).then(() => this.#pool.end())
+    return this.#closing
+  }
 
-/** The mapping itself is wrong; nothing can be read until somebody mends the file. */
-export class MappingError extends Error {
-  /** What is wrong: the file, its statement, the server's opinion of it, its columns, or that there is no mapping. */
-  readonly code: 'MAPPING_FILE' | 'MAPPING_STATEMENT' | 'MAPPING_SQL' | 'MAPPING_COLUMNS' | 'MAPPING_MISSING'
-  /** Name of the mapping file. */
-  readonly file: string
+  /** The mapping of this fingerprint, or the present one where this process cannot find it. */
+  async #mappingOf(fingerprint: string | null): Promise<EmployeeMapping> {
+    if (fingerprint === null) return (await this.#inspected()).employees
+    const known = this.#known.find(fingerprint)
+    if (known) return known
+    const isLooking = this.#known.isWorthALook(fingerprint)
+    if (isLooking) this.#mappings = undefined
+    const { employees } = await this.#inspected()
+    const found = this.#known.find(fingerprint)
+    if (!found && isLooking)
+      this.#logger.warn(
+        { file: employees.file, wanted: fingerprint, found: employees.fingerprint },
+        'the mapping here is not the one of the last plan: give every process the same file',
+      )
+    return found ?? employees
+  }
 
-  constructor(code: MappingError['code'], file: string, message: string, options?: ErrorOptions) {
-    super(`${file}: ${message}`, options)
-    this.name = 'MappingError'
-    this.code = code
-    this.file = file
+  /** The mappings as they were last found good; a failure is not remembered. */
+  #inspected(): Promise<Mappings> {
+    if (this.#mappings) return this.#mappings
+    const inspecting = this.#look(this.#pool)
+    this.#mappings = inspecting
+    inspecting.catch(() => {
+      if (this.#mappings === inspecting) this.#mappings = undefined
+    })
+    return inspecting
+  }
+
+  /**
+   * Reads the files and checks the columns of both mappings.
+   * @param client what is asked; within a transaction the answer holds for that transaction
+   */
+  async #look(client: pg.Pool | pg.ClientBase): Promise<Mappings> {
+    const { employeesSql, departmentsSql } = this.#options
+    const employees = await inspectEmployees(client, await this.#read(employeesSql))
+    const departments = departmentsSql && (await inspectDepartments(client, await this.#read(departmentsSql)))
+    if (departments && !employees.columns.has('dept_code'))
+      throw new MappingError(
+        'MAPPING_COLUMNS',
+        employees.file,
+        `column dept_code is missing; ${departments.file} needs it, so that no department with employees in it is deleted`,
+      )
+    this.#known.add(employees)
+    return { employees, departments }
+  }
+
+  async #read(mapping: MappingFile): Promise<MappingFile> {
+    const { reread } = this.#options
+    if (!reread) return mapping
+    const { file } = mapping
+    try {
+      return checked({ file, sql: await reread(file) })
+    } catch (error) {
+      if (error instanceof MappingError) throw error
+      const { code } = error as NodeJS.ErrnoException
+      throw new MappingError('MAPPING_FILE', file, `the file cannot be read (${code})`, { cause: error })
+    }
   }
 }
 
-/** The HR database does not answer, now or in the middle of an answer; the next try may succeed. */
-export class HrUnavailableError extends Error {
-  readonly code = 'HR_UNAVAILABLE'
-  override readonly name = 'HrUnavailableError'
+function checked(mapping: MappingFile): MappingFile {
+  return { file: mapping.file, sql: singleSelect(mapping) }
 }
 
-/** The mapping ran into rows that it, or dirsync, cannot use as a whole (single bad employees are no such case). */
-export class HrDataError extends Error {
-  readonly code = 'HR_DATA'
-  override readonly name = 'HrDataError'
-}
-
-/** SQLSTATE classes and codes after which another try may succeed: nothing is wrong with the mapping. */
-const TRANSIENT = /^(?:08|28|3D|40|53|55|57|58|XX)/
-
-/** Classes whose messages speak of the statement's text and of names in the schema, never of values in rows. */
-const ABOUT_THE_STATEMENT = /^(?:42|0A|25)/
+/** As many as may be in use at a time: of the plans under way, of one that is held, of one that came to nothing. */
+const KEPT = 4
+/** A fingerprint that this process could not find is looked for again after this long. */
+const LOOK_AGAIN_MS = 5000
 
 /**
- * What an error of the HR connection means. Messages of the server are passed on only where they cannot hold values of
- * rows; for the same reason errors about data carry no cause.
- *
- * @param mapping file and text of the statement that was running, with what stood before the text in the query
+ * The employees' mappings that this process has seen, by fingerprint. Workers read HR with the mapping of the last plan
+ * that passed, though the file may have changed since.
  */
-export function toHrError(error: unknown, mapping?: { file: string; sql: string; offset: number }): Error {
-  if (error instanceof MappingError || error instanceof HrUnavailableError || error instanceof HrDataError) {
-    return error
+class KnownMappings {
+  readonly #mappings = new Map<string, EmployeeMapping>()
+  #missed = { fingerprint: '', until: 0 }
+
+  find(fingerprint: string): EmployeeMapping | undefined {
+    return this.#mappings.get(fingerprint)
   }
-  if (error instanceof Error && error.name === 'AbortError') return error
-  if (!(error instanceof pg.DatabaseError)) return unavailable(error, codeOf(error))
-  const state = error.code ?? 'no SQLSTATE'
-  if (TRANSIENT.test(state)) return unavailable(error, state)
-  if (!mapping) return unavailable(error, state)
-  const line = lineOf(error, mapping)
-  const place = line === undefined ? '' : `line ${line}: `
-  if (ABOUT_THE_STATEMENT.test(state)) {
-    return new MappingError('MAPPING_SQL', mapping.file, `${place}${error.message} (${state})`, {
-      cause: error,
-    })
+
+  add(mapping: EmployeeMapping): void {
+    this.#mappings.delete(mapping.fingerprint)
+    this.#mappings.set(mapping.fingerprint, mapping)
+    const [oldest] = this.#mappings.keys()
+    if (this.#mappings.size > KEPT && oldest !== undefined) this.#mappings.delete(oldest)
   }
-  return new HrDataError(
-    `${mapping.file}: ${place}the query failed on a value of HR (SQLSTATE ${state}); make its casts and arithmetic accept every row`,
-  )
-}
 
-/** What the server answered to a login. */
-const REFUSALS: Record<string, string> = {
-  '28000': 'the HR database refuses the login',
-  '28P01': 'the HR database refuses the login',
-  '3D000': 'the HR server has no such database',
-}
+  forget(mapping: EmployeeMapping): void {
+    this.#mappings.delete(mapping.fingerprint)
+  }
 
-function unavailable(cause: unknown, reason: string): HrUnavailableError {
-  const refusal = REFUSALS[reason]
-  if (refusal)
-    return new HrUnavailableError(
-      `${refusal} (${reason}); check user, password and database in HR_DATABASE_URL`,
-      { cause },
-    )
-  return new HrUnavailableError(
-    `the HR database does not answer (${reason}); check HR_DATABASE_URL and that the server is up`,
-    { cause },
-  )
-}
-
-function codeOf(error: unknown): string {
-  const code = error instanceof Error && 'code' in error ? error.code : undefined
-  return typeof code === 'string' ? code : 'connection lost'
-}
-
-/** Line in the mapping file; PostgreSQL counts a position in characters of the whole query, from 1. */
-function lineOf(error: pg.DatabaseError, mapping: { sql: string; offset: number }): number | undefined {
-  const position = Number(error.position) - mapping.offset
-  const characters = [...mapping.sql]
-  if (!(position >= 1 && position <= characters.length + 1)) return undefined
-  return characters.slice(0, position - 1).filter(character => character === '\n').length + 1
+  /** Whether it is time to look at HR and the file for an unknown fingerprint; every so often, not for every key. */
+  isWorthALook(fingerprint: string): boolean {
+    const now = performance.now()
+    if (this.#missed.fingerprint === fingerprint && now < this.#missed.until) return false
+    this.#missed = { fingerprint, until: now + LOOK_AGAIN_MS }
+    return true
+  }
 }

@@ -1,6 +1,11 @@
 import pg from 'pg'
+import { toHrError } from './errors.ts'
 import { type MappingFile, singleSelect } from './mapping.ts'
-import { toHrError } from './source.ts'
+
+/**
+ * The optional trigger in HR, which tells dirsync of changes at once. A person installs it; what listens is in
+ * change-listener.ts. Everything else in dirsync only reads HR.
+ */
 
 /** Notified by the trigger: with a JSON array of user ids, or with an empty text when anything may have changed. */
 export const CHANNEL = 'dirsync_hr'
@@ -8,6 +13,125 @@ export const CHANNEL = 'dirsync_hr'
 const FUNCTION = 'dirsync_hr_changed'
 /** More user ids than this are not named: dirsync reads every row then, which costs HR less than the notification would. */
 const MOST_NAMED = 50
+
+/** HR's own statements must not queue behind ours for longer. */
+const BEGIN = ['begin read write', `set local lock_timeout = '5s'`]
+
+/** No table, or not one that can have the trigger. */
+export class TriggerTableError extends Error {
+  readonly code = 'TRIGGER_TABLE'
+}
+
+/** The HR database refused the statements; nothing was changed. */
+export class TriggerRefusedError extends Error {
+  readonly code = 'TRIGGER_REFUSED'
+}
+
+/** What will be done, to be printed or carried out. */
+interface TriggerChange {
+  /** `names`: the column whose values are named in notifications; null where none is. */
+  tables: { table: string; names: string | null }[]
+  statements: string[]
+}
+
+/**
+ * The statements that install the trigger, in place of one that is there.
+ * @param names tables instead of those that the mapping reads
+ * @throws TriggerTableError, MappingError, HrUnavailableError
+ */
+export async function planInstallation(
+  client: pg.ClientBase,
+  mapping: MappingFile,
+  names: string[] | null,
+): Promise<TriggerChange> {
+  const read = await tablesOf(client, { ...mapping, sql: singleSelect(mapping) })
+  const tables = names === null ? read : await tablesNamed(client, names, read)
+  if (tables.length === 0)
+    throw new TriggerTableError(`${mapping.file} reads no table: name the tables with --table`)
+  const unfit = tables.filter(({ kind }) => kind !== 'r' && kind !== 'p').map(qualified)
+  if (unfit.length > 0)
+    throw new TriggerTableError(
+      `${unfit.join(', ')} cannot have the trigger, being no tables of this database: name the tables that change with --table`,
+    )
+  const schemas = [...new Set(tables.map(table => table.schema))]
+  return {
+    tables: tables.map(table => ({ table: qualified(table), names: table.useridColumn })),
+    statements: [
+      ...(await planRemoval(client)).statements,
+      ...schemas.map(functionStatement),
+      ...tables.flatMap(triggerStatements),
+      // Whoever listens reads what changed before the trigger was there.
+      `notify ${CHANNEL}`,
+    ],
+  }
+}
+
+/** The statements that remove the trigger, from wherever it is. */
+export async function planRemoval(client: pg.ClientBase): Promise<TriggerChange> {
+  const tables = await triggeredTables(client)
+  const { rows: schemas } = await client.query(
+    `select n.nspname as name from pg_proc p join pg_namespace n on n.oid = p.pronamespace
+     where p.proname = $1 order by 1`,
+    [FUNCTION],
+  )
+  return {
+    tables: tables.map(table => ({ table: qualified(table), names: null })),
+    statements: [
+      ...tables.flatMap(table =>
+        table.triggers.map(name => `drop trigger ${pg.escapeIdentifier(name)} on ${qualified(table)}`),
+      ),
+      ...schemas.map(({ name }) => `drop function ${pg.escapeIdentifier(name)}.${FUNCTION}()`),
+    ],
+  }
+}
+
+/** The statements as one transaction, for somebody else to run. */
+export function script(statements: readonly string[]): string[] {
+  return [...BEGIN, ...statements, 'commit'].map(statement => `${statement};`)
+}
+
+/**
+ * Runs the statements in one transaction.
+ * @throws TriggerRefusedError
+ */
+export async function carryOut(client: pg.ClientBase, statements: readonly string[]): Promise<void> {
+  try {
+    for (const statement of [...BEGIN, ...statements]) await client.query(statement)
+    await client.query('commit')
+  } catch (error) {
+    if (!(error instanceof pg.DatabaseError)) throw error
+    await client.query('rollback')
+    throw new TriggerRefusedError(`the HR database refuses it: ${remedy(error)}. Nothing was changed`, {
+      cause: error,
+    })
+  }
+}
+
+function remedy(error: pg.DatabaseError): string {
+  if (error.code === '42501' || error.code === '25006')
+    return `${error.message}; give --url with a user who owns the tables, or have a DBA run what --print prints`
+  if (error.code === '55P03') return 'a table is in use for longer than 5 s; try again at a quieter time'
+  return error.message
+}
+
+/** A table on which the trigger is installed. */
+interface TriggeredTable {
+  schema: string
+  name: string
+  triggers: string[]
+}
+
+/** Where the trigger is installed. */
+export async function triggeredTables(client: pg.ClientBase): Promise<TriggeredTable[]> {
+  const { rows } = await client.query<TriggeredTable>(
+    `select n.nspname as schema, c.relname as name, array_agg(t.tgname::text order by t.tgname) as triggers
+     from pg_trigger t join pg_proc p on p.oid = t.tgfoid join pg_class c on c.oid = t.tgrelid
+     join pg_namespace n on n.oid = c.relnamespace
+     where p.proname = $1 and not t.tgisinternal group by 1, 2 order by 1, 2`,
+    [FUNCTION],
+  )
+  return rows
+}
 
 /** A table that the employees' mapping reads. */
 interface WatchedTable {
@@ -47,9 +171,11 @@ async function namedTables(
   userid: Pick<pg.FieldDef, 'tableID' | 'columnID'> = { tableID: 0, columnID: 0 },
 ): Promise<WatchedTable[]> {
   const { rows } = await client.query<WatchedTable>(
-    `select distinct n.nspname as schema, c.relname as name, c.relkind::text as kind, a.attname as "useridColumn"
+    `select distinct n.nspname as schema, c.relname as name, c.relkind::text as kind,
+            a.attname as "useridColumn"
      from unnest($1::text[]) as named (name)
-     join pg_class c on c.oid = coalesce(pg_partition_root(to_regclass(named.name)), to_regclass(named.name))
+     join pg_class c
+       on c.oid = coalesce(pg_partition_root(to_regclass(named.name)), to_regclass(named.name))
      join pg_namespace n on n.oid = c.relnamespace
      left join pg_attribute a on a.attrelid = c.oid and a.attrelid = $2 and a.attnum = $3
      where n.nspname <> 'pg_catalog' order by 1, 2`,
@@ -66,48 +192,23 @@ function* relations(node: unknown): Generator<string> {
   for (const inner of Object.values(node)) yield* relations(inner)
 }
 
-/** A table on which the trigger is installed. */
-interface TriggeredTable {
-  schema: string
-  name: string
-  triggers: string[]
+/** The tables that a person named. */
+async function tablesNamed(
+  client: pg.ClientBase,
+  names: string[],
+  read: WatchedTable[],
+): Promise<WatchedTable[]> {
+  const tables = await namedTables(client, names)
+  if (tables.length < new Set(names).size)
+    throw new TriggerTableError(
+      `--table holds ${names.join(' ')} but should name tables of this database, each once: write schema.table`,
+    )
+  return tables.map(table => read.find(one => qualified(one) === qualified(table)) ?? table)
 }
 
-/** Where the trigger is installed. */
-export async function triggeredTables(client: pg.ClientBase): Promise<TriggeredTable[]> {
-  const { rows } = await client.query<TriggeredTable>(
-    `select n.nspname as schema, c.relname as name, array_agg(t.tgname::text order by t.tgname) as triggers
-     from pg_trigger t join pg_proc p on p.oid = t.tgfoid join pg_class c on c.oid = t.tgrelid
-     join pg_namespace n on n.oid = c.relnamespace
-     where p.proname = $1 and not t.tgisinternal group by 1, 2 order by 1, 2`,
-    [FUNCTION],
-  )
-  return rows
-}
-
-/** The schemas that have the trigger's function. */
-async function functionSchemas(client: pg.ClientBase): Promise<string[]> {
-  const { rows } = await client.query(
-    `select n.nspname as schema from pg_proc p join pg_namespace n on n.oid = p.pronamespace where p.proname = $1 order by 1`,
-    [FUNCTION],
-  )
-  return rows.map(row => row.schema)
-}
-
-/** The statements that install the trigger, where it is not there yet. */
-function installation(tables: readonly WatchedTable[]): string[] {
-  const schemas = [...new Set(tables.map(table => table.schema))]
-  return [...schemas.map(functionStatement), ...tables.flatMap(triggerStatements)]
-}
-
-/** The statements that remove it. */
-function removal(tables: readonly TriggeredTable[], schemas: readonly string[]): string[] {
-  return [
-    ...tables.flatMap(table =>
-      table.triggers.map(name => `drop trigger ${pg.escapeIdentifier(name)} on ${qualified(table)}`),
-    ),
-    ...schemas.map(schema => `drop function ${pg.escapeIdentifier(schema)}.${FUNCTION}()`),
-  ]
+/** The table's name as SQL writes it. */
+function qualified({ schema, name }: { schema: string; name: string }): string {
+  return `${pg.escapeIdentifier(schema)}.${pg.escapeIdentifier(name)}`
 }
 
 /** Transition tables cost a statement far less than a trigger per row, and a notification goes out once per transaction. */
@@ -149,107 +250,4 @@ function triggerStatements(table: WatchedTable): string[] {
     create('delete', call('referencing old table as changed ')),
     create('truncate', call('')),
   ]
-}
-
-/** The table's name as SQL writes it. */
-function qualified({ schema, name }: { schema: string; name: string }): string {
-  return `${pg.escapeIdentifier(schema)}.${pg.escapeIdentifier(name)}`
-}
-
-/** HR's own statements must not queue behind ours for longer. */
-const BEGIN = ['begin read write', `set local lock_timeout = '5s'`]
-
-/** No table, or not one that can have the trigger. */
-export class TriggerTableError extends Error {
-  readonly code = 'TRIGGER_TABLE'
-}
-
-/** The HR database refused the statements; nothing was changed. */
-export class TriggerRefusedError extends Error {
-  readonly code = 'TRIGGER_REFUSED'
-}
-
-/** What will be done, to be printed or carried out. */
-interface TriggerChange {
-  /** `names`: the column whose values are named in notifications; null where none is. */
-  tables: { table: string; names: string | null }[]
-  statements: string[]
-}
-
-/**
- * The statements that install the trigger, in place of one that is there.
- * @param names tables instead of those that the mapping reads
- * @throws TriggerTableError, MappingError, HrUnavailableError
- */
-export async function planInstallation(
-  client: pg.ClientBase,
-  mapping: MappingFile,
-  names: string[] | null,
-): Promise<TriggerChange> {
-  const read = await tablesOf(client, { ...mapping, sql: singleSelect(mapping) })
-  const tables = names === null ? read : await tablesNamed(client, names, read)
-  if (tables.length === 0)
-    throw new TriggerTableError(`${mapping.file} reads no table: name the tables with --table`)
-  const unfit = tables.filter(({ kind }) => kind !== 'r' && kind !== 'p').map(qualified)
-  if (unfit.length > 0)
-    throw new TriggerTableError(
-      `${unfit.join(', ')} cannot have the trigger (no tables of this database): name the tables that change with --table`,
-    )
-  const { statements } = await planRemoval(client)
-  return {
-    tables: tables.map(table => ({ table: qualified(table), names: table.useridColumn })),
-    // Whoever listens reads what changed before the trigger was there.
-    statements: [...statements, ...installation(tables), `notify ${CHANNEL}`],
-  }
-}
-
-async function tablesNamed(
-  client: pg.ClientBase,
-  names: string[],
-  read: WatchedTable[],
-): Promise<WatchedTable[]> {
-  const tables = await namedTables(client, names)
-  if (tables.length < new Set(names).size)
-    throw new TriggerTableError(
-      `--table holds ${names.join(' ')} but not each is a table, once: write schema.table`,
-    )
-  return tables.map(table => read.find(one => qualified(one) === qualified(table)) ?? table)
-}
-
-/** The statements that remove the trigger, from wherever it is. */
-export async function planRemoval(client: pg.ClientBase): Promise<TriggerChange> {
-  const tables = await triggeredTables(client)
-  return {
-    tables: tables.map(table => ({ table: qualified(table), names: null })),
-    statements: removal(tables, await functionSchemas(client)),
-  }
-}
-
-/** The statements as one transaction, for somebody else to run. */
-export function script(statements: readonly string[]): string[] {
-  return [...BEGIN, ...statements, 'commit'].map(statement => `${statement};`)
-}
-
-/**
- * Runs the statements in one transaction.
- * @throws TriggerRefusedError
- */
-export async function carryOut(client: pg.ClientBase, statements: readonly string[]): Promise<void> {
-  try {
-    for (const statement of [...BEGIN, ...statements]) await client.query(statement)
-    await client.query('commit')
-  } catch (error) {
-    if (!(error instanceof pg.DatabaseError)) throw error
-    await client.query('rollback')
-    throw new TriggerRefusedError(`the HR database refuses it: ${remedy(error)}. Nothing was changed`, {
-      cause: error,
-    })
-  }
-}
-
-function remedy(error: pg.DatabaseError): string {
-  if (error.code === '42501' || error.code === '25006')
-    return `${error.message}; give --url with a user who owns the tables, or have a DBA run what --print prints`
-  if (error.code === '55P03') return 'a table is in use for longer than 5 s; try again at a quieter time'
-  return error.message
 }

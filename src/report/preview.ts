@@ -7,19 +7,21 @@ import {
   type EmployeeFields,
   type EmployeeKey,
   type FieldValue,
+  keyText,
 } from '../directory/employee.ts'
-import { rowHash } from '../directory/hash.ts'
+import { type AcknowledgedHashes, fieldHash, rowHash } from '../directory/hash.ts'
 import { hideValue, maskValue } from '../directory/masking.ts'
 import type { HrEmployeeRow, HrSource } from '../hr/source.ts'
-import type { ClientBase, Pool } from '../lib/database.ts'
-import { rolledBack } from '../lib/database.ts'
+import { type Pool, rolledBack } from '../lib/database.ts'
 import { departmentFacts } from '../sync/departments.ts'
-import { countUnbound } from '../sync/outbox.ts'
+import { countUnbound, type Work } from '../sync/outbox.ts'
 import { type EmployeePlan, planEmployees } from '../sync/plan-employees.ts'
-import type { PlannerOptions } from '../sync/plan-kind.ts'
+import { activeEmployees } from '../sync/plan-tables.ts'
 import { holdBack } from '../sync/reconcile-employee.ts'
-import { trips } from '../sync/safety.ts'
+import { type RunLimits, trips } from '../sync/safety.ts'
 import type { EmployeeMemories } from './employee-story.ts'
+
+// What a run would do
 
 /** What runs started now would do. */
 export interface RunPreview {
@@ -39,31 +41,136 @@ export function previewRun(options: {
   kind: 'changes' | 'full'
   /** As of a run. */
   maxAgeMs: number | null
-  limits: PlannerOptions['limits']
+  limits: RunLimits
   sellerAppids: string[]
 }): Promise<RunPreview> {
   const { pool, hr, kind, maxAgeMs, limits, sellerAppids } = options
-  const now = new Date()
   return rolledBack(pool, async db => {
-    const employees = await planEmployees(
-      db,
-      hr,
-      { kind, state: 'requested', maxAgeMs },
-      limits,
-      now,
-      new AbortController().signal,
-    )
-    const keys = kind === 'full' ? await stagedEmployees(db) : []
+    const run = { kind, state: 'requested', maxAgeMs } as const
+    const employees = await planEmployees(db, hr, run, limits, new AbortController().signal)
+    const keys = kind === 'full' ? await activeEmployees(db) : []
     const openids = await countUnbound(db, sellerAppids)
     if (!hr.hasDepartments) return { employees, keys, departments: null, openids }
     const { total, deletions } = await departmentFacts(db, hr, {
       graceMs: limits.departmentGraceMs,
-      now,
+      now: new Date(),
     })
     const isHeld = trips(limits.departments, deletions.length, total)
     return { employees, keys, departments: { total, deletions, isHeld }, openids }
   })
 }
+
+// The stored plan of a held run
+
+/** Entities of a stored plan that are looked up in HR together. */
+const PAGE = 1000
+
+/** One entity of a stored plan, beside HR as it is now. Values are masked. */
+export interface PlanEntry {
+  enterpriseCode: string
+  entityKey: string
+  reason: string
+  /** Department that HR has for the employee, else the one that the platform last showed. */
+  department: string | null
+  /** Of a changed employee: the columns that differ from what the platform last confirmed. */
+  changed: { field: string; value: string | null }[]
+  /** HR has another row by now than the plan saw: approval does not send this one. */
+  changedSince: boolean
+}
+
+/**
+ * The stored plan of a run, page by page, with the columns that changed as far as HR still has the rows that were planned.
+ * @throws HrUnavailableError, HrDataError, MappingError
+ */
+export async function* readStoredPlan(pool: Pool, hr: HrSource, run: number): AsyncGenerator<PlanEntry[]> {
+  let after = { enterpriseCode: '', entityKey: '' }
+  for (;;) {
+    const entities = await plannedEntities(pool, run, after)
+    const last = entities.at(-1)
+    if (!last) return
+    const keyOf = ({ enterpriseCode, entityKey }: PlannedEntity) => ({ enterpriseCode, userid: entityKey })
+    const rows = await hr.lookup(
+      entities.filter(({ operation }) => operation === 'update-employee').map(keyOf),
+    )
+    yield entities.map(entity => entryOf(entity, rows.get(keyText(keyOf(entity))) ?? null))
+    after = last
+  }
+}
+
+/** What a planned entity comes to, by the HR row as it is now. */
+function entryOf(entity: PlannedEntity, row: HrEmployeeRow | 'duplicate' | null): PlanEntry {
+  const { enterpriseCode, entityKey, reason, sourceHash, deptCode } = entity
+  const entry = { enterpriseCode, entityKey, reason, changed: [], changedSince: false }
+  if (entity.operation === 'delete-department') return { ...entry, department: entityKey }
+  const present = row === 'duplicate' ? null : row
+  const hash = present && rowHash(Object.keys(present), present)
+  if (row === 'duplicate' || hash !== sourceHash)
+    return { ...entry, department: deptCode, changedSince: true }
+  if (present === null) return { ...entry, department: deptCode }
+  const validated = toDesired(present, Object.keys(present))
+  if (!validated.ok) {
+    // What breaks a rule may be anything, in whatever column it came.
+    const broken = [...new Set<string>(validated.problems.map(problem => problem.field))]
+    const changed = broken.map(field => ({ field, value: hideValue(present[field] ?? null) }))
+    return { ...entry, department: deptCode, changed }
+  }
+  const { fields } = validated.desired
+  return {
+    ...entry,
+    department: fields.dept_code || deptCode,
+    changed: reason === 'changed' ? changedColumns(fields, entity) : [],
+  }
+}
+
+function changedColumns(fields: EmployeeFields, { acknowledged }: PlannedEntity): PlanEntry['changed'] {
+  return EMPLOYEE_FIELDS.filter(field => {
+    const value = fields[field]
+    return value !== undefined && fieldHash(field, value) !== acknowledged[field]
+  }).map(field => ({ field, value: maskValue(field, fields[field] ?? null) }))
+}
+
+/** One entity of a stored plan, with what dirsync knows of it. */
+interface PlannedEntity {
+  operation: Work['operation']
+  enterpriseCode: string
+  entityKey: string
+  /** new, changed, asked, left, vanished or delete. */
+  reason: string
+  /** Hash of the HR row as the plan saw it; null where HR had none. */
+  sourceHash: string | null
+  /** Per field the hash of the value that the platform last confirmed. */
+  acknowledged: AcknowledgedHashes
+  /** Department that the platform last showed for the employee. */
+  deptCode: string | null
+}
+
+/** The next page of a stored plan, without what is only remembered. */
+async function plannedEntities(
+  db: Pool,
+  runId: number,
+  after: { enterpriseCode: string; entityKey: string },
+): Promise<PlannedEntity[]> {
+  const { rows } = await db.query<PlannedEntity>(
+    `select w.operation, w.enterprise_code as "enterpriseCode", w.entity_key as "entityKey", w.reason,
+            w.source_hash as "sourceHash", coalesce(e.acknowledged, '{}') as acknowledged,
+            e.dept_code as "deptCode"
+     from dirsync.planned_work w
+     left join dirsync.employee e on w.operation = 'update-employee'
+       and e.enterprise_code = w.enterprise_code and e.userid = w.entity_key
+     where w.run_id = $1 and w.reason is not null and (w.enterprise_code, w.entity_key) > ($2, $3)
+     order by w.enterprise_code, w.entity_key limit ${PAGE}`,
+    [runId, after.enterpriseCode, after.entityKey],
+  )
+  return rows
+}
+
+/** Whether the plan of a run is stored. */
+export async function isStored(db: Pool, runId: number): Promise<boolean> {
+  const { rowCount } = await db.query('select from dirsync.planned_work where run_id = $1 limit 1', [runId])
+  return (rowCount ?? 0) > 0
+}
+
+// One employee
 
 /** One field, HR against the platform; values are masked. */
 export interface FieldPreview {
@@ -120,29 +227,23 @@ export function previewEmployee(input: {
     if (isIn(givenUp, field))
       return { standing: 'held_back', note: 'the platform accepted it before, and did not keep it' }
     if (isIn(parked, field)) {
-      const open = memory.cases.find(({ field: named }) => unitHolds(parked, named, field))
+      const unit = parked.find(({ fields }) => fields.includes(field))
+      const open = memory.cases.find(({ field: named }) => unit?.fields.includes(named as EmployeeField))
       return {
         standing: 'held_back',
         note: open ? `dead letter ${open.id}: ${open.category}` : 'dead letter',
       }
     }
-    return { standing: 'in_step', note: remark(desired.fields[field] ?? null, actual[field]) }
+    const keepsItsOwn = !desired.fields[field] && actual[field]
+    return { standing: 'in_step', note: keepsItsOwn ? 'HR has none, the platform keeps its own' : null }
   }
-  const fields = managed(desired.fields).map(field => ({
+  const fields = EMPLOYEE_FIELDS.filter(field => field in desired.fields).map(field => ({
     field,
     hr: maskValue(field, desired.fields[field] ?? null),
     platform: shown(field, actual),
     ...judge(field),
   }))
   return { hr: desired.active ? 'present' : 'left', problems: [], fields }
-}
-
-function unitHolds(units: FieldUnit[], named: string, field: EmployeeField): boolean {
-  return units.some(unit => unit.fields.includes(field) && unit.fields.includes(named as EmployeeField))
-}
-
-function managed(fields: EmployeeFields): EmployeeField[] {
-  return EMPLOYEE_FIELDS.filter(field => field in fields)
 }
 
 /** The platform's value as far as it tells one. */
@@ -152,10 +253,7 @@ function shown(field: EmployeeField, actual: EmployeeFields | null): FieldValue 
   return maskValue(field, value)
 }
 
-function remark(wanted: FieldValue, held: FieldValue | undefined): string | null {
-  return wanted === null && held ? 'HR has none, the platform keeps its own' : null
-}
-
+/** The fields of a row that breaks rules: what breaks one may be anything, so its value is hidden. */
 function rawFields(
   row: HrEmployeeRow,
   columns: readonly string[],
@@ -172,13 +270,4 @@ function rawFields(
       note: problem?.message ?? null,
     }
   })
-}
-
-/** Keys of the active employees that are staged and compared, without those that are skipped, inside the same transaction. */
-async function stagedEmployees(db: ClientBase): Promise<EmployeeKey[]> {
-  const { rows } = await db.query<EmployeeKey>(
-    `select enterprise_code as "enterpriseCode", userid from difference
-     where active and reason is distinct from 'skipped' order by 1, 2`,
-  )
-  return rows
 }

@@ -1,8 +1,7 @@
-import type { Pool, PoolClient } from '../lib/database.ts'
-import { transaction } from '../lib/database.ts'
+import { onlyRow, type Pool, type PoolClient, transaction } from '../lib/database.ts'
 import type { RunKind } from './run.ts'
 
-/** What a person asked for cannot be done: there is no such thing (any more), or an argument makes no sense. */
+/** What a person asked for cannot be done: there is no such thing (any more), or an argument is wrong. */
 class CommandError extends Error {
   readonly code: 'COMMAND_NOT_FOUND' | 'COMMAND_INVALID'
 
@@ -17,9 +16,8 @@ class CommandError extends Error {
 const CODES: Record<string, CommandError['code']> = { P0002: 'COMMAND_NOT_FOUND', '22023': 'COMMAND_INVALID' }
 
 /**
- * What people may ask for, in the name of one of them. All goes through the SQL functions that reviewers use too, so that
- * the rules and the audit in `dirsync.command` are the same.
- * Every method throws a CommandError when it cannot be done.
+ * What a person may ask for. Everything goes through the SQL functions that reviewers use too, so that the rules and the
+ * audit in `dirsync.command` are the same. A method throws a CommandError when it cannot be done.
  */
 export class Commands {
   readonly #pool: Pool
@@ -36,10 +34,7 @@ export class Commands {
     return this.#ask('select dirsync.resync($1)', [kind])
   }
 
-  /**
-   * A full run, as {@link resync}.
-   * @param maxAgeMs leaves out employees in step whom the platform confirmed within so many milliseconds; null: asks everybody
-   */
+  /** The same for a full run. @param maxAgeMs leaves out whom the platform confirmed within this time; null: nobody */
   resyncFull(maxAgeMs: number | null): Promise<number> {
     return this.#ask(`select dirsync.resync('full', max_age => $1 * interval '1 millisecond')`, [maxAgeMs])
   }
@@ -52,7 +47,7 @@ export class Commands {
     ])
   }
 
-  /** One run that tries all the cases again; none when one of them is not there or resolved. */
+  /** One run that tries all the cases again. There is none when one of them does not exist or is resolved. */
   retry(ids: number[]): Promise<number> {
     return this.#do(async client => {
       const { rows } = await client.query<{ id: number }>(
@@ -127,5 +122,5 @@ export class Commands {
 
 async function scalar<T = number>(client: PoolClient, sql: string, values: unknown[]): Promise<T> {
   const { rows } = await client.query<[T]>({ text: sql, values, rowMode: 'array' })
-  return (rows[0] as [T])[0]
+  return onlyRow(rows)[0]
 }

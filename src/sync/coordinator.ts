@@ -1,59 +1,61 @@
 import type { Pool } from '../lib/database.ts'
 import type { Logger } from '../lib/logger.ts'
 import type { Feeder } from './feeder.ts'
-import { requestReplan } from './held-run.ts'
 import type { Planner } from './planner.ts'
 import { finishRuns } from './run.ts'
+import { requestReplan } from './run-requests.ts'
 import { foldTally } from './tally.ts'
 
-/** Without a notification the outbox is looked at this often. */
+/** Without a notification, how often to look for something to do. */
 const IDLE_MS = 1000
-/** While runs go on, the queue is filled up this often. */
+/** While runs go on, how often to fill up the queue. */
 const BUSY_MS = 50
 
+interface CoordinatorOptions {
+  pool: Pool
+  planner: Planner
+  feeder: Feeder
+  logger: Logger
+}
+
 /**
- * The scheduler role's loop: plans requested runs, feeds the queue, ends runs that have nothing left, and keeps the tally
- * short. Any number of processes may run it; planning and feeding are each done by one at a time.
+ * The scheduler role's loops: plan requested runs, feed the queue, end runs that have nothing left, keep the tally short.
+ * Any number of processes may run them; planning and feeding are each done by one at a time.
  */
 export class Coordinator {
-  readonly #pool: Pool
-  readonly #planner: Planner
-  readonly #feeder: Feeder
-  readonly #logger: Logger
+  readonly #options: CoordinatorOptions
   readonly #stopping = new AbortController()
   #loops: Promise<void>[] = []
   #wake = Promise.withResolvers<void>()
   #troubled = false
 
-  constructor(options: { pool: Pool; planner: Planner; feeder: Feeder; logger: Logger }) {
-    this.#pool = options.pool
-    this.#planner = options.planner
-    this.#feeder = options.feeder
-    this.#logger = options.logger
+  constructor(options: CoordinatorOptions) {
+    this.#options = options
   }
 
   start(): void {
+    const { pool, planner, feeder, logger } = this.#options
     this.#loops = [
       this.#loop(async () => {
-        const planned = await this.#planner.planNext(this.#stopping.signal)
+        const planned = await planner.planNext(this.#stopping.signal)
         if (planned) this.wake()
         return planned
       }),
       this.#loop(async () => {
-        const fed = await this.#feeder.feed()
-        const { ended, left } = await finishRuns(this.#pool)
-        for (const runId of ended) this.#logger.info({ runId }, 'run done')
-        await requestReplan(this.#pool)
+        const fed = await feeder.feed()
+        const { ended, left } = await finishRuns(pool)
+        for (const runId of ended) logger.info({ runId }, 'run done')
+        await requestReplan(pool)
         return fed > 0 || left > 0
       }),
       this.#loop(async () => {
-        await foldTally(this.#pool)
+        await foldTally(pool)
         return false
       }),
     ]
   }
 
-  /** Something may be to do: looks at once. */
+  /** Looks at once whether there is something to do. */
   wake(): void {
     this.#wake.resolve()
     this.#wake = Promise.withResolvers()
@@ -70,7 +72,7 @@ export class Coordinator {
     const { signal } = this.#stopping
     while (!signal.aborted) {
       let worked = false
-      // From before the step: what is told while it looks elsewhere is not missed.
+      // Taken before the step, so that nothing that is told during it is missed.
       const woken = this.#wake.promise
       try {
         worked = await step()
@@ -79,7 +81,7 @@ export class Coordinator {
         if (signal.aborted) return
         // Once per outage of the database or the queue, not once per second.
         if (!this.#troubled)
-          this.#logger.error({ err: (error as Error).message }, 'coordination failed; trying again')
+          this.#options.logger.error({ err: (error as Error).message }, 'coordination failed; trying again')
         this.#troubled = true
       }
       await pause(worked ? BUSY_MS : IDLE_MS, woken)

@@ -1,8 +1,10 @@
 import { type DepartmentDeletion, type KnownDepartment, planDeletions } from '../directory/department.ts'
+import type { DepartmentCount, HrDepartmentRow } from '../hr/departments.ts'
 import type { HrSource } from '../hr/source.ts'
 import type { ClientBase, Pool } from '../lib/database.ts'
 import type { Claim } from './claim.ts'
 import type { CountedPlatform } from './counted-platform.ts'
+import type { Work } from './outbox.ts'
 import { type JobResult, judge, result } from './outcome.ts'
 
 /** What HR says of departments now, remembered, and the deletions that follow from it. */
@@ -11,13 +13,13 @@ interface DepartmentFacts {
   inHr: number
   /** Departments not deleted yet. */
   total: number
-  /** What a run deletes: those whose deletion failed before wait for the retry of their case. */
+  /** What a run deletes, without those whose deletion failed before: they wait for the retry of their case. */
   deletions: DepartmentDeletion[]
   /** Everything that HR wants deleted, whatever became of it so far. */
   wanted: DepartmentDeletion[]
 }
 
-/** Reads HR's departments and the employees in them, remembers them and plans deletions (DESIGN, 'Departments'). */
+/** Reads HR's departments and the employees in them, remembers them and plans deletions. */
 export async function departmentFacts(
   db: ClientBase | Pool,
   hr: HrSource,
@@ -37,33 +39,26 @@ export async function departmentFacts(
   }
 }
 
-/** What HR says of a department. */
-export interface SeenDepartment {
-  enterpriseCode: string
-  deptCode: string
-  parentCode: string | null
-  active: boolean
-  closedAt: Date | null
-}
-
 /** Remembers what HR says now: new, closed, reopened and missing departments. */
-export async function rememberDepartments(db: ClientBase | Pool, seen: SeenDepartment[]): Promise<void> {
+export async function rememberDepartments(db: ClientBase | Pool, seen: HrDepartmentRow[]): Promise<void> {
   await db.query(
     `with seen as (
-       select * from jsonb_to_recordset($1)
-         as s ("enterpriseCode" text, "deptCode" text, "parentCode" text, active boolean, "closedAt" timestamptz)
+       select * from jsonb_to_recordset($1) as s (
+         "enterpriseCode" text, "deptCode" text, "parentCode" text, active boolean, "closedAt" timestamptz)
      ), missing as (
        update dirsync.department d set first_missing_at = now()
        where d.first_missing_at is null and not exists (
          select from seen s where s."enterpriseCode" = d.enterprise_code and s."deptCode" = d.dept_code)
      )
      insert into dirsync.department as d (enterprise_code, dept_code, parent_code, active, closed_at)
-     select "enterpriseCode", "deptCode", "parentCode", active, case when not active then coalesce("closedAt", now()) end from seen
+     select "enterpriseCode", "deptCode", "parentCode", active,
+            case when not active then coalesce("closedAt", now()) end
+     from seen
      on conflict (enterprise_code, dept_code) do update
      set parent_code = excluded.parent_code, active = excluded.active, first_missing_at = null,
-         closed_at = case when excluded.active then null
-                          else (select coalesce(s."closedAt", d.closed_at, now()) from seen s
-                                where s."enterpriseCode" = d.enterprise_code and s."deptCode" = d.dept_code) end,
+         closed_at = case when not excluded.active then (
+           select coalesce(s."closedAt", d.closed_at, now()) from seen s
+           where s."enterpriseCode" = d.enterprise_code and s."deptCode" = d.dept_code) end,
          -- A department that HR opens again may be closed and deleted again.
          deleted_at = case when excluded.active then null else d.deleted_at end,
          parked_at = case when excluded.active is distinct from d.active then null else d.parked_at end`,
@@ -71,24 +66,44 @@ export async function rememberDepartments(db: ClientBase | Pool, seen: SeenDepar
   )
 }
 
-/**
- * Every department with the employees in it, in HR (as counted by the caller) and in what is known of the platform.
- */
+/** Every department with the employees in it, in HR (as counted by the caller) and in what is known of the platform. */
 export async function knownDepartments(
   db: ClientBase | Pool,
-  employeesInHr: { enterpriseCode: string; deptCode: string; employees: number }[],
+  employeesInHr: DepartmentCount[],
 ): Promise<KnownDepartment[]> {
   const { rows } = await db.query<KnownDepartment>(
-    `select d.enterprise_code as "enterpriseCode", d.dept_code as "deptCode", d.parent_code as "parentCode", d.active,
-            d.closed_at as "closedAt", d.first_missing_at as "missingSince",
+    `select d.enterprise_code as "enterpriseCode", d.dept_code as "deptCode", d.parent_code as "parentCode",
+            d.active, d.closed_at as "closedAt", d.first_missing_at as "missingSince",
             d.deleted_at is not null as deleted, d.parked_at is not null as parked,
             coalesce(h.employees, 0)
               + (select count(*)::int from dirsync.employee e
-                 where e.platform_state = 'in_service' and e.enterprise_code = d.enterprise_code and e.dept_code = d.dept_code) as employees
+                 where e.platform_state = 'in_service' and e.enterprise_code = d.enterprise_code
+                   and e.dept_code = d.dept_code) as employees
      from dirsync.department d
      left join jsonb_to_recordset($1) as h ("enterpriseCode" text, "deptCode" text, employees int)
        on h."enterpriseCode" = d.enterprise_code and h."deptCode" = d.dept_code`,
     [JSON.stringify(employeesInHr)],
+  )
+  return rows
+}
+
+/** Stores deletions of departments as the plan of a held run. */
+export async function storeDeletions(db: ClientBase, runId: number, work: Work[]): Promise<void> {
+  await db.query(
+    `insert into dirsync.planned_work (run_id, operation, enterprise_code, entity_key, reason, wave)
+     select $2, operation, "enterpriseCode", "entityKey", 'delete', wave
+     from jsonb_to_recordset($1)
+       as w (operation text, "enterpriseCode" text, "entityKey" text, wave smallint)`,
+    [JSON.stringify(work), runId],
+  )
+}
+
+/** The deletions that the plan of a held run has stored. */
+export async function storedDeletions(db: ClientBase, runId: number): Promise<Work[]> {
+  const { rows } = await db.query<Work>(
+    `select operation, enterprise_code as "enterpriseCode", entity_key as "entityKey", '' as detail, wave
+     from dirsync.planned_work where run_id = $1 and operation = 'delete-department'`,
+    [runId],
   )
   return rows
 }
@@ -102,8 +117,8 @@ interface DepartmentJob {
 }
 
 /**
- * Deletes one department, if HR still wants it and nothing is left below it; a department that the platform does not know
- * has reached its goal (4.6). One whose child could not be deleted is planned again once the child is gone.
+ * Deletes one department, if HR still wants it and nothing is left below it. One whose child could not be deleted is planned
+ * again once the child is gone. A department that the platform does not know has reached its goal (section 4.6).
  */
 export async function deleteDepartment(job: DepartmentJob, platform: CountedPlatform): Promise<JobResult> {
   const { enterpriseCode, deptCode } = job

@@ -1,14 +1,16 @@
-import type { ClientBase, Pool } from '../lib/database.ts'
-import { transaction } from '../lib/database.ts'
+import { type ClientBase, onlyRow, type Pool, transaction } from '../lib/database.ts'
 import { endAllCases } from './cases.ts'
 import { ALIVE, type ProcessRow } from './process.ts'
 
-/** An account of the platform: what everything in dirsync's database was learnt of. */
+/**
+ * The database is the memory of one account of the platform. Another address or application is refused until a person
+ * switches the account.
+ */
 export interface Account {
   /** Address of the platform as `new URL()` writes it; `embedded` for the trial's emulator, at whatever port. */
   baseUrl: string
   appId: string
-  /** Said for the record; another one is no other account. */
+  /** For the record: the account stays the same when it changes. */
   enterpriseCode: string
 }
 
@@ -19,7 +21,7 @@ export interface Deployment extends Account {
   since: Date
 }
 
-/** The settings name another account than the one that the database remembers. */
+/** The settings name another account than the database remembers. */
 export class AccountError extends Error {
   readonly code = 'ACCOUNT_OTHER'
 
@@ -51,8 +53,8 @@ export async function readDeployment(db: ClientBase | Pool): Promise<Deployment 
 }
 
 /**
- * For whoever is about to call the platform or to write what it says: makes the database the memory of this account if it
- * is nobody's yet, as with the first start after an upgrade. Of several at once one decides.
+ * Call it before you call the platform or write what it says: makes the database the memory of this account, if it is
+ * nobody's yet. Of several at once one decides.
  * @throws AccountError when it is another account's
  */
 export async function claimDeployment(db: Pool, account: Account): Promise<Deployment> {
@@ -71,7 +73,7 @@ export async function claimDeployment(db: Pool, account: Account): Promise<Deplo
 }
 
 /**
- * For whoever only looks: the database is the memory of this account, or nobody's yet.
+ * Call it before you only look: the database may be nobody's yet.
  * @throws AccountError when it is another account's
  */
 export async function assertAccount(db: Pool, account: Account): Promise<void> {
@@ -79,7 +81,7 @@ export async function assertAccount(db: Pool, account: Account): Promise<void> {
   if (deployment && !isSameAccount(deployment, account)) throw new AccountError(deployment, account)
 }
 
-/** What the platform said, or what is to be asked of it: nothing of it holds for another account. */
+/** Tables of what the platform said, or of what is to be asked of it. None of it holds for another account. */
 export const MEMORY = [
   'pending',
   'planned_work',
@@ -127,7 +129,7 @@ class SwitchError extends Error {
   }
 }
 
-/** What {@link switchAccount} would forget. */
+/** What a switch of the account would forget. */
 export async function countMemory(db: ClientBase | Pool): Promise<Forgotten> {
   const { rows } = await db.query<Forgotten>(
     `select (select count(*) from dirsync.employee)::int as employees,
@@ -140,14 +142,14 @@ export async function countMemory(db: ClientBase | Pool): Promise<Forgotten> {
             (select count(*) from dirsync.sync_run where finished_at is null)::int as runs,
             (select count(*) from dirsync.dead_letter where state <> 'resolved')::int as dead_letters`,
   )
-  return rows[0] as Forgotten
+  return onlyRow(rows)
 }
 
 /**
  * Makes the database the memory of another account. All that was learnt of the old one goes, and with it the deployment's
- * id, so that nobody reads a queue of before; history stays: attempts, finished runs, cases as obsolete, refunds, top-ups.
+ * id, so that nobody reads an old queue. History stays: attempts, finished runs, cases (as obsolete), refunds, top-ups.
  * With `keepMemory` only address and application id change.
- * @param actor who asks: `cli:` and the shell user
+ * @param options.actor who asks: `cli:` and the shell user
  * @returns null when the database is the memory of that account already
  * @throws SwitchError while processes are alive, or while money is under way that the new account could not settle
  */
@@ -158,7 +160,7 @@ export async function switchAccount(
 ): Promise<{ from: Deployment | null; forgotten: Forgotten | null } | null> {
   return transaction(pool, async client => {
     await client.query(`select set_config('dirsync.actor', $1, true)`, [options.actor])
-    // Keeps whoever starts now waiting until this is done, and the row from being made meanwhile.
+    // Whoever starts now waits until this is done, and nobody makes the row meanwhile.
     await client.query('lock table dirsync.deployment in exclusive mode')
     const from = await readDeployment(client)
     if (from && isSameAccount(from, to)) return null
@@ -211,7 +213,7 @@ async function forget(client: ClientBase): Promise<Forgotten> {
   return forgotten
 }
 
-/** The order record of another account says nothing about a refund, or says it of an order of its own. */
+/** The other account has no record of the orders, or has other orders of the same numbers. */
 async function assertNoOpenMoney(client: ClientBase): Promise<void> {
   const { rows } = await client.query<{ open: string[] }>(
     `select coalesce(array_agg(number order by sent_at), '{}') as open from (
@@ -219,7 +221,7 @@ async function assertNoOpenMoney(client: ClientBase): Promise<void> {
        union all
        select external_code, sent_at from dirsync.topup where state in ('requested', 'unknown')) money`,
   )
-  const open = rows[0]?.open ?? []
+  const { open } = onlyRow(rows)
   if (open.length > 0)
     throw new SwitchError(
       'SWITCH_MONEY',

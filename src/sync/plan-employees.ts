@@ -1,34 +1,14 @@
-import { Transform } from 'node:stream'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { type EmployeeKey, keyText } from '../directory/employee.ts'
-import { RowHasher, rowHash, rowIsActive, type SourceStatistics } from '../directory/hash.ts'
+import type { SourceStatistics } from '../directory/hash.ts'
 import type { HrSource } from '../hr/source.ts'
-import type { ClientBase, Pool } from '../lib/database.ts'
-import type { Logger } from '../lib/logger.ts'
-import { compare, type Difference, fillStage, fillStageWith, makeStage } from './employee-plan.ts'
-import { awaitReplan, rejudgeHeldRun } from './held-run.ts'
-import {
-  cancelledSince,
-  isPlanned,
-  lastPlanPassed,
-  lastSweep,
-  type PlannedRun,
-  type Run,
-  requestRun,
-  unfinishedRun,
-  watermark,
-} from './run.ts'
-import { type Breaker, belowNotice, type GateLimits, suspicion, trips } from './safety.ts'
+import { type ClientBase, onlyRow, type Pool, repeatStepOnDeadlock } from '../lib/database.ts'
+import { endCases } from './cases.ts'
+import { compare, type Difference, stageRows, stageScan, writeEmployeePlan } from './plan-tables.ts'
+import { OF_EVERYBODY, type PlannedRun, type Run } from './run.ts'
+import { type Breaker, duplication, type RunLimits, suspicion, trips } from './safety.ts'
 
 /** Rows changed while the newest one was read may carry an older time; so much is read again. */
 const WATERMARK_OVERLAP_MS = 5 * 60_000
-
-export interface EmployeePlanLimits {
-  gate: GateLimits
-  breaker: Breaker
-  /** With updated_at mapped: how long a changes run may go without reading every row. */
-  sweepIntervalMs: number
-}
 
 export interface EmployeePlan extends PlannedRun {
   state: 'running' | 'held' | 'source_suspect'
@@ -38,101 +18,50 @@ export interface EmployeePlan extends PlannedRun {
 
 /**
  * Plans a `changes` or `full` run inside the caller's transaction: HR streamed and hashed, staged, joined, judged.
- * Nothing but temporary tables is written; `writeEmployeePlan` does that for a plan that may run.
+ * Nothing but temporary tables is written; `applyEmployeePlan` writes a plan that may run.
  * @throws HrUnavailableError, HrDataError, MappingError
  */
 export async function planEmployees(
   db: ClientBase,
   hr: HrSource,
   run: Pick<Run, 'kind' | 'state' | 'maxAgeMs'>,
-  limits: EmployeePlanLimits,
-  now: Date,
+  limits: Pick<RunLimits, 'gate' | 'breaker' | 'sweepIntervalMs'>,
   signal: AbortSignal,
 ): Promise<EmployeePlan> {
-  const { employees, fingerprint } = await hr.inspect()
-  const { columns } = employees
+  const isFull = run.kind === 'full'
   const last = await lastSweep(db)
-  const newest = run.kind === 'full' || !columns.includes('updated_at') ? null : await watermark(db)
   const replans = await awaitReplan(db)
+  const { employees, fingerprint } = await hr.inspect()
+  const newest = isFull || !employees.columns.includes('updated_at') ? null : await watermark(db)
   const sweep =
     newest === null ||
     !last ||
     // Rows that HR did not touch may look different through another mapping.
     last.mapping !== fingerprint ||
-    now.getTime() - last.at.getTime() >= limits.sweepIntervalMs ||
+    Date.now() - last.at.getTime() >= limits.sweepIntervalMs ||
     // Whatever rows are in question, held, taken back or found changed by a worker: only all of them tell.
     run.state === 'held' ||
     replans ||
     (await cancelledSince(db, last.at))
-  const { statistics, mapping } = await stageHr(db, hr, sweep ? null : newest, signal)
-  const difference = await compare(db, {
-    everything: run.kind === 'full',
-    maxAgeMs: run.maxAgeMs,
-    sweep,
-    replans,
-  })
+  const since = sweep ? null : new Date(newest.getTime() - WATERMARK_OVERLAP_MS)
+  const { source, mapping } = await stageScan(db, hr, since, signal)
+  const difference = await compare(db, { everything: isFull, maxAgeMs: run.maxAgeMs, sweep, replans })
+  const { inScope, reasons, sample, skipped, changing, first } = difference
   const planned = {
     difference,
     sweep,
-    inScope: difference.inScope,
-    plan: {
-      reasons: difference.reasons,
-      sample: difference.sample,
-      ...(run.maxAgeMs !== null && { skipped: difference.skipped }),
-    },
-    source: statistics,
+    inScope,
+    plan: { reasons, sample, ...(run.maxAgeMs !== null && { skipped }) },
+    source,
     mapping,
   }
   const suspect = sweep
-    ? suspicion(statistics, last?.statistics ?? null, difference.duplicates, limits.gate)
-    : duplicated(difference)
+    ? suspicion(source, last?.statistics ?? null, difference.duplicates, limits.gate)
+    : duplication(difference.duplicates)
   if (suspect) return { ...planned, state: 'source_suspect', message: `${suspect}. Nothing was enqueued.` }
-  const { changing } = difference
-  const total = sweep ? difference.inScope : (last?.statistics.rows ?? difference.inScope)
-  if (!difference.first && trips(limits.breaker, changing, total))
-    return {
-      ...planned,
-      state: 'held',
-      message: heldMessage(changing, total, limits.breaker),
-    }
-  return { ...planned, state: 'running' }
-}
-
-async function stageHr(
-  db: ClientBase,
-  hr: HrSource,
-  newest: Date | null,
-  signal: AbortSignal,
-): Promise<{ statistics: SourceStatistics; mapping: string }> {
-  const since = newest === null ? {} : { since: new Date(newest.getTime() - WATERMARK_OVERLAP_MS) }
-  await makeStage(db)
-  const scan = await hr.scan({ ...since, signal })
-  const hasher = new RowHasher(scan.columns)
-  const toLines = new Transform({
-    transform(chunk: Buffer, _encoding, done) {
-      done(null, hasher.push(chunk))
-    },
-  })
-  try {
-    await fillStage(db, scan.stream, toLines, signal)
-  } finally {
-    await scan.close()
-  }
-  return { statistics: hasher.statistics, mapping: scan.mapping }
-}
-
-function duplicated(difference: Difference): string | null {
-  return difference.duplicates.length > 0 ? duplicatesMessage(difference.duplicates) : null
-}
-
-/** Why a run whose rows have these keys more than once is suspect. */
-function duplicatesMessage(keys: readonly string[]): string {
-  return `HR delivers keys more than once (${keys.join(', ')}): make the mapping query return one row per employee`
-}
-
-/** Why a run is held. */
-function heldMessage(changing: number, total: number, breaker: Breaker): string {
-  return `${changing} of ${total} employees would change, more than ${breaker.count} and ${breaker.percent} %: look at the plan, then approve or reject the run.`
+  const total = sweep ? inScope : (last?.statistics.rows ?? inScope)
+  // The first run changes everybody, which is as it should be.
+  return { ...planned, ...(first ? PASSED : judged(changing, total, limits.breaker)) }
 }
 
 /**
@@ -144,133 +73,135 @@ export async function planNamedRows(
   db: ClientBase,
   hr: HrSource,
   candidates: readonly EmployeeKey[],
-  limits: Pick<EmployeePlanLimits, 'breaker'>,
+  breaker: Breaker,
 ): Promise<PlannedRun> {
   const { fingerprint: mapping } = await hr.inspect()
   const found = await hr.lookup(candidates, { mapping, anyEnterprise: true })
-  const duplicates = candidates.filter(key => found.get(keyText(key)) === 'duplicate')
-  if (duplicates.length > 0)
-    return {
-      state: 'source_suspect',
-      sweep: false,
-      message: `${duplicatesMessage(duplicates.map(({ userid }) => userid))}. Nothing was enqueued.`,
-    }
-  const staged = candidates.flatMap(key => {
+  const twice = candidates.filter(key => found.get(keyText(key)) === 'duplicate')
+  const suspect = duplication(twice.map(({ userid }) => userid))
+  if (suspect) return { state: 'source_suspect', sweep: false, message: `${suspect}. Nothing was enqueued.` }
+  const rows = candidates.flatMap(key => {
     const row = found.get(keyText(key))
-    if (row === undefined || row === 'duplicate') return []
-    return [{ ...key, active: rowIsActive(row), hash: rowHash(Object.keys(row), row) }]
+    return row === undefined || row === 'duplicate' ? [] : [{ key, row }]
   })
-  await makeStage(db)
-  await fillStageWith(db, staged)
+  await stageRows(db, rows)
+  const replans = await awaitReplan(db)
   const { inScope, reasons, sample, changing } = await compare(db, {
     everything: false,
     maxAgeMs: null,
     sweep: false,
-    replans: await awaitReplan(db),
+    replans,
   })
-  const planned = { sweep: false, inScope, plan: { reasons, sample }, mapping }
   const total = (await lastSweep(db))?.statistics.rows ?? inScope
-  if (trips(limits.breaker, changing, total))
-    return { ...planned, state: 'held', message: heldMessage(changing, total, limits.breaker) }
-  return { ...planned, state: 'running' }
+  return {
+    sweep: false,
+    inScope,
+    plan: { reasons, sample },
+    mapping,
+    ...judged(changing, total, breaker),
+  }
 }
 
-/** From one run to the next: what HR tells meanwhile goes into that. */
-const REST_MS = 1000
-/** HR is read as a whole for at most this share of the time. */
-const READING_SHARE = 0.1
-/** How long a named change counts against what the gate and the breaker let pass. */
-const WINDOW_MS = 5 * 60_000
-const LOOK_MS = 50
-/** More rows are not named but read with all the others, which costs HR less. */
-const MOST_NAMED = 1000
+const PASSED = { state: 'running' } as const
+
+/** Whether so many changes pass the breaker. */
+function judged(changing: number, total: number, breaker: Breaker): Pick<EmployeePlan, 'state' | 'message'> {
+  if (!trips(breaker, changing, total)) return PASSED
+  return {
+    state: 'held',
+    message: `${changing} of ${total} employees would change, more than ${breaker.count} and ${breaker.percent} %: look at the plan, then approve or reject the run.`,
+  }
+}
+
+// What earlier runs have found
+
+/** Statistics of the last good run that read every HR row, when it did, and with which mapping. */
+export async function lastSweep(
+  db: ClientBase | Pool,
+): Promise<{ statistics: SourceStatistics; at: Date; mapping: string | null } | null> {
+  const { rows } = await db.query<{ statistics: SourceStatistics; at: Date; mapping: string | null }>(
+    `select source as statistics, planned_at as at, mapping from dirsync.sync_run
+     where ${OF_EVERYBODY} and sweep and source is not null and state in ('running', 'done')
+     order by id desc limit 1`,
+  )
+  return rows[0] ?? null
+}
 
 /**
- * Turns what HR's trigger tells into runs of kind `changes`: of the named rows while few are named, else of all, so that
- * the sanity gate and the breaker judge whatever they would have judged without the trigger. While they object to HR as a
- * whole, no row is sent past them. Never a run per notification: the first makes one at once, those that follow are collected.
+ * Newest `updated_at` that good runs have seen since the last sweep, but never later than the run that saw it: a row from
+ * the future must not hide the present. Null when none is known.
  */
-export class HrChanges {
-  readonly #pool: Pool
-  readonly #limits: { gate: GateLimits; breaker: Breaker }
-  readonly #logger: Logger
-  readonly #stopping = new AbortController()
-  /** When each user id was last named. */
-  readonly #named = new Map<string, number>()
-  #collected = new Set<string>()
-  #anything = false
-  #working: Promise<void> | null = null
+export async function watermark(db: ClientBase | Pool): Promise<Date | null> {
+  const { rows } = await db.query<{ newest: Date | null }>(
+    `select max(greatest(least((source ->> 'newest')::timestamptz, planned_at), 'epoch')) as newest
+     from dirsync.sync_run
+     where kind in ('changes', 'full') and source ->> 'newest' is not null and state in ('running', 'done')
+       -- Of the account that is remembered now, no older run sent anything.
+       and planned_at >= coalesce((select since from dirsync.deployment), '-infinity')
+       and id >= (select coalesce(max(id), 0) from dirsync.sync_run
+                  where ${OF_EVERYBODY} and sweep and source is not null and state in ('running', 'done'))`,
+  )
+  return onlyRow(rows).newest
+}
 
-  constructor(options: {
-    pool: Pool
-    limits: { gate: GateLimits; breaker: Breaker }
-    logger: Logger
-  }) {
-    this.#pool = options.pool
-    this.#limits = options.limits
-    this.#logger = options.logger
-  }
+/** Whether a run was cancelled since: what it took back is to be read again, however old its rows are. */
+async function cancelledSince(db: ClientBase, at: Date): Promise<boolean> {
+  const { rowCount } = await db.query('select from dirsync.sync_run where cancelled_at > $1 limit 1', [at])
+  return (rowCount ?? 0) > 0
+}
 
-  /** @param userids whose rows were written; null when any row may have been */
-  changed(userids: string[] | null): void {
-    if (userids === null) this.#anything = true
-    else for (const userid of userids) this.#collected.add(userid)
-    if (this.#collected.size > MOST_NAMED) {
-      this.#anything = true
-      this.#collected.clear()
-    }
-    this.#working ??= this.#work().finally(() => {
-      this.#working = null
-    })
-  }
+/** Whether rows of the outbox wait for a plan, because workers found that HR has changed since the last one. */
+async function awaitReplan(db: ClientBase): Promise<boolean> {
+  const { rowCount } = await db.query('select from dirsync.pending where replan_at is not null limit 1')
+  return (rowCount ?? 0) > 0
+}
 
-  async stop(): Promise<void> {
-    this.#stopping.abort()
-    await this.#working
-  }
+// Into the outbox
 
-  async #work(): Promise<void> {
-    while ((this.#anything || this.#collected.size > 0) && !this.#stopping.signal.aborted) {
-      const [userids, anything] = [this.#collected, this.#anything]
-      this.#collected = new Set()
-      this.#anything = false
-      const rest = await this.#request([...userids], anything).catch(error => {
-        // Tried again after the rest; the coordinator has said that the database is away.
-        this.#logger.debug({ err: (error as Error).message }, 'no run was requested')
-        for (const userid of userids) this.#collected.add(userid)
-        this.#anything ||= anything
-        return REST_MS
-      })
-      await this.#rest(rest)
-    }
-  }
+/**
+ * Writes the plan that `difference` holds, and what the run found of rows that are nobody's.
+ * @param keyless how many of those there are; null when not every row was read
+ */
+export async function applyEmployeePlan(
+  db: ClientBase,
+  runId: number,
+  { isFull, keyless }: { isFull: boolean; keyless: number | null },
+): Promise<void> {
+  await repeatStepOnDeadlock(db, () => writeEmployeePlan(db, runId, isFull))
+  if (keyless !== null) await recordKeyless(db, runId, keyless)
+}
 
-  /** Requests a run, and answers how long to rest after it. */
-  async #request(userids: string[], anything: boolean): Promise<number> {
-    if (!anything && (await this.#mayBeNamed(userids))) {
-      await requestRun(this.#pool, 'changes', userids, 'trigger')
-      return REST_MS
-    }
-    const begun = performance.now()
-    const unfinished = await unfinishedRun(this.#pool, 'changes')
-    if (unfinished?.state === 'held') await rejudgeHeldRun(this.#pool, unfinished.id)
-    // One that is being planned may have read HR before this change; one that is only requested has not.
-    const waits = unfinished?.state === 'held' || unfinished?.state === 'requested'
-    const id = waits ? unfinished.id : await requestRun(this.#pool, 'changes', [], 'trigger')
-    while (!this.#stopping.signal.aborted && !(await isPlanned(this.#pool, id))) await this.#rest(LOOK_MS)
-    return Math.max(REST_MS, (performance.now() - begun) * (1 / READING_SHARE - 1))
-  }
+/** Stands for the user id in the case about rows that have none. */
+export const NOBODY = '(no user id)'
 
-  async #mayBeNamed(userids: string[]): Promise<boolean> {
-    const now = performance.now()
-    for (const [userid, at] of this.#named) if (now - at > WINDOW_MS) this.#named.delete(userid)
-    for (const userid of userids) this.#named.set(userid, now)
-    if (!(await lastPlanPassed(this.#pool))) return false
-    const last = await lastSweep(this.#pool)
-    return last !== null && belowNotice(this.#named.size, last.statistics.rows, this.#limits)
-  }
-
-  async #rest(ms: number): Promise<void> {
-    await sleep(ms, undefined, { signal: this.#stopping.signal }).catch(() => undefined) // stopping
+/**
+ * HR rows without a usable user id are about nobody, so no job can fail for them: one case tells how many there are, until a
+ * run that reads every row finds none. When a person has accepted it, it reopens as the number changes.
+ */
+export async function recordKeyless(db: ClientBase, runId: number, rows: number): Promise<void> {
+  if (rows > 0)
+    await db.query(
+      `select dirsync.record_failure(jsonb_build_object(
+         'enterprise_code', '', 'entity', 'employee', 'entity_key', $1::text,
+         'operation', 'update-employee', 'field', 'userid', 'category', 'invalid_hr_row',
+         'message', $2::text, 'remedy', $3::text, 'source_hash', md5($2)::uuid, 'state', 'open',
+         'last_run_id', $4::bigint))`,
+      [
+        NOBODY,
+        `${rows === 1 ? 'One row of HR has' : `${rows} rows of HR have`} no user id, or one that is far too long.`,
+        'Give each a user id of at most 100 characters in HR, or leave them out of the mapping. The next run that reads every row then closes this.',
+        runId,
+      ],
+    )
+  else {
+    const { rows: open } = await db.query<{ id: number }>(
+      `select id from dirsync.dead_letter
+       where entity_key = $1 and operation = 'update-employee' and state <> 'resolved'`,
+      [NOBODY],
+    )
+    await endCases(
+      db,
+      open.map(({ id }) => ({ id, runId, resolution: 'succeeded' })),
+    )
   }
 }

@@ -1,13 +1,12 @@
 import { keyText } from '../directory/employee.ts'
 import { type HrSource, HrUnavailableError, MappingError } from '../hr/source.ts'
 import type { ClientBase, Pool } from '../lib/database.ts'
-import { repeatStepOnDeadlock } from '../lib/database.ts'
 import type { Logger } from '../lib/logger.ts'
-import { departmentFacts } from './departments.ts'
+import { departmentFacts, storeDeletions, storedDeletions } from './departments.ts'
 import { enterpriseCodes, findEmployees } from './employee.ts'
-import { countChangedSince, recordKeyless, storeEmployeePlan, writeEmployeePlan } from './employee-plan.ts'
 import { addBindings, addWork, lockWorkOfCases, type Work } from './outbox.ts'
-import { type EmployeePlanLimits, planEmployees, planNamedRows } from './plan-employees.ts'
+import { applyEmployeePlan, planEmployees, planNamedRows } from './plan-employees.ts'
+import { countChangedSince, storeEmployeePlan } from './plan-tables.ts'
 import {
   beginRetry,
   beginRetryOf,
@@ -15,9 +14,8 @@ import {
   requestMirrorsOf,
   unwantedDepartmentCases,
 } from './retries.ts'
-import type { PlannedKind, PlannedRun, Run } from './run.ts'
-import { type Breaker, trips } from './safety.ts'
-import { storeDeletions, storedDeletions } from './stored-plan.ts'
+import type { PlannableRun, PlannedRun, PlanSummary } from './run.ts'
+import { type RunLimits, trips } from './safety.ts'
 import { askWithheld } from './withheld.ts'
 
 /** Places in the outbox and in the pacer's line: what a person named goes before what nobody waits for. */
@@ -27,7 +25,7 @@ export interface PlannerOptions {
   pool: Pool
   hr: HrSource
   logger: Logger
-  limits: EmployeePlanLimits & { departments: Breaker; departmentGraceMs: number }
+  limits: RunLimits
   sellerAppids: string[]
   /** Enterprise code of the deployment itself; empty for a single enterprise. */
   ownEnterprise: string
@@ -37,78 +35,92 @@ export interface PlannerOptions {
 interface JudgedPlan {
   planned: PlannedRun
   apply(run: number): Promise<void>
+  /** Of kinds that may be held. */
   store?(run: number): Promise<void>
   /** How many rows differ from the stored plan of a held run. */
   changedSince?(held: number): Promise<number>
 }
 
-/** What a run of any kind would do; nothing but temporary tables is written before `apply` or `store`, and retried cases. */
-export async function planKind(
+/** What a run of any kind would do. Before `apply` or `store` it writes temporary tables alone, and marks retried cases. */
+export function planKind(
   options: PlannerOptions,
   db: ClientBase,
-  run: Run & { kind: PlannedKind },
+  run: PlannableRun,
   signal: AbortSignal,
 ): Promise<JudgedPlan> {
   switch (run.kind) {
     case 'changes':
-    case 'full': {
-      if (run.keys.length > 0) return planTriggered(options, db, run)
-      const { hr, limits } = options
-      const planned = await planEmployees(db, hr, run, limits, new Date(), signal)
-      return {
-        planned,
-        apply: async id => {
-          await repeatStepOnDeadlock(db, () => writeEmployeePlan(db, id, run.kind === 'full'))
-          if (planned.sweep) await recordKeyless(db, id, planned.source.keyless)
-        },
-        store: id => storeEmployeePlan(db, id),
-        changedSince: held => countChangedSince(db, held),
-      }
-    }
+    case 'full':
+      return run.changedUserids.length > 0
+        ? planTriggered(options, db, run)
+        : planEverybody(options, db, run, signal)
     case 'employees':
       return planNamed(options, db, run)
     case 'retry':
       return planRetry(options, db, run)
     case 'departments':
-      return planDepartments(options, db, run)
+      return planDepartments(options, db)
     case 'openids':
       return planOpenids(options, db, run)
   }
 }
 
+async function planEverybody(
+  { hr, limits }: PlannerOptions,
+  db: ClientBase,
+  run: PlannableRun,
+  signal: AbortSignal,
+): Promise<JudgedPlan> {
+  const planned = await planEmployees(db, hr, run, limits, signal)
+  const keyless = planned.sweep ? planned.source.keyless : null
+  return {
+    planned,
+    apply: id => applyEmployeePlan(db, id, { isFull: run.kind === 'full', keyless }),
+    store: id => storeEmployeePlan(db, id),
+    changedSince: held => countChangedSince(db, held),
+  }
+}
+
 /** Rows that HR's trigger named by user id, in any enterprise. */
-async function planTriggered(options: PlannerOptions, db: ClientBase, run: Run): Promise<JudgedPlan> {
-  const { hr, limits, ownEnterprise } = options
+async function planTriggered(
+  { hr, limits, ownEnterprise }: PlannerOptions,
+  db: ClientBase,
+  { changedUserids }: PlannableRun,
+): Promise<JudgedPlan> {
   const enterprises = await enterpriseCodes(db, ownEnterprise)
-  const candidates = run.keys.flatMap(userid =>
+  const candidates = changedUserids.flatMap(userid =>
     enterprises.map(enterpriseCode => ({ enterpriseCode, userid })),
   )
   return {
-    planned: await planNamedRows(db, hr, candidates, limits),
-    apply: id => repeatStepOnDeadlock(db, () => writeEmployeePlan(db, id, false)),
+    planned: await planNamedRows(db, hr, candidates, limits.breaker),
+    apply: id => applyEmployeePlan(db, id, { isFull: false, keyless: null }),
     store: id => storeEmployeePlan(db, id),
     changedSince: held => countChangedSince(db, held),
   }
 }
 
 /** Named employees: whoever HR or dirsync knows by that user id, in any enterprise. */
-async function planNamed(options: PlannerOptions, db: ClientBase, run: Run): Promise<JudgedPlan> {
-  const known = await findEmployees(db, run.keys)
-  const enterprises = await enterpriseCodes(db, options.ownEnterprise)
-  const candidates = run.keys.flatMap(key =>
+async function planNamed(
+  { hr, ownEnterprise }: PlannerOptions,
+  db: ClientBase,
+  { named }: PlannableRun,
+): Promise<JudgedPlan> {
+  const known = await findEmployees(db, named)
+  const enterprises = await enterpriseCodes(db, ownEnterprise)
+  const candidates = named.flatMap(name =>
     enterprises.map(enterpriseCode => ({
       enterpriseCode,
-      userid: key.startsWith(`${enterpriseCode}/`) ? key.slice(enterpriseCode.length + 1) : key,
+      userid: name.startsWith(`${enterpriseCode}/`) ? name.slice(enterpriseCode.length + 1) : name,
     })),
   )
-  const { fingerprint: mapping } = await options.hr.inspect()
-  const rows = await options.hr.lookup(candidates, { mapping, anyEnterprise: true })
+  const { fingerprint: mapping } = await hr.inspect()
+  const rows = await hr.lookup(candidates, { mapping, anyEnterprise: true })
   const inHr = candidates.filter(key => rows.has(keyText(key)))
   const employees = [...new Map([...known, ...inHr].map(key => [keyText(key), key])).values()]
-  const missing = run.keys.filter(
-    key =>
+  const missing = named.filter(
+    name =>
       !employees.some(
-        ({ enterpriseCode, userid }) => userid === key || `${enterpriseCode}/${userid}` === key,
+        ({ enterpriseCode, userid }) => userid === name || `${enterpriseCode}/${userid}` === name,
       ),
   )
   if (employees.length === 0)
@@ -129,24 +141,25 @@ async function planNamed(options: PlannerOptions, db: ClientBase, run: Run): Pro
   }
 }
 
-/** Cases that are due, or that a person has named: those are sent as HR has them now. */
-async function planRetry(options: PlannerOptions, db: ClientBase, run: Run): Promise<JudgedPlan> {
-  const ids = run.keys.map(Number)
+/** Cases that are due, or that a person named. Those that a person named are sent as HR has them now. */
+async function planRetry({ hr }: PlannerOptions, db: ClientBase, run: PlannableRun): Promise<JudgedPlan> {
+  const { cases: ids, requestedBy } = run
+  const byItself = requestedBy === 'cron'
   // Before anything is locked: HR may take its time.
-  const mapping = run.requestedBy === 'cron' ? undefined : await presentMapping(options.hr)
+  const mapping = byItself ? undefined : await presentMapping(hr)
   await lockWorkOfCases(db, ids)
   const work = await beginRetry(db, ids, run.id)
-  const mirrors = await requestMirrorsOf(db, ids, run.requestedBy)
+  const mirrors = await requestMirrorsOf(db, ids, requestedBy)
   const withheld = await askWithheld(db, run.id, ids)
   const inScope = work.length + withheld
   const message = mirrors.map(({ id, kind }) => `run ${id} reads ${kind} again`).join(', ')
-  const priority = run.requestedBy === 'cron' ? PRIORITY.background : PRIORITY.named
+  const priority = byItself ? PRIORITY.background : PRIORITY.named
   const named = await isRetryByName(db, run.id)
   return {
     planned: {
       state: 'running',
       inScope,
-      plan: { ...summary(work, 'retry'), reasons: inScope > 0 ? { retry: inScope } : {} },
+      plan: summary(work, 'retry', inScope),
       mapping,
       ...(message && { message }),
     },
@@ -154,7 +167,7 @@ async function planRetry(options: PlannerOptions, db: ClientBase, run: Run): Pro
   }
 }
 
-/** Whoever retries a case may have mended the mapping before. While HR cannot be asked, that of the last plan stays in force. */
+/** Whoever retries a case may have mended the mapping. While HR cannot be asked, that of the last plan stays in force. */
 async function presentMapping(hr: HrSource): Promise<string | undefined> {
   try {
     return (await hr.inspect()).fingerprint
@@ -164,8 +177,7 @@ async function presentMapping(hr: HrSource): Promise<string | undefined> {
   }
 }
 
-async function planDepartments(options: PlannerOptions, db: ClientBase, _run: Run): Promise<JudgedPlan> {
-  const { hr, limits } = options
+async function planDepartments({ hr, limits }: PlannerOptions, db: ClientBase): Promise<JudgedPlan> {
   if (!(await hr.inspect()).departments)
     return unable('running', 'HR_DEPARTMENTS_SQL is not set: no department is ever deleted', 0)
   const { inHr, total, deletions, wanted } = await departmentFacts(db, hr, {
@@ -200,21 +212,22 @@ async function planDepartments(options: PlannerOptions, db: ClientBase, _run: Ru
     },
     store: id => storeDeletions(db, id, work),
     changedSince: async held => {
-      const stored = new Set((await storedDeletions(db, held)).map(deletionText))
-      const now = new Set(work.map(deletionText))
-      return now.size + stored.size - 2 * [...stored].filter(text => now.has(text)).length
+      const stored = new Set((await storedDeletions(db, held)).map(nameOf))
+      const now = new Set(work.map(nameOf))
+      return [...stored, ...now].filter(name => !stored.has(name) || !now.has(name)).length
     },
   }
 }
 
-async function planOpenids(options: PlannerOptions, db: ClientBase, run: Run): Promise<JudgedPlan> {
-  const added = await addBindings(db, run.id, PRIORITY.background, options.sellerAppids)
+/** Missing open ids are many and small: they go into the outbox as they are found. */
+async function planOpenids(
+  { sellerAppids }: PlannerOptions,
+  db: ClientBase,
+  run: PlannableRun,
+): Promise<JudgedPlan> {
+  const added = await addBindings(db, run.id, PRIORITY.background, sellerAppids)
   return {
-    planned: {
-      state: 'running',
-      inScope: added,
-      plan: { reasons: added > 0 ? { bind: added } : {}, sample: [] },
-    },
+    planned: { state: 'running', inScope: added, plan: summary([], 'bind', added) },
     apply: async () => {},
   }
 }
@@ -231,21 +244,15 @@ function unable(
   }
 }
 
-function deletionText({ enterpriseCode, entityKey }: Work): string {
-  return JSON.stringify([enterpriseCode, entityKey])
-}
-
 function workOf(operation: Work['operation'], enterpriseCode: string, entityKey: string): Work {
   return { operation, enterpriseCode, entityKey, detail: '', wave: 0 }
 }
 
-function summary(work: Work[], reason: string) {
-  return {
-    reasons: work.length > 0 ? { [reason]: work.length } : {},
-    sample: work
-      .slice(0, 20)
-      .map(({ enterpriseCode, entityKey }) =>
-        enterpriseCode === '' ? entityKey : `${enterpriseCode}/${entityKey}`,
-      ),
-  }
+function summary(work: Work[], reason: string, count = work.length): PlanSummary {
+  return { reasons: count > 0 ? { [reason]: count } : {}, sample: work.slice(0, 20).map(nameOf) }
+}
+
+/** The entity as people name it. */
+function nameOf({ enterpriseCode, entityKey }: Work): string {
+  return enterpriseCode === '' ? entityKey : `${enterpriseCode}/${entityKey}`
 }

@@ -1,34 +1,25 @@
-import type { ClientBase } from '../lib/database.ts'
-import {
-  onlyRow,
-  repeatOnDeadlock,
-  repeatStepOnDeadlock,
-  transaction,
-  withConnection,
-} from '../lib/database.ts'
-import { recordKeyless, restoreEmployeePlan, writeEmployeePlan } from './employee-plan.ts'
+import { type ClientBase, onlyRow, repeatOnDeadlock, transaction, withConnection } from '../lib/database.ts'
+import { storedDeletions } from './departments.ts'
+import { addWork, analyzeOutbox } from './outbox.ts'
+import { applyEmployeePlan } from './plan-employees.ts'
+import { type PlannerOptions, PRIORITY, planKind } from './plan-kind.ts'
+import { restoreEmployeePlan } from './plan-tables.ts'
 import {
   beginRun,
+  claimRun,
   heldRun,
   judgeLater,
   keepHeld,
-  recordApproved,
-  rejudgeHeld,
-  sourceOf,
-  supersede,
-} from './held-run.ts'
-import { addWork, analyzeOutbox } from './outbox.ts'
-import { type PlannerOptions, PRIORITY, planKind } from './plan-kind.ts'
-import {
-  claimRun,
-  type PlannedKind,
+  type PlannableRun,
   type PlannedRun,
-  type Run,
+  type RunKind,
   RunTakenBack,
   reclaimOrphanedRuns,
+  recordApproved,
   recordPlan,
+  rejudgeHeldRuns,
+  supersede,
 } from './run.ts'
-import { storedDeletions } from './stored-plan.ts'
 
 /** One planner at a time, of all processes: plans write the same rows. */
 const LOCK = 0x706c616e // 'plan'
@@ -39,8 +30,8 @@ const MUCH_WORK = 5000
 /** What a held run says about the time since it was held begins with one of these. */
 const SINCE_HELD = / (?=HR has not changed since|Since then HR|HR could not be judged)/
 
-/** Runs of all employees. */
-const EMPLOYEE_KINDS: readonly Run['kind'][] = ['changes', 'full']
+/** Runs of employees that choose their rows themselves. Two of them are held for the same rows. */
+const EMPLOYEE_KINDS: readonly RunKind[] = ['changes', 'full']
 
 /** Turns requested runs into work in the outbox, or holds them, or says why not. */
 export class Planner {
@@ -72,19 +63,16 @@ export class Planner {
     })
   }
 
-  async #plan(run: Run & { kind: PlannedKind }, signal: AbortSignal): Promise<void> {
+  async #plan(run: PlannableRun, signal: AbortSignal): Promise<void> {
     const { pool, logger } = this.#options
     const log = logger.child({ runId: run.id, kind: run.kind })
     try {
-      const planned = await repeatOnDeadlock(() =>
-        transaction(pool, db => (run.approved ? this.#carryOut(db, run) : this.#judge(db, run, signal))),
+      const { state, plan, message } = await repeatOnDeadlock(() =>
+        transaction(pool, db => (run.approved ? carryOut(db, run) : this.#judge(db, run, signal))),
       )
-      const work = Object.values(planned.plan?.reasons ?? {}).reduce((sum, n) => sum + n, 0)
+      const work = Object.values(plan?.reasons ?? {}).reduce((sum, n) => sum + n, 0)
       if (work > MUCH_WORK) await analyzeOutbox(pool)
-      log.info(
-        { state: planned.state, reasons: planned.plan?.reasons, message: planned.message },
-        'run planned',
-      )
+      log.info({ state, reasons: plan?.reasons, message }, 'run planned')
     } catch (error) {
       if (signal.aborted) throw error
       if (error instanceof RunTakenBack) return log.info('run cancelled while it was planned')
@@ -95,90 +83,110 @@ export class Planner {
   }
 
   /** A held run stays held, whatever kept HR from being judged again. */
-  async #recordFailure(run: Run, message: string): Promise<void> {
+  async #recordFailure(run: PlannableRun, message: string): Promise<void> {
     const { pool } = this.#options
-    if (run.state !== 'held')
-      return recordPlan(pool, run.id, { state: 'failed', message }).catch(error => {
-        if (!(error instanceof RunTakenBack)) throw error
-      })
-    const [held = ''] = (run.message ?? '').split(SINCE_HELD)
-    await judgeLater(pool, run.id, `${held} HR could not be judged again: ${message}`.trim())
-  }
-
-  /** Plans a run: its work goes into the outbox, or its plan is stored until somebody decides, or neither. */
-  async #judge(db: ClientBase, run: Run & { kind: PlannedKind }, signal: AbortSignal): Promise<PlannedRun> {
-    const plan = await planKind(this.#options, db, run, signal)
-    const { planned } = plan
-    const held = run.state === 'held' ? run.id : await this.#heldBefore(db, run, planned.state)
-    if (held !== null && planned.state === 'held')
-      return this.#keepHeld(db, run, held, planned, await plan.changedSince?.(held))
-    if (run.state === 'held' && planned.state !== 'running') {
-      const message = `${planned.message ?? planned.state} The plan stays as it was stored: approve or reject the run.`
-      await keepHeld(db, run.id, { message, changedSince: null })
-      return planned
+    if (run.state === 'held') {
+      const [held = ''] = (run.message ?? '').split(SINCE_HELD)
+      return judgeLater(pool, run.id, `${held} HR could not be judged again: ${message}`.trim())
     }
-    const id = run.state === 'held' ? await beginRun(db, run, 'cron') : run.id
-    if (planned.state === 'running') await plan.apply(id)
-    if (planned.state === 'held') await plan.store?.(id)
-    if (planned.state === 'running' && held !== null) await supersede(db, held, id)
-    await recordPlan(db, id, planned)
-    if (planned.state === 'running' && run.keys.length === 0) await rejudgeHeld(db, run.kind)
-    return planned
+    await recordPlan(pool, run.id, { state: 'failed', message }).catch(error => {
+      if (!(error instanceof RunTakenBack)) throw error
+    })
   }
 
   /**
-   * The run that is held already when another one of everything is planned. Changes and full runs are held for the same rows,
-   * so one of them is enough to decide about; but only a run of its own kind makes a held one needless.
+   * Plans a run: its work goes into the outbox, or its plan is stored until somebody decides, or neither. For a run that is
+   * held already HR is judged again: where its rows look right now, another run takes its place; else its plan stays as it is.
    */
-  async #heldBefore(db: ClientBase, run: Run, state: PlannedRun['state']): Promise<number | null> {
-    if (run.keys.length > 0) return null
-    const sameRows = state === 'held' && EMPLOYEE_KINDS.includes(run.kind)
-    return heldRun(db, sameRows ? EMPLOYEE_KINDS : [run.kind], run.id)
-  }
-
-  /** The plan that was stored first stays, so that what a person looks at is what approval sends. */
-  async #keepHeld(
-    db: ClientBase,
-    run: Run,
-    held: number,
-    planned: PlannedRun,
-    changedSince: number | undefined,
-  ): Promise<PlannedRun> {
-    const since =
-      changedSince === undefined || changedSince === 0
-        ? 'HR has not changed since.'
-        : `Since then HR has changed ${changedSince} ${changedSince === 1 ? 'row' : 'rows'}: approval sends the plan as it was stored and leaves them to the next one.`
-    await keepHeld(db, held, {
-      message: `${planned.message ?? ''} ${since}`,
-      changedSince: changedSince ?? 0,
-    })
-    if (held === run.id) return planned
-    const superseded: PlannedRun = {
-      ...planned,
-      state: 'superseded',
-      message: `Run ${held} is held with such a plan already: approve or reject that one. Nothing was enqueued.`,
+  async #judge(db: ClientBase, run: PlannableRun, signal: AbortSignal): Promise<PlannedRun> {
+    const plan = await planKind(this.#options, db, run, signal)
+    const { planned } = plan
+    const wasHeld = run.state === 'held'
+    const held = wasHeld ? run.id : await heldBefore(db, run, planned.state)
+    if (planned.state === 'held') {
+      if (held !== null) return stayHeld(db, run, held, planned, (await plan.changedSince?.(held)) ?? 0)
+      await plan.store?.(run.id)
+    } else if (planned.state === 'running') {
+      const id = wasHeld ? await beginRun(db, run.id) : run.id
+      await plan.apply(id)
+      if (held !== null) await supersede(db, held, id)
+      await recordPlan(db, id, planned)
+      if (passedForAll(run)) await rejudgeHeldRuns(db)
+      return planned
+    } else if (wasHeld) {
+      const message = `${planned.message ?? planned.state} The plan stays as it was stored: approve or reject the run.`
+      await keepHeld(db, run.id, message, null)
+      return planned
     }
-    await recordPlan(db, run.id, superseded)
-    return superseded
+    await recordPlan(db, run.id, planned)
+    return planned
   }
+}
 
-  /** Exactly what was approved goes into the outbox; HR is not asked. */
-  async #carryOut(db: ClientBase, run: Run & { kind: PlannedKind }): Promise<PlannedRun> {
-    if (run.kind === 'departments') {
-      await addWork(db, run.id, PRIORITY.background, await storedDeletions(db, run.id))
-      await recordApproved(db, run.id, null)
-      return { state: 'running' }
-    }
+/**
+ * The run that is held already when another one of everything is planned. Changes and full runs are held for the same rows,
+ * so one of them is enough to decide about; but only a run of its own kind makes a held one needless.
+ */
+async function heldBefore(
+  db: ClientBase,
+  run: PlannableRun,
+  state: PlannedRun['state'],
+): Promise<number | null> {
+  if (run.changedUserids.length > 0) return null
+  const sameRows = state === 'held' && EMPLOYEE_KINDS.includes(run.kind)
+  return (await heldRun(db, sameRows ? EMPLOYEE_KINDS : [run.kind], run.id))?.id ?? null
+}
+
+/** The plan that was stored first stays, so that what a person looks at is what approval sends. */
+async function stayHeld(
+  db: ClientBase,
+  run: PlannableRun,
+  held: number,
+  planned: PlannedRun,
+  changedSince: number,
+): Promise<PlannedRun> {
+  const since =
+    changedSince === 0
+      ? 'HR has not changed since.'
+      : `Since then HR has changed ${changedSince} ${changedSince === 1 ? 'row' : 'rows'}: approval sends the plan as it was stored and leaves them to the next one.`
+  await keepHeld(db, held, `${planned.message ?? ''} ${since}`, changedSince)
+  if (held === run.id) return planned
+  const superseded: PlannedRun = {
+    ...planned,
+    state: 'superseded',
+    message: `Run ${held} is held with such a plan already: approve or reject that one. Nothing was enqueued.`,
+  }
+  await recordPlan(db, run.id, superseded)
+  return superseded
+}
+
+/** Exactly what was approved goes into the outbox; HR is not asked. */
+async function carryOut(db: ClientBase, run: PlannableRun): Promise<PlannedRun> {
+  let message: string | null = null
+  if (run.kind === 'departments')
+    await addWork(db, run.id, PRIORITY.background, await storedDeletions(db, run.id))
+  else {
     const leftOut = await restoreEmployeePlan(db, run.id)
-    await repeatStepOnDeadlock(db, () => writeEmployeePlan(db, run.id, run.kind === 'full'))
-    const source = await sourceOf(db, run.id)
-    if (source) await recordKeyless(db, run.id, source.keyless)
-    const message =
-      leftOut === 0
-        ? null
-        : `${leftOut} planned rows are left out: a later plan that passed has seen newer ones.`
-    await recordApproved(db, run.id, message)
-    await rejudgeHeld(db, run.kind)
-    return { state: 'running', ...(message ? { message } : {}) }
+    await applyEmployeePlan(db, run.id, { isFull: run.kind === 'full', keyless: await keylessOf(db, run.id) })
+    if (leftOut > 0)
+      message = `${leftOut} planned rows are left out: a later plan that passed has seen newer ones.`
   }
+  await recordApproved(db, run.id, message)
+  if (EMPLOYEE_KINDS.includes(run.kind)) await rejudgeHeldRuns(db)
+  return { state: 'running', ...(message && { message }) }
+}
+
+/** Rows without a user id that the run found when it was planned; null when it did not read every row. */
+async function keylessOf(db: ClientBase, runId: number): Promise<number | null> {
+  const { rows } = await db.query<{ keyless: number | null }>(
+    `select case when sweep then (source ->> 'keyless')::int end as keyless
+     from dirsync.sync_run where id = $1`,
+    [runId],
+  )
+  return onlyRow(rows).keyless
+}
+
+/** True for a run of all employees: what else of them is held looks different once it has passed. */
+function passedForAll({ kind, changedUserids }: PlannableRun): boolean {
+  return EMPLOYEE_KINDS.includes(kind) && changedUserids.length === 0
 }

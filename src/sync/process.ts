@@ -47,7 +47,8 @@ export async function deregister(db: Pool, id: string): Promise<void> {
 /** Processes that gave a sign of life within the last 15 seconds. */
 export async function aliveProcesses(db: Pool): Promise<ProcessRow[]> {
   const { rows } = await db.query<ProcessRow>(
-    `select id, host, pid, roles, version, started_at as "startedAt" from dirsync.process where ${ALIVE} order by started_at`,
+    `select id, host, pid, roles, version, started_at as "startedAt"
+     from dirsync.process where ${ALIVE} order by started_at`,
   )
   return rows
 }

@@ -1,9 +1,9 @@
 import type { EmployeeKey } from '../directory/employee.ts'
 import type { ClientBase, Pool } from '../lib/database.ts'
 import { markRetrying, type TouchedCase } from './cases.ts'
-import { NOBODY } from './employee-plan.ts'
 import { type Mirror, mirrorOf } from './mirror-kind.ts'
 import { addWork, type Work } from './outbox.ts'
+import { NOBODY } from './plan-employees.ts'
 import type { Settlement } from './settlement.ts'
 import { beginProbes, IS_CASE_OF_BLOCK, probeWith, tellWithheld } from './withheld.ts'
 

@@ -1,43 +1,68 @@
 import type { SourceStatistics } from '../directory/hash.ts'
 import { type ClientBase, onlyRow, type Pool } from '../lib/database.ts'
-import type { Logger } from '../lib/logger.ts'
-import { rejudgeHeldRun } from './held-run.ts'
 import { MIRRORS, type Mirror } from './mirror-kind.ts'
 import { tellWithheld } from './withheld.ts'
 
+/**
+ * A run is one pass over everything or over what somebody named. It is asked for, planned, perhaps held until a person
+ * decides, and ends when nothing of it is left in the outbox. Every change of its state is in this table, with the function
+ * that makes it. A test holds the statements to it, and the diagram in ARCHITECTURE.md, which is made from it.
+ */
+export const RUN_TRANSITIONS = [
+  { from: ['new'], event: 'is asked for', to: 'requested', by: 'requestRun' },
+  { from: ['new'], event: 'begins in place of a held one', to: 'planning', by: 'beginRun' },
+  { from: ['requested'], event: 'is taken by a planner', to: 'planning', by: 'claimRun' },
+  { from: ['planning'], event: 'loses its planner', to: 'requested', by: 'reclaimOrphanedRuns' },
+  { from: ['planning'], event: 'passes', to: 'running', by: 'recordPlan' },
+  { from: ['planning'], event: 'was approved', to: 'running', by: 'recordApproved' },
+  { from: ['planning'], event: 'trips a breaker', to: 'held', by: 'recordPlan' },
+  { from: ['planning'], event: 'fails the sanity gate', to: 'source_suspect', by: 'recordPlan' },
+  { from: ['planning'], event: 'is like a held one', to: 'superseded', by: 'recordPlan' },
+  { from: ['planning'], event: 'cannot be planned', to: 'failed', by: 'recordPlan' },
+  { from: ['held'], event: 'is approved', to: 'requested', by: 'decide' },
+  { from: ['held'], event: 'is rejected', to: 'rejected', by: 'decide' },
+  { from: ['held'], event: 'HR looks right again', to: 'superseded', by: 'supersede' },
+  { from: ['running'], event: 'has nothing left', to: 'done', by: 'finishRuns' },
+  { from: ['running'], event: 'has nothing left in hand', to: 'cancelled', by: 'finishRuns' },
+  { from: ['requested', 'planning'], event: 'is cancelled', to: 'cancelled', by: 'cancel' },
+  // Mirrors plan their own runs, and nothing of one is in the outbox.
+  { from: ['requested'], event: 'is taken by a mirror', to: 'running', by: 'claimMirrorRun' },
+  { from: ['running'], event: 'of a mirror is cancelled', to: 'cancelled', by: 'cancel' },
+  { from: ['running'], event: 'of a mirror has nothing to read', to: 'done', by: 'writeMirrorPlan' },
+  { from: ['running'], event: 'of a mirror has read all', to: 'done', by: 'finishMirrorRun' },
+  { from: ['running'], event: 'of a mirror was refused', to: 'failed', by: 'finishMirrorRun' },
+  // Nothing of the old account is carried out at the new one.
+  { from: ['held'], event: 'the account is switched', to: 'rejected', by: 'forget' },
+  {
+    from: ['requested', 'planning', 'running'],
+    event: 'the account is switched',
+    to: 'failed',
+    by: 'forget',
+  },
+] as const
+
+export type RunState = (typeof RUN_TRANSITIONS)[number]['to']
+
 /** Runs that the planner turns into work for the queue. */
-export type PlannedKind = 'changes' | 'full' | 'employees' | 'departments' | 'openids' | 'retry'
+type PlannedKind = 'changes' | 'full' | 'employees' | 'departments' | 'openids' | 'retry'
 export type RunKind = PlannedKind | Mirror
-export type RunState =
-  | 'requested'
-  | 'planning'
-  | 'held'
-  | 'running'
-  | 'done'
-  | 'failed'
-  | 'source_suspect'
-  | 'rejected'
-  | 'superseded'
-  | 'cancelled'
 
-/** Every kind of which there is a run, in a column `kind`: one look into the index for each, however many runs there are. */
-export const RUN_KINDS = `
-  with recursive kinds as (
-    select min(kind) as kind from dirsync.sync_run
-    union all
-    select (select min(r.kind) from dirsync.sync_run r where r.kind > k.kind) from kinds k where k.kind is not null
-  ) select kind from kinds where kind is not null`
-
-/** One row of `dirsync.sync_run`. */
+/** One row of `dirsync.sync_run`. What its column `keys` holds has a name of its own for each kind. */
 export interface Run {
   id: number
   kind: RunKind
-  keys: string[]
+  /** changes: the user ids that HR's trigger named; empty for a run that chooses its rows itself. */
+  changedUserids: string[]
+  /** employees: whom a person named, as user id or `enterprise/userid`. */
+  named: string[]
+  /** retry: the cases to be tried again. */
+  cases: number[]
   state: RunState
   requestedBy: string
   requestedAt: Date
   startedAt: Date | null
   finishedAt: Date | null
+  /** A person approved its stored plan: exactly that is carried out. */
   approved: boolean
   /** Of a full run: employees in step whom the platform confirmed within so many milliseconds are left out. */
   maxAgeMs: number | null
@@ -47,6 +72,9 @@ export interface Run {
   result: RunResult | null
   message: string | null
 }
+
+/** A run for the planner. */
+export type PlannableRun = Run & { kind: PlannedKind }
 
 /** A plan in figures. */
 export interface PlanSummary {
@@ -72,9 +100,23 @@ export interface RunResult {
   rows?: { read: number; changed: number }
 }
 
-const COLUMNS = `id, kind, keys, state, requested_by as "requestedBy", requested_at as "requestedAt", started_at as "startedAt",
-  finished_at as "finishedAt", approved, (extract(epoch from max_age) * 1000)::float8 as "maxAgeMs", in_scope as "inScope", planned, plan, result, message`
+const COLUMNS = `id, kind,
+  case when kind = 'changes' then keys else '{}' end as "changedUserids",
+  case when kind = 'employees' then keys else '{}' end as named,
+  case when kind = 'retry' then keys::float8[] else '{}' end as cases,
+  state, requested_by as "requestedBy", requested_at as "requestedAt", started_at as "startedAt",
+  finished_at as "finishedAt", approved, (extract(epoch from max_age) * 1000)::float8 as "maxAgeMs",
+  in_scope as "inScope", planned, plan, result, message`
 
+/** Condition on a run: it chose its rows among all employees, so that what it found tells about HR as a whole. An index has it. */
+export const OF_EVERYBODY = `kind in ('changes', 'full') and keys = '{}'`
+
+// From the request to the plan
+
+/**
+ * Asks for a run.
+ * @param keys what it is about, as the kind has it; empty: everything
+ */
 export async function requestRun(db: Pool, kind: RunKind, keys: string[], by: string): Promise<number> {
   const { rows } = await db.query<{ id: number }>(
     `insert into dirsync.sync_run (kind, keys, requested_by) values ($1, $2, $3) returning id`,
@@ -88,8 +130,8 @@ export async function requestRun(db: Pool, kind: RunKind, keys: string[], by: st
  * The oldest run that waits to begin, named ones first; now `planning`. Else a held one for which HR is to be judged again.
  * Null when there is neither. Mirrors plan their own.
  */
-export async function claimRun(db: ClientBase): Promise<(Run & { kind: PlannedKind }) | null> {
-  const { rows } = await db.query<Run & { kind: PlannedKind }>(
+export async function claimRun(db: ClientBase): Promise<PlannableRun | null> {
+  const { rows } = await db.query<PlannableRun>(
     `update dirsync.sync_run set state = 'planning', started_at = coalesce(started_at, now())
      where id = (select id from dirsync.sync_run where state = 'requested' and kind <> all ($1)
                  order by keys = '{}', id limit 1 for update skip locked)
@@ -97,8 +139,9 @@ export async function claimRun(db: ClientBase): Promise<(Run & { kind: PlannedKi
     [MIRRORS],
   )
   if (rows[0]) return rows[0]
-  const { rows: held } = await db.query<Run & { kind: PlannedKind }>(
-    `select ${COLUMNS} from dirsync.sync_run where state = 'held' and finished_at is null and rejudge_at <= now()
+  const { rows: held } = await db.query<PlannableRun>(
+    `select ${COLUMNS} from dirsync.sync_run
+     where state = 'held' and finished_at is null and rejudge_at <= now()
      order by id limit 1`,
   )
   return held[0] ?? null
@@ -112,91 +155,17 @@ export async function reclaimOrphanedRuns(db: ClientBase): Promise<number> {
   return rowCount ?? 0
 }
 
-export async function readRun(db: Pool, id: number): Promise<Run | null> {
-  const { rows } = await db.query<Run>(`select ${COLUMNS} from dirsync.sync_run where id = $1`, [id])
-  return rows[0] ?? null
-}
-
-export async function latestRuns(db: Pool, limit: number): Promise<Run[]> {
-  const { rows } = await db.query<Run>(`select ${COLUMNS} from dirsync.sync_run order by id desc limit $1`, [
-    limit,
-  ])
-  return rows
-}
-
-/** The held run of all employees, of either kind; null when there is none. */
-async function heldEmployeeRun(db: Pool): Promise<Run | null> {
-  const { rows } = await db.query<Run>(
-    `select ${COLUMNS} from dirsync.sync_run
-     where state = 'held' and finished_at is null and kind in ('changes', 'full') and keys = '{}' order by id limit 1`,
+/** A run of the same kind that begins at once, in the transaction that judged HR for the held one. */
+export async function beginRun(db: ClientBase, held: number): Promise<number> {
+  const { rows } = await db.query<{ id: number }>(
+    `insert into dirsync.sync_run (kind, keys, state, requested_by, started_at)
+     select kind, keys, 'planning', 'cron', now() from dirsync.sync_run where id = $1 returning id`,
+    [held],
   )
-  return rows[0] ?? null
+  return onlyRow(rows).id
 }
 
-/** The run of a kind, of everything, that waits to begin, is going on or is held; null when there is none. */
-export async function unfinishedRun(db: Pool, kind: RunKind): Promise<Run | null> {
-  const { rows } = await db.query<Run>(
-    `select ${COLUMNS} from dirsync.sync_run where kind = $1 and keys = '{}' and finished_at is null order by id desc limit 1`,
-    [kind],
-  )
-  return rows[0] ?? null
-}
-
-/** True when nobody is about to judge HR for the run any more: it has been planned, or has ended without. */
-export async function isPlanned(db: Pool, id: number): Promise<boolean> {
-  const { rowCount } = await db.query(
-    `select from dirsync.sync_run where id = $1 and (state in ('requested', 'planning') or rejudge_at <= now())`,
-    [id],
-  )
-  return rowCount === 0
-}
-
-/** Statistics of the last good run that read every HR row, when it did, and with which mapping. */
-export async function lastSweep(
-  db: ClientBase | Pool,
-): Promise<{ statistics: SourceStatistics; at: Date; mapping: string | null } | null> {
-  const { rows } = await db.query<{ statistics: SourceStatistics; at: Date; mapping: string | null }>(
-    `select source as statistics, planned_at as at, mapping from dirsync.sync_run
-     where kind in ('changes', 'full') and keys = '{}' and sweep and source is not null and state in ('running', 'done')
-     order by id desc limit 1`,
-  )
-  return rows[0] ?? null
-}
-
-/** Whether the last run that chose its rows itself was let pass, and none is held: HR looked right. */
-export async function lastPlanPassed(db: Pool): Promise<boolean> {
-  const { rows } = await db.query<{ passed: boolean }>(
-    `select state in ('running', 'done', 'cancelled')
-            and not exists (select from dirsync.sync_run h
-                            where h.state = 'held' and h.kind in ('changes', 'full') and h.finished_at is null) as passed
-     from dirsync.sync_run
-     where kind in ('changes', 'full') and keys = '{}' and planned_at is not null order by id desc limit 1`,
-  )
-  return rows[0]?.passed ?? false
-}
-
-/**
- * Newest `updated_at` that good runs have seen since the last sweep, but never later than the run that saw it: a row from
- * the future must not hide the present. Null when none is known.
- */
-export async function watermark(db: ClientBase | Pool): Promise<Date | null> {
-  const { rows } = await db.query<{ newest: Date | null }>(
-    `select max(greatest(least((source ->> 'newest')::timestamptz, planned_at), 'epoch')) as newest from dirsync.sync_run
-     where kind in ('changes', 'full') and source ->> 'newest' is not null and state in ('running', 'done')
-       -- Of the account that is remembered now, no older run sent anything.
-       and planned_at >= coalesce((select since from dirsync.deployment), '-infinity')
-       and id >= (select coalesce(max(id), 0) from dirsync.sync_run
-                  where kind in ('changes', 'full') and keys = '{}' and sweep and source is not null and state in ('running', 'done'))`,
-  )
-  return onlyRow(rows).newest
-}
-
-/** Whether a run was cancelled since: what it took back is to be read again, however old its rows are. */
-export async function cancelledSince(db: ClientBase | Pool, at: Date): Promise<boolean> {
-  const { rowCount } = await db.query('select from dirsync.sync_run where cancelled_at > $1 limit 1', [at])
-  return (rowCount ?? 0) > 0
-}
-
+/** What planning found, for the run's row. */
 export interface PlannedRun {
   state: 'held' | 'running' | 'source_suspect' | 'failed' | 'superseded'
   sweep?: boolean
@@ -217,29 +186,103 @@ export class RunTakenBack extends Error {
   }
 }
 
-/** Writes what planning found. A run that ends here (suspect, failed, superseded) is finished. @throws RunTakenBack */
+/** Writes what planning found. A run that ends here is finished. @throws RunTakenBack */
 export async function recordPlan(db: ClientBase | Pool, id: number, planned: PlannedRun): Promise<void> {
-  const count = planned.plan && Object.values(planned.plan.reasons).reduce((sum, n) => sum + n, 0)
+  const { state, sweep = true, inScope, plan, source, message, mapping } = planned
+  const count = plan && Object.values(plan.reasons).reduce((sum, n) => sum + n, 0)
   const { rowCount } = await db.query(
     `update dirsync.sync_run
-     set state = $2, sweep = $3, in_scope = $4, planned = $5, plan = $6, source = $7, message = $8, mapping = $9,
-         planned_at = now(),
-         finished_at = case when $2 in ('source_suspect', 'failed', 'superseded') then now() end
+     set state = $2, sweep = $3, in_scope = $4, planned = $5, plan = $6, source = $7, message = $8,
+         mapping = $9, planned_at = now(), finished_at = case when $2 not in ('held', 'running') then now() end
      where id = $1 and state = 'planning'`,
-    [
-      id,
-      planned.state,
-      planned.sweep ?? true,
-      planned.inScope ?? null,
-      count ?? null,
-      planned.plan ?? null,
-      planned.source ?? null,
-      planned.message ?? null,
-      planned.mapping ?? null,
-    ],
+    [id, state, sweep, inScope, count, plan, source, message, mapping],
   )
   if (rowCount === 0) throw new RunTakenBack(id)
 }
+
+/** The stored plan of an approved run is in the outbox. @throws RunTakenBack */
+export async function recordApproved(db: ClientBase, id: number, message: string | null): Promise<void> {
+  const { rowCount } = await db.query(
+    `update dirsync.sync_run set state = 'running', message = $2 where id = $1 and state = 'planning'`,
+    [id, message],
+  )
+  if (rowCount === 0) throw new RunTakenBack(id)
+}
+
+// While a run is held
+
+/** Has HR judged again for a held run: it may have been mended meanwhile. The stored plan stays as it is. */
+export async function rejudgeHeldRun(db: Pool, id: number): Promise<void> {
+  await db.query(
+    `update dirsync.sync_run set rejudge_at = coalesce(rejudge_at, now()) where id = $1 and state = 'held'`,
+    [id],
+  )
+  await db.query(`select pg_notify('dirsync', 'run')`)
+}
+
+/** A plan of all employees has passed: what else of them is held looks different now. */
+export async function rejudgeHeldRuns(db: ClientBase): Promise<void> {
+  await db.query(
+    `update dirsync.sync_run set rejudge_at = now()
+     where state = 'held' and finished_at is null and kind in ('changes', 'full')`,
+  )
+}
+
+/** The held run of everything of one of the kinds, but for `except`; null when there is none. */
+export async function heldRun(
+  db: ClientBase | Pool,
+  kinds: readonly RunKind[],
+  except: number | null = null,
+): Promise<Run | null> {
+  const { rows } = await db.query<Run>(
+    `select ${COLUMNS} from dirsync.sync_run
+     where state = 'held' and finished_at is null and kind = any ($1) and keys = '{}'
+       and id is distinct from $2::bigint
+     order by id limit 1`,
+    [kinds, except],
+  )
+  return rows[0] ?? null
+}
+
+/** A plan that passed takes the place of a held one. */
+export async function supersede(db: ClientBase, held: number, by: number): Promise<void> {
+  await db.query(
+    `update dirsync.sync_run set state = 'superseded', finished_at = now(), rejudge_at = null, message = $2
+     where id = $1 and state = 'held'`,
+    [held, `HR looks right again: run ${by} took its place. Nothing of this plan was sent.`],
+  )
+}
+
+/**
+ * HR was judged again and still looks harmful: the stored plan stays, and its run tells what has changed since.
+ * @param changedSince rows that HR has changed since the plan was stored; null when that is not known
+ */
+export async function keepHeld(
+  db: ClientBase,
+  held: number,
+  message: string,
+  changedSince: number | null,
+): Promise<void> {
+  await db.query(
+    `update dirsync.sync_run
+     set rejudge_at = null, judged_at = now(), message = $2,
+         plan = case when $3::int is null then plan
+                     else plan || jsonb_build_object('changed_since', $3::int) end
+     where id = $1 and state = 'held'`,
+    [held, message, changedSince],
+  )
+}
+
+/** HR could not be judged again: that is tried again in a minute, and the stored plan stays. */
+export async function judgeLater(db: Pool, held: number, message: string): Promise<void> {
+  await db.query(
+    `update dirsync.sync_run set rejudge_at = now() + interval '1 minute', message = $2
+     where id = $1 and state = 'held'`,
+    [held, message],
+  )
+}
+
+// The end
 
 /** Ends every running run of the planner's that has nothing left in the outbox, with its result; tells how many go on. */
 export async function finishRuns(db: Pool): Promise<{ ended: number[]; left: number }> {
@@ -251,7 +294,8 @@ export async function finishRuns(db: Pool): Promise<{ ended: number[]; left: num
   const { rows } = await db.query<{ id: number; over: boolean }>(
     `select r.id, t.run_id is null as over
      from dirsync.sync_run r
-     left join (select run_id from dirsync.tally where source = 'pending' group by run_id having sum(n) > 0) t on t.run_id = r.id
+     left join (select run_id from dirsync.tally where source = 'pending'
+                group by run_id having sum(n) > 0) t on t.run_id = r.id
      where r.state = 'running' and r.finished_at is null and r.kind <> all ($1)`,
     [MIRRORS],
   )
@@ -260,14 +304,40 @@ export async function finishRuns(db: Pool): Promise<{ ended: number[]; left: num
   if (rows.some(row => row.over)) await tellWithheld(db)
   for (const { id } of rows.filter(row => row.over)) {
     const { rowCount } = await db.query(
-      `update dirsync.sync_run set state = case when cancelled_at is null then 'done' else 'cancelled' end,
-         finished_at = now(), result = dirsync.run_result(id)
-       where id = $1 and state = 'running' and not exists (select from dirsync.pending p where p.run_id = sync_run.id)`,
+      `update dirsync.sync_run
+       set state = case when cancelled_at is null then 'done' else 'cancelled' end,
+           finished_at = now(), result = dirsync.run_result(id)
+       where id = $1 and state = 'running'
+         and not exists (select from dirsync.pending p where p.run_id = sync_run.id)`,
       [id],
     )
     if (rowCount === 1) ended.push(id)
   }
   return { ended, left: rows.length - ended.length }
+}
+
+// Looking at runs
+
+export async function readRun(db: Pool, id: number): Promise<Run | null> {
+  const { rows } = await db.query<Run>(`select ${COLUMNS} from dirsync.sync_run where id = $1`, [id])
+  return rows[0] ?? null
+}
+
+export async function latestRuns(db: Pool, limit: number): Promise<Run[]> {
+  const { rows } = await db.query<Run>(`select ${COLUMNS} from dirsync.sync_run order by id desc limit $1`, [
+    limit,
+  ])
+  return rows
+}
+
+/** The run of a kind, of everything, that waits to begin, is going on or is held; null when there is none. */
+export async function unfinishedRun(db: Pool, kind: RunKind): Promise<Run | null> {
+  const { rows } = await db.query<Run>(
+    `select ${COLUMNS} from dirsync.sync_run
+     where kind = $1 and keys = '{}' and finished_at is null order by id desc limit 1`,
+    [kind],
+  )
+  return rows[0] ?? null
 }
 
 export interface RunProgress {
@@ -278,39 +348,25 @@ export interface RunProgress {
 }
 
 /** Of the run `r`: entities in the outbox, parts of a mirror still to be read. */
-export const LEFT = `((select coalesce(sum(t.n), 0) from dirsync.tally t where t.source = 'pending' and t.run_id = r.id)
+export const LEFT = `(
+  (select coalesce(sum(t.n), 0) from dirsync.tally t where t.source = 'pending' and t.run_id = r.id)
   + (select count(*) from dirsync.mirror_task t where t.run_id = r.id))::int`
 
 /** How far a run is; null when there is no such run. */
 export async function runProgress(db: Pool, id: number): Promise<RunProgress | null> {
   const { rows } = await db.query<RunProgress>(
-    `select state, coalesce(planned, 0) as planned, message,
-            ${LEFT} as left
+    `select state, coalesce(planned, 0) as planned, message, ${LEFT} as left
      from dirsync.sync_run r where id = $1`,
     [id],
   )
   return rows[0] ?? null
 }
 
-/**
- * Requests a run that nobody asked for by name: not while one of its kind waits to begin or goes on. Only a
- * changes run may begin while an earlier one still sends, so that a change of HR never waits behind a long run.
- * While a run is held HR is judged again, since it may have been mended meanwhile; the stored plan stays as it is.
- */
-export async function requestScheduledRun(
-  pool: Pool,
-  kind: RunKind,
-  by: string,
-  logger: Logger,
-): Promise<number> {
-  const held = kind === 'changes' ? await heldEmployeeRun(pool) : null
-  const unfinished = held ?? (await unfinishedRun(pool, kind))
-  if (unfinished?.state === 'held') await rejudgeHeldRun(pool, unfinished.id)
-  const goesOn = unfinished && (unfinished.state !== 'running' || kind !== 'changes')
-  if (!goesOn) return requestRun(pool, kind, [], by)
-  logger.info(
-    { runId: unfinished.id, state: unfinished.state },
-    `a run of kind ${kind} is unfinished: no second one`,
-  )
-  return unfinished.id
-}
+/** Every kind of which there is a run, in a column `kind`: one look into the index for each, however many runs there are. */
+export const RUN_KINDS = `
+  with recursive kinds as (
+    select min(kind) as kind from dirsync.sync_run
+    union all
+    select (select min(r.kind) from dirsync.sync_run r where r.kind > k.kind)
+    from kinds k where k.kind is not null
+  ) select kind from kinds where kind is not null`

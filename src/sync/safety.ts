@@ -1,12 +1,41 @@
 import type { Config } from '../config.ts'
 import type { SourceStatistics } from '../directory/hash.ts'
-import type { PlannerOptions } from './plan-kind.ts'
 
-export interface GateLimits {
+/** What a run may do without asking anybody. */
+export interface RunLimits {
+  gate: GateLimits
+  /** Of employees to change. */
+  breaker: Breaker
+  /** Of departments to delete. */
+  departments: Breaker
+  /** How long a department stays after HR closed it. */
+  departmentGraceMs: number
+  /** With `updated_at` mapped: how long changes runs may go without reading every row. */
+  sweepIntervalMs: number
+}
+
+interface GateLimits {
   /** Percentage of rows that may be missing against the last good run. */
   maxFewerRows: number
   /** Percentage of rows for which a column may have turned empty. */
   maxEmptied: number
+}
+
+/** More than the larger of a number and a percentage of a whole trips a breaker. */
+export interface Breaker {
+  count: number
+  percent: number
+}
+
+/** The limits as the settings say. */
+export function limitsOf(config: Config): RunLimits {
+  return {
+    gate: { maxFewerRows: config.GATE_MAX_FEWER_ROWS, maxEmptied: config.GATE_MAX_EMPTIED },
+    breaker: { count: config.BREAKER_EMPLOYEES, percent: config.BREAKER_EMPLOYEES_PERCENT },
+    departments: { count: config.BREAKER_DEPARTMENTS, percent: config.BREAKER_DEPARTMENTS_PERCENT },
+    departmentGraceMs: config.DEPARTMENT_GRACE_HOURS * 3_600_000,
+    sweepIntervalMs: config.SWEEP_INTERVAL_MINUTES * 60_000,
+  }
 }
 
 /**
@@ -24,8 +53,8 @@ export function suspicion(
   const usable = now.rows - now.keyless
   if (usable === 0)
     return `none of the ${now.rows} rows that HR delivers has a user id: check the mapping query and the HR database`
-  if (duplicates.length > 0)
-    return `HR delivers ${duplicates.length === 1 ? 'a key' : 'keys'} more than once (${duplicates.join(', ')}): make the mapping query return one row per employee`
+  const twice = duplication(duplicates)
+  if (twice) return twice
   if (!last) return null
   // A row without a user id is nobody's: whoever it was about is as good as gone.
   const before = last.rows - last.keyless
@@ -41,10 +70,10 @@ export function suspicion(
   return null
 }
 
-/** More than the larger of a number and a percentage of a whole trips a breaker. */
-export interface Breaker {
-  count: number
-  percent: number
+/** Why HR looks wrong when it delivers these keys more than once; null when there are none. */
+export function duplication(keys: readonly string[]): string | null {
+  if (keys.length === 0) return null
+  return `HR delivers ${keys.length === 1 ? 'a key' : 'keys'} more than once (${keys.join(', ')}): make the mapping query return one row per employee`
 }
 
 /** True when `affected` of `total` trips the breaker. */
@@ -56,7 +85,7 @@ export function trips(breaker: Breaker, affected: number, total: number): boolea
 export function belowNotice(
   changed: number,
   rows: number,
-  { gate, breaker }: { gate: GateLimits; breaker: Breaker },
+  { gate, breaker }: Pick<RunLimits, 'gate' | 'breaker'>,
 ): boolean {
   const share = percent(changed, rows)
   return !trips(breaker, changed, rows) && share <= Math.min(gate.maxEmptied, gate.maxFewerRows)
@@ -64,15 +93,4 @@ export function belowNotice(
 
 function percent(part: number, whole: number): number {
   return whole === 0 ? 0 : (100 * part) / whole
-}
-
-/** What a run may do without asking anybody, as the settings say. */
-export function limitsOf(config: Config): PlannerOptions['limits'] {
-  return {
-    gate: { maxFewerRows: config.GATE_MAX_FEWER_ROWS, maxEmptied: config.GATE_MAX_EMPTIED },
-    breaker: { count: config.BREAKER_EMPLOYEES, percent: config.BREAKER_EMPLOYEES_PERCENT },
-    departments: { count: config.BREAKER_DEPARTMENTS, percent: config.BREAKER_DEPARTMENTS_PERCENT },
-    departmentGraceMs: config.DEPARTMENT_GRACE_HOURS * 3_600_000,
-    sweepIntervalMs: config.SWEEP_INTERVAL_MINUTES * 60_000,
-  }
 }

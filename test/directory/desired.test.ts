@@ -149,7 +149,7 @@ describe('categories and extended fields', () => {
 })
 
 describe('a row that is not', () => {
-  test('is told all its problems at once, with its key', () => {
+  test('is told all its problems at once', () => {
     const row: Row = {
       enterprise_code: 'E'.repeat(21),
       userid: '\u00a0u',
@@ -172,7 +172,7 @@ describe('a row that is not', () => {
       employee_attribute: '[',
     }
     const result = toDesired(row, Object.keys(row))
-    expect(result).toMatchObject({ ok: false, key: { enterpriseCode: 'E'.repeat(21), userid: '\u00a0u' } })
+    expect(result.ok).toBe(false)
     expect(problemsOf(row)).toEqual([
       'enterprise_code too_long',
       'userid format',

@@ -1,7 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { RuleBreak } from '../../src/directory/employee.ts'
-import { normaliseMobile, normaliseMobileArea } from '../../src/directory/field-rules.ts'
+import { normaliseMobile, normaliseMobileArea, RuleBreak } from '../../src/directory/field-rules.ts'
 
 describe('mobile', () => {
   test.each([

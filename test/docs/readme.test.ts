@@ -4,7 +4,7 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { CRON_JOBS } from '../../jobs/index.ts'
 import { settingName } from '../../jobs/scheduler.ts'
 import { ESSENTIAL, SETTINGS } from '../../src/config.ts'
-import { createPostgresHrSource } from '../../src/hr/postgres.ts'
+import { HrSource } from '../../src/hr/source.ts'
 import { createLogger } from '../../src/lib/logger.ts'
 import { command } from '../cli/dirsync.ts'
 import { sampleFile } from '../examples/sample.ts'
@@ -132,7 +132,7 @@ describe('SQL', () => {
     const mapping = blocks.find(({ language, text }) => language === 'sql' && text.includes('as userid'))
     await using opened = new AsyncDisposableStack()
     const hr = opened.adopt(
-      createPostgresHrSource({
+      new HrSource({
         url: database.url,
         employeesSql: { file: 'README.md', sql: mapping?.text ?? '' },
         departmentsSql: null,

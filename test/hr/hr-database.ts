@@ -2,8 +2,8 @@ import type { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { pino } from 'pino'
 import { onTestFinished } from 'vitest'
-import { createPostgresHrSource } from '../../src/hr/postgres.ts'
-import type { HrScan, HrSource } from '../../src/hr/source.ts'
+import type { HrScan } from '../../src/hr/source.ts'
+import { HrSource } from '../../src/hr/source.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/postgres.ts'
 
 /** A database with the given tables that goes away with the test. */
@@ -21,13 +21,12 @@ export function hrSource(
   options: { departments?: string; defaultEnterpriseCode?: string } = {},
 ): HrSource {
   const { departments, defaultEnterpriseCode } = options
-  const source = createPostgresHrSource({
+  const source = new HrSource({
     url,
     employeesSql: { file: 'employees.sql', sql: employees },
     departmentsSql: departments === undefined ? null : { file: 'departments.sql', sql: departments },
     ...(defaultEnterpriseCode === undefined ? {} : { defaultEnterpriseCode }),
     logger: pino({ level: 'silent' }),
-    poolSize: 2,
   })
   onTestFinished(() => source.close())
   return source

@@ -1,11 +1,12 @@
 import { describe, expect, test } from 'vitest'
-import { knownDepartments, rememberDepartments, type SeenDepartment } from '../../src/sync/departments.ts'
+import type { HrDepartmentRow } from '../../src/hr/departments.ts'
+import { knownDepartments, rememberDepartments } from '../../src/sync/departments.ts'
 import { plant } from './planted.ts'
 import { StoreUnderTest } from './store-under-test.ts'
 
 const store = new StoreUnderTest()
 
-const seen = (deptCode: string, differs: Partial<SeenDepartment> = {}): SeenDepartment => ({
+const seen = (deptCode: string, differs: Partial<HrDepartmentRow> = {}): HrDepartmentRow => ({
   enterpriseCode: '',
   deptCode,
   parentCode: null,
@@ -13,7 +14,7 @@ const seen = (deptCode: string, differs: Partial<SeenDepartment> = {}): SeenDepa
   closedAt: null,
   ...differs,
 })
-const remember = (...departments: SeenDepartment[]) => rememberDepartments(store.pool, departments)
+const remember = (...departments: HrDepartmentRow[]) => rememberDepartments(store.pool, departments)
 const known = (employees: Parameters<typeof knownDepartments>[1] = []) =>
   knownDepartments(store.pool, employees)
 const only = async () => (await known())[0]

@@ -271,7 +271,7 @@ describe('when HR cannot be read', () => {
     const brittle = MAPPING.replace('mobile,', 'mobile::bigint::text as mobile,')
     expect(await under.plan('changes', { employees: brittle })).toMatchObject({
       state: 'failed',
-      message: expect.stringContaining('failed on a value of HR'),
+      message: expect.stringContaining('failed on a value in HR'),
     })
     expect(await under.untouched()).toEqual(before)
   })

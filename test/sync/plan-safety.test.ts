@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { rejudgeHeldRun } from '../../src/sync/held-run.ts'
-import { finishRuns, type Run, readRun } from '../../src/sync/run.ts'
+import { finishRuns, type Run, readRun, rejudgeHeldRun } from '../../src/sync/run.ts'
 import { until } from '../helpers/company.ts'
 import { PlanUnderTest, TIMED } from './plan-under-test.ts'
 

@@ -1,20 +1,19 @@
 import { describe, expect, test } from 'vitest'
 import { withConnection } from '../../src/lib/database.ts'
-import { rejudgeHeldRun } from '../../src/sync/held-run.ts'
+import { lastSweep, watermark } from '../../src/sync/plan-employees.ts'
 import {
   claimRun,
   finishRuns,
-  isPlanned,
-  lastSweep,
   RunTakenBack,
   readRun,
   reclaimOrphanedRuns,
   recordPlan,
+  rejudgeHeldRun,
   requestRun,
   runProgress,
   unfinishedRun,
-  watermark,
 } from '../../src/sync/run.ts'
+import { isPlanned } from '../../src/sync/run-requests.ts'
 import { fail, plant, plantRun } from './planted.ts'
 import { StoreUnderTest } from './store-under-test.ts'
 
@@ -37,7 +36,7 @@ describe('requested runs', () => {
     expect(claimed.map(run => run?.id)).toEqual([ids[2], ids[3], ids[0], ids[1]])
     expect(claimed[1]).toMatchObject({
       kind: 'employees',
-      keys: ['e1'],
+      named: ['e1'],
       state: 'planning',
       requestedBy: 'cli',
       startedAt: expect.any(Date),

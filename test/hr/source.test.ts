@@ -72,7 +72,7 @@ describe('inspect', () => {
     const departments = "select 'a' as dept_code, null as parent_code, true as active"
     const source = hrSource(database.url, "select 1 as userid, 'n' as name", { departments })
     await expect(source.inspect()).rejects.toThrow(
-      'employees.sql: column dept_code is missing; with departments.sql',
+      'employees.sql: column dept_code is missing; departments.sql needs it',
     )
   })
 
@@ -270,7 +270,7 @@ describe('departments', () => {
     ["('', null, null, 't', null::date), ('', ' ', null, 't', null)", '2 rows have no dept_code'],
     ["('', 'A', null, 't', null::date), ('', 'A ', null, 't', null)", 'dept_code A occurs twice'],
     ["('', 'A', null, 'perhaps', null::date)", 'active of A is neither true nor false'],
-    ["('', 'A', null, 'f', 'infinity'::date)", 'closed_at of A is no date'],
+    ["('', 'A', null, 'f', 'infinity'::date)", 'closed_at of A is not a date'],
     ["('', 'A', 'A', 't', null::date)", "departments are each other's parents: A → A"],
     [
       "('', 'X', 'B', 't', null::date), ('', 'A', 'B', 't', null), ('', 'B', 'C', 't', null), ('', 'C', 'A', 't', null)",

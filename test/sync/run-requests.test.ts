@@ -1,0 +1,183 @@
+import { once } from 'node:events'
+import { afterEach, describe, expect, onTestFinished, test } from 'vitest'
+import { createClient } from '../../src/lib/database.ts'
+import { liftHrHalt } from '../../src/sync/halts.ts'
+import { judgeLater, type RunKind, readRun } from '../../src/sync/run.ts'
+import { HrChanges, isPlanned, requestReplan, requestScheduledRun } from '../../src/sync/run-requests.ts'
+import { until } from '../helpers/company.ts'
+import { plant, plantRun } from './planted.ts'
+import { SILENT, StoreUnderTest } from './store-under-test.ts'
+
+const store = new StoreUnderTest()
+const ago = (minutes: number) => new Date(Date.now() - minutes * 60_000)
+
+describe('a cron tick', () => {
+  const request = (kind: RunKind) => requestScheduledRun(store.pool, kind, 'cron', SILENT)
+  const runs = () => store.rows('select id, kind, state, requested_by from dirsync.sync_run order by id')
+
+  test('a run is requested where none of its kind is unfinished, and heard at once', async () => {
+    await plantRun(store, { state: 'done', finished_at: new Date() })
+    await plantRun(store, { kind: 'full', state: 'requested' })
+    const client = createClient(store.url, 'test')
+    await client.connect()
+    onTestFinished(() => client.end())
+    await client.query('listen dirsync')
+    const heard = once(client, 'notification')
+    const id = await request('changes')
+    expect((await runs()).at(-1)).toEqual({ id, kind: 'changes', state: 'requested', requested_by: 'cron' })
+    await heard
+  })
+
+  test.each(['requested', 'planning'])('one that is %s already is enough', async state => {
+    const id = await plantRun(store, { state })
+    expect(await request('changes')).toBe(id)
+    expect(await runs()).toHaveLength(1)
+  })
+
+  test('while one is held HR is judged again, and the run stays held', async () => {
+    const id = await plantRun(store, { state: 'held' })
+    expect(await request('changes')).toBe(id)
+    expect(await runs()).toMatchObject([{ id, state: 'held' }])
+    expect(await isPlanned(store.pool, id)).toBe(false)
+  })
+
+  test('changes are looked for while earlier ones are on their way, a second full run is not begun', async () => {
+    const changes = await plantRun(store, { state: 'running' })
+    expect(await request('changes')).toBeGreaterThan(changes)
+    const full = await plantRun(store, { kind: 'full', state: 'running' })
+    expect(await request('full')).toBe(full)
+  })
+})
+
+describe('rows that wait for a plan', () => {
+  /** A row whose HR row a worker found changed since its plan, so many minutes ago. */
+  const waiting = (minutes: number) =>
+    plant(store, 'pending', {
+      operation: 'update-employee',
+      entity_key: 'e1',
+      priority: 3,
+      not_before: 'infinity',
+      replan_at: ago(minutes),
+    })
+  const changes = (state: string, minutes: number, differs = {}) =>
+    plantRun(store, {
+      state,
+      requested_at: ago(minutes),
+      started_at: ago(minutes),
+      planned_at: ago(minutes),
+      finished_at: ago(minutes),
+      ...differs,
+    })
+
+  test('ask for nothing when a run has judged HR since', async () => {
+    await waiting(5)
+    await changes('source_suspect', 3)
+    expect(await requestReplan(store.pool)).toBeNull()
+  })
+
+  test.each(['failed', 'cancelled'])('are not taken for judged by a run that was %s', async state => {
+    await waiting(5)
+    const id = await changes(state, 3)
+    expect(await requestReplan(store.pool)).toBe(id + 1)
+    expect(await readRun(store.pool, id + 1)).toMatchObject({ kind: 'changes', requestedBy: 'replan' })
+    // One is enough.
+    expect(await requestReplan(store.pool)).toBe(id + 1)
+  })
+
+  test('wait a minute after a run that failed', async () => {
+    await waiting(5)
+    await changes('failed', 0)
+    expect(await requestReplan(store.pool)).toBe('early')
+  })
+})
+
+test('a held run that could not be judged again is judged a minute later, and nobody waits for it', async () => {
+  const id = await plantRun(store, { state: 'held', message: 'why' })
+  await judgeLater(store.pool, id, 'why. HR could not be judged again: away')
+  expect(await isPlanned(store.pool, id)).toBe(true)
+  const [run] = await store.rows(
+    `select rejudge_at between now() + interval '30 seconds' and now() + interval '1 minute' as later, judged_at
+     from dirsync.sync_run where id = $1`,
+    [id],
+  )
+  expect(run).toEqual({ later: true, judged_at: null })
+})
+
+test('HR that answers ends the halt because of HR, and no other', async () => {
+  const halt = (category: string) =>
+    plant(store, 'halt', { scope: '*', category, message: 'm', remedy: 'r', since: ago(1) })
+  await halt('paused')
+  expect(await liftHrHalt(store.pool, new Date())).toBe(false)
+  await store.pool.query('delete from dirsync.halt')
+  await halt('hr_unavailable')
+  expect(await liftHrHalt(store.pool, ago(2))).toBe(false)
+  expect(await liftHrHalt(store.pool, new Date())).toBe(true)
+  expect(await store.rows('select from dirsync.halt')).toEqual([])
+})
+
+describe("what HR's trigger tells", () => {
+  const limits = { gate: { maxFewerRows: 20, maxEmptied: 20 }, breaker: { count: 50, percent: 10 } }
+  let changes: HrChanges | undefined
+
+  afterEach(() => changes?.stop())
+
+  /** A run that read every row of HR and could say how many there are. */
+  const plantSweep = (differs: Record<string, unknown> = {}) =>
+    plantRun(store, {
+      state: 'done',
+      keys: [],
+      sweep: true,
+      planned_at: new Date(),
+      finished_at: new Date(),
+      source: { rows: 1_000_000, keyless: 0, empty: {} },
+      ...differs,
+    })
+
+  /** What waits to be planned once the trigger has named these. */
+  async function requestedFor(userids: string[]) {
+    changes = new HrChanges({ pool: store.pool, limits, logger: SILENT })
+    changes.changed(userids)
+    return until(async () => {
+      const runs = await store.rows(
+        `select id, keys from dirsync.sync_run where state = 'requested' order by id`,
+      )
+      return runs.length > 0 && runs
+    })
+  }
+
+  test('few rows are named', async () => {
+    const sweep = await plantSweep()
+    expect(await requestedFor(['e1', 'e2'])).toEqual([{ id: sweep + 1, keys: ['e1', 'e2'] }])
+  })
+
+  test('rows are not sent past a run that is held: HR is judged again with them', async () => {
+    await plantSweep()
+    const held = await plantSweep({ state: 'held', finished_at: null })
+    changes = new HrChanges({ pool: store.pool, limits, logger: SILENT })
+    changes.changed(['e1'])
+    const [run] = await until(async () => {
+      const asked = await store.rows(
+        'select id, rejudge_at is not null as asked from dirsync.sync_run order by id desc limit 1',
+      )
+      return asked[0]?.asked === true && asked
+    })
+    expect(run).toEqual({ id: held, asked: true })
+  })
+
+  test.each(['source_suspect', 'rejected', 'failed'])(
+    'rows are not sent past a run that ended as %s',
+    async state => {
+      await plantSweep()
+      const last = await plantSweep({ state })
+      await plantRun(store, { state: 'done', keys: ['e9'], planned_at: new Date(), finished_at: new Date() })
+      expect(await requestedFor(['e1'])).toEqual([{ id: last + 2, keys: [] }])
+    },
+  )
+
+  test('thousands of rows are read with all the others', async () => {
+    const sweep = await plantSweep()
+    expect(await requestedFor(Array.from({ length: 1001 }, (_, i) => `e${i}`))).toEqual([
+      { id: sweep + 1, keys: [] },
+    ])
+  })
+})
