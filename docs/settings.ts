@@ -67,9 +67,15 @@ function defaultOf(name: string, setting: Shown): string {
   return setting.default === '' ? 'empty' : `\`${setting.default}\``
 }
 
+/** A table with its columns aligned, as the formatter wants it. */
 function table(header: string[], rows: string[][]): string {
-  const line = (cells: string[]) => `| ${cells.join(' | ')} |`
-  return `${[line(header), line(header.map(() => '---')), ...rows.map(line)].join('\n')}\n`
+  const widths = header.map((_, column) =>
+    Math.max(3, ...[header, ...rows].map(cells => (cells[column] ?? '').length)),
+  )
+  const line = (cells: string[]) =>
+    `| ${cells.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join(' | ')} |`
+  const rule = widths.map(width => '-'.repeat(width))
+  return `${[header, rule, ...rows].map(line).join('\n')}\n`
 }
 
 if (import.meta.main) {
