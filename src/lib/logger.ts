@@ -6,7 +6,7 @@ export type { Logger }
 
 /**
  * The logger of a process: JSON lines on standard error, or readable lines where a person watches.
- * Nothing personal may be handed to it (DESIGN, law 7); the redaction is a second net for what libraries log.
+ * Nothing personal may be handed to it (law 7); the redaction is a second net for what libraries log.
  */
 export function createLogger(options: { level: string; pretty: boolean }): Logger {
   const settings = {

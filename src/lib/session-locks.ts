@@ -25,7 +25,7 @@ const SETTINGS = `
   join pg_settings using (name)`
 
 /**
- * Locks on employees and departments across all processes (DESIGN, law 3), held on one connection:
+ * Locks on employees and departments across all processes (law 3), held on one connection:
  * when the process dies, its connection closes and the server frees them at once, so that nobody waits for a lease to run out.
  */
 export class SessionLocks {

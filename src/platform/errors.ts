@@ -39,7 +39,7 @@ export interface PlatformFailure {
   readonly traceId?: string | undefined
   /** How long the platform (or the token fuse) asks us to stay away. */
   readonly retryAfterMs?: number | undefined
-  /** False when the platform may have carried the call out although we did not hear of it (DESIGN, law 9). */
+  /** False when the platform may have carried the call out although we did not hear of it (law 9). */
   readonly outcomeKnown: boolean
   /** With `invalid_request`. */
   readonly problems?: readonly ParameterProblem[] | undefined

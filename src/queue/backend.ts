@@ -42,7 +42,7 @@ export interface JobWorker {
 /**
  * The queue: distributes jobs to workers, at most one at a time of the same id, lower priorities first, and gives a job
  * whose process vanished to another one within 20 s. Jobs of the same key and different ids know nothing of each other:
- * that no two of them work at once is the business of the processor. It carries keys only (DESIGN, laws 1, 2, 7, 10):
+ * that no two of them work at once is the business of the processor. It carries keys only (laws 1, 2, 7, 10):
  * outcomes, retries and delays live in the table of pending entities, from which it is fed again whenever it was wiped.
  *
  * The operations reject with a QueueError within some seconds while the store is away.
@@ -91,7 +91,7 @@ export function openQueueStore(options: { redisUrl: string | null; databaseUrl: 
   return redisUrl === null ? createPostgresStore(databaseUrl) : createRedisStore(redisUrl)
 }
 
-/** What a job of BullMQ holds: its key. Nothing personal may ever be added (DESIGN, law 7). */
+/** What a job of BullMQ holds: its key. Nothing personal may ever be added (law 7). */
 export interface JobData {
   key: string
 }

@@ -18,7 +18,7 @@ interface DepartmentFacts {
   wanted: DepartmentDeletion[]
 }
 
-/** Reads HR's departments and the employees in them, remembers them and plans deletions (DESIGN, 'Departments'). */
+/** Reads HR's departments and the employees in them, remembers them and plans deletions (docs/mapping.md, 'Departments'). */
 export async function departmentFacts(
   db: ClientBase | Pool,
   hr: HrSource,

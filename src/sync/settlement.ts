@@ -105,7 +105,7 @@ export interface Settlement {
 }
 
 /**
- * Writes the outcomes of many jobs, each whole or not at all (DESIGN, law 4: success and resolved cases together). One that
+ * Writes the outcomes of many jobs, each whole or not at all (law 4: success and resolved cases together). One that
  * PostgreSQL refuses becomes a case that says so, and the others are written without it. What is given up because
  * PostgreSQL is silent is written again: if it was committed after all, its executions are over, and nothing happens a
  * second time.
