@@ -427,29 +427,29 @@ export function loadStores(env: Environment): Pick<Config, 'DATABASE_URL' | 'RED
 
 function readAll<Schema extends z.ZodObject>(env: Environment, wanted: Schema): z.output<Schema> {
   const values: Record<string, string | undefined> = {}
-  const missing = new Map<Name, string>()
+  const missing: string[] = []
   const complaints: string[] = []
-  const unread = new Set<string>()
-  for (const name of Object.keys(wanted.shape) as Name[]) {
+  const names = new Set([...ESSENTIAL.filter(name => name in wanted.shape), ...Object.keys(wanted.shape)])
+  for (const name of names as Set<Name>) {
     const found = read(env, name)
+    const isEssential = (ESSENTIAL as readonly Name[]).includes(name)
     if ('value' in found) values[name] = found.value
-    else if (isEssential(name) && found.flaw !== 'unreadable')
-      missing.set(name, found.flaw === 'empty' ? `${name} (${found.file} is empty)` : name)
-    else if (found.flaw !== 'absent')
-      complaints.push(
-        `${name}_FILE holds ${JSON.stringify(found.file)} but that file ${found.flaw === 'empty' ? 'is empty' : 'cannot be read'}`,
-      )
-    else values[name] = (SETTINGS[name] as Setting).default
-    if (!(name in values)) unread.add(name)
+    else if (found.flaw === 'absent' && !isEssential) values[name] = (SETTINGS[name] as Setting).default
+    else if (found.flaw === 'absent') missing.push(name)
+    else if (found.flaw === 'empty' && isEssential) missing.push(`${name} (${found.file} is empty)`)
+    else
+      complaints.push(`${name}_FILE holds ${JSON.stringify(found.file)} but that file ${FLAWS[found.flaw]}`)
   }
-  const named = ESSENTIAL.flatMap(name => missing.get(name) ?? [])
-  if (named.length > 0) complaints.unshift(`missing settings: ${named.join(', ')}${wayOut(env)}`)
+  if (missing.length > 0) complaints.unshift(`missing settings: ${missing.join(', ')}${wayOut(env)}`)
   const parsed = wanted.safeParse(values)
-  const issues = parsed.error?.issues.filter(issue => !unread.has(String(issue.path[0]))) ?? []
+  // What could not be read is complained about already.
+  const issues = parsed.error?.issues.filter(({ path }) => String(path[0]) in values) ?? []
   complaints.push(...issues.map(issue => complaint(issue, values)))
   if (!parsed.success || complaints.length > 0) throw new ConfigError(complaints.join('\n'))
   return parsed.data
 }
+
+const FLAWS = { empty: 'is empty', unreadable: 'cannot be read' }
 
 /** What else a person in a checkout may have meant. Where settings come in files there is nothing embedded. */
 function wayOut(env: Environment): string {
@@ -457,10 +457,6 @@ function wayOut(env: Environment): string {
   return hasFiles
     ? ''
     : ' (set them, or unset DATABASE_URL, HR_DATABASE_URL and PLATFORM_BASE_URL to run embedded)'
-}
-
-function isEssential(name: Name): boolean {
-  return (ESSENTIAL as readonly Name[]).includes(name)
 }
 
 function complaint(issue: z.core.$ZodIssue, values: Record<string, string | undefined>): string {
