@@ -19,7 +19,7 @@ export function pageOf(file: string): string {
   return readFileSync(join(ROOT, file), 'utf8')
 }
 
-export interface Block {
+interface Block {
   page: string
   language: string
   text: string
