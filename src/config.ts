@@ -3,7 +3,17 @@ import { z } from 'zod'
 import { OPERATION_NAMES } from './platform/operation.ts'
 import { MIRRORS, type Mirror } from './sync/mirror-kind.ts'
 
-/** The types of settings: from the text of a variable to its value. */
+/*
+ * Every setting of dirsync, as data: SETTINGS says what each is, loadConfig reads them from the environment.
+ * `npm run docs:settings` writes docs/settings.md from this file, and a test compares the two.
+ */
+
+/** A wrong or missing setting: one sentence names the variable, what it holds and what it should hold. */
+export class ConfigError extends Error {
+  readonly code = 'CONFIG_INVALID'
+}
+
+// The types of settings: from the text of a variable to its value. Descriptions stand in docs/settings.md.
 
 /** A raw @, # or ? in a password ends up in the host name or in nothing at all. */
 const isEncoded = (text: string) => {
@@ -20,6 +30,7 @@ const url = (...protocols: string[]) =>
     .refine(text => URL.canParse(text) && protocols.includes(text.split('://')[0] as string), {
       error: `should be an address beginning with ${protocols.map(protocol => `${protocol}://`).join(' or ')}`,
     })
+    .describe(`address, ${protocols[0]}://…`)
 const number = (min: number, max: number, otherwise = '') =>
   z
     .string()
@@ -29,9 +40,16 @@ const number = (min: number, max: number, otherwise = '') =>
       error: `should be between ${min} and ${max}${otherwise}`,
       abort: true,
     })
+    .describe(`number, ${min} to ${max}${otherwise}`)
 const integer = (min: number, max: number) =>
-  number(min, max).refine(Number.isInteger, { error: 'should be a whole number' })
-const absent = z.undefined().transform(() => null)
+  number(min, max)
+    .refine(Number.isInteger, { error: 'should be a whole number' })
+    .describe(`whole number, ${min} to ${max}`)
+const choice = <const Values extends readonly string[]>(...values: Values) =>
+  z.enum(values).describe(values.join(', '))
+/** A setting without a default; null where it is not set. */
+const optional = <Type extends z.ZodType>(type: Type) =>
+  type.or(z.undefined().transform(() => null)).describe(type.description ?? 'text')
 const list = z.string().transform(text => [
   ...new Set(
     text
@@ -56,105 +74,305 @@ function operationLimits(items: string[], context: z.RefinementCtx): Map<string,
   return limits
 }
 
-/** A wrong or missing setting: one sentence naming the variable, what it holds and what it should hold. */
-export class ConfigError extends Error {
-  readonly code = 'CONFIG_INVALID'
-}
-
 interface Setting {
-  /** Shown in the README's settings table and by `dirsync start --help`. */
-  help: string
-  /** Text shown as default; undefined when there is none. */
+  /** Heading that it stands under in docs/settings.md. */
+  group: string
+  /** What it is, in one plain sentence. */
+  meaning: string
+  type: z.ZodType
+  /** A value as one may write it. */
+  example: string
+  /** The value where nothing is set. */
   default?: string
+  /** Never shown, and better given as NAME_FILE. */
   secret?: true
 }
 
 /** Every setting but the schedules (`SCHEDULE_<JOB>`, one per cron job). */
 export const SETTINGS = {
-  DATABASE_URL: { help: "PostgreSQL for dirsync's own tables; no transaction-mode pooler", secret: true },
-  REDIS_URL: { help: 'Redis for the queue and the pacer; absent: both live in DATABASE_URL', secret: true },
-  HR_DATABASE_URL: { help: 'PostgreSQL of the HR system; only read', secret: true },
-  HR_EMPLOYEES_SQL: { help: 'File with the SELECT that maps HR rows to employee fields' },
-  HR_DEPARTMENTS_SQL: {
-    help: 'File with the SELECT that maps HR rows to departments; absent: no department is ever deleted',
+  DATABASE_URL: {
+    group: 'Databases',
+    meaning: "PostgreSQL for dirsync's own tables. A pooler in transaction mode is refused.",
+    type: url('postgres', 'postgresql'),
+    example: 'postgres://dirsync:secret@localhost:5432/dirsync',
+    secret: true,
   },
-  PLATFORM_BASE_URL: { help: "The platform's base address" },
-  PLATFORM_APP_ID: { help: 'Application id' },
-  PLATFORM_APP_SECRET: { help: 'Application secret', secret: true },
-  PLATFORM_SIGN_ALGORITHM: { help: 'sha256, sha1 or sha512', default: 'sha256' },
+  REDIS_URL: {
+    group: 'Databases',
+    meaning: 'Redis for the queue. Without it the queue lives in DATABASE_URL.',
+    type: optional(url('redis', 'rediss')),
+    example: 'redis://localhost:6379',
+    secret: true,
+  },
+  HR_DATABASE_URL: {
+    group: 'HR',
+    meaning: 'PostgreSQL of the HR system. dirsync only reads it.',
+    type: url('postgres', 'postgresql'),
+    example: 'postgres://hr_reader:secret@hr.example:5432/hr',
+    secret: true,
+  },
+  HR_EMPLOYEES_SQL: {
+    group: 'HR',
+    meaning: 'File with the SELECT that maps HR rows to employee fields.',
+    type: z.string().describe('path'),
+    example: 'mapping/employees.sql',
+  },
+  HR_DEPARTMENTS_SQL: {
+    group: 'HR',
+    meaning:
+      'File with the SELECT that maps HR rows to departments. Without it no department is ever deleted.',
+    type: optional(z.string().describe('path')),
+    example: 'mapping/departments.sql',
+  },
+  PLATFORM_BASE_URL: {
+    group: 'Platform',
+    meaning: "The platform's base address, of its test or its production environment.",
+    // One spelling per address: tokens, pacing and the deployment are kept under it.
+    type: url('http', 'https')
+      .transform(text => new URL(text).href.replace(/\/+$/, ''))
+      .describe('address, https://…'),
+    example: 'https://platform.example.com',
+  },
+  PLATFORM_APP_ID: {
+    group: 'Platform',
+    meaning: 'The application id.',
+    type: z.string().max(32, 'should have at most 32 characters').describe('at most 32 characters'),
+    example: 'demo-application',
+  },
+  PLATFORM_APP_SECRET: {
+    group: 'Platform',
+    meaning: "The application's secret.",
+    type: z.string().describe('text'),
+    example: 's3cret',
+    secret: true,
+  },
+  PLATFORM_SIGN_ALGORITHM: {
+    group: 'Platform',
+    meaning: 'The hash function that signs requests.',
+    type: choice('sha256', 'sha1', 'sha512'),
+    default: 'sha256',
+    example: 'sha1',
+  },
   PLATFORM_ENTERPRISE_CODE: {
-    help: 'Enterprise code for rows whose mapping has none; empty for a single enterprise',
+    group: 'Platform',
+    meaning: 'Enterprise code for rows whose mapping has none. Empty for a single enterprise.',
+    type: z.string().max(20, 'should have at most 20 characters').describe('at most 20 characters'),
     default: '',
+    example: 'E100',
+  },
+  SELLER_APPIDS: {
+    group: 'Platform',
+    meaning: 'Merchant applications whose open ids are bound for every employee.',
+    type: list
+      .refine(ids => ids.every(id => id.length === 8), {
+        error: 'should be application ids of 8 characters, separated by commas',
+      })
+      .describe('ids of 8 characters, separated by commas'),
+    default: '',
+    example: '20000001,20000002',
   },
   PLATFORM_RATE_LIMIT: {
-    help: 'Calls per second at most, all processes together; auto: learnt from what the platform refuses',
+    group: 'Pace',
+    meaning: 'Calls per second that all processes together may make. With auto, dirsync finds out.',
+    type: number(0.01, 100_000, ', or auto').or(z.literal('auto')).describe('number from 0.01, or auto'),
     default: '10',
-  },
-  TOO_FAST_CODES: {
-    help: "The platform's codes that mean too many calls, separated by commas; HTTP 429 always does",
-    default: '',
+    example: '80',
   },
   OPERATION_RATE_LIMITS: {
-    help: 'Calls per second of single operations, within the rate, such as employee/get=20,employee/update=5',
+    group: 'Pace',
+    meaning: 'Lower limits, in calls per second, of single operations.',
+    type: list.transform(operationLimits).describe('operation=number, separated by commas'),
     default: '',
+    example: 'employee/get=20,employee/update=5',
   },
-  REFUND_PRICE_DIFFERENCE: {
-    help: 'true where refunds are settled by price difference: each then needs costAmount or tradeInfo',
-    default: 'false',
+  TOO_FAST_CODES: {
+    group: 'Pace',
+    meaning: 'The platform\'s codes that mean "too many calls". HTTP 429 always does.',
+    type: list
+      .refine(codes => codes.every(code => /^\d{1,15}$/.test(code)), {
+        error: 'should be whole numbers, separated by commas',
+      })
+      .transform(codes => codes.map(Number))
+      .describe('whole numbers, separated by commas'),
+    default: '',
+    example: '1000210099',
   },
-  REFUND_LOST_AFTER_HOURS: {
-    help: 'Hours after which a refund of unknown outcome counts as lost (not carried out), if neither order record nor payment order shows it',
-    default: '24',
-  },
-  SELLER_APPIDS: { help: 'Merchant application ids for open ids, separated by commas', default: '' },
   WORKER_CONCURRENCY: {
-    help: 'Calls to the platform that one worker process makes at a time, at most; fewer while rate and latency need fewer',
+    group: 'Pace',
+    meaning: 'Calls to the platform that one worker process makes at a time, at most.',
+    type: integer(1, 1000),
     default: '16',
+    example: '32',
   },
-  QUEUE_HIGH_WATER: { help: 'Jobs in the queue at most; the rest waits in the outbox', default: '1000' },
+  QUEUE_HIGH_WATER: {
+    group: 'Pace',
+    meaning: 'Jobs in the queue at most. The rest waits in the outbox.',
+    type: integer(1, 100_000),
+    default: '1000',
+    example: '5000',
+  },
   GATE_MAX_FEWER_ROWS: {
-    help: 'A run is suspect when HR has more than this percentage fewer rows',
+    group: 'Safety',
+    meaning:
+      'A run is suspect when HR has lost more than this percentage of its rows since the last good run.',
+    type: number(0, 100),
     default: '20',
+    example: '10',
   },
   GATE_MAX_EMPTIED: {
-    help: 'A run is suspect when a column turned empty for more than this percentage of rows',
+    group: 'Safety',
+    meaning: 'A run is suspect when a column turned empty for more than this percentage of the rows.',
+    type: number(0, 100),
     default: '20',
+    example: '10',
   },
-  BREAKER_EMPLOYEES: { help: 'A run is held above this many changed employees …', default: '50' },
-  BREAKER_EMPLOYEES_PERCENT: { help: '… or this percentage, whichever is more', default: '10' },
-  BREAKER_DEPARTMENTS: { help: 'A run is held above this many deleted departments …', default: '3' },
-  BREAKER_DEPARTMENTS_PERCENT: { help: '… or this percentage, whichever is more', default: '5' },
+  BREAKER_EMPLOYEES: {
+    group: 'Safety',
+    meaning: 'A run is held when it would change more employees than this …',
+    type: integer(0, 10_000_000),
+    default: '50',
+    example: '200',
+  },
+  BREAKER_EMPLOYEES_PERCENT: {
+    group: 'Safety',
+    meaning: '… and more than this percentage of them.',
+    type: number(0, 100),
+    default: '10',
+    example: '5',
+  },
+  BREAKER_DEPARTMENTS: {
+    group: 'Safety',
+    meaning: 'A run is held when it would delete more departments than this …',
+    type: integer(0, 10_000_000),
+    default: '3',
+    example: '10',
+  },
+  BREAKER_DEPARTMENTS_PERCENT: {
+    group: 'Safety',
+    meaning: '… and more than this percentage of them.',
+    type: number(0, 100),
+    default: '5',
+    example: '2',
+  },
   DEPARTMENT_GRACE_HOURS: {
-    help: 'Hours that a department must be closed before it is deleted',
+    group: 'Safety',
+    meaning: 'Hours that a department must be closed before it is deleted.',
+    type: number(0, 8760),
     default: '24',
+    example: '168',
   },
   SWEEP_INTERVAL_MINUTES: {
-    help: 'With updated_at mapped: how often a changes run reads every row all the same',
+    group: 'Safety',
+    meaning: 'How often a changes run reads every row, although updated_at is mapped.',
+    type: number(0, 10_080),
     default: '60',
+    example: '15',
   },
-  CONSOLE_HOST: { help: 'Address that the console listens on', default: '127.0.0.1' },
-  CONSOLE_PORT: { help: 'Port of the console (health, metrics); 0: any free port', default: '8080' },
-  CONSOLE_TOKEN: { help: 'Bearer token for /metrics; absent: open', secret: true },
-  MIRRORS: {
-    help: "Platform data kept in dirsync's own tables: some of orders, accounts, taxpayers, separated by commas",
-    default: '',
+  REFUND_PRICE_DIFFERENCE: {
+    group: 'Money',
+    meaning: 'true where refunds are settled by price difference: each then needs costAmount or tradeInfo.',
+    type: choice('true', 'false')
+      .transform(value => value === 'true')
+      .describe('true, false'),
+    default: 'false',
+    example: 'true',
   },
-  PAYMENT_ORDER_DAYS: { help: 'Days back that payment orders are mirrored', default: '30' },
-  TAXPAYER_IDENTIFIERS: {
-    help: 'Identification numbers of the taxpayers to mirror, separated by commas',
-    default: '',
+  REFUND_LOST_AFTER_HOURS: {
+    group: 'Money',
+    meaning:
+      'Hours after which a refund of unknown outcome counts as not carried out, if no record shows it.',
+    type: number(0.2, 8760),
+    default: '24',
+    example: '48',
   },
   NOTIFICATION_URL: {
-    help: 'Public address of the receiver of refund notifications, ending in /notifications/refund; set: start runs the receiver, and refunds name it',
+    group: 'Money',
+    meaning:
+      'Public address of the receiver of refund notifications. Set: start runs it, and refunds name it.',
+    type: optional(
+      url('http', 'https')
+        .refine(text => text.length <= 254, 'should have at most 254 characters')
+        .describe('address of at most 254 characters'),
+    ),
+    example: 'https://hr.example.com/notifications/refund',
   },
-  NOTIFICATION_HOST: { help: 'Address that the receiver listens on', default: '127.0.0.1' },
-  NOTIFICATION_PORT: { help: 'Port of the receiver; 0: any free port', default: '8081' },
-  LOG_LEVEL: { help: 'trace, debug, info, warn, error or silent', default: 'info' },
+  NOTIFICATION_HOST: {
+    group: 'Money',
+    meaning: 'Address that the receiver listens on.',
+    type: z.string().describe('host'),
+    default: '127.0.0.1',
+    example: '0.0.0.0',
+  },
+  NOTIFICATION_PORT: {
+    group: 'Money',
+    meaning: 'Port of the receiver. 0 is any free port.',
+    type: integer(0, 65_535),
+    default: '8081',
+    example: '9081',
+  },
+  MIRRORS: {
+    group: 'Mirrors',
+    meaning: "Which of the platform's data to keep in dirsync's own tables.",
+    type: list
+      .refine(names => names.every(name => (MIRRORS as readonly string[]).includes(name)), {
+        error: `should be some of ${MIRRORS.join(', ')}, separated by commas`,
+      })
+      .transform(names => names as Mirror[])
+      .describe(`some of ${MIRRORS.join(', ')}, separated by commas`),
+    default: '',
+    example: 'orders,accounts',
+  },
+  PAYMENT_ORDER_DAYS: {
+    group: 'Mirrors',
+    meaning: 'How many days back payment orders are mirrored.',
+    type: integer(1, 366),
+    default: '30',
+    example: '90',
+  },
+  TAXPAYER_IDENTIFIERS: {
+    group: 'Mirrors',
+    meaning: 'Identification numbers of the taxpayers to mirror.',
+    type: list
+      .refine(ids => ids.every(id => id.length <= 45), {
+        error: 'should be identification numbers of at most 45 characters, separated by commas',
+      })
+      .describe('at most 45 characters each, separated by commas'),
+    default: '',
+    example: '91000000SAMPLE0001',
+  },
+  CONSOLE_HOST: {
+    group: 'Console and log',
+    meaning: 'Address that the console listens on.',
+    type: z.string().describe('host'),
+    default: '127.0.0.1',
+    example: '0.0.0.0',
+  },
+  CONSOLE_PORT: {
+    group: 'Console and log',
+    meaning: 'Port of the console (health, metrics). 0 is any free port.',
+    type: integer(0, 65_535),
+    default: '8080',
+    example: '9090',
+  },
+  CONSOLE_TOKEN: {
+    group: 'Console and log',
+    meaning: 'Bearer token for /metrics. Without it /metrics is open.',
+    type: optional(z.string().describe('text')),
+    example: 't0ken',
+    secret: true,
+  },
+  LOG_LEVEL: {
+    group: 'Console and log',
+    meaning: 'How much is logged.',
+    type: choice('trace', 'debug', 'info', 'warn', 'error', 'silent'),
+    default: 'info',
+    example: 'debug',
+  },
 } as const satisfies Record<string, Setting>
 
 type Name = keyof typeof SETTINGS
 
-/** The settings that a deployment cannot do without; none of the first three set: everything embedded. */
+/** The settings that a deployment cannot do without. Where none of the first three is set, everything runs embedded. */
 export const ESSENTIAL = [
   'DATABASE_URL',
   'HR_DATABASE_URL',
@@ -164,59 +382,11 @@ export const ESSENTIAL = [
   'PLATFORM_APP_SECRET',
 ] as const satisfies readonly Name[]
 
-const schema = z.object({
-  DATABASE_URL: url('postgres', 'postgresql'),
-  REDIS_URL: url('redis', 'rediss').or(absent),
-  HR_DATABASE_URL: url('postgres', 'postgresql'),
-  HR_EMPLOYEES_SQL: z.string(),
-  HR_DEPARTMENTS_SQL: z.string().or(absent),
-  // One spelling per address: tokens, pacing and the deployment are kept under it.
-  PLATFORM_BASE_URL: url('http', 'https').transform(text => new URL(text).href.replace(/\/+$/, '')),
-  PLATFORM_APP_ID: z.string().max(32, 'should have at most 32 characters'),
-  PLATFORM_APP_SECRET: z.string(),
-  PLATFORM_SIGN_ALGORITHM: z.enum(['sha256', 'sha1', 'sha512']),
-  PLATFORM_ENTERPRISE_CODE: z.string().max(20, 'should have at most 20 characters'),
-  PLATFORM_RATE_LIMIT: number(0.01, 100_000, ', or auto').or(z.literal('auto')),
-  TOO_FAST_CODES: list
-    .refine(codes => codes.every(code => /^\d{1,15}$/.test(code)), {
-      error: 'should be whole numbers, separated by commas',
-    })
-    .transform(codes => codes.map(Number)),
-  OPERATION_RATE_LIMITS: list.transform(operationLimits),
-  REFUND_PRICE_DIFFERENCE: z.enum(['true', 'false']).transform(value => value === 'true'),
-  REFUND_LOST_AFTER_HOURS: number(0.2, 8760),
-  SELLER_APPIDS: list.refine(ids => ids.every(id => id.length === 8), {
-    error: 'should be application ids of 8 characters, separated by commas',
-  }),
-  WORKER_CONCURRENCY: integer(1, 1000),
-  QUEUE_HIGH_WATER: integer(1, 100_000),
-  GATE_MAX_FEWER_ROWS: number(0, 100),
-  GATE_MAX_EMPTIED: number(0, 100),
-  BREAKER_EMPLOYEES: integer(0, 10_000_000),
-  BREAKER_EMPLOYEES_PERCENT: number(0, 100),
-  BREAKER_DEPARTMENTS: integer(0, 10_000_000),
-  BREAKER_DEPARTMENTS_PERCENT: number(0, 100),
-  DEPARTMENT_GRACE_HOURS: number(0, 8760),
-  SWEEP_INTERVAL_MINUTES: number(0, 10_080),
-  CONSOLE_HOST: z.string(),
-  CONSOLE_PORT: integer(0, 65_535),
-  CONSOLE_TOKEN: z.string().or(absent),
-  MIRRORS: list
-    .refine(names => names.every(name => (MIRRORS as readonly string[]).includes(name)), {
-      error: `should be some of ${MIRRORS.join(', ')}, separated by commas`,
-    })
-    .transform(names => names as Mirror[]),
-  PAYMENT_ORDER_DAYS: integer(1, 366),
-  TAXPAYER_IDENTIFIERS: list.refine(ids => ids.every(id => id.length <= 45), {
-    error: 'should be identification numbers of at most 45 characters, separated by commas',
-  }),
-  NOTIFICATION_URL: url('http', 'https')
-    .refine(text => text.length <= 254, 'should have at most 254 characters')
-    .or(absent),
-  NOTIFICATION_HOST: z.string(),
-  NOTIFICATION_PORT: integer(0, 65_535),
-  LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'silent']),
-})
+const schema = z.object(
+  Object.fromEntries(Object.entries(SETTINGS).map(([name, { type }]) => [name, type])) as {
+    [N in Name]: (typeof SETTINGS)[N]['type']
+  },
+)
 
 export type Config = z.infer<typeof schema> & {
   /** `SCHEDULE_<JOB>` as given, by job name in lower case with hyphens; checked by the jobs themselves. */
@@ -257,29 +427,29 @@ export function loadStores(env: Environment): Pick<Config, 'DATABASE_URL' | 'RED
 
 function readAll<Schema extends z.ZodObject>(env: Environment, wanted: Schema): z.output<Schema> {
   const values: Record<string, string | undefined> = {}
-  const missing = new Map<Name, string>()
+  const missing: string[] = []
   const complaints: string[] = []
-  const unread = new Set<string>()
-  for (const name of Object.keys(wanted.shape) as Name[]) {
+  const names = new Set([...ESSENTIAL.filter(name => name in wanted.shape), ...Object.keys(wanted.shape)])
+  for (const name of names as Set<Name>) {
     const found = read(env, name)
+    const isEssential = (ESSENTIAL as readonly Name[]).includes(name)
     if ('value' in found) values[name] = found.value
-    else if (isEssential(name) && found.flaw !== 'unreadable')
-      missing.set(name, found.flaw === 'empty' ? `${name} (${found.file} is empty)` : name)
-    else if (found.flaw !== 'absent')
-      complaints.push(
-        `${name}_FILE holds ${JSON.stringify(found.file)} but that file ${found.flaw === 'empty' ? 'is empty' : 'cannot be read'}`,
-      )
-    else values[name] = (SETTINGS[name] as Setting).default
-    if (!(name in values)) unread.add(name)
+    else if (found.flaw === 'absent' && !isEssential) values[name] = (SETTINGS[name] as Setting).default
+    else if (found.flaw === 'absent') missing.push(name)
+    else if (found.flaw === 'empty' && isEssential) missing.push(`${name} (${found.file} is empty)`)
+    else
+      complaints.push(`${name}_FILE holds ${JSON.stringify(found.file)} but that file ${FLAWS[found.flaw]}`)
   }
-  const named = ESSENTIAL.flatMap(name => missing.get(name) ?? [])
-  if (named.length > 0) complaints.unshift(`missing settings: ${named.join(', ')}${wayOut(env)}`)
+  if (missing.length > 0) complaints.unshift(`missing settings: ${missing.join(', ')}${wayOut(env)}`)
   const parsed = wanted.safeParse(values)
-  const issues = parsed.error?.issues.filter(issue => !unread.has(String(issue.path[0]))) ?? []
+  // What could not be read is complained about already.
+  const issues = parsed.error?.issues.filter(({ path }) => String(path[0]) in values) ?? []
   complaints.push(...issues.map(issue => complaint(issue, values)))
   if (!parsed.success || complaints.length > 0) throw new ConfigError(complaints.join('\n'))
   return parsed.data
 }
+
+const FLAWS = { empty: 'is empty', unreadable: 'cannot be read' }
 
 /** What else a person in a checkout may have meant. Where settings come in files there is nothing embedded. */
 function wayOut(env: Environment): string {
@@ -287,10 +457,6 @@ function wayOut(env: Environment): string {
   return hasFiles
     ? ''
     : ' (set them, or unset DATABASE_URL, HR_DATABASE_URL and PLATFORM_BASE_URL to run embedded)'
-}
-
-function isEssential(name: Name): boolean {
-  return (ESSENTIAL as readonly Name[]).includes(name)
 }
 
 function complaint(issue: z.core.$ZodIssue, values: Record<string, string | undefined>): string {

@@ -1,52 +1,9 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, normalize, relative } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { PRODUCTION, RULES, type Rule } from './import-rules.ts'
 
 const ROOT = join(import.meta.dirname, '..')
-interface Rule {
-  /** Folders (ending in /, with all that is below) and files that may be imported, the folder itself aside. */
-  may: string[]
-  /** Of these files, types alone. */
-  types?: string[]
-}
-
-const ANYTHING = ['src/', 'jobs/', 'emulator/']
-const SHARED_TYPES = ['src/config.ts', 'src/lib/logger.ts']
-const SYNC = [
-  'src/lib/',
-  'src/directory/',
-  'src/hr/',
-  'src/platform/',
-  'src/pacing/',
-  'src/queue/',
-  'src/sync/',
-]
-const REPORT = [...SYNC, 'src/money/', 'src/mirrors/', 'src/report/']
-
-/** Who may import whom. The same table stands in ARCHITECTURE.md. */
-const RULES: Record<string, Rule> = {
-  'src/lib/': { may: [], types: SHARED_TYPES },
-  'src/directory/': { may: ['src/lib/'] },
-  'src/hr/': { may: ['src/lib/', 'src/directory/'], types: SHARED_TYPES },
-  'src/pacing/': { may: ['src/lib/'], types: SHARED_TYPES },
-  'src/platform/': { may: ['src/lib/', 'src/directory/', 'src/pacing/'], types: SHARED_TYPES },
-  'src/queue/': { may: ['src/lib/'], types: SHARED_TYPES },
-  'src/sync/': { may: SYNC, types: SHARED_TYPES },
-  'jobs/': { may: [...SYNC, 'src/config.ts'], types: SHARED_TYPES },
-  'src/money/': { may: SYNC, types: SHARED_TYPES },
-  'src/mirrors/': { may: SYNC, types: SHARED_TYPES },
-  'src/report/': { may: REPORT, types: SHARED_TYPES },
-  'src/console/': { may: REPORT, types: SHARED_TYPES },
-  'src/trial/': { may: [], types: SHARED_TYPES },
-  'emulator/': { may: [] },
-  'src/cli/': { may: ANYTHING },
-  'src/config.ts': {
-    may: ['src/lib/', 'src/directory/', 'src/platform/operation.ts', 'src/sync/mirror-kind.ts'],
-  },
-  // The composition root: main.ts and the files beside it.
-  'src/*.ts': { may: ANYTHING },
-}
-
 interface Import {
   /** Path of the imported file, from the root of the project. */
   target: string
@@ -78,7 +35,7 @@ const sources = ['src', 'emulator', 'jobs', 'test', 'bench', 'examples']
   )
   .filter(file => file.endsWith('.ts'))
   .map(file => ({ file, text: readFileSync(join(ROOT, file), 'utf8') }))
-const production = sources.filter(({ file }) => ANYTHING.some(folder => file.startsWith(folder)))
+const production = sources.filter(({ file }) => PRODUCTION.some(folder => file.startsWith(folder)))
 
 const homeOf = (file: string) => Object.keys(RULES).find(place => isIn(file, place))
 const isIn = (file: string, place: string) => {
@@ -105,7 +62,7 @@ test('every folder imports only what its rule permits', () => {
 
 test('the application never imports tests, benchmarks or examples', () => {
   const strays = production.flatMap(({ file, text }) =>
-    importsOf(file, text).filter(({ target }) => !ANYTHING.some(place => isIn(target, place))),
+    importsOf(file, text).filter(({ target }) => !PRODUCTION.some(place => isIn(target, place))),
   )
   expect(strays).toEqual([])
 })

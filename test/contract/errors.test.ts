@@ -12,7 +12,7 @@ const APPLICATION = 1000210003
 const TOKEN = 1000210004
 const ENTERPRISE = 1000240002
 
-/** What each code of section 7 asks for once it reaches the caller: DESIGN, "Failures". */
+/** What each code of section 7 asks for once it reaches the caller. */
 const DISPOSITIONS: Record<number, string> = {
   [TIMESTAMP]: 'halt', // again, after the clock was corrected
   [APPLICATION]: 'halt',

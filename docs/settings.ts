@@ -1,0 +1,84 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { CRON_JOBS } from '../jobs/index.ts'
+import { settingName } from '../jobs/scheduler.ts'
+import { ESSENTIAL, SETTINGS } from '../src/config.ts'
+
+/** `npm run docs:settings`: writes docs/settings.md from src/config.ts and jobs/index.ts. */
+
+const FILE = join(import.meta.dirname, 'settings.md')
+
+const INTRODUCTION = `# Settings
+
+This page is made from \`src/config.ts\` and \`jobs/index.ts\` by \`npm run docs:settings\`. Do not edit it.
+
+All settings are environment variables. Each can also be given as \`NAME_FILE\`, the path of a file whose first line is
+the value: use that for secrets (marked ⚿ below). The variable itself goes before its file.
+
+Where \`DATABASE_URL\`, \`HR_DATABASE_URL\` and \`PLATFORM_BASE_URL\` are all absent, everything runs embedded and nothing
+is required. Otherwise a missing or wrong setting stops the start with exit code 2 and a sentence that names it.
+\`dirsync doctor\` also finds misspelt names.
+`
+
+const SCHEDULES = `## Schedules
+
+Each cron job has a setting for its schedule: a cron expression of five fields, or of six that begin with seconds, in
+the time zone of the process (\`TZ\`), or \`off\`. However many processes run, a tick runs once. A tick that was missed
+while everything was down runs once at the next start.
+`
+
+interface Shown {
+  group: string
+  meaning: string
+  type: { description?: string | undefined }
+  example: string
+  default?: string
+  secret?: true
+}
+
+/** The whole page. */
+export function settingsPage(): string {
+  const settings = Object.entries<Shown>(SETTINGS)
+  const groups = [...new Set(settings.map(([, { group }]) => group))]
+  const sections = groups.map(group => {
+    const rows = settings
+      .filter(([, setting]) => setting.group === group)
+      .map(([name, setting]) => [
+        `\`${name}\`${setting.secret ? ' ⚿' : ''}`,
+        defaultOf(name, setting),
+        `${setting.meaning}`,
+        setting.type.description ?? 'text',
+        `\`${setting.example}\``,
+      ])
+    return `## ${group}\n\n${table(['Setting', 'Default', 'What it is', 'Values', 'Example'], rows)}`
+  })
+  const schedules = CRON_JOBS.map(job => [`\`${settingName(job.name)}\``, `\`${job.schedule}\``, job.does])
+  return [
+    INTRODUCTION,
+    ...sections,
+    SCHEDULES,
+    table(['Setting', 'Default', 'What the job does'], schedules),
+  ].join('\n')
+}
+
+function defaultOf(name: string, setting: Shown): string {
+  if ((ESSENTIAL as readonly string[]).includes(name)) return 'required'
+  if (setting.default === undefined) return '–'
+  return setting.default === '' ? 'empty' : `\`${setting.default}\``
+}
+
+/** A table with its columns aligned, as the formatter wants it. */
+function table(header: string[], rows: string[][]): string {
+  const widths = header.map((_, column) =>
+    Math.max(3, ...[header, ...rows].map(cells => (cells[column] ?? '').length)),
+  )
+  const line = (cells: string[]) =>
+    `| ${cells.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join(' | ')} |`
+  const rule = widths.map(width => '-'.repeat(width))
+  return `${[header, rule, ...rows].map(line).join('\n')}\n`
+}
+
+if (import.meta.main) {
+  const page = settingsPage()
+  if (page !== readFileSync(FILE, { encoding: 'utf8', flag: 'a+' })) writeFileSync(FILE, page)
+}

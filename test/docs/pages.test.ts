@@ -1,0 +1,189 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { dirname, join, relative } from 'node:path'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { settingsPage } from '../../docs/settings.ts'
+import { CRON_JOBS } from '../../jobs/index.ts'
+import { settingName } from '../../jobs/scheduler.ts'
+import { SETTINGS } from '../../src/config.ts'
+import { HrSource } from '../../src/hr/source.ts'
+import { createLogger } from '../../src/lib/logger.ts'
+import { command } from '../cli/dirsync.ts'
+import { sampleFile } from '../examples/sample.ts'
+import { createTestDatabase } from '../helpers/postgres.ts'
+import { anchorsOf, blocksOf, PAGES, pageOf, proseOf, ROOT, spansOf } from './pages.ts'
+
+const blocks = PAGES.flatMap(blocksOf)
+const spans = PAGES.flatMap(spansOf)
+
+describe('settings', () => {
+  test('docs/settings.md is what `npm run docs:settings` makes', () => {
+    expect(pageOf('docs/settings.md')).toBe(settingsPage())
+  })
+
+  test('no setting is named that there is not', () => {
+    const known = new Set([...Object.keys(SETTINGS), ...CRON_JOBS.map(job => settingName(job.name))])
+    const prefixes =
+      /^(DATABASE|REDIS|HR|PLATFORM|SELLER|WORKER|QUEUE|GATE|BREAKER|DEPARTMENT|SWEEP|CONSOLE|PAYMENT|TAXPAYER|NOTIFICATION|LOG|SCHEDULE)_[A-Z_]+$/
+    const unknown = spans
+      .flatMap(span => span.split(/[=\s]/))
+      .filter(word => prefixes.test(word))
+      .filter(word => !known.has(word.replace(/_FILE$/, '')) && word !== 'SCHEDULE_')
+    expect(unknown).toEqual([])
+  })
+})
+
+describe('commands', () => {
+  /** `dirsync a b --c` wherever it is typed or named: command words and options. */
+  const calls = [...spans, ...blocks.flatMap(({ text }) => text.split('\n'))].flatMap(line =>
+    [...line.matchAll(/(?:^|[(: ])dirsync (?!dirsync)([a-z][a-z-]*(?: [^|#)]*)?)/g)].map(([, rest = '']) =>
+      rest.trim().split(/\s+/),
+    ),
+  )
+  const help = async (...words: string[]) => {
+    const { code, stdout } = await command([...words, '--help'])
+    return code === 0 ? stdout : ''
+  }
+  /** Commands whose first word names one of several. */
+  const GROUPS = new Set(['dead-letters', 'hr', 'orders', 'refund', 'topup'])
+  let commands: string[]
+  beforeAll(async () => {
+    commands = [...(await help()).matchAll(/^ {2}([a-z][a-z-]+) /gm)]
+      .map(([, name = '']) => name)
+      .filter(name => name !== 'dirsync')
+  })
+
+  test('every command that exists is named', () => {
+    const named = new Set(calls.map(([name = '']) => name))
+    expect(commands.length).toBeGreaterThan(8)
+    expect(commands.filter(name => name !== 'help' && !named.has(name))).toEqual([])
+  })
+
+  test('every command that is named exists, and every option', async () => {
+    const pages = new Map<string, string>()
+    for (const [name = '', ...words] of calls.filter(([name = '']) => commands.includes(name))) {
+      const path = GROUPS.has(name) && words[0]?.match(/^[a-z]/) ? [name, words[0]] : [name]
+      const options = words.filter(word => word.startsWith('--')).map(word => word.replace(/[=[].*/, ''))
+      // The fields of an operation are the platform's, not ours.
+      if (options.length === 0 || name === 'platform') continue
+      const key = path.join(' ')
+      if (!pages.has(key)) pages.set(key, await help(...path))
+      for (const option of options) expect(`${key}: ${pages.get(key)}`).toContain(option)
+    }
+    expect(pages.size).toBeGreaterThan(8)
+    const typed = blocks
+      .flatMap(({ text }) => [...text.matchAll(/^(?:\$ )?npx dirsync ([a-z-]+)/gm)])
+      .map(([, name = '']) => name)
+    expect(typed.filter(name => !commands.includes(name))).toEqual([])
+  })
+
+  test('every script of npm that is named exists', () => {
+    const { scripts } = JSON.parse(pageOf('package.json'))
+    const named = [...spans, ...blocks.map(({ text }) => text)].flatMap(text =>
+      [...text.matchAll(/npm run ([a-z:]+)/g)].map(([, name]) => name),
+    )
+    expect(named.length).toBeGreaterThan(5)
+    expect(named.filter(name => !scripts[name as string])).toEqual([])
+  })
+})
+
+describe('SQL', () => {
+  test('every query on dirsync runs', async () => {
+    await using database = await createTestDatabase({ migrated: true })
+    const typed = blocks
+      .filter(({ language }) => language === 'console')
+      .flatMap(({ text }) => [...text.replace(/\n\w+-# /g, ' ').matchAll(/^\w+=[#>] (select .*);$/gm)])
+      .map(([, statement = '']) => statement)
+    const written = blocks
+      .filter(({ language }) => language === 'sql')
+      .flatMap(({ text }) => text.replace(/^--.*$/gm, '').split(';\n'))
+      .filter(statement => /\bdirsync\./.test(statement))
+    const named = spans.filter(span => /^select .*dirsync\./.test(span))
+    expect(Math.min(typed.length, written.length, named.length)).toBeGreaterThan(4)
+    for (const statement of [...typed, ...written, ...named])
+      await expect(database.pool.query(`explain ${statement}`), statement).resolves.toBeDefined()
+  })
+
+  test('the short mapping works on the sample', async () => {
+    await using database = await createTestDatabase()
+    await database.pool.query(await sampleFile('schema.sql'))
+    await database.pool.query(await sampleFile('data.sql'))
+    const mapping = blocks.find(({ language, text }) => language === 'sql' && text.includes('as userid'))
+    await using opened = new AsyncDisposableStack()
+    const hr = opened.adopt(
+      new HrSource({
+        url: database.url,
+        employeesSql: { file: 'README.md', sql: mapping?.text ?? '' },
+        departmentsSql: null,
+        defaultEnterpriseCode: '',
+        logger: createLogger({ level: 'silent', pretty: false }),
+      }),
+      source => source.close(),
+    )
+    const { employees } = await hr.inspect()
+    expect(employees.columns).toContain('updated_at')
+    const { rows } = await database.pool.query(
+      `select count(*)::int as rows, count(distinct userid)::int as people from (${mapping?.text}) m`,
+    )
+    expect(rows[0].rows).toBeGreaterThan(300)
+    expect(rows[0].people).toBe(rows[0].rows)
+  })
+
+  test("the reader's role may read HR, and nothing else", () => {
+    const plain = (sql: string) =>
+      sql
+        .replace(/^--.*$/gm, '')
+        .replace(/password '[^']*'/, "password '…'")
+        .trim()
+    const roles = blocks.filter(({ text }) => text.includes('create role hr_reader'))
+    expect(roles.map(({ page }) => page)).toEqual(['README.md', 'docs/mapping.md'])
+    for (const { text } of roles) expect(plain(text)).toBe(plain(pageOf('compose/demo/hr-reader.sql')))
+  })
+})
+
+describe('links', () => {
+  test.each(PAGES)('%s leads somewhere', page => {
+    for (const [, link = ''] of proseOf(page).matchAll(/\]\(([^)]+)\)/g)) {
+      if (/^https?:/.test(link)) continue
+      const [path = '', anchor] = link.split('#')
+      const target = path === '' ? page : relative(ROOT, join(ROOT, dirname(page), path))
+      expect(existsSync(join(ROOT, target)), link).toBe(true)
+      if (anchor) expect(anchorsOf(target), link).toContain(anchor)
+    }
+  })
+
+  test('every page can be reached from the README', () => {
+    const reached = new Set(['README.md'])
+    for (const page of reached)
+      for (const [, link = ''] of proseOf(page).matchAll(/\]\(([^)#]+)/g)) {
+        const target = relative(ROOT, join(ROOT, dirname(page), link)).replace(/\/$/, '/README.md')
+        for (const file of [target, join(target, 'README.md')]) if (PAGES.includes(file)) reached.add(file)
+      }
+    expect(PAGES.filter(page => !reached.has(page))).toEqual([])
+  })
+})
+
+describe('the code cites what is there', () => {
+  const sources = ['src', 'emulator', 'jobs', 'test', 'bench', 'examples']
+    .flatMap(folder =>
+      readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' }).map(name => join(folder, name)),
+    )
+    .filter(file => /\.(?:ts|sql)$/.test(file) && file !== 'test/docs/pages.test.ts')
+    .map(file => ({ file, text: readFileSync(join(ROOT, file), 'utf8') }))
+
+  test('a section is one of docs/platform.md', () => {
+    const platform = pageOf('docs/platform.md')
+    const sections = new Set(
+      [...platform.matchAll(/^(?:#+|\|) (\d(?:\.\d+)?)\b/gm)].map(([, number]) => number),
+    )
+    const cited = sources.flatMap(({ file, text }) =>
+      [...text.matchAll(/\bsection (\d(?:\.\d+)?)/g)].map(([, number]) => ({ file, number })),
+    )
+    expect(cited.length).toBeGreaterThan(30)
+    expect(cited.filter(({ number }) => !sections.has(number))).toEqual([])
+  })
+
+  test('no document is cited that is not in the repository', () => {
+    const strays = sources.filter(({ text }) => /\bDESIGN\b|platform-(?:spec|notes)/.test(text))
+    expect(strays.map(({ file }) => file)).toEqual([])
+  })
+})

@@ -1,0 +1,44 @@
+export interface Rule {
+  /** Folders (ending in /, with all that is below) and files that may be imported, the folder itself aside. */
+  may: string[]
+  /** Of these files, types alone. */
+  types?: string[]
+}
+
+/** Where the application lies. */
+export const PRODUCTION = ['src/', 'jobs/', 'emulator/']
+const SHARED_TYPES = ['src/config.ts', 'src/lib/logger.ts']
+const SYNC = [
+  'src/lib/',
+  'src/directory/',
+  'src/hr/',
+  'src/platform/',
+  'src/pacing/',
+  'src/queue/',
+  'src/sync/',
+]
+const REPORT = [...SYNC, 'src/money/', 'src/mirrors/', 'src/report/']
+
+/** Who may import whom. The same table stands in ARCHITECTURE.md. */
+export const RULES: Record<string, Rule> = {
+  'src/lib/': { may: [], types: SHARED_TYPES },
+  'src/directory/': { may: ['src/lib/'] },
+  'src/hr/': { may: ['src/lib/', 'src/directory/'], types: SHARED_TYPES },
+  'src/pacing/': { may: ['src/lib/'], types: SHARED_TYPES },
+  'src/platform/': { may: ['src/lib/', 'src/directory/', 'src/pacing/'], types: SHARED_TYPES },
+  'src/queue/': { may: ['src/lib/'], types: SHARED_TYPES },
+  'src/sync/': { may: SYNC, types: SHARED_TYPES },
+  'jobs/': { may: [...SYNC, 'src/config.ts'], types: SHARED_TYPES },
+  'src/money/': { may: SYNC, types: SHARED_TYPES },
+  'src/mirrors/': { may: SYNC, types: SHARED_TYPES },
+  'src/report/': { may: REPORT, types: SHARED_TYPES },
+  'src/console/': { may: REPORT, types: SHARED_TYPES },
+  'src/trial/': { may: [], types: SHARED_TYPES },
+  'emulator/': { may: [] },
+  'src/cli/': { may: PRODUCTION },
+  'src/config.ts': {
+    may: ['src/lib/', 'src/directory/', 'src/platform/operation.ts', 'src/sync/mirror-kind.ts'],
+  },
+  // The composition root: main.ts and the files beside it.
+  'src/*.ts': { may: PRODUCTION },
+}
