@@ -11,10 +11,12 @@ test("a mirror's calls go after those of a full run, although they came first", 
     seed: { employees: [{ userid: 'u1', mobile: '13900000001' }] },
   })
   onTestFinished(() => emulator.close())
-  const client = new PlatformClient({ ...account, baseUrl: emulator.url, pacer: new LocalPacer(50) })
+  const pacer = new LocalPacer(50)
+  const client = new PlatformClient({ ...account, baseUrl: emulator.url, pacer })
   onTestFinished(() => client.close())
   await client.departments.delete({ dept_code: 'D1' }).catch(() => undefined) // the token is there now
 
+  await pacer.holdOff(500, 'all three are to wait in line')
   const order: string[] = []
   const mirror = new CountedCalls(client, new AbortController().signal)
   const done = (name: string) => () => void order.push(name)
