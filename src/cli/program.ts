@@ -9,7 +9,7 @@ type Add = (program: Command) => void
 const decide = () => import('./decide.ts').then(file => file.decideCommands)
 
 /**
- * The commands in the order of the help. The file of a command, and with it PostgreSQL, the queue and whatever else it
+ * The commands, with what they take, in the order of the help. The file of a command, and with it PostgreSQL, the queue and whatever else it
  * needs, is loaded when it is called and not before, so that help and refusals come at once.
  */
 const COMMANDS: Record<string, [summary: string, load: () => Promise<Add>]> = {
@@ -21,29 +21,38 @@ const COMMANDS: Record<string, [summary: string, load: () => Promise<Add>]> = {
     'bring the database schema up to date',
     () => import('./migrate.ts').then(file => file.migrateCommand),
   ],
-  plan: [
+  'plan [run]': [
     'show what a run would do, or a stored plan',
     () => import('./plan.ts').then(file => file.planCommand),
   ],
   resync: ['start a run now', () => import('./resync.ts').then(file => file.resyncCommand)],
   status: ['show where things stand', () => import('./status.ts').then(file => file.statusCommand)],
-  runs: ['list the latest runs, or tell about one', () => import('./runs.ts').then(file => file.runsCommand)],
-  employee: ["tell one employee's story", () => import('./employee.ts').then(file => file.employeeCommand)],
-  approve: ['let a held run go on', decide],
-  reject: ['end a held run; nothing is sent', decide],
-  cancel: ['take back what a run has not sent yet', decide],
+  'runs [run]': [
+    'list the latest runs, or tell about one',
+    () => import('./runs.ts').then(file => file.runsCommand),
+  ],
+  'employee <id>': [
+    "tell one employee's story",
+    () => import('./employee.ts').then(file => file.employeeCommand),
+  ],
+  'approve <run>': ['let a held run go on', decide],
+  'reject <run>': ['end a held run; nothing is sent', decide],
+  'cancel <run>': ['take back what a run has not sent yet', decide],
+  pause: ['stop all calls to the platform', decide],
+  resume: ['let calls go on after a pause', decide],
   'dead-letters': [
     'review what failed',
     () => import('./dead-letters.ts').then(file => file.deadLettersCommand),
   ],
-  pause: ['stop all calls to the platform', decide],
-  resume: ['let calls go on after a pause', decide],
   orders: ['look at payment orders', () => import('./orders.ts').then(file => file.ordersCommand)],
   accounts: [
     'show limit accounts and their balances',
     () => import('./accounts.ts').then(file => file.accountsCommand),
   ],
-  taxpayers: ['look up taxpayers', () => import('./taxpayers.ts').then(file => file.taxpayersCommand)],
+  'taxpayers <identifier>': [
+    'look up taxpayers',
+    () => import('./taxpayers.ts').then(file => file.taxpayersCommand),
+  ],
   refund: [
     'refund an order, see what became of it',
     () => import('./refund.ts').then(file => file.refundCommand),
@@ -52,7 +61,7 @@ const COMMANDS: Record<string, [summary: string, load: () => Promise<Add>]> = {
     'apply for points, see what became of it',
     () => import('./top-up.ts').then(file => file.topUpCommand),
   ],
-  platform: [
+  'platform [operation] [fields...]': [
     'call one operation of the platform',
     () => import('./platform.ts').then(file => file.platformCommand),
   ],
@@ -70,6 +79,9 @@ const COMMANDS: Record<string, [summary: string, load: () => Promise<Add>]> = {
     () => import('./emulator.ts').then(file => file.emulatorCommand),
   ],
 }
+
+const nameOf = (usage: string) => usage.split(' ', 1).join()
+const BY_NAME = new Map(Object.entries(COMMANDS).map(([usage, [, load]]) => [nameOf(usage), load]))
 
 /**
  * Runs one command, such as `['status', '--json']`.
@@ -119,10 +131,12 @@ Examples:
 Exit codes: 0 done, 1 failed or held, 2 wrong usage or setting.`,
     )
     .exitOverride()
-  const called = args.find(arg => Object.hasOwn(COMMANDS, arg))
-  if (called !== undefined) (await COMMANDS[called]?.[1]())?.(program)
-  const known = new Set(program.commands.map(command => command.name()))
-  for (const [name, [summary]] of Object.entries(COMMANDS))
-    if (!known.has(name)) program.command(name).summary(summary)
+  const called = args.find(arg => BY_NAME.has(arg))
+  const load = called === undefined ? undefined : BY_NAME.get(called)
+  for (const [usage, [summary, loads]] of Object.entries(COMMANDS)) {
+    if (program.commands.some(command => command.name() === nameOf(usage))) continue
+    if (loads === load) (await load())(program)
+    else program.command(usage).summary(summary)
+  }
   return program
 }

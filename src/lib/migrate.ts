@@ -64,9 +64,10 @@ async function appliedMigrations(db: ClientBase | Pool): Promise<string[]> {
 function assertKnown(unknown: string[]): void {
   if (unknown.includes(BEFORE_RELEASE))
     throw new MigrationError(
-      'a version from before the first release made this schema, and nothing upgrades it: save what you need ' +
-        'of dirsync.refund and dirsync.topup, run "drop schema dirsync cascade" (in a trial: remove .dirsync), ' +
-        'then migrate again',
+      'a version from before the first release made this schema, and nothing upgrades it. In a trial: remove .dirsync. ' +
+        'Else stop every dirsync, settle the refunds and top-ups that are requested or unknown, save the tables ' +
+        'dirsync.refund and dirsync.topup, run "drop schema dirsync cascade", then migrate again, and load both ' +
+        'tables back before anything is sent: they are what keeps money from moving twice',
     )
   if (unknown.length > 0)
     throw new MigrationError(
