@@ -21,7 +21,7 @@ export class PostgresSlots implements Slots {
   /** Tells this process from the others. */
   readonly #holder = randomUUID()
   #onHoldOff: (ms: number) => void = () => undefined
-  #connected: Promise<pg.Client> | null = null
+  #connection: Connection | null = null
   /** The statement before the next one; a connection carries out one at a time. */
   #last: Promise<unknown> = Promise.resolve()
   #closed = false
@@ -62,9 +62,11 @@ export class PostgresSlots implements Slots {
 
   async close(): Promise<void> {
     this.#closed = true
-    const client = await this.#connected?.catch(() => undefined) // it never came about
-    this.#connected = null
-    await client?.end().catch(() => undefined) // it may be gone already
+    const connection = this.#connection
+    // In pg, `connect` never settles on a client that is ended meanwhile: let it finish first.
+    await connection?.ready.catch(() => undefined) // whoever asked is told
+    this.#connection = null
+    await connection?.client.end().catch(() => undefined) // it may be gone already
   }
 
   #query<Row extends pg.QueryResultRow = never>(statement: pg.QueryConfig): Promise<pg.QueryResult<Row>> {
@@ -75,40 +77,47 @@ export class PostgresSlots implements Slots {
 
   async #send<Row extends pg.QueryResultRow>(statement: pg.QueryConfig): Promise<pg.QueryResult<Row>> {
     if (this.#closed) throw new Error('the slots are closed')
-    this.#connected ??= this.#connect()
-    const connected = this.#connected
+    this.#connection ??= this.#connect()
+    const connection = this.#connection
     try {
-      const client = await connected
+      await connection.ready
       const withTimeout = { ...statement, query_timeout: STATEMENT_MS }
-      return await client.query<Row>(withTimeout)
+      return await connection.client.query<Row>(withTimeout)
     } catch (error) {
-      this.#drop(connected, error as Error)
+      this.#drop(connection, error as Error)
       throw error
     }
   }
 
-  #connect(): Promise<pg.Client> {
+  #connect(): Connection {
     const client = createClient(this.#url, 'pacer')
     const connect = async () => {
       await client.connect()
       const listen = { text: `listen ${CHANNEL}`, query_timeout: STATEMENT_MS }
       await client.query(listen)
-      return client
     }
-    const connected = connect()
-    client.on('notification', ({ payload }) => this.#onHoldOff(Number(payload)))
-    client.on('error', error => this.#drop(connected, error))
-    client.on('end', () => this.#drop(connected))
-    return connected
+    const connection = { client, ready: connect() }
+    client.on('notification', ({ payload }) => {
+      const ms = Number(payload)
+      if (Number.isFinite(ms) && ms >= 0) this.#onHoldOff(ms) // whoever may connect may notify
+    })
+    client.on('error', error => this.#drop(connection, error))
+    client.on('end', () => this.#drop(connection))
+    return connection
   }
 
-  #drop(connected: Promise<pg.Client>, error?: Error): void {
-    if (this.#connected !== connected) return
-    this.#connected = null
+  #drop(connection: Connection, error?: Error): void {
+    if (this.#connection !== connection) return
+    this.#connection = null
     this.#log?.debug({ err: error?.message }, 'the connection dropped; the next question makes a new one')
-    // What is left of it; a second failure says nothing new.
-    connected.then(client => client.end()).catch(() => undefined)
+    connection.client.end().catch(() => undefined) // what is left of it; a second failure says nothing new
   }
+}
+
+interface Connection {
+  client: pg.Client
+  /** Resolves once the client is connected and listens. */
+  ready: Promise<void>
 }
 
 interface LeaseRow extends Omit<Lease, 'learnt'>, LearntRate {}

@@ -29,3 +29,19 @@ test('what a silent database does not answer is given up, and the next question 
   await until(async () => told.includes(60_000))
   expect(await slots.lease(request)).toMatchObject({ count: 1, heldUntilMs: expect.any(Number) })
 })
+
+test('a session whose LISTEN gets no answer is ended', async () => {
+  const database = await createTestDatabase({ migrated: true })
+  onTestFinished(() => database.close())
+  const proxy = await startTcpProxy(database.url)
+  onTestFinished(() => proxy[Symbol.asyncDispose]())
+  const slots = new PostgresSlots({ url: proxy.url })
+  onTestFinished(() => slots.close())
+  const sessions = async () =>
+    (await database.pool.query(`select from pg_stat_activity where application_name = 'dirsync pacer'`))
+      .rowCount
+
+  proxy.loseAnswersAfter('listen dirsync_pacer')
+  await expect(slots.lease({ count: 1, spacingMs: 10, learntAs: 'platform@100' })).rejects.toThrow('timeout')
+  await until(async () => (await sessions()) === 0)
+})

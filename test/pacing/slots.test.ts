@@ -132,6 +132,24 @@ describe('slots that processes share', () => {
     expect((heldUntilMs as number) - nowMs).toBeGreaterThan(30_000)
   })
 
+  test('a notification that is no length of time holds nothing off', async () => {
+    const [one, two] = [ofOneProcess(), ofOneProcess()]
+    const heard: number[] = []
+    const { promise: told, resolve } = Promise.withResolvers<void>()
+    two.watch(ms => {
+      heard.push(ms)
+      if (ms === 40_000) resolve()
+    })
+    await two.lease(request)
+    await database.pool.query(
+      `select pg_notify('dirsync_pacer', payload)
+       from unnest(array['', 'soon', 'NaN', '-1', 'Infinity']) as foreign_ones (payload)`,
+    )
+    await one.holdOff(40_000, 'HTTP 429')
+    await told
+    expect(heard.filter(ms => ms !== 0)).toEqual([40_000])
+  })
+
   test('slots and hold-offs go back with a clock that is put back', async () => {
     const slots = ofOneProcess()
     await slots.lease(budgeted)
