@@ -3,6 +3,7 @@ import pg from 'pg'
 import { NOTICE_LOST_CLIENT } from '../lib/database.ts'
 import { Listener, RECONNECT_MS } from '../lib/listener.ts'
 import type { Logger } from '../lib/logger.ts'
+import { toHrError } from './errors.ts'
 import { connectionSettings, prepareSession } from './rows.ts'
 import { CHANNEL, triggeredTables } from './trigger.ts'
 
@@ -26,7 +27,8 @@ export class ChangeListener {
   readonly #logger: Logger
   readonly #changed: (userids: string[] | null) => void
   readonly #listener: Listener
-  #listening = false
+  /** Asking begins once the session is ready: only then does a refusal mean that HR cannot be listened to. */
+  #stage: 'connecting' | 'asking' | 'listening' = 'connecting'
   #warned = false
 
   /**
@@ -56,11 +58,12 @@ export class ChangeListener {
 
   async #listen(client: pg.Client, closing: AbortSignal): Promise<void> {
     await prepareSession(client)
+    this.#stage = 'asking'
     await client.query(NOTICE_LOST_CLIENT) // a host that died leaves its place to another within seconds
     while (!(await this.#takesLock(client))) await sleep(STANDBY_MS, undefined, { signal: closing })
     await client.query(`listen ${CHANNEL}`)
     const tables = await triggeredTables(client)
-    this.#listening = true
+    this.#stage = 'listening'
     this.#warned = false
     if (tables.length === 0) return
     this.#logger.info(
@@ -79,11 +82,13 @@ export class ChangeListener {
   }
 
   #lost(error: Error | undefined): number {
-    const isRefused = error instanceof pg.DatabaseError && !this.#listening
-    this.#listening = false
+    // A login that is refused is an outage: the server starts up, or has no connection left.
+    const isRefused = this.#stage === 'asking' && error instanceof pg.DatabaseError
+    const failure = this.#stage === 'connecting' ? toHrError(error) : error
+    this.#stage = 'connecting'
     if (!this.#warned)
       this.#logger.warn(
-        { err: error?.message },
+        { err: failure?.message },
         'HR cannot be listened to; cron jobs find changes all the same',
       )
     this.#warned = true

@@ -4,6 +4,7 @@ import { ChangeListener, isHeard } from '../../src/hr/change-listener.ts'
 import { connectClient } from '../../src/hr/rows.ts'
 import { carryOut, planInstallation } from '../../src/hr/trigger.ts'
 import { until } from '../helpers/company.ts'
+import { createTestDatabase } from '../helpers/postgres.ts'
 import { hrDatabase } from './hr-database.ts'
 
 /** HR with the trigger. */
@@ -21,11 +22,9 @@ async function triggeredHr() {
 }
 
 /** What a deployment hears of HR. */
-function listen(url: string, deployment: string) {
+function listen(url: string, deployment: string, logger = pino({ level: 'silent' })) {
   const heard: (string[] | null)[] = []
-  const listener = new ChangeListener(url, deployment, pino({ level: 'silent' }), userids =>
-    heard.push(userids),
-  )
+  const listener = new ChangeListener(url, deployment, logger, userids => heard.push(userids))
   onTestFinished(() => listener.close())
   listener.start()
   return heard
@@ -55,4 +54,24 @@ test.each([
   await pool.query(`select pg_notify('dirsync_hr', $1)`, [payload])
   await until(async () => heard.length === 2)
   expect(heard).toEqual([null, null])
+})
+
+test('a server that refuses the login for the moment is asked again within seconds', async () => {
+  const { url, name } = await triggeredHr()
+  const elsewhere = await createTestDatabase()
+  onTestFinished(() => elsewhere.close())
+  const allowLogins = (allowed: boolean) =>
+    elsewhere.pool.query(`alter database ${name} with allow_connections ${allowed}`)
+  const { promise: warned, resolve: warn } = Promise.withResolvers<string>()
+  const logger = pino({ level: 'warn' }, { write: line => warn(JSON.parse(line).err) })
+
+  await allowLogins(false)
+  const heard = listen(url, 'production', logger)
+  expect(await warned).toBe(
+    'the HR database does not answer (55000); check HR_DATABASE_URL and that the server is up',
+  )
+  const refusedAt = performance.now()
+  await allowLogins(true)
+  await until(async () => heard.length === 1)
+  expect(performance.now() - refusedAt).toBeLessThan(20_000)
 })
