@@ -1,7 +1,7 @@
 import { type EmployeeKey, keyText } from '../directory/employee.ts'
 import type { ClientBase, Pool } from '../lib/database.ts'
 import { endCases } from './cases.ts'
-import { addWork, type Work } from './outbox.ts'
+import type { Work } from './outbox.ts'
 import type { Settlement } from './settlement.ts'
 
 /** Employees from whom blocked fields are withheld: who probes them, who is asked once they go, and how many there are. */
@@ -32,20 +32,20 @@ export async function askLate(client: ClientBase, settlements: Settlement[]): Pr
     .filter(({ employee }) => employee && employee.withheld.length > 0)
     .map(({ key }) => key)
   if (keys.length === 0) return
-  const { rows } = await client.query<EmployeeKey>(
-    `select e.enterprise_code as "enterpriseCode", e.userid
+  // Unlike `addWork`, keeps the count of attempts: the outcome that asks may be a failure that is to be tried again.
+  await client.query(
+    `insert into dirsync.pending as p (operation, enterprise_code, entity_key, priority)
+     select 'update-employee', e.enterprise_code, e.userid, ${BACKGROUND}
      from jsonb_to_recordset($1) as a ("enterpriseCode" text, "entityKey" text)
      join dirsync.employee e on e.enterprise_code = a."enterpriseCode" and e.userid = a."entityKey"
      where exists (select from unnest(e.withheld) as w (field)
                    where not exists (select from dirsync.field_block b
-                                     where b.enterprise_code = e.enterprise_code and b.field = w.field))`,
+                                     where b.enterprise_code = e.enterprise_code and b.field = w.field))
+     order by e.enterprise_code, e.userid
+     on conflict (operation, enterprise_code, entity_key, detail) do update
+     set version = p.version + 1, enqueued_at = null, not_before = now(), replan_at = null`,
     [JSON.stringify(keys)],
   )
-  if (rows.length > 0) await addWork(client, null, BACKGROUND, rows.map(updateOf))
-}
-
-function updateOf({ enterpriseCode, userid }: EmployeeKey): Work {
-  return { operation: 'update-employee', enterpriseCode, entityKey: userid, detail: '', wave: 0 }
 }
 
 /** Puts the employees into the outbox from whom the fields of ended cases were withheld. Returns how many. */
@@ -109,7 +109,14 @@ export async function beginProbes(client: ClientBase, ids: number[], runId: numb
   const asked = probes.flatMap(({ enterpriseCode, userid }) =>
     userid === null ? [] : [{ enterpriseCode, userid }],
   )
-  return [...new Map(asked.map(key => [keyText(key), key])).values()].map(updateOf)
+  const employees = new Map(asked.map(key => [keyText(key), key])).values()
+  return [...employees].map(({ enterpriseCode, userid }) => ({
+    operation: 'update-employee',
+    enterpriseCode,
+    entityKey: userid,
+    detail: '',
+    wave: 0,
+  }))
 }
 
 /** Forgets that fields are blocked, and who was refused them. Returns those that were. */

@@ -330,6 +330,18 @@ describe('once anybody gets it through', () => {
     ])
   })
 
+  test('one that has to be tried again is due at once, and keeps the count of its attempts', async () => {
+    await execute(E1, refused('level'))
+    await plant(store, 'pending', outboxRow(employeeOf('e2')))
+    const late = await begin(store, employeeOf('e2'))
+    await execute(E1, through)
+    const retry = { again: { delayMs: 60_000, attempts: 4 }, employee: memory({ withheld: ['level'] }) }
+    await settle(store.pool, [outcome(employeeOf('e2'), late, retry)])
+    expect(
+      await store.rows('select entity_key, attempts, not_before <= now() as due from dirsync.pending'),
+    ).toEqual([{ entity_key: 'e2', attempts: 4, due: true }])
+  })
+
   test('nobody is asked where it was withheld from nobody else', async () => {
     await execute(E1, refused('level'))
     await execute(E1, through)
