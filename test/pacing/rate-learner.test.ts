@@ -113,7 +113,7 @@ test('a limit is found by two processes, exceeded rarely, and known to the next 
 
 test('where nothing is known, it begins slowly', async () => {
   await using process = processOf()
-  await process.callUntil(() => process.calls.length >= 2)
+  await process.callUntil(() => process.calls.length >= 2, 1)
   expect(process.pacer.snapshot()).toMatchObject({ ratePerSecond: 5, ceiling: null, learnt: true })
 })
 
@@ -135,9 +135,9 @@ test('a rate that somebody deleted, or that a failover lost, is learnt anew by p
   await using process = processOf()
   await process.callUntil(() => process.calls.length >= 2)
   await database.pool.query('delete from dirsync.learnt_rate')
-  await process.callUntil(() => process.pacer.snapshot().ratePerSecond < 100)
+  await process.callUntil(() => process.pacer.snapshot().ratePerSecond < 100, 1)
   await plant({ operation: 'employee/get', code: TOO_FAST, times: 1 })
-  await process.callUntil(() => process.pacer.snapshot().ceiling !== null)
+  await process.callUntil(() => process.pacer.snapshot().ceiling !== null, 1)
   expect(process.pacer.snapshot()).toMatchObject({ ratePerSecond: 4.25, ceiling: 5 })
 })
 
