@@ -253,7 +253,8 @@ function count(comparison: Comparison, key: EmployeeKey, { fields }: EmployeePre
 
 /** Prints what asking about every employee came to. */
 export function printComparison(comparison: Comparison): void {
-  const { fields, sample, ...counts } = comparison
+  // Without how many were asked, the figures add up to those in scope.
+  const { fields, sample, asked: _, ...counts } = comparison
   printTitle('On the platform')
   printText(countsText(counts))
   if (Object.keys(fields).length > 0) {

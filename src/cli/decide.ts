@@ -27,7 +27,9 @@ export function decideCommands(program: Command): void {
     .action(reject)
 
   aboutRun(program, 'cancel')
-    .description('take back what a run has not sent yet; calls in flight end. The next run plans it again.')
+    .description(
+      'take back what a run has not sent yet; calls under way are finished. The next run plans it again.',
+    )
     .option('--reason <text>', 'why, for whoever looks at the run later')
     .addHelpText('after', examples('dirsync cancel 12 --reason "wrong day"'))
     .action(cancel)
@@ -87,7 +89,7 @@ async function cancel(run: number, options: DecisionOptions): Promise<void> {
   if (options.json) printJson({ run, decision: 'cancelled' })
   else
     print(
-      `Run ${run} is cancelled: what was waiting is taken back, calls in flight end. The next run plans it again.`,
+      `Run ${run} is cancelled: what was waiting is taken back, calls under way are finished. The next run plans it again.`,
       `To stop all calls instead: ${context.program} pause --reason "…"`,
     )
 }

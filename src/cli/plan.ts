@@ -179,15 +179,14 @@ function printPlan(
   program: string,
 ): void {
   const { difference, state, message } = employees
+  const { asked: to_ask, ...differing } = difference.reasons
+  const planned = countsText({ ...(to_ask !== undefined && { to_ask }), ...differing })
   const verdict = VERDICTS[state]
   const painted = state === 'running' ? colours.green(verdict) : colours.yellow(verdict)
   print(`${colours.bold(`Plan of a ${kind} run`)}: ${painted}`)
   if (message) printText(message)
   printFacts([
-    [
-      'employees',
-      `${countsText(difference.reasons) || 'nothing to do'}; ${figure(difference.inScope)} in scope`,
-    ],
+    ['employees', `${planned || 'nothing to do'}; ${figure(difference.inScope)} in scope`],
     ['skipped', skippedText(employees.plan)],
     ['sample', difference.sample.join(', ')],
     ['departments', departmentsLine(departments)],

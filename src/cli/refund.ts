@@ -75,7 +75,7 @@ Examples:
 }
 
 function addSend(command: Command): void {
-  const send = command.command('send').description('refund an order, after a question on a terminal')
+  const send = command.command('send').description('refund an order; on a terminal it asks you first')
   addRequestOptions(send, FLAGS)
   send
     .addHelpText(

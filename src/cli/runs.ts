@@ -98,10 +98,12 @@ function printRunStory(run: RunStory, program: string): void {
 
 /** What a run came to, for whoever waited for it. */
 export function printRunEnd(run: RunStory, program: string): void {
+  // What a suspect source differs in is no plan.
+  const isPlanned = run.planned !== null && run.state !== 'source_suspect'
   print(`Run ${run.id} (${run.kind}): ${coloured(run.state)}`)
   printFacts([
     ['message', run.message],
-    ['planned', run.planned === null ? null : countsText(run.plan?.reasons) || 'nothing to do'],
+    ['planned', isPlanned ? countsText(run.plan?.reasons) || 'nothing to do' : null],
     ['skipped', skippedText(run.plan)],
     ['outcome', countsText(run.result?.outcomes)],
     ['rows', countsText(run.result?.rows)],
@@ -125,7 +127,10 @@ export function printDecision(run: number, program: string): void {
 
 function decisionText({ decided_at, decided_by, cancelled_at, finished_at }: RunStory): string | null {
   const isEnding = cancelled_at !== null && finished_at === null
-  return decided_at && `${longTime(decided_at)} by ${decided_by}${isEnding ? '; calls in flight end' : ''}`
+  return (
+    decided_at &&
+    `${longTime(decided_at)} by ${decided_by}${isEnding ? '; calls under way are finished' : ''}`
+  )
 }
 
 /** Which rows of HR a run of changes read. */

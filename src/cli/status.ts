@@ -126,7 +126,7 @@ function printHalts({ halts }: Overview): void {
   printTitle('Halted')
   for (const { scope, since, next_probe_at, message, remedy } of halts) {
     const what = scope === '*' ? 'everything' : `enterprise ${scope}`
-    const until = next_probe_at ? `tried again at ${shortTime(next_probe_at)}` : 'until somebody resumes'
+    const until = next_probe_at ? `next try at ${shortTime(next_probe_at)}` : 'until somebody resumes'
     print(colours.red(`  ${what} since ${shortTime(since)}, ${until}`))
     printText(message, 4)
     printArrow(remedy, 4)

@@ -68,7 +68,7 @@ Examples:
 }
 
 function addSend(command: Command): void {
-  const send = command.command('send').description('apply for points, after a question on a terminal')
+  const send = command.command('send').description('apply for points; on a terminal it asks you first')
   addRequestOptions(send, FLAGS)
   send
     .option(
