@@ -21,8 +21,6 @@ export default defineConfig({
     setupFiles: 'test/helpers/each-file.ts',
     sequence: { sequencer: LongFilesFirst },
     pool: 'forks',
-    // Files share a process: starting one for each took a fifth of the suite's processor time.
-    isolate: false,
     maxWorkers: 4,
     testTimeout: 120_000,
     hookTimeout: 180_000,

@@ -1,4 +1,4 @@
-// Runs with every test file, also where files share a process.
+// Runs with every test file.
 import { afterAll } from 'vitest'
 import { endLeaked } from './process.ts'
 
