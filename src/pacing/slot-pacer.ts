@@ -27,6 +27,12 @@ export interface SlotPacerOptions {
 }
 
 /**
+ * How long a notification holds calls off by itself. Until then whoever waits has asked for slots, and the answer tells the
+ * hold-off that was kept: a notification of somebody else cannot stop all calls.
+ */
+const BELIEVED_MS = 3000
+
+/**
  * The pacer: lets each call leave on a slot. An operation with a budget has a lane of its own, whose slots are those that
  * budget and platform have free together. Whether the slots are shared with other processes is up to whoever keeps them.
  */
@@ -60,7 +66,7 @@ export class SlotPacer implements Pacer {
         return [operation, new Lane({ ...parts, budget, log: this.#log?.child({ operation }) })]
       }),
     )
-    slots.watch(ms => this.#holdUntil(performance.now() + ms))
+    slots.watch(ms => this.#holdUntil(performance.now() + Math.min(ms, BELIEVED_MS)))
   }
 
   /** @throws CallsPausedError, also where the pause came while the call waited for its turn */

@@ -13,7 +13,7 @@ export interface Slots {
   holdOff(ms: number, reason: string): Promise<void>
   /** Replaces what was learnt under a name; false when somebody else was faster, that is when the version is another one. */
   learn(name: string, expectedVersion: number, learnt: LearntRate): Promise<boolean>
-  /** Hears of every hold-off as soon as any process begins it. One that began unheard comes with the next lease. Once. */
+  /** Sets who is told when any process begins a hold-off. One that went unheard comes with the next lease. Call it once. */
   watch(onHoldOff: (ms: number) => void): void
 }
 

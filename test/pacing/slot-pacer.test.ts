@@ -173,6 +173,14 @@ describe('a hold-off', () => {
     expect(rows).toEqual([{ pause_reason: 'first', long: true }])
   })
 
+  test('a notification that nobody kept holds nothing off for long: whoever may connect may notify', async () => {
+    const pacer = pacerOf(100)
+    await pacer.acquire(request)
+    await database.pool.query(`select pg_notify('dirsync_pacer', '86400000')`)
+    await until(async () => pacer.snapshot().pausedForMs > 0)
+    await pacer.acquire({ ...request, signal: AbortSignal.timeout(20_000) })
+  })
+
   test('a process that starts during a hold-off keeps it', async () => {
     await pacerOf(200).holdOff(300, 'asked to')
     const started = performance.now()
