@@ -1,0 +1,16 @@
+/** What somebody may do, from the least to the most; each may do what those before it may. */
+export const ACCESS_ROLES = ['viewer', 'reviewer', 'operator', 'admin'] as const
+export type AccessRole = (typeof ACCESS_ROLES)[number]
+
+/** Whether a role may do what takes another one. */
+export function mayAs(role: AccessRole, needed: AccessRole): boolean {
+  return ACCESS_ROLES.indexOf(role) >= ACCESS_ROLES.indexOf(needed)
+}
+
+/** Somebody who is signed in, or a token of the API. */
+export interface Viewer {
+  /** As the audit names them. */
+  name: string
+  role: AccessRole
+  via: 'password' | 'oidc' | 'key' | 'token'
+}

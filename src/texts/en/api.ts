@@ -1,0 +1,2 @@
+/** Texts of the section `api`. */
+export const api = {} as const

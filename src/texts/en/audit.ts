@@ -1,0 +1,2 @@
+/** Texts of the section `audit`. */
+export const audit = {} as const

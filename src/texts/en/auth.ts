@@ -1,0 +1,2 @@
+/** Texts of the section `auth`. */
+export const auth = {} as const

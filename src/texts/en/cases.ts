@@ -1,0 +1,2 @@
+/** Texts of the section `cases`. */
+export const cases = {} as const

@@ -1,0 +1,2 @@
+/** Texts of the section `departments`. */
+export const departments = {} as const

@@ -1,0 +1,2 @@
+/** Texts of the section `employees`. */
+export const employees = {} as const

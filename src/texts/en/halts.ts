@@ -1,0 +1,2 @@
+/** Texts of the section `halts`. */
+export const halts = {} as const

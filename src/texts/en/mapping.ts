@@ -1,0 +1,2 @@
+/** Texts of the section `mapping`. */
+export const mapping = {} as const

@@ -1,0 +1,2 @@
+/** Texts of the section `mirrors`. */
+export const mirrors = {} as const

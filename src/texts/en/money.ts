@@ -1,0 +1,2 @@
+/** Texts of the section `money`. */
+export const money = {} as const

@@ -1,0 +1,2 @@
+/** Texts of the section `overview`. */
+export const overview = {} as const

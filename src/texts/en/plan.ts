@@ -1,0 +1,2 @@
+/** Texts of the section `plan`. */
+export const plan = {} as const

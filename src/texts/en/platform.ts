@@ -1,0 +1,2 @@
+/** Texts of the section `platform`. */
+export const platform = {} as const

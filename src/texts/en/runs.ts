@@ -1,0 +1,2 @@
+/** Texts of the section `runs`. */
+export const runs = {} as const

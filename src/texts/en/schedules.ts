@@ -1,0 +1,2 @@
+/** Texts of the section `schedules`. */
+export const schedules = {} as const

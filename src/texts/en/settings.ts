@@ -1,0 +1,2 @@
+/** Texts of the section `settings`. */
+export const settings = {} as const

@@ -1,0 +1,2 @@
+/** Texts of the section `terms`. */
+export const terms = {} as const

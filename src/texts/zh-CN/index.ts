@@ -1,0 +1,39 @@
+import { api } from './api.ts'
+import { audit } from './audit.ts'
+import { auth } from './auth.ts'
+import { cases } from './cases.ts'
+import { common } from './common.ts'
+import { departments } from './departments.ts'
+import { employees } from './employees.ts'
+import { halts } from './halts.ts'
+import { mapping } from './mapping.ts'
+import { mirrors } from './mirrors.ts'
+import { money } from './money.ts'
+import { overview } from './overview.ts'
+import { plan } from './plan.ts'
+import { platform } from './platform.ts'
+import { runs } from './runs.ts'
+import { schedules } from './schedules.ts'
+import { settings } from './settings.ts'
+import { terms } from './terms.ts'
+
+export const zhCN = {
+  ...common,
+  ...overview,
+  ...runs,
+  ...plan,
+  ...cases,
+  ...employees,
+  ...departments,
+  ...platform,
+  ...schedules,
+  ...mapping,
+  ...money,
+  ...mirrors,
+  ...halts,
+  ...audit,
+  ...settings,
+  ...auth,
+  ...api,
+  ...terms,
+} as const

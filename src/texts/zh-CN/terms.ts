@@ -1,0 +1,4 @@
+import type { terms as English } from '../en/terms.ts'
+import type { Section } from '../section.ts'
+
+export const terms = {} as const satisfies Section<typeof English>
