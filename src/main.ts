@@ -142,7 +142,10 @@ async function register(pool: Pool, { roles, logger }: ServiceOptions, stops: St
 
 type Console = Awaited<ReturnType<typeof startConsole>>
 
-async function startConsoleRole({ config, roles, logger, queue }: Core, stops: Stops): Promise<Console> {
+async function startConsoleRole(
+  { config, roles, logger, queue, pool, hr }: Core,
+  stops: Stops,
+): Promise<Console> {
   const needsQueue = roles.includes('worker') || roles.includes('scheduler')
   const web = await startConsole({
     config,
@@ -150,10 +153,25 @@ async function startConsoleRole({ config, roles, logger, queue }: Core, stops: S
     version: VERSION,
     checkQueue: needsQueue ? () => queue.counts() : null,
     platformCodes: Object.keys(PLATFORM_CODES),
+    hr,
+    platform: onceNeeded(() => {
+      const client = connectPlatform(config, pool, logger)
+      stops.afterwards(async () => client[Symbol.asyncDispose]())
+      return client
+    }),
     logger,
   })
   stops.afterwards(() => web.close())
   return web
+}
+
+/** Makes something when it is first asked for, and keeps it. */
+function onceNeeded<T>(make: () => T): () => T {
+  let made: { value: T } | undefined
+  return () => {
+    made ??= { value: make() }
+    return made.value
+  }
 }
 
 async function startNotifications({ config, logger }: Core, web: Console | null, stops: Stops) {

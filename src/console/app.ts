@@ -1,48 +1,74 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
+import cookie from '@fastify/cookie'
+import formbody from '@fastify/formbody'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fastify from 'fastify'
+import fp from 'fastify-plugin'
 import { Registry } from 'prom-client'
 import type { Logger } from '../lib/logger.ts'
 import type { Role } from '../sync/process.ts'
+import { isTextKey } from '../texts/texts.ts'
+import { ACCESS } from './access.ts'
+import { askOf, tasteOf } from './ask.ts'
+import type { OidcSettings } from './auth/oidc.ts'
+import { auth } from './auth/plugin.ts'
+import { mayAs } from './auth/viewer.ts'
+import { API, type Kit, type Notice } from './endpoint.ts'
+import { readFrame } from './frame.ts'
+import { IdempotencyKeys } from './idempotency.ts'
+import type { Live } from './live.ts'
+import { describeApi } from './openapi.ts'
+import { preferences } from './preferences.ts'
+import { Problem, problemOf } from './problem.ts'
 import type { Readiness } from './readiness.ts'
+import { endpoints } from './screens.ts'
+import type { Services } from './services.ts'
+import { assetOf } from './ui/assets.ts'
+import { bare, layout, problemBody } from './ui/layout.ts'
 
-/** More than anybody has to send. */
-const MAX_BODY_BYTES = 64 * 1024
+/** More than anybody has to send: the longest is a mapping that somebody pastes. */
+const MAX_BODY_BYTES = 256 * 1024
 const REQUEST_TIMEOUT_MS = 10_000
+/** A user id may be long, and more so once it is encoded. */
+const MAX_PARAM_LENGTH = 600
 
-const SECURITY_HEADERS = {
-  'cache-control': 'no-store',
-  'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
-  'referrer-policy': 'no-referrer',
-  'x-content-type-options': 'nosniff',
-  'x-frame-options': 'DENY',
-}
-
-interface AppOptions {
+export interface AppOptions {
   version: string
   /** Roles of this process. */
   roles: readonly Role[]
   /** The token that /metrics asks for; null: none. */
   token: string | null
+  /** CONSOLE_URL: where people reach the console; null: as their requests say. */
+  publicUrl: string | null
+  /** CONSOLE_READ_ONLY: every change is refused. */
+  readOnly: boolean
+  /** CONSOLE_PROXIES: reverse proxies whose word about the caller's address is believed. */
+  proxies: readonly string[]
+  oidc: OidcSettings | null
   readiness: Readiness
   /** Sources of /metrics, in Prometheus' text format; the answer holds one after the other. */
   metrics: readonly { text(): Promise<string> }[]
+  services: Services
+  live: Live
   logger: Logger
 }
 
-/** Builds the console: `/healthz`, `/readyz` and `/metrics`. It does not listen yet. */
+/** Builds the console: health, metrics, pages and /api/v1. It does not listen yet. */
 export function buildApp(options: AppOptions): FastifyInstance {
-  const { logger, readiness } = options
+  const { logger, publicUrl } = options
+  const isTls = publicUrl?.startsWith('https:') ?? false
+  const headers = securityHeaders(isTls, options.oidc?.issuer)
   const app = fastify({
     logger: false,
     bodyLimit: MAX_BODY_BYTES,
     requestTimeout: REQUEST_TIMEOUT_MS,
     forceCloseConnections: 'idle',
-    frameworkErrors: (error, _request, reply) => refuse(reply.headers(SECURITY_HEADERS), error, logger),
+    routerOptions: { maxParamLength: MAX_PARAM_LENGTH },
+    ...(options.proxies.length > 0 ? { trustProxy: [...options.proxies] } : {}),
+    frameworkErrors: (error, _request, reply) => refuse(reply.headers(headers), error, logger),
   })
-
   app.addHook('onRequest', async (_request, reply) => {
-    reply.headers(SECURITY_HEADERS)
+    reply.headers(headers)
   })
   app.addHook('onResponse', async (request, reply) => {
     // The route, not the address: queries and keys stay out of the log.
@@ -50,8 +76,62 @@ export function buildApp(options: AppOptions): FastifyInstance {
     const durationMs = Math.round(reply.elapsedTime)
     logger.debug({ method: request.method, route, status: reply.statusCode, durationMs }, 'request')
   })
-  app.setNotFoundHandler((_request, reply) => answer(reply, 404, 'NOT_FOUND', 'There is no such page.'))
-  app.setErrorHandler((error, _request, reply) => refuse(reply, error, logger))
+  demandAccess(app)
+  app.register(cookie)
+  app.register(formbody)
+  app.register(auth, {
+    pool: options.services.pool,
+    logger,
+    publicUrl,
+    oidc: options.oidc,
+    taste: tasteOf,
+  })
+  app.register(fp(async root => guard(root, options)))
+  return app
+}
+
+/** Everything that comes after somebody has been recognised. */
+async function guard(app: FastifyInstance, options: AppOptions): Promise<void> {
+  const { services, publicUrl, readOnly, readiness, logger, live } = options
+  const kit: Kit = {
+    askOf(request) {
+      if (!request.viewer) throw new Error('a route for nobody asked who is asking')
+      return askOf(request, request.viewer, readOnly)
+    },
+    async send(request, reply, ask, page) {
+      const notice = takeNotice(request, reply)
+      const frame = await readFrame(services, {
+        notice: notice && ask.t(notice.key, notice.values),
+        version: options.version,
+      })
+      return reply.type('text/html; charset=utf-8').send(String(layout(ask, page, frame)))
+    },
+    notify: leaveNotice,
+    keys: new IdempotencyKeys(services.pool),
+  }
+
+  app.addHook('onRequest', async (request, reply) => {
+    const { url } = request.routeOptions
+    // What does not exist is told to everybody in the same words.
+    if (url === undefined) return undefined
+    const access = ACCESS[keyOf(request.method, url)] ?? 'admin'
+    if (isChange(request) && !isOurs(request, publicUrl)) throw new Problem('cross_site')
+    if (access !== 'open' && !request.viewer) return signInFirst(request, reply)
+    if (access !== 'open' && request.viewer && !mayAs(request.viewer.role, access)) {
+      const { t } = tasteOf(request)
+      throw new Problem('forbidden', '', { values: { role: t(`role.${access}`) } })
+    }
+    if (readOnly && isChange(request) && !ALWAYS.has(url)) throw new Problem('read_only')
+    return undefined
+  })
+  app.setErrorHandler((error, request, reply) => tell(request, reply, error))
+  app.setNotFoundHandler((request, reply) =>
+    wantsHtml(request)
+      ? tell(request, reply, new Problem('not_found'))
+      : isApi(request)
+        ? tell(request, reply, new Problem('not_found', 'There is no such route.'))
+        : answer(reply, 404, 'NOT_FOUND', 'There is no such page.'),
+  )
 
   app.get('/healthz', () => ({
     status: 'alive',
@@ -59,27 +139,172 @@ export function buildApp(options: AppOptions): FastifyInstance {
     roles: options.roles,
     uptime_seconds: Math.floor(process.uptime()),
   }))
-
   app.get('/readyz', async (_request, reply) => {
     const report = await readiness.check()
     return reply.code(report.status === 'ready' ? 200 : 503).send(report)
   })
-
   app.get('/metrics', { onRequest: tokenGuard(options.token) }, async (_request, reply) => {
     const texts = await Promise.all(options.metrics.map(metrics => metrics.text()))
     return reply.type(Registry.PROMETHEUS_CONTENT_TYPE).send(texts.join(''))
   })
+  app.get<{ Params: { '*': string } }>('/assets/*', async (request, reply) => {
+    const asset = assetOf(request.params['*'])
+    if (!asset) throw new Problem('not_found')
+    return reply
+      .type(asset.type)
+      .header('cache-control', 'public, max-age=31536000, immutable')
+      .send(asset.content)
+  })
+  app.get('/', { schema: { hide: true } }, (_request, reply) => reply.redirect('/overview', 303))
+  preferences(app)
+  live.register(app)
+  describeApi(app, options.version)
+  app.register(async described => {
+    for (const endpoint of endpoints(services)) endpoint.register(described, kit)
+  })
 
-  return app
-}
-
-function tokenGuard(token: string | null) {
-  return async (request: FastifyRequest, reply: FastifyReply) => {
-    if (token === null || hasBearerToken(request.headers.authorization, token)) return
-    reply.header('www-authenticate', 'Bearer realm="dirsync"')
-    return answer(reply, 401, 'UNAUTHORIZED', 'Send the header "Authorization: Bearer" with CONSOLE_TOKEN.')
+  function tell(request: FastifyRequest, reply: FastifyReply, error: unknown): FastifyReply {
+    const problem = problemOf(error)
+    if (problem.kind === 'internal') report(request, error, logger)
+    if (problem.retryAfter !== undefined) reply.header('retry-after', String(problem.retryAfter))
+    reply.code(problem.status)
+    const taste = tasteOf(request)
+    const title = taste.t(problem.titleKey)
+    const remedy = problem.remedyKey
+      ? taste.t(problem.remedyKey, {
+          reference: request.id,
+          seconds: problem.retryAfter ?? 0,
+          role: '',
+          ...problem.values,
+        })
+      : ''
+    if (isApi(request))
+      return reply.type('application/problem+json').send(
+        JSON.stringify({
+          type: 'about:blank',
+          title,
+          status: problem.status,
+          ...(problem.message || remedy ? { detail: problem.message || remedy } : {}),
+          code: problem.kind,
+          reference: request.id,
+        }),
+      )
+    if (!wantsHtml(request)) return answer(reply, problem.status, codeOf(problem), `${title}.`)
+    const body = problemBody(taste.t, { title, detail: problem.message, remedy })
+    return reply.type('text/html; charset=utf-8').send(String(bare(taste, { title, body })))
   }
 }
+
+// Who may
+
+/** Routes that a read-only console still takes: they change nothing of the deployment. */
+const ALWAYS = new Set(['/sign-in', '/sign-in/key', '/sign-out', '/preferences'])
+
+/** Refuses to start with a route that the table of access does not name. */
+function demandAccess(app: FastifyInstance): void {
+  app.addHook('onRoute', route => {
+    for (const method of [route.method].flat())
+      if (!(keyOf(method, route.url) in ACCESS))
+        throw new Error(`src/console/access.ts does not say who may ${keyOf(method, route.url)}`)
+  })
+}
+
+/** The entry of a route in the table: `/api/v1` and HEAD need no entries of their own. */
+export function keyOf(method: string, url: string): string {
+  const path = url.startsWith(`${API}/`) ? url.slice(API.length) : url
+  return `${method === 'HEAD' ? 'GET' : method} ${path}`
+}
+
+function isChange({ method }: FastifyRequest): boolean {
+  return method !== 'GET' && method !== 'HEAD'
+}
+
+/**
+ * Whether a change was asked for by the console itself: browsers say from where a request comes, and another site cannot
+ * forge that. A token is no cookie: no other site can send it.
+ */
+function isOurs(request: FastifyRequest, publicUrl: string | null): boolean {
+  if (request.viewer?.via === 'token') return true
+  const { 'sec-fetch-site': site, origin } = request.headers
+  if (site !== undefined) return site === 'same-origin'
+  if (origin === undefined) return false
+  return origin === (publicUrl === null ? `${request.protocol}://${request.host}` : new URL(publicUrl).origin)
+}
+
+function signInFirst(request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  if (!isApi(request) && wantsHtml(request) && !isChange(request))
+    return reply.redirect(`/sign-in?to=${encodeURIComponent(request.url)}`, 303)
+  reply.code(401).header('www-authenticate', 'Bearer realm="dirsync"')
+  if (!isApi(request) && wantsHtml(request)) return reply.redirect('/sign-in', 303)
+  return reply.type('application/problem+json').send(
+    JSON.stringify({
+      type: 'about:blank',
+      title: 'Unauthorized',
+      status: 401,
+      detail: 'Send the header "Authorization: Bearer" with a token that `dirsync tokens add` printed.',
+      code: 'unauthorized',
+    }),
+  )
+}
+
+function isApi({ url }: FastifyRequest): boolean {
+  return url === API || url.startsWith(`${API}/`) || url.startsWith(`${API}?`)
+}
+
+function wantsHtml(request: FastifyRequest): boolean {
+  return !isApi(request) && (request.headers.accept ?? '').includes('text/html')
+}
+
+function securityHeaders(isTls: boolean, issuer: string | undefined): Record<string, string> {
+  // Signing out leads to the provider: browsers hold redirects of a form to this list as well.
+  const forms = issuer ? `'self' ${new URL(issuer).origin}` : "'self'"
+  return {
+    'cache-control': 'no-store',
+    'content-security-policy': [
+      "default-src 'none'",
+      "script-src 'self'",
+      "style-src 'self'",
+      "img-src 'self'",
+      "connect-src 'self'",
+      `form-action ${forms}`,
+      "base-uri 'none'",
+      "frame-ancestors 'none'",
+    ].join('; '),
+    'cross-origin-opener-policy': 'same-origin',
+    'cross-origin-resource-policy': 'same-origin',
+    'permissions-policy': 'camera=(), geolocation=(), microphone=()',
+    'referrer-policy': 'same-origin',
+    'x-content-type-options': 'nosniff',
+    'x-frame-options': 'DENY',
+    ...(isTls ? { 'strict-transport-security': 'max-age=31536000' } : {}),
+  }
+}
+
+// What the next page says about what was just done
+
+const NOTICE = 'dirsync_notice'
+
+function leaveNotice(reply: FastifyReply, notice: Notice): void {
+  const text = Buffer.from(JSON.stringify(notice)).toString('base64url')
+  reply.setCookie(NOTICE, text, { path: '/', httpOnly: true, sameSite: 'lax', maxAge: 60 })
+}
+
+/** A notice names a text of the catalogue and plain values: whatever a cookie holds, nothing else is shown. */
+function takeNotice(request: FastifyRequest, reply: FastifyReply): Notice | null {
+  const text = request.cookies[NOTICE]
+  if (text === undefined) return null
+  // A part of a page that is asked for anew leaves the notice where it is.
+  if (request.headers['hx-request']) return null
+  reply.clearCookie(NOTICE, { path: '/' })
+  try {
+    const { key, values } = JSON.parse(Buffer.from(text, 'base64url').toString('utf8'))
+    return typeof key === 'string' && isTextKey(key) ? { key, values: Object(values) } : null
+  } catch {
+    return null
+  }
+}
+
+// Errors
 
 /** Tells the caller in general words what is wrong with the request. What went wrong on our side is for the log alone. */
 function refuse(reply: FastifyReply, error: unknown, logger: Logger): FastifyReply {
@@ -90,8 +315,31 @@ function refuse(reply: FastifyReply, error: unknown, logger: Logger): FastifyRep
   return answer(reply, 500, 'INTERNAL', 'The request failed inside dirsync; its log says why.')
 }
 
+function report(request: FastifyRequest, error: unknown, logger: Logger): void {
+  const { code, message, stack } = error as Error & { code?: string }
+  const route = request.routeOptions.url ?? null
+  logger.error(
+    { reference: request.id, route, error: { code, message, stack } },
+    'a request to the console failed',
+  )
+}
+
+function codeOf({ kind, status }: Problem): string {
+  if (kind === 'internal') return 'INTERNAL'
+  if (kind === 'invalid') return 'BAD_REQUEST'
+  return status === 404 ? 'NOT_FOUND' : kind.toUpperCase()
+}
+
 function answer(reply: FastifyReply, status: number, code: string, message: string): FastifyReply {
   return reply.code(status).send({ error: { code, message } })
+}
+
+function tokenGuard(token: string | null) {
+  return async (request: FastifyRequest, reply: FastifyReply) => {
+    if (token === null || hasBearerToken(request.headers.authorization, token)) return
+    reply.header('www-authenticate', 'Bearer realm="dirsync"')
+    return answer(reply, 401, 'UNAUTHORIZED', 'Send the header "Authorization: Bearer" with CONSOLE_TOKEN.')
+  }
 }
 
 /**

@@ -1,14 +1,20 @@
 import type { AddressInfo } from 'node:net'
 import type { Config } from '../config.ts'
+import type { HrSource } from '../hr/source.ts'
 import { createPool } from '../lib/database.ts'
 import { closeServer, type ListenTrouble, listeningUrl, listenTrouble } from '../lib/http-server.ts'
+import { dirsyncListener } from '../lib/listener.ts'
 import type { Logger } from '../lib/logger.ts'
+import type { PlatformClient } from '../platform/client.ts'
 import type { Role } from '../sync/process.ts'
 import { buildApp } from './app.ts'
 import { DatabaseMetrics } from './database-metrics.ts'
+import { Live } from './live.ts'
 import { ProcessMetrics } from './process-metrics.ts'
 import { type Phase, Readiness } from './readiness.ts'
 
+/** Pages are answered within milliseconds: a few connections serve many readers. */
+const CONNECTIONS = 6
 /** Where a statement of the console takes longer, the database counts as away. */
 const STATEMENT_TIMEOUT_MS = 3000
 /** How long requests under way may take to end when the console closes. */
@@ -33,17 +39,20 @@ interface Console {
  * @throws ConsoleError when it cannot listen on CONSOLE_HOST and CONSOLE_PORT
  */
 export async function startConsole(options: {
-  config: Pick<Config, 'DATABASE_URL' | 'CONSOLE_HOST' | 'CONSOLE_PORT' | 'CONSOLE_TOKEN'>
+  config: Config
   roles: readonly Role[]
   version: string
   checkQueue: (() => Promise<unknown>) | null
   platformCodes: Iterable<string>
+  hr: HrSource
+  /** Connects to the platform when somebody first needs it; closed with the process. */
+  platform: () => PlatformClient
   logger: Logger
 }): Promise<Console> {
   const { config, version, roles } = options
   const logger = options.logger.child({ component: 'console' })
   const pool = createPool(config.DATABASE_URL, {
-    max: 2,
+    max: CONNECTIONS,
     name: 'console',
     logger,
     timeoutMs: STATEMENT_TIMEOUT_MS,
@@ -55,20 +64,31 @@ export async function startConsole(options: {
     onTrouble: error =>
       logger.debug({ err: error.message }, 'metrics without the figures of the database, which is away'),
   })
+  const live = new Live(pool, wake => dirsyncListener(config.DATABASE_URL, logger, wake))
   const app = buildApp({
     version,
     roles,
     token: config.CONSOLE_TOKEN,
+    publicUrl: null,
+    readOnly: false,
+    proxies: [],
+    oidc: null,
     readiness,
     metrics: [metrics, databaseMetrics],
+    services: { config, pool, hr: options.hr, platform: options.platform, logger },
+    live,
     logger,
   })
   let closing: Promise<void> | undefined
   const close = () => {
-    closing ??= closeServer(app, CLOSE_GRACE_MS).finally(() => pool.end())
+    closing ??= live
+      .close()
+      .then(() => closeServer(app, CLOSE_GRACE_MS))
+      .finally(() => pool.end())
     return closing
   }
   try {
+    await live.start()
     await app.listen({ host: config.CONSOLE_HOST, port: config.CONSOLE_PORT })
   } catch (error) {
     await close()

@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { buildApp } from '../../src/console/app.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/postgres.ts'
 import { openApp, recordLog, type TestApp } from './console-under-test.ts'
 
@@ -70,7 +69,7 @@ test('a body that cannot be read is refused in JSON', async () => {
     method: 'POST',
     url: '/healthz',
     headers: { 'content-type': 'application/json' },
-    payload: 'x'.repeat(70_000),
+    payload: 'x'.repeat(300_000),
   })
   expect(response.statusCode).toBe(413)
   expect(response.json().error.code).toBe('BAD_REQUEST')
@@ -80,22 +79,14 @@ test('a failure inside is logged, and not told to the caller', async () => {
   const { logger, lines } = recordLog()
   const text = () =>
     Promise.reject(Object.assign(new Error('it broke in /srv/secret'), { detail: 'row of a person' }))
-  const app = buildApp({
-    version: '1.2.3',
-    roles: ['console'],
-    token: null,
-    readiness: console.readiness,
-    metrics: [{ text }],
-    logger,
-  })
-  const response = await app.inject('/metrics')
+  await using broken = await openApp(database.url, { logger, metrics: [{ text }] })
+  const response = await broken.app.inject('/metrics')
   expect(response.statusCode).toBe(500)
   expect(response.json()).toEqual({ error: { code: 'INTERNAL', message: expect.any(String) } })
   expect(response.body).not.toContain('secret')
   const errors = lines.filter(({ level }) => level === 50)
   expect(errors).toMatchObject([{ error: { message: 'it broke in /srv/secret' } }])
   expect(JSON.stringify(errors)).not.toContain('row of a person')
-  await app.close()
 })
 
 test('requests are logged at debug, by route and without their query', async () => {

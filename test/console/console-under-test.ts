@@ -1,11 +1,15 @@
 import { Writable } from 'node:stream'
 import type { FastifyInstance } from 'fastify'
 import { type Logger, pino } from 'pino'
-import { buildApp } from '../../src/console/app.ts'
+import { type Config, loadConfig } from '../../src/config.ts'
+import { connectHr, connectPlatform } from '../../src/connections.ts'
+import { type AppOptions, buildApp } from '../../src/console/app.ts'
 import { DatabaseMetrics } from '../../src/console/database-metrics.ts'
+import { Live } from '../../src/console/live.ts'
 import { ProcessMetrics } from '../../src/console/process-metrics.ts'
 import { Readiness } from '../../src/console/readiness.ts'
 import { createPool } from '../../src/lib/database.ts'
+import { SAMPLE } from '../../src/trial/environment.ts'
 
 export const silent = pino({ level: 'silent' })
 
@@ -16,21 +20,50 @@ export interface TestApp extends AsyncDisposable {
   metrics: ProcessMetrics
 }
 
+/** Settings of a deployment whose HR and platform nobody asks. */
+export function consoleConfig(databaseUrl: string, settings: Record<string, string> = {}): Config {
+  return loadConfig({
+    DATABASE_URL: databaseUrl,
+    HR_DATABASE_URL: databaseUrl,
+    HR_EMPLOYEES_SQL: SAMPLE.employeesSql,
+    PLATFORM_BASE_URL: 'http://127.0.0.1:9',
+    PLATFORM_APP_ID: 'test-application',
+    PLATFORM_APP_SECRET: 'test-secret',
+    CONSOLE_PORT: '0',
+    ...settings,
+  })
+}
+
 export async function openApp(
   databaseUrl: string,
-  options: { token?: string; checkQueue?: () => Promise<unknown>; logger?: Logger } = {},
+  options: {
+    token?: string
+    checkQueue?: () => Promise<unknown>
+    logger?: Logger
+    settings?: Record<string, string>
+    metrics?: AppOptions['metrics']
+  } & Partial<Pick<AppOptions, 'readOnly' | 'publicUrl'>> = {},
 ): Promise<TestApp> {
   const logger = options.logger ?? silent
   const pool = createPool(databaseUrl, { max: 2, name: 'console', logger, timeoutMs: 3000 })
   const readiness = new Readiness({ pool, checkQueue: options.checkQueue ?? null, logger })
   readiness.phase = 'running'
   const metrics = new ProcessMetrics({ version: '1.2.3', platformCodes: ['1000210003'] })
+  const config = consoleConfig(databaseUrl, options.settings)
+  const hr = await connectHr(config, silent)
+  const live = new Live(pool, null)
   const app = buildApp({
     version: '1.2.3',
     roles: ['worker', 'console'],
     token: options.token ?? null,
+    publicUrl: options.publicUrl ?? null,
+    readOnly: options.readOnly ?? false,
+    proxies: [],
+    oidc: null,
     readiness,
-    metrics: [metrics, new DatabaseMetrics({ pool, onTrouble: () => {} })],
+    metrics: options.metrics ?? [metrics, new DatabaseMetrics({ pool, onTrouble: () => {} })],
+    services: { config, pool, hr, platform: () => connectPlatform(config, pool, silent), logger },
+    live,
     logger,
   })
   await app.ready()
@@ -39,7 +72,9 @@ export async function openApp(
     readiness,
     metrics,
     async [Symbol.asyncDispose]() {
+      await live.close()
       await app.close()
+      await hr.close()
       await pool.end()
     },
   }

@@ -2,10 +2,11 @@ import { once } from 'node:events'
 import { type AddressInfo, connect, createServer } from 'node:net'
 import { Agent, fetch, request } from 'undici'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { connectHr } from '../../src/connections.ts'
 import { startConsole } from '../../src/console/server.ts'
 import { freePort } from '../helpers/free-port.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/postgres.ts'
-import { recordLog, silent } from './console-under-test.ts'
+import { consoleConfig, recordLog, silent } from './console-under-test.ts'
 
 let database: TestDatabase
 beforeAll(async () => {
@@ -13,24 +14,31 @@ beforeAll(async () => {
 })
 afterAll(() => database.close())
 
-async function start(
-  settings: { CONSOLE_HOST?: string; CONSOLE_PORT?: number } = {},
-  logger: typeof silent = silent,
+async function startOn(
+  databaseUrl: string,
+  settings: { CONSOLE_HOST?: string; CONSOLE_PORT?: number },
+  logger: typeof silent,
 ) {
-  const console = await startConsole({
-    config: {
-      DATABASE_URL: database.url,
-      CONSOLE_HOST: '127.0.0.1',
-      CONSOLE_PORT: 0,
-      CONSOLE_TOKEN: null,
-      ...settings,
-    },
+  const config = { ...consoleConfig(databaseUrl), ...settings }
+  return startConsole({
+    config,
     roles: ['console'],
     version: '1.2.3',
     checkQueue: null,
     platformCodes: [],
+    hr: await connectHr(config, silent),
+    platform: () => {
+      throw new Error('nobody asks the platform here')
+    },
     logger,
   })
+}
+
+async function start(
+  settings: { CONSOLE_HOST?: string; CONSOLE_PORT?: number } = {},
+  logger: typeof silent = silent,
+) {
+  const console = await startOn(database.url, settings, logger)
   return Object.assign(console, { [Symbol.asyncDispose]: () => console.close() })
 }
 
@@ -95,14 +103,7 @@ test('close ends idle connections and half-sent requests, frees the port, and ma
 
 test('close leaves no connection to the database', async () => {
   const own = await createTestDatabase({ migrated: true })
-  const console = await startConsole({
-    config: { DATABASE_URL: own.url, CONSOLE_HOST: '127.0.0.1', CONSOLE_PORT: 0, CONSOLE_TOKEN: null },
-    roles: ['console'],
-    version: '1.2.3',
-    checkQueue: null,
-    platformCodes: [],
-    logger: silent,
-  })
+  const console = await startOn(own.url, {}, silent)
   await (await fetch(`${console.url}/readyz`)).text()
   const connections = async () => {
     const { rows } = await database.pool.query(

@@ -1,0 +1,71 @@
+import type { FastifyRequest } from 'fastify'
+import type { Language, Translate } from '../texts/texts.ts'
+import { languageOf, translator } from '../texts/texts.ts'
+import { type AccessRole, mayAs, type Viewer } from './auth/viewer.ts'
+
+/** How a browser shows things: light or dark by its own choice, or as the system has it. */
+export const THEMES = ['auto', 'light', 'dark'] as const
+export type Theme = (typeof THEMES)[number]
+
+/** How somebody wants to see the console, signed in or not. */
+export interface Taste {
+  readonly language: Language
+  readonly t: Translate
+  readonly theme: Theme
+  /** IANA name of the viewer's time zone; UTC until the browser has told it. */
+  readonly zone: string
+}
+
+/** One request of somebody who is signed in: who asks, from where, and how they want to see the answer. */
+export interface Ask extends Taste {
+  readonly viewer: Viewer
+  /** For the audit: `console:` or `api:` with the name, and the address that the request came from. */
+  readonly asker: { actor: string; address: string }
+  /** Path and query of the page, for links back. */
+  readonly url: string
+  readonly now: Date
+  /** True where nothing can be changed through this console. */
+  readonly readOnly: boolean
+  may(role: AccessRole): boolean
+}
+
+/** Cookies that hold preferences: nothing in them is secret, and a page looks right without them. */
+export const COOKIES = { language: 'dirsync_lang', theme: 'dirsync_theme', zone: 'dirsync_zone' } as const
+
+type Cookies = Record<string, string | undefined>
+
+export function tasteOf(request: FastifyRequest): Taste {
+  const cookies: Cookies = request.cookies ?? {}
+  const language = languageOf(cookies[COOKIES.language] ?? request.headers['accept-language'])
+  const theme = THEMES.find(name => name === cookies[COOKIES.theme]) ?? 'auto'
+  return { language, t: translator(language), theme, zone: zoneOf(cookies[COOKIES.zone]) }
+}
+
+const zones = new Map<string, string>()
+
+/** The zone where it is one that this Node.js knows, else UTC. */
+function zoneOf(name: string | undefined): string {
+  if (!name || name.length > 60) return 'UTC'
+  const known = zones.get(name)
+  if (known) return known
+  try {
+    const zone = new Intl.DateTimeFormat('en', { timeZone: name }).resolvedOptions().timeZone
+    if (zones.size < 1000) zones.set(name, zone)
+    return zone
+  } catch {
+    return 'UTC'
+  }
+}
+
+export function askOf(request: FastifyRequest, viewer: Viewer, readOnly: boolean): Ask {
+  const via = viewer.via === 'token' ? 'api' : 'console'
+  return {
+    ...tasteOf(request),
+    viewer,
+    asker: { actor: `${via}:${viewer.name}`, address: request.ip },
+    url: request.url,
+    now: new Date(),
+    readOnly,
+    may: role => !readOnly && mayAs(viewer.role, role),
+  }
+}

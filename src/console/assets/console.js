@@ -1,0 +1,182 @@
+/*
+ * What makes the console pleasant and is not needed for reading it: parts that follow what happens, keys, copying, ticking
+ * all rows, and curves. Everything works without this file but these.
+ */
+
+// The viewer's time zone, told to the server for the next page.
+const zone = Intl.DateTimeFormat().resolvedOptions().timeZone
+if (zone && !document.cookie.includes(`dirsync_zone=${encodeURIComponent(zone)}`))
+  // biome-ignore lint/suspicious/noDocumentCookie: the cookie store exists only behind TLS
+  document.cookie = `dirsync_zone=${encodeURIComponent(zone)};path=/;max-age=31536000;samesite=lax`
+
+// Parts that follow what happens: one stream per page; a part is asked for at most every two seconds.
+const REFRESH_MS = 2000
+const due = new Map()
+
+/** Somebody is writing in it, or has opened a form: it is left alone until they are done. */
+function isInUse(part) {
+  return (
+    (part.contains(document.activeElement) && document.activeElement.matches('input, textarea, select')) ||
+    part.querySelector('details.action[open]') !== null
+  )
+}
+
+function refresh(part) {
+  if (!part.isConnected || due.has(part.id)) return
+  due.set(
+    part.id,
+    setTimeout(
+      () => {
+        due.delete(part.id)
+        const now = document.getElementById(part.id)
+        if (!now) return
+        if (document.hidden || isInUse(now)) return refresh(now)
+        htmx.trigger(now, 'moved')
+      },
+      REFRESH_MS / 2 + (Math.random() * REFRESH_MS) / 2,
+    ),
+  )
+}
+
+if (document.querySelector('[data-live]')) {
+  const stream = new EventSource('/events')
+  stream.addEventListener('moved', event => {
+    const topics = event.data.split(' ')
+    for (const part of document.querySelectorAll('[data-live]'))
+      if (part.dataset.live.split(' ').some(topic => topics.includes(topic))) refresh(part)
+  })
+  addEventListener('pagehide', () => stream.close())
+}
+
+// Keys: / searches; j and k go through a list, Enter opens, x ticks.
+let row = null
+
+function goTo(next) {
+  if (!next) return
+  row?.classList.remove('at')
+  row = next
+  row.classList.add('at')
+  row.querySelector('a')?.focus({ preventScroll: true })
+  row.scrollIntoView({ block: 'nearest' })
+}
+
+document.addEventListener('keydown', event => {
+  if (event.ctrlKey || event.metaKey || event.altKey) return
+  if (event.target.matches('input:not([type=checkbox]), textarea, select')) {
+    if (event.key === 'Escape') event.target.blur()
+    return
+  }
+  const rows = [...document.querySelectorAll('[data-rows] tbody tr')]
+  const at = rows.indexOf(row)
+  if (event.key === '/') {
+    event.preventDefault()
+    document.querySelector('[data-search]')?.focus()
+  } else if (event.key === 'j') goTo(rows[at + 1] ?? rows[0])
+  else if (event.key === 'k') goTo(rows[at - 1] ?? rows.at(-1))
+  else if (event.key === 'x') row?.querySelector('input[type=checkbox]')?.click()
+  else if (event.key === 'Escape')
+    for (const open of document.querySelectorAll('details.action[open], details.menu[open]'))
+      open.open = false
+})
+
+// A click elsewhere closes what hangs over the page.
+document.addEventListener('click', event => {
+  for (const open of document.querySelectorAll('details.action[open], details.menu[open]'))
+    if (!open.contains(event.target)) open.open = false
+  const copy = event.target.closest('[data-copy]')
+  if (copy) {
+    const text = copy.parentElement.querySelector('pre').textContent
+    navigator.clipboard.writeText(text).then(() => {
+      copy.textContent = copy.dataset.copied
+    })
+  }
+})
+
+document.addEventListener('change', event => {
+  const all = event.target.closest('[data-tick-all]')
+  if (!all) return
+  for (const box of document.querySelectorAll(`input[type=checkbox][name="${all.dataset.tickAll}"]`))
+    box.checked = all.checked
+})
+
+/** What is useless without this file is hidden until it has run. */
+function show(root) {
+  for (const element of root.querySelectorAll('[data-copy][hidden], [data-tick-all][hidden]'))
+    element.hidden = false
+  for (const plot of root.querySelectorAll('.plot[data-curve]:empty')) draw(plot)
+}
+
+// Curves
+const FORMATS = {
+  percent: language => value =>
+    value == null ? '–' : value.toLocaleString(language, { style: 'percent', maximumFractionDigits: 2 }),
+  count: language => value =>
+    value == null ? '–' : value.toLocaleString(language, { maximumFractionDigits: 0 }),
+  per_second: language => value =>
+    value == null ? '–' : value.toLocaleString(language, { maximumFractionDigits: 1 }),
+}
+
+function draw(plot) {
+  const { x, series, unit, language, zone } = JSON.parse(plot.dataset.curve)
+  if (x.length < 2) return
+  const style = getComputedStyle(document.documentElement)
+  const probe = document.createElement('span')
+  const colour = name => {
+    probe.style.color = `var(${name})`
+    plot.append(probe)
+    const value = getComputedStyle(probe).color
+    probe.remove()
+    return value
+  }
+  const format = FORMATS[unit](language)
+  const strokes = [
+    colour('--accent'),
+    colour('--warn'),
+    colour('--bad'),
+    colour('--text-soft'),
+    colour('--ok'),
+  ]
+  const axis = {
+    stroke: colour('--text-soft'),
+    grid: { stroke: colour('--line'), width: 1 },
+    ticks: { show: false },
+    font: `11px ${style.fontFamily}`,
+  }
+  new uPlot(
+    {
+      width: plot.clientWidth || 400,
+      height: 150,
+      tzDate: seconds => uPlot.tzDate(new Date(seconds * 1000), zone),
+      cursor: { points: { size: 6 } },
+      scales: {
+        y: {
+          range: (_, min, max) =>
+            unit === 'percent'
+              ? [Math.max(0, min - (1 - min) * 0.1 - 0.001), 1]
+              : [0, max > 0 ? max * 1.1 : 1],
+        },
+      },
+      axes: [axis, { ...axis, size: 56, values: (_, values) => values.map(format) }],
+      series: [
+        {
+          value: (_, seconds) =>
+            seconds == null ? '–' : new Date(seconds * 1000).toLocaleString(language, { timeZone: zone }),
+        },
+        ...series.map(({ name }, i) => ({
+          label: name,
+          stroke: strokes[i % strokes.length],
+          width: 1.5,
+          dash: i === 0 ? undefined : [[], [6, 3], [2, 2], [8, 2, 2, 2]][i % 4],
+          value: (_, value) => format(value),
+          points: { show: false },
+        })),
+      ],
+    },
+    [x, ...series.map(({ values }) => values)],
+    plot,
+  )
+}
+
+addEventListener('DOMContentLoaded', () => show(document))
+document.addEventListener('htmx:after:swap', () => show(document))
+if (document.readyState !== 'loading') show(document)

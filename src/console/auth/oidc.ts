@@ -1,0 +1,3 @@
+export interface OidcSettings {
+  issuer: string
+}

@@ -1,0 +1,345 @@
+import { createHash } from 'node:crypto'
+import type { SafeHtml } from '@remix-run/html-template'
+import type { FastifyInstance, FastifyReply, FastifyRequest, FastifySchema } from 'fastify'
+import { z } from 'zod'
+import type { TextKey, TextValues } from '../texts/texts.ts'
+import type { Ask } from './ask.ts'
+import type { IdempotencyKeys } from './idempotency.ts'
+import { Problem } from './problem.ts'
+
+/*
+ * What the console can show and do is written once: a `read` or an `action` is a page (or a form) for people and a route
+ * of /api/v1 for programs, with the same input, the same role and the same result.
+ */
+
+export const API = '/api/v1'
+
+/** A page, as a screen makes it; the frame is put around it. */
+export interface Page {
+  title: string
+  /** The entry of the navigation that it belongs to. */
+  nav: NavEntry
+  body: SafeHtml
+}
+
+export const NAV = [
+  'overview',
+  'runs',
+  'cases',
+  'employees',
+  'departments',
+  'platform',
+  'schedules',
+  'mapping',
+  'money',
+  'mirrors',
+  'halts',
+  'audit',
+  'settings',
+  'api',
+] as const
+export type NavEntry = (typeof NAV)[number]
+
+/** What is told on the page that follows an action: a text of the catalogue with plain values. */
+export interface Notice {
+  key: TextKey
+  values?: TextValues
+}
+
+type Shape = z.ZodObject
+/** Nothing is expected. Unknown names in a query are ignored, as browsers and proxies add some. */
+const NOTHING = z.object({})
+
+interface Input<Params extends Shape, Rest extends Shape> {
+  params: z.output<Params>
+  input: z.output<Rest>
+}
+
+interface Described {
+  /** `/cases/:id`; under /api/v1 for programs. */
+  path: string
+  /** One sentence for the API's description, in English. */
+  summary: string
+  /** Heading in the API's description. */
+  tag: NavEntry
+}
+
+/** What came is parsed by `parsed`, in the same way for pages and programs; schemas describe it. */
+const PARSED = () => () => true
+
+/** A route of both kinds, ready to be registered. */
+export interface Endpoint extends Described {
+  method: 'GET' | 'POST'
+  register(app: FastifyInstance, kit: Kit): void
+}
+
+/** What registering needs of the application. */
+export interface Kit {
+  askOf(request: FastifyRequest): Ask
+  /** Puts the frame around a page and sends it. */
+  send(request: FastifyRequest, reply: FastifyReply, ask: Ask, page: Page): Promise<FastifyReply>
+  /** Remembers a notice for the next page. */
+  notify(reply: FastifyReply, notice: Notice): void
+  keys: IdempotencyKeys
+}
+
+/**
+ * Something to look at.
+ * @param definition.query parsed from the address; every field has a default or is optional
+ * @param definition.result the API's answer; what it does not name is left out
+ * @param definition.page how people see it; absent: it is for programs and parts of pages only
+ */
+export function read<
+  Result extends z.ZodType,
+  Params extends Shape = typeof NOTHING,
+  Query extends Shape = typeof NOTHING,
+>(
+  definition: Described & {
+    params?: Params
+    query?: Query
+    result: Result
+    run(ask: Ask, asked: Input<Params, Query>): Promise<z.output<Result>>
+    page?(ask: Ask, result: z.output<Result>, asked: Input<Params, Query>): Page | Promise<Page>
+  },
+): Endpoint {
+  const { path, summary, tag, result } = definition
+  const params = definition.params ?? (NOTHING as unknown as Params)
+  const query = definition.query ?? (NOTHING as unknown as Query)
+  const askedOf = (request: FastifyRequest): Input<Params, Query> => ({
+    params: parsed(params, request.params, 'not_found'),
+    input: parsed(query, withoutEmpty(request.query)),
+  })
+  return {
+    method: 'GET',
+    path,
+    summary,
+    tag,
+    register(app, kit) {
+      const schema: FastifySchema = {
+        summary,
+        tags: [tag],
+        operationId: operationId('GET', path),
+        params,
+        querystring: query,
+        response: { 200: result },
+      }
+      app.get(API + path, { schema, validatorCompiler: PARSED }, async (request, reply) =>
+        reply.send(await definition.run(kit.askOf(request), askedOf(request))),
+      )
+      const { page } = definition
+      if (!page) return
+      app.get(path, { schema: { hide: true } }, async (request, reply) => {
+        const ask = kit.askOf(request)
+        const asked = askedOf(request)
+        const shown = await definition.run(ask, asked)
+        return kit.send(request, reply, ask, await page(ask, shown, asked))
+      })
+    },
+  }
+}
+
+/** Where the browser goes on after an action, and what it says there. */
+export interface Next {
+  to: string
+  notice?: Notice
+}
+
+/**
+ * Something to do. It has been recorded by the time it takes effect: `run` goes through Commands, or notes it itself.
+ * @param definition.starts true: /api/v1 takes an Idempotency-Key, so that a repeated request starts nothing twice
+ * @param definition.page instead of `next`: the answer is shown at once (for what reads much, and changes nothing)
+ */
+export function action<
+  Result extends z.ZodType,
+  Params extends Shape = typeof NOTHING,
+  Body extends Shape = typeof NOTHING,
+>(
+  definition: Described & {
+    params?: Params
+    body?: Body
+    result: Result
+    starts?: true
+    run(ask: Ask, asked: Input<Params, Body>): Promise<z.output<Result>>
+  } & (
+      | { next(ask: Ask, result: z.output<Result>, asked: Input<Params, Body>): Next }
+      | { page(ask: Ask, result: z.output<Result>, asked: Input<Params, Body>): Page | Promise<Page> }
+    ),
+): Endpoint {
+  const { path, summary, tag, result, starts } = definition
+  const params = definition.params ?? (NOTHING as unknown as Params)
+  const body = definition.body ?? (NOTHING as unknown as Body)
+  const askedOf = (request: FastifyRequest): Input<Params, Body> => ({
+    params: parsed(params, request.params, 'not_found'),
+    input: parsed(body, withoutEmpty(request.body ?? {})),
+  })
+  return {
+    method: 'POST',
+    path,
+    summary,
+    tag,
+    register(app, kit) {
+      const schema: FastifySchema = {
+        summary,
+        tags: [tag],
+        operationId: operationId('POST', path),
+        params,
+        ...(definition.body ? { body } : {}),
+        ...(starts ? { headers: IDEMPOTENCY } : {}),
+        response: { 200: result },
+      }
+      app.post(API + path, { schema, validatorCompiler: PARSED }, async (request, reply) => {
+        const ask = kit.askOf(request)
+        const asked = askedOf(request)
+        const key = request.headers['idempotency-key']
+        if (!starts || key === undefined) return reply.send(await definition.run(ask, asked))
+        const route = `${path} ${JSON.stringify([asked.params, asked.input])}`
+        const text = await kit.keys.once(
+          { owner: ask.asker.actor, key: String(key), request: digest(route) },
+          async () => JSON.stringify(z.encode(result, await definition.run(ask, asked))),
+        )
+        return reply.type('application/json').serializer(String).send(text)
+      })
+      app.post(path, { schema: { hide: true } }, async (request, reply) => {
+        const ask = kit.askOf(request)
+        const asked = askedOf(request)
+        const done = await definition.run(ask, asked)
+        if ('page' in definition)
+          return kit.send(request, reply, ask, await definition.page(ask, done, asked))
+        const { to, notice } = definition.next(ask, done, asked)
+        if (notice) kit.notify(reply, notice)
+        return reply.redirect(to, 303)
+      })
+    },
+  }
+}
+
+const IDEMPOTENCY = z.object({
+  'idempotency-key': z
+    .string()
+    .min(1)
+    .max(200)
+    .optional()
+    .describe('Made by the caller. The same key with the same request gives the first answer, for a day.'),
+})
+
+/** A file to download, line by line. It has no twin of its own: /api/v1 gives the same file. */
+export function download<Params extends Shape = typeof NOTHING, Query extends Shape = typeof NOTHING>(
+  definition: Described & {
+    params?: Params
+    query?: Query
+    /** Name of the file for the browser. */
+    fileName(asked: Input<Params, Query>): string
+    lines(ask: Ask, asked: Input<Params, Query>): AsyncIterable<string>
+  },
+): Endpoint {
+  const { path, summary, tag } = definition
+  const params = definition.params ?? (NOTHING as unknown as Params)
+  const query = definition.query ?? (NOTHING as unknown as Query)
+  return {
+    method: 'GET',
+    path,
+    summary,
+    tag,
+    register(app, kit) {
+      const handler = async (request: FastifyRequest, reply: FastifyReply) => {
+        const asked = {
+          params: parsed(params, request.params, 'not_found'),
+          input: parsed(query, withoutEmpty(request.query)),
+        }
+        const lines = definition.lines(kit.askOf(request), asked)
+        reply
+          .type('text/csv; charset=utf-8')
+          .header('content-disposition', `attachment; filename="${definition.fileName(asked)}"`)
+        return reply.send(ReadableStream.from(encoded(lines)))
+      }
+      const operation = operationId('GET', path)
+      app.get(
+        API + path,
+        {
+          schema: { summary, tags: [tag], operationId: operation, params, querystring: query },
+          validatorCompiler: PARSED,
+        },
+        handler,
+      )
+      app.get(path, { schema: { hide: true } }, handler)
+    },
+  }
+}
+
+/** Lines in pieces of a size that is worth sending. */
+async function* encoded(lines: AsyncIterable<string>): AsyncGenerator<Uint8Array> {
+  const encoder = new TextEncoder()
+  let text = '\ufeff' // so that spreadsheets take it for UTF-8
+  for await (const line of lines) {
+    text += `${line}\r\n`
+    if (text.length < 16_384) continue
+    yield encoder.encode(text)
+    text = ''
+  }
+  yield encoder.encode(text)
+}
+
+/** @throws Problem that names what is wrong, in one sentence */
+function parsed<Schema extends z.ZodType>(
+  schema: Schema,
+  given: unknown,
+  kind: 'invalid' | 'not_found' = 'invalid',
+): z.output<Schema> {
+  const result = schema.safeParse(given)
+  if (result.success) return result.data
+  const sentences = result.error.issues.map(({ path, message }) =>
+    path.length > 0 ? `${path.join('.')}: ${message}` : message,
+  )
+  throw new Problem(kind, sentences.join('; '))
+}
+
+/** Forms send fields that were left empty as empty texts: they were not given. */
+function withoutEmpty(given: unknown): unknown {
+  if (typeof given !== 'object' || given === null || Array.isArray(given)) return given
+  return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== ''))
+}
+
+/** `POST /cases/:id/retry` → `postCasesIdRetry`. */
+function operationId(method: string, path: string): string {
+  const words = path.split(/[^a-zA-Z0-9]+/).filter(Boolean)
+  return method.toLowerCase() + words.map(word => word.charAt(0).toUpperCase() + word.slice(1)).join('')
+}
+
+function digest(text: string): string {
+  return createHash('sha256').update(text).digest('base64url')
+}
+
+// Pieces of schemas that screens share
+
+/** One or several values of a form field or a query parameter of that name. */
+export const oneOrMore = <Item extends z.ZodType>(item: Item) =>
+  z.preprocess(value => (value === undefined || Array.isArray(value) ? value : [value]), z.array(item))
+
+/** The number of a row, in an address. */
+export const rowNumber = z.coerce.number().int().positive().max(Number.MAX_SAFE_INTEGER)
+
+/** Where a page of a list begins: made by the list that gave it, opaque to everybody else. */
+export const cursor = z
+  .string()
+  .max(500)
+  .optional()
+  .describe('The value `next` of the page before; absent: the first page')
+
+export const pageSize = z.coerce.number().int().min(1).max(200).default(50).describe('Rows per page')
+
+export function encodeCursor(position: readonly (string | number | boolean | null)[]): string {
+  return Buffer.from(JSON.stringify(position)).toString('base64url')
+}
+
+/** @throws Problem when no list has made the cursor */
+export function decodeCursor<Position extends z.ZodType>(
+  schema: Position,
+  text: string | undefined,
+): z.output<Position> | null {
+  if (text === undefined) return null
+  try {
+    return schema.parse(JSON.parse(Buffer.from(text, 'base64url').toString('utf8')))
+  } catch {
+    throw new Problem('invalid', 'cursor: no list has given this one; begin at the first page')
+  }
+}

@@ -1,0 +1,152 @@
+import type { FastifyInstance, FastifyReply } from 'fastify'
+import type { Pool } from '../lib/database.ts'
+import type { Listener } from '../lib/listener.ts'
+
+/*
+ * What moves, told to browsers by server-sent events. A process listens to PostgreSQL once and looks at a few figures once a
+ * second while anybody watches, however many browsers there are; an event names topics, and pages ask for their parts anew.
+ */
+
+/** What parts of pages may follow. */
+const TOPICS = [
+  'work',
+  'cases',
+  'runs',
+  'employees',
+  'halts',
+  'processes',
+  'platform',
+  'bulk',
+  'money',
+] as const
+export type Topic = (typeof TOPICS)[number]
+
+const LOOK_MS = 1000
+/** Keeps proxies from closing a quiet stream. */
+const KEEP_ALIVE_MS = 20_000
+/** More streams than this are refused: a browser opens one per page. */
+const MOST_STREAMS = 1000
+
+export class Live {
+  readonly #pool: Pool
+  readonly #listener: Listener | null
+  readonly #streams = new Set<FastifyReply>()
+  readonly #marks = new Map<string, string>()
+  #timer: NodeJS.Timeout | undefined
+  #looking: Promise<void> | undefined
+  #isWoken = false
+  #keptAlive = 0
+
+  /** @param listen makes the process's one connection that hears channel `dirsync`; `wake` is called at each notification */
+  constructor(pool: Pool, listen: ((wake: () => void) => Listener) | null) {
+    this.#pool = pool
+    this.#listener = listen?.(() => this.#wake()) ?? null
+  }
+
+  async start(): Promise<void> {
+    await this.#listener?.start()
+    this.#timer = setInterval(() => this.#wake(), LOOK_MS)
+    this.#timer.unref()
+  }
+
+  async close(): Promise<void> {
+    clearInterval(this.#timer)
+    for (const { raw } of this.#streams) raw.end()
+    this.#streams.clear()
+    await this.#listener?.close()
+    await this.#looking
+  }
+
+  get streams(): number {
+    return this.#streams.size
+  }
+
+  /** Adds the route of the stream. */
+  register(app: FastifyInstance): void {
+    app.get('/events', { schema: { hide: true } }, (request, reply) => {
+      if (this.#streams.size >= MOST_STREAMS) return reply.code(503).header('retry-after', '30').send()
+      // The frame has set its headers on the reply; from here on the stream is ours.
+      reply.hijack()
+      const headers = Object.entries(reply.getHeaders()).filter(([, value]) => value !== undefined)
+      reply.raw.writeHead(200, {
+        ...(Object.fromEntries(headers) as Record<string, string>),
+        'content-type': 'text/event-stream',
+        'x-accel-buffering': 'no',
+      })
+      reply.raw.write('retry: 3000\n\n')
+      this.#streams.add(reply)
+      request.raw.on('close', () => this.#streams.delete(reply))
+      this.#wake()
+      return undefined
+    })
+  }
+
+  /** Looks at once, or once more after the look that is under way. */
+  #wake(): void {
+    if (this.#streams.size === 0) return
+    this.#isWoken = true
+    this.#looking ??= this.#look().finally(() => {
+      this.#looking = undefined
+    })
+  }
+
+  async #look(): Promise<void> {
+    while (this.#isWoken && this.#streams.size > 0) {
+      this.#isWoken = false
+      const marks = await readMarks(this.#pool).catch(() => null) // the database is away: the pages say so
+      if (marks === null) return
+      const moved = TOPICS.filter(topic => {
+        const before = this.#marks.get(topic)
+        this.#marks.set(topic, marks[topic])
+        return before !== undefined && before !== marks[topic]
+      })
+      if (moved.length > 0) this.#tell(`event: moved\ndata: ${moved.join(' ')}\n\n`)
+      else if (Date.now() - this.#keptAlive > KEEP_ALIVE_MS) this.#tell(': still here\n\n')
+    }
+  }
+
+  #tell(text: string): void {
+    this.#keptAlive = Date.now()
+    for (const { raw } of this.#streams) {
+      // A browser that does not read any more is left: its stream comes back by itself.
+      if (raw.writableLength > 65_536) raw.destroy()
+      else raw.write(text)
+    }
+  }
+}
+
+/** A text per topic that is another one as soon as something has changed. Reads some hundred rows at most. */
+async function readMarks(pool: Pool): Promise<Record<Topic, string>> {
+  const { rows } = await pool.query<{ topic: Topic; mark: string }>({
+    name: 'console marks',
+    text: `
+      with tally as (
+        select source, md5(string_agg(x.t, ',' order by x.t)) as mark
+        from (select source, concat_ws('|', operation, run_id, enqueued, category, state, sum(n)) as t
+              from dirsync.tally group by source, operation, run_id, enqueued, category, state
+              having sum(n) <> 0) x
+        group by source
+      )
+      select case source when 'pending' then 'work' when 'employee' then 'employees'
+                         when 'dead_letter' then 'cases' else 'run states' end as topic, mark
+      from tally
+      union all
+      select 'runs', concat_ws(' ',
+        (select mark from tally where source = 'sync_run'), (select mark from tally where source = 'pending'),
+        (select md5(string_agg(concat_ws('|', id, state, planned, planned_at, decided_at), ',' order by id))
+         from dirsync.sync_run where finished_at is null))
+      union all
+      select 'halts', coalesce((select md5(string_agg(concat_ws('|', scope, category, since, probes, next_probe_at),
+                                                      ',' order by scope)) from dirsync.halt), '')
+      union all
+      select 'processes', coalesce((select string_agg(id::text, ',' order by id) from dirsync.process
+                                    where heartbeat_at > now() - interval '15 seconds'), '')
+      union all
+      select 'platform', concat_ws(' ', date_trunc('minute', now()),
+        (select sum(calls) from dirsync.call_minute where minute >= date_trunc('minute', now())))
+      union all
+      select 'money', coalesce((select max(id)::text from dirsync.command), '')`,
+  })
+  const marks = new Map(rows.map(({ topic, mark }) => [topic, mark]))
+  return Object.fromEntries(TOPICS.map(topic => [topic, marks.get(topic) ?? ''])) as Record<Topic, string>
+}

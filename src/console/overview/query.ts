@@ -1,0 +1,126 @@
+import { z } from 'zod'
+import type { Pool } from '../../lib/database.ts'
+import { type Pace, readPace } from '../../report/figures.ts'
+import { type Overview, readOverview } from '../../report/overview.ts'
+import { aliveProcesses } from '../../sync/process.ts'
+
+const Counts = z.record(z.string(), z.number())
+
+/** What `/api/v1/overview` answers. */
+export const OverviewResult = z.object({
+  employees: Counts.describe('Employees whom HR has in service, by standing; in_scope is their sum'),
+  share_in_step: z.number().nullable().describe('0 to 1; null: HR has nobody yet'),
+  oldest_work: z.date().nullable().describe('Since when the oldest pending entity has been out of step'),
+  pending: z.object({ waiting: z.number(), enqueued: z.number(), postponed: z.number() }),
+  halts: z.array(
+    z.object({
+      scope: z.string(),
+      category: z.string(),
+      message: z.string(),
+      remedy: z.string(),
+      since: z.date(),
+      raised_by: z.string(),
+      next_probe_at: z.date().nullable(),
+    }),
+  ),
+  held_runs: z.array(
+    z.object({ id: z.number(), kind: z.string(), requested_at: z.date(), planned: z.number().nullable() }),
+  ),
+  latest_runs: z.array(
+    z.object({
+      id: z.number(),
+      kind: z.string(),
+      state: z.string(),
+      requested_at: z.date(),
+      finished_at: z.date().nullable(),
+      planned: z.number().nullable(),
+      message: z.string().nullable(),
+    }),
+  ),
+  open_cases: z.array(z.object({ category: z.string(), count: z.number() })),
+  pace: z.object({
+    calls_per_second: z.number(),
+    permitted_per_second: z.number().nullable(),
+    utilisation: z.number().nullable(),
+    paused_until: z.date().nullable(),
+  }),
+  roles_alive: Counts.describe('Living processes by role'),
+})
+export type OverviewResult = z.infer<typeof OverviewResult>
+
+/** States of a case that ask a person for something, and not for patience. */
+const FOR_A_PERSON = new Set(['open', 'blocked'])
+
+/** Reads the figures of the whole deployment: the same work with a thousand employees and with a million. */
+export async function readConsoleOverview(db: Pool): Promise<OverviewResult> {
+  const [overview, pace, processes, { rows: held }] = await Promise.all([
+    readOverview(db),
+    readPace(db),
+    aliveProcesses(db),
+    db.query<OverviewResult['held_runs'][number]>(
+      `select id, kind, requested_at, planned from dirsync.sync_run
+       where state = 'held' and finished_at is null order by id`,
+    ),
+  ])
+  return resultOf(overview, pace, processes, held)
+}
+
+function resultOf(
+  overview: Overview,
+  pace: Pace,
+  processes: readonly { roles: string[] }[],
+  held: OverviewResult['held_runs'],
+): OverviewResult {
+  const { in_scope, in_step } = overview.employees
+  const sum = (name: 'waiting' | 'enqueued' | 'postponed') =>
+    overview.outbox.reduce((total, row) => total + row[name], 0)
+  const oldest = Math.min(...overview.outbox.map(({ since }) => since.getTime()))
+  const open = new Map<string, number>()
+  for (const { category, state, count } of overview.dead_letters)
+    if (FOR_A_PERSON.has(state)) open.set(category, (open.get(category) ?? 0) + count)
+  const roles: Record<string, number> = {}
+  for (const role of processes.flatMap(process => process.roles)) roles[role] = (roles[role] ?? 0) + 1
+  return {
+    employees: overview.employees,
+    share_in_step: in_scope === 0 ? null : in_step / in_scope,
+    oldest_work: Number.isFinite(oldest) ? new Date(oldest) : null,
+    pending: { waiting: sum('waiting'), enqueued: sum('enqueued'), postponed: sum('postponed') },
+    halts: overview.halts,
+    held_runs: held,
+    latest_runs: overview.runs,
+    open_cases: [...open].map(([category, count]) => ({ category, count })).sort((a, b) => b.count - a.count),
+    pace: {
+      calls_per_second: pace.calls_per_second,
+      permitted_per_second: pace.permitted_per_second,
+      utilisation: pace.utilisation,
+      paused_until: pace.paused_until,
+    },
+    roles_alive: roles,
+  }
+}
+
+/** What an operator has to do, the most urgent first. */
+export type Todo =
+  | { what: 'no_worker' | 'no_scheduler' }
+  | { what: 'halt'; halt: OverviewResult['halts'][number] }
+  | { what: 'held'; run: OverviewResult['held_runs'][number] }
+  | { what: 'suspect'; run: OverviewResult['latest_runs'][number] }
+  | { what: 'failed'; run: OverviewResult['latest_runs'][number] }
+  | { what: 'cases'; count: number }
+
+/** Decides what needs a person. Nothing: everything is in step, or dirsync is bringing it there by itself. */
+export function todosOf(overview: OverviewResult): Todo[] {
+  const { halts, held_runs, latest_runs, open_cases, roles_alive } = overview
+  const cases = open_cases.reduce((sum, { count }) => sum + count, 0)
+  return [
+    ...(roles_alive.worker ? [] : [{ what: 'no_worker' } as const]),
+    ...(roles_alive.scheduler ? [] : [{ what: 'no_scheduler' } as const]),
+    ...halts.map(halt => ({ what: 'halt', halt }) as const),
+    ...held_runs.map(run => ({ what: 'held', run }) as const),
+    ...latest_runs
+      .filter(({ state }) => state === 'source_suspect')
+      .map(run => ({ what: 'suspect', run }) as const),
+    ...latest_runs.filter(({ state }) => state === 'failed').map(run => ({ what: 'failed', run }) as const),
+    ...(cases > 0 ? [{ what: 'cases', count: cases } as const] : []),
+  ]
+}

@@ -1,0 +1,47 @@
+import { z } from 'zod'
+import { action, type Endpoint, read } from '../endpoint.ts'
+import { commandsOf, type Services } from '../services.ts'
+import { OverviewResult, readConsoleOverview } from './query.ts'
+import { overviewBody } from './view.ts'
+
+const reason = z.string().trim().min(1).max(500).describe('Why; it is kept in the audit')
+
+export function overview(services: Services): Endpoint[] {
+  return [
+    read({
+      path: '/overview',
+      tag: 'overview',
+      summary: 'Where the whole deployment stands: standings, work, halts, held runs, cases, pace',
+      result: OverviewResult,
+      run: () => readConsoleOverview(services.pool),
+      page: (ask, result) => ({
+        title: ask.t('overview.title'),
+        nav: 'overview',
+        body: overviewBody(ask, result),
+      }),
+    }),
+    action({
+      path: '/pause',
+      tag: 'overview',
+      summary: 'Stop all calls of this deployment to the platform, until they are resumed',
+      body: z.object({ reason }),
+      result: z.object({ paused: z.literal(true) }),
+      async run(ask, { input }) {
+        await commandsOf(services, ask).pause(input.reason)
+        return { paused: true as const }
+      },
+      next: () => ({ to: '/overview', notice: { key: 'overview.paused' } }),
+    }),
+    action({
+      path: '/resume',
+      tag: 'overview',
+      summary: 'Let calls go on after a pause',
+      result: z.object({ resumed: z.boolean().describe('false: they were not paused') }),
+      run: async ask => ({ resumed: await commandsOf(services, ask).resume() }),
+      next: (_ask, { resumed }) => ({
+        to: '/overview',
+        notice: { key: resumed ? 'overview.resumed' : 'overview.not_paused' },
+      }),
+    }),
+  ]
+}

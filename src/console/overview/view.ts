@@ -1,0 +1,192 @@
+import { html, type SafeHtml } from '@remix-run/html-template'
+import { textOr } from '../../texts/texts.ts'
+import type { Ask } from '../ask.ts'
+import {
+  actionForm,
+  alert,
+  bar,
+  empty,
+  facts,
+  figure,
+  head,
+  live,
+  percent,
+  reasonField,
+  section,
+  since,
+  state,
+  type Tone,
+  table,
+  tiles,
+} from '../ui/parts.ts'
+import { runState } from '../ui/states.ts'
+import { type OverviewResult, type Todo, todosOf } from './query.ts'
+
+/** Answers within five seconds: is everybody in step, and if not, what must I do? */
+export function overviewBody(ask: Ask, overview: OverviewResult): SafeHtml {
+  const { t } = ask
+  const { in_scope = 0, in_step = 0 } = overview.employees
+  const todos = todosOf(overview)
+  const isPaused = overview.halts.some(({ category }) => category === 'paused')
+  return html`${head(t('overview.title'), {
+    actions: [
+      isPaused
+        ? actionForm(ask, { to: '/resume', label: t('overview.resume'), role: 'operator', tone: 'main' })
+        : actionForm(ask, {
+            to: '/pause',
+            label: t('overview.pause'),
+            role: 'operator',
+            fields: [reasonField(t)],
+            tone: 'danger',
+          }),
+    ],
+  })}
+  ${live(
+    ask,
+    'now',
+    ['employees', 'work', 'cases', 'runs', 'halts', 'processes', 'platform'],
+    html`<div class="stack">${
+      todos.length === 0
+        ? html`<p>${state(in_step === in_scope ? 'ok' : 'busy', t(in_step === in_scope ? 'overview.all_well' : 'overview.at_work'))}</p>`
+        : todos.map(todo => todoAlert(ask, todo))
+    }</div>
+    ${tiles([
+      {
+        value: overview.share_in_step === null ? '–' : percent(ask, overview.share_in_step),
+        name: t('overview.in_step'),
+        note: html`${t('overview.of', { count: in_step, total: in_scope })}${bar(overview.share_in_step ?? 0)}`,
+        href: '/employees',
+      },
+      {
+        value: figure(ask, overview.pending.waiting + overview.pending.enqueued + overview.pending.postponed),
+        name: t('overview.pending'),
+        note: overview.oldest_work
+          ? t('overview.oldest', { time: plainSince(ask, overview.oldest_work) })
+          : t('overview.no_work'),
+        href: '/runs',
+      },
+      {
+        value: figure(
+          ask,
+          overview.open_cases.reduce((sum, { count }) => sum + count, 0),
+        ),
+        name: t('overview.open_cases'),
+        href: '/cases',
+      },
+      {
+        value: figure(ask, overview.pace.calls_per_second, 1),
+        name: t('overview.calls_per_second'),
+        note:
+          overview.pace.permitted_per_second === null
+            ? t('overview.rate_unknown')
+            : t('overview.permitted', { rate: figure(ask, overview.pace.permitted_per_second, 1) }),
+        href: '/platform',
+      },
+    ])}
+    <div class="columns">
+      ${section(t('overview.cases'), casesByCategory(ask, overview))}
+      ${section(t('overview.standings'), standings(ask, overview))}
+    </div>
+    ${section(t('overview.latest_runs'), latestRuns(ask, overview))}`,
+  )}`
+}
+
+function plainSince(ask: Ask, date: Date): string {
+  return String(since(ask, date)).replace(/<[^>]*>/g, '')
+}
+
+function todoAlert(ask: Ask, todo: Todo): SafeHtml {
+  const { t } = ask
+  switch (todo.what) {
+    case 'no_worker':
+    case 'no_scheduler':
+      return alert('bad', t(`overview.${todo.what}`), t(`overview.${todo.what}.remedy`))
+    case 'halt':
+      return alert(
+        'bad',
+        todo.halt.message,
+        html`${todo.halt.remedy} <a href="/halts">${t('common.details')}</a>`,
+      )
+    case 'held':
+      return alert(
+        'warn',
+        t('overview.held', { run: todo.run.id, planned: todo.run.planned ?? 0 }),
+        html`<a href="/runs/${todo.run.id}/plan">${t('overview.held.remedy')}</a>`,
+      )
+    case 'suspect':
+    case 'failed':
+      return alert(
+        'warn',
+        t(`overview.${todo.what}`, { run: todo.run.id }),
+        html`${todo.run.message ?? ''} <a href="/runs/${todo.run.id}">${t('common.details')}</a>`,
+      )
+    case 'cases':
+      return alert(
+        'info',
+        t('overview.cases_wait', { count: todo.count }),
+        html`<a href="/cases">${t('overview.cases_wait.remedy')}</a>`,
+      )
+  }
+}
+
+function casesByCategory(ask: Ask, { open_cases }: OverviewResult): SafeHtml {
+  const { t, language } = ask
+  return table(
+    open_cases,
+    [
+      {
+        title: t('overview.category'),
+        kind: 'main',
+        cell: ({ category }) => textOr(language, `category.${category}`, category),
+      },
+      { title: t('overview.count'), kind: 'number', cell: ({ count }) => figure(ask, count) },
+    ],
+    {
+      caption: t('overview.cases'),
+      empty: empty(t('overview.no_cases')),
+      href: ({ category }) => `/cases?category=${encodeURIComponent(category)}`,
+    },
+  )
+}
+
+const STANDING_TONES: Record<string, Tone> = {
+  in_step: 'ok',
+  awaiting_activation: 'wait',
+  dead_lettered: 'warn',
+  halted: 'bad',
+  waiting: 'busy',
+}
+
+function standings(ask: Ask, { employees }: OverviewResult): SafeHtml {
+  const { in_scope, ...byStanding } = employees
+  if (!in_scope) return empty(ask.t('overview.nobody'), ask.t('overview.nobody.remedy'))
+  return facts(
+    Object.entries(byStanding).map(([standing, count]) => [
+      textOr(ask.language, `standing.${standing}`, standing),
+      html`<span class="row">${state(count === 0 ? 'off' : (STANDING_TONES[standing] ?? 'off'), figure(ask, count))}</span>`,
+    ]),
+  )
+}
+
+function latestRuns(ask: Ask, { latest_runs }: OverviewResult): SafeHtml {
+  const { t, language } = ask
+  return table(
+    latest_runs,
+    [
+      { title: t('overview.run'), kind: 'main', cell: ({ id }) => `#${id}` },
+      { title: t('overview.kind'), cell: ({ kind }) => textOr(language, `run_kind.${kind}`, kind) },
+      { title: t('overview.state'), cell: run => runState(ask, run.state) },
+      { title: t('overview.requested'), kind: 'spare', cell: run => since(ask, run.requested_at) },
+      {
+        title: t('overview.planned'),
+        kind: 'number',
+        cell: ({ planned }) => (planned === null ? null : figure(ask, planned)),
+      },
+    ],
+    {
+      caption: t('overview.latest_runs'),
+      empty: empty(t('overview.no_runs')),
+      href: ({ id }) => `/runs/${id}`,
+    },
+  )
+}

@@ -1,0 +1,28 @@
+import type { FastifyInstance } from 'fastify'
+import { z } from 'zod'
+import { LANGUAGES } from '../texts/texts.ts'
+import { COOKIES, THEMES } from './ask.ts'
+
+const Preferences = z.object({
+  language: z.enum(LANGUAGES).optional(),
+  theme: z.enum(THEMES).optional(),
+})
+const KEPT_FOR_S = 31_536_000
+
+/** Keeps language and theme in cookies of the browser, also of somebody who has not signed in. */
+export function preferences(app: FastifyInstance): void {
+  app.post('/preferences', { schema: { hide: true } }, async (request, reply) => {
+    const { language, theme } = Preferences.parse(request.body)
+    const options = { path: '/', sameSite: 'lax', maxAge: KEPT_FOR_S } as const
+    if (language) reply.setCookie(COOKIES.language, language, options)
+    if (theme) reply.setCookie(COOKIES.theme, theme, options)
+    return reply.redirect(pageBefore(request.headers.referer), 303)
+  })
+}
+
+/** The page that the form stood on: its path alone, so that it is always one of ours. */
+function pageBefore(referer: string | undefined): string {
+  if (!referer || !URL.canParse(referer)) return '/'
+  const { pathname, search } = new URL(referer)
+  return pathname.startsWith('//') ? '/' : pathname + search
+}

@@ -1,0 +1,84 @@
+import type { TextKey, TextValues } from '../texts/texts.ts'
+
+/** What an error page says beside its status; each has the texts `error.<kind>` and `error.<kind>.remedy`. */
+type Kind =
+  | 'not_found'
+  | 'forbidden'
+  | 'read_only'
+  | 'cross_site'
+  | 'changed'
+  | 'invalid'
+  | 'internal'
+  | 'database'
+  | 'too_many'
+
+const STATUS: Record<Kind, number> = {
+  not_found: 404,
+  forbidden: 403,
+  read_only: 403,
+  cross_site: 403,
+  changed: 409,
+  invalid: 422,
+  internal: 500,
+  database: 503,
+  too_many: 429,
+}
+
+/**
+ * Why a request is not carried out: an error page for people, a problem document (RFC 9457) for programs.
+ * The message is a sentence that may be shown; it holds no personal data.
+ */
+export class Problem extends Error {
+  readonly kind: Kind
+  readonly status: number
+  readonly values: TextValues
+  /** Seconds after which to try again. */
+  readonly retryAfter: number | undefined
+
+  constructor(
+    kind: Kind,
+    detail = '',
+    options: { values?: TextValues; retryAfter?: number; status?: number; cause?: unknown } = {},
+  ) {
+    super(detail, { cause: options.cause })
+    this.name = 'Problem'
+    this.kind = kind
+    this.values = options.values ?? {}
+    this.retryAfter = options.retryAfter
+    this.status = options.status ?? STATUS[kind]
+  }
+
+  get titleKey(): TextKey {
+    return `error.${this.kind}`
+  }
+
+  /** Null where the detail says what to do. */
+  get remedyKey(): TextKey | null {
+    return this.kind === 'invalid' ? null : `error.${this.kind}.remedy`
+  }
+}
+
+/** What a person asked for cannot be done, in the words of src/sync/commands.ts. */
+const COMMANDS: Record<string, Kind> = {
+  COMMAND_NOT_FOUND: 'not_found',
+  COMMAND_INVALID: 'invalid',
+  COMMAND_CONFLICT: 'changed',
+}
+
+/** Errors of `pg` and of the system that mean: the database is away, or too slow. */
+const DATABASE_AWAY =
+  /^(08...|57P0.|53...|57014|ECONNREFUSED|ECONNRESET|ENOTFOUND|ETIMEDOUT|EPIPE|STATEMENT_TIMEOUT)$/
+
+/** The problem that an error is; `internal` where nothing is known of it. */
+export function problemOf(error: unknown): Problem {
+  if (error instanceof Problem) return error
+  const { code, message, statusCode } = error as { code?: unknown; message?: string; statusCode?: number }
+  const command = COMMANDS[String(code)]
+  if (command) return new Problem(command, message, { cause: error })
+  if (DATABASE_AWAY.test(String(code)) || /timeout|Connection terminated/.test(message ?? ''))
+    return new Problem('database', '', { cause: error })
+  if (statusCode === 404) return new Problem('not_found', '', { cause: error })
+  if (statusCode && statusCode >= 400 && statusCode < 500)
+    return new Problem('invalid', message ?? '', { status: statusCode, cause: error })
+  return new Problem('internal', '', { cause: error })
+}

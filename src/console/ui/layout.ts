@@ -1,0 +1,127 @@
+import { html, type SafeHtml } from '@remix-run/html-template'
+import { LANGUAGES, type Translate } from '../../texts/texts.ts'
+import { type Ask, type Taste, THEMES } from '../ask.ts'
+import { NAV, type NavEntry, type Page } from '../endpoint.ts'
+import { asset } from './assets.ts'
+
+/** Names of the languages in themselves. */
+const LANGUAGE_NAMES = { en: 'English', 'zh-CN': '简体中文' } as const
+
+/** What the frame shows beside the page. */
+export interface Frame {
+  /** What people call the deployment. */
+  deployment: string
+  /** Figures beside entries of the navigation, such as open cases. */
+  badges: Partial<Record<NavEntry, number>>
+  /** Told once, about what was just done. */
+  notice: string | null
+  version: string
+}
+
+/** A whole page of the console, for somebody who is signed in. */
+export function layout(ask: Ask, page: Page, frame: Frame): SafeHtml {
+  const { t } = ask
+  return document(
+    ask,
+    `${page.title} · ${frame.deployment}`,
+    html`<a class="skip" href="#content">${t('common.skip')}</a>
+      <header class="top">
+        <a class="brand" href="/"><span class="mark" aria-hidden="true"></span>dirsync <span class="deployment">${frame.deployment}</span></a>
+        <form class="search" action="/search" role="search">
+          <input type="search" name="q" aria-label="${t('common.search')}" placeholder="${t('common.search')}"
+            title="${t('common.search_hint')}" maxlength="100" required data-search>
+          <kbd aria-hidden="true">/</kbd>
+        </form>
+        <details class="menu">
+          <summary>${ask.viewer.name}</summary>
+          <div class="menu-body">
+            <p>${t('common.signed_in_as', { name: ask.viewer.name, role: t(`role.${ask.viewer.role}`) })}</p>
+            ${preferences(ask)}
+            <form method="post" action="/sign-out"><button>${t('common.sign_out')}</button></form>
+          </div>
+        </details>
+      </header>
+      <nav class="side" aria-label="${t('common.navigation')}">
+        <ul>${NAV.filter(entry => isShown(ask, entry)).map(entry => navItem(ask, entry, page.nav, frame))}</ul>
+        <p class="version">dirsync ${frame.version}</p>
+      </nav>
+      <main id="content" tabindex="-1">
+        ${ask.readOnly ? html`<p class="banner">${t('common.read_only')}</p>` : ''}
+        ${frame.notice === null ? '' : html`<p class="notice" role="status">${frame.notice}</p>`}
+        ${page.body}
+      </main>`,
+  )
+}
+
+/** Whether somebody sees an entry of the navigation: what they may not open is not offered. */
+function isShown(ask: Ask, entry: NavEntry): boolean {
+  return ask.viewer.role === 'admin' || (entry !== 'audit' && entry !== 'settings')
+}
+
+function navItem({ t }: Ask, entry: NavEntry, current: NavEntry, { badges }: Frame): SafeHtml {
+  const badge = badges[entry] ?? 0
+  return html`<li><a href="/${entry}"${entry === current ? html` aria-current="page"` : ''}>${t(
+    `nav.${entry}`,
+  )}${badge > 0 ? html` <span class="badge">${t('common.count', { count: badge })}</span>` : ''}</a></li>`
+}
+
+function preferences({ t, language, theme }: Taste): SafeHtml {
+  const option = (value: string, text: string, chosen: string) =>
+    html`<option value="${value}"${value === chosen ? html` selected` : ''}>${text}</option>`
+  return html`<form method="post" action="/preferences" class="preferences">
+    <label>${t('common.language')} <select name="language">${LANGUAGES.map(name =>
+      option(name, LANGUAGE_NAMES[name], language),
+    )}</select></label>
+    <label>${t('common.theme')} <select name="theme">${THEMES.map(name =>
+      option(name, t(`common.theme_${name}`), theme),
+    )}</select></label>
+    <button>${t('common.apply')}</button>
+  </form>`
+}
+
+/** A page without the frame: for signing in, and for errors before that. */
+export function bare(taste: Taste, page: { title: string; body: SafeHtml }): SafeHtml {
+  return document(
+    taste,
+    `${page.title} · dirsync`,
+    html`<main id="content" class="bare">
+      <p class="brand"><span class="mark" aria-hidden="true"></span>dirsync</p>
+      ${page.body}
+      <details class="bare-menu"><summary>${taste.t('common.language')}</summary>${preferences(taste)}</details>
+    </main>`,
+  )
+}
+
+/** What an error page says: what is wrong, and what to do about it. */
+export function problemBody(
+  t: Translate,
+  problem: { title: string; detail: string; remedy: string },
+): SafeHtml {
+  return html`<div class="problem">
+    <h1>${problem.title}</h1>
+    ${problem.detail ? html`<p>${problem.detail}</p>` : ''}
+    ${problem.remedy ? html`<p class="todo">${problem.remedy}</p>` : ''}
+    <p><a href="/">${t('error.back')}</a></p>
+  </div>`
+}
+
+function document(taste: Taste, title: string, body: SafeHtml): SafeHtml {
+  return html`<!doctype html>
+<html lang="${taste.language}" data-theme="${taste.theme}">
+  <head>
+    <meta charset="utf-8">
+    <meta name="viewport" content="width=device-width, initial-scale=1">
+    <meta name="color-scheme" content="${taste.theme === 'auto' ? 'light dark' : taste.theme}">
+    <meta name="htmx-config" content='{"includeIndicatorCSS": false, "history": false}'>
+    <title>${title}</title>
+    <link rel="icon" href="${asset('icon.svg')}">
+    <link rel="stylesheet" href="${asset('uPlot.min.css')}">
+    <link rel="stylesheet" href="${asset('console.css')}">
+    <script src="${asset('htmx.min.js')}" defer></script>
+    <script src="${asset('uPlot.iife.min.js')}" defer></script>
+    <script src="${asset('console.js')}" defer></script>
+  </head>
+  <body>${body}</body>
+</html>
+`
+}

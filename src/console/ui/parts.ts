@@ -1,0 +1,371 @@
+import { html, type SafeHtml } from '@remix-run/html-template'
+import type { TextKey, Translate } from '../../texts/texts.ts'
+import type { Ask, Taste } from '../ask.ts'
+import type { AccessRole } from '../auth/viewer.ts'
+
+/*
+ * The pieces that pages are made of. Texts come translated; what comes from HR or the platform is escaped by `html`.
+ */
+
+export type Part = SafeHtml | string | number
+
+// States: a shape and a word beside the colour
+
+/** What a state asks of a person: nothing, patience, a look, action; or that it is over. */
+export type Tone = 'ok' | 'busy' | 'wait' | 'warn' | 'bad' | 'off'
+
+export function state(tone: Tone, text: string): SafeHtml {
+  return html`<span class="state ${tone}"><i aria-hidden="true"></i>${text}</span>`
+}
+
+// Times and figures
+
+const formats = new Map<string, Intl.DateTimeFormat>()
+
+function format(
+  taste: Pick<Taste, 'language' | 'zone'>,
+  options: Intl.DateTimeFormatOptions,
+): Intl.DateTimeFormat {
+  const id = `${taste.language} ${taste.zone} ${JSON.stringify(options)}`
+  let found = formats.get(id)
+  if (!found) {
+    found = new Intl.DateTimeFormat(taste.language, { timeZone: taste.zone, hourCycle: 'h23', ...options })
+    formats.set(id, found)
+  }
+  return found
+}
+
+const EXACT = {
+  year: 'numeric',
+  month: '2-digit',
+  day: '2-digit',
+  hour: '2-digit',
+  minute: '2-digit',
+  second: '2-digit',
+  timeZoneName: 'short',
+} as const
+
+/** A moment in the viewer's zone: 14:05 today, 21 Nov 14:05 this year; the exact one on hover. */
+export function time(ask: Ask, date: Date | null): SafeHtml {
+  if (date === null) return html`–`
+  const day = format(ask, { year: 'numeric', month: '2-digit', day: '2-digit' })
+  const clock = { hour: '2-digit', minute: '2-digit' } as const
+  const isToday = day.format(date) === day.format(ask.now)
+  const isThisYear = date.getFullYear() === ask.now.getFullYear()
+  const text = isToday
+    ? format(ask, { ...clock, second: '2-digit' }).format(date)
+    : isThisYear
+      ? format(ask, { day: '2-digit', month: 'short', ...clock }).format(date)
+      : day.format(date)
+  return html`<time datetime="${date.toISOString()}" title="${format(ask, EXACT).format(date)}">${text}</time>`
+}
+
+/** How long ago, or in how long: `5 min ago`, `in 2 h`; the exact moment on hover. */
+export function since(ask: Ask, date: Date | null): SafeHtml {
+  if (date === null) return html`–`
+  const ms = ask.now.getTime() - date.getTime()
+  const text =
+    Math.abs(ms) < 5000
+      ? ask.t('common.now')
+      : ms > 0
+        ? ask.t('common.ago', { time: duration(ask, ms) })
+        : ask.t('common.in', { time: duration(ask, -ms) })
+  return html`<time datetime="${date.toISOString()}" title="${format(ask, EXACT).format(date)}">${text}</time>`
+}
+
+/** How long something took or takes, in the largest unit that says enough: 0.4 s, 12 s, 3 min, 2 h, 5 d. */
+export function duration({ language }: Pick<Taste, 'language'>, ms: number): string {
+  const seconds = Math.max(0, ms) / 1000
+  const [value, unit, digits] =
+    seconds < 10
+      ? ([seconds, 'second', 1] as const)
+      : seconds < 120
+        ? ([seconds, 'second', 0] as const)
+        : seconds < 7200
+          ? ([seconds / 60, 'minute', 0] as const)
+          : seconds < 172_800
+            ? ([seconds / 3600, 'hour', 0] as const)
+            : ([seconds / 86_400, 'day', 0] as const)
+  return new Intl.NumberFormat(language, {
+    style: 'unit',
+    unit,
+    unitDisplay: 'short',
+    maximumFractionDigits: digits,
+  }).format(value)
+}
+
+export function figure({ language }: Pick<Taste, 'language'>, value: number, digits = 0): string {
+  return value.toLocaleString(language, { maximumFractionDigits: digits })
+}
+
+/** A share of 0 to 1 in percent; never 100 % while something is missing, never 0 % while there is something. */
+export function percent({ language }: Pick<Taste, 'language'>, share: number): string {
+  const honest = share < 1 && share > 0.9999 ? 0.9999 : share > 0 && share < 0.0001 ? 0.0001 : share
+  return honest.toLocaleString(language, { style: 'percent', maximumFractionDigits: 2 })
+}
+
+/** A share of 0 to 1 as a bar, for a glance beside its figure. */
+export function bar(share: number, tone: Tone = 'ok'): SafeHtml {
+  const width = Math.round(Math.min(1, Math.max(0, share)) * 1000) / 10
+  return html`<svg class="bar ${tone}" viewBox="0 0 100 4" preserveAspectRatio="none" aria-hidden="true"><rect width="100" height="4" class="rest"/><rect width="${width}" height="4" class="share"/></svg>`
+}
+
+// Blocks
+
+/** The head of a page: its title, what stands beside it, and what can be done. */
+export function head(title: Part, options: { aside?: Part; actions?: Part[] } = {}): SafeHtml {
+  return html`<header class="head"><h1>${title}</h1>${options.aside ?? ''}${
+    options.actions?.length ? html`<div class="actions">${options.actions}</div>` : ''
+  }</header>`
+}
+
+/** A titled block of a page. */
+export function section(title: string, body: Part, options: { aside?: Part; id?: string } = {}): SafeHtml {
+  return html`<section${options.id ? html` id="${options.id}"` : ''}><h2>${title}${
+    options.aside === undefined ? '' : html` <small>${options.aside}</small>`
+  }</h2>${body}</section>`
+}
+
+/** Names and values below each other; those without a value are left out. */
+export function facts(items: readonly (readonly [name: string, value: Part | null | undefined])[]): SafeHtml {
+  const present = items.filter(([, value]) => value !== null && value !== undefined && value !== '')
+  return html`<dl class="facts">${present.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>`
+}
+
+/** Figures that are read first: a big one, and what it is. */
+export function tiles(
+  items: readonly { value: Part; name: string; note?: Part; href?: string; tone?: Tone }[],
+): SafeHtml {
+  return html`<ul class="tiles">${items.map(
+    ({ value, name, note, href, tone }) =>
+      html`<li class="${tone ?? ''}">${href ? html`<a href="${href}">` : ''}<strong>${value}</strong><span>${name}</span>${
+        note === undefined ? '' : html`<small>${note}</small>`
+      }${href ? html`</a>` : ''}</li>`,
+  )}</ul>`
+}
+
+/** What stands where there is nothing, and what to do about it. */
+export function empty(what: string, todo: Part = ''): SafeHtml {
+  return html`<div class="empty"><p>${what}</p>${todo === '' ? '' : html`<p class="todo">${todo}</p>`}</div>`
+}
+
+/** Something that asks for attention before everything else. */
+export function alert(tone: 'warn' | 'bad' | 'info', title: Part, body: Part = ''): SafeHtml {
+  return html`<div class="alert ${tone}" role="${tone === 'bad' ? 'alert' : 'status'}"><p><strong>${title}</strong></p>${
+    body === '' ? '' : html`<div>${body}</div>`
+  }</div>`
+}
+
+export interface Column<Row> {
+  title: string
+  cell(row: Row): Part | null
+  /** `number`: figures, to the right; `main`: what the row is, and its link; `spare`: hidden on a phone. */
+  kind?: 'number' | 'main' | 'spare'
+}
+
+/**
+ * A list. Rows are reached by keyboard (j, k, Enter) where they have a link.
+ * @param options.href where a row leads
+ * @param options.empty what stands there instead of no rows
+ */
+export function table<Row>(
+  rows: readonly Row[],
+  columns: readonly Column<Row>[],
+  options: {
+    caption: string
+    empty: SafeHtml
+    href?(row: Row): string
+    /** Check boxes before the rows: the name of the field, and the value of a row; null: it cannot be ticked. */
+    tick?: { name: string; label: string; all: string; value(row: Row): string | null; form: string }
+  },
+): SafeHtml {
+  if (rows.length === 0) return options.empty
+  const { href, tick } = options
+  return html`<div class="scroll" tabindex="0" role="region" aria-label="${options.caption}"><table${href ? html` data-rows` : ''}>
+    <caption>${options.caption}</caption>
+    <thead><tr>${
+      tick
+        ? html`<th class="tick"><input type="checkbox" aria-label="${tick.all}" data-tick-all="${tick.name}" hidden></th>`
+        : ''
+    }${columns.map(({ title, kind }) => html`<th scope="col" class="${kind ?? ''}">${title}</th>`)}</tr></thead>
+    <tbody>${rows.map(row => {
+      const ticked = tick?.value(row) ?? null
+      return html`<tr>${
+        tick
+          ? html`<td class="tick">${
+              ticked === null
+                ? ''
+                : html`<input type="checkbox" name="${tick.name}" value="${ticked}" form="${tick.form}" aria-label="${tick.label} ${ticked}">`
+            }</td>`
+          : ''
+      }${columns.map(({ cell, kind }) => {
+        const content = cell(row) ?? '–'
+        return html`<td class="${kind ?? ''}">${href && kind === 'main' ? html`<a href="${href(row)}">${content}</a>` : content}</td>`
+      })}</tr>`
+    })}</tbody>
+  </table></div>`
+}
+
+/** Leads to the next page of a list; nothing where this is the only one. */
+export function pager(ask: Ask, next: string | null): SafeHtml {
+  const { pathname, searchParams } = new URL(ask.url, 'http://console')
+  const isFirst = !searchParams.has('cursor')
+  if (next === null && isFirst) return html``
+  const to = (cursor: string | null) => {
+    const query = new URLSearchParams(searchParams)
+    if (cursor === null) query.delete('cursor')
+    else query.set('cursor', cursor)
+    return `${pathname}${query.size > 0 ? `?${query}` : ''}`
+  }
+  return html`<nav class="pager" aria-label="${ask.t('common.next_page')}">${
+    isFirst ? '' : html`<a href="${to(null)}">${ask.t('common.first_page')}</a>`
+  }${next === null ? '' : html`<a rel="next" href="${to(next)}">${ask.t('common.next_page')}</a>`}</nav>`
+}
+
+/** Parts of a page side by side under one head, each at an address of its own. */
+export function tabs(
+  label: string,
+  items: readonly { href: string; text: Part; current: boolean }[],
+): SafeHtml {
+  return html`<nav class="tabs" aria-label="${label}">${items.map(
+    ({ href, text, current }) =>
+      html`<a href="${href}"${current ? html` aria-current="page"` : ''}>${text}</a>`,
+  )}</nav>`
+}
+
+/**
+ * A part that follows what happens: it is asked for anew whenever one of the topics moves (see live.ts), and morphed in place.
+ * @param id unique on the page
+ */
+export function live(ask: Ask, id: string, topics: readonly string[], body: Part): SafeHtml {
+  return html`<div id="${id}" data-live="${topics.join(' ')}" hx-get="${ask.url}" hx-trigger="moved" hx-select="#${id}" hx-target="this" hx-swap="outerMorph">${body}</div>`
+}
+
+// Forms
+
+type FieldType =
+  | 'text'
+  | 'search'
+  | 'number'
+  | 'datetime-local'
+  | 'password'
+  | 'textarea'
+  | 'hidden'
+  | 'checkbox'
+
+export interface Field {
+  name: string
+  label?: string
+  type?: FieldType
+  value?: string | number | undefined
+  /** Choices make it a list to choose from. */
+  choices?: readonly { value: string; text: string }[]
+  required?: boolean
+  hint?: string
+  placeholder?: string
+  maxlength?: number
+  min?: string | number
+  max?: string | number
+  step?: string | number
+}
+
+let fields = 0
+
+export function field({ label, hint, choices, type = 'text', value, ...rest }: Field): SafeHtml {
+  if (type === 'hidden') return html`<input type="hidden" name="${rest.name}" value="${value ?? ''}">`
+  fields = (fields + 1) % 1_000_000
+  const id = `f${fields}`
+  const attributes = Object.entries(rest).map(([name, given]) =>
+    given === undefined || given === false ? '' : given === true ? html` ${name}` : html` ${name}="${given}"`,
+  )
+  const hinted = hint ? html` aria-describedby="${id}h"` : ''
+  const input = choices
+    ? html`<select id="${id}"${attributes}${hinted}>${choices.map(
+        choice =>
+          html`<option value="${choice.value}"${choice.value === String(value ?? '') ? html` selected` : ''}>${choice.text}</option>`,
+      )}</select>`
+    : type === 'textarea'
+      ? html`<textarea id="${id}" rows="3"${attributes}${hinted}>${value ?? ''}</textarea>`
+      : html`<input id="${id}" type="${type}" value="${value ?? ''}"${attributes}${hinted}>`
+  return html`<p class="field"><label for="${id}">${label ?? rest.name}</label>${input}${
+    hint ? html`<small id="${id}h">${hint}</small>` : ''
+  }</p>`
+}
+
+/** A form above a list; its address can be kept as a bookmark. */
+export function filters(ask: Ask, action: string, items: readonly Field[]): SafeHtml {
+  return html`<form class="filters" action="${action}" method="get">${items.map(field)}<p class="field"><button>${ask.t(
+    'common.apply',
+  )}</button> <a href="${action}">${ask.t('common.clear')}</a></p></form>`
+}
+
+export interface ActionForm {
+  to: string
+  label: string
+  /** The role that it takes, as in access.ts: somebody who lacks it does not see the form. */
+  role: AccessRole
+  fields?: readonly Field[]
+  tone?: 'main' | 'danger'
+  /** Opened before it can be sent: for what needs a reason or more thought. */
+  folded?: boolean
+  /** Id, for fields elsewhere on the page that belong to it. */
+  id?: string
+}
+
+/** Something that can be done: a button, or a form that unfolds. Works without JavaScript. */
+export function actionForm(ask: Ask, options: ActionForm): SafeHtml {
+  if (!ask.may(options.role)) return html``
+  const { fields: items = [], folded = items.some(({ type }) => type !== 'hidden') } = options
+  const form = html`<form method="post" action="${options.to}"${options.id ? html` id="${options.id}"` : ''}>${items.map(
+    field,
+  )}<p class="field"><button class="${options.tone ?? ''}">${options.label}</button></p></form>`
+  if (!folded) return form
+  return html`<details class="action"><summary class="button ${options.tone ?? ''}">${options.label}</summary><div class="action-body">${form}</div></details>`
+}
+
+/** The reason that an action asks for; it is kept in the audit. */
+export function reasonField(t: Translate, required = true, hint: TextKey = 'common.reason_hint'): Field {
+  return {
+    name: 'reason',
+    label: t('common.reason'),
+    type: 'textarea',
+    required,
+    maxlength: 500,
+    hint: t(hint),
+  }
+}
+
+/** A text that can be copied at a click; without JavaScript it can be marked. */
+export function copyable(t: Translate, text: string, label: string = t('common.copy')): SafeHtml {
+  return html`<div class="copyable"><pre>${text}</pre><button type="button" data-copy data-copied="${t('common.copied')}" hidden>${label}</button></div>`
+}
+
+/** An identifier, such as a user id, a code or a trace id. */
+export function code(text: string | number | null): SafeHtml {
+  return text === null ? html`–` : html`<code>${text}</code>`
+}
+
+/**
+ * A curve, drawn by uPlot from data in the page; the table below it holds the same figures for those who do not see it.
+ * @param options.x seconds since 1970
+ */
+export function curve(
+  ask: Ask,
+  options: {
+    title: string
+    x: readonly number[]
+    series: readonly { name: string; values: readonly (number | null)[] }[]
+    unit?: 'percent' | 'count' | 'per_second'
+    /** Said below the curve: what it shows now, or that there is nothing yet. */
+    summary: string
+  },
+): SafeHtml {
+  const data = JSON.stringify({
+    x: options.x,
+    series: options.series,
+    unit: options.unit ?? 'count',
+    language: ask.language,
+    zone: ask.zone,
+  })
+  return html`<figure class="curve"><figcaption>${options.title}</figcaption><div class="plot" role="img" aria-label="${options.summary}" data-curve="${data}"></div><p class="summary">${options.summary}</p></figure>`
+}

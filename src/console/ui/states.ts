@@ -1,0 +1,38 @@
+import type { SafeHtml } from '@remix-run/html-template'
+import { textOr } from '../../texts/texts.ts'
+import type { Ask } from '../ask.ts'
+import { state, type Tone } from './parts.ts'
+
+/* How states of the domain are shown: what each asks of a person decides its shape and colour, the catalogue its word. */
+
+const RUN: Record<string, Tone> = {
+  requested: 'wait',
+  planning: 'busy',
+  held: 'warn',
+  running: 'busy',
+  done: 'ok',
+  failed: 'bad',
+  source_suspect: 'bad',
+  rejected: 'off',
+  superseded: 'off',
+  cancelled: 'off',
+}
+
+export function runState(ask: Ask, name: string): SafeHtml {
+  return state(RUN[name] ?? 'off', textOr(ask.language, `run_state.${name}`, name))
+}
+
+const CASE: Record<string, Tone> = {
+  open: 'warn',
+  blocked: 'warn',
+  retry_scheduled: 'wait',
+  awaiting_activation: 'wait',
+  retrying: 'busy',
+  snoozed: 'off',
+  ignored: 'off',
+  resolved: 'ok',
+}
+
+export function caseState(ask: Ask, name: string): SafeHtml {
+  return state(CASE[name] ?? 'off', textOr(ask.language, `state.${name}`, name))
+}

@@ -1,0 +1,93 @@
+import { readFile } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import { join } from 'node:path'
+import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
+import { expect } from 'vitest'
+import { loadConfig } from '../../../src/config.ts'
+import { ACCESS_ROLES, type AccessRole } from '../../../src/console/auth/viewer.ts'
+import { startService } from '../../../src/main.ts'
+import type { Role } from '../../../src/sync/process.ts'
+import { silent } from '../console-under-test.ts'
+
+/** Debian's Chromium; another one where CHROMIUM names it. */
+const CHROMIUM = process.env.CHROMIUM ?? '/usr/bin/chromium'
+
+export async function openBrowser(): Promise<Browser> {
+  return chromium.launch({ executablePath: CHROMIUM, args: ['--no-sandbox', '--disable-gpu'] })
+}
+
+/** The whole service on a company or a deployment, with its console. */
+export async function startConsoleService(
+  settings: Record<string, string>,
+  roles: readonly Role[] = ['scheduler', 'worker', 'console'],
+): Promise<AsyncDisposable & { url: string; stop(): Promise<void> }> {
+  const config = loadConfig({ ...settings, CONSOLE_PORT: '0' })
+  const service = await startService({ config, roles, logger: silent, schedule: false })
+  if (!service.consoleUrl) throw new Error('the service has no console')
+  return { url: service.consoleUrl, stop: service.stop, [Symbol.asyncDispose]: service.stop }
+}
+
+/** A page that has not come to it by then will not. */
+const TIMEOUT_MS = 10_000
+
+interface Visit {
+  role?: AccessRole
+  language?: 'en-US' | 'zh-CN'
+  theme?: 'light' | 'dark'
+  width?: number
+  height?: number
+  javaScript?: boolean
+}
+
+/** A browser window of somebody with a role, who has signed in. What goes wrong in a page fails the test. */
+export async function visit(browser: Browser, url: string, options: Visit = {}): Promise<Page> {
+  const { role = 'admin', language = 'en-US', theme = 'light', width = 1360, height = 900 } = options
+  const context = await browser.newContext({
+    baseURL: url,
+    locale: language,
+    timezoneId: 'Asia/Shanghai',
+    colorScheme: theme,
+    viewport: { width, height },
+    javaScriptEnabled: options.javaScript ?? true,
+  })
+  await signIn(context, url, role)
+  const page = await context.newPage()
+  page.setDefaultTimeout(TIMEOUT_MS)
+  page.on('pageerror', error => {
+    throw error
+  })
+  page.on('console', message => {
+    // A breach of the content security policy is told here, too.
+    if (message.type() === 'error' && !/status of (4|5)\d\d/.test(message.text()))
+      throw new Error(`${page.url()}: ${message.text()}`)
+  })
+  return page
+}
+
+export async function signIn(context: BrowserContext, url: string, role: AccessRole): Promise<void> {
+  if (!ACCESS_ROLES.includes(role)) throw new Error(role)
+  await context.addCookies([{ name: 'stub', value: role, url }])
+}
+
+const AXE = createRequire(import.meta.url).resolve('axe-core/axe.min.js')
+
+/** Fails with what axe finds on the page as it is now: rule, place and help. */
+export async function expectAccessible(page: Page): Promise<void> {
+  await page.evaluate(await readFile(AXE, 'utf8'))
+  const violations = await page.evaluate(async () => {
+    const { axe } = globalThis as unknown as {
+      axe: { run(): Promise<{ violations: { id: string; help: string; nodes: { html: string }[] }[] }> }
+    }
+    const { violations } = await axe.run()
+    return violations.map(
+      ({ id, help, nodes }) => `${id}: ${help}: ${nodes.map(node => node.html).join(' | ')}`,
+    )
+  })
+  expect(violations).toEqual([])
+}
+
+/** Where somebody who wants to look at pages has them written; nowhere otherwise. */
+export async function screenshot(page: Page, name: string): Promise<void> {
+  const folder = process.env.SCREENSHOTS
+  if (folder) await page.screenshot({ path: join(folder, `${name}.png`), fullPage: true })
+}

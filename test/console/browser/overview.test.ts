@@ -1,0 +1,87 @@
+import type { Browser } from 'playwright-core'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type Company, createCompany } from '../../helpers/company.ts'
+import { expectAccessible, openBrowser, screenshot, startConsoleService, visit } from './browser.ts'
+
+let browser: Browser
+let company: Company
+let service: Awaited<ReturnType<typeof startConsoleService>>
+
+beforeAll(async () => {
+  ;[browser, company] = await Promise.all([openBrowser(), createCompany({ employees: 30 })])
+  service = await startConsoleService(company.settings)
+  await company.run('full')
+})
+afterAll(async () => {
+  await browser?.close()
+  await service?.stop()
+  await company?.[Symbol.asyncDispose]()
+})
+
+test('the overview says at once that everybody is in step', async () => {
+  const page = await visit(browser, service.url)
+  await page.goto('/')
+  await page.getByText('Everybody is in step').waitFor()
+  await page.getByText('30 of 30 employees').waitFor()
+  await screenshot(page, 'overview')
+})
+
+test('an operator pauses all calls with a reason, and resumes them', async () => {
+  const page = await visit(browser, service.url, { role: 'operator' })
+  await page.goto('/')
+  await page.getByText('Pause all calls', { exact: true }).first().click()
+  await page.getByLabel('Reason').fill('maintenance of the platform')
+  await page.getByRole('button', { name: 'Pause all calls' }).click()
+  await page.getByText('All calls to the platform are paused.').waitFor()
+  await page.getByText('maintenance of the platform').waitFor()
+  await screenshot(page, 'overview-paused')
+  await page.getByRole('button', { name: 'Resume calls' }).click()
+  await page.getByText('Calls to the platform go on.').waitFor()
+  const { rows } = await company.db.query(
+    `select name, requested_by from dirsync.command order by id desc limit 2`,
+  )
+  expect(rows).toMatchObject([
+    { name: 'resume', requested_by: expect.stringContaining('console:') },
+    { name: 'pause', requested_by: expect.stringContaining('console:') },
+  ])
+})
+
+test('a viewer sees everything and is offered no change', async () => {
+  const page = await visit(browser, service.url, { role: 'viewer' })
+  await page.goto('/')
+  await page.getByText('30 of 30 employees').waitFor()
+  expect(await page.getByText('Pause all calls').count()).toBe(0)
+})
+
+test('what moves is shown without a reload', async () => {
+  const page = await visit(browser, service.url)
+  await page.goto('/')
+  await page.getByText('Everybody is in step').waitFor()
+  await page.evaluate(() => Object.assign(globalThis, { isSamePage: true }))
+  await company.db.query(`select dirsync.pause('somebody at psql')`)
+  await page.getByText('somebody at psql').waitFor()
+  expect(await page.evaluate(() => 'isSamePage' in globalThis)).toBe(true)
+  await company.db.query('select dirsync.resume()')
+  await page.getByText('Everybody is in step').waitFor()
+})
+
+test.each([
+  ['en-US', 'light'],
+  ['en-US', 'dark'],
+  ['zh-CN', 'light'],
+  ['zh-CN', 'dark'],
+] as const)('the overview is accessible in %s, %s', async (language, theme) => {
+  const page = await visit(browser, service.url, { language, theme })
+  await page.goto('/')
+  await page.locator('h1').waitFor()
+  await expectAccessible(page)
+  await screenshot(page, `overview-${language}-${theme}`)
+})
+
+test('on a phone, and without JavaScript, it can be read', async () => {
+  const page = await visit(browser, service.url, { width: 390, height: 800, javaScript: false })
+  await page.goto('/')
+  await page.getByText('30 of 30 employees').waitFor()
+  expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(390)
+  await screenshot(page, 'overview-phone')
+})
