@@ -9,6 +9,7 @@ import type { Logger } from '../lib/logger.ts'
 import type { Role } from '../sync/process.ts'
 import { isTextKey } from '../texts/texts.ts'
 import { ACCESS } from './access.ts'
+import { apiReference } from './api/routes.ts'
 import { askOf, tasteOf } from './ask.ts'
 import type { OidcSettings } from './auth/oidc.ts'
 import { auth } from './auth/plugin.ts'
@@ -159,6 +160,7 @@ async function guard(app: FastifyInstance, options: AppOptions): Promise<void> {
   preferences(app)
   live.register(app)
   describeApi(app, options.version)
+  apiReference(app, kit)
   app.register(async described => {
     for (const endpoint of endpoints(services)) endpoint.register(described, kit)
   })

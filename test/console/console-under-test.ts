@@ -1,5 +1,5 @@
 import { Writable } from 'node:stream'
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, RouteOptions } from 'fastify'
 import { type Logger, pino } from 'pino'
 import { type Config, loadConfig } from '../../src/config.ts'
 import { connectHr, connectPlatform } from '../../src/connections.ts'
@@ -18,6 +18,8 @@ export interface TestApp extends AsyncDisposable {
   app: FastifyInstance
   readiness: Readiness
   metrics: ProcessMetrics
+  /** As they were registered. */
+  routes: RouteOptions[]
 }
 
 /** Settings of a deployment whose HR and platform nobody asks. */
@@ -66,11 +68,16 @@ export async function openApp(
     live,
     logger,
   })
+  const routes: RouteOptions[] = []
+  app.addHook('onRoute', route => {
+    routes.push(route)
+  })
   await app.ready()
   return {
     app,
     readiness,
     metrics,
+    routes,
     async [Symbol.asyncDispose]() {
       await live.close()
       await app.close()

@@ -1,2 +1,22 @@
-/** Texts of the section `api`. */
-export const api = {} as const
+/** Texts of the page that describes the API. */
+export const api = {
+  'api.title': 'API',
+  'api.intro':
+    'Whatever this console shows or does, a program can do under /api/v1, with the same roles and the same audit.',
+  'api.token': 'A program needs a token. Somebody at a shell makes one:',
+  'api.method': 'Method',
+  'api.path': 'Path',
+  'api.summary': 'What it does',
+  'api.role': 'Role',
+  'api.operation': 'Operation',
+  'api.parameters': 'Parameters',
+  'api.name': 'Name',
+  'api.in': 'In',
+  'api.type': 'Type',
+  'api.required': 'Required',
+  'api.meaning': 'Meaning',
+  'api.body': 'Body (JSON)',
+  'api.answer': 'Answer (JSON)',
+  'api.example': 'Example',
+  'api.back': 'All operations',
+} as const

@@ -1,0 +1,62 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { ACCESS } from '../../src/console/access.ts'
+import { keyOf } from '../../src/console/app.ts'
+import { createTestDatabase, type TestDatabase } from '../helpers/postgres.ts'
+import { openApp, type TestApp } from './console-under-test.ts'
+
+let database: TestDatabase
+let console: TestApp
+
+beforeAll(async () => {
+  database = await createTestDatabase({ migrated: true })
+  console = await openApp(database.url)
+})
+afterAll(async () => {
+  await console[Symbol.asyncDispose]()
+  await database.close()
+})
+
+/** Every route that the application has: method and address. */
+function routes(): { method: string; url: string }[] {
+  return console.routes.flatMap(({ method, url }) => [method].flat().map(name => ({ method: name, url })))
+}
+
+test('the table of access names every route, and nothing that does not exist', () => {
+  const existing = new Set(routes().map(({ method, url }) => keyOf(method, url)))
+  expect([...existing].sort()).toEqual(Object.keys(ACCESS).sort())
+})
+
+test('whatever a page does, the API does', () => {
+  const pages = routes().filter(({ url }) => !url.startsWith('/api'))
+  const api = new Set(
+    routes()
+      .filter(({ url }) => url.startsWith('/api/v1/'))
+      .map(({ method, url }) => keyOf(method, url)),
+  )
+  const lacking = pages.map(({ method, url }) => keyOf(method, url)).filter(key => !api.has(key))
+  // Signing in, files that pages are made of, and what only asks for pages.
+  expect(
+    [...new Set(lacking)].filter(
+      key => !/^(GET|POST) \/(sign-in|sign-out|assets|healthz|readyz|metrics|preferences|events)/.test(key),
+    ),
+  ).toEqual(['GET /', 'GET /runs/new'])
+})
+
+describe('without signing in', () => {
+  const closed = Object.entries(ACCESS).filter(([, access]) => access !== 'open')
+  test.each(closed.map(([key]) => key))('%s is refused', async key => {
+    const [method, path = ''] = key.split(' ')
+    const url = path.replaceAll(/:\w+/g, '1')
+    const headers = { 'sec-fetch-site': 'same-origin', accept: 'text/html' }
+    const page = await console.app.inject({ method: method as 'GET', url, headers })
+    expect([303, 404]).toContain(page.statusCode)
+    if (page.statusCode === 303) expect(page.headers.location).toMatch(/^\/sign-in/)
+    const program = await console.app.inject({
+      method: method as 'GET',
+      url: `/api/v1${url}`,
+      headers: { 'sec-fetch-site': 'same-origin' },
+    })
+    expect([401, 404]).toContain(program.statusCode)
+    expect(program.headers['content-type']).toContain('application/problem+json')
+  })
+})
