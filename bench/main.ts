@@ -6,6 +6,7 @@ import { auto } from './auto.ts'
 import { callsPerChange } from './calls-per-change.ts'
 import { ceiling } from './ceiling.ts'
 import { client } from './client.ts'
+import { consolePages } from './console.ts'
 import { feeding, queueDepth } from './feeding.ts'
 import {
   type Benchmark,
@@ -165,6 +166,7 @@ function benchmarksOf(workshop: Workshop, options: Options): Benchmark[] {
     client(workshop, options.calls, 'fetch'),
     tokens(workshop, logger),
     atScale(workshop, options.employees, logger),
+    consolePages(workshop, options.employees, logger),
     makespan(workshop, options.changed, options.results, logger),
     callsPerChange(workshop, Math.min(options.employees, 100_000), logger),
     pacing(workshop, options.seconds, options.results),
