@@ -1,4 +1,5 @@
 import type { AddressInfo } from 'node:net'
+import type { FastifyInstance } from 'fastify'
 import type { Config } from '../config.ts'
 import type { HrSource } from '../hr/source.ts'
 import { createPool } from '../lib/database.ts'
@@ -89,7 +90,7 @@ export async function startConsole(options: {
   }
   try {
     await live.start()
-    await app.listen({ host: config.CONSOLE_HOST, port: config.CONSOLE_PORT })
+    await listenOn(app, config.CONSOLE_HOST, portsOf(config))
   } catch (error) {
     await close()
     throw listenError(config.CONSOLE_HOST, config.CONSOLE_PORT, error)
@@ -103,6 +104,23 @@ export async function startConsole(options: {
       readiness.phase = phase
     },
     close,
+  }
+}
+
+/** Where the embedded default is looked for first; others on the machine may be there already. */
+const EMBEDDED_PORTS = Array.from({ length: 20 }, (_, i) => 8080 + i)
+
+function portsOf({ embedded, CONSOLE_PORT }: Config): number[] {
+  return embedded && CONSOLE_PORT === 0 ? [...EMBEDDED_PORTS, 0] : [CONSOLE_PORT]
+}
+
+/** Listens on the first of the ports that nothing else listens on. */
+async function listenOn(app: FastifyInstance, host: string, [port = 0, ...others]: number[]): Promise<void> {
+  try {
+    await app.listen({ host, port })
+  } catch (error) {
+    if (others.length === 0 || (error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error
+    await listenOn(app, host, others)
   }
 }
 

@@ -101,7 +101,7 @@ function settingsOf(postgres: EmbeddedPostgres, emulator: EmulatorProcess) {
     PLATFORM_APP_SECRET: emulator.appSecret,
     SELLER_APPIDS: 'mall0001,mall0002',
     PLATFORM_RATE_LIMIT: '200',
-    // Any free port: several may try it on one machine.
+    // 8080, or the next free port: several may try it on one machine.
     CONSOLE_PORT: '0',
   }
 }
