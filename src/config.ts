@@ -1,5 +1,7 @@
 import { readFileSync } from 'node:fs'
+import { BlockList, isIP } from 'node:net'
 import { z } from 'zod'
+import { ACCESS_ROLES, type AccessRole } from './console/auth/viewer.ts'
 import { OPERATION_NAMES } from './platform/operation.ts'
 import { MIRRORS, type Mirror } from './sync/mirror-kind.ts'
 
@@ -72,6 +74,47 @@ function operationLimits(items: string[], context: z.RefinementCtx): Map<string,
     else limits.set(operation, parsed.data as number)
   }
   return limits
+}
+
+/** Which roles the values of a claim give, from a text such as `groups:dirsync-admins=admin,hr=reviewer`. */
+export interface ClaimRoles {
+  /** Name of the claim; one within another has a dot, such as `realm_access.roles`. */
+  claim: string
+  /** Role by value of the claim. */
+  roles: ReadonlyMap<string, AccessRole>
+}
+
+const CLAIM_ROLES = `claim:value=role,…, with the roles ${ACCESS_ROLES.join(', ')}`
+
+function claimRoles(text: string, context: z.RefinementCtx): ClaimRoles {
+  // The name of a claim may be an address, and so have a colon itself.
+  const [, claim = '', pairs = ''] = /^((?:https?:\/\/)?[^:]+):(.+)$/.exec(text) ?? []
+  const roles = new Map<string, AccessRole>()
+  for (const pair of pairs.split(',')) {
+    const [, value, role] = /^(.*[^\s=])\s*=\s*(\w+)$/.exec(pair.trim()) ?? []
+    const known = ACCESS_ROLES.find(name => name === role)
+    if (value === undefined || known === undefined) {
+      context.addIssue(`should be ${CLAIM_ROLES}`)
+      return z.NEVER
+    }
+    roles.set(value, known)
+  }
+  return { claim: claim.trim(), roles }
+}
+
+/** An address, or a range of them such as 10.0.0.0/8. */
+function isRange(text: string): boolean {
+  const [address = '', bits, ...rest] = text.split('/')
+  const family = isIP(address)
+  if (family === 0 || rest.length > 0) return false
+  if (bits === undefined) return true
+  if (!/^\d{1,3}$/.test(bits)) return false
+  try {
+    new BlockList().addSubnet(address, Number(bits), family === 4 ? 'ipv4' : 'ipv6')
+    return true
+  } catch {
+    return false
+  }
 }
 
 interface Setting {
@@ -361,6 +404,81 @@ export const SETTINGS = {
     example: 't0ken',
     secret: true,
   },
+  CONSOLE_URL: {
+    group: 'Console and log',
+    meaning:
+      "The console's public address. With https:// its cookies are sent over TLS alone. OIDC needs it.",
+    type: optional(
+      url('https', 'http')
+        .refine(text => /^https?:\/\/[^/?#]+\/?$/.test(text), { error: 'should have no path' })
+        .transform(text => new URL(text).origin)
+        .describe('address without a path, https://…'),
+    ),
+    example: 'https://dirsync.example.com',
+  },
+  CONSOLE_READ_ONLY: {
+    group: 'Console and log',
+    meaning: 'true: the console shows everything and changes nothing.',
+    type: choice('true', 'false')
+      .transform(value => value === 'true')
+      .describe('true, false'),
+    default: 'false',
+    example: 'true',
+  },
+  CONSOLE_PROXIES: {
+    group: 'Console and log',
+    meaning: 'Reverse proxies in front of the console, whose X-Forwarded-… headers are believed.',
+    type: list
+      .refine(items => items.every(isRange), {
+        error: 'should be addresses or ranges such as 10.0.0.0/8, separated by commas',
+      })
+      .describe('addresses or ranges, separated by commas'),
+    default: '',
+    example: '10.0.0.1,172.16.0.0/12',
+  },
+  OIDC_ISSUER: {
+    group: 'Sign-in',
+    meaning: 'The identity provider (OpenID Connect). Set: people may sign in there, beside passwords.',
+    type: optional(
+      url('https', 'http').refine(
+        text =>
+          text.startsWith('https:') ||
+          /^http:\/\/(?:localhost|127\.\d+\.\d+\.\d+|\[::1\])(?:[:/]|$)/.test(text),
+        { error: 'should begin with https://, unless it is on this machine' },
+      ),
+    ),
+    example: 'https://login.example.com/realms/company',
+  },
+  OIDC_CLIENT_ID: {
+    group: 'Sign-in',
+    meaning:
+      'What the identity provider calls dirsync. Its redirect URI is CONSOLE_URL/sign-in/oidc/callback.',
+    type: optional(z.string().describe('text')),
+    example: 'dirsync',
+  },
+  OIDC_CLIENT_SECRET: {
+    group: 'Sign-in',
+    meaning: "dirsync's secret at the identity provider.",
+    type: optional(z.string().describe('text')),
+    example: 's3cret',
+    secret: true,
+  },
+  OIDC_ROLES: {
+    group: 'Sign-in',
+    meaning: 'Which values of which claim give which role. Whoever has none of them may not sign in.',
+    type: optional(z.string().transform(claimRoles).describe(CLAIM_ROLES)),
+    example: 'groups:dirsync-admins=admin,dirsync-reviewers=reviewer',
+  },
+  OIDC_SCOPES: {
+    group: 'Sign-in',
+    meaning: 'What to ask the identity provider for. Some give groups only with a scope of their own.',
+    type: z
+      .string()
+      .refine(text => text.split(/\s+/).includes('openid'), { error: 'should have openid among its scopes' })
+      .describe('scopes, separated by blanks'),
+    default: 'openid profile email',
+    example: 'openid profile email groups',
+  },
   LOG_LEVEL: {
     group: 'Console and log',
     meaning: 'How much is logged.',
@@ -414,7 +532,20 @@ export function isEmbedded(env: Environment): boolean {
  * @throws ConfigError with everything that is missing, in one line, and every wrong setting, one line each.
  */
 export function loadConfig(env: Environment): Config {
-  return { ...readAll(env, schema), schedules: schedules(env), embedded: false }
+  const config = readAll(env, schema)
+  assertWholeOidc(config)
+  return { ...config, schedules: schedules(env), embedded: false }
+}
+
+/** Half a configuration of the identity provider is none: nobody should believe that it works. */
+function assertWholeOidc(config: z.infer<typeof schema>): void {
+  const wanted = ['OIDC_ISSUER', 'OIDC_CLIENT_ID', 'OIDC_CLIENT_SECRET', 'OIDC_ROLES'] as const
+  if (wanted.every(name => config[name] === null)) return
+  const missing = [...wanted, 'CONSOLE_URL' as const].filter(name => config[name] === null)
+  if (missing.length > 0)
+    throw new ConfigError(
+      `missing settings: ${missing.join(', ')} (sign-in through OIDC needs them; without it, unset every OIDC_… setting)`,
+    )
 }
 
 /**

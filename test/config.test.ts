@@ -14,6 +14,15 @@ const LEAST: Environment = {
   PLATFORM_APP_SECRET: 'hush-hush',
 }
 
+/** Sign-in through OIDC, which is set as a whole or not at all. */
+const OIDC: Environment = {
+  CONSOLE_URL: 'https://console.example',
+  OIDC_ISSUER: 'https://login.example',
+  OIDC_CLIENT_ID: 'dirsync',
+  OIDC_CLIENT_SECRET: 'hush-hush',
+  OIDC_ROLES: 'groups:admins=admin',
+}
+
 function complaintAbout(env: Environment): string {
   try {
     loadConfig({ ...LEAST, ...env })
@@ -58,6 +67,14 @@ test('the least is enough: everything else has a default or is absent', () => {
     CONSOLE_HOST: '127.0.0.1',
     CONSOLE_PORT: 8080,
     CONSOLE_TOKEN: null,
+    CONSOLE_URL: null,
+    CONSOLE_READ_ONLY: false,
+    CONSOLE_PROXIES: [],
+    OIDC_ISSUER: null,
+    OIDC_CLIENT_ID: null,
+    OIDC_CLIENT_SECRET: null,
+    OIDC_ROLES: null,
+    OIDC_SCOPES: 'openid profile email',
     MIRRORS: [],
     PAYMENT_ORDER_DAYS: 30,
     TAXPAYER_IDENTIFIERS: [],
@@ -150,9 +167,36 @@ describe('a wrong value is one sentence: the variable, what it holds and what it
     ['SWEEP_INTERVAL_MINUTES', '20000', 'should be between 0 and 10080'],
     ['CONSOLE_PORT', '65536', 'should be between 0 and 65535'],
     ['CONSOLE_PORT', '80.5', 'should be a whole number'],
+    ['CONSOLE_URL', 'console.example', 'should be an address beginning with https:// or http://'],
+    ['CONSOLE_URL', 'https://console.example/dirsync', 'should have no path'],
+    ['CONSOLE_URL', 'https://console.example?x', 'should have no path'],
+    ['CONSOLE_READ_ONLY', 'yes', 'should be one of true, false'],
+    ['OIDC_ISSUER', 'http://login.example', 'should begin with https://, unless it is on this machine'],
+    ['OIDC_ISSUER', 'http://localhost.example', 'should begin with https://, unless it is on this machine'],
+    ['OIDC_SCOPES', 'profile email', 'should have openid among its scopes'],
     ['LOG_LEVEL', 'verbose', 'should be one of trace, debug, info, warn, error, silent'],
   ])('%s=%s', (name, value, wanted) => {
     expect(complaintAbout({ [name]: value })).toBe(`${name} holds ${JSON.stringify(value)} but ${wanted}`)
+  })
+
+  test.each(['proxy', '10.0.0.0/33', '10.0.0.0/8/8', '10.0.0.1/', '::1/129'])('CONSOLE_PROXIES=%s', range => {
+    expect(complaintAbout({ CONSOLE_PROXIES: `127.0.0.1,${range}` })).toMatch(
+      /but should be addresses or ranges such as 10\.0\.0\.0\/8, separated by commas$/,
+    )
+  })
+
+  test.each([
+    'groups',
+    'groups:',
+    'groups:hr',
+    'groups:hr=boss',
+    'groups:=admin',
+    ':hr=admin',
+    'groups:hr=admin,',
+  ])('OIDC_ROLES=%s', roles => {
+    expect(complaintAbout({ OIDC_ROLES: roles })).toMatch(
+      /but should be claim:value=role,…, with the roles viewer, reviewer, operator, admin$/,
+    )
   })
 
   test('and every wrong setting gets its own', () => {
@@ -186,9 +230,30 @@ describe('values are read as they are meant', () => {
     ['SELLER_APPIDS', ' 20000001, 20000002,,20000001 ', ['20000001', '20000002']],
     ['MIRRORS', 'taxpayers, orders,', ['taxpayers', 'orders']],
     ['CONSOLE_PORT', '0', 0],
+    ['CONSOLE_URL', 'https://Console.Example:443/', 'https://console.example'],
+    ['CONSOLE_READ_ONLY', 'true', true],
+    ['CONSOLE_PROXIES', '10.0.0.1, fd00::/8,172.16.0.0/12', ['10.0.0.1', 'fd00::/8', '172.16.0.0/12']],
     ['LOG_LEVEL', '', 'info'],
   ] as const)('%s=%j is %j', (name, value, read) => {
     expect(loadConfig({ ...LEAST, [name]: value })[name]).toEqual(read)
+  })
+})
+
+describe('sign-in through OIDC', () => {
+  test.each(Object.keys(OIDC))('needs %s', name => {
+    expect(complaintAbout({ ...OIDC, [name]: undefined })).toBe(
+      `missing settings: ${name} (sign-in through OIDC needs them; without it, unset every OIDC_… setting)`,
+    )
+  })
+
+  test.each([
+    ['groups:a=admin, b = reviewer', 'groups', { a: 'admin', b: 'reviewer' }],
+    ['realm_access.roles:hr=viewer', 'realm_access.roles', { hr: 'viewer' }],
+    ['https://example.com/groups:hr=viewer', 'https://example.com/groups', { hr: 'viewer' }],
+    ['groups:urn:hr:a=b=operator', 'groups', { 'urn:hr:a=b': 'operator' }],
+  ])('reads the roles %j', (text, claim, roles) => {
+    const read = loadConfig({ ...LEAST, ...OIDC, OIDC_ROLES: text }).OIDC_ROLES
+    expect(read).toEqual({ claim, roles: new Map(Object.entries(roles)) })
   })
 })
 
@@ -196,8 +261,9 @@ describe('NAME_FILE', () => {
   test.each(Object.keys(SETTINGS))('%s may stand in a file, whose first line counts', async name => {
     const value = (SETTINGS as Record<string, { example: string }>)[name]?.example as string
     const file = await fileOf(` ${value} \nsecond line\n`)
-    const inFile = loadConfig({ ...LEAST, [name]: undefined, [`${name}_FILE`]: file })
-    expect(inFile).toEqual(loadConfig({ ...LEAST, [name]: value }))
+    const env = name.startsWith('OIDC_') ? { ...LEAST, ...OIDC } : LEAST
+    const inFile = loadConfig({ ...env, [name]: undefined, [`${name}_FILE`]: file })
+    expect(inFile).toEqual(loadConfig({ ...env, [name]: value }))
   })
 
   test('the variable itself goes before its file', async () => {

@@ -10,6 +10,7 @@ export class FailedError extends Error {
 
 /** Codes of errors that mean a wrong argument, setting or mapping. */
 const WRONG_USE = new Set([
+  'ACCESS_INVALID',
   'ACCOUNT_OTHER',
   'CONFIG_INVALID',
   'DATABASE_POOLED',

@@ -70,6 +70,8 @@ const COMMANDS: Record<string, [summary: string, load: () => Promise<Add>]> = {
     () => import('./doctor.ts').then(file => file.doctorCommand),
   ],
   hr: ['let HR report changes at once', () => import('./hr.ts').then(file => file.hrCommand)],
+  users: ['say who may use the console', () => import('./users.ts').then(file => file.usersCommand)],
+  tokens: ['keep tokens of the API', () => import('./tokens.ts').then(file => file.tokensCommand)],
   'switch-account': [
     'switch to another platform account',
     () => import('./switch-account.ts').then(file => file.switchAccountCommand),

@@ -23,7 +23,7 @@ describe('settings', () => {
   test('no setting is named that there is not', () => {
     const known = new Set([...Object.keys(SETTINGS), ...CRON_JOBS.map(job => settingName(job.name))])
     const prefixes =
-      /^(DATABASE|REDIS|HR|PLATFORM|SELLER|WORKER|QUEUE|GATE|BREAKER|DEPARTMENT|SWEEP|CONSOLE|PAYMENT|TAXPAYER|NOTIFICATION|LOG|SCHEDULE)_[A-Z_]+$/
+      /^(DATABASE|REDIS|HR|PLATFORM|SELLER|WORKER|QUEUE|GATE|BREAKER|DEPARTMENT|SWEEP|CONSOLE|OIDC|PAYMENT|TAXPAYER|NOTIFICATION|LOG|SCHEDULE)_[A-Z_]+$/
     const unknown = spans
       .flatMap(span => span.split(/[=\s]/))
       .filter(word => prefixes.test(word))
@@ -44,7 +44,7 @@ describe('commands', () => {
     return code === 0 ? stdout : ''
   }
   /** Commands whose first word names one of several. */
-  const GROUPS = new Set(['dead-letters', 'hr', 'orders', 'refund', 'topup'])
+  const GROUPS = new Set(['dead-letters', 'hr', 'orders', 'refund', 'tokens', 'topup', 'users'])
   let commands: string[]
   beforeAll(async () => {
     commands = [...(await help()).matchAll(/^ {2}([a-z][a-z-]+) /gm)]

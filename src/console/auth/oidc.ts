@@ -1,3 +1,255 @@
+import * as client from 'openid-client'
+import type { ClaimRoles, Config } from '../../config.ts'
+import type { Pool } from '../../lib/database.ts'
+import type { Logger } from '../../lib/logger.ts'
+import { hashOf, newSecret } from './secret.ts'
+import { ACCESS_ROLES, type AccessRole } from './viewer.ts'
+
+/**
+ * Sign-in at an identity provider: OpenID Connect, code flow with PKCE, state and nonce. Who somebody is and what they may do
+ * is read from the claims at each sign-in; nothing of the provider is kept but the ID token, for signing out there.
+ */
+
 export interface OidcSettings {
   issuer: string
+  clientId: string
+  clientSecret: string
+  roles: ClaimRoles
+  scopes: string
+}
+
+/** The settings of the identity provider; null where there is none. */
+export function oidcSettings(
+  config: Pick<
+    Config,
+    'OIDC_ISSUER' | 'OIDC_CLIENT_ID' | 'OIDC_CLIENT_SECRET' | 'OIDC_ROLES' | 'OIDC_SCOPES'
+  >,
+): OidcSettings | null {
+  const { OIDC_ISSUER, OIDC_CLIENT_ID, OIDC_CLIENT_SECRET, OIDC_ROLES, OIDC_SCOPES } = config
+  if (OIDC_ISSUER === null || OIDC_CLIENT_ID === null || OIDC_CLIENT_SECRET === null || OIDC_ROLES === null)
+    return null
+  return {
+    issuer: OIDC_ISSUER,
+    clientId: OIDC_CLIENT_ID,
+    clientSecret: OIDC_CLIENT_SECRET,
+    roles: OIDC_ROLES,
+    scopes: OIDC_SCOPES,
+  }
+}
+
+/** How long somebody may take at the provider. */
+export const FLOW_SECONDS = 600
+/** A provider that takes longer counts as away. */
+const PROVIDER_TIMEOUT_S = 5
+
+/** Who came back from the provider. */
+export interface OidcPerson {
+  issuer: string
+  subject: string
+  /** As the provider calls them; it may be anything. */
+  name: string
+  /** The highest that their claims give; null: none. */
+  role: AccessRole | null
+  idToken: string
+}
+
+/** A sign-in that did not work. */
+export class OidcError extends Error {
+  readonly code: 'away' | 'refused' | 'expired'
+
+  constructor(code: OidcError['code'], message: string, options?: ErrorOptions) {
+    super(message, options)
+    this.name = 'OidcError'
+    this.code = code
+  }
+}
+
+export class IdentityProvider {
+  readonly #pool: Pool
+  readonly #settings: OidcSettings
+  readonly #publicUrl: string
+  readonly #logger: Logger
+  #discovered: Promise<client.Configuration> | undefined
+
+  constructor(pool: Pool, settings: OidcSettings, publicUrl: string, logger: Logger) {
+    this.#pool = pool
+    this.#settings = settings
+    this.#publicUrl = publicUrl
+    this.#logger = logger
+  }
+
+  /**
+   * Begins a sign-in.
+   * @returns the provider's address to go to, and the secret for a cookie: only this browser can come back
+   * @throws OidcError
+   */
+  async begin(returnTo: string): Promise<{ url: string; secret: string }> {
+    const configuration = await this.#configuration()
+    const secret = newSecret()
+    const [state, nonce, verifier] = [
+      client.randomState(),
+      client.randomNonce(),
+      client.randomPKCECodeVerifier(),
+    ]
+    const url = client.buildAuthorizationUrl(configuration, {
+      redirect_uri: `${this.#publicUrl}/sign-in/oidc/callback`,
+      scope: this.#settings.scopes,
+      response_type: 'code',
+      code_challenge: await client.calculatePKCECodeChallenge(verifier),
+      code_challenge_method: 'S256',
+      state,
+      nonce,
+    })
+    await this.#pool.query(
+      `with over as (
+         delete from dirsync.sign_in_flow
+         where hash = any (array(select hash from dirsync.sign_in_flow where expires_at < now() limit 5))
+       )
+       insert into dirsync.sign_in_flow (hash, state, nonce, code_verifier, return_to, expires_at)
+       values ($1, $2, $3, $4, $5, now() + $6 * interval '1 second')`,
+      [hashOf(secret), state, nonce, verifier, returnTo, FLOW_SECONDS],
+    )
+    return { url: url.href, secret }
+  }
+
+  /**
+   * Ends a sign-in, with the address that the provider sent the browser back to.
+   * @param path with its query
+   * @param secret the cookie; null where the browser has none
+   * @throws OidcError
+   */
+  async finish(path: string, secret: string | null): Promise<{ person: OidcPerson; returnTo: string }> {
+    // Taken before anything else: an address that comes a second time, from whoever saw it, finds nothing.
+    const { rows } = await this.#pool.query<{
+      state: string
+      nonce: string
+      code_verifier: string
+      return_to: string
+    }>(
+      `delete from dirsync.sign_in_flow where hash = $1 and expires_at > now()
+       returning state, nonce, code_verifier, return_to`,
+      [hashOf(secret ?? '')],
+    )
+    const [flow] = rows
+    if (!flow) throw new OidcError('expired', 'no such sign-in is under way')
+    const configuration = await this.#configuration()
+    try {
+      const tokens = await client.authorizationCodeGrant(configuration, new URL(path, this.#publicUrl), {
+        expectedState: flow.state,
+        expectedNonce: flow.nonce,
+        pkceCodeVerifier: flow.code_verifier,
+        idTokenExpected: true,
+      })
+      return { person: await this.#personOf(configuration, tokens), returnTo: flow.return_to }
+    } catch (error) {
+      throw failureOf(error)
+    }
+  }
+
+  /** The provider's address for signing out there; null where it has none, or does not answer. */
+  async signOutUrl(idToken: string): Promise<string | null> {
+    try {
+      const configuration = await this.#configuration()
+      if (!configuration.serverMetadata().end_session_endpoint) return null
+      return client.buildEndSessionUrl(configuration, {
+        id_token_hint: idToken,
+        post_logout_redirect_uri: `${this.#publicUrl}/sign-in`,
+      }).href
+    } catch (error) {
+      this.#logger.warn({ reason: reasonOf(error) }, 'signed out here, but not at the identity provider')
+      return null
+    }
+  }
+
+  async #personOf(
+    configuration: client.Configuration,
+    tokens: client.TokenEndpointResponse & client.TokenEndpointResponseHelpers,
+  ): Promise<OidcPerson> {
+    const claims = tokens.claims()
+    if (!claims || !tokens.id_token) throw new OidcError('refused', 'no ID token')
+    let all: Record<string, unknown> = claims
+    const { claim, roles } = this.#settings.roles
+    // Many providers give groups, and some the name too, only where they are asked a second time.
+    const isComplete = valuesOf(all, claim) !== null && nameOf(all) !== claims.sub
+    if (!isComplete && configuration.serverMetadata().userinfo_endpoint)
+      all = { ...(await client.fetchUserInfo(configuration, tokens.access_token, claims.sub)), ...all }
+    const given = new Set((valuesOf(all, claim) ?? []).map(value => roles.get(value)))
+    return {
+      issuer: claims.iss,
+      subject: claims.sub,
+      name: nameOf(all),
+      role: ACCESS_ROLES.findLast(role => given.has(role)) ?? null,
+      idToken: tokens.id_token,
+    }
+  }
+
+  /** Where the provider has what, asked for when it is first needed, and again after it did not answer. */
+  async #configuration(): Promise<client.Configuration> {
+    const { issuer, clientId, clientSecret } = this.#settings
+    this.#discovered ??= client.discovery(new URL(issuer), clientId, clientSecret, undefined, {
+      timeout: PROVIDER_TIMEOUT_S,
+      // The ID token has to be signed by the provider, although it comes from there over TLS.
+      execute: [
+        client.enableNonRepudiationChecks,
+        ...(issuer.startsWith('http:') ? [client.allowInsecureRequests] : []),
+      ],
+    })
+    try {
+      return await this.#discovered
+    } catch (error) {
+      this.#discovered = undefined
+      this.#logger.warn({ reason: reasonOf(error) }, 'the identity provider does not tell what it can do')
+      throw new OidcError('away', 'the identity provider does not answer', { cause: error })
+    }
+  }
+}
+
+/** The values of a claim, which may be one text, or lie within another claim; null where it is absent. */
+export function valuesOf(claims: Record<string, unknown>, claim: string): string[] | null {
+  let value: unknown = claims[claim]
+  if (value === undefined)
+    value = claim
+      .split('.')
+      .reduce<unknown>(
+        (inner, name) =>
+          typeof inner === 'object' && inner !== null && Object.hasOwn(inner, name)
+            ? (inner as Record<string, unknown>)[name]
+            : undefined,
+        claims,
+      )
+  if (typeof value === 'string') return [value]
+  return Array.isArray(value) ? value.filter(item => typeof item === 'string') : null
+}
+
+function nameOf(claims: Record<string, unknown>): string {
+  const { preferred_username, email, sub } = claims
+  return [preferred_username, email, sub].find(name => typeof name === 'string' && name !== '') as string
+}
+
+function failureOf(error: unknown): OidcError {
+  if (error instanceof OidcError) return error
+  return isAway(error)
+    ? new OidcError('away', 'the identity provider does not answer', { cause: error })
+    : new OidcError('refused', reasonOf(error), { cause: error })
+}
+
+/** A provider that cannot be reached, or fails itself. */
+function isAway(error: unknown): boolean {
+  if (!(error instanceof Error)) return error instanceof Response && error.status >= 500
+  if ('status' in error && typeof error.status === 'number' && error.status >= 500) return true
+  return (
+    /^(?:TimeoutError|AbortError)$/.test(error.name) ||
+    error.message === 'fetch failed' ||
+    isAway(error.cause)
+  )
+}
+
+/** Why, in a word without anything personal: an OAuth error such as access_denied, or the library's code. */
+export function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return 'unknown'
+  const { error: oauth, code } = error as Error & { error?: unknown; code?: unknown }
+  if (typeof oauth === 'string' && /^\w{1,60}$/.test(oauth)) return oauth
+  if (error instanceof OidcError && error.code === 'refused') return error.message
+  if (typeof code === 'string') return code
+  return error.cause instanceof Error ? reasonOf(error.cause) : error.name
 }

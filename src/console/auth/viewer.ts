@@ -1,3 +1,5 @@
+import type { Language } from '../../texts/texts.ts'
+
 /** What somebody may do, from the least to the most; each may do what those before it may. */
 export const ACCESS_ROLES = ['viewer', 'reviewer', 'operator', 'admin'] as const
 export type AccessRole = (typeof ACCESS_ROLES)[number]
@@ -13,4 +15,6 @@ export interface Viewer {
   name: string
   role: AccessRole
   via: 'password' | 'oidc' | 'key' | 'token'
+  /** The language that they chose; absent or null: as their browser asks. */
+  language?: Language | null
 }

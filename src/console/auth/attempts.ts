@@ -1,0 +1,88 @@
+import { isIPv6 } from 'node:net'
+import { onlyRow, type Pool } from '../../lib/database.ts'
+import type { Logger } from '../../lib/logger.ts'
+import { inNameOf, note } from './audit.ts'
+
+/** Sign-ins that are slowed down, by address and by name, and the record of those that failed. */
+
+/** Failures that one process writes down in a minute; whoever tries thousands must not fill the audit. */
+const RECORDED_PER_MINUTE = 30
+
+/** One attempt at signing in. */
+export interface Attempt {
+  name: string
+  address: string
+}
+
+/**
+ * Asks for leave to look at the password of an attempt, which counts as failed from then on.
+ * @returns 0, or for how many seconds it has to wait
+ */
+export async function admitAttempt(pool: Pool, { name, address }: Attempt): Promise<number> {
+  const { rows } = await pool.query<{ wait: number }>('select dirsync.admit_sign_in($1, $2, $3) as wait', [
+    addressKey(address),
+    address,
+    name,
+  ])
+  return onlyRow(rows).wait
+}
+
+/** Takes an admitted attempt off the failures again. @param succeeded false: nobody looked at its password */
+export async function forgiveAttempt(
+  pool: Pool,
+  { name, address }: Attempt,
+  succeeded: boolean,
+): Promise<void> {
+  await pool.query('select dirsync.forgive_sign_in($1, $2, $3)', [addressKey(address), name, succeeded])
+}
+
+/** What failures are counted by: whoever has one address of IPv6 has a network of them. */
+export function addressKey(address: string): string {
+  if (!isIPv6(address)) return address
+  const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)
+  if (mapped?.[1]) return mapped[1]
+  const [head = '', tail = ''] = address.split('%', 1).join().split('::')
+  const groups = (text: string) => text.split(':').filter(Boolean)
+  const [before, after] = [groups(head), groups(tail)]
+  const all = [...before, ...Array<string>(Math.max(0, 8 - before.length - after.length)).fill('0'), ...after]
+  return `${all
+    .slice(0, 4)
+    .map(group => Number.parseInt(group, 16).toString(16))
+    .join(':')}::/64`
+}
+
+/** Writes failed sign-ins into dirsync.command, a few per minute; the rest is told to the log by its number. */
+export class FailureRecord {
+  readonly #pool: Pool
+  readonly #logger: Logger
+  #minute = 0
+  #recorded = 0
+  #left = 0
+
+  constructor(pool: Pool, logger: Logger) {
+    this.#pool = pool
+    this.#logger = logger
+  }
+
+  /**
+   * @param user the name where there is such a user; null: no name is kept, since people type passwords into the wrong field
+   * @param why such as `password`, `no_role`
+   */
+  async add(user: string | null, address: string, why: string): Promise<void> {
+    const minute = Math.floor(Date.now() / 60_000)
+    if (minute !== this.#minute) {
+      if (this.#left > 0) this.#logger.warn({ failures: this.#left }, 'failed sign-ins were not recorded')
+      this.#minute = minute
+      this.#recorded = 0
+      this.#left = 0
+    }
+    if (this.#recorded >= RECORDED_PER_MINUTE) {
+      this.#left += 1
+      return
+    }
+    this.#recorded += 1
+    await inNameOf(this.#pool, 'console', client =>
+      note(client, 'sign_in_failed', { user, unknown_user: user === null ? true : null, address, why }),
+    )
+  }
+}

@@ -1,0 +1,85 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+
+/** What a browser sends and keeps: cookies, the bearer token, the page to go back to. */
+
+/** The cookies of the console, by what they carry. */
+const COOKIES = { session: 'dirsync', flow: 'dirsync-sign-in' } as const
+export type CookieKind = keyof typeof COOKIES
+
+/** Whether the browser talks to the console over TLS. @param publicUrl CONSOLE_URL; null: as the request says */
+export function isSecure(request: FastifyRequest, publicUrl: string | null): boolean {
+  return publicUrl === null ? request.protocol === 'https' : publicUrl.startsWith('https:')
+}
+
+/**
+ * The name of a cookie. Behind TLS it begins with __Host-: no other host, and no page without TLS, can plant one
+ * (RFC 6265bis, section 4.1.3.2 there).
+ */
+function cookieName(kind: CookieKind, secure: boolean): string {
+  return secure ? `__Host-${COOKIES[kind]}` : COOKIES[kind]
+}
+
+/** The value of a cookie; null where there is none, or more than one: then somebody else may have planted one. */
+export function readCookie(request: FastifyRequest, kind: CookieKind, secure: boolean): string | null {
+  const name = cookieName(kind, secure)
+  const values = (request.headers.cookie ?? '')
+    .split(';')
+    .map(pair => pair.trim())
+    .filter(pair => pair.startsWith(`${name}=`))
+    .map(pair => pair.slice(name.length + 1))
+  const [value] = values
+  return values.length === 1 && value !== undefined && /^[\w-]{43}$/.test(value) ? value : null
+}
+
+/** @param seconds how long the browser keeps it; 0: it forgets it */
+export function writeCookie(
+  reply: FastifyReply,
+  kind: CookieKind,
+  value: string,
+  { secure, seconds }: { secure: boolean; seconds: number },
+): void {
+  const attributes = [
+    'Path=/',
+    `Max-Age=${seconds}`,
+    'HttpOnly',
+    'SameSite=Lax',
+    ...(secure ? ['Secure'] : []),
+  ]
+  reply.header('set-cookie', [`${cookieName(kind, secure)}=${value}`, ...attributes].join('; '))
+}
+
+/**
+ * The token of an Authorization header: undefined where there is no such header, null where it is none that could be good,
+ * such as two of them.
+ */
+export function bearerToken(request: FastifyRequest): string | null | undefined {
+  const { authorization } = request.headers
+  if (authorization === undefined) return undefined
+  // Node.js keeps the first of several; which one a proxy looked at, nobody knows.
+  const sent = request.raw.rawHeaders.filter((name, i) => i % 2 === 0 && /^authorization$/i.test(name))
+  if (sent.length > 1) return null
+  return /^Bearer +(\S+)$/i.exec(authorization)?.[1] ?? null
+}
+
+/**
+ * The page to show after a sign-in: a path of this console, whatever the address asked for.
+ * @param text `?to=`, which anybody may have written
+ */
+export function localPath(text: unknown): string {
+  if (typeof text !== 'string' || text.length > 2000) return '/'
+  // Browsers drop control characters and read \ as /: what is left of them must not name another host.
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+  if (!text.startsWith('/') || /[\\\u0000-\u001f\u007f]/.test(text)) return '/'
+  const here = 'http://console.invalid'
+  if (!URL.canParse(text, here)) return '/'
+  const url = new URL(text, here)
+  const path = url.pathname + url.search
+  return url.origin !== here || path.startsWith('//') || /^\/+(?:%2f|%5c)/i.test(path) || isSignIn(path)
+    ? '/'
+    : path
+}
+
+/** Whoever has just signed in must not land where one signs in or out. */
+function isSignIn(path: string): boolean {
+  return /^\/sign-(?:in|out)(?:[/?]|$)/.test(path)
+}

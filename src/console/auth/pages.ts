@@ -1,0 +1,101 @@
+import { html, type SafeHtml } from '@remix-run/html-template'
+import { type Language, type TextKey, type TextValues, translator } from '../../texts/texts.ts'
+import { bare } from '../ui/layout.ts'
+
+/** The pages of whoever is not signed in. They work without JavaScript. */
+
+/** What stands on the sign-in page. */
+export interface SignIn {
+  /** The page to show afterwards. */
+  to: string
+  /** What was typed before. */
+  name: string
+  /** Whether there is anybody with a password. */
+  hasUsers: boolean
+  /** Whether people may sign in at an identity provider. */
+  hasOidc: boolean
+  error?: { key: TextKey; values?: TextValues }
+  notice?: TextKey
+}
+
+export function signInPage(language: Language, page: SignIn): SafeHtml {
+  const t = translator(language)
+  const error = page.error
+    ? html`<p class="error" role="alert" id="error">${t(page.error.key, page.error.values)}</p>`
+    : ''
+  const notice = page.notice ? html`<p class="notice" role="status">${t(page.notice)}</p>` : ''
+  const query = page.to === '/' ? '' : `?to=${encodeURIComponent(page.to)}`
+  const form = html`<form method="post" action="/sign-in" class="sign-in">
+<input type="hidden" name="to" value="${page.to}">
+<label for="name">${t('auth.name')}</label>
+<input id="name" name="name" value="${page.name}" autocomplete="username" autocapitalize="none" spellcheck="false"
+  maxlength="100" required ${page.name === '' ? html`autofocus` : ''}>
+<label for="password">${t('auth.password')}</label>
+<input id="password" name="password" type="password" autocomplete="current-password" maxlength="256" required
+  ${page.name === '' ? '' : html`autofocus`} ${page.error ? html`aria-describedby="error"` : ''}>
+<button type="submit" class="primary">${t('auth.submit')}</button>
+</form>`
+  const oidc = html`<p><a class="button" href="/sign-in/oidc${query}">${t('auth.oidc')}</a></p>`
+  const nobody = html`<h2>${t('auth.no_users')}</h2>
+<p>${t('auth.no_users.remedy')}</p>
+<pre><code>dirsync users add NAME --role admin</code></pre>
+<p>${t('auth.link.remedy')}</p>
+<pre><code>dirsync users link</code></pre>`
+  const ways = [page.hasUsers ? form : null, page.hasOidc ? oidc : null].filter(way => way !== null)
+  return wrap(language, t('auth.title'), [
+    error,
+    notice,
+    ways.length === 0
+      ? nobody
+      : ways.length === 1
+        ? ways
+        : [form, html`<p class="or">${t('auth.or')}</p>`, oidc],
+  ])
+}
+
+/** Asks for a click: a preview of the link, which reads it before its owner does, must not use the key up. */
+export function keyPage(language: Language, key: string): SafeHtml {
+  const t = translator(language)
+  return wrap(language, t('auth.key.title'), [
+    html`<p>${t('auth.key.text')}</p>
+<form method="post" action="/sign-in/key" class="sign-in">
+<input type="hidden" name="key" value="${key}">
+<button type="submit" class="primary" autofocus>${t('auth.submit')}</button>
+</form>`,
+  ])
+}
+
+/** Why nobody was signed in. For each there is a text and one that says what to do. */
+type Refusal =
+  | 'auth.key.used'
+  | `auth.oidc.${'away' | 'refused' | 'expired' | 'no_role' | 'disabled' | 'taken'}`
+
+/** What went wrong and what to do about it, with the way back. */
+export function refusalPage(
+  language: Language,
+  key: Refusal,
+  options: { values?: TextValues; command?: string } = {},
+): SafeHtml {
+  const t = translator(language)
+  return wrap(language, t(key), [
+    html`<p>${t(`${key}.remedy`, options.values)}</p>`,
+    options.command ? html`<pre><code>${options.command}</code></pre>` : '',
+    html`<p><a href="/sign-in">${t('auth.again')}</a></p>`,
+  ])
+}
+
+/** The way on to the identity provider, whose session ends too. A form must not lead to another host (form-action). */
+export function signedOutPage(language: Language, url: string): SafeHtml {
+  const t = translator(language)
+  return wrap(language, t('auth.oidc.sign_out'), [
+    html`<p>${t('auth.oidc.sign_out.text')}</p>
+<p><a class="button" href="${url}">${t('auth.oidc.sign_out.continue')}</a></p>
+<p><a href="/sign-in">${t('auth.again')}</a></p>`,
+  ])
+}
+
+function wrap(language: Language, title: string, parts: (SafeHtml | string | SafeHtml[])[]): SafeHtml {
+  const body = html`<h1>${title}</h1>
+${parts}`
+  return bare({ t: translator(language), language, theme: 'auto' }, { title, body })
+}

@@ -1,0 +1,77 @@
+import { randomBytes, type ScryptOptions, scrypt, timingSafeEqual } from 'node:crypto'
+import { promisify } from 'node:util'
+import { Semaphore } from '../../lib/waiting.ts'
+import { AccessError } from './failure.ts'
+
+/** Passwords: what is acceptable, and what is kept of them. */
+
+export const MIN_PASSWORD = 12
+export const MAX_PASSWORD = 256
+
+/** What one try costs: 32 MiB and about a sixth of a second (OWASP's second choice). A hash carries its own figures. */
+const COST = { ln: 15, r: 8, p: 3 }
+const KEY_BYTES = 32
+const FORMAT = /^\$scrypt\$ln=(\d{1,2}),r=(\d{1,2}),p=(\d{1,2})\$([\w-]{22,})\$([\w-]{43})$/
+
+/** Node.js runs scrypt on four threads that files and DNS need too. */
+const AT_A_TIME = 2
+/** Whoever is further behind would wait for more than two seconds. */
+const IN_LINE = 24
+
+/** Too many passwords are being looked at already. */
+export class PasswordsBusyError extends Error {
+  readonly code = 'PASSWORDS_BUSY'
+}
+
+/** What is kept of a password. @throws AccessError when it is too short or too long */
+export async function hashPassword(password: string): Promise<string> {
+  const length = [...password].length
+  if (length < MIN_PASSWORD || length > MAX_PASSWORD)
+    throw new AccessError(
+      'ACCESS_INVALID',
+      `a password has ${MIN_PASSWORD} to ${MAX_PASSWORD} characters, and this one has ${length}`,
+    )
+  const salt = randomBytes(16)
+  const { ln, r, p } = COST
+  const key = await derive(password, salt, COST)
+  return `$scrypt$ln=${ln},r=${r},p=${p}$${salt.toString('base64url')}$${key.toString('base64url')}`
+}
+
+/** Stands in where there is no user or no password, so that the answer takes as long as for one who is there. */
+const NOBODY = `$scrypt$ln=${COST.ln},r=${COST.r},p=${COST.p}$${'A'.repeat(22)}$${'A'.repeat(43)}`
+
+/**
+ * Whether the password is the one of the hash.
+ * @param hash null where there is nobody: it takes the same time, and is never true
+ * @throws PasswordsBusyError
+ */
+export async function isPassword(password: string, hash: string | null): Promise<boolean> {
+  const [, ln, r, p, salt = '', key = ''] = FORMAT.exec(hash ?? NOBODY) ?? []
+  if (ln === undefined) throw new TypeError('a password hash has an unknown form')
+  const cost = { ln: Number(ln), r: Number(r), p: Number(p) }
+  const derived = await derive(password, Buffer.from(salt, 'base64url'), cost)
+  return timingSafeEqual(derived, Buffer.from(key, 'base64url')) && hash !== null
+}
+
+const deriveKey = promisify<string, Buffer, number, ScryptOptions, Buffer>(scrypt)
+const permits = new Semaphore(AT_A_TIME)
+const { signal: never } = new AbortController()
+let inLine = 0
+
+/** scrypt, for a few at a time: neither memory nor threads run out, however many sign in. */
+async function derive(password: string, salt: Buffer, { ln, r, p }: typeof COST): Promise<Buffer> {
+  if (inLine >= IN_LINE) throw new PasswordsBusyError('too many sign-ins at a time')
+  inLine += 1
+  try {
+    await permits.acquire(0, never)
+  } finally {
+    inLine -= 1
+  }
+  try {
+    // The same characters may be typed in two ways: é is one character on one keyboard, two on another.
+    const options = { N: 2 ** ln, r, p, maxmem: 256 * 2 ** ln * r }
+    return await deriveKey(password.normalize('NFKC'), salt, KEY_BYTES, options)
+  } finally {
+    permits.release()
+  }
+}

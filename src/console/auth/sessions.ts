@@ -1,0 +1,124 @@
+import { type Pool, storableText } from '../../lib/database.ts'
+import type { Language } from '../../texts/texts.ts'
+import { inNameOf, note } from './audit.ts'
+import { hashOf, newSecret } from './secret.ts'
+import type { AccessRole, Viewer } from './viewer.ts'
+
+/** Sessions: from a sign-in to its end. The cookie is the secret; the database knows its hash. */
+
+/** How long a session lasts. Through OIDC for as long as a role that was taken away may stay good. */
+export const SESSION_SECONDS = { password: 12 * 3600, key: 12 * 3600, oidc: 3600 } as const
+
+const MAX_USER_AGENT = 200
+
+/** Where somebody signs in. */
+export interface Origin {
+  address: string
+  userAgent: string
+  /** The secret of the session that this browser still had; it ends. */
+  former: string | null
+}
+
+/**
+ * Signs a user in: a new session, whatever the browser came with. Recorded in the same transaction.
+ * @param user.passwordHash the hash that the password was compared with: if it has changed meanwhile, nobody is signed in
+ * @returns the secret for the cookie; null where the user is disabled, gone, or has another password by now
+ */
+export async function openSession(
+  pool: Pool,
+  user: {
+    name: string
+    via: keyof typeof SESSION_SECONDS
+    passwordHash?: string
+    idToken?: string
+  },
+  origin: Origin,
+): Promise<string | null> {
+  const secret = newSecret()
+  return inNameOf(pool, `console:${user.name}`, async client => {
+    // Locked: somebody who is being disabled in this moment is either too early for this or has it ended.
+    const { rows } = await client.query<{ role: AccessRole }>(
+      `update dirsync.console_user set last_sign_in_at = now()
+       where name = $1 and disabled_at is null and ($2::text is null or password_hash = $2)
+       returning role`,
+      [user.name, user.passwordHash ?? null],
+    )
+    const [allowed] = rows
+    if (!allowed) return null
+    await client.query(
+      `insert into dirsync.console_session (id_hash, user_name, via, expires_at, address, user_agent, id_token)
+       values ($1, $2, $3, now() + $4 * interval '1 second', $5, $6, $7)`,
+      [
+        hashOf(secret),
+        user.name,
+        user.via,
+        SESSION_SECONDS[user.via],
+        origin.address,
+        storableText(origin.userAgent.slice(0, MAX_USER_AGENT)),
+        user.idToken ?? null,
+      ],
+    )
+    if (origin.former)
+      await client.query(
+        `update dirsync.console_session set revoked_at = now(), id_token = null
+         where id_hash = $1 and revoked_at is null`,
+        [hashOf(origin.former)],
+      )
+    await note(client, 'sign_in', {
+      user: user.name,
+      role: allowed.role,
+      via: user.via,
+      address: origin.address,
+    })
+    return secret
+  })
+}
+
+/** Who has this session, as of now: the role is the one that they have at this request. Null for one that is over. */
+export async function viewerOfSession(pool: Pool, secret: string): Promise<Viewer | null> {
+  const { rows } = await pool.query<{
+    name: string
+    role: AccessRole
+    via: keyof typeof SESSION_SECONDS
+    language: Language | null
+  }>(
+    `with good as (
+       select s.id_hash, s.via, s.last_seen_at, u.name, u.role, u.language
+       from dirsync.console_session s join dirsync.console_user u on u.name = s.user_name
+       where s.id_hash = $1 and s.revoked_at is null and s.expires_at > now() and u.disabled_at is null
+     ), seen as (
+       update dirsync.console_session s set last_seen_at = now() from good
+       where s.id_hash = good.id_hash and good.last_seen_at < now() - interval '1 minute'
+     )
+     select name, role, via, language from good`,
+    [hashOf(secret)],
+  )
+  return rows[0] ?? null
+}
+
+/**
+ * Ends a session: its cookie is worth nothing from now on, whoever has a copy.
+ * @returns the ID token of a session through OIDC, for signing out there; else null
+ */
+export async function endSession(
+  pool: Pool,
+  secret: string,
+  viewer: Viewer,
+  address: string,
+): Promise<string | null> {
+  return inNameOf(pool, `console:${viewer.name}`, async client => {
+    const { rows } = await client.query<{ id_token: string | null }>(
+      `with old as (
+         select id_hash, id_token from dirsync.console_session
+         where id_hash = $1 and revoked_at is null for update
+       )
+       update dirsync.console_session s set revoked_at = now(), id_token = null from old
+       where s.id_hash = old.id_hash returning old.id_token`,
+      [hashOf(secret)],
+    )
+    const [ended] = rows
+    if (!ended) return null
+    await note(client, 'sign_out', { user: viewer.name, via: viewer.via, address })
+    return ended.id_token
+  })
+}

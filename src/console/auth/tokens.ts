@@ -1,0 +1,107 @@
+import type { Pool } from '../../lib/database.ts'
+import { inNameOf, note } from './audit.ts'
+import { AccessError } from './failure.ts'
+import { hashOf, newSecret } from './secret.ts'
+import type { AccessRole, Viewer } from './viewer.ts'
+
+/** Bearer tokens of the API, as `dirsync tokens` keeps them. */
+
+/** Begins every token, so that scanners for leaked secrets know it. */
+const PREFIX = 'dirsync_'
+const FORMAT = /^dirsync_[\w-]{43}$/
+
+/** A row of api_token, without its hash. */
+export interface ApiToken {
+  id: number
+  name: string
+  role: AccessRole
+  created_by: string
+  created_at: Date
+  expires_at: Date
+  last_used_at: Date | null
+  revoked_at: Date | null
+}
+
+/** @throws AccessError when it has other characters than letters, digits and . _ - */
+export function tokenName(text: string): string {
+  if (!/^[\p{L}\p{N}][\p{L}\p{N}._-]{0,63}$/u.test(text))
+    throw new AccessError(
+      'ACCESS_INVALID',
+      `${JSON.stringify(text)} is not a token name: use letters, digits and . _ -, at most 64`,
+    )
+  return text
+}
+
+/** Adds a token and returns it. It is not kept: nobody can show it again. */
+export async function addToken(
+  pool: Pool,
+  actor: string,
+  wanted: { name: string; role: AccessRole; expiresAt: Date },
+): Promise<string> {
+  const token = PREFIX + newSecret()
+  const { name, role, expiresAt } = wanted
+  await inNameOf(pool, actor, async client => {
+    // One that has expired gives its name to the next.
+    await client.query(
+      `update dirsync.api_token set revoked_at = now()
+       where name = $1 and revoked_at is null and expires_at <= now()`,
+      [name],
+    )
+    const { rowCount } = await client.query(
+      `insert into dirsync.api_token (name, hash, role, expires_at) values ($1, $2, $3, $4)
+       on conflict (name) where revoked_at is null do nothing`,
+      [tokenName(name), hashOf(token), role, expiresAt],
+    )
+    if (rowCount === 0)
+      throw new AccessError(
+        'ACCESS_INVALID',
+        `there is a token ${name} already: choose another name, or revoke that one with dirsync tokens revoke ${name}`,
+      )
+    await note(client, 'tokens add', { token: name, role, expires: expiresAt.toISOString() })
+  })
+  return token
+}
+
+/** The tokens that are good, or have been within the last 180 days; the newest first. */
+export async function listTokens(pool: Pool): Promise<ApiToken[]> {
+  const { rows } = await pool.query<ApiToken>(
+    `select id, name, role, created_by, created_at, expires_at, last_used_at, revoked_at
+     from dirsync.api_token order by id desc limit 10000`,
+  )
+  return rows
+}
+
+/** Makes a token worthless at once. */
+export async function revokeToken(pool: Pool, actor: string, name: string): Promise<void> {
+  await inNameOf(pool, actor, async client => {
+    const { rowCount } = await client.query(
+      'update dirsync.api_token set revoked_at = now() where name = $1 and revoked_at is null',
+      [name],
+    )
+    if (rowCount === 0)
+      throw new AccessError(
+        'ACCESS_NOT_FOUND',
+        `there is no token ${JSON.stringify(name)} that could be revoked: see dirsync tokens list`,
+      )
+    await note(client, 'tokens revoke', { token: name })
+  })
+}
+
+/** Who holds this token; null for one that is not, or no longer, good. */
+export async function viewerOfToken(pool: Pool, token: string): Promise<Viewer | null> {
+  if (!FORMAT.test(token)) return null
+  const { rows } = await pool.query<{ name: string; role: AccessRole }>(
+    `with good as (
+       select id, name, role, last_used_at from dirsync.api_token
+       where hash = $1 and revoked_at is null and expires_at > now()
+     ), used as (
+       update dirsync.api_token t set last_used_at = now() from good
+       where t.id = good.id
+         and (good.last_used_at is null or good.last_used_at < now() - interval '1 minute')
+     )
+     select name, role from good`,
+    [hashOf(token)],
+  )
+  const [found] = rows
+  return found ? { name: `token:${found.name}`, role: found.role, via: 'token' } : null
+}

@@ -1,0 +1,184 @@
+import type { ClientBase, Pool, PoolClient } from '../../lib/database.ts'
+import type { Language } from '../../texts/texts.ts'
+import { inNameOf, note } from './audit.ts'
+import { AccessError } from './failure.ts'
+import { hashPassword } from './password.ts'
+import type { AccessRole } from './viewer.ts'
+
+/** The users of the console, as `dirsync users` keeps them. Whoever signs in through OIDC is among them. */
+
+/** The user of one-time keys. */
+export const LOCAL = 'local'
+
+/** A row of console_user, without the password. */
+export interface ConsoleUser {
+  name: string
+  source: 'password' | 'oidc' | 'key'
+  role: AccessRole
+  created_at: Date
+  created_by: string
+  disabled_at: Date | null
+  last_sign_in_at: Date | null
+  /** Sessions that are worth something now. */
+  sessions: number
+}
+
+/**
+ * A name as it is kept: people type capitals as they like.
+ * @throws AccessError when it has other characters than letters, digits and . _ @ + -
+ */
+export function userName(text: string): string {
+  const name = comparableName(text)
+  if (!/^[\p{L}\p{N}][\p{L}\p{N}._@+-]{0,99}$/u.test(name))
+    throw new AccessError(
+      'ACCESS_INVALID',
+      `${JSON.stringify(text)} is not a user name: use letters, digits and . _ @ + -, at most 100`,
+    )
+  return name
+}
+
+/** The same for what somebody typed to sign in: whatever it is, it is compared and never kept. */
+export function comparableName(text: string): string {
+  return text.normalize('NFKC').trim().toLowerCase()
+}
+
+/** Adds a user who signs in with a password. */
+export async function addUser(
+  pool: Pool,
+  actor: string,
+  user: { name: string; role: AccessRole; password: string },
+): Promise<void> {
+  const name = userName(user.name)
+  if (name === LOCAL)
+    throw new AccessError(
+      'ACCESS_INVALID',
+      `the user ${LOCAL} signs in with one-time keys: choose another name`,
+    )
+  const hash = await hashPassword(user.password)
+  await inNameOf(pool, actor, async client => {
+    const { rowCount } = await client.query(
+      `insert into dirsync.console_user (name, source, role, password_hash) values ($1, 'password', $2, $3)
+       on conflict do nothing`,
+      [name, user.role, hash],
+    )
+    if (rowCount === 0)
+      throw new AccessError(
+        'ACCESS_INVALID',
+        `there is a user ${name} already: see dirsync users list, or give another password with dirsync users password`,
+      )
+    await note(client, 'users add', { user: name, role: user.role })
+  })
+}
+
+/** All users, by name. There are as many as there are people who may use the console. */
+export async function listUsers(db: Pick<ClientBase, 'query'>): Promise<ConsoleUser[]> {
+  const { rows } = await db.query<ConsoleUser>(
+    `select u.name, u.source, u.role, u.created_at, u.created_by, u.disabled_at, u.last_sign_in_at,
+            (select count(*)::int from dirsync.console_session s
+             where s.user_name = u.name and s.revoked_at is null and s.expires_at > now()) as sessions
+     from dirsync.console_user u order by u.name limit 10000`,
+  )
+  return rows
+}
+
+/** Keeps a user from signing in, and ends their sessions. Returns how many those were. */
+export function disableUser(pool: Pool, actor: string, name: string): Promise<number> {
+  return change(pool, actor, 'users disable', name, {}, async (client, user) => {
+    await client.query(
+      'update dirsync.console_user set disabled_at = coalesce(disabled_at, now()) where name = $1',
+      [user.name],
+    )
+    return endSessions(client, user.name)
+  })
+}
+
+/** Lets a user sign in again. */
+export async function enableUser(pool: Pool, actor: string, name: string): Promise<void> {
+  await change(pool, actor, 'users enable', name, {}, (client, user) =>
+    client.query('update dirsync.console_user set disabled_at = null where name = $1', [user.name]),
+  )
+}
+
+/** Gives a user another password, and ends their sessions. Returns how many those were. */
+export async function setPassword(
+  pool: Pool,
+  actor: string,
+  name: string,
+  password: string,
+): Promise<number> {
+  const hash = await hashPassword(password)
+  return change(pool, actor, 'users password', name, {}, async (client, user) => {
+    if (user.source !== 'password')
+      throw new AccessError(
+        'ACCESS_INVALID',
+        user.source === 'oidc'
+          ? `${user.name} signs in at the identity provider and has no password here`
+          : `${user.name} signs in with one-time keys: make one with dirsync users link`,
+      )
+    await client.query('update dirsync.console_user set password_hash = $2 where name = $1', [
+      user.name,
+      hash,
+    ])
+    return endSessions(client, user.name)
+  })
+}
+
+/** Gives a user another role, which holds from their next request on. */
+export async function setRole(pool: Pool, actor: string, name: string, role: AccessRole): Promise<void> {
+  await change(pool, actor, 'users role', name, { role }, async (client, user) => {
+    if (user.source === 'oidc')
+      throw new AccessError(
+        'ACCESS_INVALID',
+        `the role of ${user.name} comes from the identity provider, by OIDC_ROLES`,
+      )
+    await client.query('update dirsync.console_user set role = $2 where name = $1', [user.name, role])
+  })
+}
+
+/** Keeps the language that a user chose; null: as their browser asks. */
+export async function setLanguage(pool: Pool, name: string, language: Language | null): Promise<void> {
+  await pool.query('update dirsync.console_user set language = $2 where name = $1', [name, language])
+}
+
+/** Whether anybody could sign in with a password. */
+export async function hasPasswordUsers(pool: Pool): Promise<boolean> {
+  const { rowCount } = await pool.query(
+    `select from dirsync.console_user where source = 'password' and disabled_at is null limit 1`,
+  )
+  return (rowCount ?? 0) > 0
+}
+
+/** Ends all sessions of a user. Returns how many those were. */
+export async function endSessions(db: Pick<ClientBase, 'query'>, name: string): Promise<number> {
+  const { rowCount } = await db.query(
+    `update dirsync.console_session set revoked_at = now(), id_token = null
+     where user_name = $1 and revoked_at is null and expires_at > now()`,
+    [name],
+  )
+  return rowCount ?? 0
+}
+
+/** Changes one user, who has to be there, and writes it down. */
+function change<T>(
+  pool: Pool,
+  actor: string,
+  command: string,
+  name: string,
+  values: Record<string, string>,
+  work: (client: PoolClient, user: Pick<ConsoleUser, 'name' | 'source'>) => Promise<T>,
+): Promise<T> {
+  return inNameOf(pool, actor, async client => {
+    const { rows } = await client.query<Pick<ConsoleUser, 'name' | 'source'>>(
+      'select name, source from dirsync.console_user where name = $1 for update',
+      [comparableName(name)],
+    )
+    const [user] = rows
+    if (!user)
+      throw new AccessError(
+        'ACCESS_NOT_FOUND',
+        `there is no user ${JSON.stringify(name)}: see dirsync users list`,
+      )
+    await note(client, command, { user: user.name, ...values })
+    return work(client, user)
+  })
+}

@@ -1,0 +1,234 @@
+-- Who may use the console and the API, and who is signed in. No secret stands here as such: passwords as
+-- scrypt, everything that dirsync makes up itself (sessions, tokens, keys) as SHA-256.
+
+create table dirsync.console_user (
+  name            text primary key,
+  source          text not null check (source in ('password', 'oidc', 'key')),
+  role            text not null check (role in ('viewer', 'reviewer', 'operator', 'admin')),
+  password_hash   text check ((password_hash is not null) = (source = 'password')),
+  issuer          text,
+  subject         text,
+  language        text,
+  created_at      timestamptz not null default now(),
+  created_by      text not null default dirsync.actor(),
+  disabled_at     timestamptz,
+  last_sign_in_at timestamptz,
+  check ((source = 'oidc') = (issuer is not null and subject is not null))
+);
+create unique index console_user_subject on dirsync.console_user (issuer, subject) where source = 'oidc';
+
+comment on table dirsync.console_user is
+  'People who may use the console, or have used it. dirsync users adds and disables them; whoever signs in '
+  'through OIDC is added by it.';
+comment on column dirsync.console_user.name is 'Name, in lower case; the audit shows it.';
+comment on column dirsync.console_user.source is
+  'How they sign in. password: with the one kept here. oidc: at the identity provider. key: with one-time '
+  'keys; there is one such user, local.';
+comment on column dirsync.console_user.role is
+  'What they may do: viewer, reviewer, operator or admin. oidc: as their claims said at the last sign-in.';
+comment on column dirsync.console_user.password_hash is
+  'scrypt of the password, with its parameters and salt: $scrypt$ln=…,r=…,p=…$salt$hash.';
+comment on column dirsync.console_user.issuer is 'oidc: the identity provider that knows them.';
+comment on column dirsync.console_user.subject is
+  'oidc: who they are there, for ever (the claim sub). A name may pass to somebody else, this may not.';
+comment on column dirsync.console_user.language is
+  'The language that they chose: en or zh-CN; null: as their browser asks.';
+comment on column dirsync.console_user.created_at is 'When they were added.';
+comment on column dirsync.console_user.created_by is 'Who added them.';
+comment on column dirsync.console_user.disabled_at is
+  'Since when they may not sign in; null: they may. Their sessions have ended.';
+comment on column dirsync.console_user.last_sign_in_at is 'Their last sign-in.';
+
+create table dirsync.console_session (
+  id_hash      bytea primary key,
+  user_name    text not null references dirsync.console_user (name) on delete cascade,
+  via          text not null check (via in ('password', 'oidc', 'key')),
+  created_at   timestamptz not null default now(),
+  expires_at   timestamptz not null,
+  last_seen_at timestamptz not null default now(),
+  address      text not null,
+  user_agent   text not null,
+  revoked_at   timestamptz,
+  id_token     text
+);
+create index console_session_user on dirsync.console_session (user_name, address);
+
+comment on table dirsync.console_session is
+  'Who is signed in. A session is worth something while it is neither expired nor revoked and its user is '
+  'not disabled.';
+comment on column dirsync.console_session.id_hash is
+  'SHA-256 of the cookie. The cookie itself is kept nowhere.';
+comment on column dirsync.console_session.user_name is 'Whose session it is; the role is read from there.';
+comment on column dirsync.console_session.via is 'How they signed in.';
+comment on column dirsync.console_session.created_at is 'When they signed in.';
+comment on column dirsync.console_session.expires_at is
+  'When it ends by itself: after 12 hours, through OIDC after one, so that a role taken away there is gone.';
+comment on column dirsync.console_session.last_seen_at is 'Their last request, to the minute.';
+comment on column dirsync.console_session.address is 'The address that they signed in from.';
+comment on column dirsync.console_session.user_agent is 'Their browser, as it called itself, shortened.';
+comment on column dirsync.console_session.revoked_at is
+  'When it was ended: signed out, signed in anew, disabled, or the password changed.';
+comment on column dirsync.console_session.id_token is
+  'oidc: the token that the identity provider wants to see at sign-out; null once it is signed out.';
+
+create table dirsync.api_token (
+  id           bigint generated always as identity primary key,
+  name         text not null,
+  hash         bytea not null unique,
+  role         text not null check (role in ('viewer', 'reviewer', 'operator', 'admin')),
+  created_by   text not null default dirsync.actor(),
+  created_at   timestamptz not null default now(),
+  expires_at   timestamptz not null,
+  last_used_at timestamptz,
+  revoked_at   timestamptz
+);
+create unique index api_token_name on dirsync.api_token (name) where revoked_at is null;
+
+comment on table dirsync.api_token is
+  'Bearer tokens of the API. dirsync tokens adds and revokes them.';
+comment on column dirsync.api_token.id is 'Number of the token.';
+comment on column dirsync.api_token.name is
+  'What it is for. The audit shows token:NAME. One token of a name is good at a time.';
+comment on column dirsync.api_token.hash is 'SHA-256 of the token, which was shown once.';
+comment on column dirsync.api_token.role is 'What whoever holds it may do.';
+comment on column dirsync.api_token.created_by is 'Who added it.';
+comment on column dirsync.api_token.created_at is 'When it was added.';
+comment on column dirsync.api_token.expires_at is 'Until when it is good.';
+comment on column dirsync.api_token.last_used_at is 'Its last use, to the minute.';
+comment on column dirsync.api_token.revoked_at is 'When it was revoked, or replaced by another of its name.';
+
+create table dirsync.sign_in_key (
+  hash       bytea primary key,
+  created_by text not null,
+  created_at timestamptz not null default now(),
+  expires_at timestamptz not null,
+  used_at    timestamptz
+);
+
+comment on table dirsync.sign_in_key is
+  'One-time keys: the address that an embedded start or dirsync users link prints signs in as local, an '
+  'admin, once.';
+comment on column dirsync.sign_in_key.hash is 'SHA-256 of the key.';
+comment on column dirsync.sign_in_key.created_by is 'Who asked for it. start: the embedded default.';
+comment on column dirsync.sign_in_key.created_at is 'When it was made.';
+comment on column dirsync.sign_in_key.expires_at is 'Until when it is good.';
+comment on column dirsync.sign_in_key.used_at is 'When it was used. It is good for nothing since then.';
+
+create table dirsync.sign_in_flow (
+  hash          bytea primary key,
+  state         text not null,
+  nonce         text not null,
+  code_verifier text not null,
+  return_to     text not null,
+  expires_at    timestamptz not null
+);
+create index sign_in_flow_end on dirsync.sign_in_flow (expires_at);
+
+comment on table dirsync.sign_in_flow is
+  'Sign-ins that are under way at the identity provider. The way back takes the row, once.';
+comment on column dirsync.sign_in_flow.hash is
+  'SHA-256 of a cookie: only the browser that went there can come back.';
+comment on column dirsync.sign_in_flow.state is 'Has to come back in the address.';
+comment on column dirsync.sign_in_flow.nonce is 'Has to come back in the ID token.';
+comment on column dirsync.sign_in_flow.code_verifier is
+  'Proves to the provider that the code is ours (PKCE).';
+comment on column dirsync.sign_in_flow.return_to is 'The page that was asked for.';
+comment on column dirsync.sign_in_flow.expires_at is 'Until when they may come back.';
+
+create table dirsync.sign_in_failure (
+  kind          text not null check (kind in ('address', 'name')),
+  key           text not null,
+  failures      integer not null,
+  last_at       timestamptz not null,
+  blocked_until timestamptz not null,
+  primary key (kind, key)
+);
+create index sign_in_failure_last on dirsync.sign_in_failure (last_at);
+
+comment on table dirsync.sign_in_failure is
+  'Failed sign-ins by address and by name, which slow the next ones. A row counts for 15 minutes after its '
+  'last failure.';
+comment on column dirsync.sign_in_failure.kind is 'address or name.';
+comment on column dirsync.sign_in_failure.key is
+  'The address (of IPv6 its network), or SHA-256 of the name: people type passwords into the wrong field.';
+comment on column dirsync.sign_in_failure.failures is
+  'Attempts that failed or are under way: each is counted before its password is looked at.';
+comment on column dirsync.sign_in_failure.last_at is 'The last of them.';
+comment on column dirsync.sign_in_failure.blocked_until is 'No other attempt before.';
+
+create function dirsync.sign_in_pause(kind text, failures integer) returns interval
+language sql immutable set search_path = pg_catalog, pg_temp as $$
+  -- Many people may share an address. A name is slowed less long: somebody else may be trying it.
+  select case when failures <= free then interval '0'
+              else least(2 ^ least(failures - free, 20), longest) * interval '1 second' end
+  from (values ('address', 20, 300), ('name', 5, 60)) as rule (kind, free, longest)
+  where rule.kind = sign_in_pause.kind
+$$;
+comment on function dirsync.sign_in_pause is
+  'How long the next sign-in has to wait after so many failures: not at all for the first ones, then twice '
+  'as long each time, 5 minutes at most for an address and one minute for a name.';
+
+create function dirsync.admit_sign_in(address_key text, address text, name text) returns integer
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+  _name_key text := encode(sha256(convert_to(name, 'UTF8')), 'hex');
+  -- Somebody who fails with a name on purpose must not shut out its owner, who has signed in from here
+  -- before.
+  _slow_name boolean := not exists (
+    select from dirsync.console_session s
+    where s.user_name = admit_sign_in.name and s.address = admit_sign_in.address);
+  _now timestamptz := clock_timestamp();
+  _kind text;
+  _wait integer;
+begin
+  select ceil(extract(epoch from max(f.blocked_until) - _now)) into _wait
+  from dirsync.sign_in_failure f
+  where (f.kind = 'address' and f.key = address_key or f.kind = 'name' and f.key = _name_key and _slow_name)
+    and f.blocked_until > _now;
+  if _wait > 0 then
+    return _wait;
+  end if;
+
+  -- The address before the name, everywhere: nobody waits for each other in a circle.
+  foreach _kind in array case when _slow_name then array['address', 'name'] else array['address'] end loop
+    insert into dirsync.sign_in_failure as f (kind, key, failures, last_at, blocked_until)
+    values (_kind, case _kind when 'address' then address_key else _name_key end, 1, _now, _now)
+    on conflict (kind, key) do update
+    set failures = case when f.last_at < _now - interval '15 minutes' then 1 else f.failures + 1 end,
+        last_at = greatest(f.last_at, _now),
+        blocked_until = greatest(f.last_at, _now) + dirsync.sign_in_pause(_kind,
+          case when f.last_at < _now - interval '15 minutes' then 1 else f.failures + 1 end)
+    where f.blocked_until <= clock_timestamp();
+    -- Others were admitted in the same moment, and this one comes too late.
+    if not found then
+      return 1;
+    end if;
+  end loop;
+
+  -- Each attempt clears up after a few old ones: the table never grows beyond an hour of them.
+  delete from dirsync.sign_in_failure
+  where ctid = any (array(select f.ctid from dirsync.sign_in_failure f
+                          where f.last_at < _now - interval '1 hour' limit 5 for update skip locked));
+  return 0;
+end $$;
+comment on function dirsync.admit_sign_in is
+  'Asks for leave to look at a password. Returns 0 and counts the attempt as failed until forgive_sign_in '
+  'says otherwise, or the seconds to wait.';
+
+create function dirsync.forgive_sign_in(address_key text, name text, succeeded boolean) returns void
+language sql set search_path = pg_catalog, pg_temp as $$
+  update dirsync.sign_in_failure f
+  set failures = greatest(f.failures - 1, 0),
+      blocked_until = f.last_at + dirsync.sign_in_pause(f.kind, greatest(f.failures - 1, 0))
+  where f.kind = 'address' and f.key = address_key;
+  update dirsync.sign_in_failure f
+  set failures = case when succeeded then 0 else greatest(f.failures - 1, 0) end,
+      blocked_until = case when succeeded then f.last_at
+                           else f.last_at + dirsync.sign_in_pause(f.kind, greatest(f.failures - 1, 0)) end
+  where f.kind = 'name' and f.key = encode(sha256(convert_to(forgive_sign_in.name, 'UTF8')), 'hex');
+$$;
+comment on function dirsync.forgive_sign_in is
+  'Takes an admitted attempt off the failures again: it succeeded, which also forgives its name, or its '
+  'password was not looked at.';
+
+revoke execute on function dirsync.sign_in_pause, dirsync.admit_sign_in, dirsync.forgive_sign_in from public;

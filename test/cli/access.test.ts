@@ -1,0 +1,185 @@
+import { spawnSync } from 'node:child_process'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
+import { isPassword } from '../../src/console/auth/password.ts'
+import { createDeployment, type Deployment } from '../helpers/deployment.ts'
+import { dirsync } from './dirsync.ts'
+import { atTerminal, hasTerminal } from './terminal.ts'
+
+let deployment: Deployment
+beforeAll(async () => {
+  deployment = await createDeployment()
+})
+afterAll(() => deployment[Symbol.asyncDispose]())
+
+const LAUNCHER = join(import.meta.dirname, '../../bin/dirsync')
+
+/** Runs a command with this on its standard input. */
+function typed(args: string[], input: string) {
+  const { status, stdout, stderr } = spawnSync(LAUNCHER, args, {
+    cwd: inject('runFolder'),
+    env: { PATH: process.env.PATH, ...deployment.settings },
+    input,
+    encoding: 'utf8',
+  })
+  return { code: status, stdout, stderr }
+}
+const run = (...args: string[]) => dirsync(args, deployment.settings)
+
+async function hashOf(name: string): Promise<string> {
+  const { rows } = await deployment.own.pool.query<{ password_hash: string }>(
+    'select password_hash from dirsync.console_user where name = $1',
+    [name],
+  )
+  return rows[0]?.password_hash ?? ''
+}
+
+async function lastCommand() {
+  const { rows } = await deployment.own.pool.query(
+    'select name, arguments, requested_by from dirsync.command order by id desc limit 1',
+  )
+  return rows[0]
+}
+
+async function plantSession(name: string): Promise<void> {
+  await deployment.own.pool.query(
+    `insert into dirsync.console_session (id_hash, user_name, via, expires_at, address, user_agent)
+     values (sha256(gen_random_uuid()::text::bytea), $1, 'password', now() + interval '1 hour', '::1', 'test')`,
+    [name],
+  )
+}
+
+describe('dirsync users', () => {
+  test('add takes the first line of standard input as the password, and is recorded', async () => {
+    const added = typed(['users', 'add', 'Anna', '--role', 'reviewer'], 'correct horse battery\nnoise\n')
+    expect(added).toEqual({ code: 0, stdout: 'anna may sign in, as reviewer.\n', stderr: '' })
+    const hash = await hashOf('anna')
+    expect(hash).toMatch(/^\$scrypt\$ln=15,r=8,p=3\$/)
+    expect(await isPassword('correct horse battery', hash)).toBe(true)
+    expect(await isPassword('correct horse batterY', hash)).toBe(false)
+    expect(await lastCommand()).toEqual({
+      name: 'users add',
+      arguments: { user: 'anna', role: 'reviewer' },
+      requested_by: expect.stringMatching(/\(cli:.+\)$/),
+    })
+  })
+
+  test.each([
+    ['a short password', ['users', 'add', 'ben', '--role', 'viewer'], 'too short\n', /12 to 256 characters/],
+    ['no password', ['users', 'add', 'ben', '--role', 'viewer'], '', /give the password on standard input/],
+    ['a name that is taken', ['users', 'add', 'ANNA', '--role', 'viewer'], `${'x'.repeat(12)}\n`, /already/],
+    [
+      'the name of one-time keys',
+      ['users', 'add', 'local', '--role', 'viewer'],
+      `${'x'.repeat(12)}\n`,
+      /local/,
+    ],
+  ])('add refuses %s', async (_, args, input, sentence) => {
+    const refused = typed(args, input)
+    expect(refused).toMatchObject({ code: 2, stdout: '' })
+    expect(refused.stderr).toMatch(sentence)
+  })
+
+  test.runIf(hasTerminal)('add asks twice at a terminal, and shows nothing of what is typed', async () => {
+    const terminal = atTerminal(['users', 'add', 'cara', '--role', 'viewer'], deployment.settings)
+    await terminal.shows(/Password \(12 characters or more\): /)
+    terminal.type('a secret nobody sees\r')
+    await terminal.shows(/Once more: /)
+    terminal.type('a secret nobody sees\r')
+    const { code, screen } = await terminal.ended
+    expect(code).toBe(0)
+    expect(screen).toContain('cara may sign in, as viewer.')
+    expect(screen).not.toContain('secret')
+    expect(await isPassword('a secret nobody sees', await hashOf('cara'))).toBe(true)
+  })
+
+  test.runIf(hasTerminal)('two different passwords change nothing', async () => {
+    const terminal = atTerminal(['users', 'add', 'dora', '--role', 'viewer'], deployment.settings)
+    await terminal.shows(/Password/)
+    terminal.type('a secret nobody sees\r')
+    await terminal.shows(/Once more: /)
+    terminal.type('a secret nobody seed\r')
+    const { code, screen } = await terminal.ended
+    expect(code).toBe(2)
+    expect(screen).toContain('the two passwords differ')
+    expect(await hashOf('dora')).toBe('')
+  })
+
+  test.runIf(hasTerminal)('Ctrl-C at the question changes nothing', async () => {
+    const terminal = atTerminal(['users', 'add', 'dora', '--role', 'viewer'], deployment.settings)
+    await terminal.shows(/Password/)
+    terminal.type('\x03')
+    const { code, screen } = await terminal.ended
+    expect(code).not.toBe(0)
+    expect(screen).not.toMatch(/\n\s+at /)
+    expect(await hashOf('dora')).toBe('')
+  })
+
+  test('disable ends the sessions, enable lets in again, role and password change', async () => {
+    typed(['users', 'add', 'emil', '--role', 'viewer'], 'correct horse battery\n')
+    await plantSession('emil')
+    expect((await run('users', 'disable', 'emil', '--json')).json()).toEqual({
+      user: 'emil',
+      disabled: true,
+      sessions_ended: 1,
+    })
+    expect(await lastCommand()).toMatchObject({ name: 'users disable', arguments: { user: 'emil' } })
+    expect((await run('users', 'enable', 'emil')).stdout).toBe('emil may sign in again.\n')
+    expect((await run('users', 'role', 'emil', 'operator', '--json')).json()).toEqual({
+      user: 'emil',
+      role: 'operator',
+    })
+    await plantSession('emil')
+    expect(typed(['users', 'password', 'emil'], 'another long password\n').stdout).toBe(
+      'emil has another password; 1 session ended.\n',
+    )
+    expect(await isPassword('another long password', await hashOf('emil'))).toBe(true)
+    const users = (await run('users', 'list', '--json')).json()
+    const emil = users.find((user: { name: string }) => user.name === 'emil')
+    expect(emil).toMatchObject({ role: 'operator', source: 'password', disabled_at: null, sessions: 0 })
+    expect(JSON.stringify(users)).not.toContain('scrypt')
+    expect((await run('users', 'list')).stdout).toMatch(/emil +operator +password +enabled/)
+  })
+
+  test('nobody is changed who is not there', async () => {
+    const refused = await run('users', 'disable', 'nobody')
+    expect(refused).toMatchObject({ code: 1, stdout: '' })
+    expect(refused.stderr).toContain('there is no user "nobody"')
+  })
+
+  test('link prints an address with a one-time key, and is recorded', async () => {
+    const { url } = (await run('users', 'link', '--json')).json()
+    expect(url).toMatch(/^http:\/\/127\.0\.0\.1:0\/sign-in\/key\?key=[\w-]{43}$/)
+    expect(await lastCommand()).toMatchObject({ name: 'users link' })
+    const { rows } = await deployment.own.pool.query(
+      'select encode(hash, $1) as hash from dirsync.sign_in_key',
+      ['hex'],
+    )
+    expect(JSON.stringify(rows)).not.toContain(url.split('key=')[1])
+  })
+})
+
+describe('dirsync tokens', () => {
+  test('add prints the token once, list shows all but that, revoke makes it worthless', async () => {
+    const added = await run('tokens', 'add', 'monitoring', '--role', 'viewer', '--expires', '90d')
+    expect(added.code).toBe(0)
+    const token = added.stdout.trim()
+    expect(token).toMatch(/^dirsync_[\w-]{43}$/)
+    expect(await lastCommand()).toMatchObject({
+      name: 'tokens add',
+      arguments: { token: 'monitoring', role: 'viewer', expires: expect.any(String) },
+    })
+
+    const again = await run('tokens', 'add', 'monitoring', '--role', 'admin', '--expires', '1d')
+    expect(again).toMatchObject({ code: 2, stdout: '' })
+
+    const listed = await run('tokens', 'list', '--json')
+    expect(listed.json()).toMatchObject([{ name: 'monitoring', role: 'viewer', revoked_at: null }])
+    expect(listed.stdout).not.toContain(token)
+    expect((await run('tokens', 'list')).stdout).toMatch(/monitoring +viewer +good/)
+
+    expect((await run('tokens', 'revoke', 'monitoring')).code).toBe(0)
+    expect((await run('tokens', 'list')).stdout).toMatch(/monitoring +viewer +revoked/)
+    expect((await run('tokens', 'revoke', 'monitoring')).code).toBe(1)
+  })
+})

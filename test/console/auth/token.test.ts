@@ -1,0 +1,189 @@
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import { text } from 'node:stream/consumers'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { createLinkKey, createSignInKey } from '../../../src/console/auth/sign-in-key.ts'
+import { addToken, listTokens, revokeToken } from '../../../src/console/auth/tokens.ts'
+import { disableUser, enableUser } from '../../../src/console/auth/users.ts'
+import { type AuthUnderTest, Browser, openAuth, signedIn } from './auth-under-test.ts'
+
+let auth: AuthUnderTest
+beforeAll(async () => {
+  auth = await openAuth()
+})
+afterAll(() => auth[Symbol.asyncDispose]())
+
+const tomorrow = () => new Date(Date.now() + 86_400_000)
+
+async function status(headers: Record<string, string>): Promise<number> {
+  return (await fetch(`${auth.url}/guarded`, { headers })).status
+}
+
+/** Sends header lines as they stand here, which fetch would not. */
+async function statusOfLines(...lines: string[]): Promise<number> {
+  const { port } = new URL(auth.url)
+  const socket = connect(Number(port), '127.0.0.1')
+  await once(socket, 'connect')
+  socket.write(['GET /guarded HTTP/1.1', 'Host: x', 'Connection: close', ...lines, '', ''].join('\r\n'))
+  return Number(/^HTTP\/1\.1 (\d+)/.exec(await text(socket))?.[1])
+}
+
+describe('a bearer token', () => {
+  test('is whoever it was made for, by its name, with its role', async () => {
+    const token = await addToken(auth.pool, 'test', { name: 'ci', role: 'operator', expiresAt: tomorrow() })
+    const page = await fetch(`${auth.url}/guarded`, { headers: { authorization: `bearer  ${token}` } })
+    expect(await page.json()).toEqual({
+      viewer: { name: 'token:ci', role: 'operator', via: 'token' },
+      session: null,
+    })
+    const [row] = await listTokens(auth.pool)
+    expect(row).toMatchObject({ name: 'ci', last_used_at: expect.any(Date) })
+  })
+
+  test('is worth nothing once it is revoked or over, and its name may be given again', async () => {
+    const add = () => addToken(auth.pool, 'test', { name: 'night', role: 'viewer', expiresAt: tomorrow() })
+    const first = await add()
+    expect(await status({ authorization: `Bearer ${first}` })).toBe(200)
+    await expect(add()).rejects.toMatchObject({ code: 'ACCESS_INVALID' })
+    await revokeToken(auth.pool, 'test', 'night')
+    expect(await status({ authorization: `Bearer ${first}` })).toBe(401)
+    const second = await add()
+    expect(await status({ authorization: `Bearer ${second}` })).toBe(200)
+    await auth.pool.query(`update dirsync.api_token set expires_at = now() where name = 'night'`)
+    expect(await status({ authorization: `Bearer ${second}` })).toBe(401)
+    const third = await add()
+    expect(await status({ authorization: `Bearer ${third}` })).toBe(200)
+  })
+
+  test.each([
+    'Bearer',
+    'Bearer ',
+    'Bearer dirsync_',
+    `Bearer dirsync_${'A'.repeat(43)}`,
+    `Bearer ${'A'.repeat(200)}`,
+    'Basic YTpi',
+    '',
+  ])('%j is nobody', async authorization => {
+    expect(await status({ authorization })).toBe(401)
+  })
+
+  test('that is wrong is not made good by a cookie, nor by a second header', async () => {
+    await auth.user('anna')
+    const browser = await signedIn(auth, 'anna')
+    const cookie = `dirsync=${browser.jar(auth.url).get('dirsync')}`
+    const token = await addToken(auth.pool, 'test', { name: 'two', role: 'viewer', expiresAt: tomorrow() })
+    expect(await status({ cookie })).toBe(200)
+    expect(await status({ cookie, authorization: 'Bearer wrong' })).toBe(401)
+    expect(await statusOfLines(`Authorization: Bearer ${token}`)).toBe(200)
+    for (const other of [token, 'wrong'])
+      expect(await statusOfLines(`Authorization: Bearer ${token}`, `authorization: Bearer ${other}`)).toBe(
+        401,
+      )
+  })
+
+  test('in the cookie of a session, or a session as a token, is nobody', async () => {
+    await auth.user('bert')
+    const browser = await signedIn(auth, 'bert')
+    expect(await status({ authorization: `Bearer ${browser.jar(auth.url).get('dirsync')}` })).toBe(401)
+    const token = await addToken(auth.pool, 'test', { name: 'cookie', role: 'viewer', expiresAt: tomorrow() })
+    expect(await status({ cookie: `dirsync=${token}` })).toBe(401)
+    expect(await status({ cookie: `dirsync=${token.slice('dirsync_'.length)}` })).toBe(401)
+  })
+})
+
+describe('a cookie', () => {
+  test('that comes twice is nobody’s: one of them may be planted', async () => {
+    await auth.user('cleo')
+    const session = (await signedIn(auth, 'cleo')).jar(auth.url).get('dirsync')
+    expect(await status({ cookie: `a=b; dirsync=${session}; c=d` })).toBe(200)
+    expect(await status({ cookie: `dirsync=${session}; dirsync=${session}` })).toBe(401)
+    expect(await status({ cookie: `dirsync=${'A'.repeat(43)}; dirsync=${session}` })).toBe(401)
+    expect(await statusOfLines(`Cookie: dirsync=${session}`, `Cookie: dirsync=${'A'.repeat(43)}`)).toBe(401)
+  })
+
+  test.each([
+    ['of another name', 'xdirsync'],
+    ['of another case', 'DIRSYNC'],
+    ['with the prefix of TLS', '__Host-dirsync'],
+  ])('%s is nobody’s', async (_, name) => {
+    await auth.user(`user-${name.toLowerCase().replaceAll('_', '')}`)
+    const browser = await signedIn(auth, `user-${name.toLowerCase().replaceAll('_', '')}`)
+    expect(await status({ cookie: `${name}=${browser.jar(auth.url).get('dirsync')}` })).toBe(401)
+  })
+
+  test.each(['', ' ', 'A'.repeat(42), `${'A'.repeat(43)}'--`, '%00', '"'])('%j is nobody’s', async value => {
+    expect(await status({ cookie: `dirsync=${value}` })).toBe(401)
+  })
+
+  test('without end is refused before anybody looks at it', async () => {
+    expect(await status({ cookie: `dirsync=${'A'.repeat(20_000)}` })).toBe(431)
+  })
+})
+
+describe('a one-time key', () => {
+  const post = (browser: Browser, key: string) => browser.post(`${auth.url}/sign-in/key`, { key })
+
+  test('signs in as local, an admin, by a click, and once', async () => {
+    const key = await createSignInKey(auth.pool)
+    const browser = new Browser()
+    // Whoever reads the link for a preview does not use it up.
+    for (const reader of [new Browser(), new Browser(), browser]) {
+      const page = await reader.get(`${auth.url}/sign-in/key?key=${key}`)
+      expect(page.status).toBe(200)
+      expect(page.text).toContain(`value="${key}"`)
+      expect(page.headers.get('set-cookie')).toBeNull()
+    }
+    expect(await post(browser, key)).toMatchObject({ status: 303, location: `${auth.url}/` })
+    const { viewer } = JSON.parse((await browser.get(`${auth.url}/guarded`)).text)
+    expect(viewer).toMatchObject({ name: 'local', role: 'admin', via: 'key' })
+    const again = await post(new Browser(), key)
+    expect(again.status).toBe(403)
+    expect(again.text).toContain('dirsync users link')
+    expect(again.headers.get('set-cookie')).toBeNull()
+  })
+
+  test('is used by one of many who come with it in the same moment', async () => {
+    const key = await createSignInKey(auth.pool)
+    const pages = await Promise.all(Array.from({ length: 8 }, () => post(new Browser(), key)))
+    expect(pages.map(page => page.status).sort()).toEqual([303, ...Array(7).fill(403)])
+  })
+
+  test('ends with its time and with the next start; one for the shell outlives a start', async () => {
+    const [first, linked, second] = [
+      await createSignInKey(auth.pool),
+      await createLinkKey(auth.pool, 'test'),
+      await createSignInKey(auth.pool),
+    ]
+    expect((await post(new Browser(), first)).status).toBe(403)
+    expect((await post(new Browser(), linked)).status).toBe(303)
+    await auth.pool.query('update dirsync.sign_in_key set expires_at = now() where used_at is null')
+    expect((await post(new Browser(), second)).status).toBe(403)
+  })
+
+  test('is worth nothing while local is disabled', async () => {
+    const browser = new Browser()
+    await post(browser, await createSignInKey(auth.pool))
+    await disableUser(auth.pool, 'test', 'local')
+    expect((await browser.get(`${auth.url}/guarded`)).status).toBe(401)
+    expect((await post(new Browser(), await createSignInKey(auth.pool))).status).toBe(403)
+    await expect(createLinkKey(auth.pool, 'test')).rejects.toThrow('dirsync users enable local')
+    await enableUser(auth.pool, 'test', 'local')
+    expect((await post(browser, await createLinkKey(auth.pool, 'test'))).status).toBe(303)
+  })
+
+  test.each(['', 'x', '%00', 'A'.repeat(43), 'A'.repeat(150), '"><script>'])('%j is none', async key => {
+    const page = await post(new Browser(), key)
+    expect(page.status).toBe(403)
+    const shown = await new Browser().get(`${auth.url}/sign-in/key?key=${encodeURIComponent(key)}`)
+    expect(shown.text).not.toContain('<script>')
+  })
+})
+
+test('what says nothing about anybody works while the database is away', async () => {
+  await using alone = await openAuth()
+  await alone.user('anna')
+  const browser = await signedIn(alone, 'anna')
+  await alone.pool.query('drop schema dirsync cascade')
+  expect((await browser.get(`${alone.url}/healthz`)).status).toBe(200)
+  expect((await browser.get(`${alone.url}/guarded`)).status).toBe(500)
+})
