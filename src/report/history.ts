@@ -49,7 +49,7 @@ export async function readHistory(db: Pool, { from, to, step: wanted = 0 }: Span
   const begin = end - points * step
   const [{ rows: standings }, { rows: calls }, { rows: runs }] = await Promise.all([
     db.query<StandingColumns>({ name: 'history standings', text: STANDINGS, values: [begin, step, points] }),
-    db.query<History['calls'][number]>({
+    db.query<CountedCalls>({
       name: step < 3600 ? 'history minutes' : 'history hours',
       text: callsFrom(step < 3600 ? MINUTES : HOURS),
       values: [begin, step, points],
@@ -66,7 +66,7 @@ export async function readHistory(db: Pool, { from, to, step: wanted = 0 }: Span
     step,
     x: Array.from({ length: points }, (_, i) => begin + i * step),
     ...onlyRow(standings),
-    calls,
+    calls: calls.map(row => seriesOf(row, points)),
     runs,
   }
 }
@@ -105,19 +105,34 @@ const HOURS = `
   where minute >= greatest(to_timestamp($1::float8), (select max(hour) from dirsync.call_hour))
     and minute < to_timestamp($1::float8 + $2::float8 * $3::int)`
 
-/** As per minute on average, by operation. */
+/** Per minute on average, in the points that have calls. */
 const callsFrom = (source: string) => `
   with counted as (
     select operation, floor((extract(epoch from at)::float8 - $1::float8) / $2::float8)::int as point,
            sum(calls) * 60 / $2::float8 as per_minute, sum(too_fast) * 60 / $2::float8 as refused
-    from (${source}) source group by 1, 2
-  ), operations as (
-    select operation, sum(per_minute) as n from counted group by 1
+    from (${source}) source
+    group by 1, 2
   )
-  select o.operation,
-         array_agg(coalesce(c.per_minute, 0) order by p) as per_minute,
-         array_agg(coalesce(c.refused, 0) order by p) as refused_per_minute
-  from operations o
-  cross join generate_series(0, $3::int - 1) p
-  left join counted c on c.operation = o.operation and c.point = p
-  group by o.operation, o.n order by o.n desc, o.operation`
+  select operation, array_agg(point) as points, array_agg(per_minute) as per_minute, array_agg(refused) as refused
+  from counted group by operation order by sum(per_minute) desc, operation`
+
+interface CountedCalls {
+  operation: string
+  /** Numbers of the points, and what belongs to each. */
+  points: number[]
+  per_minute: number[]
+  refused: number[]
+}
+
+/** Without calls a point is 0. */
+function seriesOf(
+  { operation, points, per_minute, refused }: CountedCalls,
+  length: number,
+): History['calls'][number] {
+  const spread = (values: number[]) => {
+    const series = new Array<number>(length).fill(0)
+    for (const [i, point] of points.entries()) series[point] = values[i] ?? 0
+    return series
+  }
+  return { operation, per_minute: spread(per_minute), refused_per_minute: spread(refused) }
+}

@@ -1,4 +1,4 @@
-import cronstrue from 'cronstrue/i18n.js'
+import cronstrue from 'cronstrue/dist/cronstrue-i18n.js'
 import type { Pool } from '../lib/database.ts'
 import type { Language } from '../texts/texts.ts'
 
@@ -71,7 +71,7 @@ export async function listSchedules(db: Pool): Promise<Schedule[]> {
 export function inWords(expression: string): Schedule['words'] {
   const words = (locale: string) => {
     try {
-      return cronstrue.default.toString(expression, { locale, use24HourTimeFormat: true })
+      return cronstrue.toString(expression, { locale, use24HourTimeFormat: true })
     } catch {
       return expression // node-cron and cronstrue differ in rare expressions
     }
