@@ -4,6 +4,7 @@ import type { Feeder } from '../src/sync/feeder.ts'
 import type { Mirror } from '../src/sync/mirror-kind.ts'
 import { requestDueRetries } from '../src/sync/retries.ts'
 import type { RunKind } from '../src/sync/run.ts'
+import { noteStanding } from '../src/sync/tally.ts'
 import { pruneHistory } from './prune.ts'
 
 /** What a tick may use. */
@@ -69,6 +70,14 @@ export const CRON_JOBS: readonly CronJob[] = [
     does: 'feeds the queue again with what it lost',
     schedule: '*/3 * * * * *',
     run: ({ feeder }) => feeder.sweep(),
+  },
+  {
+    name: 'history',
+    does: 'writes down how everything stands, for curves',
+    schedule: '*/5 * * * *',
+    async run({ pool }) {
+      await noteStanding(pool)
+    },
   },
   {
     name: 'prune',

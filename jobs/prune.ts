@@ -14,6 +14,9 @@ export async function pruneHistory(db: Pool): Promise<Record<string, number>> {
 const OLD = {
   attempt: `started_at < now() - interval '30 days'`,
   call_minute: `minute < now() - interval '30 days'`,
+  // Curves show 30 days, from the beginning of a day on.
+  call_hour: `hour < now() - interval '35 days'`,
+  standing_history: `at < now() - interval '35 days'`,
   dead_letter: `
     state = 'resolved' and resolved_at < now() - interval '180 days'
     -- What a person accepted stays accepted as long as whom it concerns is there; else it would fail anew.

@@ -51,6 +51,10 @@ export class CronScheduler {
   /** By job. */
   readonly #tasks = new Map<CronJob, ScheduledTask>()
   readonly #running = new Set<Promise<void>>()
+  /** Jobs that a person's request has begun here, and that go on. */
+  readonly #requested = new Set<string>()
+  #isStarted = false
+  #serving: Promise<void> = Promise.resolve()
 
   constructor(options: SchedulerOptions) {
     this.#options = options
@@ -64,12 +68,23 @@ export class CronScheduler {
       await this.stop()
       throw error
     }
+    this.#isStarted = true
+    this.wake()
+  }
+
+  /** Looks whether a person has asked to run a job at once (`dirsync.run_schedule`). */
+  wake(): void {
+    if (!this.#isStarted) return
+    // One after the other: the second look finds what the first one missed.
+    this.#serving = this.#serving.then(() => this.#serveRequests())
   }
 
   /** Schedules nothing more and waits for the ticks in hand. */
   async stop(): Promise<void> {
+    this.#isStarted = false
     for (const task of this.#tasks.values()) await task.destroy()
     this.#tasks.clear()
+    await this.#serving
     await Promise.all(this.#running)
   }
 
@@ -99,20 +114,58 @@ export class CronScheduler {
   }
 
   async #tick(scheduled: ScheduledJob, dueAt: Date): Promise<void> {
-    const { pool, processId, logger, context } = this.#options
+    const { pool, processId, logger } = this.#options
     const { job } = scheduled
     // Processes see the same tick milliseconds apart; the second it was due is the same for all.
     const due = new Date(Math.floor(dueAt.getTime() / 1000) * 1000)
     try {
-      if (!(await claimTick(pool, job.name, due, processId))) return
+      const claimed = await claimTick(pool, job.name, due, processId)
+      if (claimed === 'taken') return
       const task = this.#tasks.get(job)
       if (task) await rememberNext(pool, scheduled, task)
-      const error = await failureOf(() => job.run(context))
-      if (error) logger.error({ job: job.name, err: error }, 'cron job failed; its next tick tries again')
-      await finishTick(pool, job.name, due, error)
+      if (claimed === 'paused') logger.debug({ job: job.name }, 'the job is paused: its tick is left out')
+      else await this.#run(job, due)
     } catch (error) {
       // The database is away: the coordinator says so once, and the next tick tries again.
       logger.debug({ job: job.name, err: (error as Error).message }, 'tick not run')
+    }
+  }
+
+  /** Runs a job whose tick was claimed. */
+  async #run(job: CronJob, due: Date): Promise<void> {
+    const { pool, logger, context } = this.#options
+    const error = await failureOf(() => job.run(context))
+    if (error) logger.error({ job: job.name, err: error }, 'cron job failed; its next tick tries again')
+    await finishTick(pool, job.name, due, error)
+  }
+
+  async #serveRequests(): Promise<void> {
+    const { pool, jobs, processId, logger } = this.#options
+    try {
+      // What a request began here is not begun beside it again: that request waits for its end.
+      const free = jobs.map(({ job }) => job).filter(({ name }) => !this.#requested.has(name))
+      const requests = await claimRequests(
+        pool,
+        free.map(({ name }) => name),
+        processId,
+      )
+      for (const { name, due } of requests) {
+        const job = free.find(other => other.name === name)
+        if (!job) continue
+        logger.info({ job: name }, 'running it now, as a person asked')
+        this.#requested.add(name)
+        const tick = this.#run(job, due)
+          .catch((error: Error) => logger.debug({ job: name, err: error.message }, 'its end was not noted'))
+          .finally(() => {
+            this.#running.delete(tick)
+            this.#requested.delete(name)
+            this.wake()
+          })
+        this.#running.add(tick)
+      }
+    } catch (error) {
+      // The listener makes a new connection once the database is back, and then looks again.
+      logger.debug({ err: (error as Error).message }, 'requests for jobs were not looked for')
     }
   }
 }
@@ -155,13 +208,49 @@ async function rememberNext(db: Pool, { job, expression }: ScheduledJob, task: S
   )
 }
 
-/** Claims a tick: true for exactly one of all processes that try. */
-async function claimTick(db: Pool, job: string, dueAt: Date, processId: string): Promise<boolean> {
-  const { rowCount } = await db.query(
-    `insert into dirsync.job_tick (job, due_at, claimed_by) values ($1, $2, $3) on conflict do nothing`,
+/** Claims a tick, for exactly one of all processes that try. Where the job is paused, that is all: it has ended. */
+async function claimTick(
+  db: Pool,
+  job: string,
+  dueAt: Date,
+  processId: string,
+): Promise<'claimed' | 'paused' | 'taken'> {
+  const { rows } = await db.query<{ paused: boolean }>(
+    `insert into dirsync.job_tick (job, due_at, claimed_by, finished_at, skipped)
+     select $1, $2, $3, case when paused_at is not null then now() end,
+            case when paused_at is not null then format('paused by %s: %s', paused_by, pause_reason) end
+     from (select) as one
+     left join dirsync.job_schedule s on s.job = $1
+     on conflict do nothing
+     returning skipped is not null as paused`,
     [job, dueAt, processId],
   )
-  return rowCount === 1
+  const [tick] = rows
+  if (!tick) return 'taken'
+  return tick.paused ? 'paused' : 'claimed'
+}
+
+/** Takes what people asked to run at once, each request for exactly one of all processes: its tick is claimed with it. */
+async function claimRequests(
+  db: Pool,
+  jobs: string[],
+  processId: string,
+): Promise<{ name: string; due: Date }[]> {
+  const { rows } = await db.query<{ name: string; due: Date }>(
+    `with requested as (
+       select job, run_requested_at, run_requested_by from dirsync.job_schedule
+       where run_requested_at is not null and job = any ($1) for update skip locked
+     ), taken as (
+       update dirsync.job_schedule s set run_requested_at = null, run_requested_by = null
+       from requested r where r.job = s.job
+     )
+     insert into dirsync.job_tick (job, due_at, claimed_by, requested_by)
+     select job, run_requested_at, $2, run_requested_by from requested
+     on conflict do nothing
+     returning job as name, due_at as due`,
+    [jobs, processId],
+  )
+  return rows
 }
 
 async function finishTick(db: Pool, job: string, dueAt: Date, error: string | null): Promise<void> {

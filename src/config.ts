@@ -562,7 +562,7 @@ function readAll<Schema extends z.ZodObject>(env: Environment, wanted: Schema): 
   const complaints: string[] = []
   const names = new Set([...ESSENTIAL.filter(name => name in wanted.shape), ...Object.keys(wanted.shape)])
   for (const name of names as Set<Name>) {
-    const found = read(env, name)
+    const found = readSetting(env, name)
     const isEssential = (ESSENTIAL as readonly Name[]).includes(name)
     if ('value' in found) values[name] = found.value
     else if (found.flaw === 'absent' && !isEssential) values[name] = (SETTINGS[name] as Setting).default
@@ -616,16 +616,20 @@ function present(env: Environment, name: string): boolean {
   return Boolean(env[name]?.trim() || env[`${name}_FILE`]?.trim())
 }
 
-type Found = { value: string } | { flaw: 'absent' } | { flaw: 'empty' | 'unreadable'; file: string }
+type Found =
+  | { value: string; file: string | null }
+  | { flaw: 'absent' }
+  | { flaw: 'empty' | 'unreadable'; file: string }
 
-function read(env: Environment, name: string): Found {
+/** A setting as the environment, or the file that `NAME_FILE` names, has it. */
+export function readSetting(env: Environment, name: string): Found {
   const value = env[name]?.trim()
-  if (value) return { value }
+  if (value) return { value, file: null }
   const file = env[`${name}_FILE`]?.trim()
   if (!file) return { flaw: 'absent' }
   try {
     const line = (readFileSync(file, 'utf8').split('\n')[0] as string).trim()
-    return line === '' ? { flaw: 'empty', file } : { value: line }
+    return line === '' ? { flaw: 'empty', file } : { value: line, file }
   } catch {
     return { flaw: 'unreadable', file }
   }

@@ -209,11 +209,11 @@ async function startWorker(core: Core, web: Console | null, stops: Stops): Promi
     onSettled: web?.metrics.observeJob,
   })
   const worker = core.queue.work((job, signal) => processor.process(job, signal), {
-    concurrency: jobsInHand(most, client.pacing().ratePerSecond),
+    concurrency: jobsInHand(most, permitted(client.pacing())),
     logger,
   })
   const following = setInterval(() => {
-    worker.setConcurrency(jobsInHand(most, client.pacing().ratePerSecond))
+    worker.setConcurrency(jobsInHand(most, permitted(client.pacing())))
   }, FOLLOW_PACER_MS)
   stops.work(() => {
     clearInterval(following)
@@ -242,6 +242,11 @@ async function startWorker(core: Core, web: Console | null, stops: Stops): Promi
   stops.work(() => mirrors.stop())
 }
 
+/** Calls per second that may leave now. */
+function permitted({ ratePerSecond, cap }: Pacing): number {
+  return Math.min(ratePerSecond, cap ?? ratePerSecond)
+}
+
 /** Plans runs and feeds the queue; with a schedule it also runs the cron jobs and listens to HR's trigger. */
 async function startScheduler(core: Core, stops: Stops): Promise<void> {
   const { config, pool, hr, queue, logger, schedule } = core
@@ -263,7 +268,12 @@ async function startScheduler(core: Core, stops: Stops): Promise<void> {
   })
   coordinator.start()
   stops.work(() => coordinator.stop())
-  const listener = dirsyncListener(config.DATABASE_URL, logger, () => coordinator.wake())
+  const cron = cronOf(core, feeder)
+  const listener = dirsyncListener(config.DATABASE_URL, logger, payload => {
+    coordinator.wake()
+    // Empty after a reconnect, when something may have been missed.
+    if (payload === 'schedule' || payload === '') cron.wake()
+  })
   stops.afterwards(() => listener.close())
   await listener.start()
 
@@ -277,10 +287,16 @@ async function startScheduler(core: Core, stops: Stops): Promise<void> {
     trigger.start()
   }
 
-  const cron = new CronScheduler({
+  stops.work(() => cron.stop())
+  await cron.start()
+}
+
+/** The cron jobs of this process, not started yet. */
+function cronOf({ config, pool, logger, schedule, cronJobs, entry }: Core, feeder: Feeder): CronScheduler {
+  return new CronScheduler({
     pool,
     // Without a schedule the sweep still runs: a queue that is wiped during --once is fed again.
-    jobs: schedule ? core.cronJobs : core.cronJobs.filter(({ job }) => job.name === 'sweep'),
+    jobs: schedule ? cronJobs : cronJobs.filter(({ job }) => job.name === 'sweep'),
     context: {
       pool,
       feeder,
@@ -290,11 +306,9 @@ async function startScheduler(core: Core, stops: Stops): Promise<void> {
         await requestScheduledRun(pool, kind, 'cron', logger)
       },
     },
-    processId: core.entry.id,
+    processId: entry.id,
     logger,
   })
-  stops.work(() => cron.stop())
-  await cron.start()
 }
 
 /** How long the work (jobs, plans, cron jobs) may take to stop. The whole stop stays below 10 s. */

@@ -6,10 +6,12 @@ import { createLogger, type Logger } from '../lib/logger.ts'
 import { missingMigrations } from '../lib/migrate.ts'
 import type { PlatformClient } from '../platform/client.ts'
 import { assertAccount } from '../sync/deployment.ts'
-import { aliveProcesses, type ProcessRow } from '../sync/process.ts'
+import { aliveProcesses, missingAmong, type NeededRole, nobodyAlive } from '../sync/process.ts'
 import { FailedError, sentenceOf } from './failure.ts'
 import { printAside } from './output.ts'
 import { type CheckedSettings, checkSettings, openSettings } from './settings.ts'
+
+export { missingAmong, NEEDED_ROLES, nobodyAlive } from '../sync/process.ts'
 
 /** dirsync's own database, and the settings that name it. */
 interface Stores<Settings> extends AsyncDisposable {
@@ -147,25 +149,9 @@ function shellUser(): string {
   }
 }
 
-/** The roles that a run needs. */
-export const NEEDED_ROLES = ['scheduler', 'worker'] as const
-type NeededRole = (typeof NEEDED_ROLES)[number]
-
-/** The roles that a run needs and that none of these processes has. */
-export function missingAmong(alive: readonly ProcessRow[]): NeededRole[] {
-  return NEEDED_ROLES.filter(role => !alive.some(({ roles }) => roles.includes(role)))
-}
-
 /** The roles that a run needs and that no living process has. */
 export async function missingRoles(pool: Pool): Promise<NeededRole[]> {
   return missingAmong(await aliveProcesses(pool))
-}
-
-/** Says that nobody is there to do the work, and how to start somebody. */
-export function nobodyAlive(missing: readonly string[], program: string): string {
-  return missing.length === NEEDED_ROLES.length
-    ? `no ${missing.join(' and no ')} is running: start them with ${program} start`
-    : `no ${missing.join()} is running: start one with ${program} start --roles ${missing.join()}`
 }
 
 /** Warns on standard error when a request has to wait because nobody is there to do it. */

@@ -1,24 +1,12 @@
 import type { Command } from 'commander'
-import { loadConfig } from '../config.ts'
-import { accountOf } from '../connections.ts'
-import { createPool } from '../lib/database.ts'
+import { type Config, ConfigError, environment, loadConfig } from '../config.ts'
+import { examine } from '../doctor/examine.ts'
+import { type Finding, failed } from '../doctor/finding.ts'
+import { settingsFailures, settingsFindings } from '../doctor/settings.ts'
 import { createLogger } from '../lib/logger.ts'
-import { readDeployment } from '../sync/deployment.ts'
-import {
-  examineAccount,
-  examineDatabase,
-  examineQueue,
-  examineSchedules,
-  examineService,
-  examineSettings,
-  type Finding,
-  failed,
-  warning,
-} from './examine.ts'
-import { examineHr, examinePlatform } from './examine-remote.ts'
 import { FailedError, sentenceOf } from './failure.ts'
 import { coloured, pad, plain, print, printJson, terminalWidth, wrap } from './output.ts'
-import { openSettings } from './settings.ts'
+import { type CheckedSettings, checkSettings, openSettings } from './settings.ts'
 
 /** `dirsync doctor`: everything that has to be right, one line each. */
 export function doctorCommand(program: Command): void {
@@ -43,39 +31,35 @@ Examples:
 }
 
 async function doctor(options: { json?: true }): Promise<void> {
-  const findings = await examine()
+  const findings = await examineAll()
   const isWell = findings.every(({ status }) => status !== 'failed')
   if (options.json) printJson({ ok: isWell, findings })
   else printFindings(findings)
   if (!isWell) throw new FailedError('')
 }
 
-/** Checks everything in the order in which it is needed; what depends on something that is wrong is left out. */
-async function examine(): Promise<Finding[]> {
-  const { findings, checked } = examineSettings()
-  if (!checked) return findings
+async function examineAll(): Promise<Finding[]> {
+  const env = environment()
+  let checked: CheckedSettings
+  try {
+    checked = checkSettings()
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error
+    return settingsFailures(error, env)
+  }
   // Whatever is wrong is a finding; the log would say it a second time.
   const logger = createLogger({ level: 'silent', pretty: false })
   await using opened = new AsyncDisposableStack()
+  let config: Config
   try {
-    const { config } = opened.use(await openSettings(checked, loadConfig, logger))
-    findings.push(...examineSchedules(config))
-    const pool = createPool(config.DATABASE_URL, { max: 4, name: 'doctor', logger })
-    opened.defer(() => pool.end())
-    const database = await examineDatabase(pool, config.DATABASE_URL, checked.program)
-    findings.push(...database.findings)
-    const deployment = database.isReady ? await readDeployment(pool) : null
-    if (database.isReady) findings.push(examineAccount(deployment, accountOf(config)))
-    findings.push(...(await examineQueue(config)))
-    findings.push(...(await examineHr(config, deployment, logger)))
-    if (database.isReady) {
-      findings.push(...(await examinePlatform(config, pool, logger)))
-      findings.push(...(await examineService(pool, checked.program)))
-    } else findings.push(warning('platform', 'not checked: the token and the pacer live in the database'))
+    config = opened.use(await openSettings(checked, loadConfig, logger)).config
   } catch (error) {
-    // Something that no check foresaw is a finding too, and what was found by then stays.
-    findings.push(failed('dirsync', sentenceOf(error)))
+    // The embedded parts do not start.
+    return [...settingsFindings(env, checked.embedded), failed('dirsync', sentenceOf(error))]
   }
+  const findings: Finding[] = []
+  for await (const finding of examine({ config, env, program: checked.program, logger }))
+    findings.push(finding)
   return findings
 }
 

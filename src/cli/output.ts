@@ -1,6 +1,9 @@
 import { stripVTControlCharacters } from 'node:util'
 import pc from 'picocolors'
+import { duration } from '../lib/time-text.ts'
 import type { TimeLeft } from '../report/time-left.ts'
+
+export { duration, longTime, shortTime } from '../lib/time-text.ts'
 
 /** The end of a help text. */
 export function examples(...commands: string[]): string {
@@ -218,31 +221,6 @@ export function coloured(state: string): string {
 export function paintState(cell: string): string {
   const state = cell.trimEnd()
   return coloured(state) + cell.slice(state.length)
-}
-
-const pad2 = (number: number) => String(number).padStart(2, '0')
-const day = (date: Date) => `${date.getFullYear()}-${pad2(date.getMonth() + 1)}-${pad2(date.getDate())}`
-const clock = (date: Date) => `${pad2(date.getHours())}:${pad2(date.getMinutes())}`
-
-/** A time for a table, local: 14:05 today, 11-21 14:05 this year, 2024-11-21 before. */
-export function shortTime(date: Date | null, now = new Date()): string | null {
-  if (date === null) return null
-  if (day(date) === day(now)) return `${clock(date)}:${pad2(date.getSeconds())}`
-  return date.getFullYear() === now.getFullYear() ? `${day(date).slice(5)} ${clock(date)}` : day(date)
-}
-
-/** A time for a story, local, to the second. */
-export function longTime(date: Date | null): string | null {
-  return date && `${day(date)} ${clock(date)}:${pad2(date.getSeconds())}`
-}
-
-/** How long something took or takes: 0.4 s, 12 s, 3 min, 2 h, 5 d. */
-export function duration(ms: number): string {
-  const seconds = ms / 1000
-  if (seconds < 10) return `${seconds.toFixed(1)} s`
-  if (seconds < 120) return `${Math.round(seconds)} s`
-  if (seconds < 7200) return `${Math.round(seconds / 60)} min`
-  return seconds < 172_800 ? `${Math.round(seconds / 3600)} h` : `${Math.round(seconds / 86_400)} d`
 }
 
 /** How long a run still takes: `about 12 min left`. */

@@ -19,6 +19,7 @@ import {
   figure,
   paintState,
   perSecond,
+  plain,
   print,
   printArrow,
   printFacts,
@@ -27,7 +28,9 @@ import {
   printText,
   printTitle,
   shortTime,
+  terminalWidth,
   timeLeftText,
+  wrap,
 } from './output.ts'
 
 /** The queue as it answers, or why it does not. */
@@ -180,6 +183,11 @@ function printPace(pace: Pace): void {
     const reason = pace.pause_reason ? `: ${pace.pause_reason}` : ''
     print(colours.yellow(`  paused until ${shortTime(pace.paused_until)}${reason}`))
   }
+  if (pace.cap) {
+    const { per_second, until, set_by, reason } = pace.cap
+    const lowered = `lowered to ${perSecond(per_second)} until ${shortTime(until)} by ${set_by}: ${reason}`
+    for (const line of wrap(plain(lowered), terminalWidth() - 2)) print(colours.yellow(`  ${line}`))
+  }
   if (pace.operations.length === 0) return
   printTable(pace.operations, [
     { title: 'IN 5 MINUTES', of: row => row.operation },
@@ -194,7 +202,7 @@ function permitted(pace: Pace): string {
   const { permitted_per_second: permitted, set_per_second: set, ceiling_per_second: rejected } = pace
   if (pace.workers === 0) return 'unknown, no worker is running'
   if (permitted === null) return 'not yet learnt'
-  if (!pace.learnt) return perSecond(permitted)
+  if (!pace.learnt || permitted === pace.cap?.per_second) return perSecond(permitted)
   if (set !== null)
     return `${perSecond(permitted)} of the ${perSecond(set)} set: more was rejected (last at ${perSecond(rejected ?? 0)})`
   return rejected === null
@@ -247,12 +255,13 @@ function printRuns({ runs, jobs }: Overview, left: Awaited<ReturnType<typeof tim
   printTable(jobs, [
     { title: 'JOB', of: job => job.job },
     { title: 'SCHEDULE', of: job => job.expression },
-    { title: 'NEXT', of: job => nextTick(job.next_due_at), gives: true },
+    { title: 'NEXT', of: job => nextTick(job), gives: true },
   ])
 }
 
-function nextTick(due: Date): string | null {
+function nextTick({ next_due_at: due, pause_reason: paused }: Overview['jobs'][number]): string | null {
   const time = shortTime(due)
+  if (paused !== null) return `paused: ${paused}`
   return due.getTime() < Date.now() - 60_000 ? `missed ${time}; runs at the next start` : time
 }
 

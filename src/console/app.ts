@@ -85,7 +85,7 @@ export function buildApp(options: AppOptions): FastifyInstance {
     logger,
     publicUrl,
     oidc: options.oidc,
-    taste: tasteOf,
+    language: request => tasteOf(request).language,
   })
   app.register(fp(async root => guard(root, options)))
   return app

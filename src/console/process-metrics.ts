@@ -115,7 +115,7 @@ export class ProcessMetrics {
     gauge(
       'permitted_calls_per_second',
       'Calls per second that the pacer permits, for all processes together; 0 while an unknown limit is not yet learnt.',
-      now => now.ratePerSecond,
+      now => Math.min(now.ratePerSecond, now.cap ?? now.ratePerSecond),
     )
     gauge('learnt', '1 when that rate was learnt, 0 when it was set.', now => (now.learnt ? 1 : 0))
     gauge(

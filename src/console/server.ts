@@ -9,6 +9,7 @@ import type { Logger } from '../lib/logger.ts'
 import type { PlatformClient } from '../platform/client.ts'
 import type { Role } from '../sync/process.ts'
 import { buildApp } from './app.ts'
+import { oidcSettings } from './auth/oidc.ts'
 import { DatabaseMetrics } from './database-metrics.ts'
 import { Live } from './live.ts'
 import { ProcessMetrics } from './process-metrics.ts'
@@ -70,10 +71,10 @@ export async function startConsole(options: {
     version,
     roles,
     token: config.CONSOLE_TOKEN,
-    publicUrl: null,
-    readOnly: false,
-    proxies: [],
-    oidc: null,
+    publicUrl: config.CONSOLE_URL,
+    readOnly: config.CONSOLE_READ_ONLY,
+    proxies: config.CONSOLE_PROXIES,
+    oidc: oidcSettings(config),
     readiness,
     metrics: [metrics, databaseMetrics],
     services: { config, pool, hr: options.hr, platform: options.platform, logger },

@@ -131,6 +131,9 @@ const GRANTS = [
     'cancel(bigint, text)',
     'pause(text)',
     'resume()',
+    'lower_rate(float8, timestamptz, text)',
+    'restore_rate()',
+    'probe_now(text)',
   ].map(signature => `grant execute on function dirsync.${signature} to dirsync_reviewer`),
 ]
 

@@ -21,6 +21,8 @@ const BUDGET_LEAD_MS = 8
 const RETRY_MS = 1000
 /** How often to ask at least while callers wait, so that a hold-off is noticed of which nothing was heard. */
 const CHECK_MS = 3000
+/** How often to ask at least while a lowered rate has no slot soon: it may be restored. */
+const CAPPED_CHECK_MS = 500
 /** Longest delay that a timer of Node takes. */
 const LONGEST_TIMER_MS = 2_147_483_647
 
@@ -44,6 +46,8 @@ export class Lane {
   readonly #turnstile: Turnstile
   /** Distance of the slots as last leased. */
   #spacingMs: number
+  /** The same without a rate that a person has lowered for a time. */
+  #ownSpacingMs: number
   /** How far ahead slots are reserved; 0 where others have to wait for them. */
   #spanMs: number
   #leasing: Promise<void> | null = null
@@ -58,6 +62,7 @@ export class Lane {
     const { spacingMs, budget, lateness } = parts
     this.#parts = parts
     this.#spacingMs = budget?.spacingMs ?? spacingMs ?? LONGEST_SPAN_MS
+    this.#ownSpacingMs = this.#spacingMs
     this.#spanMs = budget ? 0 : SHORT_SPAN_MS
     const owner = { wanting: () => this.#onWanting(), idle: () => this.#cancelTimer() }
     this.#turnstile = new Turnstile(CLOCK, lateness, owner)
@@ -68,8 +73,9 @@ export class Lane {
     return this.#turnstile.waiting
   }
 
-  get spacingMs(): number {
-    return this.#spacingMs
+  /** Distance of the slots, but for a rate that a person has lowered for a time. */
+  get ownSpacingMs(): number {
+    return this.#ownSpacingMs
   }
 
   get heldUntil(): number {
@@ -158,9 +164,15 @@ export class Lane {
     const start = clock.ours(lease.startMs)
     if (budget) this.#notBefore = start + (lease.count === 0 ? 0 : budget.spacingMs) - BUDGET_LEAD_MS
     else this.#spanMs = nextSpan(this.#spanMs, lease)
-    if (lease.count === 0) return
+    if (lease.count === 0) {
+      // A slot that is far away only because the rate was lowered is not given yet: that may end before.
+      const soon = performance.now() + CAPPED_CHECK_MS
+      if (isCapped(lease)) this.#notBefore = Math.min(start - BUDGET_LEAD_MS - clock.roundTripMs, soon)
+      return
+    }
     this.#spacingMs = budget?.spacingMs ?? lease.spacingMs
-    this.#turnstile.grant(start, this.#spacingMs, lease.count)
+    this.#ownSpacingMs = budget?.spacingMs ?? lease.ownSpacingMs
+    this.#turnstile.grant(start, this.#spacingMs, lease.count, this.#ownSpacingMs)
   }
 
   /** Sees at `at` what is wanted by then. */
@@ -184,6 +196,11 @@ export class Lane {
 function nextSpan(spanMs: number, { shared, startMs, nowMs }: Lease): number {
   if (!shared) return Math.min(LONGEST_SPAN_MS, Math.max(SHORT_SPAN_MS, spanMs * 2))
   return startMs - nowMs > SHORT_SPAN_MS / 2 ? 0 : SHORT_SPAN_MS
+}
+
+/** Whether calls leave more slowly than they could, because a person has lowered the rate. */
+export function isCapped({ spacingMs, ownSpacingMs }: Lease): boolean {
+  return spacingMs > ownSpacingMs
 }
 
 const CLOCK: TurnstileClock = {

@@ -1,6 +1,6 @@
 import { performance } from 'node:perf_hooks'
 import type { Logger } from 'pino'
-import type { SlotClock } from './lane.ts'
+import { isCapped, type SlotClock } from './lane.ts'
 import type { CallOutcome } from './pacer.ts'
 import type { Lease, Slots, WantedSlots } from './slots.ts'
 
@@ -132,6 +132,12 @@ export class RateLearner {
     // A rate as it was set cannot grow.
     if (lease.learnt === null || lease.learnt.ratePerSecond >= this.#most) return
     this.#warn(lease.learnt, lease.nowMs)
+    // What leaves while a person has lowered the rate says nothing of a higher one. A refusal still lowers the learnt rate
+    // itself: the cap never becomes its ceiling, so once it is over the rate returns to where it was.
+    if (isCapped(lease)) {
+      this.#begin(lease.nowMs, lease.leased)
+      return
+    }
     if (lease.version !== known?.version)
       this.#begin(Math.min(lease.learnt.changedAtMs, lease.nowMs), lease.learnt.leasedAtChange)
     const ms = lease.nowMs - this.#window.ms

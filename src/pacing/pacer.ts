@@ -19,7 +19,9 @@ export interface CallOutcome {
 
 /** How a pacer stands. */
 export interface PacerSnapshot {
-  /** Calls per second that may leave, of all processes together; 0 while an unknown rate is not yet learnt. */
+  /**
+   * Calls per second that may leave, of all processes together, but for `cap`; 0 while an unknown rate is not yet learnt.
+   */
   ratePerSecond: number
   /** Calls per second that were set; null where the rate is to be learnt. */
   set: number | null
@@ -27,6 +29,8 @@ export interface PacerSnapshot {
   learnt: boolean
   /** The rate at which the platform last refused calls; null where none is known. */
   ceiling: number | null
+  /** A rate that a person has set for a time; null where none holds. It may be above `ratePerSecond`. */
+  cap: number | null
   /** Callers of this process in line. */
   waiting: number
   /** Milliseconds for which calls still hold off because the platform asked for it. */

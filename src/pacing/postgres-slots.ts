@@ -35,9 +35,14 @@ export class PostgresSlots implements Slots {
     const operation = budget && `operation:${budget.operation}`
     const values = [this.#holder, count, spacingMs, operation, budget?.spacingMs, learntAs]
     const { rows } = await this.#query<LeaseRow>({ name: 'lease', text: LEASE, values })
-    const { ratePerSecond, ceiling, loweredAtMs, changedAtMs, leasedAtChange, ...lease } = onlyRow(rows)
+    const { ratePerSecond, ceiling, loweredAtMs, changedAtMs, leasedAtChange, ...others } = onlyRow(rows)
+    const { capPerSecond, capUntilMs, ...lease } = others
     const learnt = { ratePerSecond, ceiling, loweredAtMs, changedAtMs, leasedAtChange }
-    return { ...lease, learnt: lease.version === 0 ? null : learnt }
+    const cap =
+      capPerSecond === null || capUntilMs === null
+        ? null
+        : { ratePerSecond: capPerSecond, untilMs: capUntilMs }
+    return { ...lease, learnt: lease.version === 0 ? null : learnt, cap }
   }
 
   /** Told before it is kept, which may have to wait for processes that reserve. */
@@ -120,11 +125,16 @@ interface Connection {
   ready: Promise<void>
 }
 
-interface LeaseRow extends Omit<Lease, 'learnt'>, LearntRate {}
+interface LeaseRow extends Omit<Lease, 'learnt' | 'cap'>, LearntRate {
+  capPerSecond: number | null
+  capUntilMs: number | null
+}
 
 const LEASE = `
   select start_ms as "startMs", count, now_ms as "nowMs", paused_until_ms as "heldUntilMs", shared,
-         spacing_ms as "spacingMs", leased::float8, coalesce(l.version, 0)::float8 as version,
+         spacing_ms as "spacingMs", own_spacing_ms as "ownSpacingMs",
+         cap_per_second as "capPerSecond", cap_until_ms as "capUntilMs", leased::float8,
+         coalesce(l.version, 0)::float8 as version,
          l.rate_per_second as "ratePerSecond", l.ceiling,
          extract(epoch from l.lowered_at)::float8 * 1000 as "loweredAtMs",
          extract(epoch from l.changed_at)::float8 * 1000 as "changedAtMs",

@@ -45,6 +45,8 @@ export class SlotPacer implements Pacer {
   readonly #budgets: Map<string, Lane>
   readonly #learner: RateLearner
   readonly #pause: PauseWatch | null
+  /** The rate that a person has set for a time, as the last lease had it; `until` on our clock. */
+  #cap: { ratePerSecond: number; until: number } | null = null
 
   constructor({ slots, rate, budgets, isPaused, logger }: SlotPacerOptions) {
     this.#slots = slots
@@ -97,7 +99,8 @@ export class SlotPacer implements Pacer {
       ratePerSecond:
         set === null
           ? (learnt?.ratePerSecond ?? 0)
-          : Math.min(1000 / this.#platform.spacingMs, learnt?.ratePerSecond ?? Number.POSITIVE_INFINITY),
+          : Math.min(1000 / this.#platform.ownSpacingMs, learnt?.ratePerSecond ?? Number.POSITIVE_INFINITY),
+      cap: this.#capNow(),
       set,
       learnt: set === null || (learnt !== null && learnt.ceiling !== null),
       ceiling: learnt?.ceiling ?? null,
@@ -115,7 +118,13 @@ export class SlotPacer implements Pacer {
   async #lease(wanted: WantedSlots): Promise<Lease> {
     const lease = await this.#learner.lease(wanted)
     if (lease.heldUntilMs !== null) this.#holdUntil(this.#clock.ours(lease.heldUntilMs))
+    const { cap } = lease
+    this.#cap = cap && { ratePerSecond: cap.ratePerSecond, until: this.#clock.ours(cap.untilMs) }
     return lease
+  }
+
+  #capNow(): number | null {
+    return this.#cap !== null && performance.now() < this.#cap.until ? this.#cap.ratePerSecond : null
   }
 
   #holdUntil(time: number): void {

@@ -37,11 +37,17 @@ export interface Budget {
   spacingMs: number
 }
 
+/** A rate in calls per second that a person has set until a time (`dirsync.lower_rate`). */
+export interface RateCap {
+  ratePerSecond: number
+  untilMs: number
+}
+
 /** Slots that were reserved, evenly spaced from `startMs` on, and how things stand. */
 export interface Lease {
   /** The first slot; where the budget had none, the moment from which it has one. */
   startMs: number
-  /** Slots that were reserved: as many as were asked for, or none. */
+  /** Slots that were reserved: as many as were asked for, or none; fewer while a person has lowered the rate. */
   count: number
   nowMs: number
   heldUntilMs: number | null
@@ -49,6 +55,10 @@ export interface Lease {
   shared: boolean
   /** Distance of the slots; 0 when it was to be learnt and nothing is known yet: then none are reserved. */
   spacingMs: number
+  /** What their distance is while no person has lowered the rate. */
+  ownSpacingMs: number
+  /** A rate that a person has set for a time; it may be above the others, and then changes nothing. */
+  cap: RateCap | null
   /** Slots ever reserved, these included. */
   leased: number
   learnt: LearntRate | null
@@ -89,7 +99,8 @@ export class MemorySlots implements Slots {
       learnt,
       version,
     }
-    return { ...standing, startMs, count: given, spacingMs: spacing }
+    // Nobody lowers the rate of a process alone.
+    return { ...standing, startMs, count: given, spacingMs: spacing, ownSpacingMs: spacing, cap: null }
   }
 
   async holdOff(ms: number): Promise<void> {

@@ -112,9 +112,12 @@ export class Turnstile {
     })
   }
 
-  /** Adds evenly spaced slots that may be used from `start` on. */
-  grant(start: number, spacingMs: number, count: number): void {
-    this.#slots.add(start, spacingMs, count)
+  /**
+   * Adds evenly spaced slots that may be used from `start` on.
+   * @param nextAfterMs how soon after the last one the next may follow; less than the spacing where that is to end
+   */
+  grant(start: number, spacingMs: number, count: number, nextAfterMs = spacingMs): void {
+    this.#slots.add(start, spacingMs, count, nextAfterMs)
     this.#slots.expireBefore(this.#heldUntil)
     this.#release()
   }
@@ -192,11 +195,12 @@ class SlotSchedule {
   /**
    * Adds evenly spaced slots. They never overlap what was added before: a start that lies too early is moved.
    * @param count number of slots; `Infinity` for a schedule that never ends
+   * @param nextAfterMs how soon after the last one the next may follow
    */
-  add(start: number, spacingMs: number, count: number): void {
+  add(start: number, spacingMs: number, count: number, nextAfterMs: number): void {
     const at = Math.max(start, this.#end)
     this.#stretches.push({ at, spacingMs, left: count })
-    this.#end = at + spacingMs * count
+    this.#end = at + spacingMs * (count - 1) + nextAfterMs
   }
 
   /** Drops the slots whose time is before `time`. */

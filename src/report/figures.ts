@@ -90,7 +90,7 @@ export interface Pace {
   calls_per_second: number
   /** Calls of all processes. */
   calls_last_minute: number
-  /** What the pacer permits; null while no worker is alive, or an unknown limit is not yet learnt. */
+  /** What pacer and cap permit; null while no worker is alive, or an unknown limit is not yet learnt. */
   permitted_per_second: number | null
   /** Calls per second that were set; null where the rate is to be learnt, or no worker is alive. */
   set_per_second: number | null
@@ -106,6 +106,8 @@ export interface Pace {
   concurrency: number | null
   paused_until: Date | null
   pause_reason: string | null
+  /** A lower rate that a person has set for a time. */
+  cap: RateCap | null
   /** Of the last five minutes. */
   operations: {
     operation: string
@@ -118,10 +120,19 @@ export interface Pace {
   }[]
 }
 
+/** See `dirsync.rate_cap`. */
+export interface RateCap {
+  per_second: number
+  since: Date
+  until: Date
+  set_by: string
+  reason: string
+}
+
 export async function readPace(db: Pool): Promise<Pace> {
-  const [{ rows }, { rows: operations }] = await Promise.all([
+  const [{ rows }, { rows: caps }, { rows: operations }] = await Promise.all([
     // A worker knows what was learnt as of its last call, so the table of learnt rates goes first.
-    db.query<Omit<Pace, 'utilisation' | 'operations'>>(`
+    db.query<Omit<Pace, 'utilisation' | 'cap' | 'operations'>>(`
       with pacer as (
         select pacer, heartbeat_at,
                heartbeat_at + (pacer ->> 'pausedForMs')::float8 * interval '1 ms' as paused_until
@@ -151,7 +162,9 @@ export async function readPace(db: Pool): Promise<Pace> {
       select (select count(*)::int from pacer) as workers,
              (select coalesce(sum((pacer ->> 'callsPerSecond')::float8), 0) from pacer) as calls_per_second,
              (select coalesce(round(calls), 0)::int from last_minute) as calls_last_minute,
-             n.rate as permitted_per_second, n.set_rate as set_per_second,
+             case when n.rate is not null
+                  then least(n.rate, (select per_second from dirsync.rate_cap where until > now())) end
+               as permitted_per_second, n.set_rate as set_per_second,
              coalesce(n.learnt, false) as learnt, n.ceiling as ceiling_per_second,
              (select coalesce(sum((pacer ->> 'waiting')::int), 0)::int from pacer) as waiting,
              (select sum((pacer ->> 'concurrency')::int)::int from pacer) as concurrency,
@@ -159,6 +172,9 @@ export async function readPace(db: Pool): Promise<Pace> {
              coalesce(p.pause_reason, (select pause_reason from dirsync.pacer
                                        where paused_until > now() limit 1)) as pause_reason
       from (select) as one left join newest n on true left join pause p on true`),
+    db.query<RateCap>(
+      'select per_second, since, until, set_by, reason from dirsync.rate_cap where until > now()',
+    ),
     db.query<Pace['operations'][number]>(`
       select operation, sum(calls)::int as calls, sum(too_fast)::int as too_fast, sum(failed)::int as failed,
              round(sum(waited_ms) / sum(calls))::int as mean_wait_ms, max(longest_wait_ms) as longest_wait_ms,
@@ -171,6 +187,7 @@ export async function readPace(db: Pool): Promise<Pace> {
   return {
     ...pace,
     utilisation: permitted_per_second && Math.min(1, calls_per_second / permitted_per_second),
+    cap: caps[0] ?? null,
     operations,
   }
 }

@@ -36,7 +36,7 @@ export interface Overview {
     planned: number | null
     message: string | null
   }[]
-  jobs: { job: string; expression: string; next_due_at: Date }[]
+  jobs: { job: string; expression: string; next_due_at: Date; pause_reason: string | null }[]
   dead_letters: { category: string; state: string; count: number }[]
 }
 
@@ -74,7 +74,7 @@ export async function readOverview(db: Pool): Promise<Overview> {
        order by r.id desc`,
     ),
     db.query<Overview['jobs'][number]>(
-      `select job, expression, next_due_at from dirsync.job_schedule order by next_due_at, job`,
+      `select job, expression, next_due_at, pause_reason from dirsync.job_schedule order by next_due_at, job`,
     ),
     db.query<Overview['dead_letters'][number]>(
       `select category, state, sum(n)::int as count

@@ -102,6 +102,36 @@ export class Commands {
     return this.#ask('select dirsync.resume()', [])
   }
 
+  /** Lowers the rate of all calls until a time; then it comes back by itself. Returns the rate. */
+  lowerRate(perSecond: number, until: Date, reason: string): Promise<number> {
+    return this.#ask('select dirsync.lower_rate($1, $2, $3)', [perSecond, until, reason])
+  }
+
+  /** Ends it before its time. Returns whether the rate was lowered. */
+  restoreRate(): Promise<boolean> {
+    return this.#ask('select dirsync.restore_rate()', [])
+  }
+
+  /** Leaves a cron job's ticks out. Returns what that means for the directory; null: nothing. */
+  pauseSchedule(job: string, reason: string): Promise<string | null> {
+    return this.#ask('select dirsync.pause_schedule($1, $2)', [job, reason])
+  }
+
+  /** Lets it run again. Returns whether it was paused. */
+  resumeSchedule(job: string): Promise<boolean> {
+    return this.#ask('select dirsync.resume_schedule($1)', [job])
+  }
+
+  /** Runs a cron job once, at once. Returns when that was asked for: `due_at` of the tick. */
+  runSchedule(job: string): Promise<Date> {
+    return this.#ask('select dirsync.run_schedule($1)', [job])
+  }
+
+  /** Lets the next probe of a halt happen at once. Returns its scope. */
+  probeNow(scope: string): Promise<string> {
+    return this.#ask('select dirsync.probe_now($1)', [scope])
+  }
+
   #ask<T = number>(sql: string, values: unknown[]): Promise<T> {
     return this.#do(client => scalar<T>(client, sql, values))
   }

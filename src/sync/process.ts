@@ -52,3 +52,19 @@ export async function aliveProcesses(db: Pool): Promise<ProcessRow[]> {
   )
   return rows
 }
+
+/** The roles that a run needs. */
+export const NEEDED_ROLES = ['scheduler', 'worker'] as const
+export type NeededRole = (typeof NEEDED_ROLES)[number]
+
+/** The roles that a run needs and that none of these processes has. */
+export function missingAmong(alive: readonly ProcessRow[]): NeededRole[] {
+  return NEEDED_ROLES.filter(role => !alive.some(({ roles }) => roles.includes(role)))
+}
+
+/** Says that nobody is there to do the work, and how to start somebody. */
+export function nobodyAlive(missing: readonly string[], program: string): string {
+  return missing.length === NEEDED_ROLES.length
+    ? `no ${missing.join(' and no ')} is running: start them with ${program} start`
+    : `no ${missing.join()} is running: start one with ${program} start --roles ${missing.join()}`
+}

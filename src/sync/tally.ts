@@ -20,3 +20,8 @@ export async function countPending(db: Pool): Promise<number> {
 export async function foldTally(db: Pool): Promise<void> {
   await db.query('select dirsync.fold_tally()')
 }
+
+/** Writes down how everything stands and sums up the calls by hour, for curves. Once per five minutes, whoever asks. */
+export async function noteStanding(db: Pool): Promise<void> {
+  await db.query('select dirsync.note_standing()')
+}

@@ -9,6 +9,7 @@ const PACER: PacerSnapshot = {
   set: 20,
   learnt: false,
   ceiling: null,
+  cap: null,
   waiting: 3,
   pausedForMs: 1500,
 }

@@ -37,6 +37,7 @@ describe('the schedule', () => {
       'mirror-taxpayers',
       'retry-due',
       'sweep',
+      'history',
       'prune',
     ])
     for (const { does } of CRON_JOBS) expect(does).not.toBe('')

@@ -12,6 +12,7 @@ const PACER = {
   set: null,
   learnt: false,
   ceiling: null,
+  cap: null,
   waiting: 2,
   pausedForMs: 0,
   concurrency: 8,
@@ -68,6 +69,7 @@ test('nothing is known of the pace where nothing runs', async () => {
     concurrency: null,
     paused_until: null,
     pause_reason: null,
+    cap: null,
     operations: [],
   })
   expect(await timesLeft(store.pool, await readPace(store.pool))).toEqual([])

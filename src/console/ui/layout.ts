@@ -65,7 +65,7 @@ function navItem({ t }: Ask, entry: NavEntry, current: NavEntry, { badges }: Fra
   )}${badge > 0 ? html` <span class="badge">${t('common.count', { count: badge })}</span>` : ''}</a></li>`
 }
 
-function preferences({ t, language, theme }: Taste): SafeHtml {
+function preferences({ t, language, theme }: BareTaste): SafeHtml {
   const option = (value: string, text: string, chosen: string) =>
     html`<option value="${value}"${value === chosen ? html` selected` : ''}>${text}</option>`
   return html`<form method="post" action="/preferences" class="preferences">
@@ -80,7 +80,10 @@ function preferences({ t, language, theme }: Taste): SafeHtml {
 }
 
 /** A page without the frame: for signing in, and for errors before that. */
-export function bare(taste: Taste, page: { title: string; body: SafeHtml }): SafeHtml {
+/** How a page without the frame is seen. */
+export type BareTaste = Pick<Taste, 't' | 'language' | 'theme'>
+
+export function bare(taste: BareTaste, page: { title: string; body: SafeHtml }): SafeHtml {
   return document(
     taste,
     `${page.title} · dirsync`,
@@ -105,7 +108,7 @@ export function problemBody(
   </div>`
 }
 
-function document(taste: Taste, title: string, body: SafeHtml): SafeHtml {
+function document(taste: BareTaste, title: string, body: SafeHtml): SafeHtml {
   return html`<!doctype html>
 <html lang="${taste.language}" data-theme="${taste.theme}">
   <head>

@@ -5,14 +5,14 @@ import { connectClient, textRows } from '../hr/rows.ts'
 import { type HrSource, HrUnavailableError, MappingError } from '../hr/source.ts'
 import { triggeredTables } from '../hr/trigger.ts'
 import type { Pool } from '../lib/database.ts'
+import { sentenceOf } from '../lib/failure.ts'
 import type { Logger } from '../lib/logger.ts'
+import { duration } from '../lib/time-text.ts'
 import type { PacerSnapshot } from '../pacing/pacer.ts'
 import { PlatformError } from '../platform/errors.ts'
 import { SIGN_ALGORITHMS, type SignAlgorithm } from '../platform/request.ts'
 import type { Deployment } from '../sync/deployment.ts'
-import { type Finding, failed, ok, warning } from './examine.ts'
-import { sentenceOf } from './failure.ts'
-import { duration } from './output.ts'
+import { type Finding, failed, ok, warning } from './finding.ts'
 
 /**
  * The HR database and its mappings.

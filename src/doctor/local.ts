@@ -1,8 +1,10 @@
 import { CRON_JOBS } from '../../jobs/index.ts'
-import { scheduledJobs, settingName } from '../../jobs/scheduler.ts'
-import { type Config, ConfigError, environment, SETTINGS } from '../config.ts'
+import { scheduledJobs } from '../../jobs/scheduler.ts'
+import { type Config, ConfigError } from '../config.ts'
 import { assertNoPooler, onlyRow, type Pool, PoolerError } from '../lib/database.ts'
+import { sentenceOf } from '../lib/failure.ts'
 import { migrationFindings } from '../lib/migrate.ts'
+import { shortTime } from '../lib/time-text.ts'
 import { openQueueStore } from '../queue/backend.ts'
 import {
   type Account,
@@ -12,91 +14,8 @@ import {
   isSameAccount,
 } from '../sync/deployment.ts'
 import { readHalts } from '../sync/halts.ts'
-import { aliveProcesses } from '../sync/process.ts'
-import { missingAmong, nobodyAlive } from './context.ts'
-import { sentenceOf } from './failure.ts'
-import { shortTime } from './output.ts'
-import { type CheckedSettings, checkSettings } from './settings.ts'
-
-/** One line of `dirsync doctor`. */
-export interface Finding {
-  check: string
-  /** `warning`: it works, but somebody should know. */
-  status: 'ok' | 'warning' | 'failed'
-  what: string
-  remedy?: string
-}
-
-export function ok(check: string, what: string): Finding {
-  return { check, status: 'ok', what }
-}
-
-export function warning(check: string, what: string, remedy?: string): Finding {
-  return { check, status: 'warning', what, ...(remedy && { remedy }) }
-}
-
-export function failed(check: string, what: string, remedy?: string): Finding {
-  return { check, status: 'failed', what, ...(remedy && { remedy }) }
-}
-
-/** The settings, and variables that only look like some; `checked` is null where nothing further can be checked. */
-export function examineSettings(): { findings: Finding[]; checked: CheckedSettings | null } {
-  const misspelt = misspeltSettings()
-  try {
-    const checked = checkSettings()
-    const what = checked.embedded
-      ? 'no address is set, so everything runs embedded, with its data in .dirsync/'
-      : 'complete'
-    return { findings: [ok('settings', what), ...misspelt], checked }
-  } catch (error) {
-    if (!(error instanceof ConfigError)) throw error
-    const findings = error.message
-      .split('\n')
-      .map(line => failed('settings', line, 'Correct it, then run this again: the rest was not checked.'))
-    return { findings: [...findings, ...misspelt], checked: null }
-  }
-}
-
-/** Names that begin like this are meant for dirsync, as far as anyone can tell. */
-const OURS = /^(?:PLATFORM|HR|GATE|BREAKER|SCHEDULE|SELLER|SWEEP)_/
-
-/** Variables that look like settings and are none, with the setting that may be meant. */
-function misspeltSettings(): Finding[] {
-  const settings = [...Object.keys(SETTINGS), ...CRON_JOBS.map(job => settingName(job.name))]
-  const known = new Set(settings.flatMap(name => [name, `${name}_FILE`]))
-  return Object.keys(environment())
-    .filter(name => !known.has(name))
-    .map(name => ({ name, meant: closest(name.toUpperCase(), settings) }))
-    .filter(({ name, meant }) => meant !== undefined || OURS.test(name))
-    .sort((a, b) => a.name.localeCompare(b.name))
-    .map(({ name, meant }) =>
-      warning(
-        'settings',
-        `${name} is not a setting of dirsync`,
-        meant ? `Did you mean ${meant}?` : 'Remove it, or correct its name.',
-      ),
-    )
-}
-
-/** The name that is at most two letters away. */
-function closest(name: string, names: string[]): string | undefined {
-  return names.find(other => areClose(name, other, 1)) ?? names.find(other => areClose(name, other, 2))
-}
-
-/** Whether one text becomes the other by inserting, removing or replacing at most so many letters. */
-function areClose(a: string, b: string, left: number): boolean {
-  let same = 0
-  while (same < a.length && a[same] === b[same]) same += 1
-  const [restA, restB] = [a.slice(same), b.slice(same)]
-  if (restA === '' || restB === '') return restA.length + restB.length <= left
-  if (left === 0) return false
-  const [nextA, nextB] = [restA.slice(1), restB.slice(1)]
-  return [
-    [nextA, nextB],
-    [nextA, restB],
-    [restA, nextB],
-  ].some(([x = '', y = '']) => areClose(x, y, left - 1))
-}
+import { aliveProcesses, missingAmong, nobodyAlive } from '../sync/process.ts'
+import { type Finding, failed, ok, warning } from './finding.ts'
 
 /** The schedules of the cron jobs. */
 export function examineSchedules(config: Config): Finding[] {

@@ -1,0 +1,47 @@
+import type { Config, Environment } from '../config.ts'
+import { accountOf } from '../connections.ts'
+import { createPool } from '../lib/database.ts'
+import { sentenceOf } from '../lib/failure.ts'
+import type { Logger } from '../lib/logger.ts'
+import { readDeployment } from '../sync/deployment.ts'
+import { type Finding, failed, warning } from './finding.ts'
+import { examineAccount, examineDatabase, examineQueue, examineSchedules, examineService } from './local.ts'
+import { examineHr, examinePlatform } from './remote.ts'
+import { settingsFindings } from './settings.ts'
+
+/** What the doctor examines. */
+export interface Examination {
+  config: Config
+  env: Environment
+  /** How a person types the program, for hints. */
+  program: string
+  /** A silent one where the findings are shown: the log would say what is wrong a second time. */
+  logger: Logger
+}
+
+/**
+ * Checks everything in the order in which it is needed, and tells each finding as soon as it is known; what depends on
+ * something that is wrong is left out. Nothing is changed, except that an access token is created where there is none.
+ */
+export async function* examine({ config, env, program, logger }: Examination): AsyncGenerator<Finding> {
+  yield* settingsFindings(env, config.embedded)
+  yield* examineSchedules(config)
+  const pool = createPool(config.DATABASE_URL, { max: 4, name: 'doctor', logger })
+  try {
+    const database = await examineDatabase(pool, config.DATABASE_URL, program)
+    yield* database.findings
+    const deployment = database.isReady ? await readDeployment(pool) : null
+    if (database.isReady) yield examineAccount(deployment, accountOf(config))
+    yield* await examineQueue(config)
+    yield* await examineHr(config, deployment, logger)
+    if (database.isReady) {
+      yield* await examinePlatform(config, pool, logger)
+      yield* await examineService(pool, program)
+    } else yield warning('platform', 'not checked: the token and the pacer live in the database')
+  } catch (error) {
+    // Something that no check foresaw is a finding too, and what was found by then stays.
+    yield failed('dirsync', sentenceOf(error))
+  } finally {
+    await pool.end()
+  }
+}

@@ -1,0 +1,127 @@
+import { CRON_JOBS } from '../../jobs/index.ts'
+import { settingName } from '../../jobs/scheduler.ts'
+import { type Config, type ConfigError, type Environment, readSetting, SETTINGS } from '../config.ts'
+import { type Finding, failed, ok, warning } from './finding.ts'
+
+/** Settings that are complete, and variables that only look like some. */
+export function settingsFindings(env: Environment, embedded: boolean): Finding[] {
+  const what = embedded
+    ? 'no address is set, so everything runs embedded, with its data in .dirsync/'
+    : 'complete'
+  return [ok('settings', what), ...misspeltSettings(env)]
+}
+
+/** Settings with which nothing can run, so that nothing further can be checked. */
+export function settingsFailures({ message }: ConfigError, env: Environment): Finding[] {
+  const remedy = 'Correct it, then run this again: the rest was not checked.'
+  return [...message.split('\n').map(line => failed('settings', line, remedy)), ...misspeltSettings(env)]
+}
+
+/** Names that begin like this are meant for dirsync, as far as anyone can tell. */
+const OURS = /^(?:PLATFORM|HR|GATE|BREAKER|SCHEDULE|SELLER|SWEEP)_/
+
+/** Variables that look like settings and are none, with the setting that may be meant. */
+function misspeltSettings(env: Environment): Finding[] {
+  const settings = [...Object.keys(SETTINGS), ...CRON_JOBS.map(job => settingName(job.name))]
+  const known = new Set(settings.flatMap(name => [name, `${name}_FILE`]))
+  return Object.keys(env)
+    .filter(name => !known.has(name))
+    .map(name => ({ name, meant: closest(name.toUpperCase(), settings) }))
+    .filter(({ name, meant }) => meant !== undefined || OURS.test(name))
+    .sort((a, b) => a.name.localeCompare(b.name))
+    .map(({ name, meant }) =>
+      warning(
+        'settings',
+        `${name} is not a setting of dirsync`,
+        meant ? `Did you mean ${meant}?` : 'Remove it, or correct its name.',
+      ),
+    )
+}
+
+/** The name that is at most two letters away. */
+function closest(name: string, names: string[]): string | undefined {
+  return names.find(other => areClose(name, other, 1)) ?? names.find(other => areClose(name, other, 2))
+}
+
+/** Whether one text becomes the other by inserting, removing or replacing at most so many letters. */
+function areClose(a: string, b: string, left: number): boolean {
+  let same = 0
+  while (same < a.length && a[same] === b[same]) same += 1
+  const [restA, restB] = [a.slice(same), b.slice(same)]
+  if (restA === '' || restB === '') return restA.length + restB.length <= left
+  if (left === 0) return false
+  const [nextA, nextB] = [restA.slice(1), restB.slice(1)]
+  return [
+    [nextA, nextB],
+    [nextA, restB],
+    [restA, nextB],
+  ].some(([x = '', y = '']) => areClose(x, y, left - 1))
+}
+
+/** A setting as it may be shown to anybody who may see settings. */
+export interface DescribedSetting {
+  name: string
+  group: string
+  meaning: string
+  /** Its value is never shown; see `isSet`. */
+  secret: boolean
+  /** As text; an address without its password and parameters. Null: not set, or a secret that is no address. */
+  value: string | null
+  isSet: boolean
+  source: 'environment' | 'file' | 'default' | 'embedded' | 'none'
+  /** Where it comes from a file (`NAME_FILE`). */
+  file: string | null
+}
+
+const SCHEDULES = 'Schedules'
+
+/** Every setting, as it holds: those of src/config.ts and the schedules of the cron jobs. */
+export function describeSettings(env: Environment, config: Config): DescribedSetting[] {
+  const settings = Object.entries<Shown>(SETTINGS).map(([name, setting]) =>
+    describe(env, config, name, setting),
+  )
+  const schedules = CRON_JOBS.map(({ name, does, schedule }) => {
+    const setting = { group: SCHEDULES, meaning: `When the cron job runs that ${does}.`, default: schedule }
+    // A schedule is read from its variable alone; an empty one counts as none.
+    return describe({ [settingName(name)]: env[settingName(name)] }, config, settingName(name), setting)
+  })
+  return [...settings, ...schedules]
+}
+
+interface Shown {
+  group: string
+  meaning: string
+  type?: { description?: string | undefined }
+  default?: string
+  secret?: true
+}
+
+function describe(env: Environment, config: Config, name: string, setting: Shown): DescribedSetting {
+  const { group, meaning, secret = false } = setting
+  const of = (source: DescribedSetting['source'], text: string | null, file: string | null = null) => ({
+    name,
+    group,
+    meaning,
+    secret,
+    value: text === null ? null : shownValue(text, setting),
+    isSet: text !== null,
+    source,
+    file,
+  })
+  const found = readSetting(env, name)
+  if ('value' in found) return of(found.file === null ? 'environment' : 'file', found.value, found.file)
+  const embedded = config.embedded ? (config as Record<string, unknown>)[name] : undefined
+  if (typeof embedded === 'string' && embedded !== setting.default) return of('embedded', embedded)
+  return setting.default === undefined ? of('none', null) : of('default', setting.default)
+}
+
+/**
+ * An address loses its password, and everything after its path: parameters may hold a password too. Any other secret is not
+ * shown at all.
+ */
+function shownValue(text: string, { type, secret }: Shown): string | null {
+  if (!type?.description?.startsWith('address')) return secret ? null : text
+  if (!URL.canParse(text)) return null
+  const { protocol, username, host, pathname } = new URL(text)
+  return `${protocol}//${username === '' ? '' : `${username}@`}${host}${pathname}`
+}

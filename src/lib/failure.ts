@@ -1,0 +1,22 @@
+/** The error in one sentence, with its cause where that adds something. Several wrong settings are a line each. */
+export function sentenceOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error)
+  if (codeOf(error) === 'EADDRINUSE') return portTaken(error)
+  // A connection refused on both address families is an AggregateError without a message.
+  const message =
+    error.message ||
+    (error instanceof AggregateError ? error.errors.map(sentenceOf).join('; ') : '') ||
+    error.name
+  const cause = error.cause instanceof Error ? sentenceOf(error.cause) : ''
+  return cause === '' || message.includes(cause) ? message : `${message} (${cause})`
+}
+
+/** The code that an error carries, in whatever form; empty where it has none. */
+export function codeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : ''
+}
+
+function portTaken(error: Error): string {
+  const { address, port } = error as Error & { address?: string; port?: number }
+  return `port ${port} on ${address} is taken, perhaps by another dirsync: choose another one (CONSOLE_PORT for the console, --port for the emulator), or run without the console: --roles scheduler,worker`
+}

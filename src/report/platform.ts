@@ -1,0 +1,120 @@
+import { onlyRow, type Pool } from '../lib/database.ts'
+import type { PlatformClient } from '../platform/client.ts'
+import { PlatformError } from '../platform/errors.ts'
+import { TOKEN_CREATIONS_PER_HOUR } from '../platform/token.ts'
+import { type Pace, readPace } from './figures.ts'
+
+/** How the calls to the platform go, and what they depend on. */
+export interface PlatformReport {
+  pace: Pace
+  /** Calls of the last hour by operation, the most called first. */
+  last_hour: Pace['operations']
+  /** The access token that all processes share; null: the next call creates one. */
+  token: {
+    created_at: Date
+    expires_at: Date
+    /** When it is renewed: after 80 % of its life. */
+    renews_at: Date
+  } | null
+  /** Token creations within an hour: those tried, and those permitted before dirsync's fuse. The platform permits 60. */
+  token_creations: { last_hour: number; permitted: number }
+  /** The platform asked for it, or an operation of it did. */
+  holdoffs: { gate: string; paused_until: Date; pause_reason: string | null }[]
+  /** A person has stopped all calls. */
+  pause: { since: Date; raised_by: string; message: string } | null
+}
+
+export async function readPlatform(db: Pool): Promise<PlatformReport> {
+  const [pace, { rows: last_hour }, { rows: tokens }, { rows: creations }, { rows: holdoffs }, pauses] =
+    await Promise.all([
+      readPace(db),
+      db.query<Pace['operations'][number]>(
+        `select operation, sum(calls)::int as calls, sum(too_fast)::int as too_fast, sum(failed)::int as failed,
+                round(sum(waited_ms) / sum(calls))::int as mean_wait_ms, max(longest_wait_ms) as longest_wait_ms,
+                round(sum(duration_ms) / sum(calls))::int as mean_duration_ms
+         from dirsync.call_minute where minute > now() - interval '1 hour'
+         group by operation order by calls desc, operation`,
+      ),
+      // Of an account that was switched, an older one may be left.
+      db.query<NonNullable<PlatformReport['token']>>(
+        `select created_at, expires_at, created_at + 0.8 * (expires_at - created_at) as renews_at
+         from dirsync.platform_token order by created_at desc limit 1`,
+      ),
+      db.query<{ n: number }>(
+        `select count(*)::int as n from dirsync.token_creation where created_at > now() - interval '1 hour'`,
+      ),
+      db.query<PlatformReport['holdoffs'][number]>(
+        `select gate, paused_until, pause_reason from dirsync.pacer
+         where paused_until > now() order by paused_until desc`,
+      ),
+      db.query<NonNullable<PlatformReport['pause']>>(
+        `select since, raised_by, message from dirsync.halt where scope = '*' and category = 'paused'`,
+      ),
+    ])
+  return {
+    pace,
+    last_hour,
+    token: tokens[0] ?? null,
+    token_creations: { last_hour: onlyRow(creations).n, permitted: TOKEN_CREATIONS_PER_HOUR },
+    holdoffs,
+    pause: pauses.rows[0] ?? null,
+  }
+}
+
+/** What the platform says of the access token in use. */
+export interface TokenState {
+  /** Null: it was not found out, since the platform was not asked or did not answer. */
+  accepted: boolean | null
+  /** Seconds for which it is still valid, as the platform says. */
+  expires_in: number | null
+  /** Category and code of a failure, for texts in another language. */
+  category: string | null
+  platform_code: number | null
+  /** In one sentence. */
+  meaning: string
+  /** What to do; null where there is nothing. */
+  remedy: string | null
+}
+
+/** Categories that say of the token itself, or of what it was made from, that it is not accepted. */
+const REFUSED = ['credentials', 'token', 'clock_skew']
+/** How long to wait for the platform, and for a slot of the 60 queries that it permits in a minute. */
+const PATIENCE_MS = 15_000
+/** Before work: a person waits for the answer. */
+const PRIORITY = 0
+
+/**
+ * Asks the platform about the token: the cheapest call that proves it (section 4.2), through the pacer. A token is only
+ * created where there is none, the present one is due for renewal, or the platform refuses it, as by any call.
+ */
+export async function askTokenState(
+  client: Pick<PlatformClient, 'tokens'>,
+  signal?: AbortSignal,
+): Promise<TokenState> {
+  const patience = AbortSignal.timeout(PATIENCE_MS)
+  try {
+    const { expires_in } = await client.tokens.info({
+      signal: signal ? AbortSignal.any([signal, patience]) : patience,
+      priority: PRIORITY,
+    })
+    return {
+      accepted: true,
+      expires_in,
+      category: null,
+      platform_code: null,
+      meaning: 'The platform accepts the access token.',
+      remedy: null,
+    }
+  } catch (error) {
+    if (!(error instanceof PlatformError)) throw error
+    const { category, meaning, remedy } = error.verdict
+    return {
+      accepted: REFUSED.includes(category) ? false : null,
+      expires_in: null,
+      category,
+      platform_code: error.platformCode ?? null,
+      meaning,
+      remedy,
+    }
+  }
+}

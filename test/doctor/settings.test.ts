@@ -1,0 +1,84 @@
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { type Environment, loadConfig, SETTINGS } from '../../src/config.ts'
+import { describeSettings } from '../../src/doctor/settings.ts'
+import { temporaryFolder } from '../helpers/temporary-folder.ts'
+
+const MARKER = 'hunter2'
+
+const LEAST: Environment = {
+  DATABASE_URL: `postgres://dirsync:${MARKER}@db.example:5432/dirsync?password=${MARKER}&application_name=x`,
+  HR_DATABASE_URL: `postgres://reader:${MARKER}@hr.example/hr`,
+  HR_EMPLOYEES_SQL: 'mapping/employees.sql',
+  PLATFORM_BASE_URL: 'https://platform.example.com/api',
+  PLATFORM_APP_ID: 'demo-application',
+  PLATFORM_APP_SECRET: MARKER,
+}
+
+function described(env: Environment, embedded = false) {
+  const settings = describeSettings(env, { ...loadConfig({ ...LEAST, ...env }), embedded })
+  return { all: settings, of: (name: string) => settings.find(setting => setting.name === name) }
+}
+
+test('no secret is shown, wherever it stands', () => {
+  const secrets = Object.entries(SETTINGS).filter(([, setting]) => 'secret' in setting)
+  expect(secrets.length).toBeGreaterThan(4)
+  const env: Environment = { ...LEAST }
+  for (const [name, { type }] of secrets) {
+    const isAddress = type.description?.startsWith('address')
+    const protocol = name === 'REDIS_URL' ? 'redis' : 'postgres'
+    env[name] = isAddress ? `${protocol}://user:${MARKER}@host:1234/path?password=${MARKER}` : MARKER
+  }
+  // What is no secret may still be an address with a password.
+  env.PLATFORM_BASE_URL = `https://user:${MARKER}@platform.example.com`
+  env.NOTIFICATION_URL = `https://hr.example.com/n?token=${MARKER}`
+  env.CONSOLE_TOKEN = `https://${MARKER}.example`
+  const { all } = described(env)
+  expect(JSON.stringify(all)).not.toContain(MARKER)
+  for (const [name] of secrets) expect(all.find(row => row.name === name)).toMatchObject({ isSet: true })
+})
+
+test('an address is shown without its password and parameters', () => {
+  const { of } = described(LEAST)
+  expect(of('DATABASE_URL')).toMatchObject({
+    value: 'postgres://dirsync@db.example:5432/dirsync',
+    secret: true,
+    source: 'environment',
+  })
+  expect(of('PLATFORM_BASE_URL')?.value).toBe('https://platform.example.com/api')
+})
+
+test('each says where it comes from', async () => {
+  const file = join(await temporaryFolder(), 'secret')
+  await writeFile(file, `${MARKER}\n`)
+  const { PLATFORM_APP_SECRET: _, ...others } = LEAST
+  const env = {
+    ...others,
+    PLATFORM_APP_SECRET_FILE: file,
+    PLATFORM_RATE_LIMIT: ' 80 ',
+    SCHEDULE_PRUNE: 'off',
+  }
+  const settings = describeSettings(env, loadConfig(env))
+  const of = (name: string) => settings.find(setting => setting.name === name)
+  expect(of('PLATFORM_APP_SECRET')).toMatchObject({ value: null, isSet: true, source: 'file', file })
+  expect(of('PLATFORM_RATE_LIMIT')).toMatchObject({ value: '80', source: 'environment', file: null })
+  expect(of('WORKER_CONCURRENCY')).toMatchObject({ value: '16', source: 'default' })
+  expect(of('REDIS_URL')).toMatchObject({ value: null, isSet: false, source: 'none' })
+  expect(of('SCHEDULE_PRUNE')).toMatchObject({ value: 'off', source: 'environment', group: 'Schedules' })
+  expect(of('SCHEDULE_SYNC_CHANGES')).toMatchObject({ value: '*/5 * * * *', source: 'default' })
+})
+
+test('what the embedded parts brought is named so', () => {
+  const { of, all } = described({ LOG_LEVEL: 'debug' }, true)
+  expect(of('PLATFORM_APP_ID')).toMatchObject({ value: 'demo-application', source: 'embedded' })
+  expect(of('PLATFORM_APP_SECRET')).toMatchObject({ value: null, isSet: true, source: 'embedded' })
+  expect(of('LOG_LEVEL')).toMatchObject({ value: 'debug', source: 'environment' })
+  expect(JSON.stringify(all)).not.toContain(MARKER)
+})
+
+test('every setting is described', () => {
+  const { all } = described(LEAST)
+  expect(all.map(({ name }) => name)).toEqual(expect.arrayContaining(Object.keys(SETTINGS)))
+  for (const { group, meaning } of all) expect(group !== '' && meaning !== '').toBe(true)
+})
