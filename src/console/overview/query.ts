@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { Pool } from '../../lib/database.ts'
 import { type Pace, readPace } from '../../report/figures.ts'
+import { readHistory } from '../../report/history.ts'
 import { type Overview, readOverview } from '../../report/overview.ts'
 import { aliveProcesses } from '../../sync/process.ts'
 
@@ -47,6 +48,32 @@ export const OverviewResult = z.object({
   roles_alive: Counts.describe('Living processes by role'),
 })
 export type OverviewResult = z.infer<typeof OverviewResult>
+
+export const SPANS = { '24h': 24 * 3600, '30d': 30 * 86_400 } as const
+export type SpanName = keyof typeof SPANS
+export const Span = z.object({ span: z.enum(['24h', '30d']).default('24h').describe('How far back') })
+
+const Line = z.array(z.number().nullable())
+/** What `/api/v1/overview/history` answers: columns of the same length. */
+export const HistoryResult = z.object({
+  step: z.number().describe('Seconds between two points'),
+  x: z.array(z.number()).describe('Seconds since 1970'),
+  in_step: Line.describe('Share of employees in step, 0 to 1, the lowest of each step; null: not recorded'),
+  open_cases: Line.describe('The most of each step'),
+  pending: Line.describe('Entities to be sent, the most of each step'),
+  calls: z.array(
+    z.object({
+      operation: z.string(),
+      per_minute: z.array(z.number()),
+      refused_per_minute: z.array(z.number()),
+    }),
+  ),
+})
+export type HistoryResult = z.infer<typeof HistoryResult>
+
+export function readSpan(db: Pool, span: SpanName, now: Date): Promise<HistoryResult> {
+  return readHistory(db, { from: new Date(now.getTime() - SPANS[span] * 1000), to: now })
+}
 
 /** States of a case that ask a person for something, and not for patience. */
 const FOR_A_PERSON = new Set(['open', 'blocked'])

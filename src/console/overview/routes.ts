@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { action, type Endpoint, read } from '../endpoint.ts'
 import { commandsOf, type Services } from '../services.ts'
-import { OverviewResult, readConsoleOverview } from './query.ts'
+import { HistoryResult, OverviewResult, readConsoleOverview, readSpan, Span } from './query.ts'
 import { overviewBody } from './view.ts'
 
 const reason = z.string().trim().min(1).max(500).describe('Why; it is kept in the audit')
@@ -9,15 +9,24 @@ const reason = z.string().trim().min(1).max(500).describe('Why; it is kept in th
 export function overview(services: Services): Endpoint[] {
   return [
     read({
+      path: '/overview/history',
+      tag: 'overview',
+      summary: 'Curves of the last 24 hours or 30 days: share in step, open cases, work, calls',
+      query: Span,
+      result: HistoryResult,
+      run: (ask, { input }) => readSpan(services.pool, input.span, ask.now),
+    }),
+    read({
       path: '/overview',
       tag: 'overview',
       summary: 'Where the whole deployment stands: standings, work, halts, held runs, cases, pace',
+      query: Span,
       result: OverviewResult,
       run: () => readConsoleOverview(services.pool),
-      page: (ask, result) => ({
+      page: async (ask, result, { input }) => ({
         title: ask.t('overview.title'),
         nav: 'overview',
-        body: overviewBody(ask, result),
+        body: overviewBody(ask, result, input.span, await readSpan(services.pool, input.span, ask.now)),
       }),
     }),
     action({

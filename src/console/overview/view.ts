@@ -5,6 +5,7 @@ import {
   actionForm,
   alert,
   bar,
+  curve,
   empty,
   facts,
   figure,
@@ -17,13 +18,19 @@ import {
   state,
   type Tone,
   table,
+  tabs,
   tiles,
 } from '../ui/parts.ts'
 import { runState } from '../ui/states.ts'
-import { type OverviewResult, type Todo, todosOf } from './query.ts'
+import { type HistoryResult, type OverviewResult, type SpanName, type Todo, todosOf } from './query.ts'
 
 /** Answers within five seconds: is everybody in step, and if not, what must I do? */
-export function overviewBody(ask: Ask, overview: OverviewResult): SafeHtml {
+export function overviewBody(
+  ask: Ask,
+  overview: OverviewResult,
+  span: SpanName,
+  history: HistoryResult,
+): SafeHtml {
   const { t } = ask
   const { in_scope = 0, in_step = 0 } = overview.employees
   const todos = todosOf(overview)
@@ -88,7 +95,59 @@ export function overviewBody(ask: Ask, overview: OverviewResult): SafeHtml {
       ${section(t('overview.standings'), standings(ask, overview))}
     </div>
     ${section(t('overview.latest_runs'), latestRuns(ask, overview))}`,
-  )}`
+  )}
+  ${curves(ask, span, history)}`
+}
+
+/** The last 24 hours, or 30 days: what was, for somebody who comes in the morning. */
+function curves(
+  ask: Ask,
+  span: SpanName,
+  { x, in_step, open_cases, pending, calls }: HistoryResult,
+): SafeHtml {
+  const { t } = ask
+  const last = <T>(values: readonly (T | null)[]) => values.findLast(value => value !== null) ?? null
+  const share = last(in_step)
+  const cases = last(open_cases)
+  const waiting = last(pending)
+  const perMinute = x.map((_, i) => calls.reduce((sum, { per_minute }) => sum + (per_minute[i] ?? 0), 0))
+  const refused = x.map((_, i) => calls.reduce((sum, line) => sum + (line.refused_per_minute[i] ?? 0), 0))
+  const none = t('overview.no_history')
+  return section(
+    t('overview.history'),
+    html`${tabs(t('overview.history'), [
+      { href: '/overview?span=24h', text: t('overview.last_24h'), current: span === '24h' },
+      { href: '/overview?span=30d', text: t('overview.last_30d'), current: span === '30d' },
+    ])}<div class="columns">
+      ${curve(ask, {
+        title: t('overview.in_step'),
+        x,
+        series: [{ name: t('overview.in_step'), values: in_step }],
+        unit: 'percent',
+        summary: share === null ? none : t('overview.now_share', { share: percent(ask, share) }),
+      })}
+      ${curve(ask, {
+        title: t('overview.cases_and_work'),
+        x,
+        series: [
+          { name: t('overview.open_cases'), values: open_cases },
+          { name: t('overview.pending'), values: pending },
+        ],
+        summary:
+          cases === null || waiting === null ? none : t('overview.now_cases', { cases, pending: waiting }),
+      })}
+      ${curve(ask, {
+        title: t('overview.calls_per_minute'),
+        x,
+        series: [
+          { name: t('overview.calls'), values: perMinute },
+          { name: t('overview.refused'), values: refused },
+        ],
+        unit: 'per_second',
+        summary: t('overview.most_calls', { most: Math.max(0, ...perMinute) }),
+      })}
+    </div>`,
+  )
 }
 
 function plainSince(ask: Ask, date: Date): string {

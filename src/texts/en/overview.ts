@@ -41,4 +41,16 @@ export const overview = {
   'overview.paused': 'All calls to the platform are paused.',
   'overview.resumed': 'Calls to the platform go on.',
   'overview.not_paused': 'Calls were not paused.',
+  'overview.history': 'What was',
+  'overview.last_24h': '24 hours',
+  'overview.last_30d': '30 days',
+  'overview.no_history': 'Nothing has been recorded yet; a point is added every five minutes.',
+  'overview.now_share': '{share} now',
+  'overview.cases_and_work': 'open cases, and what is to be sent',
+  'overview.now_cases':
+    '{cases, plural, one {# open case} other {# open cases}} and {pending, number} to be sent now',
+  'overview.calls_per_minute': 'calls per minute',
+  'overview.calls': 'calls',
+  'overview.refused': 'refused as too fast',
+  'overview.most_calls': '{most, number} at most',
 } as const
