@@ -35,6 +35,27 @@ test('calls by minute go after 30 days', async () => {
   expect(await left('call_minute', 'operation')).toEqual(['young'])
 })
 
+test('figures for curves go after 35 days', async () => {
+  const figures = { open_cases: {}, cases: 0, pending: 0, oldest_pending_seconds: 0, is_halted: false }
+  const standing = { ...figures, in_step: 1, awaiting_activation: 0, dead_lettered: 0, halted: 0, waiting: 0 }
+  await plant(
+    store,
+    'standing_history',
+    { ...standing, at: ago(36) },
+    { ...standing, at: ago(34), in_step: 2 },
+  )
+  const hour = { calls: 1, too_fast: 0 }
+  await plant(
+    store,
+    'call_hour',
+    { ...hour, operation: 'old', hour: ago(36) },
+    { ...hour, operation: 'young', hour: ago(34) },
+  )
+  expect(await pruneHistory(store.pool)).toMatchObject({ standing_history: 1, call_hour: 1 })
+  expect(await left('standing_history', 'in_step')).toEqual([2])
+  expect(await left('call_hour', 'operation')).toEqual(['young'])
+})
+
 test('a stored plan goes 30 days after its run has ended, and not while it is held', async () => {
   const runs = [
     await plantRun(store, { state: 'rejected', finished_at: ago(31) }),
