@@ -1,6 +1,8 @@
 import type { Command } from 'commander'
 import { type Config, loadConfig } from '../config.ts'
 import { connectHr } from '../connections.ts'
+import { createSignInKey } from '../console/auth/sign-in-key.ts'
+import { hasPasswordUsers } from '../console/auth/users.ts'
 import { HrUnavailableError } from '../hr/source.ts'
 import { assertNoPooler, createPool } from '../lib/database.ts'
 import { createLogger, type Logger } from '../lib/logger.ts'
@@ -103,7 +105,7 @@ async function start(options: StartOptions): Promise<void> {
         // The service itself rides it out: what is planned goes on, and cron does the rest.
         logger.warn({ err: sentenceOf(error) }, 'the first sync could not be followed to its end')
       })
-    if (service.consoleUrl) say(`Health and metrics: ${service.consoleUrl}`)
+    if (service.consoleUrl) say(await consoleLine(service, service.consoleUrl, checked, config))
     if (service.receiverUrl) say(`Refund notifications: ${service.receiverUrl}`)
     say(`Running. Stop with Ctrl-C; look closer with: ${checked.program} status`)
     await stopped
@@ -111,6 +113,20 @@ async function start(options: StartOptions): Promise<void> {
   } finally {
     await service.stop()
   }
+}
+
+/** Where the console is, and how to get in. */
+async function consoleLine(
+  { pool }: Service,
+  url: string,
+  { embedded, program }: CheckedSettings,
+  { CONSOLE_URL, OIDC_ISSUER }: Config,
+): Promise<string> {
+  // The trial listens on loopback alone: whoever reads this line may do everything.
+  if (embedded) return `Console: ${url}/sign-in/key?key=${await createSignInKey(pool)} (signs you in once)`
+  const address = `Console: ${CONSOLE_URL ?? url}`
+  if (OIDC_ISSUER !== null || (await hasPasswordUsers(pool))) return address
+  return `${address} (nobody may sign in yet: ${program} users add NAME --role admin)`
 }
 
 /** All of them, but nothing waits for refund notifications unless the platform can be told where to send them. */
