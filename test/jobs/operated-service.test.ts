@@ -13,7 +13,7 @@ const EMPLOYEES = 60
 test('a running service takes what an operator asks: a job now, a lower rate, a paused schedule', async () => {
   await using company = await createCompany({ employees: EMPLOYEES })
   const config = loadConfig({ ...company.settings, SCHEDULE_SYNC_CHANGES: '0 0 29 6 *' })
-  const commands = new Commands(company.db, 'test:operator')
+  const commands = new Commands(company.db, { actor: 'test:operator' })
   const service = await startService({ config, roles: ['scheduler', 'worker'], logger, schedule: true })
   try {
     const runOf = async (asked: Date) =>
