@@ -1,3 +1,4 @@
+import { addAbortListener } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { toDesired } from '../directory/desired.ts'
 import { EMPLOYEE_FIELDS, type EmployeeField, keyText } from '../directory/employee.ts'
@@ -235,9 +236,11 @@ async function find(
   const { pool, hr, limits } = deps
   const { employees: file } = await hr.texts()
   await using snapshot = await hr.snapshot(STATEMENT_MS)
+  // Whatever HR's server is busy with: it notices within seconds that nobody waits any more.
+  using _listening = addAbortListener(signal, () => void snapshot[Symbol.asyncDispose]())
   const now = await snapshot.inspect({ file: FILE, sql: mapping })
   const today = await snapshot.inspect(file)
-  return rolledBack(pool, async db => {
+  return await rolledBack(pool, async db => {
     progress.phase('plan')
     const plan = await planWith(db, snapshot, now, limits, progress, signal)
     progress.phase('new')
