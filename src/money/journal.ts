@@ -130,7 +130,9 @@ export class Journal<Row extends Entry> {
   async counts(db: Pool, most: number): Promise<Record<EntryState, number>> {
     const { rows } = await db.query<{ counts: Record<EntryState, number> }>(
       `select jsonb_object_agg(s.state, (
-         select count(*) from (select from ${this.#table} t where t.state = s.state limit $2) few)) as counts
+         -- Without the order PostgreSQL reads all of the table for a state that nobody is in.
+         select count(*) from (select from ${this.#table} t where t.state = s.state
+                               order by t.sent_at limit $2) few)) as counts
        from unnest($1::text[]) as s (state)`,
       [ENTRY_STATES, most],
     )

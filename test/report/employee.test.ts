@@ -52,7 +52,7 @@ describe('the page of an employee', () => {
     expect(page.story.record?.in_step).toBe(true)
     expect(page.steps.map(({ what }) => what.key)).toEqual([
       'read_row',
-      'in_scope',
+      'in_scope_yes',
       'judged_passed',
       'asked_in_service',
       'sent_nothing',
