@@ -5,8 +5,8 @@ import { AccessError } from './failure.ts'
 
 /** Passwords: what is acceptable, and what is kept of them. */
 
-export const MIN_PASSWORD = 12
-export const MAX_PASSWORD = 256
+const MIN_PASSWORD = 12
+const MAX_PASSWORD = 256
 
 /** What one try costs: 32 MiB and about a sixth of a second (OWASP's second choice). A hash carries its own figures. */
 const COST = { ln: 15, r: 8, p: 3 }

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { type OidcSettings, valuesOf } from '../../../src/console/auth/oidc.ts'
+import { type OidcSettings, oidcSettings, valuesOf } from '../../../src/console/auth/oidc.ts'
 import { disableUser, enableUser } from '../../../src/console/auth/users.ts'
 import { freePort } from '../../helpers/free-port.ts'
 import { type DirsyncProcess, spawnScript } from '../../helpers/process.ts'
@@ -295,6 +295,19 @@ describe('a way back', () => {
     expect(auth.log.at(-1)).toContain('"reason":"access_denied"')
     expect(auth.log.join('')).not.toMatch(/anna|code=|id_token/)
   })
+})
+
+test('the settings are whole, or there is no provider', () => {
+  const { issuer, clientId, clientSecret, roles, scopes } = settingsOf('https://login.example')
+  const config = {
+    OIDC_ISSUER: issuer,
+    OIDC_CLIENT_ID: clientId,
+    OIDC_CLIENT_SECRET: clientSecret,
+    OIDC_ROLES: roles,
+    OIDC_SCOPES: scopes,
+  }
+  expect(oidcSettings(config)).toEqual(settingsOf('https://login.example'))
+  expect(oidcSettings({ ...config, OIDC_ISSUER: null })).toBeNull()
 })
 
 test('sign-out ends the session here and there', async () => {
