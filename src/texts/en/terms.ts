@@ -79,7 +79,7 @@ export const terms = {
   'run_kind.orders': 'payment orders',
   'run_kind.accounts': 'limit accounts',
   'run_kind.taxpayers': 'taxpayers',
-  // Why a plan has work for an entity (`planned_work.reason`, `sync_run.plan`).
+  // Why a plan has work for an entity (`planned_work.reason`, `sync_run.plan`), and what a mirror reads.
   'reason.new': 'new in HR',
   'reason.changed': 'changed in HR',
   'reason.asked': 'to be asked about',
@@ -89,6 +89,10 @@ export const terms = {
   'reason.bind': 'open id to learn',
   'reason.retry': 'retry',
   'reason.skipped': 'confirmed recently',
+  'reason.days': 'days',
+  'reason.older_orders': 'older orders',
+  'reason.enterprises': 'enterprises',
+  'reason.taxpayer_queries': 'taxpayers to ask for',
   // States of a row of the outbox (`dirsync.pending`).
   'outbox_state.due': 'waiting',
   'outbox_state.queued': 'in the queue',
@@ -163,6 +167,7 @@ export const terms = {
   'field.code': 'work number',
   'field.parent_code': 'department above',
   'field.closed_at': 'closed since',
+  'field.trade_no': 'payment order',
   // Categories of failures, of cases and of halts.
   'category.aborted': 'given up by dirsync',
   'category.paused': 'paused',
@@ -191,6 +196,7 @@ export const terms = {
   'category.token': 'token refused',
   'category.token_fuse': 'too many tokens',
   'category.unclassified': 'unlisted failure',
+  'category.unknown_payer': 'payer not in HR',
   'category.unknown_order': 'order unknown',
   // Where an employee stands, and after a sync: how they fared.
   'standing.in_scope': 'in scope',

@@ -63,7 +63,7 @@ export const terms = {
   'run_kind.orders': '支付订单',
   'run_kind.accounts': '额度账户',
   'run_kind.taxpayers': '纳税主体',
-  // Why a plan has work for an entity (`planned_work.reason`, `sync_run.plan`).
+  // Why a plan has work for an entity (`planned_work.reason`, `sync_run.plan`), and what a mirror reads.
   'reason.new': '人事系统新增',
   'reason.changed': '人事数据有变更',
   'reason.asked': '待向平台核对',
@@ -73,6 +73,10 @@ export const terms = {
   'reason.bind': '待获取 open id',
   'reason.retry': '重试',
   'reason.skipped': '近期已核对，跳过',
+  'reason.days': '天数',
+  'reason.older_orders': '较早的订单',
+  'reason.enterprises': '企业',
+  'reason.taxpayer_queries': '待查询的纳税主体',
   // States of a row of the outbox (`dirsync.pending`).
   'outbox_state.due': '待发送',
   'outbox_state.queued': '已入队',
@@ -147,6 +151,7 @@ export const terms = {
   'field.code': '工号',
   'field.parent_code': '上级部门',
   'field.closed_at': '撤销时间',
+  'field.trade_no': '支付订单号',
   // Categories of failures, of cases and of halts.
   'category.aborted': 'dirsync 主动中止',
   'category.paused': '人工暂停',
@@ -175,6 +180,7 @@ export const terms = {
   'category.token': '令牌无效',
   'category.token_fuse': '令牌创建过多',
   'category.unclassified': '未归类的错误',
+  'category.unknown_payer': '付款人不在人事系统中',
   'category.unknown_order': '订单不存在',
   // Where an employee stands, and after a sync: how they fared.
   'standing.in_scope': '应同步',
