@@ -60,7 +60,7 @@ export function inLanguage(language: Language, text: string): string {
 }
 
 /** What stands between two sentences or parts of one, here and in Chinese. */
-export const SEPARATORS = [
+const SEPARATORS = [
   ['; ', '；'],
   [', ', '，'],
   ['. ', '。'],
@@ -69,7 +69,7 @@ export const SEPARATORS = [
 ] as const
 
 /** How a sentence of the catalogue is found in a text. */
-export interface Sentence {
+interface Sentence {
   key: TextKey
   /** The longest part without a parameter: a text that lacks it cannot hold the sentence. */
   literal: string
@@ -96,8 +96,6 @@ const FORMS: Record<string, string> = {
   words: '.+',
 }
 
-const ENDS_SENTENCE = /[.。]$/
-
 /** The sentences that a stored text may hold, in the order in which they are looked for: those that say most go first. */
 export const SENTENCES: readonly Sentence[] = Object.entries(en)
   .filter(([key]) => /^(?:code|circumstance|said)\./.test(key))
@@ -107,17 +105,22 @@ export const SENTENCES: readonly Sentence[] = Object.entries(en)
     const literals = parts.filter((_, i) => i % 2 === 0)
     const parameters = parts.filter((_, i) => i % 2 === 1)
     const body = parts.map((part, i) => (i % 2 === 0 ? escaped(part) : `(${FORMS[part] ?? '.+?'})`)).join('')
-    const end = ENDS_SENTENCE.test(template) ? '(?=$| )' : String.raw`(?=$|[;,.:] |\.$)`
     return {
       key,
       literal: literals.reduce((longest, part) => (part.length > longest.length ? part : longest), ''),
-      pattern: `^(${body})${end}`,
+      pattern: `^(${body})${endOf(template)}`,
       parameters,
       weight: literals.join('').length,
     }
   })
   .sort((a, b) => b.weight - a.weight || (a.key < b.key ? -1 : 1))
   .map(({ weight: _, ...sentence }) => sentence)
+
+/** What follows a sentence: the end of the text, or another one. */
+function endOf(template: string): string {
+  if (template.endsWith('{words}')) return '$'
+  return template.endsWith('.') ? '(?=$| )' : String.raw`(?=$|[;,.:] |\.$)`
+}
 
 function escaped(text: string): string {
   return text.replaceAll(/[\\^$.*+?()[\]{}|]/g, String.raw`\$&`)
