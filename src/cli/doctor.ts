@@ -17,6 +17,7 @@ import {
 } from './examine.ts'
 import { examineHr, examinePlatform } from './examine-remote.ts'
 import { FailedError, sentenceOf } from './failure.ts'
+import { said, say, speak } from './language.ts'
 import { coloured, pad, plain, print, printJson, terminalWidth, wrap } from './output.ts'
 import { openSettings } from './settings.ts'
 
@@ -54,6 +55,7 @@ async function doctor(options: { json?: true }): Promise<void> {
 async function examine(): Promise<Finding[]> {
   const { findings, checked } = examineSettings()
   if (!checked) return findings
+  speak(checked.language)
   // Whatever is wrong is a finding; the log would say it a second time.
   const logger = createLogger({ level: 'silent', pretty: false })
   await using opened = new AsyncDisposableStack()
@@ -86,10 +88,10 @@ function printFindings(findings: Finding[]): void {
   const indent = ' '.repeat(4 + 2 + width + 2)
   const room = terminalWidth() - indent.length
   for (const { status, check, what, remedy = '' } of findings) {
-    const label = LABELS[status]
-    const remedies = wrap(plain(remedy), room - 2).map((line, i) => `${i === 0 ? '→ ' : '  '}${line}`)
-    const [first = '', ...rest] = wrap(plain(what), room)
-    print(`${coloured(label)}${' '.repeat(4 - label.length)}  ${pad(check, width)}  ${first}`)
+    const label = say(`shell.doctor.${status}`)
+    const remedies = wrap(plain(said(remedy)), room - 2).map((line, i) => `${i === 0 ? '→ ' : '  '}${line}`)
+    const [first = '', ...rest] = wrap(plain(said(what)), room)
+    print(`${coloured(LABELS[status], pad(label, 4))}  ${pad(check, width)}  ${first}`)
     print(...[...rest, ...remedies].map(line => indent + line))
   }
 }

@@ -10,6 +10,7 @@ import { latestRuns } from '../sync/run.ts'
 import { assertAnswers, NEEDED_ROLES } from './context.ts'
 import { FailedError, sentenceOf, stopSignal, UsageError } from './failure.ts'
 import { firstSync, printSummary } from './first-sync.ts'
+import { speak } from './language.ts'
 import { printAside } from './output.ts'
 import { type CheckedSettings, checkSettings, openSettings } from './settings.ts'
 
@@ -62,6 +63,7 @@ function rolesOf(text: string): Role[] {
 
 async function start(options: StartOptions): Promise<void> {
   const checked = checkSettings()
+  speak(checked.language)
   const roles = options.roles ?? defaultRoles(checked)
   const isWhole = NEEDED_ROLES.every(role => roles.includes(role))
   if (options.once && !isWhole)

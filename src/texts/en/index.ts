@@ -16,6 +16,7 @@ import { platform } from './platform.ts'
 import { runs } from './runs.ts'
 import { schedules } from './schedules.ts'
 import { settings } from './settings.ts'
+import { shell } from './shell.ts'
 import { terms } from './terms.ts'
 
 export const en = {
@@ -38,4 +39,5 @@ export const en = {
   ...api,
   ...terms,
   ...failures,
+  ...shell,
 } as const
