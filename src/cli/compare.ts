@@ -133,7 +133,7 @@ export function printView({ preview, hrError, platform, platformError }: Employe
   print('')
   printTable(preview.fields, [
     { title: say('shell.column.field'), of: row => named('field', row.field) },
-    { title: say('shell.column.hr'), of: row => row.hr, gives: true },
+    { title: say('shell.column.hr'), of: row => said(row.hr), gives: true },
     {
       title: say('shell.column.platform'),
       of: row => (row.platform === undefined ? say('shell.not_told') : row.platform),
@@ -283,7 +283,7 @@ export function printComparison(comparison: Comparison): void {
   printTable(sample, [
     { title: say('shell.column.employee'), of: row => row.employee },
     { title: say('shell.column.field'), of: row => named('field', row.field) },
-    { title: say('shell.column.hr'), of: row => row.hr, gives: true },
+    { title: say('shell.column.hr'), of: row => said(row.hr), gives: true },
     { title: say('shell.column.platform'), of: row => row.platform, gives: true },
   ])
 }

@@ -354,7 +354,7 @@ function printCase(found: NonNullable<Awaited<ReturnType<typeof readCase>>>, pro
     [
       say('shell.fact.values'),
       found.changed_fields
-        .map(({ field, value }) => `${named('field', field)} ${value ?? '–'}`)
+        .map(({ field, value }) => `${named('field', field)} ${said(value) ?? '–'}`)
         .join(say('shell.comma')),
     ],
     [say('shell.fact.blocked_by'), found.blocked_by],
@@ -387,7 +387,7 @@ function printCase(found: NonNullable<Awaited<ReturnType<typeof readCase>>>, pro
     { title: say('shell.column.event'), of: event => named('event', event.event) },
     { title: say('shell.column.by'), of: event => event.actor, gives: true },
     { title: say('shell.column.run'), of: event => event.run_id, align: 'right' },
-    { title: say('shell.column.note'), of: event => event.note, gives: true },
+    { title: say('shell.column.note'), of: event => noteOf(event.note), gives: true },
   ])
   if (state === 'resolved') return
   printTitle(say('shell.title.act'))
@@ -397,4 +397,9 @@ function printCase(found: NonNullable<Awaited<ReturnType<typeof readCase>>>, pro
     `  ${program} dead-letters snooze ${id} --until 3d`,
   )
   if (found.entity === 'employee') print(`  ${program} employee ${entityName(found)}`)
+}
+
+/** The note of an event: a category, how the case ended, or a sentence. */
+function noteOf(note: string | null): string | null {
+  return said(named('resolution', named('category', note)))
 }

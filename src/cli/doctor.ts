@@ -4,6 +4,7 @@ import { accountOf } from '../connections.ts'
 import { createPool } from '../lib/database.ts'
 import { createLogger } from '../lib/logger.ts'
 import { readDeployment } from '../sync/deployment.ts'
+import type { Language } from '../texts/texts.ts'
 import {
   examineAccount,
   examineDatabase,
@@ -44,18 +45,20 @@ Examples:
 }
 
 async function doctor(options: { json?: true }): Promise<void> {
-  const findings = await examine()
+  const { findings, language } = await examine()
   const isWell = findings.every(({ status }) => status !== 'failed')
   if (options.json) printJson({ ok: isWell, findings })
-  else printFindings(findings)
+  else {
+    speak(language)
+    printFindings(findings)
+  }
   if (!isWell) throw new FailedError('')
 }
 
 /** Checks everything in the order in which it is needed; what depends on something that is wrong is left out. */
-async function examine(): Promise<Finding[]> {
+async function examine(): Promise<{ findings: Finding[]; language: Language }> {
   const { findings, checked } = examineSettings()
-  if (!checked) return findings
-  speak(checked.language)
+  if (!checked) return { findings, language: 'en' }
   // Whatever is wrong is a finding; the log would say it a second time.
   const logger = createLogger({ level: 'silent', pretty: false })
   await using opened = new AsyncDisposableStack()
@@ -78,7 +81,7 @@ async function examine(): Promise<Finding[]> {
     // Something that no check foresaw is a finding too, and what was found by then stays.
     findings.push(failed('dirsync', sentenceOf(error)))
   }
-  return findings
+  return { findings, language: checked.language }
 }
 
 const LABELS = { ok: 'ok', warning: 'warn', failed: 'FAIL' }

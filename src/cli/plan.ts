@@ -180,7 +180,12 @@ function printPlan(
   const planned = countsText({ ...(to_ask !== undefined && { to_ask }), ...differing }, 'reason')
   const verdict = say(VERDICT_TEXTS[state])
   const painted = state === 'running' ? colours.green(verdict) : colours.yellow(verdict)
-  print(`${colours.bold(say('shell.plan_of_kind', { kind: named('run_kind', kind) }))}: ${painted}`)
+  print(
+    say('shell.plan_verdict', {
+      plan: colours.bold(say('shell.plan_of_kind', { kind: named('run_kind', kind) })),
+      verdict: painted,
+    }),
+  )
   if (message) printText(said(message))
   printFacts([
     [

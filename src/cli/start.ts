@@ -10,7 +10,7 @@ import { latestRuns } from '../sync/run.ts'
 import { assertAnswers, NEEDED_ROLES } from './context.ts'
 import { FailedError, sentenceOf, stopSignal, UsageError } from './failure.ts'
 import { firstSync, printSummary } from './first-sync.ts'
-import { speak } from './language.ts'
+import { said, speak } from './language.ts'
 import { printAside } from './output.ts'
 import { type CheckedSettings, checkSettings, openSettings } from './settings.ts'
 
@@ -73,7 +73,7 @@ async function start(options: StartOptions): Promise<void> {
   const isWatched = process.stderr.isTTY === true
   // Somebody who watches the progress bar wants to see trouble only.
   const level = checked.logLevel ?? (isWatched || options.once ? 'warn' : 'info')
-  const logger = createLogger({ level, pretty: isWatched })
+  const logger = createLogger({ level, pretty: isWatched, say: said })
   // A service that nobody watches writes nothing but its log to standard error, in one format; these few lines always.
   const isLogged = !isWatched && !options.once
   const announcer = logger.child({}, { level: 'info' })

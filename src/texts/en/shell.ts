@@ -328,4 +328,5 @@ export const shell = {
   'shell.nobody': 'no scheduler and no worker is running: start them with {command}',
   'shell.nobody_is': 'no {role} is running: start one with {command}',
   'shell.request_waits': 'warning: {reason}. Your request waits until then.',
+  'shell.plan_verdict': '{plan}: {verdict}',
 } as const
