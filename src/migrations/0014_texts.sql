@@ -67,6 +67,7 @@ begin
       value := given[i + 1];
       value := case found_one.parameters[i]
         when 'field' then dirsync.name_of(in_language.language, 'field', value)
+        when 'category' then dirsync.name_of(in_language.language, 'category', value)
         when 'kind' then dirsync.name_of(in_language.language, 'run_kind', value)
         when 'operation' then dirsync.name_of(in_language.language, 'call', value)
         when 'columns' then

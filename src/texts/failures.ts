@@ -82,6 +82,7 @@ interface Sentence {
 /** What a parameter looks like, where it is not just any text. */
 const FORMS: Record<string, string> = {
   case: String.raw`\d+?`,
+  category: '[a-z_]+?',
   count: String.raw`\d+?`,
   field: '[a-z_]+?',
   columns: '[a-z_, ]+?',
@@ -154,6 +155,7 @@ function nameOf(language: Language, parameter: string, value: string): string {
       .split(', ')
       .map(column => textOr(language, `field.${column}`, column))
       .join('、')
+  if (parameter === 'category') return textOr(language, `category.${value}`, value)
   if (parameter === 'kind') return textOr(language, `run_kind.${value}`, value)
   if (parameter === 'operation') return textOr(language, `call.${value}`, value)
   if (parameter === 'role') return textOr(language, `process_role.${value}`, value)

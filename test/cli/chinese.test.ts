@@ -60,7 +60,7 @@ describe('with DIRSYNC_LANG=zh_CN.UTF-8', () => {
   test('an employee’s story names fields, outcomes and cases', async () => {
     const story = await dirsync('employee', 'e0002')
     expect(story.stdout).toMatch(/^员工 e0002\n/)
-    expect(story.stdout).toMatch(/手机号 .*暂不发送/)
+    expect(story.stdout).toMatch(/手机号 .*将发送/)
     expect(story.stdout).toMatch(/更新员工 +(?:部分更新|转为待处理项)/)
   })
 

@@ -177,6 +177,10 @@ export const failures = {
   'said.halted': 'halted',
   'said.enterprise_is_halted': 'enterprise {code} is halted',
   'said.everything_is_halted': 'everything is halted',
+  'said.see_case': 'dead letter {case}: {category}',
+  'said.switched_off': 'its feature is switched off for the enterprise',
+  'said.not_kept': 'the platform accepted it before, and did not keep it',
+  'said.keeps_own': 'HR has none, the platform keeps its own',
   // What doctor finds.
   'doctor.valid': 'the access token is valid for another {time}',
   'doctor.answers': '{name} answers',

@@ -202,6 +202,10 @@ export const failures = {
   'said.halted': '已停摆',
   'said.enterprise_is_halted': '企业 {code} 已停摆',
   'said.everything_is_halted': '已全部停摆',
+  'said.see_case': '待处理项 {case}：{category}',
+  'said.switched_off': '企业未开通该功能',
+  'said.not_kept': '平台此前接受过该值，但未保留',
+  'said.keeps_own': '人事系统中为空，平台保留原值',
   // What doctor finds.
   'doctor.valid': '访问令牌还有 {time} 有效',
   'doctor.answers': '{name} 有响应',
