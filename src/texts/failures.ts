@@ -71,6 +71,8 @@ const SEPARATORS = [
 /** How a sentence of the catalogue is found in a text. */
 interface Sentence {
   key: TextKey
+  /** What stands before the first parameter. */
+  prefix: string
   /** The longest part without a parameter: a text that lacks it cannot hold the sentence. */
   literal: string
   /** A regular expression, which PostgreSQL understands too, for a text that begins with the sentence. */
@@ -108,6 +110,7 @@ export const SENTENCES: readonly Sentence[] = Object.entries(en)
     const body = parts.map((part, i) => (i % 2 === 0 ? escaped(part) : `(${FORMS[part] ?? '.+?'})`)).join('')
     return {
       key,
+      prefix: literals[0] ?? '',
       literal: literals.reduce((longest, part) => (part.length > longest.length ? part : longest), ''),
       pattern: `^(${body})${endOf(template)}`,
       parameters,
