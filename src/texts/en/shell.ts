@@ -329,4 +329,11 @@ export const shell = {
   'shell.nobody_is': 'no {role} is running: start one with {command}',
   'shell.request_waits': 'warning: {reason}. Your request waits until then.',
   'shell.plan_verdict': '{plan}: {verdict}',
+  'shell.start_embedded':
+    'dirsync: no settings found, so everything runs embedded: PostgreSQL, the queue on it, the platform emulator and a sample HR database, with data in .dirsync/',
+  'shell.start_roles': 'dirsync: roles {roles}; queue in {place}',
+  'shell.health': 'Health and metrics: {url}',
+  'shell.receiver': 'Refund notifications: {url}',
+  'shell.running': 'Running. Stop with Ctrl-C; look closer with: {command}',
+  'shell.stopping': 'Stopping …',
 } as const

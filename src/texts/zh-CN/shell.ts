@@ -327,4 +327,11 @@ export const shell = {
   'shell.nobody_is': '没有运行中的{role}：用 {command} 启动',
   'shell.request_waits': '注意：{reason}。在此之前您的申请会等待。',
   'shell.plan_verdict': '{plan}：{verdict}',
+  'shell.start_embedded':
+    'dirsync：未找到设置，全部内嵌运行：PostgreSQL、其上的队列、平台模拟器和示例人事数据库，数据在 .dirsync/',
+  'shell.start_roles': 'dirsync：角色 {roles}；队列在 {place}',
+  'shell.health': '健康检查与指标：{url}',
+  'shell.receiver': '退款通知：{url}',
+  'shell.running': '运行中。按 Ctrl-C 停止；查看状态：{command}',
+  'shell.stopping': '正在停止……',
 } as const satisfies Section<typeof English>
