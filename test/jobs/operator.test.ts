@@ -21,7 +21,7 @@ beforeAll(async () => {
 })
 afterAll(() => database.close())
 beforeEach(async () => {
-  await database.pool.query('truncate dirsync.job_tick, dirsync.job_schedule, dirsync.command')
+  await database.pool.query('truncate dirsync.job_tick, dirsync.job_schedule')
 })
 
 /** A scheduler as a process of its own would have it, woken as `main.ts` does. */
