@@ -1,8 +1,9 @@
 import type { Endpoint } from './endpoint.ts'
 import { overview } from './overview/routes.ts'
+import { runs } from './runs/routes.ts'
 import type { Services } from './services.ts'
 
 /** Every screen of the console, in the order of the navigation. */
 export function endpoints(services: Services): Endpoint[] {
-  return [...overview(services)]
+  return [...overview(services), ...runs(services)]
 }
