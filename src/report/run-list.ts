@@ -64,12 +64,14 @@ export interface ListedRun {
   /** Cases that were unresolved when the run ended. */
   cases: number
   calls: number
+  /** Of a mirror. */
+  rows: { read: number; changed: number } | null
   message: string | null
   /** Null unless it is running. */
   time_left: TimeLeft | null
 }
 
-type Row = Omit<ListedRun, 'reasons' | 'outcomes' | 'cases' | 'calls' | 'time_left'> & {
+type Row = Omit<ListedRun, 'reasons' | 'outcomes' | 'cases' | 'calls' | 'rows' | 'time_left'> & {
   plan: PlanSummary | null
   result: RunResult | null
 }
@@ -120,6 +122,7 @@ export async function listRunsPage(
       outcomes: result?.outcomes ?? {},
       cases: sumOf(result?.deadLetters),
       calls: sumOf(result?.calls),
+      rows: result?.rows ?? null,
       time_left: times.get(run.id) ?? null,
     })),
     next: rows.length > page.limit ? (shown.at(-1)?.id ?? null) : null,

@@ -52,7 +52,7 @@ export function runsBody(ask: Ask, { runs, next }: RunsResult, filter: Filter): 
           {
             title: t('runs.planned'),
             kind: 'number',
-            cell: ({ planned }) => (planned === null ? null : figure(ask, planned)),
+            cell: run => (isPlan(run) ? figure(ask, run.planned ?? 0) : null),
           },
           {
             title: t('runs.calls'),
@@ -126,9 +126,18 @@ function filterForm(ask: Ask, filter: Filter): SafeHtml {
 function whatOf(ask: Ask, run: RunItem): SafeHtml | string {
   if (run.state === 'running') return progressOf(ask, run)
   if (run.state === 'held') return html`<a href="/runs/${run.id}/plan">${ask.t('runs.look_at_plan')}</a>`
+  if (run.rows) return ask.t('runs.rows', run.rows)
   if (run.state === 'done' && !run.message)
     return countsText(ask, 'outcome', run.outcomes) || (run.planned ? '' : ask.t('runs.nothing_to_do'))
-  return runMessage(ask.language, run) ?? countsText(ask, 'outcome', run.outcomes)
+  const message = runMessage(ask.language, run)
+  return message === null
+    ? countsText(ask, 'outcome', run.outcomes)
+    : html`<span class="clip" title="${message}">${message}</span>`
+}
+
+/** What a suspect source differs in is no plan. */
+export function isPlan({ planned, state }: Pick<RunItem, 'planned' | 'state'>): boolean {
+  return planned !== null && state !== 'source_suspect'
 }
 
 /** How far a running run is, for a glance. */

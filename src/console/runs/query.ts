@@ -68,6 +68,7 @@ const RunItem = z.object({
   outcomes: Counts.describe('Last outcome per entity; empty until the run has ended'),
   cases: z.number().describe('Cases that were unresolved when the run ended'),
   calls: z.number(),
+  rows: z.object({ read: z.number(), changed: z.number() }).nullable().describe('Of a mirror'),
   message: z.string().nullable(),
   time_left: TimeLeftResult,
 })
@@ -178,7 +179,6 @@ export const RunResult = RunItem.omit({ outcomes: true, cases: true, calls: true
   ),
   counted: z.boolean().describe('false: outcomes and calls of a large run are counted when it ends'),
   cases_by_category: Counts.describe('Cases that were unresolved when the run ended, or are so far'),
-  rows: z.object({ read: z.number(), changed: z.number() }).nullable().describe('Of a mirror'),
   dead_letters: z
     .array(
       z.object({
@@ -247,7 +247,7 @@ export async function readRun(db: Pool, id: number): Promise<RunResult> {
         too_fast: result?.tooFast?.[operation] ?? 0,
       }))
       .sort((a, b) => b.calls - a.calls),
-    counted: result !== null,
+    counted: result !== null || story.finished_at !== null,
     cases_by_category: result?.deadLetters ?? {},
     rows: result?.rows ?? null,
     before: comparison.before,

@@ -24,9 +24,9 @@ import {
   time,
 } from '../ui/parts.ts'
 import { caseState } from '../ui/states.ts'
-import { progressOf } from './list-view.ts'
+import { isPlan, progressOf } from './list-view.ts'
 import { casesOf, type RunResult } from './query.ts'
-import { nobodyAlive } from './start-view.ts'
+import { nobodyAlive, stack } from './start-view.ts'
 import { capital, countsText, kindName, runStanding, tookMs, whoText } from './words.ts'
 
 type GateSettings = Pick<Config, 'GATE_MAX_EMPTIED' | 'GATE_MAX_FEWER_ROWS'>
@@ -47,11 +47,11 @@ export function runBody(ask: Ask, run: RunResult, gate: GateSettings): SafeHtml 
       aside: runStanding(ask, { ...run, cases }),
       actions: actionsOf(ask, run),
     })}
-    <div class="stack">${alertsOf(ask, run)}</div>
+    ${stack(alertsOf(ask, run))}
     ${run.state === 'running' ? progressOf(ask, run) : ''}
     ${tiles([
       {
-        value: run.planned === null ? '–' : figure(ask, run.planned),
+        value: isPlan(run) ? figure(ask, run.planned ?? 0) : '–',
         name: t('runs.planned_entities'),
         note: run.in_scope === null ? '' : t('runs.of_in_scope', { count: run.in_scope }),
         ...(hasPlan(run) ? { href: `/runs/${run.id}/plan` } : {}),
@@ -177,7 +177,7 @@ function planAndOutcome(ask: Ask, run: RunResult): SafeHtml {
         return { name: href ? html`<a href="${href(name)}">${text}</a>` : text, n }
       })
   const rows = [
-    ...list(run.reasons, 'reason').map(row => ({ ...row, group: t('runs.group.plan') })),
+    ...list(isPlan(run) ? run.reasons : {}, 'reason').map(row => ({ ...row, group: t('runs.group.plan') })),
     ...(run.skipped ? [{ group: t('runs.group.plan'), name: t('runs.skipped'), n: run.skipped }] : []),
     ...list(outcomes, 'outcome').map(row => ({ ...row, group: t('runs.group.outcome') })),
     ...(run.rows
@@ -195,7 +195,7 @@ function planAndOutcome(ask: Ask, run: RunResult): SafeHtml {
   return html`${table(
     rows.map((row, i) => ({ ...row, group: rows[i - 1]?.group === row.group ? '' : row.group })),
     [
-      { title: '', cell: ({ group }) => html`<span class="soft">${group}</span>` },
+      { title: t('runs.group'), cell: ({ group }) => html`<span class="soft">${group}</span>` },
       { title: t('runs.what'), cell: ({ name }) => name },
       { title: t('runs.count'), kind: 'number', cell: ({ n }) => figure(ask, n) },
     ],
@@ -211,6 +211,7 @@ type Figures = RunResult['figures']
 /** The run and the one before, side by side. */
 function comparison(ask: Ask, { figures: now, before }: RunResult): SafeHtml {
   const { t } = ask
+  if (now.state === 'source_suspect') return empty(t('runs.nothing_sent'))
   if (before === null) return empty(t('runs.first_of_kind'))
   const plain = (value: number) => figure(ask, value)
   const spent = (value: number) => duration(ask, value)

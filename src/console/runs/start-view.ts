@@ -10,7 +10,7 @@ type StartedKind = (typeof STARTED)[number]
 export function startBody(ask: Ask, page: StartPageResult): SafeHtml {
   const { t } = ask
   return html`${head(t('runs.start'))}
-    <div class="stack">${nobodyAlive(ask, page.roles_alive, true)}</div>
+    ${stack(nobodyAlive(ask, page.roles_alive, true))}
     <ul class="choices">${STARTED.map(
       kind => html`<li>
         <h2>${capital(kindName(ask, kind))}</h2>
@@ -65,6 +65,11 @@ function costOf(ask: Ask, kind: StartedKind, page: StartPageResult): string {
         time: duration(ask, (employees / rate) * 1000),
       })
     : t('runs.costs.full_calls', { calls: figure(ask, employees) })
+}
+
+/** Alerts below each other; nothing where there is none. */
+export function stack(alerts: SafeHtml[]): SafeHtml {
+  return alerts.length === 0 ? html`` : html`<div class="stack">${alerts}</div>`
 }
 
 /** Says that nobody would do the work of a run. @param ahead the run is still to be started */

@@ -30,7 +30,8 @@ export function runStanding(
 /** Who asked: dirsync's own reasons in words, people by the name behind the database user. */
 export function whoText(ask: Ask, by: string): string {
   const [, via, name] = / \((console|api|cli):(.+)\)$/.exec(by) ?? []
-  if (via && name) return ask.t('runs.by_person', { name, via: ask.t(`runs.via.${via as 'console'}`) })
+  if (via === 'console' && name) return name
+  if (via && name) return ask.t('runs.by_person', { name, via: ask.t(`runs.via.${via as 'api' | 'cli'}`) })
   return textOr(ask.language, `runs.by.${by}`, by)
 }
 
