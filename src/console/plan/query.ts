@@ -108,7 +108,10 @@ export async function readPlan(
   }
 }
 
-function entryOf({ enterpriseCode, entityKey, changedSince, ...entry }: PlanEntry, hrError: string | null): Entry {
+function entryOf(
+  { enterpriseCode, entityKey, changedSince, ...entry }: PlanEntry,
+  hrError: string | null,
+): Entry {
   const { reason, department, changed } = entry
   return {
     ...{ enterprise_code: enterpriseCode, key: entityKey, reason, department, changed },

@@ -14,7 +14,8 @@ export function plan(services: Services): Endpoint[] {
     read({
       path: '/runs/:id/plan',
       tag: 'runs',
-      summary: 'The stored plan of a held run: why it is held, figures, and its entities with masked differences',
+      summary:
+        'The stored plan of a held run: why it is held, figures, and its entities with masked differences',
       params: RunParams,
       query: PlanQuery,
       result: PlanResult,

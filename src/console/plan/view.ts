@@ -215,7 +215,8 @@ function byDepartment(ask: Ask, plan: PlanResult): SafeHtml {
     {
       caption: t('plan.by_department'),
       empty: empty(t('plan.no_departments')),
-      href: ({ department }) => `/runs/${plan.run}/plan?department=${encodeURIComponent(department)}#entities`,
+      href: ({ department }) =>
+        `/runs/${plan.run}/plan?department=${encodeURIComponent(department)}#entities`,
     },
   )}${rest > 0 ? html`<p class="soft">${t('plan.more_departments', { count: rest })}</p>` : ''}`
 }
@@ -274,7 +275,10 @@ function entities(ask: Ask, plan: PlanResult, filter: PlanFilter): SafeHtml {
         ? []
         : [
             { title: t('plan.department'), kind: 'spare' as const, cell: (entry: Entry) => entry.department },
-            { title: t('plan.changes'), cell: (entry: Entry) => changesOf(ask, entry, plan.hr_error !== null) },
+            {
+              title: t('plan.changes'),
+              cell: (entry: Entry) => changesOf(ask, entry, plan.hr_error !== null),
+            },
           ]),
     ],
     {
