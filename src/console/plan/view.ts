@@ -73,7 +73,7 @@ function decisions(ask: Ask, plan: PlanResult): Part[] {
   return [
     actionForm(ask, {
       to: `/runs/${plan.run}/approve`,
-      label: t('plan.approve', { count: plan.planned ?? 0 }),
+      label: t('plan.approve'),
       role: 'operator',
       tone: 'main',
       fields: [reasonField(t, false, 'plan.approve_hint')],
@@ -134,7 +134,6 @@ function why(ask: Ask, plan: PlanResult, breakers: Breakers): SafeHtml {
         isDepartments ? 'BREAKER_DEPARTMENTS' : 'BREAKER_EMPLOYEES',
       )}`,
     ],
-    [t('plan.sends'), t('plan.exactly')],
     [
       t('plan.since'),
       plan.changed_since === null

@@ -43,7 +43,11 @@ export function runsBody(ask: Ask, { runs, next }: RunsResult, filter: Filter): 
       html`${table(
         runs,
         [
-          { title: t('runs.run'), kind: 'main', cell: run => `#${run.id} ${kindName(ask, run.kind)}` },
+          {
+            title: t('runs.run'),
+            kind: 'main',
+            cell: run => html`<span class="nowrap">#${run.id} ${kindName(ask, run.kind)}</span>`,
+          },
           {
             title: t('runs.state'),
             cell: run => runStanding(ask, run),

@@ -236,7 +236,7 @@ function comparison(ask: Ask, { figures: now, before }: RunResult): SafeHtml {
         cell(row) {
           const [a, b] = [row.of(now), row.of(before)]
           if (a === null || b === null) return null
-          return a === b ? '=' : `${a > b ? '+' : '−'}${row.text(Math.abs(a - b))}`
+          return row.text(a) === row.text(b) ? '=' : `${a > b ? '+' : '−'}${row.text(Math.abs(a - b))}`
         },
       },
     ],

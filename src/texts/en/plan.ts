@@ -4,7 +4,7 @@ export const plan = {
   'plan.held': 'This run is held until somebody decides.',
   'plan.exactly':
     'Approval sends exactly this plan, as it was stored. What HR changed since waits for the next plan.',
-  'plan.approve': 'Approve: send {count, number}',
+  'plan.approve': 'Approve this plan',
   'plan.approve_hint': 'Optional; it is kept in the audit with your name.',
   'plan.approved': 'Run {run} is approved: its stored plan is being sent.',
   'plan.reject': 'Reject',
@@ -24,7 +24,6 @@ export const plan = {
   'plan.of': 'of {total, number} in scope ({share})',
   'plan.limit': 'Limit',
   'plan.limit_is': '{limit, number}: the larger of {least, number} and {share} of all.',
-  'plan.sends': 'Approval sends',
   'plan.since': 'Changed in HR since',
   'plan.since_unknown': 'not known yet: HR has not been read again',
   'plan.since_count': '{count, plural, =0 {nothing} one {# row} other {# rows}}',

@@ -82,8 +82,7 @@ export const runs = {
   'runs.suspect.true':
     'If HR really looks like this, raise the limit that the message names until one run has gone through.',
   'runs.is_failed': 'This run failed.',
-  'runs.ended_with_cases':
-    'The run ended, but {count, plural, one {# case} other {# cases}} could not be synced as a whole.',
+  'runs.ended_with_cases': 'The run ended, but left {count, plural, one {# case} other {# cases}} behind.',
   'runs.review_cases': 'Review them',
   'runs.planned_entities': 'planned',
   'runs.of_in_scope': 'of {count, number} in scope',

@@ -81,7 +81,7 @@ export const runs = {
   'runs.suspect.again': '人事数据恢复后，下一次同步会自动通过；也可以立即启动。',
   'runs.suspect.true': '如果人事数据确实如此，请先调高提示中的限值，待一次同步通过后再改回。',
   'runs.is_failed': '该任务失败。',
-  'runs.ended_with_cases': '任务已结束，但有 {count, number} 个待处理项未能完整同步。',
+  'runs.ended_with_cases': '任务已结束，但留下了 {count, number} 个待处理项。',
   'runs.review_cases': '去处理',
   'runs.planned_entities': '计划发送',
   'runs.of_in_scope': '范围内共 {count, number}',
