@@ -53,7 +53,7 @@ export interface RunStory extends RunRow {
 
 const CASES = 20
 /** More cases of a run are not counted. */
-export const MOST_COUNTED = 10_000
+export const MOST_COUNTED = 1000
 
 const COLUMNS = `id, kind, keys, state, requested_by, requested_at, started_at, planned_at, finished_at,
   approved, decided_by, decided_at, decision_reason, cancelled_at, judged_at,

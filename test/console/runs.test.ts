@@ -185,3 +185,43 @@ test('a stored plan is shown where HR is away: without values, and without a cla
   const csv = await api('GET', `/runs/${id}/plan.csv?key=b`)
   expect(csv.body.trim().split('\r\n').slice(1)).toEqual([',b,changed,,,'])
 })
+
+test('a held deletion of departments says which breaker it tripped, and lists departments', async () => {
+  const id = await addRun({
+    kind: 'departments',
+    state: 'held',
+    planned: 30,
+    plan: { reasons: { delete: 30 } },
+  })
+  await database.pool.query(`update dirsync.sync_run set in_scope = 100 where id = $1`, [id])
+  await database.pool.query(
+    `insert into dirsync.planned_work (run_id, operation, entity_key, reason)
+     values ($1, 'delete-department', 'D7', 'delete')`,
+    [id],
+  )
+  const page = await console.app.inject({
+    url: `/runs/${id}/plan`,
+    cookies: { stub: 'operator' },
+    headers: { accept: 'text/html' },
+  })
+  expect(page.statusCode).toBe(200)
+  expect(page.body).toContain('BREAKER_DEPARTMENTS')
+  expect(page.body).toContain('department to delete')
+  expect(page.body).not.toContain('By changed field')
+})
+
+test('a run that another one took the place of keeps its plan to look at, and offers no decision', async () => {
+  const id = await addRun({
+    kind: 'changes',
+    state: 'superseded',
+    planned: 1,
+    plan: { reasons: { changed: 1 } },
+  })
+  const page = await console.app.inject({
+    url: `/runs/${id}/plan`,
+    cookies: { stub: 'operator' },
+    headers: { accept: 'text/html' },
+  })
+  expect(page.body).toContain('is not stored')
+  expect(page.body).not.toContain('/approve')
+})
