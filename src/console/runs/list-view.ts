@@ -17,7 +17,7 @@ import {
   table,
 } from '../ui/parts.ts'
 import type { RunItem, RunsResult } from './query.ts'
-import { capital, countsText, kindName, runStanding, timeLeftText, tookMs, whoText } from './words.ts'
+import { capital, kindName, outcomesText, runStanding, timeLeftText, tookMs, whoText } from './words.ts'
 
 interface Filter {
   kind?: string | undefined
@@ -132,10 +132,10 @@ function whatOf(ask: Ask, run: RunItem): SafeHtml | string {
   if (run.state === 'held') return html`<a href="/runs/${run.id}/plan">${ask.t('runs.look_at_plan')}</a>`
   if (run.rows) return ask.t('runs.rows', run.rows)
   if (run.state === 'done' && !run.message)
-    return countsText(ask, 'outcome', run.outcomes) || (run.planned ? '' : ask.t('runs.nothing_to_do'))
+    return outcomesText(ask, run.outcomes) || (run.planned ? '' : ask.t('runs.nothing_to_do'))
   const message = runMessage(ask.language, run)
   return message === null
-    ? countsText(ask, 'outcome', run.outcomes)
+    ? outcomesText(ask, run.outcomes)
     : html`<span class="clip" title="${message}">${message}</span>`
 }
 

@@ -27,7 +27,7 @@ import { caseState } from '../ui/states.ts'
 import { isPlan, progressOf } from './list-view.ts'
 import { casesOf, type RunResult } from './query.ts'
 import { nobodyAlive, stack } from './start-view.ts'
-import { capital, countsText, kindName, runStanding, tookMs, whoText } from './words.ts'
+import { capital, kindName, runStanding, tookMs, whoText } from './words.ts'
 
 type GateSettings = Pick<Config, 'GATE_MAX_EMPTIED' | 'GATE_MAX_FEWER_ROWS'>
 
@@ -416,9 +416,4 @@ function gateTable(ask: Ask, gate: NonNullable<RunResult['gate']>, limits: GateS
 function points(ask: Ask, difference: number): string {
   if (difference === 0) return '='
   return `${difference > 0 ? '+' : '−'}${percent(ask, Math.abs(difference))}`
-}
-
-/** Reasons of a plan in one line, for whoever looks at many. */
-export function reasonsText(ask: Ask, reasons: Record<string, number>): string {
-  return countsText(ask, 'reason', reasons) || ask.t('runs.nothing_to_do')
 }

@@ -35,13 +35,13 @@ export function whoText(ask: Ask, by: string): string {
   return textOr(ask.language, `runs.by.${by}`, by)
 }
 
-/** Counts in words, most first: `12 changed in HR, 3 new in HR`. */
-export function countsText(ask: Ask, list: 'reason' | 'outcome', counts: Record<string, number>): string {
+/** Outcomes in words, most first: `12 updated, 3 put up for review`. */
+export function outcomesText(ask: Ask, counts: Record<string, number>): string {
   return Object.entries(counts)
     .filter(([, n]) => n > 0)
     .sort(([, a], [, b]) => b - a)
     .map(([name, n]) =>
-      ask.t('runs.counted', { n: figure(ask, n), what: textOr(ask.language, `${list}.${name}`, name) }),
+      ask.t('runs.counted', { n: figure(ask, n), what: textOr(ask.language, `outcome.${name}`, name) }),
     )
     .join(ask.t('runs.and'))
 }
