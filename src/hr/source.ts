@@ -25,7 +25,7 @@ import {
 import { HrSnapshot } from './snapshot.ts'
 
 export { HrDataError, HrUnavailableError, MappingError } from './errors.ts'
-export type { MappingFile } from './mapping.ts'
+export type { EmployeeMapping, MappingFile } from './mapping.ts'
 export type { HrEmployeeRow, HrScan } from './rows.ts'
 
 interface HrOptions {
@@ -187,6 +187,11 @@ export class HrSource {
         'column dept_code is missing; employees cannot be counted by department',
       )
     return countEmployees(this.#pool, employees, this.#defaultEnterprise)
+  }
+
+  /** The employees' mapping with the types of its columns, as it was last found good. */
+  async mapping(): Promise<EmployeeMapping> {
+    return (await this.#inspected()).employees
   }
 
   /** The texts of both mappings as they are now. @throws MappingError */

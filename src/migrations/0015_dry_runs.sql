@@ -122,3 +122,26 @@ comment on column dirsync.dry_run_entity.reason is
 comment on column dirsync.dry_run_entity.department is 'Department that the SELECT has, else that of today.';
 comment on column dirsync.dry_run_entity.changed is
   'The fields concerned: [{field, from, to}], values masked; of one that breaks a rule hidden.';
+
+-- Rule breaks by column, and since when a mapping has been in use.
+create index dead_letter_broken_rule on dirsync.dead_letter (field)
+  where category = 'invalid_hr_row' and state not in ('resolved', 'ignored');
+create index sync_run_mapping_used on dirsync.sync_run (mapping, planned_at)
+  where mapping is not null and state in ('running', 'done');
+
+-- Departments level by level, and those that may go.
+create index department_below on dirsync.department (enterprise_code, parent_code, dept_code);
+create index department_closing on dirsync.department (enterprise_code, dept_code)
+  where deleted_at is null and (not active or first_missing_at is not null);
+
+-- Payment orders, refunds and top-ups page by page.
+create index payment_order_latest
+  on dirsync.payment_order (coalesce(created_at, first_seen_at), enterprise_code, trade_no);
+create index payment_order_status
+  on dirsync.payment_order (status, coalesce(created_at, first_seen_at), enterprise_code, trade_no);
+create index payment_order_trade_no on dirsync.payment_order (trade_no collate "C");
+create index refund_shown
+  on dirsync.refund ((state in ('requested', 'unknown')), sent_at, outer_refund_no);
+create index refund_state on dirsync.refund (state, sent_at, outer_refund_no);
+create index topup_shown on dirsync.topup ((state in ('requested', 'unknown')), sent_at, external_code);
+create index topup_state on dirsync.topup (state, sent_at, external_code);

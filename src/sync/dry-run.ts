@@ -205,7 +205,7 @@ async function carryOut(deps: DryRunDeps, { id, mapping }: Claimed, stopping: Ab
   } catch (error) {
     await progress.end()
     // Another process takes it up.
-    if (stopping.aborted) return void (await giveBack(pool, id))
+    if (stopping.aborted) return await giveBack(pool, id)
     if (!isExpected(error) && !timeout.aborted) log.error({ err: String(error) }, 'dry run failed')
     await fail(pool, id, timeout.aborted ? new Error(TOO_LONG) : error)
   }
