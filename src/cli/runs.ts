@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { listRuns, MOST_COUNTED, type RunStory, readRunStory } from '../report/run-story.ts'
+import { listRuns, type RunStory, readRunStory } from '../report/run-story.ts'
 import type { PlanSummary } from '../sync/run.ts'
 import { limitOf, numberOf } from './arguments.ts'
 import { openContext } from './context.ts'
@@ -164,7 +164,7 @@ function printCalls({ result }: RunStory): void {
 function printCases(run: RunStory, program: string): void {
   const { dead_letters: cases, dead_letters_total: total } = run
   if (cases.length === 0) return
-  printTitle(`Dead letters: ${figure(total)}${total >= MOST_COUNTED ? ' or more' : ''}`)
+  printTitle(`Dead letters: ${total}`)
   printTable(cases, [
     { title: 'ID', of: row => row.id, align: 'right' },
     { title: 'ENTITY', of: entityName },
@@ -172,6 +172,6 @@ function printCases(run: RunStory, program: string): void {
     { title: 'CATEGORY', of: row => row.category },
     { title: 'STATE', of: row => row.state, paint: paintState, gives: true },
   ])
-  if (total > cases.length) print(`  … and ${figure(total - cases.length)} more`)
+  if (total > cases.length) print(`  … and ${total - cases.length} more`)
   print(`  Look closer: ${program} dead-letters show ${cases[0]?.id}`)
 }

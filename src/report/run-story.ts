@@ -47,12 +47,11 @@ export interface RunStory extends RunRow {
     DeadLetter,
     'id' | 'enterprise_code' | 'entity' | 'entity_key' | 'operation' | 'field' | 'category' | 'state'
   >[]
-  /** Counted up to `MOST_COUNTED`: a look at a run takes no longer when a hundred thousand failed in it. */
   dead_letters_total: number
 }
 
 const CASES = 20
-/** More cases of a run are not counted. */
+/** For a page, more cases of a run are not counted: looking takes no longer when a hundred thousand failed in it. */
 export const MOST_COUNTED = 1000
 
 const COLUMNS = `id, kind, keys, state, requested_by, requested_at, started_at, planned_at, finished_at,
@@ -68,8 +67,15 @@ export async function listRuns(db: Pool, limit: number): Promise<RunRow[]> {
   return rows
 }
 
-/** One run and what became of it; null when there is none of that number. */
-export async function readRunStory(db: Pool, id: number): Promise<RunStory | null> {
+/**
+ * One run and what became of it; null when there is none of that number.
+ * @param mostCounted at how many cases counting them ends; null: all are counted
+ */
+export async function readRunStory(
+  db: Pool,
+  id: number,
+  mostCounted: number | null = null,
+): Promise<RunStory | null> {
   const { rows } = await db.query<RunRow & { left: number }>(
     `select ${COLUMNS}, ${LEFT} as left from dirsync.sync_run r where id = $1`,
     [id],
@@ -84,16 +90,16 @@ export async function readRunStory(db: Pool, id: number): Promise<RunStory | nul
     ),
     db.query<RunStory['dead_letters'][number] & { total: number }>(
       `with mine as (
-         (select id from dirsync.dead_letter where last_run_id = $1 limit ${MOST_COUNTED})
+         (select id from dirsync.dead_letter where last_run_id = $1 limit $2)
          union
-         (select id from dirsync.dead_letter where first_run_id = $1 limit ${MOST_COUNTED})
+         (select id from dirsync.dead_letter where first_run_id = $1 limit $2)
        ), first as (
          select id from mine order by id limit ${CASES}
        )
        select d.id, d.enterprise_code, d.entity, d.entity_key, d.operation, d.field, d.category, d.state,
-              (select least(count(*), ${MOST_COUNTED}) from mine)::int as total
+              (select least(count(*), $2) from mine)::int as total
        from first join dirsync.dead_letter d using (id) order by d.id`,
-      [id],
+      [id, mostCounted],
     ),
   ])
   return {

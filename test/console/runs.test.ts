@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { MOST_COUNTED, readRunStory } from '../../src/report/run-story.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/postgres.ts'
 import { openApp, type TestApp } from './console-under-test.ts'
 
@@ -155,6 +156,20 @@ describe('one run', () => {
       dead_letters_total: 1,
       gate: null,
     })
+  })
+
+  test('is read in no more time when thousands failed in it: the page stops counting, the shell does not', async () => {
+    const id = await addRun({ kind: 'full', state: 'done', planned: 1100 })
+    await database.pool.query(
+      `insert into dirsync.dead_letter (entity, entity_key, operation, category, message, remedy, first_run_id,
+                                        last_run_id)
+       select 'employee', 'many' || i, 'update-employee', 'internal_error', 'm', 'r', $1, $1
+       from generate_series(1, 1100) i`,
+      [id],
+    )
+    const run = (await api('GET', `/runs/${id}`)).json()
+    expect(run).toMatchObject({ dead_letters_total: MOST_COUNTED, figures: { new_cases: MOST_COUNTED } })
+    expect(await readRunStory(database.pool, id)).toMatchObject({ dead_letters_total: 1100 })
   })
 
   test('that is not there is a 404; one that is over cannot be decided about, and says why', async () => {

@@ -216,7 +216,7 @@ const MOST_KEYS = 200
 /** @throws Problem when there is no such run */
 export async function readRun(db: Pool, id: number): Promise<RunResult> {
   const [story, comparison, processes] = await Promise.all([
-    readRunStory(db, id),
+    readRunStory(db, id, MOST_COUNTED),
     readRunComparison(db, id),
     aliveProcesses(db),
   ])
