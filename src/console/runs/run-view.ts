@@ -49,38 +49,16 @@ export function runBody(ask: Ask, run: RunResult, gate: GateSettings): SafeHtml 
     })}
     ${stack(alertsOf(ask, run))}
     ${run.state === 'running' ? progressOf(ask, run) : ''}
-    ${tiles([
-      {
-        value: isPlan(run) ? figure(ask, run.planned ?? 0) : '–',
-        name: t('runs.planned_entities'),
-        note: run.in_scope === null ? '' : t('runs.of_in_scope', { count: run.in_scope }),
-        ...(hasPlan(run) ? { href: `/runs/${run.id}/plan` } : {}),
-      },
-      {
-        value: run.counted
-          ? figure(
-              ask,
-              run.calls.reduce((sum, { calls }) => sum + calls, 0),
-            )
-          : '–',
-        name: t('runs.calls'),
-        note: run.counted ? '' : t('runs.counted_at_end'),
-      },
-      { value: took(ask, run), name: run.finished_at ? t('runs.took') : t('runs.took_so_far') },
-      {
-        value: run.counted ? figure(ask, cases) : '–',
-        name: run.finished_at ? t('runs.cases_at_end') : t('runs.cases_so_far'),
-        ...(run.dead_letters_total > 0
-          ? { href: `/cases?run=${run.id}`, note: t('runs.cases_in_all', { count: inAll(ask, run) }) }
-          : {}),
-        ...(cases > 0 ? { tone: 'warn' as const } : {}),
-      },
-    ])}
+    ${isBegun(run) ? figuresOf(ask, run) : ''}
     ${run.gate ? section(t('runs.gate'), gateTable(ask, run.gate, gate), { aside: gateAside(ask, run.gate) }) : ''}
-    <div class="columns">
+    ${
+      isBegun(run) && run.state !== 'source_suspect'
+        ? html`<div class="columns">
       ${section(t('runs.plan_and_outcome'), planAndOutcome(ask, run))}
       ${section(t('runs.compared'), comparison(ask, run))}
-    </div>
+    </div>`
+        : ''
+    }
     ${run.calls.length > 0 ? section(t('runs.calls_by_operation'), callsTable(ask, run)) : ''}
     ${run.dead_letters.length > 0 ? section(t('runs.cases'), casesTable(ask, run), { aside: allCases(ask, run) }) : ''}
     <div class="columns">
@@ -88,6 +66,44 @@ export function runBody(ask: Ask, run: RunResult, gate: GateSettings): SafeHtml 
       ${section(t('runs.commands'), commandsTable(ask, run))}
     </div>`,
   )
+}
+
+/** Before it has been planned there are no figures. */
+function isBegun({ planned_at, finished_at }: RunResult): boolean {
+  return planned_at !== null || finished_at !== null
+}
+
+/** What is read first. */
+function figuresOf(ask: Ask, run: RunResult): SafeHtml {
+  const { t } = ask
+  const cases = casesOf(run)
+  return tiles([
+    {
+      value: isPlan(run) ? figure(ask, run.planned ?? 0) : '–',
+      name: t('runs.planned_entities'),
+      note: run.in_scope === null ? '' : t('runs.of_in_scope', { count: run.in_scope }),
+      ...(hasPlan(run) ? { href: `/runs/${run.id}/plan` } : {}),
+    },
+    {
+      value: run.counted
+        ? figure(
+            ask,
+            run.calls.reduce((sum, { calls }) => sum + calls, 0),
+          )
+        : '–',
+      name: t('runs.calls'),
+      note: run.counted ? '' : t('runs.counted_at_end'),
+    },
+    { value: took(ask, run), name: run.finished_at ? t('runs.took') : t('runs.took_so_far') },
+    {
+      value: run.counted ? figure(ask, cases) : '–',
+      name: run.finished_at ? t('runs.cases_at_end') : t('runs.cases_so_far'),
+      ...(run.dead_letters_total > 0
+        ? { href: `/cases?run=${run.id}`, note: t('runs.cases_in_all', { count: inAll(ask, run) }) }
+        : {}),
+      ...(cases > 0 ? { tone: 'warn' as const } : {}),
+    },
+  ])
 }
 
 const UNDER_WAY = new Set(['requested', 'planning', 'running'])
@@ -177,7 +193,7 @@ function planAndOutcome(ask: Ask, run: RunResult): SafeHtml {
         return { name: href ? html`<a href="${href(name)}">${text}</a>` : text, n }
       })
   const rows = [
-    ...list(isPlan(run) ? run.reasons : {}, 'reason').map(row => ({ ...row, group: t('runs.group.plan') })),
+    ...list(run.reasons, 'reason').map(row => ({ ...row, group: t('runs.group.plan') })),
     ...(run.skipped ? [{ group: t('runs.group.plan'), name: t('runs.skipped'), n: run.skipped }] : []),
     ...list(outcomes, 'outcome').map(row => ({ ...row, group: t('runs.group.outcome') })),
     ...(run.rows
@@ -201,7 +217,7 @@ function planAndOutcome(ask: Ask, run: RunResult): SafeHtml {
     ],
     {
       caption: t('runs.plan_and_outcome'),
-      empty: empty(run.planned_at ? t('runs.nothing_to_do') : t('runs.not_planned')),
+      empty: empty(t('runs.nothing_to_do')),
     },
   )}${run.counted || run.state !== 'running' ? '' : html`<p class="soft">${t('runs.counted_at_end')}</p>`}`
 }
@@ -211,7 +227,6 @@ type Figures = RunResult['figures']
 /** The run and the one before, side by side. */
 function comparison(ask: Ask, { figures: now, before }: RunResult): SafeHtml {
   const { t } = ask
-  if (now.state === 'source_suspect') return empty(t('runs.nothing_sent'))
   if (before === null) return empty(t('runs.first_of_kind'))
   const plain = (value: number) => figure(ask, value)
   const spent = (value: number) => duration(ask, value)
@@ -323,7 +338,7 @@ function about(ask: Ask, run: RunResult): SafeHtml {
     [t('runs.judged_at'), run.judged_at && time(ask, run.judged_at)],
     [t('runs.ended'), run.finished_at && time(ask, run.finished_at)],
     [t('runs.read'), readText(ask, run)],
-    [t('runs.sample'), run.sample.length > 0 ? run.sample.slice(0, 20).join(', ') : null],
+    [t('runs.sample'), isPlan(run) && run.sample.length > 0 ? run.sample.slice(0, 20).join(', ') : null],
     [
       t('runs.decided'),
       run.decided_at &&
