@@ -1,4 +1,5 @@
 import type { Command } from 'commander'
+import { csvLine } from '../lib/csv.ts'
 import { PLATFORM_CODES } from '../platform/codes.ts'
 import {
   CASE_STATES,

@@ -120,7 +120,9 @@ async function readMarks(pool: Pool): Promise<Record<Topic, string>> {
       select 'runs', concat_ws(' ',
         (select mark from tally where source = 'sync_run'), (select mark from tally where source = 'pending'),
         (select md5(string_agg(concat_ws('|', id, state, planned, planned_at, decided_at), ',' order by id))
-         from dirsync.sync_run where finished_at is null))
+         from dirsync.sync_run where finished_at is null),
+        (select md5(string_agg(concat_ws('|', run_id, state, looked_at), ',' order by run_id))
+         from dirsync.plan_reading))
       union all
       select 'halts', coalesce((select md5(string_agg(concat_ws('|', scope, category, since, probes, next_probe_at),
                                                       ',' order by scope)) from dirsync.halt), '')

@@ -86,7 +86,7 @@ export function duration({ language }: Pick<Taste, 'language'>, ms: number): str
           : seconds < 172_800
             ? ([seconds / 3600, 'hour', 0] as const)
             : ([seconds / 86_400, 'day', 0] as const)
-  return new Intl.NumberFormat(language, {
+  return numbers(language, {
     style: 'unit',
     unit,
     unitDisplay: 'short',
@@ -94,14 +94,27 @@ export function duration({ language }: Pick<Taste, 'language'>, ms: number): str
   }).format(value)
 }
 
+const numberFormats = new Map<string, Intl.NumberFormat>()
+
+/** Made once: making one takes longer than all else in a cell. */
+function numbers(language: string, options: Intl.NumberFormatOptions): Intl.NumberFormat {
+  const id = `${language} ${JSON.stringify(options)}`
+  let found = numberFormats.get(id)
+  if (!found) {
+    found = new Intl.NumberFormat(language, options)
+    numberFormats.set(id, found)
+  }
+  return found
+}
+
 export function figure({ language }: Pick<Taste, 'language'>, value: number, digits = 0): string {
-  return value.toLocaleString(language, { maximumFractionDigits: digits })
+  return numbers(language, { maximumFractionDigits: digits }).format(value)
 }
 
 /** A share of 0 to 1 in percent; never 100 % while something is missing, never 0 % while there is something. */
 export function percent({ language }: Pick<Taste, 'language'>, share: number): string {
   const honest = share < 1 && share > 0.9999 ? 0.9999 : share > 0 && share < 0.0001 ? 0.0001 : share
-  return honest.toLocaleString(language, { style: 'percent', maximumFractionDigits: 2 })
+  return numbers(language, { style: 'percent', maximumFractionDigits: 2 }).format(honest)
 }
 
 /** A share of 0 to 1 as a bar, for a glance beside its figure. */
