@@ -19,7 +19,6 @@ import { named, namedWithValue, said, say } from './language.ts'
 import {
   type Column,
   coloured,
-  csvLine,
   entityName,
   examples,
   longTime,
