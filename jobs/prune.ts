@@ -41,7 +41,10 @@ const OLD = {
   job_tick: `
     due_at < now() - interval '1 day'
       and due_at < (select max(due_at) from dirsync.job_tick later where later.job = t.job)`,
+  // A trigger refuses to delete any that is younger.
   command: `requested_at < now() - interval '180 days'`,
+  bulk_action: `
+    created_at < now() - interval '1 day' and (state = 'preview' or created_at < now() - interval '30 days')`,
   // The longest window of payment orders has 366 days.
   mirror_day: `day < current_date - 400`,
   // A department that HR still lists, closed, stays known as deleted.

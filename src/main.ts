@@ -19,6 +19,7 @@ import { RefundSettler } from './money/settle.ts'
 import { PLATFORM_CODES } from './platform/codes.ts'
 import { createQueueBackend, type QueueBackend } from './queue/backend.ts'
 import { jobsInHand } from './queue/job-worker.ts'
+import { BulkRunner } from './sync/bulk.ts'
 import { Coordinator } from './sync/coordinator.ts'
 import { claimDeployment, type Deployment } from './sync/deployment.ts'
 import { Feeder } from './sync/feeder.ts'
@@ -63,6 +64,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     const receiver = roles.includes('notifications') ? await startNotifications(core, web, stops) : null
     if (roles.includes('worker')) await startWorker(core, web, stops)
     if (roles.includes('scheduler')) await startScheduler(core, stops)
+    if (roles.includes('scheduler') || roles.includes('console')) await startBulk(core, stops)
     web?.setPhase('running')
     const stop = () => {
       web?.setPhase('stopping')
@@ -297,6 +299,18 @@ async function startScheduler(core: Core, stops: Stops): Promise<void> {
   })
   stops.work(() => cron.stop())
   await cron.start()
+}
+
+/** Carries out what people do to many cases at once. */
+async function startBulk({ config, pool, logger }: Core, stops: Stops): Promise<void> {
+  const runner = new BulkRunner({ pool, logger: logger.child({ component: 'bulk' }) })
+  runner.start()
+  stops.work(() => runner.stop())
+  const listener = dirsyncListener(config.DATABASE_URL, logger, payload => {
+    if (payload === 'bulk' || payload === '') runner.wake()
+  })
+  stops.afterwards(() => listener.close())
+  await listener.start()
 }
 
 /** How long the work (jobs, plans, cron jobs) may take to stop. The whole stop stays below 10 s. */

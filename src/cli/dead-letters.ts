@@ -35,7 +35,7 @@ import {
 export function deadLettersCommand(program: Command): void {
   const command = program
     .command('dead-letters')
-    .description('review what failed: list, show, retry, ignore, snooze, export')
+    .description('review what failed: list, show, retry, ignore, snooze, assign, comment, export')
     .addHelpText(
       'after',
       `
@@ -116,6 +116,31 @@ Examples:
     )
     .action(snooze)
 
+  command
+    .command('assign')
+    .description('say who takes care of one')
+    .argument('<id>', 'number of the dead letter', numberOf('dead letter'))
+    .option('--to <name>', 'who does')
+    .option('--nobody', 'nobody does')
+    .option('--json', 'print one JSON document')
+    .addHelpText(
+      'after',
+      examples('dirsync dead-letters assign 17 --to mei', 'dirsync dead-letters assign 17 --nobody'),
+    )
+    .action(assign)
+
+  command
+    .command('comment')
+    .description('add to the story of one, resolved or not')
+    .argument('<id>', 'number of the dead letter', numberOf('dead letter'))
+    .requiredOption('--text <text>', 'what to say')
+    .option('--json', 'print one JSON document')
+    .addHelpText(
+      'after',
+      examples('dirsync dead-letters comment 17 --text "called him: new number on Monday"'),
+    )
+    .action(comment)
+
   filtered(command.command('export').description('print all that match, with every column'))
     .option('--csv', 'as CSV (the default)')
     .option('--json', 'as one JSON document')
@@ -191,6 +216,23 @@ async function snooze(id: number, options: { until: Date; reason?: string; json?
   else print(`Dead letter ${id} rests until ${longTime(until)}.`)
 }
 
+async function assign(id: number, options: { to?: string; nobody?: true; json?: true }): Promise<void> {
+  const assignee = options.to?.trim() || null
+  if ((assignee === null) !== (options.nobody ?? false))
+    throw new UsageError('give either --to and a name, or --nobody')
+  await using context = await openContext()
+  await new Commands(context.pool, context.asker).assign(id, assignee)
+  if (options.json) printJson({ id, assignee })
+  else print(assignee ? `Dead letter ${id} is assigned to ${assignee}.` : `Dead letter ${id} is nobody's.`)
+}
+
+async function comment(id: number, options: { text: string; json?: true }): Promise<void> {
+  await using context = await openContext()
+  await new Commands(context.pool, context.asker).comment(id, options.text)
+  if (options.json) printJson({ id, comment: options.text.trim() })
+  else print(`The comment is in the story: ${context.program} dead-letters show ${id}`)
+}
+
 function untilOf(text: string): Date {
   const until = momentOf(text)
   if (!until)
@@ -232,6 +274,7 @@ const DEAD_LETTER_COLUMNS = [
   'note',
   'version',
   'swap_id',
+  'assignee',
 ] as const satisfies readonly (keyof DeadLetter)[]
 
 const PAGE = 1000
@@ -338,6 +381,7 @@ function printCase(found: NonNullable<Awaited<ReturnType<typeof readCase>>>, pro
       found.resolved_at && `${longTime(found.resolved_at)} by ${found.resolved_by} (${found.resolution})`,
     ],
     ['note', found.note],
+    ['assigned to', found.assignee],
   ])
   printTitle('Story')
   printTable(found.events, [

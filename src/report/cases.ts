@@ -2,6 +2,7 @@ import type { EmployeeKey } from '../directory/employee.ts'
 import { decodeCursor, encodeCursor, momentKey, momentOfKey } from '../lib/cursor.ts'
 import { onlyRow, type Pool } from '../lib/database.ts'
 import { type CaseFilter, includesClosed, matches, narrow, statesOf, Values } from '../sync/case-filter.ts'
+import { openStates } from '../sync/cases.ts'
 import { type DeadLetter, readCase } from './review.ts'
 
 /**
@@ -92,7 +93,7 @@ function lanesOf(
 ): { each: string; has: string } {
   const { categories, code } = filter
   const closed = includesClosed(filter)
-  if (!closed && (categories || code !== undefined || column === 'first_failed_at'))
+  if (!closed && (categories || code !== undefined))
     return {
       each: `(select category, coalesce(platform_code, 0) as code from dirsync.tally
               where source = 'dead_letter' and state <> 'ignored'
@@ -101,9 +102,10 @@ function lanesOf(
               group by 1, 2 having sum(n) > 0) lane`,
       has: `d.category = lane.category and coalesce(d.platform_code, 0) = lane.code and ${UNRESOLVED}`,
     }
+  if (column === 'first_failed_at') return { each: '(select) lane', has: UNRESOLVED }
   const states = statesOf(filter)
   const each = `unnest(${values.add(states)}::text[]) as lane (state)`
-  if (closed && categories && states.every(state => state === 'resolved' || state === 'ignored'))
+  if (closed && categories && states.every(state => !openStates.has(state)))
     return {
       each: `${each} cross join unnest(${values.add(categories)}::text[]) as cause (category)`,
       has: `d.category = cause.category and d.state = lane.state and d.state in ('resolved', 'ignored')`,

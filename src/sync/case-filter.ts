@@ -1,13 +1,13 @@
 import { z } from 'zod'
-import { CASE_STATES, type CaseState } from './cases.ts'
+import { CASE_STATES, type CaseState, openStates } from './cases.ts'
 
 /** Which cases: what an address of the console says, what a bulk action keeps, and the SQL that finds them. */
 
-/** Without states, those that are neither resolved nor ignored. */
-const UNRESOLVED = CASE_STATES.filter(state => state !== 'resolved' && state !== 'ignored')
-
 /** As `assignee`: cases that nobody takes care of. */
 export const NOBODYS = '-'
+
+/** As the index has it: only Latin capitals are the same as small letters. */
+const LOWER_KEY = 'lower(d.entity_key collate "C")'
 
 /** A part of a key is looked for from so many characters on; fewer have to be its beginning. */
 const PART_FROM = 3
@@ -77,14 +77,14 @@ export function filterQuery(filter: CaseFilter): URLSearchParams {
   )
 }
 
-/** The states that the filter lets through. */
+/** The states that the filter lets through: without a word those that are neither resolved nor ignored. */
 export function statesOf(filter: CaseFilter): readonly CaseState[] {
-  return filter.states ?? UNRESOLVED
+  return filter.states ?? [...openStates]
 }
 
 /** Whether the filter lets cases through that are resolved or ignored. */
 export function includesClosed(filter: CaseFilter): boolean {
-  return statesOf(filter).some(state => state === 'resolved' || state === 'ignored')
+  return statesOf(filter).some(state => !openStates.has(state))
 }
 
 /** Values of a statement, and the place of each. */
@@ -136,13 +136,14 @@ export function narrow(filter: CaseFilter, values: Values): string | null {
   if (run !== undefined) return `select d.id from dirsync.dead_letter d where ${wasIn(run, values)}`
   if (blockedBy) return `select d.id from dirsync.dead_letter d where d.blocked_by = ${values.add(blockedBy)}`
   if (key) {
-    const beginning = `lower(d.entity_key) like ${values.add(`${pattern(key)}%`)}`
-    if (key.length < PART_FROM) return `select d.id from dirsync.dead_letter d where ${beginning}`
+    const beginning = `${LOWER_KEY} like ${values.add(`${pattern(key)}%`)}`
+    const isPart = key.length >= PART_FROM && statesOf(filter).some(state => openStates.has(state))
+    if (!isPart) return `select d.id from dirsync.dead_letter d where ${beginning}`
     return `(select d.id from dirsync.dead_letter d where ${beginning})
             union
             (select d.id from dirsync.dead_letter d
              where d.state not in ('resolved', 'ignored')
-               and lower(d.entity_key) like ${values.add(`%${pattern(key)}%`)})`
+               and ${LOWER_KEY} like ${values.add(`%${pattern(key)}%`)})`
   }
   if (assignee && assignee !== NOBODYS)
     return `select d.id from dirsync.dead_letter d where d.assignee = ${values.add(assignee)}`
@@ -150,15 +151,15 @@ export function narrow(filter: CaseFilter, values: Values): string | null {
 }
 
 function hasKey(key: string, values: Values): string {
-  const beginning = `lower(d.entity_key) like ${values.add(`${pattern(key)}%`)}`
+  const beginning = `${LOWER_KEY} like ${values.add(`${pattern(key)}%`)}`
   if (key.length < PART_FROM) return beginning
   return `(${beginning} or d.state not in ('resolved', 'ignored')
-           and lower(d.entity_key) like ${values.add(`%${pattern(key)}%`)})`
+           and ${LOWER_KEY} like ${values.add(`%${pattern(key)}%`)})`
 }
 
 /** For LIKE, in which these three characters mean something. */
 function pattern(key: string): string {
-  return key.toLowerCase().replace(/[\\%_]/g, '\\$&')
+  return key.replace(/[A-Z]/g, capital => capital.toLowerCase()).replace(/[\\%_]/g, '\\$&')
 }
 
 function wasIn(run: number, values: Values): string {
