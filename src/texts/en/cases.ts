@@ -101,7 +101,6 @@ export const cases = {
   'cases.commented': 'Your comment was added to case {id}.',
   'cases.conflict': 'Case {id} has changed since you looked. {who}: {what} ({when}).',
   'cases.conflict_failed': 'Case {id} has changed since you looked: it failed again ({when}).',
-  'cases.not_possible': 'Case {id} is {state}: this can no longer be done to it.',
   // One case.
   'cases.case': 'Case {id}',
   'cases.about_key': '{operation}: {key}',
@@ -185,13 +184,14 @@ export const cases = {
   'bulk.name_comment': 'Comment on {total, plural, one {# case} other {# cases}}',
   'bulk.nothing_yet': 'Nothing has happened yet.',
   'bulk.will_retry':
-    'dirsync tries {count, plural, one {# case} other {# cases}} again, in {runs, plural, one {one run} other {# runs}}: each is read from HR as it is then, and compared with the platform before anything is sent.',
+    'dirsync tries {count, plural, one {# case} other {# cases}} again: each is read from HR as it is then, and compared with the platform before anything is sent.',
   'bulk.will_snooze':
     '{count, plural, one {# case rests} other {# cases rest}} until {until}. Then dirsync tries again by itself.',
   'bulk.will_ignore':
     '{count, plural, one {# case is} other {# cases are}} closed as accepted. A case comes back when HR changes its row.',
   'bulk.will_assign': '{count, plural, one {# case goes} other {# cases go}} into the hands of {assignee}.',
-  'bulk.will_unassign': '{count, plural, one {# case is} other {# cases are}} taken out of everybody’s hands.',
+  'bulk.will_unassign':
+    '{count, plural, one {# case is} other {# cases are}} taken out of everybody’s hands.',
   'bulk.will_comment': '{count, plural, one {# case gets} other {# cases get}} the comment.',
   'bulk.will_skip':
     '{count, plural, one {# case is} other {# cases are}} left alone: it cannot be done in their present state.',
@@ -228,7 +228,8 @@ export const cases = {
   'bulk.code_error': 'It failed: {message}',
   'bulk.present_state': 'Case is now',
   // What each category means.
-  'cases.about.aborted': 'dirsync ended the call itself, because it took too long or was being stopped. It tries again.',
+  'cases.about.aborted':
+    'dirsync ended the call itself, because it took too long or was being stopped. It tries again.',
   'cases.about.paused': 'Somebody paused all calls. They go on once somebody resumes them.',
   'cases.about.base_department':
     'The platform never lets the root department of an enterprise be deleted. Ignore the case, or keep the department out of the mapping.',
@@ -255,8 +256,7 @@ export const cases = {
     'The row in HR breaks a rule of the platform, so nothing was sent. Correct the row; it is tried again as soon as it changes.',
   'cases.about.invalid_mobile_area':
     'The platform does not know this phone area code. Correct it in HR, for example 86.',
-  'cases.about.invalid_parameter':
-    'The platform refuses a value. Its message says which; correct it in HR.',
+  'cases.about.invalid_parameter': 'The platform refuses a value. Its message says which; correct it in HR.',
   'cases.about.left_hr':
     'The employee has left according to HR, but is still in service on the platform, whose interface cannot end that. Do it in its back office.',
   'cases.about.missing_department':
@@ -269,9 +269,11 @@ export const cases = {
     'The employee is not on the platform yet, or has not activated the account. dirsync looks again by itself; it updates, but never creates employees.',
   'cases.about.outcome_unknown':
     'The call ended without an answer, so nobody knows whether it took effect. dirsync asks before it sends anything again.',
-  'cases.about.platform_unavailable': 'The platform does not answer, or says that it is busy. dirsync tries again by itself.',
+  'cases.about.platform_unavailable':
+    'The platform does not answer, or says that it is busy. dirsync tries again by itself.',
   'cases.about.rate_limited': 'The platform asks for fewer calls. dirsync waits and tries again by itself.',
-  'cases.about.token': 'The platform does not accept the token, even a new one. Check the application’s credentials.',
+  'cases.about.token':
+    'The platform does not accept the token, even a new one. Check the application’s credentials.',
   'cases.about.token_fuse':
     'Tokens had to be made too often, so dirsync stopped before the platform would. Somebody else may use the same application.',
   'cases.about.unclassified':

@@ -99,7 +99,6 @@ export const cases = {
   'cases.commented': '已为待处理项 {id} 添加备注。',
   'cases.conflict': '待处理项 {id} 在您查看之后已有变化。{who}：{what}（{when}）。',
   'cases.conflict_failed': '待处理项 {id} 在您查看之后又失败了一次（{when}）。',
-  'cases.not_possible': '待处理项 {id} 的状态为“{state}”，已无法执行该操作。',
   'cases.case': '待处理项 {id}',
   'cases.about_key': '{operation}：{key}',
   'cases.who': '对象',
@@ -179,8 +178,7 @@ export const cases = {
   'bulk.name_assign': '指派 {total, number} 个待处理项',
   'bulk.name_comment': '为 {total, number} 个待处理项添加备注',
   'bulk.nothing_yet': '尚未执行任何操作。',
-  'bulk.will_retry':
-    '将重试 {count, number} 个待处理项，共 {runs, number} 个同步任务：届时重新读取人事数据，并与平台核对后才发送。',
+  'bulk.will_retry': '将重试 {count, number} 个待处理项：届时重新读取人事数据，并与平台核对后才发送。',
   'bulk.will_snooze': '{count, number} 个待处理项将暂缓至 {until}，之后由 dirsync 自动重试。',
   'bulk.will_ignore': '{count, number} 个待处理项将按现状接受并关闭，人事数据变更后会重新打开。',
   'bulk.will_assign': '{count, number} 个待处理项将指派给 {assignee}。',
@@ -239,7 +237,8 @@ export const cases = {
   'cases.about.invalid_mobile_area': '平台不认识该手机区号。请在人事系统中更正，例如 86。',
   'cases.about.invalid_parameter': '平台拒绝了某个值，具体见平台返回的信息。请在人事系统中更正。',
   'cases.about.left_hr': '人事系统显示已离职，但平台仍在职，且平台接口无法办理离职。请在平台后台办理。',
-  'cases.about.missing_department': '平台没有该员工所在的部门。请在平台后台创建，或在人事系统中更正部门编码。',
+  'cases.about.missing_department':
+    '平台没有该员工所在的部门。请在平台后台创建，或在人事系统中更正部门编码。',
   'cases.about.no_permission': '应用在平台上没有该操作的权限。请开通权限后重试。',
   'cases.about.not_applied':
     '平台接受了该值，但随后显示的仍是其他值，可能被平台上的规则或其他系统改回。请查明原因，或更正人事数据。',
@@ -249,8 +248,10 @@ export const cases = {
   'cases.about.platform_unavailable': '平台没有响应，或提示繁忙。dirsync 会自动重试。',
   'cases.about.rate_limited': '平台要求降低调用速率。dirsync 会等待后自动重试。',
   'cases.about.token': '平台不接受令牌，重新创建后仍然如此。请检查应用凭证。',
-  'cases.about.token_fuse': '令牌创建过于频繁，dirsync 已主动停止，以免被平台限制。可能有其他系统在使用同一应用。',
-  'cases.about.unclassified': '平台返回了其文档中没有的错误。请阅读平台返回的信息；如仍不清楚，请复制给平台客服。',
+  'cases.about.token_fuse':
+    '令牌创建过于频繁，dirsync 已主动停止，以免被平台限制。可能有其他系统在使用同一应用。',
+  'cases.about.unclassified':
+    '平台返回了其文档中没有的错误。请阅读平台返回的信息；如仍不清楚，请复制给平台客服。',
   'cases.about.unknown_payer': '支付订单的付款人不在人事系统中。请核对员工 ID 是否变更过。',
   'cases.about.unknown_order': '平台没有该订单。请核对订单号。',
 } as const satisfies Section<typeof English>
