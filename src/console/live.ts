@@ -22,6 +22,8 @@ const TOPICS = [
 export type Topic = (typeof TOPICS)[number]
 
 const LOOK_MS = 1000
+/** A page takes no longer from being made to listening. */
+const RECENT_MS = 5000
 /** Keeps proxies from closing a quiet stream. */
 const KEEP_ALIVE_MS = 20_000
 /** More streams than this are refused: a browser opens one per page. */
@@ -31,7 +33,9 @@ export class Live {
   readonly #pool: Pool
   readonly #listener: Listener | null
   readonly #streams = new Set<FastifyReply>()
-  readonly #marks = new Map<string, string>()
+  readonly #marks = new Map<Topic, string>()
+  /** When each topic moved last. */
+  readonly #moved = new Map<Topic, number>()
   #timer: NodeJS.Timeout | undefined
   #looking: Promise<void> | undefined
   #isWoken = false
@@ -74,6 +78,9 @@ export class Live {
         'x-accel-buffering': 'no',
       })
       reply.raw.write('retry: 3000\n\n')
+      // What moved after the page was made and before it listened is told now.
+      const recent = TOPICS.filter(topic => Date.now() - (this.#moved.get(topic) ?? 0) < RECENT_MS)
+      if (recent.length > 0) reply.raw.write(movedEvent(recent))
       this.#streams.add(reply)
       request.raw.on('close', () => this.#streams.delete(reply))
       this.#wake()
@@ -98,9 +105,11 @@ export class Live {
       const moved = TOPICS.filter(topic => {
         const before = this.#marks.get(topic)
         this.#marks.set(topic, marks[topic])
-        return before !== undefined && before !== marks[topic]
+        if (before === marks[topic]) return false
+        this.#moved.set(topic, Date.now())
+        return true
       })
-      if (moved.length > 0) this.#tell(`event: moved\ndata: ${moved.join(' ')}\n\n`)
+      if (moved.length > 0) this.#tell(movedEvent(moved))
       else if (Date.now() - this.#keptAlive > KEEP_ALIVE_MS) this.#tell(': still here\n\n')
     }
   }
@@ -113,6 +122,10 @@ export class Live {
       else raw.write(text)
     }
   }
+}
+
+function movedEvent(topics: readonly Topic[]): string {
+  return `event: moved\ndata: ${topics.join(' ')}\n\n`
 }
 
 /** A text per topic that is another one as soon as something has changed. Reads some hundred rows at most. */

@@ -45,6 +45,10 @@ export function listBody(ask: Ask, listed: Listed): SafeHtml {
   const { cases, next, count, more, input, groups } = listed
   const isFiltered = Object.keys(filterOf(input)).length > 0
   const counted = t(more ? 'cases.matching_more' : isFiltered ? 'cases.matching' : 'cases.waiting', { count })
+  const list = html`${filterForm(ask, listed)}
+    ${ask.may('reviewer') && cases.length > 0 ? actForm(ask, listed) : ''}
+    ${caseTable(ask, cases, isFiltered)}
+    ${pager(ask, next)}`
   return html`${head(t('cases.title'), { aside: html`<span class="soft">${counted}</span>` })}
   ${caseTabs(ask, 'list')}
   ${
@@ -62,13 +66,7 @@ export function listBody(ask: Ask, listed: Listed): SafeHtml {
           }),
         )
   }
-  ${section(
-    t('cases.tab_list'),
-    html`${filterForm(ask, listed)}
-    ${ask.may('reviewer') && cases.length > 0 ? actForm(ask, listed) : ''}
-    ${caseTable(ask, cases, isFiltered)}
-    ${pager(ask, next)}`,
-  )}`
+  ${groups.length === 0 ? list : section(t('cases.tab_list'), list)}`
 }
 
 /** All causes with what to do about each. */
@@ -209,7 +207,7 @@ function filterForm(ask: Ask, { input, categories }: Listed): SafeHtml {
       label: t('cases.f.categories'),
       value: causes,
       choices: withPresent(
-        [any, ...categories.map(value => ({ value, text: categoryName(ask, value) }))],
+        [any, ...categories.map(value => ({ value, text: short(categoryName(ask, value)) }))],
         causes,
       ),
     },

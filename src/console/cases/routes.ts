@@ -14,6 +14,7 @@ import { caseBody } from './case-view.ts'
 import { assigneeName, commentText, reasonText, Snooze, version } from './input.ts'
 import { groupsBody, listBody } from './list-view.ts'
 import { snoozeEnd } from './moment.ts'
+import { nameOf } from './parts.ts'
 import {
   CaseDetails,
   CaseGroups,
@@ -214,7 +215,7 @@ async function whatChanged(pool: Pool, ask: Ask, id: number): Promise<string> {
     return t('cases.conflict_failed', { id: String(id), when: timeText(ask, last_failed_at) })
   return t('cases.conflict', {
     id: String(id),
-    who: actor,
+    who: nameOf(actor),
     what: textOr(language, `event.${event}`, event),
     when: timeText(ask, at),
   })
