@@ -91,7 +91,8 @@ function filterText(ask: Ask, { filter }: BulkRow): string {
       if (name === 'assignee' && value === '-') return t('cases.nobody')
       return name === 'code' && value === '0' ? t('cases.no_code') : short(value)
     })
-    return `${t(`cases.f.${name}`)}: ${said.join(', ')}`
+    const filter = name === 'code' ? t('cases.code') : t(`cases.f.${name}`)
+    return `${filter}: ${said.join(', ')}`
   })
   return parts.length === 0 ? t('bulk.everything') : parts.join(' · ')
 }

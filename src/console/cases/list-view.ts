@@ -119,7 +119,7 @@ function caseTable(ask: Ask, cases: CaseList['cases'], isFiltered: boolean): Saf
     cases,
     [
       { title: t('cases.key'), kind: 'main', cell: row => keyOf(row) },
-      { title: t('cases.what'), cell: row => whatOf(ask, row) },
+      { title: t('cases.what'), kind: 'spare', cell: row => whatOf(ask, row) },
       { title: t('cases.cause'), cell: row => causeOf(ask, row) },
       { title: t('cases.state'), cell: row => caseState(ask, row.state) },
       {

@@ -59,7 +59,7 @@ export const cases = {
   'cases.causes': 'Causes',
   'cases.all_causes': 'All {count, number} causes',
   'cases.count': 'Cases',
-  'cases.open': 'For a person',
+  'cases.open': 'Open',
   'cases.oldest': 'Oldest',
   'cases.newest': 'Latest',
   'cases.todo': 'What to do',
