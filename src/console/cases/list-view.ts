@@ -30,7 +30,7 @@ import {
   short,
   whatOf,
 } from './parts.ts'
-import { type CaseGroups, type CaseList, filterOf, type ListInput } from './query.ts'
+import { type CaseGroups, type CaseList, filterOf, type ListInput, orderOf } from './query.ts'
 
 type Group = CaseGroups['groups'][number]
 type Listed = CaseList & { input: ListInput; categories: string[]; groups: Group[] }
@@ -260,12 +260,12 @@ function filterForm(ask: Ask, { input, categories }: Listed): SafeHtml {
     {
       name: 'order',
       label: t('cases.f.order'),
-      value: input.order,
+      value: orderOf(input),
       choices: (['latest', 'oldest'] as const).map(value => ({ value, text: t(`cases.order_${value}`) })),
     },
   ]
   const isUnfolded = rarely.some(({ name, value }) => name !== 'order' && value !== undefined)
-  const query = new URLSearchParams([...filterQuery(filterOf(input)), ['order', input.order]])
+  const query = new URLSearchParams([...filterQuery(filterOf(input)), ['order', orderOf(input)]])
   return html`<form class="filters" action="/cases" method="get">
     ${often.map(field)}
     <details class="more"${isUnfolded ? html` open` : ''}><summary>${t('cases.more_filters')}</summary>

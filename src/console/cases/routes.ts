@@ -24,6 +24,7 @@ import {
   FilterInput,
   filterOf,
   ListInput,
+  orderOf,
   presentCategories,
   readCaseGroups,
   readCaseList,
@@ -81,9 +82,9 @@ export function cases(services: Services): Endpoint[] {
       query: FilterInput.extend({ order: ListInput.shape.order }),
       fileName: () => `cases-${new Date().toISOString().slice(0, 10)}.csv`,
       async *lines(ask, { input }) {
-        const { order, ...filter } = input
+        const { order: _, ...filter } = input
         yield csvLine(CSV_COLUMNS)
-        for await (const row of everyCase(pool, filter, order)) {
+        for await (const row of everyCase(pool, filter, orderOf(input))) {
           const { message, remedy } = failureTexts(ask.language, row)
           const said = { ...row, message, remedy }
           yield csvLine(CSV_COLUMNS.map(column => said[column]))
