@@ -230,6 +230,18 @@ describe('a bulk action', () => {
     ])
   })
 
+  test('is stopped where it is', async () => {
+    const preview = (await post('/api/v1/bulk', { action: 'retry', ids: [await plant('a')] })).json()
+    await post(`/api/v1/bulk/${preview.id}/start`)
+    const stopped = await post(`/api/v1/bulk/${preview.id}/stop`)
+    expect(stopped.json()).toEqual({ id: preview.id, was_preview: false })
+    expect((await get(`/api/v1/bulk/${preview.id}`)).json()).toMatchObject({
+      bulk: { state: 'stopped', done: 0 },
+      results: [{ entity_key: 'a', outcome: null, state: 'open' }],
+    })
+    expect((await post(`/api/v1/bulk/${preview.id}/stop`)).statusCode).toBe(409)
+  })
+
   test('takes the filter of a list’s address, as the form sends it', async () => {
     for (const key of ['a', 'b']) await plant(key)
     await plant('c', { category: 'duplicate_email' })
@@ -284,6 +296,23 @@ test('an export holds the cases that match the filter, and no formula', async ()
   expect(lines[1]).toContain(
     `,employee,'-1+1,update-employee,,open,left_hr,,"message, with ""quotes""",'=remedy(),`,
   )
+})
+
+test.each([
+  ['en', 'Code: 1002218007', 'Trace id: t-1', 'Another employee of the enterprise has this mobile number.'],
+  ['zh-CN', '错误码：1002218007', '跟踪 ID（trace id）：t-1', '手机号'],
+])('what is copied for the vendor, in %s, finds the call and names nobody', async (language, ...expected) => {
+  const id = await plant('zhang.san', { category: 'duplicate_mobile' })
+  await database.pool.query(
+    `update dirsync.dead_letter set platform_code = 1002218007, trace_id = 't-1', field = 'mobile',
+       blocked_by = 'li.si', message = 'zhang.san wants the number of li.si',
+       changed_fields = '[{"field": "mobile", "value": "138****0000"}]' where id = $1`,
+    [id],
+  )
+  const { body } = await get(`/cases/${id}`, { language, accept: 'text/html' })
+  const copied = /<div class="copyable"><pre>([^<]*)<\/pre>/.exec(body)?.[1] ?? ''
+  for (const text of ['employee/update', 'test-application', ...expected]) expect(copied).toContain(text)
+  expect(copied).not.toMatch(/zhang|li\.si|138/)
 })
 
 describe('until when a case rests', () => {

@@ -373,7 +373,7 @@ const INTERFACES: Record<string, string> = {
  * What the platform's people need to find a failed call and to explain it. It says nothing of the employee: instead of the
  * message, which may name one, it has what the catalogue says of the code.
  */
-export function vendorText(ask: Ask, story: CaseDetails, appId: string): string {
+function vendorText(ask: Ask, story: CaseDetails, appId: string): string {
   const { t } = ask
   const key = `code.${story.platform_code}.meaning`
   const message = isTextKey(key) ? t(key) : categoryName(ask, story.category)

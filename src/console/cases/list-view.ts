@@ -18,6 +18,7 @@ import {
   table,
 } from '../ui/parts.ts'
 import { caseState } from '../ui/states.ts'
+import { ACTIONS } from './input.ts'
 import { SNOOZE_PERIODS } from './moment.ts'
 import {
   caseTabs,
@@ -278,8 +279,6 @@ function filterForm(ask: Ask, { input, categories }: Listed): SafeHtml {
 }
 
 // Acting on many
-
-const ACTIONS = ['retry', 'snooze', 'ignore', 'assign', 'comment'] as const
 
 /** One form for ticked cases and for all that match; it leads to a preview. Style shows the fields of the chosen action. */
 function actForm({ t, viewer }: Ask, { input, count, more }: Listed): SafeHtml {

@@ -22,7 +22,7 @@ const State = z.enum(CASE_STATES)
 const ChangedFields = z.array(z.object({ field: z.string(), value: z.string().nullable() }))
 
 /** A case, as /api/v1 gives it: the columns of `dirsync.dead_letter`. */
-export const CaseRow = z.object({
+const CaseRow = z.object({
   id: z.number(),
   enterprise_code: z.string(),
   entity: z.string(),

@@ -11,7 +11,7 @@ import { Problem } from '../problem.ts'
 import { commandsOf, type Services } from '../services.ts'
 import { timeText } from '../ui/parts.ts'
 import { caseBody } from './case-view.ts'
-import { assigneeName, commentText, reasonText, Snooze, version } from './input.ts'
+import { type ACTIONS, assigneeName, commentText, reasonText, Snooze, version } from './input.ts'
 import { groupsBody, listBody } from './list-view.ts'
 import { snoozeEnd } from './moment.ts'
 import { nameOf } from './parts.ts'
@@ -37,7 +37,7 @@ export function cases(services: Services): Endpoint[] {
   const { pool } = services
   /** Every decision about one case has the same form: parameters, the version, and the page of the case afterwards. */
   const decide = <Shape extends z.ZodRawShape>(
-    name: 'retry' | 'snooze' | 'ignore' | 'assign' | 'comment',
+    name: (typeof ACTIONS)[number],
     summary: string,
     fields: Shape,
   ) => ({ path: `/cases/:id/${name}`, tag: 'cases', summary, params, body: z.object(fields) }) as const
