@@ -16,6 +16,7 @@ alter table dirsync.command
 -- Nobody knows any more from where these came.
 update dirsync.command set address = null, reason = arguments ->> 'reason';
 create index command_requested_at on dirsync.command (requested_at desc, id desc);
+create index command_requested_by on dirsync.command (requested_by, requested_at desc, id desc);
 create index command_name on dirsync.command (name, requested_at desc, id desc);
 create index command_dead_letter on dirsync.command (dead_letter_id) where dead_letter_id is not null;
 comment on column dirsync.command.address is

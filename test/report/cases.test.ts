@@ -1,7 +1,13 @@
 import { describe, expect, test } from 'vitest'
 import { CursorError } from '../../src/lib/cursor.ts'
 import { type CaseOrder, caseStory, countCases, groupCases, listCasesPage } from '../../src/report/cases.ts'
-import { type CaseFilter, caseFilterSchema, describeFilter, filterQuery } from '../../src/sync/case-filter.ts'
+import {
+  type CaseFilter,
+  caseFilterSchema,
+  describeFilter,
+  filterQuery,
+  NOBODYS,
+} from '../../src/sync/case-filter.ts'
 import { fail, hash, plant, plantRun } from '../sync/planted.ts'
 import { StoreUnderTest } from '../sync/store-under-test.ts'
 
@@ -109,7 +115,7 @@ describe('a list of cases', () => {
     [{ key: 'v_8' }, ['ivanov_8']],
     [{ key: 'vx8' }, []],
     [{ assignee: 'mei' }, ['e9']],
-    [{ assignee: '-', states: ['snoozed'] }, ['e3']],
+    [{ assignee: NOBODYS, states: ['snoozed'] }, ['e3']],
     [{ run: 7 }, ['e1', 'e2']],
     [{ olderThan: '10d' }, ['E10', 'e11']],
     [{ blockedBy: 'e1' }, ['e11']],

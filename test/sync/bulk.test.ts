@@ -4,9 +4,17 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { pruneHistory } from '../../jobs/prune.ts'
 import { dirsyncListener } from '../../src/lib/listener.ts'
 import { type Bulk, bulkResults, listBulk, readBulk } from '../../src/report/bulk.ts'
-import { type BulkRequest, BulkRunner, previewBulk, startBulk, stopBulk } from '../../src/sync/bulk.ts'
+import {
+  type BulkRequest,
+  BulkRunner,
+  MOST_CASES,
+  previewBulk,
+  startBulk,
+  stopBulk,
+} from '../../src/sync/bulk.ts'
 import { Commands } from '../../src/sync/commands.ts'
-import { spawnScript } from '../helpers/process.ts'
+import { createDeployment } from '../helpers/deployment.ts'
+import { spawnDirsync, spawnScript } from '../helpers/process.ts'
 import { caseOf, fail, story } from './planted.ts'
 import { SILENT, StoreUnderTest } from './store-under-test.ts'
 
@@ -97,7 +105,10 @@ describe('a preview', () => {
     ['COMMAND_INVALID', { of: ALL, action: 'snooze', until: new Date(0) }],
     ['COMMAND_INVALID', { of: ALL, action: 'comment', text: '' }],
     ['COMMAND_INVALID', { of: ALL, action: 'comment', text: 'x'.repeat(2001) }],
-    ['COMMAND_INVALID', { of: { ids: Array.from({ length: 100_001 }, (_, i) => i) }, action: 'retry' }],
+    [
+      'COMMAND_INVALID',
+      { of: { ids: Array.from({ length: MOST_CASES + 1 }, (_, i) => i) }, action: 'retry' },
+    ],
   ])('is refused with %s: %j', async (code, request) => {
     await fail(store)
     await expect(preview(request)).rejects.toMatchObject({ code })
@@ -356,6 +367,23 @@ describe('several processes', () => {
       { note: 'large', n: 3_000, cases: 3_000 },
       { note: 'small', n: 5, cases: 5 },
     ])
+  })
+
+  test.each(['console', 'scheduler'])('carry it out where they have the role %s', async role => {
+    await using deployment = await createDeployment()
+    await deployment.own.pool.query(
+      `insert into dirsync.dead_letter (entity, entity_key, operation, category, message, remedy)
+       values ('employee', 'e1', 'update-employee', 'left_hr', 'm', 'r')`,
+    )
+    await using child = spawnDirsync(['start', '--roles', role], { env: deployment.settings })
+    const { id } = await previewBulk(deployment.own.pool, MEI, {
+      of: ALL,
+      action: 'ignore',
+      reason: 'agreed',
+    })
+    await startBulk(deployment.own.pool, MEI, id)
+    while ((await readBulk(deployment.own.pool, id))?.state !== 'done') await delay(20)
+    expect(await child.kill()).toMatchObject({ code: 0 })
   })
 
   test('after kill -9 of the one at work the next goes on where it was, no case twice', async () => {

@@ -205,6 +205,8 @@ describe('another account', () => {
         'dead_letter',
         'dead_letter_event',
         'command',
+        'bulk_action',
+        'bulk_item',
         'call_minute',
         'refund',
         'topup',
