@@ -141,15 +141,20 @@ export class HrSource {
    *   present one is used
    * @param options.anyEnterprise the keys name each user id in every enterprise there is, since it is not known which one
    *   has it: HR is not read through for the others once one of them has it
+   * @param options.timeoutMs how long somebody who looks is willing to wait for an answer; absent: as long as a job is
    */
   async lookup(
     keys: readonly EmployeeKey[],
-    { mapping = null, anyEnterprise = false }: { mapping?: string | null; anyEnterprise?: boolean } = {},
+    options: { mapping?: string | null; anyEnterprise?: boolean; timeoutMs?: number } = {},
   ): Promise<Map<string, HrEmployeeRow | 'duplicate'>> {
     if (keys.length === 0) return new Map()
+    const { mapping = null, anyEnterprise = false, timeoutMs } = options
     const employees = await this.#mappingOf(mapping)
     try {
-      return await lookupEmployees(this.#pool, employees, keys, this.#defaultEnterprise, anyEnterprise)
+      return await lookupEmployees(this.#pool, employees, keys, this.#defaultEnterprise, {
+        anyEnterprise,
+        timeoutMs,
+      })
     } catch (error) {
       // HR's tables may change under a running service: the columns are looked at anew.
       if (error instanceof MappingError) {
