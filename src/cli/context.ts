@@ -5,6 +5,7 @@ import { createPool, type Pool } from '../lib/database.ts'
 import { createLogger, type Logger } from '../lib/logger.ts'
 import { missingMigrations } from '../lib/migrate.ts'
 import type { PlatformClient } from '../platform/client.ts'
+import type { Asker } from '../sync/commands.ts'
 import { assertAccount } from '../sync/deployment.ts'
 import { aliveProcesses, type ProcessRow } from '../sync/process.ts'
 import { FailedError, sentenceOf } from './failure.ts'
@@ -30,6 +31,8 @@ export interface CommandContext extends AsyncDisposable {
   readonly pool: Pool
   /** Who asks, for the audit: `cli:` and the shell user. */
   readonly actor: string
+  /** The same, for `Commands`. */
+  readonly asker: Asker
   /** Connects to HR. @throws ConfigError, MappingError */
   hr(): Promise<HrSource>
   /**
@@ -53,6 +56,7 @@ export async function openContext(options: { handlesSignals?: boolean } = {}): P
   // Most commands call neither HR nor the platform, and start faster without their clients.
   const connections = () => import('../connections.ts')
   const assertOurs = async () => assertAccount(pool, (await connections()).accountOf(config))
+  const actor = `cli:${shellUser()}`
   const stack = opened.move()
   return {
     config,
@@ -60,7 +64,8 @@ export async function openContext(options: { handlesSignals?: boolean } = {}): P
     program: checked.program,
     logger,
     pool,
-    actor: `cli:${shellUser()}`,
+    actor,
+    asker: { actor },
     async hr() {
       const { connectHr } = await connections()
       return stack.adopt(await connectHr(config, logger), hr => hr.close())

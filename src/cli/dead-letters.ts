@@ -165,7 +165,7 @@ async function retry(ids: number[] | undefined, options: { category?: string; js
   if (numbers.length > 0 === (options.category !== undefined))
     throw new UsageError('give either the numbers of dead letters or --category, not both')
   await using context = await openContext()
-  const commands = new Commands(context.pool, context.actor)
+  const commands = new Commands(context.pool, context.asker)
   const { category } = await checkedFilter(context, options)
   const run = await (category === undefined ? commands.retry(numbers) : commands.retryCategory(category))
   if (options.json) printJson({ run, state: 'requested' })
@@ -175,7 +175,7 @@ async function retry(ids: number[] | undefined, options: { category?: string; js
 
 async function ignore(id: number, options: { reason: string; json?: true }): Promise<void> {
   await using context = await openContext()
-  await new Commands(context.pool, context.actor).ignore(id, options.reason)
+  await new Commands(context.pool, context.asker).ignore(id, options.reason)
   if (options.json) return printJson({ id, state: 'ignored' })
   const ignored = await readCase(context.pool, id)
   if (ignored?.entity === 'enterprise')
@@ -186,7 +186,7 @@ async function ignore(id: number, options: { reason: string; json?: true }): Pro
 async function snooze(id: number, options: { until: Date; reason?: string; json?: true }): Promise<void> {
   const { until, reason = null } = options
   await using context = await openContext()
-  await new Commands(context.pool, context.actor).snooze(id, until, reason)
+  await new Commands(context.pool, context.asker).snooze(id, until, reason)
   if (options.json) printJson({ id, state: 'snoozed', until })
   else print(`Dead letter ${id} rests until ${longTime(until)}.`)
 }

@@ -110,6 +110,6 @@ async function resume(options: { json?: true }): Promise<void> {
   if (wasPaused) await warnWhenNobodyWorks(context)
 }
 
-function commandsOf({ pool, actor }: CommandContext): Commands {
-  return new Commands(pool, actor)
+function commandsOf({ pool, asker }: CommandContext): Commands {
+  return new Commands(pool, asker)
 }

@@ -76,7 +76,7 @@ async function resync(options: ResyncOptions): Promise<void> {
   const stopped = options.wait ? stopSignal() : undefined
   await using context = await openContext({ handlesSignals: stopped !== undefined })
   await context.assertAccount()
-  const run = await request(new Commands(context.pool, context.actor), options)
+  const run = await request(new Commands(context.pool, context.asker), options)
   if (stopped) return await wait(context, run, options, stopped)
   if (options.json) printJson({ run, state: 'requested' })
   else print(`Run ${run} is requested. Follow it with: ${context.program} runs ${run}`)

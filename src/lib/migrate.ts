@@ -128,6 +128,8 @@ const GRANTS = [
     'retry_category(text)',
     'ignore(bigint, text)',
     'snooze(bigint, timestamptz, text)',
+    'assign(bigint, text)',
+    'comment(bigint, text)',
     'approve(bigint)',
     'reject(bigint, text)',
     'cancel(bigint, text)',

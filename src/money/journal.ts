@@ -180,10 +180,10 @@ export class Journal<Row extends Entry> {
            where ${numberColumn} = $1 and state = 'unknown'
            returning *
          ), told as (
-           insert into dirsync.command (name, arguments, requested_by)
+           insert into dirsync.command (name, arguments, requested_by, reason)
            select 'resolve_${table}',
                   jsonb_build_object('${numberColumn}', ${numberColumn}, 'state', state, 'reason', resolution),
-                  resolved_by
+                  resolved_by, resolution
            from resolved
          )
          select * from resolved`,
