@@ -1,8 +1,10 @@
+import { employees } from './employees/routes.ts'
 import type { Endpoint } from './endpoint.ts'
 import { overview } from './overview/routes.ts'
+import { search } from './search/routes.ts'
 import type { Services } from './services.ts'
 
 /** Every screen of the console, in the order of the navigation. */
 export function endpoints(services: Services): Endpoint[] {
-  return [...overview(services)]
+  return [...overview(services), ...employees(services), ...search(services)]
 }
