@@ -22,6 +22,7 @@ import { jobsInHand } from './queue/job-worker.ts'
 import { Coordinator } from './sync/coordinator.ts'
 import { claimDeployment, type Deployment } from './sync/deployment.ts'
 import { Feeder } from './sync/feeder.ts'
+import { HrReadings } from './sync/hr-readings.ts'
 import { JobProcessor } from './sync/job-processor.ts'
 import { Planner } from './sync/planner.ts'
 import { deregister, heartbeat, type Pacing, type Role } from './sync/process.ts'
@@ -244,7 +245,7 @@ async function startWorker(core: Core, web: Console | null, stops: Stops): Promi
   stops.work(() => mirrors.stop())
 }
 
-/** Plans runs and feeds the queue; with a schedule it also runs the cron jobs and listens to HR's trigger. */
+/** Plans runs, feeds the queue and reads HR for pages; with a schedule it also runs the cron jobs and listens to HR's trigger. */
 async function startScheduler(core: Core, stops: Stops): Promise<void> {
   const { config, pool, hr, queue, logger, schedule } = core
   const limits = limitsOf(config)
@@ -265,7 +266,13 @@ async function startScheduler(core: Core, stops: Stops): Promise<void> {
   })
   coordinator.start()
   stops.work(() => coordinator.stop())
-  const listener = dirsyncListener(config.DATABASE_URL, logger, () => coordinator.wake())
+  const readings = new HrReadings({ pool, hr, limits, logger: logger.child({ component: 'readings' }) })
+  readings.start()
+  stops.work(() => readings.stop())
+  const listener = dirsyncListener(config.DATABASE_URL, logger, () => {
+    coordinator.wake()
+    readings.wake()
+  })
   stops.afterwards(() => listener.close())
   await listener.start()
 

@@ -185,10 +185,8 @@ export function openScan(
   mapping: EmployeeMapping,
   options: { defaultEnterprise: string; since?: Date | undefined; signal?: AbortSignal | undefined },
 ): HrScan {
-  const { file, sql } = mapping
   const columns = scanColumns(mapping)
-  const before = `copy (select ${selectList(columns, mapping, options.defaultEnterprise)} from (\n`
-  const source = client.query(copyTo(`${before}${sql}\n) m${sinceClause(mapping, options.since)}) to stdout`))
+  const { source, failureOf } = copyRows(client, mapping, options)
 
   const stream = new Transform({
     transform(chunk, _encoding, done) {
@@ -198,8 +196,7 @@ export function openScan(
       client.query('commit').then(() => done(), done)
     },
     destroy(error, done) {
-      const failure = error && toHrError(error, { file, sql, offset: before.length })
-      const finish = () => done(failure)
+      const finish = () => done(error && failureOf(error))
       // In the middle of a COPY this cuts the connection, which is the only short way out of one.
       client.end().then(finish, finish)
     },
@@ -216,6 +213,21 @@ export function openScan(
       stream.destroy()
       await closed
     },
+  }
+}
+
+/** Begins to copy the rows of a mapping, as text. */
+export function copyRows(
+  client: pg.ClientBase,
+  mapping: EmployeeMapping,
+  options: { defaultEnterprise: string; since?: Date | undefined },
+): { source: Readable; failureOf: (error: Error) => Error } {
+  const { file, sql } = mapping
+  const before = `copy (select ${selectList(scanColumns(mapping), mapping, options.defaultEnterprise)} from (\n`
+  const text = `${before}${sql}\n) m${sinceClause(mapping, options.since)}) to stdout`
+  return {
+    source: client.query(copyTo(text)),
+    failureOf: error => toHrError(error, { file, sql, offset: before.length }),
   }
 }
 

@@ -31,8 +31,8 @@ export async function searchEmployees(
     `with found as (
        (select enterprise_code, userid, 'userid' as found_by, 1 as rank
         from dirsync.employee
-        where userid like $1 and ($2::text is null or enterprise_code = $2)
-        order by userid using ~<~, enterprise_code limit $5)
+        where userid collate "C" like $1 and ($2::text is null or enterprise_code = $2)
+        order by userid collate "C", enterprise_code limit $5)
        union all
        (select enterprise_code, entity_key, 'case', 2 from dirsync.dead_letter
         where enterprise_code = any ($3) and entity_key = $4 and entity = 'employee'
@@ -56,7 +56,7 @@ export async function searchEmployees(
                  and d.entity = 'employee' and d.state not in ('resolved', 'ignored') limit 100) few) as "openCases"
      from once o
      left join dirsync.employee e on e.enterprise_code = o.enterprise_code and e.userid = o.userid
-     order by o.userid <> $4, o.userid using ~<~, o.enterprise_code limit $5`,
+     order by o.userid <> $4, o.userid collate "C", o.enterprise_code limit $5`,
     [`${userid.replace(/[\\%_]/g, '\\$&')}%`, named, named === null ? codes : [named], userid, limit],
   )
   return rows
