@@ -24,39 +24,41 @@ import { fieldName, fieldNames, steps } from './steps-view.ts'
 
 // What is kept
 
-/** What dirsync keeps of an employee: attempts, cases, work, open ids and payment orders. */
-export function story(ask: Ask, employee: EmployeeResult): SafeHtml {
+/** The steps of the latest attempt, and what dirsync remembers of the employee. */
+export function kept(ask: Ask, employee: EmployeeResult): SafeHtml {
   const { t, language } = ask
   const { record } = employee
-  const word = (list: string, value: string) => textOr(language, `${list}.${value}`, value)
-  return html`<div class="columns">
-    ${section(t('employees.last_attempt'), steps(ask, employee.steps))}
-    ${section(
-      t('employees.kept'),
-      record
-        ? facts([
-            [t('employees.enterprise'), employee.enterprise_code && foreign(employee.enterprise_code)],
-            [t('employees.on_platform'), word('platform_state', record.platform_state)],
-            [t('employees.department'), record.dept_code && foreign(record.dept_code)],
-            [t('employees.confirmed'), record.acknowledged_at && since(ask, record.acknowledged_at)],
-            [t('employees.queried'), record.queried_at && since(ask, record.queried_at)],
-            [t('employees.gone_since'), record.vanished_at && since(ask, record.vanished_at)],
-            [
-              t('employees.withheld'),
-              record.withheld.length > 0 ? fieldNames(ask, record.withheld.join(', ')) : null,
-            ],
-            ...employee.bindings.map(
-              ({ seller_appid, open_userid }) =>
-                [
-                  t('employees.openid', { merchant: beginning(seller_appid, 60) }),
-                  code(open_userid),
-                ] as const,
-            ),
-          ])
-        : empty(t('employees.nothing_kept')),
-    )}
-  </div>
-  ${employee.cases.length === 0 ? '' : section(t('employees.cases'), cases(ask, employee))}
+  return html`${section(t('employees.last_attempt'), steps(ask, employee.steps))}
+  ${section(
+    t('employees.kept'),
+    record
+      ? facts([
+          [t('employees.enterprise'), employee.enterprise_code && foreign(employee.enterprise_code)],
+          [
+            t('employees.on_platform'),
+            textOr(language, `platform_state.${record.platform_state}`, record.platform_state),
+          ],
+          [t('employees.department'), record.dept_code && foreign(record.dept_code)],
+          [t('employees.confirmed'), record.acknowledged_at && since(ask, record.acknowledged_at)],
+          [t('employees.queried'), record.queried_at && since(ask, record.queried_at)],
+          [t('employees.gone_since'), record.vanished_at && since(ask, record.vanished_at)],
+          [
+            t('employees.withheld'),
+            record.withheld.length > 0 ? fieldNames(ask, record.withheld.join(', ')) : null,
+          ],
+          ...employee.bindings.map(
+            ({ seller_appid, open_userid }) =>
+              [t('employees.openid', { merchant: beginning(seller_appid, 60) }), code(open_userid)] as const,
+          ),
+        ])
+      : empty(t('employees.nothing_kept')),
+  )}`
+}
+
+/** What happened to an employee and what is to come: cases, work, attempts, payment orders. */
+export function story(ask: Ask, employee: EmployeeResult): SafeHtml {
+  const { t } = ask
+  return html`${employee.cases.length === 0 ? '' : section(t('employees.cases'), cases(ask, employee))}
   ${employee.pending.length === 0 ? '' : section(t('employees.pending'), pending(ask, employee))}
   ${section(t('employees.attempts'), attempts(ask, employee), { aside: t('employees.latest', { count: 10 }) })}
   ${employee.payment_orders.length === 0 ? '' : section(t('employees.orders'), orders(ask, employee))}`

@@ -19,7 +19,7 @@ import {
   table,
 } from '../ui/parts.ts'
 import { runState } from '../ui/states.ts'
-import { story } from './kept-view.ts'
+import { kept, story } from './kept-view.ts'
 import { employeeName, employeePath } from './key.ts'
 import { standingState } from './list-view.ts'
 import type { EmployeeResult } from './query.ts'
@@ -50,7 +50,7 @@ export function employeeBody(ask: Ask, employee: EmployeeResult): SafeHtml {
     ['employees', 'work', 'cases', 'runs', 'halts'],
     html`${headline(ask, employee)}${employee.run ? runSection(ask, employee.run) : ''}`,
   )}
-  ${comparison(ask, employee)}
+  <div class="columns">${comparison(ask, employee)}${live(moving, 'kept', ['employees', 'work', 'runs'], kept(ask, employee))}</div>
   ${live(moving, 'story', ['employees', 'work', 'cases', 'runs'], story(ask, employee))}`
 }
 
@@ -85,7 +85,7 @@ function headline(ask: Ask, employee: EmployeeResult): SafeHtml {
     case 'in_step':
       return html`<p>${state('ok', t('employees.now.in_step'))} <span class="soft">${since(ask, record?.acknowledged_at ?? null)}</span></p>${
         first ? caseAlert(ask, first, cases.length) : ''
-      }`
+      }${employee.pending.length > 0 ? html`<p>${state('wait', t('employees.now.asked_anew'))}</p>` : ''}`
     case 'waiting':
       if (halt)
         return html`${chip}${alert(
