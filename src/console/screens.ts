@@ -1,3 +1,4 @@
+import { departments } from './departments/routes.ts'
 import { employees } from './employees/routes.ts'
 import type { Endpoint } from './endpoint.ts'
 import { overview } from './overview/routes.ts'
@@ -6,5 +7,5 @@ import type { Services } from './services.ts'
 
 /** Every screen of the console, in the order of the navigation. */
 export function endpoints(services: Services): Endpoint[] {
-  return [...overview(services), ...employees(services), ...search(services)]
+  return [...overview(services), ...employees(services), ...departments(services), ...search(services)]
 }
