@@ -1,11 +1,18 @@
 import { departments } from './departments/routes.ts'
 import { employees } from './employees/routes.ts'
 import type { Endpoint } from './endpoint.ts'
+import { mapping } from './mapping/routes.ts'
 import { overview } from './overview/routes.ts'
 import { search } from './search/routes.ts'
 import type { Services } from './services.ts'
 
 /** Every screen of the console, in the order of the navigation. */
 export function endpoints(services: Services): Endpoint[] {
-  return [...overview(services), ...employees(services), ...departments(services), ...search(services)]
+  return [
+    ...overview(services),
+    ...employees(services),
+    ...departments(services),
+    ...mapping(services),
+    ...search(services),
+  ]
 }
