@@ -45,24 +45,45 @@ export async function listEmployees(
   filter: EmployeeFilter,
   { after, limit }: { after?: EmployeeKey | null | undefined; limit: number },
 ): Promise<{ employees: ListedEmployee[]; next: EmployeeKey | null }> {
-  const values: unknown[] = [limit + 1]
+  const { text, values } = listStatement(filter, after ?? null, limit + 1)
+  const { rows } = await db.query<ListedEmployee>(text, values)
+  const employees = rows.slice(0, limit)
+  const last = employees.at(-1)
+  return {
+    employees,
+    next: rows.length > limit && last ? { enterpriseCode: last.enterpriseCode, userid: last.userid } : null,
+  }
+}
+
+/** The statement of a page; a test looks at its plan. */
+export function listStatement(
+  filter: EmployeeFilter,
+  after: EmployeeKey | null,
+  limit: number,
+): { text: string; values: unknown[] } {
+  const values: unknown[] = [limit]
   const value = (given: unknown) => `$${values.push(given)}`
   const conditions: string[] = []
-  if (filter.standing)
+  const order = ['enterprise_code', 'userid']
+  const from: string[] = after ? [after.enterpriseCode, after.userid] : []
+  if (filter.standing) {
+    const standing = value(filter.standing)
     conditions.push(
-      `(${STANDING_OF}) = ${value(filter.standing)}`,
+      // A range and an order by it: an equation would let PostgreSQL walk through everybody in the order of their keys.
+      `(${STANDING_OF}) between ${standing} and ${standing}`,
       `(vanished_at is not null or not active or acknowledged_hash is distinct from source_hash)`,
     )
+    order.unshift(`(${STANDING_OF})`)
+    if (after) from.unshift(filter.standing)
+  }
   if (filter.department)
     conditions.push(
       `platform_state = 'in_service'`,
       `enterprise_code = ${value(filter.department.enterpriseCode)}`,
       `dept_code = ${value(filter.department.code)}`,
     )
-  if (after)
-    conditions.push(`(enterprise_code, userid) > (${value(after.enterpriseCode)}, ${value(after.userid)})`)
-  const { rows } = await db.query<ListedEmployee>(
-    `select e.enterprise_code as "enterpriseCode", e.userid, e.standing, e.dept_code as department,
+  if (after) conditions.push(`(${order.join(', ')}) > (${from.map(value).join(', ')})`)
+  const text = `select e.enterprise_code as "enterpriseCode", e.userid, e.standing, e.dept_code as department,
             e.acknowledged_at as "acknowledgedAt",
             (select count(*)::int from (
                select from dirsync.dead_letter d
@@ -70,16 +91,9 @@ export async function listEmployees(
                  and d.entity = 'employee' and d.state not in ('resolved', 'ignored') limit 100) few) as "openCases"
      from (select enterprise_code, userid, dept_code, acknowledged_at, ${STANDING_OF} as standing
            from dirsync.employee ${conditions.length > 0 ? `where ${conditions.join(' and ')}` : ''}
-           order by enterprise_code, userid limit $1) e
-     order by e.enterprise_code, e.userid`,
-    values,
-  )
-  const employees = rows.slice(0, limit)
-  const last = employees.at(-1)
-  return {
-    employees,
-    next: rows.length > limit && last ? { enterpriseCode: last.enterpriseCode, userid: last.userid } : null,
-  }
+           order by ${order.join(', ')} limit $1) e
+     order by e.enterprise_code, e.userid`
+  return { text, values }
 }
 
 /** Employees by standing, from the tally. */

@@ -162,13 +162,18 @@ function level(ask: Ask, { departments, way }: DepartmentsResult): SafeHtml {
       cell: row => employeesOf(ask, row.enterprise_code, row.dept_code, row.employees),
     },
     { title: t('departments.children'), kind: 'number', cell: row => counted(ask, row.children) },
-    {
-      title: t('departments.case'),
-      cell: row =>
-        row.case_id === null
-          ? null
-          : html`<a href="/cases/${row.case_id}">${t('employees.open_case', { id: row.case_id })}</a>`,
-    },
+    // The platform has refused to delete few of them.
+    ...(departments.some(({ case_id }) => case_id !== null)
+      ? [
+          {
+            title: t('departments.case'),
+            cell: ({ case_id }: Department) =>
+              case_id === null
+                ? null
+                : html`<a href="/cases/${case_id}">${t('employees.open_case', { id: case_id })}</a>`,
+          },
+        ]
+      : []),
   ]
   return table(departments, columns, {
     caption: way.length > 0 ? t('departments.children') : t('departments.top'),

@@ -31,9 +31,11 @@ export function steps(ask: Ask, items: readonly StepResult[]): SafeHtml {
   const { t } = ask
   return html`<ol class="steps">${items.map(
     item => html`<li><span>${state(STEP_TONES[item.state], t(`employees.step.${item.step}`))}</span>
-      <span><span class="soft">${t(`employees.step_state.${item.state}`)}</span> · ${stepText(ask, item)}${
-        item.at ? html` <span class="soft">${time(ask, item.at)}</span>` : ''
-      }</span>${
+      <span>${
+        item.text === 'not_reached'
+          ? ''
+          : html`<span class="soft">${t(`employees.step_state.${item.state}`)}</span> · `
+      }${stepText(ask, item)}${item.at ? html` <span class="soft">${time(ask, item.at)}</span>` : ''}</span>${
         item.remedy
           ? html`<span class="todo">${inLanguage(ask.language, item.remedy)}${
               item.case_id

@@ -10,6 +10,7 @@ import {
   foreign,
   head,
   live,
+  masked,
   type Part,
   reasonField,
   section,
@@ -215,14 +216,14 @@ function comparison(ask: Ask, employee: EmployeeResult): SafeHtml {
             fields,
             [
               { title: t('employees.field'), cell: ({ field }) => fieldName(ask, field) },
-              { title: t('employees.in_hr'), cell: row => shownValue(ask, row.hr) },
+              { title: t('employees.in_hr'), cell: row => masked(ask, row.hr) },
               ...(isAsked
                 ? [
                     {
                       title: t('employees.on_platform'),
                       cell: (row: Row) =>
                         row.platform_told
-                          ? shownValue(ask, row.platform)
+                          ? masked(ask, row.platform)
                           : html`<span class="soft">${t('employees.not_told')}</span>`,
                     },
                   ]
@@ -246,12 +247,6 @@ function comparison(ask: Ask, employee: EmployeeResult): SafeHtml {
     }`,
     { id: 'fields', aside: t('employees.masked') },
   )
-}
-
-function shownValue({ t }: Ask, value: string | null): SafeHtml {
-  return value === null || value === ''
-    ? html`<span class="soft">${t('employees.empty')}</span>`
-    : foreign(value)
 }
 
 /** What a run would do about the employee now. */
@@ -302,7 +297,7 @@ export function revealedBody(
     t('employees.revealed', { field: fieldName(ask, revealed.field) }),
     html`<div class="stack"><p class="revealed">${
       revealed.value === null || revealed.value === ''
-        ? t('employees.empty')
+        ? t('common.empty')
         : html`<bdi>${revealed.value}</bdi>`
     }</p>
     <p class="soft">${t('employees.revealed.note', { reason: revealed.reason })}</p>

@@ -13,6 +13,7 @@ import {
   foreign,
   head,
   live,
+  masked,
   pager,
   section,
   since,
@@ -97,7 +98,7 @@ function selectForm(ask: Ask, text: string): SafeHtml {
   if (!ask.may('operator')) return html`<p class="soft">${t('mapping.operator_only')}</p>`
   return html`<form method="post" action="/mapping/dry-runs" class="select">
     <p class="field"><label for="mapping">${t('mapping.select')}</label>
-    <textarea id="mapping" name="mapping" class="code" rows="14" required maxlength="100000" spellcheck="false"
+    <textarea id="mapping" name="mapping" class="code" rows="${Math.min(24, Math.max(8, text.split('\n').length + 2))}" required maxlength="100000" spellcheck="false"
       aria-describedby="mapping-hint">${text}</textarea>
     <small id="mapping-hint">${t('mapping.paste_hint')}</small></p>
     <p class="field"><button class="main">${t('mapping.find_out')}</button></p>
@@ -110,8 +111,10 @@ const AROUND = 2
 /** What is wrong, with the line and a mark below the column. */
 function mistakeAlert(ask: Ask, text: string, { message, place }: Mistake): SafeHtml {
   const { t, language } = ask
+  // The place is said in the reader's language; HR's own words follow it.
+  const words = place ? message.replace(/^line \d+: /, '') : message
   const where = place ? t('mapping.wrong_at', { line: place.line, column: place.column }) : t('mapping.wrong')
-  return html`<div class="mistake">${alert('bad', where, foreign(inLanguage(language, message)))}${
+  return html`<div class="mistake">${alert('bad', where, foreign(inLanguage(language, words)))}${
     place ? excerpt(text, place) : ''
   }</div>`
 }
@@ -151,7 +154,10 @@ function progress(ask: Ask, dryRun: DryRunResult): SafeHtml {
     name === 'running' && dryRun.phase
       ? html` <span>${t(`mapping.phase.${dryRun.phase}`)}</span> <span class="soft">${t('mapping.rows_read', { rows: dryRun.rows_read })}</span>`
       : ''
-  }${name === 'requested' ? html` <span>${t('mapping.waits')}</span>` : ''}</p>
+  }${name === 'requested' ? html` <span>${t('mapping.waits')}</span>` : ''}
+    <span class="soft">${foreign(dryRun.requested_by)} · ${since(ask, dryRun.requested_at)}${
+      started_at && finished_at ? html` · ${duration(ask, finished_at.getTime() - started_at.getTime())}` : ''
+    }</span></p>
   ${
     dryRun.message === null
       ? ''
@@ -160,15 +166,7 @@ function progress(ask: Ask, dryRun: DryRunResult): SafeHtml {
           place:
             dryRun.error_line === null ? null : { line: dryRun.error_line, column: dryRun.error_column ?? 1 },
         })
-  }
-  ${facts([
-    [t('mapping.by'), foreign(dryRun.requested_by)],
-    [t('mapping.asked_for'), since(ask, dryRun.requested_at)],
-    [
-      t('employees.took'),
-      started_at && finished_at ? duration(ask, finished_at.getTime() - started_at.getTime()) : null,
-    ],
-  ])}`
+  }`
 }
 
 const VERDICTS = { running: 'info', held: 'warn', source_suspect: 'bad' } as const
@@ -205,12 +203,13 @@ function outcome(ask: Ask, dryRun: DryRunResult, what: string | undefined): Safe
     [t('mapping.planned'), planned(ask, summary.planned)],
   ])}
   <div class="columns">
-    ${figures(ask, t('mapping.by_field'), summary.columns, field => textOr(language, `field.${field}`, field))}
+    ${figures(ask, t('mapping.by_field'), t('employees.field'), summary.columns, field => textOr(language, `field.${field}`, field))}
     ${figures(
       ask,
       t('mapping.by_department'),
+      t('employees.department'),
       summary.departments.map(({ department, n }) => ({ field: department, n })),
-      department => (department === '' ? t('employees.empty') : department),
+      department => (department === '' ? t('common.empty') : department),
     )}
     ${ruleBreaks(ask, summary)}
   </div>
@@ -232,6 +231,7 @@ function planned(ask: Ask, reasons: Record<string, number>): string | null {
 function figures(
   ask: Ask,
   title: string,
+  column: string,
   rows: readonly { field: string; n: number }[],
   nameOf: (field: string) => string,
 ): SafeHtml {
@@ -241,7 +241,7 @@ function figures(
     table(
       rows,
       [
-        { title, cell: ({ field }) => foreign(nameOf(field)) },
+        { title: column, cell: ({ field }) => foreign(nameOf(field)) },
         { title: ask.t('mapping.employees'), kind: 'number', cell: ({ n }) => figure(ask, n) },
       ],
       { caption: title, empty: empty('') },
@@ -288,7 +288,7 @@ function employees(ask: Ask, dryRun: DryRunResult, what: string | undefined): Sa
     dryRun.employees,
     [
       { title: t('employees.userid'), kind: 'main', cell: ({ userid }) => foreign(userid) },
-      { title: t('mapping.difference'), cell: row => t(`mapping.what.${row.what}`) },
+      { title: t('mapping.difference'), cell: row => t(`mapping.one.${row.what}`) },
       { title: t('employees.department'), kind: 'spare', cell: row => foreign(row.department) },
       {
         title: t('mapping.changes'),
@@ -297,7 +297,7 @@ function employees(ask: Ask, dryRun: DryRunResult, what: string | undefined): Sa
             ? null
             : html`${changed.map(
                 ({ field, from, to }) =>
-                  html`<div>${textOr(language, `field.${field}`, field)}: ${foreign(from ?? t('employees.empty'))} → ${foreign(to ?? t('employees.empty'))}</div>`,
+                  html`<div>${textOr(language, `field.${field}`, field)}: ${masked(ask, from)} → ${masked(ask, to)}</div>`,
               )}`,
       },
     ],

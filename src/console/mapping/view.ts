@@ -14,6 +14,7 @@ import {
   figure,
   foreign,
   head,
+  masked,
   percent,
   section,
   since,
@@ -141,10 +142,7 @@ function triedSection(ask: Ask, tried: TriedResult): SafeHtml {
               },
               {
                 title: t('employees.in_hr'),
-                cell: ({ value }) =>
-                  value === null || value === ''
-                    ? html`<span class="soft">${t('employees.empty')}</span>`
-                    : foreign(value),
+                cell: ({ value }) => masked(ask, value),
               },
               {
                 title: t('mapping.rule'),

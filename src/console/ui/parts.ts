@@ -359,6 +359,16 @@ export function foreign(text: string | null): SafeHtml {
     : html`<bdi class="foreign">${text.length > FOREIGN ? `${beginning(text, FOREIGN)}…` : text}</bdi>`
 }
 
+/** What stands for a hidden value, or for what tells nothing: its length (see src/directory/masking.ts). */
+const HIDDEN = /^(\*{4} )?\((\d+) characters\)$/
+
+/** A value as dirsync masks it; what is empty is said to be so. */
+export function masked({ t }: Pick<Taste, 't'>, value: string | null): SafeHtml {
+  if (value === null || value === '') return html`<span class="soft">${t('common.empty')}</span>`
+  const [whole, stars = '', count] = HIDDEN.exec(value) ?? []
+  return foreign(whole === undefined ? value : `${stars}${t('common.characters', { count: Number(count) })}`)
+}
+
 /**
  * A curve, drawn by uPlot from data in the page; the table below it holds the same figures for those who do not see it.
  * @param options.x seconds since 1970

@@ -54,7 +54,6 @@ export const employees = {
   'employees.in_hr': 'HR',
   'employees.on_platform': 'Platform',
   'employees.not_told': 'not told',
-  'employees.empty': '(empty)',
   'employees.hr.present': 'HR has the employee.',
   'employees.hr.left': 'HR says that the employee has left: nothing is sent.',
   'employees.hr.absent': 'HR has no row for the employee: nothing is sent.',

@@ -53,7 +53,6 @@ export const employees = {
   'employees.in_hr': '人事系统',
   'employees.on_platform': '平台',
   'employees.not_told': '平台未返回',
-  'employees.empty': '（空）',
   'employees.hr.present': '人事系统中有该员工。',
   'employees.hr.left': '人事系统显示该员工已离职，不会发送。',
   'employees.hr.absent': '人事系统中没有该员工的数据，不会发送。',
