@@ -76,9 +76,19 @@ async function describe(client: Client, { file, sql }: MappingFile): Promise<Des
     const names = new Map(types.map(([oid, name]) => [Number(oid), name ?? '']))
     return fields.map(field => ({ name: field.name, type: names.get(field.dataTypeID) ?? 'record' }))
   } catch (error) {
+    const parameter = sql.search(/\$\d/)
+    if ((error as { code?: string }).code === PROTOCOL_VIOLATION && parameter !== -1) {
+      const place = placeAfter(sql.slice(0, parameter))
+      const name = /\$\d+/.exec(sql)?.[0]
+      const message = `line ${place.line}: there is no parameter ${name} (42P02)`
+      throw new MappingError('MAPPING_SQL', file, message, { place, cause: error })
+    }
     throw toHrError(error, { file, sql, offset: before.length })
   }
 }
+
+/** SQLSTATE of a statement that wants parameters and is given none. */
+const PROTOCOL_VIOLATION = '08P01'
 
 const EMPLOYEE_COLUMNS = ['enterprise_code', 'userid', 'active', 'updated_at', ...EMPLOYEE_FIELDS, 'code']
 const DEPARTMENT_COLUMNS = ['enterprise_code', 'dept_code', 'parent_code', 'active', 'closed_at']

@@ -41,6 +41,14 @@ const COLUMNS = `
        then coalesce(case when not d.active then d.closed_at end, d.first_missing_at)
          + $1 * interval '1 millisecond' end as "deletableAt"`
 
+/** Condition on a department `d` of the enterprise $2. */
+const TOPMOST = `d.dept_code in (
+  select t.dept_code from dirsync.department t where t.enterprise_code = $2 and t.parent_code is null
+  union all
+  select t.dept_code from dirsync.department t
+  left join dirsync.department p on p.enterprise_code = $2 and p.dept_code = t.parent_code
+  where t.enterprise_code = $2 and t.parent_code is not null and p.dept_code is null)`
+
 /**
  * One level of the tree: the departments right below one, or the topmost ones, whose parent nobody knows among them.
  * @param options.after code of the last department of the page before
@@ -57,16 +65,13 @@ export async function departmentTree(
   },
 ): Promise<{ departments: DepartmentRow[]; next: string | null }> {
   const { enterprise, under = null, after, limit, graceMs } = options
-  const level =
-    under === null
-      ? `(d.parent_code is null or not exists (
-            select from dirsync.department p
-            where p.enterprise_code = d.enterprise_code and p.dept_code = d.parent_code))`
-      : 'd.parent_code = $5'
+  const level = under === null ? TOPMOST : 'd.parent_code = $5'
   const { rows } = await db.query<DepartmentRow>(
-    `select ${COLUMNS} from dirsync.department d
-     where d.enterprise_code = $2 and ${level} and ($3::text is null or d.dept_code > $3)
-     order by d.dept_code limit $4`,
+    `select ${COLUMNS} from (
+       select * from dirsync.department d
+       where d.enterprise_code = $2 and ${level} and ($3::text is null or d.dept_code > $3)
+       order by d.dept_code limit $4) d
+     order by d.dept_code`,
     [graceMs, enterprise, after ?? null, limit + 1, ...(under === null ? [] : [under])],
   )
   const departments = rows.slice(0, limit)
@@ -80,9 +85,12 @@ export async function deletionCandidates(
   { limit = 200 }: { limit?: number } = {},
 ): Promise<DepartmentRow[]> {
   const { rows } = await db.query<DepartmentRow>(
-    `select ${COLUMNS} from dirsync.department d
-     where d.deleted_at is null and (not d.active or d.first_missing_at is not null)
-     order by coalesce(case when not d.active then d.closed_at end, d.first_missing_at), 1, 2 limit $2`,
+    `select ${COLUMNS} from (
+       select *, coalesce(case when not active then closed_at end, first_missing_at) as since
+       from dirsync.department
+       where deleted_at is null and (not active or first_missing_at is not null)
+       order by since, enterprise_code, dept_code limit $2) d
+     order by d.since, d.enterprise_code, d.dept_code`,
     [graceMs, limit],
   )
   return rows

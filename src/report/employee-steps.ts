@@ -16,7 +16,7 @@ export const STEP_TEXTS = [
   'read_row',
   'read_hr_away',
   'read_not_yet',
-  'in_scope',
+  'in_scope_yes',
   'scope_left',
   'scope_vanished',
   'scope_left_in_service',
@@ -86,7 +86,7 @@ function say(state: StepState, key: StepText, values: Step['what']['values'] = {
 }
 
 const READ = say('done', 'read_row')
-const IN_SCOPE = say('done', 'in_scope')
+const IN_SCOPE = say('done', 'in_scope_yes')
 const PASSED = say('done', 'judged_passed')
 const FOUND = say('done', 'asked_in_service')
 const NOT_NEEDED = say('skipped', 'asked_not_needed')

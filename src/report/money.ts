@@ -6,7 +6,7 @@ import { type TopUp, topUpJournal } from '../money/top-up.ts'
 /** Refunds and top-ups for people: which are open, and what became of each. */
 
 /** Beyond this states are not counted. */
-export const MOST_COUNTED = 10_000
+export const MOST_COUNTED = 1000
 
 /** Rows by state; one more than `MOST_COUNTED` stands for more. */
 export async function moneyCounts(

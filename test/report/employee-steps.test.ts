@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { STEP_TEXTS, type Step, stepsOf } from '../../src/report/employee-steps.ts'
 import type { EmployeeStory } from '../../src/report/employee-story.ts'
+import { isTextKey, translator } from '../../src/texts/texts.ts'
 
 const AT = new Date('2026-11-22T04:00:00Z')
 
@@ -85,7 +86,7 @@ function told(steps: Step[]): string[] {
 }
 
 const READ = 'done read_row'
-const SCOPE = 'done in_scope'
+const SCOPE = 'done in_scope_yes'
 const JUDGED = 'done judged_passed'
 const FOUND = 'done asked_in_service'
 const NOTHING = 'skipped sent_nothing'
@@ -317,6 +318,16 @@ describe('the five steps', () => {
       [...OUTCOMES, ...WITHOUT].flatMap(([, , steps]) => steps.map(step => step.split(' ')[1])),
     )
     expect([...used].sort()).toEqual([...STEP_TEXTS].sort())
+  })
+
+  test('are told in both languages, with all their values', () => {
+    for (const [, given] of [...OUTCOMES, ...WITHOUT])
+      for (const { what } of stepsOf(given))
+        for (const language of ['en', 'zh-CN'] as const) {
+          const key = `step.${what.key}`
+          if (!isTextKey(key)) throw new Error(`there is no text ${key}`)
+          expect(translator(language)(key, what.values)).not.toMatch(/^$|[{}]/)
+        }
   })
 
   test('a failed step tells the remedy and the case, and the fields that stay back', () => {

@@ -26,16 +26,17 @@ const STEP_TONES: Record<StepResult['state'], Tone> = {
   waiting: 'wait',
 }
 
-/** The five steps of an attempt, each with its state, what came of it, and what to do. */
-export function steps(ask: Ask, items: readonly StepResult[]): SafeHtml {
+/**
+ * The five steps of an attempt, each with its state, what came of it, and what to do.
+ * @param unread said of a row that was not read yet, where that is not because no run has seen the employee
+ */
+export function steps(ask: Ask, items: readonly StepResult[], unread?: string): SafeHtml {
   const { t } = ask
   return html`<ol class="steps">${items.map(
-    item => html`<li><span>${state(STEP_TONES[item.state], t(`employees.step.${item.step}`))}</span>
+    item => html`<li><span>${state(STEP_TONES[item.state], t(`step.${item.step}`))}</span>
       <span>${
-        item.text === 'not_reached'
-          ? ''
-          : html`<span class="soft">${t(`employees.step_state.${item.state}`)}</span> · `
-      }${stepText(ask, item)}${item.at ? html` <span class="soft">${time(ask, item.at)}</span>` : ''}</span>${
+        item.text === 'not_reached' ? '' : html`<span class="soft">${t(`step_state.${item.state}`)}</span> · `
+      }${unread !== undefined && item.text === 'read_not_yet' ? unread : stepText(ask, item)}${item.at ? html` <span class="soft">${time(ask, item.at)}</span>` : ''}</span>${
         item.remedy
           ? html`<span class="todo">${inLanguage(ask.language, item.remedy)}${
               item.case_id
@@ -53,7 +54,7 @@ function stepText(ask: Ask, { text, values }: StepResult): SafeHtml {
   if (typeof given.fields === 'string') given.fields = fieldNames(ask, given.fields)
   if (typeof given.held === 'string') given.held = fieldNames(ask, given.held)
   const next = typeof values.next === 'string' ? new Date(values.next) : null
-  return html`${foreign(ask.t(`employees.step_text.${text}`, given))}${
+  return html`${foreign(ask.t(`step.${text}`, given))}${
     next ? html` ${ask.t('employees.asked_again')} ${since(ask, next)}.` : ''
   }`
 }

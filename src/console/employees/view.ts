@@ -165,7 +165,7 @@ function runSection(ask: Ask, run: NonNullable<EmployeeResult['run']>): SafeHtml
   return section(
     t('employees.this_run', { run: run.id }),
     html`<p class="row">${runState(ask, run.state)} <a href="/runs/${run.id}">${t('common.details')}</a></p>
-    ${message === null ? '' : html`<p>${foreign(message)}</p>`}${steps(ask, run.steps)}${
+    ${message === null ? '' : html`<p>${foreign(message)}</p>`}${steps(ask, run.steps, t('employees.run_reads'))}${
       hasEnded ? '' : html`<p class="soft">${t('common.live')}</p>`
     }`,
     { id: 'this-run' },

@@ -1,9 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { employeePath } from '../../../src/console/employees/key.ts'
 import { stepsOfRun } from '../../../src/console/employees/query.ts'
-import { STEP_TEXTS } from '../../../src/report/employee-steps.ts'
 import type { EmployeeStory } from '../../../src/report/employee-story.ts'
-import { CATALOGUES } from '../../../src/texts/texts.ts'
 import { createTestDatabase, type TestDatabase } from '../../helpers/postgres.ts'
 import { openApp, type TestApp } from '../console-under-test.ts'
 
@@ -171,9 +169,4 @@ describe('the steps of a run that was started for an employee', () => {
     const attempts = [attempt(8, 'in_step'), attempt(7, 'updated'), attempt(6, 'in_step')]
     expect(texts('done', { ...story, attempts })[4]).toBe('sent_fields')
   })
-})
-
-test('each text of a step is in both catalogues', () => {
-  for (const catalogue of Object.values(CATALOGUES))
-    for (const text of STEP_TEXTS) expect(Object.keys(catalogue)).toContain(`employees.step_text.${text}`)
 })
