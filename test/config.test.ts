@@ -64,6 +64,7 @@ test('the least is enough: everything else has a default or is absent', () => {
     NOTIFICATION_URL: null,
     NOTIFICATION_HOST: '127.0.0.1',
     NOTIFICATION_PORT: 8081,
+    DIRSYNC_LANG: 'en',
     LOG_LEVEL: 'info',
     schedules: {},
     embedded: false,
@@ -150,6 +151,7 @@ describe('a wrong value is one sentence: the variable, what it holds and what it
     ['SWEEP_INTERVAL_MINUTES', '20000', 'should be between 0 and 10080'],
     ['CONSOLE_PORT', '65536', 'should be between 0 and 65535'],
     ['CONSOLE_PORT', '80.5', 'should be a whole number'],
+    ['DIRSYNC_LANG', 'fr', 'should be en or zh-CN'],
     ['LOG_LEVEL', 'verbose', 'should be one of trace, debug, info, warn, error, silent'],
   ])('%s=%s', (name, value, wanted) => {
     expect(complaintAbout({ [name]: value })).toBe(`${name} holds ${JSON.stringify(value)} but ${wanted}`)
@@ -186,6 +188,10 @@ describe('values are read as they are meant', () => {
     ['SELLER_APPIDS', ' 20000001, 20000002,,20000001 ', ['20000001', '20000002']],
     ['MIRRORS', 'taxpayers, orders,', ['taxpayers', 'orders']],
     ['CONSOLE_PORT', '0', 0],
+    ['DIRSYNC_LANG', 'zh_CN.UTF-8', 'zh-CN'],
+    ['DIRSYNC_LANG', 'zh-Hans', 'zh-CN'],
+    ['DIRSYNC_LANG', 'C.UTF-8', 'en'],
+    ['DIRSYNC_LANG', 'en_GB', 'en'],
     ['LOG_LEVEL', '', 'info'],
   ] as const)('%s=%j is %j', (name, value, read) => {
     expect(loadConfig({ ...LEAST, [name]: value })[name]).toEqual(read)

@@ -4,6 +4,7 @@ import { accountOf } from '../connections.ts'
 import { createPool } from '../lib/database.ts'
 import { createLogger } from '../lib/logger.ts'
 import { readDeployment } from '../sync/deployment.ts'
+import type { Language } from '../texts/texts.ts'
 import {
   examineAccount,
   examineDatabase,
@@ -17,6 +18,7 @@ import {
 } from './examine.ts'
 import { examineHr, examinePlatform } from './examine-remote.ts'
 import { FailedError, sentenceOf } from './failure.ts'
+import { said, say, speak } from './language.ts'
 import { coloured, pad, plain, print, printJson, terminalWidth, wrap } from './output.ts'
 import { openSettings } from './settings.ts'
 
@@ -43,17 +45,20 @@ Examples:
 }
 
 async function doctor(options: { json?: true }): Promise<void> {
-  const findings = await examine()
+  const { findings, language } = await examine()
   const isWell = findings.every(({ status }) => status !== 'failed')
   if (options.json) printJson({ ok: isWell, findings })
-  else printFindings(findings)
+  else {
+    speak(language)
+    printFindings(findings)
+  }
   if (!isWell) throw new FailedError('')
 }
 
 /** Checks everything in the order in which it is needed; what depends on something that is wrong is left out. */
-async function examine(): Promise<Finding[]> {
+async function examine(): Promise<{ findings: Finding[]; language: Language }> {
   const { findings, checked } = examineSettings()
-  if (!checked) return findings
+  if (!checked) return { findings, language: 'en' }
   // Whatever is wrong is a finding; the log would say it a second time.
   const logger = createLogger({ level: 'silent', pretty: false })
   await using opened = new AsyncDisposableStack()
@@ -76,7 +81,7 @@ async function examine(): Promise<Finding[]> {
     // Something that no check foresaw is a finding too, and what was found by then stays.
     findings.push(failed('dirsync', sentenceOf(error)))
   }
-  return findings
+  return { findings, language: checked.language }
 }
 
 const LABELS = { ok: 'ok', warning: 'warn', failed: 'FAIL' }
@@ -86,10 +91,10 @@ function printFindings(findings: Finding[]): void {
   const indent = ' '.repeat(4 + 2 + width + 2)
   const room = terminalWidth() - indent.length
   for (const { status, check, what, remedy = '' } of findings) {
-    const label = LABELS[status]
-    const remedies = wrap(plain(remedy), room - 2).map((line, i) => `${i === 0 ? '→ ' : '  '}${line}`)
-    const [first = '', ...rest] = wrap(plain(what), room)
-    print(`${coloured(label)}${' '.repeat(4 - label.length)}  ${pad(check, width)}  ${first}`)
+    const label = say(`shell.doctor.${status}`)
+    const remedies = wrap(plain(said(remedy)), room - 2).map((line, i) => `${i === 0 ? '→ ' : '  '}${line}`)
+    const [first = '', ...rest] = wrap(plain(said(what)), room)
+    print(`${coloured(LABELS[status], pad(label, 4))}  ${pad(check, width)}  ${first}`)
     print(...[...rest, ...remedies].map(line => indent + line))
   }
 }

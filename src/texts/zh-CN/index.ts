@@ -17,6 +17,7 @@ import { runs } from './runs.ts'
 import { schedules } from './schedules.ts'
 import { search } from './search.ts'
 import { settings } from './settings.ts'
+import { shell } from './shell.ts'
 import { terms } from './terms.ts'
 
 export const zhCN = {
@@ -40,4 +41,5 @@ export const zhCN = {
   ...api,
   ...terms,
   ...failures,
+  ...shell,
 } as const
