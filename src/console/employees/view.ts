@@ -112,11 +112,16 @@ function headline(ask: Ask, employee: EmployeeResult): SafeHtml {
           : t('employees.now.awaiting_activation.remedy'),
       )}`
     case 'left':
+      return html`${chip}${
+        first
+          ? caseAlert(ask, first, cases.length)
+          : alert('info', t('employees.now.left'), t('employees.now.left.remedy'))
+      }`
     case 'vanished':
       return html`${chip}${
         first
           ? caseAlert(ask, first, cases.length)
-          : alert('info', t(`employees.now.${standing}`), t(`employees.now.${standing}.remedy`))
+          : alert('info', t('employees.now.vanished'), t('employees.now.vanished.remedy'))
       }`
     case 'unknown':
       return unknownEmployee(ask, employee, chip)
