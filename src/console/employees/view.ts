@@ -34,6 +34,8 @@ export function employeeBody(ask: Ask, employee: EmployeeResult): SafeHtml {
   const path = employeePath(key)
   // What moves is dirsync's own: HR is read once per page, not at each movement.
   const moving = { ...ask, url: `${path}?hr=no${employee.run ? `&run=${employee.run.id}` : ''}` }
+  const isExplained = employee.platform !== 'not_asked'
+  const now = html`${headline(ask, employee)}${employee.run ? runSection(ask, employee.run) : ''}`
   return html`${head(code(employeeName(key)), {
     actions: [
       actionForm(ask, {
@@ -45,12 +47,7 @@ export function employeeBody(ask: Ask, employee: EmployeeResult): SafeHtml {
       revealForm(ask, path, employee),
     ],
   })}
-  ${live(
-    moving,
-    'now',
-    ['employees', 'work', 'cases', 'runs', 'halts'],
-    html`${headline(ask, employee)}${employee.run ? runSection(ask, employee.run) : ''}`,
-  )}
+  ${isExplained ? now : live(moving, 'now', ['employees', 'work', 'cases', 'runs', 'halts'], now)}
   <div class="columns">${comparison(ask, employee)}${live(moving, 'kept', ['employees', 'work', 'runs'], kept(ask, employee))}</div>
   ${live(moving, 'story', ['employees', 'work', 'cases', 'runs'], story(ask, employee))}`
 }
@@ -84,6 +81,9 @@ function headline(ask: Ask, employee: EmployeeResult): SafeHtml {
   const chip = html`<p>${standingState(ask, standing)}</p>`
   switch (standing) {
     case 'in_step':
+      // Asked just now: what dirsync remembers is not the latest.
+      if (employee.hr === 'present' && employee.fields.some(field => field.standing === 'to_send'))
+        return html`<p>${state('busy', t('employees.now.differs'))}</p>`
       return html`<p>${state('ok', t('employees.now.in_step'))} <span class="soft">${since(ask, record?.acknowledged_at ?? null)}</span></p>${
         first ? caseAlert(ask, first, cases.length) : ''
       }${employee.pending.length > 0 ? html`<p>${state('wait', t('employees.now.asked_anew'))}</p>` : ''}`

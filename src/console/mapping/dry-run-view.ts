@@ -223,7 +223,10 @@ function planned(ask: Ask, reasons: Record<string, number>): string | null {
   return (
     Object.entries(reasons)
       .filter(([, n]) => n > 0)
-      .map(([reason, n]) => `${textOr(ask.language, `reason.${reason}`, reason)}: ${figure(ask, n)}`)
+      .map(
+        ([reason, n]) =>
+          `${ask.t('mapping.named', { name: textOr(ask.language, `reason.${reason}`, reason) })} ${figure(ask, n)}`,
+      )
       .join(ask.t('employees.list_separator')) || null
   )
 }
@@ -297,7 +300,7 @@ function employees(ask: Ask, dryRun: DryRunResult, what: string | undefined): Sa
             ? null
             : html`${changed.map(
                 ({ field, from, to }) =>
-                  html`<div>${textOr(language, `field.${field}`, field)}: ${masked(ask, from)} → ${masked(ask, to)}</div>`,
+                  html`<div>${t('mapping.named', { name: textOr(language, `field.${field}`, field) })} ${masked(ask, from)} → ${masked(ask, to)}</div>`,
               )}`,
       },
     ],

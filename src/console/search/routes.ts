@@ -9,7 +9,7 @@ import { employeePath } from '../employees/key.ts'
 import { standingState } from '../employees/list-view.ts'
 import { type Endpoint, read } from '../endpoint.ts'
 import type { Services } from '../services.ts'
-import { empty, foreign, head, section, since, state, table } from '../ui/parts.ts'
+import { type Column, empty, foreign, head, section, since, state, table } from '../ui/parts.ts'
 import { caseState, runState } from '../ui/states.ts'
 
 /** Hits of a kind that are shown; whoever needs more types more. */
@@ -151,7 +151,7 @@ function searchBody(ask: Ask, found: SearchResult, q: string): SafeHtml {
             employees,
             [
               { title: t('employees.userid'), kind: 'main', cell: ({ userid }) => foreign(userid) },
-              { title: t('employees.enterprise'), cell: row => foreign(row.enterprise_code || null) },
+              ...enterpriseOf(ask, employees),
               { title: t('employees.standing'), cell: row => standingState(ask, row.standing) },
             ],
             {
@@ -172,7 +172,7 @@ function searchBody(ask: Ask, found: SearchResult, q: string): SafeHtml {
             departments,
             [
               { title: t('employees.department'), kind: 'main', cell: row => foreign(row.dept_code) },
-              { title: t('employees.enterprise'), cell: row => foreign(row.enterprise_code || null) },
+              ...enterpriseOf(ask, departments),
               { title: t('employees.state'), cell: row => departmentWord(ask, row) },
             ],
             {
@@ -184,6 +184,15 @@ function searchBody(ask: Ask, found: SearchResult, q: string): SafeHtml {
           { aside: departments.length === HITS ? t('search.more') : '' },
         )
   }`
+}
+
+/** A column where there are several enterprises. */
+function enterpriseOf<Row extends { enterprise_code: string }>(
+  { t }: Ask,
+  rows: readonly Row[],
+): Column<Row>[] {
+  if (rows.every(({ enterprise_code }) => enterprise_code === '')) return []
+  return [{ title: t('employees.enterprise'), cell: row => foreign(row.enterprise_code || null) }]
 }
 
 function departmentWord({ t }: Ask, { active, deleted_at }: SearchResult['departments'][number]): SafeHtml {

@@ -23,6 +23,7 @@ export const employees = {
   'employees.nobody_in_department': 'The platform has shown nobody in this department.',
   // The headline: how somebody stands, and what to do.
   'employees.now.in_step': 'In step: the platform has confirmed what HR has.',
+  'employees.now.differs': 'HR and the platform differ: the next run sends it.',
   'employees.now.asked_anew': 'It is asked about anew; the work waits in the outbox.',
   'employees.now.halted': 'Work stands still: {message}',
   'employees.now.waiting': 'Not in step yet.',

@@ -81,5 +81,6 @@ export const mapping = {
   'mapping.stored': 'a sample of {count, number}; values are masked',
   'mapping.difference': 'Difference',
   'mapping.changes': 'Changes',
+  'mapping.named': '{name}:',
   'mapping.nobody': 'Nobody.',
 } as const

@@ -24,6 +24,7 @@ export const employees = {
   'employees.nobody_in_department': '平台上该部门没有员工。',
   // The headline: how somebody stands, and what to do.
   'employees.now.in_step': '已同步：平台已确认与人事系统一致。',
+  'employees.now.differs': '人事系统与平台不一致，将由下一次同步任务发送。',
   'employees.now.asked_anew': '正在等待重新核对，已在待发送队列中。',
   'employees.now.halted': '同步已停摆：{message}',
   'employees.now.waiting': '尚未同步。',

@@ -81,5 +81,6 @@ export const mapping = {
   'mapping.stored': '其中 {count, number} 名的样本；内容已脱敏',
   'mapping.difference': '差异',
   'mapping.changes': '变更',
+  'mapping.named': '{name}：',
   'mapping.nobody': '没有。',
 } as const satisfies Section<typeof English>

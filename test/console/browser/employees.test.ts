@@ -140,23 +140,16 @@ test('whatever HR and the platform deliver is shown as text, and breaks nothing'
     ['x'.repeat(10_000), `${SCRIPT}${'y'.repeat(10_000)}`],
   )
   const userid = `h<b>"'&`
-  await company.control('POST', 'faults', {
-    operation: 'employee/update',
-    code: 1_000_210_099,
-    message: `${SCRIPT}${'z'.repeat(2000)}`,
-    times: 1,
-  })
+  const onPlatform = {
+    userid,
+    name: SCRIPT,
+    mobile: '19900005555',
+    mobile_area: 86,
+    dept_code: 'D1',
+    level: `</table>${SCRIPT}`,
+  }
   await company.run('changes')
-  await company.control('POST', 'employees', [
-    {
-      userid,
-      name: SCRIPT,
-      mobile: '19900005555',
-      mobile_area: 86,
-      dept_code: 'D1',
-      level: `</table>${SCRIPT}`,
-    },
-  ])
+  await company.control('POST', 'employees', [onPlatform])
   const page = await visit(browser, service.url, { role: 'reviewer', width: 390 })
   await page.goto(`/employees/${encodeURIComponent(userid)}`)
   await page.getByRole('button', { name: 'Explain now' }).click()
@@ -164,8 +157,15 @@ test('whatever HR and the platform deliver is shown as text, and breaks nothing'
   expect(await page.title()).not.toBe('x')
   expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(390)
   await screenshot(page, 'employee-hostile')
+  // What the platform says ends up in the message of a case.
+  await company.db.query(
+    `update dirsync.dead_letter set message = $1, remedy = $1, blocked_by = $2 where entity_key = 'long'`,
+    [`${SCRIPT}${'z'.repeat(2000)}`, `"><img src=x onerror=alert(1)>`],
+  )
   await page.goto('/employees/long')
   await page.getByText('The HR row breaks rules').waitFor()
+  await page.getByText(`${SCRIPT}z`).first().waitFor()
+  expect(await page.title()).not.toBe('x')
   expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(390)
   expect((await page.content()).length).toBeLessThan(100_000)
 })
