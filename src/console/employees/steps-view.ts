@@ -38,7 +38,7 @@ export function steps(ask: Ask, items: readonly StepResult[], unread?: string): 
         item.text === 'not_reached' ? '' : html`<span class="soft">${t(`step_state.${item.state}`)}</span> · `
       }${unread !== undefined && item.text === 'read_not_yet' ? unread : stepText(ask, item)}${item.at ? html` <span class="soft">${time(ask, item.at)}</span>` : ''}</span>${
         item.remedy
-          ? html`<span class="todo">${inLanguage(ask.language, item.remedy)}${
+          ? html`<span class="todo">${foreign(inLanguage(ask.language, item.remedy))}${
               item.case_id
                 ? html` <a href="/cases/${item.case_id}">${t('employees.open_case', { id: item.case_id })}</a>`
                 : ''

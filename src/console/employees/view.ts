@@ -91,8 +91,8 @@ function headline(ask: Ask, employee: EmployeeResult): SafeHtml {
       if (halt)
         return html`${chip}${alert(
           'bad',
-          t('employees.now.halted', { message: inLanguage(language, halt.message) }),
-          html`${inLanguage(language, halt.remedy)} <a href="/halts">${t('common.details')}</a>`,
+          foreign(t('employees.now.halted', { message: inLanguage(language, halt.message) })),
+          html`${foreign(inLanguage(language, halt.remedy))} <a href="/halts">${t('common.details')}</a>`,
         )}`
       return html`${chip}${alert('info', t('employees.now.waiting'), waitsFor(ask, employee))}${
         first ? caseAlert(ask, first, cases.length) : ''
@@ -213,7 +213,7 @@ function comparison(ask: Ask, employee: EmployeeResult): SafeHtml {
   return section(
     t('employees.comparison'),
     html`<div class="stack">${said}</div>
-    ${problems.map(({ message }) => html`<p>${state('bad', inLanguage(language, message))}</p>`)}
+    ${problems.map(({ message }) => alert('bad', foreign(inLanguage(language, message))))}
     ${
       fields.length === 0
         ? ''

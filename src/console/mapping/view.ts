@@ -129,7 +129,7 @@ function triedSection(ask: Ask, tried: TriedResult): SafeHtml {
         ? html`<p>${t(`employees.hr.${tried.hr}`)} <a href="${employeePath(key)}">${t('mapping.to_employee')}</a></p>`
         : alert('bad', t('employees.hr.unknown'), foreign(inLanguage(language, tried.error)))
     }
-    ${others.map(({ message }) => html`<p>${state('bad', inLanguage(language, message))}</p>`)}
+    ${others.map(({ message }) => alert('bad', foreign(inLanguage(language, message))))}
     ${
       tried.fields.length === 0
         ? ''

@@ -30,6 +30,14 @@ function ask(role: string, method: 'GET' | 'POST', url: string, payload?: object
   })
 }
 
+/** What was asked for so far, but for signing in. */
+async function asked(): Promise<string[]> {
+  const { rows } = await database.pool.query<{ name: string }>(
+    `select name from dirsync.command where name not like 'sign%'`,
+  )
+  return rows.map(({ name }) => name)
+}
+
 test.each([
   ['viewer', '/employees/e1/explain', {}],
   ['viewer', '/employees/e1/sync', {}],
@@ -40,8 +48,7 @@ test.each([
 ])('a %s may not POST %s', async (role, path, body) => {
   for (const url of [path, `/api/v1${path}`])
     expect((await ask(role, 'POST', url, body)).statusCode).toBe(403)
-  const { rows } = await database.pool.query('select from dirsync.command')
-  expect(rows).toHaveLength(0)
+  expect(await asked()).toEqual([])
 })
 
 test.each([
@@ -65,7 +72,7 @@ test('a value is not shown without a reason, nor a field that is none', async ()
     { field: 'secret', reason: 'r' },
   ])
     expect((await ask('admin', 'POST', '/api/v1/employees/e1/reveal', body)).statusCode).toBe(422)
-  expect((await database.pool.query('select from dirsync.command')).rowCount).toBe(0)
+  expect(await asked()).toEqual([])
 })
 
 test('an HR database that cannot be read is told on the page, and the rest of it stands', async () => {
