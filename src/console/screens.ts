@@ -1,20 +1,28 @@
 import { me } from './api/routes.ts'
 import { bulk } from './bulk/routes.ts'
 import { cases } from './cases/routes.ts'
+import { departments } from './departments/routes.ts'
+import { employees } from './employees/routes.ts'
 import type { Endpoint } from './endpoint.ts'
+import { mapping } from './mapping/routes.ts'
 import { overview } from './overview/routes.ts'
 import { plan } from './plan/routes.ts'
 import { runs } from './runs/routes.ts'
+import { search } from './search/routes.ts'
 import type { Services } from './services.ts'
 
 /** Every screen of the console, in the order of the navigation. */
 export function endpoints(services: Services): Endpoint[] {
   return [
     ...overview(services),
+    ...search(services),
     ...runs(services),
     ...plan(services),
     ...cases(services),
     ...bulk(services),
+    ...employees(services),
+    ...departments(services),
+    ...mapping(services),
     ...me(),
   ]
 }
