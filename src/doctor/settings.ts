@@ -68,6 +68,8 @@ export interface DescribedSetting {
   /** As text; an address without its password and parameters. Null: not set, or a secret that is no address. */
   value: string | null
   isSet: boolean
+  /** What holds where it is not set; null: nothing. */
+  default: string | null
   source: 'environment' | 'file' | 'default' | 'embedded' | 'none'
   /** Where it comes from a file (`NAME_FILE`). */
   file: string | null
@@ -105,6 +107,7 @@ function describe(env: Environment, config: Config, name: string, setting: Shown
     secret,
     value: text === null ? null : shownValue(text, setting),
     isSet: text !== null,
+    default: setting.default ?? null,
     source,
     file,
   })

@@ -305,6 +305,8 @@ export interface ActionForm {
   /** The role that it takes, as in access.ts: somebody who lacks it does not see the form. */
   role: AccessRole
   fields?: readonly Field[]
+  /** Said above the fields: what it means, for what is better thought over. */
+  warning?: string
   tone?: 'main' | 'danger'
   /** Opened before it can be sent: for what needs a reason or more thought. */
   folded?: boolean
@@ -316,7 +318,9 @@ export interface ActionForm {
 export function actionForm(ask: Ask, options: ActionForm): SafeHtml {
   if (!ask.may(options.role)) return html``
   const { fields: items = [], folded = items.some(({ type }) => type !== 'hidden') } = options
-  const form = html`<form method="post" action="${options.to}"${options.id ? html` id="${options.id}"` : ''}>${items.map(
+  const form = html`<form method="post" action="${options.to}"${options.id ? html` id="${options.id}"` : ''}>${
+    options.warning ? html`<p>${options.warning}</p>` : ''
+  }${items.map(
     field,
   )}<p class="field"><button class="${options.tone ?? ''}">${options.label}</button></p></form>`
   if (!folded) return form

@@ -23,7 +23,7 @@ export async function startConsoleService(
   roles: readonly Role[] = ['scheduler', 'worker', 'console'],
 ): Promise<AsyncDisposable & { url: string; stop(): Promise<void> }> {
   const config = loadConfig({ ...settings, CONSOLE_PORT: '0' })
-  const service = await startService({ config, roles, logger: silent, schedule: false })
+  const service = await startService({ config, roles, logger: silent, schedule: false, env: settings })
   if (!service.consoleUrl) throw new Error('the service has no console')
   for (const role of ACCESS_ROLES)
     await addUser(service.pool, 'test', { name: userOf(role), role, password: PASSWORD })
