@@ -2,10 +2,19 @@ import { me } from './api/routes.ts'
 import type { Endpoint } from './endpoint.ts'
 import { halts } from './halts/routes.ts'
 import { overview } from './overview/routes.ts'
+import { platform } from './platform/routes.ts'
 import { schedules } from './schedules/routes.ts'
 import type { Services } from './services.ts'
+import { settings } from './settings/routes.ts'
 
 /** Every screen of the console, in the order of the navigation. */
 export function endpoints(services: Services): Endpoint[] {
-  return [...overview(services), ...schedules(services), ...halts(services), ...me()]
+  return [
+    ...overview(services),
+    ...platform(services),
+    ...schedules(services),
+    ...halts(services),
+    ...settings(services),
+    ...me(),
+  ]
 }
