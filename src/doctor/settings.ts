@@ -123,7 +123,7 @@ function describe(env: Environment, config: Config, name: string, setting: Shown
  * shown at all.
  */
 function shownValue(text: string, { type, secret }: Shown): string | null {
-  if (!type?.description?.startsWith('address')) return secret ? null : text
+  if (!/^address[ ,]/.test(type?.description ?? '')) return secret ? null : text
   if (!URL.canParse(text)) return null
   const { protocol, username, host, pathname } = new URL(text)
   return `${protocol}//${username === '' ? '' : `${username}@`}${host}${pathname}`

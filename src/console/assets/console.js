@@ -144,7 +144,8 @@ function draw(plot) {
   }
   new uPlot(
     {
-      width: plot.clientWidth || 400,
+      // The plot itself is not shown before something stands in it.
+      width: plot.parentElement.clientWidth || 400,
       height: 150,
       tzDate: seconds => uPlot.tzDate(new Date(seconds * 1000), zone),
       cursor: { points: { size: 6 } },

@@ -1,6 +1,7 @@
 import { html, type SafeHtml } from '@remix-run/html-template'
 import { type Language, textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
+import { actorText } from '../ui/actor.ts'
 import {
   actionForm,
   alert,
@@ -15,6 +16,7 @@ import {
   state,
   table,
   time,
+  withCode,
 } from '../ui/parts.ts'
 import type { HaltResult, HaltsResult, ProcessResult } from './query.ts'
 
@@ -58,13 +60,13 @@ export function haltAlert(ask: Ask, halt: HaltResult): SafeHtml {
   return alert(
     'bad',
     html`${scopeText(ask, halt.scope)}: ${textOr(ask.language, `category.${halt.category}`, halt.category)}`,
-    html`<p>${halt.message}${halt.platform_code === null ? '' : html` (${code(halt.platform_code)})`}</p>
-      <p class="todo">${halt.remedy}</p>
+    html`<div class="stack"><p>${halt.message}${halt.platform_code === null ? '' : html` (${code(halt.platform_code)})`}</p>
+      <p class="todo">${withCode(halt.remedy)}</p>
       ${facts([
         [t('halts.since'), html`${since(ask, halt.since)} (${time(ask, halt.since)})`],
-        [t('halts.raised_by'), halt.raised_by],
+        [t('halts.raised_by'), actorText(halt.raised_by)],
         [t('halts.probes'), isPaused ? null : figure(ask, halt.probes)],
-        [t('halts.next_probe'), isPaused ? t('halts.until_resumed') : since(ask, halt.next_probe_at)],
+        [t('halts.next_probe'), isPaused ? t('halts.until_resumed') : nextProbe(ask, halt)],
       ])}
       ${
         isPaused
@@ -75,8 +77,13 @@ export function haltAlert(ask: Ask, halt: HaltResult): SafeHtml {
               role: 'operator',
               tone: 'main',
             })
-      }`,
+      }</div>`,
   )
+}
+
+function nextProbe(ask: Ask, { next_probe_at }: HaltResult): SafeHtml | string {
+  if (next_probe_at !== null && next_probe_at <= ask.now) return ask.t('halts.probe_due')
+  return since(ask, next_probe_at)
 }
 
 function scopeText({ t }: Ask, scope: string): string {
@@ -133,7 +140,7 @@ function processTable(ask: Ask, processes: readonly ProcessResult[], versionsDif
 }
 
 function rolesText(language: Language, roles: readonly string[]): string {
-  return new Intl.ListFormat(language, { style: 'narrow', type: 'unit' }).format(
+  return new Intl.ListFormat(language, { style: 'short', type: 'unit' }).format(
     roles.map(role => textOr(language, `process_role.${role}`, role)),
   )
 }

@@ -22,7 +22,13 @@ const LowerRate = z.object({
     .string()
     .max(40)
     .optional()
-    .describe('A moment (ISO 8601), within 30 days; without an offset it is in the time zone of the caller'),
+    .describe('A moment (ISO 8601), within 30 days; without an offset in the time zone `zone`'),
+  zone: z
+    .string()
+    .max(60)
+    .refine(isZone, 'There is no such time zone.')
+    .optional()
+    .describe('Time zone of `until` where it has no offset, such as Asia/Shanghai'),
   reason: z.string().trim().min(1).max(500).describe('Why; it is kept in the audit'),
   version: z.string().max(100).optional().describe('Of the lower rate that the caller saw; for forms'),
 })
@@ -92,11 +98,18 @@ export function platform(services: Services): Endpoint[] {
   ]
 }
 
+function isZone(name: string): boolean {
+  try {
+    return new Intl.DateTimeFormat('en', { timeZone: name }) !== null
+  } catch {
+    return false
+  }
+}
+
 /** @throws Problem where no time is given, or one that is over */
-function untilOf(
-  { now, zone, t }: Ask,
-  given: { for?: (typeof PERIODS)[number] | undefined; until?: string | undefined },
-): Date {
+function untilOf({ now, t, ...ask }: Ask, given: z.output<typeof LowerRate>): Date {
+  // The form says for which zone it was shown: the browser may have told another one since.
+  const zone = given.zone ?? ask.zone
   const until =
     given.until !== undefined
       ? momentOf(zone, given.until)

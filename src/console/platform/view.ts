@@ -3,6 +3,7 @@ import type { History } from '../../report/history.ts'
 import { textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
 import { haltAlert } from '../halts/view.ts'
+import { actorText } from '../ui/actor.ts'
 import {
   actionForm,
   alert,
@@ -24,6 +25,7 @@ import {
   table,
   tiles,
   time,
+  withCode,
 } from '../ui/parts.ts'
 import {
   type Hindrance,
@@ -87,6 +89,15 @@ function round(share: number): number {
   return Math.round(share * 100) / 100
 }
 
+/** Calls per second, with as many digits as matter. */
+function rateText(ask: Ask, rate: number): string {
+  return figure(ask, rate, rate < 10 ? 2 : rate < 100 ? 1 : 0)
+}
+
+function operationText({ language }: Ask, operation: string): string {
+  return textOr(language, `call.${operation}`, operation)
+}
+
 // The answer
 
 function verdict(ask: Ask, result: PlatformResult): SafeHtml | SafeHtml[] {
@@ -136,7 +147,7 @@ function hindranceAlert(ask: Ask, { pace, token_creations }: PlatformResult, fou
       return pace.cap
         ? alert(
             'warn',
-            t('platform.cap', { rate: figure(ask, pace.cap.per_second, 2), by: pace.cap.set_by }),
+            t('platform.cap', { rate: rateText(ask, pace.cap.per_second), by: actorText(pace.cap.set_by) }),
             html`<p>${pace.cap.reason}</p>
               <p>${t('platform.cap_until')} ${time(ask, pace.cap.until)} (${since(ask, pace.cap.until)})</p>
               ${actionForm(ask, {
@@ -150,8 +161,8 @@ function hindranceAlert(ask: Ask, { pace, token_creations }: PlatformResult, fou
       return alert(
         'warn',
         t('platform.refused_at', {
-          set: figure(ask, found.set, 2),
-          permitted: figure(ask, found.permitted, 2),
+          set: rateText(ask, found.set),
+          permitted: rateText(ask, found.permitted),
         }),
         t('platform.refused_at.remedy'),
       )
@@ -159,9 +170,8 @@ function hindranceAlert(ask: Ask, { pace, token_creations }: PlatformResult, fou
 }
 
 /** The name of the one operation that a gate is for: `operation:employee/get`. */
-function gateText({ language }: Ask, gate: string): string {
-  const operation = gate.replace(/^operation:/, '')
-  return textOr(language, `call.${operation}`, operation)
+function gateText(ask: Ask, gate: string): string {
+  return operationText(ask, gate.replace(/^operation:/, ''))
 }
 
 // Figures
@@ -171,7 +181,7 @@ function permittedText(ask: Ask, pace: PlatformResult['pace']): string {
   if (pace.workers === 0) return t('platform.no_worker')
   return pace.permitted_per_second === null
     ? t('platform.not_learnt')
-    : t('platform.permitted', { rate: figure(ask, pace.permitted_per_second, 1) })
+    : t('platform.permitted', { rate: rateText(ask, pace.permitted_per_second) })
 }
 
 function refusalTile(ask: Ask, { last_hour }: PlatformResult) {
@@ -186,7 +196,7 @@ function refusalTile(ask: Ask, { last_hour }: PlatformResult) {
 function rateFacts(ask: Ask, { pace }: PlatformResult): SafeHtml {
   const { t } = ask
   const perSecond = (rate: number | null) =>
-    rate === null ? null : t('platform.per_second', { rate: figure(ask, rate, 2) })
+    rate === null ? null : t('platform.per_second', { rate: rateText(ask, rate) })
   return facts([
     [t('platform.permitted_now'), perSecond(pace.permitted_per_second) ?? permittedText(ask, pace)],
     [
@@ -198,11 +208,13 @@ function rateFacts(ask: Ask, { pace }: PlatformResult): SafeHtml {
       pace.workers === 0
         ? null
         : t(
-            pace.learnt
-              ? pace.set_per_second === null
-                ? 'platform.learnt_rate'
-                : 'platform.lowered_itself'
-              : 'platform.as_set',
+            pace.cap && pace.permitted_per_second === pace.cap.per_second
+              ? 'platform.cap_fact'
+              : pace.learnt
+                ? pace.set_per_second === null
+                  ? 'platform.learnt_rate'
+                  : 'platform.lowered_itself'
+                : 'platform.as_set',
           ),
     ],
     [t('platform.ceiling'), perSecond(pace.ceiling_per_second) ?? t('platform.no_ceiling')],
@@ -238,7 +250,9 @@ function operations(ask: Ask, { last_hour }: PlatformResult): SafeHtml {
         title: t('platform.operation'),
         kind: 'main',
         cell: ({ operation }) =>
-          html`${textOr(ask.language, `call.${operation}`, operation)} <small class="soft">${code(operation)}</small>`,
+          operationText(ask, operation) === operation
+            ? code(operation)
+            : html`${operationText(ask, operation)} <small class="soft">${code(operation)}</small>`,
       },
       { title: t('platform.calls'), kind: 'number', cell: ({ calls }) => figure(ask, calls) },
       { title: t('platform.failed'), kind: 'number', cell: ({ failed }) => hot(failed, 'bad') },
@@ -276,7 +290,7 @@ function curves(ask: Ask, { x, calls }: History): SafeHtml {
         title: t('platform.calls_per_minute'),
         x,
         series: calls.slice(0, MOST_CURVES).map(({ operation, per_minute }) => ({
-          name: textOr(ask.language, `call.${operation}`, operation),
+          name: operationText(ask, operation),
           values: per_minute,
         })),
         unit: 'per_second',
@@ -318,7 +332,7 @@ function lowerRate(ask: Ask, { pace }: PlatformResult): SafeHtml {
         ...(pace.permitted_per_second === null
           ? {}
           : {
-              hint: t('platform.lower.rate_hint', { rate: figure(ask, pace.permitted_per_second, 2) }),
+              hint: t('platform.lower.rate_hint', { rate: rateText(ask, pace.permitted_per_second) }),
             }),
       },
       {
@@ -333,6 +347,7 @@ function lowerRate(ask: Ask, { pace }: PlatformResult): SafeHtml {
         hint: t('platform.lower.until_hint', { zone: ask.zone }),
       },
       reasonField(t),
+      { name: 'zone', type: 'hidden', value: ask.zone },
       { name: 'version', type: 'hidden', value: versionOf(pace.cap) },
     ],
   })
@@ -358,8 +373,8 @@ function tokenVerdict(ask: Ask, token: TokenResult): SafeHtml {
   return alert(
     token.accepted === false ? 'bad' : 'warn',
     html`${t(token.accepted === false ? 'platform.token_refused' : 'platform.token_unknown')}${category ? html` (${category})` : ''}`,
-    html`<p>${token.meaning}${token.platform_code === null ? '' : html` (${code(token.platform_code)})`}</p>${
-      token.remedy === null ? '' : html`<p class="todo">${token.remedy}</p>`
+    html`<p>${withCode(token.meaning)}${token.platform_code === null ? '' : html` (${code(token.platform_code)})`}</p>${
+      token.remedy === null ? '' : html`<p class="todo">${withCode(token.remedy)}</p>`
     }`,
   )
 }

@@ -1,6 +1,7 @@
 import { html, type SafeHtml } from '@remix-run/html-template'
 import { textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
+import { actorText } from '../ui/actor.ts'
 import {
   actionForm,
   alert,
@@ -107,7 +108,7 @@ export function jobBody(ask: Ask, schedule: ScheduleResult, schedulerAlive: bool
           ? ''
           : alert(
               pause_effect === 'stalls' ? 'warn' : 'info',
-              t('schedules.is_paused', { by: schedule.paused_by ?? '' }),
+              t('schedules.is_paused', { by: actorText(schedule.paused_by ?? '') }),
               html`<p>${pause_reason ?? ''}</p><p class="soft">${since(ask, paused_at)}. ${pauseWarning(ask, schedule)}</p>`,
             )
       }
@@ -118,7 +119,7 @@ export function jobBody(ask: Ask, schedule: ScheduleResult, schedulerAlive: bool
       [
         t('schedules.requested'),
         schedule.run_requested_at &&
-          html`${since(ask, schedule.run_requested_at)}, ${schedule.run_requested_by ?? ''}`,
+          html`${since(ask, schedule.run_requested_at)}, ${actorText(schedule.run_requested_by ?? '')}`,
       ],
       [t('schedules.setting'), code(`SCHEDULE_${job.toUpperCase().replaceAll('-', '_')}`)],
       [t('schedules.pausing'), pause_effect === 'refused' ? t('schedules.pause.refused') : null],
@@ -137,7 +138,7 @@ export function jobBody(ask: Ask, schedule: ScheduleResult, schedulerAlive: bool
               error ??
               skipped ??
               (requested_by !== null
-                ? t('schedules.asked_by', { by: requested_by })
+                ? t('schedules.asked_by', { by: actorText(requested_by) })
                 : missed
                   ? t('schedules.missed')
                   : ''),

@@ -1,6 +1,7 @@
 import { html, type SafeHtml } from '@remix-run/html-template'
 import { textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
+import { actorText } from '../ui/actor.ts'
 import {
   actionForm,
   alert,
@@ -13,6 +14,7 @@ import {
   type Tone,
   table,
   tabs,
+  withCode,
 } from '../ui/parts.ts'
 import type { DoctorResult, FindingResult, SettingResult, SettingsResult } from './query.ts'
 
@@ -24,15 +26,15 @@ export function settingsBody(ask: Ask, { settings }: SettingsResult): SafeHtml {
   const byGroup = Map.groupBy(settings, ({ group }) => group)
   return html`${head(t('settings.title'))}
     ${screens(ask, 'settings')}
-    <div class="stack"><p>${t('settings.intro')}</p></div>
-    ${[...byGroup].map(([group, members]) => {
+    <div class="stack"><p>${withCode(t('settings.intro'))}</p></div>
+    <div class="settings">${[...byGroup].map(([group, members]) => {
       const title = textOr(
         ask.language,
         `settings.group.${group.toLowerCase().replaceAll(/\W+/g, '_')}`,
         group,
       )
       return section(title, settingTable(ask, title, members))
-    })}`
+    })}</div>`
 }
 
 function screens({ t }: Ask, current: 'settings' | 'doctor'): SafeHtml {
@@ -100,7 +102,7 @@ export function doctorBody(ask: Ask, { examination }: DoctorResult): SafeHtml {
         ? empty(t('settings.not_examined'), t('settings.not_examined.todo'))
         : html`<div class="stack">
           ${summary(ask, examination)}
-          <p class="soft">${t('settings.examined', { by: examination.by })} ${since(ask, examination.at)}</p>
+          <p class="soft">${t('settings.examined', { by: actorText(examination.by) })} ${since(ask, examination.at)}</p>
         </div>
         ${table(
           examination.findings.toSorted((a, b) => SEVERITY[a.status] - SEVERITY[b.status]),
@@ -113,7 +115,7 @@ export function doctorBody(ask: Ask, { examination }: DoctorResult): SafeHtml {
             {
               title: t('settings.what'),
               cell: ({ what, remedy }) =>
-                html`<span lang="en">${what}</span>${remedy ? html`<p class="todo" lang="en">${remedy}</p>` : ''}`,
+                html`<span lang="en">${withCode(what)}</span>${remedy ? html`<p class="todo" lang="en">${withCode(remedy)}</p>` : ''}`,
             },
           ],
           { caption: t('settings.doctor'), empty: html`` },

@@ -144,15 +144,24 @@ export function tiles(
   )}</ul>`
 }
 
+/** A text in which commands and settings stand in backticks, as the catalogue and failures have them. */
+export function withCode(text: string): SafeHtml {
+  const parts = text.split('`')
+  if (parts.length % 2 === 0) return html`${text}` // somebody's own words
+  return html`${parts.map((part, i) => (i % 2 === 1 ? html`<code>${part}</code>` : part))}`
+}
+
+const said = (part: Part): Part => (typeof part === 'string' ? withCode(part) : part)
+
 /** What stands where there is nothing, and what to do about it. */
 export function empty(what: string, todo: Part = ''): SafeHtml {
-  return html`<div class="empty"><p>${what}</p>${todo === '' ? '' : html`<p class="todo">${todo}</p>`}</div>`
+  return html`<div class="empty"><p>${said(what)}</p>${todo === '' ? '' : html`<p class="todo">${said(todo)}</p>`}</div>`
 }
 
 /** Something that asks for attention before everything else. */
 export function alert(tone: 'warn' | 'bad' | 'info', title: Part, body: Part = ''): SafeHtml {
-  return html`<div class="alert ${tone}" role="${tone === 'bad' ? 'alert' : 'status'}"><p><strong>${title}</strong></p>${
-    body === '' ? '' : html`<div>${body}</div>`
+  return html`<div class="alert ${tone}" role="${tone === 'bad' ? 'alert' : 'status'}"><p><strong>${said(title)}</strong></p>${
+    body === '' ? '' : html`<div>${said(body)}</div>`
   }</div>`
 }
 

@@ -10,6 +10,7 @@ export const halts = {
   'halts.raised_by': 'Raised by',
   'halts.probes': 'Probes that failed',
   'halts.next_probe': 'Next probe',
+  'halts.probe_due': 'due: the next job is let through',
   'halts.until_resumed': 'none: it ends when somebody resumes the calls',
   'halts.probe': 'Probe now',
   'halts.probing':

@@ -30,7 +30,7 @@ export const platform = {
   'platform.refused_at':
     'The platform refuses calls at {set} per second, which is set; dirsync has slowed down to {permitted}.',
   'platform.refused_at.remedy':
-    'The rate returns by itself once the platform permits more. If that is all you may have, set PLATFORM_RATE_LIMIT to it.',
+    'The rate returns by itself once the platform permits more. If that is all you may have, set `PLATFORM_RATE_LIMIT` to it.',
   'platform.rate': 'Rate',
   'platform.permitted_now': 'Permitted now',
   'platform.set': 'Set',

@@ -4,7 +4,7 @@ export const settings = {
   'settings.settings': 'Settings',
   'settings.doctor': 'Doctor',
   'settings.intro':
-    'As this process has them; others may have been started with other ones. They are changed in the environment and hold from the next start. Secrets and passwords are never shown. docs/settings.md says more.',
+    'As this process has them; others may have been started with other ones. They are changed in the environment and hold from the next start. Secrets and passwords are never shown. `docs/settings.md` says more.',
   'settings.name': 'Setting',
   'settings.value': 'Value',
   'settings.source': 'Comes from',

@@ -12,6 +12,7 @@ export const halts = {
   'halts.raised_by': '发起者',
   'halts.probes': '失败的探测次数',
   'halts.next_probe': '下次探测',
+  'halts.probe_due': '已到时间：将放行下一项数据',
   'halts.until_resumed': '无：需人工恢复调用',
   'halts.probe': '立即探测',
   'halts.probing': '将放行下一项数据作为探测；成功后自动恢复工作。若没有待发送的数据，则无法探测。',

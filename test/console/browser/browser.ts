@@ -21,9 +21,16 @@ export async function openBrowser(): Promise<Browser> {
 export async function startConsoleService(
   settings: Record<string, string>,
   roles: readonly Role[] = ['scheduler', 'worker', 'console'],
+  options: { schedule?: boolean } = {},
 ): Promise<AsyncDisposable & { url: string; stop(): Promise<void> }> {
   const config = loadConfig({ ...settings, CONSOLE_PORT: '0' })
-  const service = await startService({ config, roles, logger: silent, schedule: false, env: settings })
+  const service = await startService({
+    config,
+    roles,
+    logger: silent,
+    schedule: options.schedule ?? false,
+    env: settings,
+  })
   if (!service.consoleUrl) throw new Error('the service has no console')
   for (const role of ACCESS_ROLES)
     await addUser(service.pool, 'test', { name: userOf(role), role, password: PASSWORD })
