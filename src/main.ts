@@ -19,14 +19,17 @@ import { RefundSettler } from './money/settle.ts'
 import { PLATFORM_CODES } from './platform/codes.ts'
 import { createQueueBackend, type QueueBackend } from './queue/backend.ts'
 import { jobsInHand } from './queue/job-worker.ts'
+import { BulkRunner } from './sync/bulk.ts'
 import { Coordinator } from './sync/coordinator.ts'
 import { claimDeployment, type Deployment } from './sync/deployment.ts'
 import { Feeder } from './sync/feeder.ts'
+import { HrReadings } from './sync/hr-readings.ts'
 import { JobProcessor } from './sync/job-processor.ts'
 import { Planner } from './sync/planner.ts'
 import { deregister, heartbeat, type Pacing, type Role } from './sync/process.ts'
 import { HrChanges, requestScheduledRun } from './sync/run-requests.ts'
 import { limitsOf } from './sync/safety.ts'
+import { storeTexts } from './texts/store.ts'
 import { VERSION } from './version.ts'
 
 /** A process of dirsync, from its start to its stop. */
@@ -66,6 +69,8 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     const receiver = roles.includes('notifications') ? await startNotifications(core, web, stops) : null
     if (roles.includes('worker')) await startWorker(core, web, stops)
     if (roles.includes('scheduler')) await startScheduler(core, stops)
+    if (roles.includes('scheduler') || roles.includes('console')) startBulk(core, stops)
+    await listen(core, stops)
     web?.setPhase('running')
     const stop = () => {
       web?.setPhase('stopping')
@@ -86,6 +91,8 @@ interface Core extends ServiceOptions {
   deployment: Deployment
   entry: Awaited<ReturnType<typeof register>>
   cronJobs: ReturnType<typeof scheduledJobs>
+  /** Called with the payload of each notification of channel `dirsync`; empty after a reconnect, when some may have been missed. */
+  notified: ((payload: string) => void)[]
 }
 
 async function startCore(options: ServiceOptions, stops: Stops): Promise<Core> {
@@ -98,6 +105,7 @@ async function startCore(options: ServiceOptions, stops: Stops): Promise<Core> {
   const pool = createPool(config.DATABASE_URL, { max: 12, name: roles.join(','), logger })
   stops.afterwards(() => pool.end())
   const { applied, reviewerStatements } = await migrate(pool)
+  await storeTexts(pool)
   if (applied.length > 0) logger.info({ applied }, 'schema brought up to date')
   if (reviewerStatements.length > 0)
     logger.warn('the role dirsync_reviewer could not be created: `dirsync migrate` prints what to run')
@@ -115,7 +123,17 @@ async function startCore(options: ServiceOptions, stops: Stops): Promise<Core> {
   })
   stops.afterwards(() => queue.close())
   await queue.prepare()
-  return { ...options, hr, pool, queue, deployment, entry, cronJobs }
+  return { ...options, hr, pool, queue, deployment, entry, cronJobs, notified: [] }
+}
+
+/** Hears what people and other processes ask for, on one connection for all roles. */
+async function listen({ config, logger, notified }: Core, stops: Stops): Promise<void> {
+  if (notified.length === 0) return
+  const listener = dirsyncListener(config.DATABASE_URL, logger, payload => {
+    for (const wake of notified) wake(payload)
+  })
+  stops.afterwards(() => listener.close())
+  await listener.start()
 }
 
 const HEARTBEAT_MS = 5000
@@ -147,7 +165,7 @@ async function register(pool: Pool, { roles, logger }: ServiceOptions, stops: St
 type Console = Awaited<ReturnType<typeof startConsole>>
 
 async function startConsoleRole(core: Core, stops: Stops): Promise<Console> {
-  const { config, roles, logger, queue, pool, hr } = core
+  const { config, roles, logger, queue, pool, hr, notified } = core
   const needsQueue = roles.includes('worker') || roles.includes('scheduler')
   const web = await startConsole({
     config,
@@ -165,6 +183,7 @@ async function startConsoleRole(core: Core, stops: Stops): Promise<Console> {
     program: core.program ?? 'dirsync',
     logger,
   })
+  notified.push(() => web.wake())
   stops.afterwards(() => web.close())
   return web
 }
@@ -251,7 +270,7 @@ function permitted({ ratePerSecond, cap }: Pacing): number {
   return Math.min(ratePerSecond, cap ?? ratePerSecond)
 }
 
-/** Plans runs and feeds the queue; with a schedule it also runs the cron jobs and listens to HR's trigger. */
+/** Plans runs, feeds the queue and reads HR for pages; with a schedule it also runs the cron jobs and listens to HR's trigger. */
 async function startScheduler(core: Core, stops: Stops): Promise<void> {
   const { config, pool, hr, queue, logger, schedule } = core
   const limits = limitsOf(config)
@@ -272,14 +291,15 @@ async function startScheduler(core: Core, stops: Stops): Promise<void> {
   })
   coordinator.start()
   stops.work(() => coordinator.stop())
+  const readings = new HrReadings({ pool, hr, limits, logger: logger.child({ component: 'readings' }) })
+  readings.start()
+  stops.work(() => readings.stop())
   const cron = cronOf(core, feeder)
-  const listener = dirsyncListener(config.DATABASE_URL, logger, payload => {
+  core.notified.push(payload => {
     coordinator.wake()
-    // Empty after a reconnect, when something may have been missed.
+    readings.wake()
     if (payload === 'schedule' || payload === '') cron.wake()
   })
-  stops.afterwards(() => listener.close())
-  await listener.start()
 
   if (schedule) {
     const changes = new HrChanges({ pool, limits, logger: logger.child({ component: 'trigger' }) })
@@ -312,6 +332,16 @@ function cronOf({ config, pool, logger, schedule, cronJobs, entry }: Core, feede
     },
     processId: entry.id,
     logger,
+  })
+}
+
+/** Carries out what people do to many cases at once. */
+function startBulk({ pool, logger, notified }: Core, stops: Stops): void {
+  const runner = new BulkRunner({ pool, logger: logger.child({ component: 'bulk' }) })
+  runner.start()
+  stops.work(() => runner.stop())
+  notified.push(payload => {
+    if (payload === 'bulk' || payload === '') runner.wake()
   })
 }
 

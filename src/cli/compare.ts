@@ -1,14 +1,16 @@
-import { toActual } from '../directory/desired.ts'
 import { type EmployeeFields, type EmployeeKey, keyText } from '../directory/employee.ts'
 import { HrDataError, type HrSource, HrUnavailableError } from '../hr/source.ts'
 import type { Pool } from '../lib/database.ts'
 import type { PlatformClient } from '../platform/client.ts'
 import { PlatformError } from '../platform/errors.ts'
 import { employeeMemories } from '../report/employee-story.ts'
-import { type EmployeePreview, type FieldPreview, previewEmployee } from '../report/preview.ts'
+import { askPlatform, type EmployeeView, lookAt, previewOf } from '../report/employee-view.ts'
+import type { EmployeePreview, FieldPreview } from '../report/preview.ts'
 import { enterpriseCodes, findEmployees } from '../sync/employee.ts'
+import type { TextKey } from '../texts/texts.ts'
 import type { CommandContext } from './context.ts'
 import { FailedError, UsageError } from './failure.ts'
+import { named, said, say } from './language.ts'
 import {
   colours,
   countsText,
@@ -23,42 +25,26 @@ import type { Progress } from './progress.ts'
 
 /** HR held against the platform, field by field: one employee, or all of them. Nothing is written; values are masked. */
 
-/** How long a person waits for one answer of the platform. */
-const PATIENCE_MS = 15_000
-
-/** One employee as HR and the platform have it, as far as both answer. */
-interface EmployeeView {
-  key: EmployeeKey
-  /** Null when HR cannot be asked. */
-  preview: EmployeePreview | null
-  hrError: string | null
-  platform: 'in_service' | 'absent' | 'unknown'
-  platformError: string | null
-}
-
 /**
  * Looks at one employee, named as a person does.
  * @throws FailedError when nobody knows such an employee, UsageError when several are meant
  */
 export async function lookAtEmployee(context: CommandContext, name: string): Promise<EmployeeView> {
   const hr = await context.hr()
-  const asked = await inspectHr(hr)
-  const key = await findEmployee(context, 'error' in asked ? null : hr, name)
-  const client = await context.platform()
-  const answer = await askPlatform(client, key, AbortSignal.timeout(PATIENCE_MS))
-  const actual = isEmployee(answer) ? answer : null
-  const platform = actual ? 'in_service' : answer === 'absent' ? 'absent' : 'unknown'
-  const platformError = answer instanceof PlatformError ? explained(answer) : null
-  if ('error' in asked) return { key, preview: null, hrError: asked.error, platform, platformError }
-  const preview = (await previewer(hr, context.pool, asked.columns, [key]))(key, actual)
-  return { key, preview, hrError: null, platform, platformError }
+  const hrError = await failureOf(hr)
+  const readable = hrError === null ? hr : null
+  const key = await findEmployee(context, readable, name)
+  const view = await lookAt({ db: context.pool, hr: readable, client: await context.platform() }, key)
+  return hrError === null ? view : { ...view, hrError }
 }
 
-async function inspectHr(hr: HrSource): Promise<{ columns: string[] } | { error: string }> {
+/** Why HR cannot be asked: then dirsync's own memory has to do. Null when it can. */
+async function failureOf(hr: HrSource): Promise<string | null> {
   try {
-    return { columns: (await hr.inspect()).employees.columns }
+    await hr.inspect()
+    return null
   } catch (error) {
-    if (error instanceof HrUnavailableError || error instanceof HrDataError) return { error: error.message }
+    if (error instanceof HrUnavailableError || error instanceof HrDataError) return error.message
     throw error
   }
 }
@@ -99,45 +85,54 @@ async function findInHr(hr: HrSource, name: string, enterprises: string[]): Prom
   return candidates.filter(key => rows.has(keyText(key)))
 }
 
-const IN_HR: Record<EmployeePreview['hr'], string> = {
-  present: 'HR has the employee.',
-  left: 'HR says that the employee has left: nothing is sent.',
-  absent: 'HR has no row for the employee: nothing is sent.',
-  duplicate: 'HR delivers the employee more than once: nothing is sent.',
-  invalid: 'The HR row breaks rules: nothing is sent until it is corrected.',
+const IN_HR: Record<EmployeePreview['hr'], TextKey> = {
+  present: 'shell.in_hr.present',
+  left: 'shell.in_hr.left',
+  absent: 'shell.in_hr.absent',
+  duplicate: 'shell.in_hr.duplicate',
+  invalid: 'shell.in_hr.invalid',
 }
 
-const ON_PLATFORM: Record<EmployeeView['platform'], string> = {
-  in_service: 'The platform has the employee in service.',
-  absent: 'The platform has no such employee in service.',
-  unknown: '',
+const ON_PLATFORM: Record<EmployeeView['platform'], TextKey | null> = {
+  in_service: 'shell.on_platform.in_service',
+  absent: 'shell.on_platform.absent',
+  unknown: null,
+  not_asked: null,
 }
 
-const STANDINGS: Record<FieldPreview['standing'], string> = {
-  in_step: 'in step',
-  to_send: 'to be sent',
-  held_back: 'held back',
-  invalid: 'invalid',
-  unknown: '',
+const STANDINGS: Record<FieldPreview['standing'], TextKey | null> = {
+  in_step: 'shell.field_standing.in_step',
+  to_send: 'shell.field_standing.to_send',
+  held_back: 'shell.field_standing.held_back',
+  invalid: 'shell.field_standing.invalid',
+  unknown: null,
 }
 
 /** Prints one employee, field by field. */
 export function printView({ preview, hrError, platform, platformError }: EmployeeView): void {
-  if (hrError) print(colours.yellow(`  HR cannot be asked: ${hrError}`))
-  if (preview) print(`  ${IN_HR[preview.hr]}`)
-  if (platformError) printText(`The platform did not answer: ${platformError}`)
-  else print(`  ${ON_PLATFORM[platform]}`)
+  if (hrError) print(colours.yellow(`  ${say('shell.hr_not_asked', { reason: said(hrError) })}`))
+  if (preview) print(`  ${say(IN_HR[preview.hr])}`)
+  if (platformError) printText(say('shell.platform_silent', { reason: said(platformError) }))
+  else print(`  ${sayOr(ON_PLATFORM[platform])}`)
   if (!preview || preview.fields.length === 0) return
   print('')
   printTable(preview.fields, [
-    { title: 'FIELD', of: row => row.field },
-    { title: 'HR', of: row => row.hr, gives: true },
-    { title: 'PLATFORM', of: row => (row.platform === undefined ? 'not told' : row.platform), gives: true },
-    { title: 'STANDING', of: row => STANDINGS[row.standing], paint: paintStanding },
+    { title: say('shell.column.field'), of: row => named('field', row.field) },
+    { title: say('shell.column.hr'), of: row => said(row.hr), gives: true },
+    {
+      title: say('shell.column.platform'),
+      of: row => (row.platform === undefined ? say('shell.not_told') : row.platform),
+      gives: true,
+    },
+    { title: say('shell.column.standing'), of: row => sayOr(STANDINGS[row.standing]), paint: paintStanding },
   ])
-  for (const { message } of preview.problems) printArrow(message)
+  for (const { message } of preview.problems) printArrow(said(message))
   for (const { field, standing, note } of preview.fields)
-    if (note !== null && standing !== 'invalid') printArrow(`${field}: ${note}`)
+    if (note !== null && standing !== 'invalid') printArrow(`${named('field', field)}: ${said(note)}`)
+}
+
+function sayOr(key: TextKey | null): string {
+  return key === null ? '' : say(key)
 }
 
 function paintStanding(cell: string, { standing }: FieldPreview): string {
@@ -190,7 +185,6 @@ export async function compareAll(
 ): Promise<Comparison> {
   const hr = await context.hr()
   const client = await context.platform()
-  const { columns } = (await hr.inspect()).employees
   const comparison: Comparison = {
     asked: 0,
     in_step: 0,
@@ -204,7 +198,7 @@ export async function compareAll(
   }
   for (let from = 0; from < keys.length; from += BATCH) {
     const batch = keys.slice(from, from + BATCH)
-    const preview = await previewer(hr, context.pool, columns, batch)
+    const preview = await previewer(hr, context.pool, batch)
     const answers = await Promise.all(batch.map(key => compareOne(comparison, client, key, preview)))
     const failure = answers.find(answer => answer instanceof PlatformError)
     if (failure && !answers.includes('answered')) throw new FailedError(failure.message)
@@ -255,26 +249,26 @@ function count(comparison: Comparison, key: EmployeeKey, { fields }: EmployeePre
 export function printComparison(comparison: Comparison): void {
   // Without how many were asked, the figures add up to those in scope.
   const { fields, sample, asked: _, ...counts } = comparison
-  printTitle('On the platform')
-  printText(countsText(counts))
+  printTitle(say('shell.title.on_the_platform'))
+  printText(countsText(counts, 'shell.compared'))
   if (Object.keys(fields).length > 0) {
     print('')
     printTable(
       Object.entries(fields).sort(([, a], [, b]) => b.to_send - a.to_send),
       [
-        { title: 'FIELD', of: ([field]) => field },
-        { title: 'TO SEND', of: ([, count]) => count.to_send, align: 'right' },
-        { title: 'HELD BACK', of: ([, count]) => count.held_back, align: 'right' },
+        { title: say('shell.column.field'), of: ([field]) => named('field', field) },
+        { title: say('shell.column.to_send'), of: ([, count]) => count.to_send, align: 'right' },
+        { title: say('shell.column.held_back'), of: ([, count]) => count.held_back, align: 'right' },
       ],
     )
   }
   if (sample.length === 0) return
-  printTitle('Sample')
+  printTitle(say('shell.title.sample'))
   printTable(sample, [
-    { title: 'EMPLOYEE', of: row => row.employee },
-    { title: 'FIELD', of: row => row.field },
-    { title: 'HR', of: row => row.hr, gives: true },
-    { title: 'PLATFORM', of: row => row.platform, gives: true },
+    { title: say('shell.column.employee'), of: row => row.employee },
+    { title: say('shell.column.field'), of: row => named('field', row.field) },
+    { title: say('shell.column.hr'), of: row => said(row.hr), gives: true },
+    { title: say('shell.column.platform'), of: row => row.platform, gives: true },
   ])
 }
 
@@ -282,38 +276,7 @@ export function printComparison(comparison: Comparison): void {
 type Preview = (key: EmployeeKey, actual: EmployeeFields | null) => EmployeePreview
 
 /** Reads what HR and dirsync's memory hold of some employees. */
-async function previewer(hr: HrSource, pool: Pool, columns: string[], keys: EmployeeKey[]): Promise<Preview> {
+async function previewer(hr: HrSource, pool: Pool, keys: EmployeeKey[]): Promise<Preview> {
   const [rows, memories] = await Promise.all([hr.lookup(keys), employeeMemories(pool, keys)])
-  return (key, actual) =>
-    previewEmployee({
-      row: rows.get(keyText(key)) ?? null,
-      columns,
-      actual,
-      memory: memories.get(keyText(key)) ?? { acknowledged: {}, overwritten: {}, cases: [], blocks: [] },
-    })
-}
-
-/** Asks the platform about an employee. That it has none is an answer; an error of the platform is returned. */
-async function askPlatform(
-  client: PlatformClient,
-  { enterpriseCode, userid }: EmployeeKey,
-  signal?: AbortSignal,
-): Promise<EmployeeFields | 'absent' | PlatformError> {
-  const query = enterpriseCode === '' ? { userid } : { userid, enterprise_code: enterpriseCode }
-  try {
-    // Somebody waits for the answer about one employee; the others take their turn.
-    return toActual(await client.employees.get(query, signal && { signal, priority: 1 }))
-  } catch (error) {
-    if (!(error instanceof PlatformError)) throw error
-    return error.verdict.category === 'not_on_platform' ? 'absent' : error
-  }
-}
-
-function isEmployee(answer: EmployeeFields | 'absent' | PlatformError): answer is EmployeeFields {
-  return answer !== 'absent' && !(answer instanceof PlatformError)
-}
-
-function explained(error: PlatformError): string {
-  const { meaning, remedy } = error.verdict
-  return `${meaning} ${remedy}`
+  return (key, actual) => previewOf(rows.get(keyText(key)) ?? null, actual, memories.get(keyText(key)))
 }

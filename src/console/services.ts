@@ -23,5 +23,5 @@ export interface Services {
 
 /** What somebody may ask for, in their name: everything is recorded before it takes effect. */
 export function commandsOf({ pool }: Services, ask: Ask): Commands {
-  return new Commands(pool, ask.asker.actor)
+  return new Commands(pool, ask.asker)
 }

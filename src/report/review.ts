@@ -44,10 +44,12 @@ export interface DeadLetter {
   version: number
   /** The same for all cases of employees who want each other's number. */
   swap_id: number | null
+  /** Who takes care of it. */
+  assignee: string | null
 }
 
 /** One step in the story of a case. */
-interface DeadLetterEvent {
+export interface DeadLetterEvent {
   at: Date
   actor: string
   event: string

@@ -68,7 +68,7 @@ export async function listSchedules(db: Pool): Promise<Schedule[]> {
 }
 
 /** A cron expression in plain words; the expression itself where there are none for it. */
-export function inWords(expression: string): Schedule['words'] {
+function inWords(expression: string): Schedule['words'] {
   const words = (locale: string) => {
     try {
       return cronstrue.toString(expression, { locale, use24HourTimeFormat: true })

@@ -21,6 +21,11 @@ export const CASE_STATES = [
 ] as const
 export type CaseState = (typeof CASE_STATES)[number]
 
+/** The states of a case that still wants to be solved. */
+export const openStates: ReadonlySet<CaseState> = new Set(
+  CASE_STATES.filter(state => state !== 'resolved' && state !== 'ignored'),
+)
+
 /** What a failure leaves behind, by its category. */
 const FAILED = ['open', 'retry_scheduled', 'awaiting_activation'] as const satisfies CaseState[]
 const WAITING = [...FAILED, 'blocked'] as const satisfies CaseState[]

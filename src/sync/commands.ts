@@ -1,9 +1,20 @@
-import { onlyRow, type Pool, type PoolClient, transaction } from '../lib/database.ts'
+import { type ClientBase, onlyRow, type Pool, type PoolClient, transaction } from '../lib/database.ts'
 import type { RunKind } from './run.ts'
 
-/** What a person asked for cannot be done: there is no such thing (any more), or an argument is wrong. */
-class CommandError extends Error {
-  readonly code: 'COMMAND_NOT_FOUND' | 'COMMAND_INVALID'
+/** Who asks, and from where: both go into `dirsync.command`. */
+export interface Asker {
+  /** Beside the database user: `cli:` and the shell user, `console:` and the user's name. */
+  actor: string
+  /** Of the browser; absent: the record has that of the database client. */
+  address?: string | null | undefined
+}
+
+/**
+ * What a person asked for cannot be done: there is no such thing (any more), an argument is wrong, or somebody else has been
+ * quicker. The message of a conflict says who, what they did, and when.
+ */
+export class CommandError extends Error {
+  readonly code: 'COMMAND_NOT_FOUND' | 'COMMAND_INVALID' | 'COMMAND_CONFLICT'
 
   constructor(code: CommandError['code'], message: string, options?: ErrorOptions) {
     super(message, options)
@@ -13,20 +24,25 @@ class CommandError extends Error {
 }
 
 /** SQLSTATEs that the functions for people raise. */
-const CODES: Record<string, CommandError['code']> = { P0002: 'COMMAND_NOT_FOUND', '22023': 'COMMAND_INVALID' }
+const CODES: Record<string, CommandError['code']> = {
+  P0002: 'COMMAND_NOT_FOUND',
+  '22023': 'COMMAND_INVALID',
+  DS409: 'COMMAND_CONFLICT',
+}
 
 /**
  * What a person may ask for. Everything goes through the SQL functions that reviewers use too, so that the rules and the
  * audit in `dirsync.command` are the same. A method throws a CommandError when it cannot be done.
+ *
+ * Who decides about a case may say which version of it they saw: if somebody has changed it since, it is a conflict.
  */
 export class Commands {
   readonly #pool: Pool
-  readonly #actor: string
+  readonly #asker: Asker
 
-  /** @param actor who asks, beside the database user: `cli:` and the shell user */
-  constructor(pool: Pool, actor: string) {
+  constructor(pool: Pool, asker: Asker) {
     this.#pool = pool
-    this.#actor = actor
+    this.#asker = asker
   }
 
   /** Requests a run, or finds the same one that still waits to begin. Returns its number. */
@@ -47,9 +63,14 @@ export class Commands {
     ])
   }
 
-  /** One run that tries all the cases again. There is none when one of them does not exist or is resolved. */
-  retry(ids: number[]): Promise<number> {
+  /**
+   * One run that tries all the cases again. There is none when one of them does not exist or is resolved.
+   * @param expectedVersion of the case, where there is one
+   */
+  retry(ids: number[], expectedVersion?: number): Promise<number> {
     return this.#do(async client => {
+      const [id] = ids
+      if (id !== undefined && ids.length === 1) await expectVersion(client, id, expectedVersion)
       const { rows } = await client.query<{ id: number }>(
         `select w.id from unnest($1::bigint[]) as w (id)
          where not exists (select from dirsync.dead_letter d where d.id = w.id and d.state <> 'resolved')`,
@@ -71,12 +92,22 @@ export class Commands {
     return this.#ask('select dirsync.retry_category($1)', [category])
   }
 
-  ignore(id: number, reason: string): Promise<number> {
-    return this.#ask('select dirsync.ignore($1, $2)', [id, reason])
+  ignore(id: number, reason: string, expectedVersion?: number): Promise<number> {
+    return this.#decide(id, expectedVersion, 'select dirsync.ignore($1, $2)', [id, reason])
   }
 
-  snooze(id: number, until: Date, reason: string | null): Promise<number> {
-    return this.#ask('select dirsync.snooze($1, $2, $3)', [id, until, reason])
+  snooze(id: number, until: Date, reason: string | null, expectedVersion?: number): Promise<number> {
+    return this.#decide(id, expectedVersion, 'select dirsync.snooze($1, $2, $3)', [id, until, reason])
+  }
+
+  /** @param assignee who takes care of the case; null: nobody */
+  assign(id: number, assignee: string | null, expectedVersion?: number): Promise<number> {
+    return this.#decide(id, expectedVersion, 'select dirsync.assign($1, $2)', [id, assignee])
+  }
+
+  /** Adds to the story of a case; what others did meanwhile does not matter. */
+  comment(id: number, text: string): Promise<number> {
+    return this.#ask('select dirsync.comment($1, $2)', [id, text])
   }
 
   approve(run: number): Promise<number> {
@@ -136,18 +167,49 @@ export class Commands {
     return this.#do(client => scalar<T>(client, sql, values))
   }
 
-  async #do<T>(work: (client: PoolClient) => Promise<T>): Promise<T> {
-    try {
-      return await transaction(this.#pool, async client => {
-        await client.query(`select set_config('dirsync.actor', $1, true)`, [this.#actor])
-        return work(client)
-      })
-    } catch (error) {
-      const code = error instanceof Error && 'code' in error ? CODES[String(error.code)] : undefined
-      if (code === undefined) throw error
-      throw new CommandError(code, (error as Error).message, { cause: error })
-    }
+  #decide(id: number, version: number | undefined, sql: string, values: unknown[]): Promise<number> {
+    return this.#do(async client => {
+      await expectVersion(client, id, version)
+      return scalar(client, sql, values)
+    })
   }
+
+  #do<T>(work: (client: PoolClient) => Promise<T>): Promise<T> {
+    return asAsker(this.#pool, this.#asker, work)
+  }
+}
+
+/**
+ * Runs `work` in one transaction in the name of who asks.
+ * @throws CommandError for what the SQL functions refuse
+ */
+export async function asAsker<T>(
+  pool: Pool,
+  asker: Asker,
+  work: (client: PoolClient) => Promise<T>,
+): Promise<T> {
+  try {
+    return await transaction(pool, async client => {
+      await actAs(client, asker)
+      return work(client)
+    })
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? CODES[String(error.code)] : undefined
+    if (code === undefined) throw error
+    throw new CommandError(code, (error as Error).message, { cause: error })
+  }
+}
+
+/** Has what this transaction writes down say who asks, and from where. */
+export async function actAs(client: ClientBase, { actor, address }: Asker): Promise<void> {
+  await client.query(
+    `select set_config('dirsync.actor', $1, true), set_config('dirsync.address', $2, true)`,
+    [actor, address ?? ''],
+  )
+}
+
+async function expectVersion(client: ClientBase, id: number, version: number | undefined): Promise<void> {
+  if (version !== undefined) await client.query('select dirsync.expect_version($1, $2)', [id, version])
 }
 
 async function scalar<T = number>(client: PoolClient, sql: string, values: unknown[]): Promise<T> {

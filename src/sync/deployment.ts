@@ -1,5 +1,6 @@
 import { type ClientBase, onlyRow, type Pool, transaction } from '../lib/database.ts'
 import { endAllCases } from './cases.ts'
+import { actAs } from './commands.ts'
 import { ALIVE, type ProcessRow } from './process.ts'
 
 /**
@@ -85,6 +86,7 @@ export async function assertAccount(db: Pool, account: Account): Promise<void> {
 export const MEMORY = [
   'pending',
   'planned_work',
+  'plan_reading',
   'employee',
   'department',
   'openid_binding',
@@ -159,7 +161,7 @@ export async function switchAccount(
   options: { keepMemory: boolean; actor: string },
 ): Promise<{ from: Deployment | null; forgotten: Forgotten | null } | null> {
   return transaction(pool, async client => {
-    await client.query(`select set_config('dirsync.actor', $1, true)`, [options.actor])
+    await actAs(client, options)
     // Whoever starts now waits until this is done, and nobody makes the row meanwhile.
     await client.query('lock table dirsync.deployment in exclusive mode')
     const from = await readDeployment(client)

@@ -237,6 +237,21 @@ test('cases are snoozed, ignored and retried, with the shell user in the audit',
   })
 })
 
+test('a case is assigned and commented, and shows it', async () => {
+  const id = String(await caseOf('missing_department'))
+  const assigned = await dirsync('dead-letters', 'assign', id, '--to', 'mei')
+  expect(assigned).toMatchObject({ code: 0, stdout: `Dead letter ${id} is assigned to mei.\n` })
+  const commented = await dirsync('dead-letters', 'comment', id, '--text', 'asked HR', '--json')
+  expect(commented.json()).toEqual({ id: Number(id), comment: 'asked HR' })
+  const shown = await dirsync('dead-letters', 'show', id)
+  expect(shown.stdout).toMatch(/^ *assigned to +mei$/m)
+  expect(shown.stdout).toMatch(/ commented +\S.* asked HR *$/m)
+  const given = await dirsync('dead-letters', 'assign', id, '--nobody', '--json')
+  expect(given.json()).toEqual({ id: Number(id), assignee: null })
+  const missing = await dirsync('dead-letters', 'comment', '9999', '--text', 'x')
+  expect(missing).toMatchObject({ code: 1, stderr: 'dirsync: there is no dead letter 9999\n' })
+})
+
 test('a retry of several is one run, and none when one of them is not there', async () => {
   const ids = [await caseOf('duplicate_email'), await caseOf('invalid_document')]
   const missing = await dirsync('dead-letters', 'retry', ...ids.map(String), '999999')

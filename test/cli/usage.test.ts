@@ -23,6 +23,8 @@ const COMMANDS = [
   ['dead-letters', 'retry'],
   ['dead-letters', 'ignore'],
   ['dead-letters', 'snooze'],
+  ['dead-letters', 'assign'],
+  ['dead-letters', 'comment'],
   ['dead-letters', 'export'],
   ['orders'],
   ['orders', 'list'],
@@ -131,6 +133,9 @@ test.each([
   ['a retry of both', ['dead-letters', 'retry', '1', '--category', 'x'], /either the numbers/],
   ['an ignore without reason', ['dead-letters', 'ignore', '1'], /--reason/],
   ['an ignore with an empty reason', ['dead-letters', 'ignore', '1', '--reason', ' '], /--reason is empty/],
+  ['an assignment to whom', ['dead-letters', 'assign', '1'], /either --to and a name, or --nobody/],
+  ['an assignment to both', ['dead-letters', 'assign', '1', '--to', 'x', '--nobody'], /either --to/],
+  ['a comment without text', ['dead-letters', 'comment', '1'], /--text/],
   ['a snooze without end', ['dead-letters', 'snooze', '1'], /--until/],
   ['a snooze until nonsense', ['dead-letters', 'snooze', '1', '--until', 'soon'], /--until holds "soon"/],
   [

@@ -4,11 +4,13 @@ import { type Logger, pino } from 'pino'
 import { type Config, loadConfig } from '../../src/config.ts'
 import { connectHr, connectPlatform } from '../../src/connections.ts'
 import { type AppOptions, buildApp } from '../../src/console/app.ts'
+import { addUser, listUsers } from '../../src/console/auth/users.ts'
+import type { AccessRole } from '../../src/console/auth/viewer.ts'
 import { DatabaseMetrics } from '../../src/console/database-metrics.ts'
 import { Live } from '../../src/console/live.ts'
 import { ProcessMetrics } from '../../src/console/process-metrics.ts'
 import { Readiness } from '../../src/console/readiness.ts'
-import { createPool } from '../../src/lib/database.ts'
+import { createPool, type Pool } from '../../src/lib/database.ts'
 import { SAMPLE } from '../../src/trial/environment.ts'
 
 export const silent = pino({ level: 'silent' })
@@ -16,6 +18,7 @@ export const silent = pino({ level: 'silent' })
 /** The console's application on a database, as the server builds it, for requests by `inject`. */
 export interface TestApp extends AsyncDisposable {
   app: FastifyInstance
+  pool: Pool
   readiness: Readiness
   metrics: ProcessMetrics
   /** As they were registered. */
@@ -53,7 +56,7 @@ export async function openApp(
   const metrics = new ProcessMetrics({ version: '1.2.3', platformCodes: ['1000210003'] })
   const config = consoleConfig(databaseUrl, options.settings)
   const hr = await connectHr(config, silent)
-  const live = new Live(pool, null)
+  const live = new Live(pool)
   const app = buildApp({
     version: '1.2.3',
     roles: ['worker', 'console'],
@@ -83,6 +86,7 @@ export async function openApp(
   await app.ready()
   return {
     app,
+    pool,
     readiness,
     metrics,
     routes,
@@ -110,4 +114,21 @@ export function recordLog(): { logger: Logger; lines: LogLine[] } {
     },
   })
   return { logger: pino({ level: 'debug' }, stream), lines }
+}
+
+/** Signs somebody with that role in, by the form. Returns the cookie as a browser would send it. */
+export async function signInAs({ app, pool }: TestApp, role: AccessRole): Promise<string> {
+  const name = `somebody-${role}`
+  const password = 'correct horse battery staple'
+  const known = (await listUsers(pool)).some(user => user.name === name)
+  if (!known) await addUser(pool, 'test', { name, role, password })
+  const answer = await app.inject({
+    method: 'POST',
+    url: '/sign-in',
+    headers: { 'sec-fetch-site': 'same-origin' },
+    payload: { name, password },
+  })
+  const [cookie] = [answer.headers['set-cookie']].flat()
+  if (answer.statusCode !== 303 || cookie === undefined) throw new Error(`signing in: ${answer.statusCode}`)
+  return cookie.split(';', 1).join()
 }

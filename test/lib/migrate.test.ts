@@ -133,7 +133,7 @@ describe('the schema documents itself', () => {
     expect(columns.map(({ attname }) => attname).join(', ')).toBe(
       'id, enterprise_code, entity, entity_key, operation, field, category, platform_code, trace_id, message, remedy, ' +
         'changed_fields, blocked_by, source_hash, state, first_failed_at, last_failed_at, occurrences, next_retry_at, ' +
-        'snooze_until, first_run_id, last_run_id, resolution, resolved_by, resolved_at, note, version, swap_id',
+        'snooze_until, first_run_id, last_run_id, resolution, resolved_by, resolved_at, note, version, swap_id, assignee',
     )
   })
 })

@@ -67,6 +67,8 @@ describe('a reviewer', () => {
       `retry_category('duplicate_mobile')`,
       `ignore(${one}, 'shared')`,
       `snooze(${other}, now() + interval '1 day')`,
+      `assign(${other}, 'mei')`,
+      `comment(${other}, 'called')`,
       `approve(${good})`,
       `reject(${bad}, 'why')`,
       `cancel(${going})`,
@@ -83,6 +85,8 @@ describe('a reviewer', () => {
         'retry_category',
         'ignore',
         'snooze',
+        'assign',
+        'comment',
         'approve',
         'reject',
         'cancel',
@@ -118,12 +122,17 @@ describe('a reviewer', () => {
     )
     expect(rights.map(({ right }) => right)).toEqual([
       'approve()',
+      'assign()',
       'cancel()',
+      'comment()',
       'failed_syncs select',
+      'failed_syncs_zh select',
       'ignore()',
+      'in_language()',
       'limit_account select',
       'limit_sub_account select',
       'lower_rate()',
+      'name_of()',
       'pause()',
       'payment_order select',
       'probe_now()',
@@ -149,6 +158,9 @@ describe('a reviewer', () => {
     'select dirsync.decide(1, true, null)',
     'select dirsync.run_result(1)',
     'select dirsync.actor()',
+    `select dirsync.set_ignored(1, 'why')`,
+    'select dirsync.bulk_step(1, 1)',
+    'select * from dirsync.command',
     `select nextval('dirsync.execution')`,
     'create table dirsync.mine ()',
     'create schema mine',
@@ -183,6 +195,8 @@ describe('a reviewer', () => {
       await client.query('select dirsync.retry($1)', [id])
       await client.query('select dirsync.approve($1)', [held])
       await client.query(`select dirsync.ignore($1, ' r ')`, [id])
+      await client.query(`select dirsync.assign($1, ' mei ')`, [id])
+      await client.query(`select dirsync.comment($1, ' r ')`, [id])
     } finally {
       client.release(true)
     }
@@ -195,8 +209,12 @@ describe('a reviewer', () => {
     )
     expect(definers.map(({ proname }) => proname)).toEqual([
       'approve',
+      'assign',
       'cancel',
+      'comment',
       'ignore',
+      'in_language',
+      'name_of',
       'lower_rate',
       'pause',
       'pause_schedule',

@@ -118,7 +118,7 @@ test('where NOTIFICATION_URL is set, dirsync start receives notifications; else 
   const form = await genuine(company.db, { appId: 'test-application', secret: 'test-secret' })
   expect(await post(url, form)).toBe('success')
   expect(await post(url, `${form}0`)).toBe('fail')
-  const [, console = ''] = await service.waitForLine(/"msg":"Health and metrics: ([^"]+)"/)
+  const [, console = ''] = await service.waitForLine(/"msg":"Console: (\S+)/)
   const metrics = await (await fetch(`${console}/metrics`)).text()
   expect(metrics).toContain('dirsync_notifications_total{outcome="stored"} 1')
   expect(metrics).toContain('dirsync_notifications_total{outcome="wrong_signature"} 1')

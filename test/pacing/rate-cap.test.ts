@@ -9,6 +9,8 @@ import { heartbeat } from '../../src/sync/process.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/postgres.ts'
 import { APP_ID, APP_SECRET } from '../platform/fake-platform.ts'
 
+const TOO_FAST = 1_000_210_099
+
 let database: TestDatabase
 let emulator: Emulator
 let commands: Commands
@@ -21,7 +23,7 @@ beforeAll(async () => {
     appSecret: APP_SECRET,
     seed: { employees: [{ userid: 'u1' }] },
   })
-  commands = new Commands(database.pool, 'test:operator')
+  commands = new Commands(database.pool, { actor: 'test:operator' })
 })
 
 afterAll(async () => {
@@ -45,6 +47,7 @@ function processOf(rate: number | 'auto') {
     appId: APP_ID,
     appSecret: APP_SECRET,
     pacer,
+    tooFastCodes: [TOO_FAST],
     onCall: call => {
       if (call.operation === 'employee/get') sent.push(performance.now())
     },
@@ -138,6 +141,24 @@ describe('a rate that is learnt', () => {
     while ((await learnt())?.version === 1) await called([process], 10, performance.now())
     expect((await learnt())?.rate_per_second).toBeGreaterThan(40)
     expect(performance.now() - restored).toBeLessThan(10_000)
+  })
+
+  test('is lowered by a refusal while the cap holds, from where it was and not from the cap', async () => {
+    await database.pool.query(
+      `insert into dirsync.learnt_rate (gate, version, rate_per_second, changed_at, leased_at_change)
+       values ('platform', 1, 40, now(), 0)`,
+    )
+    await commands.lowerRate(10, inSeconds(3600), 'a test')
+    await using process = processOf('auto')
+    await called([process], 5, 0)
+    await fetch(`${emulator.url}/_emulator/faults`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify([{ operation: 'employee/get', code: TOO_FAST, times: 1 }]),
+    })
+    while ((await learnt())?.version === 1) await called([process], 1, performance.now())
+    await called([process], 20, performance.now())
+    expect(await learnt()).toEqual({ rate_per_second: 34, ceiling: 40, version: 2 })
   })
 
   test('that nothing is known of is not begun by a cap', async () => {

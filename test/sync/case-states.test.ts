@@ -193,9 +193,9 @@ describe('the states of a case', () => {
     )
     expect(functions.filter(({ source }) => writes.test(source)).map(({ name }) => name)).toEqual([
       'cancel',
-      'ignore',
       'record_failure',
-      'snooze',
+      'set_ignored',
+      'set_snoozed',
     ])
   })
 

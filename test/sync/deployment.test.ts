@@ -205,9 +205,13 @@ describe('another account', () => {
         'dead_letter',
         'dead_letter_event',
         'command',
+        'bulk_action',
+        'bulk_item',
         'call_minute',
         'refund',
         'topup',
+        'dry_run',
+        'dry_run_entity',
       ],
       // Derived from others, or forgotten but for a person's pause.
       ...['tally', 'halt'],

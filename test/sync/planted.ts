@@ -34,6 +34,7 @@ interface Case {
   source_hash: string | null
   occurrences: number
   version: number
+  assignee: string | null
   note: string | null
   next_retry_at: Date | null
   snooze_until: Date | null

@@ -179,7 +179,7 @@ describe('ignore', () => {
       run_id: null,
     })
     expect(await commands()).toMatchObject([
-      { name: 'ignore', arguments: { id, reason: ' shared phone ' }, dead_letter_id: id, run_id: null },
+      { name: 'ignore', arguments: { id, reason: 'shared phone' }, dead_letter_id: id, run_id: null },
     ])
   })
 

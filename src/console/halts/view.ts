@@ -1,4 +1,5 @@
 import { html, type SafeHtml } from '@remix-run/html-template'
+import { failureTexts } from '../../texts/failures.ts'
 import { type Language, textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
 import { actorText } from '../ui/actor.ts'
@@ -57,11 +58,12 @@ export function haltsBody(ask: Ask, result: HaltsResult): SafeHtml {
 export function haltAlert(ask: Ask, halt: HaltResult): SafeHtml {
   const { t } = ask
   const isPaused = !halt.may_probe
+  const { category, message, remedy } = failureTexts(ask.language, halt)
   return alert(
     'bad',
-    html`${scopeText(ask, halt.scope)}: ${textOr(ask.language, `category.${halt.category}`, halt.category)}`,
-    html`<div class="stack"><p>${halt.message}${halt.platform_code === null ? '' : html` (${code(halt.platform_code)})`}</p>
-      <p class="todo">${withCode(halt.remedy)}</p>
+    html`${scopeText(ask, halt.scope)}: ${category}`,
+    html`<div class="stack"><p>${message}${halt.platform_code === null ? '' : html` (${code(halt.platform_code)})`}</p>
+      <p class="todo">${withCode(remedy)}</p>
       ${facts([
         [t('halts.since'), html`${since(ask, halt.since)} (${time(ask, halt.since)})`],
         [t('halts.raised_by'), actorText(halt.raised_by)],

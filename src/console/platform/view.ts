@@ -1,5 +1,6 @@
 import { html, type SafeHtml } from '@remix-run/html-template'
 import type { History } from '../../report/history.ts'
+import { failureTexts, inLanguage } from '../../texts/failures.ts'
 import { textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
 import { haltAlert } from '../halts/view.ts'
@@ -135,7 +136,7 @@ function hindranceAlert(ask: Ask, { pace, token_creations }: PlatformResult, fou
         found.holdoff.gate === 'platform'
           ? t('platform.holdoff')
           : t('platform.holdoff_of', { gate: gateText(ask, found.holdoff.gate) }),
-        html`${found.holdoff.pause_reason ?? ''} ${t('platform.goes_on')} ${since(ask, found.holdoff.paused_until)}`,
+        html`${inLanguage(ask.language, found.holdoff.pause_reason ?? '')} ${t('platform.goes_on')} ${since(ask, found.holdoff.paused_until)}`,
       )
     case 'fuse':
       return alert(
@@ -369,12 +370,16 @@ function tokenVerdict(ask: Ask, token: TokenResult): SafeHtml {
     return html`<p class="notice" role="status">${t('platform.token_accepted', {
       time: duration(ask, (token.expires_in ?? 0) * 1000),
     })}</p>`
-  const category = token.category && textOr(ask.language, `category.${token.category}`, token.category)
+  const { category, message, remedy } = failureTexts(ask.language, {
+    category: token.category ?? '',
+    message: token.meaning,
+    remedy: token.remedy ?? '',
+  })
   return alert(
     token.accepted === false ? 'bad' : 'warn',
     html`${t(token.accepted === false ? 'platform.token_refused' : 'platform.token_unknown')}${category ? html` (${category})` : ''}`,
-    html`<p>${withCode(token.meaning)}${token.platform_code === null ? '' : html` (${code(token.platform_code)})`}</p>${
-      token.remedy === null ? '' : html`<p class="todo">${withCode(token.remedy)}</p>`
+    html`<p>${withCode(message)}${token.platform_code === null ? '' : html` (${code(token.platform_code)})`}</p>${
+      remedy === '' ? '' : html`<p class="todo">${withCode(remedy)}</p>`
     }`,
   )
 }

@@ -1,4 +1,5 @@
 import { html, type SafeHtml } from '@remix-run/html-template'
+import { inLanguage } from '../../texts/failures.ts'
 import { textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
 import { actorText } from '../ui/actor.ts'
@@ -115,7 +116,9 @@ export function doctorBody(ask: Ask, { examination }: DoctorResult): SafeHtml {
             {
               title: t('settings.what'),
               cell: ({ what, remedy }) =>
-                html`<span lang="en">${withCode(what)}</span>${remedy ? html`<p class="todo" lang="en">${withCode(remedy)}</p>` : ''}`,
+                html`${withCode(inLanguage(ask.language, what))}${
+                  remedy ? html`<p class="todo">${withCode(inLanguage(ask.language, remedy))}</p>` : ''
+                }`,
             },
           ],
           { caption: t('settings.doctor'), empty: html`` },

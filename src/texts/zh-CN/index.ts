@@ -5,6 +5,7 @@ import { cases } from './cases.ts'
 import { common } from './common.ts'
 import { departments } from './departments.ts'
 import { employees } from './employees.ts'
+import { failures } from './failures.ts'
 import { halts } from './halts.ts'
 import { mapping } from './mapping.ts'
 import { mirrors } from './mirrors.ts'
@@ -15,6 +16,7 @@ import { platform } from './platform.ts'
 import { runs } from './runs.ts'
 import { schedules } from './schedules.ts'
 import { settings } from './settings.ts'
+import { shell } from './shell.ts'
 import { terms } from './terms.ts'
 
 export const zhCN = {
@@ -36,4 +38,6 @@ export const zhCN = {
   ...auth,
   ...api,
   ...terms,
+  ...failures,
+  ...shell,
 } as const

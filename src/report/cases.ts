@@ -1,0 +1,300 @@
+import type { EmployeeKey } from '../directory/employee.ts'
+import { decodeCursor, encodeCursor, momentKey, momentOfKey } from '../lib/cursor.ts'
+import { onlyRow, type Pool } from '../lib/database.ts'
+import { type CaseFilter, includesClosed, matches, narrow, statesOf, Values } from '../sync/case-filter.ts'
+import { openStates } from '../sync/cases.ts'
+import { type DeadLetter, readCase } from './review.ts'
+
+/**
+ * Cases as pages show them, among a hundred thousand open and a million resolved ones. No page counts or sorts them all:
+ * each is read from the end of an index, and figures come from the tally.
+ */
+
+/** By the last failure, the latest first; or by the first failure, the oldest first. */
+export type CaseOrder = 'latest' | 'oldest'
+
+interface PageOptions {
+  /** `next` of the page before; absent: the first page. */
+  after?: string | null | undefined
+  limit: number
+  /** `oldest` is for cases that are neither resolved nor ignored; others are listed by their latest failure. */
+  order?: CaseOrder | undefined
+}
+
+const ORDERS = {
+  latest: { column: 'last_failed_at', direction: 'desc', behind: '<' },
+  oldest: { column: 'first_failed_at', direction: 'asc', behind: '>' },
+} as const
+
+/** So many cases are sorted when they are wanted; more are read in order, until the page is full. */
+const FEW = 10_000
+
+const UNRESOLVED = `d.state not in ('resolved', 'ignored')`
+
+/**
+ * One page of the cases that match.
+ * @throws CursorError
+ */
+export async function listCasesPage(
+  db: Pool,
+  filter: CaseFilter,
+  { after, limit, order = 'latest' }: PageOptions,
+): Promise<{ cases: DeadLetter[]; next: string | null }> {
+  const { column, direction, behind } = ORDERS[includesClosed(filter) ? 'latest' : order]
+  const values = new Values()
+  const conditions = [matches(filter, values)]
+  if (after) {
+    const [moment, id] = decodeCursor(after, 2).map(key => values.add(key))
+    conditions.push(`(d.${column}, d.id) ${behind} (${momentOfKey(String(moment))}, ${id})`)
+  }
+  const most = values.add(limit + 1)
+  const found = (which = 'true') =>
+    `select d.id, d.${column} as at from dirsync.dead_letter d
+     where ${[which, ...conditions].join(' and ')} order by d.${column} ${direction}, d.id ${direction} limit ${most}`
+
+  const few = await fewOf(db, filter)
+  const lanes = few === null ? lanesOf(filter, column, values) : null
+  const lane = lanes && `select f.id, f.at from ${lanes.each} cross join lateral (${found(lanes.has)}) f`
+  const page = lane ?? found(`d.id = any (${values.add(few)})`)
+  const { rows } = await db.query<DeadLetter & { cursor_moment: number }>(
+    `with page as materialized (
+       select id, at from (${page}) found order by at ${direction}, id ${direction} limit ${most}
+     )
+     select d.*, ${momentKey('page.at')} as cursor_moment
+     from page join dirsync.dead_letter d on d.id = page.id
+     order by page.at ${direction}, page.id ${direction}`,
+    values.all,
+  )
+  const last = rows[limit - 1]
+  return {
+    cases: rows.slice(0, limit).map(({ cursor_moment: _, ...row }) => row),
+    next: rows.length > limit && last ? encodeCursor(last.cursor_moment, last.id) : null,
+  }
+}
+
+/** The numbers of the cases among which all that match are; null when they are not few. */
+async function fewOf(db: Pool, filter: CaseFilter): Promise<number[] | null> {
+  const values = new Values()
+  const narrowed = narrow(filter, values)
+  if (narrowed === null) return null
+  const { rows } = await db.query<{ ids: number[] }>(
+    `select coalesce(array_agg(id::float8), '{}') as ids from (${narrowed} limit ${FEW + 1}) few`,
+    values.all,
+  )
+  const { ids } = onlyRow(rows)
+  return ids.length > FEW ? null : ids
+}
+
+/** SQL: parts of the table that an index keeps in order each, and which cases `d` are in one. */
+function lanesOf(
+  filter: CaseFilter,
+  column: 'last_failed_at' | 'first_failed_at',
+  values: Values,
+): { each: string; has: string } {
+  const { categories, code } = filter
+  const closed = includesClosed(filter)
+  if (!closed && (categories || code !== undefined))
+    return {
+      each: `(select category, coalesce(platform_code, 0) as code from dirsync.tally
+              where source = 'dead_letter' and state <> 'ignored'
+                ${categories ? `and category = any (${values.add(categories)})` : ''}
+                ${code === undefined ? '' : `and coalesce(platform_code, 0) = ${values.add(code)}`}
+              group by 1, 2 having sum(n) > 0) lane`,
+      has: `d.category = lane.category and coalesce(d.platform_code, 0) = lane.code and ${UNRESOLVED}`,
+    }
+  if (column === 'first_failed_at') return { each: '(select) lane', has: UNRESOLVED }
+  const states = statesOf(filter)
+  const each = `unnest(${values.add(states)}::text[]) as lane (state)`
+  if (closed && categories && states.every(state => !openStates.has(state)))
+    return {
+      each: `${each} cross join unnest(${values.add(categories)}::text[]) as cause (category)`,
+      has: `d.category = cause.category and d.state = lane.state and d.state in ('resolved', 'ignored')`,
+    }
+  return { each, has: 'd.state = lane.state' }
+}
+
+/**
+ * How many cases match: exactly up to the cap, beyond it that there are `more`. What the tally knows is exact at any size.
+ */
+export async function countCases(
+  db: Pool,
+  filter: CaseFilter,
+  cap = 10_000,
+): Promise<{ count: number; more: boolean }> {
+  const tallied = await countFromTally(db, filter)
+  if (tallied !== null) return { count: tallied, more: false }
+  const few = await fewOf(db, filter)
+  const values = new Values()
+  const conditions = [matches(filter, values)]
+  if (few !== null) conditions.push(`d.id = any (${values.add(few)})`)
+  const { rows } = await db.query<{ n: number }>(
+    `select count(*)::int as n
+     from (select from dirsync.dead_letter d where ${conditions.join(' and ')} limit ${values.add(cap + 1)}) found`,
+    values.all,
+  )
+  const { n } = onlyRow(rows)
+  return { count: Math.min(n, cap), more: n > cap }
+}
+
+/** The tally counts by category, code and state, resolved cases aside. */
+async function countFromTally(db: Pool, filter: CaseFilter): Promise<number | null> {
+  const { states: _, categories, code, ...others } = filter
+  const states = statesOf(filter)
+  if (Object.values(others).some(value => value !== undefined) || states.includes('resolved')) return null
+  const { rows } = await db.query<{ n: number }>(
+    `select coalesce(sum(n), 0)::int as n from dirsync.tally
+     where source = 'dead_letter' and state = any ($1) and ($2::text[] is null or category = any ($2))
+       and ($3::bigint is null or coalesce(platform_code, 0) = $3)`,
+    [states, categories ?? null, code ?? null],
+  )
+  return onlyRow(rows).n
+}
+
+/** The cases that are neither resolved nor ignored and have the same cause. */
+export interface CaseGroup {
+  category: string
+  platform_code: number | null
+  count: number
+  open: number
+  snoozed: number
+  /** dirsync tries again by itself: retry_scheduled, blocked, awaiting_activation. */
+  waiting: number
+  retrying: number
+  /** How often all of them have failed. */
+  failures: number
+  /** The first failure of the oldest, and the last failure of any. */
+  oldest: Date
+  newest: Date
+}
+
+/** The causes of what is unresolved, the one with the most cases first. */
+export async function groupCases(db: Pool): Promise<CaseGroup[]> {
+  const edge = (column: string, direction: string) =>
+    `select d.${column} as at from dirsync.dead_letter d
+     where d.category = g.category and coalesce(d.platform_code, 0) = coalesce(g.platform_code, 0) and ${UNRESOLVED}
+     order by d.${column} ${direction}, d.id ${direction} limit 1`
+  const { rows } = await db.query<CaseGroup>(
+    `with g as materialized (
+       select category, platform_code, sum(n)::int as count,
+              coalesce(sum(n) filter (where state = 'open'), 0)::int as open,
+              coalesce(sum(n) filter (where state = 'snoozed'), 0)::int as snoozed,
+              coalesce(sum(n) filter (where state in ('retry_scheduled', 'blocked', 'awaiting_activation')), 0)::int
+                as waiting,
+              coalesce(sum(n) filter (where state = 'retrying'), 0)::int as retrying,
+              sum(failures)::int as failures
+       from dirsync.tally where source = 'dead_letter' and state <> 'ignored'
+       group by 1, 2 having sum(n) > 0
+     )
+     select g.*, oldest.at as oldest, newest.at as newest
+     from g
+     cross join lateral (${edge('first_failed_at', 'asc')}) oldest
+     cross join lateral (${edge('last_failed_at', 'desc')}) newest
+     order by count desc, category, platform_code`,
+  )
+  return rows
+}
+
+/** A case as a line of another page. */
+export type CaseLine = Pick<
+  DeadLetter,
+  | 'id'
+  | 'operation'
+  | 'field'
+  | 'category'
+  | 'platform_code'
+  | 'state'
+  | 'message'
+  | 'occurrences'
+  | 'first_failed_at'
+  | 'last_failed_at'
+  | 'next_retry_at'
+  | 'assignee'
+>
+
+/** What dirsync tried for whom a case is about. */
+export interface CaseAttempt {
+  id: number
+  started_at: Date
+  run_id: number | null
+  operation: string
+  detail: string
+  outcome: string
+  duration_ms: number
+  fields: string[]
+  platform_code: number | null
+  trace_id: string | null
+  error: string | null
+}
+
+/** Who has to change first. */
+interface Blocker extends EmployeeKey {
+  /** Null when no run has seen them. */
+  employee: {
+    active: boolean
+    in_step: boolean
+    platform_state: 'unknown' | 'in_service' | 'absent'
+    dept_code: string | null
+    vanished_at: Date | null
+  } | null
+  /** Their cases that are neither resolved nor ignored. */
+  cases: CaseLine[]
+}
+
+export type CaseStory = NonNullable<Awaited<ReturnType<typeof readCase>>> & {
+  /** Other cases of the same employee, department … that are neither resolved nor ignored. */
+  others: CaseLine[]
+  blocker: Blocker | null
+  /** The latest ones, newest first. */
+  attempts: CaseAttempt[]
+}
+
+const ATTEMPTS = 10
+const OTHERS = 50
+
+/** Everything that is kept of one case, and of what stands around it; null when no case has the number. */
+export async function caseStory(db: Pool, id: number): Promise<CaseStory | null> {
+  const found = await readCase(db, id)
+  if (found === null) return null
+  const { enterprise_code: enterpriseCode, entity_key, blocked_by } = found
+  const [others, blocker, { rows: attempts }] = await Promise.all([
+    unresolvedCasesOf(db, { enterpriseCode, key: entity_key, except: id }),
+    blocked_by === null ? null : readBlocker(db, { enterpriseCode, userid: blocked_by }),
+    db.query<CaseAttempt>(
+      `select id, started_at, run_id, operation, detail, outcome, duration_ms, fields, platform_code, trace_id, error
+       from dirsync.attempt where enterprise_code = $1 and entity_key = $2
+       order by id desc limit ${ATTEMPTS}`,
+      [enterpriseCode, entity_key],
+    ),
+  ])
+  return { ...found, others, blocker, attempts }
+}
+
+async function readBlocker(db: Pool, key: EmployeeKey): Promise<Blocker> {
+  const { rows } = await db.query<NonNullable<Blocker['employee']>>(
+    `select active, coalesce(acknowledged_hash = source_hash, false) as in_step, platform_state, dept_code,
+            vanished_at
+     from dirsync.employee where enterprise_code = $1 and userid = $2`,
+    [key.enterpriseCode, key.userid],
+  )
+  const cases = await unresolvedCasesOf(db, {
+    enterpriseCode: key.enterpriseCode,
+    key: key.userid,
+    except: 0,
+  })
+  return { ...key, employee: rows[0] ?? null, cases }
+}
+
+async function unresolvedCasesOf(
+  db: Pool,
+  of: { enterpriseCode: string; key: string; except: number },
+): Promise<CaseLine[]> {
+  const { rows } = await db.query<CaseLine>(
+    `select id, operation, field, category, platform_code, state, message, occurrences, first_failed_at,
+            last_failed_at, next_retry_at, assignee
+     from dirsync.dead_letter d
+     where enterprise_code = $1 and entity_key = $2 and id <> $3 and ${UNRESOLVED}
+     order by last_failed_at desc, id desc limit ${OTHERS}`,
+    [of.enterpriseCode, of.key, of.except],
+  )
+  return rows
+}

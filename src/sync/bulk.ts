@@ -1,0 +1,216 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { onlyRow, type Pool } from '../lib/database.ts'
+import type { Logger } from '../lib/logger.ts'
+import { type CaseFilter, matches, Values } from './case-filter.ts'
+import { type CaseState, openStates } from './cases.ts'
+import { type Asker, asAsker, CommandError } from './commands.ts'
+
+/**
+ * What a person does to many cases at once: `dirsync.bulk_action` and its cases in `dirsync.bulk_item`. A preview names the
+ * cases and changes nothing; once it is confirmed, a process with the console's or the scheduler's role carries it out in
+ * batches. The outcome of a case is written in the transaction that acts on it, so that no case has its turn twice.
+ */
+export type BulkAction = 'retry' | 'snooze' | 'ignore' | 'assign' | 'comment'
+
+/** What to do, and to which cases. */
+export type BulkRequest = { of: { filter: CaseFilter } | { ids: readonly number[] } } & (
+  | { action: 'retry' }
+  | { action: 'snooze'; until: Date; reason?: string | null | undefined }
+  | { action: 'ignore'; reason: string }
+  | { action: 'assign'; assignee: string | null }
+  | { action: 'comment'; text: string }
+)
+
+export interface BulkPreview {
+  id: number
+  action: BulkAction
+  /** Cases that it names. */
+  total: number
+  /** Whether more matched than one action takes: those are left out. */
+  more: boolean
+  categories: Record<string, number>
+  states: Partial<Record<CaseState, number>>
+  /** Of the total, those that it can be done to as they stand, and those that are resolved or ignored already. */
+  willAct: number
+  willSkip: number
+  /** How many runs a retry makes. */
+  runs: number
+  sample: BulkSample[]
+}
+
+/** A case of a preview. */
+interface BulkSample {
+  id: number
+  enterprise_code: string
+  entity: string
+  entity_key: string
+  field: string
+  category: string
+  state: CaseState
+  occurrences: number
+  last_failed_at: Date
+}
+
+/** One action names so many cases at most. */
+export const MOST_CASES = 100_000
+/** So many cases are acted on in one transaction; whoever stops the action waits for no more. */
+const BATCH = 200
+/** One run tries so many cases again. */
+const CASES_OF_RUN = 10_000
+const SAMPLE = 20
+
+/** The states in which an action can be done to a case. SQL says the same in `dirsync.bulk_judge`. */
+const POSSIBLE: Record<BulkAction, (state: CaseState) => boolean> = {
+  retry: state => state !== 'resolved',
+  snooze: state => openStates.has(state),
+  ignore: state => openStates.has(state),
+  assign: () => true,
+  comment: () => true,
+}
+
+/**
+ * Names the cases as they stand at this moment, and says what would happen. Nothing happens to them; a preview that nobody
+ * confirms is forgotten after a day.
+ * @throws CommandError when an argument is wrong, or no case matches
+ */
+export async function previewBulk(pool: Pool, asker: Asker, request: BulkRequest): Promise<BulkPreview> {
+  const { of, action } = request
+  const filter = 'filter' in of ? of.filter : null
+  if ('ids' in of && of.ids.length > MOST_CASES)
+    throw new CommandError('COMMAND_INVALID', `one action takes ${MOST_CASES} cases, not ${of.ids.length}`)
+  return asAsker(pool, asker, async client => {
+    const { rows: made } = await client.query<{ id: number }>(
+      'select dirsync.bulk_begin($1, $2, $3, $4) as id',
+      [action, filter, argumentsOf(request), asker.actor],
+    )
+    const { id } = onlyRow(made)
+
+    const values = new Values()
+    const which = 'ids' in of ? `d.id = any (${values.add(of.ids)})` : matches(of.filter, values)
+    const { rows } = await client.query<{ category: string; state: CaseState; n: number; named: number }>(
+      `with matching as materialized (
+         select d.id, d.version, d.category, d.state from dirsync.dead_letter d where ${which}
+         order by d.id limit ${values.add(MOST_CASES + 1)}
+       ), named as materialized (
+         select * from matching order by id limit ${values.add(MOST_CASES)}
+       ), item as (
+         insert into dirsync.bulk_item (bulk_id, dead_letter_id, version)
+         select ${values.add(id)}, id, version from named
+       )
+       select category, state, count(*)::int as n, (select count(*)::int from matching) as named
+       from named group by category, state`,
+      values.all,
+    )
+    const [first] = rows
+    if (first === undefined) throw new CommandError('COMMAND_NOT_FOUND', 'there is no such dead letter')
+    const sum = (counts: { n: number }[]) => counts.reduce((total, { n }) => total + n, 0)
+    const by = (name: 'category' | 'state') =>
+      Object.fromEntries([...Map.groupBy(rows, row => row[name])].map(([key, group]) => [key, sum(group)]))
+    const total = sum(rows)
+    const more = first.named > total
+    const [categories, states] = [by('category'), by('state')]
+    await client.query(
+      'update dirsync.bulk_action set total = $2, more = $3, categories = $4, states = $5 where id = $1',
+      [id, total, more, categories, states],
+    )
+
+    const { rows: sample } = await client.query<BulkSample>(
+      `select d.id, enterprise_code, entity, entity_key, field, category, state, occurrences, last_failed_at
+       from (select dead_letter_id from dirsync.bulk_item where bulk_id = $1 order by dead_letter_id limit $2) i
+       join dirsync.dead_letter d on d.id = i.dead_letter_id order by d.id`,
+      [id, SAMPLE],
+    )
+    const willAct = sum(rows.filter(({ state }) => POSSIBLE[action](state)))
+    const runs = action === 'retry' ? Math.ceil(willAct / CASES_OF_RUN) : 0
+    return { id, action, total, more, categories, states, willAct, willSkip: total - willAct, runs, sample }
+  })
+}
+
+function argumentsOf(request: BulkRequest): Record<string, unknown> {
+  const { of: _, action: __, ...given } = request
+  return given
+}
+
+/**
+ * Confirms a preview: the action is written down, and the runner begins.
+ * @throws CommandError when there is no such preview (any more), or somebody has confirmed it
+ */
+export async function startBulk(pool: Pool, asker: Asker, id: number): Promise<void> {
+  await asAsker(pool, asker, client => client.query('select dirsync.bulk_start($1, $2)', [id, asker.actor]))
+}
+
+/**
+ * Stops an action after the batch in hand, or throws a preview away. What is done stays done.
+ * @throws CommandError when there is no such action, or it has ended
+ */
+export async function stopBulk(pool: Pool, asker: Asker, id: number): Promise<void> {
+  await asAsker(pool, asker, client => client.query('select dirsync.bulk_stop($1)', [id]))
+}
+
+/** Without a notification, how often to look for an action. */
+const IDLE_MS = 1000
+
+/**
+ * Carries out what was confirmed, batch by batch. Any number of processes may do so: one at a time works on an action, and
+ * when it dies the next one goes on where it was.
+ */
+export class BulkRunner {
+  readonly #pool: Pool
+  readonly #logger: Logger
+  readonly #stopping = new AbortController()
+  #loop: Promise<void> | undefined
+  #wake = Promise.withResolvers<void>()
+  #isInTrouble = false
+
+  constructor(options: { pool: Pool; logger: Logger }) {
+    this.#pool = options.pool
+    this.#logger = options.logger
+  }
+
+  start(): void {
+    this.#loop ??= this.#watch()
+  }
+
+  /** Looks at once whether there is something to do. */
+  wake(): void {
+    this.#wake.resolve()
+    this.#wake = Promise.withResolvers()
+  }
+
+  /** Stops after the batch in hand. */
+  async stop(): Promise<void> {
+    this.#stopping.abort()
+    this.wake()
+    await this.#loop
+  }
+
+  async #watch(): Promise<void> {
+    const { signal } = this.#stopping
+    while (!signal.aborted) {
+      // Taken before the batch, so that nothing that is told during it is missed.
+      const woken = this.#wake.promise
+      if (await this.#batch()) continue
+      const rest = new AbortController()
+      await Promise.race([woken, delay(IDLE_MS, undefined, { signal: rest.signal }).catch(() => undefined)])
+      rest.abort()
+    }
+  }
+
+  /** Carries out the next batch, if any action waits. */
+  async #batch(): Promise<boolean> {
+    try {
+      const { rows } = await this.#pool.query<{ id: number | null }>(
+        'select dirsync.bulk_step($1, $2) as id',
+        [BATCH, CASES_OF_RUN],
+      )
+      this.#isInTrouble = false
+      return onlyRow(rows).id !== null
+    } catch (error) {
+      // Once per outage of the database, not once per second.
+      if (!this.#isInTrouble && !this.#stopping.signal.aborted)
+        this.#logger.error({ err: (error as Error).message }, 'a bulk action stopped; trying again')
+      this.#isInTrouble = true
+      return false
+    }
+  }
+}

@@ -1,0 +1,281 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { ACCESS } from '../../src/console/access.ts'
+import { addToken } from '../../src/console/auth/tokens.ts'
+import { ACCESS_ROLES, type AccessRole, mayAs } from '../../src/console/auth/viewer.ts'
+import { createTestDatabase, type TestDatabase } from '../helpers/postgres.ts'
+import { openApp, signInAs, type TestApp } from './console-under-test.ts'
+
+const TOMORROW = new Date(Date.now() + 86_400_000)
+
+let database: TestDatabase
+let console: TestApp
+const tokens = new Map<AccessRole, string>()
+let cookie: string
+
+beforeAll(async () => {
+  database = await createTestDatabase({ migrated: true })
+  console = await openApp(database.url)
+  for (const role of ACCESS_ROLES)
+    tokens.set(role, await addToken(database.pool, 'test', { name: role, role, expiresAt: TOMORROW }))
+  cookie = await signInAs(console, 'admin')
+})
+afterAll(async () => {
+  await console[Symbol.asyncDispose]()
+  await database.close()
+})
+
+/** An address of every route: numbers and keys that nothing has. */
+const routes = Object.entries(ACCESS).flatMap(([key, access]) => {
+  const [method = '', path = ''] = key.split(' ')
+  return access === 'open'
+    ? []
+    : [{ key, access, method: method as 'GET' | 'POST', url: path.replaceAll(/:\w+/g, '9') }]
+})
+const changes = routes.filter(({ method }) => method === 'POST')
+
+async function commands(): Promise<number> {
+  const { rows } = await database.pool.query('select count(*)::int as n from dirsync.command')
+  return rows[0].n
+}
+
+describe('roles', () => {
+  const lacking = routes.flatMap(({ access, ...route }) =>
+    ACCESS_ROLES.filter(role => !mayAs(role, access)).map(role => ({ role, ...route })),
+  )
+  test.each(lacking)('$role may not $key, as a page or through the API', async ({ role, method, url }) => {
+    const headers = { authorization: `Bearer ${tokens.get(role)}`, accept: 'text/html' }
+    const before = await commands()
+    for (const address of [url, `/api/v1${url}`]) {
+      const { statusCode, body } = await console.app.inject({ method, url: address, headers })
+      if (statusCode === 404)
+        expect(body).toMatch(/no such (page|route)/) // the one of the two that does not exist
+      else expect(statusCode).toBe(403)
+    }
+    expect(await commands()).toBe(before)
+  })
+})
+
+describe('a change that another site asks for in the name of somebody who is signed in', () => {
+  const foreign: [string, Record<string, string>][] = [
+    ['from another site', { 'sec-fetch-site': 'cross-site' }],
+    ['from another host of the same site', { 'sec-fetch-site': 'same-site' }],
+    ['from nowhere', { 'sec-fetch-site': 'none' }],
+    ['by an old browser, from another origin', { origin: 'https://evil.example' }],
+    ['by an old browser, from a page without an origin', { origin: 'null' }],
+    ['without a word about where it comes from', {}],
+    [
+      'with the right origin from another site',
+      { 'sec-fetch-site': 'cross-site', origin: 'http://localhost:80' },
+    ],
+  ]
+  test.each(foreign)('%s is refused on every route', async (_, headers) => {
+    const before = await commands()
+    for (const { url } of changes)
+      for (const address of [url, `/api/v1${url}`]) {
+        const { statusCode, body } = await console.app.inject({
+          method: 'POST',
+          url: address,
+          headers: {
+            ...headers,
+            cookie,
+            accept: 'text/html',
+            'content-type': 'application/x-www-form-urlencoded',
+          },
+          payload: 'reason=because',
+        })
+        if (statusCode !== 403) expect(body, address).toMatch(/no such (page|route)/)
+      }
+    expect(await commands()).toBe(before)
+  })
+
+  test.each(['/sign-in', '/sign-in/key', '/sign-out', '/preferences'])('so is %s', async url => {
+    const headers = { 'sec-fetch-site': 'cross-site', cookie, accept: 'text/html' }
+    const { statusCode, headers: answered } = await console.app.inject({
+      method: 'POST',
+      url,
+      headers,
+      payload: {},
+    })
+    expect(statusCode).toBe(403)
+    expect(answered['set-cookie']).toBeUndefined()
+  })
+
+  test('the console itself is believed, by what its browser says or by its origin', async () => {
+    for (const headers of [
+      { 'sec-fetch-site': 'same-origin' },
+      { origin: 'http://localhost:80', host: 'localhost:80' },
+    ]) {
+      const { statusCode } = await console.app.inject({
+        method: 'POST',
+        url: '/resume',
+        headers: { ...headers, cookie },
+      })
+      expect(statusCode).toBe(303)
+    }
+  })
+})
+
+test('a read-only console refuses every change, of an administrator too', async () => {
+  await using readOnly = await openApp(database.url, { readOnly: true })
+  const own = await signInAs(readOnly, 'admin')
+  const before = await commands()
+  for (const { url } of changes) {
+    if (url === '/sign-out') continue
+    const headers = { 'sec-fetch-site': 'same-origin', cookie: own, accept: 'text/html' }
+    const { statusCode, body } = await readOnly.app.inject({ method: 'POST', url, headers })
+    expect(statusCode, url).toBe(403)
+    expect(body).toContain('CONSOLE_READ_ONLY')
+  }
+  expect(await commands()).toBe(before)
+})
+
+describe('what a cookie holds is never shown as it is', () => {
+  test.each([
+    ['{"key":"overview.paused","values":{}}', true],
+    ['{"key":"<script>alert(1)</script>"}', false],
+    ['{"key":"__proto__"}', false],
+    ['{"key":"constructor"}', false],
+    ['not json', false],
+    ['[]', false],
+    ['null', false],
+  ])('a notice %s', async (notice, isShown) => {
+    const text = Buffer.from(notice).toString('base64url')
+    const headers = { cookie: `${cookie}; dirsync_notice=${text}`, accept: 'text/html' }
+    const { statusCode, body } = await console.app.inject({ url: '/overview', headers })
+    expect(statusCode).toBe(200)
+    expect(body.includes('class="notice"')).toBe(isShown)
+    expect(body).not.toContain('alert(1)')
+  })
+
+  test('values of a notice are escaped', async () => {
+    const notice = { key: 'overview.held', values: { run: '<img src=x onerror=alert(1)>', planned: 1 } }
+    const text = Buffer.from(JSON.stringify(notice)).toString('base64url')
+    const { body } = await console.app.inject({
+      url: '/overview',
+      headers: { cookie: `${cookie}; dirsync_notice=${text}`, accept: 'text/html' },
+    })
+    expect(body).toContain('&lt;img src=x')
+    expect(body).not.toContain('<img')
+  })
+
+  test.each(['Asia/Shanghai', '../../etc/passwd', '<script>', 'x'.repeat(100)])('a zone %s', async zone => {
+    const headers = { cookie: `${cookie}; dirsync_zone=${encodeURIComponent(zone)}`, accept: 'text/html' }
+    const { statusCode, body } = await console.app.inject({ url: '/overview', headers })
+    expect(statusCode).toBe(200)
+    expect(body).not.toContain('<script>alert')
+  })
+})
+
+describe('addresses', () => {
+  test.each([
+    '/assets/../package.json',
+    '/assets/..%2fpackage.json',
+    '/assets/%2e%2e/app.ts',
+    '/assets/__proto__',
+    '/assets/constructor',
+    '/api/v1/../../sign-in',
+    '/overview/../../etc/passwd',
+    '/cases/1%00',
+    '/cases/-1',
+    '/cases/99999999999999999999',
+    '/runs/1e3',
+    '/runs/0x10',
+    '/api/v1/',
+    '/api/v1',
+    '/api/v10/overview',
+    `/employees/${'x'.repeat(601)}`,
+  ])('%s leads nowhere, and nothing breaks', async url => {
+    const { statusCode } = await console.app.inject({ url, headers: { cookie, accept: 'text/html' } })
+    expect([303, 400, 404, 414]).toContain(statusCode)
+  })
+
+  test.each(['PUT', 'DELETE', 'PATCH', 'OPTIONS'] as const)('%s is no method of any route', async method => {
+    for (const { url } of routes) {
+      const { statusCode } = await console.app.inject({
+        method,
+        url,
+        headers: { cookie, 'sec-fetch-site': 'same-origin' },
+      })
+      expect(statusCode, url).toBe(404)
+    }
+  })
+
+  test('HEAD is guarded as GET is', async () => {
+    expect((await console.app.inject({ method: 'HEAD', url: '/overview' })).statusCode).toBe(401)
+    expect(
+      (await console.app.inject({ method: 'HEAD', url: '/overview', headers: { cookie } })).statusCode,
+    ).toBe(200)
+  })
+})
+
+describe('headers', () => {
+  test('nobody says where they call from unless a proxy of ours does', async () => {
+    const { statusCode } = await console.app.inject({
+      method: 'POST',
+      url: '/pause',
+      remoteAddress: '198.51.100.7',
+      headers: {
+        'sec-fetch-site': 'same-origin',
+        cookie,
+        'x-forwarded-for': '10.0.0.1',
+        'x-forwarded-host': 'evil.example',
+      },
+      payload: { reason: 'a test' },
+    })
+    expect(statusCode).toBe(303)
+    const { rows } = await database.pool.query(
+      `select to_jsonb(c)::text as row from dirsync.command c where name = 'pause' order by id desc limit 1`,
+    )
+    expect(rows[0].row).not.toContain('10.0.0.1')
+    await database.pool.query('select dirsync.resume()')
+  })
+
+  test('no answer leads to a host that the caller named', async () => {
+    const headers = { host: 'evil.example', 'x-forwarded-host': 'evil.example', accept: 'text/html' }
+    for (const { url } of routes.filter(({ method }) => method === 'GET')) {
+      const { headers: answered } = await console.app.inject({ url, headers })
+      expect(answered.location ?? '').not.toContain('evil')
+    }
+  })
+
+  test('every page forbids scripts and styles of its own, frames, and other origins', async () => {
+    const { headers } = await console.app.inject({
+      url: '/overview',
+      headers: { cookie, accept: 'text/html' },
+    })
+    const policy = String(headers['content-security-policy'])
+    expect(policy).toContain("default-src 'none'")
+    expect(policy).toContain("script-src 'self'")
+    expect(policy).toContain("frame-ancestors 'none'")
+    expect(policy).not.toMatch(/unsafe|https?:|\*/)
+    expect(headers['strict-transport-security']).toBeUndefined()
+    await using behindTls = await openApp(database.url, { publicUrl: 'https://dirsync.example.com' })
+    const answer = await behindTls.app.inject({ url: '/healthz' })
+    expect(answer.headers['strict-transport-security']).toMatch(/max-age=\d{8}/)
+  })
+})
+
+describe('bodies', () => {
+  test.each([
+    ['application/json', '{"reason": {"toString": 1}}'],
+    ['application/json', '{"__proto__": {"reason": "x"}}'],
+    ['application/json', '["reason"]'],
+    ['application/json', 'null'],
+    ['application/json', '{"reason": '],
+    ['application/x-www-form-urlencoded', 'reason[]=x&reason[__proto__]=y'],
+    ['application/x-www-form-urlencoded', '__proto__[reason]=x'],
+    ['application/x-www-form-urlencoded', `reason=${'x'.repeat(501)}`],
+    ['application/x-www-form-urlencoded', 'reason=%20%20'],
+    ['text/plain', 'reason=x'],
+    ['multipart/form-data; boundary=x', '--x--'],
+  ])('%s %s is refused in a sentence', async (type, payload) => {
+    const headers = { authorization: `Bearer ${tokens.get('operator')}`, 'content-type': type }
+    const before = await commands()
+    const answer = await console.app.inject({ method: 'POST', url: '/api/v1/pause', headers, payload })
+    expect([400, 413, 415, 422]).toContain(answer.statusCode)
+    expect(answer.headers['content-type']).toContain('application/problem+json')
+    expect(answer.json()).toMatchObject({ title: expect.any(String), status: answer.statusCode })
+    expect(answer.body).not.toMatch(/node_modules|at .*\.ts/)
+    expect(await commands()).toBe(before)
+  })
+})

@@ -1,0 +1,59 @@
+import { expect, test } from 'vitest'
+import { loadConfig } from '../../src/config.ts'
+import { createLogger } from '../../src/lib/logger.ts'
+import { startService } from '../../src/main.ts'
+import { Commands } from '../../src/sync/commands.ts'
+import { dirsync } from '../cli/dirsync.ts'
+import { createCompany, endOf, until } from '../helpers/company.ts'
+
+const logger = createLogger({ level: 'silent', pretty: false })
+
+const EMPLOYEES = 60
+
+test('a running service takes what an operator asks: a job now, a lower rate, a paused schedule', async () => {
+  await using company = await createCompany({ employees: EMPLOYEES })
+  const config = loadConfig({ ...company.settings, SCHEDULE_SYNC_CHANGES: '0 0 29 6 *' })
+  const commands = new Commands(company.db, { actor: 'test:operator' })
+  const service = await startService({ config, roles: ['scheduler', 'worker'], logger, schedule: true })
+  try {
+    const runOf = async (asked: Date) =>
+      until(async () => {
+        const { rows } = await company.db.query<{ id: number }>(
+          `select id::int from dirsync.sync_run where kind = 'full' and requested_at >= $1`,
+          [asked],
+        )
+        return rows[0]?.id ?? null
+      })
+    const run = await runOf(await commands.runSchedule('full-resync'))
+    expect((await endOf(company.db, run)).state).toBe('done')
+
+    await commands.lowerRate(20, new Date(Date.now() + 3_600_000), 'the vendor asked for it')
+    const begun = performance.now()
+    const slow = await runOf(await commands.runSchedule('full-resync'))
+    await until(async () => performance.now() - begun > 1500)
+    await commands.pauseSchedule('openids', 'no merchant today')
+    const status = await dirsync(['status'], company.settings)
+    expect(status.stdout).toMatch(/permitted +20\/s/)
+    expect(status.stdout.replace(/\s+/g, ' ')).toMatch(
+      /lowered to 20\/s until \S+( \S+)? by .*test:operator.*: the vendor asked for it/,
+    )
+    expect(status.stdout).toMatch(/^ +openids .* paused: no merchant today/m)
+    // 60 calls at 20 a second.
+    const lowered = await endOf(company.db, slow)
+    expect(lowered.state).toBe('done')
+    expect(performance.now() - begun).toBeGreaterThan((EMPLOYEES / 20 - 0.5) * 1000)
+
+    await commands.restoreRate()
+    const restored = await endOf(company.db, await runOf(await commands.runSchedule('full-resync')))
+    const waited = async (id: number) => {
+      const { rows } = await company.db.query<{ ms: number }>(
+        `select sum(value::int)::int as ms from dirsync.attempt, jsonb_each_text(waited_ms) where run_id = $1`,
+        [id],
+      )
+      return rows[0]?.ms ?? 0
+    }
+    expect(await waited(restored.id)).toBeLessThan((await waited(slow)) / 2)
+  } finally {
+    await service.stop()
+  }
+})
