@@ -61,7 +61,7 @@ export function haltAlert(ask: Ask, halt: HaltResult): SafeHtml {
   const { category, message, remedy } = failureTexts(ask.language, halt)
   return alert(
     'bad',
-    html`${scopeText(ask, halt.scope)}: ${category}`,
+    t('halts.what', { scope: scopeText(ask, halt.scope), category }),
     html`<div class="stack"><p>${message}${halt.platform_code === null ? '' : html` (${code(halt.platform_code)})`}</p>
       <p class="todo">${withCode(remedy)}</p>
       ${facts([

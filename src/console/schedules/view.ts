@@ -121,6 +121,7 @@ export function jobBody(ask: Ask, schedule: ScheduleResult, schedulerAlive: bool
         schedule.run_requested_at &&
           html`${since(ask, schedule.run_requested_at)}, ${actorText(schedule.run_requested_by ?? '')}`,
       ],
+      [t('schedules.job'), code(job)],
       [t('schedules.setting'), code(`SCHEDULE_${job.toUpperCase().replaceAll('-', '_')}`)],
       [t('schedules.pausing'), pause_effect === 'refused' ? t('schedules.pause.refused') : null],
     ])}
@@ -151,16 +152,22 @@ export function jobBody(ask: Ask, schedule: ScheduleResult, schedulerAlive: bool
 }
 
 function jobName({ language }: Ask, job: string): string {
-  return textOr(language, `job.${job}`, job)
+  const name = textOr(language, `job.${job}`, job)
+  return name.charAt(0).toLocaleUpperCase(language) + name.slice(1)
 }
 
-function nextTick(ask: Ask, { paused_at, run_requested_at, overdue, next_due_at }: ScheduleResult): SafeHtml {
+function nextTick(
+  ask: Ask,
+  { paused_at, run_requested_at, overdue, next_due_at }: ScheduleResult,
+): SafeHtml | string {
   const { t } = ask
   if (run_requested_at !== null) return state('busy', t('schedules.starting'))
   if (paused_at !== null) return state('off', t('schedules.paused'))
   return overdue
     ? html`${state('warn', t('schedules.overdue'))} ${since(ask, next_due_at)}`
-    : html`${since(ask, next_due_at)}`
+    : next_due_at <= ask.now
+      ? t('schedules.due_now')
+      : since(ask, next_due_at)
 }
 
 /** What became of the latest tick; its error beneath it. */

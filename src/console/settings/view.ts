@@ -108,7 +108,11 @@ export function doctorBody(ask: Ask, { examination }: DoctorResult): SafeHtml {
         ${table(
           examination.findings.toSorted((a, b) => SEVERITY[a.status] - SEVERITY[b.status]),
           [
-            { title: t('settings.check'), kind: 'main', cell: finding => code(finding.check) },
+            {
+              title: t('settings.check'),
+              kind: 'main',
+              cell: ({ check }) => html`<span class="nowrap">${code(check)}</span>`,
+            },
             {
               title: t('settings.finding'),
               cell: ({ status }) => state(TONES[status], t(`settings.finding.${status}`)),

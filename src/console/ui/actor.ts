@@ -3,6 +3,7 @@
  * user.
  */
 export function actorText(actor: string): string {
-  const match = /\((console|api|cli):(.+)\)$/.exec(actor) ?? /^(console|api|cli):(.+)$/.exec(actor)
+  const match =
+    /\((console|api|cli):(?:token:)?(.+)\)$/.exec(actor) ?? /^(console|api|cli):(?:token:)?(.+)$/.exec(actor)
   return match ? `${match[2]} (${match[1]})` : actor
 }

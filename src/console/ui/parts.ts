@@ -379,6 +379,7 @@ export function curve(
     unit: options.unit ?? 'count',
     language: ask.language,
     zone: ask.zone,
+    time: ask.t('common.time'),
   })
   return html`<figure class="curve"><figcaption>${options.title}</figcaption><div class="plot" role="img" aria-label="${options.summary}" data-curve="${data}"></div><p class="summary">${options.summary}</p></figure>`
 }

@@ -3,6 +3,7 @@ export const halts = {
   'halts.title': 'Halts and processes',
   'halts.none': 'Nothing is halted, and somebody is there for every part of the work.',
   'halts.nobody': 'Nothing is halted.',
+  'halts.what': '{scope}: {category}',
   'halts.everything': 'Everything is halted',
   'halts.enterprise': 'Enterprise {code} is halted',
   'halts.own_enterprise': 'The enterprise without a code is halted',

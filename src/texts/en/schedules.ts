@@ -36,6 +36,7 @@ export const schedules = {
   'schedules.marks': '{count, plural, one {# tick} other {# ticks}}, {failed, number} failed',
   'schedules.starting': 'is about to start',
   'schedules.paused': 'paused',
+  'schedules.due_now': 'now',
   'schedules.overdue': 'overdue',
   'schedules.run': 'Run now',
   'schedules.pause': 'Pause',

@@ -5,6 +5,7 @@ export const halts = {
   'halts.title': '停摆与进程',
   'halts.none': '没有停摆，各项工作都有进程负责。',
   'halts.nobody': '没有停摆。',
+  'halts.what': '{scope}：{category}',
   'halts.everything': '全部停摆',
   'halts.enterprise': '企业 {code} 已停摆',
   'halts.own_enterprise': '未设企业编码的企业已停摆',

@@ -38,6 +38,7 @@ export const schedules = {
   'schedules.marks': '{count, plural, other {#}} 次触发，其中失败 {failed, number} 次',
   'schedules.starting': '即将开始',
   'schedules.paused': '已暂停',
+  'schedules.due_now': '现在',
   'schedules.overdue': '已逾期',
   'schedules.run': '立即执行',
   'schedules.pause': '暂停',
