@@ -45,6 +45,10 @@ if (document.querySelector('[data-live]')) {
     for (const part of document.querySelectorAll('[data-live]'))
       if (part.dataset.live.split(' ').some(topic => topics.includes(topic))) refresh(part)
   })
+  // What moved since the page was made, or while the stream was away, was told to nobody here.
+  stream.addEventListener('open', () => {
+    for (const part of document.querySelectorAll('[data-live]')) refresh(part)
+  })
   addEventListener('pagehide', () => stream.close())
 }
 
