@@ -1,4 +1,5 @@
 import type { Command } from 'commander'
+import { csvLine } from '../lib/csv.ts'
 import { PLATFORM_CODES } from '../platform/codes.ts'
 import {
   CASE_STATES,
@@ -18,7 +19,6 @@ import { named, namedWithValue, said, say } from './language.ts'
 import {
   type Column,
   coloured,
-  csvLine,
   entityName,
   examples,
   longTime,

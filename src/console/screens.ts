@@ -1,8 +1,12 @@
 import { me } from './api/routes.ts'
+import { bulk } from './bulk/routes.ts'
+import { cases } from './cases/routes.ts'
 import type { Endpoint } from './endpoint.ts'
 import { halts } from './halts/routes.ts'
 import { overview } from './overview/routes.ts'
+import { plan } from './plan/routes.ts'
 import { platform } from './platform/routes.ts'
+import { runs } from './runs/routes.ts'
 import { schedules } from './schedules/routes.ts'
 import type { Services } from './services.ts'
 import { settings } from './settings/routes.ts'
@@ -11,6 +15,10 @@ import { settings } from './settings/routes.ts'
 export function endpoints(services: Services): Endpoint[] {
   return [
     ...overview(services),
+    ...runs(services),
+    ...plan(services),
+    ...cases(services),
+    ...bulk(services),
     ...platform(services),
     ...schedules(services),
     ...halts(services),

@@ -110,8 +110,8 @@ export class Commands {
     return this.#ask('select dirsync.comment($1, $2)', [id, text])
   }
 
-  approve(run: number): Promise<number> {
-    return this.#ask('select dirsync.approve($1)', [run])
+  approve(run: number, reason: string | null = null): Promise<number> {
+    return this.#ask('select dirsync.decide($1, true, $2)', [run, reason])
   }
 
   reject(run: number, reason: string | null): Promise<number> {

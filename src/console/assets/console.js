@@ -175,7 +175,7 @@ function draw(plot) {
         },
       },
       axes: [
-        { ...axis, values: (_, moments) => moments.map(moment) },
+        { ...axis, size: 28, values: (_, moments) => moments.map(moment) },
         { ...axis, size: 56, values: (_, values) => values.map(format) },
       ],
       series: [

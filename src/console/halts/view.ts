@@ -142,7 +142,7 @@ function processTable(ask: Ask, processes: readonly ProcessResult[], versionsDif
 }
 
 function rolesText(language: Language, roles: readonly string[]): string {
-  return new Intl.ListFormat(language, { style: 'short', type: 'unit' }).format(
+  return new Intl.ListFormat(language, { style: 'narrow', type: 'conjunction' }).format(
     roles.map(role => textOr(language, `process_role.${role}`, role)),
   )
 }

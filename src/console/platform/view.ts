@@ -261,21 +261,32 @@ function operations(ask: Ask, { last_hour }: PlatformResult): SafeHtml {
       {
         title: t('platform.latency'),
         kind: 'number',
-        cell: ({ mean_duration_ms }) => duration(ask, mean_duration_ms),
+        cell: ({ mean_duration_ms }) => latency(ask, mean_duration_ms),
       },
       {
         title: t('platform.mean_wait'),
         kind: 'number',
-        cell: ({ mean_wait_ms }) => duration(ask, mean_wait_ms),
+        cell: ({ mean_wait_ms }) => latency(ask, mean_wait_ms),
       },
       {
         title: t('platform.longest_wait'),
         kind: 'number',
-        cell: ({ longest_wait_ms }) => duration(ask, longest_wait_ms),
+        cell: ({ longest_wait_ms }) => latency(ask, longest_wait_ms),
       },
     ],
     { caption: t('platform.operations'), empty: empty(t('platform.no_calls')) },
   )
+}
+
+/** Milliseconds matter here. */
+function latency(ask: Ask, ms: number): string {
+  if (ms >= 1000) return duration(ask, ms)
+  return new Intl.NumberFormat(ask.language, {
+    style: 'unit',
+    unit: 'millisecond',
+    unitDisplay: 'short',
+    maximumFractionDigits: 0,
+  }).format(ms)
 }
 
 function curves(ask: Ask, { x, calls }: History): SafeHtml {

@@ -48,16 +48,18 @@ const EXACT = {
 /** A moment in the viewer's zone: 14:05 today, 21 Nov 14:05 this year; the exact one on hover. */
 export function time(ask: Ask, date: Date | null): SafeHtml {
   if (date === null) return html`–`
+  return html`<time datetime="${date.toISOString()}" title="${format(ask, EXACT).format(date)}">${timeText(ask, date)}</time>`
+}
+
+/** The same within a sentence. */
+export function timeText(ask: Ask, date: Date): string {
   const day = format(ask, { year: 'numeric', month: '2-digit', day: '2-digit' })
   const clock = { hour: '2-digit', minute: '2-digit' } as const
-  const isToday = day.format(date) === day.format(ask.now)
-  const isThisYear = date.getFullYear() === ask.now.getFullYear()
-  const text = isToday
-    ? format(ask, { ...clock, second: '2-digit' }).format(date)
-    : isThisYear
-      ? format(ask, { day: '2-digit', month: 'short', ...clock }).format(date)
-      : day.format(date)
-  return html`<time datetime="${date.toISOString()}" title="${format(ask, EXACT).format(date)}">${text}</time>`
+  if (day.format(date) === day.format(ask.now))
+    return format(ask, { ...clock, second: '2-digit' }).format(date)
+  if (date.getFullYear() === ask.now.getFullYear())
+    return format(ask, { day: '2-digit', month: 'short', ...clock }).format(date)
+  return day.format(date)
 }
 
 /** How long ago, or in how long: `5 min ago`, `in 2 h`; the exact moment on hover. */
@@ -86,7 +88,7 @@ export function duration({ language }: Pick<Taste, 'language'>, ms: number): str
           : seconds < 172_800
             ? ([seconds / 3600, 'hour', 0] as const)
             : ([seconds / 86_400, 'day', 0] as const)
-  return new Intl.NumberFormat(language, {
+  return numbers(language, {
     style: 'unit',
     unit,
     unitDisplay: 'short',
@@ -94,14 +96,27 @@ export function duration({ language }: Pick<Taste, 'language'>, ms: number): str
   }).format(value)
 }
 
+const numberFormats = new Map<string, Intl.NumberFormat>()
+
+/** Made once: making one takes longer than all else in a cell. */
+function numbers(language: string, options: Intl.NumberFormatOptions): Intl.NumberFormat {
+  const id = `${language} ${JSON.stringify(options)}`
+  let found = numberFormats.get(id)
+  if (!found) {
+    found = new Intl.NumberFormat(language, options)
+    numberFormats.set(id, found)
+  }
+  return found
+}
+
 export function figure({ language }: Pick<Taste, 'language'>, value: number, digits = 0): string {
-  return value.toLocaleString(language, { maximumFractionDigits: digits })
+  return numbers(language, { maximumFractionDigits: digits }).format(value)
 }
 
 /** A share of 0 to 1 in percent; never 100 % while something is missing, never 0 % while there is something. */
 export function percent({ language }: Pick<Taste, 'language'>, share: number): string {
   const honest = share < 1 && share > 0.9999 ? 0.9999 : share > 0 && share < 0.0001 ? 0.0001 : share
-  return honest.toLocaleString(language, { style: 'percent', maximumFractionDigits: 2 })
+  return numbers(language, { style: 'percent', maximumFractionDigits: 2 }).format(honest)
 }
 
 /** A share of 0 to 1 as a bar, for a glance beside its figure. */
