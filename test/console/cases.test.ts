@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { AccessRole } from '../../src/console/auth/viewer.ts'
-import { snoozeEnd, wallClock } from '../../src/console/cases/moment.ts'
+import { snoozeEnd } from '../../src/console/cases/moment.ts'
+import { momentOf } from '../../src/console/moment.ts'
 import { Problem } from '../../src/console/problem.ts'
 import { translator } from '../../src/texts/texts.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/postgres.ts'
