@@ -196,6 +196,7 @@ function refusalTile(ask: Ask, { last_hour }: PlatformResult) {
 
 function rateFacts(ask: Ask, { pace }: PlatformResult): SafeHtml {
   const { t } = ask
+  const isCapped = pace.cap !== null && pace.permitted_per_second === pace.cap.per_second
   const perSecond = (rate: number | null) =>
     rate === null ? null : t('platform.per_second', { rate: rateText(ask, rate) })
   return facts([
@@ -209,7 +210,7 @@ function rateFacts(ask: Ask, { pace }: PlatformResult): SafeHtml {
       pace.workers === 0
         ? null
         : t(
-            pace.cap && pace.permitted_per_second === pace.cap.per_second
+            isCapped
               ? 'platform.cap_fact'
               : pace.learnt
                 ? pace.set_per_second === null
@@ -219,7 +220,8 @@ function rateFacts(ask: Ask, { pace }: PlatformResult): SafeHtml {
           ),
     ],
     [t('platform.ceiling'), perSecond(pace.ceiling_per_second) ?? t('platform.no_ceiling')],
-    [t('platform.cap_fact'), pace.cap && perSecond(pace.cap.per_second)],
+    // One that lies above what is permitted anyway.
+    [t('platform.cap_fact'), pace.cap && !isCapped ? perSecond(pace.cap.per_second) : null],
   ])
 }
 

@@ -53,7 +53,7 @@ export function schedulesBody(ask: Ask, { schedules, scheduler_alive }: Schedule
         { title: t('schedules.next'), cell: schedule => nextTick(ask, schedule) },
         { title: t('schedules.latest'), cell: ({ ticks }) => latestTick(ask, ticks) },
         { title: t('schedules.ticks'), kind: 'spare', cell: ({ ticks }) => marks(ask, ticks) },
-        { title: t('schedules.actions'), cell: schedule => rowActions(ask, schedule) },
+        { title: t('schedules.actions'), kind: 'spare', cell: schedule => rowActions(ask, schedule) },
       ],
       {
         caption: t('schedules.title'),
@@ -109,13 +109,14 @@ export function jobBody(ask: Ask, schedule: ScheduleResult, schedulerAlive: bool
           : alert(
               pause_effect === 'stalls' ? 'warn' : 'info',
               t('schedules.is_paused', { by: actorText(schedule.paused_by ?? '') }),
-              html`<p>${pause_reason ?? ''}</p><p class="soft">${since(ask, paused_at)}. ${pauseWarning(ask, schedule)}</p>`,
+              html`<p>${pause_reason ?? ''}</p><p class="soft">${pauseWarning(ask, schedule)}</p>`,
             )
       }
     </div>
     ${facts([
       [t('schedules.when'), html`${words[ask.language]} (${code(expression)})`],
       [t('schedules.next'), nextTick(ask, schedule)],
+      [t('schedules.paused_at'), paused_at && html`${since(ask, paused_at)} (${time(ask, paused_at)})`],
       [
         t('schedules.requested'),
         schedule.run_requested_at &&

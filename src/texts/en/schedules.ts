@@ -22,6 +22,7 @@ export const schedules = {
   'schedules.setting': 'Setting',
   'schedules.requested': 'Run now asked for',
   'schedules.pausing': 'Pausing',
+  'schedules.paused_at': 'Paused',
   'schedules.due': 'Due',
   'schedules.outcome': 'Outcome',
   'schedules.took': 'Took',

@@ -24,6 +24,7 @@ export const schedules = {
   'schedules.setting': '设置项',
   'schedules.requested': '已要求立即执行',
   'schedules.pausing': '暂停',
+  'schedules.paused_at': '暂停于',
   'schedules.due': '应触发时间',
   'schedules.outcome': '结果',
   'schedules.took': '耗时',
