@@ -15,6 +15,7 @@ const TOPICS = [
   'halts',
   'processes',
   'platform',
+  'schedules',
   'bulk',
   'money',
   'dry_runs',
@@ -148,7 +149,17 @@ async function readMarks(pool: Pool): Promise<Record<Topic, string>> {
                                    from dirsync.dry_run where state in ('requested', 'running')), '')
       union all
       select 'platform', concat_ws(' ', date_trunc('minute', now()),
-        (select sum(calls) from dirsync.call_minute where minute >= date_trunc('minute', now())))
+        (select sum(calls) from dirsync.call_minute where minute >= date_trunc('minute', now())),
+        (select concat_ws('|', per_second, until, set_by) from dirsync.rate_cap where until > now()),
+        (select string_agg(concat_ws('|', gate, paused_until), ',' order by gate)
+         from dirsync.pacer where paused_until > now()))
+      union all
+      select 'schedules', coalesce((
+        select md5(string_agg(concat_ws('|', s.job, s.next_due_at, s.paused_at, s.run_requested_at, t.due_at,
+                                        t.finished_at), ',' order by s.job))
+        from dirsync.job_schedule s
+        left join lateral (select due_at, finished_at from dirsync.job_tick k
+                           where k.job = s.job order by due_at desc limit 1) t on true), '')
       union all
       select 'bulk', coalesce((select string_agg(concat_ws('|', id, state, done, skipped, failed), ',' order by id)
                                from (select * from dirsync.bulk_action order by id desc limit 20) latest), '')

@@ -4,12 +4,16 @@ import { cases } from './cases/routes.ts'
 import { departments } from './departments/routes.ts'
 import { employees } from './employees/routes.ts'
 import type { Endpoint } from './endpoint.ts'
+import { halts } from './halts/routes.ts'
 import { mapping } from './mapping/routes.ts'
 import { overview } from './overview/routes.ts'
 import { plan } from './plan/routes.ts'
+import { platform } from './platform/routes.ts'
 import { runs } from './runs/routes.ts'
+import { schedules } from './schedules/routes.ts'
 import { search } from './search/routes.ts'
 import type { Services } from './services.ts'
+import { settings } from './settings/routes.ts'
 
 /** Every screen of the console, in the order of the navigation. */
 export function endpoints(services: Services): Endpoint[] {
@@ -22,7 +26,11 @@ export function endpoints(services: Services): Endpoint[] {
     ...bulk(services),
     ...employees(services),
     ...departments(services),
+    ...platform(services),
+    ...schedules(services),
     ...mapping(services),
+    ...halts(services),
+    ...settings(services),
     ...me(),
   ]
 }

@@ -67,7 +67,15 @@ export async function openApp(
     oidc: null,
     readiness,
     metrics: options.metrics ?? [metrics, new DatabaseMetrics({ pool, onTrouble: () => {} })],
-    services: { config, pool, hr, platform: () => connectPlatform(config, pool, silent), logger },
+    services: {
+      config,
+      pool,
+      hr,
+      platform: () => connectPlatform(config, pool, silent),
+      env: options.settings ?? {},
+      program: 'dirsync',
+      logger,
+    },
     live,
     logger,
   })

@@ -160,15 +160,24 @@ export function tiles(
   )}</ul>`
 }
 
+/** A text in which commands and settings stand in backticks, as the catalogue and failures have them. */
+export function withCode(text: string): SafeHtml {
+  const parts = text.split('`')
+  if (parts.length % 2 === 0) return html`${text}` // somebody's own words
+  return html`${parts.map((part, i) => (i % 2 === 1 ? html`<code>${part}</code>` : part))}`
+}
+
+const said = (part: Part): Part => (typeof part === 'string' ? withCode(part) : part)
+
 /** What stands where there is nothing, and what to do about it. */
 export function empty(what: string, todo: Part = ''): SafeHtml {
-  return html`<div class="empty"><p>${what}</p>${todo === '' ? '' : html`<p class="todo">${todo}</p>`}</div>`
+  return html`<div class="empty"><p>${said(what)}</p>${todo === '' ? '' : html`<p class="todo">${said(todo)}</p>`}</div>`
 }
 
 /** Something that asks for attention before everything else. */
 export function alert(tone: 'warn' | 'bad' | 'info', title: Part, body: Part = ''): SafeHtml {
-  return html`<div class="alert ${tone}" role="${tone === 'bad' ? 'alert' : 'status'}"><p><strong>${title}</strong></p>${
-    body === '' ? '' : html`<div>${body}</div>`
+  return html`<div class="alert ${tone}" role="${tone === 'bad' ? 'alert' : 'status'}"><p><strong>${said(title)}</strong></p>${
+    body === '' ? '' : html`<div>${said(body)}</div>`
   }</div>`
 }
 
@@ -321,6 +330,8 @@ export interface ActionForm {
   /** The role that it takes, as in access.ts: somebody who lacks it does not see the form. */
   role: AccessRole
   fields?: readonly Field[]
+  /** Said above the fields: what it means, for what is better thought over. */
+  warning?: string
   tone?: 'main' | 'danger'
   /** Opened before it can be sent: for what needs a reason or more thought. */
   folded?: boolean
@@ -332,7 +343,9 @@ export interface ActionForm {
 export function actionForm(ask: Ask, options: ActionForm): SafeHtml {
   if (!ask.may(options.role)) return html``
   const { fields: items = [], folded = items.some(({ type }) => type !== 'hidden') } = options
-  const form = html`<form method="post" action="${options.to}"${options.id ? html` id="${options.id}"` : ''}>${items.map(
+  const form = html`<form method="post" action="${options.to}"${options.id ? html` id="${options.id}"` : ''}>${
+    options.warning ? html`<p>${options.warning}</p>` : ''
+  }${items.map(
     field,
   )}<p class="field"><button class="${options.tone ?? ''}">${options.label}</button></p></form>`
   if (!folded) return form
@@ -405,6 +418,7 @@ export function curve(
     unit: options.unit ?? 'count',
     language: ask.language,
     zone: ask.zone,
+    time: ask.t('common.time'),
   })
   return html`<figure class="curve"><figcaption>${options.title}</figcaption><div class="plot" role="img" aria-label="${options.summary}" data-curve="${data}"></div><p class="summary">${options.summary}</p></figure>`
 }

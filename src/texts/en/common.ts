@@ -27,6 +27,7 @@ export const common = {
   'common.read_only': 'This console is read-only: nothing can be changed here.',
   'common.ago': '{time} ago',
   'common.in': 'in {time}',
+  'common.time': 'Time',
   'common.now': 'just now',
   'common.count': '{count, number}',
   'common.copy': 'Copy',

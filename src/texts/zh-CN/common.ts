@@ -29,6 +29,7 @@ export const common = {
   'common.read_only': '当前控制台为只读，无法做任何更改。',
   'common.ago': '{time}前',
   'common.in': '{time}后',
+  'common.time': '时间',
   'common.now': '刚刚',
   'common.count': '{count, number}',
   'common.copy': '复制',

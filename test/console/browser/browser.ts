@@ -21,9 +21,16 @@ export async function openBrowser(): Promise<Browser> {
 export async function startConsoleService(
   settings: Record<string, string>,
   roles: readonly Role[] = ['scheduler', 'worker', 'console'],
+  options: { schedule?: boolean } = {},
 ): Promise<AsyncDisposable & { url: string; stop(): Promise<void> }> {
   const config = loadConfig({ ...settings, CONSOLE_PORT: '0' })
-  const service = await startService({ config, roles, logger: silent, schedule: false })
+  const service = await startService({
+    config,
+    roles,
+    logger: silent,
+    schedule: options.schedule ?? false,
+    env: settings,
+  })
   if (!service.consoleUrl) throw new Error('the service has no console')
   // A service that is started again on the same database finds them there.
   const { length: known } = await listUsers(service.pool)

@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { AccessRole } from '../../../src/console/auth/viewer.ts'
 import { employeePath } from '../../../src/console/employees/key.ts'
 import { stepsOfRun } from '../../../src/console/employees/query.ts'
 import type { EmployeeStory } from '../../../src/report/employee-story.ts'
 import { createTestDatabase, type TestDatabase } from '../../helpers/postgres.ts'
-import { openApp, type TestApp } from '../console-under-test.ts'
+import { openApp, signInAs, type TestApp } from '../console-under-test.ts'
 
 let database: TestDatabase
 let console: TestApp
@@ -21,11 +22,11 @@ afterAll(async () => {
   await database.close()
 })
 
-function ask(role: string, method: 'GET' | 'POST', url: string, payload?: object) {
+async function ask(role: AccessRole, method: 'GET' | 'POST', url: string, payload?: object) {
   return console.app.inject({
     method,
     url,
-    headers: { cookie: `stub=${role}`, 'sec-fetch-site': 'same-origin' },
+    headers: { cookie: await signInAs(console, role), 'sec-fetch-site': 'same-origin' },
     ...(payload ? { payload } : {}),
   })
 }
@@ -38,7 +39,7 @@ async function asked(): Promise<string[]> {
   return rows.map(({ name }) => name)
 }
 
-test.each([
+test.each<[AccessRole, string, object]>([
   ['viewer', '/employees/e1/explain', {}],
   ['viewer', '/employees/e1/sync', {}],
   ['operator', '/employees/e1/reveal', { field: 'mobile', reason: 'r' }],
