@@ -13,8 +13,6 @@ export const common = {
   'common.theme_dark': 'Dark',
   'common.apply': 'Apply',
   'common.clear': 'Clear',
-  'common.cancel': 'Cancel',
-  'common.confirm': 'Confirm',
   'common.reason': 'Reason',
   'common.reason_hint': 'It is kept in the audit with your name.',
   'common.next_page': 'Next page',

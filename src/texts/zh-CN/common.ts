@@ -15,8 +15,6 @@ export const common = {
   'common.theme_dark': '深色',
   'common.apply': '应用',
   'common.clear': '清除',
-  'common.cancel': '取消',
-  'common.confirm': '确认',
   'common.reason': '原因',
   'common.reason_hint': '原因会连同您的姓名记入审计。',
   'common.next_page': '下一页',

@@ -34,7 +34,7 @@ async function ask(role: AccessRole, method: 'GET' | 'POST', url: string, payloa
 /** What was asked for so far, but for signing in. */
 async function asked(): Promise<string[]> {
   const { rows } = await database.pool.query<{ name: string }>(
-    `select name from dirsync.command where name not like 'sign%'`,
+    `select name from dirsync.command where name !~ '^(sign|users )'`,
   )
   return rows.map(({ name }) => name)
 }
