@@ -18,6 +18,7 @@ const TOPICS = [
   'schedules',
   'bulk',
   'money',
+  'dry_runs',
 ] as const
 export type Topic = (typeof TOPICS)[number]
 
@@ -143,6 +144,9 @@ async function readMarks(pool: Pool): Promise<Record<Topic, string>> {
       union all
       select 'processes', coalesce((select string_agg(id::text, ',' order by id) from dirsync.process
                                     where heartbeat_at > now() - interval '15 seconds'), '')
+      union all
+      select 'dry_runs', coalesce((select string_agg(concat_ws('|', id, state, phase, rows_read), ',' order by id)
+                                   from dirsync.dry_run where state in ('requested', 'running')), '')
       union all
       select 'platform', concat_ws(' ', date_trunc('minute', now()),
         (select sum(calls) from dirsync.call_minute where minute >= date_trunc('minute', now())),

@@ -1,4 +1,5 @@
 import { html, type SafeHtml } from '@remix-run/html-template'
+import { beginning } from '../../lib/text.ts'
 import type { TextKey, Translate } from '../../texts/texts.ts'
 import type { Ask, Taste } from '../ask.ts'
 import type { AccessRole } from '../auth/viewer.ts'
@@ -371,6 +372,29 @@ export function copyable(t: Translate, text: string, label: string = t('common.c
 /** An identifier, such as a user id, a code or a trace id. */
 export function code(text: string | number | null): SafeHtml {
   return text === null ? html`–` : html`<code>${text}</code>`
+}
+
+/** So much of a text that HR, the platform or a person wrote is shown in a list. */
+const FOREIGN = 300
+
+/**
+ * A text that HR, the platform or a person wrote: it may be long, may have no spaces, and may be written from right to left;
+ * none of that reaches what stands around it.
+ */
+export function foreign(text: string | null): SafeHtml {
+  return text === null
+    ? html`–`
+    : html`<bdi class="foreign">${text.length > FOREIGN ? `${beginning(text, FOREIGN)}…` : text}</bdi>`
+}
+
+/** What stands for a hidden value, or for what tells nothing: its length (see src/directory/masking.ts). */
+const HIDDEN = /^(\*{4} )?\((\d+) characters\)$/
+
+/** A value as dirsync masks it; what is empty is said to be so. */
+export function masked({ t }: Pick<Taste, 't'>, value: string | null): SafeHtml {
+  if (value === null || value === '') return html`<span class="soft">${t('common.empty')}</span>`
+  const [whole, stars = '', count] = HIDDEN.exec(value) ?? []
+  return foreign(whole === undefined ? value : `${stars}${t('common.characters', { count: Number(count) })}`)
 }
 
 /**

@@ -33,6 +33,8 @@ export const common = {
   'common.copy': 'Copy',
   'common.copied': 'Copied',
   'common.download_csv': 'Download CSV',
+  'common.empty': '(empty)',
+  'common.characters': '({count, number} characters)',
   'common.details': 'Details',
   'nav.overview': 'Overview',
   'nav.runs': 'Runs',

@@ -35,6 +35,8 @@ export const common = {
   'common.copy': '复制',
   'common.copied': '已复制',
   'common.download_csv': '下载 CSV',
+  'common.empty': '（空）',
+  'common.characters': '（{count, number} 个字符）',
   'common.details': '详情',
   'nav.overview': '概览',
   'nav.runs': '同步任务',

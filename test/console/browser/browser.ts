@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
 import { expect } from 'vitest'
 import { loadConfig } from '../../../src/config.ts'
-import { addUser } from '../../../src/console/auth/users.ts'
+import { addUser, listUsers } from '../../../src/console/auth/users.ts'
 import { ACCESS_ROLES, type AccessRole } from '../../../src/console/auth/viewer.ts'
 import { startService } from '../../../src/main.ts'
 import type { Role } from '../../../src/sync/process.ts'
@@ -32,7 +32,9 @@ export async function startConsoleService(
     env: settings,
   })
   if (!service.consoleUrl) throw new Error('the service has no console')
-  for (const role of ACCESS_ROLES)
+  // A service that is started again on the same database finds them there.
+  const { length: known } = await listUsers(service.pool)
+  for (const role of known > 0 ? [] : ACCESS_ROLES)
     await addUser(service.pool, 'test', { name: userOf(role), role, password: PASSWORD })
   return { url: service.consoleUrl, stop: service.stop, [Symbol.asyncDispose]: service.stop }
 }
