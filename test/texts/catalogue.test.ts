@@ -124,6 +124,7 @@ test('no text is there for nothing', async () => {
     lists.add(list)
   for (const [, list = ''] of sources.matchAll(/countsText\(.*?'([a-z_.]+)'\)/g)) lists.add(list)
   for (const [, list = ''] of sources.matchAll(/name_of\([^']*'zh-CN', '([a-z_]+)'/g)) lists.add(list)
+  const begun = [...sources.matchAll(/`([a-z_.]+_)\$\{/g)].map(([, begin = '']) => begin)
   const unused = keys.filter(key => {
     if (NAMES.test(key) || sources.includes(`'${key}'`) || begun.some(begin => key.startsWith(begin)))
       return false
