@@ -26,15 +26,9 @@ export function endpoints(services: Services): Endpoint[] {
     ...bulk(services),
     ...employees(services),
     ...departments(services),
-<<<<<<< HEAD
     ...platform(services),
     ...schedules(services),
     ...mapping(services),
-=======
-    ...mapping(services),
-    ...platform(services),
-    ...schedules(services),
->>>>>>> platui
     ...halts(services),
     ...settings(services),
     ...me(),
