@@ -41,6 +41,7 @@ const OLD = {
   planned_work: `
     exists (select from dirsync.sync_run r
             where r.id = t.run_id and r.finished_at < now() - interval '30 days')`,
+  dry_run: `finished_at < now() - interval '30 days'`,
   job_tick: `
     due_at < now() - interval '1 day'
       and due_at < (select max(due_at) from dirsync.job_tick later where later.job = t.job)`,

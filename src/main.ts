@@ -23,6 +23,7 @@ import { BulkRunner } from './sync/bulk.ts'
 import { Coordinator } from './sync/coordinator.ts'
 import { claimDeployment, type Deployment } from './sync/deployment.ts'
 import { Feeder } from './sync/feeder.ts'
+import { HrReadings } from './sync/hr-readings.ts'
 import { JobProcessor } from './sync/job-processor.ts'
 import { Planner } from './sync/planner.ts'
 import { deregister, heartbeat, type Pacing, type Role } from './sync/process.ts'
@@ -249,7 +250,7 @@ function permitted({ ratePerSecond, cap }: Pacing): number {
   return Math.min(ratePerSecond, cap ?? ratePerSecond)
 }
 
-/** Plans runs and feeds the queue; with a schedule it also runs the cron jobs and listens to HR's trigger. */
+/** Plans runs, feeds the queue and reads HR for pages; with a schedule it also runs the cron jobs and listens to HR's trigger. */
 async function startScheduler(core: Core, stops: Stops): Promise<void> {
   const { config, pool, hr, queue, logger, schedule } = core
   const limits = limitsOf(config)
@@ -271,8 +272,12 @@ async function startScheduler(core: Core, stops: Stops): Promise<void> {
   coordinator.start()
   stops.work(() => coordinator.stop())
   const cron = cronOf(core, feeder)
+  const readings = new HrReadings({ pool, hr, limits, logger: logger.child({ component: 'readings' }) })
+  readings.start()
+  stops.work(() => readings.stop())
   const listener = dirsyncListener(config.DATABASE_URL, logger, payload => {
     coordinator.wake()
+    readings.wake()
     // Empty after a reconnect, when something may have been missed.
     if (payload === 'schedule' || payload === '') cron.wake()
   })

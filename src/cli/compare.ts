@@ -1,11 +1,11 @@
-import { toActual } from '../directory/desired.ts'
 import { type EmployeeFields, type EmployeeKey, keyText } from '../directory/employee.ts'
 import { HrDataError, type HrSource, HrUnavailableError } from '../hr/source.ts'
 import type { Pool } from '../lib/database.ts'
 import type { PlatformClient } from '../platform/client.ts'
 import { PlatformError } from '../platform/errors.ts'
 import { employeeMemories } from '../report/employee-story.ts'
-import { type EmployeePreview, type FieldPreview, previewEmployee } from '../report/preview.ts'
+import { askPlatform, type EmployeeView, lookAt, previewOf } from '../report/employee-view.ts'
+import type { EmployeePreview, FieldPreview } from '../report/preview.ts'
 import { enterpriseCodes, findEmployees } from '../sync/employee.ts'
 import type { CommandContext } from './context.ts'
 import { FailedError, UsageError } from './failure.ts'
@@ -23,42 +23,26 @@ import type { Progress } from './progress.ts'
 
 /** HR held against the platform, field by field: one employee, or all of them. Nothing is written; values are masked. */
 
-/** How long a person waits for one answer of the platform. */
-const PATIENCE_MS = 15_000
-
-/** One employee as HR and the platform have it, as far as both answer. */
-interface EmployeeView {
-  key: EmployeeKey
-  /** Null when HR cannot be asked. */
-  preview: EmployeePreview | null
-  hrError: string | null
-  platform: 'in_service' | 'absent' | 'unknown'
-  platformError: string | null
-}
-
 /**
  * Looks at one employee, named as a person does.
  * @throws FailedError when nobody knows such an employee, UsageError when several are meant
  */
 export async function lookAtEmployee(context: CommandContext, name: string): Promise<EmployeeView> {
   const hr = await context.hr()
-  const asked = await inspectHr(hr)
-  const key = await findEmployee(context, 'error' in asked ? null : hr, name)
-  const client = await context.platform()
-  const answer = await askPlatform(client, key, AbortSignal.timeout(PATIENCE_MS))
-  const actual = isEmployee(answer) ? answer : null
-  const platform = actual ? 'in_service' : answer === 'absent' ? 'absent' : 'unknown'
-  const platformError = answer instanceof PlatformError ? explained(answer) : null
-  if ('error' in asked) return { key, preview: null, hrError: asked.error, platform, platformError }
-  const preview = (await previewer(hr, context.pool, asked.columns, [key]))(key, actual)
-  return { key, preview, hrError: null, platform, platformError }
+  const hrError = await failureOf(hr)
+  const readable = hrError === null ? hr : null
+  const key = await findEmployee(context, readable, name)
+  const view = await lookAt({ db: context.pool, hr: readable, client: await context.platform() }, key)
+  return hrError === null ? view : { ...view, hrError }
 }
 
-async function inspectHr(hr: HrSource): Promise<{ columns: string[] } | { error: string }> {
+/** Why HR cannot be asked: then dirsync's own memory has to do. Null when it can. */
+async function failureOf(hr: HrSource): Promise<string | null> {
   try {
-    return { columns: (await hr.inspect()).employees.columns }
+    await hr.inspect()
+    return null
   } catch (error) {
-    if (error instanceof HrUnavailableError || error instanceof HrDataError) return { error: error.message }
+    if (error instanceof HrUnavailableError || error instanceof HrDataError) return error.message
     throw error
   }
 }
@@ -111,6 +95,7 @@ const ON_PLATFORM: Record<EmployeeView['platform'], string> = {
   in_service: 'The platform has the employee in service.',
   absent: 'The platform has no such employee in service.',
   unknown: '',
+  not_asked: '',
 }
 
 const STANDINGS: Record<FieldPreview['standing'], string> = {
@@ -190,7 +175,6 @@ export async function compareAll(
 ): Promise<Comparison> {
   const hr = await context.hr()
   const client = await context.platform()
-  const { columns } = (await hr.inspect()).employees
   const comparison: Comparison = {
     asked: 0,
     in_step: 0,
@@ -204,7 +188,7 @@ export async function compareAll(
   }
   for (let from = 0; from < keys.length; from += BATCH) {
     const batch = keys.slice(from, from + BATCH)
-    const preview = await previewer(hr, context.pool, columns, batch)
+    const preview = await previewer(hr, context.pool, batch)
     const answers = await Promise.all(batch.map(key => compareOne(comparison, client, key, preview)))
     const failure = answers.find(answer => answer instanceof PlatformError)
     if (failure && !answers.includes('answered')) throw new FailedError(failure.message)
@@ -282,38 +266,7 @@ export function printComparison(comparison: Comparison): void {
 type Preview = (key: EmployeeKey, actual: EmployeeFields | null) => EmployeePreview
 
 /** Reads what HR and dirsync's memory hold of some employees. */
-async function previewer(hr: HrSource, pool: Pool, columns: string[], keys: EmployeeKey[]): Promise<Preview> {
+async function previewer(hr: HrSource, pool: Pool, keys: EmployeeKey[]): Promise<Preview> {
   const [rows, memories] = await Promise.all([hr.lookup(keys), employeeMemories(pool, keys)])
-  return (key, actual) =>
-    previewEmployee({
-      row: rows.get(keyText(key)) ?? null,
-      columns,
-      actual,
-      memory: memories.get(keyText(key)) ?? { acknowledged: {}, overwritten: {}, cases: [], blocks: [] },
-    })
-}
-
-/** Asks the platform about an employee. That it has none is an answer; an error of the platform is returned. */
-async function askPlatform(
-  client: PlatformClient,
-  { enterpriseCode, userid }: EmployeeKey,
-  signal?: AbortSignal,
-): Promise<EmployeeFields | 'absent' | PlatformError> {
-  const query = enterpriseCode === '' ? { userid } : { userid, enterprise_code: enterpriseCode }
-  try {
-    // Somebody waits for the answer about one employee; the others take their turn.
-    return toActual(await client.employees.get(query, signal && { signal, priority: 1 }))
-  } catch (error) {
-    if (!(error instanceof PlatformError)) throw error
-    return error.verdict.category === 'not_on_platform' ? 'absent' : error
-  }
-}
-
-function isEmployee(answer: EmployeeFields | 'absent' | PlatformError): answer is EmployeeFields {
-  return answer !== 'absent' && !(answer instanceof PlatformError)
-}
-
-function explained(error: PlatformError): string {
-  const { meaning, remedy } = error.verdict
-  return `${meaning} ${remedy}`
+  return (key, actual) => previewOf(rows.get(keyText(key)) ?? null, actual, memories.get(keyText(key)))
 }

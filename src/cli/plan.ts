@@ -11,6 +11,7 @@ import {
   viewDocument,
 } from './compare.ts'
 import { type CommandContext, openContext } from './context.ts'
+import { dryRunOf } from './dry-run.ts'
 import { FailedError, UsageError } from './failure.ts'
 import {
   colours,
@@ -31,6 +32,7 @@ interface PlanOptions {
   full?: true
   maxAge?: number
   employee?: string
+  mapping?: string
   json?: true
   csv?: true
 }
@@ -56,6 +58,7 @@ export function planCommand(program: Command): void {
       maxAgeOf,
     )
     .addOption(new Option('--employee <id>', 'one employee, field by field').argParser(employeeName))
+    .option('--mapping <file>', 'what another SELECT of employees would change, against the one in use')
     .option('--csv', 'with the number of a run: its whole plan, entity by entity')
     .option('--json', 'print one JSON document')
     .addHelpText(
@@ -73,6 +76,7 @@ Examples:
   dirsync plan --full
   dirsync plan --full --max-age 6h
   dirsync plan --employee e10172
+  dirsync plan --mapping new-employees.sql
   dirsync plan 12
   dirsync plan 12 --csv > plan.csv`,
     )
@@ -80,7 +84,12 @@ Examples:
 }
 
 async function plan(run: number | undefined, options: PlanOptions): Promise<void> {
-  const { full, maxAge, employee, csv, json } = options
+  const { full, maxAge, employee, mapping, csv, json } = options
+  if (mapping !== undefined) {
+    if (run !== undefined || full || employee !== undefined || maxAge !== undefined || csv)
+      throw new UsageError('--mapping goes with --json alone')
+    return await dryRunOf(mapping, options)
+  }
   if (csv && run === undefined) throw new UsageError('--csv works only with the number of a held run')
   if (csv && json) throw new UsageError('give either --csv or --json, not both')
   if (run !== undefined && (full || employee !== undefined || maxAge !== undefined))

@@ -1,6 +1,6 @@
 import { HrDataError, HrUnavailableError } from '../hr/source.ts'
-import { isStored, type PlanEntry, readStoredPlan } from '../report/preview.ts'
 import { readRunStory } from '../report/run-story.ts'
+import { isStored, type PlanEntry, readStoredPlan } from '../report/stored-plan.ts'
 import { openContext } from './context.ts'
 import { FailedError } from './failure.ts'
 import {

@@ -1,14 +1,29 @@
 import pg from 'pg'
 
+/** Where in a mapping's text, both counted from 1. */
+export interface Place {
+  line: number
+  column: number
+}
+
 /** The mapping itself is wrong: nothing can be read until somebody mends the file. */
 export class MappingError extends Error {
   /** What is wrong: the file, its statement, the server's opinion of it, its columns, or that there is no mapping. */
   readonly code: 'MAPPING_FILE' | 'MAPPING_STATEMENT' | 'MAPPING_SQL' | 'MAPPING_COLUMNS' | 'MAPPING_MISSING'
 
-  constructor(code: MappingError['code'], file: string, message: string, options?: ErrorOptions) {
+  /** Where it is wrong, as far as that is one place. */
+  readonly place: Place | null
+
+  constructor(
+    code: MappingError['code'],
+    file: string,
+    message: string,
+    { place = null, ...options }: ErrorOptions & { place?: Place | null } = {},
+  ) {
     super(`${file}: ${message}`, options)
     this.name = 'MappingError'
     this.code = code
+    this.place = place
   }
 }
 
@@ -50,14 +65,15 @@ export function toHrError(error: unknown, mapping?: { file: string; sql: string;
   if (!(error instanceof pg.DatabaseError)) return unavailable(error, codeOf(error))
   const state = error.code ?? 'no SQLSTATE'
   if (TRANSIENT.test(state) || !mapping) return unavailable(error, state)
-  const line = lineOf(error, mapping)
-  const place = line === undefined ? '' : `line ${line}: `
+  const place = placeOf(error, mapping)
+  const line = place === null ? '' : `line ${place.line}: `
   if (ABOUT_THE_STATEMENT.test(state))
-    return new MappingError('MAPPING_SQL', mapping.file, `${place}${error.message} (${state})`, {
+    return new MappingError('MAPPING_SQL', mapping.file, `${line}${error.message} (${state})`, {
       cause: error,
+      place,
     })
   return new HrDataError(
-    `${mapping.file}: ${place}the query failed on a value in HR (SQLSTATE ${state}); make its casts and arithmetic accept every row`,
+    `${mapping.file}: ${line}the query failed on a value in HR (SQLSTATE ${state}); make its casts and arithmetic accept every row`,
   )
 }
 
@@ -76,10 +92,16 @@ function codeOf(error: unknown): string {
   return typeof code === 'string' ? code : 'connection lost'
 }
 
-/** Line in the mapping file. PostgreSQL counts a position in characters of the whole query, from 1. */
-function lineOf(error: pg.DatabaseError, mapping: { sql: string; offset: number }): number | undefined {
+/** Place in the mapping file. PostgreSQL counts a position in characters of the whole query, from 1. */
+function placeOf(error: pg.DatabaseError, mapping: { sql: string; offset: number }): Place | null {
   const position = Number(error.position) - mapping.offset
   const characters = [...mapping.sql]
-  if (!(position >= 1 && position <= characters.length + 1)) return undefined
-  return characters.slice(0, position - 1).filter(character => character === '\n').length + 1
+  if (!(position >= 1 && position <= characters.length + 1)) return null
+  return placeAfter(characters.slice(0, position - 1).join(''))
+}
+
+/** The place that follows a text. */
+export function placeAfter(text: string): Place {
+  const lines = text.split('\n')
+  return { line: lines.length, column: [...(lines.at(-1) ?? '')].length + 1 }
 }

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import type pg from 'pg'
 import { EMPLOYEE_FIELDS, type EmployeeField } from '../directory/employee.ts'
-import { MappingError, toHrError } from './errors.ts'
+import { MappingError, placeAfter, toHrError } from './errors.ts'
 import { textRows } from './rows.ts'
 
 /** A mapping file: its name for messages, and its text. */
@@ -43,6 +43,16 @@ export async function inspectEmployees(client: Client, mapping: MappingFile): Pr
   return employeeMapping(mapping.file, mapping.sql, await describe(client, mapping))
 }
 
+/** @throws MappingError when there is a mapping of departments, and employees cannot be counted by department */
+export function assertDepartments(employees: EmployeeMapping, departmentsFile: string): void {
+  if (!employees.columns.has('dept_code'))
+    throw new MappingError(
+      'MAPPING_COLUMNS',
+      employees.file,
+      `column dept_code is missing; ${departmentsFile} needs it, so that no department with employees in it is deleted`,
+    )
+}
+
 /** The departments' mapping, checked in the same way. */
 export async function inspectDepartments(client: Client, mapping: MappingFile): Promise<Mapping> {
   return departmentMapping(mapping.file, mapping.sql, await describe(client, mapping))
@@ -52,7 +62,13 @@ export async function inspectDepartments(client: Client, mapping: MappingFile): 
 async function describe(client: Client, { file, sql }: MappingFile): Promise<DescribedColumn[]> {
   const before = 'select * from (\n'
   try {
-    const { fields } = await client.query({ text: `${before}${sql}\n) m limit 0`, rowMode: 'array' })
+    // The extended protocol takes one statement and no more, whatever the text is made of.
+    const statement = {
+      text: `${before}${sql}\n) m limit 0`,
+      rowMode: 'array',
+      queryMode: 'extended',
+    } as const
+    const { fields } = await client.query(statement)
     const oids = [...new Set(fields.map(field => field.dataTypeID))]
     const types = await textRows(client, 'select oid, typname from pg_type where oid = any($1::oid[])', [
       oids,
@@ -60,9 +76,19 @@ async function describe(client: Client, { file, sql }: MappingFile): Promise<Des
     const names = new Map(types.map(([oid, name]) => [Number(oid), name ?? '']))
     return fields.map(field => ({ name: field.name, type: names.get(field.dataTypeID) ?? 'record' }))
   } catch (error) {
+    const parameter = sql.search(/\$\d/)
+    if ((error as { code?: string }).code === PROTOCOL_VIOLATION && parameter !== -1) {
+      const place = placeAfter(sql.slice(0, parameter))
+      const name = /\$\d+/.exec(sql)?.[0]
+      const message = `line ${place.line}: there is no parameter ${name} (42P02)`
+      throw new MappingError('MAPPING_SQL', file, message, { place, cause: error })
+    }
     throw toHrError(error, { file, sql, offset: before.length })
   }
 }
+
+/** SQLSTATE of a statement that wants parameters and is given none. */
+const PROTOCOL_VIOLATION = '08P01'
 
 const EMPLOYEE_COLUMNS = ['enterprise_code', 'userid', 'active', 'updated_at', ...EMPLOYEE_FIELDS, 'code']
 const DEPARTMENT_COLUMNS = ['enterprise_code', 'dept_code', 'parent_code', 'active', 'closed_at']
@@ -166,20 +192,24 @@ export function singleSelect({ file, sql }: MappingFile): string {
   let depth = 0
   let at = 0
   const refuse = (message: string) => new MappingError('MAPPING_STATEMENT', file, message)
+  const refuseHere = (message: string) => {
+    const place = placeAfter(text.slice(0, at))
+    return new MappingError('MAPPING_STATEMENT', file, `line ${place.line}: ${message}`, { place })
+  }
   while (at < text.length) {
     const character = text.charAt(at)
     const after = skip(text, at)
-    if (after === null) throw refuse(`line ${lineAt(text, at)}: a quote or comment is not closed`)
+    if (after === null) throw refuseHere('a quote or comment is not closed')
     const isComment = text.startsWith('--', at) || text.startsWith('/*', at)
     if (!isComment && !/\s/.test(character) && character !== ';') {
       if (end !== undefined) {
-        throw refuse(`line ${lineAt(text, at)}: a second statement begins; the mapping must be one SELECT`)
+        throw refuseHere('a second statement begins; the mapping must be one SELECT')
       }
       first ??= text.slice(at, after).toLowerCase()
     }
     if (character === '(') depth += 1
     if (character === ')') depth -= 1
-    if (depth < 0) throw refuse(`line ${lineAt(text, at)}: a parenthesis closes that was never opened`)
+    if (depth < 0) throw refuseHere('a parenthesis closes that was never opened')
     if (character === ';') end ??= at
     at = after
   }
@@ -226,8 +256,4 @@ function skipQuoted(text: string, inside: number, quote: string, escapes: boolea
     else if (text[at] === quote) return at + 1
   }
   return null
-}
-
-function lineAt(text: string, at: number): number {
-  return text.slice(0, at).split('\n').length
 }

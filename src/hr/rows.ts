@@ -78,13 +78,19 @@ export async function connectClient(url: string, name?: string): Promise<pg.Clie
   return client
 }
 
-/** Rows of a query as arrays of text. */
+/**
+ * Rows of a query as arrays of text.
+ * @param timeoutMs after which it is given up, together with its connection; absent: as the connection has it
+ */
 export async function textRows(
   client: pg.Pool | pg.ClientBase,
   text: string,
   values: unknown[] = [],
+  timeoutMs?: number,
 ): Promise<(string | null)[][]> {
-  const { rows } = await client.query<(string | null)[]>({ text, values, rowMode: 'array', types: RAW })
+  const query: pg.QueryArrayConfig = { text, values, rowMode: 'array', types: RAW }
+  const patience = timeoutMs === undefined ? {} : { query_timeout: timeoutMs }
+  const { rows } = await client.query<(string | null)[]>({ ...query, ...patience })
   return rows
 }
 
@@ -98,10 +104,11 @@ export async function mappedRows(
   list: string,
   rest = '',
   values: unknown[] = [],
+  timeoutMs?: number,
 ): Promise<(string | null)[][]> {
   const before = `select ${list} from (\n`
   try {
-    return await textRows(client, `${before}${sql}\n) m ${rest}`, values)
+    return await textRows(client, `${before}${sql}\n) m ${rest}`, values, timeoutMs)
   } catch (error) {
     throw toHrError(error, { file, sql, offset: before.length })
   }
@@ -178,10 +185,8 @@ export function openScan(
   mapping: EmployeeMapping,
   options: { defaultEnterprise: string; since?: Date | undefined; signal?: AbortSignal | undefined },
 ): HrScan {
-  const { file, sql } = mapping
   const columns = scanColumns(mapping)
-  const before = `copy (select ${selectList(columns, mapping, options.defaultEnterprise)} from (\n`
-  const source = client.query(copyTo(`${before}${sql}\n) m${sinceClause(mapping, options.since)}) to stdout`))
+  const { source, failureOf } = copyRows(client, mapping, options)
 
   const stream = new Transform({
     transform(chunk, _encoding, done) {
@@ -191,8 +196,7 @@ export function openScan(
       client.query('commit').then(() => done(), done)
     },
     destroy(error, done) {
-      const failure = error && toHrError(error, { file, sql, offset: before.length })
-      const finish = () => done(failure)
+      const finish = () => done(error && failureOf(error))
       // In the middle of a COPY this cuts the connection, which is the only short way out of one.
       client.end().then(finish, finish)
     },
@@ -212,6 +216,21 @@ export function openScan(
   }
 }
 
+/** Begins to copy the rows of a mapping, as text. */
+export function copyRows(
+  client: pg.ClientBase,
+  mapping: EmployeeMapping,
+  options: { defaultEnterprise: string; since?: Date | undefined },
+): { source: Readable; failureOf: (error: Error) => Error } {
+  const { file, sql } = mapping
+  const before = `copy (select ${selectList(scanColumns(mapping), mapping, options.defaultEnterprise)} from (\n`
+  const text = `${before}${sql}\n) m${sinceClause(mapping, options.since)}) to stdout`
+  return {
+    source: client.query(copyTo(text)),
+    failureOf: error => toHrError(error, { file, sql, offset: before.length }),
+  }
+}
+
 function sinceClause(mapping: EmployeeMapping, since: Date | undefined): string {
   const column = mapping.columns.get('updated_at')
   if (!column || !since) return ''
@@ -226,14 +245,15 @@ type Found = Map<string, HrEmployeeRow | 'duplicate'>
 /**
  * The rows of some employees, by key text. Asks by the columns' own types first. What that does not find may still be there,
  * written with blanks around it or in a type without a native comparison: it is asked for by its text, which reads all of HR.
- * @param anyEnterprise a user id that was found under one enterprise is not asked for under others any more
+ * @param options.anyEnterprise a user id that was found under one enterprise is not asked for under others any more
+ * @param options.timeoutMs after which each of the two queries is given up; absent: as the connection has it
  */
 export async function lookupEmployees(
-  client: pg.Pool,
+  client: pg.Pool | pg.ClientBase,
   mapping: EmployeeMapping,
   keys: readonly EmployeeKey[],
   defaultEnterprise: string,
-  anyEnterprise: boolean,
+  { anyEnterprise, timeoutMs }: { anyEnterprise: boolean; timeoutMs?: number | undefined },
 ): Promise<Found> {
   // No text of PostgreSQL holds the character 0, so nobody has such a key; sending it would be an error.
   const wanted = new Map(
@@ -246,12 +266,8 @@ export async function lookupEmployees(
     if (conditions.some(({ values }) => values.length === 0)) return
     const texts = conditions.map(({ left, array }, i) => `${left} = any($${i + 1}::${array})`)
     const values = conditions.map(condition => condition.values)
-    collect(
-      await mappedRows(client, mapping, list, `where ${texts.join(' and ')}`, values),
-      columns,
-      wanted,
-      found,
-    )
+    const where = `where ${texts.join(' and ')}`
+    collect(await mappedRows(client, mapping, list, where, values, timeoutMs), columns, wanted, found)
   }
   const userid = mapping.columns.get('userid') as MappedColumn
   const enterprise = mapping.columns.get('enterprise_code')

@@ -4,6 +4,7 @@ import type { EmployeeField, EmployeeKey } from '../directory/employee.ts'
 import { countEmployees, type DepartmentCount, type HrDepartmentRow, readDepartments } from './departments.ts'
 import { MappingError, toHrError } from './errors.ts'
 import {
+  assertDepartments,
   type EmployeeMapping,
   inspectDepartments,
   inspectEmployees,
@@ -21,8 +22,10 @@ import {
   prepareSession,
   scanColumns,
 } from './rows.ts'
+import { HrSnapshot } from './snapshot.ts'
 
 export { HrDataError, HrUnavailableError, MappingError } from './errors.ts'
+export type { EmployeeMapping, MappingFile } from './mapping.ts'
 export type { HrEmployeeRow, HrScan } from './rows.ts'
 
 interface HrOptions {
@@ -141,15 +144,20 @@ export class HrSource {
    *   present one is used
    * @param options.anyEnterprise the keys name each user id in every enterprise there is, since it is not known which one
    *   has it: HR is not read through for the others once one of them has it
+   * @param options.timeoutMs how long somebody who looks is willing to wait for an answer; absent: as long as a job is
    */
   async lookup(
     keys: readonly EmployeeKey[],
-    { mapping = null, anyEnterprise = false }: { mapping?: string | null; anyEnterprise?: boolean } = {},
+    options: { mapping?: string | null; anyEnterprise?: boolean; timeoutMs?: number } = {},
   ): Promise<Map<string, HrEmployeeRow | 'duplicate'>> {
     if (keys.length === 0) return new Map()
+    const { mapping = null, anyEnterprise = false, timeoutMs } = options
     const employees = await this.#mappingOf(mapping)
     try {
-      return await lookupEmployees(this.#pool, employees, keys, this.#defaultEnterprise, anyEnterprise)
+      return await lookupEmployees(this.#pool, employees, keys, this.#defaultEnterprise, {
+        anyEnterprise,
+        timeoutMs,
+      })
     } catch (error) {
       // HR's tables may change under a running service: the columns are looked at anew.
       if (error instanceof MappingError) {
@@ -179,6 +187,32 @@ export class HrSource {
         'column dept_code is missing; employees cannot be counted by department',
       )
     return countEmployees(this.#pool, employees, this.#defaultEnterprise)
+  }
+
+  /** The employees' mapping with the types of its columns, as it was last found good. */
+  async mapping(): Promise<EmployeeMapping> {
+    return (await this.#inspected()).employees
+  }
+
+  /** The texts of both mappings as they are now. @throws MappingError */
+  async texts(): Promise<{ employees: MappingFile; departments: MappingFile | null }> {
+    const { employeesSql, departmentsSql } = this.#options
+    return {
+      employees: await this.#read(employeesSql),
+      departments: departmentsSql && (await this.#read(departmentsSql)),
+    }
+  }
+
+  /**
+   * One moment of HR on a connection of its own, for mappings of the caller's choice.
+   * @param timeoutMs longest time for each of its statements
+   */
+  snapshot(timeoutMs: number): Promise<HrSnapshot> {
+    return HrSnapshot.open(this.#options.url, {
+      defaultEnterprise: this.#defaultEnterprise,
+      departmentsFile: this.#options.departmentsSql?.file ?? null,
+      timeoutMs,
+    })
   }
 
   /** Closes the connections and ends scans that are under way. Idempotent. */
@@ -223,12 +257,7 @@ export class HrSource {
     const { employeesSql, departmentsSql } = this.#options
     const employees = await inspectEmployees(client, await this.#read(employeesSql))
     const departments = departmentsSql && (await inspectDepartments(client, await this.#read(departmentsSql)))
-    if (departments && !employees.columns.has('dept_code'))
-      throw new MappingError(
-        'MAPPING_COLUMNS',
-        employees.file,
-        `column dept_code is missing; ${departments.file} needs it, so that no department with employees in it is deleted`,
-      )
+    if (departments) assertDepartments(employees, departments.file)
     this.#known.add(employees)
     return { employees, departments }
   }

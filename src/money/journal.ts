@@ -27,7 +27,8 @@ export interface Entry {
   resolution: string | null
 }
 
-export type EntryState = 'requested' | 'unknown' | 'accepted' | 'rejected' | 'notified'
+export const ENTRY_STATES = ['requested', 'unknown', 'accepted', 'rejected', 'notified'] as const
+export type EntryState = (typeof ENTRY_STATES)[number]
 
 /** How many rows have an outcome that nobody knows yet, and since when. */
 export interface OpenEntries {
@@ -94,6 +95,48 @@ export class Journal<Row extends Entry> {
       [state ?? null, limit],
     )
     return rows
+  }
+
+  /**
+   * The rows of a page: those whose outcome is open before all others, then the latest first.
+   * @param after number of the last row of the page before
+   */
+  async page(
+    db: Pool,
+    { state, after, limit }: { state?: Row['state'] | undefined; after?: string | undefined; limit: number },
+  ): Promise<Row[]> {
+    const { number } = this.#kind
+    const values: unknown[] = [limit]
+    const place = (value: unknown) => `$${values.push(value)}`
+    // With a state there is one kind of row, and an index of its own.
+    const open = state === undefined ? [`(t.state in ('requested', 'unknown'))`] : []
+    const order = [...open, 't.sent_at', `t.${number}`]
+    const rank = `(${order.join(', ')})`
+    const conditions = ['true']
+    if (state !== undefined) conditions.push(`t.state = ${place(state)}`)
+    if (after !== undefined)
+      conditions.push(
+        `${rank} < (select ${order.join(', ')} from ${this.#table} t where t.${number} = ${place(after)})`,
+      )
+    const { rows } = await db.query<Row>(
+      `select t.* from ${this.#table} t where ${conditions.join(' and ')}
+       order by ${order.map(term => `${term} desc`).join(', ')} limit $1`,
+      values,
+    )
+    return rows
+  }
+
+  /** How many rows are in each state, counted up to a number so that it costs the same however many there are. */
+  async counts(db: Pool, most: number): Promise<Record<EntryState, number>> {
+    const { rows } = await db.query<{ counts: Record<EntryState, number> }>(
+      `select jsonb_object_agg(s.state, (
+         -- Without the order PostgreSQL reads all of the table for a state that nobody is in.
+         select count(*) from (select from ${this.#table} t where t.state = s.state
+                               order by t.sent_at limit $2) few)) as counts
+       from unnest($1::text[]) as s (state)`,
+      [ENTRY_STATES, most],
+    )
+    return onlyRow(rows).counts
   }
 
   /** Forgets what was written down but not sent: its number stays free. */

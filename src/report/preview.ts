@@ -7,14 +7,13 @@ import {
   type EmployeeFields,
   type EmployeeKey,
   type FieldValue,
-  keyText,
 } from '../directory/employee.ts'
-import { type AcknowledgedHashes, fieldHash, rowHash } from '../directory/hash.ts'
+import { rowHash } from '../directory/hash.ts'
 import { hideValue, maskValue } from '../directory/masking.ts'
 import type { HrEmployeeRow, HrSource } from '../hr/source.ts'
 import { type Pool, rolledBack } from '../lib/database.ts'
 import { departmentFacts } from '../sync/departments.ts'
-import { countUnbound, type Work } from '../sync/outbox.ts'
+import { countUnbound } from '../sync/outbox.ts'
 import { type EmployeePlan, planEmployees } from '../sync/plan-employees.ts'
 import { activeEmployees } from '../sync/plan-tables.ts'
 import { holdBack } from '../sync/reconcile-employee.ts'
@@ -58,116 +57,6 @@ export function previewRun(options: {
     const isHeld = trips(limits.departments, deletions.length, total)
     return { employees, keys, departments: { total, deletions, isHeld }, openids }
   })
-}
-
-// The stored plan of a held run
-
-/** Entities of a stored plan that are looked up in HR together. */
-const PAGE = 1000
-
-/** One entity of a stored plan, beside HR as it is now. Values are masked. */
-export interface PlanEntry {
-  enterpriseCode: string
-  entityKey: string
-  reason: string
-  /** Department that HR has for the employee, else the one that the platform last showed. */
-  department: string | null
-  /** Of a changed employee: the columns that differ from what the platform last confirmed. */
-  changed: { field: string; value: string | null }[]
-  /** HR has another row by now than the plan saw: approval does not send this one. */
-  changedSince: boolean
-}
-
-/**
- * The stored plan of a run, page by page, with the columns that changed as far as HR still has the rows that were planned.
- * @throws HrUnavailableError, HrDataError, MappingError
- */
-export async function* readStoredPlan(pool: Pool, hr: HrSource, run: number): AsyncGenerator<PlanEntry[]> {
-  let after = { enterpriseCode: '', entityKey: '' }
-  for (;;) {
-    const entities = await plannedEntities(pool, run, after)
-    const last = entities.at(-1)
-    if (!last) return
-    const keyOf = ({ enterpriseCode, entityKey }: PlannedEntity) => ({ enterpriseCode, userid: entityKey })
-    const rows = await hr.lookup(
-      entities.filter(({ operation }) => operation === 'update-employee').map(keyOf),
-    )
-    yield entities.map(entity => entryOf(entity, rows.get(keyText(keyOf(entity))) ?? null))
-    after = last
-  }
-}
-
-/** What a planned entity comes to, by the HR row as it is now. */
-function entryOf(entity: PlannedEntity, row: HrEmployeeRow | 'duplicate' | null): PlanEntry {
-  const { enterpriseCode, entityKey, reason, sourceHash, deptCode } = entity
-  const entry = { enterpriseCode, entityKey, reason, changed: [], changedSince: false }
-  if (entity.operation === 'delete-department') return { ...entry, department: entityKey }
-  const present = row === 'duplicate' ? null : row
-  const hash = present && rowHash(Object.keys(present), present)
-  if (row === 'duplicate' || hash !== sourceHash)
-    return { ...entry, department: deptCode, changedSince: true }
-  if (present === null) return { ...entry, department: deptCode }
-  const validated = toDesired(present, Object.keys(present))
-  if (!validated.ok) {
-    // What breaks a rule may be anything, in whatever column it came.
-    const broken = [...new Set<string>(validated.problems.map(problem => problem.field))]
-    const changed = broken.map(field => ({ field, value: hideValue(present[field] ?? null) }))
-    return { ...entry, department: deptCode, changed }
-  }
-  const { fields } = validated.desired
-  return {
-    ...entry,
-    department: fields.dept_code || deptCode,
-    changed: reason === 'changed' ? changedColumns(fields, entity) : [],
-  }
-}
-
-function changedColumns(fields: EmployeeFields, { acknowledged }: PlannedEntity): PlanEntry['changed'] {
-  return EMPLOYEE_FIELDS.filter(field => {
-    const value = fields[field]
-    return value !== undefined && fieldHash(field, value) !== acknowledged[field]
-  }).map(field => ({ field, value: maskValue(field, fields[field] ?? null) }))
-}
-
-/** One entity of a stored plan, with what dirsync knows of it. */
-interface PlannedEntity {
-  operation: Work['operation']
-  enterpriseCode: string
-  entityKey: string
-  /** new, changed, asked, left, vanished or delete. */
-  reason: string
-  /** Hash of the HR row as the plan saw it; null where HR had none. */
-  sourceHash: string | null
-  /** Per field the hash of the value that the platform last confirmed. */
-  acknowledged: AcknowledgedHashes
-  /** Department that the platform last showed for the employee. */
-  deptCode: string | null
-}
-
-/** The next page of a stored plan, without what is only remembered. */
-async function plannedEntities(
-  db: Pool,
-  runId: number,
-  after: { enterpriseCode: string; entityKey: string },
-): Promise<PlannedEntity[]> {
-  const { rows } = await db.query<PlannedEntity>(
-    `select w.operation, w.enterprise_code as "enterpriseCode", w.entity_key as "entityKey", w.reason,
-            w.source_hash as "sourceHash", coalesce(e.acknowledged, '{}') as acknowledged,
-            e.dept_code as "deptCode"
-     from dirsync.planned_work w
-     left join dirsync.employee e on w.operation = 'update-employee'
-       and e.enterprise_code = w.enterprise_code and e.userid = w.entity_key
-     where w.run_id = $1 and w.reason is not null and (w.enterprise_code, w.entity_key) > ($2, $3)
-     order by w.enterprise_code, w.entity_key limit ${PAGE}`,
-    [runId, after.enterpriseCode, after.entityKey],
-  )
-  return rows
-}
-
-/** Whether the plan of a run is stored. */
-export async function isStored(db: Pool, runId: number): Promise<boolean> {
-  const { rowCount } = await db.query('select from dirsync.planned_work where run_id = $1 limit 1', [runId])
-  return (rowCount ?? 0) > 0
 }
 
 // One employee

@@ -86,6 +86,7 @@ export async function assertAccount(db: Pool, account: Account): Promise<void> {
 export const MEMORY = [
   'pending',
   'planned_work',
+  'plan_reading',
   'employee',
   'department',
   'openid_binding',

@@ -23,7 +23,7 @@ export interface EmployeePlan extends PlannedRun {
  */
 export async function planEmployees(
   db: ClientBase,
-  hr: HrSource,
+  hr: Pick<HrSource, 'inspect' | 'scan'>,
   run: Pick<Run, 'kind' | 'state' | 'maxAgeMs'>,
   limits: Pick<RunLimits, 'gate' | 'breaker' | 'sweepIntervalMs'>,
   signal: AbortSignal,

@@ -40,7 +40,7 @@ const DIFFERENCE = 'create temp table difference on commit drop as'
  */
 export async function stageScan(
   db: ClientBase,
-  hr: HrSource,
+  hr: Pick<HrSource, 'scan'>,
   since: Date | null,
   signal: AbortSignal,
 ): Promise<{ source: SourceStatistics; mapping: string }> {

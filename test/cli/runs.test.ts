@@ -1,4 +1,6 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
 import { type Company, createCompany, endOf } from '../helpers/company.ts'
 import { dirsync as run, wideLines } from './dirsync.ts'
 
@@ -231,6 +233,48 @@ describe('cancel, pause and resume', () => {
     expect(await dirsync('cancel', String(id))).toMatchObject({
       code: 1,
       stderr: expect.stringContaining(`run ${id} is done, so nothing of it is under way`),
+    })
+  })
+})
+
+describe('a dry run of another mapping', () => {
+  const file = () => join(inject('runFolder'), 'other-mapping.sql')
+  const TODAY =
+    'select userid, name, mobile, email, dept_code, entry_day, level, cost_center_id, active from person'
+
+  test('tells what the SELECT would change, and is stored', async () => {
+    await writeFile(
+      file(),
+      TODAY.replace('name,', "case when userid = 'e0012' then 'Zoe' else name end as name,"),
+    )
+    const shown = await dirsync('plan', '--mapping', file())
+    expect(shown.stdout).toMatch(/against today +1 changes\n +columns +name 1\n/)
+    expect(shown.stdout).toMatch(/ e0012 +changes .*name P\* → Z\*/)
+    expect(wideLines(shown.stdout.replaceAll(file(), 'FILE'))).toEqual([])
+    const told = (await dirsync('plan', '--mapping', file(), '--json')).json()
+    expect(told).toMatchObject({ state: 'done', compared: { changes: 1 }, sample: [{ key: 'e0012' }] })
+    const { rows } = await company.db.query('select state, requested_by from dirsync.dry_run order by id')
+    expect(rows).toMatchObject([{ state: 'done', requested_by: expect.stringContaining('cli:') }, {}])
+  })
+
+  test('fails with line and column where the SELECT is wrong', async () => {
+    await writeFile(file(), 'select userid,\n  nme as name from person')
+    const failed = await dirsync('plan', '--mapping', file(), '--json')
+    expect(failed.code).toBe(1)
+    expect(failed.json()).toMatchObject({
+      state: 'failed',
+      message: 'line 2: column "nme" does not exist (42703)',
+      error: { line: 2, column: 3 },
+    })
+    await writeFile(file(), 'select 1; select 2')
+    expect((await dirsync('plan', '--mapping', file())).stderr).toMatch(/line 1: a second statement begins/)
+  })
+
+  test('is no way of looking at a run', async () => {
+    const wrong = await dirsync('plan', '3', '--mapping', file())
+    expect(wrong).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(/--mapping goes with --json alone/),
     })
   })
 })

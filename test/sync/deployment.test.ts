@@ -210,6 +210,8 @@ describe('another account', () => {
         'call_minute',
         'refund',
         'topup',
+        'dry_run',
+        'dry_run_entity',
       ],
       // Derived from others, or forgotten but for a person's pause.
       ...['tally', 'halt'],

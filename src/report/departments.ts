@@ -1,0 +1,97 @@
+import type { Pool } from '../lib/database.ts'
+
+/** A department as lists show it. HR's names of departments are not kept. */
+export interface DepartmentRow {
+  enterpriseCode: string
+  deptCode: string
+  parentCode: string | null
+  /** False when HR marks it closed. */
+  active: boolean
+  closedAt: Date | null
+  /** Since when HR lacks it. */
+  missingSince: Date | null
+  deletedAt: Date | null
+  /** The case of a deletion that the platform refused. */
+  caseId: number | null
+  /** Employees whom the platform last showed in it; at most 1,001 are counted. */
+  employees: number
+  /** Departments right below it that are not deleted; at most 1,001 are counted. */
+  children: number
+  /** From when on a run deletes it, where it is closed or missing: at once where that is past and nobody is left in it. */
+  deletableAt: Date | null
+}
+
+const MOST = 1001
+
+const COLUMNS = `
+  d.enterprise_code as "enterpriseCode", d.dept_code as "deptCode", d.parent_code as "parentCode", d.active,
+  d.closed_at as "closedAt", d.first_missing_at as "missingSince", d.deleted_at as "deletedAt",
+  (select c.id::int from dirsync.dead_letter c
+   where c.enterprise_code = d.enterprise_code and c.entity_key = d.dept_code and c.entity = 'department'
+     and c.state not in ('resolved', 'ignored') limit 1) as "caseId",
+  (select count(*)::int from (
+     select from dirsync.employee e
+     where e.platform_state = 'in_service' and e.enterprise_code = d.enterprise_code
+       and e.dept_code = d.dept_code limit ${MOST}) few) as employees,
+  (select count(*)::int from (
+     select from dirsync.department b
+     where b.enterprise_code = d.enterprise_code and b.parent_code = d.dept_code
+       and b.deleted_at is null limit ${MOST}) few) as children,
+  case when d.deleted_at is null
+       then coalesce(case when not d.active then d.closed_at end, d.first_missing_at)
+         + $1 * interval '1 millisecond' end as "deletableAt"`
+
+/** Condition on a department `d` of the enterprise $2. */
+const TOPMOST = `d.dept_code in (
+  select t.dept_code from dirsync.department t where t.enterprise_code = $2 and t.parent_code is null
+  union all
+  select t.dept_code from dirsync.department t
+  left join dirsync.department p on p.enterprise_code = $2 and p.dept_code = t.parent_code
+  where t.enterprise_code = $2 and t.parent_code is not null and p.dept_code is null)`
+
+/**
+ * One level of the tree: the departments right below one, or the topmost ones, whose parent nobody knows among them.
+ * @param options.after code of the last department of the page before
+ * @param options.graceMs how long a department stays after HR closed it
+ */
+export async function departmentTree(
+  db: Pool,
+  options: {
+    enterprise: string
+    under?: string | null
+    after?: string | undefined
+    limit: number
+    graceMs: number
+  },
+): Promise<{ departments: DepartmentRow[]; next: string | null }> {
+  const { enterprise, under = null, after, limit, graceMs } = options
+  const level = under === null ? TOPMOST : 'd.parent_code = $5'
+  const { rows } = await db.query<DepartmentRow>(
+    `select ${COLUMNS} from (
+       select * from dirsync.department d
+       where d.enterprise_code = $2 and ${level} and ($3::text is null or d.dept_code > $3)
+       order by d.dept_code limit $4) d
+     order by d.dept_code`,
+    [graceMs, enterprise, after ?? null, limit + 1, ...(under === null ? [] : [under])],
+  )
+  const departments = rows.slice(0, limit)
+  return { departments, next: rows.length > limit ? (departments.at(-1)?.deptCode ?? null) : null }
+}
+
+/** Departments that are closed or missing in HR and not deleted yet, those that may go soonest first. */
+export async function deletionCandidates(
+  db: Pool,
+  graceMs: number,
+  { limit = 200 }: { limit?: number } = {},
+): Promise<DepartmentRow[]> {
+  const { rows } = await db.query<DepartmentRow>(
+    `select ${COLUMNS} from (
+       select *, coalesce(case when not active then closed_at end, first_missing_at) as since
+       from dirsync.department
+       where deleted_at is null and (not active or first_missing_at is not null)
+       order by since, enterprise_code, dept_code limit $2) d
+     order by d.since, d.enterprise_code, d.dept_code`,
+    [graceMs, limit],
+  )
+  return rows
+}

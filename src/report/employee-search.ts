@@ -1,0 +1,63 @@
+import type { Pool } from '../lib/database.ts'
+import { enterpriseCodes } from '../sync/employee.ts'
+
+/** An employee whom dirsync knows, as a list of search results shows one. */
+export interface FoundEmployee {
+  enterpriseCode: string
+  userid: string
+  foundBy: 'userid' | 'case' | 'openid'
+  /** As the tally counts employees; unknown: there is a case, and no run has seen the employee. */
+  standing: 'in_step' | 'awaiting_activation' | 'dead_lettered' | 'waiting' | 'left' | 'vanished' | 'unknown'
+  /** At most 100 are counted. */
+  openCases: number
+}
+
+/**
+ * Employees whose user id begins with the text, in its order; whom a case names by it; who has the whole open id. Names are
+ * not kept, so nobody is found by one. `enterprise/userid` looks in that enterprise.
+ */
+export async function searchEmployees(
+  db: Pool,
+  text: string,
+  { limit }: { limit: number },
+): Promise<FoundEmployee[]> {
+  const wanted = text.trim()
+  if (wanted === '' || wanted.includes('\0')) return []
+  const codes = await enterpriseCodes(db, '')
+  const slash = wanted.indexOf('/')
+  const named = slash > 0 && codes.includes(wanted.slice(0, slash)) ? wanted.slice(0, slash) : null
+  const userid = named === null ? wanted : wanted.slice(slash + 1)
+  const { rows } = await db.query<FoundEmployee>(
+    `with found as (
+       (select enterprise_code, userid, 'userid' as found_by, 1 as rank
+        from dirsync.employee
+        where userid collate "C" like $1 and ($2::text is null or enterprise_code = $2)
+        order by userid collate "C", enterprise_code limit $5)
+       union all
+       (select enterprise_code, entity_key, 'case', 2 from dirsync.dead_letter
+        where enterprise_code = any ($3) and entity_key = $4 and entity = 'employee'
+          and state not in ('resolved', 'ignored') limit $5)
+       union all
+       (select enterprise_code, userid, 'openid', 3 from dirsync.openid_binding where open_userid = $4 limit $5)
+     ), once as (
+       select distinct on (enterprise_code, userid) * from found order by enterprise_code, userid, rank
+     )
+     select o.enterprise_code as "enterpriseCode", o.userid, o.found_by as "foundBy",
+            case when e.userid is null then 'unknown'
+                 when e.vanished_at is not null then 'vanished'
+                 when not e.active then 'left'
+                 when e.acknowledged_hash = e.source_hash then 'in_step'
+                 when e.parked_hash = e.source_hash and e.platform_state = 'absent' then 'awaiting_activation'
+                 when e.parked_hash = e.source_hash then 'dead_lettered'
+                 else 'waiting' end as standing,
+            (select count(*)::int from (
+               select from dirsync.dead_letter d
+               where d.enterprise_code = o.enterprise_code and d.entity_key = o.userid
+                 and d.entity = 'employee' and d.state not in ('resolved', 'ignored') limit 100) few) as "openCases"
+     from once o
+     left join dirsync.employee e on e.enterprise_code = o.enterprise_code and e.userid = o.userid
+     order by o.userid <> $4, o.userid collate "C", o.enterprise_code limit $5`,
+    [`${userid.replace(/[\\%_]/g, '\\$&')}%`, named, named === null ? codes : [named], userid, limit],
+  )
+  return rows
+}

@@ -1,0 +1,253 @@
+import type { EmployeeStory } from './employee-story.ts'
+
+/**
+ * What the last attempt about an employee came to, as five steps: HR's row is read, it is in scope, it is judged, the platform
+ * is asked, and what differs is sent. Pure: told from the employee's story alone.
+ */
+
+export const STEPS = ['read', 'in_scope', 'judged', 'asked', 'sent'] as const
+export type StepName = (typeof STEPS)[number]
+
+/** `waiting`: it comes by itself. `failed`: somebody has to do something, and the remedy says what. */
+export type StepState = 'done' | 'skipped' | 'failed' | 'waiting'
+
+/** What is said of a step: the keys of texts, with `step.` before them. */
+export const STEP_TEXTS = [
+  'read_row',
+  'read_hr_away',
+  'read_not_yet',
+  'in_scope_yes',
+  'scope_left',
+  'scope_vanished',
+  'scope_left_in_service',
+  'scope_unknown',
+  'judged_passed',
+  'judged_rules_broken',
+  'judged_row_changed',
+  'judged_not_yet',
+  'judged_gave_up',
+  'asked_in_service',
+  'asked_absent',
+  'asked_refused',
+  'asked_again',
+  'asked_halted',
+  'asked_queued',
+  'asked_not_needed',
+  'sent_nothing',
+  'sent_fields',
+  'sent_partly',
+  'sent_held_back',
+  'sent_again',
+  'sent_bound',
+  'sent_deleted',
+  'sent_not_stored',
+  'not_reached',
+] as const
+export type StepText = (typeof STEP_TEXTS)[number]
+
+export interface Step {
+  step: StepName
+  state: StepState
+  /** When it ended; null for one that has not come yet, or whose time is not kept. */
+  at: Date | null
+  what: { key: StepText; values: Record<string, string | number> }
+  remedy: string | null
+  /** The case that the remedy is about. */
+  caseId: number | null
+}
+
+type Attempt = EmployeeStory['attempts'][number]
+type Case = EmployeeStory['dead_letters'][number]
+
+/** A step without its name and its time. */
+type Said = Pick<Step, 'state' | 'what' | 'remedy' | 'caseId'>
+
+/** Always five, in order. */
+export function stepsOf(story: EmployeeStory): Step[] {
+  const attempt = story.attempts.find(({ operation }) => operation === 'update-employee') ?? story.attempts[0]
+  const said = attempt ? ofAttempt(attempt, story) : withoutAttempt(story)
+  return said.flatMap((one, i) => {
+    const step = STEPS[i]
+    return step ? [{ step, at: timeOf(step, one, attempt, story), ...one }] : []
+  })
+}
+
+type Five = readonly [Said, Said, Said, Said, Said]
+
+function timeOf(step: StepName, said: Said, attempt: Attempt | undefined, story: EmployeeStory) {
+  if (said.state !== 'done' && said.state !== 'failed') return null
+  if (!attempt) return step === 'asked' || step === 'sent' ? (story.record?.acknowledged_at ?? null) : null
+  const ended = new Date(attempt.started_at.getTime() + attempt.duration_ms)
+  return step === 'asked' || step === 'sent' ? ended : attempt.started_at
+}
+
+function say(state: StepState, key: StepText, values: Step['what']['values'] = {}, about?: Case): Said {
+  return { state, what: { key, values }, remedy: about?.remedy ?? null, caseId: about?.id ?? null }
+}
+
+const READ = say('done', 'read_row')
+const IN_SCOPE = say('done', 'in_scope_yes')
+const PASSED = say('done', 'judged_passed')
+const FOUND = say('done', 'asked_in_service')
+const NOT_NEEDED = say('skipped', 'asked_not_needed')
+const NOTHING = say('skipped', 'sent_nothing')
+const NOT_REACHED = say('skipped', 'not_reached')
+const LATER = say('waiting', 'not_reached')
+
+// By the outcome of the attempt
+
+function ofAttempt(attempt: Attempt, story: EmployeeStory): Five {
+  const { outcome, fields } = attempt
+  const sent = { fields: fields.join(', '), count: fields.length }
+  switch (outcome) {
+    case 'in_step':
+      return [READ, IN_SCOPE, PASSED, FOUND, NOTHING]
+    case 'updated':
+      return [READ, IN_SCOPE, PASSED, FOUND, say('done', 'sent_fields', sent)]
+    case 'partly_updated':
+      return [READ, IN_SCOPE, PASSED, FOUND, partlySent(attempt, story)]
+    case 'bound':
+      return [READ, IN_SCOPE, PASSED, NOT_NEEDED, say('done', 'sent_bound', { merchant: attempt.detail })]
+    case 'deleted':
+      return [READ, IN_SCOPE, PASSED, NOT_NEEDED, say('done', 'sent_deleted')]
+    case 'awaiting_activation': {
+      const about = caseOf(attempt, story, 'not_on_platform')
+      return [READ, IN_SCOPE, PASSED, say('waiting', 'asked_absent', next(about), about), LATER]
+    }
+    case 'left':
+      return [READ, outOfScope(story), PASSED, say('done', 'asked_absent'), NOTHING]
+    case 'parked':
+      return parked(attempt, story)
+    case 'retry':
+    case 'wait':
+    case 'halted':
+      return comesBack(attempt, story)
+    case 'obsolete':
+      return [READ, outOfScope(story), NOT_REACHED, NOT_REACHED, NOT_REACHED]
+    case 'replan':
+      return [READ, IN_SCOPE, say('waiting', 'judged_row_changed'), LATER, LATER]
+    default:
+      return [READ, IN_SCOPE, PASSED, NOT_REACHED, NOT_REACHED]
+  }
+}
+
+function outOfScope({ record }: EmployeeStory): Said {
+  return say('skipped', record?.vanished_at ? 'scope_vanished' : 'scope_left')
+}
+
+function partlySent(attempt: Attempt, story: EmployeeStory): Said {
+  const { fields } = attempt
+  const about = caseOf(attempt, story)
+  const held = heldFields(story)
+  return say('failed', 'sent_partly', { fields: fields.join(', '), count: fields.length, held }, about)
+}
+
+/** The fields of open cases and those that are withheld from everybody. */
+function heldFields({ dead_letters, record }: EmployeeStory): string {
+  const open = dead_letters.filter(isOpen).map(({ field }) => field)
+  return [...new Set([...open, ...(record?.withheld ?? [])])].filter(Boolean).join(', ')
+}
+
+/** A person has to see to it: which step it was follows from what the case is about, and from what was called. */
+function parked(attempt: Attempt, story: EmployeeStory): Five {
+  const about = caseOf(attempt, story)
+  const reason = { message: attempt.error ?? about?.message ?? '' }
+  const category = about?.category
+  const asked = (attempt.calls['employee/get'] ?? 0) > 0
+  if (category === 'left_hr')
+    return [READ, say('failed', 'scope_left_in_service', reason, about), PASSED, FOUND, NOTHING]
+  if (category === 'invalid_hr_row')
+    return [READ, IN_SCOPE, say('failed', 'judged_rules_broken', reason, about), NOT_REACHED, NOT_REACHED]
+  if (category === 'internal_error')
+    return [
+      READ,
+      IN_SCOPE,
+      PASSED,
+      asked ? FOUND : NOT_REACHED,
+      say('failed', 'sent_not_stored', reason, about),
+    ]
+  if ((attempt.calls['employee/openid'] ?? 0) > 0)
+    return [
+      READ,
+      IN_SCOPE,
+      PASSED,
+      NOT_NEEDED,
+      say('failed', 'sent_held_back', { held: attempt.detail }, about),
+    ]
+  if (!asked && attempt.error === null)
+    return [READ, IN_SCOPE, say('failed', 'judged_gave_up', reason, about), NOT_REACHED, NOT_REACHED]
+  const isOfFields = about === undefined || about.field !== '' || (attempt.calls['employee/update'] ?? 0) > 0
+  if (isOfFields) {
+    const held = heldFields(story)
+    return [READ, IN_SCOPE, PASSED, FOUND, say('failed', 'sent_held_back', { held }, about)]
+  }
+  return [READ, IN_SCOPE, PASSED, say('failed', 'asked_refused', reason, about), NOT_REACHED]
+}
+
+/** It is tried again by itself: by the clock, or once a halt has ended. */
+function comesBack(attempt: Attempt, story: EmployeeStory): Five {
+  const { calls, outcome, error } = attempt
+  const [halt] = story.halts
+  const values = { message: error ?? halt?.message ?? '' }
+  const isCalled = Object.keys(calls).length > 0
+  if (outcome === 'halted' && !isCalled && error !== null)
+    return [
+      { ...say('waiting', 'read_hr_away', values), remedy: halt?.remedy ?? null },
+      LATER,
+      LATER,
+      LATER,
+      LATER,
+    ]
+  if ((calls['employee/update'] ?? 0) > 0)
+    return [READ, IN_SCOPE, PASSED, FOUND, say('waiting', 'sent_again', values)]
+  if (outcome === 'halted' && halt) {
+    const stopped = { ...say('waiting', 'asked_halted', values), remedy: halt.remedy }
+    // Without a call the halt was in force before HR was read.
+    return isCalled ? [READ, IN_SCOPE, PASSED, stopped, LATER] : [LATER, LATER, LATER, stopped, LATER]
+  }
+  return [READ, IN_SCOPE, PASSED, say('waiting', 'asked_again', values), LATER]
+}
+
+// Without an attempt: they are kept for a month only, and the first one may be yet to come
+
+function withoutAttempt(story: EmployeeStory): Five {
+  const { record, halts } = story
+  const work = story.pending.find(({ operation }) => operation === 'update-employee')
+  const [halt] = halts
+  if (!record && !work)
+    return [say('waiting', 'read_not_yet'), say('waiting', 'scope_unknown'), LATER, LATER, LATER]
+  if (work?.replan_at) return [READ, IN_SCOPE, say('waiting', 'judged_row_changed'), LATER, LATER]
+  if (work && halt) {
+    const stopped = say('waiting', 'asked_halted', { message: halt.message })
+    return [READ, IN_SCOPE, PASSED, { ...stopped, remedy: halt.remedy }, LATER]
+  }
+  if (work) return [READ, IN_SCOPE, PASSED, say('waiting', 'asked_queued'), LATER]
+  if (record?.vanished_at || record?.active === false)
+    return [READ, outOfScope(story), NOT_REACHED, NOT_REACHED, NOT_REACHED]
+  if (record?.in_step) return [READ, IN_SCOPE, PASSED, FOUND, NOTHING]
+  const about = story.dead_letters.find(isOpen)
+  if (about)
+    return [READ, IN_SCOPE, PASSED, FOUND, say('failed', 'sent_held_back', { held: about.field }, about)]
+  return [READ, IN_SCOPE, say('waiting', 'judged_not_yet'), LATER, LATER]
+}
+
+function isOpen({ state }: Case): boolean {
+  return state !== 'resolved' && state !== 'ignored'
+}
+
+/** The case that the attempt ended in: the one that says the same, else the one that is open. */
+function caseOf(attempt: Attempt, { dead_letters }: EmployeeStory, category?: string): Case | undefined {
+  const own = dead_letters.filter(
+    found => found.operation === attempt.operation && found.state !== 'resolved',
+  )
+  return (
+    own.find(found => found.category === category) ??
+    own.find(found => found.message === attempt.error) ??
+    own.find(isOpen) ??
+    own[0]
+  )
+}
+
+function next(about: Case | undefined): Record<string, string> {
+  return about?.next_retry_at ? { next: about.next_retry_at.toISOString() } : {}
+}

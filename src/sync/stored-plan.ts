@@ -1,0 +1,284 @@
+import { toDesired } from '../directory/desired.ts'
+import { EMPLOYEE_FIELDS, type EmployeeField, type EmployeeFields, keyText } from '../directory/employee.ts'
+import { type AcknowledgedHashes, fieldHash, rowHash } from '../directory/hash.ts'
+import {
+  HrDataError,
+  type HrEmployeeRow,
+  type HrSource,
+  HrUnavailableError,
+  MappingError,
+} from '../hr/source.ts'
+import { onlyRow, type Pool, withConnection } from '../lib/database.ts'
+import type { Logger } from '../lib/logger.ts'
+import type { Work } from './outbox.ts'
+
+/**
+ * The stored plan of a held run beside HR. The plan itself keeps hashes alone, so which fields change, and in which
+ * departments, only HR's rows tell. They are read once in the background after a run was held, so that a page about a plan of
+ * a million rows reads a few.
+ */
+
+/** One entity of a stored plan, with what dirsync knows of it. */
+export interface PlannedEntity {
+  operation: Work['operation']
+  enterpriseCode: string
+  entityKey: string
+  /** new, changed, asked, left, vanished or delete. */
+  reason: string
+  /** Hash of the HR row as the plan saw it; null where HR had none. */
+  sourceHash: string | null
+  /** Per field the hash of the value that the platform last confirmed. */
+  acknowledged: AcknowledgedHashes
+  /** Department that the platform last showed for the employee. */
+  deptCode: string | null
+  /** As they were read in the background; null before that. */
+  department: string | null
+  fields: string[] | null
+}
+
+/** Where the next page of a plan begins. */
+export interface PlanCursor {
+  enterpriseCode: string
+  entityKey: string
+}
+
+/** Which entities of a plan. */
+export interface PlanFilter {
+  reason?: string | undefined
+  department?: string | undefined
+  /** The beginning of a user id or department code. */
+  key?: string | undefined
+}
+
+/** The next page of a stored plan in the order of its keys, without what is only remembered. */
+export async function plannedEntities(
+  db: Pool,
+  runId: number,
+  { after, limit, reason, department, key }: PlanFilter & { after?: PlanCursor | undefined; limit: number },
+): Promise<PlannedEntity[]> {
+  const values: unknown[] = [runId, limit]
+  const place = (value: unknown) => `$${values.push(value)}`
+  // Only what is asked for is in the statement: each way of asking has an index of its own.
+  const conditions = ['w.run_id = $1', 'w.reason is not null']
+  if (reason !== undefined) conditions.push(`w.reason = ${place(reason)}`)
+  if (department !== undefined) conditions.push(`w.department = ${place(department)}`)
+  if (key !== undefined) conditions.push(`w.entity_key collate "C" like ${place(beginningWith(key))}`)
+  if (after !== undefined)
+    conditions.push(
+      `(w.entity_key collate "C", w.enterprise_code) > (${place(after.entityKey)}, ${place(after.enterpriseCode)})`,
+    )
+  const { rows } = await db.query<PlannedEntity>(
+    `select w.operation, w.enterprise_code as "enterpriseCode", w.entity_key as "entityKey", w.reason,
+            w.source_hash as "sourceHash", w.department, w.fields,
+            coalesce(e.acknowledged, '{}') as acknowledged, e.dept_code as "deptCode"
+     from dirsync.planned_work w
+     left join dirsync.employee e on w.operation = 'update-employee'
+       and e.enterprise_code = w.enterprise_code and e.userid = w.entity_key
+     where ${conditions.join(' and ')}
+     order by w.entity_key collate "C", w.enterprise_code limit $2`,
+    values,
+  )
+  return rows
+}
+
+/** A pattern for LIKE. */
+export function beginningWith(text: string): string {
+  return `${text.replace(/[\\%_]/g, '\\$&')}%`
+}
+
+/** What a planned entity comes to, by the HR row as it is now. */
+export interface PlannedChange {
+  department: string | null
+  /** Of a changed employee: what differs from what the platform last confirmed, with HR's value. */
+  changed: EmployeeFields
+  /** Columns that break rules, whose values may be anything. */
+  broken: { field: string; value: string | null }[]
+  /** HR has another row by now than the plan saw: approval does not send this one. */
+  changedSince: boolean
+}
+
+/** Compares one entity with its HR row; null: HR has none, or the entity is a department. */
+export function changeOf(entity: PlannedEntity, row: HrEmployeeRow | 'duplicate' | null): PlannedChange {
+  const { reason, sourceHash, deptCode } = entity
+  const change = { department: deptCode, changed: {}, broken: [], changedSince: false }
+  if (entity.operation === 'delete-department') return { ...change, department: entity.entityKey }
+  const present = row === 'duplicate' ? null : row
+  const hash = present && rowHash(Object.keys(present), present)
+  if (row === 'duplicate' || hash !== sourceHash) return { ...change, changedSince: true }
+  if (present === null) return change
+  const validated = toDesired(present, Object.keys(present))
+  if (!validated.ok) {
+    const fields = [...new Set<string>(validated.problems.map(problem => problem.field))]
+    return { ...change, broken: fields.map(field => ({ field, value: present[field] ?? null })) }
+  }
+  const { fields } = validated.desired
+  const changed = reason === 'changed' ? changedFields(fields, entity.acknowledged) : {}
+  return { ...change, department: fields.dept_code || deptCode, changed }
+}
+
+function changedFields(fields: EmployeeFields, acknowledged: AcknowledgedHashes): EmployeeFields {
+  const differing = EMPLOYEE_FIELDS.flatMap((field): [EmployeeField, string | null][] => {
+    const value = fields[field]
+    return value !== undefined && fieldHash(field, value) !== acknowledged[field] ? [[field, value]] : []
+  })
+  return Object.fromEntries(differing)
+}
+
+/** The HR rows of planned employees. @throws HrUnavailableError, HrDataError, MappingError */
+export async function rowsOf(
+  hr: HrSource,
+  entities: readonly PlannedEntity[],
+  timeoutMs?: number,
+): Promise<(entity: PlannedEntity) => HrEmployeeRow | 'duplicate' | null> {
+  const keyOf = ({ enterpriseCode, entityKey }: PlannedEntity) => ({ enterpriseCode, userid: entityKey })
+  const keys = entities.filter(({ operation }) => operation === 'update-employee').map(keyOf)
+  const rows = await hr.lookup(keys, timeoutMs === undefined ? {} : { timeoutMs })
+  return entity => rows.get(keyText(keyOf(entity))) ?? null
+}
+
+// In the background
+
+/** One process at a time reads for plans. */
+const LOCK = 0x706c7264 // 'plrd'
+/** Entities that are looked up in HR together. */
+const PAGE = 1000
+/** Departments that are kept in figures. */
+const DEPARTMENTS = 50
+const RETRY = '1 minute'
+
+interface PlanReaderDeps {
+  pool: Pool
+  hr: HrSource
+  logger: Logger
+}
+
+/**
+ * Reads HR for the next held plan that nobody has read yet, or goes on where a process that died has stopped.
+ * @returns false when there is none, or another process is reading
+ */
+export async function readNextPlan(deps: PlanReaderDeps, signal: AbortSignal): Promise<boolean> {
+  return withConnection(deps.pool, async client => {
+    const { rows } = await client.query<{ mine: boolean }>('select pg_try_advisory_lock($1) as mine', [LOCK])
+    if (!onlyRow(rows).mine) return false
+    try {
+      const next = await claimReading(deps.pool)
+      if (next) await readPlan(deps, next, signal)
+      return next !== null
+    } finally {
+      // The lock goes with the connection, if that is gone.
+      await client.query('select pg_advisory_unlock($1)', [LOCK]).catch(() => undefined)
+    }
+  })
+}
+
+interface Reading {
+  run: number
+  after: PlanCursor | undefined
+}
+
+async function claimReading(db: Pool): Promise<Reading | null> {
+  const { rows } = await db.query<{ run: number; key: string; code: string }>(
+    `insert into dirsync.plan_reading as p (run_id, state)
+     select r.id, 'running' from dirsync.sync_run r
+     left join dirsync.plan_reading known on known.run_id = r.id
+     where r.state = 'held' and r.finished_at is null
+       and (known.run_id is null or known.state = 'running'
+            or known.state = 'failed' and known.retry_at <= now())
+     order by r.id desc limit 1
+     on conflict (run_id) do update set state = 'running', message = null, retry_at = null, finished_at = null
+     returning p.run_id as run, p.after_key as key, p.after_code as code`,
+  )
+  const [row] = rows
+  if (!row) return null
+  const { run, key, code } = row
+  return { run, after: key === '' ? undefined : { entityKey: key, enterpriseCode: code } }
+}
+
+async function readPlan({ pool, hr, logger }: PlanReaderDeps, reading: Reading, signal: AbortSignal) {
+  const { run } = reading
+  try {
+    for (let { after } = reading; ; ) {
+      // Whoever takes it up goes on after the last page.
+      if (signal.aborted) return
+      const entities = await plannedEntities(pool, run, { after, limit: PAGE })
+      const last = entities.at(-1)
+      if (!last) break
+      const rowOf = await rowsOf(hr, entities)
+      if (!(await storePage(pool, run, entities, rowOf))) return
+      after = last
+    }
+    await storeFigures(pool, run)
+  } catch (error) {
+    const isOfHr =
+      error instanceof HrUnavailableError || error instanceof HrDataError || error instanceof MappingError
+    if (!isOfHr) throw error
+    logger.warn({ runId: run, err: error.message }, 'the figures of a held plan wait for HR')
+    await pool.query(
+      `update dirsync.plan_reading
+       set state = 'failed', message = $2, finished_at = now(), retry_at = now() + interval '${RETRY}'
+       where run_id = $1`,
+      [run, error.message],
+    )
+  }
+}
+
+/** Stores what a page came to. False once somebody has decided about the run: nobody needs the rest. */
+async function storePage(
+  db: Pool,
+  run: number,
+  entities: PlannedEntity[],
+  rowOf: Awaited<ReturnType<typeof rowsOf>>,
+): Promise<boolean> {
+  const changes = entities.map(entity => {
+    const { department, changed, broken, changedSince } = changeOf(entity, rowOf(entity))
+    const fields = [...Object.keys(changed), ...broken.map(({ field }) => field)]
+    return { key: entity.entityKey, code: entity.enterpriseCode, department, fields, changedSince }
+  })
+  const last = entities.at(-1)
+  const { rows } = await db.query<{ state: string }>(
+    `with page as materialized (
+       select * from jsonb_to_recordset($2) as p (key text, code text, department text, fields text[])
+     ), stored as (
+       update dirsync.planned_work w set department = p.department, fields = p.fields
+       from page p
+       where w.run_id = $1 and w.operation = $3 and w.enterprise_code = p.code and w.entity_key = p.key
+     )
+     update dirsync.plan_reading r
+     set looked_at = looked_at + $4, changed_since = changed_since + $5, after_key = $6, after_code = $7,
+         state = case when held then 'running' else 'stopped' end,
+         finished_at = case when not held then now() end
+     from (select state = 'held' as held from dirsync.sync_run where id = $1) run
+     where r.run_id = $1
+     returning r.state`,
+    [
+      run,
+      JSON.stringify(changes),
+      last?.operation,
+      entities.length,
+      changes.filter(({ changedSince }) => changedSince).length,
+      last?.entityKey,
+      last?.enterpriseCode,
+    ],
+  )
+  return rows[0]?.state === 'running'
+}
+
+async function storeFigures(db: Pool, run: number): Promise<void> {
+  await db.query(
+    `with by_field as (
+       select field, count(*)::int as n
+       from dirsync.planned_work w, unnest(w.fields) as f (field)
+       where w.run_id = $1 and w.reason is not null group by field
+     ), by_department as (
+       select department, count(*)::int as n from dirsync.planned_work
+       where run_id = $1 and reason is not null and department is not null
+       group by department order by n desc, department limit ${DEPARTMENTS}
+     )
+     update dirsync.plan_reading
+     set state = 'done', finished_at = now(),
+         fields = coalesce((select jsonb_agg(f order by n desc, field) from by_field f), '[]'),
+         departments = coalesce((select jsonb_agg(d order by n desc, department) from by_department d), '[]')
+     where run_id = $1`,
+    [run],
+  )
+}
