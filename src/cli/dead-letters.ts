@@ -1,4 +1,5 @@
 import type { Command } from 'commander'
+import { csvLine } from '../lib/csv.ts'
 import { PLATFORM_CODES } from '../platform/codes.ts'
 import {
   CASE_STATES,
@@ -18,7 +19,6 @@ import {
   type Column,
   coloured,
   counted,
-  csvLine,
   entityName,
   examples,
   longTime,

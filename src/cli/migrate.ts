@@ -3,6 +3,7 @@ import { ConfigError, loadConfig } from '../config.ts'
 import { assertNoPooler } from '../lib/database.ts'
 import { migrate } from '../lib/migrate.ts'
 import { openQueueStore } from '../queue/backend.ts'
+import { storeTexts } from '../texts/store.ts'
 import { openStores } from './context.ts'
 import { sentenceOf } from './failure.ts'
 import { print, printJson } from './output.ts'
@@ -34,6 +35,7 @@ async function run(options: { json?: true }): Promise<void> {
   const { checked, config, pool } = stores
   await assertNoPooler(config.DATABASE_URL)
   const { applied, reviewerStatements } = await migrate(pool)
+  await storeTexts(pool)
   const queue = openQueueStore({ redisUrl: config.REDIS_URL, databaseUrl: config.DATABASE_URL })
   await queue.prepare()
   tellWhatIsMissing(checked)

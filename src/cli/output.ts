@@ -267,22 +267,3 @@ export function entityName(row: { enterprise_code: string; entity_key: string; e
 export function qualified(enterpriseCode: string, key: string): string {
   return enterpriseCode === '' ? key : `${enterpriseCode}/${key}`
 }
-
-/** One line of CSV (RFC 4180, without the line's end). */
-export function csvLine(values: readonly unknown[]): string {
-  return values.map(cell).join(',')
-}
-
-function cell(value: unknown): string {
-  if (value === null || value === undefined) return ''
-  if (typeof value === 'number') return String(value)
-  const text =
-    value instanceof Date
-      ? value.toISOString()
-      : typeof value === 'object'
-        ? JSON.stringify(value)
-        : String(value)
-  // A spreadsheet takes a text with such a beginning for a formula; an apostrophe makes it a text again.
-  const safe = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text
-  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe
-}

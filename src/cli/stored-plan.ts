@@ -1,4 +1,5 @@
 import { HrDataError, HrUnavailableError } from '../hr/source.ts'
+import { csvLine } from '../lib/csv.ts'
 import { readRunStory } from '../report/run-story.ts'
 import { isStored, type PlanEntry, readStoredPlan } from '../report/stored-plan.ts'
 import { openContext } from './context.ts'
@@ -7,7 +8,6 @@ import {
   byCount,
   coloured,
   countsText,
-  csvLine,
   figure,
   longTime,
   print,

@@ -107,6 +107,7 @@ export async function migrationFindings(pool: Pool): Promise<{ missing: string[]
   if (missing.length > 0) return { missing, hasReviewer: false }
   const { rows } = await pool.query<{ has: boolean }>(
     `select coalesce((select has_table_privilege(oid, 'dirsync.failed_syncs', 'select')
+                             and has_table_privilege(oid, 'dirsync.failed_syncs_zh', 'select')
                       from pg_roles where rolname = 'dirsync_reviewer'), false) as has`,
   )
   return { missing, hasReviewer: onlyRow(rows).has }
@@ -118,6 +119,7 @@ const CREATE_ROLE = 'create role dirsync_reviewer nologin'
 const GRANTS = [
   'grant usage on schema dirsync to dirsync_reviewer',
   'grant select on dirsync.failed_syncs, dirsync.refund, dirsync.topup to dirsync_reviewer',
+  'grant select on dirsync.failed_syncs_zh to dirsync_reviewer',
   'grant select on dirsync.payment_order, dirsync.limit_account to dirsync_reviewer',
   'grant select on dirsync.limit_sub_account, dirsync.taxpayer to dirsync_reviewer',
   ...[
@@ -136,6 +138,8 @@ const GRANTS = [
     'lower_rate(float8, timestamptz, text)',
     'restore_rate()',
     'probe_now(text)',
+    'name_of(text, text, text)',
+    'in_language(text, text)',
   ].map(signature => `grant execute on function dirsync.${signature} to dirsync_reviewer`),
 ]
 

@@ -22,7 +22,7 @@ const list = <Item extends z.ZodType>(item: Item) =>
 const number = z.coerce.number().int().min(0).max(Number.MAX_SAFE_INTEGER)
 const period = z.string().regex(/^\d{1,4}[hdw]$/)
 
-const FIELDS = {
+export const FIELDS = {
   states: list(z.enum(CASE_STATES)),
   categories: list(text(100)),
   code: number,

@@ -1,16 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { momentOf } from '../../src/cli/arguments.ts'
-import {
-  type Column,
-  csvLine,
-  cut,
-  duration,
-  plain,
-  shortTime,
-  table,
-  widthOf,
-  wrap,
-} from '../../src/cli/output.ts'
+import { type Column, cut, duration, plain, shortTime, table, widthOf, wrap } from '../../src/cli/output.ts'
+import { csvLine } from '../../src/lib/csv.ts'
 
 describe('a table', () => {
   type Row = { id: number; name: string | null; text: string }

@@ -1,6 +1,7 @@
 import pg from 'pg'
 import { inject } from 'vitest'
 import { migrate } from '../../src/lib/migrate.ts'
+import { storeTexts } from '../../src/texts/store.ts'
 
 /** A database that belongs to one test, or one test file. */
 export interface TestDatabase extends AsyncDisposable {
@@ -76,6 +77,7 @@ async function migrateDatabase(url: string): Promise<void> {
   const pool = new pg.Pool({ connectionString: url })
   try {
     await migrate(pool)
+    await storeTexts(pool)
   } finally {
     await pool.end()
   }

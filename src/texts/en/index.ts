@@ -5,6 +5,7 @@ import { cases } from './cases.ts'
 import { common } from './common.ts'
 import { departments } from './departments.ts'
 import { employees } from './employees.ts'
+import { failures } from './failures.ts'
 import { halts } from './halts.ts'
 import { mapping } from './mapping.ts'
 import { mirrors } from './mirrors.ts'
@@ -36,4 +37,5 @@ export const en = {
   ...auth,
   ...api,
   ...terms,
+  ...failures,
 } as const

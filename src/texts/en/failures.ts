@@ -1,0 +1,172 @@
+import { type CatalogueEntry, CIRCUMSTANCES, PLATFORM_CODES } from '../../platform/codes.ts'
+
+/**
+ * What dirsync writes down about failures, halts and runs, sentence by sentence. The English is the source: the code (or a
+ * migration) writes these very sentences into the database, and `src/texts/failures.ts` recognises them there to say them in
+ * another language. So a parameter is a plain name in braces. A test holds the sentences to the code.
+ */
+
+/** The entries of the platform's catalogue keep their sentences, under `code.<number>` or `circumstance.<name>`. */
+type Sentences<Prefix extends string, Entries extends Readonly<Record<number | string, CatalogueEntry>>> = {
+  readonly [Key in keyof Entries & (number | string) as `${Prefix}.${Key}.meaning`]: Entries[Key]['meaning']
+} & {
+  readonly [Key in keyof Entries & (number | string) as `${Prefix}.${Key}.remedy`]: Entries[Key]['remedy']
+} & {
+  readonly [Key in keyof Entries & (number | string) as Entries[Key] extends { remedyBesideHr: string }
+    ? `${Prefix}.${Key}.remedy_beside_hr`
+    : never]: string
+}
+
+function sentences<
+  const Prefix extends string,
+  const Entries extends Readonly<Record<number | string, CatalogueEntry>>,
+>(prefix: Prefix, entries: Entries) {
+  return Object.fromEntries(
+    Object.entries(entries).flatMap(([key, { meaning, remedy, remedyBesideHr }]) => [
+      [`${prefix}.${key}.meaning`, meaning],
+      [`${prefix}.${key}.remedy`, remedy],
+      ...(remedyBesideHr === undefined ? [] : [[`${prefix}.${key}.remedy_beside_hr`, remedyBesideHr]]),
+    ]),
+  ) as Sentences<Prefix, Entries>
+}
+
+export const failures = {
+  'failure.unlisted': '{category}: {message}',
+  ...sentences('code', PLATFORM_CODES),
+  ...sentences('circumstance', CIRCUMSTANCES),
+  // Cases of employees.
+  'said.platform_says': 'The platform says: {words}',
+  'said.platform_said': 'The platform said: {words}',
+  'said.call_failed': '{operation} failed ({facts})',
+  'said.delivered_twice': 'HR delivers this employee more than once',
+  'said.not_applied': 'The platform accepted this value, and shows again what it showed before.',
+  'said.not_applied_remedy':
+    "Find out in the platform's back office what keeps or puts back the other value (a rule, another system), or correct HR.",
+  'said.correct_row': 'Correct the row in HR; it is tried again as soon as it changes.',
+  'said.left_without_row':
+    'HR has no row for this employee any more, but the platform still has them in service.',
+  'said.left_in_hr': 'HR says that this employee has left, but the platform still has them in service.',
+  'said.left_remedy':
+    "End the employment in the platform's back office (its interface cannot), or correct HR.",
+  'said.keyless_one': 'One row of HR has no user id, or one that is far too long.',
+  'said.keyless_many': '{count} rows of HR have no user id, or one that is far too long.',
+  'said.keyless_remedy':
+    'Give each a user id of at most 100 characters in HR, or leave them out of the mapping. The next run that reads every row then closes this.',
+  'said.worker_ended': 'The worker ended {count} times in the middle of this job.',
+  'said.worker_ended_remedy': "Look at the workers' logs around the attempts of this entity, then retry.",
+  'said.not_stored': 'PostgreSQL refused to store what came of this job ({reason}).',
+  'said.not_stored_remedy':
+    'Look for an odd value of this entity in HR and on the platform, mend it, then retry. Report it with this message if there is none.',
+  'said.withheld_remedy': 'Then retry this dead letter: everybody follows once one employee gets it through.',
+  'said.swap': 'A swap: {userid} wants the {what} of {holder}',
+  'said.swap_member': '{userid} that of {holder}',
+  'said.swap_first': 'None of them can go first.',
+  'said.swap_remedy':
+    'On the platform, change the {what} of {userid} ({value}) to a temporary one, then retry dead letter {case}: the others follow by themselves.',
+  'said.swap_remedy_plain':
+    'On the platform, change the {what} of {userid} to a temporary one, then retry dead letter {case}: the others follow by themselves.',
+  // Rules that an HR row breaks.
+  'said.too_long': '{field} must have at most {limit} characters',
+  'said.not_empty': '{field} must not be empty',
+  'said.edges': '{field} must not begin or end with a blank or invisible character',
+  'said.corp_code': 'corp_code must have 1 to 20 letters and digits, and nothing else',
+  'said.gender': 'gender must be 1 (male), 2 (female) or 3 (unknown)',
+  'said.date_forms': '{field} must be a date that exists, written yyyy-MM-dd or MM-dd',
+  'said.date_form': '{field} must be a date that exists, written yyyy-MM-dd',
+  'said.email_form': 'email must be one address with one @ and no blanks',
+  'said.email_length': 'email must have 1 to 100 characters',
+  'said.level_reserved': 'level must not be {value}, which clears the field',
+  'said.category_reserved': 'category must not contain {value}, which clears the field',
+  'said.category_form': 'category must be a list of texts, separated by commas or as a JSON array',
+  'said.cost_center': 'cost_center_id must be a whole number from 1 to 2147483647',
+  'said.active_form': 'active must be true or false (t/f, 1/0, y/n)',
+  'said.card_type': 'card_type must be 1 (identity card) or 2 (passport)',
+  'said.card_passport':
+    'card_no must be a passport number of 1 to 20 letters and digits, or an identity number of 18 or 15 places',
+  'said.card_form': 'card_no must be an identity number of 18 or 15 places',
+  'said.card_birth': 'card_no must hold a birth date that exists',
+  'said.card_check': 'card_no must end with the right check digit',
+  'said.area_form': 'mobile_area must be a phone area code of 1 to 10 digits',
+  'said.mobile_form': 'mobile must have 6 to 20 digits; blanks, hyphens and a leading +area code are allowed',
+  'said.mobile_conflict': 'mobile carries another area code than mobile_area',
+  'said.attribute_form':
+    "employee_attribute must be a JSON array of '{'attributeCode, attributeValue'}' or a JSON object of code: value",
+  'said.attribute_code': 'employee_attribute: each attributeCode must have 1 to 100 characters',
+  'said.attribute_value': 'employee_attribute: each attributeValue must have 1 to 100 characters',
+  'said.attribute_type':
+    'employee_attribute: each attributeValue must be text, or a whole number of at most 15 digits',
+  'said.attribute_twice': 'employee_attribute: each attributeCode may occur once only',
+  // Halts.
+  'said.hr_unread': 'HR cannot be read',
+  'said.hr_unread_remedy': 'Run `dirsync doctor`; work continues by itself once HR answers again.',
+  'said.hr_silent':
+    'the HR database does not answer ({reason}); check HR_DATABASE_URL and that the server is up',
+  'said.hr_login':
+    'the HR database refuses the login ({reason}); check user, password and database in HR_DATABASE_URL',
+  'said.hr_no_database':
+    'the HR server has no such database ({reason}); check user, password and database in HR_DATABASE_URL',
+  'said.paused_by': 'All calls are paused by {name}: {words}',
+  'said.resume_remedy': 'Let them go on with `dirsync resume`.',
+  // What stops a run before it writes, and what became of it.
+  'said.no_rows': 'HR delivered no rows at all: check the mapping query and the HR database',
+  'said.no_user_ids':
+    'none of the {rows} rows that HR delivers has a user id: check the mapping query and the HR database',
+  'said.key_twice':
+    'HR delivers a key more than once ({keys}): make the mapping query return one row per employee',
+  'said.keys_twice':
+    'HR delivers keys more than once ({keys}): make the mapping query return one row per employee',
+  'said.fewer_rows':
+    'HR delivers {rows} rows, {percent} % fewer than the last good run ({before}): check the mapping query and the HR database, or raise GATE_MAX_FEWER_ROWS if so many have left',
+  'said.fewer_user_ids':
+    'HR delivers {rows} rows with a user id, {percent} % fewer than the last good run ({before}): check the mapping query and the HR database, or raise GATE_MAX_FEWER_ROWS if so many have left',
+  'said.emptied':
+    '{columns} turned empty for more than {percent} % of the rows: check the mapping query and the HR database, or raise GATE_MAX_EMPTIED if this is so in HR',
+  'said.nothing_enqueued': 'Nothing was enqueued.',
+  'said.employees_change':
+    '{changing} of {total} employees would change, more than {count} and {percent} %: look at the plan, then approve or reject the run.',
+  'said.departments_go':
+    '{changing} of {total} departments would be deleted, more than {count} and {percent} %: look at the plan, then approve or reject the run.',
+  'said.unchanged_since': 'HR has not changed since.',
+  'said.changed_row_since':
+    'Since then HR has changed {count} row: approval sends the plan as it was stored and leaves them to the next one.',
+  'said.changed_rows_since':
+    'Since then HR has changed {count} rows: approval sends the plan as it was stored and leaves them to the next one.',
+  'said.not_judged': 'HR could not be judged again',
+  'said.plan_stays': 'The plan stays as it was stored: approve or reject the run.',
+  'said.held_already': 'Run {run} is held with such a plan already: approve or reject that one.',
+  'said.took_place': 'HR looks right again: run {run} took its place.',
+  'said.nothing_sent': 'Nothing of this plan was sent.',
+  'said.left_out': '{count} planned rows are left out: a later plan that passed has seen newer ones.',
+  'said.unknown_names': 'unknown: {names}',
+  'said.knows_nobody': 'neither HR nor dirsync knows an employee {names}',
+  'said.reads_again': 'run {run} reads {kind} again',
+  'said.no_departments_sql': 'HR_DEPARTMENTS_SQL is not set: no department is ever deleted',
+  'said.no_departments': 'HR delivered no departments at all: check the mapping query and the HR database.',
+  'said.switched': 'The database was switched to another account of the platform.',
+  // Mirrors.
+  'said.unfit': 'What the platform gave cannot be stored (SQLSTATE {state}).',
+  'said.unfit_remedy': 'Report it with the attempt and its time.',
+  'said.taxpayer_remedy': 'Correct the number in TAXPAYER_IDENTIFIERS.',
+  'said.no_taxpayers': 'TAXPAYER_IDENTIFIERS is empty: there is no taxpayer to ask for',
+  'said.refused_before': 'the platform refused this before: see dead letter {cases}',
+  'said.enterprise_halted': 'Enterprise {code} is halted',
+  'said.only_enterprise_halted': 'The enterprise is halted',
+  'said.unknown_payer': 'A payment order names a payer who is not in HR.',
+  'said.unknown_payer_remedy':
+    'Find out who it is: an employee that HR or its mapping leaves out, or somebody who should not pay. The case ends when the employee is in HR.',
+  // Money.
+  'said.carried_out_unknown': 'whether it was carried out is unknown',
+  'said.refund_resolve':
+    'Find out from the vendor whether it was carried out, then: dirsync refund resolve {number} --as accepted (or rejected) --reason "…"',
+  'said.refund_by_itself':
+    'Nothing for now: the service asks the order record by itself. To ask at once: dirsync refund settle {number}',
+  'said.topup_resolve': `See in the platform's back office whether it is there, then: dirsync topup resolve {number} --as accepted (or rejected) --reason "…"`,
+  'said.sender_ended': 'its sender ended before it stored the answer',
+  'said.our_side': 'something failed on our side of the call: see the log of dirsync',
+  'said.record_shows_none':
+    'the order record shows no amount refunded, {before} before this refund of {amount}',
+  'said.record_shows': 'the order record shows {refunded} refunded, {before} before this refund of {amount}',
+  'said.not_carried_out': 'it was not carried out, and cannot be any more',
+  'said.record_cannot_tell': 'what was refunded before is not known, so the order record cannot tell',
+  'said.left_to_person': 'ask the platform, then say so with dirsync refund resolve',
+} as const

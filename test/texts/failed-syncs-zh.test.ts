@@ -1,0 +1,89 @@
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { migrate } from '../../src/lib/migrate.ts'
+import { inLanguage, SENTENCES } from '../../src/texts/failures.ts'
+import { storeTexts } from '../../src/texts/store.ts'
+import { createTestDatabase } from '../helpers/postgres.ts'
+import { fail } from '../sync/planted.ts'
+import { StoreUnderTest } from '../sync/store-under-test.ts'
+import { STORED } from './stored.ts'
+
+const store = new StoreUnderTest()
+
+describe('failed_syncs_zh', () => {
+  test('says in Chinese what failed, on what, and what to do', async () => {
+    await fail(store, {
+      field: 'mobile',
+      message: 'Another employee of the enterprise has this mobile number. The platform says: mobile exists',
+      remedy:
+        'Find out whose number it is (see "blocked by"), correct it in HR or on the platform; the other fields were sent.',
+    })
+    const [row] = await store.rows('select * from dirsync.failed_syncs_zh')
+    expect(row).toMatchObject({
+      entity: 'employee',
+      entity_name: '员工',
+      operation_name: '更新员工',
+      field_name: '手机号',
+      category: 'duplicate_mobile',
+      category_name: '手机号重复',
+      state_name: '待处理',
+      message: '企业中已有其他员工使用该手机号。平台返回：mobile exists',
+      remedy: '请查明手机号归属（见“受阻于”），在人事系统或平台上更正；其他字段已发送。',
+    })
+  })
+
+  test('has the columns of failed_syncs, and the names beside them', async () => {
+    const columns = async (view: string) =>
+      (
+        await store.rows(
+          `select attname as name from pg_attribute
+           where attrelid = 'dirsync.${view}'::regclass and attnum > 0 order by attnum`,
+        )
+      ).map(row => (row as { name: string }).name)
+    const names = ['entity_name', 'operation_name', 'field_name', 'category_name', 'state_name']
+    const chinese = await columns('failed_syncs_zh')
+    expect(chinese.filter(name => !names.includes(name))).toEqual(await columns('failed_syncs'))
+    expect(chinese).toEqual(expect.arrayContaining(names))
+  })
+
+  test('falls back to English where no texts are stored', async () => {
+    await fail(store)
+    await store.pool.query('delete from dirsync.text')
+    onTestFinished(async () => void (await storeTexts(store.pool)))
+    const [plain] = await store.rows('select category, message, remedy, state from dirsync.failed_syncs')
+    const [row] = await store.rows(
+      'select category_name as category, message, remedy, state_name as state from dirsync.failed_syncs_zh',
+    )
+    expect(row).toEqual(plain)
+  })
+})
+
+describe('dirsync.in_language', () => {
+  test('says the same as console and shell', async () => {
+    const { rows } = await store.pool.query<{ stored: string; said: string }>(
+      `select stored, dirsync.in_language('zh-CN', stored) as said from unnest($1::text[]) as stored`,
+      [STORED],
+    )
+    expect(rows.map(({ said }) => said)).toEqual(STORED.map(stored => inLanguage('zh-CN', stored)))
+  })
+})
+
+describe('the stored texts', () => {
+  test('are those of the catalogue, whatever stood there, and are written once', async () => {
+    await using database = await createTestDatabase()
+    await migrate(database.pool)
+    expect(await storeTexts(database.pool)).toBeGreaterThan(2 * SENTENCES.length)
+    expect(await storeTexts(database.pool)).toBe(0)
+    await database.pool.query(
+      `update dirsync.text set text = 'other' where key = 'state.open';
+       insert into dirsync.text (language, key, text) values ('en', 'state.gone', 'gone')`,
+    )
+    expect(await storeTexts(database.pool)).toBe(3)
+    const { rows } = await database.pool.query(
+      `select language, text from dirsync.text where key in ('state.open', 'state.gone') order by 1`,
+    )
+    expect(rows).toEqual([
+      { language: 'en', text: 'open' },
+      { language: 'zh-CN', text: '待处理' },
+    ])
+  })
+})
