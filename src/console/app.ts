@@ -192,7 +192,8 @@ async function guard(app: FastifyInstance, options: AppOptions): Promise<void> {
         }),
       )
     if (!wantsHtml(request)) return answer(reply, problem.status, codeOf(problem), `${title}.`)
-    const body = problemBody(taste.t, { title, detail: problem.message, remedy })
+    const back = isChange(request) ? cameFrom(request) : null
+    const body = problemBody(taste.t, { title, detail: problem.message, remedy, back })
     return reply.type('text/html; charset=utf-8').send(String(bare(taste, { title, body })))
   }
 }
@@ -231,6 +232,13 @@ function isOurs(request: FastifyRequest, publicUrl: string | null): boolean {
   if (site !== undefined) return site === 'same-origin'
   if (origin === undefined) return false
   return origin === (publicUrl === null ? `${request.protocol}://${request.host}` : new URL(publicUrl).origin)
+}
+
+/** The page of this console whose form was sent; null where the browser does not say. */
+function cameFrom({ headers, host }: FastifyRequest): string | null {
+  const from = URL.parse(headers.referer ?? '')
+  if (from?.host !== host || from.pathname.startsWith('//')) return null
+  return from.pathname + from.search
 }
 
 function signInFirst(request: FastifyRequest, reply: FastifyReply): FastifyReply {

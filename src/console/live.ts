@@ -145,6 +145,9 @@ async function readMarks(pool: Pool): Promise<Record<Topic, string>> {
       select 'platform', concat_ws(' ', date_trunc('minute', now()),
         (select sum(calls) from dirsync.call_minute where minute >= date_trunc('minute', now())))
       union all
+      select 'bulk', coalesce((select string_agg(concat_ws('|', id, state, done, skipped, failed), ',' order by id)
+                               from (select * from dirsync.bulk_action order by id desc limit 20) latest), '')
+      union all
       select 'money', coalesce((select max(id)::text from dirsync.command), '')`,
   })
   const marks = new Map(rows.map(({ topic, mark }) => [topic, mark]))

@@ -58,11 +58,12 @@ export class Problem extends Error {
   }
 }
 
-/** What a person asked for cannot be done, in the words of src/sync/commands.ts. */
+/** What a person asked for cannot be done, in the words of src/sync/commands.ts and src/lib/cursor.ts. */
 const COMMANDS: Record<string, Kind> = {
   COMMAND_NOT_FOUND: 'not_found',
   COMMAND_INVALID: 'invalid',
   COMMAND_CONFLICT: 'changed',
+  CURSOR_INVALID: 'invalid',
 }
 
 /** Errors of `pg` and of the system that mean: the database is away, or too slow. */

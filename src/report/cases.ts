@@ -220,6 +220,8 @@ export interface CaseAttempt {
   detail: string
   outcome: string
   duration_ms: number
+  /** Operations of the platform, and how often each was called. */
+  calls: Record<string, number>
   fields: string[]
   platform_code: number | null
   trace_id: string | null
@@ -260,7 +262,8 @@ export async function caseStory(db: Pool, id: number): Promise<CaseStory | null>
     unresolvedCasesOf(db, { enterpriseCode, key: entity_key, except: id }),
     blocked_by === null ? null : readBlocker(db, { enterpriseCode, userid: blocked_by }),
     db.query<CaseAttempt>(
-      `select id, started_at, run_id, operation, detail, outcome, duration_ms, fields, platform_code, trace_id, error
+      `select id, started_at, run_id, operation, detail, outcome, duration_ms, calls, fields, platform_code, trace_id,
+              error
        from dirsync.attempt where enterprise_code = $1 and entity_key = $2
        order by id desc limit ${ATTEMPTS}`,
       [enterpriseCode, entity_key],

@@ -60,7 +60,7 @@ const CASES_OF_RUN = 10_000
 const SAMPLE = 20
 
 /** The states in which an action can be done to a case. SQL says the same in `dirsync.bulk_judge`. */
-const POSSIBLE: Record<BulkAction, (state: CaseState) => boolean> = {
+export const POSSIBLE: Record<BulkAction, (state: CaseState) => boolean> = {
   retry: state => state !== 'resolved',
   snooze: state => openStates.has(state),
   ignore: state => openStates.has(state),

@@ -203,7 +203,7 @@ function casesByCategory(ask: Ask, { open_cases }: OverviewResult): SafeHtml {
     {
       caption: t('overview.cases'),
       empty: empty(t('overview.no_cases')),
-      href: ({ category }) => `/cases?category=${encodeURIComponent(category)}`,
+      href: ({ category }) => `/cases?categories=${encodeURIComponent(category)}`,
     },
   )
 }

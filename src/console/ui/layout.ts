@@ -98,12 +98,13 @@ export function bare(taste: BareTaste, page: { title: string; body: SafeHtml }):
 /** What an error page says: what is wrong, and what to do about it. */
 export function problemBody(
   t: Translate,
-  problem: { title: string; detail: string; remedy: string },
+  problem: { title: string; detail: string; remedy: string; back?: string | null },
 ): SafeHtml {
   return html`<div class="problem">
     <h1>${problem.title}</h1>
     ${problem.detail ? html`<p>${problem.detail}</p>` : ''}
     ${problem.remedy ? html`<p class="todo">${problem.remedy}</p>` : ''}
+    ${problem.back ? html`<p><a href="${problem.back}">${t('error.back_there')}</a></p>` : ''}
     <p><a href="/">${t('error.back')}</a></p>
   </div>`
 }

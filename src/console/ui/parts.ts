@@ -48,16 +48,18 @@ const EXACT = {
 /** A moment in the viewer's zone: 14:05 today, 21 Nov 14:05 this year; the exact one on hover. */
 export function time(ask: Ask, date: Date | null): SafeHtml {
   if (date === null) return html`–`
+  return html`<time datetime="${date.toISOString()}" title="${format(ask, EXACT).format(date)}">${timeText(ask, date)}</time>`
+}
+
+/** The same within a sentence. */
+export function timeText(ask: Ask, date: Date): string {
   const day = format(ask, { year: 'numeric', month: '2-digit', day: '2-digit' })
   const clock = { hour: '2-digit', minute: '2-digit' } as const
-  const isToday = day.format(date) === day.format(ask.now)
-  const isThisYear = date.getFullYear() === ask.now.getFullYear()
-  const text = isToday
-    ? format(ask, { ...clock, second: '2-digit' }).format(date)
-    : isThisYear
-      ? format(ask, { day: '2-digit', month: 'short', ...clock }).format(date)
-      : day.format(date)
-  return html`<time datetime="${date.toISOString()}" title="${format(ask, EXACT).format(date)}">${text}</time>`
+  if (day.format(date) === day.format(ask.now))
+    return format(ask, { ...clock, second: '2-digit' }).format(date)
+  if (date.getFullYear() === ask.now.getFullYear())
+    return format(ask, { day: '2-digit', month: 'short', ...clock }).format(date)
+  return day.format(date)
 }
 
 /** How long ago, or in how long: `5 min ago`, `in 2 h`; the exact moment on hover. */

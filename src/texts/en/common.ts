@@ -52,6 +52,7 @@ export const common = {
   'role.operator': 'operator',
   'role.admin': 'administrator',
   'error.back': 'Back to the overview',
+  'error.back_there': 'Back to where you were',
   'error.not_found': 'There is no such page',
   'error.not_found.remedy': 'It may have been removed meanwhile. Search for it above.',
   'error.forbidden': 'Your role may not do this',

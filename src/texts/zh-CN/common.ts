@@ -54,6 +54,7 @@ export const common = {
   'role.operator': '运维员',
   'role.admin': '管理员',
   'error.back': '返回概览',
+  'error.back_there': '返回刚才的页面',
   'error.not_found': '页面不存在',
   'error.not_found.remedy': '它可能已被删除。请在上方搜索。',
   'error.forbidden': '您的角色无权执行此操作',

@@ -1,0 +1,134 @@
+import { z } from 'zod'
+import type { Bulk, BulkResult } from '../../report/bulk.ts'
+import { type BulkRequest, POSSIBLE } from '../../sync/bulk.ts'
+import { CASE_STATES, type CaseState } from '../../sync/cases.ts'
+import type { Ask } from '../ask.ts'
+import { assigneeName, commentText, reasonText, Snooze } from '../cases/input.ts'
+import { snoozeEnd } from '../cases/moment.ts'
+import { FilterInput } from '../cases/query.ts'
+import { cursor, oneOrMore, pageSize, rowNumber } from '../endpoint.ts'
+import { Problem } from '../problem.ts'
+
+export const ACTIONS = ['retry', 'snooze', 'ignore', 'assign', 'comment'] as const
+export const OUTCOMES = ['done', 'skipped', 'failed', 'waiting'] as const
+const BULK_STATES = ['preview', 'requested', 'running', 'done', 'stopped'] as const
+
+/** A form sends the filter as the text of an address. */
+const Filter = z.preprocess(
+  given => (typeof given === 'string' ? Object.fromEntries(new URLSearchParams(given)) : given),
+  FilterInput,
+)
+
+export const BulkInput = z.object({
+  action: z.enum(ACTIONS),
+  which: z
+    .enum(['ids', 'filter'])
+    .optional()
+    .describe('The cases with these numbers, or all that match the filter; absent: whatever is given'),
+  ids: oneOrMore(rowNumber).optional(),
+  filter: Filter.optional().describe('As GET /cases takes it; empty: all unresolved cases'),
+  for: Snooze.shape.for,
+  until: Snooze.shape.until,
+  reason: reasonText.describe('For ignore; may be given for snooze'),
+  assignee: assigneeName,
+  text: commentText.describe('For comment'),
+})
+type BulkInput = z.output<typeof BulkInput>
+
+/** @throws Problem that says what is missing */
+export function requestOf(ask: Ask, input: BulkInput): BulkRequest {
+  const { t } = ask
+  const { action, ids = [], filter, which = filter ? 'filter' : 'ids', reason } = input
+  if (which === 'ids' && ids.length === 0) throw new Problem('invalid', t('cases.needs_cases'))
+  const of = which === 'ids' ? { ids } : { filter: filter ?? {} }
+  switch (action) {
+    case 'retry':
+      return { of, action }
+    case 'snooze':
+      return { of, action, until: snoozeEnd(ask, input), reason: reason ?? null }
+    case 'ignore':
+      if (!reason) throw new Problem('invalid', t('cases.needs_reason'))
+      return { of, action, reason }
+    case 'assign':
+      return { of, action, assignee: input.assignee || null }
+    case 'comment':
+      if (!input.text) throw new Problem('invalid', t('cases.needs_text'))
+      return { of, action, text: input.text }
+  }
+}
+
+const Counts = z.record(z.string(), z.number())
+const State = z.enum(CASE_STATES)
+
+export const BulkRow = z.object({
+  id: z.number(),
+  action: z.enum(ACTIONS),
+  filter: z.record(z.string(), z.unknown()).nullable().describe('null: the cases were chosen one by one'),
+  arguments: z.object({
+    until: z.string().optional(),
+    reason: z.string().optional(),
+    assignee: z.string().optional(),
+    text: z.string().optional(),
+  }),
+  state: z.enum(BULK_STATES),
+  total: z.number(),
+  more: z.boolean().describe('More cases matched than one action takes: these are left out'),
+  categories: Counts.describe('Cases by category, when the preview was made'),
+  states: Counts.describe('Cases by state, when the preview was made'),
+  done: z.number(),
+  skipped: z.number(),
+  failed: z.number(),
+  requested_by: z.string(),
+  reason: z.string().nullable(),
+  created_at: z.date(),
+  confirmed_at: z.date().nullable(),
+  started_at: z.date().nullable(),
+  finished_at: z.date().nullable(),
+})
+export type BulkRow = z.infer<typeof BulkRow>
+
+export const BulkPage = z.object({
+  bulk: BulkRow,
+  will_act: z.number().describe('Of the total, those that it could be done to when the preview was made'),
+  results: z.array(
+    z.object({
+      dead_letter_id: z.number(),
+      outcome: z.enum(['done', 'skipped', 'failed']).nullable().describe('null: its turn has not come'),
+      code: z.enum(['changed', 'closed', 'gone', 'error']).nullable(),
+      message: z.string().nullable(),
+      run_id: z.number().nullable(),
+      at: z.date().nullable(),
+      enterprise_code: z.string().nullable().describe('null, as what follows: the case is not kept any more'),
+      entity: z.string().nullable(),
+      entity_key: z.string().nullable(),
+      field: z.string().nullable(),
+      category: z.string().nullable(),
+      state: State.nullable(),
+    }),
+  ),
+  next: z.string().nullable().describe('Cursor of the next page; null: this is the last one'),
+})
+export type BulkPage = z.infer<typeof BulkPage>
+
+export const ResultsInput = z.object({
+  outcome: z.enum(OUTCOMES).optional().describe('Only the cases with this result'),
+  cursor,
+  limit: pageSize,
+})
+
+/** The row without what only the database needs. */
+export function bulkRow({ filter, states, ...row }: Bulk): BulkRow {
+  return { ...row, filter, states: Object.fromEntries(Object.entries(states)) }
+}
+
+/** How many of the cases it could be done to as they stood at the preview. */
+export function willAct({ action, states }: Pick<Bulk, 'action' | 'states'>): number {
+  return Object.entries(states).reduce(
+    (sum, [state, count]) => (POSSIBLE[action](state as CaseState) ? sum + count : sum),
+    0,
+  )
+}
+
+export function bulkPage(bulk: Bulk, results: BulkResult[], next: string | null): BulkPage {
+  return { bulk: bulkRow(bulk), will_act: willAct(bulk), results, next }
+}

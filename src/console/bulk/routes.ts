@@ -1,0 +1,123 @@
+import { z } from 'zod'
+import { bulkResults, listBulk, readBulk } from '../../report/bulk.ts'
+import { previewBulk, startBulk, stopBulk } from '../../sync/bulk.ts'
+import { CommandError } from '../../sync/commands.ts'
+import { textOr } from '../../texts/texts.ts'
+import type { Ask } from '../ask.ts'
+import { action, decodeCursor, type Endpoint, encodeCursor, read, rowNumber } from '../endpoint.ts'
+import { Problem } from '../problem.ts'
+import type { Services } from '../services.ts'
+import { BulkInput, BulkPage, BulkRow, bulkPage, bulkRow, ResultsInput, requestOf } from './query.ts'
+import { bulkBody, bulkListBody, titleOf } from './view.ts'
+
+const params = z.object({ id: rowNumber })
+const Position = z.tuple([z.number().int()])
+/** So many of the latest actions are shown; they are kept for 30 days. */
+const LATEST = 100
+
+export function bulk({ pool }: Services): Endpoint[] {
+  /** Does something to an action; who comes too late is told how it stands. */
+  const settle = async (ask: Ask, id: number, work: () => Promise<void>): Promise<{ id: number }> => {
+    try {
+      await work()
+      return { id }
+    } catch (error) {
+      if (!(error instanceof CommandError)) throw error
+      const found = await readBulk(pool, id)
+      if (!found) throw new Problem('not_found', ask.t('bulk.gone'), { cause: error })
+      const state = textOr(ask.language, `bulk_state.${found.state}`, found.state)
+      throw new Problem('changed', ask.t('bulk.not_possible', { state }), { cause: error })
+    }
+  }
+
+  return [
+    action({
+      path: '/bulk',
+      tag: 'cases',
+      summary: 'Preview an action on many cases: which they are, and what would happen. Nothing happens yet',
+      body: BulkInput,
+      result: z.object({
+        id: z.number().describe('To be started, or thrown away, within a day'),
+        total: z.number(),
+        more: z.boolean(),
+        will_act: z.number(),
+        will_skip: z.number(),
+        runs: z.number().describe('How many runs a retry makes'),
+        categories: z.record(z.string(), z.number()),
+        states: z.record(z.string(), z.number()),
+      }),
+      async run(ask, { input }) {
+        const request = requestOf(ask, input)
+        try {
+          const { willAct, willSkip, states, ...preview } = await previewBulk(pool, ask.asker, request)
+          return { ...preview, states: { ...states }, will_act: willAct, will_skip: willSkip }
+        } catch (error) {
+          if (error instanceof CommandError && error.code === 'COMMAND_NOT_FOUND')
+            throw new Problem('invalid', ask.t('cases.none_match'), { cause: error })
+          throw error
+        }
+      },
+      next: (_ask, { id }) => ({ to: `/bulk/${id}` }),
+    }),
+    read({
+      path: '/bulk',
+      tag: 'cases',
+      summary: 'The latest actions on many cases, newest first',
+      result: z.object({ actions: z.array(BulkRow) }),
+      run: async () => ({ actions: (await listBulk(pool, LATEST)).map(bulkRow) }),
+      page: (ask, { actions }) => ({
+        title: ask.t('bulk.title'),
+        nav: 'cases',
+        body: bulkListBody(ask, actions),
+      }),
+    }),
+    read({
+      path: '/bulk/:id',
+      tag: 'cases',
+      summary: 'One action on many cases: how far it is, and what came of each case, page by page',
+      params,
+      query: ResultsInput,
+      result: BulkPage,
+      async run(ask, { params: { id }, input }) {
+        const { outcome, cursor, limit } = input
+        const after = decodeCursor(Position, cursor)?.[0] ?? null
+        const [found, { results, next }] = await Promise.all([
+          readBulk(pool, id),
+          bulkResults(pool, id, { after, limit, ...(outcome ? { outcome } : {}) }),
+        ])
+        if (!found) throw new Problem('not_found', ask.t('bulk.gone'))
+        return bulkPage(found, results, next === null ? null : encodeCursor([next]))
+      },
+      page: (ask, page, { input }) => ({
+        title: titleOf(ask, page.bulk),
+        nav: 'cases',
+        body: bulkBody(ask, page, input.outcome),
+      }),
+    }),
+    action({
+      path: '/bulk/:id/start',
+      tag: 'cases',
+      summary: 'Start what was previewed; the server does it in the background',
+      params,
+      result: z.object({ id: z.number() }),
+      run: (ask, { params: { id } }) => settle(ask, id, () => startBulk(pool, ask.asker, id)),
+      next: (_ask, { id }) => ({ to: `/bulk/${id}`, notice: { key: 'bulk.started' } }),
+    }),
+    action({
+      path: '/bulk/:id/stop',
+      tag: 'cases',
+      summary: 'Stop an action after the cases in hand, or throw a preview away',
+      params,
+      result: z.object({ id: z.number(), was_preview: z.boolean() }),
+      async run(ask, { params: { id } }) {
+        await settle(ask, id, () => stopBulk(pool, ask.asker, id))
+        const found = await readBulk(pool, id)
+        return { id, was_preview: found?.confirmed_at === null }
+      },
+      next: (_ask, { id, was_preview }) =>
+        was_preview
+          ? { to: '/cases', notice: { key: 'bulk.discarded' } }
+          : { to: `/bulk/${id}`, notice: { key: 'bulk.stopped' } },
+    }),
+  ]
+}

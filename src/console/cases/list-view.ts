@@ -1,0 +1,319 @@
+import { html, type SafeHtml } from '@remix-run/html-template'
+import { EMPLOYEE_FIELDS } from '../../directory/employee.ts'
+import { filterQuery } from '../../sync/case-filter.ts'
+import { CASE_STATES } from '../../sync/cases.ts'
+import { isTextKey, textOr } from '../../texts/texts.ts'
+import type { Ask } from '../ask.ts'
+import {
+  code,
+  empty,
+  type Field,
+  field,
+  figure,
+  head,
+  live,
+  pager,
+  section,
+  since,
+  table,
+} from '../ui/parts.ts'
+import { caseState } from '../ui/states.ts'
+import { SNOOZE_PERIODS } from './moment.ts'
+import {
+  caseTabs,
+  categoryName,
+  causeOf,
+  employeeHref,
+  fieldName,
+  keyOf,
+  operationName,
+  short,
+  whatOf,
+} from './parts.ts'
+import { type CaseGroups, type CaseList, filterOf, type ListInput } from './query.ts'
+
+type Group = CaseGroups['groups'][number]
+type Listed = CaseList & { input: ListInput; categories: string[]; groups: Group[] }
+
+/** More causes than this are on a page of their own. */
+const CAUSES_ABOVE = 5
+const FORM = 'act'
+
+/** What has to be looked at: its causes first, then case by case. */
+export function listBody(ask: Ask, listed: Listed): SafeHtml {
+  const { t } = ask
+  const { cases, next, count, more, input, groups } = listed
+  const isFiltered = Object.keys(filterOf(input)).length > 0
+  const counted = t(more ? 'cases.matching_more' : isFiltered ? 'cases.matching' : 'cases.waiting', { count })
+  return html`${head(t('cases.title'), { aside: html`<span class="soft">${counted}</span>` })}
+  ${caseTabs(ask, 'list')}
+  ${
+    groups.length === 0
+      ? ''
+      : live(
+          ask,
+          'causes',
+          ['cases'],
+          section(t('cases.causes'), groupTable(ask, groups.slice(0, CAUSES_ABOVE)), {
+            aside:
+              groups.length > CAUSES_ABOVE
+                ? html`<a href="/cases/groups">${t('cases.all_causes', { count: groups.length })}</a>`
+                : '',
+          }),
+        )
+  }
+  ${section(
+    t('cases.tab_list'),
+    html`${filterForm(ask, listed)}
+    ${ask.may('reviewer') && cases.length > 0 ? actForm(ask, listed) : ''}
+    ${caseTable(ask, cases, isFiltered)}
+    ${pager(ask, next)}`,
+  )}`
+}
+
+/** All causes with what to do about each. */
+export function groupsBody(ask: Ask, groups: Group[]): SafeHtml {
+  return html`${head(ask.t('cases.title'))}
+  ${caseTabs(ask, 'groups')}
+  ${live(ask, 'causes', ['cases'], groupTable(ask, groups))}`
+}
+
+function groupTable(ask: Ask, groups: Group[]): SafeHtml {
+  const { t } = ask
+  return table(
+    groups,
+    [
+      { title: t('cases.cause'), kind: 'main', cell: group => causeOf(ask, group) },
+      { title: t('cases.count'), kind: 'number', cell: ({ count }) => figure(ask, count) },
+      { title: t('cases.open'), kind: 'number', cell: ({ open }) => figure(ask, open) },
+      {
+        title: t('cases.failures'),
+        kind: 'number',
+        cell: ({ failures }) => html`<span class="soft">${figure(ask, failures)}</span>`,
+      },
+      { title: t('cases.oldest'), kind: 'spare', cell: ({ oldest }) => since(ask, oldest) },
+      { title: t('cases.newest'), kind: 'spare', cell: ({ newest }) => since(ask, newest) },
+      {
+        title: t('cases.todo'),
+        kind: 'spare',
+        cell: group => html`<span class="soft">${todoOf(ask, group)}</span>`,
+      },
+    ],
+    {
+      caption: t('cases.causes'),
+      empty: empty(t('cases.none'), t('cases.none_todo')),
+      href: ({ category, platform_code }) =>
+        `/cases?${new URLSearchParams({ categories: category, code: String(platform_code ?? 0) })}`,
+    },
+  )
+}
+
+/** What the catalogue says to do about a cause. */
+function todoOf({ t, language }: Ask, { category, platform_code }: Group): string {
+  const known = `code.${platform_code}.remedy`
+  if (isTextKey(known)) return t(known)
+  return textOr(language, `cases.about.${category}`, '')
+}
+
+function caseTable(ask: Ask, cases: CaseList['cases'], isFiltered: boolean): SafeHtml {
+  const { t } = ask
+  return table(
+    cases,
+    [
+      { title: t('cases.key'), kind: 'main', cell: row => keyOf(row) },
+      { title: t('cases.what'), cell: row => whatOf(ask, row) },
+      { title: t('cases.cause'), cell: row => causeOf(ask, row) },
+      { title: t('cases.state'), cell: row => caseState(ask, row.state) },
+      {
+        title: t('cases.blocked_by'),
+        kind: 'spare',
+        cell: ({ blocked_by, enterprise_code }) =>
+          blocked_by === null
+            ? null
+            : html`<a href="${employeeHref(enterprise_code, blocked_by)}">${code(short(blocked_by))}</a>`,
+      },
+      { title: t('cases.age'), kind: 'spare', cell: row => since(ask, row.first_failed_at) },
+      { title: t('cases.failures'), kind: 'number', cell: ({ occurrences }) => figure(ask, occurrences) },
+      { title: t('cases.next_try'), kind: 'spare', cell: row => since(ask, row.next_retry_at) },
+      { title: t('cases.assignee'), kind: 'spare', cell: ({ assignee }) => assignee && short(assignee) },
+    ],
+    {
+      caption: t('cases.tab_list'),
+      empty: isFiltered
+        ? empty(t('cases.none_match'), t('cases.none_match_todo'))
+        : empty(t('cases.none'), t('cases.none_todo')),
+      href: ({ id }) => `/cases/${id}`,
+      ...(ask.may('reviewer')
+        ? {
+            tick: {
+              name: 'ids',
+              label: t('cases.tick'),
+              all: t('cases.tick_all'),
+              value: ({ id }: CaseList['cases'][number]) => String(id),
+              form: FORM,
+            },
+          }
+        : {}),
+    },
+  )
+}
+
+// Filters
+
+const AGES = ['1h', '1d', '3d', '1w', '4w'] as const
+const OPERATIONS = [
+  'update-employee',
+  'delete-department',
+  'bind-openid',
+  'mirror-orders',
+  'mirror-accounts',
+  'mirror-taxpayers',
+]
+const ENTITIES = ['employee', 'department', 'enterprise', 'mirror']
+
+/** A form whose address can be kept; what is asked for rarely is folded away. */
+function filterForm(ask: Ask, { input, categories }: Listed): SafeHtml {
+  const { t, language } = ask
+  const any = { value: '', text: t('cases.any') }
+  const chosen = (values: readonly string[] | undefined) => values?.join(',') ?? ''
+  const withPresent = (choices: Field['choices'] = [], present: string) =>
+    present === '' || choices.some(({ value }) => value === present)
+      ? choices
+      : [...choices, { value: present, text: short(present) }]
+  const states = chosen(input.states)
+  const causes = chosen(input.categories)
+  const often: Field[] = [
+    {
+      name: 'key',
+      label: t('cases.f.key'),
+      type: 'search',
+      value: input.key,
+      maxlength: 120,
+      placeholder: t('cases.f.key_hint'),
+    },
+    {
+      name: 'states',
+      label: t('cases.f.states'),
+      value: states,
+      choices: withPresent(
+        [
+          { value: '', text: t('cases.unresolved') },
+          { value: 'open,blocked', text: t('cases.for_a_person') },
+          ...CASE_STATES.map(value => ({ value, text: textOr(language, `state.${value}`, value) })),
+        ],
+        states,
+      ),
+    },
+    {
+      name: 'categories',
+      label: t('cases.f.categories'),
+      value: causes,
+      choices: withPresent(
+        [any, ...categories.map(value => ({ value, text: categoryName(ask, value) }))],
+        causes,
+      ),
+    },
+    {
+      name: 'olderThan',
+      label: t('cases.f.olderThan'),
+      value: input.olderThan,
+      choices: withPresent(
+        [any, ...AGES.map(value => ({ value, text: t(`cases.age_${value}`) }))],
+        input.olderThan ?? '',
+      ),
+    },
+    {
+      name: 'assignee',
+      label: t('cases.f.assignee'),
+      value: input.assignee,
+      maxlength: 200,
+      placeholder: t('cases.f.assignee_hint'),
+    },
+  ]
+  const rarely: Field[] = [
+    { name: 'code', label: t('cases.f.code'), type: 'number', value: input.code, min: 0 },
+    {
+      name: 'field',
+      label: t('cases.f.field'),
+      value: input.field,
+      choices: withPresent(
+        [any, ...EMPLOYEE_FIELDS.map(value => ({ value, text: fieldName(ask, value) }))],
+        input.field ?? '',
+      ),
+    },
+    {
+      name: 'operation',
+      label: t('cases.f.operation'),
+      value: input.operation,
+      choices: withPresent(
+        [any, ...OPERATIONS.map(value => ({ value, text: operationName(ask, value) }))],
+        input.operation ?? '',
+      ),
+    },
+    {
+      name: 'entity',
+      label: t('cases.f.entity'),
+      value: input.entity,
+      choices: [any, ...ENTITIES.map(value => ({ value, text: textOr(language, `entity.${value}`, value) }))],
+    },
+    { name: 'enterprise', label: t('cases.f.enterprise'), value: input.enterprise, maxlength: 100 },
+    { name: 'run', label: t('cases.f.run'), type: 'number', value: input.run, min: 1 },
+    { name: 'blockedBy', label: t('cases.f.blockedBy'), value: input.blockedBy, maxlength: 120 },
+    {
+      name: 'order',
+      label: t('cases.f.order'),
+      value: input.order,
+      choices: (['latest', 'oldest'] as const).map(value => ({ value, text: t(`cases.order_${value}`) })),
+    },
+  ]
+  const isUnfolded = rarely.some(({ name, value }) => name !== 'order' && value !== undefined)
+  const query = new URLSearchParams([...filterQuery(filterOf(input)), ['order', input.order]])
+  return html`<form class="filters" action="/cases" method="get">
+    ${often.map(field)}
+    <details class="more"${isUnfolded ? html` open` : ''}><summary>${t('cases.more_filters')}</summary>
+      <div class="filters">${rarely.map(field)}</div></details>
+    <p class="field"><button>${t('common.apply')}</button> <a href="/cases">${t('common.clear')}</a>${
+      ask.may('reviewer')
+        ? html` <a href="/cases.csv?${String(query)}" download>${t('cases.export')}</a>`
+        : ''
+    }</p></form>`
+}
+
+// Acting on many
+
+const ACTIONS = ['retry', 'snooze', 'ignore', 'assign', 'comment'] as const
+
+/** One form for ticked cases and for all that match; it leads to a preview. Style shows the fields of the chosen action. */
+function actForm({ t, viewer }: Ask, { input, count, more }: Listed): SafeHtml {
+  const periods = SNOOZE_PERIODS.map(value => ({ value, text: t(`cases.for_${value}`) }))
+  return html`<form class="act" method="post" action="/bulk" id="${FORM}" aria-label="${t('cases.act')}">
+    <input type="hidden" name="filter" value="${String(filterQuery(filterOf(input)))}">
+    ${field({
+      name: 'which',
+      label: t('cases.which'),
+      value: 'ids',
+      choices: [
+        { value: 'ids', text: t('cases.ticked') },
+        { value: 'filter', text: t(more ? 'cases.all_matching_more' : 'cases.all_matching', { count }) },
+      ],
+    })}
+    ${field({
+      name: 'action',
+      label: t('cases.action'),
+      choices: ACTIONS.map(value => ({ value, text: t(`cases.${value}`) })),
+    })}
+    <div class="for-snooze">
+      ${field({ name: 'for', label: t('cases.snooze_for'), choices: periods })}
+      ${field({ name: 'until', label: t('cases.snooze_until'), type: 'datetime-local' })}
+    </div>
+    <div class="for-snooze for-ignore">${field({ name: 'reason', label: t('common.reason'), maxlength: 2000 })}</div>
+    <div class="for-assign">${field({
+      name: 'assignee',
+      label: t('cases.assign_to'),
+      value: viewer.name,
+      maxlength: 200,
+    })}</div>
+    <div class="for-comment">${field({ name: 'text', label: t('cases.comment_text'), maxlength: 2000 })}</div>
+    <p class="field"><button class="main">${t('cases.preview')}</button> <small class="soft">${t('cases.preview_hint')}</small></p>
+  </form>`
+}

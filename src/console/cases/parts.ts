@@ -1,0 +1,62 @@
+import { html, type SafeHtml } from '@remix-run/html-template'
+import { beginning } from '../../lib/text.ts'
+import { textOr } from '../../texts/texts.ts'
+import type { Ask } from '../ask.ts'
+import { code, tabs } from '../ui/parts.ts'
+
+/* What several pages of cases show in the same way. */
+
+/** Longer names are cut in lists; the page of the case has them whole. */
+const MOST_SHOWN = 60
+
+export function short(text: string): string {
+  const cut = beginning(text, MOST_SHOWN)
+  return cut === text ? text : `${cut}…`
+}
+
+export function categoryName({ language }: Ask, category: string): string {
+  return textOr(language, `category.${category}`, category)
+}
+
+export function operationName({ language }: Ask, operation: string): string {
+  return textOr(language, `operation.${operation}`, operation)
+}
+
+export function fieldName({ language }: Ask, field: string): string {
+  return textOr(language, `field.${field}`, field)
+}
+
+/** `update employee, mobile number` */
+export function whatOf(ask: Ask, { operation, field }: { operation: string; field: string }): string {
+  const name = operationName(ask, operation)
+  return field === '' ? name : `${name} · ${short(fieldName(ask, field))}`
+}
+
+/** Category, and the platform's code beside it. */
+export function causeOf(ask: Ask, of: { category: string; platform_code: number | null }): SafeHtml {
+  return html`${short(categoryName(ask, of.category))}${
+    of.platform_code === null ? '' : html` <span class="soft">${of.platform_code}</span>`
+  }`
+}
+
+/** A key with the enterprise that it belongs to. */
+export function keyOf(row: { enterprise_code: string; entity_key: string; entity?: string }): SafeHtml {
+  const { enterprise_code, entity_key, entity } = row
+  const key =
+    enterprise_code === '' || entity === 'enterprise' ? entity_key : `${enterprise_code}/${entity_key}`
+  return code(short(key))
+}
+
+/** The page of an employee. */
+export function employeeHref(enterpriseCode: string, userid: string): string {
+  return `/employees/${encodeURIComponent(enterpriseCode === '' ? userid : `${enterpriseCode}/${userid}`)}`
+}
+
+/** The pages that cases are looked at on. */
+export function caseTabs({ t }: Ask, current: 'list' | 'groups' | 'bulk'): SafeHtml {
+  return tabs(t('cases.views'), [
+    { href: '/cases', text: t('cases.tab_list'), current: current === 'list' },
+    { href: '/cases/groups', text: t('cases.tab_groups'), current: current === 'groups' },
+    { href: '/bulk', text: t('cases.tab_bulk'), current: current === 'bulk' },
+  ])
+}

@@ -1,0 +1,221 @@
+import { z } from 'zod'
+import { csvLine } from '../../lib/csv.ts'
+import { onlyRow, type Pool } from '../../lib/database.ts'
+import { caseStory } from '../../report/cases.ts'
+import { CommandError } from '../../sync/commands.ts'
+import { failureTexts } from '../../texts/failures.ts'
+import { textOr } from '../../texts/texts.ts'
+import type { Ask } from '../ask.ts'
+import { action, download, type Endpoint, read, rowNumber } from '../endpoint.ts'
+import { Problem } from '../problem.ts'
+import { commandsOf, type Services } from '../services.ts'
+import { timeText } from '../ui/parts.ts'
+import { caseBody } from './case-view.ts'
+import { assigneeName, commentText, reasonText, Snooze, version } from './input.ts'
+import { groupsBody, listBody } from './list-view.ts'
+import { snoozeEnd } from './moment.ts'
+import {
+  CaseDetails,
+  CaseGroups,
+  CaseList,
+  CSV_COLUMNS,
+  everyCase,
+  FilterInput,
+  filterOf,
+  ListInput,
+  presentCategories,
+  readCaseGroups,
+  readCaseList,
+} from './query.ts'
+
+const params = z.object({ id: rowNumber })
+const Done = z.object({ id: z.number() })
+
+export function cases(services: Services): Endpoint[] {
+  const { pool } = services
+  /** Every decision about one case has the same form: parameters, the version, and the page of the case afterwards. */
+  const decide = <Shape extends z.ZodRawShape>(
+    name: 'retry' | 'snooze' | 'ignore' | 'assign' | 'comment',
+    summary: string,
+    fields: Shape,
+  ) => ({ path: `/cases/:id/${name}`, tag: 'cases', summary, params, body: z.object(fields) }) as const
+
+  return [
+    read({
+      path: '/cases',
+      tag: 'cases',
+      summary: 'Cases by filters, page by page; without states those that are neither resolved nor ignored',
+      query: ListInput,
+      result: CaseList,
+      run: (_ask, { input }) => readCaseList(pool, input),
+      async page(ask, result, { input }) {
+        const isStart = Object.keys(filterOf(input)).length === 0 && input.cursor === undefined
+        const [categories, { groups }] = await Promise.all([
+          presentCategories(pool),
+          isStart ? readCaseGroups(pool) : { groups: [] },
+        ])
+        return {
+          title: ask.t('cases.title'),
+          nav: 'cases',
+          body: listBody(ask, { ...result, input, categories, groups }),
+        }
+      },
+    }),
+    read({
+      path: '/cases/groups',
+      tag: 'cases',
+      summary: 'Unresolved cases by cause: category and code of the platform',
+      result: CaseGroups,
+      run: () => readCaseGroups(pool),
+      page: (ask, result) => ({
+        title: ask.t('cases.tab_groups'),
+        nav: 'cases',
+        body: groupsBody(ask, result.groups),
+      }),
+    }),
+    download({
+      path: '/cases.csv',
+      tag: 'cases',
+      summary: 'All cases that match the filters, as CSV; message and remedy in the language of the caller',
+      query: FilterInput.extend({ order: ListInput.shape.order }),
+      fileName: () => `cases-${new Date().toISOString().slice(0, 10)}.csv`,
+      async *lines(ask, { input }) {
+        const { order, ...filter } = input
+        yield csvLine(CSV_COLUMNS)
+        for await (const row of everyCase(pool, filter, order)) {
+          const { message, remedy } = failureTexts(ask.language, row)
+          const said = { ...row, message, remedy }
+          yield csvLine(CSV_COLUMNS.map(column => said[column]))
+        }
+      },
+    }),
+    read({
+      path: '/cases/:id',
+      tag: 'cases',
+      summary: 'One case: what failed, what to do, what holds it up, and everything that has happened',
+      params,
+      result: CaseDetails,
+      async run(_ask, { params: { id } }) {
+        const story = await caseStory(pool, id)
+        if (story === null) throw new Problem('not_found')
+        return story
+      },
+      page: (ask, story) => ({
+        title: ask.t('cases.case', { id: story.id }),
+        nav: 'cases',
+        body: caseBody(ask, story, services.config.PLATFORM_APP_ID),
+      }),
+    }),
+    action({
+      ...decide('retry', 'Try a case again at once', { version }),
+      result: z.object({ id: z.number(), run: z.number().describe('The run that tries it') }),
+      starts: true,
+      run: (ask, { params: { id }, input }) =>
+        decided(pool, ask, id, async () => ({
+          id,
+          run: await commandsOf(services, ask).retry([id], input.version),
+        })),
+      next: (_ask, { id, run }) => ({
+        to: `/cases/${id}`,
+        notice: { key: 'cases.retried', values: { id: String(id), run: String(run) } },
+      }),
+    }),
+    action({
+      ...decide('snooze', 'Let a case rest for a time', { ...Snooze.shape, version }),
+      result: Done,
+      run: (ask, { params: { id }, input }) =>
+        decided(pool, ask, id, async () => {
+          const until = snoozeEnd(ask, input)
+          await commandsOf(services, ask).snooze(id, until, input.reason ?? null, input.version)
+          return { id }
+        }),
+      next: (_ask, { id }) => told(id, 'cases.snoozed'),
+    }),
+    action({
+      ...decide('ignore', 'Close a case as accepted, until HR changes the row', {
+        reason: reasonText,
+        version,
+      }),
+      result: Done,
+      run: (ask, { params: { id }, input }) =>
+        decided(pool, ask, id, async () => {
+          if (!input.reason) throw new Problem('invalid', ask.t('cases.needs_reason'))
+          await commandsOf(services, ask).ignore(id, input.reason, input.version)
+          return { id }
+        }),
+      next: (_ask, { id }) => told(id, 'cases.ignored'),
+    }),
+    action({
+      ...decide('assign', 'Say who takes care of a case', { assignee: assigneeName, version }),
+      result: z.object({ id: z.number(), assignee: z.string().nullable() }),
+      run: (ask, { params: { id }, input }) =>
+        decided(pool, ask, id, async () => {
+          const assignee = input.assignee || null
+          await commandsOf(services, ask).assign(id, assignee, input.version)
+          return { id, assignee }
+        }),
+      next: (_ask, { id, assignee }) =>
+        assignee === null ? told(id, 'cases.unassigned') : told(id, 'cases.assigned', { assignee }),
+    }),
+    action({
+      ...decide('comment', 'Add a comment to the story of a case', { text: commentText }),
+      result: Done,
+      run: (ask, { params: { id }, input }) =>
+        decided(pool, ask, id, async () => {
+          if (!input.text) throw new Problem('invalid', ask.t('cases.needs_text'))
+          await commandsOf(services, ask).comment(id, input.text)
+          return { id }
+        }),
+      next: (_ask, { id }) => told(id, 'cases.commented'),
+    }),
+  ]
+}
+
+type DoneKey = 'cases.snoozed' | 'cases.ignored' | 'cases.assigned' | 'cases.unassigned' | 'cases.commented'
+
+function told(id: number, key: DoneKey, values: Record<string, string> = {}) {
+  return { to: `/cases/${id}`, notice: { key, values: { id: String(id), ...values } } }
+}
+
+/**
+ * Carries out a decision. Who comes too late is told in their language who was quicker, and what they did.
+ * @throws Problem
+ */
+async function decided<T>(pool: Pool, ask: Ask, id: number, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    if (!(error instanceof CommandError) || error.code === 'COMMAND_INVALID') throw error
+    throw new Problem('changed', await whatChanged(pool, ask, id), { cause: error })
+  }
+}
+
+/** @throws Problem when there is no such case */
+async function whatChanged(pool: Pool, ask: Ask, id: number): Promise<string> {
+  const { t, language } = ask
+  const { rows } = await pool.query<{
+    state: string
+    last_failed_at: Date
+    at: Date | null
+    actor: string | null
+    event: string | null
+  }>(
+    `select d.state, d.last_failed_at, e.at, e.actor, e.event
+     from dirsync.dead_letter d
+     left join lateral (select at, actor, event from dirsync.dead_letter_event v
+                        where v.dead_letter_id = d.id and v.event <> 'commented'
+                        order by v.id desc limit 1) e on true
+     where d.id = $1`,
+    [id],
+  )
+  if (rows.length === 0) throw new Problem('not_found')
+  const { last_failed_at, at, actor, event } = onlyRow(rows)
+  if (at === null || actor === null || event === null || last_failed_at > at)
+    return t('cases.conflict_failed', { id: String(id), when: timeText(ask, last_failed_at) })
+  return t('cases.conflict', {
+    id: String(id),
+    who: actor,
+    what: textOr(language, `event.${event}`, event),
+    when: timeText(ask, at),
+  })
+}
