@@ -1,4 +1,5 @@
 import { me } from './api/routes.ts'
+import { audit } from './audit/routes.ts'
 import { bulk } from './bulk/routes.ts'
 import { cases } from './cases/routes.ts'
 import type { Endpoint } from './endpoint.ts'
@@ -7,5 +8,5 @@ import type { Services } from './services.ts'
 
 /** Every screen of the console, in the order of the navigation. */
 export function endpoints(services: Services): Endpoint[] {
-  return [...overview(services), ...cases(services), ...bulk(services), ...me()]
+  return [...overview(services), ...cases(services), ...bulk(services), ...audit(services), ...me()]
 }
