@@ -29,7 +29,6 @@ import { Planner } from './sync/planner.ts'
 import { deregister, heartbeat, type Pacing, type Role } from './sync/process.ts'
 import { HrChanges, requestScheduledRun } from './sync/run-requests.ts'
 import { limitsOf } from './sync/safety.ts'
-import { storeTexts } from './texts/store.ts'
 import { VERSION } from './version.ts'
 
 /** A process of dirsync, from its start to its stop. */
@@ -65,7 +64,8 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     const receiver = roles.includes('notifications') ? await startNotifications(core, web, stops) : null
     if (roles.includes('worker')) await startWorker(core, web, stops)
     if (roles.includes('scheduler')) await startScheduler(core, stops)
-    if (roles.includes('scheduler') || roles.includes('console')) await startBulk(core, stops)
+    if (roles.includes('scheduler') || roles.includes('console')) startBulk(core, stops)
+    await listen(core, stops)
     web?.setPhase('running')
     const stop = () => {
       web?.setPhase('stopping')
@@ -86,6 +86,8 @@ interface Core extends ServiceOptions {
   deployment: Deployment
   entry: Awaited<ReturnType<typeof register>>
   cronJobs: ReturnType<typeof scheduledJobs>
+  /** Called with the payload of each notification of channel `dirsync`; empty after a reconnect, when some may have been missed. */
+  notified: ((payload: string) => void)[]
 }
 
 async function startCore(options: ServiceOptions, stops: Stops): Promise<Core> {
@@ -98,7 +100,6 @@ async function startCore(options: ServiceOptions, stops: Stops): Promise<Core> {
   const pool = createPool(config.DATABASE_URL, { max: 12, name: roles.join(','), logger })
   stops.afterwards(() => pool.end())
   const { applied, reviewerStatements } = await migrate(pool)
-  await storeTexts(pool)
   if (applied.length > 0) logger.info({ applied }, 'schema brought up to date')
   if (reviewerStatements.length > 0)
     logger.warn('the role dirsync_reviewer could not be created: `dirsync migrate` prints what to run')
@@ -116,7 +117,17 @@ async function startCore(options: ServiceOptions, stops: Stops): Promise<Core> {
   })
   stops.afterwards(() => queue.close())
   await queue.prepare()
-  return { ...options, hr, pool, queue, deployment, entry, cronJobs }
+  return { ...options, hr, pool, queue, deployment, entry, cronJobs, notified: [] }
+}
+
+/** Hears what people and other processes ask for, on one connection for all roles. */
+async function listen({ config, logger, notified }: Core, stops: Stops): Promise<void> {
+  if (notified.length === 0) return
+  const listener = dirsyncListener(config.DATABASE_URL, logger, payload => {
+    for (const wake of notified) wake(payload)
+  })
+  stops.afterwards(() => listener.close())
+  await listener.start()
 }
 
 const HEARTBEAT_MS = 5000
@@ -148,7 +159,7 @@ async function register(pool: Pool, { roles, logger }: ServiceOptions, stops: St
 type Console = Awaited<ReturnType<typeof startConsole>>
 
 async function startConsoleRole(
-  { config, roles, logger, queue, pool, hr }: Core,
+  { config, roles, logger, queue, pool, hr, notified }: Core,
   stops: Stops,
 ): Promise<Console> {
   const needsQueue = roles.includes('worker') || roles.includes('scheduler')
@@ -166,6 +177,7 @@ async function startConsoleRole(
     }),
     logger,
   })
+  notified.push(() => web.wake())
   stops.afterwards(() => web.close())
   return web
 }
@@ -273,18 +285,15 @@ async function startScheduler(core: Core, stops: Stops): Promise<void> {
   })
   coordinator.start()
   stops.work(() => coordinator.stop())
-  const cron = cronOf(core, feeder)
   const readings = new HrReadings({ pool, hr, limits, logger: logger.child({ component: 'readings' }) })
   readings.start()
   stops.work(() => readings.stop())
-  const listener = dirsyncListener(config.DATABASE_URL, logger, payload => {
+  const cron = cronOf(core, feeder)
+  core.notified.push(payload => {
     coordinator.wake()
     readings.wake()
-    // Empty after a reconnect, when something may have been missed.
     if (payload === 'schedule' || payload === '') cron.wake()
   })
-  stops.afterwards(() => listener.close())
-  await listener.start()
 
   if (schedule) {
     const changes = new HrChanges({ pool, limits, logger: logger.child({ component: 'trigger' }) })
@@ -321,15 +330,13 @@ function cronOf({ config, pool, logger, schedule, cronJobs, entry }: Core, feede
 }
 
 /** Carries out what people do to many cases at once. */
-async function startBulk({ config, pool, logger }: Core, stops: Stops): Promise<void> {
+function startBulk({ pool, logger, notified }: Core, stops: Stops): void {
   const runner = new BulkRunner({ pool, logger: logger.child({ component: 'bulk' }) })
   runner.start()
   stops.work(() => runner.stop())
-  const listener = dirsyncListener(config.DATABASE_URL, logger, payload => {
+  notified.push(payload => {
     if (payload === 'bulk' || payload === '') runner.wake()
   })
-  stops.afterwards(() => listener.close())
-  await listener.start()
 }
 
 /** How long the work (jobs, plans, cron jobs) may take to stop. The whole stop stays below 10 s. */

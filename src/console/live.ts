@@ -3,8 +3,8 @@ import type { Pool } from '../lib/database.ts'
 import type { Listener } from '../lib/listener.ts'
 
 /*
- * What moves, told to browsers by server-sent events. A process listens to PostgreSQL once and looks at a few figures once a
- * second while anybody watches, however many browsers there are; an event names topics, and pages ask for their parts anew.
+ * What moves, told to browsers by server-sent events. While anybody watches, a process looks at a few figures once a second, and
+ * whenever PostgreSQL notifies it, however many browsers there are. An event names topics; pages ask for their parts anew.
  */
 
 /** What parts of pages may follow. */
@@ -30,36 +30,23 @@ const MOST_STREAMS = 1000
 
 export class Live {
   readonly #pool: Pool
-  readonly #listener: Listener | null
   readonly #streams = new Set<FastifyReply>()
   readonly #marks = new Map<string, string>()
-  #timer: NodeJS.Timeout | undefined
+  readonly #timer: NodeJS.Timeout
   #looking: Promise<void> | undefined
   #isWoken = false
   #keptAlive = 0
 
-  /** @param listen makes the process's one connection that hears channel `dirsync`; `wake` is called at each notification */
-  constructor(pool: Pool, listen: ((wake: () => void) => Listener) | null) {
+  constructor(pool: Pool) {
     this.#pool = pool
-    this.#listener = listen?.(() => this.#wake()) ?? null
-  }
-
-  async start(): Promise<void> {
-    await this.#listener?.start()
-    this.#timer = setInterval(() => this.#wake(), LOOK_MS)
-    this.#timer.unref()
+    this.#timer = setInterval(() => this.wake(), LOOK_MS).unref()
   }
 
   async close(): Promise<void> {
     clearInterval(this.#timer)
     for (const { raw } of this.#streams) raw.end()
     this.#streams.clear()
-    await this.#listener?.close()
     await this.#looking
-  }
-
-  get streams(): number {
-    return this.#streams.size
   }
 
   /** Adds the route of the stream. */
@@ -77,13 +64,13 @@ export class Live {
       reply.raw.write('retry: 3000\n\n')
       this.#streams.add(reply)
       request.raw.on('close', () => this.#streams.delete(reply))
-      this.#wake()
+      this.wake()
       return undefined
     })
   }
 
   /** Looks at once, or once more after the look that is under way. */
-  #wake(): void {
+  wake(): void {
     if (this.#streams.size === 0) return
     this.#isWoken = true
     this.#looking ??= this.#look().finally(() => {
@@ -146,8 +133,9 @@ async function readMarks(pool: Pool): Promise<Record<Topic, string>> {
       select 'platform', concat_ws(' ', date_trunc('minute', now()),
         (select sum(calls) from dirsync.call_minute where minute >= date_trunc('minute', now())))
       union all
-      select 'bulk', coalesce((select string_agg(concat_ws('|', id, state, done, skipped, failed), ',' order by id)
-                               from (select * from dirsync.bulk_action order by id desc limit 20) latest), '')
+      select 'bulk', coalesce((select string_agg(concat_ws('|', id, state, done, failed), ',' order by id)
+                               from dirsync.bulk_action where state in ('preview', 'requested', 'running')
+                                 or finished_at > now() - interval '1 minute'), '')
       union all
       select 'audit', coalesce((select max(id)::text from dirsync.command), '')
       union all

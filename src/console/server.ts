@@ -4,7 +4,6 @@ import type { Config } from '../config.ts'
 import type { HrSource } from '../hr/source.ts'
 import { createPool } from '../lib/database.ts'
 import { closeServer, type ListenTrouble, listeningUrl, listenTrouble } from '../lib/http-server.ts'
-import { dirsyncListener } from '../lib/listener.ts'
 import type { Logger } from '../lib/logger.ts'
 import type { PlatformClient } from '../platform/client.ts'
 import type { Role } from '../sync/process.ts'
@@ -27,6 +26,8 @@ interface Console {
   readonly url: string
   /** Told what this process does. */
   readonly metrics: ProcessMetrics
+  /** Called whenever PostgreSQL notifies: pages that follow what happens look at once. */
+  wake(): void
   /** `starting` at first. `/readyz` says no unless the process is `running`. */
   setPhase(phase: Phase): void
   /** Answers the requests under way, closes every connection and ends. Takes some seconds at most. Idempotent. */
@@ -66,7 +67,7 @@ export async function startConsole(options: {
     onTrouble: error =>
       logger.debug({ err: error.message }, 'metrics without the figures of the database, which is away'),
   })
-  const live = new Live(pool, wake => dirsyncListener(config.DATABASE_URL, logger, wake))
+  const live = new Live(pool)
   const app = buildApp({
     version,
     roles,
@@ -90,7 +91,6 @@ export async function startConsole(options: {
     return closing
   }
   try {
-    await live.start()
     await listenOn(app, config.CONSOLE_HOST, portsOf(config))
   } catch (error) {
     await close()
@@ -101,6 +101,7 @@ export async function startConsole(options: {
   return {
     url,
     metrics,
+    wake: () => live.wake(),
     setPhase(phase) {
       readiness.phase = phase
     },

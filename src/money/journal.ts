@@ -128,13 +128,14 @@ export class Journal<Row extends Entry> {
 
   /** How many rows are in each state, counted up to a number so that it costs the same however many there are. */
   async counts(db: Pool, most: number): Promise<Record<EntryState, number>> {
+    // Each state stands in the statement itself: only so PostgreSQL knows which are rare, and reads an index for them.
+    const counted = ENTRY_STATES.map(
+      state =>
+        `'${state}', (select count(*) from (select from ${this.#table} where state = '${state}' limit $1) few)`,
+    )
     const { rows } = await db.query<{ counts: Record<EntryState, number> }>(
-      `select jsonb_object_agg(s.state, (
-         -- Without the order PostgreSQL reads all of the table for a state that nobody is in.
-         select count(*) from (select from ${this.#table} t where t.state = s.state
-                               order by t.sent_at limit $2) few)) as counts
-       from unnest($1::text[]) as s (state)`,
-      [ENTRY_STATES, most],
+      `select jsonb_build_object(${counted.join(', ')}) as counts`,
+      [most],
     )
     return onlyRow(rows).counts
   }

@@ -42,7 +42,8 @@ export async function stageSide(
   const toLines = new Transform({
     transform(chunk: Buffer, _encoding, done) {
       const lines = rows.push(chunk).map(row => stagedLine(row, scan.columns))
-      done(null, lines.join(''))
+      // Rows come by the thousand in one turn of the event loop; others have their turn in between.
+      setImmediate(done, null, lines.join(''))
     },
   })
   const copy = Object.assign(copyFrom(`copy ${side} from stdin`), { query_timeout: COPY_MS })

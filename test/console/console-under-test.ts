@@ -56,7 +56,7 @@ export async function openApp(
   const metrics = new ProcessMetrics({ version: '1.2.3', platformCodes: ['1000210003'] })
   const config = consoleConfig(databaseUrl, options.settings)
   const hr = await connectHr(config, silent)
-  const live = new Live(pool, null)
+  const live = new Live(pool)
   const app = buildApp({
     version: '1.2.3',
     roles: ['worker', 'console'],

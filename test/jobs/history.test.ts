@@ -227,3 +227,53 @@ test('an accepted case of a mirror stays accepted, and one of a payer as long as
   expect(await pruneHistory(store.pool)).toMatchObject({ dead_letter: 1 })
   expect(await left('dead_letter', 'entity_key')).toEqual(['pays', 'taxpayers'])
 })
+
+test('sessions and one-time keys go 30 days after their end, tokens after 180, what slows sign-ins at once', async () => {
+  await plant(store, 'console_user', { name: 'anna', source: 'key', role: 'viewer' })
+  const session = { user_name: 'anna', via: 'key', address: '::1', user_agent: '' }
+  await plant(
+    store,
+    'console_session',
+    { ...session, id_hash: '\\x01', expires_at: ago(31) },
+    { ...session, id_hash: '\\x02', expires_at: ago(29) },
+  )
+  await plant(
+    store,
+    'sign_in_key',
+    { hash: '\\x01', created_by: 'old', expires_at: ago(31) },
+    { hash: '\\x02', created_by: 'young', expires_at: ago(29) },
+  )
+  const flow = { state: 's', nonce: 'n', code_verifier: 'v' }
+  await plant(
+    store,
+    'sign_in_flow',
+    { ...flow, hash: '\\x01', return_to: 'over', expires_at: ago(0.01) },
+    { ...flow, hash: '\\x02', return_to: 'under way', expires_at: ago(-0.01) },
+  )
+  const failure = { kind: 'address', failures: 1 }
+  await plant(
+    store,
+    'sign_in_failure',
+    { ...failure, key: 'old', last_at: ago(0.1), blocked_until: ago(0.1) },
+    { ...failure, key: 'young', last_at: ago(0), blocked_until: ago(0) },
+  )
+  const token = { role: 'viewer' }
+  await plant(
+    store,
+    'api_token',
+    { ...token, name: 'expired', hash: '\\x01', expires_at: ago(181) },
+    { ...token, name: 'revoked', hash: '\\x02', expires_at: ago(-90), revoked_at: ago(181) },
+    { ...token, name: 'good', hash: '\\x03', expires_at: ago(-90) },
+  )
+  expect(await pruneHistory(store.pool)).toMatchObject({
+    console_session: 1,
+    sign_in_key: 1,
+    sign_in_flow: 1,
+    sign_in_failure: 1,
+    api_token: 2,
+  })
+  expect(await left('sign_in_key', 'created_by')).toEqual(['young'])
+  expect(await left('sign_in_flow', 'return_to')).toEqual(['under way'])
+  expect(await left('sign_in_failure', 'key')).toEqual(['young'])
+  expect(await left('api_token', 'name')).toEqual(['good'])
+})

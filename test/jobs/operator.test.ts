@@ -17,7 +17,7 @@ let database: TestDatabase
 let commands: Commands
 beforeAll(async () => {
   database = await createTestDatabase({ migrated: true })
-  commands = new Commands(database.pool, 'test:operator')
+  commands = new Commands(database.pool, { actor: 'test:operator' })
 })
 afterAll(() => database.close())
 beforeEach(async () => {

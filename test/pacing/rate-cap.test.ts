@@ -23,7 +23,7 @@ beforeAll(async () => {
     appSecret: APP_SECRET,
     seed: { employees: [{ userid: 'u1' }] },
   })
-  commands = new Commands(database.pool, 'test:operator')
+  commands = new Commands(database.pool, { actor: 'test:operator' })
 })
 
 afterAll(async () => {

@@ -5,7 +5,7 @@ import { connectPlatform } from '../../src/connections.ts'
 import { HrSource } from '../../src/hr/source.ts'
 import { searchEmployees } from '../../src/report/employee-search.ts'
 import { employeePage } from '../../src/report/employee-view.ts'
-import { revealValue } from '../../src/report/reveal.ts'
+import { RevealError, revealValue } from '../../src/report/reveal.ts'
 import { type Company, createCompany } from '../helpers/company.ts'
 
 const SILENT = pino({ level: 'silent' })
@@ -147,6 +147,7 @@ describe('revealing a value', () => {
     const reveal = (userid: string, field: string, reason: string) =>
       revealValue(company.db, hr, asker, { key: key(userid), field, reason })
     await expect(reveal('nobody', 'mobile', 'to see')).rejects.toMatchObject({ code: 'NOT_IN_HR' })
+    await expect(reveal('e0004', 'mobile', '')).rejects.toBeInstanceOf(RevealError)
     await expect(reveal('e0004', 'mobile', '  ')).rejects.toMatchObject({ code: 'REASON_MISSING' })
     await expect(reveal('e0004', 'salary', 'to see')).rejects.toMatchObject({ code: 'FIELD_UNKNOWN' })
     await expect(reveal('e0004', 'remark', 'to see')).rejects.toMatchObject({ code: 'FIELD_UNKNOWN' })

@@ -1,6 +1,13 @@
 import { beforeEach, describe, expect, test } from 'vitest'
 import { refundJournal } from '../../src/money/refund.ts'
-import { listRefunds, listTopUps, moneyCounts, readRefund, readTopUp } from '../../src/report/money.ts'
+import {
+  listRefunds,
+  listTopUps,
+  MOST_COUNTED,
+  moneyCounts,
+  readRefund,
+  readTopUp,
+} from '../../src/report/money.ts'
 import { StoreUnderTest } from '../sync/store-under-test.ts'
 
 const store = new StoreUnderTest()
@@ -42,6 +49,15 @@ describe('refunds and top-ups', () => {
       refunds: { ...none, unknown: 2, accepted: 1, notified: 1 },
       topUps: { ...none, unknown: 1, rejected: 1 },
     })
+  })
+
+  test('are counted no further than a person reads', async () => {
+    await store.pool.query(
+      `insert into dirsync.topup (external_code, account_openid, amount, state, requested_by, settled_at)
+       select 'm' || i, 'a1', 1, 'accepted', 'ann', now() from generate_series(0, $1::int + 5) i`,
+      [MOST_COUNTED],
+    )
+    expect((await moneyCounts(store.pool)).topUps.accepted).toBe(MOST_COUNTED + 1)
   })
 
   test('tell what happened, and what is to come', async () => {

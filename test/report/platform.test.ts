@@ -78,7 +78,7 @@ test('how the platform stands: calls by operation, the token against the fuse, a
     values ('https://p', 'a', '', now() - interval '1 hour', now() + interval '1 hour');
     insert into dirsync.token_creation (base_url, app_id, created_at)
     values ('https://p', 'a', now() - interval '59 minutes'), ('https://p', 'a', now() - interval '61 minutes')`)
-  await new Commands(database.pool, 'test').pause('maintenance')
+  await new Commands(database.pool, { actor: 'test' }).pause('maintenance')
   const platform = await readPlatform(database.pool)
   expect(platform).toMatchObject({
     pace: { workers: 0, cap: null },

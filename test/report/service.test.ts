@@ -11,7 +11,7 @@ const store = new StoreUnderTest()
 
 const HOUR_MS = 3_600_000
 const REASON = { category: 'enterprise_code', platformCode: 1, message: 'not bound', remedy: 'bind it' }
-const commands = () => new Commands(store.pool, 'test:operator')
+const commands = () => new Commands(store.pool, { actor: 'test:operator' })
 
 test('a probe that a person asks for is let through at once, and the feeder is told', async () => {
   await raiseHalt(store.pool, { ...REASON, scope: 'E1' }, HOUR_MS)

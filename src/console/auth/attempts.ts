@@ -2,11 +2,15 @@ import { isIPv6 } from 'node:net'
 import { onlyRow, type Pool } from '../../lib/database.ts'
 import type { Logger } from '../../lib/logger.ts'
 import { inNameOf, note } from './audit.ts'
+import { BoundedLine } from './bounded-line.ts'
 
 /** Sign-ins that are slowed down, by address and by name, and the record of those that failed. */
 
 /** Failures that one process writes down in a minute; whoever tries thousands must not fill the audit. */
 const RECORDED_PER_MINUTE = 30
+
+/** A flood of attempts must not take the connections that pages need; beyond this line it is told to come later. */
+const line = new BoundedLine(2, 500)
 
 /** One attempt at signing in. */
 export interface Attempt {
@@ -17,13 +21,16 @@ export interface Attempt {
 /**
  * Asks for leave to look at the password of an attempt, which counts as failed from then on.
  * @returns 0, or for how many seconds it has to wait
+ * @throws BusyError
  */
 export async function admitAttempt(pool: Pool, { name, address }: Attempt): Promise<number> {
-  const { rows } = await pool.query<{ wait: number }>('select dirsync.admit_sign_in($1, $2, $3) as wait', [
-    addressKey(address),
-    address,
-    name,
-  ])
+  const { rows } = await line.run(() =>
+    pool.query<{ wait: number }>('select dirsync.admit_sign_in($1, $2, $3) as wait', [
+      addressKey(address),
+      address,
+      name,
+    ]),
+  )
   return onlyRow(rows).wait
 }
 

@@ -11,10 +11,7 @@ export function isSecure(request: FastifyRequest, publicUrl: string | null): boo
   return publicUrl === null ? request.protocol === 'https' : publicUrl.startsWith('https:')
 }
 
-/**
- * The name of a cookie. Behind TLS it begins with __Host-: no other host, and no page without TLS, can plant one
- * (RFC 6265bis, section 4.1.3.2 there).
- */
+/** The name of a cookie. Behind TLS it begins with __Host-: no other host, and no page without TLS, can plant one. */
 function cookieName(kind: CookieKind, secure: boolean): string {
   return secure ? `__Host-${COOKIES[kind]}` : COOKIES[kind]
 }

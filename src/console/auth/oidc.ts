@@ -186,7 +186,7 @@ export class IdentityProvider {
   /** Where the provider has what, asked for when it is first needed, and again after it did not answer. */
   async #configuration(): Promise<client.Configuration> {
     const { issuer, clientId, clientSecret } = this.#settings
-    this.#discovered ??= client.discovery(new URL(issuer), clientId, clientSecret, undefined, {
+    this.#discovered ??= client.discovery(new URL(issuer), clientId, undefined, withSecret(clientSecret), {
       timeout: PROVIDER_TIMEOUT_S,
       // The ID token has to be signed by the provider, although it comes from there over TLS.
       execute: [
@@ -201,6 +201,15 @@ export class IdentityProvider {
       this.#logger.warn({ reason: reasonOf(error) }, 'the identity provider does not tell what it can do')
       throw new OidcError('away', 'the identity provider does not answer', { cause: error })
     }
+  }
+}
+
+/** In the body where the provider takes it there, else in the header, which every provider has to take. */
+function withSecret(secret: string): client.ClientAuth {
+  const [post, basic] = [client.ClientSecretPost(secret), client.ClientSecretBasic(secret)]
+  return (server, ...request) => {
+    const takesPost = server.token_endpoint_auth_methods_supported?.includes('client_secret_post')
+    return takesPost ? post(server, ...request) : basic(server, ...request)
   }
 }
 

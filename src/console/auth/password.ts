@@ -1,27 +1,23 @@
 import { randomBytes, type ScryptOptions, scrypt, timingSafeEqual } from 'node:crypto'
 import { promisify } from 'node:util'
-import { Semaphore } from '../../lib/waiting.ts'
+import { BoundedLine } from './bounded-line.ts'
 import { AccessError } from './failure.ts'
 
 /** Passwords: what is acceptable, and what is kept of them. */
 
-export const MIN_PASSWORD = 12
-export const MAX_PASSWORD = 256
+const MIN_PASSWORD = 12
+const MAX_PASSWORD = 256
 
 /** What one try costs: 32 MiB and about a sixth of a second (OWASP's second choice). A hash carries its own figures. */
 const COST = { ln: 15, r: 8, p: 3 }
 const KEY_BYTES = 32
 const FORMAT = /^\$scrypt\$ln=(\d{1,2}),r=(\d{1,2}),p=(\d{1,2})\$([\w-]{22,})\$([\w-]{43})$/
 
-/** Node.js runs scrypt on four threads that files and DNS need too. */
-const AT_A_TIME = 2
-/** Whoever is further behind would wait for more than two seconds. */
-const IN_LINE = 24
-
-/** Too many passwords are being looked at already. */
-export class PasswordsBusyError extends Error {
-  readonly code = 'PASSWORDS_BUSY'
-}
+/**
+ * Node.js runs scrypt on four threads that files and DNS need too: two at a time. Whoever is further behind than the 24th
+ * would wait for more than two seconds.
+ */
+const line = new BoundedLine(2, 24)
 
 /** What is kept of a password. @throws AccessError when it is too short or too long */
 export async function hashPassword(password: string): Promise<string> {
@@ -43,7 +39,7 @@ const NOBODY = `$scrypt$ln=${COST.ln},r=${COST.r},p=${COST.p}$${'A'.repeat(22)}$
 /**
  * Whether the password is the one of the hash.
  * @param hash null where there is nobody: it takes the same time, and is never true
- * @throws PasswordsBusyError
+ * @throws BusyError
  */
 export async function isPassword(password: string, hash: string | null): Promise<boolean> {
   const [, ln, r, p, salt = '', key = ''] = FORMAT.exec(hash ?? NOBODY) ?? []
@@ -54,24 +50,10 @@ export async function isPassword(password: string, hash: string | null): Promise
 }
 
 const deriveKey = promisify<string, Buffer, number, ScryptOptions, Buffer>(scrypt)
-const permits = new Semaphore(AT_A_TIME)
-const { signal: never } = new AbortController()
-let inLine = 0
 
 /** scrypt, for a few at a time: neither memory nor threads run out, however many sign in. */
-async function derive(password: string, salt: Buffer, { ln, r, p }: typeof COST): Promise<Buffer> {
-  if (inLine >= IN_LINE) throw new PasswordsBusyError('too many sign-ins at a time')
-  inLine += 1
-  try {
-    await permits.acquire(0, never)
-  } finally {
-    inLine -= 1
-  }
-  try {
-    // The same characters may be typed in two ways: é is one character on one keyboard, two on another.
-    const options = { N: 2 ** ln, r, p, maxmem: 256 * 2 ** ln * r }
-    return await deriveKey(password.normalize('NFKC'), salt, KEY_BYTES, options)
-  } finally {
-    permits.release()
-  }
+function derive(password: string, salt: Buffer, { ln, r, p }: typeof COST): Promise<Buffer> {
+  const options = { N: 2 ** ln, r, p, maxmem: 256 * 2 ** ln * r }
+  // The same characters may be typed in two ways: é is one character on one keyboard, two on another.
+  return line.run(() => deriveKey(password.normalize('NFKC'), salt, KEY_BYTES, options))
 }

@@ -2,9 +2,10 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { storableText } from '../../lib/database.ts'
 import { admitAttempt, forgiveAttempt } from './attempts.ts'
+import { BusyError } from './bounded-line.ts'
 import { isSecure, localPath, readCookie, writeCookie } from './browser.ts'
 import { keyPage, refusalPage, type SignIn, signedOutPage, signInPage } from './pages.ts'
-import { isPassword, PasswordsBusyError } from './password.ts'
+import { isPassword } from './password.ts'
 import { endSession } from './sessions.ts'
 import { type SignInContext, sendPage, signIn } from './sign-in.ts'
 import { useSignInKey } from './sign-in-key.ts'
@@ -54,7 +55,18 @@ export function signInRoutes(app: FastifyInstance, context: SignInContext): void
     const page = { to: localPath(form.data.to), name, hasUsers: true }
     const attempt = { name, address: request.ip }
 
-    const seconds = await admitAttempt(pool, attempt)
+    const busy = (error: unknown) => {
+      if (!(error instanceof BusyError)) throw error
+      reply.header('retry-after', BUSY_SECONDS)
+      return show(request, reply, 503, { ...page, error: { key: 'auth.busy' } })
+    }
+
+    let seconds: number
+    try {
+      seconds = await admitAttempt(pool, attempt)
+    } catch (error) {
+      return busy(error)
+    }
     if (seconds > 0) {
       reply.header('retry-after', seconds)
       return show(request, reply, 429, { ...page, error: { key: 'auth.slowed', values: { seconds } } })
@@ -70,9 +82,7 @@ export function signInRoutes(app: FastifyInstance, context: SignInContext): void
       isRight = await isPassword(form.data.password, user?.password_hash ?? null)
     } catch (error) {
       await forgiveAttempt(pool, attempt, false)
-      if (!(error instanceof PasswordsBusyError)) throw error
-      reply.header('retry-after', BUSY_SECONDS)
-      return show(request, reply, 503, { ...page, error: { key: 'auth.busy' } })
+      return busy(error)
     }
 
     if (isRight && user?.password_hash) {

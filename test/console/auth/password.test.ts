@@ -17,7 +17,7 @@ test('without users the page says how to add the first one, in the reader’s la
   const english = await new Browser().get(`${empty.url}/sign-in`)
   expect(english.status).toBe(200)
   expect(english.text).toContain('dirsync users add NAME --role admin')
-  expect(english.text).not.toContain('<form')
+  expect(english.text).not.toContain('type="password"')
   const chinese = await new Browser({ 'accept-language': 'zh-CN,zh;q=0.9' }).get(`${empty.url}/sign-in`)
   expect(chinese.text).toContain('<html lang="zh-CN"')
   expect(chinese.text).toContain('请在运行 dirsync 的机器上添加第一个用户')
@@ -87,9 +87,10 @@ describe('a password', () => {
     const times = async (kept: string | null) => {
       const taken: number[] = []
       for (let round = 0; round < 5; round++) {
-        const start = performance.now()
+        // The processor's time: what else the machine does counts for nothing.
+        const start = process.cpuUsage()
         await isPassword('another long password', kept)
-        taken.push(performance.now() - start)
+        taken.push(process.cpuUsage(start).user)
       }
       return Math.min(...taken)
     }

@@ -1,0 +1,348 @@
+import { join } from 'node:path'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { type OidcSettings, oidcSettings, valuesOf } from '../../../src/console/auth/oidc.ts'
+import { disableUser, enableUser } from '../../../src/console/auth/users.ts'
+import { freePort } from '../../helpers/free-port.ts'
+import { type DirsyncProcess, spawnScript } from '../../helpers/process.ts'
+import { type AuthUnderTest, Browser, openAuth, PASSWORD, type Page } from './auth-under-test.ts'
+
+const FIXTURE = join(import.meta.dirname, 'fixtures/identity-provider.ts')
+let provider: DirsyncProcess
+let providerUrl: string
+let auth: AuthUnderTest
+
+async function startProvider(consoleUrl: string, port = 0): Promise<[DirsyncProcess, string]> {
+  const started = spawnScript(FIXTURE, [String(port), consoleUrl])
+  const [, url = ''] = await started.waitForLine(/^listens on (.+)$/)
+  return [started, url]
+}
+
+function settingsOf(issuer: string): OidcSettings {
+  return {
+    issuer,
+    clientId: 'dirsync',
+    clientSecret: 'a-secret-of-the-client',
+    roles: {
+      claim: 'groups',
+      roles: new Map([
+        ['dirsync-admins', 'admin'],
+        ['hr', 'reviewer'],
+        ['everybody', 'viewer'],
+      ]),
+    },
+    scopes: 'openid profile email',
+  }
+}
+
+beforeAll(async () => {
+  const port = await freePort()
+  ;[provider, providerUrl] = await startProvider(`http://127.0.0.1:${port}`)
+  auth = await openAuth({ port, oidc: () => settingsOf(providerUrl) })
+})
+afterAll(async () => {
+  await auth[Symbol.asyncDispose]()
+  await provider.kill()
+})
+
+async function accounts(known: Record<string, Record<string, unknown>>): Promise<void> {
+  await fetch(`${providerUrl}/_accounts`, { method: 'PUT', body: JSON.stringify(known) })
+}
+beforeEach(() =>
+  accounts({
+    anna: { preferred_username: 'Anna', groups: ['everybody', 'dirsync-admins', 'hr'] },
+    bert: { preferred_username: 'bert', groups: ['hr', 'lunch'] },
+    cleo: { preferred_username: 'cleo', groups: ['lunch'] },
+  }),
+)
+
+/** A browser that is signed in at the provider as this account. */
+function browserOf(account: string | null): Browser {
+  const browser = new Browser()
+  if (account !== null) browser.jar(providerUrl).set('account', account)
+  return browser
+}
+
+/** Begins a sign-in, and goes as far as the address that the provider sends the browser back to. */
+async function wayBack(browser: Browser, query = ''): Promise<string> {
+  let page = await browser.get(`${auth.url}/sign-in/oidc${query}`)
+  for (let hop = 0; hop < 10; hop++) {
+    if (page.location === null) throw new Error(`the way ends with ${page.status}\n${page.text}`)
+    if (page.location.startsWith(`${auth.url}/`)) return page.location
+    page = await browser.get(page.location)
+  }
+  throw new Error('the way does not end')
+}
+
+async function signIn(account: string, browser = browserOf(account)): Promise<Browser> {
+  const page = await browser.get(await wayBack(browser))
+  expect(page).toMatchObject({ status: 303, location: `${auth.url}/` })
+  return browser
+}
+
+async function viewerOf(browser: Browser) {
+  return JSON.parse((await browser.get(`${auth.url}/guarded`)).text).viewer
+}
+
+function expectRefused(page: Page, status: number, text: string): void {
+  expect({
+    status: page.status,
+    cookie: page.headers.get('set-cookie')?.includes('dirsync=') ?? false,
+  }).toEqual({ status, cookie: false })
+  expect(page.text).toContain(text)
+}
+
+describe('a sign-in at the provider', () => {
+  test('goes there with PKCE, state and nonce, and comes back with the highest role of the groups', async () => {
+    const browser = browserOf('anna')
+    const page = await browser.get(`${auth.url}/sign-in`)
+    expect(page.text).toContain('href="/sign-in/oidc"')
+    const there = await browser.get(`${auth.url}/sign-in/oidc?to=/cases?state=open`)
+    const asked = Object.fromEntries(new URL(there.location as string).searchParams)
+    expect(asked).toMatchObject({
+      response_type: 'code',
+      redirect_uri: `${auth.url}/sign-in/oidc/callback`,
+      code_challenge_method: 'S256',
+      code_challenge: expect.stringMatching(/^[\w-]{43}$/),
+      state: expect.stringMatching(/^[\w-]{43}$/),
+      nonce: expect.stringMatching(/^[\w-]{43}$/),
+    })
+    expect(there.headers.get('set-cookie')).toMatch(
+      /^dirsync-sign-in=[\w-]{43}; Path=\/; Max-Age=600; HttpOnly; SameSite=Lax$/,
+    )
+    const back = await wayBack(browser, '?to=/cases?state=open')
+    expect(await browser.get(back)).toMatchObject({ status: 303, location: `${auth.url}/cases?state=open` })
+    expect([...browser.jar(auth.url).keys()]).toEqual(['dirsync'])
+    expect(await viewerOf(browser)).toEqual({ name: 'anna', role: 'admin', via: 'oidc', language: null })
+    const { rows } = await auth.pool.query(
+      `select extract(epoch from expires_at - created_at)::int as life from dirsync.console_session
+       where user_name = 'anna'`,
+    )
+    expect(rows).toEqual([{ life: 3600 }])
+    expect((await auth.recorded('sign_in')).at(-1)?.arguments).toMatchObject({
+      user: 'anna',
+      role: 'admin',
+      via: 'oidc',
+    })
+  })
+
+  test('has no password here', async () => {
+    await signIn('bert')
+    const page = await new Browser().post(`${auth.url}/sign-in`, { name: 'bert', password: PASSWORD })
+    expect(page.status).toBe(403)
+  })
+
+  test('does not take over the user of that name who has a password', async () => {
+    await auth.user('dora', 'viewer')
+    await accounts({ other: { preferred_username: 'DORA', groups: ['dirsync-admins'] } })
+    const browser = browserOf('other')
+    expectRefused(await browser.get(await wayBack(browser)), 403, 'Your name belongs to somebody else here')
+    expect((await auth.recorded('sign_in_failed')).at(-1)?.arguments).toMatchObject({ why: 'taken' })
+    await accounts({ other: { preferred_username: 'local', groups: ['dirsync-admins'] } })
+    const again = browserOf('other')
+    expectRefused(await again.get(await wayBack(again)), 403, 'Your name belongs to somebody else here')
+  })
+
+  test('knows people by their subject, whatever they are called', async () => {
+    await accounts({ s1: { preferred_username: 'emma', groups: ['hr'] }, s2: { groups: ['hr'] } })
+    const emma = await signIn('s1')
+    await accounts({
+      s1: { preferred_username: 'emma.new', groups: ['hr'] },
+      s3: { preferred_username: 'emma', groups: ['hr'] },
+    })
+    expect(await viewerOf(await signIn('s1'))).toMatchObject({ name: 'emma' })
+    const other = browserOf('s3')
+    expectRefused(await other.get(await wayBack(other)), 403, 'somebody else')
+    expect(await viewerOf(emma)).toMatchObject({ name: 'emma' })
+    await accounts({ 'Sub|4': { preferred_username: '<script>', groups: ['hr'] } })
+    const { name } = await viewerOf(await signIn('Sub|4'))
+    expect(name).toBe('sub-4')
+  })
+})
+
+describe('a role', () => {
+  test('is needed: without one there is a page that says so, and no session', async () => {
+    const browser = browserOf('cleo')
+    expectRefused(await browser.get(await wayBack(browser)), 403, 'You have no role in this console')
+    expect(await viewerOf(browser)).toBeNull()
+    const { rows } = await auth.pool.query(`select from dirsync.console_user where name = 'cleo'`)
+    expect(rows).toEqual([])
+  })
+
+  test('that is taken away is gone when the hour is over, and everywhere at the next sign-in', async () => {
+    const [laptop, phone] = [await signIn('anna'), await signIn('anna')]
+    await accounts({ anna: { preferred_username: 'Anna', groups: ['lunch'] } })
+    await auth.pool.query(
+      `update dirsync.console_session set expires_at = expires_at - interval '1 hour'
+       where id_hash = sha256($1::bytea)`,
+      [laptop.jar(auth.url).get('dirsync')],
+    )
+    expect(await viewerOf(laptop)).toBeNull()
+    expectRefused(await laptop.get(await wayBack(laptop)), 403, 'You have no role')
+    expect(await viewerOf(phone)).toBeNull()
+  })
+
+  test('that is lowered holds at once for all sessions, and is recorded', async () => {
+    const first = await signIn('anna')
+    expect(await viewerOf(first)).toMatchObject({ role: 'admin' })
+    await accounts({ anna: { preferred_username: 'Anna', groups: 'everybody' } })
+    await signIn('anna')
+    expect(await viewerOf(first)).toMatchObject({ role: 'viewer' })
+    expect((await auth.recorded('users role')).at(-1)).toMatchObject({
+      arguments: { user: 'anna', role: 'viewer' },
+      requested_by: expect.stringMatching(/ \(oidc\)$/),
+    })
+  })
+
+  test('does not help a user who is disabled here', async () => {
+    const browser = await signIn('bert')
+    await disableUser(auth.pool, 'test', 'bert')
+    expect(await viewerOf(browser)).toBeNull()
+    expectRefused(await browser.get(await wayBack(browser)), 403, 'disabled your user')
+    await enableUser(auth.pool, 'test', 'bert')
+    await signIn('bert')
+  })
+
+  test.each([
+    [{ groups: ['a', 'b', 1, null] }, 'groups', ['a', 'b']],
+    [{ groups: 'a' }, 'groups', ['a']],
+    [{ realm_access: { roles: ['a'] } }, 'realm_access.roles', ['a']],
+    [{ 'https://example.com/groups': ['a'] }, 'https://example.com/groups', ['a']],
+    [{ groups: { a: true } }, 'groups', null],
+    [{}, 'constructor.name', null],
+    [{ a: null }, 'a.b', null],
+  ])('is read from %j by %s', (claims, claim, values) => expect(valuesOf(claims, claim)).toEqual(values))
+})
+
+describe('a way back', () => {
+  test('works once: the address a second time finds nothing, in this browser and in another', async () => {
+    const browser = browserOf('anna')
+    const flow = () => browser.jar(auth.url).get('dirsync-sign-in') as string
+    const back = await wayBack(browser)
+    const secret = flow()
+    expect((await browser.get(back)).status).toBe(303)
+    browser.jar(auth.url).set('dirsync-sign-in', secret)
+    expectRefused(await browser.get(back), 400, 'not under way any more')
+    expectRefused(await new Browser().get(back), 400, 'not under way any more')
+  })
+
+  test('belongs to the browser that began: nobody is signed in as somebody else by a link', async () => {
+    const back = await wayBack(browserOf('anna'))
+    expectRefused(await new Browser().get(back), 400, 'not under way any more')
+    const victim = browserOf('bert')
+    await wayBack(victim)
+    expectRefused(await victim.get(back), 403, 'did not work')
+    expect(await viewerOf(victim)).toBeNull()
+  })
+
+  test('with the code of somebody else is refused by the proof of the key (PKCE)', async () => {
+    const stolen = new URL(await wayBack(browserOf('anna'))).searchParams.get('code') as string
+    const thief = browserOf('cleo')
+    const own = new URL(await wayBack(thief))
+    own.searchParams.set('code', stolen)
+    expectRefused(await thief.get(own.href), 403, 'invalid_grant')
+  })
+
+  test('with a code that was used already is refused by the provider', async () => {
+    const browser = browserOf('bert')
+    const back = await wayBack(browser)
+    const secret = browser.jar(auth.url).get('dirsync-sign-in') as string
+    const { rows } = await auth.pool.query<{ flow: unknown }>(
+      'select to_jsonb(f) as flow from dirsync.sign_in_flow f where hash = sha256($1::bytea)',
+      [secret],
+    )
+    expect((await browser.get(back)).status).toBe(303)
+    // As if we had forgotten that it was used.
+    await auth.pool.query(
+      'insert into dirsync.sign_in_flow select * from jsonb_populate_recordset(null::dirsync.sign_in_flow, $1)',
+      [JSON.stringify(rows.map(row => row.flow))],
+    )
+    const replayed = new Browser()
+    replayed.jar(auth.url).set('dirsync-sign-in', secret)
+    expectRefused(await replayed.get(back), 403, 'invalid_grant')
+  })
+
+  test.each([
+    ['another state', (url: URL) => url.searchParams.set('state', 'A'.repeat(43))],
+    ['no state', (url: URL) => url.searchParams.delete('state')],
+    ['no code', (url: URL) => url.searchParams.delete('code')],
+    ['two codes', (url: URL) => url.searchParams.append('code', 'x')],
+    ['another issuer', (url: URL) => url.searchParams.set('iss', 'https://evil.example')],
+  ])('with %s is refused', async (_, tamper) => {
+    const browser = browserOf('anna')
+    const back = new URL(await wayBack(browser))
+    tamper(back)
+    expectRefused(await browser.get(back.href), 403, 'did not work')
+    expect(await viewerOf(browser)).toBeNull()
+  })
+
+  test('with the ID token of another sign-in (nonce) is refused', async () => {
+    const browser = browserOf('anna')
+    const back = await wayBack(browser)
+    await auth.pool.query('update dirsync.sign_in_flow set nonce = state')
+    expectRefused(await browser.get(back), 403, 'did not work')
+  })
+
+  test('after ten minutes is too late', async () => {
+    const browser = browserOf('anna')
+    const back = await wayBack(browser)
+    await auth.pool.query('update dirsync.sign_in_flow set expires_at = now()')
+    expectRefused(await browser.get(back), 400, 'longer than ten minutes')
+  })
+
+  test('of somebody who gave up there says so, in words without their data', async () => {
+    const browser = browserOf(null)
+    expectRefused(await browser.get(await wayBack(browser)), 403, 'access_denied')
+    expect(auth.log.at(-1)).toContain('"reason":"access_denied"')
+    expect(auth.log.join('')).not.toMatch(/anna|code=|id_token/)
+  })
+})
+
+test('the settings are whole, or there is no provider', () => {
+  const { issuer, clientId, clientSecret, roles, scopes } = settingsOf('https://login.example')
+  const config = {
+    OIDC_ISSUER: issuer,
+    OIDC_CLIENT_ID: clientId,
+    OIDC_CLIENT_SECRET: clientSecret,
+    OIDC_ROLES: roles,
+    OIDC_SCOPES: scopes,
+  }
+  expect(oidcSettings(config)).toEqual(settingsOf('https://login.example'))
+  expect(oidcSettings({ ...config, OIDC_ISSUER: null })).toBeNull()
+})
+
+test('sign-out ends the session here and there', async () => {
+  const browser = await signIn('anna')
+  const out = await browser.post(`${auth.url}/sign-out`, {})
+  expect(out.status).toBe(200)
+  const [, there = ''] = /^0; url=(.+)$/.exec(out.headers.get('refresh') ?? '') ?? []
+  expect(new URL(there).searchParams.get('id_token_hint')).toMatch(/^ey/)
+  expect(out.text).toContain('Sign out there')
+  expect(await viewerOf(browser)).toBeNull()
+  const { rows } = await auth.pool.query(
+    'select from dirsync.console_session where revoked_at is not null and id_token is not null',
+  )
+  expect(rows).toEqual([])
+  const question = await browser.get(there)
+  const [, xsrf = ''] = /name="xsrf" value="([^"]+)"/.exec(question.text) ?? []
+  const end = await browser.post(`${providerUrl}/session/end/confirm`, { xsrf, logout: 'yes' })
+  expect(end.location).toBe(`${auth.url}/sign-in`)
+})
+
+test('a provider that is away leaves the passwords, and is used as soon as it is back', async () => {
+  const [port, providerPort] = [await freePort(), await freePort()]
+  const issuer = `http://127.0.0.1:${providerPort}`
+  await using alone = await openAuth({ port, oidc: () => settingsOf(issuer) })
+  await alone.user('ida', 'viewer')
+  const browser = new Browser()
+  expectRefused(await browser.get(`${alone.url}/sign-in/oidc`), 503, 'The identity provider does not answer')
+  const page = await browser.post(`${alone.url}/sign-in`, { name: 'ida', password: PASSWORD })
+  expect(page.status).toBe(303)
+
+  const [back] = await startProvider(alone.url, providerPort)
+  const there = await browser.get(`${alone.url}/sign-in/oidc`)
+  expect(there.location).toMatch(new RegExp(`^${issuer}/auth`))
+  const { state } = Object.fromEntries(new URL(there.location as string).searchParams)
+  await back.kill()
+  const gone = await browser.get(`${alone.url}/sign-in/oidc/callback?code=x&state=${state}&iss=${issuer}`)
+  expectRefused(gone, 503, 'The identity provider does not answer')
+})
