@@ -73,7 +73,7 @@ describe('refunds and top-ups', () => {
     expect((await readRefund(store.pool, 'r4'))?.outlook).toEqual({ next: 'person', since: null })
     expect((await readTopUp(store.pool, 't2'))?.outlook).toMatchObject({ next: 'person' })
     expect(await readRefund(store.pool, 'none')).toBeNull()
-    await refundJournal.resolve(store.pool, 'r4', 'rejected', 'the vendor says so', 'console:ann')
+    await refundJournal.resolve(store.pool, 'r4', 'rejected', 'the vendor says so', { actor: 'console:ann' })
     expect((await readRefund(store.pool, 'r4'))?.events.at(-1)).toMatchObject({
       event: 'resolved',
       by: expect.stringContaining('console:ann'),
