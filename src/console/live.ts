@@ -1,6 +1,5 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import type { Pool } from '../lib/database.ts'
-import type { Listener } from '../lib/listener.ts'
 
 /*
  * What moves, told to browsers by server-sent events. While anybody watches, a process looks at a few figures once a second, and

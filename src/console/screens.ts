@@ -3,6 +3,7 @@ import { audit } from './audit/routes.ts'
 import { bulk } from './bulk/routes.ts'
 import { cases } from './cases/routes.ts'
 import type { Endpoint } from './endpoint.ts'
+import { mirrors } from './mirrors/routes.ts'
 import { money } from './money/routes.ts'
 import { overview } from './overview/routes.ts'
 import type { Services } from './services.ts'
@@ -14,6 +15,7 @@ export function endpoints(services: Services): Endpoint[] {
     ...cases(services),
     ...bulk(services),
     ...money(services),
+    ...mirrors(services),
     ...audit(services),
     ...me(),
   ]
