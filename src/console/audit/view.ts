@@ -38,7 +38,7 @@ export function auditBody(
       choices: [
         { value: '', text: t('common.all') },
         ...withChosen(names, input.what)
-          .map(name => ({ value: name, text: capital(commandName(ask, name)) }))
+          .map(name => ({ value: name, text: cut(capital(commandName(ask, name)), 60) }))
           .toSorted((one, other) => one.text.localeCompare(other.text, ask.language)),
       ],
     },
@@ -153,12 +153,14 @@ const SHOWN_ELSEWHERE = new Set([
 const MOST_PAIRS = 12
 
 /** The other arguments, below each other, with their values in words where there are any. */
-function details(ask: Ask, { arguments: given, dead_letter_id, run_id }: Command): SafeHtml | null {
+function details(ask: Ask, command: Command): SafeHtml | null {
+  const { arguments: given, dead_letter_id, requested_by } = command
   const pairs = Object.entries(given).filter(
-    ([name]) =>
+    ([name, value]) =>
       !SHOWN_ELSEWHERE.has(name) &&
       !(name === 'id' && dead_letter_id !== null) &&
-      !(name === 'ids' && run_id !== null && Array.isArray(given.ids) && given.ids.length === 0),
+      // Whoever signs in asks for it themselves.
+      !(name === 'user' && requested_by.endsWith(`:${value})`)),
   )
   if (pairs.length === 0) return null
   return html`<ul class="values">${pairs

@@ -1,4 +1,5 @@
 import { html, type SafeHtml } from '@remix-run/html-template'
+import { beginning } from '../../lib/text.ts'
 import { PAYMENT_ORDER_STATUS, type States } from '../../platform/states.ts'
 import { MIRRORS, type Mirror } from '../../sync/mirror-kind.ts'
 import { runMessage } from '../../texts/failures.ts'
@@ -277,9 +278,13 @@ function employeeLink(enterpriseCode: string, userid: string | null): SafeHtml |
   return html`<a href="/employees/${encodeURIComponent(key)}">${code(userid)}</a>`
 }
 
+/** Longer texts are cut: the API has them whole. */
+const MOST_SHOWN = 200
+
 /** What the platform delivers may hold anything: it stays in its cell. */
 function words(text: string): SafeHtml {
-  return html`<bdi class="words">${text}</bdi>`
+  const begun = beginning(text, MOST_SHOWN)
+  return html`<bdi class="words">${begun === text ? text : `${begun}…`}</bdi>`
 }
 
 // Limit accounts

@@ -151,7 +151,7 @@ export function refundBody(ask: Ask, { entry, events, outlook }: RefundDetails):
   const isOpen = entry.state === 'unknown' || entry.state === 'requested'
   const to = `/money/refunds/${encodeURIComponent(number)}`
   return html`${head(t('money.refund', { number }), {
-    aside: moneyState(ask, entry.state),
+    aside: live(ask, 'state', ['money'], moneyState(ask, entry.state)),
     actions: [
       ...(isOpen
         ? [actionForm(ask, { to: `${to}/settle`, label: t('money.settle'), role: 'admin', tone: 'main' })]
@@ -162,7 +162,7 @@ export function refundBody(ask: Ask, { entry, events, outlook }: RefundDetails):
   ${live(
     ask,
     'entry',
-    ['money', 'audit'],
+    ['money'],
     html`${meaning(ask, 'refund', entry.state, outlook)}
     <div class="columns">
       ${section(
@@ -208,13 +208,13 @@ export function topUpBody(ask: Ask, { entry, events, outlook }: TopUpDetails): S
   const { external_code: number } = entry
   const to = `/money/topups/${encodeURIComponent(number)}`
   return html`${head(t('money.topup', { number }), {
-    aside: moneyState(ask, entry.state),
+    aside: live(ask, 'state', ['money'], moneyState(ask, entry.state)),
     actions: entry.state === 'unknown' ? [resolveForm(ask, to)] : [],
   })}
   ${live(
     ask,
     'entry',
-    ['money', 'audit'],
+    ['money'],
     html`${meaning(ask, 'topup', entry.state, outlook)}
     <div class="columns">
       ${section(
