@@ -49,6 +49,12 @@ const integer = (min: number, max: number) =>
     .describe(`whole number, ${min} to ${max}`)
 const choice = <const Values extends readonly string[]>(...values: Values) =>
   z.enum(values).describe(values.join(', '))
+/** A language as people write it, or as a locale names it: `zh`, `zh-Hans-CN`, `zh_CN.UTF-8`. */
+const language = z
+  .string()
+  .regex(/^(?:zh|en)(?:[-_.@].*)?$|^(?:C|POSIX)(?:\..*)?$/i, { error: 'should be en or zh-CN', abort: true })
+  .transform(tag => (/^zh/i.test(tag) ? 'zh-CN' : 'en'))
+  .describe('en, zh-CN')
 /** A setting without a default; null where it is not set. */
 const optional = <Type extends z.ZodType>(type: Type) =>
   type.or(z.undefined().transform(() => null)).describe(type.description ?? 'text')
@@ -479,6 +485,14 @@ export const SETTINGS = {
     default: 'openid profile email',
     example: 'openid profile email groups',
   },
+  DIRSYNC_LANG: {
+    group: 'Console and log',
+    meaning:
+      'The language in which commands, and the log where it calls for a person, speak to people. Help, refused options and --json are English in any.',
+    type: language,
+    default: 'en',
+    example: 'zh-CN',
+  },
   LOG_LEVEL: {
     group: 'Console and log',
     meaning: 'How much is logged.',
@@ -552,8 +566,13 @@ function assertWholeOidc(config: z.infer<typeof schema>): void {
  * Reads the settings of dirsync's own stores, and of the log, alone.
  * @throws ConfigError as {@link loadConfig} does
  */
-export function loadStores(env: Environment): Pick<Config, 'DATABASE_URL' | 'REDIS_URL' | 'LOG_LEVEL'> {
-  return readAll(env, schema.pick({ DATABASE_URL: true, REDIS_URL: true, LOG_LEVEL: true }))
+export function loadStores(
+  env: Environment,
+): Pick<Config, 'DATABASE_URL' | 'REDIS_URL' | 'DIRSYNC_LANG' | 'LOG_LEVEL'> {
+  return readAll(
+    env,
+    schema.pick({ DATABASE_URL: true, REDIS_URL: true, DIRSYNC_LANG: true, LOG_LEVEL: true }),
+  )
 }
 
 function readAll<Schema extends z.ZodObject>(env: Environment, wanted: Schema): z.output<Schema> {

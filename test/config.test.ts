@@ -81,6 +81,7 @@ test('the least is enough: everything else has a default or is absent', () => {
     NOTIFICATION_URL: null,
     NOTIFICATION_HOST: '127.0.0.1',
     NOTIFICATION_PORT: 8081,
+    DIRSYNC_LANG: 'en',
     LOG_LEVEL: 'info',
     schedules: {},
     embedded: false,
@@ -174,6 +175,7 @@ describe('a wrong value is one sentence: the variable, what it holds and what it
     ['OIDC_ISSUER', 'http://login.example', 'should begin with https://, unless it is on this machine'],
     ['OIDC_ISSUER', 'http://localhost.example', 'should begin with https://, unless it is on this machine'],
     ['OIDC_SCOPES', 'profile email', 'should have openid among its scopes'],
+    ['DIRSYNC_LANG', 'fr', 'should be en or zh-CN'],
     ['LOG_LEVEL', 'verbose', 'should be one of trace, debug, info, warn, error, silent'],
   ])('%s=%s', (name, value, wanted) => {
     expect(complaintAbout({ [name]: value })).toBe(`${name} holds ${JSON.stringify(value)} but ${wanted}`)
@@ -233,6 +235,10 @@ describe('values are read as they are meant', () => {
     ['CONSOLE_URL', 'https://Console.Example:443/', 'https://console.example'],
     ['CONSOLE_READ_ONLY', 'true', true],
     ['CONSOLE_PROXIES', '10.0.0.1, fd00::/8,172.16.0.0/12', ['10.0.0.1', 'fd00::/8', '172.16.0.0/12']],
+    ['DIRSYNC_LANG', 'zh_CN.UTF-8', 'zh-CN'],
+    ['DIRSYNC_LANG', 'zh-Hans', 'zh-CN'],
+    ['DIRSYNC_LANG', 'C.UTF-8', 'en'],
+    ['DIRSYNC_LANG', 'en_GB', 'en'],
     ['LOG_LEVEL', '', 'info'],
   ] as const)('%s=%j is %j', (name, value, read) => {
     expect(loadConfig({ ...LEAST, [name]: value })[name]).toEqual(read)

@@ -7,8 +7,10 @@ import { employeeMemories } from '../report/employee-story.ts'
 import { askPlatform, type EmployeeView, lookAt, previewOf } from '../report/employee-view.ts'
 import type { EmployeePreview, FieldPreview } from '../report/preview.ts'
 import { enterpriseCodes, findEmployees } from '../sync/employee.ts'
+import type { TextKey } from '../texts/texts.ts'
 import type { CommandContext } from './context.ts'
 import { FailedError, UsageError } from './failure.ts'
+import { named, said, say } from './language.ts'
 import {
   colours,
   countsText,
@@ -83,46 +85,54 @@ async function findInHr(hr: HrSource, name: string, enterprises: string[]): Prom
   return candidates.filter(key => rows.has(keyText(key)))
 }
 
-const IN_HR: Record<EmployeePreview['hr'], string> = {
-  present: 'HR has the employee.',
-  left: 'HR says that the employee has left: nothing is sent.',
-  absent: 'HR has no row for the employee: nothing is sent.',
-  duplicate: 'HR delivers the employee more than once: nothing is sent.',
-  invalid: 'The HR row breaks rules: nothing is sent until it is corrected.',
+const IN_HR: Record<EmployeePreview['hr'], TextKey> = {
+  present: 'shell.in_hr.present',
+  left: 'shell.in_hr.left',
+  absent: 'shell.in_hr.absent',
+  duplicate: 'shell.in_hr.duplicate',
+  invalid: 'shell.in_hr.invalid',
 }
 
-const ON_PLATFORM: Record<EmployeeView['platform'], string> = {
-  in_service: 'The platform has the employee in service.',
-  absent: 'The platform has no such employee in service.',
-  unknown: '',
-  not_asked: '',
+const ON_PLATFORM: Record<EmployeeView['platform'], TextKey | null> = {
+  in_service: 'shell.on_platform.in_service',
+  absent: 'shell.on_platform.absent',
+  unknown: null,
+  not_asked: null,
 }
 
-const STANDINGS: Record<FieldPreview['standing'], string> = {
-  in_step: 'in step',
-  to_send: 'to be sent',
-  held_back: 'held back',
-  invalid: 'invalid',
-  unknown: '',
+const STANDINGS: Record<FieldPreview['standing'], TextKey | null> = {
+  in_step: 'shell.field_standing.in_step',
+  to_send: 'shell.field_standing.to_send',
+  held_back: 'shell.field_standing.held_back',
+  invalid: 'shell.field_standing.invalid',
+  unknown: null,
 }
 
 /** Prints one employee, field by field. */
 export function printView({ preview, hrError, platform, platformError }: EmployeeView): void {
-  if (hrError) print(colours.yellow(`  HR cannot be asked: ${hrError}`))
-  if (preview) print(`  ${IN_HR[preview.hr]}`)
-  if (platformError) printText(`The platform did not answer: ${platformError}`)
-  else print(`  ${ON_PLATFORM[platform]}`)
+  if (hrError) print(colours.yellow(`  ${say('shell.hr_not_asked', { reason: said(hrError) })}`))
+  if (preview) print(`  ${say(IN_HR[preview.hr])}`)
+  if (platformError) printText(say('shell.platform_silent', { reason: said(platformError) }))
+  else print(`  ${sayOr(ON_PLATFORM[platform])}`)
   if (!preview || preview.fields.length === 0) return
   print('')
   printTable(preview.fields, [
-    { title: 'FIELD', of: row => row.field },
-    { title: 'HR', of: row => row.hr, gives: true },
-    { title: 'PLATFORM', of: row => (row.platform === undefined ? 'not told' : row.platform), gives: true },
-    { title: 'STANDING', of: row => STANDINGS[row.standing], paint: paintStanding },
+    { title: say('shell.column.field'), of: row => named('field', row.field) },
+    { title: say('shell.column.hr'), of: row => said(row.hr), gives: true },
+    {
+      title: say('shell.column.platform'),
+      of: row => (row.platform === undefined ? say('shell.not_told') : row.platform),
+      gives: true,
+    },
+    { title: say('shell.column.standing'), of: row => sayOr(STANDINGS[row.standing]), paint: paintStanding },
   ])
-  for (const { message } of preview.problems) printArrow(message)
+  for (const { message } of preview.problems) printArrow(said(message))
   for (const { field, standing, note } of preview.fields)
-    if (note !== null && standing !== 'invalid') printArrow(`${field}: ${note}`)
+    if (note !== null && standing !== 'invalid') printArrow(`${named('field', field)}: ${said(note)}`)
+}
+
+function sayOr(key: TextKey | null): string {
+  return key === null ? '' : say(key)
 }
 
 function paintStanding(cell: string, { standing }: FieldPreview): string {
@@ -239,26 +249,26 @@ function count(comparison: Comparison, key: EmployeeKey, { fields }: EmployeePre
 export function printComparison(comparison: Comparison): void {
   // Without how many were asked, the figures add up to those in scope.
   const { fields, sample, asked: _, ...counts } = comparison
-  printTitle('On the platform')
-  printText(countsText(counts))
+  printTitle(say('shell.title.on_the_platform'))
+  printText(countsText(counts, 'shell.compared'))
   if (Object.keys(fields).length > 0) {
     print('')
     printTable(
       Object.entries(fields).sort(([, a], [, b]) => b.to_send - a.to_send),
       [
-        { title: 'FIELD', of: ([field]) => field },
-        { title: 'TO SEND', of: ([, count]) => count.to_send, align: 'right' },
-        { title: 'HELD BACK', of: ([, count]) => count.held_back, align: 'right' },
+        { title: say('shell.column.field'), of: ([field]) => named('field', field) },
+        { title: say('shell.column.to_send'), of: ([, count]) => count.to_send, align: 'right' },
+        { title: say('shell.column.held_back'), of: ([, count]) => count.held_back, align: 'right' },
       ],
     )
   }
   if (sample.length === 0) return
-  printTitle('Sample')
+  printTitle(say('shell.title.sample'))
   printTable(sample, [
-    { title: 'EMPLOYEE', of: row => row.employee },
-    { title: 'FIELD', of: row => row.field },
-    { title: 'HR', of: row => row.hr, gives: true },
-    { title: 'PLATFORM', of: row => row.platform, gives: true },
+    { title: say('shell.column.employee'), of: row => row.employee },
+    { title: say('shell.column.field'), of: row => named('field', row.field) },
+    { title: say('shell.column.hr'), of: row => said(row.hr), gives: true },
+    { title: say('shell.column.platform'), of: row => row.platform, gives: true },
   ])
 }
 

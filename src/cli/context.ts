@@ -7,12 +7,13 @@ import { missingMigrations } from '../lib/migrate.ts'
 import type { PlatformClient } from '../platform/client.ts'
 import type { Asker } from '../sync/commands.ts'
 import { assertAccount } from '../sync/deployment.ts'
-import { aliveProcesses, missingAmong, type NeededRole, nobodyAlive } from '../sync/process.ts'
+import { aliveProcesses, missingAmong, NEEDED_ROLES, type NeededRole } from '../sync/process.ts'
 import { FailedError, sentenceOf } from './failure.ts'
+import { namedList, say, speak } from './language.ts'
 import { printAside } from './output.ts'
 import { type CheckedSettings, checkSettings, openSettings } from './settings.ts'
 
-export { missingAmong, NEEDED_ROLES, nobodyAlive } from '../sync/process.ts'
+export { missingAmong, NEEDED_ROLES } from '../sync/process.ts'
 
 /** dirsync's own database, and the settings that name it. */
 interface Stores<Settings> extends AsyncDisposable {
@@ -93,11 +94,12 @@ export async function openStores(): Promise<Stores<Pick<Config, 'DATABASE_URL' |
 /** Renewing a token needs a second connection beside the one in hand, a plan a third. */
 const CONNECTIONS = 4
 
-async function open<Settings extends Pick<Config, 'DATABASE_URL' | 'LOG_LEVEL'>>(
+async function open<Settings extends Pick<Config, 'DATABASE_URL' | 'DIRSYNC_LANG' | 'LOG_LEVEL'>>(
   load: (env: CheckedSettings['env']) => Settings,
   handlesSignals = false,
 ): Promise<Stores<Settings>> {
   const checked = checkSettings(load)
+  speak(checked.language)
   const logger = createLogger({
     level: checked.logLevel ?? 'warn',
     pretty: process.stderr.isTTY === true,
@@ -159,9 +161,19 @@ export async function missingRoles(pool: Pool): Promise<NeededRole[]> {
   return missingAmong(await aliveProcesses(pool))
 }
 
+/** Says that nobody is there to do the work, and how to start somebody. */
+export function nobodyAlive(missing: readonly string[], program: string): string {
+  const isAll = missing.length === NEEDED_ROLES.length
+  return isAll
+    ? say('shell.nobody', { command: `${program} start` })
+    : say('shell.nobody_is', {
+        role: namedList('process_role', missing),
+        command: `${program} start --roles ${missing.join()}`,
+      })
+}
+
 /** Warns on standard error when a request has to wait because nobody is there to do it. */
 export async function warnWhenNobodyWorks({ pool, program }: CommandContext): Promise<void> {
   const missing = await missingRoles(pool)
-  if (missing.length > 0)
-    printAside(`warning: ${nobodyAlive(missing, program)}. Your request waits until then.`)
+  if (missing.length > 0) printAside(say('shell.request_waits', { reason: nobodyAlive(missing, program) }))
 }

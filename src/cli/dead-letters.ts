@@ -15,14 +15,14 @@ import { Commands } from '../sync/commands.ts'
 import { limitOf, momentOf, numberOf, numbersOf, oneOf, reasonOf } from './arguments.ts'
 import { type CommandContext, openContext, warnWhenNobodyWorks } from './context.ts'
 import { FailedError, UsageError } from './failure.ts'
+import { named, namedWithValue, said, say } from './language.ts'
 import {
   type Column,
   coloured,
-  counted,
   entityName,
   examples,
   longTime,
-  paintState,
+  paintedBy,
   print,
   printFacts,
   printJson,
@@ -194,7 +194,7 @@ async function retry(ids: number[] | undefined, options: { category?: string; js
   const { category } = await checkedFilter(context, options)
   const run = await (category === undefined ? commands.retry(numbers) : commands.retryCategory(category))
   if (options.json) printJson({ run, state: 'requested' })
-  else print(`The retry is run ${run}. Follow it with: ${context.program} runs ${run}`)
+  else print(say('shell.retry_run', { run: String(run), command: `${context.program} runs ${run}` }))
   await warnWhenNobodyWorks(context)
 }
 
@@ -204,8 +204,8 @@ async function ignore(id: number, options: { reason: string; json?: true }): Pro
   if (options.json) return printJson({ id, state: 'ignored' })
   const ignored = await readCase(context.pool, id)
   if (ignored?.entity === 'enterprise')
-    print(`Dead letter ${id} is ignored. The field is still probed, and ${context.program} status shows it.`)
-  else print(`Dead letter ${id} is ignored until the HR row changes.`)
+    print(say('shell.ignored_enterprise', { id: String(id), command: `${context.program} status` }))
+  else print(say('shell.ignored', { id: String(id) }))
 }
 
 async function snooze(id: number, options: { until: Date; reason?: string; json?: true }): Promise<void> {
@@ -213,7 +213,7 @@ async function snooze(id: number, options: { until: Date; reason?: string; json?
   await using context = await openContext()
   await new Commands(context.pool, context.asker).snooze(id, until, reason)
   if (options.json) printJson({ id, state: 'snoozed', until })
-  else print(`Dead letter ${id} rests until ${longTime(until)}.`)
+  else print(say('shell.snoozed', { id: String(id), until: longTime(until) }))
 }
 
 async function assign(id: number, options: { to?: string; nobody?: true; json?: true }): Promise<void> {
@@ -333,70 +333,117 @@ async function checkedFilter(
   return { state, category }
 }
 
-const SWAP: Column<DeadLetter> = { title: 'SWAP', of: row => row.swap_id, align: 'right' }
+function swapColumn(): Column<DeadLetter> {
+  return { title: say('shell.column.swap'), of: row => row.swap_id, align: 'right' }
+}
 
 /** A list of cases, and how to look closer. */
 function printCases(cases: DeadLetter[], total: number, program: string): void {
   const [first] = cases
   if (!first) {
-    print('There are no such dead letters.')
+    print(say('shell.no_dead_letters'))
     return
   }
   printTable(cases, [
-    { title: 'ID', of: row => row.id, align: 'right' },
-    { title: 'ENTITY', of: entityName },
-    { title: 'FIELD', of: row => row.field, gives: true },
-    { title: 'CATEGORY', of: row => row.category },
-    { title: 'STATE', of: row => row.state, paint: paintState, gives: true },
-    ...(cases.some(({ swap_id }) => swap_id !== null) ? [SWAP] : []),
-    { title: 'FAILED', of: row => row.occurrences, align: 'right', spare: true },
-    { title: 'BLOCKED BY', of: row => row.blocked_by, spare: true },
-    { title: 'LAST', of: row => shortTime(row.last_failed_at) },
+    { title: say('shell.column.id'), of: row => row.id, align: 'right' },
+    { title: say('shell.column.entity'), of: entityName },
+    { title: say('shell.column.field'), of: row => named('field', row.field), gives: true },
+    { title: say('shell.column.category'), of: row => named('category', row.category) },
+    {
+      title: say('shell.column.state'),
+      of: row => named('state', row.state),
+      paint: paintedBy(row => row.state),
+      gives: true,
+    },
+    ...(cases.some(({ swap_id }) => swap_id !== null) ? [swapColumn()] : []),
+    { title: say('shell.column.failed'), of: row => row.occurrences, align: 'right', spare: true },
+    { title: say('shell.column.blocked_by'), of: row => row.blocked_by, spare: true },
+    { title: say('shell.column.last'), of: row => shortTime(row.last_failed_at) },
   ])
-  print('', total > cases.length ? `${cases.length} of ${total} shown (--limit).` : `${total} in all.`)
-  print(`What to do about one: ${program} dead-letters show ${first.id}`)
+  print(
+    '',
+    total > cases.length
+      ? say('shell.shown_of', { shown: String(cases.length), total: String(total) })
+      : say('shell.in_all', { total: String(total) }),
+  )
+  print(say('shell.what_to_do', { command: `${program} dead-letters show ${first.id}` }))
 }
 
 /** Everything about one case. */
 function printCase(found: NonNullable<Awaited<ReturnType<typeof readCase>>>, program: string): void {
   const { id, state } = found
-  const first = `first ${longTime(found.first_failed_at)} (run ${found.first_run_id ?? '–'})`
-  const last = `last ${longTime(found.last_failed_at)} (run ${found.last_run_id ?? '–'})`
-  print(`Dead letter ${id}: ${found.entity} ${entityName(found)}, ${coloured(state)}`)
+  const first = say('shell.first_failure', {
+    time: longTime(found.first_failed_at),
+    run: String(found.first_run_id ?? '–'),
+  })
+  const last = say('shell.last_failure', {
+    time: longTime(found.last_failed_at),
+    run: String(found.last_run_id ?? '–'),
+  })
+  print(
+    say('shell.dead_letter_is', {
+      id: String(id),
+      entity: named('entity', found.entity),
+      name: entityName(found),
+      state: coloured(state, named('state', state)),
+    }),
+  )
   printFacts([
-    ['category', found.category],
-    ['field', found.field],
-    ['operation', found.operation],
-    ['message', found.message],
-    ['remedy', found.remedy],
-    ['values', found.changed_fields.map(({ field, value }) => `${field} ${value ?? '–'}`).join(', ')],
-    ['blocked by', found.blocked_by],
-    ['swap', found.swap_id && `${found.swap_id}, with dead letters ${found.swapped_with.join(', ')}`],
-    ['code', found.platform_code],
-    ['trace', found.trace_id],
-    ['failed', `${counted(found.occurrences, 'time')}, ${first}, ${last}`],
-    ['next retry', longTime(found.next_retry_at)],
+    [say('shell.fact.category'), namedWithValue('category', found.category)],
+    [say('shell.fact.field'), named('field', found.field)],
+    [say('shell.fact.operation'), named('operation', found.operation)],
+    [say('shell.fact.message'), said(found.message)],
+    [say('shell.fact.remedy'), said(found.remedy)],
     [
-      'resolved',
-      found.resolved_at && `${longTime(found.resolved_at)} by ${found.resolved_by} (${found.resolution})`,
+      say('shell.fact.values'),
+      found.changed_fields
+        .map(({ field, value }) => `${named('field', field)} ${said(value) ?? '–'}`)
+        .join(say('shell.comma')),
     ],
-    ['note', found.note],
-    ['assigned to', found.assignee],
+    [say('shell.fact.blocked_by'), found.blocked_by],
+    [
+      say('shell.fact.swap'),
+      found.swap_id &&
+        say('shell.swap_with', { swap: String(found.swap_id), others: found.swapped_with.join(', ') }),
+    ],
+    [say('shell.fact.code'), found.platform_code],
+    [say('shell.fact.trace'), found.trace_id],
+    [
+      say('shell.fact.failed'),
+      [say('shell.times', { count: found.occurrences }), first, last].join(say('shell.comma')),
+    ],
+    [say('shell.fact.next_retry'), longTime(found.next_retry_at)],
+    [
+      say('shell.fact.resolved'),
+      found.resolved_at &&
+        say('shell.resolved_by', {
+          time: longTime(found.resolved_at),
+          name: found.resolved_by,
+          resolution: named('resolution', found.resolution),
+        }),
+    ],
+    [say('shell.fact.note'), found.note],
+    [say('shell.fact.assigned_to'), found.assignee],
   ])
-  printTitle('Story')
+  printTitle(say('shell.title.story'))
   printTable(found.events, [
-    { title: 'AT', of: event => longTime(event.at) },
-    { title: 'EVENT', of: event => event.event },
-    { title: 'BY', of: event => event.actor, gives: true },
-    { title: 'RUN', of: event => event.run_id, align: 'right' },
-    { title: 'NOTE', of: event => event.note, gives: true },
+    { title: say('shell.column.at'), of: event => longTime(event.at) },
+    { title: say('shell.column.event'), of: event => named('event', event.event) },
+    { title: say('shell.column.by'), of: event => event.actor, gives: true },
+    { title: say('shell.column.run'), of: event => event.run_id, align: 'right' },
+    { title: say('shell.column.note'), of: event => noteOf(event.note), gives: true },
   ])
   if (state === 'resolved') return
-  printTitle('Act')
+  printTitle(say('shell.title.act'))
   print(
     `  ${program} dead-letters retry ${id}`,
     `  ${program} dead-letters ignore ${id} --reason "…"`,
     `  ${program} dead-letters snooze ${id} --until 3d`,
   )
   if (found.entity === 'employee') print(`  ${program} employee ${entityName(found)}`)
+}
+
+/** The note of an event: a category, how the case ended, or a sentence. */
+function noteOf(note: string | null): string | null {
+  return said(named('resolution', named('category', note)))
 }

@@ -2,6 +2,7 @@ import type { Command } from 'commander'
 import { Commands } from '../sync/commands.ts'
 import { numberOf, reasonOf } from './arguments.ts'
 import { type CommandContext, openContext, warnWhenNobodyWorks } from './context.ts'
+import { say } from './language.ts'
 import { examples, print, printJson } from './output.ts'
 
 /** A person's decision about a run: `dirsync approve`, `reject`, `cancel`; about all calls: `pause`, `resume`. */
@@ -70,8 +71,8 @@ async function approve(run: number, options: DecisionOptions): Promise<void> {
   if (options.json) printJson({ run, decision: 'approved' })
   else
     print(
-      `Run ${run} is approved: its plan is sent as it was stored.`,
-      `Follow it with: ${context.program} runs ${run}`,
+      say('shell.approved', { run: String(run) }),
+      say('shell.follow', { command: `${context.program} runs ${run}` }),
     )
   await warnWhenNobodyWorks(context)
 }
@@ -80,7 +81,7 @@ async function reject(run: number, options: DecisionOptions): Promise<void> {
   await using context = await openContext()
   await commandsOf(context).reject(run, options.reason ?? null)
   if (options.json) printJson({ run, decision: 'rejected' })
-  else print(`Run ${run} is rejected: nothing was sent. The next run looks at HR again.`)
+  else print(say('shell.rejected', { run: String(run) }))
 }
 
 async function cancel(run: number, options: DecisionOptions): Promise<void> {
@@ -89,8 +90,8 @@ async function cancel(run: number, options: DecisionOptions): Promise<void> {
   if (options.json) printJson({ run, decision: 'cancelled' })
   else
     print(
-      `Run ${run} is cancelled: what was waiting is taken back, calls under way are finished. The next run plans it again.`,
-      `To stop all calls instead: ${context.program} pause --reason "…"`,
+      say('shell.cancelled', { run: String(run) }),
+      say('shell.pause_instead', { command: `${context.program} pause --reason "…"` }),
     )
 }
 
@@ -99,14 +100,14 @@ async function pause(options: { reason: string; json?: true }): Promise<void> {
   const reason = await commandsOf(context).pause(options.reason)
   if (options.json) printJson({ paused: true, reason })
   else
-    print(`All calls to the platform are paused: ${reason}`, `Let them go on with: ${context.program} resume`)
+    print(say('shell.paused', { reason }), say('shell.resume_with', { command: `${context.program} resume` }))
 }
 
 async function resume(options: { json?: true }): Promise<void> {
   await using context = await openContext()
   const wasPaused = await commandsOf(context).resume()
   if (options.json) printJson({ paused: false, was_paused: wasPaused })
-  else print(wasPaused ? 'Calls to the platform go on.' : 'Calls were not paused.')
+  else print(say(wasPaused ? 'shell.resumed' : 'shell.not_paused'))
   if (wasPaused) await warnWhenNobodyWorks(context)
 }
 

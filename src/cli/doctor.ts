@@ -4,7 +4,9 @@ import { examine } from '../doctor/examine.ts'
 import { type Finding, failed } from '../doctor/finding.ts'
 import { settingsFailures, settingsFindings } from '../doctor/settings.ts'
 import { createLogger } from '../lib/logger.ts'
+import type { Language } from '../texts/texts.ts'
 import { FailedError, sentenceOf } from './failure.ts'
+import { said, say, speak } from './language.ts'
 import { coloured, pad, plain, print, printJson, terminalWidth, wrap } from './output.ts'
 import { type CheckedSettings, checkSettings, openSettings } from './settings.ts'
 
@@ -31,21 +33,24 @@ Examples:
 }
 
 async function doctor(options: { json?: true }): Promise<void> {
-  const findings = await examineAll()
+  const { findings, language } = await examineAll()
   const isWell = findings.every(({ status }) => status !== 'failed')
   if (options.json) printJson({ ok: isWell, findings })
-  else printFindings(findings)
+  else {
+    speak(language)
+    printFindings(findings)
+  }
   if (!isWell) throw new FailedError('')
 }
 
-async function examineAll(): Promise<Finding[]> {
+async function examineAll(): Promise<{ findings: Finding[]; language: Language }> {
   const env = environment()
   let checked: CheckedSettings
   try {
     checked = checkSettings()
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error
-    return settingsFailures(error, env)
+    return { findings: settingsFailures(error, env), language: 'en' }
   }
   // Whatever is wrong is a finding; the log would say it a second time.
   const logger = createLogger({ level: 'silent', pretty: false })
@@ -55,12 +60,13 @@ async function examineAll(): Promise<Finding[]> {
     config = opened.use(await openSettings(checked, loadConfig, logger)).config
   } catch (error) {
     // The embedded parts do not start.
-    return [...settingsFindings(env, checked.embedded), failed('dirsync', sentenceOf(error))]
+    const findings = [...settingsFindings(env, checked.embedded), failed('dirsync', sentenceOf(error))]
+    return { findings, language: checked.language }
   }
   const findings: Finding[] = []
   for await (const finding of examine({ config, env, program: checked.program, logger }))
     findings.push(finding)
-  return findings
+  return { findings, language: checked.language }
 }
 
 const LABELS = { ok: 'ok', warning: 'warn', failed: 'FAIL' }
@@ -70,10 +76,10 @@ function printFindings(findings: Finding[]): void {
   const indent = ' '.repeat(4 + 2 + width + 2)
   const room = terminalWidth() - indent.length
   for (const { status, check, what, remedy = '' } of findings) {
-    const label = LABELS[status]
-    const remedies = wrap(plain(remedy), room - 2).map((line, i) => `${i === 0 ? '→ ' : '  '}${line}`)
-    const [first = '', ...rest] = wrap(plain(what), room)
-    print(`${coloured(label)}${' '.repeat(4 - label.length)}  ${pad(check, width)}  ${first}`)
+    const label = say(`shell.doctor.${status}`)
+    const remedies = wrap(plain(said(remedy)), room - 2).map((line, i) => `${i === 0 ? '→ ' : '  '}${line}`)
+    const [first = '', ...rest] = wrap(plain(said(what)), room)
+    print(`${coloured(LABELS[status], pad(label, 4))}  ${pad(check, width)}  ${first}`)
     print(...[...rest, ...remedies].map(line => indent + line))
   }
 }

@@ -126,13 +126,13 @@ function printDryRun(
     counts.map(({ field, n }) => `${field} ${figure(n)}`).join(', ')
   printFacts([
     ['rows', `${figure(summary.rows)}; ${figure(summary.rowsToday)} today`],
-    ['against today', countsText(compared) || 'no difference'],
+    ['against today', countsText(compared, 'reason') || 'no difference'],
     ['columns', listed(columns)],
     ['break rules', listed(broken) || (brokenToday.length > 0 ? 'none' : null)],
     ['today', broken.length + brokenToday.length > 0 ? listed(brokenToday) || 'none' : null],
     ['added', summary.addedColumns.join(', ')],
     ['left out', summary.removedColumns.join(', ')],
-    ['a run plans', countsText(summary.planned) || 'nothing to do'],
+    ['a run plans', countsText(summary.planned, 'reason') || 'nothing to do'],
   ])
   if (entities.length > 0) {
     printTitle('Sample')

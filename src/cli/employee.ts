@@ -1,13 +1,13 @@
 import type { Command } from 'commander'
-import { ASSET_CODE, meaningOf, PAYMENT_ORDER_STATUS } from '../platform/states.ts'
 import { type EmployeeStory, readEmployeeStory } from '../report/employee-story.ts'
 import { employeeName } from './arguments.ts'
 import { lookAtEmployee, printView, viewDocument } from './compare.ts'
 import { openContext } from './context.ts'
+import { meaning, named, namedList, said, say } from './language.ts'
 import {
   colours,
   longTime,
-  paintState,
+  paintedBy,
   print,
   printFacts,
   printJson,
@@ -45,7 +45,13 @@ async function employee(name: string, options: { json?: true }): Promise<void> {
   const story = await readEmployeeStory(context.pool, view.key)
   if (options.json) return printJson({ ...viewDocument(view), fields: view.preview?.fields ?? [], ...story })
   const { enterpriseCode, userid } = view.key
-  print(colours.bold(`Employee ${userid}${enterpriseCode === '' ? '' : ` of enterprise ${enterpriseCode}`}`))
+  print(
+    colours.bold(
+      enterpriseCode === ''
+        ? say('shell.employee_is', { userid })
+        : say('shell.employee_of', { userid, code: enterpriseCode }),
+    ),
+  )
   printView(view)
   printRecord(story)
   printPending(story)
@@ -56,54 +62,71 @@ async function employee(name: string, options: { json?: true }): Promise<void> {
 }
 
 function printRecord({ record, halts }: EmployeeStory): void {
-  printTitle('What dirsync knows')
+  printTitle(say('shell.title.what_dirsync_knows'))
   if (!record) {
-    print('  nothing yet: no run has seen the employee')
+    print(`  ${say('shell.not_seen')}`)
     return
   }
   printFacts([
-    ['standing', record.in_step ? 'in step' : 'not in step'],
-    ['on platform', words(record.platform_state)],
-    ['confirmed', longTime(record.acknowledged_at)],
-    ['asked', longTime(record.queried_at)],
-    ['left HR', longTime(record.vanished_at)],
-    ['not sent', record.withheld.join(', ')],
+    [say('shell.fact.standing'), say(record.in_step ? 'shell.in_step' : 'shell.not_in_step')],
+    [say('shell.fact.on_platform'), words(named('platform_state', record.platform_state))],
+    [say('shell.fact.confirmed'), longTime(record.acknowledged_at)],
+    [say('shell.fact.asked'), longTime(record.queried_at)],
+    [say('shell.fact.left_hr'), longTime(record.vanished_at)],
+    [say('shell.fact.not_sent'), namedList('field', record.withheld)],
   ])
   for (const { scope, message, remedy } of halts)
-    printText(`halted (${scope === '*' ? 'everything' : `enterprise ${scope}`}): ${message} ${remedy}`)
+    printText(
+      say('shell.halted_because', {
+        what: scope === '*' ? say('shell.everything') : say('shell.enterprise', { code: scope }),
+        reason: said(`${message} ${remedy}`),
+      }),
+    )
 }
 
 function printPending({ pending }: EmployeeStory): void {
   if (pending.length === 0) return
-  printTitle('Pending')
+  printTitle(say('shell.title.pending'))
   printTable(pending, [
-    { title: 'OPERATION', of: row => row.operation },
-    { title: 'FOR', of: row => row.detail },
-    { title: 'RUN', of: row => row.run_id, align: 'right' },
-    { title: 'SINCE', of: row => shortTime(row.created_at) },
-    { title: 'FAILED', of: row => row.attempts, align: 'right' },
+    { title: say('shell.column.operation'), of: row => named('operation', row.operation) },
+    { title: say('shell.column.for'), of: row => row.detail },
+    { title: say('shell.column.run'), of: row => row.run_id, align: 'right' },
+    { title: say('shell.column.since'), of: row => shortTime(row.created_at) },
+    { title: say('shell.column.failed'), of: row => row.attempts, align: 'right' },
     {
-      title: 'NEXT',
+      title: say('shell.column.next'),
       of: row =>
-        row.replan_at ? 'waits for a plan' : row.enqueued_at ? 'in the queue' : shortTime(row.not_before),
+        row.replan_at
+          ? say('shell.waits_for_plan')
+          : row.enqueued_at
+            ? say('shell.in_queue')
+            : shortTime(row.not_before),
     },
   ])
 }
 
 function printAttempts({ attempts }: EmployeeStory): void {
-  printTitle('Attempts')
+  printTitle(say('shell.title.attempts'))
   if (attempts.length === 0) {
-    print('  none')
+    print(`  ${say('shell.none')}`)
     return
   }
   printTable(attempts, [
-    { title: 'AT', of: row => shortTime(row.started_at) },
-    { title: 'RUN', of: row => row.run_id, align: 'right' },
-    { title: 'OPERATION', of: row => [row.operation, row.detail].filter(Boolean).join(' '), gives: true },
-    { title: 'OUTCOME', of: row => row.outcome, paint: paintState },
+    { title: say('shell.column.at'), of: row => shortTime(row.started_at) },
+    { title: say('shell.column.run'), of: row => row.run_id, align: 'right' },
     {
-      title: 'SENT, OR WHY NOT',
-      of: row => [row.fields.join(', '), row.error].filter(Boolean).join('; '),
+      title: say('shell.column.operation'),
+      of: row => [named('operation', row.operation), row.detail].filter(Boolean).join(' '),
+      gives: true,
+    },
+    {
+      title: say('shell.column.outcome'),
+      of: row => named('outcome', row.outcome),
+      paint: paintedBy(row => row.outcome),
+    },
+    {
+      title: say('shell.column.sent_or_why_not'),
+      of: row => [namedList('field', row.fields), said(row.error)].filter(Boolean).join('; '),
       gives: true,
     },
   ])
@@ -111,38 +134,42 @@ function printAttempts({ attempts }: EmployeeStory): void {
 
 function printDeadLetters({ dead_letters }: EmployeeStory, program: string): void {
   if (dead_letters.length === 0) return
-  printTitle('Dead letters')
+  printTitle(say('shell.title.dead_letters'))
   printTable(dead_letters, [
-    { title: 'ID', of: row => row.id, align: 'right' },
-    { title: 'FIELD', of: row => row.field },
-    { title: 'CATEGORY', of: row => row.category },
-    { title: 'STATE', of: row => row.state, paint: paintState },
-    { title: 'LAST', of: row => shortTime(row.last_failed_at) },
-    { title: 'BLOCKED BY', of: row => row.blocked_by, gives: true },
+    { title: say('shell.column.id'), of: row => row.id, align: 'right' },
+    { title: say('shell.column.field'), of: row => named('field', row.field) },
+    { title: say('shell.column.category'), of: row => named('category', row.category) },
+    {
+      title: say('shell.column.state'),
+      of: row => named('state', row.state),
+      paint: paintedBy(row => row.state),
+    },
+    { title: say('shell.column.last'), of: row => shortTime(row.last_failed_at) },
+    { title: say('shell.column.blocked_by'), of: row => row.blocked_by, gives: true },
   ])
-  print(`  What to do about one: ${program} dead-letters show ${dead_letters[0]?.id}`)
+  print(`  ${say('shell.what_to_do', { command: `${program} dead-letters show ${dead_letters[0]?.id}` })}`)
 }
 
 function printBindings({ bindings }: EmployeeStory): void {
   if (bindings.length === 0) return
-  printTitle('Open ids')
+  printTitle(say('shell.title.open_ids'))
   printTable(bindings, [
-    { title: 'MERCHANT', of: row => row.seller_appid },
-    { title: 'OPEN ID', of: row => row.open_userid, gives: true },
-    { title: 'SINCE', of: row => shortTime(row.bound_at) },
+    { title: say('shell.column.merchant'), of: row => row.seller_appid },
+    { title: say('shell.column.open_id'), of: row => row.open_userid, gives: true },
+    { title: say('shell.column.since'), of: row => shortTime(row.bound_at) },
   ])
 }
 
 function printOrders({ payment_orders }: EmployeeStory): void {
   if (payment_orders.length === 0) return
-  printTitle('Payment orders')
+  printTitle(say('shell.title.payment_orders'))
   printTable(payment_orders, [
-    { title: 'ORDER', of: row => row.trade_no },
-    { title: 'MADE', of: row => shortTime(row.created_at) },
-    { title: 'SUBJECT', of: row => row.subject, gives: true },
-    { title: 'PAID', of: row => row.pay_amount, align: 'right' },
-    { title: 'REFUNDED', of: row => row.refund_amount, align: 'right', spare: true },
-    { title: 'WITH', of: row => meaningOf(ASSET_CODE, row.asset_code) ?? row.asset_code, spare: true },
-    { title: 'STATUS', of: row => meaningOf(PAYMENT_ORDER_STATUS, row.status) ?? row.status },
+    { title: say('shell.column.order'), of: row => row.trade_no },
+    { title: say('shell.column.made'), of: row => shortTime(row.created_at) },
+    { title: say('shell.column.subject'), of: row => row.subject, gives: true },
+    { title: say('shell.column.paid'), of: row => row.pay_amount, align: 'right' },
+    { title: say('shell.column.refunded'), of: row => row.refund_amount, align: 'right', spare: true },
+    { title: say('shell.column.with'), of: row => meaning('asset_code', row.asset_code), spare: true },
+    { title: say('shell.column.status'), of: row => meaning('payment_order_status', row.status) },
   ])
 }

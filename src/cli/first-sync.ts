@@ -6,10 +6,10 @@ import type { Mirror } from '../sync/mirror-kind.ts'
 import { requestDueRetries } from '../sync/retries.ts'
 import { type RunKind, type RunState, requestRun, unfinishedRun } from '../sync/run.ts'
 import { requestReplan } from '../sync/run-requests.ts'
+import { named, said, say } from './language.ts'
 import {
   byCount,
   colours,
-  counted,
   figure,
   pad,
   print,
@@ -62,7 +62,7 @@ export async function firstSync(options: {
   const messages: SyncResult['messages'] = []
   const follow = async (kind: string, id: number) => {
     runs[kind] = [...(runs[kind] ?? []), id]
-    const end = await followRun({ pool, id, label: kind, quiet, stopped })
+    const end = await followRun({ pool, id, label: named('run_kind', kind), quiet, stopped })
     if (!end) return false
     const message = end.message ?? (end.state === 'done' ? null : end.state)
     // What halts everything is reported once, for the first run that it stopped.
@@ -108,16 +108,16 @@ async function replanUnderWay(pool: Pool): Promise<number | 'early' | null> {
   return changes && changes.state !== 'held' ? changes.id : null
 }
 
-/** What each standing means, for a first reader. */
-const STANDINGS = {
-  in_step: 'the platform already had everything',
-  updated: 'brought in step',
-  partly_updated: 'all but the fields that the platform refused',
-  awaiting_activation: 'not on the platform yet; asked again later',
-  dead_lettered: 'nothing could be sent; waiting for review',
-  halted: 'their enterprise is halted, see below',
-  waiting: 'still in the outbox; goes on by itself',
-} as const satisfies Record<Exclude<keyof SyncSummary['employees'], 'in_scope'>, string>
+/** The standings, in the order in which they are shown. */
+const STANDINGS = [
+  'in_step',
+  'updated',
+  'partly_updated',
+  'awaiting_activation',
+  'dead_lettered',
+  'halted',
+  'waiting',
+] as const satisfies Exclude<keyof SyncSummary['employees'], 'in_scope'>[]
 
 /** Prints what a sync came to: one JSON document for machines, a few aligned lines for a person. */
 export function printSummary(
@@ -130,8 +130,8 @@ export function printSummary(
     printJson({ ok, runs, ...summary, halts, messages, seconds })
     return
   }
-  const headline = ok ? colours.green('The sync is done') : colours.red('The sync did not reach its end')
-  print('', `${colours.bold(headline)}, after ${seconds} s.`)
+  const headline = ok ? colours.green(say('shell.sync_done')) : colours.red(say('shell.sync_not_done'))
+  print('', say('shell.after_seconds', { headline: colours.bold(headline), seconds: String(seconds) }))
   printMessages(sync.messages, options.program)
   printEmployees(summary.employees)
   printDeadLetters(summary.dead_letters)
@@ -142,50 +142,73 @@ export function printSummary(
 }
 
 function printEmployees({ in_scope, ...standings }: SyncSummary['employees']): void {
-  heading('Employees', in_scope, 'in scope')
-  for (const [name, meaning] of Object.entries(STANDINGS)) {
-    const count = standings[name as keyof typeof STANDINGS]
-    if (count > 0) line(words(name), count, meaning)
-  }
+  heading(say('shell.heading.employees'), in_scope, say('shell.in_scope'))
+  for (const name of STANDINGS)
+    if (standings[name] > 0)
+      line(words(named('standing', name)), standings[name], say(`shell.after_sync.${name}`))
 }
 
 function printDeadLetters(categories: SyncSummary['dead_letters']): void {
   const entries = Object.entries(categories).sort(([a, m], [b, n]) => n - m || a.localeCompare(b))
   const total = entries.reduce((sum, [, count]) => sum + count, 0)
-  heading('Dead letters', total, total === 0 ? 'nothing to review' : 'cases to review, by category')
-  for (const [category, count] of entries) line(category, count, '')
+  heading(
+    say('shell.heading.dead_letters'),
+    total,
+    say(total === 0 ? 'shell.nothing_to_review' : 'shell.by_category'),
+  )
+  for (const [category, count] of entries) line(named('category', category), count, '')
 }
 
 function printMoney({ refunds, topups, for_person }: SyncSummary['outcome_unknown']): void {
   if (refunds + topups === 0) return
-  const waiting = for_person > 0 ? `; ${for_person} wait${for_person === 1 ? 's' : ''} for a person` : ''
-  const parts = [refunds > 0 && counted(refunds, 'refund'), topups > 0 && counted(topups, 'top-up')]
-  heading('Outcome unknown', refunds + topups, parts.filter(Boolean).join(', ') + waiting)
+  const waiting = for_person > 0 ? say('shell.for_a_person', { count: for_person }) : ''
+  const parts = [
+    refunds > 0 && say('shell.refunds', { count: refunds }),
+    topups > 0 && say('shell.topups', { count: topups }),
+  ]
+  heading(
+    say('shell.heading.outcome_unknown'),
+    refunds + topups,
+    parts.filter(Boolean).join(say('shell.comma')) + waiting,
+  )
 }
 
 function printRest({ departments, openids, platform_calls }: SyncSummary): void {
   const gone = departments.already_gone
-  heading('Departments', departments.deleted, `deleted${gone > 0 ? `; ${gone} more had gone already` : ''}`)
-  heading('Open ids', openids.bound, 'bound')
+  heading(
+    say('shell.heading.departments'),
+    departments.deleted,
+    gone > 0 ? say('shell.deleted_already', { count: String(gone) }) : say('shell.deleted'),
+  )
+  heading(say('shell.heading.openids'), openids.bound, say('shell.bound'))
   const calls = byCount(platform_calls)
   const total = calls.reduce((sum, [, count]) => sum + count, 0)
-  heading('Calls', total, total === 0 ? 'to the platform' : 'to the platform, by operation')
-  for (const [operation, count] of calls) line(operation, count, '')
+  heading(say('shell.heading.calls'), total, say(total === 0 ? 'shell.to_platform' : 'shell.to_platform_by'))
+  for (const [operation, count] of calls) line(named('call', operation), count, '')
 }
 
 function printHalt({ scope, message, remedy, since }: Halt): void {
-  const what = scope === '*' ? 'Everything' : `Enterprise ${scope}`
-  print('', colours.red(`${what} is halted since ${shortTime(since)}`))
-  printText(message)
-  printArrow(remedy)
+  const time = shortTime(since)
+  const title =
+    scope === '*'
+      ? say('shell.everything_halted', { time })
+      : say('shell.enterprise_halted', { code: scope, time })
+  print('', colours.red(title))
+  printText(said(message))
+  printArrow(said(remedy))
 }
 
 function printMessages(messages: SyncResult['messages'], program: string): void {
   for (const { run, state, message } of messages) {
-    print('', colours.yellow(`Run ${run}: ${words(state)}`))
-    printText(message)
+    print(
+      '',
+      colours.yellow(
+        say('shell.run_state_is', { run: String(run), state: words(named('run_state', state)) }),
+      ),
+    )
+    printText(said(message))
     if (state === 'held')
-      printArrow(`${program} plan ${run}, then approve ${run} or reject ${run} --reason "…"`)
+      printArrow(say('shell.decide_hint', { plan: `${program} plan ${run}`, run: String(run) }))
   }
 }
 
@@ -194,17 +217,20 @@ function printHints(
   { program, psql }: { program: string; psql: boolean },
 ): void {
   const hints = [
-    ['employee ID', 'HR against the platform, attempts, cases'],
-    ['status', 'where things stand'],
+    ['employee ID', say('shell.hint.employee')],
+    ['status', say('shell.hint.status')],
   ]
   if (outcome_unknown.topups > 0) hints.unshift(['topup list --state unknown', ''])
   if (outcome_unknown.refunds > 0) hints.unshift(['refund list --state unknown', ''])
   if (Object.keys(dead_letters).length > 0)
-    hints.unshift(['dead-letters list', 'every case'], ['dead-letters show ID', 'what to do about one'])
+    hints.unshift(
+      ['dead-letters list', say('shell.hint.list')],
+      ['dead-letters show ID', say('shell.hint.show')],
+    )
   const commands = hints.map(([command, does = '']) => [`${program} ${command}`, does])
-  if (psql) commands.push(['psql "$DATABASE_URL" -c "table dirsync.failed_syncs"', ''])
+  if (psql) commands.push([`psql "$DATABASE_URL" -c "table dirsync.${say('shell.table')}"`, ''])
   const width = Math.max(...commands.filter(([, does]) => does).map(([command = '']) => command.length))
-  print('', colours.bold('Look closer'))
+  print('', colours.bold(say('shell.hints')))
   for (const [command = '', does = ''] of commands)
     print(`  ${does ? `${pad(command, width)}   ${colours.dim(does)}` : command}`)
 }

@@ -1,9 +1,9 @@
 import { stripVTControlCharacters } from 'node:util'
 import pc from 'picocolors'
-import { duration } from '../lib/time-text.ts'
 import type { TimeLeft } from '../report/time-left.ts'
+import { type Names, named, say } from './language.ts'
 
-export { duration, longTime, shortTime } from '../lib/time-text.ts'
+export { longTime, shortTime } from '../lib/time-text.ts'
 
 /** The end of a help text. */
 export function examples(...commands: string[]): string {
@@ -71,12 +71,15 @@ export function counted(count: number, noun: string): string {
   return `${figure(count)} ${noun}${count === 1 ? '' : 's'}`
 }
 
-/** Counts by name, the highest first: `3 updated, 1 parked`. */
-export function countsText(counts: Readonly<Record<string, number>> | undefined): string {
+/**
+ * Counts by name, the highest first: `3 updated, 1 parked`.
+ * @param list where the catalogue has the names
+ */
+export function countsText(counts: Readonly<Record<string, number>> | undefined, list: Names): string {
   return byCount(counts)
     .filter(([, count]) => count > 0)
-    .map(([name, count]) => `${figure(count)} ${words(name)}`)
-    .join(', ')
+    .map(([name, count]) => say('shell.count_of', { count, name: words(named(list, name)) }))
+    .join(say('shell.comma'))
 }
 
 /** Counts by name, the highest first. */
@@ -184,12 +187,21 @@ export function pad(text: string, width: number, align: 'left' | 'right' = 'left
   return align === 'right' ? blanks + text : text + blanks
 }
 
+/**
+ * What a line may be broken before: words, and single wide characters with the punctuation after them, which never begins a
+ * line. The first group are the blanks before it.
+ */
+const PIECES = new RegExp(
+  String.raw`(\s*)([“（《]*(?:${WIDE.source}|(?:(?!${WIDE.source})[^\s“（《])+)[，。；：、？！）”》]*|[“（《]+)`,
+  'gu',
+)
+
 /** The text in lines of at most `width` columns, broken between words where it can be. */
 export function wrap(text: string, width: number): string[] {
   const lines: string[] = []
   let line = ''
-  for (const word of text.split(/\s+/).filter(Boolean)) {
-    const longer = line === '' ? word : `${line} ${word}`
+  for (const [, blank = '', word = ''] of text.matchAll(PIECES)) {
+    const longer = line === '' ? word : line + (blank && ' ') + word
     if (widthOf(longer) <= width) {
       line = longer
       continue
@@ -208,36 +220,54 @@ export function terminalWidth(): number {
 /** Colours of standard output: on a terminal only, and never where NO_COLOR is set. */
 export const colours = pc.createColors(pc.isColorSupported && process.stdout.isTTY === true)
 
-/** The colour of a state of a run or a dead letter, by what it asks of a person. */
-export function coloured(state: string): string {
-  if (/^(done|in_step|resolved|ok|updated|bound|deleted)$/.test(state)) return colours.green(state)
-  if (/^(failed|source_suspect|FAIL|open|parked|halted)$/.test(state)) return colours.red(state)
+/** The colour of a state of a run or a dead letter, by what it asks of a person. @param text its name */
+export function coloured(state: string, text = state): string {
+  if (/^(done|in_step|resolved|ok|updated|bound|deleted)$/.test(state)) return colours.green(text)
+  if (/^(failed|source_suspect|FAIL|open|parked|halted)$/.test(state)) return colours.red(text)
   if (/^(held|warn|snoozed|blocked|awaiting_activation|retry_scheduled|partly_updated)$/.test(state))
-    return colours.yellow(state)
-  return state
+    return colours.yellow(text)
+  return text
 }
 
-/** Like {@link coloured}, for a cell that is filled up with blanks. */
-export function paintState(cell: string): string {
-  const state = cell.trimEnd()
-  return coloured(state) + cell.slice(state.length)
+/** Colours a cell, which may be filled up with blanks or cut, as {@link coloured} does the state of its row. */
+export function paintedBy<Row>(stateOf: (row: Row) => string): (cell: string, row: Row) => string {
+  return (cell, row) => {
+    const name = cell.trimEnd()
+    return coloured(stateOf(row), name) + cell.slice(name.length)
+  }
+}
+
+/** How long something took or takes: 0.4 s, 12 s, 3 min, 2 h, 5 d. */
+export function duration(ms: number): string {
+  const seconds = ms / 1000
+  if (seconds < 10) return say('shell.seconds', { figure: seconds.toFixed(1) })
+  if (seconds < 120) return say('shell.seconds', { figure: String(Math.round(seconds)) })
+  if (seconds < 7200) return say('shell.minutes', { figure: String(Math.round(seconds / 60)) })
+  return seconds < 172_800
+    ? say('shell.hours', { figure: String(Math.round(seconds / 3600)) })
+    : say('shell.days', { figure: String(Math.round(seconds / 86_400)) })
 }
 
 /** How long a run still takes: `about 12 min left`. */
 export function shortTimeLeft(left: TimeLeft): string {
   switch (left.state) {
     case 'estimated':
-      return `about ${left.seconds < 10 ? `${Math.ceil(left.seconds)} s` : duration(left.seconds * 1000)} left`
+      return say('shell.about_left', {
+        time:
+          left.seconds < 10
+            ? say('shell.seconds', { figure: String(Math.ceil(left.seconds)) })
+            : duration(left.seconds * 1000),
+      })
     case 'paused':
-      return `paused for another ${duration(left.pausedForMs)}, as the platform asks`
+      return say('shell.paused_for', { time: duration(left.pausedForMs) })
     case 'no_worker':
-      return 'no worker is running'
+      return say('shell.no_worker_runs')
     case 'halted':
-      return 'what is left is halted'
+      return say('shell.left_halted')
     case 'waiting_for_retries':
-      return `waiting for ${left.later === 1 ? 'a retry' : `${figure(left.later)} retries`}`
+      return say('shell.waiting_retries', { count: left.later })
     case 'rate_unknown':
-      return 'the rate is not yet known'
+      return say('shell.rate_unknown')
   }
 }
 
@@ -245,17 +275,23 @@ export function shortTimeLeft(left: TimeLeft): string {
 export function timeLeftText(left: TimeLeft): string {
   if (left.state === 'waiting_for_retries') return shortTimeLeft(left)
   const parts = [
-    counted(left.calls, 'call'),
-    left.ahead > 0 ? `${figure(left.ahead)} more urgent ones` : '',
-    left.later > 0 ? `${figure(left.later)} to be retried later` : '',
+    say('shell.calls', { count: left.calls }),
+    left.ahead > 0 ? say('shell.more_urgent', { count: left.ahead }) : '',
+    left.later > 0 ? say('shell.retried_later', { count: left.later }) : '',
   ].filter(Boolean)
-  const rate = left.state === 'estimated' ? ` at ${perSecond(left.callsPerSecond)}` : ''
-  return `${shortTimeLeft(left)} (${parts.join(', ')}${rate})`
+  const rate =
+    left.state === 'estimated' ? say('shell.at_rate', { rate: perSecond(left.callsPerSecond) }) : ''
+  return say('shell.with_figures', {
+    left: shortTimeLeft(left),
+    figures: parts.join(say('shell.comma')) + rate,
+  })
 }
 
 /** `19.6/s` */
 export function perSecond(rate: number): string {
-  return `${rate.toLocaleString('en', { maximumFractionDigits: rate < 1 ? 2 : 1 })}/s`
+  return say('shell.per_second', {
+    rate: rate.toLocaleString('en', { maximumFractionDigits: rate < 1 ? 2 : 1 }),
+  })
 }
 
 /** The entity of a row, as commands take it: with its enterprise, unless it is one itself. */

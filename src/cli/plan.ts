@@ -13,17 +13,8 @@ import {
 import { type CommandContext, openContext } from './context.ts'
 import { dryRunOf } from './dry-run.ts'
 import { FailedError, UsageError } from './failure.ts'
-import {
-  colours,
-  counted,
-  countsText,
-  figure,
-  print,
-  printFacts,
-  printJson,
-  printText,
-  qualified,
-} from './output.ts'
+import { named, namedList, said, say } from './language.ts'
+import { colours, countsText, print, printFacts, printJson, printText, qualified } from './output.ts'
 import { createProgress } from './progress.ts'
 import { skippedText } from './runs.ts'
 import { storedPlan } from './stored-plan.ts'
@@ -42,6 +33,12 @@ const VERDICTS = {
   held: 'would be held',
   source_suspect: 'would stop: HR looks wrong',
 }
+
+const VERDICT_TEXTS = {
+  running: 'shell.would_run',
+  held: 'shell.would_be_held',
+  source_suspect: 'shell.would_stop',
+} as const
 
 /** `dirsync plan`: what a run would do, without doing it. */
 export function planCommand(program: Command): void {
@@ -109,15 +106,15 @@ async function planEmployee(name: string, options: PlanOptions): Promise<void> {
   if (options.json) printJson({ ...viewDocument(view), to_send: send, held_back: held, fields })
   else {
     const shown = qualified(view.key.enterpriseCode, view.key.userid)
-    print(colours.bold(`Plan for employee ${shown}`))
+    print(colours.bold(say('shell.plan_for', { name: shown })))
     printView(view)
     print('')
     printFacts([
-      ['to be sent', send.join(', ') || 'nothing'],
-      ['held back', held.join(', ')],
+      [say('shell.fact.to_be_sent'), namedList('field', send) || say('shell.nothing')],
+      [say('shell.fact.held_back'), namedList('field', held)],
     ])
     if (held.length > 0)
-      printText(`To try again what is held back: ${context.program} resync --employee ${shown}`)
+      printText(say('shell.try_held_back', { command: `${context.program} resync --employee ${shown}` }))
   }
   if (view.hrError !== null || view.platformError !== null) throw new FailedError('')
 }
@@ -147,7 +144,7 @@ async function compared(
   { keys }: RunPreview,
   options: PlanOptions,
 ): Promise<Comparison> {
-  const progress = createProgress('asking', options.json === true)
+  const progress = createProgress(say('shell.asking'), options.json === true)
   try {
     return await compareAll(context, keys, progress)
   } finally {
@@ -189,36 +186,52 @@ function printPlan(
 ): void {
   const { difference, state, message } = employees
   const { asked: to_ask, ...differing } = difference.reasons
-  const planned = countsText({ ...(to_ask !== undefined && { to_ask }), ...differing })
-  const verdict = VERDICTS[state]
+  const planned = countsText({ ...(to_ask !== undefined && { to_ask }), ...differing }, 'reason')
+  const verdict = say(VERDICT_TEXTS[state])
   const painted = state === 'running' ? colours.green(verdict) : colours.yellow(verdict)
-  print(`${colours.bold(`Plan of a ${kind} run`)}: ${painted}`)
-  if (message) printText(message)
+  print(
+    say('shell.plan_verdict', {
+      plan: colours.bold(say('shell.plan_of_kind', { kind: named('run_kind', kind) })),
+      verdict: painted,
+    }),
+  )
+  if (message) printText(said(message))
   printFacts([
-    ['employees', `${planned || 'nothing to do'}; ${figure(difference.inScope)} in scope`],
-    ['skipped', skippedText(employees.plan)],
-    ['sample', difference.sample.join(', ')],
-    ['departments', departmentsLine(departments)],
-    ['open ids', openids === 0 ? 'none missing' : `${figure(openids)} missing, of employees in service`],
+    [
+      say('shell.fact.employees'),
+      say('shell.employees_in_scope', {
+        planned: planned || say('shell.nothing_to_do'),
+        count: difference.inScope,
+      }),
+    ],
+    [say('shell.fact.skipped'), skippedText(employees.plan)],
+    [say('shell.fact.sample'), difference.sample.join(', ')],
+    [say('shell.fact.departments'), departmentsLine(departments)],
+    [say('shell.fact.open_ids'), say('shell.openids_missing', { count: openids })],
   ])
-  if (difference.first) printText('This is the first run: it is not held, however much it changes.')
+  if (difference.first) printText(say('shell.first_run'))
   if (comparison) printComparison(comparison)
   print('')
   const resync = `${program} resync${kind === 'full' ? ' --full' : ''} --wait`
   const next = {
-    held: ` To do it: ${resync}, then ${program} approve RUN`,
+    held: say('shell.to_do_it', {
+      command: say('shell.then_approve', { command: resync, approve: `${program} approve RUN` }),
+    }),
     source_suspect: '',
-    running: ` To do it: ${resync}`,
+    running: say('shell.to_do_it', { command: resync }),
   }
-  print(`Nothing was written.${next[state]}`)
+  print(say('shell.nothing_written') + next[state])
 }
 
 function departmentsLine(departments: RunPreview['departments']): string {
-  if (!departments) return 'HR_DEPARTMENTS_SQL is not set: none is ever deleted'
+  if (!departments) return say('shell.no_departments_sql')
   const { deletions, isHeld } = departments
-  if (deletions.length === 0) return 'none to delete'
+  if (deletions.length === 0) return say('shell.none_to_delete')
   const names = deletions.slice(0, 20).map(departmentName).join(', ')
-  return `${counted(deletions.length, 'department')} to delete${isHeld ? ', would be held' : ''}: ${names}`
+  return say(isHeld ? 'shell.departments_held' : 'shell.departments_to_delete', {
+    count: deletions.length,
+    names,
+  })
 }
 
 function departmentName({ enterpriseCode, deptCode }: { enterpriseCode: string; deptCode: string }): string {

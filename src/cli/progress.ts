@@ -4,7 +4,8 @@ import type { Pool } from '../lib/database.ts'
 import { runTimeLeft, type TimeLeft } from '../report/time-left.ts'
 import { readHalts } from '../sync/halts.ts'
 import { type RunProgress, runProgress } from '../sync/run.ts'
-import { shortTimeLeft, timeLeftText } from './output.ts'
+import { named } from './language.ts'
+import { pad, shortTimeLeft, timeLeftText } from './output.ts'
 
 const POLL_MS = 100
 /** How often to estimate how long the run still takes. */
@@ -84,18 +85,20 @@ export function createProgress(label: string, quiet: boolean): Progress {
 
 function bar(label: string): Progress {
   const bar = new SingleBar({
-    format: `  ${label.padEnd(12)} {bar} {value}/{total}  {state}`,
+    format: `  ${pad(label, 12)} {bar} {value}/{total}  {state}`,
     barCompleteChar: '█',
     barIncompleteChar: '░',
     barsize: 32,
     hideCursor: true,
     stream: process.stderr,
   })
-  bar.start(0, 0, { state: 'planning' })
+  bar.start(0, 0, { state: named('run_state', 'planning') })
   return {
     show({ planned, left, state }, timeLeft) {
       bar.setTotal(planned)
-      bar.update(planned - left, { state: timeLeft && state === 'running' ? shortTimeLeft(timeLeft) : state })
+      bar.update(planned - left, {
+        state: timeLeft && state === 'running' ? shortTimeLeft(timeLeft) : named('run_state', state),
+      })
     },
     end: () => bar.stop(),
   }
@@ -110,7 +113,7 @@ function lines(label: string): Progress {
       if (tenth === shown) return
       shown = tenth
       const ends = timeLeft && state === 'running' ? `  ${timeLeftText(timeLeft)}` : ''
-      process.stderr.write(`  ${label.padEnd(12)} ${planned - left}/${planned}${ends}\n`)
+      process.stderr.write(`  ${pad(label, 12)} ${planned - left}/${planned}${ends}\n`)
     },
     end() {},
   }

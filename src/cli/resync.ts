@@ -11,6 +11,7 @@ import {
   warnWhenNobodyWorks,
 } from './context.ts'
 import { FailedError, stopSignal, UsageError } from './failure.ts'
+import { say } from './language.ts'
 import { print, printJson } from './output.ts'
 import { followRun } from './progress.ts'
 import { printRunEnd } from './runs.ts'
@@ -79,7 +80,7 @@ async function resync(options: ResyncOptions): Promise<void> {
   const run = await request(new Commands(context.pool, context.asker), options)
   if (stopped) return await wait(context, run, options, stopped)
   if (options.json) printJson({ run, state: 'requested' })
-  else print(`Run ${run} is requested. Follow it with: ${context.program} runs ${run}`)
+  else print(say('shell.requested', { run: String(run), command: `${context.program} runs ${run}` }))
   await warnWhenNobodyWorks(context)
 }
 
@@ -108,7 +109,14 @@ async function wait(
       )
   }
   await check()
-  const end = await followRun({ pool, id: run, label: `run ${run}`, quiet: json, stopped, check })
+  const end = await followRun({
+    pool,
+    id: run,
+    label: say('shell.run_label', { run: String(run) }),
+    quiet: json,
+    stopped,
+    check,
+  })
   if (!end) throw new FailedError(`run ${run} goes on without this command: ${program} runs ${run}`)
   const story = await readRunStory(pool, run)
   if (!story) throw new FailedError(`run ${run} is gone`)
@@ -124,7 +132,7 @@ async function bringUpWhenEmbedded(context: CommandContext): Promise<AsyncDispos
   const { pool, embedded, config, logger } = context
   const missing = embedded ? await missingRoles(pool) : []
   if (missing.length === 0) return { async [Symbol.asyncDispose]() {} }
-  process.stderr.write('No service is running here: this process does the work itself.\n')
+  process.stderr.write(`${say('shell.does_it_itself')}\n`)
   const { startService } = await import('../main.ts')
   const service = await startService({ config, roles: missing, logger, schedule: false })
   return { [Symbol.asyncDispose]: () => service.stop() }

@@ -4,6 +4,7 @@ import type { PlanSummary } from '../sync/run.ts'
 import { limitOf, numberOf } from './arguments.ts'
 import { openContext } from './context.ts'
 import { FailedError } from './failure.ts'
+import { named, said, say } from './language.ts'
 import {
   byCount,
   coloured,
@@ -13,7 +14,7 @@ import {
   examples,
   figure,
   longTime,
-  paintState,
+  paintedBy,
   print,
   printFacts,
   printJson,
@@ -42,20 +43,26 @@ async function list(options: { limit: number; json?: true }): Promise<void> {
   await using context = await openContext()
   const runs = await listRuns(context.pool, options.limit)
   if (options.json) return printJson({ runs })
-  if (runs.length === 0) return print(`There are no runs yet: ${context.program} resync starts one.`)
+  if (runs.length === 0) return print(say('shell.no_runs', { command: `${context.program} resync` }))
   printTable(runs, [
-    { title: 'RUN', of: run => run.id, align: 'right' },
-    { title: 'KIND', of: run => run.kind },
-    { title: 'STATE', of: run => run.state, paint: paintState },
-    { title: 'REQUESTED', of: run => shortTime(run.requested_at) },
-    { title: 'TOOK', of: timeTaken, align: 'right' },
-    { title: 'PLANNED', of: run => run.planned, align: 'right' },
-    { title: 'OUTCOME', of: outcomeOf, gives: true },
+    { title: say('shell.column.run'), of: run => run.id, align: 'right' },
+    { title: say('shell.column.kind'), of: run => named('run_kind', run.kind) },
+    {
+      title: say('shell.column.state'),
+      of: run => named('run_state', run.state),
+      paint: paintedBy(run => run.state),
+    },
+    { title: say('shell.column.requested'), of: run => shortTime(run.requested_at) },
+    { title: say('shell.column.took'), of: timeTaken, align: 'right' },
+    { title: say('shell.column.planned'), of: run => run.planned, align: 'right' },
+    { title: say('shell.column.outcome'), of: outcomeOf, gives: true },
   ])
 }
 
 function outcomeOf({ state, message, result }: Awaited<ReturnType<typeof listRuns>>[number]): string | null {
-  return state === 'done' && !message ? countsText(result?.outcomes) || 'nothing to do' : message
+  return state === 'done' && !message
+    ? countsText(result?.outcomes, 'outcome') || say('shell.nothing_to_do')
+    : said(message)
 }
 
 async function show(id: number, options: { json?: true }): Promise<void> {
@@ -69,27 +76,41 @@ async function show(id: number, options: { json?: true }): Promise<void> {
 /** The whole story of a run. */
 function printRunStory(run: RunStory, program: string): void {
   const { kind, keys } = run
-  print(`Run ${run.id}: ${kind}, ${coloured(run.state)}`)
+  print(
+    say('shell.run_is', {
+      run: String(run.id),
+      kind: named('run_kind', kind),
+      state: coloured(run.state, named('run_state', run.state)),
+    }),
+  )
   printFacts([
-    ['message', run.message],
-    kind === 'retry' ? ['cases', keys.slice(0, 50).join(', ')] : ['employees', keys.join(', ')],
-    ['max age', run.max_age_s && duration(run.max_age_s * 1000)],
-    ['requested', `${longTime(run.requested_at)} by ${run.requested_by}`],
-    ['planned', longTime(run.planned_at)],
-    [run.cancelled_at ? 'cancelled' : 'decided', decisionText(run)],
-    ['reason', run.decision_reason],
-    ['judged again', longTime(run.judged_at)],
-    ['finished', longTime(run.finished_at)],
-    ['took', timeTaken(run)],
-    ['read', rowsRead(run)],
-    ['in scope', run.in_scope],
-    ['plan', run.plan && (countsText(run.plan.reasons) || 'nothing to do')],
-    ['skipped', skippedText(run.plan)],
-    ['sample', run.plan?.sample.join(', ')],
-    ['left', run.left > 0 ? `${figure(run.left)} still to be done` : null],
-    ['time left', run.time_left && timeLeftText(run.time_left)],
-    ['outcome', countsText(run.result?.outcomes)],
-    ['rows', countsText(run.result?.rows)],
+    [say('shell.fact.message'), said(run.message)],
+    kind === 'retry'
+      ? [say('shell.fact.cases'), keys.slice(0, 50).join(', ')]
+      : [say('shell.fact.employees'), keys.join(', ')],
+    [say('shell.fact.max_age'), run.max_age_s && duration(run.max_age_s * 1000)],
+    [
+      say('shell.fact.requested'),
+      say('shell.time_by', { time: longTime(run.requested_at), name: run.requested_by }),
+    ],
+    [say('shell.fact.planned'), longTime(run.planned_at)],
+    [say(run.cancelled_at ? 'shell.fact.cancelled' : 'shell.fact.decided'), decisionText(run)],
+    [say('shell.fact.reason'), run.decision_reason],
+    [say('shell.fact.judged_again'), longTime(run.judged_at)],
+    [say('shell.fact.finished'), longTime(run.finished_at)],
+    [say('shell.fact.took'), timeTaken(run)],
+    [say('shell.fact.read'), rowsRead(run)],
+    [say('shell.fact.in_scope'), run.in_scope],
+    [
+      say('shell.fact.plan'),
+      run.plan && (countsText(run.plan.reasons, 'reason') || say('shell.nothing_to_do')),
+    ],
+    [say('shell.fact.skipped'), skippedText(run.plan)],
+    [say('shell.fact.sample'), run.plan?.sample.join(', ')],
+    [say('shell.fact.left'), run.left > 0 ? say('shell.still_left', { count: run.left }) : null],
+    [say('shell.fact.time_left'), run.time_left && timeLeftText(run.time_left)],
+    [say('shell.fact.outcome'), countsText(run.result?.outcomes, 'outcome')],
+    [say('shell.fact.rows'), countsText(run.result?.rows, 'shell.row_count')],
   ])
   printCalls(run)
   printCases(run, program)
@@ -100,15 +121,24 @@ function printRunStory(run: RunStory, program: string): void {
 export function printRunEnd(run: RunStory, program: string): void {
   // What a suspect source differs in is no plan.
   const isPlanned = run.planned !== null && run.state !== 'source_suspect'
-  print(`Run ${run.id} (${run.kind}): ${coloured(run.state)}`)
+  print(
+    say('shell.run_ended', {
+      run: String(run.id),
+      kind: named('run_kind', run.kind),
+      state: coloured(run.state, named('run_state', run.state)),
+    }),
+  )
   printFacts([
-    ['message', run.message],
-    ['planned', isPlanned ? countsText(run.plan?.reasons) || 'nothing to do' : null],
-    ['skipped', skippedText(run.plan)],
-    ['outcome', countsText(run.result?.outcomes)],
-    ['rows', countsText(run.result?.rows)],
-    ['calls', countsText(run.result?.calls)],
-    ['took', timeTaken(run)],
+    [say('shell.fact.message'), said(run.message)],
+    [
+      say('shell.fact.planned'),
+      isPlanned ? countsText(run.plan?.reasons, 'reason') || say('shell.nothing_to_do') : null,
+    ],
+    [say('shell.fact.skipped'), skippedText(run.plan)],
+    [say('shell.fact.outcome'), countsText(run.result?.outcomes, 'outcome')],
+    [say('shell.fact.rows'), countsText(run.result?.rows, 'shell.row_count')],
+    [say('shell.fact.calls'), countsText(run.result?.calls, 'call')],
+    [say('shell.fact.took'), timeTaken(run)],
   ])
   printCases(run, program)
   if (run.state === 'held') printDecision(run.id, program)
@@ -116,12 +146,12 @@ export function printRunEnd(run: RunStory, program: string): void {
 
 /** How many were left out by `--max-age`; null where nobody asked for that. */
 export function skippedText(plan: PlanSummary | null | undefined): string | null {
-  return plan?.skipped === undefined ? null : `${figure(plan.skipped)} confirmed recently enough`
+  return plan?.skipped === undefined ? null : say('shell.confirmed_recently', { count: plan.skipped })
 }
 
 /** How to decide about a held run. */
 export function printDecision(run: number, program: string): void {
-  printTitle('Decide')
+  printTitle(say('shell.title.decide'))
   print(`  ${program} plan ${run}`, `  ${program} approve ${run}`, `  ${program} reject ${run} --reason "…"`)
 }
 
@@ -129,15 +159,16 @@ function decisionText({ decided_at, decided_by, cancelled_at, finished_at }: Run
   const isEnding = cancelled_at !== null && finished_at === null
   return (
     decided_at &&
-    `${longTime(decided_at)} by ${decided_by}${isEnding ? '; calls under way are finished' : ''}`
+    say('shell.time_by', { time: longTime(decided_at), name: decided_by }) +
+      (isEnding ? say('shell.calls_finish') : '')
   )
 }
 
 /** Which rows of HR a run of changes read. */
 function rowsRead({ kind, planned_at, sweep, keys }: RunStory): string | null {
   if (kind !== 'changes' || !planned_at) return null
-  if (sweep) return 'every HR row'
-  return keys.length > 0 ? "the rows that HR's trigger named" : 'rows newer than before'
+  if (sweep) return say('shell.read_all')
+  return say(keys.length > 0 ? 'shell.read_triggered' : 'shell.read_newer')
 }
 
 function timeTaken(run: { started_at: Date | null; finished_at: Date | null }): string | null {
@@ -152,26 +183,39 @@ function printCalls({ result }: RunStory): void {
     const waitedMs = result?.waitedMs?.[operation]
     return waitedMs === undefined ? null : duration(waitedMs / count)
   }
-  printTitle('Calls')
+  printTitle(say('shell.title.calls'))
   printTable(calls, [
-    { title: 'OPERATION', of: ([operation]) => operation },
-    { title: 'CALLS', of: ([, count]) => figure(count), align: 'right' },
-    { title: 'MEAN WAIT', of: ([operation, count]) => meanWait(operation, count), align: 'right' },
-    { title: 'REJECTED', of: ([operation]) => figure(result?.tooFast?.[operation] ?? 0), align: 'right' },
+    { title: say('shell.column.operation'), of: ([operation]) => named('call', operation) },
+    { title: say('shell.column.calls'), of: ([, count]) => figure(count), align: 'right' },
+    {
+      title: say('shell.column.mean_wait'),
+      of: ([operation, count]) => meanWait(operation, count),
+      align: 'right',
+    },
+    {
+      title: say('shell.column.rejected'),
+      of: ([operation]) => figure(result?.tooFast?.[operation] ?? 0),
+      align: 'right',
+    },
   ])
 }
 
 function printCases(run: RunStory, program: string): void {
   const { dead_letters: cases, dead_letters_total: total } = run
   if (cases.length === 0) return
-  printTitle(`Dead letters: ${total}`)
+  printTitle(say('shell.dead_letters_total', { count: String(total) }))
   printTable(cases, [
-    { title: 'ID', of: row => row.id, align: 'right' },
-    { title: 'ENTITY', of: entityName },
-    { title: 'FIELD', of: row => row.field, gives: true },
-    { title: 'CATEGORY', of: row => row.category },
-    { title: 'STATE', of: row => row.state, paint: paintState, gives: true },
+    { title: say('shell.column.id'), of: row => row.id, align: 'right' },
+    { title: say('shell.column.entity'), of: entityName },
+    { title: say('shell.column.field'), of: row => named('field', row.field), gives: true },
+    { title: say('shell.column.category'), of: row => named('category', row.category) },
+    {
+      title: say('shell.column.state'),
+      of: row => named('state', row.state),
+      paint: paintedBy(row => row.state),
+      gives: true,
+    },
   ])
-  if (total > cases.length) print(`  … and ${total - cases.length} more`)
-  print(`  Look closer: ${program} dead-letters show ${cases[0]?.id}`)
+  if (total > cases.length) print(`  ${say('shell.and_more', { count: String(total - cases.length) })}`)
+  print(`  ${say('shell.look_closer', { command: `${program} dead-letters show ${cases[0]?.id}` })}`)
 }

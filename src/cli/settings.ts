@@ -1,6 +1,6 @@
 import { accessSync, constants } from 'node:fs'
 import { delimiter, join } from 'node:path'
-import { type Environment, environment, isEmbedded, loadConfig } from '../config.ts'
+import { type Config, type Environment, environment, isEmbedded, loadConfig } from '../config.ts'
 import type { Logger } from '../lib/logger.ts'
 
 const DIRECTORY = '.dirsync'
@@ -16,7 +16,7 @@ const UNOPENED = {
 }
 
 /** Reads the settings that a command needs. @throws ConfigError */
-type Load<Config> = (env: Environment) => Config
+type Load<Settings> = (env: Environment) => Settings
 
 /** The settings as far as they can be known without opening anything. */
 export interface CheckedSettings {
@@ -25,22 +25,26 @@ export interface CheckedSettings {
   embedded: boolean
   /** LOG_LEVEL where somebody set it. */
   logLevel: string | null
+  /** In which people are spoken to. */
+  language: Config['DIRSYNC_LANG']
   /** How a person types the program. */
   program: string
 }
 
 /** The settings of a command. What is embedded stays up until they are disposed of. */
-interface OpenSettings<Config> extends AsyncDisposable {
-  config: Config
+interface OpenSettings<Settings> extends AsyncDisposable {
+  config: Settings
 }
 
 /** Checks the settings without opening anything. @throws ConfigError */
-export function checkSettings(load: Load<{ LOG_LEVEL: string }> = loadConfig): CheckedSettings {
+export function checkSettings(
+  load: Load<Pick<Config, 'DIRSYNC_LANG' | 'LOG_LEVEL'>> = loadConfig,
+): CheckedSettings {
   const env = environment()
   const embedded = isEmbedded(env)
-  const { LOG_LEVEL } = load(embedded ? { ...UNOPENED, ...given(env) } : env)
+  const { DIRSYNC_LANG: language, LOG_LEVEL } = load(embedded ? { ...UNOPENED, ...given(env) } : env)
   const logLevel = env.LOG_LEVEL || env.LOG_LEVEL_FILE ? LOG_LEVEL : null
-  return { env, embedded, logLevel, program: invocation(env) }
+  return { env, embedded, logLevel, language, program: invocation(env) }
 }
 
 /**
@@ -48,12 +52,12 @@ export function checkSettings(load: Load<{ LOG_LEVEL: string }> = loadConfig): C
  * @param options.fresh forget the data of the embedded parts
  * @throws ConfigError, EmbeddedError
  */
-export async function openSettings<Config>(
+export async function openSettings<Settings>(
   { env, embedded }: CheckedSettings,
-  load: Load<Config>,
+  load: Load<Settings>,
   logger: Logger,
   options: { fresh?: boolean } = {},
-): Promise<OpenSettings<Config>> {
+): Promise<OpenSettings<Settings>> {
   if (!embedded) return { config: load(env), async [Symbol.asyncDispose]() {} }
   const { openEmbedded } = await import('../trial/environment.ts')
   const parts = await openEmbedded({ directory: DIRECTORY, fresh: options.fresh ?? false, logger })

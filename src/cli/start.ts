@@ -12,6 +12,7 @@ import { latestRuns } from '../sync/run.ts'
 import { assertAnswers, NEEDED_ROLES } from './context.ts'
 import { FailedError, sentenceOf, stopSignal, UsageError } from './failure.ts'
 import { firstSync, printSummary } from './first-sync.ts'
+import { namedList, said, say, speak } from './language.ts'
 import { printAside } from './output.ts'
 import { type CheckedSettings, checkSettings, openSettings } from './settings.ts'
 
@@ -64,6 +65,7 @@ function rolesOf(text: string): Role[] {
 
 async function start(options: StartOptions): Promise<void> {
   const checked = checkSettings()
+  speak(checked.language)
   const roles = options.roles ?? defaultRoles(checked)
   const isWhole = NEEDED_ROLES.every(role => roles.includes(role))
   if (options.once && !isWhole)
@@ -73,18 +75,18 @@ async function start(options: StartOptions): Promise<void> {
   const isWatched = process.stderr.isTTY === true
   // Somebody who watches the progress bar wants to see trouble only.
   const level = checked.logLevel ?? (isWatched || options.once ? 'warn' : 'info')
-  const logger = createLogger({ level, pretty: isWatched })
+  const logger = createLogger({ level, pretty: isWatched, say: said })
   // A service that nobody watches writes nothing but its log to standard error, in one format; these few lines always.
   const isLogged = !isWatched && !options.once
   const announcer = logger.child({}, { level: 'info' })
-  const say = (line: string) => {
+  const tell = (line: string) => {
     if (options.json) return
     if (isLogged) announcer.info(line)
     else printAside(line)
   }
 
   const stopped = stopSignal()
-  if (!isLogged) say(greeting(checked, roles))
+  if (!isLogged) tell(greeting(checked, roles))
   await using settings = await openSettings(checked, loadConfig, logger, { fresh: options.fresh ?? false })
   const { config } = settings
   await assertUsable(config, logger)
@@ -94,9 +96,11 @@ async function start(options: StartOptions): Promise<void> {
     roles: options.once ? NEEDED_ROLES : roles,
     logger,
     schedule: !options.once,
+    env: checked.env,
+    program: checked.program,
   })
   // Not before: a start that is refused is one sentence and no log.
-  if (isLogged) say(greeting(checked, roles))
+  if (isLogged) tell(greeting(checked, roles))
   const sync = () => syncAtStart(service, options, checked, config, isLogged, stopped)
   try {
     if (options.once) return await sync()
@@ -105,11 +109,11 @@ async function start(options: StartOptions): Promise<void> {
         // The service itself rides it out: what is planned goes on, and cron does the rest.
         logger.warn({ err: sentenceOf(error) }, 'the first sync could not be followed to its end')
       })
-    if (service.consoleUrl) say(await consoleLine(service, service.consoleUrl, checked, config))
-    if (service.receiverUrl) say(`Refund notifications: ${service.receiverUrl}`)
-    say(`Running. Stop with Ctrl-C; look closer with: ${checked.program} status`)
+    if (service.consoleUrl) tell(await consoleLine(service, service.consoleUrl, checked, config))
+    if (service.receiverUrl) tell(say('shell.receiver', { url: service.receiverUrl }))
+    tell(say('shell.running', { command: `${checked.program} status` }))
     await stopped
-    say('Stopping …')
+    tell(say('shell.stopping'))
   } finally {
     await service.stop()
   }
@@ -123,10 +127,11 @@ async function consoleLine(
   { CONSOLE_URL, OIDC_ISSUER }: Config,
 ): Promise<string> {
   // The trial listens on loopback alone: whoever reads this line may do everything.
-  if (embedded) return `Console: ${url}/sign-in/key?key=${await createSignInKey(pool)} (signs you in once)`
-  const address = `Console: ${CONSOLE_URL ?? url}`
-  if (OIDC_ISSUER !== null || (await hasPasswordUsers(pool))) return address
-  return `${address} (nobody may sign in yet: ${program} users add NAME --role admin)`
+  if (embedded)
+    return say('shell.console_key', { url: `${url}/sign-in/key?key=${await createSignInKey(pool)}` })
+  const address = CONSOLE_URL ?? url
+  if (OIDC_ISSUER !== null || (await hasPasswordUsers(pool))) return say('shell.console', { url: address })
+  return say('shell.console_nobody', { url: address, command: `${program} users add NAME --role admin` })
 }
 
 /** All of them, but nothing waits for refund notifications unless the platform can be told where to send them. */
@@ -137,8 +142,11 @@ function defaultRoles({ env }: CheckedSettings): Role[] {
 
 function greeting({ embedded, env }: CheckedSettings, roles: Role[]): string {
   return embedded
-    ? 'dirsync: no settings found, so everything runs embedded: PostgreSQL, the queue on it, the platform emulator and a sample HR database, with data in .dirsync/'
-    : `dirsync: roles ${roles.join(', ')}; queue in ${env.REDIS_URL || env.REDIS_URL_FILE ? 'Redis' : 'PostgreSQL'}`
+    ? say('shell.start_embedded')
+    : say('shell.start_roles', {
+        roles: namedList('process_role', roles),
+        place: env.REDIS_URL || env.REDIS_URL_FILE ? 'Redis' : 'PostgreSQL',
+      })
 }
 
 /**

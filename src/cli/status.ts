@@ -10,14 +10,14 @@ import { aliveProcesses, type ProcessRow } from '../sync/process.ts'
 import { MOST_COUNTED, type WithheldField, withheldFields } from '../sync/withheld.ts'
 import { type CommandContext, missingAmong, nobodyAlive, openContext } from './context.ts'
 import { sentenceOf } from './failure.ts'
+import { named, namedList, said, say } from './language.ts'
 import {
   colours,
-  counted,
   countsText,
   duration,
   examples,
   figure,
-  paintState,
+  paintedBy,
   perSecond,
   plain,
   print,
@@ -110,14 +110,14 @@ async function queueStatus({ config, pool, logger }: CommandContext): Promise<Qu
 }
 
 function printProcesses(processes: ProcessRow[], program: string): void {
-  print(colours.bold('Processes'))
+  print(colours.bold(say('shell.title.processes')))
   if (processes.length > 0)
     printTable(processes, [
-      { title: 'HOST', of: row => row.host, gives: true },
-      { title: 'PID', of: row => row.pid, align: 'right' },
-      { title: 'ROLES', of: row => row.roles.join(', ') },
-      { title: 'SINCE', of: row => shortTime(row.startedAt) },
-      { title: 'VERSION', of: row => row.version },
+      { title: say('shell.column.host'), of: row => row.host, gives: true },
+      { title: say('shell.column.pid'), of: row => row.pid, align: 'right' },
+      { title: say('shell.column.roles'), of: row => namedList('process_role', row.roles) },
+      { title: say('shell.column.since'), of: row => shortTime(row.startedAt) },
+      { title: say('shell.column.version'), of: row => row.version },
     ])
   const missing = missingAmong(processes)
   const sentence = nobodyAlive(missing, program)
@@ -126,62 +126,67 @@ function printProcesses(processes: ProcessRow[], program: string): void {
 
 function printHalts({ halts }: Overview): void {
   if (halts.length === 0) return
-  printTitle('Halted')
+  printTitle(say('shell.title.halted'))
   for (const { scope, since, next_probe_at, message, remedy } of halts) {
-    const what = scope === '*' ? 'everything' : `enterprise ${scope}`
-    const until = next_probe_at ? `next try at ${shortTime(next_probe_at)}` : 'until somebody resumes'
-    print(colours.red(`  ${what} since ${shortTime(since)}, ${until}`))
-    printText(message, 4)
-    printArrow(remedy, 4)
+    const what = scope === '*' ? say('shell.everything') : say('shell.enterprise', { code: scope })
+    const until = next_probe_at
+      ? say('shell.next_try', { time: shortTime(next_probe_at) })
+      : say('shell.until_resumed')
+    print(colours.red(`  ${say('shell.halted_since', { what, time: shortTime(since), until })}`))
+    printText(said(message), 4)
+    printArrow(said(remedy), 4)
   }
 }
 
 function printEmployees({ employees: { in_scope, in_step, ...others } }: Overview): void {
-  printTitle('Employees')
+  printTitle(say('shell.title.employees'))
   if (in_scope === 0) {
-    print('  none in scope yet')
+    print(`  ${say('shell.none_in_scope')}`)
     return
   }
-  print(`  ${figure(in_step)} of ${figure(in_scope)} in step`)
-  printText(countsText(others))
+  print(`  ${say('shell.in_step_of', { count: in_step, total: in_scope })}`)
+  printText(countsText(others, 'standing'))
 }
 
 function printWork({ outbox }: Overview, queue: QueueStatus): void {
-  printTitle('Work')
+  printTitle(say('shell.title.work'))
   const place = queue.kind === 'redis' ? 'Redis' : 'PostgreSQL'
-  if ('error' in queue) printText(`queue in ${place}: ${queue.error}`)
+  if ('error' in queue) printText(say('shell.queue_error', { place, error: queue.error }))
   else
     print(
-      `  queue in ${place}: ${queue.waiting} waiting, ${queue.active} active${queue.paused ? ', paused' : ''}`,
+      `  ${say('shell.queue', { place, waiting: String(queue.waiting), active: String(queue.active) })}${queue.paused ? say('shell.queue_paused') : ''}`,
     )
   if (outbox.length === 0) {
-    print('  outbox: empty')
+    print(`  ${say('shell.outbox_empty')}`)
     return
   }
   printTable(outbox, [
-    { title: 'OUTBOX', of: row => row.operation },
-    { title: 'WAITING', of: row => row.waiting, align: 'right' },
-    { title: 'IN QUEUE', of: row => row.enqueued, align: 'right' },
-    { title: 'LATER', of: row => row.postponed, align: 'right' },
-    { title: 'SINCE', of: row => shortTime(row.since) },
+    { title: say('shell.column.outbox'), of: row => named('operation', row.operation) },
+    { title: say('shell.column.waiting'), of: row => row.waiting, align: 'right' },
+    { title: say('shell.column.in_queue'), of: row => row.enqueued, align: 'right' },
+    { title: say('shell.column.later'), of: row => row.postponed, align: 'right' },
+    { title: say('shell.column.since'), of: row => shortTime(row.since) },
   ])
 }
 
 /** How the calls to the platform go: the rate, the limit, and what each operation waits. */
 function printPace(pace: Pace): void {
-  printTitle('Platform calls')
+  printTitle(say('shell.title.platform_calls'))
   printFacts([
     [
-      'rate',
-      `${perSecond(pace.calls_per_second)}, ${counted(pace.calls_last_minute, 'call')} in the last minute`,
+      say('shell.fact.rate'),
+      say('shell.calls_minute', {
+        rate: perSecond(pace.calls_per_second),
+        count: pace.calls_last_minute,
+      }),
     ],
-    ['permitted', permitted(pace)],
-    ['used', pace.utilisation === null ? null : `${Math.round(pace.utilisation * 100)} %`],
-    ['waiting', pace.waiting > 0 ? figure(pace.waiting) : null],
+    [say('shell.fact.permitted'), permitted(pace)],
+    [say('shell.fact.used'), pace.utilisation === null ? null : `${Math.round(pace.utilisation * 100)} %`],
+    [say('shell.fact.waiting'), pace.waiting > 0 ? figure(pace.waiting) : null],
   ])
   if (pace.paused_until) {
-    const reason = pace.pause_reason ? `: ${pace.pause_reason}` : ''
-    print(colours.yellow(`  paused until ${shortTime(pace.paused_until)}${reason}`))
+    const reason = pace.pause_reason ? `: ${said(pace.pause_reason)}` : ''
+    print(colours.yellow(`  ${say('shell.paused_until', { time: shortTime(pace.paused_until) })}${reason}`))
   }
   if (pace.cap) {
     const { per_second, until, set_by, reason } = pace.cap
@@ -190,79 +195,92 @@ function printPace(pace: Pace): void {
   }
   if (pace.operations.length === 0) return
   printTable(pace.operations, [
-    { title: 'IN 5 MINUTES', of: row => row.operation },
-    { title: 'CALLS', of: row => figure(row.calls), align: 'right' },
-    { title: 'MEAN WAIT', of: row => duration(row.mean_wait_ms), align: 'right' },
-    { title: 'LONGEST', of: row => duration(row.longest_wait_ms), align: 'right' },
-    { title: 'REJECTED', of: row => figure(row.too_fast), align: 'right' },
+    { title: say('shell.column.in_5_minutes'), of: row => named('call', row.operation) },
+    { title: say('shell.column.calls'), of: row => figure(row.calls), align: 'right' },
+    { title: say('shell.column.mean_wait'), of: row => duration(row.mean_wait_ms), align: 'right' },
+    { title: say('shell.column.longest'), of: row => duration(row.longest_wait_ms), align: 'right' },
+    { title: say('shell.column.rejected'), of: row => figure(row.too_fast), align: 'right' },
   ])
 }
 
 function permitted(pace: Pace): string {
   const { permitted_per_second: permitted, set_per_second: set, ceiling_per_second: rejected } = pace
-  if (pace.workers === 0) return 'unknown, no worker is running'
-  if (permitted === null) return 'not yet learnt'
+  if (pace.workers === 0) return say('shell.rate_no_worker')
+  if (permitted === null) return say('shell.rate_not_learnt')
   if (!pace.learnt || permitted === pace.cap?.per_second) return perSecond(permitted)
   if (set !== null)
-    return `${perSecond(permitted)} of the ${perSecond(set)} set: more was rejected (last at ${perSecond(rejected ?? 0)})`
+    return say('shell.rate_lowered', {
+      rate: perSecond(permitted),
+      set: perSecond(set),
+      ceiling: perSecond(rejected ?? 0),
+    })
   return rejected === null
-    ? `${perSecond(permitted)}, being learnt (nothing rejected yet)`
-    : `${perSecond(permitted)}, learnt (last rejected at ${perSecond(rejected)})`
+    ? say('shell.rate_learning', { rate: perSecond(permitted) })
+    : say('shell.rate_learnt', { rate: perSecond(permitted), ceiling: perSecond(rejected) })
 }
 
 /** Fields that are switched off, even where the case is ignored. */
 function printWithheld(withheld: WithheldField[], program: string): void {
   if (withheld.length === 0) return
-  printTitle('Withheld')
+  printTitle(say('shell.title.withheld'))
   printTable(withheld, [
-    { title: 'ENTERPRISE', of: row => row.enterprise_code || 'the only one' },
-    { title: 'FIELD', of: row => fieldName(row), gives: true },
-    { title: 'FROM', of: row => employeesText(row.employees), align: 'right' },
-    { title: 'SINCE', of: row => shortTime(row.since) },
-    { title: 'NEXT PROBE', of: row => shortTime(row.next_probe_at) },
-    { title: 'DEAD LETTER', of: row => [row.dead_letter, row.state].filter(Boolean).join(' ') },
+    { title: say('shell.column.enterprise'), of: row => row.enterprise_code || say('shell.only_one') },
+    { title: say('shell.column.field'), of: row => fieldName(row), gives: true },
+    { title: say('shell.column.from'), of: row => employeesText(row.employees), align: 'right' },
+    { title: say('shell.column.since'), of: row => shortTime(row.since) },
+    { title: say('shell.column.next_probe'), of: row => shortTime(row.next_probe_at) },
+    {
+      title: say('shell.column.dead_letter'),
+      of: row => [row.dead_letter, named('state', row.state)].filter(Boolean).join(' '),
+    },
   ])
   const open = withheld.find(row => row.dead_letter !== null)
-  if (open) print(`  Once it is switched on: ${program} dead-letters retry ${open.dead_letter}`)
+  if (open)
+    print(`  ${say('shell.once_on', { command: `${program} dead-letters retry ${open.dead_letter}` })}`)
 }
 
 function employeesText(employees: number): string {
   return employees > MOST_COUNTED
-    ? `more than ${counted(MOST_COUNTED, 'employee')}`
-    : counted(employees, 'employee')
+    ? say('shell.more_than_employees', { count: MOST_COUNTED })
+    : say('shell.employees', { count: employees })
 }
 
 function fieldName({ field, codes }: WithheldField): string {
-  return codes === null ? field : `${field} ${codes.map(list => list.join(' with ')).join(', ')}`
+  const name = named('field', field)
+  return codes === null ? name : `${name} ${codes.map(list => list.join(say('shell.codes_with'))).join(', ')}`
 }
 
 function printRuns({ runs, jobs }: Overview, left: Awaited<ReturnType<typeof timesLeft>>): void {
-  printTitle('Latest runs')
-  if (runs.length === 0) print('  none yet')
+  printTitle(say('shell.title.latest_runs'))
+  if (runs.length === 0) print(`  ${say('shell.none_yet')}`)
   else
     printTable(runs, [
-      { title: 'RUN', of: run => run.id, align: 'right' },
-      { title: 'KIND', of: run => run.kind },
-      { title: 'STATE', of: run => run.state, paint: paintState },
-      { title: 'REQUESTED', of: run => shortTime(run.requested_at) },
-      { title: 'FINISHED', of: run => shortTime(run.finished_at) },
-      { title: 'PLANNED', of: run => run.planned, align: 'right' },
-      { title: 'MESSAGE', of: run => run.message, gives: true },
+      { title: say('shell.column.run'), of: run => run.id, align: 'right' },
+      { title: say('shell.column.kind'), of: run => named('run_kind', run.kind) },
+      {
+        title: say('shell.column.state'),
+        of: run => named('run_state', run.state),
+        paint: paintedBy(run => run.state),
+      },
+      { title: say('shell.column.requested'), of: run => shortTime(run.requested_at) },
+      { title: say('shell.column.finished'), of: run => shortTime(run.finished_at) },
+      { title: say('shell.column.planned'), of: run => run.planned, align: 'right' },
+      { title: say('shell.column.message'), of: run => said(run.message), gives: true },
     ])
-  for (const run of left) printText(`run ${run.run}: ${timeLeftText(run)}`)
+  for (const run of left) printText(say('shell.run_left', { run: String(run.run), left: timeLeftText(run) }))
   if (jobs.length === 0) return
-  printTitle('Next ticks')
+  printTitle(say('shell.title.next_ticks'))
   printTable(jobs, [
-    { title: 'JOB', of: job => job.job },
-    { title: 'SCHEDULE', of: job => job.expression },
-    { title: 'NEXT', of: job => nextTick(job), gives: true },
+    { title: say('shell.column.job'), of: job => named('job', job.job) },
+    { title: say('shell.column.schedule'), of: job => job.expression },
+    { title: say('shell.column.next'), of: job => nextTick(job), gives: true },
   ])
 }
 
 function nextTick({ next_due_at: due, pause_reason: paused }: Overview['jobs'][number]): string | null {
   const time = shortTime(due)
-  if (paused !== null) return `paused: ${paused}`
-  return due.getTime() < Date.now() - 60_000 ? `missed ${time}; runs at the next start` : time
+  if (paused !== null) return say('shell.schedule_paused', { reason: paused })
+  return due.getTime() < Date.now() - 60_000 ? say('shell.missed', { time }) : time
 }
 
 type OpenRefunds = Awaited<ReturnType<typeof openRefunds>>
@@ -271,26 +289,34 @@ type OpenTopUps = Awaited<ReturnType<typeof openTopUps>>
 /** What was sent and has no known outcome, if there is any: a line with what to do. */
 function printMoney(refunds: OpenRefunds, topUps: OpenTopUps, program: string): void {
   if (refunds.unknown === 0 && topUps.unknown === 0) return
-  const line = (what: string, { unknown, oldest }: OpenTopUps, command: string) => {
-    const since = oldest ? ` since ${shortTime(oldest)}` : ''
+  const line = (what: 'refunds' | 'topups', { unknown, oldest }: OpenTopUps, command: string) => {
+    const since = oldest ? say('shell.since', { time: shortTime(oldest) }) : ''
     if (unknown > 0)
-      print(colours.red(`  ${counted(unknown, what)}${since}: ${program} ${command} list --state unknown`))
+      print(
+        colours.red(
+          `  ${say(`shell.${what}`, { count: unknown })}${since}: ${program} ${command} list --state unknown`,
+        ),
+      )
   }
-  printTitle('Outcome unknown')
-  line('refund', refunds, 'refund')
+  printTitle(say('shell.title.outcome_unknown'))
+  line('refunds', refunds, 'refund')
   if (refunds.for_person > 0)
-    print(colours.red(`    of which ${refunds.for_person} for a person to find out`))
-  line('top-up', topUps, 'topup')
+    print(colours.red(`    ${say('shell.for_person', { count: String(refunds.for_person) })}`))
+  line('topups', topUps, 'topup')
 }
 
 function printDeadLetters({ dead_letters }: Overview, program: string): void {
   const total = dead_letters.reduce((sum, row) => sum + row.count, 0)
-  printTitle(`Dead letters: ${total}`)
+  printTitle(say('shell.dead_letters_total', { count: String(total) }))
   if (total === 0) return
   printTable(dead_letters, [
-    { title: 'COUNT', of: row => row.count, align: 'right' },
-    { title: 'CATEGORY', of: row => row.category },
-    { title: 'STATE', of: row => row.state, paint: paintState },
+    { title: say('shell.column.count'), of: row => row.count, align: 'right' },
+    { title: say('shell.column.category'), of: row => named('category', row.category) },
+    {
+      title: say('shell.column.state'),
+      of: row => named('state', row.state),
+      paint: paintedBy(row => row.state),
+    },
   ])
-  print(`  Look closer: ${program} dead-letters list`)
+  print(`  ${say('shell.look_closer', { command: `${program} dead-letters list` })}`)
 }

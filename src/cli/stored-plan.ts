@@ -4,6 +4,7 @@ import { readRunStory } from '../report/run-story.ts'
 import { isStored, type PlanEntry, readStoredPlan } from '../report/stored-plan.ts'
 import { openContext } from './context.ts'
 import { FailedError } from './failure.ts'
+import { named, said, say } from './language.ts'
 import {
   byCount,
   coloured,
@@ -69,21 +70,34 @@ export async function storedPlan(run: number, options: { json?: true; csv?: true
       hr_error: hrError,
       ...(figures && { ...figures, sample: figures.sample.map(documentOf) }),
     })
-  print(`Plan of run ${run}: ${story.kind}, ${coloured(story.state)}`)
+  print(
+    say('shell.plan_of_run', {
+      run: String(run),
+      kind: named('run_kind', story.kind),
+      state: coloured(story.state, named('run_state', story.state)),
+    }),
+  )
   // The message of a held run asks for a decision.
-  if (story.message && !story.decided_at) printText(story.message)
+  if (story.message && !story.decided_at) printText(said(story.message))
   printFacts([
-    ['plan', countsText(reasons) || 'nothing to do'],
-    ['in scope', story.in_scope && figure(story.in_scope)],
-    ['changed since', figures && figures.changed_since > 0 ? changedSince(figures, story.state) : null],
-    ['decided', story.decided_at && `${longTime(story.decided_at)} by ${story.decided_by}`],
-    ['reason', story.decision_reason],
-    ['columns', figures && columnsText(figures.columns)],
+    [say('shell.fact.plan'), countsText(reasons, 'reason') || say('shell.nothing_to_do')],
+    [say('shell.fact.in_scope'), story.in_scope && figure(story.in_scope)],
+    [
+      say('shell.fact.changed_since'),
+      figures && figures.changed_since > 0 ? changedSince(figures, story.state) : null,
+    ],
+    [
+      say('shell.fact.decided'),
+      story.decided_at && say('shell.time_by', { time: longTime(story.decided_at), name: story.decided_by }),
+    ],
+    [say('shell.fact.reason'), story.decision_reason],
+    [say('shell.fact.columns'), figures && columnsText(figures.columns)],
   ])
-  if (hrError) printText(`HR cannot be read now, so columns and departments are unknown: ${hrError}`)
-  if (!stored) printText('Its plan is not stored: only held runs keep theirs.')
+  if (hrError) printText(say('shell.hr_unread', { reason: said(hrError) }))
+  if (!stored) printText(say('shell.not_stored'))
   if (figures) printFigures(figures, story.planned ?? 0)
-  if (figures) print('', `All of it: ${context.program} plan ${run} --csv > plan.csv`)
+  if (figures)
+    print('', say('shell.all_of_it', { command: `${context.program} plan ${run} --csv > plan.csv` }))
   if (story.state === 'held') printDecision(run, context.program)
 }
 
@@ -106,36 +120,36 @@ async function figuresOf(pages: AsyncIterable<PlanEntry[]>): Promise<PlanFigures
 }
 
 function changedSince({ changed_since, looked_at }: PlanFigures, state: string): string {
-  const rows = `${figure(changed_since)} of ${figure(looked_at)} rows`
-  return state === 'held' ? `${rows}: they are left to the next plan` : rows
+  const counts = { count: changed_since, total: looked_at }
+  return say(state === 'held' ? 'shell.rows_left' : 'shell.rows_of', counts)
 }
 
 /** Counts by column, highest first; names as in the mapping. */
 function columnsText(columns: Record<string, number>): string {
   return byCount(columns)
-    .map(([column, count]) => `${column} ${figure(count)}`)
-    .join(', ')
+    .map(([column, count]) => `${named('field', column)} ${figure(count)}`)
+    .join(say('shell.comma'))
 }
 
 function printFigures(figures: PlanFigures, planned: number): void {
-  if (figures.looked_at < planned)
-    printText(`Columns and departments are counted over the first ${figure(figures.looked_at)} entities.`)
+  if (figures.looked_at < planned) printText(say('shell.counted_over', { count: figures.looked_at }))
   const departments = byCount(figures.departments)
   if (departments.length > 0) {
-    printTitle('Departments')
+    printTitle(say('shell.title.departments'))
     printTable(departments.slice(0, MOST_DEPARTMENTS), [
-      { title: 'DEPARTMENT', of: ([department]) => department },
-      { title: 'COUNT', of: ([, count]) => figure(count), align: 'right' },
+      { title: say('shell.column.department'), of: ([department]) => department },
+      { title: say('shell.column.count'), of: ([, count]) => figure(count), align: 'right' },
     ])
-    if (departments.length > MOST_DEPARTMENTS) print(`  … and ${departments.length - MOST_DEPARTMENTS} more`)
+    if (departments.length > MOST_DEPARTMENTS)
+      print(`  ${say('shell.and_more', { count: String(departments.length - MOST_DEPARTMENTS) })}`)
   }
   if (figures.sample.length === 0) return
-  printTitle('Sample')
+  printTitle(say('shell.title.sample'))
   printTable(figures.sample, [
-    { title: 'KEY', of: row => qualified(row.enterpriseCode, row.entityKey) },
-    { title: 'REASON', of: row => row.reason },
-    { title: 'DEPARTMENT', of: row => row.department, spare: true },
-    { title: 'CHANGES', of: changesText, gives: true },
+    { title: say('shell.column.key'), of: row => qualified(row.enterpriseCode, row.entityKey) },
+    { title: say('shell.column.reason'), of: row => named('reason', row.reason) },
+    { title: say('shell.column.department'), of: row => row.department, spare: true },
+    { title: say('shell.column.changes'), of: changesText, gives: true },
   ])
 }
 
@@ -159,5 +173,9 @@ function documentOf({ enterpriseCode, entityKey, reason, department, changed, ch
 }
 
 function changesText({ changed }: PlanEntry): string {
-  return changed.map(({ field, value }) => `${field} ${value === null ? '(empty)' : `→ ${value}`}`).join(', ')
+  return changed
+    .map(
+      ({ field, value }) => `${named('field', field)} ${value === null ? say('shell.empty') : `→ ${value}`}`,
+    )
+    .join(say('shell.comma'))
 }

@@ -15,13 +15,17 @@ const TOPICS = [
   'halts',
   'processes',
   'platform',
+  'schedules',
   'bulk',
   'money',
   'audit',
+  'dry_runs',
 ] as const
 export type Topic = (typeof TOPICS)[number]
 
 const LOOK_MS = 1000
+/** A page takes no longer from being made to listening. */
+const RECENT_MS = 5000
 /** Keeps proxies from closing a quiet stream. */
 const KEEP_ALIVE_MS = 20_000
 /** More streams than this are refused: a browser opens one per page. */
@@ -30,7 +34,9 @@ const MOST_STREAMS = 1000
 export class Live {
   readonly #pool: Pool
   readonly #streams = new Set<FastifyReply>()
-  readonly #marks = new Map<string, string>()
+  readonly #marks = new Map<Topic, string>()
+  /** When each topic moved last. */
+  readonly #moved = new Map<Topic, number>()
   readonly #timer: NodeJS.Timeout
   #looking: Promise<void> | undefined
   #isWoken = false
@@ -61,6 +67,9 @@ export class Live {
         'x-accel-buffering': 'no',
       })
       reply.raw.write('retry: 3000\n\n')
+      // What moved after the page was made and before it listened is told now.
+      const recent = TOPICS.filter(topic => Date.now() - (this.#moved.get(topic) ?? 0) < RECENT_MS)
+      if (recent.length > 0) reply.raw.write(movedEvent(recent))
       this.#streams.add(reply)
       request.raw.on('close', () => this.#streams.delete(reply))
       this.wake()
@@ -85,9 +94,11 @@ export class Live {
       const moved = TOPICS.filter(topic => {
         const before = this.#marks.get(topic)
         this.#marks.set(topic, marks[topic])
-        return before !== undefined && before !== marks[topic]
+        if (before === marks[topic]) return false
+        this.#moved.set(topic, Date.now())
+        return true
       })
-      if (moved.length > 0) this.#tell(`event: moved\ndata: ${moved.join(' ')}\n\n`)
+      if (moved.length > 0) this.#tell(movedEvent(moved))
       else if (Date.now() - this.#keptAlive > KEEP_ALIVE_MS) this.#tell(': still here\n\n')
     }
   }
@@ -100,6 +111,10 @@ export class Live {
       else raw.write(text)
     }
   }
+}
+
+function movedEvent(topics: readonly Topic[]): string {
+  return `event: moved\ndata: ${topics.join(' ')}\n\n`
 }
 
 /** A text per topic that is another one as soon as something has changed. Reads some hundred rows at most. */
@@ -121,7 +136,9 @@ async function readMarks(pool: Pool): Promise<Record<Topic, string>> {
       select 'runs', concat_ws(' ',
         (select mark from tally where source = 'sync_run'), (select mark from tally where source = 'pending'),
         (select md5(string_agg(concat_ws('|', id, state, planned, planned_at, decided_at), ',' order by id))
-         from dirsync.sync_run where finished_at is null))
+         from dirsync.sync_run where finished_at is null),
+        (select md5(string_agg(concat_ws('|', run_id, state, looked_at), ',' order by run_id))
+         from dirsync.plan_reading))
       union all
       select 'halts', coalesce((select md5(string_agg(concat_ws('|', scope, category, since, probes, next_probe_at),
                                                       ',' order by scope)) from dirsync.halt), '')
@@ -129,12 +146,24 @@ async function readMarks(pool: Pool): Promise<Record<Topic, string>> {
       select 'processes', coalesce((select string_agg(id::text, ',' order by id) from dirsync.process
                                     where heartbeat_at > now() - interval '15 seconds'), '')
       union all
-      select 'platform', concat_ws(' ', date_trunc('minute', now()),
-        (select sum(calls) from dirsync.call_minute where minute >= date_trunc('minute', now())))
+      select 'dry_runs', coalesce((select string_agg(concat_ws('|', id, state, phase, rows_read), ',' order by id)
+                                   from dirsync.dry_run where state in ('requested', 'running')), '')
       union all
-      select 'bulk', coalesce((select string_agg(concat_ws('|', id, state, done, failed), ',' order by id)
-                               from dirsync.bulk_action where state in ('preview', 'requested', 'running')
-                                 or finished_at > now() - interval '1 minute'), '')
+      select 'platform', concat_ws(' ', date_trunc('minute', now()),
+        (select sum(calls) from dirsync.call_minute where minute >= date_trunc('minute', now())),
+        (select concat_ws('|', per_second, until, set_by) from dirsync.rate_cap where until > now()),
+        (select string_agg(concat_ws('|', gate, paused_until), ',' order by gate)
+         from dirsync.pacer where paused_until > now()))
+      union all
+      select 'schedules', coalesce((
+        select md5(string_agg(concat_ws('|', s.job, s.next_due_at, s.paused_at, s.run_requested_at, t.due_at,
+                                        t.finished_at), ',' order by s.job))
+        from dirsync.job_schedule s
+        left join lateral (select due_at, finished_at from dirsync.job_tick k
+                           where k.job = s.job order by due_at desc limit 1) t on true), '')
+      union all
+      select 'bulk', coalesce((select string_agg(concat_ws('|', id, state, done, skipped, failed), ',' order by id)
+                               from (select * from dirsync.bulk_action order by id desc limit 20) latest), '')
       union all
       select 'audit', coalesce((select max(id)::text from dirsync.command), '')
       union all

@@ -1,13 +1,14 @@
 import type { Ask } from './ask.ts'
 import { Problem } from './problem.ts'
 
-/* Moments, as people and programs give them. */
-
 /** As a field of the type `datetime-local` sends it: a wall clock's time, without a zone. */
 const WALL_CLOCK = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d)?$/
 
-/** A moment of a query: a wall clock's time is one in the asker's zone. */
-export function momentIn(zone: string, text: string): Date {
+/**
+ * The moment that somebody means: ISO 8601, and without an offset what their clock shows.
+ * @returns an invalid date where the text is none
+ */
+export function momentOf(zone: string, text: string): Date {
   return WALL_CLOCK.test(text) ? wallClock(zone, text) : new Date(text)
 }
 
@@ -15,9 +16,9 @@ export function momentIn(zone: string, text: string): Date {
  * The moment that a field of a query holds; undefined where it was left out.
  * @throws Problem where it is none
  */
-export function momentOf(ask: Ask, name: string, text: string | undefined): Date | undefined {
+export function givenMoment(ask: Ask, name: string, text: string | undefined): Date | undefined {
   if (text === undefined) return undefined
-  const moment = momentIn(ask.zone, text)
+  const moment = momentOf(ask.zone, text)
   const year = moment.getUTCFullYear()
   // Outside of these years PostgreSQL and we might not mean the same.
   if (!(year >= 1900 && year <= 9999)) throw new Problem('invalid', `${name}: ${ask.t('common.no_moment')}`)
@@ -39,12 +40,19 @@ export function platformDayOf(
   end: 'begins' | 'is over',
 ): Date | undefined {
   if (day === undefined) return undefined
-  const begins = momentOf(ask, name, `${day.slice(0, 10)}T00:00:00${PLATFORM_ZONE}`)
+  const begins = givenMoment(ask, name, `${day.slice(0, 10)}T00:00:00${PLATFORM_ZONE}`)
   return begins && new Date(begins.getTime() + (end === 'begins' ? 0 : DAY_MS))
 }
 
+/** The moment of the next day at which the clocks of a zone show this hour. */
+export function tomorrowAt(zone: string, hour: number, now: Date): Date {
+  const local = new Date(now.getTime() + offsetAt(zone, now.getTime()))
+  const day = new Date(Date.UTC(local.getUTCFullYear(), local.getUTCMonth(), local.getUTCDate() + 1, hour))
+  return wallClock(zone, day.toISOString().slice(0, 19))
+}
+
 /** The moment at which the clocks of a zone show this time. */
-export function wallClock(zone: string, text: string): Date {
+function wallClock(zone: string, text: string): Date {
   const asUtc = new Date(`${text}Z`).getTime()
   if (Number.isNaN(asUtc)) return new Date(Number.NaN)
   // Once for the zone, once more where the clocks are changed in between.
@@ -65,5 +73,7 @@ function offsetAt(zone: string, moment: number): number {
     second: 'numeric',
   }).formatToParts(moment)
   const of = (type: Intl.DateTimeFormatPartTypes) => Number(parts.find(part => part.type === type)?.value)
-  return Date.UTC(of('year'), of('month') - 1, of('day'), of('hour'), of('minute'), of('second')) - moment
+  const shown = Date.UTC(of('year'), of('month') - 1, of('day'), of('hour'), of('minute'), of('second'))
+  // The parts lack milliseconds.
+  return shown - Math.floor(moment / 1000) * 1000
 }

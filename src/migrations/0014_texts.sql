@@ -5,12 +5,13 @@ create table dirsync.text (
   key        text not null,
   text       text not null,
   position   integer,
+  prefix     text,
   literal    text,
   pattern    text,
   parameters text[],
   primary key (language, key)
 );
-create index text_sentence on dirsync.text (position) where pattern is not null;
+create index text_sentence on dirsync.text (position) where position is not null;
 
 comment on table dirsync.text is
   'The texts that operators read, by language: written anew at each migrate and start, from the catalogue of '
@@ -21,10 +22,12 @@ comment on column dirsync.text.key is
 comment on column dirsync.text.text is 'The text, with parameters in braces.';
 comment on column dirsync.text.position is
   'Of an English sentence that dirsync stores in a message or remedy: its place when one is looked for.';
+comment on column dirsync.text.prefix is
+  'Of such a sentence: what stands before its first parameter; all of it where it has none.';
 comment on column dirsync.text.literal is
   'Of such a sentence: its longest part without a parameter. A text without it does not hold the sentence.';
 comment on column dirsync.text.pattern is
-  'Of such a sentence: a regular expression for a text that begins with it.';
+  'Of such a sentence: a regular expression for a text that begins with it; null where its prefix is enough.';
 comment on column dirsync.text.parameters is 'The names of the groups in pattern, in their order.';
 
 create function dirsync.name_of(language text, list text, value text) returns text
@@ -51,22 +54,31 @@ begin
     return stored;
   end if;
   loop
-    -- strpos rules out nearly all of them: PostgreSQL keeps few patterns at hand.
-    select e.pattern, e.parameters, t.text into found_one
+    -- Regular expressions are slow: prefix and literal leave few of them.
+    select e.prefix, e.pattern, e.parameters, t.text into found_one
     from dirsync.text e
     join dirsync.text t on t.language = in_language.language and t.key = e.key
-    where e.pattern is not null and strpos(rest, e.literal) > 0 and rest ~ e.pattern
+    where e.position is not null and starts_with(rest, e.prefix) and strpos(rest, e.literal) > 0
+      and case when e.pattern is not null then rest ~ e.pattern
+               when e.parameters <> '{}' then length(rest) > length(e.prefix)
+               when right(e.prefix, 1) = '.' then substr(rest, length(e.prefix) + 1, 1) in ('', ' ')
+               else substr(rest, length(e.prefix) + 1, 2) in ('', '.', '; ', ', ', '. ', ': ')
+          end
     order by e.position limit 1;
     if not found then
       return said || rest;
     end if;
 
-    given := regexp_match(rest, found_one.pattern);
+    given := case when found_one.pattern is not null then regexp_match(rest, found_one.pattern)
+                  when found_one.parameters <> '{}'
+                  then array[rest, substr(rest, length(found_one.prefix) + 1)]
+                  else array[found_one.prefix] end;
     sentence := found_one.text;
     for i in 1 .. coalesce(cardinality(found_one.parameters), 0) loop
       value := given[i + 1];
       value := case found_one.parameters[i]
         when 'field' then dirsync.name_of(in_language.language, 'field', value)
+        when 'category' then dirsync.name_of(in_language.language, 'category', value)
         when 'kind' then dirsync.name_of(in_language.language, 'run_kind', value)
         when 'operation' then dirsync.name_of(in_language.language, 'call', value)
         when 'columns' then

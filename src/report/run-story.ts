@@ -1,5 +1,6 @@
-import type { Pool } from '../lib/database.ts'
-import { LEFT, type PlanSummary, type RunResult } from '../sync/run.ts'
+import type { SourceStatistics } from '../directory/hash.ts'
+import { onlyRow, type Pool } from '../lib/database.ts'
+import { LEFT, OF_EVERYBODY, type PlanSummary, type RunResult } from '../sync/run.ts'
 import type { DeadLetter } from './review.ts'
 import { runTimeLeft, type TimeLeft } from './time-left.ts'
 
@@ -40,7 +41,7 @@ export interface RunStory extends RunRow {
   /** Entities of the run that are still in the outbox; of a mirror: parts still to be read. */
   left: number
   /** What people asked for that concerns it. */
-  commands: { name: string; requested_by: string; requested_at: Date }[]
+  commands: { name: string; requested_by: string; requested_at: Date; reason: string | null }[]
   /** Cases that failed in it for the first or the last time; not more than `CASES` of them. */
   dead_letters: Pick<
     DeadLetter,
@@ -50,6 +51,8 @@ export interface RunStory extends RunRow {
 }
 
 const CASES = 20
+/** For a page, more cases of a run are not counted: looking takes no longer when a hundred thousand failed in it. */
+export const MOST_COUNTED = 1000
 
 const COLUMNS = `id, kind, keys, state, requested_by, requested_at, started_at, planned_at, finished_at,
   approved, decided_by, decided_at, decision_reason, cancelled_at, judged_at,
@@ -64,8 +67,15 @@ export async function listRuns(db: Pool, limit: number): Promise<RunRow[]> {
   return rows
 }
 
-/** One run and what became of it; null when there is none of that number. */
-export async function readRunStory(db: Pool, id: number): Promise<RunStory | null> {
+/**
+ * One run and what became of it; null when there is none of that number.
+ * @param mostCounted at how many cases counting them ends; null: all are counted
+ */
+export async function readRunStory(
+  db: Pool,
+  id: number,
+  mostCounted: number | null = null,
+): Promise<RunStory | null> {
   const { rows } = await db.query<RunRow & { left: number }>(
     `select ${COLUMNS}, ${LEFT} as left from dirsync.sync_run r where id = $1`,
     [id],
@@ -75,14 +85,21 @@ export async function readRunStory(db: Pool, id: number): Promise<RunStory | nul
   const [timeLeft, commands, cases] = await Promise.all([
     run.state === 'running' ? runTimeLeft(db, id) : null,
     db.query<RunStory['commands'][number]>(
-      'select name, requested_by, requested_at from dirsync.command where run_id = $1 order by id',
+      'select name, requested_by, requested_at, reason from dirsync.command where run_id = $1 order by id',
       [id],
     ),
     db.query<RunStory['dead_letters'][number] & { total: number }>(
-      `select id, enterprise_code, entity, entity_key, operation, field, category, state,
-              count(*) over ()::int as total
-       from dirsync.dead_letter where first_run_id = $1 or last_run_id = $1 order by id limit ${CASES}`,
-      [id],
+      `with mine as (
+         (select id from dirsync.dead_letter where last_run_id = $1 limit $2)
+         union
+         (select id from dirsync.dead_letter where first_run_id = $1 limit $2)
+       ), first as (
+         select id from mine order by id limit ${CASES}
+       )
+       select d.id, d.enterprise_code, d.entity, d.entity_key, d.operation, d.field, d.category, d.state,
+              (select least(count(*), $2) from mine)::int as total
+       from first join dirsync.dead_letter d using (id) order by d.id`,
+      [id, mostCounted],
     ),
   ])
   return {
@@ -91,5 +108,111 @@ export async function readRunStory(db: Pool, id: number): Promise<RunStory | nul
     commands: commands.rows,
     dead_letters: cases.rows.map(({ total, ...row }) => row),
     dead_letters_total: cases.rows[0]?.total ?? 0,
+  }
+}
+
+// Beside the run before
+
+/** What two runs of a kind are compared by. */
+export interface RunFigures {
+  id: number
+  state: string
+  finished_at: Date | null
+  in_scope: number | null
+  planned: number | null
+  took_ms: number | null
+  calls: number | null
+  waited_ms: number | null
+  too_fast: number | null
+  /** Cases that failed for the first time in it, at most `MOST_COUNTED`. */
+  new_cases: number
+}
+
+/** The figures of a run, and of the one of its kind that was done before it; the latter is null where there is none. */
+export async function readRunComparison(
+  db: Pool,
+  id: number,
+): Promise<{ run: RunFigures; before: RunFigures | null } | null> {
+  const { rows } = await db.query<RunFigures>(
+    `with run as (
+       select * from dirsync.sync_run where id = $1
+     ), before as (
+       select b.* from run cross join lateral (
+         select * from dirsync.sync_run b
+         where b.kind = run.kind and b.id < run.id and b.state = 'done' and (b.keys = '{}') = (run.keys = '{}')
+         order by b.id desc limit 1) b
+     )
+     select r.id, r.state, r.finished_at, r.in_scope, r.planned,
+            (extract(epoch from r.finished_at - r.started_at) * 1000)::float8 as took_ms,
+            case when r.result is not null then ${sumIn('calls')} end as calls,
+            case when r.result is not null then ${sumIn('waitedMs')} end as waited_ms,
+            case when r.result is not null then ${sumIn('tooFast')} end as too_fast,
+            (select count(*) from (select from dirsync.dead_letter d where d.first_run_id = r.id
+                                   limit ${MOST_COUNTED}) d)::int as new_cases
+     from (select * from run union all select * from before) r
+     order by r.id desc`,
+    [id],
+  )
+  const [run, before] = rows
+  return run ? { run, before: before ?? null } : null
+}
+
+function sumIn(counts: 'calls' | 'waitedMs' | 'tooFast'): string {
+  return `(select coalesce(sum(value::float8), 0) from jsonb_each_text(coalesce(r.result -> '${counts}', '{}')))`
+}
+
+/** A run that is still small is counted while it goes on; a large one when it has ended. */
+const COUNTED_LIVE = 2000
+
+/** What a running run has come to so far; null where counting that would take too long. */
+export async function resultSoFar(
+  db: Pool,
+  { id, planned }: Pick<RunStory, 'id' | 'planned'>,
+): Promise<RunResult | null> {
+  if (planned === null || planned > COUNTED_LIVE) return null
+  const { rows } = await db.query<{ result: RunResult }>('select dirsync.run_result($1) as result', [id])
+  return onlyRow(rows).result
+}
+
+// What the sanity gate saw
+
+/** HR as a run found it, beside HR as the last good run before it had found it. */
+export interface GateView {
+  rows: number
+  keyless: number
+  /** Null where no good run came before. */
+  before: { run: number; at: Date; rows: number; keyless: number } | null
+  /** Shares of empty values, 0 to 1; those that turned empty most come first. */
+  columns: { column: string; empty: number; empty_before: number | null }[]
+}
+
+/** Null where the run did not read every row of HR. */
+export async function readGate(db: Pool, id: number): Promise<GateView | null> {
+  const { rows } = await db.query<{ id: number; at: Date; source: SourceStatistics }>(
+    `(select id, planned_at as at, source from dirsync.sync_run where id = $1 and source is not null)
+     union all
+     (select id, planned_at, source from dirsync.sync_run
+      where ${OF_EVERYBODY} and sweep and source is not null and state in ('running', 'done') and id < $1
+      order by id desc limit 1)
+     order by id desc`,
+    [id],
+  )
+  const [now, before] = rows
+  if (!now || now.id !== id) return null
+  const share = (source: SourceStatistics, column: string) =>
+    source.rows === 0 ? 0 : (source.empty[column] ?? 0) / source.rows
+  const columns = Object.keys(now.source.empty).map(column => ({
+    column,
+    empty: share(now.source, column),
+    empty_before: before && column in before.source.empty ? share(before.source, column) : null,
+  }))
+  const rise = ({ empty, empty_before }: (typeof columns)[number]) => empty - (empty_before ?? empty)
+  return {
+    rows: now.source.rows,
+    keyless: now.source.keyless,
+    before: before
+      ? { run: before.id, at: before.at, rows: before.source.rows, keyless: before.source.keyless }
+      : null,
+    columns: columns.sort((a, b) => rise(b) - rise(a)),
   }
 }

@@ -50,6 +50,13 @@ export class Commands {
     return this.#ask('select dirsync.resync($1)', [kind])
   }
 
+  /** A run that deletes departments. @param reason why somebody wants it now; kept in the audit */
+  deleteDepartments(reason: string): Promise<number> {
+    return this.#ask(`select dirsync.request_run('departments', '{}', 'resync', $1)`, [
+      { kind: 'departments', reason },
+    ])
+  }
+
   /** The same for a full run. @param maxAgeMs leaves out whom the platform confirmed within this time; null: nobody */
   resyncFull(maxAgeMs: number | null): Promise<number> {
     return this.#ask(`select dirsync.resync('full', max_age => $1 * interval '1 millisecond')`, [maxAgeMs])
@@ -110,8 +117,8 @@ export class Commands {
     return this.#ask('select dirsync.comment($1, $2)', [id, text])
   }
 
-  approve(run: number): Promise<number> {
-    return this.#ask('select dirsync.approve($1)', [run])
+  approve(run: number, reason: string | null = null): Promise<number> {
+    return this.#ask('select dirsync.decide($1, true, $2)', [run, reason])
   }
 
   reject(run: number, reason: string | null): Promise<number> {

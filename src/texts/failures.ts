@@ -3,7 +3,7 @@ import { isTextKey, type Language, type TextKey, type TextValues, textOr, transl
 
 /**
  * What the database says about failures, halts and runs, in the language of the reader. It is stored in English, in sentences
- * that the catalogue has (`code.…`, `circumstance.…`, `said.…`): they are recognised one after the other, with what they name.
+ * that the catalogue has (`code.…`, `circumstance.…`, `said.…`, and `doctor.…` for what doctor finds): they are recognised one after the other, with what they name.
  * From the first sentence on that the catalogue does not have, the text stays as it was stored: it may be the platform's own
  * words, or those of an earlier version. Nothing is guessed.
  */
@@ -71,6 +71,8 @@ const SEPARATORS = [
 /** How a sentence of the catalogue is found in a text. */
 interface Sentence {
   key: TextKey
+  /** What stands before the first parameter. */
+  prefix: string
   /** The longest part without a parameter: a text that lacks it cannot hold the sentence. */
   literal: string
   /** A regular expression, which PostgreSQL understands too, for a text that begins with the sentence. */
@@ -82,6 +84,7 @@ interface Sentence {
 /** What a parameter looks like, where it is not just any text. */
 const FORMS: Record<string, string> = {
   case: String.raw`\d+?`,
+  category: '[a-z_]+?',
   count: String.raw`\d+?`,
   field: '[a-z_]+?',
   columns: '[a-z_, ]+?',
@@ -98,7 +101,7 @@ const FORMS: Record<string, string> = {
 
 /** The sentences that a stored text may hold, in the order in which they are looked for: those that say most go first. */
 export const SENTENCES: readonly Sentence[] = Object.entries(en)
-  .filter(([key]) => /^(?:code|circumstance|said)\./.test(key))
+  .filter(([key]) => /^(?:code|circumstance|doctor|said)\./.test(key))
   .map(([key, template]) => ({ key: key as TextKey, template: template.replaceAll(/'([{}])'/g, '\0$1') }))
   .map(({ key, template }) => {
     const parts = template.split(/(?<!\0)\{(\w+)\}/).map(part => part.replaceAll('\0', ''))
@@ -107,6 +110,7 @@ export const SENTENCES: readonly Sentence[] = Object.entries(en)
     const body = parts.map((part, i) => (i % 2 === 0 ? escaped(part) : `(${FORMS[part] ?? '.+?'})`)).join('')
     return {
       key,
+      prefix: literals[0] ?? '',
       literal: literals.reduce((longest, part) => (part.length > longest.length ? part : longest), ''),
       pattern: `^(${body})${endOf(template)}`,
       parameters,
@@ -154,8 +158,10 @@ function nameOf(language: Language, parameter: string, value: string): string {
       .split(', ')
       .map(column => textOr(language, `field.${column}`, column))
       .join('、')
+  if (parameter === 'category') return textOr(language, `category.${value}`, value)
   if (parameter === 'kind') return textOr(language, `run_kind.${value}`, value)
   if (parameter === 'operation') return textOr(language, `call.${value}`, value)
+  if (parameter === 'role') return textOr(language, `process_role.${value}`, value)
   if (parameter === 'what') return textOr(language, FIELDS_BY_NAME.get(value) ?? '', value)
   return value
 }

@@ -18,28 +18,35 @@ export async function storeTexts(db: Pool): Promise<number> {
       .filter(([key]) => IN_SQL.test(key))
       .map(([key, text]) => {
         const found = language === 'en' ? places.get(key) : undefined
-        const { literal = null, pattern = null, parameters = null } = found?.sentence ?? {}
-        return { language, key, text, position: found?.position ?? null, literal, pattern, parameters }
+        const { prefix = null, literal = null, pattern = null, parameters = null } = found?.sentence ?? {}
+        // Of a sentence without parameters, or with somebody's words at its end, the prefix is enough.
+        const isPlain = parameters === null || parameters.every(name => name === 'words')
+        return {
+          ...{ language, key, text, position: found?.position ?? null, prefix, literal, parameters },
+          pattern: isPlain ? null : pattern,
+        }
       }),
   )
   const { rowCount } = await db.query(
     `with given as (
        select * from jsonb_to_recordset($1)
-         as g (language text, key text, text text, position integer, literal text, pattern text, parameters text[])
+         as g (language text, key text, text text, position integer, prefix text,
+             literal text, pattern text, parameters text[])
      ), gone as (
        delete from dirsync.text t
        where not exists (select from given g where g.language = t.language and g.key = t.key)
        returning 1
      ), written as (
-       insert into dirsync.text as t (language, key, text, position, literal, pattern, parameters)
-       select language, key, text, position, literal, pattern, parameters from given
+       insert into dirsync.text as t (language, key, text, position, prefix, literal, pattern, parameters)
+       select language, key, text, position, prefix, literal, pattern, parameters from given
        order by language, key
        on conflict (language, key) do update
-       set (text, position, literal, pattern, parameters)
-         = (excluded.text, excluded.position, excluded.literal, excluded.pattern, excluded.parameters)
-       where (t.text, t.position, t.literal, t.pattern, t.parameters)
-             is distinct from (excluded.text, excluded.position, excluded.literal, excluded.pattern,
-                               excluded.parameters)
+       set (text, position, prefix, literal, pattern, parameters)
+         = (excluded.text, excluded.position, excluded.prefix, excluded.literal, excluded.pattern,
+            excluded.parameters)
+       where (t.text, t.position, t.prefix, t.literal, t.pattern, t.parameters)
+             is distinct from (excluded.text, excluded.position, excluded.prefix, excluded.literal,
+                               excluded.pattern, excluded.parameters)
        returning 1
      )
      select from gone union all select from written`,

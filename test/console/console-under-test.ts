@@ -67,7 +67,15 @@ export async function openApp(
     oidc: null,
     readiness,
     metrics: options.metrics ?? [metrics, new DatabaseMetrics({ pool, onTrouble: () => {} })],
-    services: { config, pool, hr, platform: () => connectPlatform(config, pool, silent), logger },
+    services: {
+      config,
+      pool,
+      hr,
+      platform: () => connectPlatform(config, pool, silent),
+      env: options.settings ?? {},
+      program: 'dirsync',
+      logger,
+    },
     live,
     logger,
   })
@@ -108,12 +116,22 @@ export function recordLog(): { logger: Logger; lines: LogLine[] } {
   return { logger: pino({ level: 'debug' }, stream), lines }
 }
 
-/** Signs somebody with that role in, by the form. Returns the cookie as a browser would send it. */
-export async function signInAs({ app, pool }: TestApp, role: AccessRole): Promise<string> {
+const cookies = new WeakMap<TestApp, Map<AccessRole, string>>()
+
+/** The cookie of somebody with that role, who has signed in by the form: once per console and role. */
+export async function signInAs(console: TestApp, role: AccessRole): Promise<string> {
+  const known = cookies.get(console) ?? new Map<AccessRole, string>()
+  cookies.set(console, known)
+  const cookie = known.get(role) ?? (await newCookie(console, role))
+  known.set(role, cookie)
+  return cookie
+}
+
+async function newCookie({ app, pool }: TestApp, role: AccessRole): Promise<string> {
   const name = `somebody-${role}`
   const password = 'correct horse battery staple'
-  const known = (await listUsers(pool)).some(user => user.name === name)
-  if (!known) await addUser(pool, 'test', { name, role, password })
+  if (!(await listUsers(pool)).some(user => user.name === name))
+    await addUser(pool, 'test', { name, role, password })
   const answer = await app.inject({
     method: 'POST',
     url: '/sign-in',

@@ -15,13 +15,17 @@ const SILENT = pino({ level: 'silent' })
 
 let database: TestDatabase
 let commands: Commands
+/** Commands that earlier tests have left: none is ever removed. */
+let before: number
 beforeAll(async () => {
   database = await createTestDatabase({ migrated: true })
   commands = new Commands(database.pool, { actor: 'test:operator' })
 })
 afterAll(() => database.close())
 beforeEach(async () => {
-  await database.pool.query('truncate dirsync.job_tick, dirsync.job_schedule, dirsync.command')
+  await database.pool.query('truncate dirsync.job_tick, dirsync.job_schedule')
+  const { rows } = await database.pool.query('select coalesce(max(id), 0)::int as last from dirsync.command')
+  before = rows[0].last
 })
 
 /** A scheduler as a process of its own would have it, woken as `main.ts` does. */
@@ -111,7 +115,7 @@ describe('a paused job', () => {
     ])
       await expect(unknown()).rejects.toMatchObject({ code: 'COMMAND_NOT_FOUND' })
     expect((await listSchedules(database.pool)).map(({ paused_at }) => paused_at)).toEqual([null, null])
-    const { rows } = await database.pool.query('select name from dirsync.command')
+    const { rows } = await database.pool.query('select name from dirsync.command where id > $1', [before])
     expect(rows).toEqual([])
   })
 
@@ -141,7 +145,9 @@ describe('a job that is run now', () => {
     expect(ticks).toMatchObject([{ due_at: at, error: null, skipped: null, missed: false }])
     expect(ticks[0]?.requested_by).toContain('test:operator')
     expect(runs).toBe(1)
-    const { rows } = await database.pool.query('select name, arguments from dirsync.command')
+    const { rows } = await database.pool.query('select name, arguments from dirsync.command where id > $1', [
+      before,
+    ])
     expect(rows).toEqual([{ name: 'run_schedule', arguments: { job: 'a-job' } }])
   })
 

@@ -35,6 +35,7 @@ export const STORED: readonly string[] = [
   'the order record shows 0.00 refunded, 0.00 before this refund of 5.00: it was not carried out, and cannot be any more',
   'seller/v3/pay/syncRefund failed (timeout): It was sent, and whether the platform carried it out is unknown. It is not sent again. The platform said: x',
   'All calls are paused by cli:anna: until 18:00. Then: go',
+  'dead letter 7: duplicate_mobile',
   'Words of an earlier version. Nothing was enqueued.',
   'The platform does not accept the form of a parameter. And more',
   '',

@@ -45,6 +45,10 @@ if (document.querySelector('[data-live]')) {
     for (const part of document.querySelectorAll('[data-live]'))
       if (part.dataset.live.split(' ').some(topic => topics.includes(topic))) refresh(part)
   })
+  // What moved since the page was made, or while the stream was away, was told to nobody here.
+  stream.addEventListener('open', () => {
+    for (const part of document.querySelectorAll('[data-live]')) refresh(part)
+  })
   addEventListener('pagehide', () => stream.close())
 }
 
@@ -117,7 +121,7 @@ const FORMATS = {
 }
 
 function draw(plot) {
-  const { x, series, unit, language, zone } = JSON.parse(plot.dataset.curve)
+  const { x, series, unit, language, zone, time } = JSON.parse(plot.dataset.curve)
   if (x.length < 2) return
   const style = getComputedStyle(document.documentElement)
   const probe = document.createElement('span')
@@ -136,6 +140,19 @@ function draw(plot) {
     colour('--text-soft'),
     colour('--ok'),
   ]
+  // The hour in a span of days, else the day; midnight is the day's beginning.
+  const isShort = x.at(-1) - x[0] <= 2 * 86_400
+  const clock = new Intl.DateTimeFormat(language, {
+    timeZone: zone,
+    hour: '2-digit',
+    minute: '2-digit',
+    hourCycle: 'h23',
+  })
+  const day = new Intl.DateTimeFormat(language, { timeZone: zone, month: 'short', day: 'numeric' })
+  const moment = seconds => {
+    const hour = clock.format(seconds * 1000)
+    return isShort && hour !== '00:00' ? hour : day.format(seconds * 1000)
+  }
   const axis = {
     stroke: colour('--text-soft'),
     grid: { stroke: colour('--line'), width: 1 },
@@ -144,7 +161,8 @@ function draw(plot) {
   }
   new uPlot(
     {
-      width: plot.clientWidth || 400,
+      // The plot itself is not shown before something stands in it.
+      width: plot.parentElement.clientWidth || 400,
       height: 150,
       tzDate: seconds => uPlot.tzDate(new Date(seconds * 1000), zone),
       cursor: { points: { size: 6 } },
@@ -156,9 +174,13 @@ function draw(plot) {
               : [0, max > 0 ? max * 1.1 : 1],
         },
       },
-      axes: [axis, { ...axis, size: 56, values: (_, values) => values.map(format) }],
+      axes: [
+        { ...axis, size: 28, values: (_, moments) => moments.map(moment) },
+        { ...axis, size: 56, values: (_, values) => values.map(format) },
+      ],
       series: [
         {
+          label: time,
           value: (_, seconds) =>
             seconds == null ? '–' : new Date(seconds * 1000).toLocaleString(language, { timeZone: zone }),
         },

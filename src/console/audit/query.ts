@@ -3,7 +3,7 @@ import type { Pool } from '../../lib/database.ts'
 import { type CommandRow, listCommands } from '../../report/audit.ts'
 import type { Ask } from '../ask.ts'
 import { cursor, pageSize, plainText, rowNumber } from '../endpoint.ts'
-import { momentOf } from '../moment.ts'
+import { givenMoment } from '../moment.ts'
 
 /** What the list and its export are filtered by; it stands in the address. */
 export const AuditFilter = z.object({
@@ -62,7 +62,7 @@ function filterOf(ask: Ask, { who, what, since, until, ...rest }: z.infer<typeof
     name: what,
     run: rest.run,
     case: rest.case,
-    since: momentOf(ask, 'since', since),
-    until: momentOf(ask, 'until', until),
+    since: givenMoment(ask, 'since', since),
+    until: givenMoment(ask, 'until', until),
   }
 }

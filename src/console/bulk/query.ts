@@ -3,13 +3,12 @@ import type { Bulk, BulkResult } from '../../report/bulk.ts'
 import { type BulkRequest, POSSIBLE } from '../../sync/bulk.ts'
 import { CASE_STATES, type CaseState } from '../../sync/cases.ts'
 import type { Ask } from '../ask.ts'
-import { assigneeName, commentText, reasonText, Snooze } from '../cases/input.ts'
+import { ACTIONS, assigneeName, commentText, reasonText, Snooze } from '../cases/input.ts'
 import { snoozeEnd } from '../cases/moment.ts'
 import { FilterInput } from '../cases/query.ts'
 import { cursor, oneOrMore, pageSize, rowNumber } from '../endpoint.ts'
 import { Problem } from '../problem.ts'
 
-export const ACTIONS = ['retry', 'snooze', 'ignore', 'assign', 'comment'] as const
 export const OUTCOMES = ['done', 'skipped', 'failed', 'waiting'] as const
 const BULK_STATES = ['preview', 'requested', 'running', 'done', 'stopped'] as const
 
@@ -122,7 +121,7 @@ export function bulkRow({ filter, states, ...row }: Bulk): BulkRow {
 }
 
 /** How many of the cases it could be done to as they stood at the preview. */
-export function willAct({ action, states }: Pick<Bulk, 'action' | 'states'>): number {
+function willAct({ action, states }: Pick<Bulk, 'action' | 'states'>): number {
   return Object.entries(states).reduce(
     (sum, [state, count]) => (POSSIBLE[action](state as CaseState) ? sum + count : sum),
     0,

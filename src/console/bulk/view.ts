@@ -1,8 +1,8 @@
 import { html, type SafeHtml } from '@remix-run/html-template'
-import { caseFilterSchema, describeFilter, filterQuery } from '../../sync/case-filter.ts'
+import { caseFilterSchema, describeFilter, filterQuery, NOBODYS } from '../../sync/case-filter.ts'
 import { textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
-import { caseTabs, categoryName, fieldName, keyOf, operationName, short } from '../cases/parts.ts'
+import { caseTabs, categoryName, fieldName, keyOf, nameOf, operationName, short } from '../cases/parts.ts'
 import {
   actionForm,
   alert,
@@ -46,7 +46,7 @@ export function bulkListBody(ask: Ask, actions: readonly BulkRow[]): SafeHtml {
           cell: ({ done, skipped, failed }) => t('bulk.result_line', { done, skipped, failed }),
         },
         { title: t('bulk.which'), kind: 'spare', cell: row => filterText(ask, row) },
-        { title: t('bulk.by'), cell: ({ requested_by }) => short(requested_by) },
+        { title: t('bulk.by'), cell: ({ requested_by }) => short(nameOf(requested_by)) },
         { title: t('bulk.when'), cell: row => since(ask, row.confirmed_at ?? row.created_at) },
         { title: t('bulk.reason'), kind: 'spare', cell: ({ reason }) => reason && short(reason) },
       ],
@@ -88,9 +88,11 @@ function filterText(ask: Ask, { filter }: BulkRow): string {
       if (name === 'operation') return operationName(ask, value)
       if (name === 'field') return fieldName(ask, value)
       if (name === 'entity') return textOr(language, `entity.${value}`, value)
-      return name === 'assignee' && value === '-' ? t('cases.nobody') : short(value)
+      if (name === 'assignee' && value === NOBODYS) return t('cases.nobody')
+      return name === 'code' && value === '0' ? t('cases.no_code') : short(value)
     })
-    return `${t(`cases.f.${name}`)}: ${said.join(', ')}`
+    const filter = name === 'code' ? t('cases.code') : t(`cases.f.${name}`)
+    return `${filter}: ${said.join(', ')}`
   })
   return parts.length === 0 ? t('bulk.everything') : parts.join(' · ')
 }
@@ -207,7 +209,7 @@ function factsOf(ask: Ask, bulk: BulkRow): SafeHtml {
     [t('bulk.assignee'), bulk.action === 'assign' ? (assignee ?? t('cases.nobody')) : null],
     [t('bulk.comment'), text],
     [t('bulk.reason'), bulk.reason],
-    [t('bulk.by'), bulk.requested_by],
+    [t('bulk.by'), html`<span title="${bulk.requested_by}">${nameOf(bulk.requested_by)}</span>`],
     [t('bulk.started_at'), moment(bulk.started_at)],
     [t('bulk.finished_at'), moment(bulk.finished_at)],
   ])
@@ -249,7 +251,11 @@ function resultTable(ask: Ask, { bulk, results }: BulkPage): SafeHtml {
     results,
     [
       { title: t('cases.key'), kind: 'main', cell: key },
-      { title: t('cases.field'), kind: 'spare', cell: ({ field }) => field && short(fieldName(ask, field)) },
+      {
+        title: t('cases.field'),
+        kind: 'spare',
+        cell: ({ field }) => (field ? short(fieldName(ask, field)) : null),
+      },
       {
         title: t('cases.cause'),
         cell: ({ category }) => (category === null ? null : short(categoryName(ask, category))),

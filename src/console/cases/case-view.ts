@@ -29,6 +29,7 @@ import {
   employeeHref,
   fieldName,
   keyOf,
+  nameOf,
   operationName,
   short,
   whatOf,
@@ -180,6 +181,7 @@ function factsOf(ask: Ask, story: CaseDetails): SafeHtml {
   const isIgnored = story.state === 'ignored' || story.state === 'snoozed'
   return facts([
     [t('cases.who'), html`${textOr(language, `entity.${story.entity}`, story.entity)} ${whoOf(story)}`],
+    [t('cases.category'), html`<a href="${sameCause(story)}">${causeOf(ask, story)}</a>`],
     [t('cases.enterprise'), story.enterprise_code],
     [t('cases.field'), story.field && fieldName(ask, story.field)],
     [
@@ -203,7 +205,7 @@ function factsOf(ask: Ask, story: CaseDetails): SafeHtml {
       resolved_at &&
         html`${since(ask, resolved_at)} <span class="soft">${t('cases.resolved_by', {
           how: textOr(language, `resolution.${resolution}`, resolution ?? ''),
-          who: resolved_by ?? 'dirsync',
+          who: nameOf(resolved_by ?? 'dirsync'),
         })}</span>`,
     ],
     [t('cases.failures'), figure(ask, story.occurrences)],
@@ -217,18 +219,22 @@ function factsOf(ask: Ask, story: CaseDetails): SafeHtml {
   ])
 }
 
+/** The list of what has failed in the same way. */
+function sameCause({ category, platform_code }: CaseDetails): string {
+  return `/cases?${new URLSearchParams({ categories: category, code: String(platform_code ?? 0) })}`
+}
+
 function meaningOf(ask: Ask, story: CaseDetails): SafeHtml {
   const { t } = ask
   const about = `cases.about.${story.category}`
-  const same = new URLSearchParams({ categories: story.category, code: String(story.platform_code ?? 0) })
   return html`<details class="meaning"><summary>${t('cases.meaning')}</summary>
     <p><strong>${categoryName(ask, story.category)}</strong></p>
     ${isTextKey(about) ? html`<p>${t(about)}</p>` : ''}
-    <p><a href="/cases?${String(same)}">${t('cases.same_cause')}</a></p></details>`
+    <p><a href="${sameCause(story)}">${t('cases.same_cause')}</a></p></details>`
 }
 
-function blockerOf(ask: Ask, { blocker }: CaseDetails): SafeHtml {
-  if (blocker === null) return html``
+function blockerOf(ask: Ask, { blocker, state }: CaseDetails): SafeHtml {
+  if (blocker === null || state === 'resolved') return html``
   const { t } = ask
   const { userid, enterpriseCode, employee } = blocker
   const standing =
@@ -284,7 +290,10 @@ function lines(ask: Ask, caption: string, rows: CaseDetails['others']): SafeHtml
 function timeline(ask: Ask, story: CaseDetails): SafeHtml {
   const steps = [
     ...story.events.map(event => ({ at: event.at, body: eventStep(ask, event) })),
-    ...story.attempts.map(attempt => ({ at: attempt.started_at, body: attemptStep(ask, attempt) })),
+    ...story.attempts.map(attempt => ({
+      at: attempt.started_at,
+      body: attemptStep(ask, attempt, story.message),
+    })),
   ].sort((a, b) => b.at.getTime() - a.at.getTime())
   if (steps.length === 0) return empty(ask.t('cases.story_empty'))
   return html`<ol class="steps">${steps.map(({ at, body }) => html`<li>${time(ask, at)}${body}</li>`)}</ol>`
@@ -307,14 +316,15 @@ function eventStep(ask: Ask, { event, actor, run_id, note }: CaseDetails['events
           : NOTE_IS_CATEGORY.has(event)
             ? categoryName(ask, note)
             : note
-  return html`<div><strong>${textOr(language, `event.${event}`, event)}</strong> <span class="soft">${actor}${
+  return html`<div><strong>${textOr(language, `event.${event}`, event)}</strong> <span class="soft" title="${actor}">${nameOf(actor)}${
     run_id === null
       ? ''
       : html` · <a href="/runs/${run_id}">${t('cases.in_run', { run: String(run_id) })}</a>`
   }</span></div>${said === null ? '' : html`<p class="words">${said}</p>`}`
 }
 
-function attemptStep(ask: Ask, attempt: CaseDetails['attempts'][number]): SafeHtml {
+/** @param known what the page says above already */
+function attemptStep(ask: Ask, attempt: CaseDetails['attempts'][number], known: string): SafeHtml {
   const { t, language } = ask
   const outcome = textOr(language, `outcome.${attempt.outcome}`, attempt.outcome)
   const calls = Object.entries(attempt.calls).map(
@@ -333,7 +343,9 @@ function attemptStep(ask: Ask, attempt: CaseDetails['attempts'][number]): SafeHt
       ? ''
       : html` <span class="soft">· <a href="/runs/${attempt.run_id}">${t('cases.in_run', { run: String(attempt.run_id) })}</a></span>`
   }</div><p class="soft">${details.join(' · ')}</p>${
-    attempt.error === null ? '' : html`<p class="words">${inLanguage(language, attempt.error)}</p>`
+    attempt.error === null || attempt.error === known
+      ? ''
+      : html`<p class="words">${inLanguage(language, attempt.error)}</p>`
   }${attempt.trace_id === null ? '' : html`<p class="soft">${t('cases.trace')} ${code(attempt.trace_id)}</p>`}`
 }
 
@@ -342,9 +354,9 @@ function attemptStep(ask: Ask, attempt: CaseDetails['attempts'][number]): SafeHt
 function vendorOf(ask: Ask, story: CaseDetails, appId: string): SafeHtml {
   if (story.platform_code === null && story.trace_id === null) return html``
   const { t } = ask
-  return section(t('cases.vendor'), copyable(t, vendorText(ask, story, appId), t('cases.vendor')), {
-    aside: t('cases.vendor_hint'),
-  })
+  return html`<details class="meaning"><summary>${t('cases.vendor')}</summary>
+    <p class="soft">${t('cases.vendor_hint')}</p>
+    ${copyable(t, vendorText(ask, story, appId))}</details>`
 }
 
 /** The interface that a job calls, as the vendor's documentation names it. */
@@ -361,7 +373,7 @@ const INTERFACES: Record<string, string> = {
  * What the platform's people need to find a failed call and to explain it. It says nothing of the employee: instead of the
  * message, which may name one, it has what the catalogue says of the code.
  */
-export function vendorText(ask: Ask, story: CaseDetails, appId: string): string {
+function vendorText(ask: Ask, story: CaseDetails, appId: string): string {
   const { t } = ask
   const key = `code.${story.platform_code}.meaning`
   const message = isTextKey(key) ? t(key) : categoryName(ask, story.category)

@@ -3,6 +3,9 @@ import { SNOOZE_PERIODS } from './moment.ts'
 
 /* What is given with a decision about cases, one or many. What must be there is said in the asker's language. */
 
+/** What people can do about cases. */
+export const ACTIONS = ['retry', 'snooze', 'ignore', 'assign', 'comment'] as const
+
 /** As long as the SQL functions take. */
 const MOST_TEXT = 2000
 

@@ -18,6 +18,7 @@ import {
   table,
 } from '../ui/parts.ts'
 import { caseState } from '../ui/states.ts'
+import { ACTIONS } from './input.ts'
 import { SNOOZE_PERIODS } from './moment.ts'
 import {
   caseTabs,
@@ -30,7 +31,7 @@ import {
   short,
   whatOf,
 } from './parts.ts'
-import { type CaseGroups, type CaseList, filterOf, type ListInput } from './query.ts'
+import { type CaseGroups, type CaseList, filterOf, type ListInput, orderOf } from './query.ts'
 
 type Group = CaseGroups['groups'][number]
 type Listed = CaseList & { input: ListInput; categories: string[]; groups: Group[] }
@@ -45,6 +46,10 @@ export function listBody(ask: Ask, listed: Listed): SafeHtml {
   const { cases, next, count, more, input, groups } = listed
   const isFiltered = Object.keys(filterOf(input)).length > 0
   const counted = t(more ? 'cases.matching_more' : isFiltered ? 'cases.matching' : 'cases.waiting', { count })
+  const list = html`${filterForm(ask, listed)}
+    ${ask.may('reviewer') && cases.length > 0 ? actForm(ask, listed) : ''}
+    ${caseTable(ask, cases, isFiltered)}
+    ${pager(ask, next)}`
   return html`${head(t('cases.title'), { aside: html`<span class="soft">${counted}</span>` })}
   ${caseTabs(ask, 'list')}
   ${
@@ -62,13 +67,7 @@ export function listBody(ask: Ask, listed: Listed): SafeHtml {
           }),
         )
   }
-  ${section(
-    t('cases.tab_list'),
-    html`${filterForm(ask, listed)}
-    ${ask.may('reviewer') && cases.length > 0 ? actForm(ask, listed) : ''}
-    ${caseTable(ask, cases, isFiltered)}
-    ${pager(ask, next)}`,
-  )}`
+  ${groups.length === 0 ? list : section(t('cases.tab_list'), list)}`
 }
 
 /** All causes with what to do about each. */
@@ -121,7 +120,7 @@ function caseTable(ask: Ask, cases: CaseList['cases'], isFiltered: boolean): Saf
     cases,
     [
       { title: t('cases.key'), kind: 'main', cell: row => keyOf(row) },
-      { title: t('cases.what'), cell: row => whatOf(ask, row) },
+      { title: t('cases.what'), kind: 'spare', cell: row => whatOf(ask, row) },
       { title: t('cases.cause'), cell: row => causeOf(ask, row) },
       { title: t('cases.state'), cell: row => caseState(ask, row.state) },
       {
@@ -209,7 +208,7 @@ function filterForm(ask: Ask, { input, categories }: Listed): SafeHtml {
       label: t('cases.f.categories'),
       value: causes,
       choices: withPresent(
-        [any, ...categories.map(value => ({ value, text: categoryName(ask, value) }))],
+        [any, ...categories.map(value => ({ value, text: short(categoryName(ask, value)) }))],
         causes,
       ),
     },
@@ -262,12 +261,12 @@ function filterForm(ask: Ask, { input, categories }: Listed): SafeHtml {
     {
       name: 'order',
       label: t('cases.f.order'),
-      value: input.order,
+      value: orderOf(input),
       choices: (['latest', 'oldest'] as const).map(value => ({ value, text: t(`cases.order_${value}`) })),
     },
   ]
   const isUnfolded = rarely.some(({ name, value }) => name !== 'order' && value !== undefined)
-  const query = new URLSearchParams([...filterQuery(filterOf(input)), ['order', input.order]])
+  const query = new URLSearchParams([...filterQuery(filterOf(input)), ['order', orderOf(input)]])
   return html`<form class="filters" action="/cases" method="get">
     ${often.map(field)}
     <details class="more"${isUnfolded ? html` open` : ''}><summary>${t('cases.more_filters')}</summary>
@@ -280,8 +279,6 @@ function filterForm(ask: Ask, { input, categories }: Listed): SafeHtml {
 }
 
 // Acting on many
-
-const ACTIONS = ['retry', 'snooze', 'ignore', 'assign', 'comment'] as const
 
 /** One form for ticked cases and for all that match; it leads to a preview. Style shows the fields of the chosen action. */
 function actForm({ t, viewer }: Ask, { input, count, more }: Listed): SafeHtml {

@@ -1,5 +1,5 @@
 import type { Ask } from '../ask.ts'
-import { momentIn } from '../moment.ts'
+import { momentOf } from '../moment.ts'
 import { Problem } from '../problem.ts'
 
 const PERIODS = { '1d': 1, '3d': 3, '1w': 7 } as const
@@ -17,7 +17,7 @@ export function snoozeEnd(
 ): Date {
   const { now, zone, t } = ask
   const end = given.until
-    ? momentIn(zone, given.until)
+    ? momentOf(zone, given.until)
     : given.for
       ? new Date(now.getTime() + PERIODS[given.for] * DAY_MS)
       : null

@@ -47,6 +47,11 @@ export function keyOf(row: { enterprise_code: string; entity_key: string; entity
   return code(short(key))
 }
 
+/** Whoever acted, by the name that people know; who came by the shell or by SQL is shown as recorded. */
+export function nameOf(actor: string): string {
+  return /\((?:console|api):(.+)\)$/.exec(actor)?.[1] ?? actor
+}
+
 /** The page of an employee. */
 export function employeeHref(enterpriseCode: string, userid: string): string {
   return `/employees/${encodeURIComponent(enterpriseCode === '' ? userid : `${enterpriseCode}/${userid}`)}`

@@ -9,7 +9,10 @@ import { cursor, pageSize } from '../endpoint.ts'
 /** What an address says about which cases, in which order, and from where on. */
 export const FilterInput = z.object(FIELDS).partial()
 export const ListInput = FilterInput.extend({
-  order: z.enum(['latest', 'oldest']).default('latest').describe('Last failure first, or oldest case first'),
+  order: z
+    .enum(['latest', 'oldest'])
+    .optional()
+    .describe('Last failure first, or oldest case first, as where `olderThan` is given'),
   cursor,
   limit: pageSize,
 })
@@ -19,7 +22,7 @@ const State = z.enum(CASE_STATES)
 const ChangedFields = z.array(z.object({ field: z.string(), value: z.string().nullable() }))
 
 /** A case, as /api/v1 gives it: the columns of `dirsync.dead_letter`. */
-export const CaseRow = z.object({
+const CaseRow = z.object({
   id: z.number(),
   enterprise_code: z.string(),
   entity: z.string(),
@@ -147,11 +150,16 @@ export function filterOf({ order: _, cursor: __, limit: ___, ...filter }: ListIn
   return filter
 }
 
+/** Who looks for old cases gets the oldest first: they need not be looked for among all newer ones. */
+export function orderOf({ order, olderThan }: Pick<ListInput, 'order' | 'olderThan'>): 'latest' | 'oldest' {
+  return order ?? (olderThan === undefined ? 'latest' : 'oldest')
+}
+
 export async function readCaseList(pool: Pool, input: ListInput): Promise<CaseList> {
-  const { order, cursor: after = null, limit } = input
+  const { cursor: after = null, limit } = input
   const filter = filterOf(input)
   const [page, counted] = await Promise.all([
-    listCasesPage(pool, filter, { after, limit, order }),
+    listCasesPage(pool, filter, { after, limit, order: orderOf(input) }),
     countCases(pool, filter),
   ])
   return { ...page, ...counted }

@@ -11,9 +11,10 @@ import { Problem } from '../problem.ts'
 import { commandsOf, type Services } from '../services.ts'
 import { timeText } from '../ui/parts.ts'
 import { caseBody } from './case-view.ts'
-import { assigneeName, commentText, reasonText, Snooze, version } from './input.ts'
+import { type ACTIONS, assigneeName, commentText, reasonText, Snooze, version } from './input.ts'
 import { groupsBody, listBody } from './list-view.ts'
 import { snoozeEnd } from './moment.ts'
+import { nameOf } from './parts.ts'
 import {
   CaseDetails,
   CaseGroups,
@@ -23,6 +24,7 @@ import {
   FilterInput,
   filterOf,
   ListInput,
+  orderOf,
   presentCategories,
   readCaseGroups,
   readCaseList,
@@ -35,7 +37,7 @@ export function cases(services: Services): Endpoint[] {
   const { pool } = services
   /** Every decision about one case has the same form: parameters, the version, and the page of the case afterwards. */
   const decide = <Shape extends z.ZodRawShape>(
-    name: 'retry' | 'snooze' | 'ignore' | 'assign' | 'comment',
+    name: (typeof ACTIONS)[number],
     summary: string,
     fields: Shape,
   ) => ({ path: `/cases/:id/${name}`, tag: 'cases', summary, params, body: z.object(fields) }) as const
@@ -80,9 +82,9 @@ export function cases(services: Services): Endpoint[] {
       query: FilterInput.extend({ order: ListInput.shape.order }),
       fileName: () => `cases-${new Date().toISOString().slice(0, 10)}.csv`,
       async *lines(ask, { input }) {
-        const { order, ...filter } = input
+        const { order: _, ...filter } = input
         yield csvLine(CSV_COLUMNS)
-        for await (const row of everyCase(pool, filter, order)) {
+        for await (const row of everyCase(pool, filter, orderOf(input))) {
           const { message, remedy } = failureTexts(ask.language, row)
           const said = { ...row, message, remedy }
           yield csvLine(CSV_COLUMNS.map(column => said[column]))
@@ -214,7 +216,7 @@ async function whatChanged(pool: Pool, ask: Ask, id: number): Promise<string> {
     return t('cases.conflict_failed', { id: String(id), when: timeText(ask, last_failed_at) })
   return t('cases.conflict', {
     id: String(id),
-    who: actor,
+    who: nameOf(actor),
     what: textOr(language, `event.${event}`, event),
     when: timeText(ask, at),
   })

@@ -6,7 +6,7 @@ import { type TopUp, topUpJournal } from '../../money/top-up.ts'
 import { listRefunds, listTopUps, moneyCounts } from '../../report/money.ts'
 import type { Ask } from '../ask.ts'
 import { cursor, decodeCursor, encodeCursor, pageSize, plainText } from '../endpoint.ts'
-import { momentOf } from '../moment.ts'
+import { givenMoment } from '../moment.ts'
 
 export const KINDS = ['refunds', 'topups'] as const
 export type Kind = (typeof KINDS)[number]
@@ -49,7 +49,7 @@ export type MoneyList = z.infer<typeof MoneyList>
 
 export async function readMoney(pool: Pool, ask: Ask, input: MoneyInput): Promise<MoneyList> {
   const { kind, state, limit } = input
-  const since = momentOf(ask, 'since', input.since)
+  const since = givenMoment(ask, 'since', input.since)
   const [after] = decodeCursor(z.tuple([z.string()]), input.cursor) ?? []
   const [counts, { rows, next }] = await Promise.all([
     moneyCounts(pool),

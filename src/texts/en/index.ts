@@ -15,7 +15,9 @@ import { plan } from './plan.ts'
 import { platform } from './platform.ts'
 import { runs } from './runs.ts'
 import { schedules } from './schedules.ts'
+import { search } from './search.ts'
 import { settings } from './settings.ts'
+import { shell } from './shell.ts'
 import { terms } from './terms.ts'
 
 export const en = {
@@ -33,9 +35,11 @@ export const en = {
   ...mirrors,
   ...halts,
   ...audit,
+  ...search,
   ...settings,
   ...auth,
   ...api,
   ...terms,
   ...failures,
+  ...shell,
 } as const

@@ -83,6 +83,7 @@ export const terms = {
   'reason.new': 'new in HR',
   'reason.changed': 'changed in HR',
   'reason.asked': 'to be asked about',
+  'reason.to_ask': 'to ask',
   'reason.left': 'left',
   'reason.vanished': 'gone from HR',
   'reason.delete': 'department to delete',

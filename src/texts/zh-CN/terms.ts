@@ -67,6 +67,7 @@ export const terms = {
   'reason.new': '人事系统新增',
   'reason.changed': '人事数据有变更',
   'reason.asked': '待向平台核对',
+  'reason.to_ask': '待核对',
   'reason.left': '已离职',
   'reason.vanished': '人事系统中已不存在',
   'reason.delete': '待删除部门',

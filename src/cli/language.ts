@@ -1,0 +1,68 @@
+import { inLanguage } from '../texts/failures.ts'
+import { type Language, type TextKey, type TextValues, textOr, translator } from '../texts/texts.ts'
+
+/**
+ * The language in which commands speak to people: results and their titles. Help, refused options and `--json` are English
+ * whatever the language, for scripts and for search engines.
+ */
+let language: Language = 'en'
+
+/** Chooses the language of this process, once its settings are known. */
+export function speak(wish: Language): void {
+  language = wish
+}
+
+/** A text of the catalogue in the language of this process. */
+export function say(key: TextKey, values?: TextValues): string {
+  return translator(language)(key, values)
+}
+
+/** A list of names in the catalogue: what stands before the dot. */
+export type Names =
+  | 'call'
+  | 'category'
+  | 'entity'
+  | 'event'
+  | 'field'
+  | 'job'
+  | 'operation'
+  | 'outcome'
+  | 'platform_state'
+  | 'process_role'
+  | 'reason'
+  | 'resolution'
+  | 'run_kind'
+  | 'run_state'
+  | 'standing'
+  | 'state'
+  | 'shell.compared'
+  | 'shell.row_count'
+
+/** The name of a value. In English that is the value as it is stored, which is also what options take. */
+export function named<Value extends string | null | undefined>(list: Names, value: Value): Value | string {
+  return language === 'en' || !value ? value : textOr(language, `${list}.${value}`, value)
+}
+
+/** Names in a row. */
+export function namedList(list: Names, values: readonly string[]): string {
+  return values.map(value => named(list, value)).join(say('shell.comma'))
+}
+
+/** The name, with the value beside it where that differs: for what people pass on to an option. */
+export function namedWithValue(list: Names, value: string): string {
+  const name = named(list, value)
+  return name === value ? value : `${name} (${value})`
+}
+
+/** A message or remedy as it is stored, in the language of this process. */
+export function said<Text extends string | null | undefined>(stored: Text): Text | string {
+  return stored ? inLanguage(language, stored) : stored
+}
+
+/** The meaning of one of the platform's own values; the value itself where nobody knows it. */
+export function meaning(
+  list: 'asset_code' | 'payment_order_status',
+  value: string | number | null,
+): string | number | null {
+  return value === null ? null : textOr(language, `${list}.${value}`, String(value))
+}

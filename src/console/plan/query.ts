@@ -1,0 +1,138 @@
+import { z } from 'zod'
+import type { HrSource } from '../../hr/source.ts'
+import type { Pool } from '../../lib/database.ts'
+import { type PlanEntry, planOverview, planPage } from '../../report/stored-plan.ts'
+import { cursor, decodeCursor, encodeCursor, pageSize } from '../endpoint.ts'
+import { Problem } from '../problem.ts'
+
+/** Why an employee or a department is in a stored plan. */
+export const PLAN_REASONS = ['new', 'changed', 'asked', 'left', 'vanished', 'delete'] as const
+
+export const PlanFilter = z.object({
+  reason: z.enum(PLAN_REASONS).optional(),
+  department: z.string().max(200).optional().describe('Department code, as a whole'),
+  key: z.string().max(120).optional().describe('The beginning of a user id or department code'),
+})
+export type PlanFilter = z.infer<typeof PlanFilter>
+
+export const PlanQuery = PlanFilter.extend({ cursor, limit: pageSize })
+
+const Entry = z.object({
+  enterprise_code: z.string(),
+  key: z.string().describe('User id or department code'),
+  reason: z.string(),
+  department: z.string().nullable(),
+  changed: z
+    .array(z.object({ field: z.string(), value: z.string().nullable().describe('HR’s value, masked') }))
+    .describe('What differs from what the platform confirmed last'),
+  changed_since: z
+    .boolean()
+    .nullable()
+    .describe('HR has another row by now: approval leaves it to the next plan; null: HR cannot be read'),
+})
+export type Entry = z.infer<typeof Entry>
+
+export const PlanResult = z.object({
+  run: z.number(),
+  kind: z.string(),
+  state: z.string(),
+  message: z.string().nullable().describe('Why it is held'),
+  in_scope: z.number().nullable(),
+  planned: z.number().nullable(),
+  stored: z.boolean().describe('Only held runs keep their plans, until 30 days after their end'),
+  reasons: z.record(z.string(), z.number()),
+  changed_since: z.number().nullable().describe('Rows that HR has changed since; null: not known yet'),
+  judged_at: z.date().nullable().describe('When HR was last judged again'),
+  decided_by: z.string().nullable(),
+  decided_at: z.date().nullable(),
+  decision_reason: z.string().nullable(),
+  figures: z
+    .object({
+      state: z.string(),
+      looked_at: z.number(),
+      changed_since: z.number(),
+      message: z.string().nullable(),
+      finished_at: z.date().nullable(),
+      fields: z.array(z.object({ field: z.string(), n: z.number() })),
+      departments: z.array(z.object({ department: z.string(), n: z.number() })).describe('The 50 largest'),
+    })
+    .nullable()
+    .describe('Counted in the background after the run was held'),
+  entries: z.array(Entry),
+  next: z.string().nullable(),
+  hr_error: z.string().nullable().describe('Why HR cannot be read: then values are missing'),
+})
+export type PlanResult = z.infer<typeof PlanResult>
+
+/** @throws Problem when there is no such run */
+export async function readPlan(
+  db: Pool,
+  hr: HrSource,
+  run: number,
+  { cursor, limit, ...filter }: z.infer<typeof PlanQuery>,
+): Promise<PlanResult> {
+  const position = decodeCursor(z.tuple([z.string(), z.string()]), cursor)
+  const after = position ? { entityKey: position[0], enterpriseCode: position[1] } : undefined
+  const overview = await planOverview(db, run)
+  if (!overview) throw new Problem('not_found', `There is no run ${run}.`)
+  const page = overview.stored
+    ? await planPage(db, hr, run, { ...filter, after, limit })
+    : { entries: [], next: null, hrError: null }
+  const { figures } = overview
+  return {
+    run,
+    kind: overview.kind,
+    state: overview.state,
+    message: overview.message,
+    in_scope: overview.inScope,
+    planned: overview.planned,
+    stored: overview.stored,
+    reasons: overview.reasons,
+    changed_since: overview.changedSince ?? (figures?.state === 'done' ? figures.changedSince : null),
+    judged_at: overview.judgedAt,
+    decided_by: overview.decidedBy,
+    decided_at: overview.decidedAt,
+    decision_reason: overview.decisionReason,
+    figures: figures && {
+      state: figures.state,
+      looked_at: figures.lookedAt,
+      changed_since: figures.changedSince,
+      message: figures.message,
+      finished_at: figures.finishedAt,
+      fields: figures.fields,
+      departments: figures.departments,
+    },
+    entries: page.entries.map(entry => entryOf(entry, page.hrError)),
+    next: page.next && encodeCursor([page.next.entityKey, page.next.enterpriseCode]),
+    hr_error: page.hrError,
+  }
+}
+
+function entryOf(
+  { enterpriseCode, entityKey, changedSince, ...entry }: PlanEntry,
+  hrError: string | null,
+): Entry {
+  const { reason, department, changed } = entry
+  return {
+    ...{ enterprise_code: enterpriseCode, key: entityKey, reason, department, changed },
+    changed_since: hrError === null ? changedSince : null,
+  }
+}
+
+/** Entities of a download that are looked up in HR together. */
+const CHUNK = 1000
+
+/** A plan whole, as far as the filter goes, in the order of the page. */
+export async function* readWholePlan(
+  db: Pool,
+  hr: HrSource,
+  run: number,
+  filter: PlanFilter,
+): AsyncGenerator<Entry> {
+  let after: Awaited<ReturnType<typeof planPage>>['next'] = null
+  do {
+    const page = await planPage(db, hr, run, { ...filter, ...(after && { after }), limit: CHUNK })
+    for (const entry of page.entries) yield entryOf(entry, page.hrError)
+    after = page.next
+  } while (after !== null)
+}

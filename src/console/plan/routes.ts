@@ -1,0 +1,76 @@
+import { z } from 'zod'
+import { csvLine } from '../../lib/csv.ts'
+import { action, download, type Endpoint, read } from '../endpoint.ts'
+import { decided, RunParams, reason } from '../runs/routes.ts'
+import type { Services } from '../services.ts'
+import { PlanFilter, PlanQuery, PlanResult, readPlan, readWholePlan } from './query.ts'
+import { planBody } from './view.ts'
+
+/** The stored plan of a held run: look at it, then approve or reject it. */
+export function plan(services: Services): Endpoint[] {
+  const { pool, hr, config } = services
+  const decision = z.object({ run: z.number() })
+  return [
+    read({
+      path: '/runs/:id/plan',
+      tag: 'runs',
+      summary:
+        'The stored plan of a held run: why it is held, figures, and its entities with masked differences',
+      params: RunParams,
+      query: PlanQuery,
+      result: PlanResult,
+      run: (_ask, { params, input }) => readPlan(pool, hr, params.id, input),
+      page: (ask, result, { input }) => ({
+        title: ask.t('plan.title', { run: result.run }),
+        nav: 'runs',
+        body: planBody(ask, result, input, config),
+      }),
+    }),
+    download({
+      path: '/runs/:id/plan.csv',
+      tag: 'runs',
+      summary: 'The same plan as a file, whole or as far as a filter goes',
+      params: RunParams,
+      query: PlanFilter,
+      fileName: ({ params }) => `plan-${params.id}.csv`,
+      async *lines(_ask, { params, input }) {
+        yield csvLine(['enterprise_code', 'key', 'reason', 'department', 'changed', 'changed_since'])
+        for await (const entry of readWholePlan(pool, hr, params.id, input))
+          yield csvLine([
+            entry.enterprise_code,
+            entry.key,
+            entry.reason,
+            entry.department,
+            entry.changed.map(({ field }) => field).join(' '),
+            entry.changed_since,
+          ])
+      },
+    }),
+    action({
+      path: '/runs/:id/approve',
+      tag: 'runs',
+      summary: 'Send the stored plan of a held run: exactly that, and nothing that HR changed since',
+      params: RunParams,
+      body: z.object({ reason: reason.optional() }),
+      result: decision,
+      run: async (ask, { params, input }) => ({
+        run: await decided(services, ask, params.id, commands =>
+          commands.approve(params.id, input.reason ?? null),
+        ),
+      }),
+      next: (_ask, { run }) => ({ to: `/runs/${run}`, notice: { key: 'plan.approved', values: { run } } }),
+    }),
+    action({
+      path: '/runs/:id/reject',
+      tag: 'runs',
+      summary: 'Throw the stored plan of a held run away: nothing of it is sent',
+      params: RunParams,
+      body: z.object({ reason }),
+      result: decision,
+      run: async (ask, { params, input }) => ({
+        run: await decided(services, ask, params.id, commands => commands.reject(params.id, input.reason)),
+      }),
+      next: (_ask, { run }) => ({ to: `/runs/${run}`, notice: { key: 'plan.rejected', values: { run } } }),
+    }),
+  ]
+}

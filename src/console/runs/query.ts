@@ -1,0 +1,300 @@
+import { z } from 'zod'
+import type { Pool } from '../../lib/database.ts'
+import { readFigures, readPace } from '../../report/figures.ts'
+import { type ListedRun, listRunsPage, RUN_KINDS, RUN_STATES, sumOf } from '../../report/run-list.ts'
+import {
+  MOST_COUNTED,
+  readGate,
+  readRunComparison,
+  readRunStory,
+  resultSoFar,
+} from '../../report/run-story.ts'
+import type { TimeLeft } from '../../report/time-left.ts'
+import { aliveProcesses } from '../../sync/process.ts'
+import { cursor, decodeCursor, encodeCursor, pageSize, rowNumber } from '../endpoint.ts'
+import { Problem } from '../problem.ts'
+
+const Counts = z.record(z.string(), z.number())
+
+const TimeLeftResult = z
+  .object({
+    state: z.enum(['estimated', 'paused', 'no_worker', 'halted', 'waiting_for_retries', 'rate_unknown']),
+    seconds: z.number().nullable().describe('Null unless it can be estimated'),
+    calls_per_second: z.number().nullable(),
+    calls: z.number().describe('Calls that the run can make now'),
+    ahead: z.number().describe('Calls of more urgent work'),
+    later: z.number().describe('Entities that are tried again later'),
+  })
+  .nullable()
+export type TimeLeftResult = z.infer<typeof TimeLeftResult>
+
+// The list
+
+export const RunQuery = z.object({
+  kind: z.enum(RUN_KINDS).optional(),
+  state: z.enum(RUN_STATES).optional(),
+  by: z
+    .string()
+    .max(200)
+    .optional()
+    .describe(
+      'people, dirsync (by itself), me, or who asked: cron, start, trigger, replan, console:NAME, cli:NAME',
+    ),
+  since: z
+    .string()
+    .regex(/^(\d{1,4}[hdw]|\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)?)?)$/, {
+      message: 'a time such as 24h, 7d, 2w, or a moment such as 2026-11-21T08:00:00Z',
+    })
+    .optional()
+    .describe('Asked for within this time, or since this moment'),
+  cursor,
+  limit: pageSize,
+})
+type RunQuery = z.infer<typeof RunQuery>
+
+const RunItem = z.object({
+  id: z.number(),
+  kind: z.string(),
+  state: z.string(),
+  named: z.number().describe('How many employees, rows or cases it is about; 0: everything'),
+  requested_by: z.string(),
+  requested_at: z.date(),
+  started_at: z.date().nullable(),
+  finished_at: z.date().nullable(),
+  cancelled_at: z.date().nullable(),
+  planned: z.number().nullable(),
+  left: z.number().describe('Entities that are still to be sent'),
+  reasons: Counts.describe('Of the plan: entities by reason'),
+  outcomes: Counts.describe('Last outcome per entity; empty until the run has ended'),
+  cases: z.number().describe('Cases that were unresolved when the run ended'),
+  calls: z.number(),
+  rows: z.object({ read: z.number(), changed: z.number() }).nullable().describe('Of a mirror'),
+  message: z.string().nullable(),
+  time_left: TimeLeftResult,
+})
+export type RunItem = z.infer<typeof RunItem>
+
+export const RunsResult = z.object({ runs: z.array(RunItem), next: z.string().nullable() })
+export type RunsResult = z.infer<typeof RunsResult>
+
+export async function readRuns(
+  db: Pool,
+  query: RunQuery,
+  asker: { actor: string },
+  now: Date,
+): Promise<RunsResult> {
+  const before = decodeCursor(z.tuple([rowNumber]), query.cursor)
+  const { kind, state, by, since, limit } = query
+  const { runs, next } = await listRunsPage(
+    db,
+    {
+      kind,
+      state,
+      by: by === 'me' ? asker.actor : by,
+      since: since === undefined ? undefined : momentOf(since, now),
+    },
+    { before: before?.[0] ?? null, limit },
+  )
+  return { runs: runs.map(itemOf), next: next === null ? null : encodeCursor([next]) }
+}
+
+const HOURS = { h: 1, d: 24, w: 168 }
+
+function momentOf(text: string, now: Date): Date {
+  const [, amount, unit] = /^(\d+)([hdw])$/.exec(text) ?? []
+  const date =
+    amount && unit
+      ? new Date(now.getTime() - Number(amount) * HOURS[unit as keyof typeof HOURS] * 3_600_000)
+      : new Date(text)
+  if (Number.isNaN(date.getTime())) throw new Problem('invalid', 'since: there is no such moment')
+  return date
+}
+
+function itemOf({ time_left, ...run }: ListedRun): RunItem {
+  return { ...run, time_left: timeLeftOf(time_left) }
+}
+
+function timeLeftOf(left: TimeLeft | null): TimeLeftResult {
+  if (left === null) return null
+  const { state, calls, ahead, later } = left
+  return {
+    ...{ state, calls, ahead, later },
+    seconds: left.state === 'estimated' ? left.seconds : null,
+    calls_per_second: left.state === 'estimated' ? left.callsPerSecond : null,
+  }
+}
+
+// One run
+
+const RunFiguresResult = z.object({
+  id: z.number(),
+  state: z.string(),
+  finished_at: z.date().nullable(),
+  in_scope: z.number().nullable(),
+  planned: z.number().nullable(),
+  took_ms: z.number().nullable(),
+  calls: z.number().nullable(),
+  waited_ms: z.number().nullable().describe('Time that its calls waited for the pacer, summed up'),
+  too_fast: z.number().nullable(),
+  new_cases: z.number().describe(`Cases that failed for the first time in it, at most ${MOST_COUNTED}`),
+})
+
+const GateResult = z.object({
+  rows: z.number(),
+  keyless: z.number().describe('Rows without a user id'),
+  before: z.object({ run: z.number(), at: z.date(), rows: z.number(), keyless: z.number() }).nullable(),
+  columns: z.array(
+    z.object({
+      column: z.string(),
+      empty: z.number().describe('Share of empty values, 0 to 1'),
+      empty_before: z.number().nullable().describe('The same in the last good run'),
+    }),
+  ),
+})
+
+export const RunResult = RunItem.omit({ outcomes: true, cases: true, calls: true }).extend({
+  keys: z.array(z.string()).describe('User ids or cases that it is about, at most 200'),
+  planned_at: z.date().nullable(),
+  judged_at: z.date().nullable().describe('Of a held run: when HR was last judged again'),
+  approved: z.boolean(),
+  decided_by: z.string().nullable(),
+  decided_at: z.date().nullable(),
+  decision_reason: z.string().nullable(),
+  max_age_s: z.number().nullable(),
+  in_scope: z.number().nullable(),
+  sweep: z.boolean().describe('Whether every row of HR was read'),
+  skipped: z
+    .number()
+    .nullable()
+    .describe('Employees left out, as the platform confirmed them within max_age'),
+  sample: z.array(z.string()),
+  outcomes: Counts,
+  calls: z.array(
+    z.object({
+      operation: z.string(),
+      calls: z.number(),
+      waited_ms: z.number().nullable().describe('Mean time that a call waited for the pacer'),
+      too_fast: z.number(),
+    }),
+  ),
+  counted: z.boolean().describe('false: outcomes and calls of a large run are counted when it ends'),
+  cases_by_category: Counts.describe('Cases that were unresolved when the run ended, or are so far'),
+  dead_letters: z
+    .array(
+      z.object({
+        id: z.number(),
+        enterprise_code: z.string(),
+        entity: z.string(),
+        entity_key: z.string(),
+        operation: z.string(),
+        field: z.string(),
+        category: z.string(),
+        state: z.string(),
+      }),
+    )
+    .describe('The first of them'),
+  dead_letters_total: z
+    .number()
+    .describe(`Cases that failed in it for the first or the last time, at most ${MOST_COUNTED}`),
+  commands: z.array(
+    z.object({
+      name: z.string(),
+      requested_by: z.string(),
+      requested_at: z.date(),
+      reason: z.string().nullable(),
+    }),
+  ),
+  before: RunFiguresResult.nullable().describe('The run of its kind that was done before it'),
+  figures: RunFiguresResult,
+  gate: GateResult.nullable().describe('What the sanity gate saw of HR; of runs that it stopped'),
+  roles_alive: Counts,
+})
+export type RunResult = z.infer<typeof RunResult>
+
+const MOST_KEYS = 200
+
+/** @throws Problem when there is no such run */
+export async function readRun(db: Pool, id: number): Promise<RunResult> {
+  const [story, comparison, processes] = await Promise.all([
+    readRunStory(db, id, MOST_COUNTED),
+    readRunComparison(db, id),
+    aliveProcesses(db),
+  ])
+  if (!story || !comparison) throw new Problem('not_found', `There is no run ${id}.`)
+  const isRunning = story.state === 'running' && story.finished_at === null
+  const [result, gate] = await Promise.all([
+    isRunning && story.result === null ? resultSoFar(db, story) : story.result,
+    story.state === 'source_suspect' ? readGate(db, id) : null,
+  ])
+  const { plan, keys, time_left, ...run } = story
+  return {
+    ...run,
+    keys: keys.slice(0, MOST_KEYS),
+    named: keys.length,
+    reasons: plan?.reasons ?? {},
+    sample: plan?.sample ?? [],
+    skipped: plan?.skipped ?? null,
+    time_left: timeLeftOf(time_left),
+    outcomes: result?.outcomes ?? {},
+    calls: Object.entries(result?.calls ?? {})
+      .map(([operation, calls]) => ({
+        operation,
+        calls,
+        waited_ms:
+          result?.waitedMs?.[operation] === undefined
+            ? null
+            : result.waitedMs[operation] / Math.max(1, calls),
+        too_fast: result?.tooFast?.[operation] ?? 0,
+      }))
+      .sort((a, b) => b.calls - a.calls),
+    counted: result !== null || story.finished_at !== null,
+    cases_by_category: result?.deadLetters ?? {},
+    rows: result?.rows ?? null,
+    before: comparison.before,
+    figures: comparison.run,
+    gate,
+    roles_alive: rolesOf(processes),
+  }
+}
+
+/** Cases of a run that were unresolved when it ended. */
+export function casesOf(run: { cases_by_category: Record<string, number> }): number {
+  return sumOf(run.cases_by_category)
+}
+
+function rolesOf(processes: readonly { roles: string[] }[]): Record<string, number> {
+  const roles: Record<string, number> = {}
+  for (const role of processes.flatMap(process => process.roles)) roles[role] = (roles[role] ?? 0) + 1
+  return roles
+}
+
+// What can be started
+
+/** Kinds that a person starts by themselves; `retry` begins with its cases. */
+export const STARTED = RUN_KINDS.filter(kind => kind !== 'retry')
+
+export const StartPageResult = z.object({
+  kinds: z.array(z.string()),
+  employees: z.number().describe('Employees whom HR has in service'),
+  permitted_per_second: z.number().nullable(),
+  roles_alive: Counts,
+})
+export type StartPageResult = z.infer<typeof StartPageResult>
+
+const OUT_OF_SCOPE = new Set(['left', 'vanished'])
+
+export async function readStartPage(db: Pool): Promise<StartPageResult> {
+  const [{ employees }, pace, processes] = await Promise.all([
+    readFigures(db),
+    readPace(db),
+    aliveProcesses(db),
+  ])
+  return {
+    kinds: [...STARTED],
+    employees: employees
+      .filter(({ standing }) => !OUT_OF_SCOPE.has(standing))
+      .reduce((sum, { count }) => sum + count, 0),
+    permitted_per_second: pace.permitted_per_second,
+    roles_alive: rolesOf(processes),
+  }
+}

@@ -1,0 +1,153 @@
+import { z } from 'zod'
+import type { Commands } from '../../sync/commands.ts'
+import type { Ask } from '../ask.ts'
+import { action, type Endpoint, read, rowNumber } from '../endpoint.ts'
+import { Problem } from '../problem.ts'
+import { commandsOf, type Services } from '../services.ts'
+import { runsBody } from './list-view.ts'
+import {
+  RunQuery,
+  RunResult,
+  RunsResult,
+  readRun,
+  readRuns,
+  readStartPage,
+  STARTED,
+  StartPageResult,
+} from './query.ts'
+import { runBody, runTitle } from './run-view.ts'
+import { startBody } from './start-view.ts'
+
+export const RunParams = z.object({ id: rowNumber })
+export const reason = z.string().trim().min(1).max(500).describe('Why; it is kept in the audit')
+
+/** As many as a person pastes; more is a full run. */
+const MOST_NAMED = 1000
+
+const StartBody = z.object({
+  kind: z.enum(STARTED),
+  max_age: z
+    .string()
+    .regex(/^[1-9]\d{0,4}[mhdw]$/, { message: 'a time such as 30m, 6h, 3d, 2w' })
+    .optional()
+    .describe('full: leaves out employees in step whom the platform confirmed within this time'),
+  employees: z
+    .union([z.string(), z.array(z.string())])
+    .optional()
+    .describe('employees: user ids or enterprise/userid; a text has one per line, or commas between them'),
+})
+type StartBody = z.infer<typeof StartBody>
+
+export function runs(services: Services): Endpoint[] {
+  const { pool } = services
+  return [
+    read({
+      path: '/runs',
+      tag: 'runs',
+      summary: 'Runs, newest first, by kind, state, who asked and since when',
+      query: RunQuery,
+      result: RunsResult,
+      run: (ask, { input }) => readRuns(pool, input, ask.asker, ask.now),
+      page: (ask, result, { input }) => ({
+        title: ask.t('runs.title'),
+        nav: 'runs',
+        body: runsBody(ask, result, input),
+      }),
+    }),
+    read({
+      path: '/runs/new',
+      tag: 'runs',
+      summary: 'Which kinds of runs can be started, and what they cost now',
+      result: StartPageResult,
+      run: () => readStartPage(pool),
+      page: (ask, result) => ({ title: ask.t('runs.start'), nav: 'runs', body: startBody(ask, result) }),
+    }),
+    action({
+      path: '/runs',
+      tag: 'runs',
+      summary: 'Start a run, or join the same one that still waits to begin',
+      body: StartBody,
+      result: z.object({ run: z.number() }),
+      starts: true,
+      run: async (ask, { input }) => ({ run: await start(commandsOf(services, ask), input) }),
+      next: (_ask, { run }) => ({ to: `/runs/${run}`, notice: { key: 'runs.started', values: { run } } }),
+    }),
+    read({
+      path: '/runs/:id',
+      tag: 'runs',
+      summary: 'One run: plan, progress, outcomes, calls, cases, decisions, and the run before of its kind',
+      params: RunParams,
+      result: RunResult,
+      run: (_ask, { params }) => readRun(pool, params.id),
+      page: (ask, result) => ({
+        title: runTitle(ask, result),
+        nav: 'runs',
+        body: runBody(ask, result, services.config),
+      }),
+    }),
+    action({
+      path: '/runs/:id/cancel',
+      tag: 'runs',
+      summary: 'Take the waiting work of a run back; calls in hand are finished',
+      params: RunParams,
+      body: z.object({ reason }),
+      result: z.object({ run: z.number() }),
+      run: async (ask, { params, input }) => ({
+        run: await decided(services, ask, params.id, commands => commands.cancel(params.id, input.reason)),
+      }),
+      next: (_ask, { run }) => ({ to: `/runs/${run}`, notice: { key: 'runs.cancelled', values: { run } } }),
+    }),
+  ]
+}
+
+function start(commands: Commands, { kind, max_age, employees }: StartBody): Promise<number> {
+  if (max_age !== undefined && kind !== 'full')
+    throw new Problem('invalid', `max_age: a run of kind ${kind} takes none`)
+  if (kind === 'full') return commands.resyncFull(max_age === undefined ? null : periodOf(max_age))
+  if (kind === 'employees') return commands.resyncEmployees(namesOf(employees ?? ''))
+  if (employees !== undefined) throw new Problem('invalid', `employees: a run of kind ${kind} takes none`)
+  return commands.resync(kind)
+}
+
+const UNITS = { m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 }
+
+function periodOf(text: string): number {
+  return Number.parseInt(text, 10) * UNITS[text.slice(-1) as keyof typeof UNITS]
+}
+
+/** @throws Problem that says which line is not an employee */
+function namesOf(given: string | string[]): string[] {
+  const names = [given].flat().flatMap(text => text.split(/[\n\r,，、;；]+/))
+  const unique = [...new Set(names.map(name => name.trim()).filter(Boolean))]
+  if (unique.length === 0) throw new Problem('invalid', 'employees: give at least one user id')
+  if (unique.length > MOST_NAMED)
+    throw new Problem('invalid', `employees: at most ${MOST_NAMED} at a time; start a full run for more`)
+  const tooLong = unique.find(name => [...name].length > 121)
+  if (tooLong !== undefined)
+    throw new Problem(
+      'invalid',
+      `employees: ${JSON.stringify(tooLong.slice(0, 40))}… is too long for a user id`,
+    )
+  return unique
+}
+
+/**
+ * Decides about a run. A run that is there but has gone on meanwhile is no missing page: whoever asks is told what became of it.
+ */
+export async function decided(
+  services: Services,
+  ask: Ask,
+  id: number,
+  decide: (commands: Commands) => Promise<number>,
+): Promise<number> {
+  try {
+    return await decide(commandsOf(services, ask))
+  } catch (error) {
+    const { code, message } = error as { code?: string; message: string }
+    if (code !== 'COMMAND_NOT_FOUND') throw error
+    const { rowCount } = await services.pool.query('select from dirsync.sync_run where id = $1', [id])
+    throw rowCount === 0
+      ? new Problem('not_found', `There is no run ${id}.`, { cause: error })
+      : new Problem('changed', message, { cause: error })
+  }
+}

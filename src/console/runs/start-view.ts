@@ -1,0 +1,85 @@
+import { html, type SafeHtml } from '@remix-run/html-template'
+import type { Ask } from '../ask.ts'
+import { actionForm, alert, duration, type Field, figure, head } from '../ui/parts.ts'
+import { STARTED, type StartPageResult } from './query.ts'
+import { capital, kindName } from './words.ts'
+
+type StartedKind = (typeof STARTED)[number]
+
+/** What can be started, what each does, and what it costs. */
+export function startBody(ask: Ask, page: StartPageResult): SafeHtml {
+  const { t } = ask
+  return html`${head(t('runs.start'))}
+    ${stack(nobodyAlive(ask, page.roles_alive, true))}
+    <ul class="choices">${STARTED.map(
+      kind => html`<li>
+        <h2>${capital(kindName(ask, kind))}</h2>
+        <p>${t(`runs.does.${kind}`)}</p>
+        <p class="soft">${costOf(ask, kind, page)}</p>
+        ${actionForm(ask, {
+          to: '/runs',
+          label: t('runs.start_kind', { kind: kindName(ask, kind) }),
+          role: 'operator',
+          folded: false,
+          ...(kind === 'changes' ? { tone: 'main' as const } : {}),
+          fields: [{ name: 'kind', type: 'hidden', value: kind }, ...fieldsOf(ask, kind)],
+        })}
+      </li>`,
+    )}</ul>`
+}
+
+function fieldsOf({ t }: Ask, kind: StartedKind): Field[] {
+  if (kind === 'full')
+    return [
+      {
+        name: 'max_age',
+        label: t('runs.max_age'),
+        choices: [
+          { value: '', text: t('runs.max_age.none') },
+          ...(['1h', '6h', '1d', '7d'] as const).map(value => ({ value, text: t(`runs.max_age.${value}`) })),
+        ],
+      },
+    ]
+  if (kind === 'employees')
+    return [
+      {
+        name: 'employees',
+        label: t('runs.employees'),
+        type: 'textarea',
+        required: true,
+        maxlength: 60_000,
+        hint: t('runs.employees.hint'),
+      },
+    ]
+  return []
+}
+
+/** In calls, and in time where the rate is known. */
+function costOf(ask: Ask, kind: StartedKind, page: StartPageResult): string {
+  const { t } = ask
+  if (kind !== 'full' || page.employees === 0) return t(`runs.costs.${kind}`)
+  const { employees, permitted_per_second: rate } = page
+  return rate
+    ? t('runs.costs.full_in', {
+        calls: figure(ask, employees),
+        time: duration(ask, (employees / rate) * 1000),
+      })
+    : t('runs.costs.full_calls', { calls: figure(ask, employees) })
+}
+
+/** Alerts below each other; nothing where there is none. */
+export function stack(alerts: SafeHtml[]): SafeHtml {
+  return alerts.length === 0 ? html`` : html`<div class="stack">${alerts}</div>`
+}
+
+/** Says that nobody would do the work of a run. @param ahead the run is still to be started */
+export function nobodyAlive(ask: Ask, roles: Record<string, number>, ahead = false): SafeHtml[] {
+  const missing = (['scheduler', 'worker'] as const).filter(role => !roles[role])
+  return missing.map(role =>
+    alert(
+      'bad',
+      ask.t(`overview.no_${role}`),
+      html`${ask.t(`overview.no_${role}.remedy`)}${ahead ? html` ${ask.t('runs.waits_for_process')}` : ''}`,
+    ),
+  )
+}

@@ -1,0 +1,62 @@
+import type { SafeHtml } from '@remix-run/html-template'
+import { textOr } from '../../texts/texts.ts'
+import type { Ask } from '../ask.ts'
+import { duration, figure, state } from '../ui/parts.ts'
+import { runState } from '../ui/states.ts'
+import type { TimeLeftResult } from './query.ts'
+
+/* How screens about runs say what runs are, in the viewer's language. */
+
+export function kindName({ language }: Pick<Ask, 'language'>, kind: string): string {
+  return textOr(language, `run_kind.${kind}`, kind)
+}
+
+/** Such a name at the beginning of a line. */
+export function capital(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1)
+}
+
+/** The state of a run, in honest words: `done` alone where nothing of it failed. */
+export function runStanding(
+  ask: Ask,
+  run: { state: string; cases: number; cancelled_at: Date | null; finished_at: Date | null },
+): SafeHtml {
+  if (run.state === 'running' && run.cancelled_at) return state('busy', ask.t('runs.being_cancelled'))
+  if (run.state === 'done' && run.cases > 0)
+    return state('warn', ask.t('runs.done_with_cases', { count: run.cases }))
+  return runState(ask, run.state)
+}
+
+/** Who asked: dirsync's own reasons in words, people by the name behind the database user. */
+export function whoText(ask: Ask, by: string): string {
+  const [, via, name] = / \((console|api|cli):(.+)\)$/.exec(by) ?? []
+  if (via === 'console' && name) return name
+  if (via && name) return ask.t('runs.by_person', { name, via: ask.t(`runs.via.${via as 'api' | 'cli'}`) })
+  return textOr(ask.language, `runs.by.${by}`, by)
+}
+
+/** Outcomes in words, most first: `12 updated, 3 put up for review`. */
+export function outcomesText(ask: Ask, counts: Record<string, number>): string {
+  return Object.entries(counts)
+    .filter(([, n]) => n > 0)
+    .sort(([, a], [, b]) => b - a)
+    .map(([name, n]) =>
+      ask.t('runs.counted', { n: figure(ask, n), what: textOr(ask.language, `outcome.${name}`, name) }),
+    )
+    .join(ask.t('runs.and'))
+}
+
+/** How long a run still takes, or why that cannot be told. */
+export function timeLeftText(ask: Ask, left: TimeLeftResult): string {
+  if (left === null) return ''
+  if (left.seconds !== null)
+    return left.seconds < 1
+      ? ask.t('runs.moment_left')
+      : ask.t('runs.time_left', { time: duration(ask, left.seconds * 1000) })
+  return textOr(ask.language, `time_left.${left.state}`, left.state)
+}
+
+/** How long a run took, or has taken so far. */
+export function tookMs(run: { started_at: Date | null; finished_at: Date | null }, now: Date): number | null {
+  return run.started_at && (run.finished_at ?? now).getTime() - run.started_at.getTime()
+}

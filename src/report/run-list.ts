@@ -1,0 +1,147 @@
+import type { Pool } from '../lib/database.ts'
+import { LEFT, type PlanSummary, type RunResult } from '../sync/run.ts'
+import { readPace } from './figures.ts'
+import { type TimeLeft, timesLeft } from './time-left.ts'
+
+/** Every kind of run, in the order in which people choose one. */
+export const RUN_KINDS = [
+  'changes',
+  'full',
+  'employees',
+  'departments',
+  'openids',
+  'retry',
+  'orders',
+  'accounts',
+  'taxpayers',
+] as const
+
+/** Every state of a run, in the order of its life. */
+export const RUN_STATES = [
+  'requested',
+  'planning',
+  'held',
+  'running',
+  'done',
+  'failed',
+  'source_suspect',
+  'rejected',
+  'superseded',
+  'cancelled',
+] as const
+
+/** What asks for runs beside people: an index leaves these out. */
+export const BY_ITSELF = ['cron', 'start', 'trigger', 'replan'] as const
+
+/** Which runs to list; what is absent does not matter. */
+export interface RunFilter {
+  kind?: (typeof RUN_KINDS)[number] | undefined
+  state?: (typeof RUN_STATES)[number] | undefined
+  /** `people`, `dirsync` (by itself), or who asked, such as `cron` or `console:anna`. */
+  by?: string | undefined
+  since?: Date | undefined
+}
+
+/** One run, as a list shows it. */
+export interface ListedRun {
+  id: number
+  kind: string
+  state: string
+  /** How many employees, rows or cases it is about; 0: everything. */
+  named: number
+  requested_by: string
+  requested_at: Date
+  started_at: Date | null
+  finished_at: Date | null
+  cancelled_at: Date | null
+  planned: number | null
+  /** Entities that are still in the outbox; of a mirror: parts still to be read. */
+  left: number
+  /** Of the plan: entities by reason. */
+  reasons: Record<string, number>
+  /** Last outcome per entity; empty until the run has ended. */
+  outcomes: Record<string, number>
+  /** Cases that were unresolved when the run ended. */
+  cases: number
+  calls: number
+  /** Of a mirror. */
+  rows: { read: number; changed: number } | null
+  message: string | null
+  /** Null unless it is running. */
+  time_left: TimeLeft | null
+}
+
+type Row = Omit<ListedRun, 'reasons' | 'outcomes' | 'cases' | 'calls' | 'rows' | 'time_left'> & {
+  plan: PlanSummary | null
+  result: RunResult | null
+}
+
+/**
+ * Runs, newest first.
+ * @param page.before the number of a run: only older ones
+ * @returns next: the same for the next page; null where this is the last
+ */
+export async function listRunsPage(
+  db: Pool,
+  filter: RunFilter,
+  page: { before?: number | null; limit: number },
+): Promise<{ runs: ListedRun[]; next: number | null }> {
+  const values: unknown[] = [page.limit + 1]
+  const place = (value: unknown) => `$${values.push(value)}`
+  // Only what is asked for stands in the statement, so that each filter finds its index.
+  const conditions = ['true']
+  if (filter.kind) conditions.push(`r.kind = ${place(filter.kind)}`)
+  if (filter.state) conditions.push(`r.state = ${place(filter.state)}`)
+  if (filter.by) conditions.push(byCondition(filter.by, place))
+  if (filter.since) {
+    const since = place(filter.since)
+    conditions.push(
+      // Numbers grow with time: reading stops where older runs begin.
+      `r.requested_at >= ${since}
+       and r.id >= (select min(id) from (select id from dirsync.sync_run where requested_at >= ${since}
+                                         order by requested_at limit 100) first)`,
+    )
+  }
+  if (page.before) conditions.push(`r.id < ${place(page.before)}`)
+  const { rows } = await db.query<Row>(
+    `select id, kind, state, cardinality(keys) as named, requested_by, requested_at, started_at, finished_at,
+            cancelled_at, planned, message, plan, result,
+            case when state = 'running' and finished_at is null then ${LEFT} else 0 end as left
+     from dirsync.sync_run r where ${conditions.join(' and ')}
+     order by id desc limit $1`,
+    values,
+  )
+  const shown = rows.slice(0, page.limit)
+  const times = new Map<number, TimeLeft>()
+  if (shown.some(({ state }) => state === 'running'))
+    for (const { run, ...left } of await timesLeft(db, await readPace(db))) times.set(run, left)
+  return {
+    runs: shown.map(({ plan, result, ...run }) => ({
+      ...run,
+      reasons: plan?.reasons ?? {},
+      outcomes: result?.outcomes ?? {},
+      cases: sumOf(result?.deadLetters),
+      calls: sumOf(result?.calls),
+      rows: result?.rows ?? null,
+      time_left: times.get(run.id) ?? null,
+    })),
+    next: rows.length > page.limit ? (shown.at(-1)?.id ?? null) : null,
+  }
+}
+
+/** In the words of the index, so that PostgreSQL finds it. */
+const PEOPLE = `r.requested_by not in (${BY_ITSELF.map(name => `'${name}'`).join(', ')})`
+
+function byCondition(by: string, place: (value: unknown) => string): string {
+  if (by === 'people') return PEOPLE
+  if (by === 'dirsync') return `not (${PEOPLE})`
+  if (BY_ITSELF.some(name => name === by)) return `r.requested_by = ${place(by)}`
+  // A person is stored as the database user with the name behind it: `dirsync (console:anna)`.
+  const name = place(by)
+  return `${PEOPLE} and (r.requested_by = ${name} or right(r.requested_by, length(${name}) + 3) = ' (' || ${name} || ')')`
+}
+
+/** The sum of counts. */
+export function sumOf(counts: Record<string, number> | undefined): number {
+  return Object.values(counts ?? {}).reduce((sum, n) => sum + n, 0)
+}

@@ -1,0 +1,335 @@
+import type { Browser, Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type Company, createCompany, person, until } from '../../helpers/company.ts'
+import { expectAccessible, openBrowser, screenshot, startConsoleService, visit } from './browser.ts'
+
+let browser: Browser
+let company: Company
+let service: Awaited<ReturnType<typeof startConsoleService>>
+/** The case of employee e0001, who is to get the mobile number of e0002. */
+let duplicate: number
+
+beforeAll(async () => {
+  ;[browser, company] = await Promise.all([openBrowser(), createCompany({ employees: 30 })])
+  service = await startConsoleService(company.settings)
+  await company.run('full')
+  await company.hr.query('update person set mobile = $1 where userid = $2', [person(2).mobile, 'e0001'])
+  await company.run('changes')
+  const { rows } = await company.db.query(
+    `select id::int from dirsync.dead_letter where entity_key = 'e0001'`,
+  )
+  duplicate = rows[0].id
+})
+afterAll(async () => {
+  await browser?.close()
+  await service?.stop()
+  await company?.[Symbol.asyncDispose]()
+})
+
+/** Cases that no run has made: what a long life of a deployment leaves behind. */
+async function plant(count: number, given: Record<string, unknown> = {}): Promise<number[]> {
+  const { rows } = await company.db.query(
+    `insert into dirsync.dead_letter (entity, entity_key, operation, field, category, platform_code, trace_id,
+                                      message, remedy, changed_fields, blocked_by, state, next_retry_at, assignee)
+     select 'employee', coalesce(f.entity_key, f.prefix || n), 'update-employee', coalesce(f.field, ''),
+            coalesce(f.category, 'missing_department'), f.platform_code, f.trace_id,
+            coalesce(f.message, 'The platform does not know the department.'),
+            coalesce(f.remedy, 'Create the department on the platform, or correct it in HR.'),
+            coalesce(f.changed_fields, '[]'), f.blocked_by, coalesce(f.state, 'open'),
+            now() + interval '7 days', f.assignee
+     from generate_series(1, $1::int) n,
+          jsonb_to_record($2) f (prefix text, entity_key text, field text, category text, platform_code bigint,
+            trace_id text, message text, remedy text, changed_fields jsonb, blocked_by text, state text,
+            assignee text)
+     returning id::int`,
+    [count, JSON.stringify({ prefix: 'planted-', ...given })],
+  )
+  return rows.map(row => row.id)
+}
+
+async function states(ids: number[]): Promise<Record<string, number>> {
+  const { rows } = await company.db.query(
+    'select state, count(*)::int as n from dirsync.dead_letter where id = any ($1) group by state',
+    [ids],
+  )
+  return Object.fromEntries(rows.map(row => [row.state, row.n]))
+}
+
+/** Fills in the form above the list and asks for the preview. */
+async function preview(
+  page: Page,
+  which: 'ids' | 'filter',
+  action: string,
+  fields: Record<string, string> = {},
+) {
+  const form = page.locator('form#act')
+  await form.locator('[name=which]').selectOption(which)
+  await form.locator('[name=action]').selectOption(action)
+  for (const [name, value] of Object.entries(fields)) await form.locator(`[name=${name}]`).fill(value)
+  await form.getByRole('button', { name: 'Preview' }).click()
+  await page.getByText('Nothing has happened yet.').waitFor()
+}
+
+test('a case says what is wrong and what to do; mended and retried, it resolves before one’s eyes', async () => {
+  const page = await visit(browser, service.url, { role: 'reviewer' })
+  await page.goto('/cases')
+  await page.getByRole('link', { name: 'e0001' }).click()
+  await page.getByRole('heading', { name: `Case ${duplicate}` }).waitFor()
+  await page.getByRole('link', { name: /mobile number taken/ }).waitFor()
+  await screenshot(page, 'case')
+  await company.hr.query('update person set mobile = $1 where userid = $2', ['19911112222', 'e0001'])
+  await page.getByRole('button', { name: 'Retry' }).click()
+  await page.getByText(`Case ${duplicate} is being tried again`).waitFor()
+  await page.locator('.head .state.ok').getByText('resolved').waitFor()
+  await page.getByText('Nothing is left to do.').waitFor()
+  expect((await company.onPlatform()).get('e0001')?.mobile).toBe('19911112222')
+  await screenshot(page, 'case-resolved')
+})
+
+test('two browsers act on the same case: the second is told who was quicker, and led back', async () => {
+  const [id] = await plant(1, { prefix: 'conflict-' })
+  const [first, second] = await Promise.all([
+    visit(browser, service.url, { role: 'reviewer' }),
+    visit(browser, service.url, { role: 'reviewer', language: 'zh-CN' }),
+  ])
+  await Promise.all([first.goto(`/cases/${id}`), second.goto(`/cases/${id}`)])
+  // A form that somebody has opened is not taken away from them.
+  await second.locator('summary', { hasText: '暂缓' }).click()
+  await first.locator('summary', { hasText: 'Ignore' }).click()
+  await first.getByLabel('Reason', { exact: true }).fill('agreed with them')
+  await first.getByRole('button', { name: 'Ignore' }).click()
+  await first.getByText(`Case ${id} is closed as accepted.`).waitFor()
+  const [response] = await Promise.all([
+    second.waitForResponse(answer => answer.request().method() === 'POST'),
+    second.getByRole('button', { name: '暂缓' }).click(),
+  ])
+  expect(response.status()).toBe(409)
+  await second.getByText(/待处理项 \d+ 在您查看之后已有变化。\S+：忽略/).waitFor()
+  await screenshot(second, 'case-conflict')
+  await second.getByRole('link', { name: '返回刚才的页面' }).click()
+  await second.getByText('agreed with them').first().waitFor()
+  expect(await states([id as number])).toEqual({ ignored: 1 })
+})
+
+test('a case is snoozed, assigned and commented on; the filter by assignee finds it', async () => {
+  const [id] = await plant(1, { prefix: 'hands-' })
+  const page = await visit(browser, service.url, { role: 'reviewer' })
+  await page.goto(`/cases/${id}`)
+  await page.getByRole('button', { name: 'Assign to me' }).click()
+  await page.getByText(new RegExp(`Case ${id} is in the hands of \\S+\\.`)).waitFor()
+  await page.locator('summary', { hasText: 'Assign' }).click()
+  await page.getByLabel('Assign to').fill('mei')
+  await page.getByRole('button', { name: 'Assign', exact: true }).click()
+  await page.getByText(`Case ${id} is in the hands of mei.`).waitFor()
+  await page.locator('summary', { hasText: 'Comment' }).click()
+  await page.getByLabel('Comment').fill('Called him: new number on Monday.')
+  await page.getByRole('button', { name: 'Comment' }).click()
+  await page.getByText('Called him: new number on Monday.').waitFor()
+  await page.locator('summary', { hasText: 'Snooze' }).click()
+  await page.getByLabel('For', { exact: true }).selectOption('3d')
+  await page.getByRole('button', { name: 'Snooze' }).click()
+  await page.getByText(`Case ${id} rests.`).waitFor()
+  await page.locator('.head').getByText('snoozed').waitFor()
+  await screenshot(page, 'case-snoozed')
+
+  await page.goto('/cases')
+  await page.getByLabel('Assignee', { exact: true }).fill('mei')
+  await page.getByRole('button', { name: 'Apply' }).click()
+  await page.getByText('1 case matches').waitFor()
+  await page.getByRole('link', { name: 'hands-1' }).waitFor()
+  expect(new URL(page.url()).searchParams.get('assignee')).toBe('mei')
+
+  const { rows } = await company.db.query(
+    `select state, assignee, extract(epoch from snooze_until - now())::int as seconds
+     from dirsync.dead_letter where id = $1`,
+    [id],
+  )
+  expect(rows).toMatchObject([{ state: 'snoozed', assignee: 'mei' }])
+  expect(rows[0].seconds / 86_400).toBeCloseTo(3, 1)
+})
+
+test('all 1,000 that match a filter are ignored with a reason; no other case is touched', async () => {
+  const chosen = await plant(1000, { prefix: 'left-', category: 'left_hr' })
+  const outside = await plant(20, { prefix: 'stays-', category: 'duplicate_email' })
+  const page = await visit(browser, service.url, { role: 'reviewer' })
+  await page.goto('/cases')
+  await page
+    .getByRole('link', { name: /left, but still in service/ })
+    .first()
+    .click()
+  await page.getByText('1,000 cases match').waitFor()
+  await screenshot(page, 'cases-filtered')
+  await preview(page, 'filter', 'ignore', { reason: 'the vendor ends them in May' })
+  await page.getByText('1,000 cases are closed as accepted.').waitFor()
+  await screenshot(page, 'bulk-preview')
+  expect(await states(chosen)).toEqual({ open: 1000 })
+
+  await page.getByRole('button', { name: 'Start' }).click()
+  await page.getByText('It has begun.').waitFor()
+  await page.getByText('1,000 of 1,000 cases').waitFor()
+  await page.locator('.head').getByText('done').waitFor()
+  await page.locator('td', { hasText: 'ignored' }).first().waitFor()
+  await screenshot(page, 'bulk-done')
+  expect(await states(chosen)).toEqual({ ignored: 1000 })
+  expect(await states(outside)).toEqual({ open: 20 })
+  const { rows } = await company.db.query(
+    `select requested_by, reason, arguments ->> 'cases' as cases
+     from dirsync.command where name like '%ignore%' order by id desc limit 1`,
+  )
+  expect(rows).toMatchObject([
+    {
+      requested_by: expect.stringContaining('console:'),
+      reason: 'the vendor ends them in May',
+      cases: '1000',
+    },
+  ])
+
+  await page.goto('/bulk')
+  await page.getByRole('link', { name: 'Ignore 1,000 cases' }).waitFor()
+  await page.getByText('1,000 done').waitFor()
+  await screenshot(page, 'bulk-list')
+})
+
+test('the ticked cases, and only those, are assigned; who changed one meanwhile is left alone', async () => {
+  const ids = await plant(3, { prefix: 'tick-', category: 'invalid_document' })
+  const page = await visit(browser, service.url, { role: 'reviewer' })
+  await page.goto('/cases?categories=invalid_document')
+  for (const id of ids.slice(0, 2)) await page.getByLabel(`Case ${id}`, { exact: true }).check()
+  await preview(page, 'ids', 'assign', { assignee: 'jun' })
+  await company.db.query(`select dirsync.assign($1, 'mei')`, [ids[0]])
+  await page.getByRole('button', { name: 'Start' }).click()
+  await page.getByText('2 of 2 cases').waitFor()
+  await page.getByText('Somebody changed it after the preview.').waitFor()
+  const { rows } = await company.db.query(
+    'select assignee from dirsync.dead_letter where id = any ($1) order by id',
+    [ids],
+  )
+  expect(rows.map(row => row.assignee)).toEqual(['mei', 'jun', null])
+})
+
+test('without JavaScript, cases are read, filtered, previewed and acted on', async () => {
+  const [id] = await plant(1, { prefix: 'plain-', category: 'no_permission' })
+  const page = await visit(browser, service.url, {
+    role: 'reviewer',
+    javaScript: false,
+    width: 390,
+    height: 800,
+  })
+  await page.goto('/cases?categories=no_permission')
+  await page.getByRole('link', { name: 'plain-1' }).waitFor()
+  expect(await widthOf(page)).toBeLessThanOrEqual(390)
+  await screenshot(page, 'cases-phone')
+  await page.getByLabel(`Case ${id}`, { exact: true }).check()
+  await preview(page, 'ids', 'comment', { text: 'asked for the permission' })
+  expect(await widthOf(page)).toBeLessThanOrEqual(390)
+  await screenshot(page, 'bulk-phone')
+  await page.getByRole('button', { name: 'Start' }).click()
+  await page.getByText('It has begun.').waitFor()
+  await until(async () => {
+    const { rows } = await company.db.query(
+      `select note from dirsync.dead_letter_event where dead_letter_id = $1 and event = 'commented'`,
+      [id],
+    )
+    return rows[0]?.note === 'asked for the permission'
+  })
+  await page.goto(`/cases/${id}`)
+  await page.getByText('asked for the permission').waitFor()
+  expect(await widthOf(page)).toBeLessThanOrEqual(390)
+  await screenshot(page, 'case-phone')
+})
+
+async function widthOf(page: Page): Promise<number> {
+  return page.evaluate<number>('document.documentElement.scrollWidth')
+}
+
+test('whatever HR and the platform deliver is shown as text, and breaks nothing', async () => {
+  const script = `<script>globalThis.wasRun = true</script><img src=x onerror="globalThis.wasRun = true">`
+  const odd = `${script}"'\`\${1}{x}&amp; \u202Eright to left\u202C`
+  const long = 'x'.repeat(10_000)
+  const hostile = [
+    { entity_key: odd, message: odd, remedy: odd, trace_id: odd, assignee: odd, blocked_by: odd, field: odd },
+    { entity_key: 'long', message: long, remedy: long, trace_id: long, assignee: long, blocked_by: long },
+  ].map(given => ({
+    ...given,
+    category: given.message,
+    changed_fields: [{ field: 'name', value: given.message }],
+  }))
+  const ids = (await Promise.all(hostile.map(given => plant(1, given)))).flat()
+  await company.db.query(
+    `insert into dirsync.dead_letter_event (dead_letter_id, actor, event, note)
+     select id, $2, 'commented', $2 from unnest($1::bigint[]) id`,
+    [ids, odd],
+  )
+  await company.db.query(
+    `insert into dirsync.attempt (entity_key, operation, outcome, started_at, duration_ms, calls, fields, error, trace_id)
+     select entity_key, 'update-employee', 'parked', now(), 1, '{}', array[$2], $2, $2
+     from dirsync.dead_letter where id = any ($1)`,
+    [ids, odd],
+  )
+  const page = await visit(browser, service.url, { role: 'reviewer', width: 390, height: 800 })
+  for (const path of ['/cases', '/cases/groups', ...ids.map(id => `/cases/${id}`)]) {
+    await page.goto(path)
+    await page.locator('h1').waitFor()
+    expect(await page.evaluate('globalThis.wasRun')).toBeUndefined()
+    expect(await page.locator('main script, main img').count()).toBe(0)
+    expect(await widthOf(page), path).toBeLessThanOrEqual(390)
+  }
+  await page.goto(`/cases/${ids[0]}`)
+  await page.getByText(script).first().waitFor()
+  await screenshot(page, 'case-hostile')
+  await page.goto('/cases?states=open')
+  for (const id of ids) await page.getByLabel(`Case ${id}`, { exact: true }).check()
+  await preview(page, 'ids', 'comment', { text: odd })
+  expect(await page.evaluate('globalThis.wasRun')).toBeUndefined()
+  expect(await widthOf(page)).toBeLessThanOrEqual(390)
+  await company.db.query('delete from dirsync.dead_letter where id = any ($1)', [ids])
+})
+
+test('a viewer reads everything and is offered no change', async () => {
+  const [id] = await plant(1, { prefix: 'seen-' })
+  const page = await visit(browser, service.url, { role: 'viewer' })
+  await page.goto('/cases')
+  await page.getByRole('link', { name: 'seen-1' }).click()
+  await page.getByRole('heading', { name: `Case ${id}` }).waitFor()
+  expect(await page.locator('main form[method=post]').count()).toBe(0)
+  await page.goto('/cases')
+  expect(await page.locator('main form[method=post], main input[type=checkbox]').count()).toBe(0)
+})
+
+describe.each([
+  ['en-US', 'light'],
+  ['en-US', 'dark'],
+  ['zh-CN', 'light'],
+  ['zh-CN', 'dark'],
+] as const)('in %s, %s', (language, theme) => {
+  test('every page of cases is accessible', async () => {
+    await plant(1, {
+      prefix: `axe-${language}-${theme}-`,
+      blocked_by: 'e0002',
+      state: 'blocked',
+      category: 'duplicate_mobile',
+      platform_code: 1002218007,
+    })
+    const page = await visit(browser, service.url, { language, theme, role: 'reviewer' })
+    const { rows } = await company.db.query(
+      `select (select max(id)::int from dirsync.dead_letter) as id,
+              (select max(id)::int from dirsync.bulk_action where state = 'done') as done,
+              (select max(id)::int from dirsync.bulk_action where state = 'preview') as preview`,
+    )
+    const { id, done, preview } = rows[0]
+    const paths = {
+      cases: '/cases',
+      groups: '/cases/groups',
+      case: `/cases/${id}`,
+      bulk: `/bulk/${done}`,
+      preview: `/bulk/${preview}`,
+      actions: '/bulk',
+    }
+    for (const [name, path] of Object.entries(paths)) {
+      await page.goto(path)
+      await page.locator('h1').waitFor()
+      await expectAccessible(page)
+      await screenshot(page, `${name}-${language}-${theme}`)
+    }
+  })
+})

@@ -1,0 +1,200 @@
+import { readFile } from 'node:fs/promises'
+import type { Browser, Page } from 'playwright-core'
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { type Company, createCompany, endOf, until } from '../../helpers/company.ts'
+import { expectAccessible, openBrowser, screenshot, startConsoleService, visit } from './browser.ts'
+
+const EVIL = '<img src=x onerror=alert(1)>'
+
+let browser: Browser
+let company: Company
+let service: Awaited<ReturnType<typeof startConsoleService>>
+
+beforeAll(async () => {
+  ;[browser, company] = await Promise.all([
+    openBrowser(),
+    createCompany({
+      employees: 30,
+      settings: { BREAKER_EMPLOYEES: '5', BREAKER_EMPLOYEES_PERCENT: '10', GATE_MAX_EMPTIED: '100' },
+    }),
+  ])
+  service = await startConsoleService(company.settings)
+  await company.run('full')
+})
+// Pages that are left open would go on asking a console that is stopped.
+afterEach(async () => {
+  for (const context of browser.contexts()) await context.close()
+})
+afterAll(async () => {
+  await browser?.close()
+  await service?.stop()
+  await company?.[Symbol.asyncDispose]()
+})
+
+/** Changes the e-mail addresses of some employees in HR, more than pass by themselves. */
+async function hold(host: string, from: number, to: number): Promise<number> {
+  await company.hr.query(
+    `update person set email = userid || '@' || $1 where userid >= $2 and userid <= $3`,
+    [host, `e${String(from).padStart(4, '0')}`, `e${String(to).padStart(4, '0')}`],
+  )
+  const { id, state } = await company.run('changes')
+  expect(state).toBe('held')
+  return id
+}
+
+/** Employees that were sent since a call of the emulator's log. */
+async function sentSince(since: number): Promise<string[]> {
+  const { calls } = await company.control<{ calls: { params: { userid?: string } }[] }>(
+    'GET',
+    `calls?since=${since}&operation=employee/update`,
+  )
+  return calls.map(({ params }) => String(params.userid)).sort()
+}
+
+async function lastCall(): Promise<number> {
+  const { calls } = await company.control<{ calls: { id: number }[] }>('GET', 'calls?limit=10000')
+  return calls.at(-1)?.id ?? 0
+}
+
+async function unfold(page: Page, action: string): Promise<void> {
+  await page.locator('summary', { hasText: action }).click()
+}
+
+test('held, looked at, approved: exactly what the plan shows is sent', async () => {
+  const run = await hold('held.example', 0, 9)
+  // Somebody leaves the plan's state behind before it is approved: that one is for the next plan.
+  await company.hr.query(`update person set email = 'later@example.com' where userid = 'e0004'`)
+  const page = await visit(browser, service.url, { role: 'operator' })
+  await page.goto('/')
+  await page.getByRole('link', { name: /Look at its plan/ }).click()
+  await page.waitForURL(`**/runs/${run}/plan`)
+  await page.getByText('10 of 30 employees would change').waitFor()
+  await page.getByText('5: the larger of 5 and 10% of all.').waitFor()
+  await page.locator('tr', { hasText: 'E-mail address' }).first().waitFor()
+  await page.locator('tr', { hasText: 'e0004' }).getByText('changed in HR since: not sent').waitFor()
+  const masked = await page.locator('tr', { hasText: 'e0003' }).textContent()
+  expect(masked).toContain('E-mail address')
+  expect(masked).not.toContain('e0003@held.example')
+  await screenshot(page, 'plan')
+
+  const download = page.waitForEvent('download')
+  await page.getByRole('link', { name: 'Download CSV' }).click()
+  const csv = await readFile(await (await download).path(), 'utf8')
+  const shown = await page.locator('#entities td.main').allInnerTexts()
+  expect(shown).toHaveLength(10)
+  expect(
+    csv
+      .trim()
+      .split('\r\n')
+      .slice(1)
+      .map(line => line.split(',')[1]),
+  ).toEqual(shown)
+  expect(csv).toContain(',e0003,changed,D3,email,false')
+  expect(csv).toContain(',e0004,changed,')
+  expect(csv).not.toContain('held.example')
+
+  const before = await lastCall()
+  await unfold(page, 'Approve this plan')
+  await page.locator('details.action[open]').getByLabel('Reason').fill('a new mail domain')
+  await page.getByRole('button', { name: 'Approve this plan' }).click()
+  await page.getByText(`Run ${run} is approved`).waitFor()
+  expect((await endOf(company.db, run)).state).toBe('done')
+  expect(await sentSince(before)).toEqual(shown.filter(key => key !== 'e0004'))
+  const { rows } = await company.db.query(
+    `select name, reason, address is not null as told from dirsync.command where run_id = $1 order by id`,
+    [run],
+  )
+  expect(rows.at(-1)).toEqual({ name: 'approve', reason: 'a new mail domain', told: true })
+  await page.getByText('a new mail domain').first().waitFor()
+  await page.goto(`/runs/${run}/plan`)
+  await page.getByText('Decided by').waitFor()
+  await company.run('changes')
+})
+
+test('filters find single employees, by key, department and reason', async () => {
+  await company.hr.query(`update person set dept_code = $1 where userid = 'e0012'`, [EVIL])
+  const run = await hold('filtered.example', 10, 19)
+  const page = await visit(browser, service.url)
+  await page.goto(`/runs/${run}/plan`)
+  await page.getByLabel('User id').fill('e0012')
+  await page.getByRole('button', { name: 'Apply' }).click()
+  await page.waitForURL(/key=e0012/)
+  expect(await page.locator('#entities td.main').allInnerTexts()).toEqual(['e0012'])
+  // What HR delivers is text, whatever it is.
+  await page.getByRole('cell', { name: EVIL }).last().waitFor()
+  await page.goto(`/runs/${run}/plan`)
+  await page.getByRole('region', { name: 'By department' }).getByRole('link', { name: 'D3' }).click()
+  await page.waitForURL(/department=D3/)
+  expect(await page.locator('#entities td.main').allInnerTexts()).toEqual(['e0013', 'e0018'])
+  await page.getByRole('link', { name: 'Download CSV of this filter' }).waitFor()
+  await page.goto(`/runs/${run}/plan?limit=4&reason=changed`)
+  await page.getByRole('link', { name: 'Next page' }).click()
+  await page.waitForURL(/cursor=/)
+  expect(await page.locator('#entities td.main').allInnerTexts()).toEqual([
+    'e0014',
+    'e0015',
+    'e0016',
+    'e0017',
+  ])
+
+  for (const [language, theme] of [
+    ['en-US', 'light'],
+    ['en-US', 'dark'],
+    ['zh-CN', 'light'],
+    ['zh-CN', 'dark'],
+  ] as const) {
+    const looking = await visit(browser, service.url, { language, theme })
+    await looking.goto(`/runs/${run}/plan`)
+    await looking.locator('h1').waitFor()
+    await expectAccessible(looking)
+    await screenshot(looking, `plan-${language}-${theme}`)
+  }
+})
+
+test('rejected with a reason, nothing is sent; the second who decides is told who did', async () => {
+  const run = await heldRun()
+  const before = await lastCall()
+  const first = await visit(browser, service.url, { role: 'operator' })
+  const second = await visit(browser, service.url, { role: 'admin' })
+  for (const page of [first, second]) await page.goto(`/runs/${run}/plan`)
+  await unfold(second, 'Approve this plan')
+  await unfold(first, 'Reject')
+  await first.locator('details.action[open]').getByLabel('Reason').fill('HR is being mended')
+  await first.getByRole('button', { name: 'Reject' }).click()
+  await first.getByText(`Run ${run} is rejected`).waitFor()
+  await second.getByRole('button', { name: 'Approve this plan' }).click()
+  await second.getByText('Somebody else was faster').waitFor()
+  await second.getByText(/was rejected by .* \(HR is being mended\)/).waitFor()
+  expect(await sentSince(before)).toEqual([])
+})
+
+async function heldRun(): Promise<number> {
+  const { rows } = await company.db.query<{ id: number }>(
+    `select id from dirsync.sync_run where state = 'held' order by id desc limit 1`,
+  )
+  if (!rows[0]) throw new Error('no run is held')
+  return rows[0].id
+}
+
+test('a viewer looks and is offered no decision; a phone without JavaScript is enough to decide', async () => {
+  const run = await hold('phone.example', 20, 29)
+  const viewer = await visit(browser, service.url, { role: 'viewer' })
+  await viewer.goto(`/runs/${run}/plan`)
+  await viewer.getByText('What would be sent').first().waitFor()
+  expect(await viewer.getByText('Approve this plan').count()).toBe(0)
+  expect(await viewer.locator('summary', { hasText: 'Reject' }).count()).toBe(0)
+
+  const phone = await visit(browser, service.url, {
+    role: 'operator',
+    width: 390,
+    height: 800,
+    javaScript: false,
+  })
+  await phone.goto(`/runs/${run}/plan`)
+  expect(await phone.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(390)
+  await screenshot(phone, 'plan-phone')
+  await unfold(phone, 'Approve this plan')
+  await phone.getByRole('button', { name: 'Approve this plan' }).click()
+  await phone.getByText(`Run ${run} is approved`).waitFor()
+  await until(async () => (await endOf(company.db, run)).state === 'done')
+})

@@ -1,0 +1,335 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import type { AccessRole } from '../../src/console/auth/viewer.ts'
+import { snoozeEnd } from '../../src/console/cases/moment.ts'
+import { momentOf } from '../../src/console/moment.ts'
+import { Problem } from '../../src/console/problem.ts'
+import { translator } from '../../src/texts/texts.ts'
+import { createTestDatabase, type TestDatabase } from '../helpers/postgres.ts'
+import { openApp, signInAs, type TestApp } from './console-under-test.ts'
+
+let database: TestDatabase
+let console: TestApp
+
+beforeAll(async () => {
+  database = await createTestDatabase({ migrated: true })
+  console = await openApp(database.url)
+})
+afterAll(async () => {
+  await console?.[Symbol.asyncDispose]()
+  await database?.close()
+})
+beforeEach(() => database.pool.query('truncate dirsync.dead_letter, dirsync.bulk_action cascade'))
+
+async function plant(key: string, given: { category?: string; state?: string } = {}): Promise<number> {
+  const { category = 'left_hr', state = 'open' } = given
+  const { rows } = await database.pool.query(
+    `insert into dirsync.dead_letter (entity, entity_key, operation, category, message, remedy, state, note)
+     values ('employee', $1, 'update-employee', $2, 'message, with "quotes"', '=remedy()', $3, 'agreed')
+     returning id::int`,
+    [key, category, state],
+  )
+  return rows[0].id
+}
+
+interface Sent {
+  role?: AccessRole
+  language?: string
+  accept?: string
+}
+
+const cookies = new Map<AccessRole, string>()
+
+async function headersOf({ role = 'reviewer', language = 'en', accept = 'application/json' }: Sent) {
+  const cookie = cookies.get(role) ?? (await signInAs(console, role))
+  cookies.set(role, cookie)
+  return { cookie, 'sec-fetch-site': 'same-origin', 'accept-language': language, accept }
+}
+
+const get = async (url: string, sent: Sent = {}) =>
+  console.app.inject({ url, headers: await headersOf(sent) })
+const post = async (url: string, payload: object = {}, sent: Sent = {}) =>
+  console.app.inject({ method: 'POST', url, headers: await headersOf(sent), payload })
+
+async function row(id: number) {
+  const { rows } = await database.pool.query(
+    'select state, assignee, note, snooze_until, version from dirsync.dead_letter where id = $1',
+    [id],
+  )
+  return rows[0]
+}
+
+describe('a viewer', () => {
+  test.each(['retry', 'snooze', 'ignore', 'assign', 'comment'])('may not %s a case', async name => {
+    const id = await plant('e1')
+    const before = await row(id)
+    const given = { reason: 'r', for: '1d', text: 't', assignee: 'mei' }
+    const response = await post(`/api/v1/cases/${id}/${name}`, given, { role: 'viewer' })
+    expect(response.statusCode).toBe(403)
+    expect(response.headers['content-type']).toContain('application/problem+json')
+    expect(await row(id)).toEqual(before)
+  })
+
+  test('may not prepare, start or stop bulk actions, nor export', async () => {
+    const id = await plant('e1')
+    const { id: bulk } = (await post('/api/v1/bulk', { action: 'retry', ids: [id] })).json()
+    const viewer = { role: 'viewer' } as const
+    for (const response of [
+      await post('/api/v1/bulk', { action: 'retry', ids: [id] }, viewer),
+      await post(`/api/v1/bulk/${bulk}/start`, {}, viewer),
+      await post(`/api/v1/bulk/${bulk}/stop`, {}, viewer),
+      await get('/cases.csv', viewer),
+    ])
+      expect(response.statusCode).toBe(403)
+    expect((await get(`/api/v1/bulk/${bulk}`, viewer)).json().bulk.state).toBe('preview')
+  })
+})
+
+describe('/api/v1', () => {
+  test('lists cases page by page, each once, and says how many match', async () => {
+    const ids = []
+    for (let i = 0; i < 5; i += 1) ids.push(await plant(`e${i}`))
+    await plant('closed', { state: 'ignored' })
+    const seen: number[] = []
+    let next: string | null = ''
+    while (next !== null) {
+      const page: { cases: { id: number }[]; next: string | null } = (
+        await get(`/api/v1/cases?limit=2&cursor=${next}`)
+      ).json()
+      expect(page).toMatchObject({ count: 5, more: false })
+      seen.push(...page.cases.map(found => found.id))
+      next = page.next
+    }
+    expect(seen).toEqual(ids.reverse())
+  })
+
+  test('groups cases by cause', async () => {
+    for (const key of ['a', 'b', 'c']) await plant(key)
+    await plant('d', { category: 'duplicate_email' })
+    const { groups } = (await get('/api/v1/cases/groups', { role: 'viewer' })).json()
+    expect(groups).toMatchObject([
+      { category: 'left_hr', platform_code: null, count: 3, open: 3 },
+      { category: 'duplicate_email', count: 1 },
+    ])
+  })
+
+  test('gives a case with its version, and takes a decision about that version alone', async () => {
+    const id = await plant('e1')
+    const { version, events } = (await get(`/api/v1/cases/${id}`, { role: 'viewer' })).json()
+    expect(events).toEqual([])
+    expect((await post(`/api/v1/cases/${id}/assign`, { assignee: 'mei', version })).statusCode).toBe(200)
+    const late = await post(`/api/v1/cases/${id}/ignore`, { reason: 'agreed', version })
+    expect(late.statusCode).toBe(409)
+    expect(late.json()).toMatchObject({
+      status: 409,
+      code: 'changed',
+      detail: expect.stringMatching(
+        new RegExp(`^Case ${id} has changed since you looked. \\S+: assigned \\(.+\\).$`),
+      ),
+    })
+    expect(await row(id)).toMatchObject({ state: 'open', assignee: 'mei' })
+    const comment = await post(`/api/v1/cases/${id}/comment`, { text: 'needs no version' })
+    expect(comment.json()).toEqual({ id })
+  })
+
+  test('records who decided, from where and why, before it takes effect', async () => {
+    const id = await plant('e1')
+    await post(`/api/v1/cases/${id}/ignore`, { reason: 'agreed with them' })
+    const { rows } = await database.pool.query(
+      `select name, requested_by, address, reason, dead_letter_id::int from dirsync.command
+       order by id desc limit 1`,
+    )
+    expect(rows).toEqual([
+      {
+        name: 'ignore',
+        requested_by: expect.stringContaining('console:'),
+        address: '127.0.0.1',
+        reason: 'agreed with them',
+        dead_letter_id: id,
+      },
+    ])
+  })
+
+  test('starts one run for a retry that is sent twice with the same key', async () => {
+    const id = await plant('e1')
+    const send = async () =>
+      console.app.inject({
+        method: 'POST',
+        url: `/api/v1/cases/${id}/retry`,
+        headers: { ...(await headersOf({})), 'idempotency-key': 'once' },
+        payload: {},
+      })
+    const [first, second] = [(await send()).json(), (await send()).json()]
+    expect(first).toEqual({ id, run: expect.any(Number) })
+    expect(second).toEqual(first)
+  })
+
+  test.each([
+    ['retry', {}],
+    ['assign', { assignee: 'mei' }],
+  ])('answers 404 when somebody wants to %s a case that does not exist', async (name, given) => {
+    expect((await post(`/api/v1/cases/999999/${name}`, given)).statusCode).toBe(404)
+  })
+
+  test.each([
+    ['ignore', {}, 'Ignoring needs a reason: say why this is accepted.'],
+    ['snooze', {}, 'Snoozing needs a time in the future: choose how long, or until when.'],
+    [
+      'snooze',
+      { until: '2020-01-01T00:00' },
+      'Snoozing needs a time in the future: choose how long, or until when.',
+    ],
+    ['snooze', { until: 'tomorrow' }, 'Snoozing needs a time in the future: choose how long, or until when.'],
+    ['comment', { text: '  ' }, 'A comment needs a text.'],
+  ])('says what is missing to %s a case with %j', async (name, given, detail) => {
+    const id = await plant('e1')
+    const response = await post(`/api/v1/cases/${id}/${name}`, given)
+    expect(response.statusCode).toBe(422)
+    expect(response.json().detail).toBe(detail)
+  })
+
+  test.each([
+    '/api/v1/cases?states=unheard_of',
+    '/api/v1/cases?cursor=nonsense',
+    '/api/v1/cases?limit=0',
+    '/api/v1/cases?olderThan=soon',
+    '/api/v1/bulk/1?outcome=other',
+    '/cases.csv?states=unheard_of',
+  ])('answers %s with 422 and a sentence', async url => {
+    const response = await get(url)
+    expect(response.statusCode).toBe(422)
+  })
+
+  test('describes every route of cases and bulk actions', async () => {
+    const { paths } = (await get('/api/v1/openapi.json')).json()
+    expect(Object.keys(paths).filter(path => /cases|bulk/.test(path)).length).toBe(13)
+    const names = paths['/api/v1/cases'].get.parameters.map((given: { name: string }) => given.name)
+    expect(names).toEqual(expect.arrayContaining(['states', 'categories', 'code', 'blockedBy', 'cursor']))
+  })
+})
+
+describe('a bulk action', () => {
+  test('is previewed, and thrown away or started once', async () => {
+    const ids = [await plant('a'), await plant('b'), await plant('c', { state: 'ignored' })]
+    const snooze = { action: 'snooze', ids, for: '1w' }
+    const preview = (await post('/api/v1/bulk', snooze)).json()
+    expect(preview).toMatchObject({ total: 3, will_act: 2, will_skip: 1, more: false })
+    expect((await post(`/api/v1/bulk/${preview.id}/start`)).statusCode).toBe(200)
+    const again = await post(`/api/v1/bulk/${preview.id}/start`)
+    expect(again.statusCode).toBe(409)
+    expect(again.json().detail).toBe('This action is requested: that can no longer be done.')
+
+    const other = (await post('/api/v1/bulk', snooze)).json()
+    const stopped = await post(`/api/v1/bulk/${other.id}/stop`)
+    expect(stopped.json()).toEqual({ id: other.id, was_preview: true })
+    expect((await get('/api/v1/bulk')).json().actions).toMatchObject([
+      { id: preview.id, action: 'snooze', filter: null, total: 3 },
+    ])
+  })
+
+  test('is stopped where it is', async () => {
+    const preview = (await post('/api/v1/bulk', { action: 'retry', ids: [await plant('a')] })).json()
+    await post(`/api/v1/bulk/${preview.id}/start`)
+    const stopped = await post(`/api/v1/bulk/${preview.id}/stop`)
+    expect(stopped.json()).toEqual({ id: preview.id, was_preview: false })
+    expect((await get(`/api/v1/bulk/${preview.id}`)).json()).toMatchObject({
+      bulk: { state: 'stopped', done: 0 },
+      results: [{ entity_key: 'a', outcome: null, state: 'open' }],
+    })
+    expect((await post(`/api/v1/bulk/${preview.id}/stop`)).statusCode).toBe(409)
+  })
+
+  test('takes the filter of a list’s address, as the form sends it', async () => {
+    for (const key of ['a', 'b']) await plant(key)
+    await plant('c', { category: 'duplicate_email' })
+    const form = { which: 'filter', action: 'retry', filter: 'categories=left_hr', ids: '' }
+    const response = await console.app.inject({
+      method: 'POST',
+      url: '/bulk',
+      headers: {
+        ...(await headersOf({ accept: 'text/html' })),
+        'content-type': 'application/x-www-form-urlencoded',
+      },
+      payload: new URLSearchParams(form).toString(),
+    })
+    expect(response.statusCode).toBe(303)
+    const page = (await get(`/api/v1${response.headers.location}`)).json()
+    expect(page.bulk).toMatchObject({ total: 2, filter: { categories: ['left_hr'] }, state: 'preview' })
+    expect(page.results.map((result: { entity_key: string }) => result.entity_key)).toEqual(['a', 'b'])
+  })
+
+  test.each([
+    [{ action: 'retry', which: 'ids' }, 'No case was ticked. Tick some, or choose all that match.'],
+    [{ action: 'ignore', filter: {} }, 'Ignoring needs a reason: say why this is accepted.'],
+    [{ action: 'retry', filter: { categories: 'duplicate_email' } }, 'No case matches this filter.'],
+  ])('says why %j cannot be done', async (given, detail) => {
+    await plant('a')
+    const response = await post('/api/v1/bulk', given)
+    expect(response.statusCode).toBe(422)
+    expect(response.json().detail).toBe(detail)
+  })
+
+  test('that does not exist, or no longer, is told so', async () => {
+    for (const response of [await get('/api/v1/bulk/999999'), await post('/api/v1/bulk/999999/start')]) {
+      expect(response.statusCode).toBe(404)
+      expect(response.json().detail).toContain('Previews are kept for a day')
+    }
+  })
+})
+
+test('an export holds the cases that match the filter, and no formula', async () => {
+  await plant('-1+1')
+  await plant('left out', { category: 'duplicate_email' })
+  const list = await get('/cases?categories=left_hr', { accept: 'text/html' })
+  const link = /href="([^"]*cases\.csv[^"]*)"/.exec(list.body)?.[1] ?? ''
+  const response = await get(link.replaceAll('&amp;', '&'))
+  expect(response.headers['content-type']).toBe('text/csv; charset=utf-8')
+  expect(response.headers['content-disposition']).toMatch(
+    /^attachment; filename="cases-\d{4}-\d\d-\d\d\.csv"$/,
+  )
+  const lines = response.body.replace('\ufeff', '').trimEnd().split('\r\n')
+  expect(lines).toHaveLength(2)
+  expect(lines[0]).toMatch(/^id,enterprise_code,entity,entity_key,operation,field,state,/)
+  expect(lines[1]).toContain(
+    `,employee,'-1+1,update-employee,,open,left_hr,,"message, with ""quotes""",'=remedy(),`,
+  )
+})
+
+test.each([
+  ['en', 'Code: 1002218007', 'Trace id: t-1', 'Another employee of the enterprise has this mobile number.'],
+  ['zh-CN', '错误码：1002218007', '跟踪 ID（trace id）：t-1', '手机号'],
+])('what is copied for the vendor, in %s, finds the call and names nobody', async (language, ...expected) => {
+  const id = await plant('zhang.san', { category: 'duplicate_mobile' })
+  await database.pool.query(
+    `update dirsync.dead_letter set platform_code = 1002218007, trace_id = 't-1', field = 'mobile',
+       blocked_by = 'li.si', message = 'zhang.san wants the number of li.si',
+       changed_fields = '[{"field": "mobile", "value": "138****0000"}]' where id = $1`,
+    [id],
+  )
+  const { body } = await get(`/cases/${id}`, { language, accept: 'text/html' })
+  const copied = /<div class="copyable"><pre>([^<]*)<\/pre>/.exec(body)?.[1] ?? ''
+  for (const text of ['employee/update', 'test-application', ...expected]) expect(copied).toContain(text)
+  expect(copied).not.toMatch(/zhang|li\.si|138/)
+})
+
+describe('until when a case rests', () => {
+  const now = new Date('2026-03-07T12:00:00Z')
+  const ask = (zone: string) =>
+    ({ now, zone, t: translator('en') }) as unknown as Parameters<typeof snoozeEnd>[0]
+
+  test.each([
+    ['Asia/Shanghai', '2026-11-22T09:30', '2026-11-22T01:30:00.000Z'],
+    ['UTC', '2026-11-22T09:30', '2026-11-22T09:30:00.000Z'],
+    ['America/New_York', '2026-03-08T01:30', '2026-03-08T06:30:00.000Z'],
+    ['America/New_York', '2026-03-08T03:30', '2026-03-08T07:30:00.000Z'],
+  ])('is a time of the asker’s clock: in %s %s means %s', (zone, text, moment) => {
+    expect(momentOf(zone, text).toISOString()).toBe(moment)
+    expect(snoozeEnd(ask(zone), { until: text, for: '1d' }).toISOString()).toBe(moment)
+  })
+
+  test('is a moment, or a period from now', () => {
+    const given = { until: '2026-04-01T00:00:00+08:00' }
+    expect(snoozeEnd(ask('UTC'), given).toISOString()).toBe('2026-03-31T16:00:00.000Z')
+    expect(snoozeEnd(ask('UTC'), { for: '1w' }).toISOString()).toBe('2026-03-14T12:00:00.000Z')
+    expect(() => snoozeEnd(ask('UTC'), {})).toThrow(Problem)
+  })
+})

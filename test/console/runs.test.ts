@@ -1,0 +1,245 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { AccessRole } from '../../src/console/auth/viewer.ts'
+import { MOST_COUNTED, readRunStory } from '../../src/report/run-story.ts'
+import { createTestDatabase, type TestDatabase } from '../helpers/postgres.ts'
+import { openApp, signInAs, type TestApp } from './console-under-test.ts'
+
+let database: TestDatabase
+let console: TestApp
+
+beforeAll(async () => {
+  database = await createTestDatabase({ migrated: true })
+  console = await openApp(database.url)
+})
+afterAll(async () => {
+  await console[Symbol.asyncDispose]()
+  await database.close()
+})
+
+async function api(
+  method: 'GET' | 'POST',
+  path: string,
+  options: { role?: AccessRole; body?: object; key?: string } = {},
+) {
+  return console.app.inject({
+    method,
+    url: `/api/v1${path}`,
+    headers: {
+      cookie: await signInAs(console, options.role ?? 'operator'),
+      'sec-fetch-site': 'same-origin',
+      ...(options.key ? { 'idempotency-key': options.key } : {}),
+    },
+    ...(options.body ? { payload: options.body } : {}),
+  })
+}
+
+/** A run as somebody or something asked for it, in any state. */
+async function addRun(run: Record<string, unknown>): Promise<number> {
+  const { rows } = await database.pool.query<{ id: number }>(
+    `insert into dirsync.sync_run (kind, state, requested_by, requested_at, keys, planned, plan, result, finished_at)
+     select kind, state, coalesce(requested_by, 'cron'), coalesce(requested_at, now()), coalesce(keys, '{}'),
+            planned, plan, result, finished_at
+     from jsonb_populate_record(null::dirsync.sync_run, $1) returning id::int`,
+    [run],
+  )
+  return rows[0]?.id ?? 0
+}
+
+describe('who may', () => {
+  test.each([
+    ['/runs', { kind: 'changes' }],
+    ['/runs/1/cancel', { reason: 'why' }],
+    ['/runs/1/approve', {}],
+    ['/runs/1/reject', { reason: 'why' }],
+  ])('a viewer and a reviewer are refused POST %s', async (path, body) => {
+    for (const role of ['viewer', 'reviewer'] as const)
+      expect((await api('POST', path, { role, body })).statusCode).toBe(403)
+  })
+
+  test('the page that starts runs is for operators', async () => {
+    expect((await api('GET', '/runs/new', { role: 'viewer' })).statusCode).toBe(403)
+    expect((await api('GET', '/runs/new')).json()).toMatchObject({ employees: 0, roles_alive: {} })
+  })
+})
+
+describe('starting', () => {
+  test.each([
+    [{ kind: 'retry' }, /kind/],
+    [{ kind: 'full', max_age: 'long' }, /30m, 6h/],
+    [{ kind: 'full', max_age: '0h' }, /30m, 6h/],
+    [{ kind: 'changes', max_age: '6h' }, /max_age: a run of kind changes takes none/],
+    [{ kind: 'changes', employees: 'e1' }, /employees: a run of kind changes takes none/],
+    [{ kind: 'employees' }, /at least one user id/],
+    [{ kind: 'employees', employees: ' ,\n' }, /at least one user id/],
+    [{ kind: 'employees', employees: 'x'.repeat(122) }, /too long/],
+    [{ kind: 'employees', employees: Array.from({ length: 1001 }, (_, i) => `e${i}`) }, /at most 1000/],
+  ])('%j is refused in a sentence', async (body, detail) => {
+    const response = await api('POST', '/runs', { body })
+    expect(response.statusCode).toBe(422)
+    expect(response.json()).toMatchObject({ code: 'invalid', detail: expect.stringMatching(detail) })
+  })
+
+  test('names may come as a list or as a text, each once', async () => {
+    const response = await api('POST', '/runs', { body: { kind: 'employees', employees: 'b，a\r\nC1/x,a' } })
+    const { run } = response.json<{ run: number }>()
+    const { rows } = await database.pool.query('select keys from dirsync.sync_run where id = $1', [run])
+    expect(rows).toEqual([{ keys: ['b', 'a', 'C1/x'] }])
+  })
+
+  test('the same Idempotency-Key starts nothing twice', async () => {
+    const start = () => api('POST', '/runs', { body: { kind: 'full', max_age: '90m' }, key: 'once' })
+    const first = (await start()).json<{ run: number }>()
+    await database.pool.query(`update dirsync.sync_run set state = 'planning' where id = $1`, [first.run])
+    expect((await start()).json()).toEqual(first)
+    const { rows } = await database.pool.query(`select max_age::text from dirsync.sync_run where id = $1`, [
+      first.run,
+    ])
+    expect(rows).toEqual([{ max_age: '01:30:00' }])
+  })
+})
+
+describe('the list', () => {
+  test('finds runs by kind, state, who asked, and when', async () => {
+    await database.pool.query('truncate dirsync.sync_run cascade')
+    const old = await addRun({ kind: 'full', state: 'done', requested_at: '2020-01-01T00:00:00Z' })
+    const anna = await addRun({ kind: 'full', state: 'failed', requested_by: 'dirsync (console:anna)' })
+    const trigger = await addRun({ kind: 'changes', state: 'done', requested_by: 'trigger', keys: ['e1'] })
+    const psql = await addRun({ kind: 'changes', state: 'done', requested_by: 'reviewer_1' })
+    const stub = await addRun({
+      kind: 'orders',
+      state: 'done',
+      requested_by: 'dirsync (console:somebody-operator)',
+    })
+    const found = async (query: string) => {
+      const { runs } = (await api('GET', `/runs?${query}`)).json<{ runs: { id: number }[] }>()
+      return runs.map(({ id }) => id)
+    }
+    expect(await found('')).toEqual([stub, psql, trigger, anna, old])
+    expect(await found('kind=full')).toEqual([anna, old])
+    expect(await found('state=failed')).toEqual([anna])
+    expect(await found('by=people')).toEqual([stub, psql, anna])
+    expect(await found('by=dirsync')).toEqual([trigger, old])
+    expect(await found('by=trigger')).toEqual([trigger])
+    expect(await found('by=me')).toEqual([stub])
+    expect(await found('by=console:anna')).toEqual([anna])
+    expect(await found('by=anna')).toEqual([])
+    expect(await found('since=7d&kind=full')).toEqual([anna])
+    expect(await found('since=2019-12-31&state=done&by=dirsync')).toEqual([trigger, old])
+    const page = (await api('GET', '/runs?limit=2')).json<{ next: string }>()
+    expect(await found(`limit=2&cursor=${page.next}`)).toEqual([trigger, anna])
+  })
+
+  test.each(['kind=nothing', 'since=soon', 'since=2020-99-99', 'cursor=xyz', 'limit=100000'])(
+    '%s is refused in a sentence',
+    async query => {
+      const response = await api('GET', `/runs?${query}`)
+      expect(response.statusCode).toBe(422)
+      expect(response.json().detail).toMatch(/^(kind|since|cursor|limit): /)
+    },
+  )
+})
+
+describe('one run', () => {
+  test('is set beside the one of its kind and extent that was done before it', async () => {
+    const result = (calls: number) => ({ outcomes: {}, calls: { 'employee/get': calls }, deadLetters: {} })
+    const done = { kind: 'changes', state: 'done', finished_at: '2026-01-01T00:00:00Z' }
+    const before = await addRun({ ...done, planned: 10, result: result(10) })
+    await addRun({ ...done, keys: ['e1'], planned: 1, result: result(1) })
+    await addRun({ ...done, state: 'failed' })
+    const id = await addRun({ ...done, planned: 12, result: result(30) })
+    await database.pool.query(
+      `insert into dirsync.dead_letter (entity, entity_key, operation, category, message, remedy, first_run_id,
+                                        last_run_id)
+       values ('employee', 'e1', 'update-employee', 'internal_error', 'm', 'r', $1, $1)`,
+      [id],
+    )
+    const run = (await api('GET', `/runs/${id}`)).json()
+    expect(run).toMatchObject({
+      figures: { id, planned: 12, calls: 30, new_cases: 1 },
+      before: { id: before, planned: 10, calls: 10, new_cases: 0 },
+      calls: [{ operation: 'employee/get', calls: 30, waited_ms: null, too_fast: 0 }],
+      dead_letters_total: 1,
+      gate: null,
+    })
+  })
+
+  test('is read in no more time when thousands failed in it: the page stops counting, the shell does not', async () => {
+    const id = await addRun({ kind: 'full', state: 'done', planned: 1100 })
+    await database.pool.query(
+      `insert into dirsync.dead_letter (entity, entity_key, operation, category, message, remedy, first_run_id,
+                                        last_run_id)
+       select 'employee', 'many' || i, 'update-employee', 'internal_error', 'm', 'r', $1, $1
+       from generate_series(1, 1100) i`,
+      [id],
+    )
+    const run = (await api('GET', `/runs/${id}`)).json()
+    expect(run).toMatchObject({ dead_letters_total: MOST_COUNTED, figures: { new_cases: MOST_COUNTED } })
+    expect(await readRunStory(database.pool, id)).toMatchObject({ dead_letters_total: 1100 })
+  })
+
+  test('that is not there is a 404; one that is over cannot be decided about, and says why', async () => {
+    expect((await api('GET', '/runs/999999')).statusCode).toBe(404)
+    expect((await api('GET', '/runs/x')).statusCode).toBe(404)
+    expect((await api('GET', '/runs/999999/plan')).statusCode).toBe(404)
+    expect((await api('POST', '/runs/999999/cancel', { body: { reason: 'r' } })).statusCode).toBe(404)
+    const id = await addRun({ kind: 'changes', state: 'done' })
+    const response = await api('POST', `/runs/${id}/cancel`, { body: { reason: 'r' } })
+    expect(response.statusCode).toBe(409)
+    expect(response.json()).toMatchObject({ detail: `run ${id} is done, so nothing of it is under way` })
+    expect((await api('POST', `/runs/${id}/cancel`, { body: {} })).statusCode).toBe(422)
+  })
+})
+
+test('a stored plan is shown where HR is away: without values, and without a claim about later changes', async () => {
+  const id = await addRun({ kind: 'changes', state: 'held', planned: 2, plan: { reasons: { changed: 2 } } })
+  await database.pool.query(
+    `insert into dirsync.planned_work (run_id, operation, entity_key, reason)
+     select $1, 'update-employee', key, 'changed' from unnest(array['a', 'b']) key`,
+    [id],
+  )
+  const plan = (await api('GET', `/runs/${id}/plan?limit=1`)).json()
+  expect(plan).toMatchObject({ stored: true, reasons: { changed: 2 }, hr_error: expect.any(String) })
+  expect(plan.entries).toMatchObject([{ key: 'a', reason: 'changed', changed_since: null }])
+  const next = (await api('GET', `/runs/${id}/plan?limit=1&cursor=${plan.next}`)).json()
+  expect(next).toMatchObject({ entries: [{ key: 'b' }], next: null })
+  const csv = await api('GET', `/runs/${id}/plan.csv?key=b`)
+  expect(csv.body.trim().split('\r\n').slice(1)).toEqual([',b,changed,,,'])
+})
+
+test('a held deletion of departments says which breaker it tripped, and lists departments', async () => {
+  const id = await addRun({
+    kind: 'departments',
+    state: 'held',
+    planned: 30,
+    plan: { reasons: { delete: 30 } },
+  })
+  await database.pool.query(`update dirsync.sync_run set in_scope = 100 where id = $1`, [id])
+  await database.pool.query(
+    `insert into dirsync.planned_work (run_id, operation, entity_key, reason)
+     values ($1, 'delete-department', 'D7', 'delete')`,
+    [id],
+  )
+  const page = await console.app.inject({
+    url: `/runs/${id}/plan`,
+    headers: { accept: 'text/html', cookie: await signInAs(console, 'operator') },
+  })
+  expect(page.statusCode).toBe(200)
+  expect(page.body).toContain('BREAKER_DEPARTMENTS')
+  expect(page.body).toContain('department to delete')
+  expect(page.body).not.toContain('By changed field')
+})
+
+test('a run that another one took the place of keeps its plan to look at, and offers no decision', async () => {
+  const id = await addRun({
+    kind: 'changes',
+    state: 'superseded',
+    planned: 1,
+    plan: { reasons: { changed: 1 } },
+  })
+  const page = await console.app.inject({
+    url: `/runs/${id}/plan`,
+    headers: { accept: 'text/html', cookie: await signInAs(console, 'operator') },
+  })
+  expect(page.body).toContain('is not stored')
+  expect(page.body).not.toContain('/approve')
+})

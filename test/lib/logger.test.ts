@@ -1,0 +1,34 @@
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
+import { expect, test } from 'vitest'
+
+/** Logs in a process of its own, since loggers write to standard error itself. */
+async function logged(lines: string): Promise<Record<string, unknown>[]> {
+  const script = `
+    import { createLogger } from './src/lib/logger.ts'
+    import { inLanguage } from './src/texts/failures.ts'
+    const logger = createLogger({ level: 'info', pretty: false, say: text => inLanguage('zh-CN', text) })
+    ${lines}`
+  const { stderr } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', script])
+  return stderr
+    .trim()
+    .split('\n')
+    .map(line => JSON.parse(line))
+}
+
+test('a halt calls for a person in their language, and what machines read stays as it is', async () => {
+  const remedy = 'Run `dirsync doctor`; work continues by itself once HR answers again.'
+  const reason = 'the HR database does not answer (57P01); check HR_DATABASE_URL and that the server is up'
+  const [halted, over] = await logged(`
+    logger.child({ runId: 1 }).error({ scope: '*', category: 'hr_unavailable', remedy: ${JSON.stringify(remedy)} },
+      ${JSON.stringify(`halted: HR cannot be read: ${reason}`)})
+    logger.info({ remedy: ${JSON.stringify(remedy)} }, 'HR cannot be read')`)
+  expect(halted).toMatchObject({
+    runId: 1,
+    scope: '*',
+    category: 'hr_unavailable',
+    remedy: '请运行 `dirsync doctor`；人事系统恢复后会自动继续。',
+    msg: '已停摆：无法读取人事系统：人事数据库没有响应（57P01）；请检查 HR_DATABASE_URL 以及服务器是否正常运行',
+  })
+  expect(over).toMatchObject({ remedy, msg: 'HR cannot be read' })
+})

@@ -1,0 +1,161 @@
+import { IntlMessageFormat } from 'intl-messageformat'
+import { describe, expect, test } from 'vitest'
+import { CATALOGUES, LANGUAGES, type Language } from '../../src/texts/texts.ts'
+import { sourcesOf } from './sources.ts'
+
+type Element = ReturnType<IntlMessageFormat['getAst']>[number]
+
+/** The parameters of a message. @throws SyntaxError where it is no ICU message */
+function parametersOf(text: string, language: Language): string[] {
+  const names = new Set<string>()
+  const collect = (elements: Element[]) => {
+    for (const element of elements) {
+      // 0 is plain text, 7 the # of a plural.
+      if (element.type !== 0 && element.type !== 7) names.add(element.value)
+      if ('options' in element)
+        for (const { value } of Object.values(element.options)) collect(value as Element[])
+    }
+  }
+  collect(new IntlMessageFormat(text, language, undefined, { ignoreTag: true }).getAst())
+  return [...names].sort()
+}
+
+const { en, 'zh-CN': chinese } = CATALOGUES
+const keys = Object.keys(en) as (keyof typeof en)[]
+const HAN = /\p{Script=Han}/u
+
+describe('the catalogues', () => {
+  test('have the same keys', () => {
+    expect(Object.keys(chinese).sort()).toEqual(Object.keys(en).sort())
+  })
+
+  test.each(LANGUAGES)('have in %s a text for every key, and each is an ICU message', language => {
+    const empty = keys.filter(key => CATALOGUES[language][key].trim() === '')
+    expect(empty).toEqual([])
+    for (const key of keys) expect(() => parametersOf(CATALOGUES[language][key], language), key).not.toThrow()
+  })
+
+  test('take the same parameters', () => {
+    const differing = keys.filter(
+      key => parametersOf(en[key], 'en').join() !== parametersOf(chinese[key], 'zh-CN').join(),
+    )
+    expect(differing).toEqual([])
+  })
+})
+
+/** Texts that are the same in Chinese: names, signs, and what holds nothing but parameters. */
+const WITHOUT_HAN = new Set([
+  'common.none', // a dash
+  'common.count', // a figure
+  'nav.api', // what developers call it
+  'shell.column.open_id',
+  'shell.title.open_ids',
+  'shell.fact.open_ids',
+  'shell.heading.openids',
+  'shell.comma',
+  'shell.codes_with',
+  'shell.table', // the name of a view
+])
+
+/** The text without what is not written by us: parameters, and code in backticks. */
+const written = (text: string) =>
+  text
+    .replaceAll(/`[^`]*`/g, '')
+    .replaceAll(/\{\w+(?:, number)?\}/g, '')
+    .replaceAll(/"[^"]*"/g, '')
+
+describe('the Chinese texts', () => {
+  test('are in Chinese', () => {
+    const english = keys.filter(key => {
+      const text = written(chinese[key])
+      return !HAN.test(text) && /\p{L}/u.test(text) && !WITHOUT_HAN.has(key)
+    })
+    expect(english).toEqual([])
+    for (const key of WITHOUT_HAN) expect(HAN.test(chinese[key as keyof typeof chinese]), key).toBe(false)
+  })
+
+  test('leave no three words of English in a row', () => {
+    const left = keys.filter(key => /[a-z]{2,} [a-z]{2,} [a-z]{2,}/.test(commandless(written(chinese[key]))))
+    expect(left).toEqual([])
+  })
+
+  test('use full-width punctuation', () => {
+    const half = keys.filter(key =>
+      /\p{Script=Han}[,;:!?()]|[,;:!?()]\p{Script=Han}/u.test(written(chinese[key])),
+    )
+    expect(half).toEqual([])
+  })
+
+  test('set a blank between Chinese and Latin letters or figures', () => {
+    const close = keys.filter(key =>
+      /\p{Script=Han}[A-Za-z0-9]|[A-Za-z0-9]\p{Script=Han}/u.test(written(chinese[key])),
+    )
+    expect(close).toEqual([])
+  })
+
+  test('speak of a dead letter, a run and a halt by the words of the glossary', () => {
+    const strange = keys.filter(key => /死信|熔断|作业|运行记录|幂等|服务器端停止/.test(chinese[key]))
+    expect(strange).toEqual([])
+  })
+})
+
+/** A command that is quoted without backticks goes to the end of its clause. */
+function commandless(text: string): string {
+  return text.replaceAll(/dirsync [a-z]+(?: [a-z]+)*/g, '')
+}
+
+test('names of values are words, not identifiers', () => {
+  const list =
+    /^(?:state|run_state|run_kind|reason|outcome|standing|category|field|outbox_state|money_state)\./
+  const machine = keys.filter(key => list.test(key) && /_/.test(en[key] + chinese[key]))
+  expect(machine).toEqual([])
+})
+
+/** Sections whose screens are still to come. */
+const TO_COME = /^(?:common|nav|role|error)\./
+
+test('no text is there for nothing', async () => {
+  const sources = await sourcesOf(['src', 'jobs'], path => !/src\/texts\/(?:en|zh-CN)\//.test(path))
+  // A key is named, or made from data: `state.${row.state}`, named('state', …), or a name that SQL asks for.
+  const lists = new Set<string>()
+  for (const [, list = ''] of sources.matchAll(/`([a-z_.]+)\.\$\{/g)) lists.add(list)
+  for (const [, list = ''] of sources.matchAll(
+    /(?:named|namedList|namedWithValue|meaning)\(\s*'([a-z_.]+)'/g,
+  ))
+    lists.add(list)
+  for (const [, list = ''] of sources.matchAll(/countsText\(.*?'([a-z_.]+)'\)/g)) lists.add(list)
+  for (const [, list = ''] of sources.matchAll(/name_of\([^']*'zh-CN', '([a-z_]+)'/g)) lists.add(list)
+  const unused = keys.filter(
+    key =>
+      !TO_COME.test(key) &&
+      !NAMES.test(key) &&
+      !lists.has(key.slice(0, key.lastIndexOf('.'))) &&
+      !sources.includes(`'${key}'`),
+  )
+  expect(unused).toEqual([])
+})
+
+/** Lists that pages take their names from by the value, and sentences that are recognised in stored texts. */
+const NAMES = new RegExp(
+  `^(?:${[
+    ...['event', 'resolution', 'outbox_state', 'money_state', 'time_left', 'command', 'bulk_state'],
+    ...[
+      'dry_run_state',
+      'mirror',
+      'payment_order_status',
+      'asset_code',
+      'contain_fee_trade',
+      'activity_type',
+    ],
+    ...['trade_type', 'trade_status', 'order_status', 'product_category', 'account_status'],
+    ...[
+      'order_record_status',
+      'taxpayer_nature',
+      'taxpayer_status',
+      'gender',
+      'card_type',
+      'service_provider',
+    ],
+    ...['code', 'circumstance', 'said', 'doctor'],
+  ].join('|')})\\.`,
+)
