@@ -68,7 +68,7 @@ export function moneyBody(ask: Ask, { counts, kind, entries, next }: MoneyList, 
             alert(
               'bad',
               t(`money.unknown.${each}`, { count: counts[each].unknown }),
-              html`${t(`money.unknown.${each}.remedy`)} <a href="/money?kind=${each}&amp;state=unknown">${t('money.show_them')}</a>`,
+              html`${t(`money.unknown_todo.${each}`)} <a href="/money?kind=${each}&amp;state=unknown">${t('money.show_them')}</a>`,
             ),
           )}</div>`
     }
@@ -138,7 +138,7 @@ function lines(ask: Ask, kind: Kind, entries: readonly Line[], isFiltered: boole
       href: ({ number }) => `/money/${kind}/${encodeURIComponent(number)}`,
       empty: isFiltered
         ? empty(t('money.no_match'), t('money.no_match.remedy'))
-        : empty(t(`money.none.${kind}`), html`${t(`money.none.${kind}.remedy`)}`),
+        : empty(t(`money.none.${kind}`), html`${t(`money.none_todo.${kind}`)}`),
     },
   )
 }

@@ -6,11 +6,11 @@ export const money = {
   'money.topups': 'Top-ups',
   'money.unknown.refunds':
     '{count, plural, one {# refund was} other {# refunds were}} sent, and nobody knows whether the money moved.',
-  'money.unknown.refunds.remedy':
+  'money.unknown_todo.refunds':
     'dirsync asks the order record by itself; where it cannot tell, find out from the platform and say it here. Do not send it again by hand.',
   'money.unknown.topups':
     '{count, plural, one {# top-up was} other {# top-ups were}} sent, and nobody knows whether the points arrived.',
-  'money.unknown.topups.remedy':
+  'money.unknown_todo.topups':
     'The platform cannot be asked about one. Find out from the platform, then say it here. Do not send it again by hand.',
   'money.show_them': 'Show them',
   'money.state': 'State',
@@ -24,9 +24,9 @@ export const money = {
   'money.by': 'By',
   'money.for_person': 'waits for a person',
   'money.none.refunds': 'dirsync has sent no refund yet.',
-  'money.none.refunds.remedy': 'Send one with `dirsync refund send`.',
+  'money.none_todo.refunds': 'Send one with `dirsync refund send`.',
   'money.none.topups': 'dirsync has sent no top-up yet.',
-  'money.none.topups.remedy': 'Send one with `dirsync topup send`.',
+  'money.none_todo.topups': 'Send one with `dirsync topup send`.',
   'money.no_match': 'Nothing matches these filters.',
   'money.no_match.remedy': 'Clear them, or give the whole number.',
   'money.refund': 'Refund {number}',
