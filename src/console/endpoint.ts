@@ -325,6 +325,13 @@ function digest(text: string): string {
 export const oneOrMore = <Item extends z.ZodType>(item: Item) =>
   z.preprocess(value => (value === undefined || Array.isArray(value) ? value : [value]), z.array(item))
 
+/** What somebody looks for, or says. PostgreSQL takes no text with a NUL. */
+export const plainText = (most: number) =>
+  z
+    .string()
+    .max(most)
+    .transform(text => text.replaceAll('\0', '').trim())
+
 /** The number of a row, in an address. */
 export const rowNumber = z.coerce.number().int().positive().max(Number.MAX_SAFE_INTEGER)
 

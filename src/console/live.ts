@@ -18,6 +18,7 @@ const TOPICS = [
   'schedules',
   'bulk',
   'money',
+  'audit',
   'dry_runs',
 ] as const
 export type Topic = (typeof TOPICS)[number]
@@ -164,7 +165,15 @@ async function readMarks(pool: Pool): Promise<Record<Topic, string>> {
       select 'bulk', coalesce((select string_agg(concat_ws('|', id, state, done, skipped, failed), ',' order by id)
                                from (select * from dirsync.bulk_action order by id desc limit 20) latest), '')
       union all
-      select 'money', coalesce((select max(id)::text from dirsync.command), '')`,
+      select 'audit', coalesce((select max(id)::text from dirsync.command), '')
+      union all
+      select 'money', concat_ws(' ',
+        (select max(sent_at) from dirsync.refund), (select max(sent_at) from dirsync.topup),
+        (select string_agg(concat_ws('|', outer_refund_no, state, settle_attempts, left_to_person_at), ','
+                           order by outer_refund_no)
+         from (select * from dirsync.refund where state in ('requested', 'unknown') limit 200) open),
+        (select string_agg(concat_ws('|', external_code, state), ',' order by external_code)
+         from (select * from dirsync.topup where state in ('requested', 'unknown') limit 200) open))`,
   })
   const marks = new Map(rows.map(({ topic, mark }) => [topic, mark]))
   return Object.fromEntries(TOPICS.map(topic => [topic, marks.get(topic) ?? ''])) as Record<Topic, string>

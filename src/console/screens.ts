@@ -1,4 +1,5 @@
 import { me } from './api/routes.ts'
+import { audit } from './audit/routes.ts'
 import { bulk } from './bulk/routes.ts'
 import { cases } from './cases/routes.ts'
 import { departments } from './departments/routes.ts'
@@ -6,6 +7,8 @@ import { employees } from './employees/routes.ts'
 import type { Endpoint } from './endpoint.ts'
 import { halts } from './halts/routes.ts'
 import { mapping } from './mapping/routes.ts'
+import { mirrors } from './mirrors/routes.ts'
+import { money } from './money/routes.ts'
 import { overview } from './overview/routes.ts'
 import { plan } from './plan/routes.ts'
 import { platform } from './platform/routes.ts'
@@ -29,7 +32,10 @@ export function endpoints(services: Services): Endpoint[] {
     ...platform(services),
     ...schedules(services),
     ...mapping(services),
+    ...money(services),
+    ...mirrors(services),
     ...halts(services),
+    ...audit(services),
     ...settings(services),
     ...me(),
   ]

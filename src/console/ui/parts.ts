@@ -114,6 +114,13 @@ export function figure({ language }: Pick<Taste, 'language'>, value: number, dig
   return numbers(language, { maximumFractionDigits: digits }).format(value)
 }
 
+/** An amount of money, a decimal text of the database, with both decimals; no digit of it is lost. */
+export function amount({ language }: Pick<Taste, 'language'>, text: string | null): string {
+  if (text === null) return '–'
+  const decimals = { minimumFractionDigits: 2, maximumFractionDigits: 2 } as const
+  return new Intl.NumberFormat(language, decimals).format(text as `${number}`)
+}
+
 /** A share of 0 to 1 in percent; never 100 % while something is missing, never 0 % while there is something. */
 export function percent({ language }: Pick<Taste, 'language'>, share: number): string {
   const honest = share < 1 && share > 0.9999 ? 0.9999 : share > 0 && share < 0.0001 ? 0.0001 : share
@@ -273,6 +280,7 @@ type FieldType =
   | 'search'
   | 'number'
   | 'datetime-local'
+  | 'date'
   | 'password'
   | 'textarea'
   | 'hidden'

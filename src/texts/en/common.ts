@@ -28,6 +28,7 @@ export const common = {
   'common.time': 'Time',
   'common.now': 'just now',
   'common.count': '{count, number}',
+  'common.no_moment': 'it is no date or time',
   'common.copy': 'Copy',
   'common.copied': 'Copied',
   'common.download_csv': 'Download CSV',

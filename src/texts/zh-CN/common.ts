@@ -30,6 +30,7 @@ export const common = {
   'common.time': '时间',
   'common.now': '刚刚',
   'common.count': '{count, number}',
+  'common.no_moment': '不是有效的日期或时间',
   'common.copy': '复制',
   'common.copied': '已复制',
   'common.download_csv': '下载 CSV',
