@@ -80,7 +80,7 @@ export async function visit(browser: Browser, url: string, options: Visit = {}):
 export function userOf(role: AccessRole): string {
   return `test-${role}`
 }
-export const PASSWORD = 'correct horse battery staple'
+const PASSWORD = 'correct horse battery staple'
 
 type Cookies = Awaited<ReturnType<BrowserContext['cookies']>>
 const sessions = new Map<string, Cookies>()
