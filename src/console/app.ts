@@ -208,10 +208,12 @@ function cameFrom({ headers, host }: FastifyRequest): string | null {
 }
 
 function signInFirst(request: FastifyRequest, reply: FastifyReply): FastifyReply {
-  if (!isApi(request) && wantsHtml(request) && !isChange(request))
+  // A part of a page that is asked for anew: the page says so, and keeps what it shows.
+  const isPart = request.headers['hx-request'] !== undefined
+  if (!isPart && !isApi(request) && wantsHtml(request) && !isChange(request))
     return reply.redirect(`/sign-in?to=${encodeURIComponent(request.url)}`, 303)
   reply.code(401).header('www-authenticate', 'Bearer realm="dirsync"')
-  if (!isApi(request) && wantsHtml(request)) return reply.redirect('/sign-in', 303)
+  if (!isPart && !isApi(request) && wantsHtml(request)) return reply.redirect('/sign-in', 303)
   return reply.type('application/problem+json').send(
     JSON.stringify({
       type: 'about:blank',
