@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
 import { CRON_JOBS } from '../jobs/index.ts'
 import { CronScheduler, scheduledJobs } from '../jobs/scheduler.ts'
-import type { Config } from './config.ts'
+import { type Config, type Environment, environment } from './config.ts'
 import { accountOf, connectHr, connectPlatform } from './connections.ts'
 import { startConsole } from './console/server.ts'
 import { ChangeListener } from './hr/change-listener.ts'
@@ -29,7 +29,6 @@ import { Planner } from './sync/planner.ts'
 import { deregister, heartbeat, type Pacing, type Role } from './sync/process.ts'
 import { HrChanges, requestScheduledRun } from './sync/run-requests.ts'
 import { limitsOf } from './sync/safety.ts'
-import { storeTexts } from './texts/store.ts'
 import { VERSION } from './version.ts'
 
 /** A process of dirsync, from its start to its stop. */
@@ -49,6 +48,10 @@ interface ServiceOptions {
   logger: Logger
   /** False leaves the cron jobs out (`--once`); the scheduler still plans and feeds. */
   schedule: boolean
+  /** Where the settings came from; by default the environment of this process. */
+  env?: Environment
+  /** How a person types the program, for hints. */
+  program?: string
 }
 
 /**
@@ -101,7 +104,6 @@ async function startCore(options: ServiceOptions, stops: Stops): Promise<Core> {
   const pool = createPool(config.DATABASE_URL, { max: 12, name: roles.join(','), logger })
   stops.afterwards(() => pool.end())
   const { applied, reviewerStatements } = await migrate(pool)
-  await storeTexts(pool)
   if (applied.length > 0) logger.info({ applied }, 'schema brought up to date')
   if (reviewerStatements.length > 0)
     logger.warn('the role dirsync_reviewer could not be created: `dirsync migrate` prints what to run')
@@ -160,10 +162,8 @@ async function register(pool: Pool, { roles, logger }: ServiceOptions, stops: St
 
 type Console = Awaited<ReturnType<typeof startConsole>>
 
-async function startConsoleRole(
-  { config, roles, logger, queue, pool, hr, notified }: Core,
-  stops: Stops,
-): Promise<Console> {
+async function startConsoleRole(core: Core, stops: Stops): Promise<Console> {
+  const { config, roles, logger, queue, pool, hr, notified } = core
   const needsQueue = roles.includes('worker') || roles.includes('scheduler')
   const web = await startConsole({
     config,
@@ -177,6 +177,8 @@ async function startConsoleRole(
       stops.afterwards(async () => client[Symbol.asyncDispose]())
       return client
     }),
+    env: core.env ?? environment(),
+    program: core.program ?? 'dirsync',
     logger,
   })
   notified.push(() => web.wake())

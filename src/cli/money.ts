@@ -174,7 +174,9 @@ async function resolve<Row extends Entry>(
   if (reason === '') throw new UsageError('--reason is empty: say how you know')
   const journal = await kind.journal()
   await using context = await openContext()
-  const row = await journal.resolve(context.pool, number, options.as, reason, context.actor)
+  const row = await journal.resolve(context.pool, number, options.as, reason, {
+    actor: context.actor,
+  })
   if (options.json) printJson(row)
   else print(`${titleOf(kind.noun)} ${number} is ${options.as}.`)
 }

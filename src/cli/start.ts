@@ -96,6 +96,8 @@ async function start(options: StartOptions): Promise<void> {
     roles: options.once ? NEEDED_ROLES : roles,
     logger,
     schedule: !options.once,
+    env: checked.env,
+    program: checked.program,
   })
   // Not before: a start that is refused is one sentence and no log.
   if (isLogged) tell(greeting(checked, roles))

@@ -62,6 +62,7 @@ export const ACCESS: Readonly<Record<string, Access>> = {
   'POST /employees/:key/reveal': 'admin',
 
   'GET /departments': 'viewer',
+  'GET /departments/run': 'operator',
   'POST /departments/run': 'operator',
 
   'GET /platform': 'viewer',

@@ -6,7 +6,7 @@ import { storable } from '../lib/database.ts'
 import type { TextKey, TextValues } from '../texts/texts.ts'
 import type { Ask } from './ask.ts'
 import type { IdempotencyKeys } from './idempotency.ts'
-import { Problem } from './problem.ts'
+import { Problem, problemOf } from './problem.ts'
 
 /*
  * What the console can show and do is written once: a `read` or an `action` is a page (or a form) for people and a route
@@ -88,7 +88,7 @@ export interface Kit {
  * Something to look at.
  * @param definition.query parsed from the address; every field has a default or is optional
  * @param definition.result the API's answer; what it does not name is left out
- * @param definition.page how people see it; absent: it is for programs and parts of pages only
+ * @param definition.page how people see it, or where they find it; absent: it is for programs and parts of pages only
  */
 export function read<
   Result extends z.ZodType,
@@ -100,7 +100,7 @@ export function read<
     query?: Query
     result: Result
     run(ask: Ask, asked: Input<Params, Query>): Promise<z.output<Result>>
-    page?(ask: Ask, result: z.output<Result>, asked: Input<Params, Query>): Page | Promise<Page>
+    page?(ask: Ask, result: z.output<Result>, asked: Input<Params, Query>): Page | Next | Promise<Page | Next>
   },
 ): Endpoint {
   const { path, summary, tag, result } = definition
@@ -132,8 +132,8 @@ export function read<
       app.get(path, { schema: { hide: true } }, async (request, reply) => {
         const ask = kit.askOf(request)
         const asked = askedOf(request)
-        const shown = await definition.run(ask, asked)
-        return kit.send(request, reply, ask, await page(ask, shown, asked))
+        const shown = await page(ask, await definition.run(ask, asked), asked)
+        return 'to' in shown ? reply.redirect(shown.to, 303) : kit.send(request, reply, ask, shown)
       })
     },
   }
@@ -149,6 +149,7 @@ export interface Next {
  * Something to do. It has been recorded by the time it takes effect: `run` goes through Commands, or notes it itself.
  * @param definition.starts true: /api/v1 takes an Idempotency-Key, so that a repeated request starts nothing twice
  * @param definition.page instead of `next`: the answer is shown at once (for what reads much, and changes nothing)
+ * @param definition.refused the page with what was typed, for input that cannot be taken; absent: an error page
  */
 export function action<
   Result extends z.ZodType,
@@ -161,6 +162,7 @@ export function action<
     result: Result
     starts?: true
     run(ask: Ask, asked: Input<Params, Body>): Promise<z.output<Result>>
+    refused?(ask: Ask, problem: Problem, asked: Input<Params, Body>): Page | Promise<Page>
   } & (
       | { next(ask: Ask, result: z.output<Result>, asked: Input<Params, Body>): Next }
       | { page(ask: Ask, result: z.output<Result>, asked: Input<Params, Body>): Page | Promise<Page> }
@@ -203,7 +205,15 @@ export function action<
       app.post(path, { schema: { hide: true } }, async (request, reply) => {
         const ask = kit.askOf(request)
         const asked = askedOf(request)
-        const done = await definition.run(ask, asked)
+        let done: z.output<Result>
+        try {
+          done = await definition.run(ask, asked)
+        } catch (error) {
+          const problem = problemOf(error)
+          if (problem.kind !== 'invalid' || !definition.refused) throw error
+          reply.code(problem.status)
+          return kit.send(request, reply, ask, await definition.refused(ask, problem, asked))
+        }
         if ('page' in definition)
           return kit.send(request, reply, ask, await definition.page(ask, done, asked))
         const { to, notice } = definition.next(ask, done, asked)
@@ -316,6 +326,13 @@ function digest(text: string): string {
 /** One or several values of a form field or a query parameter of that name. */
 export const oneOrMore = <Item extends z.ZodType>(item: Item) =>
   z.preprocess(value => (value === undefined || Array.isArray(value) ? value : [value]), z.array(item))
+
+/** What somebody looks for, or says. PostgreSQL takes no text with a NUL. */
+export const plainText = (most: number) =>
+  z
+    .string()
+    .max(most)
+    .transform(text => text.replaceAll('\0', '').trim())
 
 /** The number of a row, in an address. */
 export const rowNumber = z.coerce.number().int().positive().max(Number.MAX_SAFE_INTEGER)

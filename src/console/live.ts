@@ -16,8 +16,11 @@ const TOPICS = [
   'halts',
   'processes',
   'platform',
+  'schedules',
   'bulk',
   'money',
+  'audit',
+  'dry_runs',
 ] as const
 export type Topic = (typeof TOPICS)[number]
 
@@ -173,13 +176,34 @@ async function readMarks(pool: Pool): Promise<Record<Topic, string>> {
       select 'processes', coalesce((select string_agg(id::text, ',' order by id) from dirsync.process
                                     where heartbeat_at > now() - interval '15 seconds'), '')
       union all
+      select 'dry_runs', coalesce((select string_agg(concat_ws('|', id, state, phase, rows_read), ',' order by id)
+                                   from dirsync.dry_run where state in ('requested', 'running')), '')
+      union all
       select 'platform', concat_ws(' ', date_trunc('minute', now()),
-        (select sum(calls) from dirsync.call_minute where minute >= date_trunc('minute', now())))
+        (select sum(calls) from dirsync.call_minute where minute >= date_trunc('minute', now())),
+        (select concat_ws('|', per_second, until, set_by) from dirsync.rate_cap where until > now()),
+        (select string_agg(concat_ws('|', gate, paused_until), ',' order by gate)
+         from dirsync.pacer where paused_until > now()))
+      union all
+      select 'schedules', coalesce((
+        select md5(string_agg(concat_ws('|', s.job, s.next_due_at, s.paused_at, s.run_requested_at, t.due_at,
+                                        t.finished_at), ',' order by s.job))
+        from dirsync.job_schedule s
+        left join lateral (select due_at, finished_at from dirsync.job_tick k
+                           where k.job = s.job order by due_at desc limit 1) t on true), '')
       union all
       select 'bulk', coalesce((select string_agg(concat_ws('|', id, state, done, skipped, failed), ',' order by id)
                                from (select * from dirsync.bulk_action order by id desc limit 20) latest), '')
       union all
-      select 'money', coalesce((select max(id)::text from dirsync.command), '')`,
+      select 'audit', coalesce((select max(id)::text from dirsync.command), '')
+      union all
+      select 'money', concat_ws(' ',
+        (select max(sent_at) from dirsync.refund), (select max(sent_at) from dirsync.topup),
+        (select string_agg(concat_ws('|', outer_refund_no, state, settle_attempts, left_to_person_at), ','
+                           order by outer_refund_no)
+         from (select * from dirsync.refund where state in ('requested', 'unknown') limit 200) open),
+        (select string_agg(concat_ws('|', external_code, state), ',' order by external_code)
+         from (select * from dirsync.topup where state in ('requested', 'unknown') limit 200) open))`,
   })
   const marks = new Map(rows.map(({ topic, mark }) => [topic, mark]))
   return Object.fromEntries(TOPICS.map(topic => [topic, marks.get(topic) ?? ''])) as Record<Topic, string>

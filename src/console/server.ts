@@ -1,6 +1,6 @@
 import type { AddressInfo } from 'node:net'
 import type { FastifyInstance } from 'fastify'
-import type { Config } from '../config.ts'
+import type { Config, Environment } from '../config.ts'
 import type { HrSource } from '../hr/source.ts'
 import { createPool } from '../lib/database.ts'
 import { closeServer, type ListenTrouble, listeningUrl, listenTrouble } from '../lib/http-server.ts'
@@ -50,6 +50,10 @@ export async function startConsole(options: {
   hr: HrSource
   /** Connects to the platform when somebody first needs it; closed with the process. */
   platform: () => PlatformClient
+  /** Where the settings came from. */
+  env: Environment
+  /** How a person types the program, for hints. */
+  program: string
   logger: Logger
 }): Promise<Console> {
   const { config, version, roles } = options
@@ -78,7 +82,15 @@ export async function startConsole(options: {
     oidc: oidcSettings(config),
     readiness,
     metrics: [metrics, databaseMetrics],
-    services: { config, pool, hr: options.hr, platform: options.platform, logger },
+    services: {
+      config,
+      pool,
+      hr: options.hr,
+      platform: options.platform,
+      env: options.env,
+      program: options.program,
+      logger,
+    },
     live,
     logger,
   })

@@ -1,4 +1,4 @@
-import type { Config } from '../config.ts'
+import type { Config, Environment } from '../config.ts'
 import type { HrSource } from '../hr/source.ts'
 import type { Pool } from '../lib/database.ts'
 import type { Logger } from '../lib/logger.ts'
@@ -14,6 +14,10 @@ export interface Services {
   readonly hr: HrSource
   /** The platform, behind the pacer that all processes share; connected when somebody first needs it. */
   platform(): PlatformClient
+  /** Where the settings came from: shown to administrators without secrets, and examined by the doctor. */
+  readonly env: Environment
+  /** How a person types the program, for hints. */
+  readonly program: string
   readonly logger: Logger
 }
 

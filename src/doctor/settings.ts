@@ -68,6 +68,8 @@ export interface DescribedSetting {
   /** As text; an address without its password and parameters. Null: not set, or a secret that is no address. */
   value: string | null
   isSet: boolean
+  /** What holds where it is not set; null: nothing. */
+  default: string | null
   source: 'environment' | 'file' | 'default' | 'embedded' | 'none'
   /** Where it comes from a file (`NAME_FILE`). */
   file: string | null
@@ -105,6 +107,7 @@ function describe(env: Environment, config: Config, name: string, setting: Shown
     secret,
     value: text === null ? null : shownValue(text, setting),
     isSet: text !== null,
+    default: setting.default ?? null,
     source,
     file,
   })
@@ -120,7 +123,7 @@ function describe(env: Environment, config: Config, name: string, setting: Shown
  * shown at all.
  */
 function shownValue(text: string, { type, secret }: Shown): string | null {
-  if (!type?.description?.startsWith('address')) return secret ? null : text
+  if (!/^address[ ,]/.test(type?.description ?? '')) return secret ? null : text
   if (!URL.canParse(text)) return null
   const { protocol, username, host, pathname } = new URL(text)
   return `${protocol}//${username === '' ? '' : `${username}@`}${host}${pathname}`

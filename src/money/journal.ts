@@ -1,5 +1,6 @@
 import type { ClientBase, Pool, PoolClient } from '../lib/database.ts'
 import { NOTICE_LOST_CLIENT, onlyRow, transaction, withConnection } from '../lib/database.ts'
+import { type Asker, actAs } from '../sync/commands.ts'
 
 /**
  * The journal of what moves money: one table for refunds, one for top-ups, the same life in both. A row is written before
@@ -99,12 +100,19 @@ export class Journal<Row extends Entry> {
 
   /**
    * The rows of a page: those whose outcome is open before all others, then the latest first.
-   * @param after number of the last row of the page before
+   * @param page.since when they were sent: from this moment on
+   * @param page.after number of the last row of the page before
    */
   async page(
     db: Pool,
-    { state, after, limit }: { state?: Row['state'] | undefined; after?: string | undefined; limit: number },
+    page: {
+      state?: Row['state'] | undefined
+      since?: Date | undefined
+      after?: string | undefined
+      limit: number
+    },
   ): Promise<Row[]> {
+    const { state, since, after, limit } = page
     const { number } = this.#kind
     const values: unknown[] = [limit]
     const place = (value: unknown) => `$${values.push(value)}`
@@ -114,6 +122,11 @@ export class Journal<Row extends Entry> {
     const rank = `(${order.join(', ')})`
     const conditions = ['true']
     if (state !== undefined) conditions.push(`t.state = ${place(state)}`)
+    if (since !== undefined) {
+      conditions.push(`t.sent_at >= ${place(since)}`)
+      // The index begins with whether the outcome is open: there it shall end at the moment, too.
+      if (state === undefined) conditions.push(`${rank} >= (false, ${place(since)}, '')`)
+    }
     if (after !== undefined)
       conditions.push(
         `${rank} < (select ${order.join(', ')} from ${this.#table} t where t.${number} = ${place(after)})`,
@@ -202,8 +215,7 @@ export class Journal<Row extends Entry> {
   }
 
   /**
-   * A person says what became of a row whose outcome is unknown.
-   * @param actor who says so: `cli:` and the shell user
+   * A person says what became of a row whose outcome is unknown. It is written down before it takes effect.
    * @throws JournalError when there is no such row, or its outcome is known or still awaited
    */
   async resolve(
@@ -211,26 +223,26 @@ export class Journal<Row extends Entry> {
     number: string,
     state: 'accepted' | 'rejected',
     reason: string,
-    actor: string,
+    asker: Asker,
   ): Promise<Row> {
     const { table, number: numberColumn } = this.#kind
     await this.adopt(pool)
     const resolved = await transaction(pool, async client => {
-      await client.query(`select set_config('dirsync.actor', $1, true)`, [actor])
+      await actAs(client, asker)
+      const { rowCount } = await client.query(
+        `select from ${this.#table} where ${numberColumn} = $1 and state = 'unknown' for update`,
+        [number],
+      )
+      if (rowCount === 0) return undefined
+      await client.query('select dirsync.note_command($1, null, $2)', [
+        `resolve_${table}`,
+        { [numberColumn]: number, state, reason },
+      ])
       const { rows } = await client.query<Row>(
-        `with resolved as (
-           update ${this.#table}
-           set state = $2, settled_at = now(), resolved_by = dirsync.actor(), resolution = $3 ${this.#askNoMore}
-           where ${numberColumn} = $1 and state = 'unknown'
-           returning *
-         ), told as (
-           insert into dirsync.command (name, arguments, requested_by, reason)
-           select 'resolve_${table}',
-                  jsonb_build_object('${numberColumn}', ${numberColumn}, 'state', state, 'reason', resolution),
-                  resolved_by, resolution
-           from resolved
-         )
-         select * from resolved`,
+        `update ${this.#table}
+         set state = $2, settled_at = now(), resolved_by = dirsync.actor(), resolution = $3 ${this.#askNoMore}
+         where ${numberColumn} = $1
+         returning *`,
         [number, state, reason],
       )
       return rows[0]

@@ -19,8 +19,10 @@ export async function moneyCounts(
   return { refunds, topUps }
 }
 
-interface MoneyPage {
+export interface MoneyPage {
   state?: EntryState | undefined
+  /** When they were sent: from this moment on. */
+  since?: Date | undefined
   /** Number of the last row of the page before. */
   after?: string | undefined
   limit: number

@@ -50,6 +50,13 @@ export class Commands {
     return this.#ask('select dirsync.resync($1)', [kind])
   }
 
+  /** A run that deletes departments. @param reason why somebody wants it now; kept in the audit */
+  deleteDepartments(reason: string): Promise<number> {
+    return this.#ask(`select dirsync.request_run('departments', '{}', 'resync', $1)`, [
+      { kind: 'departments', reason },
+    ])
+  }
+
   /** The same for a full run. @param maxAgeMs leaves out whom the platform confirmed within this time; null: nobody */
   resyncFull(maxAgeMs: number | null): Promise<number> {
     return this.#ask(`select dirsync.resync('full', max_age => $1 * interval '1 millisecond')`, [maxAgeMs])

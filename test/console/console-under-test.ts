@@ -47,7 +47,7 @@ export async function openApp(
     logger?: Logger
     settings?: Record<string, string>
     metrics?: AppOptions['metrics']
-  } & Partial<Pick<AppOptions, 'readOnly' | 'publicUrl'>> = {},
+  } & Partial<Pick<AppOptions, 'readOnly' | 'publicUrl' | 'oidc'>> = {},
 ): Promise<TestApp> {
   const logger = options.logger ?? silent
   const pool = createPool(databaseUrl, { max: 2, name: 'console', logger, timeoutMs: 3000 })
@@ -64,10 +64,18 @@ export async function openApp(
     publicUrl: options.publicUrl ?? null,
     readOnly: options.readOnly ?? false,
     proxies: [],
-    oidc: null,
+    oidc: options.oidc ?? null,
     readiness,
     metrics: options.metrics ?? [metrics, new DatabaseMetrics({ pool, onTrouble: () => {} })],
-    services: { config, pool, hr, platform: () => connectPlatform(config, pool, silent), logger },
+    services: {
+      config,
+      pool,
+      hr,
+      platform: () => connectPlatform(config, pool, silent),
+      env: options.settings ?? {},
+      program: 'dirsync',
+      logger,
+    },
     live,
     logger,
   })

@@ -20,7 +20,7 @@ beforeAll(async () => {
 })
 afterAll(() => database.close())
 beforeEach(async () => {
-  await database.pool.query(`truncate dirsync.sync_run, dirsync.planned_work, dirsync.mirror_task, dirsync.pending, dirsync.dead_letter, dirsync.dead_letter_event,
+  await database.pool.query(`truncate dirsync.sync_run, dirsync.planned_work, dirsync.plan_reading, dirsync.mirror_task, dirsync.pending, dirsync.dead_letter, dirsync.dead_letter_event,
     dirsync.employee, dirsync.halt, dirsync.process, dirsync.pacer`)
 })
 

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { AccessRole } from '../../src/console/auth/viewer.ts'
 import { MOST_COUNTED, readRunStory } from '../../src/report/run-story.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/postgres.ts'
-import { openApp, type TestApp } from './console-under-test.ts'
+import { openApp, signInAs, type TestApp } from './console-under-test.ts'
 
 let database: TestDatabase
 let console: TestApp
@@ -15,16 +16,16 @@ afterAll(async () => {
   await database.close()
 })
 
-function api(
+async function api(
   method: 'GET' | 'POST',
   path: string,
-  options: { role?: string; body?: object; key?: string } = {},
+  options: { role?: AccessRole; body?: object; key?: string } = {},
 ) {
   return console.app.inject({
     method,
     url: `/api/v1${path}`,
-    cookies: { stub: options.role ?? 'operator' },
     headers: {
+      cookie: await signInAs(console, options.role ?? 'operator'),
       'sec-fetch-site': 'same-origin',
       ...(options.key ? { 'idempotency-key': options.key } : {}),
     },
@@ -51,7 +52,7 @@ describe('who may', () => {
     ['/runs/1/approve', {}],
     ['/runs/1/reject', { reason: 'why' }],
   ])('a viewer and a reviewer are refused POST %s', async (path, body) => {
-    for (const role of ['viewer', 'reviewer'])
+    for (const role of ['viewer', 'reviewer'] as const)
       expect((await api('POST', path, { role, body })).statusCode).toBe(403)
   })
 
@@ -104,7 +105,11 @@ describe('the list', () => {
     const anna = await addRun({ kind: 'full', state: 'failed', requested_by: 'dirsync (console:anna)' })
     const trigger = await addRun({ kind: 'changes', state: 'done', requested_by: 'trigger', keys: ['e1'] })
     const psql = await addRun({ kind: 'changes', state: 'done', requested_by: 'reviewer_1' })
-    const stub = await addRun({ kind: 'orders', state: 'done', requested_by: 'dirsync (console:stub)' })
+    const stub = await addRun({
+      kind: 'orders',
+      state: 'done',
+      requested_by: 'dirsync (console:somebody-operator)',
+    })
     const found = async (query: string) => {
       const { runs } = (await api('GET', `/runs?${query}`)).json<{ runs: { id: number }[] }>()
       return runs.map(({ id }) => id)
@@ -216,8 +221,7 @@ test('a held deletion of departments says which breaker it tripped, and lists de
   )
   const page = await console.app.inject({
     url: `/runs/${id}/plan`,
-    cookies: { stub: 'operator' },
-    headers: { accept: 'text/html' },
+    headers: { accept: 'text/html', cookie: await signInAs(console, 'operator') },
   })
   expect(page.statusCode).toBe(200)
   expect(page.body).toContain('BREAKER_DEPARTMENTS')
@@ -234,8 +238,7 @@ test('a run that another one took the place of keeps its plan to look at, and of
   })
   const page = await console.app.inject({
     url: `/runs/${id}/plan`,
-    cookies: { stub: 'operator' },
-    headers: { accept: 'text/html' },
+    headers: { accept: 'text/html', cookie: await signInAs(console, 'operator') },
   })
   expect(page.body).toContain('is not stored')
   expect(page.body).not.toContain('/approve')

@@ -30,6 +30,8 @@ async function startOn(
     platform: () => {
       throw new Error('nobody asks the platform here')
     },
+    env: {},
+    program: 'dirsync',
     logger,
   })
 }

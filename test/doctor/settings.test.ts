@@ -24,7 +24,14 @@ function described(env: Environment, embedded = false) {
 test('no secret is shown, wherever it stands', () => {
   const secrets = Object.entries(SETTINGS).filter(([, setting]) => 'secret' in setting)
   expect(secrets.length).toBeGreaterThan(4)
-  const env: Environment = { ...LEAST }
+  // A client secret alone is refused.
+  const env: Environment = {
+    ...LEAST,
+    CONSOLE_URL: 'https://dirsync.example.com',
+    OIDC_ISSUER: 'https://login.example.com',
+    OIDC_CLIENT_ID: 'dirsync',
+    OIDC_ROLES: 'groups:a=admin',
+  }
   for (const [name, { type }] of secrets) {
     const isAddress = type.description?.startsWith('address')
     const protocol = name === 'REDIS_URL' ? 'redis' : 'postgres'
@@ -46,6 +53,8 @@ test('an address is shown without its password and parameters', () => {
     secret: true,
     source: 'environment',
   })
+  // A setting that holds addresses is not one.
+  expect(described({ CONSOLE_PROXIES: '10.0.0.1' }).of('CONSOLE_PROXIES')?.value).toBe('10.0.0.1')
   expect(of('PLATFORM_BASE_URL')?.value).toBe('https://platform.example.com/api')
 })
 
@@ -62,7 +71,12 @@ test('each says where it comes from', async () => {
   const settings = describeSettings(env, loadConfig(env))
   const of = (name: string) => settings.find(setting => setting.name === name)
   expect(of('PLATFORM_APP_SECRET')).toMatchObject({ value: null, isSet: true, source: 'file', file })
-  expect(of('PLATFORM_RATE_LIMIT')).toMatchObject({ value: '80', source: 'environment', file: null })
+  expect(of('PLATFORM_RATE_LIMIT')).toMatchObject({
+    value: '80',
+    default: '10',
+    source: 'environment',
+    file: null,
+  })
   expect(of('WORKER_CONCURRENCY')).toMatchObject({ value: '16', source: 'default' })
   expect(of('REDIS_URL')).toMatchObject({ value: null, isSet: false, source: 'none' })
   expect(of('SCHEDULE_PRUNE')).toMatchObject({ value: 'off', source: 'environment', group: 'Schedules' })

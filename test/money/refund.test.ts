@@ -352,7 +352,7 @@ describe('failed_syncs', () => {
     ])
     await storeVerdict(store.pool, R1, 'unknown', 'not yet')
     expect(await failed()).toMatchObject([{ state: 'retry_scheduled' }])
-    await refundJournal.resolve(store.pool, R1, 'accepted', 'seen', 'cli:tester')
+    await refundJournal.resolve(store.pool, R1, 'accepted', 'seen', { actor: 'cli:tester' })
     expect(await failed()).toEqual([])
   })
 
@@ -375,13 +375,9 @@ describe("a person's word", () => {
   test('settles an unknown refund, with a reason and a name, and is written down', async () => {
     await writeDown(store)
     await refundJournal.storeAnswer(store.pool, R1, UNKNOWN)
-    const refund = await refundJournal.resolve(
-      store.pool,
-      R1,
-      'rejected',
-      'not in the back office',
-      'cli:tester',
-    )
+    const refund = await refundJournal.resolve(store.pool, R1, 'rejected', 'not in the back office', {
+      actor: 'cli:tester',
+    })
     expect(refund).toMatchObject({
       state: 'rejected',
       resolution: 'not in the back office',
@@ -400,7 +396,9 @@ describe("a person's word", () => {
 
   test('settles one whose sender died, without waiting for the service to notice', async () => {
     await writeDown(store)
-    expect(await refundJournal.resolve(store.pool, R1, 'accepted', 'seen', 'cli:tester')).toMatchObject({
+    expect(
+      await refundJournal.resolve(store.pool, R1, 'accepted', 'seen', { actor: 'cli:tester' }),
+    ).toMatchObject({
       state: 'accepted',
     })
   })
@@ -425,7 +423,9 @@ describe("a person's word", () => {
     ],
   ])('is refused where there is nothing to decide', async (prepare, code, message) => {
     await prepare()
-    await expect(refundJournal.resolve(store.pool, R1, 'rejected', 'r', 'cli:tester')).rejects.toMatchObject({
+    await expect(
+      refundJournal.resolve(store.pool, R1, 'rejected', 'r', { actor: 'cli:tester' }),
+    ).rejects.toMatchObject({
       name: 'JournalError',
       code,
       message,

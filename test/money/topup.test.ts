@@ -69,7 +69,7 @@ test('failed_syncs shows an unknown top-up until it is resolved', async () => {
       next_retry_at: null,
     },
   ])
-  await topUpJournal.resolve(store.pool, CODE, 'rejected', 'not there', 'cli:tester')
+  await topUpJournal.resolve(store.pool, CODE, 'rejected', 'not there', { actor: 'cli:tester' })
   expect(await failed()).toEqual([])
 })
 
@@ -88,7 +88,9 @@ describe("a person's word", () => {
   test('settles an unknown top-up, with a reason and a name, and is written down', async () => {
     await writeTopUpDown(store)
     await topUpJournal.storeAnswer(store.pool, CODE, UNKNOWN)
-    const topUp = await topUpJournal.resolve(store.pool, CODE, 'accepted', 'the money is there', 'cli:tester')
+    const topUp = await topUpJournal.resolve(store.pool, CODE, 'accepted', 'the money is there', {
+      actor: 'cli:tester',
+    })
     expect(topUp).toMatchObject({ state: 'accepted', resolution: 'the money is there' })
     expect(await store.rows('select name, arguments, requested_by from dirsync.command')).toEqual([
       {
@@ -97,13 +99,13 @@ describe("a person's word", () => {
         requested_by: topUp.resolved_by,
       },
     ])
-    await expect(topUpJournal.resolve(store.pool, CODE, 'rejected', 'r', 'cli:tester')).rejects.toMatchObject(
-      {
-        code: 'NOT_UNKNOWN',
-      },
-    )
     await expect(
-      topUpJournal.resolve(store.pool, 'other', 'rejected', 'r', 'cli:tester'),
+      topUpJournal.resolve(store.pool, CODE, 'rejected', 'r', { actor: 'cli:tester' }),
+    ).rejects.toMatchObject({
+      code: 'NOT_UNKNOWN',
+    })
+    await expect(
+      topUpJournal.resolve(store.pool, 'other', 'rejected', 'r', { actor: 'cli:tester' }),
     ).rejects.toMatchObject({
       code: 'NOT_FOUND',
     })

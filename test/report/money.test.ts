@@ -43,6 +43,17 @@ describe('refunds and top-ups', () => {
     expect(rest).toMatchObject({ rows: [{ outer_refund_no: 'r1' }], next: null })
   })
 
+  test('are listed from a moment on, open ones too', async () => {
+    const numbers = async (since: string, state?: 'unknown') =>
+      (await listRefunds(store.pool, { since: new Date(since), state, limit: 5 })).rows.map(
+        row => row.outer_refund_no,
+      )
+    expect(await numbers('2026-11-02T10:00Z')).toEqual(['r4', 'r3', 'r2'])
+    expect(await numbers('2026-11-02T10:00:01Z')).toEqual(['r4', 'r3'])
+    expect(await numbers('2026-11-01T00:00Z', 'unknown')).toEqual(['r4', 'r1'])
+    expect(await numbers('2026-11-02T00:00Z', 'unknown')).toEqual(['r4'])
+  })
+
   test('are counted by state', async () => {
     const none = { requested: 0, unknown: 0, accepted: 0, rejected: 0, notified: 0 }
     expect(await moneyCounts(store.pool)).toEqual({
@@ -73,7 +84,7 @@ describe('refunds and top-ups', () => {
     expect((await readRefund(store.pool, 'r4'))?.outlook).toEqual({ next: 'person', since: null })
     expect((await readTopUp(store.pool, 't2'))?.outlook).toMatchObject({ next: 'person' })
     expect(await readRefund(store.pool, 'none')).toBeNull()
-    await refundJournal.resolve(store.pool, 'r4', 'rejected', 'the vendor says so', 'console:ann')
+    await refundJournal.resolve(store.pool, 'r4', 'rejected', 'the vendor says so', { actor: 'console:ann' })
     expect((await readRefund(store.pool, 'r4'))?.events.at(-1)).toMatchObject({
       event: 'resolved',
       by: expect.stringContaining('console:ann'),

@@ -45,17 +45,13 @@ function refreshAll() {
 // A browser has six connections to a console without TLS: pages that nobody looks at leave theirs to the others.
 const TRY_AGAIN_MS = 10_000
 let stream = null
-let hasListened = false
 let isSignedOut = false
 
 function listen() {
   if (stream || document.hidden || isSignedOut || !document.querySelector('[data-live]')) return
   stream = new EventSource('/events')
-  stream.addEventListener('open', () => {
-    // What moved meanwhile nobody has told.
-    if (hasListened) refreshAll()
-    hasListened = true
-  })
+  // What moved since the page was made, or while the stream was away, was told to nobody here.
+  stream.addEventListener('open', refreshAll)
   stream.addEventListener('moved', event => {
     const topics = event.data.split(' ')
     for (const part of document.querySelectorAll('[data-live]'))
@@ -162,7 +158,7 @@ const FORMATS = {
 }
 
 function draw(plot) {
-  const { x, series, unit, language, zone } = JSON.parse(plot.dataset.curve)
+  const { x, series, unit, language, zone, time } = JSON.parse(plot.dataset.curve)
   if (x.length < 2) return
   const style = getComputedStyle(document.documentElement)
   const probe = document.createElement('span')
@@ -181,6 +177,19 @@ function draw(plot) {
     colour('--text-soft'),
     colour('--ok'),
   ]
+  // The hour in a span of days, else the day; midnight is the day's beginning.
+  const isShort = x.at(-1) - x[0] <= 2 * 86_400
+  const clock = new Intl.DateTimeFormat(language, {
+    timeZone: zone,
+    hour: '2-digit',
+    minute: '2-digit',
+    hourCycle: 'h23',
+  })
+  const day = new Intl.DateTimeFormat(language, { timeZone: zone, month: 'short', day: 'numeric' })
+  const moment = seconds => {
+    const hour = clock.format(seconds * 1000)
+    return isShort && hour !== '00:00' ? hour : day.format(seconds * 1000)
+  }
   const axis = {
     stroke: colour('--text-soft'),
     grid: { stroke: colour('--line'), width: 1 },
@@ -189,7 +198,8 @@ function draw(plot) {
   }
   new uPlot(
     {
-      width: plot.clientWidth || 400,
+      // The plot itself is not shown before something stands in it.
+      width: plot.parentElement.clientWidth || 400,
       height: 150,
       tzDate: seconds => uPlot.tzDate(new Date(seconds * 1000), zone),
       cursor: { points: { size: 6 } },
@@ -201,9 +211,13 @@ function draw(plot) {
               : [0, max > 0 ? max * 1.1 : 1],
         },
       },
-      axes: [axis, { ...axis, size: 56, values: (_, values) => values.map(format) }],
+      axes: [
+        { ...axis, size: 28, values: (_, moments) => moments.map(moment) },
+        { ...axis, size: 56, values: (_, values) => values.map(format) },
+      ],
       series: [
         {
+          label: time,
           value: (_, seconds) =>
             seconds == null ? '–' : new Date(seconds * 1000).toLocaleString(language, { timeZone: zone }),
         },

@@ -17,5 +17,8 @@ export async function note(
   name: string,
   values: Record<string, string | number | boolean | null>,
 ): Promise<void> {
+  // From where somebody signs in is what their browser is at, and not what the console's database client is.
+  if (typeof values.address === 'string')
+    await client.query(`select set_config('dirsync.address', $1, true)`, [values.address])
   await client.query('select dirsync.note_command($1, null, $2)', [name, values])
 }

@@ -1,4 +1,5 @@
 import { html, type SafeHtml } from '@remix-run/html-template'
+import { beginning } from '../../lib/text.ts'
 import type { TextKey, Translate } from '../../texts/texts.ts'
 import type { Ask, Taste } from '../ask.ts'
 import type { AccessRole } from '../auth/viewer.ts'
@@ -113,6 +114,13 @@ export function figure({ language }: Pick<Taste, 'language'>, value: number, dig
   return numbers(language, { maximumFractionDigits: digits }).format(value)
 }
 
+/** An amount of money, a decimal text of the database, with both decimals; no digit of it is lost. */
+export function amount({ language }: Pick<Taste, 'language'>, text: string | null): string {
+  if (text === null) return '–'
+  const decimals = { minimumFractionDigits: 2, maximumFractionDigits: 2 } as const
+  return new Intl.NumberFormat(language, decimals).format(text as `${number}`)
+}
+
 /** A share of 0 to 1 in percent; never 100 % while something is missing, never 0 % while there is something. */
 export function percent({ language }: Pick<Taste, 'language'>, share: number): string {
   const honest = share < 1 && share > 0.9999 ? 0.9999 : share > 0 && share < 0.0001 ? 0.0001 : share
@@ -159,15 +167,24 @@ export function tiles(
   )}</ul>`
 }
 
+/** A text in which commands and settings stand in backticks, as the catalogue and failures have them. */
+export function withCode(text: string): SafeHtml {
+  const parts = text.split('`')
+  if (parts.length % 2 === 0) return html`${text}` // somebody's own words
+  return html`${parts.map((part, i) => (i % 2 === 1 ? html`<code>${part}</code>` : part))}`
+}
+
+const said = (part: Part): Part => (typeof part === 'string' ? withCode(part) : part)
+
 /** What stands where there is nothing, and what to do about it. */
 export function empty(what: string, todo: Part = ''): SafeHtml {
-  return html`<div class="empty"><p>${what}</p>${todo === '' ? '' : html`<p class="todo">${todo}</p>`}</div>`
+  return html`<div class="empty"><p>${said(what)}</p>${todo === '' ? '' : html`<p class="todo">${said(todo)}</p>`}</div>`
 }
 
 /** Something that asks for attention before everything else. */
 export function alert(tone: 'warn' | 'bad' | 'info', title: Part, body: Part = ''): SafeHtml {
-  return html`<div class="alert ${tone}" role="${tone === 'bad' ? 'alert' : 'status'}"><p><strong>${title}</strong></p>${
-    body === '' ? '' : html`<div>${body}</div>`
+  return html`<div class="alert ${tone}" role="${tone === 'bad' ? 'alert' : 'status'}"><p><strong>${said(title)}</strong></p>${
+    body === '' ? '' : html`<div>${said(body)}</div>`
   }</div>`
 }
 
@@ -263,6 +280,7 @@ type FieldType =
   | 'search'
   | 'number'
   | 'datetime-local'
+  | 'date'
   | 'password'
   | 'textarea'
   | 'hidden'
@@ -320,6 +338,8 @@ export interface ActionForm {
   /** The role that it takes, as in access.ts: somebody who lacks it does not see the form. */
   role: AccessRole
   fields?: readonly Field[]
+  /** Said above the fields: what it means, for what is better thought over. */
+  warning?: string
   tone?: 'main' | 'danger'
   /** Opened before it can be sent: for what needs a reason or more thought. */
   folded?: boolean
@@ -331,7 +351,9 @@ export interface ActionForm {
 export function actionForm(ask: Ask, options: ActionForm): SafeHtml {
   if (!ask.may(options.role)) return html``
   const { fields: items = [], folded = items.some(({ type }) => type !== 'hidden') } = options
-  const form = html`<form method="post" action="${options.to}"${options.id ? html` id="${options.id}"` : ''}>${items.map(
+  const form = html`<form method="post" action="${options.to}"${options.id ? html` id="${options.id}"` : ''}>${
+    options.warning ? html`<p>${options.warning}</p>` : ''
+  }${items.map(
     field,
   )}<p class="field"><button class="${options.tone ?? ''}">${options.label}</button></p></form>`
   if (!folded) return form
@@ -360,6 +382,29 @@ export function code(text: string | number | null): SafeHtml {
   return text === null ? html`–` : html`<code>${text}</code>`
 }
 
+/** So much of a text that HR, the platform or a person wrote is shown in a list. */
+const FOREIGN = 300
+
+/**
+ * A text that HR, the platform or a person wrote: it may be long, may have no spaces, and may be written from right to left;
+ * none of that reaches what stands around it.
+ */
+export function foreign(text: string | null): SafeHtml {
+  return text === null
+    ? html`–`
+    : html`<bdi class="foreign">${text.length > FOREIGN ? `${beginning(text, FOREIGN)}…` : text}</bdi>`
+}
+
+/** What stands for a hidden value, or for what tells nothing: its length (see src/directory/masking.ts). */
+const HIDDEN = /^(\*{4} )?\((\d+) characters\)$/
+
+/** A value as dirsync masks it; what is empty is said to be so. */
+export function masked({ t }: Pick<Taste, 't'>, value: string | null): SafeHtml {
+  if (value === null || value === '') return html`<span class="soft">${t('common.empty')}</span>`
+  const [whole, stars = '', count] = HIDDEN.exec(value) ?? []
+  return foreign(whole === undefined ? value : `${stars}${t('common.characters', { count: Number(count) })}`)
+}
+
 /**
  * A curve, drawn by uPlot from data in the page; the table below it holds the same figures for those who do not see it.
  * @param options.x seconds since 1970
@@ -381,6 +426,7 @@ export function curve(
     unit: options.unit ?? 'count',
     language: ask.language,
     zone: ask.zone,
+    time: ask.t('common.time'),
   })
   return html`<figure class="curve"><figcaption>${options.title}</figcaption><div class="plot" role="img" aria-label="${options.summary}" data-curve="${data}"></div><p class="summary">${options.summary}</p></figure>`
 }

@@ -1,2 +1,40 @@
-/** Texts of the section `halts`. */
-export const halts = {} as const
+/** Texts of the screen of halts and processes. */
+export const halts = {
+  'halts.title': 'Halts and processes',
+  'halts.none': 'Nothing is halted, and somebody is there for every part of the work.',
+  'halts.nobody': 'Nothing is halted.',
+  'halts.what': '{scope}: {category}',
+  'halts.everything': 'Everything is halted',
+  'halts.enterprise': 'Enterprise {code} is halted',
+  'halts.own_enterprise': 'The enterprise without a code is halted',
+  'halts.since': 'Since',
+  'halts.raised_by': 'Raised by',
+  'halts.probes': 'Probes that failed',
+  'halts.next_probe': 'Next probe',
+  'halts.probe_due': 'due: the next job is let through',
+  'halts.until_resumed': 'none: it ends when somebody resumes the calls',
+  'halts.probe': 'Probe now',
+  'halts.probing':
+    'The next job is let through as a probe. If it succeeds, work goes on by itself. Without waiting work there is nothing to probe with.',
+  'halts.missing_role': 'No process has the role {role}.',
+  'halts.missing_role.remedy':
+    'Start one with `dirsync start --roles {role}`. Nothing is lost: what waits is done as soon as it is there.',
+  'halts.versions': 'Processes of different versions are running: {versions}.',
+  'halts.versions.remedy':
+    'During an upgrade that is in order. Otherwise a process was forgotten: restart those of the older version.',
+  'halts.processes': 'Processes',
+  'halts.no_processes': 'No process has shown itself in the last day.',
+  'halts.no_processes.remedy': 'Start dirsync with `dirsync start`.',
+  'halts.roles': 'Roles',
+  'halts.state': 'State',
+  'halts.alive': 'alive',
+  'halts.dead': 'died without a word',
+  'halts.host': 'Host',
+  'halts.pid': 'Process id',
+  'halts.version': 'Version',
+  'halts.started': 'Started',
+  'halts.heartbeat': 'Last sign',
+  'halts.calls': 'Calls/s',
+  'halts.waiting': 'Waiting',
+  'halts.concurrency': 'At a time',
+} as const

@@ -1,4 +1,40 @@
 import type { halts as English } from '../en/halts.ts'
 import type { Section } from '../section.ts'
 
-export const halts = {} as const satisfies Section<typeof English>
+export const halts = {
+  'halts.title': '停摆与进程',
+  'halts.none': '没有停摆，各项工作都有进程负责。',
+  'halts.nobody': '没有停摆。',
+  'halts.what': '{scope}：{category}',
+  'halts.everything': '全部停摆',
+  'halts.enterprise': '企业 {code} 已停摆',
+  'halts.own_enterprise': '未设企业编码的企业已停摆',
+  'halts.since': '开始于',
+  'halts.raised_by': '发起者',
+  'halts.probes': '失败的探测次数',
+  'halts.next_probe': '下次探测',
+  'halts.probe_due': '已到时间：将放行下一项数据',
+  'halts.until_resumed': '无：需人工恢复调用',
+  'halts.probe': '立即探测',
+  'halts.probing': '将放行下一项数据作为探测；成功后自动恢复工作。若没有待发送的数据，则无法探测。',
+  'halts.missing_role': '没有承担“{role}”的进程。',
+  'halts.missing_role.remedy':
+    '请运行 `dirsync start --roles {role}`。不会丢失任何数据：启动后会自动处理等待的工作。',
+  'halts.versions': '正在运行的进程版本不一致：{versions}。',
+  'halts.versions.remedy': '升级过程中属正常现象；否则说明有进程被遗漏，请重启旧版本的进程。',
+  'halts.processes': '进程',
+  'halts.no_processes': '最近一天内没有任何进程。',
+  'halts.no_processes.remedy': '请运行 `dirsync start` 启动 dirsync。',
+  'halts.roles': '角色',
+  'halts.state': '状态',
+  'halts.alive': '存活',
+  'halts.dead': '异常退出',
+  'halts.host': '主机',
+  'halts.pid': '进程号',
+  'halts.version': '版本',
+  'halts.started': '启动于',
+  'halts.heartbeat': '最近心跳',
+  'halts.calls': '次/秒',
+  'halts.waiting': '等待中',
+  'halts.concurrency': '并发',
+} as const satisfies Section<typeof English>

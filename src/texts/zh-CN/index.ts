@@ -15,6 +15,7 @@ import { plan } from './plan.ts'
 import { platform } from './platform.ts'
 import { runs } from './runs.ts'
 import { schedules } from './schedules.ts'
+import { search } from './search.ts'
 import { settings } from './settings.ts'
 import { shell } from './shell.ts'
 import { terms } from './terms.ts'
@@ -34,6 +35,7 @@ export const zhCN = {
   ...mirrors,
   ...halts,
   ...audit,
+  ...search,
   ...settings,
   ...auth,
   ...api,

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
 import { expect } from 'vitest'
 import { loadConfig } from '../../../src/config.ts'
-import { addUser } from '../../../src/console/auth/users.ts'
+import { addUser, listUsers } from '../../../src/console/auth/users.ts'
 import { ACCESS_ROLES, type AccessRole } from '../../../src/console/auth/viewer.ts'
 import { startService } from '../../../src/main.ts'
 import type { Role } from '../../../src/sync/process.ts'
@@ -21,11 +21,20 @@ export async function openBrowser(): Promise<Browser> {
 export async function startConsoleService(
   settings: Record<string, string>,
   roles: readonly Role[] = ['scheduler', 'worker', 'console'],
+  options: { schedule?: boolean } = {},
 ): Promise<AsyncDisposable & { url: string; stop(): Promise<void> }> {
   const config = loadConfig({ ...settings, CONSOLE_PORT: '0' })
-  const service = await startService({ config, roles, logger: silent, schedule: false })
+  const service = await startService({
+    config,
+    roles,
+    logger: silent,
+    schedule: options.schedule ?? false,
+    env: settings,
+  })
   if (!service.consoleUrl) throw new Error('the service has no console')
-  for (const role of ACCESS_ROLES)
+  // A service that is started again on the same database finds them there.
+  const { length: known } = await listUsers(service.pool)
+  for (const role of known > 0 ? [] : ACCESS_ROLES)
     await addUser(service.pool, 'test', { name: userOf(role), role, password: PASSWORD })
   return { url: service.consoleUrl, stop: service.stop, [Symbol.asyncDispose]: service.stop }
 }
@@ -71,7 +80,7 @@ export async function visit(browser: Browser, url: string, options: Visit = {}):
 export function userOf(role: AccessRole): string {
   return `test-${role}`
 }
-export const PASSWORD = 'correct horse battery staple'
+const PASSWORD = 'correct horse battery staple'
 
 type Cookies = Awaited<ReturnType<BrowserContext['cookies']>>
 const sessions = new Map<string, Cookies>()

@@ -1,0 +1,68 @@
+import { z } from 'zod'
+import type { Pool } from '../../lib/database.ts'
+import { type CommandRow, listCommands } from '../../report/audit.ts'
+import type { Ask } from '../ask.ts'
+import { cursor, pageSize, plainText, rowNumber } from '../endpoint.ts'
+import { givenMoment } from '../moment.ts'
+
+/** What the list and its export are filtered by; it stands in the address. */
+export const AuditFilter = z.object({
+  who: plainText(200).optional().describe('A part of who asked; capitals do not matter'),
+  what: plainText(100).optional().describe('Name of a command, such as `approve`'),
+  run: rowNumber.optional(),
+  case: rowNumber.optional(),
+  since: z.string().max(40).optional().describe('A moment (ISO 8601)'),
+  until: z.string().max(40).optional().describe('A moment (ISO 8601); what happened before it is listed'),
+})
+export const AuditInput = AuditFilter.extend({ cursor, limit: pageSize })
+export type AuditInput = z.infer<typeof AuditInput>
+
+const Command = z.object({
+  id: z.number(),
+  name: z.string().describe('As the function or the command that does it'),
+  arguments: z.record(z.string(), z.unknown()),
+  requested_by: z.string().describe('The database user, and whom the shell or the console named'),
+  requested_at: z.date(),
+  run_id: z.number().nullable(),
+  dead_letter_id: z.number().nullable(),
+  address: z.string().nullable().describe('Null: the machine of the database'),
+  reason: z.string().nullable(),
+})
+export const AuditList = z.object({ commands: z.array(Command), next: z.string().nullable() })
+export type AuditList = z.infer<typeof AuditList>
+
+export function readAudit(pool: Pool, ask: Ask, input: AuditInput): Promise<AuditList> {
+  return listCommands(pool, filterOf(ask, input), { after: input.cursor, limit: input.limit })
+}
+
+/** Rows that one query of an export reads. */
+const EXPORTED_AT_ONCE = 1000
+
+/** Everything that matches, the latest first, read as it is sent. */
+export async function* everyCommand(
+  pool: Pool,
+  ask: Ask,
+  input: z.infer<typeof AuditFilter>,
+): AsyncGenerator<CommandRow> {
+  const filter = filterOf(ask, input)
+  let after: string | null = null
+  do {
+    const page: Awaited<ReturnType<typeof listCommands>> = await listCommands(pool, filter, {
+      after,
+      limit: EXPORTED_AT_ONCE,
+    })
+    yield* page.commands
+    after = page.next
+  } while (after !== null)
+}
+
+function filterOf(ask: Ask, { who, what, since, until, ...rest }: z.infer<typeof AuditFilter>) {
+  return {
+    who,
+    name: what,
+    run: rest.run,
+    case: rest.case,
+    since: givenMoment(ask, 'since', since),
+    until: givenMoment(ask, 'until', until),
+  }
+}

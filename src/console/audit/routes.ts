@@ -1,0 +1,51 @@
+import { csvLine } from '../../lib/csv.ts'
+import { commandNames } from '../../report/audit.ts'
+import { download, type Endpoint, read } from '../endpoint.ts'
+import type { Services } from '../services.ts'
+import { AuditFilter, AuditInput, AuditList, everyCommand, readAudit } from './query.ts'
+import { auditBody, commandName } from './view.ts'
+
+const CSV_COLUMNS = [
+  'id',
+  'requested_at',
+  'requested_by',
+  'address',
+  'name',
+  'meaning',
+  'run_id',
+  'dead_letter_id',
+  'reason',
+  'arguments',
+] as const
+
+export function audit({ pool }: Services): Endpoint[] {
+  return [
+    read({
+      path: '/audit',
+      tag: 'audit',
+      summary: 'Who asked for what, when, from where and why, the latest first',
+      query: AuditInput,
+      result: AuditList,
+      run: (ask, { input }) => readAudit(pool, ask, input),
+      page: async (ask, result, { input }) => ({
+        title: ask.t('audit.title'),
+        nav: 'audit',
+        body: auditBody(ask, { ...result, input, names: await commandNames(pool) }),
+      }),
+    }),
+    download({
+      path: '/audit.csv',
+      tag: 'audit',
+      summary: 'Everything that matches the filters, as CSV; meanings in the language of the caller',
+      query: AuditFilter,
+      fileName: () => `audit-${new Date().toISOString().slice(0, 10)}.csv`,
+      async *lines(ask, { input }) {
+        yield csvLine(CSV_COLUMNS)
+        for await (const command of everyCommand(pool, ask, input)) {
+          const row = { ...command, meaning: commandName(ask, command.name) }
+          yield csvLine(CSV_COLUMNS.map(column => row[column]))
+        }
+      },
+    }),
+  ]
+}

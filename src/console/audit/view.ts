@@ -1,0 +1,209 @@
+import { html, type SafeHtml } from '@remix-run/html-template'
+import { beginning } from '../../lib/text.ts'
+import { textOr } from '../../texts/texts.ts'
+import type { Ask } from '../ask.ts'
+import { code, empty, filters, head, live, type Part, pager, table, time } from '../ui/parts.ts'
+import type { AuditInput, AuditList } from './query.ts'
+
+type Command = AuditList['commands'][number]
+
+/** Who did what, when, from where and why. */
+export function auditBody(
+  ask: Ask,
+  { commands, next, input, names }: AuditList & { input: AuditInput; names: string[] },
+): SafeHtml {
+  const { t } = ask
+  const { cursor, limit: _, ...filter } = input
+  const given = Object.entries(filter).filter(([, value]) => value !== undefined)
+  const isFiltered = given.length > 0
+  const query = new URLSearchParams(Object.fromEntries(given.map(([name, value]) => [name, String(value)])))
+  const list = table(commands, columns(ask), {
+    caption: t('audit.title'),
+    empty: isFiltered
+      ? empty(t('audit.no_match'), t('audit.no_match.remedy'))
+      : empty(t('audit.none'), t('audit.none.remedy')),
+  })
+  return html`${head(t('audit.title'), {
+    actions: [
+      html`<a class="button" href="/audit.csv${query.size > 0 ? `?${query}` : ''}" download>${t('common.download_csv')}</a>`,
+    ],
+  })}
+  <p class="soft">${t('audit.about')}</p>
+  ${filters(ask, '/audit', [
+    { name: 'who', label: t('audit.who'), type: 'search', value: input.who, maxlength: 200 },
+    {
+      name: 'what',
+      label: t('audit.what'),
+      value: input.what,
+      choices: [
+        { value: '', text: t('common.all') },
+        ...withChosen(names, input.what)
+          .map(name => ({ value: name, text: cut(capital(commandName(ask, name)), 60) }))
+          .toSorted((one, other) => one.text.localeCompare(other.text, ask.language)),
+      ],
+    },
+    { name: 'run', label: t('audit.run'), type: 'number', value: input.run, min: 1 },
+    { name: 'case', label: t('audit.case'), type: 'number', value: input.case, min: 1 },
+    { name: 'since', label: t('audit.since'), type: 'datetime-local', value: input.since },
+    { name: 'until', label: t('audit.until'), type: 'datetime-local', value: input.until },
+  ])}
+  ${cursor === undefined ? live(ask, 'commands', ['audit'], list) : list}
+  ${pager(ask, next)}`
+}
+
+function withChosen(names: readonly string[], chosen: string | undefined): readonly string[] {
+  return chosen === undefined || names.includes(chosen) ? names : [...names, chosen]
+}
+
+function columns(ask: Ask) {
+  const { t } = ask
+  return [
+    { title: t('audit.when'), cell: ({ requested_at }: Command) => time(ask, requested_at) },
+    { title: t('audit.who'), cell: ({ requested_by }: Command) => asker(requested_by) },
+    { title: t('audit.what'), cell: (command: Command) => what(ask, command) },
+    {
+      title: t('audit.why'),
+      cell: ({ reason }: Command) => reason && html`<div class="words">${cut(reason, MOST_REASON)}</div>`,
+    },
+    { title: t('audit.details'), cell: (command: Command) => details(ask, command) },
+    { title: t('audit.from'), cell: ({ address }: Command) => address && code(cut(address, MOST_VALUE)) },
+  ]
+}
+
+/** Longer ones are cut, so that nobody can make the page long; the export has them whole. */
+const MOST_REASON = 500
+const MOST_VALUE = 160
+
+function cut(text: string, most: number): string {
+  const begun = beginning(text, most)
+  return begun === text ? text : `${begun}…`
+}
+
+/** What a command is called: `approve a held run`. */
+export function commandName({ language }: Ask, name: string): string {
+  return textOr(language, `command.${name}`, name)
+}
+
+function capital(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1)
+}
+
+/** `postgres (console:mei)` is Mei at the console; the whole of it is on hover. */
+function asker(requestedBy: string): SafeHtml {
+  const [, database = '', via = '', name] = /^(.*) \((?:([a-z]+):)?(.*)\)$/su.exec(requestedBy) ?? []
+  if (name === undefined) return html`<bdi>${cut(requestedBy, MOST_VALUE)}</bdi>`
+  return html`<span title="${cut(`${database} (${via}${via && ':'}${name})`, MOST_VALUE)}"><bdi>${cut(name, MOST_VALUE)}</bdi>${
+    via === '' ? '' : html` <span class="soft">${via}</span>`
+  }</span>`
+}
+
+/** The command in words, its name, and what it was about. */
+function what(ask: Ask, command: Command): SafeHtml {
+  const { name } = command
+  const words = commandName(ask, name)
+  const links = linksOf(ask, command)
+  return html`${capital(cut(words, MOST_VALUE))}${words === name ? '' : html` <small class="soft">${name}</small>`}${
+    links.length === 0
+      ? ''
+      : html`<div class="row">${links.map(({ href, text }) => html`<a href="${href}">${text}</a>`)}</div>`
+  }`
+}
+
+function linksOf({ t }: Ask, command: Command): { href: string; text: string }[] {
+  const { run_id, dead_letter_id, arguments: given } = command
+  const at = (folder: string, value: unknown) => `${folder}/${encodeURIComponent(String(value))}`
+  const named = (key: string) => typeof given[key] === 'string' || typeof given[key] === 'number'
+  return [
+    ...(run_id === null
+      ? []
+      : [{ href: at('/runs', run_id), text: t('audit.run_n', { id: String(run_id) }) }]),
+    ...(dead_letter_id === null
+      ? []
+      : [{ href: at('/cases', dead_letter_id), text: t('audit.case_n', { id: String(dead_letter_id) }) }]),
+    ...(named('bulk')
+      ? [{ href: at('/bulk', given.bulk), text: t('audit.bulk_n', { id: String(given.bulk) }) }]
+      : []),
+    ...(named('outer_refund_no')
+      ? [{ href: at('/money/refunds', given.outer_refund_no), text: cut(String(given.outer_refund_no), 60) }]
+      : []),
+    ...(named('external_code')
+      ? [{ href: at('/money/topups', given.external_code), text: cut(String(given.external_code), 60) }]
+      : []),
+    ...(named('dry_run')
+      ? [
+          {
+            href: at('/mapping/dry-runs', given.dry_run),
+            text: t('audit.dry_run_n', { id: String(given.dry_run) }),
+          },
+        ]
+      : []),
+  ]
+}
+
+/** Arguments that stand elsewhere in the row. */
+const SHOWN_ELSEWHERE = new Set([
+  'reason',
+  'address',
+  'run',
+  'bulk',
+  'outer_refund_no',
+  'external_code',
+  'dry_run',
+])
+const MOST_PAIRS = 12
+
+/** The other arguments, below each other, with their values in words where there are any. */
+function details(ask: Ask, command: Command): SafeHtml | null {
+  const { arguments: given, dead_letter_id, requested_by } = command
+  const pairs = Object.entries(given).filter(
+    ([name, value]) =>
+      !SHOWN_ELSEWHERE.has(name) &&
+      !(name === 'id' && dead_letter_id !== null) &&
+      // Whoever signs in asks for it themselves.
+      !(name === 'user' && requested_by.endsWith(`:${value})`)),
+  )
+  if (pairs.length === 0) return null
+  return html`<ul class="values">${pairs
+    .slice(0, MOST_PAIRS)
+    .map(
+      ([name, value]) =>
+        html`<li><span class="soft">${textOr(ask.language, `audit.arg.${name}`, cut(name, 60))}</span> ${shownValue(ask, name, value)}</li>`,
+    )}${pairs.length > MOST_PAIRS ? html`<li class="soft">${ask.t('audit.more', { count: pairs.length - MOST_PAIRS })}</li>` : ''}</ul>`
+}
+
+/** The list of the catalogue that has the names of an argument's values. */
+const LISTS: Record<string, string> = {
+  kind: 'run_kind',
+  category: 'category',
+  categories: 'category',
+  state: 'money_state',
+  states: 'state',
+  job: 'job',
+  role: 'role',
+  field: 'field',
+  operation: 'operation',
+}
+const MOMENT = /^\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d(:?\d\d)?)$/
+const MOST_ITEMS = 8
+
+function shownValue(ask: Ask, name: string, value: unknown): Part {
+  if (typeof value === 'boolean') return ask.t(value ? 'common.yes' : 'common.no')
+  if (typeof value === 'string') {
+    const moment = MOMENT.test(value) ? new Date(value) : null
+    if (moment && !Number.isNaN(moment.getTime())) return time(ask, moment)
+    return html`<bdi>${cut(textOr(ask.language, `${LISTS[name]}.${value}`, value), MOST_VALUE)}</bdi>`
+  }
+  if (typeof value !== 'object' || value === null) return String(value)
+  const items = Array.isArray(value)
+    ? value.map(item => shownValue(ask, name, item))
+    : Object.entries(value).map(
+        ([key, item]) =>
+          html`<span class="soft">${textOr(ask.language, `audit.arg.${key}`, cut(key, 60))}</span> ${shownValue(ask, key, item)}`,
+      )
+  const shown = items.slice(0, MOST_ITEMS)
+  return html`${shown.map((item, i) => html`${i > 0 ? ', ' : ''}${item}`)}${
+    items.length > MOST_ITEMS
+      ? html` <span class="soft">${ask.t('audit.more', { count: items.length - MOST_ITEMS })}</span>`
+      : ''
+  }`
+}

@@ -1,0 +1,163 @@
+import { z } from 'zod'
+import { HrDataError, HrUnavailableError, MappingError } from '../../hr/source.ts'
+import { previewDeletions, wayToDepartment } from '../../report/department-page.ts'
+import { type DepartmentRow, deletionCandidates, departmentTree } from '../../report/departments.ts'
+import { enterpriseCodes } from '../../sync/employee.ts'
+import { limitsOf } from '../../sync/safety.ts'
+import { cursor, decodeCursor, encodeCursor, pageSize } from '../endpoint.ts'
+import { Problem } from '../problem.ts'
+import type { Services } from '../services.ts'
+
+export const DepartmentsQuery = z.object({
+  under: z
+    .string()
+    .max(200)
+    .optional()
+    .describe('Code of the department whose level is shown; absent: the top'),
+  enterprise: z.string().max(200).optional().describe('Absent: the enterprise of the deployment'),
+  cursor,
+  limit: pageSize,
+})
+
+const Department = z.object({
+  enterprise_code: z.string(),
+  dept_code: z.string(),
+  parent_code: z.string().nullable(),
+  active: z.boolean().describe('false: HR has closed it'),
+  closed_at: z.date().nullable(),
+  missing_since: z.date().nullable().describe('Since when HR lacks it'),
+  deleted_at: z.date().nullable().describe('When it was deleted on the platform'),
+  case_id: z.number().nullable().describe('The case of a deletion that the platform refused'),
+  employees: z.number().describe('Employees whom the platform last showed in it; 1001: more than 1000'),
+  children: z.number().describe('Departments right below that are not deleted; 1001: more than 1000'),
+  deletable_at: z.date().nullable().describe('Once it is over and nobody is left in it, a run deletes it'),
+})
+export type Department = z.infer<typeof Department>
+
+export const DepartmentsResult = z.object({
+  has_mapping: z.boolean().describe('false: without a mapping of departments none is ever deleted'),
+  enterprise: z.string(),
+  enterprises: z.array(z.string()),
+  grace_hours: z.number(),
+  way: z
+    .array(
+      z.object({
+        dept_code: z.string(),
+        active: z.boolean(),
+        closed_at: z.date().nullable(),
+        missing_since: z.date().nullable(),
+        deleted_at: z.date().nullable(),
+        employees: z.number(),
+      }),
+    )
+    .describe('From the top to the department whose level is shown, itself the last'),
+  candidates: z
+    .array(Department)
+    .describe('At the top: departments that are closed or missing and not deleted yet, soonest first'),
+  departments: z.array(Department),
+  next: z.string().nullable(),
+})
+export type DepartmentsResult = z.infer<typeof DepartmentsResult>
+
+/** Candidates that are listed; the others come up as those are deleted. */
+const CANDIDATES = 50
+
+export async function readDepartments(
+  { pool, hr, config }: Services,
+  query: z.output<typeof DepartmentsQuery>,
+): Promise<DepartmentsResult> {
+  const graceHours = config.DEPARTMENT_GRACE_HOURS
+  const graceMs = graceHours * 3_600_000
+  const enterprise = query.enterprise ?? config.PLATFORM_ENTERPRISE_CODE
+  const { under } = query
+  const after = decodeCursor(z.tuple([z.string()]), query.cursor)
+  const [enterprises, way, candidates, level] = await Promise.all([
+    enterpriseCodes(pool, config.PLATFORM_ENTERPRISE_CODE),
+    under === undefined ? [] : wayToDepartment(pool, enterprise, under),
+    under === undefined ? deletionCandidates(pool, graceMs, { limit: CANDIDATES }) : [],
+    departmentTree(pool, {
+      enterprise,
+      under: under ?? null,
+      after: after?.[0],
+      limit: query.limit,
+      graceMs,
+    }),
+  ])
+  if (under !== undefined && way.length === 0)
+    throw new Problem('not_found', 'dirsync knows no department of this code')
+  return {
+    has_mapping: hr.hasDepartments,
+    enterprise,
+    enterprises,
+    grace_hours: graceHours,
+    way: way.map(step => ({
+      dept_code: step.deptCode,
+      active: step.active,
+      closed_at: step.closedAt,
+      missing_since: step.missingSince,
+      deleted_at: step.deletedAt,
+      employees: step.employees,
+    })),
+    candidates: candidates.map(departmentResult),
+    departments: level.departments.map(departmentResult),
+    next: level.next === null ? null : encodeCursor([level.next]),
+  }
+}
+
+function departmentResult(row: DepartmentRow): Department {
+  return {
+    enterprise_code: row.enterpriseCode,
+    dept_code: row.deptCode,
+    parent_code: row.parentCode,
+    active: row.active,
+    closed_at: row.closedAt,
+    missing_since: row.missingSince,
+    deleted_at: row.deletedAt,
+    case_id: row.caseId,
+    employees: row.employees,
+    children: row.children,
+    deletable_at: row.deletableAt,
+  }
+}
+
+// What a run would do
+
+export const DeletionsResult = z.object({
+  total: z.number().describe('Departments that are not deleted yet'),
+  count: z.number().describe('How many would be deleted'),
+  held: z.boolean().describe('Whether the breaker would hold the run'),
+  deletions: z
+    .array(
+      z.object({
+        enterprise_code: z.string(),
+        dept_code: z.string(),
+        wave: z.number().describe('0 first: a department goes after those below it'),
+      }),
+    )
+    .describe('At most 200 of them, in the order in which they would go'),
+})
+export type DeletionsResult = z.infer<typeof DeletionsResult>
+
+const DELETIONS = 200
+
+/** @throws Problem where HR cannot be read */
+export async function readDeletions({ pool, hr, config }: Services): Promise<DeletionsResult> {
+  if (!hr.hasDepartments) return { total: 0, count: 0, held: false, deletions: [] }
+  try {
+    const { total, deletions, isHeld } = await previewDeletions(pool, hr, limitsOf(config))
+    return {
+      total,
+      count: deletions.length,
+      held: isHeld,
+      deletions: deletions.slice(0, DELETIONS).map(one => ({
+        enterprise_code: one.enterpriseCode,
+        dept_code: one.deptCode,
+        wave: one.wave,
+      })),
+    }
+  } catch (error) {
+    if (error instanceof HrUnavailableError || error instanceof HrDataError || error instanceof MappingError)
+      throw new Problem('invalid', error.message, { status: 503, cause: error })
+    throw error
+  }
+}

@@ -1,0 +1,58 @@
+import { z } from 'zod'
+import { action, type Endpoint, read } from '../endpoint.ts'
+import { commandsOf, type Services } from '../services.ts'
+import {
+  DeletionsResult,
+  DepartmentsQuery,
+  DepartmentsResult,
+  readDeletions,
+  readDepartments,
+} from './query.ts'
+import { deletionsBody, departmentsBody } from './view.ts'
+
+const reason = z.string().trim().min(1).max(500).describe('Why; it is kept in the audit')
+
+export function departments(services: Services): Endpoint[] {
+  return [
+    read({
+      path: '/departments',
+      tag: 'departments',
+      summary: 'One level of the tree of departments, and those that are going to be deleted',
+      query: DepartmentsQuery,
+      result: DepartmentsResult,
+      run: (_ask, { input }) => readDepartments(services, input),
+      page: (ask, result) => ({
+        title: ask.t('departments.title'),
+        nav: 'departments',
+        body: departmentsBody(ask, result),
+      }),
+    }),
+    read({
+      path: '/departments/run',
+      tag: 'departments',
+      summary: 'What a run that deletes departments would do now. Reads HR, changes nothing',
+      result: DeletionsResult,
+      run: () => readDeletions(services),
+      page: (ask, result) => ({
+        title: ask.t('departments.run'),
+        nav: 'departments',
+        body: deletionsBody(ask, result),
+      }),
+    }),
+    action({
+      path: '/departments/run',
+      tag: 'departments',
+      summary: 'Starts a run that deletes the departments that HR closed',
+      body: z.object({ reason }),
+      starts: true,
+      result: z.object({ run: z.number() }),
+      run: async (ask, { input }) => ({
+        run: await commandsOf(services, ask).deleteDepartments(input.reason),
+      }),
+      next: (_ask, { run }) => ({
+        to: `/runs/${run}`,
+        notice: { key: 'departments.run_started', values: { run } },
+      }),
+    }),
+  ]
+}

@@ -1,0 +1,238 @@
+import { html, type SafeHtml } from '@remix-run/html-template'
+import { beginning } from '../../lib/text.ts'
+import type { Ask } from '../ask.ts'
+import {
+  actionForm,
+  alert,
+  type Column,
+  code,
+  empty,
+  facts,
+  figure,
+  foreign,
+  head,
+  live,
+  type Part,
+  pager,
+  reasonField,
+  section,
+  since,
+  state,
+  table,
+  tabs,
+} from '../ui/parts.ts'
+import { departmentPath } from './path.ts'
+import type { DeletionsResult, Department, DepartmentsResult } from './query.ts'
+
+/** More than so many are not counted. */
+const MOST = 1000
+
+/** Which departments go soon, what stands in their way, and the tree, level by level. */
+export function departmentsBody(ask: Ask, result: DepartmentsResult): SafeHtml {
+  const { t } = ask
+  const { way } = result
+  const here = way.at(-1)
+  return html`${head(here ? code(beginning(here.dept_code, 100)) : t('departments.title'), {
+    actions:
+      ask.may('operator') && result.has_mapping
+        ? [html`<a class="button" href="/departments/run">${t('departments.run')}</a>`]
+        : [],
+  })}
+  ${result.has_mapping ? '' : alert('info', t('departments.no_mapping'), t('departments.no_mapping.remedy'))}
+  ${enterprises(ask, result)}
+  ${here ? breadcrumb(ask, result) : ''}
+  ${here ? itself(ask, result, here) : candidates(ask, result)}
+  ${section(
+    here ? t('departments.below', { department: beginning(here.dept_code, 80) }) : t('departments.top'),
+    level(ask, result),
+  )}
+  ${pager(ask, result.next)}`
+}
+
+function enterprises({ t }: Ask, { enterprises, enterprise }: DepartmentsResult): SafeHtml {
+  if (enterprises.length < 2) return html``
+  return tabs(
+    t('departments.enterprises'),
+    enterprises.slice(0, 50).map(name => ({
+      href: `/departments?enterprise=${encodeURIComponent(name)}`,
+      text: name === '' ? t('departments.own_enterprise') : beginning(name, 60),
+      current: name === enterprise,
+    })),
+  )
+}
+
+function breadcrumb({ t }: Ask, { way, enterprise }: DepartmentsResult): SafeHtml {
+  const top = `/departments${enterprise === '' ? '' : `?enterprise=${encodeURIComponent(enterprise)}`}`
+  return html`<nav class="row" aria-label="${t('departments.way')}"><a href="${top}">${t('departments.top')}</a>${way
+    .slice(0, -1)
+    .map(
+      ({ dept_code }) =>
+        html` <span aria-hidden="true">›</span> <a href="${departmentPath(enterprise, dept_code)}">${foreign(dept_code)}</a>`,
+    )} <span aria-hidden="true">›</span> <span aria-current="page">${foreign(way.at(-1)?.dept_code ?? null)}</span></nav>`
+}
+
+function itself(
+  ask: Ask,
+  { enterprise }: DepartmentsResult,
+  here: DepartmentsResult['way'][number],
+): SafeHtml {
+  const { t } = ask
+  return facts([
+    [t('departments.state'), stateOf(ask, here)],
+    [t('departments.closed_since'), here.closed_at && since(ask, here.closed_at)],
+    [t('departments.missing_since'), here.missing_since && since(ask, here.missing_since)],
+    [t('departments.deleted_at'), here.deleted_at && since(ask, here.deleted_at)],
+    [t('departments.employees'), employeesOf(ask, enterprise, here.dept_code, here.employees)],
+  ])
+}
+
+function candidates(
+  ask: Ask,
+  { candidates: rows, grace_hours, enterprises: all }: DepartmentsResult,
+): SafeHtml {
+  const { t } = ask
+  const columns: Column<Department>[] = [
+    {
+      title: t('departments.department'),
+      kind: 'main',
+      cell: row => foreign(row.dept_code),
+    },
+    ...(all.length > 1
+      ? [
+          {
+            title: t('employees.enterprise'),
+            cell: (row: Department) => foreign(row.enterprise_code || null),
+          },
+        ]
+      : []),
+    { title: t('departments.state'), cell: row => stateOf(ask, row) },
+    {
+      title: t('departments.since'),
+      kind: 'spare',
+      cell: row => since(ask, (row.active ? null : row.closed_at) ?? row.missing_since),
+    },
+    { title: t('departments.time_left'), cell: row => timeLeft(ask, row) },
+    {
+      title: t('departments.employees'),
+      kind: 'number',
+      cell: row => employeesOf(ask, row.enterprise_code, row.dept_code, row.employees),
+    },
+    { title: t('departments.children'), kind: 'number', cell: row => counted(ask, row.children) },
+  ]
+  return live(
+    ask,
+    'candidates',
+    ['runs', 'cases', 'employees'],
+    section(
+      t('departments.candidates'),
+      table(rows, columns, {
+        caption: t('departments.candidates'),
+        empty: empty(t('departments.no_candidates')),
+        href: row => departmentPath(row.enterprise_code, row.dept_code),
+      }),
+      { aside: t('departments.grace', { hours: grace_hours }) },
+    ),
+  )
+}
+
+/** Until when a department stays, or what keeps it. */
+function timeLeft(ask: Ask, row: Department): Part {
+  const { t } = ask
+  if (row.case_id !== null)
+    return html`${state('warn', t('departments.refused'))} <a href="/cases/${row.case_id}">${t('employees.open_case', { id: row.case_id })}</a>`
+  if (row.deletable_at !== null && row.deletable_at > ask.now)
+    return html`<span class="state wait"><i aria-hidden="true"></i>${since(ask, row.deletable_at)}</span>`
+  if (row.employees > 0) return state('wait', t('departments.kept_by_employees'))
+  if (row.children > 0) return state('wait', t('departments.kept_by_children'))
+  return state('busy', t('departments.next_run'))
+}
+
+function level(ask: Ask, { departments, way }: DepartmentsResult): SafeHtml {
+  const { t } = ask
+  const columns: Column<Department>[] = [
+    {
+      title: t('departments.department'),
+      kind: 'main',
+      cell: row => foreign(row.dept_code),
+    },
+    { title: t('departments.state'), cell: row => stateOf(ask, row) },
+    {
+      title: t('departments.employees'),
+      kind: 'number',
+      cell: row => employeesOf(ask, row.enterprise_code, row.dept_code, row.employees),
+    },
+    { title: t('departments.children'), kind: 'number', cell: row => counted(ask, row.children) },
+    // The platform has refused to delete few of them.
+    ...(departments.some(({ case_id }) => case_id !== null)
+      ? [
+          {
+            title: t('departments.case'),
+            cell: ({ case_id }: Department) =>
+              case_id === null
+                ? null
+                : html`<a href="/cases/${case_id}">${t('employees.open_case', { id: case_id })}</a>`,
+          },
+        ]
+      : []),
+  ]
+  return table(departments, columns, {
+    caption: way.length > 0 ? t('departments.children') : t('departments.top'),
+    empty:
+      way.length > 0
+        ? empty(t('departments.none_below'))
+        : empty(t('departments.none'), t('departments.none.remedy')),
+    href: row => departmentPath(row.enterprise_code, row.dept_code),
+  })
+}
+
+function stateOf({ t }: Ask, row: Pick<Department, 'active' | 'missing_since' | 'deleted_at'>): SafeHtml {
+  if (row.deleted_at !== null) return state('off', t('departments.deleted'))
+  if (!row.active) return state('wait', t('departments.closed'))
+  return row.missing_since === null
+    ? state('ok', t('departments.open'))
+    : state('warn', t('departments.missing'))
+}
+
+function counted(ask: Ask, n: number): string | null {
+  if (n === 0) return null
+  return n > MOST ? `> ${figure(ask, MOST)}` : figure(ask, n)
+}
+
+function employeesOf(ask: Ask, enterprise: string, department: string, n: number): Part | null {
+  const count = counted(ask, n)
+  if (count === null) return null
+  const query = new URLSearchParams({ department, ...(enterprise === '' ? {} : { enterprise }) })
+  return html`<a href="/employees?${query.toString()}">${count}</a>`
+}
+
+/** What a run would do, before anybody starts it. */
+export function deletionsBody(ask: Ask, { total, count, held, deletions }: DeletionsResult): SafeHtml {
+  const { t } = ask
+  return html`${head(t('departments.run'))}
+  <p><a href="/departments">${t('departments.back')}</a></p>
+  <div class="stack">
+    <p>${t('departments.would_delete', { count, total })}</p>
+    ${held ? alert('warn', t('departments.would_be_held'), t('departments.would_be_held.remedy')) : ''}
+  </div>
+  ${table(
+    deletions,
+    [
+      { title: t('departments.department'), kind: 'main', cell: row => foreign(row.dept_code) },
+      { title: t('employees.enterprise'), kind: 'spare', cell: row => foreign(row.enterprise_code || null) },
+      { title: t('departments.order'), kind: 'number', cell: row => figure(ask, row.wave + 1) },
+    ],
+    {
+      caption: t('departments.run'),
+      empty: empty(t('departments.would_delete_nothing')),
+      href: row => departmentPath(row.enterprise_code, row.dept_code),
+    },
+  )}
+  ${count > deletions.length ? html`<p>${t('departments.and_more', { count: count - deletions.length })}</p>` : ''}
+  ${actionForm(ask, {
+    to: '/departments/run',
+    label: t('departments.start'),
+    role: 'operator',
+    tone: 'danger',
+    fields: [reasonField(t)],
+  })}`
+}

@@ -1,0 +1,276 @@
+import { z } from 'zod'
+import type { EmployeeKey } from '../../directory/employee.ts'
+import { countStandings, listEmployees, readStanding, STANDINGS } from '../../report/employee-list.ts'
+import { searchEmployees } from '../../report/employee-search.ts'
+import { STEP_TEXTS, STEPS, type Step, stepsOf } from '../../report/employee-steps.ts'
+import { type EmployeeStory, readEmployeeStory } from '../../report/employee-story.ts'
+import { type EmployeeView, employeePage } from '../../report/employee-view.ts'
+import { cursor, decodeCursor, encodeCursor, pageSize, rowNumber } from '../endpoint.ts'
+import type { Services } from '../services.ts'
+
+// The list
+
+export const EmployeesQuery = z.object({
+  q: z.string().trim().max(200).optional().describe('The beginning of a user id, or a whole open id'),
+  standing: z.enum(STANDINGS).optional().describe('How they stand; in_step is not listed by itself'),
+  department: z.string().max(200).optional().describe('Code of the department that the platform last showed'),
+  enterprise: z.string().max(200).default('').describe('Enterprise of the department'),
+  cursor,
+  limit: pageSize,
+})
+
+export const EmployeesResult = z.object({
+  counts: z.record(z.string(), z.number()).describe('Employees by standing'),
+  employees: z.array(
+    z.object({
+      enterprise_code: z.string(),
+      userid: z.string(),
+      standing: z.string().describe('unknown: a case names them, and no run has seen them'),
+      department: z.string().nullable(),
+      acknowledged_at: z.date().nullable().describe('When the platform last confirmed anything'),
+      open_cases: z.number(),
+    }),
+  ),
+  next: z.string().nullable(),
+})
+export type EmployeesResult = z.infer<typeof EmployeesResult>
+
+export async function readEmployees(
+  { pool }: Services,
+  query: z.output<typeof EmployeesQuery>,
+): Promise<EmployeesResult> {
+  const counts = await countStandings(pool)
+  if (query.q !== undefined) {
+    const found = await searchEmployees(pool, query.q, { limit: query.limit })
+    const employees = found.map(one => ({
+      enterprise_code: one.enterpriseCode,
+      userid: one.userid,
+      standing: one.standing,
+      department: null,
+      acknowledged_at: null,
+      open_cases: one.openCases,
+    }))
+    return { counts, employees, next: null }
+  }
+  const position = decodeCursor(z.tuple([z.string(), z.string()]), query.cursor)
+  const { employees, next } = await listEmployees(
+    pool,
+    {
+      // Who is in step is nearly everybody: the list of all shows them.
+      standing: query.standing === 'in_step' ? undefined : query.standing,
+      department:
+        query.department === undefined
+          ? undefined
+          : { enterpriseCode: query.enterprise, code: query.department },
+    },
+    { after: position && { enterpriseCode: position[0], userid: position[1] }, limit: query.limit },
+  )
+  return {
+    counts,
+    employees: employees.map(one => ({
+      enterprise_code: one.enterpriseCode,
+      userid: one.userid,
+      standing: one.standing,
+      department: one.department,
+      acknowledged_at: one.acknowledgedAt,
+      open_cases: one.openCases,
+    })),
+    next: next && encodeCursor([next.enterpriseCode, next.userid]),
+  }
+}
+
+// One employee
+
+export const EmployeeQuery = z.object({
+  hr: z.enum(['yes', 'no']).default('yes').describe('no: HR is not read'),
+  run: rowNumber.optional().describe('A run of this employee, whose steps are of interest'),
+})
+
+const StepResult = z.object({
+  step: z.enum(STEPS),
+  state: z.enum(['done', 'skipped', 'failed', 'waiting']),
+  at: z.date().nullable(),
+  text: z.enum(STEP_TEXTS),
+  values: z.record(z.string(), z.union([z.string(), z.number()])),
+  remedy: z.string().nullable(),
+  case_id: z.number().nullable(),
+})
+export type StepResult = z.infer<typeof StepResult>
+
+export const EmployeeResult = z.object({
+  enterprise_code: z.string(),
+  userid: z.string(),
+  standing: z.enum([...STANDINGS, 'unknown']).describe('unknown: no run has seen the employee'),
+  hr: z
+    .enum(['present', 'left', 'absent', 'duplicate', 'invalid', 'unknown', 'not_asked'])
+    .describe('unknown: HR could not be asked, see hr_error'),
+  hr_error: z.string().nullable(),
+  platform: z.enum(['in_service', 'absent', 'unknown', 'not_asked']),
+  platform_error: z.string().nullable(),
+  problems: z.array(z.object({ field: z.string(), rule: z.string(), message: z.string() })),
+  fields: z
+    .array(
+      z.object({
+        field: z.string(),
+        hr: z.string().nullable(),
+        platform: z.string().nullable(),
+        platform_told: z.boolean().describe('false: not asked, or the platform does not tell this field'),
+        standing: z.enum(['in_step', 'to_send', 'held_back', 'invalid', 'unknown']),
+        note: z.string().nullable(),
+      }),
+    )
+    .describe('HR against the platform; values are masked'),
+  record: z
+    .object({
+      active: z.boolean(),
+      platform_state: z.enum(['unknown', 'in_service', 'absent']),
+      dept_code: z.string().nullable(),
+      withheld: z.array(z.string()),
+      vanished_at: z.date().nullable(),
+      acknowledged_at: z.date().nullable(),
+      queried_at: z.date().nullable(),
+    })
+    .nullable()
+    .describe('What dirsync keeps; null when no run has seen the employee'),
+  steps: z.array(StepResult).describe('What the last attempt came to'),
+  pending: z.array(
+    z.object({
+      operation: z.string(),
+      detail: z.string(),
+      run_id: z.number().nullable(),
+      attempts: z.number(),
+      not_before: z.date().nullable(),
+      replan_at: z.date().nullable(),
+      enqueued_at: z.date().nullable(),
+      created_at: z.date(),
+    }),
+  ),
+  attempts: z.array(
+    z.object({
+      started_at: z.date(),
+      run_id: z.number().nullable(),
+      operation: z.string(),
+      detail: z.string(),
+      outcome: z.string(),
+      duration_ms: z.number(),
+      calls: z.record(z.string(), z.number()),
+      fields: z.array(z.string()),
+      platform_code: z.number().nullable(),
+      trace_id: z.string().nullable(),
+      error: z.string().nullable(),
+    }),
+  ),
+  cases: z.array(
+    z.object({
+      id: z.number(),
+      operation: z.string(),
+      field: z.string(),
+      category: z.string(),
+      state: z.string(),
+      message: z.string(),
+      remedy: z.string(),
+      blocked_by: z.string().nullable(),
+      occurrences: z.number(),
+      last_failed_at: z.date(),
+      next_retry_at: z.date().nullable(),
+    }),
+  ),
+  bindings: z.array(z.object({ seller_appid: z.string(), open_userid: z.string(), bound_at: z.date() })),
+  payment_orders: z.array(
+    z.object({
+      trade_no: z.string(),
+      created_at: z.date().nullable(),
+      subject: z.string().nullable(),
+      pay_amount: z.string().nullable(),
+      refund_amount: z.string().nullable(),
+      status: z.number().nullable(),
+    }),
+  ),
+  halts: z.array(z.object({ scope: z.string(), message: z.string(), remedy: z.string() })),
+  run: z
+    .object({
+      id: z.number(),
+      state: z.string(),
+      message: z.string().nullable(),
+      finished_at: z.date().nullable(),
+      steps: z.array(StepResult),
+    })
+    .nullable()
+    .describe('The run that was asked about, and how far it has come with this employee'),
+})
+export type EmployeeResult = z.infer<typeof EmployeeResult>
+
+/**
+ * @param options.hr whether to read HR
+ * @param options.ask whether to ask the platform, too
+ */
+export async function readEmployee(
+  services: Services,
+  key: EmployeeKey,
+  options: { hr: boolean; ask?: boolean; run?: number | undefined },
+): Promise<EmployeeResult> {
+  const { pool } = services
+  const [page, standing, run] = await Promise.all([
+    options.hr
+      ? employeePage(pool, services.hr, options.ask ? services.platform() : null, key, {
+          ask: options.ask ?? false,
+        })
+      : withoutHr(services, key),
+    readStanding(pool, key),
+    options.run === undefined ? null : readRun(services, options.run),
+  ])
+  const { story, preview } = page
+  return {
+    enterprise_code: key.enterpriseCode,
+    userid: key.userid,
+    standing: standing ?? 'unknown',
+    hr: preview?.hr ?? (options.hr ? 'unknown' : 'not_asked'),
+    hr_error: page.hrError,
+    platform: page.platform,
+    platform_error: page.platformError,
+    problems: preview?.problems ?? [],
+    fields: (preview?.fields ?? []).map(({ platform, ...field }) => ({
+      ...field,
+      platform: platform ?? null,
+      platform_told: platform !== undefined,
+    })),
+    record: story.record,
+    steps: page.steps.map(stepResult),
+    pending: story.pending,
+    attempts: story.attempts,
+    cases: story.dead_letters,
+    bindings: story.bindings,
+    payment_orders: story.payment_orders,
+    halts: story.halts,
+    run: run && { ...run, steps: stepsOfRun(run, story).map(stepResult) },
+  }
+}
+
+async function withoutHr({ pool }: Services, key: EmployeeKey) {
+  const story = await readEmployeeStory(pool, key)
+  const view: EmployeeView = { key, preview: null, hrError: null, platform: 'not_asked', platformError: null }
+  return { ...view, story, steps: stepsOf(story) }
+}
+
+function stepResult({ what, caseId, ...step }: Step): StepResult {
+  return { ...step, text: what.key, values: what.values, case_id: caseId }
+}
+
+type RunState = Omit<NonNullable<EmployeeResult['run']>, 'steps'>
+
+async function readRun({ pool }: Services, id: number): Promise<RunState | null> {
+  const { rows } = await pool.query<RunState>(
+    'select id, state, message, finished_at from dirsync.sync_run where id = $1',
+    [id],
+  )
+  return rows[0] ?? null
+}
+
+/** The steps of a run that was asked for by name: those of its attempt, or of how far it has come without one. */
+export function stepsOfRun(run: RunState, story: EmployeeStory): Step[] {
+  const attempts = story.attempts.filter(({ run_id }) => run_id === run.id)
+  if (attempts.length > 0) return stepsOf({ ...story, attempts })
+  if (run.state === 'requested' || run.state === 'planning')
+    return stepsOf({ ...story, attempts: [], record: null, pending: [] })
+  return stepsOf({ ...story, attempts: [] })
+}

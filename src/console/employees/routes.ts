@@ -1,0 +1,125 @@
+import { z } from 'zod'
+import { EMPLOYEE_FIELDS } from '../../directory/employee.ts'
+import { HrDataError, HrUnavailableError, MappingError } from '../../hr/source.ts'
+import { RevealError, revealValue } from '../../report/reveal.ts'
+import type { Ask } from '../ask.ts'
+import { action, type Endpoint, read } from '../endpoint.ts'
+import { Problem } from '../problem.ts'
+import { commandsOf, type Services } from '../services.ts'
+import { employeeName, employeePath, resolveKey } from './key.ts'
+import { employeesBody } from './list-view.ts'
+import {
+  EmployeeQuery,
+  EmployeeResult,
+  EmployeesQuery,
+  EmployeesResult,
+  readEmployee,
+  readEmployees,
+} from './query.ts'
+import { employeeBody, revealedBody } from './view.ts'
+
+const params = z.object({ key: z.string().min(1).describe('User id, or enterprise/userid, encoded') })
+const reason = z.string().trim().min(1).max(500).describe('Why; it is kept in the audit')
+
+export function employees(services: Services): Endpoint[] {
+  return [
+    read({
+      path: '/employees',
+      tag: 'employees',
+      summary: 'Employees by the beginning of their user id, by standing, or by department',
+      query: EmployeesQuery,
+      result: EmployeesResult,
+      run: (_ask, { input }) => readEmployees(services, input),
+      page: (ask, result, { input }) => ({
+        title: ask.t('employees.title'),
+        nav: 'employees',
+        body: employeesBody(ask, result, input),
+      }),
+    }),
+    read({
+      path: '/employees/:key',
+      tag: 'employees',
+      summary: 'One employee: HR field by field, the steps of the last attempt, cases, and what is kept',
+      params,
+      query: EmployeeQuery,
+      result: EmployeeResult,
+      async run(_ask, { params, input }) {
+        const key = await resolveKey(services, params.key)
+        return readEmployee(services, key, { hr: input.hr === 'yes', run: input.run })
+      },
+      page: (ask, result) => ({
+        title: nameOf(result),
+        nav: 'employees',
+        body: employeeBody(ask, result),
+      }),
+    }),
+    action({
+      path: '/employees/:key/explain',
+      tag: 'employees',
+      summary: 'Reads HR and asks the platform: what would be sent now, field by field. Changes nothing',
+      params,
+      result: EmployeeResult,
+      async run(_ask, { params }) {
+        return readEmployee(services, await resolveKey(services, params.key), { hr: true, ask: true })
+      },
+      page: (ask, result) => ({
+        title: nameOf(result),
+        nav: 'employees',
+        body: employeeBody(ask, result),
+      }),
+    }),
+    action({
+      path: '/employees/:key/sync',
+      tag: 'employees',
+      summary: 'Starts a run for this employee',
+      params,
+      starts: true,
+      result: z.object({ run: z.number(), key: z.string() }),
+      async run(ask, { params }) {
+        const key = await resolveKey(services, params.key)
+        const name = employeeName(key)
+        return { run: await commandsOf(services, ask).resyncEmployees([name]), key: name }
+      },
+      next: (_ask, { run, key }) => ({
+        to: `/employees/${encodeURIComponent(key)}?run=${run}`,
+        notice: { key: 'employees.sync_started', values: { run } },
+      }),
+    }),
+    action({
+      path: '/employees/:key/reveal',
+      tag: 'employees',
+      summary: 'One value of one employee as HR has it, unmasked. Recorded before it is read',
+      params,
+      body: z.object({ field: z.enum(EMPLOYEE_FIELDS), reason }),
+      result: z.object({ value: z.string().nullable() }),
+      async run(ask, { params, input }) {
+        const key = await resolveKey(services, params.key)
+        return reveal(services, ask, { key, ...input })
+      },
+      async page(ask, { value }, { params, input }) {
+        const key = await resolveKey(services, params.key)
+        return {
+          title: employeeName(key),
+          nav: 'employees',
+          body: revealedBody(ask, { name: employeeName(key), path: employeePath(key), ...input, value }),
+        }
+      },
+    }),
+  ]
+}
+
+function nameOf({ enterprise_code, userid }: EmployeeResult): string {
+  return employeeName({ enterpriseCode: enterprise_code, userid })
+}
+
+async function reveal({ pool, hr }: Services, ask: Ask, what: Parameters<typeof revealValue>[3]) {
+  try {
+    return await revealValue(pool, hr, ask.asker, what)
+  } catch (error) {
+    if (error instanceof RevealError)
+      throw new Problem('invalid', ask.t(`employees.reveal.${error.code}`), { cause: error })
+    if (error instanceof HrUnavailableError || error instanceof HrDataError || error instanceof MappingError)
+      throw new Problem('invalid', error.message, { status: 503, cause: error })
+    throw error
+  }
+}

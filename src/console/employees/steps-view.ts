@@ -1,0 +1,60 @@
+import { html, type SafeHtml } from '@remix-run/html-template'
+import { inLanguage } from '../../texts/failures.ts'
+import { type TextValues, textOr } from '../../texts/texts.ts'
+import type { Ask } from '../ask.ts'
+import { foreign, since, state, type Tone, time } from '../ui/parts.ts'
+import type { StepResult } from './query.ts'
+
+export function fieldName({ language }: Ask, field: string): string {
+  return textOr(language, `field.${field}`, field)
+}
+
+/** Names of fields that stand in one text, as the steps of an attempt give them. */
+export function fieldNames(ask: Ask, list: string): string {
+  return list
+    .split(', ')
+    .map(field => fieldName(ask, field))
+    .join(ask.t('employees.list_separator'))
+}
+
+// The steps of an attempt
+
+const STEP_TONES: Record<StepResult['state'], Tone> = {
+  done: 'ok',
+  skipped: 'off',
+  failed: 'bad',
+  waiting: 'wait',
+}
+
+/**
+ * The five steps of an attempt, each with its state, what came of it, and what to do.
+ * @param unread said of a row that was not read yet, where that is not because no run has seen the employee
+ */
+export function steps(ask: Ask, items: readonly StepResult[], unread?: string): SafeHtml {
+  const { t } = ask
+  return html`<ol class="steps">${items.map(
+    item => html`<li><span>${state(STEP_TONES[item.state], t(`step.${item.step}`))}</span>
+      <span>${
+        item.text === 'not_reached' ? '' : html`<span class="soft">${t(`step_state.${item.state}`)}</span> · `
+      }${unread !== undefined && item.text === 'read_not_yet' ? unread : stepText(ask, item)}${item.at ? html` <span class="soft">${time(ask, item.at)}</span>` : ''}</span>${
+        item.remedy
+          ? html`<span class="todo">${foreign(inLanguage(ask.language, item.remedy))}${
+              item.case_id
+                ? html` <a href="/cases/${item.case_id}">${t('employees.open_case', { id: item.case_id })}</a>`
+                : ''
+            }</span>`
+          : ''
+      }</li>`,
+  )}</ol>`
+}
+
+function stepText(ask: Ask, { text, values }: StepResult): SafeHtml {
+  const given: TextValues = { message: '', fields: '', count: 0, held: '', merchant: '', ...values }
+  if (typeof given.message === 'string') given.message = inLanguage(ask.language, given.message)
+  if (typeof given.fields === 'string') given.fields = fieldNames(ask, given.fields)
+  if (typeof given.held === 'string') given.held = fieldNames(ask, given.held)
+  const next = typeof values.next === 'string' ? new Date(values.next) : null
+  return html`${foreign(ask.t(`step.${text}`, given))}${
+    next ? html` ${ask.t('employees.asked_again')} ${since(ask, next)}.` : ''
+  }`
+}

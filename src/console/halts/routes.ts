@@ -1,0 +1,33 @@
+import { z } from 'zod'
+import { action, type Endpoint, read } from '../endpoint.ts'
+import { commandsOf, type Services } from '../services.ts'
+import { HaltsResult, readHalts } from './query.ts'
+import { haltsBody, scopeInPath } from './view.ts'
+
+export function halts(services: Services): Endpoint[] {
+  return [
+    read({
+      path: '/halts',
+      tag: 'halts',
+      summary: 'Why work stands still, and the processes of this deployment',
+      result: HaltsResult,
+      run: () => readHalts(services.pool),
+      page: (ask, result) => ({ title: ask.t('halts.title'), nav: 'halts', body: haltsBody(ask, result) }),
+    }),
+    action({
+      path: '/halts/:scope/probe',
+      tag: 'halts',
+      summary: 'Let one job through a halt at once, to see whether work can go on',
+      params: z.object({
+        scope: z
+          .string()
+          .max(100)
+          .transform(scope => (scope === scopeInPath('') ? '' : scope))
+          .describe('Scope of the halt; `-`: the enterprise without a code'),
+      }),
+      result: z.object({ scope: z.string() }),
+      run: async (ask, { params }) => ({ scope: await commandsOf(services, ask).probeNow(params.scope) }),
+      next: () => ({ to: '/halts', notice: { key: 'halts.probing' } }),
+    }),
+  ]
+}

@@ -1,0 +1,148 @@
+import { html, type SafeHtml } from '@remix-run/html-template'
+import { failureTexts } from '../../texts/failures.ts'
+import { type Language, textOr } from '../../texts/texts.ts'
+import type { Ask } from '../ask.ts'
+import { actorText } from '../ui/actor.ts'
+import {
+  actionForm,
+  alert,
+  code,
+  empty,
+  facts,
+  figure,
+  head,
+  live,
+  section,
+  since,
+  state,
+  table,
+  time,
+  withCode,
+} from '../ui/parts.ts'
+import type { HaltResult, HaltsResult, ProcessResult } from './query.ts'
+
+/** Does anything stand still, why, and is everybody there who does the work? */
+export function haltsBody(ask: Ask, result: HaltsResult): SafeHtml {
+  const { t } = ask
+  const { halts, processes, missing_roles, versions } = result
+  return html`${head(t('halts.title'))}
+  ${live(
+    ask,
+    'halts',
+    ['halts', 'processes'],
+    html`<div class="stack">
+      ${halts.map(halt => haltAlert(ask, halt))}
+      ${missing_roles.map(role =>
+        alert(
+          'bad',
+          t('halts.missing_role', { role: textOr(ask.language, `process_role.${role}`, role) }),
+          t('halts.missing_role.remedy', { role }),
+        ),
+      )}
+      ${
+        halts.length + missing_roles.length === 0
+          ? html`<p>${state('ok', t(processes.length > 0 ? 'halts.none' : 'halts.nobody'))}</p>`
+          : ''
+      }
+      ${
+        versions.length > 1
+          ? alert('warn', t('halts.versions', { versions: versions.join(', ') }), t('halts.versions.remedy'))
+          : ''
+      }
+    </div>
+    ${section(t('halts.processes'), processTable(ask, processes, versions.length > 1))}`,
+  )}`
+}
+
+/** A halt with what ends it: first the reason, then what to do, then what dirsync does by itself. */
+export function haltAlert(ask: Ask, halt: HaltResult): SafeHtml {
+  const { t } = ask
+  const isPaused = !halt.may_probe
+  const { category, message, remedy } = failureTexts(ask.language, halt)
+  return alert(
+    'bad',
+    t('halts.what', { scope: scopeText(ask, halt.scope), category }),
+    html`<div class="stack"><p>${message}${halt.platform_code === null ? '' : html` (${code(halt.platform_code)})`}</p>
+      <p class="todo">${withCode(remedy)}</p>
+      ${facts([
+        [t('halts.since'), html`${since(ask, halt.since)} (${time(ask, halt.since)})`],
+        [t('halts.raised_by'), actorText(halt.raised_by)],
+        [t('halts.probes'), isPaused ? null : figure(ask, halt.probes)],
+        [t('halts.next_probe'), isPaused ? t('halts.until_resumed') : nextProbe(ask, halt)],
+      ])}
+      ${
+        isPaused
+          ? actionForm(ask, { to: '/resume', label: t('overview.resume'), role: 'operator', tone: 'main' })
+          : actionForm(ask, {
+              to: `/halts/${encodeURIComponent(scopeInPath(halt.scope))}/probe`,
+              label: t('halts.probe'),
+              role: 'operator',
+              tone: 'main',
+            })
+      }</div>`,
+  )
+}
+
+function nextProbe(ask: Ask, { next_probe_at }: HaltResult): SafeHtml | string {
+  if (next_probe_at !== null && next_probe_at <= ask.now) return ask.t('halts.probe_due')
+  return since(ask, next_probe_at)
+}
+
+function scopeText({ t }: Ask, scope: string): string {
+  if (scope === '*') return t('halts.everything')
+  return scope === '' ? t('halts.own_enterprise') : t('halts.enterprise', { code: scope })
+}
+
+/** A part of a path is never empty: the enterprise without a code is `-` there. */
+export function scopeInPath(scope: string): string {
+  return scope === '' ? '-' : scope
+}
+
+function processTable(ask: Ask, processes: readonly ProcessResult[], versionsDiffer: boolean): SafeHtml {
+  const { t } = ask
+  return table(
+    processes,
+    [
+      {
+        title: t('halts.roles'),
+        kind: 'main',
+        cell: ({ roles }) => rolesText(ask.language, roles),
+      },
+      {
+        title: t('halts.state'),
+        cell: ({ alive }) => (alive ? state('ok', t('halts.alive')) : state('bad', t('halts.dead'))),
+      },
+      { title: t('halts.host'), cell: ({ host }) => code(host) },
+      { title: t('halts.pid'), kind: 'number', cell: ({ pid }) => code(pid) },
+      {
+        title: t('halts.version'),
+        cell: ({ version, alive }) =>
+          alive && versionsDiffer ? state('warn', version) : html`<span class="soft">${version}</span>`,
+      },
+      { title: t('halts.started'), kind: 'spare', cell: row => since(ask, row.started_at) },
+      { title: t('halts.heartbeat'), cell: row => since(ask, row.heartbeat_at) },
+      {
+        title: t('halts.calls'),
+        kind: 'number',
+        cell: ({ pacer, alive }) => (pacer && alive ? figure(ask, pacer.callsPerSecond, 1) : null),
+      },
+      {
+        title: t('halts.waiting'),
+        kind: 'number',
+        cell: ({ pacer, alive }) => (pacer && alive ? figure(ask, pacer.waiting) : null),
+      },
+      {
+        title: t('halts.concurrency'),
+        kind: 'number',
+        cell: ({ pacer, alive }) => (pacer && alive ? figure(ask, pacer.concurrency) : null),
+      },
+    ],
+    { caption: t('halts.processes'), empty: empty(t('halts.no_processes'), t('halts.no_processes.remedy')) },
+  )
+}
+
+function rolesText(language: Language, roles: readonly string[]): string {
+  return new Intl.ListFormat(language, { style: 'narrow', type: 'conjunction' }).format(
+    roles.map(role => textOr(language, `process_role.${role}`, role)),
+  )
+}

@@ -1,0 +1,210 @@
+import { z } from 'zod'
+import type { EmployeeKey } from '../../directory/employee.ts'
+import { dryRunPage, listDryRuns, readDryRun } from '../../report/dry-runs.ts'
+import { readMapping, type TriedEmployee } from '../../report/mapping.ts'
+import { DIFFERENCES } from '../../sync/dry-run-tables.ts'
+import { cursor, decodeCursor, encodeCursor, pageSize, rowNumber } from '../endpoint.ts'
+import { Problem } from '../problem.ts'
+import type { Services } from '../services.ts'
+
+// The mapping in use
+
+const File = z.object({ file: z.string(), sql: z.string() })
+
+export const MappingResult = z.object({
+  employees: File.nullable().describe('null: the file cannot be read, see error'),
+  departments: File.nullable(),
+  error: z.string().nullable().describe('Why HR or a file cannot be read, or what is wrong with the mapping'),
+  since: z.date().nullable().describe('When a plan that passed first used this mapping; null: none has'),
+  columns: z.array(
+    z.object({
+      name: z.string().describe('A field of employees, or enterprise_code, userid, active, updated_at'),
+      source: z.string().describe('Its name in the SELECT'),
+      type: z.string(),
+      empty: z.number().nullable().describe('Share of empty values in the last good run, 0 to 1'),
+      broken: z.number().describe('Open cases of rows that break a rule in this column'),
+    }),
+  ),
+  unmanaged: z.array(z.string()).describe('Fields that are never touched on the platform'),
+  rows: z.number().nullable().describe('Rows of the last good run that read all of them'),
+  read_at: z.date().nullable(),
+  history: z.array(z.object({ fingerprint: z.string(), first: z.date(), last: z.date() })),
+})
+export type MappingResult = z.infer<typeof MappingResult>
+
+/** Mappings of earlier times that are listed. */
+const HISTORY = 10
+
+export async function readMappingResult({ pool, hr }: Services): Promise<MappingResult> {
+  const page = await readMapping(pool, hr)
+  return {
+    employees: page.employees,
+    departments: page.departments,
+    error: page.hrError,
+    since: page.since,
+    columns: page.columns.map(({ isField: _, ...column }) => column),
+    unmanaged: page.unmanaged,
+    rows: page.rows,
+    read_at: page.readAt,
+    history: page.history.slice(0, HISTORY),
+  }
+}
+
+// One employee, tried
+
+export const TriedResult = z.object({
+  enterprise_code: z.string(),
+  userid: z.string(),
+  hr: z.enum(['present', 'left', 'absent', 'duplicate', 'invalid', 'unknown']),
+  error: z.string().nullable(),
+  fields: z
+    .array(z.object({ field: z.string(), value: z.string().nullable(), problem: z.string().nullable() }))
+    .describe('Values are masked'),
+  problems: z.array(z.object({ field: z.string(), rule: z.string(), message: z.string() })),
+})
+export type TriedResult = z.infer<typeof TriedResult>
+
+export function triedResult(key: EmployeeKey, tried: TriedEmployee): TriedResult {
+  const { hr, hrError, fields, problems } = tried
+  return { enterprise_code: key.enterpriseCode, userid: key.userid, hr, error: hrError, fields, problems }
+}
+
+// Dry runs
+
+const DryRunLine = z.object({
+  id: z.number(),
+  requested_by: z.string(),
+  requested_at: z.date(),
+  address: z.string().nullable(),
+  state: z.enum(['requested', 'running', 'done', 'failed']),
+  phase: z.enum(['plan', 'new', 'today', 'compare']).nullable().describe('What it does while it runs'),
+  rows_read: z.number(),
+  started_at: z.date().nullable(),
+  finished_at: z.date().nullable(),
+  message: z.string().nullable().describe('failed: why'),
+})
+
+export const DryRunsQuery = z.object({ cursor, limit: pageSize })
+export const DryRunsResult = z.object({ dry_runs: z.array(DryRunLine), next: z.string().nullable() })
+export type DryRunsResult = z.infer<typeof DryRunsResult>
+
+export async function readDryRuns(
+  { pool }: Services,
+  query: z.output<typeof DryRunsQuery>,
+): Promise<DryRunsResult> {
+  const position = decodeCursor(z.tuple([z.number()]), query.cursor)
+  const found = await listDryRuns(pool, { before: position?.[0], limit: query.limit + 1 })
+  const shown = found.slice(0, query.limit)
+  const last = shown.at(-1)
+  return {
+    dry_runs: shown.map(lineResult),
+    next: found.length > query.limit && last ? encodeCursor([last.id]) : null,
+  }
+}
+
+function lineResult(line: Awaited<ReturnType<typeof listDryRuns>>[number]): z.output<typeof DryRunLine> {
+  return {
+    id: line.id,
+    requested_by: line.requestedBy,
+    requested_at: line.requestedAt,
+    address: line.address,
+    state: line.state,
+    phase: line.phase,
+    rows_read: line.rowsRead,
+    started_at: line.startedAt,
+    finished_at: line.finishedAt,
+    message: line.message,
+  }
+}
+
+export const DryRunParams = z.object({ id: rowNumber })
+export const DryRunQuery = z.object({
+  what: z.enum(DIFFERENCES).optional().describe('Only the employees of whom this is said'),
+  cursor,
+  limit: pageSize,
+})
+
+const Counted = z.array(z.object({ field: z.string(), n: z.number() }))
+
+export const DryRunResult = DryRunLine.extend({
+  mapping: z.string(),
+  error_line: z.number().nullable().describe('Where in the SELECT it is wrong, from 1'),
+  error_column: z.number().nullable(),
+  summary: z
+    .object({
+      rows: z.number(),
+      rows_today: z.number(),
+      in_scope: z.number(),
+      verdict: z.enum(['running', 'held', 'source_suspect']).describe('What a run with it would come to'),
+      verdict_message: z.string().nullable(),
+      planned: z.record(z.string(), z.number()).describe('What it would plan, by reason'),
+      compared: z.record(z.string(), z.number()).describe('Employees by the difference that it makes'),
+      columns: Counted.describe('Employees by field that changes'),
+      departments: z.array(z.object({ department: z.string(), n: z.number() })),
+      broken: Counted.describe('Employees by column that breaks a rule'),
+      broken_today: Counted,
+      added_columns: z.array(z.string()),
+      removed_columns: z.array(z.string()),
+      stored: z.number().describe('Employees that are kept one by one'),
+    })
+    .nullable(),
+  employees: z.array(
+    z.object({
+      enterprise_code: z.string(),
+      userid: z.string(),
+      what: z.enum(DIFFERENCES),
+      department: z.string().nullable(),
+      changed: z.array(
+        z.object({ field: z.string(), from: z.string().nullable(), to: z.string().nullable() }),
+      ),
+    }),
+  ),
+  next: z.string().nullable(),
+})
+export type DryRunResult = z.infer<typeof DryRunResult>
+
+export async function readDryRunResult(
+  { pool }: Services,
+  id: number,
+  query: z.output<typeof DryRunQuery>,
+): Promise<DryRunResult> {
+  const found = await readDryRun(pool, id)
+  if (!found) throw new Problem('not_found', `there is no dry run ${id}`)
+  const position = decodeCursor(z.tuple([z.string(), z.string()]), query.cursor)
+  const { entities, next } = await dryRunPage(pool, id, {
+    after: position ? { enterpriseCode: position[0], entityKey: position[1] } : undefined,
+    limit: query.limit,
+    ...(query.what ? { reason: query.what } : {}),
+  })
+  const { summary } = found
+  return {
+    ...lineResult(found),
+    mapping: found.mapping,
+    error_line: found.errorLine,
+    error_column: found.errorColumn,
+    summary: summary && {
+      rows: summary.rows,
+      rows_today: summary.rowsToday,
+      in_scope: summary.inScope,
+      verdict: summary.verdict,
+      verdict_message: summary.verdictMessage,
+      planned: summary.planned,
+      compared: summary.compared,
+      columns: summary.columns,
+      departments: summary.departments,
+      broken: summary.broken,
+      broken_today: summary.brokenToday,
+      added_columns: summary.addedColumns,
+      removed_columns: summary.removedColumns,
+      stored: summary.stored,
+    },
+    employees: entities.map(one => ({
+      enterprise_code: one.enterpriseCode,
+      userid: one.entityKey,
+      what: one.reason,
+      department: one.department,
+      changed: one.changed,
+    })),
+    next: next && encodeCursor([next.enterpriseCode, next.entityKey]),
+  }
+}

@@ -1,0 +1,134 @@
+import { z } from 'zod'
+import { HrUnavailableError, MappingError } from '../../hr/source.ts'
+import { tryEmployee } from '../../report/mapping.ts'
+import { requestDryRun } from '../../sync/dry-run.ts'
+import type { Ask } from '../ask.ts'
+import { resolveKey } from '../employees/key.ts'
+import { action, type Endpoint, read } from '../endpoint.ts'
+import { Problem } from '../problem.ts'
+import type { Services } from '../services.ts'
+import { dryRunBody, dryRunsBody } from './dry-run-view.ts'
+import {
+  DryRunParams,
+  DryRunQuery,
+  DryRunResult,
+  DryRunsQuery,
+  DryRunsResult,
+  MappingResult,
+  readDryRunResult,
+  readDryRuns,
+  readMappingResult,
+  TriedResult,
+  triedResult,
+} from './query.ts'
+import { mappingBody } from './view.ts'
+
+const mappingText = z
+  .string()
+  .min(1)
+  .max(100_000)
+  .describe('One SELECT of employees, as HR_EMPLOYEES_SQL holds one; read-only, in HR’s database')
+
+export function mapping(services: Services): Endpoint[] {
+  return [
+    read({
+      path: '/mapping',
+      tag: 'mapping',
+      summary: 'The columns of the mapping: types, share of empty values, rule breaks; unmanaged fields',
+      result: MappingResult,
+      run: () => readMappingResult(services),
+      page: (ask, result) => ({
+        title: ask.t('mapping.title'),
+        nav: 'mapping',
+        body: mappingBody(ask, result, null),
+      }),
+    }),
+    action({
+      path: '/mapping/try',
+      tag: 'mapping',
+      summary: 'What the mapping gives for one employee, and the rules that the row breaks. Changes nothing',
+      body: z.object({ key: z.string().trim().min(1).max(400).describe('User id, or enterprise/userid') }),
+      result: TriedResult,
+      async run(_ask, { input }) {
+        const key = await resolveKey(services, input.key)
+        return triedResult(key, await tryEmployee(services.hr, key))
+      },
+      page: async (ask, tried) => ({
+        title: ask.t('mapping.title'),
+        nav: 'mapping',
+        body: mappingBody(ask, await readMappingResult(services), tried),
+      }),
+    }),
+    read({
+      path: '/mapping/dry-runs',
+      tag: 'mapping',
+      summary: 'Dry runs of other SELECTs, the latest first',
+      query: DryRunsQuery,
+      result: DryRunsResult,
+      run: (_ask, { input }) => readDryRuns(services, input),
+      page: async (ask, result) => dryRunsPage(ask, result, await todaysSelect(services), null),
+    }),
+    action({
+      path: '/mapping/dry-runs',
+      tag: 'mapping',
+      summary: 'Finds out what another SELECT would change, without changing anything',
+      body: z.object({ mapping: mappingText }),
+      starts: true,
+      result: z.object({ id: z.number() }),
+      run: (ask, { input }) => request(services, ask, input.mapping),
+      next: (_ask, { id }) => ({ to: `/mapping/dry-runs/${id}` }),
+      refused: async (ask, problem, { input }) =>
+        dryRunsPage(ask, await readDryRuns(services, { limit: 20 }), input.mapping, {
+          message: problem.message,
+          place: problem.cause instanceof MappingError ? problem.cause.place : null,
+        }),
+    }),
+    read({
+      path: '/mapping/dry-runs/:id',
+      tag: 'mapping',
+      summary: 'One dry run: progress, figures, and the employees for whom the SELECT makes a difference',
+      params: DryRunParams,
+      query: DryRunQuery,
+      result: DryRunResult,
+      run: (_ask, { params, input }) => readDryRunResult(services, params.id, input),
+      page: (ask, result, { input }) => ({
+        title: ask.t('mapping.dry_run', { id: result.id }),
+        nav: 'mapping',
+        body: dryRunBody(ask, result, input.what),
+      }),
+    }),
+  ]
+}
+
+async function request({ pool }: Services, { asker }: Ask, text: string): Promise<{ id: number }> {
+  try {
+    // Browsers end the lines of a form in their own way.
+    return { id: await requestDryRun(pool, asker, text.replaceAll('\r\n', '\n')) }
+  } catch (error) {
+    if (!(error instanceof MappingError)) throw error
+    throw new Problem('invalid', error.message.replace(/^SELECT: /, ''), { cause: error })
+  }
+}
+
+/** What somebody begins with who wants to try something else; empty where the file cannot be read. */
+async function todaysSelect({ hr }: Services): Promise<string> {
+  try {
+    return (await hr.texts()).employees.sql
+  } catch (error) {
+    if (error instanceof MappingError || error instanceof HrUnavailableError) return ''
+    throw error
+  }
+}
+
+function dryRunsPage(
+  ask: Ask,
+  result: DryRunsResult,
+  text: string,
+  mistake: Parameters<typeof dryRunsBody>[3],
+) {
+  return {
+    title: ask.t('mapping.dry_runs'),
+    nav: 'mapping' as const,
+    body: dryRunsBody(ask, result, text, mistake),
+  }
+}

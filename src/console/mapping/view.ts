@@ -1,0 +1,158 @@
+import { html, type SafeHtml } from '@remix-run/html-template'
+import { inLanguage } from '../../texts/failures.ts'
+import { textOr } from '../../texts/texts.ts'
+import type { Ask } from '../ask.ts'
+import { employeeName, employeePath } from '../employees/key.ts'
+import {
+  actionForm,
+  alert,
+  bar,
+  code,
+  copyable,
+  empty,
+  facts,
+  figure,
+  foreign,
+  head,
+  masked,
+  percent,
+  section,
+  since,
+  state,
+  table,
+  time,
+} from '../ui/parts.ts'
+import type { MappingResult, TriedResult } from './query.ts'
+
+/** What HR's columns become, how full they are, and which rows break rules in them. */
+export function mappingBody(ask: Ask, mapping: MappingResult, tried: TriedResult | null): SafeHtml {
+  const { t, language } = ask
+  const { employees, departments } = mapping
+  return html`${head(t('mapping.title'), {
+    actions: [
+      actionForm(ask, {
+        to: '/mapping/try',
+        label: t('mapping.try'),
+        role: 'operator',
+        fields: [
+          {
+            name: 'key',
+            label: t('employees.userid'),
+            required: true,
+            maxlength: 400,
+            hint: t('mapping.try_hint'),
+          },
+        ],
+      }),
+      html`<a class="button" href="/mapping/dry-runs">${t('mapping.dry_runs')}</a>`,
+    ],
+  })}
+  ${mapping.error === null ? '' : alert('bad', t('mapping.broken'), foreign(inLanguage(language, mapping.error)))}
+  ${tried === null ? '' : triedSection(ask, tried)}
+  ${facts([
+    [t('mapping.file'), employees && code(employees.file)],
+    [t('mapping.since'), mapping.since ? since(ask, mapping.since) : t('mapping.not_used')],
+    [
+      t('mapping.rows'),
+      mapping.rows === null
+        ? null
+        : html`${figure(ask, mapping.rows)} <span class="soft">${since(ask, mapping.read_at)}</span>`,
+    ],
+  ])}
+  ${section(t('mapping.columns'), columns(ask, mapping))}
+  ${
+    mapping.unmanaged.length === 0
+      ? ''
+      : section(
+          t('mapping.unmanaged'),
+          html`<p>${mapping.unmanaged
+            .map(field => textOr(language, `field.${field}`, field))
+            .join(t('employees.list_separator'))}</p><p class="soft">${t('mapping.unmanaged_note')}</p>`,
+        )
+  }
+  ${employees ? section(t('mapping.select'), copyable(t, employees.sql), { aside: employees.file }) : ''}
+  ${departments ? section(t('mapping.select_departments'), copyable(t, departments.sql), { aside: departments.file }) : ''}
+  ${mapping.history.length < 2 ? '' : section(t('mapping.history'), history(ask, mapping))}`
+}
+
+function columns(ask: Ask, mapping: MappingResult): SafeHtml {
+  const { t, language } = ask
+  return table(
+    mapping.columns,
+    [
+      { title: t('mapping.column'), cell: ({ source }) => code(source) },
+      {
+        title: t('mapping.field'),
+        cell: ({ name }) => html`${textOr(language, `field.${name}`, name)}`,
+      },
+      { title: t('mapping.type'), kind: 'spare', cell: ({ type }) => code(type) },
+      {
+        title: t('mapping.empty'),
+        kind: 'number',
+        cell: ({ empty: share }) =>
+          share === null ? null : html`${percent(ask, share)}${bar(share, share === 1 ? 'warn' : 'ok')}`,
+      },
+      {
+        title: t('mapping.rule_breaks'),
+        kind: 'number',
+        cell: ({ name, broken }) =>
+          broken === 0
+            ? null
+            : html`<a href="/cases?category=invalid_hr_row&amp;field=${encodeURIComponent(name)}">${state('warn', figure(ask, broken))}</a>`,
+      },
+    ],
+    { caption: t('mapping.columns'), empty: empty(t('mapping.no_columns'), t('mapping.no_columns.remedy')) },
+  )
+}
+
+function history(ask: Ask, mapping: MappingResult): SafeHtml {
+  const { t } = ask
+  return table(
+    mapping.history,
+    [
+      { title: t('mapping.fingerprint'), cell: ({ fingerprint }) => code(fingerprint.slice(0, 12)) },
+      { title: t('mapping.first'), cell: ({ first }) => time(ask, first) },
+      { title: t('mapping.last'), cell: ({ last }) => time(ask, last) },
+    ],
+    { caption: t('mapping.history'), empty: empty('') },
+  )
+}
+
+function triedSection(ask: Ask, tried: TriedResult): SafeHtml {
+  const { t, language } = ask
+  const key = { enterpriseCode: tried.enterprise_code, userid: tried.userid }
+  const others = tried.problems.filter(({ field }) => !tried.fields.some(row => row.field === field))
+  return section(
+    t('mapping.tried', { employee: employeeName(key) }),
+    html`${
+      tried.error === null
+        ? html`<p>${t(`employees.hr.${tried.hr}`)} <a href="${employeePath(key)}">${t('mapping.to_employee')}</a></p>`
+        : alert('bad', t('employees.hr.unknown'), foreign(inLanguage(language, tried.error)))
+    }
+    ${others.map(({ message }) => alert('bad', foreign(inLanguage(language, message))))}
+    ${
+      tried.fields.length === 0
+        ? ''
+        : table(
+            tried.fields,
+            [
+              {
+                title: t('employees.field'),
+                cell: ({ field }) => textOr(language, `field.${field}`, field),
+              },
+              {
+                title: t('employees.in_hr'),
+                cell: ({ value }) => masked(ask, value),
+              },
+              {
+                title: t('mapping.rule'),
+                cell: ({ problem }) =>
+                  problem === null ? null : state('bad', inLanguage(language, problem)),
+              },
+            ],
+            { caption: t('mapping.tried', { employee: employeeName(key) }), empty: empty('') },
+          )
+    }`,
+    { id: 'tried', aside: t('employees.masked') },
+  )
+}

@@ -1,0 +1,232 @@
+import { z } from 'zod'
+import type { Config } from '../../config.ts'
+import type { Pool } from '../../lib/database.ts'
+import { listLimitAccounts, listPaymentOrders, listTaxpayers } from '../../report/mirrors.ts'
+import { MIRRORS, type Mirror } from '../../sync/mirror-kind.ts'
+import type { Ask } from '../ask.ts'
+import { cursor, decodeCursor, encodeCursor, pageSize, plainText } from '../endpoint.ts'
+import { platformDayOf } from '../moment.ts'
+
+const Run = z.object({
+  id: z.number(),
+  state: z.string(),
+  requested_at: z.date(),
+  finished_at: z.date().nullable(),
+  message: z.string().nullable(),
+  parts: z.number().nullable().describe('What it has to read'),
+  left: z.number().describe('Of that, what is still to be read'),
+  rows_read: z.number().nullable(),
+  rows_changed: z.number().nullable(),
+})
+
+const Standing = z.object({
+  mirror: z.enum(MIRRORS),
+  on: z.boolean().describe('MIRRORS has it: it is read by its schedule'),
+  last: Run.nullable().describe('The latest run that has ended'),
+  present: Run.nullable().describe('The run that waits to begin, or goes on'),
+  next_read_at: z.date().nullable().describe('Null: it is off, or no scheduler has been there'),
+  paused_at: z.date().nullable().describe('Since when its schedule has been paused'),
+})
+export type Standing = z.infer<typeof Standing>
+export const Standings = z.object({ mirrors: z.array(Standing) })
+
+/** How each mirror stands: a few rows of the index on runs for each. */
+export async function readStandings(pool: Pool, config: Config): Promise<z.infer<typeof Standings>> {
+  const { rows } = await pool.query<Omit<Standing, 'on'>>(
+    `select m.mirror, last.run as last, present.run as present, s.next_due_at as next_read_at, s.paused_at
+     from unnest($1::text[]) with ordinality as m (mirror, place)
+     left join dirsync.job_schedule s on s.job = 'mirror-' || m.mirror
+     left join lateral (${RUN} where r.kind = m.mirror and r.finished_at is not null
+                        order by r.id desc limit 1) last on true
+     left join lateral (${RUN} where r.kind = m.mirror and r.finished_at is null
+                        order by r.id limit 1) present on true
+     order by m.place`,
+    [MIRRORS],
+  )
+  return {
+    mirrors: rows.map(({ last, present, next_read_at, ...row }) => {
+      const on = config.MIRRORS.includes(row.mirror)
+      return {
+        ...row,
+        on,
+        last: last && withDates(last),
+        present: present && withDates(present),
+        next_read_at: on ? next_read_at : null,
+      }
+    }),
+  }
+}
+
+const RUN = `
+  select jsonb_build_object(
+    'id', r.id, 'state', r.state, 'requested_at', r.requested_at, 'finished_at', r.finished_at,
+    'message', r.message, 'parts', r.planned,
+    'left', (select count(*) from (select from dirsync.mirror_task k where k.run_id = r.id limit 100000) few),
+    'rows_read', r.result #> '{rows,read}', 'rows_changed', r.result #> '{rows,changed}') as run
+  from dirsync.sync_run r`
+
+/** JSON has moments as texts. */
+function withDates(run: z.infer<typeof Run>): z.infer<typeof Run> {
+  return {
+    ...run,
+    requested_at: new Date(run.requested_at),
+    finished_at: run.finished_at && new Date(run.finished_at),
+  }
+}
+
+export async function readStanding(pool: Pool, config: Config, mirror: Mirror): Promise<Standing | null> {
+  const { mirrors } = await readStandings(pool, config)
+  return mirrors.find(standing => standing.mirror === mirror) ?? null
+}
+
+// Payment orders
+
+const enterprise = plainText(100).optional()
+
+export const OrdersInput = z.object({
+  employee: plainText(200).optional().describe('User id'),
+  number: plainText(100).optional().describe('The beginning of a payment order number'),
+  status: z.coerce.number().int().min(-1000).max(1000).optional(),
+  from: z.iso.date().optional().describe('First day, in GMT+8'),
+  to: z.iso.date().optional().describe('Last day, in GMT+8'),
+  enterprise,
+  cursor,
+  limit: pageSize,
+})
+export type OrdersInput = z.infer<typeof OrdersInput>
+
+export const Orders = z.object({
+  orders: z.array(
+    z.object({
+      enterpriseCode: z.string(),
+      tradeNo: z.string(),
+      outTradeNo: z.string().nullable(),
+      userid: z.string().nullable(),
+      subject: z.string().nullable(),
+      totalAmount: z.string().nullable(),
+      payAmount: z.string().nullable(),
+      refundAmount: z.string().nullable(),
+      status: z.number().nullable(),
+      assetCode: z.string().nullable(),
+      createdAt: z.date().nullable(),
+      paidAt: z.date().nullable(),
+      refundedAt: z.date().nullable(),
+      firstSeenAt: z.date(),
+      changedAt: z.date(),
+    }),
+  ),
+  next: z.string().nullable(),
+})
+export type Orders = z.infer<typeof Orders>
+
+export async function readOrders(pool: Pool, ask: Ask, input: OrdersInput): Promise<Orders> {
+  const after = decodeCursor(z.tuple([z.string(), z.string()]), input.cursor)
+  const { rows, next } = await listPaymentOrders(pool, {
+    userid: input.employee,
+    tradeNo: input.number,
+    status: input.status,
+    enterprise: input.enterprise,
+    from: platformDayOf(ask, 'from', input.from, 'begins'),
+    until: platformDayOf(ask, 'to', input.to, 'is over'),
+    after: after ? { enterpriseCode: after[0], tradeNo: after[1] } : undefined,
+    limit: input.limit,
+  })
+  return { orders: rows, next: next && encodeCursor([next.enterpriseCode, next.tradeNo]) }
+}
+
+// Limit accounts
+
+/** Of a check box. */
+const gone = z
+  .enum(['1', 'on', 'true'])
+  .optional()
+  .describe('Also those that the platform does not show any more')
+
+export const AccountsInput = z.object({ enterprise, gone, cursor, limit: pageSize })
+export type AccountsInput = z.infer<typeof AccountsInput>
+
+export const Accounts = z.object({
+  accounts: z.array(
+    z.object({
+      enterpriseCode: z.string(),
+      accountOpenid: z.string(),
+      name: z.string().nullable(),
+      productCategory: z.number().nullable(),
+      balance: z.string().nullable(),
+      status: z.number().nullable(),
+      firstSeenAt: z.date(),
+      changedAt: z.date(),
+      goneAt: z.date().nullable(),
+      subAccounts: z
+        .array(
+          z.object({
+            id: z.string(),
+            name: z.string().nullable(),
+            status: z.number().nullable(),
+            gone: z.boolean(),
+          }),
+        )
+        .describe('At most 200'),
+    }),
+  ),
+  next: z.string().nullable(),
+})
+export type Accounts = z.infer<typeof Accounts>
+
+export async function readAccounts(pool: Pool, input: AccountsInput): Promise<Accounts> {
+  const after = decodeCursor(z.tuple([z.string(), z.string()]), input.cursor)
+  const { rows, next } = await listLimitAccounts(pool, {
+    enterprise: input.enterprise,
+    gone: input.gone !== undefined,
+    after: after ? { enterpriseCode: after[0], accountOpenid: after[1] } : undefined,
+    limit: input.limit,
+  })
+  return { accounts: rows, next: next && encodeCursor([next.enterpriseCode, next.accountOpenid]) }
+}
+
+// Taxpayers
+
+export const TaxpayersInput = z.object({
+  identifier: plainText(100).optional().describe('The beginning of an identification number'),
+  enterprise,
+  gone,
+  cursor,
+  limit: pageSize,
+})
+export type TaxpayersInput = z.infer<typeof TaxpayersInput>
+
+export const Taxpayers = z.object({
+  taxpayers: z.array(
+    z.object({
+      enterpriseCode: z.string(),
+      identifier: z.string(),
+      nature: z.number(),
+      name: z.string(),
+      status: z.number().nullable(),
+      firstSeenAt: z.date(),
+      changedAt: z.date(),
+      goneAt: z.date().nullable(),
+    }),
+  ),
+  next: z.string().nullable(),
+})
+export type Taxpayers = z.infer<typeof Taxpayers>
+
+const TaxpayerPosition = z.tuple([z.string(), z.string(), z.number().int(), z.string()])
+
+export async function readTaxpayers(pool: Pool, input: TaxpayersInput): Promise<Taxpayers> {
+  const after = decodeCursor(TaxpayerPosition, input.cursor)
+  const { rows, next } = await listTaxpayers(pool, {
+    enterprise: input.enterprise,
+    identifier: input.identifier,
+    gone: input.gone !== undefined,
+    after: after
+      ? { enterpriseCode: after[0], identifier: after[1], nature: after[2], name: after[3] }
+      : undefined,
+    limit: input.limit,
+  })
+  return {
+    taxpayers: rows,
+    next: next && encodeCursor([next.enterpriseCode, next.identifier, next.nature, next.name]),
+  }
+}

@@ -1,0 +1,90 @@
+import { z } from 'zod'
+import { MIRRORS, type Mirror } from '../../sync/mirror-kind.ts'
+import { action, type Endpoint, read } from '../endpoint.ts'
+import { commandsOf, type Services } from '../services.ts'
+import {
+  Accounts,
+  AccountsInput,
+  Orders,
+  OrdersInput,
+  readAccounts,
+  readOrders,
+  readStanding,
+  readStandings,
+  readTaxpayers,
+  Standings,
+  Taxpayers,
+  TaxpayersInput,
+} from './query.ts'
+import { accountsBody, mirrorsBody, ordersBody, taxpayersBody } from './view.ts'
+
+export function mirrors(services: Services): Endpoint[] {
+  const { pool, config } = services
+  const standing = (mirror: Mirror) => readStanding(pool, config, mirror)
+  return [
+    read({
+      path: '/mirrors',
+      tag: 'mirrors',
+      summary: 'How each mirror stands: whether it is on, when it was read and will be, and what came of it',
+      result: Standings,
+      run: () => readStandings(pool, config),
+      page: (ask, result) => ({
+        title: ask.t('mirrors.title'),
+        nav: 'mirrors',
+        body: mirrorsBody(ask, result.mirrors),
+      }),
+    }),
+    read({
+      path: '/mirrors/orders',
+      tag: 'mirrors',
+      summary: 'Payment orders as the platform showed them, the latest first',
+      query: OrdersInput,
+      result: Orders,
+      run: (ask, { input }) => readOrders(pool, ask, input),
+      page: async (ask, result, { input }) => ({
+        title: ask.t('mirrors.orders'),
+        nav: 'mirrors',
+        body: ordersBody(ask, await standing('orders'), result, input),
+      }),
+    }),
+    read({
+      path: '/mirrors/accounts',
+      tag: 'mirrors',
+      summary: 'Limit accounts with balances and sub-accounts, as the platform showed them',
+      query: AccountsInput,
+      result: Accounts,
+      run: (_ask, { input }) => readAccounts(pool, input),
+      page: async (ask, result, { input }) => ({
+        title: ask.t('mirrors.accounts'),
+        nav: 'mirrors',
+        body: accountsBody(ask, await standing('accounts'), result, input),
+      }),
+    }),
+    read({
+      path: '/mirrors/taxpayers',
+      tag: 'mirrors',
+      summary: 'Taxpayers as the platform showed them',
+      query: TaxpayersInput,
+      result: Taxpayers,
+      run: (_ask, { input }) => readTaxpayers(pool, input),
+      page: async (ask, result, { input }) => ({
+        title: ask.t('mirrors.taxpayers'),
+        nav: 'mirrors',
+        body: taxpayersBody(ask, await standing('taxpayers'), result, input),
+      }),
+    }),
+    action({
+      path: '/mirrors/:mirror/read',
+      tag: 'mirrors',
+      summary: 'Read a mirror again, or find the run that waits to do so; also one that MIRRORS leaves out',
+      params: z.object({ mirror: z.enum(MIRRORS) }),
+      result: z.object({ run: z.number() }),
+      starts: true,
+      run: async (ask, { params }) => ({ run: await commandsOf(services, ask).resync(params.mirror) }),
+      next: (_ask, { run }, { params }) => ({
+        to: `/mirrors/${params.mirror}`,
+        notice: { key: 'mirrors.asked', values: { run: String(run) } },
+      }),
+    }),
+  ]
+}

@@ -1,0 +1,115 @@
+import { z } from 'zod'
+import type { Pool } from '../../lib/database.ts'
+import { readPlatform } from '../../report/platform.ts'
+import { listHalts } from '../../report/service.ts'
+import { HaltResult } from '../halts/query.ts'
+
+const Operation = z.object({
+  operation: z.string(),
+  calls: z.number(),
+  too_fast: z.number().describe('Refused as too fast; they are made again'),
+  failed: z.number(),
+  mean_wait_ms: z.number().describe('For the pacer'),
+  longest_wait_ms: z.number(),
+  mean_duration_ms: z.number().describe('From the request to the answer'),
+})
+type Operation = z.infer<typeof Operation>
+
+const Cap = z.object({
+  per_second: z.number(),
+  since: z.date(),
+  until: z.date(),
+  set_by: z.string(),
+  reason: z.string(),
+})
+
+/** What `/api/v1/platform` answers. */
+export const PlatformResult = z.object({
+  pace: z.object({
+    workers: z.number().describe('Living processes that make calls for runs'),
+    calls_per_second: z.number().describe('Over the last ten seconds'),
+    calls_last_minute: z.number(),
+    permitted_per_second: z.number().nullable().describe('null: no worker is alive, or not yet learnt'),
+    set_per_second: z.number().nullable().describe('PLATFORM_RATE_LIMIT; null: to be learnt'),
+    learnt: z.boolean().describe('The rate was learnt, or lowered since the platform refused calls'),
+    ceiling_per_second: z.number().nullable().describe('The rate at which the platform last refused calls'),
+    utilisation: z.number().nullable().describe('0 to 1'),
+    waiting: z.number().describe('Calls that wait for the pacer'),
+    concurrency: z.number().nullable(),
+    cap: Cap.nullable().describe('A lower rate that a person has set for a time'),
+  }),
+  last_hour: z.array(Operation).describe('Calls of the last hour by operation, the most called first'),
+  token: z
+    .object({
+      created_at: z.date(),
+      expires_at: z.date(),
+      renews_at: z.date().describe('After 80 % of its life'),
+    })
+    .nullable()
+    .describe('The access token; null: the next call creates one'),
+  token_creations: z
+    .object({ last_hour: z.number(), permitted: z.number() })
+    .describe("Against dirsync's fuse; the platform permits 60 within an hour"),
+  holdoffs: z
+    .array(z.object({ gate: z.string(), paused_until: z.date(), pause_reason: z.string().nullable() }))
+    .describe('The platform asked for it; `platform`: of all calls'),
+  halts: z.array(HaltResult).describe('Why work stands still'),
+})
+export type PlatformResult = z.infer<typeof PlatformResult>
+
+export async function readPlatformPage(db: Pool): Promise<PlatformResult> {
+  const [{ pause: _, ...platform }, halts] = await Promise.all([readPlatform(db), listHalts(db)])
+  return { ...platform, halts }
+}
+
+/** What `POST /api/v1/platform/token` answers. */
+export const TokenResult = z.object({
+  accepted: z.boolean().nullable().describe('null: the platform was not asked, or did not answer'),
+  expires_in: z.number().nullable().describe('Seconds, as the platform says'),
+  category: z.string().nullable(),
+  platform_code: z.number().nullable(),
+  meaning: z.string(),
+  remedy: z.string().nullable(),
+})
+export type TokenResult = z.infer<typeof TokenResult>
+
+/** By which somebody's lower rate is told from another's: a form that was made before it says so. */
+export function versionOf(cap: PlatformResult['pace']['cap']): string {
+  return cap ? `${cap.per_second} ${cap.until.toISOString()}` : 'none'
+}
+
+/** Sums of the last hour. */
+export function totalsOf(operations: readonly Operation[]): Pick<Operation, 'calls' | 'too_fast' | 'failed'> {
+  const sum = (name: 'calls' | 'too_fast' | 'failed') =>
+    operations.reduce((total, operation) => total + operation[name], 0)
+  return { calls: sum('calls'), too_fast: sum('too_fast'), failed: sum('failed') }
+}
+
+/** What keeps calls from being made as fast as they may, the most severe first. */
+export type Hindrance =
+  | { what: 'halt'; halt: PlatformResult['halts'][number] }
+  | { what: 'no_worker' }
+  | { what: 'holdoff'; holdoff: PlatformResult['holdoffs'][number] }
+  | { what: 'fuse' }
+  | { what: 'cap' }
+  | { what: 'refused'; set: number; permitted: number }
+
+/** Nothing: calls are made as fast as permitted, as far as there are any. */
+export function hindrancesOf({ pace, halts, holdoffs, token_creations }: PlatformResult): Hindrance[] {
+  const { set_per_second: set, permitted_per_second: permitted, cap, learnt } = pace
+  return [
+    ...halts.map(halt => ({ what: 'halt', halt }) as const),
+    ...(pace.workers === 0 ? [{ what: 'no_worker' } as const] : []),
+    ...holdoffs.map(holdoff => ({ what: 'holdoff', holdoff }) as const),
+    ...(token_creations.last_hour >= token_creations.permitted * FUSE_WARNING
+      ? [{ what: 'fuse' } as const]
+      : []),
+    ...(cap ? [{ what: 'cap' } as const] : []),
+    ...(learnt && set !== null && permitted !== null && permitted < set && permitted !== cap?.per_second
+      ? [{ what: 'refused', set, permitted } as const]
+      : []),
+  ]
+}
+
+/** Share of the permitted token creations from which somebody should know. */
+const FUSE_WARNING = 0.8

@@ -1,0 +1,201 @@
+import { html, type SafeHtml } from '@remix-run/html-template'
+import { z } from 'zod'
+import { beginning } from '../../lib/text.ts'
+import { searchEverything } from '../../report/search.ts'
+import { textOr } from '../../texts/texts.ts'
+import type { Ask } from '../ask.ts'
+import { departmentPath } from '../departments/path.ts'
+import { employeePath } from '../employees/key.ts'
+import { standingState } from '../employees/list-view.ts'
+import { type Endpoint, read } from '../endpoint.ts'
+import type { Services } from '../services.ts'
+import { type Column, empty, foreign, head, section, since, state, table } from '../ui/parts.ts'
+import { caseState, runState } from '../ui/states.ts'
+
+/** Hits of a kind that are shown; whoever needs more types more. */
+const HITS = 20
+
+const SearchResult = z.object({
+  cases: z.array(
+    z.object({
+      id: z.number(),
+      state: z.string(),
+      category: z.string(),
+      entity: z.string(),
+      entity_key: z.string(),
+      field: z.string(),
+    }),
+  ),
+  runs: z.array(z.object({ id: z.number(), kind: z.string(), state: z.string(), requested_at: z.date() })),
+  employees: z.array(
+    z.object({
+      enterprise_code: z.string(),
+      userid: z.string(),
+      standing: z.string(),
+      open_cases: z.number(),
+    }),
+  ),
+  departments: z.array(
+    z.object({
+      enterprise_code: z.string(),
+      dept_code: z.string(),
+      active: z.boolean(),
+      deleted_at: z.date().nullable(),
+    }),
+  ),
+})
+type SearchResult = z.infer<typeof SearchResult>
+
+export function search({ pool }: Services): Endpoint[] {
+  return [
+    read({
+      path: '/search',
+      tag: 'overview',
+      summary: 'Cases and runs by number; employees and departments by the beginning of their keys',
+      query: z.object({
+        q: z
+          .string()
+          .trim()
+          .max(200)
+          .default('')
+          .describe('`#17` or `17`, `run 12`, a user id, an open id, or a department code'),
+      }),
+      result: SearchResult,
+      async run(_ask, { input }) {
+        const found = await searchEverything(pool, input.q, HITS)
+        return {
+          ...found,
+          employees: found.employees.map(one => ({
+            enterprise_code: one.enterpriseCode,
+            userid: one.userid,
+            standing: one.standing,
+            open_cases: one.openCases,
+          })),
+        }
+      },
+      page(ask, found, { input }) {
+        const [only, ...others] = addresses(found)
+        if (only && others.length === 0) return { to: only }
+        return { title: ask.t('search.title'), nav: 'overview', body: searchBody(ask, found, input.q) }
+      },
+    }),
+  ]
+}
+
+function addresses({ cases, runs, employees, departments }: SearchResult): string[] {
+  return [
+    ...cases.map(({ id }) => `/cases/${id}`),
+    ...runs.map(({ id }) => `/runs/${id}`),
+    ...employees.map(row => employeePath({ enterpriseCode: row.enterprise_code, userid: row.userid })),
+    ...departments.map(row => departmentPath(row.enterprise_code, row.dept_code)),
+  ]
+}
+
+function searchBody(ask: Ask, found: SearchResult, q: string): SafeHtml {
+  const { t, language } = ask
+  const { cases, runs, employees, departments } = found
+  const none = empty('')
+  if (addresses(found).length === 0)
+    return html`${head(t('search.title'))}${empty(
+      q === '' ? t('search.nothing_asked') : t('search.nothing', { text: beginning(q, 80) }),
+      html`${t('search.hint')}${
+        q === ''
+          ? ''
+          : html` <a href="${employeePath({ enterpriseCode: '', userid: q })}">${t('employees.not_found.remedy')}</a>`
+      }`,
+    )}`
+  return html`${head(t('search.found', { text: beginning(q, 80) }))}
+  ${
+    cases.length === 0
+      ? ''
+      : section(
+          t('nav.cases'),
+          table(
+            cases,
+            [
+              { title: t('employees.case'), kind: 'main', cell: ({ id }) => `#${id}` },
+              { title: t('employees.state'), cell: row => caseState(ask, row.state) },
+              {
+                title: t('employees.what'),
+                cell: ({ category }) => textOr(language, `category.${category}`, category),
+              },
+              { title: t('search.key'), cell: row => foreign(row.entity_key) },
+            ],
+            { caption: t('nav.cases'), empty: none, href: ({ id }) => `/cases/${id}` },
+          ),
+        )
+  }
+  ${
+    runs.length === 0
+      ? ''
+      : section(
+          t('nav.runs'),
+          table(
+            runs,
+            [
+              { title: t('employees.run'), kind: 'main', cell: ({ id }) => `#${id}` },
+              { title: t('overview.kind'), cell: ({ kind }) => textOr(language, `run_kind.${kind}`, kind) },
+              { title: t('employees.state'), cell: row => runState(ask, row.state) },
+              { title: t('overview.requested'), cell: row => since(ask, row.requested_at) },
+            ],
+            { caption: t('nav.runs'), empty: none, href: ({ id }) => `/runs/${id}` },
+          ),
+        )
+  }
+  ${
+    employees.length === 0
+      ? ''
+      : section(
+          t('nav.employees'),
+          table(
+            employees,
+            [
+              { title: t('employees.userid'), kind: 'main', cell: ({ userid }) => foreign(userid) },
+              ...enterpriseOf(ask, employees),
+              { title: t('employees.standing'), cell: row => standingState(ask, row.standing) },
+            ],
+            {
+              caption: t('nav.employees'),
+              empty: none,
+              href: row => employeePath({ enterpriseCode: row.enterprise_code, userid: row.userid }),
+            },
+          ),
+          { aside: employees.length === HITS ? t('search.more') : '' },
+        )
+  }
+  ${
+    departments.length === 0
+      ? ''
+      : section(
+          t('nav.departments'),
+          table(
+            departments,
+            [
+              { title: t('employees.department'), kind: 'main', cell: row => foreign(row.dept_code) },
+              ...enterpriseOf(ask, departments),
+              { title: t('employees.state'), cell: row => departmentWord(ask, row) },
+            ],
+            {
+              caption: t('nav.departments'),
+              empty: none,
+              href: row => departmentPath(row.enterprise_code, row.dept_code),
+            },
+          ),
+          { aside: departments.length === HITS ? t('search.more') : '' },
+        )
+  }`
+}
+
+/** A column where there are several enterprises. */
+function enterpriseOf<Row extends { enterprise_code: string }>(
+  { t }: Ask,
+  rows: readonly Row[],
+): Column<Row>[] {
+  if (rows.every(({ enterprise_code }) => enterprise_code === '')) return []
+  return [{ title: t('employees.enterprise'), cell: row => foreign(row.enterprise_code || null) }]
+}
+
+function departmentWord({ t }: Ask, { active, deleted_at }: SearchResult['departments'][number]): SafeHtml {
+  if (deleted_at !== null) return state('off', t('departments.deleted'))
+  return active ? state('ok', t('departments.open')) : state('wait', t('departments.closed'))
+}

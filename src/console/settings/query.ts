@@ -1,0 +1,41 @@
+import { z } from 'zod'
+
+/** What `/api/v1/settings` answers. */
+export const SettingsResult = z.object({
+  settings: z.array(
+    z.object({
+      name: z.string(),
+      group: z.string(),
+      meaning: z.string(),
+      secret: z.boolean().describe('Its value is never shown; `is_set` tells whether there is one'),
+      value: z.string().nullable().describe('As text; an address without its password and parameters'),
+      is_set: z.boolean(),
+      default: z.string().nullable().describe('What holds where it is not set; null: nothing'),
+      source: z.enum(['environment', 'file', 'default', 'embedded', 'none']),
+      file: z.string().nullable().describe('Where it comes from a file (NAME_FILE)'),
+    }),
+  ),
+})
+export type SettingsResult = z.infer<typeof SettingsResult>
+export type SettingResult = SettingsResult['settings'][number]
+
+const FindingResult = z.object({
+  check: z.string(),
+  status: z.enum(['ok', 'warning', 'failed']).describe('warning: it works, but somebody should know'),
+  what: z.string(),
+  remedy: z.string().optional(),
+})
+export type FindingResult = z.infer<typeof FindingResult>
+
+const ExaminationResult = z.object({
+  at: z.date(),
+  by: z.string(),
+  complete: z.boolean().describe('false: it was left after 30 s'),
+  findings: z.array(FindingResult),
+})
+
+/** What `/api/v1/doctor` answers. */
+export const DoctorResult = z.object({
+  examination: ExaminationResult.nullable().describe('null: nobody has asked since this process began'),
+})
+export type DoctorResult = z.infer<typeof DoctorResult>

@@ -1,0 +1,52 @@
+import { describeSettings } from '../../doctor/settings.ts'
+import type { Ask } from '../ask.ts'
+import { action, type Endpoint, type Page, read } from '../endpoint.ts'
+import type { Services } from '../services.ts'
+import { Doctor } from './doctor.ts'
+import { DoctorResult, SettingsResult } from './query.ts'
+import { doctorBody, settingsBody } from './view.ts'
+
+/** Settings as this process has them, and whether everything they name is there and right. */
+export function settings(services: Services): Endpoint[] {
+  const doctor = new Doctor(services)
+  const doctorPage = (ask: Ask, result: DoctorResult): Page => ({
+    title: ask.t('settings.doctor'),
+    nav: 'settings',
+    body: doctorBody(ask, result),
+  })
+  return [
+    read({
+      path: '/settings',
+      tag: 'settings',
+      summary: 'Every setting as this process has it, without secrets',
+      result: SettingsResult,
+      run: async () => ({
+        settings: describeSettings(services.env, services.config).map(({ isSet, ...setting }) => ({
+          ...setting,
+          is_set: isSet,
+        })),
+      }),
+      page: (ask, result) => ({
+        title: ask.t('settings.title'),
+        nav: 'settings',
+        body: settingsBody(ask, result),
+      }),
+    }),
+    read({
+      path: '/doctor',
+      tag: 'settings',
+      summary: 'What the doctor found last in this process',
+      result: DoctorResult,
+      run: async () => ({ examination: doctor.last }),
+      page: doctorPage,
+    }),
+    action({
+      path: '/doctor',
+      tag: 'settings',
+      summary: 'Check everything that has to be right, as `dirsync doctor` does; takes up to 30 s',
+      result: DoctorResult,
+      run: async ask => ({ examination: await doctor.run(ask.asker.actor) }),
+      page: doctorPage,
+    }),
+  ]
+}

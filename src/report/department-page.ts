@@ -1,0 +1,69 @@
+import type { DepartmentDeletion } from '../directory/department.ts'
+import type { HrSource } from '../hr/source.ts'
+import { type Pool, rolledBack } from '../lib/database.ts'
+import { departmentFacts } from '../sync/departments.ts'
+import { type RunLimits, trips } from '../sync/safety.ts'
+
+/** A department on the way from the top to one of them. */
+export interface DepartmentStep {
+  deptCode: string
+  active: boolean
+  closedAt: Date | null
+  missingSince: Date | null
+  deletedAt: Date | null
+  /** Employees whom the platform last showed in it; at most 1,001 are counted. */
+  employees: number
+}
+
+/** HR may have a department below itself: the way up ends after so many. */
+const DEEPEST = 30
+
+/** The way from the top to a department, itself the last; empty when nobody knows it. */
+export async function wayToDepartment(
+  db: Pool,
+  enterprise: string,
+  deptCode: string,
+): Promise<DepartmentStep[]> {
+  const { rows } = await db.query<DepartmentStep>(
+    `with recursive way as (
+       select *, 1 as depth from dirsync.department where enterprise_code = $1 and dept_code = $2
+       union all
+       select p.*, w.depth + 1 from way w
+       join dirsync.department p on p.enterprise_code = $1 and p.dept_code = w.parent_code
+       where w.depth < ${DEEPEST} and p.dept_code <> $2
+     )
+     select dept_code as "deptCode", active, closed_at as "closedAt", first_missing_at as "missingSince",
+            deleted_at as "deletedAt",
+            (select count(*)::int from (
+               select from dirsync.employee e
+               where e.platform_state = 'in_service' and e.enterprise_code = $1 and e.dept_code = w.dept_code
+               limit 1001) few) as employees
+     from way w order by depth desc`,
+    [enterprise, deptCode],
+  )
+  return rows
+}
+
+/** What a run that deletes departments would do now. */
+export interface DeletionPreview {
+  /** Departments that are not deleted yet. */
+  total: number
+  deletions: DepartmentDeletion[]
+  /** Whether the breaker would hold it. */
+  isHeld: boolean
+}
+
+/** Reads HR's departments and counts the employees in them, as the run does; leaves nothing behind. */
+export async function previewDeletions(
+  pool: Pool,
+  hr: HrSource,
+  limits: RunLimits,
+): Promise<DeletionPreview> {
+  return rolledBack(pool, async db => {
+    const { total, deletions } = await departmentFacts(db, hr, {
+      graceMs: limits.departmentGraceMs,
+      now: new Date(),
+    })
+    return { total, deletions, isHeld: trips(limits.departments, deletions.length, total) }
+  })
+}

@@ -1,0 +1,140 @@
+import type { Browser } from 'playwright-core'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type Company, createCompany, endOf, until } from '../../helpers/company.ts'
+import { expectAccessible, openBrowser, screenshot, startConsoleService, visit } from './browser.ts'
+
+let browser: Browser
+let company: Company
+let service: Awaited<ReturnType<typeof startConsoleService>>
+
+const SCRIPT = '<script>document.title="x"</script>'
+
+beforeAll(async () => {
+  ;[browser, company] = await Promise.all([
+    openBrowser(),
+    createCompany({ employees: 12, settings: { DEPARTMENT_GRACE_HOURS: '24' } }),
+  ])
+  await company.hr.query(
+    `insert into department (dept_code, parent_code, active, closed_at) values
+       ('D0-1', 'D0', true, null), ('D0-1-1', 'D0-1', true, null), ($1, 'D0', true, null),
+       ('OLD', 'D1', false, now() - interval '3 days'), ('SOON', 'D1', false, now() - interval '20 hours'),
+       ('FULL', 'D1', false, now() - interval '3 days')`,
+    [SCRIPT],
+  )
+  await company.control('POST', 'departments', [
+    ...['OLD', 'SOON', 'FULL', 'D0-1', 'D0-1-1'].map(dept_code => ({ dept_code, dept_name: dept_code })),
+  ])
+  await company.hr.query(`update person set dept_code = 'FULL' where userid = 'e0009'`)
+  await company.control('POST', 'employees', [
+    { ...(await company.onPlatform()).get('e0009'), dept_code: 'FULL' },
+  ])
+  service = await startConsoleService(company.settings)
+  await company.run('full')
+  // Knows the departments, and deletes none: the only one that may go is not due while calls are paused.
+  await company.db.query(`select dirsync.pause('a test looks first')`)
+  const { rows } = await company.db.query(`select dirsync.resync('departments') as id`)
+  await until(async () => (await company.db.query('select from dirsync.pending')).rowCount === 1)
+  await company.db.query(`select dirsync.cancel($1, 'a test looks first')`, [rows[0].id])
+  await endOf(company.db, Number(rows[0].id))
+  await company.db.query('select dirsync.resume()')
+})
+afterAll(async () => {
+  await browser?.close()
+  await service?.stop()
+  await company?.[Symbol.asyncDispose]()
+})
+
+test('departments that go are listed with the time left, or what keeps them', async () => {
+  const page = await visit(browser, service.url, { role: 'viewer' })
+  await page.goto('/departments')
+  const row = (code: string) => page.locator('#candidates tbody tr', { hasText: code })
+  await row('OLD').getByText('with the next run').waitFor()
+  await row('SOON').getByText('in 4 hr').waitFor()
+  await row('FULL').getByText('stays while somebody is in it').waitFor()
+  expect(await page.locator('#candidates tbody tr').count()).toBe(3)
+  expect(await page.getByText('Delete departments').count()).toBe(0)
+  await screenshot(page, 'departments')
+})
+
+test('the tree opens level by level, and leads to the employees of a department', async () => {
+  const page = await visit(browser, service.url, { role: 'viewer' })
+  await page.goto('/departments')
+  await page.getByRole('link', { name: 'D0', exact: true }).click()
+  await page.getByText(SCRIPT).waitFor()
+  expect(await page.title()).not.toBe('x')
+  await page.getByRole('link', { name: 'D0-1', exact: true }).click()
+  await page.getByRole('link', { name: 'D0-1-1', exact: true }).waitFor()
+  await page
+    .getByRole('navigation', { name: 'The way from the top' })
+    .getByRole('link', { name: 'D0' })
+    .click()
+  await page.locator('dl').getByRole('link').click()
+  await page.waitForURL('**/employees?department=D0')
+  await page.getByRole('link', { name: 'e0005' }).waitFor()
+  expect(await page.getByRole('link', { name: 'e0006' }).count()).toBe(0)
+})
+
+test('an operator sees what a run would delete, and starts it with a reason', async () => {
+  const page = await visit(browser, service.url, { role: 'operator' })
+  await page.goto('/departments')
+  await page.getByRole('link', { name: 'Delete departments' }).click()
+  await page.getByText('A run would delete 1 department of 11.').waitFor()
+  expect(await page.locator('tbody tr').count()).toBe(1)
+  await page.getByRole('link', { name: 'OLD' }).waitFor()
+  await screenshot(page, 'departments-run')
+  await page.locator('summary', { hasText: 'Start the run' }).click()
+  await page.getByLabel('Reason').fill('the year has ended')
+  await page.getByRole('button', { name: 'Start the run' }).click()
+  await page.waitForURL('**/runs/*')
+  const id = Number(page.url().split('/').at(-1))
+  expect((await endOf(company.db, id)).state).toBe('done')
+  const { rows } = await company.db.query(
+    'select deleted_at from dirsync.department where deleted_at is not null',
+  )
+  expect(rows).toHaveLength(1)
+  const commands = await company.db.query(
+    'select name, reason, requested_by from dirsync.command where run_id = $1',
+    [id],
+  )
+  expect(commands.rows).toMatchObject([
+    { name: 'resync', reason: 'the year has ended', requested_by: expect.stringContaining('console:') },
+  ])
+})
+
+test('a viewer may not start it, nor ask what it would do', async () => {
+  const page = await visit(browser, service.url, { role: 'viewer' })
+  expect((await page.request.get(`${service.url}/departments/run`)).status()).toBe(403)
+  const answer = await page.request.post(`${service.url}/departments/run`, {
+    form: { reason: 'no' },
+    headers: { 'sec-fetch-site': 'same-origin' },
+  })
+  expect(answer.status()).toBe(403)
+})
+
+test.each([
+  ['en-US', 'light'],
+  ['en-US', 'dark'],
+  ['zh-CN', 'light'],
+  ['zh-CN', 'dark'],
+] as const)('departments are accessible in %s, %s', async (language, theme) => {
+  const page = await visit(browser, service.url, { language, theme })
+  for (const [name, path] of [
+    ['departments', '/departments'],
+    ['department', '/departments?under=D0-1'],
+    ['departments-run', '/departments/run'],
+  ] as const) {
+    await page.goto(path)
+    await page.locator('h1').waitFor()
+    await expectAccessible(page)
+    await screenshot(page, `${name}-${language}-${theme}`)
+  }
+})
+
+test('departments fit a phone, without JavaScript', async () => {
+  const page = await visit(browser, service.url, { width: 390, height: 800, javaScript: false })
+  for (const path of ['/departments', '/departments?under=D0', '/departments/run']) {
+    await page.goto(path)
+    await page.locator('h1').waitFor()
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(390)
+  }
+})

@@ -1,0 +1,264 @@
+import type { Browser, Page } from 'playwright-core'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type Company, createCompany, person } from '../../helpers/company.ts'
+import { expectAccessible, openBrowser, screenshot, startConsoleService, visit } from './browser.ts'
+
+let browser: Browser
+let company: Company
+let service: Awaited<ReturnType<typeof startConsoleService>>
+
+const SCRIPT = '<script>document.title="x"</script>'
+const RIGHT_TO_LEFT = '\u202Egnorw\u2067'
+
+beforeAll(async () => {
+  ;[browser, company] = await Promise.all([openBrowser(), createCompany({ employees: 12 })])
+  service = await startConsoleService(company.settings)
+  await company.run('full')
+  await company.run('departments')
+})
+afterAll(async () => {
+  await browser?.close()
+  await service?.stop()
+  await company?.[Symbol.asyncDispose]()
+})
+
+async function callsSince(id: number): Promise<string[]> {
+  const { calls } = await company.control<{ calls: { operation: string }[] }>('GET', `calls?since=${id}`)
+  return calls.map(({ operation }) => operation)
+}
+
+async function lastCall(): Promise<number> {
+  return (await company.control<{ lastId: number }>('GET', 'calls?limit=1')).lastId
+}
+
+function field(page: Page, name: string) {
+  return page.locator('#fields tbody tr', { hasText: name })
+}
+
+test('an employee in step is said to be so, with every field of HR masked', async () => {
+  const page = await visit(browser, service.url, { role: 'viewer' })
+  await page.goto('/employees/e0001')
+  await page.getByText('In step: the platform has confirmed what HR has.').waitFor()
+  await page.getByText('HR has the employee.').waitFor()
+  await expect(field(page, 'mobile number').textContent()).resolves.toContain('199****')
+  expect(await page.content()).not.toContain(person(1).mobile)
+  expect(await page.getByText('Nothing differs.').count()).toBe(1)
+  expect(await page.getByRole('button', { name: 'Sync now' }).count()).toBe(0)
+})
+
+test('“Explain now” shows a planted difference masked, and sends nothing', async () => {
+  await company.hr.query(`update person set email = 'somebody.new@example.com' where userid = 'e0002'`)
+  const before = await lastCall()
+  const page = await visit(browser, service.url, { role: 'reviewer' })
+  await page.goto('/employees/e0002')
+  await page.getByText('The platform was not asked.').waitFor()
+  await page.getByRole('button', { name: 'Explain now' }).click()
+  await page.getByText('These fields would be sent now: e-mail address').waitFor()
+  const row = await field(page, 'e-mail address').textContent()
+  expect(row).toContain('s***@example.com')
+  expect(row).toContain('e***@example.com')
+  expect(row).toContain('to be sent')
+  expect(await page.content()).not.toContain('somebody.new')
+  expect(await callsSince(before)).toEqual(['employee/get'])
+  await screenshot(page, 'employee-explained')
+})
+
+test('“Sync now” starts a run, and its steps appear without a reload', async () => {
+  await company.hr.query(`update person set email = 'e3.new@example.com' where userid = 'e0003'`)
+  await company.db.query(`select dirsync.pause('somebody looks')`)
+  const page = await visit(browser, service.url, { role: 'reviewer' })
+  await page.goto('/employees/e0003')
+  await page.getByRole('button', { name: 'Sync now' }).click()
+  await page.getByText(/Run \d+ was started for this employee/).waitFor()
+  await page.evaluate(() => Object.assign(globalThis, { isSamePage: true }))
+  const run = page.locator('#this-run')
+  await run.getByText('Calls stand still').waitFor()
+  await screenshot(page, 'employee-syncing')
+  await company.db.query('select dirsync.resume()')
+  await run.getByText('Sent: e-mail address.').waitFor()
+  await run.getByText('done', { exact: true }).first().waitFor()
+  expect(await page.evaluate(() => 'isSamePage' in globalThis)).toBe(true)
+  expect((await company.onPlatform()).get('e0003')?.email).toBe('e3.new@example.com')
+  const { rows } = await company.db.query(
+    `select name, requested_by, arguments from dirsync.command where name = 'resync'`,
+  )
+  expect(rows).toContainEqual({
+    name: 'resync',
+    requested_by: expect.stringContaining('console:'),
+    arguments: expect.objectContaining({ keys: ['e0003'] }),
+  })
+})
+
+test('an admin sees one value for a reason, which the audit keeps; the value stands nowhere else', async () => {
+  const page = await visit(browser, service.url, { role: 'admin' })
+  await page.goto('/employees/e0004')
+  await page.locator('summary', { hasText: 'Show a value' }).click()
+  await page.getByLabel('Field').selectOption('mobile')
+  await page.getByLabel('Reason').fill('the employee called about it')
+  await page.getByRole('button', { name: 'Show a value' }).click()
+  await page.getByText(person(4).mobile).waitFor()
+  expect(page.url()).not.toContain(person(4).mobile)
+  await screenshot(page, 'employee-revealed')
+  const { rows } = await company.db.query(
+    `select requested_by, address, arguments from dirsync.command where name = 'reveal'`,
+  )
+  expect(rows).toMatchObject([
+    {
+      requested_by: expect.stringContaining('console:'),
+      address: '127.0.0.1',
+      arguments: { userid: 'e0004', field: 'mobile', reason: 'the employee called about it' },
+    },
+  ])
+  expect(JSON.stringify(rows)).not.toContain(person(4).mobile)
+  await page.getByText('Back to the employee').click()
+  await page.getByText('In step: the platform').waitFor()
+  expect(await page.content()).not.toContain(person(4).mobile)
+})
+
+test('a reviewer is not offered to see a value, and is refused', async () => {
+  const page = await visit(browser, service.url, { role: 'operator' })
+  await page.goto('/employees/e0004')
+  await page.getByText('In step: the platform').waitFor()
+  expect(await page.getByText('Show a value').count()).toBe(0)
+  const answer = await page.request.post(`${service.url}/employees/e0004/reveal`, {
+    form: { field: 'mobile', reason: 'curious' },
+    headers: { 'sec-fetch-site': 'same-origin', accept: 'text/html' },
+  })
+  expect(answer.status()).toBe(403)
+  expect(await answer.text()).not.toContain(person(4).mobile)
+})
+
+test('whatever HR and the platform deliver is shown as text, and breaks nothing', async () => {
+  await company.hr.query(
+    `insert into person (userid, name, mobile, email, dept_code, entry_day, level, active)
+     values ($1, $2, '19900005555', 'hostile@example.com', $3, '2020-01-01', $4, true)`,
+    [`h<b>"'&`, SCRIPT, 'D1', `${SCRIPT}${RIGHT_TO_LEFT}`],
+  )
+  await company.hr.query(
+    `insert into person (userid, name, mobile, dept_code, entry_day, active)
+     values ('long', $1, '19900005556', $2, '2020-01-01', true)`,
+    ['x'.repeat(10_000), `${SCRIPT}${'y'.repeat(10_000)}`],
+  )
+  const userid = `h<b>"'&`
+  const onPlatform = {
+    userid,
+    name: SCRIPT,
+    mobile: '19900005555',
+    mobile_area: 86,
+    dept_code: 'D1',
+    level: `</table>${SCRIPT}`,
+  }
+  await company.run('changes')
+  await company.control('POST', 'employees', [onPlatform])
+  const page = await visit(browser, service.url, { role: 'reviewer', width: 390 })
+  await page.goto(`/employees/${encodeURIComponent(userid)}`)
+  await page.getByRole('button', { name: 'Explain now' }).click()
+  await page.getByText(`</table>${SCRIPT}`).first().waitFor()
+  expect(await page.title()).not.toBe('x')
+  expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(390)
+  await screenshot(page, 'employee-hostile')
+  // What the platform says ends up in the message of a case.
+  await company.db.query(
+    `update dirsync.dead_letter set message = $1, remedy = $1, blocked_by = $2 where entity_key = 'long'`,
+    [`${SCRIPT}${'z'.repeat(2000)}`, `"><img src=x onerror=alert(1)>`],
+  )
+  await page.goto('/employees/long')
+  await page.getByText('The HR row breaks rules').waitFor()
+  await page.getByText(`${SCRIPT}z`).first().waitFor()
+  expect(await page.title()).not.toBe('x')
+  expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(390)
+  expect((await page.content()).length).toBeLessThan(100_000)
+})
+
+test('the list goes by standing and by the beginning of a user id', async () => {
+  const page = await visit(browser, service.url, { role: 'viewer' })
+  await page.goto('/employees')
+  await page.getByRole('link', { name: 'e0007' }).waitFor()
+  await screenshot(page, 'employees')
+  await page.getByRole('link', { name: /in review/ }).click()
+  await page.getByRole('link', { name: 'long' }).waitFor()
+  expect(await page.getByRole('link', { name: 'e0007' }).count()).toBe(0)
+  await page.goto('/employees')
+  await page.getByLabel('User id').fill('e001')
+  await page.getByRole('button', { name: 'Apply' }).click()
+  await page.getByRole('link', { name: 'e0011' }).waitFor()
+  expect(await page.getByRole('link', { name: 'e0007' }).count()).toBe(0)
+  await page.goto('/employees?q=nobody')
+  await page.getByText('No known user id begins with “nobody”.').waitFor()
+  await page.goto('/employees?limit=5')
+  await page.getByRole('link', { name: 'Next page' }).click()
+  await page.getByRole('link', { name: 'e0005' }).waitFor()
+  expect(await page.getByRole('link', { name: 'e0004' }).count()).toBe(0)
+})
+
+test('an employee whom no run has seen is told from one whom nobody knows', async () => {
+  await company.hr.query(
+    `insert into person (userid, name, dept_code, entry_day, active) values ('newcomer', 'N', 'D1', '2020-01-01', true)`,
+  )
+  const page = await visit(browser, service.url)
+  await page.goto('/employees/newcomer')
+  await page.getByText('No run has seen the employee yet.').waitFor()
+  await page.goto('/employees/nobody')
+  await page.getByText('Neither HR nor dirsync knows').waitFor()
+})
+
+test('the search leads to the one hit, and groups several', async () => {
+  const page = await visit(browser, service.url, { role: 'viewer' })
+  const searchFor = async (text: string) => {
+    await page.goto('/employees')
+    await page.keyboard.press('/')
+    await page.keyboard.type(text)
+    await page.keyboard.press('Enter')
+  }
+  await searchFor('e0007')
+  await page.waitForURL('**/employees/e0007')
+  await searchFor('e000')
+  await page.getByRole('heading', { name: 'Found for “e000”' }).waitFor()
+  await page.getByRole('link', { name: 'e0009' }).waitFor()
+  await screenshot(page, 'search')
+  await searchFor('nothing of that name')
+  await page.getByText('You can search for a case (#17)').waitFor()
+  const found = async (q: string) =>
+    (
+      await page.request.get(`${service.url}/search?q=${encodeURIComponent(q)}`, { maxRedirects: 0 })
+    ).headers().location
+  const { rows } = await company.db.query('select max(id)::int as id from dirsync.dead_letter')
+  expect(await found(`#${rows[0].id}`)).toBe(`/cases/${rows[0].id}`)
+  expect(await found('run 1')).toBe('/runs/1')
+  expect(await found('第 1 号同步任务')).toBe('/runs/1')
+  expect(await found('D3')).toBe('/departments?under=D3')
+  expect(await found('e0007')).toBe('/employees/e0007')
+})
+
+test.each([
+  ['en-US', 'light'],
+  ['en-US', 'dark'],
+  ['zh-CN', 'light'],
+  ['zh-CN', 'dark'],
+] as const)('the screens are accessible in %s, %s', async (language, theme) => {
+  const page = await visit(browser, service.url, { language, theme })
+  for (const [name, path] of [
+    ['employees', '/employees'],
+    ['employee', '/employees/e0003'],
+    ['employee-broken', '/employees/long'],
+    ['search', '/search?q=e'],
+  ] as const) {
+    await page.goto(path)
+    await page.locator('h1').waitFor()
+    await expectAccessible(page)
+    await screenshot(page, `${name}-${language}-${theme}`)
+  }
+})
+
+test('on a phone and without JavaScript an employee can be read and explained', async () => {
+  const page = await visit(browser, service.url, { width: 390, height: 800, javaScript: false })
+  for (const path of ['/employees', '/employees/e0003', '/employees/long', '/search?q=e']) {
+    await page.goto(path)
+    await page.locator('h1').waitFor()
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(390)
+  }
+  await page.goto('/employees/e0005')
+  await page.getByRole('button', { name: 'Explain now' }).click()
+  await page.getByText('Nothing would be sent now.').waitFor()
+  await screenshot(page, 'employee-phone')
+})

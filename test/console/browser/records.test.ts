@@ -1,0 +1,366 @@
+import { readFile } from 'node:fs/promises'
+import { pino } from 'pino'
+import type { Browser } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { loadConfig } from '../../../src/config.ts'
+import { connectPlatform } from '../../../src/connections.ts'
+import { sendRefund } from '../../../src/money/send.ts'
+import { type Company, createCompany } from '../../helpers/company.ts'
+import { expectAccessible, openBrowser, screenshot, startConsoleService, userOf, visit } from './browser.ts'
+
+/* Audit, money and mirrors: what was done, what became of money, and what the platform has. */
+
+const APP = 'test-application'
+const HOSTILE = '<script>document.title="taken"</script><img src=x onerror=alert(1)>\u202egnp.exe'
+const LONG = 'x'.repeat(10_000)
+
+let browser: Browser
+let company: Company
+let service: Awaited<ReturnType<typeof startConsoleService>>
+
+beforeAll(async () => {
+  ;[browser, company] = await Promise.all([
+    openBrowser(),
+    createCompany({ employees: 5, settings: { MIRRORS: 'orders,accounts' } }),
+  ])
+  await seedPlatform()
+  await loseRefund(1)
+  await loseRefund(2)
+  service = await startConsoleService(company.settings)
+})
+afterAll(async () => {
+  await browser?.close()
+  await service?.stop()
+  await company?.[Symbol.asyncDispose]()
+})
+
+async function seedPlatform(): Promise<void> {
+  const today = new Date(Date.now() + 8 * 3_600_000).toISOString().slice(0, 10)
+  await company.control(
+    'POST',
+    'orders',
+    [1, 2, 3].map(i => ({
+      trade_no: `T00000000000000${i}`,
+      out_trade_no: `${APP}-T${i}`,
+      userid: `e000${i}`,
+      subject: i === 3 ? HOSTILE : 'Lunch',
+      total_amount: '1012.50',
+      create_time: `${today} 00:00:0${i}`,
+    })),
+  )
+  await company.control('POST', 'accounts', [
+    { account_openid: 'points', name: HOSTILE, balance: '80000.00' },
+  ])
+}
+
+const refundNo = (i: number) => `${APP}-R${i}`
+
+/** A refund that reaches the platform, and whose answer is lost; nobody asks about it until somebody does it by hand. */
+async function loseRefund(i: number): Promise<void> {
+  const logger = pino({ level: 'silent' })
+  const client = connectPlatform(loadConfig(company.settings), company.db, logger)
+  try {
+    await company.control('POST', 'faults', [
+      { operation: 'seller/v3/pay/syncRefund', loseAnswer: true, times: 1 },
+    ])
+    const sent = await sendRefund(
+      { pool: company.db, client, logger },
+      {
+        outerTradeNo: `${APP}-T${i}`,
+        outerRefundNo: refundNo(i),
+        reason: 'returned',
+        refundAmount: '4.00',
+        costAmount: '3.00',
+      },
+      { actor: 'cli:tester' },
+    )
+    expect(sent.state).toBe('unknown')
+    await company.db.query(
+      `update dirsync.refund set next_settle_at = now() + interval '1 day' where state = 'unknown'`,
+    )
+  } finally {
+    await client.close()
+  }
+}
+
+async function latestCommand(): Promise<Record<string, unknown>> {
+  const { rows } = await company.db.query('select * from dirsync.command order by id desc limit 1')
+  return rows[0]
+}
+
+describe('money', () => {
+  test('whose fate nobody knows comes first, with what to do, and an administrator settles it', async () => {
+    const page = await visit(browser, service.url)
+    await page.goto('/money')
+    await page.getByText('2 refunds were sent, and nobody knows whether the money moved.').waitFor()
+    await screenshot(page, 'money')
+    await page.getByRole('link', { name: refundNo(1) }).click()
+    await page.getByText('It was sent, and nobody knows whether it was carried out.').waitFor()
+    await page.getByText(`outerRefundNo: ${refundNo(1)}`).waitFor()
+    await screenshot(page, 'refund-unknown')
+    await page.getByRole('button', { name: 'Ask the order record now' }).click()
+    await page.getByText('The order record has told what became of the refund.').waitFor()
+    await page
+      .getByText('the order record shows 4.00 refunded, 0.00 before this refund of 4.00')
+      .first()
+      .waitFor()
+    await screenshot(page, 'refund-settled')
+    expect(await latestCommand()).toMatchObject({
+      name: 'settle_refund',
+      requested_by: expect.stringContaining(`console:${userOf('admin')}`),
+      address: '127.0.0.1',
+      arguments: { outer_refund_no: refundNo(1) },
+    })
+  })
+
+  test('is resolved with a reason by one person; the second is told who was quicker', async () => {
+    // The second browser does not follow what happens, and still shows its form.
+    const [first, second] = [
+      await visit(browser, service.url),
+      await visit(browser, service.url, { javaScript: false }),
+    ]
+    for (const page of [first, second]) {
+      await page.goto(`/money/refunds/${refundNo(2)}`)
+      await page.locator('summary').filter({ hasText: 'Say what became of it' }).click()
+      await page.getByText('Nothing is sent again, and it cannot be taken back.', { exact: false }).waitFor()
+      await page.getByLabel('What the platform told you').selectOption('rejected')
+      await page.getByLabel('Reason').fill('Li of the support, by telephone')
+    }
+    await screenshot(first, 'refund-resolve')
+    await first.getByRole('button', { name: 'Say what became of it' }).click()
+    await first.getByText('What became of it is written down. Nothing was sent.').waitFor()
+    await first.getByText('Li of the support, by telephone').first().waitFor()
+    const conflict = second.waitForResponse(answer => answer.request().method() === 'POST')
+    await second.getByRole('button', { name: 'Say what became of it' }).click()
+    expect((await conflict).status()).toBe(409)
+    await second.getByText(`has said already what became of ${refundNo(2)}: refused`).waitFor()
+    expect(await latestCommand()).toMatchObject({
+      name: 'resolve_refund',
+      reason: 'Li of the support, by telephone',
+      address: '127.0.0.1',
+      arguments: { outer_refund_no: refundNo(2), state: 'rejected' },
+    })
+    const { calls } = await company.control<{ calls: unknown[] }>(
+      'GET',
+      'calls?operation=seller/v3/pay/syncRefund',
+    )
+    expect(calls).toHaveLength(2)
+  })
+
+  test('all known says that there is nothing to do', async () => {
+    const page = await visit(browser, service.url, { role: 'viewer' })
+    await page.goto('/money')
+    await page.getByText('What became of every refund and top-up is known.').waitFor()
+    await page.goto('/money?state=rejected')
+    expect(await page.locator('tbody tr').count()).toBe(1)
+    await page.goto(`/money?number=${refundNo(1)}&since=2020-01-01T00:00`)
+    expect(await page.locator('tbody tr').count()).toBe(1)
+    await page.goto(`/money?since=2999-01-01T00:00`)
+    await page.getByText('Nothing matches these filters.').waitFor()
+    await page.goto('/money?kind=topups')
+    await page.getByText('dirsync has sent no top-up yet.').waitFor()
+  })
+})
+
+describe('mirrors', () => {
+  test('are read again by an operator, and show their rows', async () => {
+    const page = await visit(browser, service.url, { role: 'operator' })
+    await page.goto('/mirrors')
+    await page.getByRole('link', { name: 'Payment orders' }).first().click()
+    await page.getByText('It has not been read yet.').first().waitFor()
+    await page.getByRole('button', { name: 'Read again' }).click()
+    await page.getByText(/Run \d+ reads it/).waitFor()
+    // Without a reload.
+    await page.getByText('T000000000000003').waitFor()
+    expect(await page.locator('tbody tr').first().locator('td.number').first().textContent()).toBe('1,012.50')
+    expect(await page.title()).toContain('Payment orders')
+    await page.getByLabel('Employee', { exact: true }).fill('e0002')
+    await page.getByRole('button', { name: 'Apply' }).click()
+    await page.getByText('T000000000000002').waitFor()
+    expect(await page.locator('tbody tr').count()).toBe(1)
+    await screenshot(page, 'orders')
+    await page.goto('/mirrors/orders?status=6')
+    await page.getByText('Nothing matches these filters.').waitFor()
+    await page.goto('/mirrors/accounts')
+    await page.getByRole('button', { name: 'Read again' }).click()
+    await page.getByText('80,000.00').waitFor()
+    expect(await page.title()).toContain('Limit accounts')
+    await page.goto('/mirrors')
+    await page
+      .getByRole('row', { name: /Payment orders/ })
+      .getByText('3', { exact: true })
+      .first()
+      .waitFor()
+    await screenshot(page, 'mirrors')
+  })
+
+  test('that are switched off say how to switch them on', async () => {
+    const page = await visit(browser, service.url, { role: 'viewer' })
+    await page.goto('/mirrors/taxpayers')
+    await page.getByText('The mirror “Taxpayers” is switched off').waitFor()
+    await page.getByText('add it to MIRRORS').first().waitFor()
+    expect(await page.getByRole('button', { name: 'Read again' }).count()).toBe(0)
+    await screenshot(page, 'taxpayers')
+  })
+})
+
+describe('the audit', () => {
+  test('shows what somebody in another browser just did: who, from where, why', async () => {
+    const [auditor, operator] = [
+      await visit(browser, service.url),
+      await visit(browser, service.url, { role: 'operator' }),
+    ]
+    await auditor.goto('/audit')
+    await auditor.getByRole('cell', { name: 'Resolve a refund' }).waitFor()
+    await operator.goto('/overview')
+    await operator.getByText('Pause all calls', { exact: true }).first().click()
+    await operator.getByLabel('Reason').fill('maintenance tonight')
+    await operator.getByRole('button', { name: 'Pause all calls' }).click()
+    await operator.getByText('All calls to the platform are paused.').waitFor()
+    const row = auditor.locator('tbody tr').filter({ hasText: 'maintenance tonight' })
+    await row.waitFor() // without a reload
+    expect(await row.textContent()).toContain('test-operator')
+    expect(await row.textContent()).toContain('127.0.0.1')
+    await screenshot(auditor, 'audit')
+    await operator.getByRole('button', { name: 'Resume calls' }).click()
+    await operator.getByText('Calls to the platform go on.').waitFor()
+  })
+
+  test('leads to the run and the refund that were meant, and shows sign-ins', async () => {
+    const page = await visit(browser, service.url)
+    await page.goto('/audit?what=resync')
+    await page
+      .locator('tbody')
+      .getByRole('link', { name: /run \d+/ })
+      .first()
+      .waitFor()
+    await page.goto('/audit?what=sign_in')
+    await page.getByRole('cell', { name: 'Sign in' }).first().waitFor()
+    expect(await page.locator('tbody tr').first().textContent()).toContain('127.0.0.1')
+    await page.goto('/audit?what=resolve_refund')
+    await page.getByRole('link', { name: refundNo(2) }).click()
+    await page.getByRole('heading', { name: `Refund ${refundNo(2)}` }).waitFor()
+  })
+
+  test('is filtered, and its export respects the filter and disarms formulas', async () => {
+    await company.db.query(
+      `insert into dirsync.command (name, requested_by, reason) values ('pause', 'postgres (console:=cmd)', '=1+1')`,
+    )
+    const page = await visit(browser, service.url)
+    await page.goto('/audit')
+    await page.getByLabel('What').selectOption('pause')
+    await page.getByLabel('Who').fill('=CMD')
+    await page.getByRole('button', { name: 'Apply' }).click()
+    await page.getByText('=1+1').waitFor()
+    expect(await page.locator('tbody tr').count()).toBe(1)
+    const [download] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('link', { name: 'Download CSV' }).click(),
+    ])
+    expect(download.suggestedFilename()).toMatch(/^audit-\d{4}-\d\d-\d\d\.csv$/)
+    const lines = (await readFile(await download.path(), 'utf8')).trim().split('\r\n')
+    expect(lines).toHaveLength(2)
+    expect(lines[0]).toMatch(/^\ufeff?id,requested_at,requested_by,address,name,meaning/)
+    expect(lines[1]).toContain(`,'=1+1,`)
+    expect(lines[1]).toContain('pause all calls')
+  })
+})
+
+test('whatever the platform and people have written stays text, and in its place', async () => {
+  await company.db.query(
+    `insert into dirsync.refund (outer_refund_no, outer_trade_no, enterprise_code, refund_amount, state, requested_by,
+                                 settled_at, trade_no, platform_code, trace_id, message)
+     values ($1, $1, $1, 1, 'rejected', $1, now(), $1, 1, $1, $2)`,
+    [HOSTILE, HOSTILE + LONG],
+  )
+  await company.db.query(
+    `insert into dirsync.refund (outer_refund_no, outer_trade_no, refund_amount, state, requested_by, settled_at,
+                                 resolved_by, resolution)
+     values ('resolved-hostile', $1, 1, 'rejected', $1, now(), $1, $2)`,
+    [HOSTILE, HOSTILE + LONG],
+  )
+  await company.db.query(
+    `insert into dirsync.topup (external_code, account_openid, amount, state, requested_by, message)
+     values ($1, $1, 5, 'unknown', $1, $2)`,
+    [HOSTILE, HOSTILE + LONG],
+  )
+  await company.db.query(
+    `insert into dirsync.payment_order (enterprise_code, trade_no, out_trade_no, userid, subject, asset_code, status)
+     values ($1, $1, $1, $1, $2, $1, 99)`,
+    [HOSTILE, HOSTILE + LONG],
+  )
+  await company.db.query(
+    `insert into dirsync.limit_account (enterprise_code, account_openid, name, status) values ($1, $1, $2, 9)`,
+    [HOSTILE, HOSTILE + LONG],
+  )
+  await company.db.query(
+    `insert into dirsync.limit_sub_account (enterprise_code, account_openid, id, name) values ($1, $1, $1, $2)`,
+    [HOSTILE, HOSTILE + LONG],
+  )
+  await company.db.query(
+    `insert into dirsync.taxpayer (enterprise_code, identifier, taxpayer_nature, taxpayer_name) values ($1, $1, 1, $2)`,
+    [HOSTILE, HOSTILE + 'x'.repeat(900)],
+  )
+  await company.db.query(
+    `insert into dirsync.command (name, arguments, requested_by, address, reason) values ($1, $2, $1, $1, $3)`,
+    [HOSTILE, { [HOSTILE]: HOSTILE + LONG, list: [HOSTILE], of: { [HOSTILE]: HOSTILE } }, HOSTILE + LONG],
+  )
+  const page = await visit(browser, service.url, { width: 390, height: 800 })
+  const key = encodeURIComponent(HOSTILE)
+  for (const path of [
+    '/money',
+    '/money?kind=topups',
+    `/money/refunds/${key}`,
+    '/money/refunds/resolved-hostile',
+    `/money/topups/${key}`,
+    '/mirrors/orders',
+    '/mirrors/accounts',
+    '/mirrors/taxpayers',
+    '/audit',
+  ]) {
+    await page.goto(path)
+    await page.getByText('<script>').first().waitFor({ state: 'attached' })
+    expect(await page.title(), path).not.toBe('taken')
+    expect(await page.locator('main img, main script').count(), path).toBe(0)
+    expect(await page.evaluate('document.documentElement.scrollWidth'), path).toBeLessThanOrEqual(390)
+  }
+  await screenshot(page, 'audit-phone')
+})
+
+const PAGES = [
+  '/money',
+  `/money/refunds/${refundNo(2)}`,
+  '/money?kind=topups',
+  '/mirrors',
+  '/mirrors/orders',
+  '/mirrors/accounts',
+  '/audit',
+]
+
+test.each([
+  ['en-US', 'light'],
+  ['en-US', 'dark'],
+  ['zh-CN', 'light'],
+  ['zh-CN', 'dark'],
+] as const)('every page is accessible in %s, %s', async (language, theme) => {
+  const page = await visit(browser, service.url, { language, theme })
+  for (const [i, path] of PAGES.entries()) {
+    await page.goto(path)
+    await page.locator('h1').waitFor()
+    await expectAccessible(page)
+    if (language === 'zh-CN' || theme === 'dark') await screenshot(page, `${i}-${language}-${theme}`)
+  }
+})
+
+test('without JavaScript a top-up is resolved, and everything can be read', async () => {
+  const page = await visit(browser, service.url, { javaScript: false })
+  await page.goto(`/money/topups/${encodeURIComponent(HOSTILE)}`)
+  await page.locator('summary').filter({ hasText: 'Say what became of it' }).click()
+  await page.getByLabel('What the platform told you').selectOption('accepted')
+  await page.getByLabel('Reason').fill('the points are there')
+  await page.getByRole('button', { name: 'Say what became of it' }).click()
+  await page.getByText('What became of it is written down.').waitFor()
+  expect(await latestCommand()).toMatchObject({ name: 'resolve_topup', reason: 'the points are there' })
+  await page.goto('/audit?who=test-admin')
+  await page.getByRole('cell', { name: 'Resolve a top-up' }).waitFor()
+})

@@ -1,0 +1,180 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { AccessRole } from '../../../src/console/auth/viewer.ts'
+import { employeePath } from '../../../src/console/employees/key.ts'
+import { stepsOfRun } from '../../../src/console/employees/query.ts'
+import type { EmployeeStory } from '../../../src/report/employee-story.ts'
+import { createTestDatabase, type TestDatabase } from '../../helpers/postgres.ts'
+import { openApp, signInAs, type TestApp } from '../console-under-test.ts'
+
+let database: TestDatabase
+let console: TestApp
+
+beforeAll(async () => {
+  database = await createTestDatabase({ migrated: true })
+  await database.pool.query(
+    `insert into dirsync.employee (enterprise_code, userid, source_hash) values
+       ('', 'e1', md5('')::uuid), ('', 'a/b', md5('')::uuid), ('A', 'twice', md5('')::uuid), ('B', 'twice', md5('')::uuid)`,
+  )
+  console = await openApp(database.url)
+})
+afterAll(async () => {
+  await console[Symbol.asyncDispose]()
+  await database.close()
+})
+
+async function ask(role: AccessRole, method: 'GET' | 'POST', url: string, payload?: object) {
+  return console.app.inject({
+    method,
+    url,
+    headers: { cookie: await signInAs(console, role), 'sec-fetch-site': 'same-origin' },
+    ...(payload ? { payload } : {}),
+  })
+}
+
+/** What was asked for so far, but for signing in. */
+async function asked(): Promise<string[]> {
+  const { rows } = await database.pool.query<{ name: string }>(
+    `select name from dirsync.command where name !~ '^(sign|users )'`,
+  )
+  return rows.map(({ name }) => name)
+}
+
+test.each<[AccessRole, string, object]>([
+  ['viewer', '/employees/e1/explain', {}],
+  ['viewer', '/employees/e1/sync', {}],
+  ['operator', '/employees/e1/reveal', { field: 'mobile', reason: 'r' }],
+  ['reviewer', '/departments/run', { reason: 'r' }],
+  ['reviewer', '/mapping/try', { key: 'e1' }],
+  ['reviewer', '/mapping/dry-runs', { mapping: 'select 1' }],
+])('a %s may not POST %s', async (role, path, body) => {
+  for (const url of [path, `/api/v1${path}`])
+    expect((await ask(role, 'POST', url, body)).statusCode).toBe(403)
+  expect(await asked()).toEqual([])
+})
+
+test.each([
+  ['/employees?standing=nonsense', 422],
+  ['/employees?cursor=nonsense', 422],
+  ['/employees?limit=100000', 422],
+  ['/employees/twice', 422],
+  ['/mapping/dry-runs/0', 404],
+  ['/mapping/dry-runs/17', 404],
+  ['/departments?under=nowhere', 404],
+])('%s is answered %i with a sentence', async (path, status) => {
+  const answer = await ask('viewer', 'GET', `/api/v1${path}`)
+  expect(answer.statusCode).toBe(status)
+  expect(answer.json()).toMatchObject({ status, detail: expect.stringMatching(/\w/) })
+})
+
+test('a value is not shown without a reason, nor a field that is none', async () => {
+  for (const body of [
+    { field: 'mobile' },
+    { field: 'mobile', reason: '  ' },
+    { field: 'secret', reason: 'r' },
+  ])
+    expect((await ask('admin', 'POST', '/api/v1/employees/e1/reveal', body)).statusCode).toBe(422)
+  expect(await asked()).toEqual([])
+})
+
+test('an HR database that cannot be read is told on the page, and the rest of it stands', async () => {
+  const answer = await ask('viewer', 'GET', '/api/v1/employees/e1')
+  expect(answer.statusCode).toBe(200)
+  expect(answer.json()).toMatchObject({
+    userid: 'e1',
+    standing: 'waiting',
+    hr: 'unknown',
+    hr_error: expect.stringMatching(/\w/),
+    platform: 'not_asked',
+    steps: expect.arrayContaining([expect.objectContaining({ step: 'sent', state: 'waiting' })]),
+  })
+  expect((await ask('viewer', 'GET', '/api/v1/mapping')).json()).toMatchObject({
+    error: expect.stringMatching(/\w/),
+    columns: [],
+  })
+})
+
+test('a part that follows what happens does not read HR', async () => {
+  const answer = await ask('viewer', 'GET', '/api/v1/employees/e1?hr=no')
+  expect(answer.json()).toMatchObject({ hr: 'not_asked', hr_error: null, standing: 'waiting' })
+})
+
+test('the search gives a program its hits, and a person the page of the only one', async () => {
+  expect((await ask('viewer', 'GET', '/api/v1/search?q=e1')).json()).toMatchObject({
+    employees: [{ userid: 'e1', standing: 'waiting' }],
+  })
+  const page = await ask('viewer', 'GET', '/search?q=e1')
+  expect([page.statusCode, page.headers.location]).toEqual([303, '/employees/e1'])
+})
+
+test.each([
+  [{ enterpriseCode: '', userid: 'e1' }],
+  [{ enterpriseCode: '', userid: 'a/b' }],
+  [{ enterpriseCode: 'A', userid: 'twice' }],
+])('the address of %j leads to that employee', async key => {
+  const answer = await ask('viewer', 'GET', `/api/v1${employeePath(key)}?hr=no`)
+  expect(answer.json()).toMatchObject({
+    enterprise_code: key.enterpriseCode,
+    userid: key.userid,
+    standing: 'waiting',
+  })
+})
+
+describe('the steps of a run that was started for an employee', () => {
+  const story: EmployeeStory = {
+    record: {
+      active: true,
+      in_step: true,
+      platform_state: 'in_service',
+      dept_code: null,
+      withheld: [],
+      vanished_at: null,
+      acknowledged_at: new Date(),
+      queried_at: new Date(),
+    },
+    pending: [],
+    attempts: [],
+    dead_letters: [],
+    bindings: [],
+    payment_orders: [],
+    halts: [],
+  }
+  const run = (state: string) => ({ id: 7, state, message: null, finished_at: null })
+  const attempt = (run_id: number, outcome: string) => ({
+    started_at: new Date(),
+    run_id,
+    operation: 'update-employee',
+    detail: '',
+    outcome,
+    duration_ms: 10,
+    calls: { 'employee/get': 1 },
+    fields: outcome === 'updated' ? ['email'] : [],
+    platform_code: null,
+    trace_id: null,
+    error: null,
+  })
+  const texts = (state: string, of: EmployeeStory) => stepsOfRun(run(state), of).map(step => step.what.key)
+
+  test.each(['requested', 'planning'])('say nothing of an earlier attempt while it is %s', state => {
+    const earlier = { ...story, attempts: [attempt(6, 'updated')] }
+    expect(texts(state, earlier)[0]).toBe('read_not_yet')
+    expect(texts(state, earlier)).not.toContain('sent_fields')
+  })
+
+  test('show the work that waits, then the attempt of this run alone', () => {
+    const pending = [
+      {
+        operation: 'update-employee',
+        detail: '',
+        run_id: 7,
+        attempts: 0,
+        not_before: null,
+        replan_at: null,
+        enqueued_at: null,
+        created_at: new Date(),
+      },
+    ]
+    expect(texts('running', { ...story, pending, attempts: [attempt(6, 'in_step')] })[3]).toBe('asked_queued')
+    const attempts = [attempt(8, 'in_step'), attempt(7, 'updated'), attempt(6, 'in_step')]
+    expect(texts('done', { ...story, attempts })[4]).toBe('sent_fields')
+  })
+})

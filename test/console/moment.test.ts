@@ -1,0 +1,34 @@
+import { describe, expect, test } from 'vitest'
+import { momentOf, tomorrowAt } from '../../src/console/moment.ts'
+import { actorText } from '../../src/console/ui/actor.ts'
+
+describe('what a clock on a wall shows', () => {
+  test.each([
+    ['Asia/Shanghai', '2026-03-01T09:30', '2026-03-01T01:30:00.000Z'],
+    ['UTC', '2026-03-01T09:30:15', '2026-03-01T09:30:15.000Z'],
+    // The clocks there are put forward on 29 March 2026, and back on 25 October.
+    ['Europe/Berlin', '2026-03-29T01:30', '2026-03-29T00:30:00.000Z'],
+    ['Europe/Berlin', '2026-03-29T03:30', '2026-03-29T01:30:00.000Z'],
+    ['Europe/Berlin', '2026-10-25T04:00', '2026-10-25T03:00:00.000Z'],
+  ])('in %s, %s, is the moment %s', (zone, text, moment) => {
+    expect(momentOf(zone, text).toISOString()).toBe(moment)
+  })
+
+  test('a moment that says its offset is the same in every zone', () => {
+    expect(momentOf('Asia/Shanghai', '2026-03-01T09:30:00Z').toISOString()).toBe('2026-03-01T09:30:00.000Z')
+    expect(momentOf('Asia/Shanghai', 'soon').getTime()).toBeNaN()
+  })
+
+  test('tomorrow is the day after the one that the zone has', () => {
+    // It is the 2nd of March in Shanghai by then.
+    const now = new Date('2026-03-01T20:00:00.123Z')
+    expect(tomorrowAt('Asia/Shanghai', 8, now).toISOString()).toBe('2026-03-03T00:00:00.000Z')
+    expect(tomorrowAt('UTC', 8, now).toISOString()).toBe('2026-03-02T08:00:00.000Z')
+  })
+})
+
+test('people are told who asked without the database user behind them', () => {
+  expect(actorText('dirsync (console:anna)')).toBe('anna (console)')
+  expect(actorText('api:token:night-job')).toBe('night-job (api)')
+  expect(actorText('dirsync_reviewer')).toBe('dirsync_reviewer')
+})

@@ -1,0 +1,179 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { addToken } from '../../src/console/auth/tokens.ts'
+import { createTestDatabase, type TestDatabase } from '../helpers/postgres.ts'
+import { openApp, type TestApp } from './console-under-test.ts'
+
+/* Audit, money and mirrors through the API. */
+
+let database: TestDatabase
+let console: TestApp
+const tokens = new Map<string, string>()
+
+beforeAll(async () => {
+  database = await createTestDatabase({ migrated: true })
+  console = await openApp(database.url, { settings: { MIRRORS: 'accounts' } })
+  const expiresAt = new Date(Date.now() + 86_400_000)
+  for (const role of ['viewer', 'operator', 'admin'] as const)
+    tokens.set(role, await addToken(database.pool, 'test', { name: role, role, expiresAt }))
+  await database.pool.query(`
+    insert into dirsync.refund (outer_refund_no, outer_trade_no, refund_amount, state, requested_by, sent_at, settled_at, resolved_by, resolution)
+      values ('r1', 'o1', 1.5, 'unknown', 'ann', '2026-11-01T10:00Z', null, null, null),
+             ('r/2', 'o2', 2, 'rejected', 'ann', '2026-11-02T10:00Z', '2026-11-02T10:01Z', 'postgres (cli:li)', 'by telephone'),
+             ('r3', 'o3', 3, 'requested', 'ann', now(), null, null, null);
+    insert into dirsync.topup (external_code, account_openid, amount, state, requested_by)
+      values ('t1', 'a1', 10, 'unknown', 'ann');
+    insert into dirsync.payment_order (trade_no, userid, status, pay_amount, created_at)
+      select 't' || i, 'e1', 3, 12.5, '2026-11-01T15:00Z'::timestamptz + i * interval '1 hour'
+      from generate_series(0, 4) i`)
+})
+afterAll(async () => {
+  await console[Symbol.asyncDispose]()
+  await database.close()
+})
+
+async function api(method: 'GET' | 'POST', url: string, options: { as?: string; body?: object } = {}) {
+  const answer = await console.app.inject({
+    method,
+    url: `/api/v1${url}`,
+    headers: { authorization: `Bearer ${tokens.get(options.as ?? 'admin')}` },
+    ...(options.body ? { payload: options.body } : {}),
+  })
+  return { status: answer.statusCode, json: answer.json() }
+}
+
+async function commands(): Promise<number> {
+  const { rows } = await database.pool.query('select count(*)::int as n from dirsync.command')
+  return rows[0].n
+}
+
+describe('money', () => {
+  test('is listed with those that are open first, and amounts as decimal texts', async () => {
+    const { json } = await api('GET', '/money', { as: 'viewer' })
+    expect(json).toMatchObject({
+      counts: { refunds: { requested: 1, unknown: 1, rejected: 1 }, topups: { unknown: 1 } },
+      entries: [
+        { number: 'r3', for_person: false },
+        { number: 'r1', amount: '1.50', order: 'o1', for_person: true },
+        { number: 'r/2', for_person: false },
+      ],
+      next: null,
+    })
+    const { json: first } = await api('GET', '/money?limit=2')
+    const { json: rest } = await api('GET', `/money?limit=2&cursor=${first.next}`)
+    expect(rest.entries.map(({ number }: { number: string }) => number)).toEqual(['r/2'])
+  })
+
+  test('that is unknown is no business of an operator', async () => {
+    const before = await commands()
+    const body = { as: 'accepted', reason: 'because' }
+    for (const as of ['viewer', 'operator'])
+      for (const url of ['/money/refunds/r1/settle', '/money/refunds/r1/resolve', '/money/topups/t1/resolve'])
+        expect((await api('POST', url, { as, body })).status, `${as} ${url}`).toBe(403)
+    expect(await commands()).toBe(before)
+  })
+
+  test.each([
+    ['without a reason', { as: 'accepted' }],
+    ['with an empty one', { as: 'accepted', reason: '  ' }],
+    ['without an outcome', { reason: 'because' }],
+    ['as something else', { as: 'notified', reason: 'because' }],
+  ])('is not resolved %s', async (_, body) => {
+    const before = await commands()
+    expect((await api('POST', '/money/refunds/r1/resolve', { body })).status).toBe(422)
+    expect(await commands()).toBe(before)
+  })
+
+  test('that was decided about is told with who did, and nothing is noted', async () => {
+    const before = await commands()
+    const number = encodeURIComponent('r/2')
+    for (const action of ['settle', 'resolve']) {
+      const body = { as: 'accepted', reason: 'because' }
+      const { status, json } = await api('POST', `/money/refunds/${number}/${action}`, { body })
+      expect(status).toBe(409)
+      expect(json.detail).toContain('postgres (cli:li) has said already what became of r/2: refused')
+    }
+    expect((await api('POST', '/money/refunds/none/settle')).status).toBe(404)
+    expect(await commands()).toBe(before)
+  })
+
+  test('is resolved through the API, and written down with the address', async () => {
+    const body = { as: 'accepted', reason: 'the points are there' }
+    expect((await api('POST', '/money/topups/t1/resolve', { body })).json).toEqual({
+      number: 't1',
+      state: 'accepted',
+      message: null,
+    })
+    const { json } = await api('GET', '/audit?what=resolve_topup')
+    expect(json.commands).toMatchObject([
+      {
+        requested_by: expect.stringMatching(/\(api:token:admin\)$/),
+        address: '127.0.0.1',
+        reason: 'the points are there',
+        arguments: { external_code: 't1', state: 'accepted' },
+      },
+    ])
+    const { json: story } = await api('GET', '/money/topups/t1')
+    expect(story.events).toMatchObject([
+      { event: 'sent' },
+      { event: 'resolved', text: 'the points are there' },
+    ])
+  })
+})
+
+describe('mirrors', () => {
+  test('tell whether they are on, and which run reads them', async () => {
+    const { json } = await api('POST', '/mirrors/orders/read', { as: 'operator' })
+    expect((await api('GET', '/mirrors', { as: 'viewer' })).json.mirrors).toMatchObject([
+      { mirror: 'orders', on: false, last: null, present: { id: json.run, state: 'requested', left: 0 } },
+      { mirror: 'accounts', on: true, present: null },
+      { mirror: 'taxpayers', on: false },
+    ])
+    expect((await api('POST', '/mirrors/orders/read', { as: 'viewer' })).status).toBe(403)
+    expect((await api('POST', '/mirrors/employees/read')).status).toBe(404)
+  })
+
+  test('have the days of the platform, GMT+8', async () => {
+    const numbers = async (query: string) => {
+      const { json } = await api('GET', `/mirrors/orders?${query}`)
+      return json.orders.map(({ tradeNo }: { tradeNo: string }) => tradeNo)
+    }
+    expect(await numbers('to=2026-11-01')).toEqual(['t0'])
+    expect(await numbers('from=2026-11-02&to=2026-11-02')).toEqual(['t4', 't3', 't2', 't1'])
+  })
+
+  test('are read page by page', async () => {
+    const { json: first } = await api('GET', '/mirrors/orders?limit=3')
+    const { json: rest } = await api('GET', `/mirrors/orders?limit=3&cursor=${first.next}`)
+    expect([first.orders.length, rest.orders.length, rest.next]).toEqual([3, 2, null])
+  })
+})
+
+test.each([
+  '/audit?since=yesterday',
+  '/audit?until=0000-00-00T00:00',
+  '/audit?run=0',
+  '/audit?case=x',
+  '/audit?cursor=made-up',
+  '/money?state=lost',
+  '/money?kind=everything',
+  '/money?since=+275760-09-13T00:00:00Z',
+  '/money?cursor=made-up',
+  '/mirrors/orders?from=2026-02-30',
+  '/mirrors/orders?status=paid',
+  '/mirrors/accounts?cursor=WyJhIl0',
+  '/mirrors/taxpayers?cursor=WyJhIiwiYiIsImMiLCJkIl0',
+])('%s is refused in a sentence', async url => {
+  const { status, json } = await api('GET', url)
+  expect(status).toBe(422)
+  expect(json.detail).toMatch(/\w+.*\w+/)
+})
+
+test.each([
+  '/audit?who=%00a%25_',
+  '/audit?what=%00',
+  '/money?number=%00',
+  '/mirrors/orders?employee=%00&number=%25%00',
+  '/mirrors/taxpayers?identifier=%00%25',
+])('%s finds nothing, and breaks nothing', async url => {
+  expect((await api('GET', url)).status).toBe(200)
+})
