@@ -7,7 +7,7 @@ import fp from 'fastify-plugin'
 import { Registry } from 'prom-client'
 import type { Logger } from '../lib/logger.ts'
 import type { Role } from '../sync/process.ts'
-import { isTextKey } from '../texts/texts.ts'
+import { isTextKey, type Translate } from '../texts/texts.ts'
 import { ACCESS } from './access.ts'
 import { apiReference } from './api/routes.ts'
 import { askOf, tasteOf } from './ask.ts'
@@ -77,6 +77,8 @@ export function buildApp(options: AppOptions): FastifyInstance {
     const durationMs = Math.round(reply.elapsedTime)
     logger.debug({ method: request.method, route, status: reply.statusCode, durationMs }, 'request')
   })
+  // Before anything is registered: a plugin's routes have the handler of the moment at which they are added.
+  app.setErrorHandler((error, request, reply) => tell(request, reply, error, logger))
   demandAccess(app)
   app.register(cookie)
   app.register(formbody)
@@ -100,11 +102,8 @@ async function guard(app: FastifyInstance, options: AppOptions): Promise<void> {
       return askOf(request, request.viewer, readOnly)
     },
     async send(request, reply, ask, page) {
-      const notice = takeNotice(request, reply)
-      const frame = await readFrame(services, {
-        notice: notice && ask.t(notice.key, notice.values),
-        version: options.version,
-      })
+      const notice = takeNotice(request, reply, ask.t)
+      const frame = await readFrame(services, { notice, version: options.version })
       return reply.type('text/html; charset=utf-8').send(String(layout(ask, page, frame)))
     },
     notify: leaveNotice,
@@ -125,12 +124,11 @@ async function guard(app: FastifyInstance, options: AppOptions): Promise<void> {
     if (readOnly && isChange(request) && !ALWAYS.has(url)) throw new Problem('read_only')
     return undefined
   })
-  app.setErrorHandler((error, request, reply) => tell(request, reply, error))
   app.setNotFoundHandler((request, reply) =>
     wantsHtml(request)
-      ? tell(request, reply, new Problem('not_found'))
+      ? tell(request, reply, new Problem('not_found'), logger)
       : isApi(request)
-        ? tell(request, reply, new Problem('not_found', 'There is no such route.'))
+        ? tell(request, reply, new Problem('not_found', 'There is no such route.'), logger)
         : answer(reply, 404, 'NOT_FOUND', 'There is no such page.'),
   )
 
@@ -148,13 +146,13 @@ async function guard(app: FastifyInstance, options: AppOptions): Promise<void> {
     const texts = await Promise.all(options.metrics.map(metrics => metrics.text()))
     return reply.type(Registry.PROMETHEUS_CONTENT_TYPE).send(texts.join(''))
   })
-  app.get<{ Params: { '*': string } }>('/assets/*', async (request, reply) => {
+  app.get<{ Params: { '*': string }; Querystring: { v?: unknown } }>('/assets/*', async (request, reply) => {
     const asset = assetOf(request.params['*'])
     if (!asset) throw new Problem('not_found')
-    return reply
-      .type(asset.type)
-      .header('cache-control', 'public, max-age=31536000, immutable')
-      .send(asset.content)
+    // While processes are replaced, a page of a newer one may ask an older one: nobody keeps that answer.
+    if (request.query.v === asset.version)
+      reply.header('cache-control', 'public, max-age=31536000, immutable')
+    return reply.type(asset.type).send(asset.content)
   })
   app.get('/', { schema: { hide: true } }, (_request, reply) => reply.redirect('/overview', 303))
   preferences(app)
@@ -164,38 +162,6 @@ async function guard(app: FastifyInstance, options: AppOptions): Promise<void> {
   app.register(async described => {
     for (const endpoint of endpoints(services)) endpoint.register(described, kit)
   })
-
-  function tell(request: FastifyRequest, reply: FastifyReply, error: unknown): FastifyReply {
-    const problem = problemOf(error)
-    if (problem.kind === 'internal') report(request, error, logger)
-    if (problem.retryAfter !== undefined) reply.header('retry-after', String(problem.retryAfter))
-    reply.code(problem.status)
-    const taste = tasteOf(request)
-    const title = taste.t(problem.titleKey)
-    const remedy = problem.remedyKey
-      ? taste.t(problem.remedyKey, {
-          reference: request.id,
-          seconds: problem.retryAfter ?? 0,
-          role: '',
-          ...problem.values,
-        })
-      : ''
-    if (isApi(request))
-      return reply.type('application/problem+json').send(
-        JSON.stringify({
-          type: 'about:blank',
-          title,
-          status: problem.status,
-          ...(problem.message || remedy ? { detail: problem.message || remedy } : {}),
-          code: problem.kind,
-          reference: request.id,
-        }),
-      )
-    if (!wantsHtml(request)) return answer(reply, problem.status, codeOf(problem), `${title}.`)
-    const back = isChange(request) ? cameFrom(request) : null
-    const body = problemBody(taste.t, { title, detail: problem.message, remedy, back })
-    return reply.type('text/html; charset=utf-8').send(String(bare(taste, { title, body })))
-  }
 }
 
 // Who may
@@ -242,10 +208,12 @@ function cameFrom({ headers, host }: FastifyRequest): string | null {
 }
 
 function signInFirst(request: FastifyRequest, reply: FastifyReply): FastifyReply {
-  if (!isApi(request) && wantsHtml(request) && !isChange(request))
+  // A part of a page that is asked for anew: the page says so, and keeps what it shows.
+  const isPart = request.headers['hx-request'] !== undefined
+  if (!isPart && !isApi(request) && wantsHtml(request) && !isChange(request))
     return reply.redirect(`/sign-in?to=${encodeURIComponent(request.url)}`, 303)
   reply.code(401).header('www-authenticate', 'Bearer realm="dirsync"')
-  if (!isApi(request) && wantsHtml(request)) return reply.redirect('/sign-in', 303)
+  if (!isPart && !isApi(request) && wantsHtml(request)) return reply.redirect('/sign-in', 303)
   return reply.type('application/problem+json').send(
     JSON.stringify({
       type: 'about:blank',
@@ -300,7 +268,7 @@ function leaveNotice(reply: FastifyReply, notice: Notice): void {
 }
 
 /** A notice names a text of the catalogue and plain values: whatever a cookie holds, nothing else is shown. */
-function takeNotice(request: FastifyRequest, reply: FastifyReply): Notice | null {
+function takeNotice(request: FastifyRequest, reply: FastifyReply, t: Translate): string | null {
   const text = request.cookies[NOTICE]
   if (text === undefined) return null
   // A part of a page that is asked for anew leaves the notice where it is.
@@ -308,13 +276,46 @@ function takeNotice(request: FastifyRequest, reply: FastifyReply): Notice | null
   reply.clearCookie(NOTICE, { path: '/' })
   try {
     const { key, values } = JSON.parse(Buffer.from(text, 'base64url').toString('utf8'))
-    return typeof key === 'string' && isTextKey(key) ? { key, values: Object(values) } : null
+    return typeof key === 'string' && isTextKey(key) ? t(key, Object(values)) : null
   } catch {
     return null
   }
 }
 
 // Errors
+
+/** Answers with what an error means, to a person or to a program. */
+function tell(request: FastifyRequest, reply: FastifyReply, error: unknown, logger: Logger): FastifyReply {
+  const problem = problemOf(error)
+  if (problem.kind === 'internal') report(request, error, logger)
+  if (problem.retryAfter !== undefined) reply.header('retry-after', String(problem.retryAfter))
+  reply.code(problem.status)
+  const taste = tasteOf(request)
+  const title = taste.t(problem.titleKey)
+  const remedy = problem.remedyKey
+    ? taste.t(problem.remedyKey, {
+        reference: request.id,
+        seconds: problem.retryAfter ?? 0,
+        role: '',
+        ...problem.values,
+      })
+    : ''
+  if (isApi(request))
+    return reply.type('application/problem+json').send(
+      JSON.stringify({
+        type: 'about:blank',
+        title,
+        status: problem.status,
+        ...(problem.message || remedy ? { detail: problem.message || remedy } : {}),
+        code: problem.kind,
+        reference: request.id,
+      }),
+    )
+  if (!wantsHtml(request)) return answer(reply, problem.status, codeOf(problem), `${title}.`)
+  const back = isChange(request) ? cameFrom(request) : null
+  const body = problemBody(taste.t, { title, detail: problem.message, remedy, back })
+  return reply.type('text/html; charset=utf-8').send(String(bare(taste, { title, body })))
+}
 
 /** Tells the caller in general words what is wrong with the request. What went wrong on our side is for the log alone. */
 function refuse(reply: FastifyReply, error: unknown, logger: Logger): FastifyReply {

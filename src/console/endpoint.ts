@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import type { SafeHtml } from '@remix-run/html-template'
 import type { FastifyInstance, FastifyReply, FastifyRequest, FastifySchema } from 'fastify'
 import { z } from 'zod'
+import { storable } from '../lib/database.ts'
 import type { TextKey, TextValues } from '../texts/texts.ts'
 import type { Ask } from './ask.ts'
 import type { IdempotencyKeys } from './idempotency.ts'
@@ -296,7 +297,8 @@ function parsed<Schema extends z.ZodType>(
   kind: 'invalid' | 'not_found' = 'invalid',
 ): z.output<Schema> {
   const result = schema.safeParse(given)
-  if (result.success) return result.data
+  // What PostgreSQL cannot hold, U+0000 above all, nobody has typed.
+  if (result.success) return storable(result.data)
   const sentences = result.error.issues.map(({ path, message }) =>
     path.length > 0 ? `${path.join('.')}: ${message}` : message,
   )

@@ -1,5 +1,5 @@
 import type { Pool } from '../lib/database.ts'
-import { Problem } from './problem.ts'
+import { Problem, problemOf } from './problem.ts'
 
 /** What a request with an Idempotency-Key is told apart by. */
 interface Once {
@@ -9,6 +9,9 @@ interface Once {
   /** Digest of the route and its input. */
   request: string
 }
+
+/** As the API's description says. */
+const MAX_KEY = 200
 
 /** Answers of `/api/v1` to requests with an Idempotency-Key, kept for a day: a repeated request starts nothing twice. */
 export class IdempotencyKeys {
@@ -23,6 +26,8 @@ export class IdempotencyKeys {
    * @throws Problem when the key was used for another request, or the first one is still under way
    */
   async once({ owner, key, request }: Once, work: () => Promise<string>): Promise<string> {
+    if (key === '' || key.length > MAX_KEY)
+      throw new Problem('invalid', `Idempotency-Key: it has 1 to ${MAX_KEY} characters`)
     const { rowCount } = await this.#pool.query(
       `insert into dirsync.idempotency_key (owner, key, request) values ($1, $2, $3)
        on conflict (owner, key) do update set request = excluded.request, at = now(), answer = null
@@ -30,22 +35,24 @@ export class IdempotencyKeys {
       [owner, key, request],
     )
     if (rowCount === 0) return this.#answerOf({ owner, key, request })
+    let answer: string
     try {
-      const answer = await work()
-      await this.#pool.query('update dirsync.idempotency_key set answer = $3 where owner = $1 and key = $2', [
-        owner,
-        key,
-        answer,
-      ])
-      return answer
+      answer = await work()
     } catch (error) {
-      // Nothing was started: the key is free again.
-      await this.#pool.query('delete from dirsync.idempotency_key where owner = $1 and key = $2', [
-        owner,
-        key,
-      ])
+      // What was refused has started nothing, and the key is free again. Of anything else nobody knows.
+      if (isRefusal(error))
+        await this.#pool.query('delete from dirsync.idempotency_key where owner = $1 and key = $2', [
+          owner,
+          key,
+        ])
       throw error
     }
+    await this.#pool.query('update dirsync.idempotency_key set answer = $3 where owner = $1 and key = $2', [
+      owner,
+      key,
+      answer,
+    ])
+    return answer
   }
 
   async #answerOf({ owner, key, request }: Once): Promise<string> {
@@ -59,8 +66,14 @@ export class IdempotencyKeys {
     if (!kept || kept.answer === null)
       throw new Problem(
         'changed',
-        'A request with this Idempotency-Key is still under way, or ended without an answer',
+        'A request with this Idempotency-Key is still under way, or ended without an answer: see what it did before you make a new key',
       )
     return kept.answer
   }
+}
+
+/** Whether an error says that the work was not begun; a connection that is lost while it commits says nothing. */
+function isRefusal(error: unknown): boolean {
+  const { kind } = problemOf(error)
+  return kind !== 'internal' && kind !== 'database'
 }

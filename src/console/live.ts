@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import type { Pool } from '../lib/database.ts'
+import { Problem } from './problem.ts'
 
 /*
  * What moves, told to browsers by server-sent events. While anybody watches, a process looks at a few figures once a second, and
@@ -28,18 +29,29 @@ const LOOK_MS = 1000
 const RECENT_MS = 5000
 /** Keeps proxies from closing a quiet stream. */
 const KEEP_ALIVE_MS = 20_000
-/** More streams than this are refused: a browser opens one per page. */
+/** More streams than this are refused: a browser opens one per page that is looked at. */
 const MOST_STREAMS = 1000
+/** Nobody takes those of everybody else. */
+const MOST_OF_ONE = 100
+/** A stream ends after so long, and comes back by itself if whoever reads it still may. */
+const STREAM_MS = 10 * 60_000
+
+/** Somebody who watches. */
+interface Watcher {
+  name: string
+  since: number
+}
 
 export class Live {
   readonly #pool: Pool
-  readonly #streams = new Set<FastifyReply>()
+  readonly #streams = new Map<FastifyReply, Watcher>()
   readonly #marks = new Map<Topic, string>()
   /** When each topic moved last. */
   readonly #moved = new Map<Topic, number>()
   readonly #timer: NodeJS.Timeout
   #looking: Promise<void> | undefined
   #isWoken = false
+  #isAway = false
   #keptAlive = 0
 
   constructor(pool: Pool) {
@@ -49,15 +61,19 @@ export class Live {
 
   async close(): Promise<void> {
     clearInterval(this.#timer)
-    for (const { raw } of this.#streams) raw.end()
+    for (const { raw } of this.#streams.keys()) raw.end()
     this.#streams.clear()
     await this.#looking
   }
 
   /** Adds the route of the stream. */
   register(app: FastifyInstance): void {
-    app.get('/events', { schema: { hide: true } }, (request, reply) => {
-      if (this.#streams.size >= MOST_STREAMS) return reply.code(503).header('retry-after', '30').send()
+    // To HEAD there would be no end either, and whatever came next on that connection would wait for it.
+    app.get('/events', { schema: { hide: true }, exposeHeadRoute: false }, (request, reply) => {
+      const name = request.viewer?.name ?? ''
+      const own = [...this.#streams.values()].filter(watcher => watcher.name === name)
+      if (this.#streams.size >= MOST_STREAMS || own.length >= MOST_OF_ONE)
+        throw new Problem('too_many', '', { retryAfter: 30 })
       // The frame has set its headers on the reply; from here on the stream is ours.
       reply.hijack()
       const headers = Object.entries(reply.getHeaders()).filter(([, value]) => value !== undefined)
@@ -70,7 +86,7 @@ export class Live {
       // What moved after the page was made and before it listened is told now.
       const recent = TOPICS.filter(topic => Date.now() - (this.#moved.get(topic) ?? 0) < RECENT_MS)
       if (recent.length > 0) reply.raw.write(movedEvent(recent))
-      this.#streams.add(reply)
+      this.#streams.set(reply, { name, since: Date.now() })
       request.raw.on('close', () => this.#streams.delete(reply))
       this.wake()
       return undefined
@@ -79,6 +95,7 @@ export class Live {
 
   /** Looks at once, or once more after the look that is under way. */
   wake(): void {
+    this.#endOld()
     if (this.#streams.size === 0) return
     this.#isWoken = true
     this.#looking ??= this.#look().finally(() => {
@@ -89,23 +106,36 @@ export class Live {
   async #look(): Promise<void> {
     while (this.#isWoken && this.#streams.size > 0) {
       this.#isWoken = false
-      const marks = await readMarks(this.#pool).catch(() => null) // the database is away: the pages say so
-      if (marks === null) return
-      const moved = TOPICS.filter(topic => {
-        const before = this.#marks.get(topic)
-        this.#marks.set(topic, marks[topic])
-        if (before === marks[topic]) return false
-        this.#moved.set(topic, Date.now())
-        return true
-      })
-      if (moved.length > 0) this.#tell(movedEvent(moved))
+      const marks = await readMarks(this.#pool).catch(() => null)
+      const moved = marks === null ? [] : TOPICS.filter(topic => this.#isNew(topic, marks[topic]))
+      // Every part is asked for when the database goes away, so that the page says so, and when it comes back.
+      const turned = this.#isAway !== (marks === null)
+      this.#isAway = marks === null
+      if (turned) this.#tell(movedEvent(TOPICS))
+      else if (moved.length > 0) this.#tell(movedEvent(moved))
       else if (Date.now() - this.#keptAlive > KEEP_ALIVE_MS) this.#tell(': still here\n\n')
+    }
+  }
+
+  #isNew(topic: Topic, mark: string): boolean {
+    if (this.#marks.get(topic) === mark) return false
+    this.#marks.set(topic, mark)
+    this.#moved.set(topic, Date.now())
+    return true
+  }
+
+  /** Whoever was disabled, or has signed out, watches no longer than that. */
+  #endOld(): void {
+    for (const [reply, { since }] of this.#streams) {
+      if (Date.now() - since <= STREAM_MS) continue
+      this.#streams.delete(reply)
+      reply.raw.end()
     }
   }
 
   #tell(text: string): void {
     this.#keptAlive = Date.now()
-    for (const { raw } of this.#streams) {
+    for (const { raw } of this.#streams.keys()) {
       // A browser that does not read any more is left: its stream comes back by itself.
       if (raw.writableLength > 65_536) raw.destroy()
       else raw.write(text)

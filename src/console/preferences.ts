@@ -2,6 +2,7 @@ import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
 import { LANGUAGES } from '../texts/texts.ts'
 import { COOKIES, THEMES } from './ask.ts'
+import { Problem } from './problem.ts'
 
 const Preferences = z.object({
   language: z.enum(LANGUAGES).optional(),
@@ -12,7 +13,9 @@ const KEPT_FOR_S = 31_536_000
 /** Keeps language and theme in cookies of the browser, also of somebody who has not signed in. */
 export function preferences(app: FastifyInstance): void {
   app.post('/preferences', { schema: { hide: true } }, async (request, reply) => {
-    const { language, theme } = Preferences.parse(request.body)
+    const { success, data } = Preferences.safeParse(request.body)
+    if (!success) throw new Problem('invalid', 'There is no such language or theme.')
+    const { language, theme } = data
     const options = { path: '/', sameSite: 'lax', maxAge: KEPT_FOR_S } as const
     if (language) reply.setCookie(COOKIES.language, language, options)
     if (theme) reply.setCookie(COOKIES.theme, theme, options)

@@ -66,9 +66,12 @@ const COMMANDS: Record<string, Kind> = {
   CURSOR_INVALID: 'invalid',
 }
 
-/** Errors of `pg` and of the system that mean: the database is away, or too slow. */
+/**
+ * Errors of `pg` and of the system that mean: the database is away, too slow, or for a moment one that cannot be written to.
+ * A container that is stopped takes its name along (EAI_AGAIN, ENOTFOUND), a host its address (EHOSTUNREACH).
+ */
 const DATABASE_AWAY =
-  /^(08...|57P0.|53...|57014|ECONNREFUSED|ECONNRESET|ENOTFOUND|ETIMEDOUT|EPIPE|STATEMENT_TIMEOUT)$/
+  /^(08...|57P0.|53...|57014|25006|40P01|E(CONN(REFUSED|RESET|ABORTED)|AI_AGAIN|NOTFOUND|TIMEDOUT|PIPE|(HOST|NET)UNREACH)|STATEMENT_TIMEOUT)$/
 
 /** The problem that an error is; `internal` where nothing is known of it. */
 export function problemOf(error: unknown): Problem {

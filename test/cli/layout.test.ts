@@ -100,4 +100,5 @@ test('CSV quotes what it must, and makes no formulas', () => {
     '1,,a,"b,c","say ""hi""",1970-01-01T00:00:00.000Z,"[{""field"":""x""}]"',
   )
   expect(csvLine(['=1+1', '@x', '-1'])).toBe("'=1+1,'@x,'-1")
+  expect(csvLine(['＝1+1', '＠x', '－1', '＋1', '\n=1'])).toBe(`'＝1+1,'＠x,'－1,'＋1,"'\n=1"`)
 })

@@ -3,7 +3,8 @@ import { ACCESS } from '../../src/console/access.ts'
 import { addToken } from '../../src/console/auth/tokens.ts'
 import { ACCESS_ROLES, type AccessRole, mayAs } from '../../src/console/auth/viewer.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/postgres.ts'
-import { openApp, signInAs, type TestApp } from './console-under-test.ts'
+import { startTcpProxy } from '../queue/tcp-proxy.ts'
+import { openApp, recordLog, signInAs, type TestApp } from './console-under-test.ts'
 
 const TOMORROW = new Date(Date.now() + 86_400_000)
 
@@ -88,16 +89,17 @@ describe('a change that another site asks for in the name of somebody who is sig
     expect(await commands()).toBe(before)
   })
 
-  test.each(['/sign-in', '/sign-in/key', '/sign-out', '/preferences'])('so is %s', async url => {
+  test.each([
+    ['/sign-in', { name: 'somebody-admin', password: 'correct horse battery staple' }],
+    ['/sign-in/key', { key: 'x' }],
+    ['/sign-out', {}],
+    ['/preferences', { theme: 'dark' }],
+  ])('so is %s', async (url, payload) => {
     const headers = { 'sec-fetch-site': 'cross-site', cookie, accept: 'text/html' }
-    const { statusCode, headers: answered } = await console.app.inject({
-      method: 'POST',
-      url,
-      headers,
-      payload: {},
-    })
-    expect(statusCode).toBe(403)
-    expect(answered['set-cookie']).toBeUndefined()
+    const answer = await console.app.inject({ method: 'POST', url, headers, payload })
+    expect(answer.statusCode).toBe(403)
+    expect(answer.headers['set-cookie']).toBeUndefined()
+    expect(answer.body).toContain('came from another page')
   })
 
   test('the console itself is believed, by what its browser says or by its origin', async () => {
@@ -138,6 +140,9 @@ describe('what a cookie holds is never shown as it is', () => {
     ['not json', false],
     ['[]', false],
     ['null', false],
+    ['{"key":"overview.held"}', false],
+    ['{"key":"overview.held","values":null}', false],
+    ['{"key":"overview.held","values":{"run":1}}', false],
   ])('a notice %s', async (notice, isShown) => {
     const text = Buffer.from(notice).toString('base64url')
     const headers = { cookie: `${cookie}; dirsync_notice=${text}`, accept: 'text/html' }
@@ -200,6 +205,12 @@ describe('addresses', () => {
     }
   })
 
+  test('HEAD of /events, whose answer would never end, is no route', async () => {
+    const headers = { authorization: `Bearer ${tokens.get('viewer')}` }
+    const { statusCode } = await console.app.inject({ method: 'HEAD', url: '/events', headers })
+    expect(statusCode).toBe(404)
+  })
+
   test('HEAD is guarded as GET is', async () => {
     expect((await console.app.inject({ method: 'HEAD', url: '/overview' })).statusCode).toBe(401)
     expect(
@@ -255,6 +266,49 @@ describe('headers', () => {
   })
 })
 
+test('characters that PostgreSQL cannot hold are replaced, wherever they come from', async () => {
+  const headers = { authorization: `Bearer ${tokens.get('admin')}` }
+  const payload = { reason: 'a \u0000 b \ud800' }
+  const { statusCode } = await console.app.inject({ method: 'POST', url: '/api/v1/pause', headers, payload })
+  expect(statusCode).toBe(200)
+  await database.pool.query('select dirsync.resume()')
+  for (const { url } of routes.filter(({ method }) => method === 'GET')) {
+    if (url === '/events') continue
+    for (const address of [`${url}?q=%00&key=%00&cursor=%00&assignee=%00`, url.replaceAll('9', '%00')]) {
+      const answer = await console.app.inject({ url: `/api/v1${address}`, headers })
+      expect([200, 404, 422], address).toContain(answer.statusCode)
+    }
+  }
+})
+
+test('preferences that there are none of are refused in a sentence, and nothing is logged', async () => {
+  const { logger, lines } = recordLog()
+  await using logged = await openApp(database.url, { logger })
+  for (const payload of [{ language: 'tlh' }, { theme: ['dark'] }, undefined]) {
+    const answer = await logged.app.inject({
+      method: 'POST',
+      url: '/preferences',
+      headers: { 'sec-fetch-site': 'same-origin', accept: 'text/html' },
+      ...(payload && { payload }),
+    })
+    expect(answer.statusCode).toBe(422)
+    expect(answer.body).toContain('no such language or theme')
+  }
+  expect(lines.filter(({ level }) => level >= 40)).toEqual([])
+})
+
+test('an asset is kept for ever under the address of its content alone', async () => {
+  const { body } = await console.app.inject({ url: '/sign-in', headers: { accept: 'text/html' } })
+  const [, own = ''] = /src="(\/assets\/console\.js[^"]*)"/.exec(body) ?? []
+  expect((await console.app.inject(own)).headers['cache-control']).toContain('immutable')
+  // As a page of a newer version asks a process of this one.
+  for (const other of ['/assets/console.js?v=0123456789ab', '/assets/console.js', `${own}&v=1`]) {
+    const answer = await console.app.inject(other)
+    expect(answer.statusCode).toBe(200)
+    expect(answer.headers['cache-control']).toBe('no-store')
+  }
+})
+
 describe('bodies', () => {
   test.each([
     ['application/json', '{"reason": {"toString": 1}}'],
@@ -262,6 +316,8 @@ describe('bodies', () => {
     ['application/json', '["reason"]'],
     ['application/json', 'null'],
     ['application/json', '{"reason": '],
+    ['application/json', `{"reason": ${'['.repeat(100_000)}${']'.repeat(100_000)}}`],
+    ['application/json', `${'{"reason":'.repeat(20_000)}1${'}'.repeat(20_000)}`],
     ['application/x-www-form-urlencoded', 'reason[]=x&reason[__proto__]=y'],
     ['application/x-www-form-urlencoded', '__proto__[reason]=x'],
     ['application/x-www-form-urlencoded', `reason=${'x'.repeat(501)}`],
@@ -278,4 +334,29 @@ describe('bodies', () => {
     expect(answer.body).not.toMatch(/node_modules|at .*\.ts/)
     expect(await commands()).toBe(before)
   })
+})
+
+describe('while the database is away', () => {
+  test.each([
+    ['GET', '/sign-in', undefined],
+    ['POST', '/sign-in', { name: 'anna', password: 'correct horse battery staple' }],
+    ['POST', '/sign-in/key', { key: 'x' }],
+    ['GET', '/overview', undefined],
+    ['GET', '/api/v1/overview', undefined],
+    ['POST', '/api/v1/pause', { reason: 'a test' }],
+  ] as const)(
+    '%s %s says so in a sentence, and where the database is to nobody',
+    async (method, url, payload) => {
+      await using proxy = await startTcpProxy(database.url)
+      await using cut = await openApp(proxy.url)
+      await proxy.refuse()
+      const headers = url.startsWith('/api/')
+        ? { authorization: `Bearer ${tokens.get('admin')}` }
+        : { cookie, accept: 'text/html', 'sec-fetch-site': 'same-origin' }
+      const answer = await cut.app.inject({ method, url, headers, ...(payload && { payload }) })
+      expect(answer.statusCode).toBe(503)
+      expect(answer.body).toContain('database does not answer')
+      expect(answer.body).not.toMatch(/ECONN|127\.0\.0\.1|pg-pool|\.ts:/)
+    },
+  )
 })

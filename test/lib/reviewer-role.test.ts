@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import type pg from 'pg'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { createPool } from '../../src/lib/database.ts'
+import { createPool, transaction } from '../../src/lib/database.ts'
 import { migrate } from '../../src/lib/migrate.ts'
 import { startEmbeddedPostgres } from '../../src/trial/postgres.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/postgres.ts'
@@ -97,6 +97,21 @@ describe('a reviewer', () => {
         requested_by: name,
       })),
     )
+  })
+
+  test('signs with no other name and no other address than its own', async () => {
+    const id = await fail(store)
+    const { name, pool } = await connectAs(store, store.pool, { member: 'dirsync_reviewer' })
+    await transaction(pool, async client => {
+      await client.query(`set local dirsync.actor = 'console:anna'; set local dirsync.address = '10.0.0.1'`)
+      await client.query(`select dirsync.ignore($1, 'shared'), dirsync.pause('why')`, [id])
+    })
+    const own = { requested_by: name, address: expect.not.stringContaining('10.0.0.1') }
+    expect(await store.rows('select requested_by, address from dirsync.command')).toEqual([own, own])
+    expect(
+      await store.rows(`select actor from dirsync.dead_letter_event where event = 'ignored'
+                        union select raised_by from dirsync.halt`),
+    ).toEqual([{ actor: name }])
   })
 
   test('does nothing else but reading what was refunded and topped up: no table, no other function, no sequence', async () => {

@@ -38,19 +38,56 @@ function refresh(part) {
   )
 }
 
-if (document.querySelector('[data-live]')) {
-  const stream = new EventSource('/events')
+function refreshAll() {
+  for (const part of document.querySelectorAll('[data-live]')) refresh(part)
+}
+
+// A browser has six connections to a console without TLS: pages that nobody looks at leave theirs to the others.
+const TRY_AGAIN_MS = 10_000
+let stream = null
+let isSignedOut = false
+
+function listen() {
+  if (stream || document.hidden || isSignedOut || !document.querySelector('[data-live]')) return
+  stream = new EventSource('/events')
+  // What moved since the page was made, or while the stream was away, was told to nobody here.
+  stream.addEventListener('open', refreshAll)
   stream.addEventListener('moved', event => {
     const topics = event.data.split(' ')
     for (const part of document.querySelectorAll('[data-live]'))
       if (part.dataset.live.split(' ').some(topic => topics.includes(topic))) refresh(part)
   })
-  // What moved since the page was made, or while the stream was away, was told to nobody here.
-  stream.addEventListener('open', () => {
-    for (const part of document.querySelectorAll('[data-live]')) refresh(part)
+  stream.addEventListener('error', () => {
+    // A browser comes back by itself unless it was answered: that the database is away, or nobody signed in.
+    if (stream?.readyState !== EventSource.CLOSED) return
+    leave()
+    refreshAll()
+    setTimeout(listen, TRY_AGAIN_MS)
   })
-  addEventListener('pagehide', () => stream.close())
 }
+
+function leave() {
+  stream?.close()
+  stream = null
+}
+
+listen()
+document.addEventListener('visibilitychange', () => (document.hidden ? leave() : listen()))
+addEventListener('pagehide', leave)
+addEventListener('pageshow', listen)
+
+// The last answer says whether the page shows how things stand; a part that was refused stays as it is.
+function tellState(status) {
+  isSignedOut = status === 401
+  const now = isSignedOut ? 'signed-out' : status === 0 || status >= 400 ? 'stale' : ''
+  for (const sentence of document.querySelectorAll('[data-when]'))
+    sentence.hidden = sentence.dataset.when !== now
+  if (status === 0 || status >= 500) setTimeout(refreshAll, TRY_AGAIN_MS)
+}
+document.addEventListener('htmx:after:request', event => tellState(event.detail.ctx.response.status))
+document.addEventListener('htmx:error', event => {
+  if (!event.detail.ctx?.response) tellState(0)
+})
 
 // Keys: / searches; j and k go through a list, Enter opens, x ticks.
 let row = null

@@ -46,6 +46,8 @@ export function layout(ask: Ask, page: Page, frame: Frame): SafeHtml {
         <p class="version">dirsync ${frame.version}</p>
       </nav>
       <main id="content" tabindex="-1">
+        <p class="banner" role="status" data-when="stale" hidden>${t('common.stale')}</p>
+        <p class="banner" role="status" data-when="signed-out" hidden>${t('common.signed_out')} <a href="">${t('common.sign_in_again')}</a></p>
         ${ask.readOnly ? html`<p class="banner">${t('common.read_only')}</p>` : ''}
         ${frame.notice === null ? '' : html`<p class="notice" role="status">${frame.notice}</p>`}
         ${page.body}
@@ -116,7 +118,7 @@ function document(taste: BareTaste, title: string, body: SafeHtml): SafeHtml {
     <meta charset="utf-8">
     <meta name="viewport" content="width=device-width, initial-scale=1">
     <meta name="color-scheme" content="${taste.theme === 'auto' ? 'light dark' : taste.theme}">
-    <meta name="htmx-config" content='{"includeIndicatorCSS": false, "history": false}'>
+    <meta name="htmx-config" content='{"includeIndicatorCSS": false, "history": false, "noSwap": [204, 304, "4xx", "5xx"]}'>
     <title>${title}</title>
     <link rel="icon" href="${asset('icon.svg')}">
     <link rel="stylesheet" href="${asset('uPlot.min.css')}">

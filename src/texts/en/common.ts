@@ -22,6 +22,10 @@ export const common = {
   'common.yes': 'yes',
   'common.no': 'no',
   'common.live': 'Updates by itself',
+  'common.stale':
+    'This page cannot be brought up to date: it shows how things stood. It goes on by itself once the console answers.',
+  'common.signed_out': 'You are no longer signed in, so this page shows how things stood.',
+  'common.sign_in_again': 'Sign in again',
   'common.read_only': 'This console is read-only: nothing can be changed here.',
   'common.ago': '{time} ago',
   'common.in': 'in {time}',

@@ -1,0 +1,91 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { IdempotencyKeys } from '../../src/console/idempotency.ts'
+import { Problem } from '../../src/console/problem.ts'
+import { CommandError } from '../../src/sync/commands.ts'
+import { createTestDatabase, type TestDatabase } from '../helpers/postgres.ts'
+
+let database: TestDatabase
+let keys: IdempotencyKeys
+beforeAll(async () => {
+  database = await createTestDatabase({ migrated: true })
+  keys = new IdempotencyKeys(database.pool)
+})
+afterAll(() => database.close())
+
+/** Work that counts how often it is done. */
+function counted(work: () => string) {
+  let times = 0
+  return {
+    work: async () => {
+      times += 1
+      return work()
+    },
+    times: () => times,
+  }
+}
+
+const request = (key: string, owner = 'anna') => ({ owner, key, request: 'POST /runs' })
+
+test('a repeated request gives the first answer and starts nothing', async () => {
+  const { work, times } = counted(() => `"${times()}"`)
+  expect(await keys.once(request('a'), work)).toBe('"1"')
+  expect(await keys.once(request('a'), work)).toBe('"1"')
+  expect(await keys.once(request('a', 'bert'), work)).toBe('"2"')
+  await expect(keys.once({ ...request('a'), request: 'POST /pause' }, work)).rejects.toThrow(
+    'another request',
+  )
+  expect(times()).toBe(2)
+})
+
+test.each([
+  ['refused', new CommandError('COMMAND_CONFLICT', 'somebody was quicker')],
+  ['wrong', new Problem('invalid', 'no such kind')],
+])('the key of what was %s is free again', async (name, error) => {
+  const { work, times } = counted(() => {
+    if (times() === 1) throw error
+    return '1'
+  })
+  await expect(keys.once(request(name), work)).rejects.toBe(error)
+  expect(await keys.once(request(name), work)).toBe('1')
+})
+
+test.each([
+  ['a connection that was lost while it committed', new Error('Connection terminated unexpectedly')],
+  ['a statement that was given up', Object.assign(new Error('no answer'), { code: 'STATEMENT_TIMEOUT' })],
+  ['an answer that could not be written down', new TypeError('not serialisable')],
+])('after %s, of which nobody knows what it did, the key starts nothing again', async (name, error) => {
+  const { work, times } = counted(() => {
+    throw error
+  })
+  await expect(keys.once(request(name), work)).rejects.toBe(error)
+  await expect(keys.once(request(name), work)).rejects.toMatchObject({ kind: 'changed' })
+  expect(times()).toBe(1)
+})
+
+test('an answer that cannot be kept is not forgotten to have been given', async () => {
+  const { work, times } = counted(() => 'x')
+  const broken = new IdempotencyKeys(
+    new Proxy(database.pool, {
+      get(pool, name) {
+        const value: unknown = Reflect.get(pool, name)
+        if (name !== 'query') return typeof value === 'function' ? value.bind(pool) : value
+        return (text: string, values: unknown[]) =>
+          text.startsWith('update')
+            ? Promise.reject(new Error('Connection terminated unexpectedly'))
+            : pool.query(text, values)
+      },
+    }),
+  )
+  await expect(broken.once(request('lost'), work)).rejects.toThrow('Connection terminated')
+  await expect(keys.once(request('lost'), work)).rejects.toMatchObject({ kind: 'changed' })
+  expect(times()).toBe(1)
+})
+
+test.each([[''], ['x'.repeat(201)], ['k'.repeat(8000)]])(
+  'the key "%.5s…" is refused in a sentence',
+  async key => {
+    const { work, times } = counted(() => '1')
+    await expect(keys.once(request(key), work)).rejects.toMatchObject({ kind: 'invalid' })
+    expect(times()).toBe(0)
+  },
+)
