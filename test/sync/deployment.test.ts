@@ -208,6 +208,7 @@ describe('another account', () => {
         'bulk_action',
         'bulk_item',
         'call_minute',
+        'call_hour',
         'refund',
         'topup',
         'dry_run',
@@ -216,6 +217,9 @@ describe('another account', () => {
       // Derived from others, or forgotten but for a person's pause.
       ...['tally', 'halt'],
       ...['migration', 'deployment', 'process', 'job_tick', 'job_schedule'],
+      // Whoever may use the console may do so still; a lower rate that a person asked for ends by itself.
+      ...['console_user', 'console_session', 'api_token', 'sign_in_key', 'sign_in_flow', 'sign_in_failure'],
+      ...['idempotency_key', 'rate_cap', 'text'],
       // The limit of creations holds for an hour, whoever asks.
       'token_creation',
     ]
