@@ -209,6 +209,7 @@ describe('another account', () => {
         'bulk_item',
         'call_minute',
         'call_hour',
+        'standing_history',
         'refund',
         'topup',
         'dry_run',
