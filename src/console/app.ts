@@ -85,7 +85,7 @@ export function buildApp(options: AppOptions): FastifyInstance {
     logger,
     publicUrl,
     oidc: options.oidc,
-    language: request => tasteOf(request).language,
+    taste: tasteOf,
   })
   app.register(fp(async root => guard(root, options)))
   return app
