@@ -242,10 +242,13 @@ function cameFrom({ headers, host }: FastifyRequest): string | null {
 }
 
 function signInFirst(request: FastifyRequest, reply: FastifyReply): FastifyReply {
-  if (!isApi(request) && wantsHtml(request) && !isChange(request))
-    return reply.redirect(`/sign-in?to=${encodeURIComponent(request.url)}`, 303)
+  // A part of a page that is asked for anew has no place for a form: the page itself leads to it.
+  if (request.headers['hx-request']) return reply.code(401).header('hx-refresh', 'true').send()
+  if (wantsHtml(request)) {
+    const to = isChange(request) ? cameFrom(request) : request.url
+    return reply.redirect(`/sign-in${to === null ? '' : `?to=${encodeURIComponent(to)}`}`, 303)
+  }
   reply.code(401).header('www-authenticate', 'Bearer realm="dirsync"')
-  if (!isApi(request) && wantsHtml(request)) return reply.redirect('/sign-in', 303)
   return reply.type('application/problem+json').send(
     JSON.stringify({
       type: 'about:blank',
