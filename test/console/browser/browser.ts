@@ -1,8 +1,8 @@
 import { appendFile, readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
-import { expect } from 'vitest'
+import { afterAll, expect } from 'vitest'
 import { loadConfig } from '../../../src/config.ts'
 import { addUser, listUsers } from '../../../src/console/auth/users.ts'
 import { ACCESS_ROLES, type AccessRole } from '../../../src/console/auth/viewer.ts'
@@ -75,8 +75,12 @@ export async function visit(browser: Browser, url: string, options: Visit = {}):
     throw error
   })
   page.on('console', message => {
-    // A breach of the content security policy is told here, too.
-    if (message.type() === 'error' && !/status of (4|5)\d\d/.test(message.text()))
+    // A breach of the content security policy is told here, too. What an identity provider shows is its own affair.
+    if (
+      page.url().startsWith(url) &&
+      message.type() === 'error' &&
+      !/status of (4|5)\d\d/.test(message.text())
+    )
       throw new Error(`${page.url()}: ${message.text()}`)
   })
   return page
@@ -119,8 +123,26 @@ export async function expectAccessible(page: Page): Promise<void> {
       ({ id, help, nodes }) => `${id}: ${help}: ${nodes.map(node => node.html).join(' | ')}`,
     )
   })
+  const look = await page.evaluate<string>(
+    `document.documentElement.lang + (matchMedia('(prefers-color-scheme: dark)').matches ? ' dark' : ' light')`,
+  )
+  checked.set(look, (checked.get(look) ?? 0) + 1)
+  found += violations.length
   expect(violations).toEqual([])
 }
+
+/** Pages that this file had axe look at, by language and theme, and what it found on them. */
+const checked = new Map<string, number>()
+let found = 0
+
+// Whoever wants to know how much was looked at names a file: each test file adds its line to it.
+afterAll(async () => {
+  const report = process.env.ACCESSIBILITY_REPORT
+  if (!report || checked.size === 0) return
+  const file = basename(expect.getState().testPath ?? '', '.test.ts')
+  const pages = [...checked].sort().map(([look, count]) => `${look} ${count}`)
+  await appendFile(report, `${file}: ${pages.join(', ')}; violations ${found}\n`)
+})
 
 /** Where somebody who wants to look at pages has them written; nowhere otherwise. */
 export async function screenshot(page: Page, name: string): Promise<void> {
