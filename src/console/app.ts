@@ -87,7 +87,7 @@ export function buildApp(options: AppOptions): FastifyInstance {
     logger,
     publicUrl,
     oidc: options.oidc,
-    language: request => tasteOf(request).language,
+    taste: tasteOf,
   })
   app.register(fp(async root => guard(root, options)))
   return app
@@ -209,11 +209,11 @@ function cameFrom({ headers, host }: FastifyRequest): string | null {
 
 function signInFirst(request: FastifyRequest, reply: FastifyReply): FastifyReply {
   // A part of a page that is asked for anew: the page says so, and keeps what it shows.
-  const isPart = request.headers['hx-request'] !== undefined
-  if (!isPart && !isApi(request) && wantsHtml(request) && !isChange(request))
-    return reply.redirect(`/sign-in?to=${encodeURIComponent(request.url)}`, 303)
+  if (wantsHtml(request) && request.headers['hx-request'] === undefined) {
+    const to = isChange(request) ? cameFrom(request) : request.url
+    return reply.redirect(`/sign-in${to === null ? '' : `?to=${encodeURIComponent(to)}`}`, 303)
+  }
   reply.code(401).header('www-authenticate', 'Bearer realm="dirsync"')
-  if (!isPart && !isApi(request) && wantsHtml(request)) return reply.redirect('/sign-in', 303)
   return reply.type('application/problem+json').send(
     JSON.stringify({
       type: 'about:blank',

@@ -4,6 +4,7 @@ import { createPool } from '../lib/database.ts'
 import { sentenceOf } from '../lib/failure.ts'
 import type { Logger } from '../lib/logger.ts'
 import { readDeployment } from '../sync/deployment.ts'
+import { examineConsole } from './console.ts'
 import { type Finding, failed, warning } from './finding.ts'
 import { examineAccount, examineDatabase, examineQueue, examineSchedules, examineService } from './local.ts'
 import { examineHr, examinePlatform } from './remote.ts'
@@ -37,6 +38,7 @@ export async function* examine({ config, env, program, logger }: Examination): A
     if (database.isReady) {
       yield* await examinePlatform(config, pool, logger)
       yield* await examineService(pool, program)
+      yield* await examineConsole(config, pool, program)
     } else yield warning('platform', 'not checked: the token and the pacer live in the database')
   } catch (error) {
     // Something that no check foresaw is a finding too, and what was found by then stays.

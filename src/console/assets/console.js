@@ -9,6 +9,14 @@ if (zone && !document.cookie.includes(`dirsync_zone=${encodeURIComponent(zone)}`
   // biome-ignore lint/suspicious/noDocumentCookie: the cookie store exists only behind TLS
   document.cookie = `dirsync_zone=${encodeURIComponent(zone)};path=/;max-age=31536000;samesite=lax`
 
+// A page that Back brings up as it was left is of a time when somebody may have been signed in: it is asked for anew, unseen.
+addEventListener('pagehide', event => {
+  document.documentElement.hidden = event.persisted
+})
+addEventListener('pageshow', event => {
+  if (event.persisted) location.reload()
+})
+
 // Parts that follow what happens: one stream per page; a part is asked for at most every two seconds.
 const REFRESH_MS = 2000
 const due = new Map()

@@ -46,7 +46,7 @@ export function oidcRoutes(app: FastifyInstance, context: SignInContext, provide
     { refused, name }: { refused: 'no_role' | 'disabled' | 'taken'; name: string },
   ): Promise<FastifyReply> {
     await context.failures.add(name, request.ip, refused)
-    const page = refusalPage(context.language(request), `auth.oidc.${refused}`, { values: { name } })
+    const page = refusalPage(context.taste(request), `auth.oidc.${refused}`, { values: { name } })
     return sendPage(reply, 403, page)
   }
 
@@ -57,7 +57,7 @@ export function oidcRoutes(app: FastifyInstance, context: SignInContext, provide
       logger.warn({ reason }, 'a sign-in at the identity provider did not work')
       await context.failures.add(null, request.ip, 'oidc')
     }
-    const page = refusalPage(context.language(request), `auth.oidc.${error.code}`, { values: { reason } })
+    const page = refusalPage(context.taste(request), `auth.oidc.${error.code}`, { values: { reason } })
     return sendPage(reply, { away: 503, refused: 403, expired: 400 }[error.code], page)
   }
 }

@@ -1,6 +1,6 @@
 import { html, type SafeHtml } from '@remix-run/html-template'
-import { type Language, type TextKey, type TextValues, translator } from '../../texts/texts.ts'
-import { bare } from '../ui/layout.ts'
+import type { TextKey, TextValues } from '../../texts/texts.ts'
+import { type BareTaste, bare } from '../ui/layout.ts'
 
 /** The pages of whoever is not signed in. They work without JavaScript. */
 
@@ -18,8 +18,8 @@ export interface SignIn {
   notice?: TextKey
 }
 
-export function signInPage(language: Language, page: SignIn): SafeHtml {
-  const t = translator(language)
+export function signInPage(taste: BareTaste, page: SignIn): SafeHtml {
+  const { t } = taste
   const error = page.error
     ? html`<p class="error" role="alert" id="error">${t(page.error.key, page.error.values)}</p>`
     : ''
@@ -42,7 +42,7 @@ export function signInPage(language: Language, page: SignIn): SafeHtml {
 <p>${t('auth.link.remedy')}</p>
 <pre><code>dirsync users link</code></pre>`
   const ways = [page.hasUsers ? form : null, page.hasOidc ? oidc : null].filter(way => way !== null)
-  return wrap(language, t('auth.title'), [
+  return wrap(taste, t('auth.title'), [
     error,
     notice,
     ways.length === 0
@@ -54,9 +54,9 @@ export function signInPage(language: Language, page: SignIn): SafeHtml {
 }
 
 /** Asks for a click: a preview of the link, which reads it before its owner does, must not use the key up. */
-export function keyPage(language: Language, key: string): SafeHtml {
-  const t = translator(language)
-  return wrap(language, t('auth.key.title'), [
+export function keyPage(taste: BareTaste, key: string): SafeHtml {
+  const { t } = taste
+  return wrap(taste, t('auth.key.title'), [
     html`<p>${t('auth.key.text')}</p>
 <form method="post" action="/sign-in/key" class="sign-in">
 <input type="hidden" name="key" value="${key}">
@@ -72,12 +72,12 @@ type Refusal =
 
 /** What went wrong and what to do about it, with the way back. */
 export function refusalPage(
-  language: Language,
+  taste: BareTaste,
   key: Refusal,
   options: { values?: TextValues; command?: string } = {},
 ): SafeHtml {
-  const t = translator(language)
-  return wrap(language, t(key), [
+  const { t } = taste
+  return wrap(taste, t(key), [
     html`<p>${t(`${key}.remedy`, options.values)}</p>`,
     options.command ? html`<pre><code>${options.command}</code></pre>` : '',
     html`<p><a href="/sign-in">${t('auth.again')}</a></p>`,
@@ -85,17 +85,17 @@ export function refusalPage(
 }
 
 /** The way on to the identity provider, whose session ends too. A form must not lead to another host (form-action). */
-export function signedOutPage(language: Language, url: string): SafeHtml {
-  const t = translator(language)
-  return wrap(language, t('auth.oidc.sign_out'), [
+export function signedOutPage(taste: BareTaste, url: string): SafeHtml {
+  const { t } = taste
+  return wrap(taste, t('auth.oidc.sign_out'), [
     html`<p>${t('auth.oidc.sign_out.text')}</p>
 <p><a class="button" href="${url}">${t('auth.oidc.sign_out.continue')}</a></p>
 <p><a href="/sign-in">${t('auth.again')}</a></p>`,
   ])
 }
 
-function wrap(language: Language, title: string, parts: (SafeHtml | string | SafeHtml[])[]): SafeHtml {
+function wrap(taste: BareTaste, title: string, parts: (SafeHtml | string | SafeHtml[])[]): SafeHtml {
   const body = html`<h1>${title}</h1>
 ${parts}`
-  return bare({ t: translator(language), language, theme: 'auto' }, { title, body })
+  return bare(taste, { title, body })
 }

@@ -2,7 +2,7 @@ import formbody from '@fastify/formbody'
 import type { FastifyPluginAsync, FastifyRequest } from 'fastify'
 import type { Pool } from '../../lib/database.ts'
 import type { Logger } from '../../lib/logger.ts'
-import type { Language } from '../../texts/texts.ts'
+import type { BareTaste } from '../ui/layout.ts'
 import { FailureRecord } from './attempts.ts'
 import { bearerToken, isSecure, readCookie } from './browser.ts'
 import { IdentityProvider, type OidcSettings } from './oidc.ts'
@@ -20,7 +20,8 @@ export interface AuthOptions {
   publicUrl: string | null
   /** The identity provider, which needs `publicUrl`; null: none. */
   oidc: OidcSettings | null
-  language(request: FastifyRequest): Language
+  /** How whoever asks wants to see the pages. */
+  taste(request: FastifyRequest): BareTaste
 }
 
 declare module 'fastify' {

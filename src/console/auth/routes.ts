@@ -35,7 +35,7 @@ export function signInRoutes(app: FastifyInstance, context: SignInContext): void
     reply: FastifyReply,
     status: number,
     page: Omit<SignIn, 'hasOidc'>,
-  ) => sendPage(reply, status, signInPage(context.language(request), { ...page, hasOidc: provider !== null }))
+  ) => sendPage(reply, status, signInPage(context.taste(request), { ...page, hasOidc: provider !== null }))
 
   app.get('/sign-in', async (request, reply) => {
     const query = Query.parse(request.query)
@@ -100,7 +100,7 @@ export function signInRoutes(app: FastifyInstance, context: SignInContext): void
 
   app.get('/sign-in/key', async (request, reply) => {
     const { key } = Query.parse(request.query)
-    return sendPage(reply, 200, keyPage(context.language(request), key ?? ''))
+    return sendPage(reply, 200, keyPage(context.taste(request), key ?? ''))
   })
 
   app.post('/sign-in/key', { bodyLimit }, async (request, reply) => {
@@ -108,7 +108,7 @@ export function signInRoutes(app: FastifyInstance, context: SignInContext): void
     const isGood = form.success && (await useSignInKey(pool, form.data.key))
     if (isGood && (await signIn(context, request, reply, { name: LOCAL, via: 'key', to: '/' }))) return reply
     await context.failures.add(null, request.ip, 'key')
-    const page = refusalPage(context.language(request), 'auth.key.used', { command: 'dirsync users link' })
+    const page = refusalPage(context.taste(request), 'auth.key.used', { command: 'dirsync users link' })
     return sendPage(reply, 403, page)
   })
 
@@ -122,6 +122,6 @@ export function signInRoutes(app: FastifyInstance, context: SignInContext): void
     const url = idToken && provider ? await provider.signOutUrl(idToken) : null
     if (url === null) return reply.redirect('/sign-in?signed-out', 303)
     reply.header('refresh', `0; url=${url}`)
-    return sendPage(reply, 200, signedOutPage(context.language(request), url))
+    return sendPage(reply, 200, signedOutPage(context.taste(request), url))
   })
 }

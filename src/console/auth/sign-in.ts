@@ -2,7 +2,7 @@ import type { SafeHtml } from '@remix-run/html-template'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Pool } from '../../lib/database.ts'
 import type { Logger } from '../../lib/logger.ts'
-import type { Language } from '../../texts/texts.ts'
+import type { BareTaste } from '../ui/layout.ts'
 import type { FailureRecord } from './attempts.ts'
 import { isSecure, readCookie, writeCookie } from './browser.ts'
 import type { IdentityProvider } from './oidc.ts'
@@ -16,7 +16,8 @@ export interface SignInContext {
   /** Null where people sign in with passwords alone. */
   provider: IdentityProvider | null
   failures: FailureRecord
-  language(request: FastifyRequest): Language
+  /** How whoever asks wants to see the pages. */
+  taste(request: FastifyRequest): BareTaste
 }
 
 /**

@@ -93,7 +93,8 @@ export function platform(services: Services): Endpoint[] {
       summary: 'Ask the platform whether it accepts the access token, by one call',
       result: TokenResult,
       run: () => askTokenState(services.platform()),
-      page: async (ask, token) => pageOf(ask, await readPlatformPage(pool), token),
+      // Its parts are asked for anew where the page itself is.
+      page: async (ask, token) => pageOf({ ...ask, url: '/platform' }, await readPlatformPage(pool), token),
     }),
   ]
 }

@@ -81,10 +81,10 @@ function preferences({ t, language, theme }: BareTaste): SafeHtml {
   </form>`
 }
 
-/** A page without the frame: for signing in, and for errors before that. */
 /** How a page without the frame is seen. */
 export type BareTaste = Pick<Taste, 't' | 'language' | 'theme'>
 
+/** A page without the frame: for signing in, and for errors before that. */
 export function bare(taste: BareTaste, page: { title: string; body: SafeHtml }): SafeHtml {
   return document(
     taste,

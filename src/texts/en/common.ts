@@ -60,7 +60,7 @@ export const common = {
   'error.back': 'Back to the overview',
   'error.back_there': 'Back to where you were',
   'error.not_found': 'There is no such page',
-  'error.not_found.remedy': 'It may have been removed meanwhile. Search for it above.',
+  'error.not_found.remedy': 'It may have been removed meanwhile. Go to the overview and search for it there.',
   'error.forbidden': 'Your role may not do this',
   'error.forbidden.remedy': 'It takes the role {role}. Ask an administrator of this deployment.',
   'error.read_only': 'This console is read-only',

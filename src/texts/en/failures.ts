@@ -222,4 +222,13 @@ export const failures = {
   'doctor.running': 'running',
   'doctor.nobody': 'no scheduler and no worker is running: start them with {command}',
   'doctor.nobody_is': 'no {role} is running: start one with {command}',
+  'doctor.by_password': 'people sign in with a password',
+  'doctor.by_provider': 'people sign in at the identity provider alone',
+  'doctor.by_key': 'every start prints an address that signs in once',
+  'doctor.nobody_signs_in': 'nobody can sign in to the console yet',
+  'doctor.add_user': 'Add the first user with {command} users add NAME --role admin.',
+  'doctor.provider_silent': 'the identity provider {address} gives no usable answer',
+  'doctor.check_provider': 'Check OIDC_ISSUER and the network; users with a password can sign in meanwhile.',
+  'doctor.without_tls': 'CONSOLE_URL is {address}: passwords and sessions cross the network without TLS',
+  'doctor.with_tls': 'Put a proxy with TLS in front, and set CONSOLE_URL to its https:// address.',
 } as const

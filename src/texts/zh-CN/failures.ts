@@ -245,4 +245,13 @@ export const failures = {
   'doctor.running': '运行中',
   'doctor.nobody': '没有运行中的调度进程和工作进程：用 {command} 启动',
   'doctor.nobody_is': '没有运行中的{role}：用 {command} 启动',
+  'doctor.by_password': '用户使用密码登录',
+  'doctor.by_provider': '用户仅通过企业账号登录',
+  'doctor.by_key': '每次启动都会打印一个一次性登录地址',
+  'doctor.nobody_signs_in': '控制台尚无可登录的用户',
+  'doctor.add_user': '请用 {command} users add NAME --role admin 添加第一个用户。',
+  'doctor.provider_silent': '身份认证服务 {address} 没有返回可用的内容',
+  'doctor.check_provider': '请检查 OIDC_ISSUER 和网络；有密码的用户仍可登录。',
+  'doctor.without_tls': 'CONSOLE_URL 为 {address}：密码和会话在网络上未经 TLS 加密传输',
+  'doctor.with_tls': '请在前面设置启用 TLS 的反向代理，并将 CONSOLE_URL 设为其 https:// 地址。',
 } as const satisfies Section<typeof English>

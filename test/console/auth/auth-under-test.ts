@@ -1,12 +1,12 @@
 import type { AddressInfo } from 'node:net'
 import fastify, { type FastifyInstance } from 'fastify'
 import { pino } from 'pino'
+import { tasteOf } from '../../../src/console/ask.ts'
 import type { OidcSettings } from '../../../src/console/auth/oidc.ts'
 import { auth } from '../../../src/console/auth/plugin.ts'
 import { addUser } from '../../../src/console/auth/users.ts'
 import type { AccessRole } from '../../../src/console/auth/viewer.ts'
 import { createPool, type Pool } from '../../../src/lib/database.ts'
-import { languageOf } from '../../../src/texts/texts.ts'
 import { createTestDatabase } from '../../helpers/postgres.ts'
 
 export const PASSWORD = 'correct horse battery'
@@ -50,7 +50,7 @@ export async function openAuth(
     logger: pino({ level: 'debug' }, { write: line => void log.push(line) }),
     publicUrl: options.oidc ? url : (options.publicUrl ?? null),
     oidc: options.oidc?.(url) ?? null,
-    language: request => languageOf(request.headers['accept-language']),
+    taste: tasteOf,
   })
   app.get('/guarded', async (request, reply) => {
     if (!request.viewer) return reply.code(401).send({ viewer: null })

@@ -1,8 +1,8 @@
-import { readFile } from 'node:fs/promises'
+import { appendFile, readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
-import { expect } from 'vitest'
+import { afterAll, expect } from 'vitest'
 import { loadConfig } from '../../../src/config.ts'
 import { addUser, listUsers } from '../../../src/console/auth/users.ts'
 import { ACCESS_ROLES, type AccessRole } from '../../../src/console/auth/viewer.ts'
@@ -13,17 +13,22 @@ import { silent } from '../console-under-test.ts'
 /** Debian's Chromium; another one where CHROMIUM names it. */
 const CHROMIUM = process.env.CHROMIUM ?? '/usr/bin/chromium'
 
-export async function openBrowser(): Promise<Browser> {
-  return chromium.launch({ executablePath: CHROMIUM, args: ['--no-sandbox', '--disable-gpu'] })
+/** @param options.keepsPages whether Back shows a page as it was left, as it does for people; Playwright turns that off */
+export async function openBrowser(options: { keepsPages?: boolean } = {}): Promise<Browser> {
+  return chromium.launch({
+    executablePath: CHROMIUM,
+    args: ['--no-sandbox', '--disable-gpu'],
+    ...(options.keepsPages ? { ignoreDefaultArgs: ['--disable-back-forward-cache'] } : {}),
+  })
 }
 
 /** The whole service on a company or a deployment, with its console. */
 export async function startConsoleService(
   settings: Record<string, string>,
   roles: readonly Role[] = ['scheduler', 'worker', 'console'],
-  options: { schedule?: boolean } = {},
+  options: { schedule?: boolean; port?: number } = {},
 ): Promise<AsyncDisposable & { url: string; stop(): Promise<void> }> {
-  const config = loadConfig({ ...settings, CONSOLE_PORT: '0' })
+  const config = loadConfig({ ...settings, CONSOLE_PORT: String(options.port ?? 0) })
   const service = await startService({
     config,
     roles,
@@ -42,8 +47,9 @@ export async function startConsoleService(
 /** A page that has not come to it by then will not. */
 const TIMEOUT_MS = 10_000
 
-interface Visit {
-  role?: AccessRole
+export interface Visit {
+  /** Null: somebody who has not signed in. */
+  role?: AccessRole | null
   language?: 'en-US' | 'zh-CN'
   theme?: 'light' | 'dark'
   width?: number
@@ -51,7 +57,7 @@ interface Visit {
   javaScript?: boolean
 }
 
-/** A browser window of somebody with a role, who has signed in. What goes wrong in a page fails the test. */
+/** A browser window of somebody, who has signed in with a role unless it is null. What goes wrong in a page fails the test. */
 export async function visit(browser: Browser, url: string, options: Visit = {}): Promise<Page> {
   const { role = 'admin', language = 'en-US', theme = 'light', width = 1360, height = 900 } = options
   const context = await browser.newContext({
@@ -62,15 +68,19 @@ export async function visit(browser: Browser, url: string, options: Visit = {}):
     viewport: { width, height },
     javaScriptEnabled: options.javaScript ?? true,
   })
-  await signIn(context, url, role)
+  if (role !== null) await signIn(context, url, role)
   const page = await context.newPage()
   page.setDefaultTimeout(TIMEOUT_MS)
   page.on('pageerror', error => {
     throw error
   })
   page.on('console', message => {
-    // A breach of the content security policy is told here, too.
-    if (message.type() === 'error' && !/status of (4|5)\d\d/.test(message.text()))
+    // A breach of the content security policy is told here, too. What an identity provider shows is its own affair.
+    if (
+      page.url().startsWith(url) &&
+      message.type() === 'error' &&
+      !/status of (4|5)\d\d/.test(message.text())
+    )
       throw new Error(`${page.url()}: ${message.text()}`)
   })
   return page
@@ -80,7 +90,7 @@ export async function visit(browser: Browser, url: string, options: Visit = {}):
 export function userOf(role: AccessRole): string {
   return `test-${role}`
 }
-const PASSWORD = 'correct horse battery staple'
+export const PASSWORD = 'correct horse battery staple'
 
 type Cookies = Awaited<ReturnType<BrowserContext['cookies']>>
 const sessions = new Map<string, Cookies>()
@@ -113,8 +123,26 @@ export async function expectAccessible(page: Page): Promise<void> {
       ({ id, help, nodes }) => `${id}: ${help}: ${nodes.map(node => node.html).join(' | ')}`,
     )
   })
+  const look = await page.evaluate<string>(
+    `document.documentElement.lang + (matchMedia('(prefers-color-scheme: dark)').matches ? ' dark' : ' light')`,
+  )
+  checked.set(look, (checked.get(look) ?? 0) + 1)
+  found += violations.length
   expect(violations).toEqual([])
 }
+
+/** Pages that this file had axe look at, by language and theme, and what it found on them. */
+const checked = new Map<string, number>()
+let found = 0
+
+// Whoever wants to know how much was looked at names a file: each test file adds its line to it.
+afterAll(async () => {
+  const report = process.env.ACCESSIBILITY_REPORT
+  if (!report || checked.size === 0) return
+  const file = basename(expect.getState().testPath ?? '', '.test.ts')
+  const pages = [...checked].sort().map(([look, count]) => `${look} ${count}`)
+  await appendFile(report, `${file}: ${pages.join(', ')}; violations ${found}\n`)
+})
 
 /** Where somebody who wants to look at pages has them written; nowhere otherwise. */
 export async function screenshot(page: Page, name: string): Promise<void> {
