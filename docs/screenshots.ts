@@ -119,7 +119,7 @@ async function take(
   if (options.chinese) await context.addCookies([{ name: 'dirsync_lang', value: 'zh-CN', url: origin }])
   await page.goto(path)
   // A list that has one row only: what it leads to is the picture.
-  if (file === 'case') await page.locator('tbody td.main a').first().click()
+  if (file === 'case') await page.locator('tbody a[href^="/cases/"]').first().click()
   await page.locator('h1').waitFor()
   await page.waitForLoadState('networkidle').catch(() => undefined)
   await page.screenshot({ path: join(IMAGES, `${file}.png`) })

@@ -1,4 +1,5 @@
 import { html, type SafeHtml } from '@remix-run/html-template'
+import { failureTexts, runMessage } from '../../texts/failures.ts'
 import { textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
 import {
@@ -160,12 +161,12 @@ function todoAlert(ask: Ask, todo: Todo): SafeHtml {
     case 'no_worker':
     case 'no_scheduler':
       return alert('bad', t(`overview.${todo.what}`), t(`overview.${todo.what}.remedy`))
-    case 'halt':
-      return alert(
-        'bad',
-        todo.halt.message,
-        html`${todo.halt.remedy} <a href="/halts">${t('common.details')}</a>`,
-      )
+    case 'halt': {
+      const { message, remedy } = failureTexts(ask.language, todo.halt)
+      const where =
+        todo.halt.scope === '*' ? '' : t('overview.of_enterprise', { enterprise: todo.halt.scope })
+      return alert('bad', `${where}${message}`, html`${remedy} <a href="/halts">${t('common.details')}</a>`)
+    }
     case 'held':
       return alert(
         'warn',
@@ -177,7 +178,7 @@ function todoAlert(ask: Ask, todo: Todo): SafeHtml {
       return alert(
         'warn',
         t(`overview.${todo.what}`, { run: todo.run.id }),
-        html`${todo.run.message ?? ''} <a href="/runs/${todo.run.id}">${t('common.details')}</a>`,
+        html`${runMessage(ask.language, todo.run) ?? ''} <a href="/runs/${todo.run.id}">${t('common.details')}</a>`,
       )
     case 'cases':
       return alert(
