@@ -45,7 +45,7 @@ export async function startConsoleService(
 }
 
 /** A page that has not come to it by then will not. */
-const TIMEOUT_MS = 10_000
+const TIMEOUT_MS = 30_000
 
 export interface Visit {
   /** Null: somebody who has not signed in. */
