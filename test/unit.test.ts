@@ -10,7 +10,7 @@ describe('npm run test:unit', () => {
     expect(files).toContain('directory/desired.test.ts')
     expect(files).toContain('sync/safety.test.ts')
     expect(files).not.toContain('sync/engine.test.ts')
-    expect(files.filter(file => /^(?:e2e|cli|emulator|console)\//.test(file))).toEqual([])
+    expect(files.filter(file => /^(?:e2e|cli|emulator)\//.test(file))).toEqual([])
   })
 
   test('refuses whatever connects, listens or starts a process', async () => {
