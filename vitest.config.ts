@@ -2,7 +2,18 @@ import { defineConfig } from 'vitest/config'
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
 /** The files that take longest lie here: they begin first, so that no long one is left alone at the end. */
-const LONG = ['e2e/convergence', 'sync/engine', 'e2e/', 'trial/', 'mirrors/', 'examples/', 'cli/', 'queue/']
+const LONG = [
+  'e2e/convergence',
+  'console/browser/',
+  'console/auth/slowing',
+  'sync/engine',
+  'e2e/',
+  'trial/',
+  'mirrors/',
+  'examples/',
+  'cli/',
+  'queue/',
+]
 
 class LongFilesFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
