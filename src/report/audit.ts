@@ -1,4 +1,4 @@
-import { decodeCursor, encodeCursor, momentKey, momentOfKey } from '../lib/cursor.ts'
+import { decodeCursor, encodeCursor, MOMENT_AND_ID, momentKey, momentOfKey } from '../lib/cursor.ts'
 import type { Pool } from '../lib/database.ts'
 
 /** What people asked for: `dirsync.command`, which is written before anything takes effect and never changed. */
@@ -45,9 +45,10 @@ export async function listCommands(
   if (filter.case !== undefined) conditions.push(`dead_letter_id = ${add(filter.case)}`)
   if (filter.since) conditions.push(`requested_at >= ${add(filter.since)}`)
   if (filter.until) conditions.push(`requested_at < ${add(filter.until)}`)
-  if (page.after) {
-    const [moment, id] = decodeCursor(page.after, 2).map(add)
-    conditions.push(`(requested_at, id) < (${momentOfKey(String(moment))}, ${id})`)
+  const position = decodeCursor(MOMENT_AND_ID, page.after)
+  if (position) {
+    const [moment, id] = position
+    conditions.push(`(requested_at, id) < (${momentOfKey(add(moment))}, ${add(id)})`)
   }
   const found = (which: string) =>
     `select * from dirsync.command
@@ -65,7 +66,7 @@ export async function listCommands(
   const last = rows[page.limit - 1]
   return {
     commands: rows.slice(0, page.limit).map(({ cursor_moment: _, ...row }) => row),
-    next: rows.length > page.limit && last ? encodeCursor(last.cursor_moment, last.id) : null,
+    next: rows.length > page.limit && last ? encodeCursor([last.cursor_moment, last.id]) : null,
   }
 }
 

@@ -1,5 +1,5 @@
 import type { EmployeeKey } from '../directory/employee.ts'
-import { decodeCursor, encodeCursor, momentKey, momentOfKey } from '../lib/cursor.ts'
+import { decodeCursor, encodeCursor, MOMENT_AND_ID, momentKey, momentOfKey } from '../lib/cursor.ts'
 import { onlyRow, type Pool } from '../lib/database.ts'
 import { type CaseFilter, includesClosed, matches, narrow, statesOf, Values } from '../sync/case-filter.ts'
 import { openStates } from '../sync/cases.ts'
@@ -43,9 +43,10 @@ export async function listCasesPage(
   const { column, direction, behind } = ORDERS[includesClosed(filter) ? 'latest' : order]
   const values = new Values()
   const conditions = [matches(filter, values)]
-  if (after) {
-    const [moment, id] = decodeCursor(after, 2).map(key => values.add(key))
-    conditions.push(`(d.${column}, d.id) ${behind} (${momentOfKey(String(moment))}, ${id})`)
+  const position = decodeCursor(MOMENT_AND_ID, after)
+  if (position) {
+    const [moment, id] = position
+    conditions.push(`(d.${column}, d.id) ${behind} (${momentOfKey(values.add(moment))}, ${values.add(id)})`)
   }
   const most = values.add(limit + 1)
   const found = (which = 'true') =>
@@ -68,7 +69,7 @@ export async function listCasesPage(
   const last = rows[limit - 1]
   return {
     cases: rows.slice(0, limit).map(({ cursor_moment: _, ...row }) => row),
-    next: rows.length > limit && last ? encodeCursor(last.cursor_moment, last.id) : null,
+    next: rows.length > limit && last ? encodeCursor([last.cursor_moment, last.id]) : null,
   }
 }
 

@@ -3,6 +3,7 @@ import { openStates } from '../../sync/cases.ts'
 import { failureTexts, inLanguage } from '../../texts/failures.ts'
 import { isTextKey, textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
+import { actorText } from '../ui/actor.ts'
 import {
   actionForm,
   alert,
@@ -21,19 +22,10 @@ import {
   table,
   time,
 } from '../ui/parts.ts'
+import { employeePath } from '../ui/paths.ts'
 import { caseState } from '../ui/states.ts'
-import { SNOOZE_PERIODS } from './moment.ts'
-import {
-  categoryName,
-  causeOf,
-  employeeHref,
-  fieldName,
-  keyOf,
-  nameOf,
-  operationName,
-  short,
-  whatOf,
-} from './parts.ts'
+import { SNOOZE_PERIODS } from './input.ts'
+import { categoryName, causeOf, fieldName, keyOf, operationName, short, whatOf } from './parts.ts'
 import type { CaseDetails } from './query.ts'
 
 /** What is wrong, what to do, and the buttons for it; then everything that is known. */
@@ -169,7 +161,7 @@ function verdict(ask: Ask, story: CaseDetails): SafeHtml {
 function whoOf(story: Pick<CaseDetails, 'entity' | 'entity_key' | 'enterprise_code'>): SafeHtml {
   const name = keyOf(story)
   if (story.entity === 'employee')
-    return html`<a href="${employeeHref(story.enterprise_code, story.entity_key)}">${name}</a>`
+    return html`<a href="${employeePath({ enterpriseCode: story.enterprise_code, userid: story.entity_key })}">${name}</a>`
   return story.entity === 'department' ? html`<a href="/departments">${name}</a>` : name
 }
 
@@ -205,7 +197,7 @@ function factsOf(ask: Ask, story: CaseDetails): SafeHtml {
       resolved_at &&
         html`${since(ask, resolved_at)} <span class="soft">${t('cases.resolved_by', {
           how: textOr(language, `resolution.${resolution}`, resolution ?? ''),
-          who: nameOf(resolved_by ?? 'dirsync'),
+          who: actorText(ask, resolved_by ?? 'dirsync'),
         })}</span>`,
     ],
     [t('cases.failures'), figure(ask, story.occurrences)],
@@ -241,7 +233,7 @@ function blockerOf(ask: Ask, { blocker, state }: CaseDetails): SafeHtml {
     employee === null ? 'blocker_unknown' : employee.in_step ? 'blocker_in_step' : 'blocker_waits'
   return section(
     t('cases.blocker'),
-    html`<p><a href="${employeeHref(enterpriseCode, userid)}">${t('cases.blocker_is', { key: short(userid) })}</a> ${t(
+    html`<p><a href="${employeePath({ enterpriseCode, userid })}">${t('cases.blocker_is', { key: short(userid) })}</a> ${t(
       `cases.${standing}`,
     )}</p>
     ${
@@ -316,7 +308,7 @@ function eventStep(ask: Ask, { event, actor, run_id, note }: CaseDetails['events
           : NOTE_IS_CATEGORY.has(event)
             ? categoryName(ask, note)
             : note
-  return html`<div><strong>${textOr(language, `event.${event}`, event)}</strong> <span class="soft" title="${actor}">${nameOf(actor)}${
+  return html`<div><strong>${textOr(language, `event.${event}`, event)}</strong> <span class="soft" title="${actor}">${actorText(ask, actor)}${
     run_id === null
       ? ''
       : html` · <a href="/runs/${run_id}">${t('cases.in_run', { run: String(run_id) })}</a>`

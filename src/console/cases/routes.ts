@@ -9,12 +9,11 @@ import type { Ask } from '../ask.ts'
 import { action, download, type Endpoint, read, rowNumber } from '../endpoint.ts'
 import { Problem } from '../problem.ts'
 import { commandsOf, type Services } from '../services.ts'
+import { actorText } from '../ui/actor.ts'
 import { timeText } from '../ui/parts.ts'
 import { caseBody } from './case-view.ts'
-import { type ACTIONS, assigneeName, commentText, reasonText, Snooze, version } from './input.ts'
+import { type ACTIONS, assigneeName, commentText, reasonText, Snooze, snoozeEnd, version } from './input.ts'
 import { groupsBody, listBody } from './list-view.ts'
-import { snoozeEnd } from './moment.ts'
-import { nameOf } from './parts.ts'
 import {
   CaseDetails,
   CaseGroups,
@@ -216,7 +215,7 @@ async function whatChanged(pool: Pool, ask: Ask, id: number): Promise<string> {
     return t('cases.conflict_failed', { id: String(id), when: timeText(ask, last_failed_at) })
   return t('cases.conflict', {
     id: String(id),
-    who: nameOf(actor),
+    who: actorText(ask, actor),
     what: textOr(language, `event.${event}`, event),
     when: timeText(ask, at),
   })

@@ -1,11 +1,12 @@
 import { z } from 'zod'
 import type { EmployeeKey } from '../../directory/employee.ts'
+import { decodeCursor, encodeCursor } from '../../lib/cursor.ts'
 import { countStandings, listEmployees, readStanding, STANDINGS } from '../../report/employee-list.ts'
 import { searchEmployees } from '../../report/employee-search.ts'
 import { STEP_TEXTS, STEPS, type Step, stepsOf } from '../../report/employee-steps.ts'
 import { type EmployeeStory, readEmployeeStory } from '../../report/employee-story.ts'
 import { type EmployeeView, employeePage } from '../../report/employee-view.ts'
-import { cursor, decodeCursor, encodeCursor, pageSize, rowNumber } from '../endpoint.ts'
+import { cursor, pageSize, rowNumber } from '../endpoint.ts'
 import type { Services } from '../services.ts'
 
 // The list

@@ -66,7 +66,7 @@ export function haltAlert(ask: Ask, halt: HaltResult): SafeHtml {
       <p class="todo">${withCode(remedy)}</p>
       ${facts([
         [t('halts.since'), html`${since(ask, halt.since)} (${time(ask, halt.since)})`],
-        [t('halts.raised_by'), actorText(halt.raised_by)],
+        [t('halts.raised_by'), actorText(ask, halt.raised_by)],
         [t('halts.probes'), isPaused ? null : figure(ask, halt.probes)],
         [t('halts.next_probe'), isPaused ? t('halts.until_resumed') : nextProbe(ask, halt)],
       ])}

@@ -1,10 +1,11 @@
 import { z } from 'zod'
 import type { Config } from '../../config.ts'
+import { decodeCursor, encodeCursor } from '../../lib/cursor.ts'
 import type { Pool } from '../../lib/database.ts'
 import { listLimitAccounts, listPaymentOrders, listTaxpayers } from '../../report/mirrors.ts'
 import { MIRRORS, type Mirror } from '../../sync/mirror-kind.ts'
 import type { Ask } from '../ask.ts'
-import { cursor, decodeCursor, encodeCursor, pageSize, plainText } from '../endpoint.ts'
+import { cursor, pageSize, plainText } from '../endpoint.ts'
 import { platformDayOf } from '../moment.ts'
 
 const Run = z.object({

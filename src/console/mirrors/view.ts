@@ -1,5 +1,5 @@
 import { html, type SafeHtml } from '@remix-run/html-template'
-import { beginning } from '../../lib/text.ts'
+import { shortened } from '../../lib/text.ts'
 import { PAYMENT_ORDER_STATUS, type States } from '../../platform/states.ts'
 import { MIRRORS, type Mirror } from '../../sync/mirror-kind.ts'
 import { runMessage } from '../../texts/failures.ts'
@@ -25,6 +25,7 @@ import {
   tabs,
   time,
 } from '../ui/parts.ts'
+import { employeePath } from '../ui/paths.ts'
 import { runState } from '../ui/states.ts'
 import type {
   Accounts,
@@ -274,8 +275,7 @@ export function ordersBody(
 
 function employeeLink(enterpriseCode: string, userid: string | null): SafeHtml | null {
   if (userid === null) return null
-  const key = enterpriseCode === '' ? userid : `${enterpriseCode}/${userid}`
-  return html`<a href="/employees/${encodeURIComponent(key)}">${code(userid)}</a>`
+  return html`<a href="${employeePath({ enterpriseCode, userid })}">${code(userid)}</a>`
 }
 
 /** Longer texts are cut: the API has them whole. */
@@ -283,8 +283,7 @@ const MOST_SHOWN = 200
 
 /** What the platform delivers may hold anything: it stays in its cell. */
 function words(text: string): SafeHtml {
-  const begun = beginning(text, MOST_SHOWN)
-  return html`<bdi class="words">${begun === text ? text : `${begun}…`}</bdi>`
+  return html`<bdi class="words">${shortened(text, MOST_SHOWN)}</bdi>`
 }
 
 // Limit accounts

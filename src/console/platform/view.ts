@@ -148,7 +148,10 @@ function hindranceAlert(ask: Ask, { pace, token_creations }: PlatformResult, fou
       return pace.cap
         ? alert(
             'warn',
-            t('platform.cap', { rate: rateText(ask, pace.cap.per_second), by: actorText(pace.cap.set_by) }),
+            t('platform.cap', {
+              rate: rateText(ask, pace.cap.per_second),
+              by: actorText(ask, pace.cap.set_by),
+            }),
             html`<p>${pace.cap.reason}</p>
               <p>${t('platform.cap_until')} ${time(ask, pace.cap.until)} (${since(ask, pace.cap.until)})</p>
               ${actionForm(ask, {

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { decodeCursor, encodeCursor } from '../../lib/cursor.ts'
 import type { Pool } from '../../lib/database.ts'
 import { readFigures, readPace } from '../../report/figures.ts'
 import { type ListedRun, listRunsPage, RUN_KINDS, RUN_STATES, sumOf } from '../../report/run-list.ts'
@@ -11,7 +12,7 @@ import {
 } from '../../report/run-story.ts'
 import type { TimeLeft } from '../../report/time-left.ts'
 import { aliveProcesses } from '../../sync/process.ts'
-import { cursor, decodeCursor, encodeCursor, pageSize, rowNumber } from '../endpoint.ts'
+import { cursor, pageSize, rowNumber } from '../endpoint.ts'
 import { Problem } from '../problem.ts'
 
 const Counts = z.record(z.string(), z.number())

@@ -108,7 +108,7 @@ export function jobBody(ask: Ask, schedule: ScheduleResult, schedulerAlive: bool
           ? ''
           : alert(
               pause_effect === 'stalls' ? 'warn' : 'info',
-              t('schedules.is_paused', { by: actorText(schedule.paused_by ?? '') }),
+              t('schedules.is_paused', { by: actorText(ask, schedule.paused_by ?? '') }),
               html`<p>${pause_reason ?? ''}</p><p class="soft">${pauseWarning(ask, schedule)}</p>`,
             )
       }
@@ -120,7 +120,7 @@ export function jobBody(ask: Ask, schedule: ScheduleResult, schedulerAlive: bool
       [
         t('schedules.requested'),
         schedule.run_requested_at &&
-          html`${since(ask, schedule.run_requested_at)}, ${actorText(schedule.run_requested_by ?? '')}`,
+          html`${since(ask, schedule.run_requested_at)}, ${actorText(ask, schedule.run_requested_by ?? '')}`,
       ],
       [t('schedules.job'), code(job)],
       [t('schedules.setting'), code(`SCHEDULE_${job.toUpperCase().replaceAll('-', '_')}`)],
@@ -140,7 +140,7 @@ export function jobBody(ask: Ask, schedule: ScheduleResult, schedulerAlive: bool
               error ??
               skipped ??
               (requested_by !== null
-                ? t('schedules.asked_by', { by: actorText(requested_by) })
+                ? t('schedules.asked_by', { by: actorText(ask, requested_by) })
                 : missed
                   ? t('schedules.missed')
                   : ''),
