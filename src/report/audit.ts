@@ -1,20 +1,20 @@
+import { z } from 'zod'
 import { decodeCursor, encodeCursor, MOMENT_AND_ID, momentKey, momentOfKey } from '../lib/cursor.ts'
 import type { Pool } from '../lib/database.ts'
 
 /** What people asked for: `dirsync.command`, which is written before anything takes effect and never changed. */
-export interface CommandRow {
-  id: number
-  /** As the function or the command that does it. */
-  name: string
-  arguments: Record<string, unknown>
-  /** The database user, and whom the shell or the console named. */
-  requested_by: string
-  requested_at: Date
-  run_id: number | null
-  dead_letter_id: number | null
-  address: string | null
-  reason: string | null
-}
+export const CommandRow = z.object({
+  id: z.number(),
+  name: z.string().describe('As the function or the command that does it'),
+  arguments: z.record(z.string(), z.unknown()),
+  requested_by: z.string().describe('The database user, and whom the shell or the console named'),
+  requested_at: z.date(),
+  run_id: z.number().nullable(),
+  dead_letter_id: z.number().nullable(),
+  address: z.string().nullable().describe('Null: the machine of the database'),
+  reason: z.string().nullable(),
+})
+export type CommandRow = z.infer<typeof CommandRow>
 
 export interface CommandFilter {
   /** A part of who asked; capitals do not matter. */

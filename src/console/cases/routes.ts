@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { csvLine } from '../../lib/csv.ts'
 import { onlyRow, type Pool } from '../../lib/database.ts'
-import { caseStory } from '../../report/cases.ts'
+import { CaseStory, caseStory } from '../../report/cases.ts'
 import { CommandError } from '../../sync/commands.ts'
 import { failureTexts } from '../../texts/failures.ts'
 import { textOr } from '../../texts/texts.ts'
@@ -15,7 +15,6 @@ import { caseBody } from './case-view.ts'
 import { type ACTIONS, assigneeName, commentText, reasonText, Snooze, snoozeEnd, version } from './input.ts'
 import { groupsBody, listBody } from './list-view.ts'
 import {
-  CaseDetails,
   CaseGroups,
   CaseList,
   CSV_COLUMNS,
@@ -95,7 +94,7 @@ export function cases(services: Services): Endpoint[] {
       tag: 'cases',
       summary: 'One case: what failed, what to do, what holds it up, and everything that has happened',
       params,
-      result: CaseDetails,
+      result: CaseStory,
       async run(_ask, { params: { id } }) {
         const story = await caseStory(pool, id)
         if (story === null) throw new Problem('not_found')

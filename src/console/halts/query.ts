@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Pool } from '../../lib/database.ts'
-import { listHalts, listProcesses } from '../../report/service.ts'
+import { Halt, listHalts, listProcesses, Process } from '../../report/service.ts'
 import { NEEDED_ROLES } from '../../sync/process.ts'
 
 export const HaltResult = z.object({
@@ -17,30 +17,10 @@ export const HaltResult = z.object({
 })
 export type HaltResult = z.infer<typeof HaltResult>
 
-const ProcessResult = z.object({
-  id: z.string(),
-  host: z.string(),
-  pid: z.number(),
-  roles: z.array(z.string()),
-  version: z.string(),
-  started_at: z.date(),
-  heartbeat_at: z.date().describe('Its last sign of life'),
-  alive: z.boolean().describe('false: it died without a word within the last day'),
-  pacer: z
-    .object({
-      callsPerSecond: z.number().describe('Over the last ten seconds'),
-      waiting: z.number().describe('Calls that wait for the pacer'),
-      concurrency: z.number().describe('Calls that it makes at a time, at most'),
-    })
-    .nullable()
-    .describe('null: it makes no calls for runs'),
-})
-export type ProcessResult = z.infer<typeof ProcessResult>
-
 /** What `/api/v1/halts` answers. */
 export const HaltsResult = z.object({
-  halts: z.array(HaltResult),
-  processes: z.array(ProcessResult),
+  halts: z.array(Halt),
+  processes: z.array(Process),
   missing_roles: z.array(z.string()).describe('Roles that the work needs and that no living process has'),
   versions: z.array(z.string()).describe('Of the living processes; more than one: an upgrade is under way'),
 })
