@@ -215,7 +215,7 @@ type CaseLine = z.infer<typeof CaseLine>
 /** Whom a case waits for. */
 const Blocker = z.object({
   userid: z.string(),
-  enterpriseCode: z.string(),
+  enterprise_code: z.string(),
   employee: z
     .object({
       active: z.boolean(),
@@ -274,7 +274,7 @@ async function readBlocker(db: Pool, key: EmployeeKey): Promise<Blocker> {
     key: key.userid,
     except: 0,
   })
-  return { ...key, employee: rows[0] ?? null, cases }
+  return { userid: key.userid, enterprise_code: key.enterpriseCode, employee: rows[0] ?? null, cases }
 }
 
 async function unresolvedCasesOf(

@@ -228,7 +228,7 @@ function meaningOf(ask: Ask, story: CaseStory): SafeHtml {
 function blockerOf(ask: Ask, { blocker, state }: CaseStory): SafeHtml {
   if (blocker === null || state === 'resolved') return html``
   const { t } = ask
-  const { userid, enterpriseCode, employee } = blocker
+  const { userid, enterprise_code: enterpriseCode, employee } = blocker
   const standing =
     employee === null ? 'blocker_unknown' : employee.in_step ? 'blocker_in_step' : 'blocker_waits'
   return section(
