@@ -1,4 +1,4 @@
-import { type EmployeeFields, type EmployeeKey, keyText } from '../directory/employee.ts'
+import { type EmployeeFields, type EmployeeKey, keyText, qualified } from '../directory/employee.ts'
 import { HrDataError, type HrSource, HrUnavailableError } from '../hr/source.ts'
 import type { Pool } from '../lib/database.ts'
 import type { PlatformClient } from '../platform/client.ts'
@@ -11,16 +11,7 @@ import type { TextKey } from '../texts/texts.ts'
 import type { CommandContext } from './context.ts'
 import { FailedError, UsageError } from './failure.ts'
 import { named, said, say } from './language.ts'
-import {
-  colours,
-  countsText,
-  print,
-  printArrow,
-  printTable,
-  printText,
-  printTitle,
-  qualified,
-} from './output.ts'
+import { colours, countsText, print, printArrow, printTable, printText, printTitle } from './output.ts'
 import type { Progress } from './progress.ts'
 
 /** HR held against the platform, field by field: one employee, or all of them. Nothing is written; values are masked. */

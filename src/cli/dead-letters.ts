@@ -2,15 +2,14 @@ import type { Command } from 'commander'
 import { csvLine } from '../lib/csv.ts'
 import { PLATFORM_CODES } from '../platform/codes.ts'
 import {
-  CASE_STATES,
   type CaseFilter,
-  type CaseState,
   casesAfter,
   type DeadLetter,
   knownCategories,
   listCases,
   readCase,
 } from '../report/review.ts'
+import { CASE_STATES, type CaseState } from '../sync/cases.ts'
 import { Commands } from '../sync/commands.ts'
 import { limitOf, momentOf, numberOf, numbersOf, oneOf, reasonOf } from './arguments.ts'
 import { type CommandContext, openContext, warnWhenNobodyWorks } from './context.ts'

@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises'
+import { qualified } from '../directory/employee.ts'
 import { MappingError } from '../hr/source.ts'
 import { type DryRun, dryRunPage, readDryRun } from '../report/dry-runs.ts'
 import { dryRunNow } from '../sync/dry-run.ts'
@@ -17,7 +18,6 @@ import {
   printTable,
   printText,
   printTitle,
-  qualified,
 } from './output.ts'
 import { createProgress } from './progress.ts'
 

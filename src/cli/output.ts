@@ -1,5 +1,6 @@
 import { stripVTControlCharacters } from 'node:util'
 import pc from 'picocolors'
+import { qualified } from '../directory/employee.ts'
 import type { TimeLeft } from '../report/time-left.ts'
 import { type Names, named, say } from './language.ts'
 
@@ -297,9 +298,4 @@ export function perSecond(rate: number): string {
 /** The entity of a row, as commands take it: with its enterprise, unless it is one itself. */
 export function entityName(row: { enterprise_code: string; entity_key: string; entity?: string }): string {
   return row.entity === 'enterprise' ? row.entity_key : qualified(row.enterprise_code, row.entity_key)
-}
-
-/** An employee or department with its enterprise, as commands take it. */
-export function qualified(enterpriseCode: string, key: string): string {
-  return enterpriseCode === '' ? key : `${enterpriseCode}/${key}`
 }

@@ -1,3 +1,4 @@
+import { qualified } from '../directory/employee.ts'
 import { HrDataError, HrUnavailableError } from '../hr/source.ts'
 import { csvLine } from '../lib/csv.ts'
 import { readRunStory } from '../report/run-story.ts'
@@ -17,7 +18,6 @@ import {
   printTable,
   printText,
   printTitle,
-  qualified,
 } from './output.ts'
 import { printDecision } from './runs.ts'
 

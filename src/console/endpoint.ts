@@ -65,7 +65,7 @@ interface Described {
   tag: NavEntry
 }
 
-/** What came is parsed by `parsed`, in the same way for pages and programs; schemas describe it. */
+/** What came is parsed by `parser`, in the same way for pages and programs; schemas describe it. */
 const PARSED = () => () => true
 
 /** A route of both kinds, ready to be registered. */
@@ -104,12 +104,7 @@ export function read<
   },
 ): Endpoint {
   const { path, summary, tag, result } = definition
-  const params = definition.params ?? (NOTHING as unknown as Params)
-  const query = definition.query ?? (NOTHING as unknown as Query)
-  const askedOf = (request: FastifyRequest): Input<Params, Query> => ({
-    params: parsed(params, request.params, 'not_found'),
-    input: parsed(query, withoutEmpty(request.query)),
-  })
+  const { params, rest: query, askedOf } = parser(definition.params, definition.query, 'query')
   return {
     method: 'GET',
     path,
@@ -169,12 +164,7 @@ export function action<
     ),
 ): Endpoint {
   const { path, summary, tag, result, starts } = definition
-  const params = definition.params ?? (NOTHING as unknown as Params)
-  const body = definition.body ?? (NOTHING as unknown as Body)
-  const askedOf = (request: FastifyRequest): Input<Params, Body> => ({
-    params: parsed(params, request.params, 'not_found'),
-    input: parsed(body, withoutEmpty(request.body ?? {})),
-  })
+  const { params, rest: body, askedOf } = parser(definition.params, definition.body, 'body')
   return {
     method: 'POST',
     path,
@@ -244,8 +234,7 @@ export function download<Params extends Shape = typeof NOTHING, Query extends Sh
   },
 ): Endpoint {
   const { path, summary, tag } = definition
-  const params = definition.params ?? (NOTHING as unknown as Params)
-  const query = definition.query ?? (NOTHING as unknown as Query)
+  const { params, rest: query, askedOf } = parser(definition.params, definition.query, 'query')
   return {
     method: 'GET',
     path,
@@ -253,10 +242,7 @@ export function download<Params extends Shape = typeof NOTHING, Query extends Sh
     tag,
     register(app, kit) {
       const handler = async (request: FastifyRequest, reply: FastifyReply) => {
-        const asked = {
-          params: parsed(params, request.params, 'not_found'),
-          input: parsed(query, withoutEmpty(request.query)),
-        }
+        const asked = askedOf(request)
         const lines = definition.lines(kit.askOf(request), asked)
         reply
           .type('text/csv; charset=utf-8')
@@ -288,6 +274,19 @@ async function* encoded(lines: AsyncIterable<string>): AsyncGenerator<Uint8Array
     text = ''
   }
   yield encoder.encode(text)
+}
+
+/** Parses what an endpoint is asked with: the parameters of its path, and a query or a form. */
+function parser<Params extends Shape = typeof NOTHING, Rest extends Shape = typeof NOTHING>(
+  params = NOTHING as unknown as Params,
+  rest = NOTHING as unknown as Rest,
+  where: 'query' | 'body' = 'query',
+) {
+  const askedOf = (request: FastifyRequest): Input<Params, Rest> => ({
+    params: parsed(params, request.params, 'not_found'),
+    input: parsed(rest, withoutEmpty(request[where] ?? {})),
+  })
+  return { params, rest, askedOf }
 }
 
 /** @throws Problem that names what is wrong, in one sentence */
@@ -345,20 +344,3 @@ export const cursor = z
   .describe('The value `next` of the page before; absent: the first page')
 
 export const pageSize = z.coerce.number().int().min(1).max(200).default(50).describe('Rows per page')
-
-export function encodeCursor(position: readonly (string | number | boolean | null)[]): string {
-  return Buffer.from(JSON.stringify(position)).toString('base64url')
-}
-
-/** @throws Problem when no list has made the cursor */
-export function decodeCursor<Position extends z.ZodType>(
-  schema: Position,
-  text: string | undefined,
-): z.output<Position> | null {
-  if (text === undefined) return null
-  try {
-    return schema.parse(JSON.parse(Buffer.from(text, 'base64url').toString('utf8')))
-  } catch {
-    throw new Problem('invalid', 'cursor: no list has given this one; begin at the first page')
-  }
-}

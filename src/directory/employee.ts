@@ -40,6 +40,11 @@ export interface DesiredEmployee {
   fields: EmployeeFields
 }
 
+/** An employee or department as people and commands name it: with its enterprise before it, where there are several. */
+export function qualified(enterpriseCode: string, key: string): string {
+  return enterpriseCode === '' ? key : `${enterpriseCode}/${key}`
+}
+
 /** One text per key, usable as a map key. */
 export function keyText(key: EmployeeKey): string {
   return JSON.stringify([key.enterpriseCode, key.userid])

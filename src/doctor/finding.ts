@@ -1,11 +1,13 @@
+import { z } from 'zod'
+
 /** One line of `dirsync doctor`. */
-export interface Finding {
-  check: string
-  /** `warning`: it works, but somebody should know. */
-  status: 'ok' | 'warning' | 'failed'
-  what: string
-  remedy?: string
-}
+export const Finding = z.object({
+  check: z.string(),
+  status: z.enum(['ok', 'warning', 'failed']).describe('warning: it works, but somebody should know'),
+  what: z.string(),
+  remedy: z.string().optional(),
+})
+export type Finding = z.infer<typeof Finding>
 
 export function ok(check: string, what: string): Finding {
   return { check, status: 'ok', what }

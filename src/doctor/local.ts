@@ -14,7 +14,8 @@ import {
   isSameAccount,
 } from '../sync/deployment.ts'
 import { readHalts } from '../sync/halts.ts'
-import { aliveProcesses, missingAmong, nobodyAlive } from '../sync/process.ts'
+import { aliveProcesses, missingAmong, NEEDED_ROLES } from '../sync/process.ts'
+import { translator } from '../texts/texts.ts'
 import { type Finding, failed, ok, warning } from './finding.ts'
 
 /** The schedules of the cron jobs. */
@@ -104,4 +105,14 @@ export async function examineService(pool: Pool, program: string): Promise<Findi
         : warning('halt', `enterprise ${scope} is halted: ${message}`, remedy),
     ),
   ]
+}
+
+/** The doctor speaks English, whatever the language of the commands. */
+const inEnglish = translator('en')
+
+function nobodyAlive(missing: readonly string[], program: string): string {
+  const command = `${program} start`
+  return missing.length === NEEDED_ROLES.length
+    ? inEnglish('shell.nobody', { command })
+    : inEnglish('shell.nobody_is', { role: missing.join(), command: `${command} --roles ${missing.join()}` })
 }

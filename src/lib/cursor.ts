@@ -1,3 +1,5 @@
+import { z } from 'zod'
+
 /** Where a page of a list ends: an address can carry it, and the next page begins behind it (keyset paging). */
 
 /** The text is no cursor of this list. */
@@ -5,26 +7,34 @@ export class CursorError extends Error {
   readonly code = 'CURSOR_INVALID'
 
   constructor() {
-    super('this page address is not one that dirsync made: begin at the first page')
+    super('cursor: no list has given this one; begin at the first page')
     this.name = 'CursorError'
   }
 }
 
-/** @param keys what the list is sorted by, of the last row of the page: whole numbers */
-export function encodeCursor(...keys: number[]): string {
-  return keys.map(key => key.toString(36)).join('.')
+/** @param position what the list is sorted by, of the last row of the page */
+export function encodeCursor(position: readonly (string | number)[]): string {
+  return Buffer.from(JSON.stringify(position)).toString('base64url')
 }
 
 /**
- * @param count how many keys the list is sorted by
- * @throws CursorError
+ * The position that a cursor means; null for the first page.
+ * @throws CursorError when this list has not made it
  */
-export function decodeCursor(cursor: string, count: number): number[] {
-  const keys = cursor.split('.').map(key => (/^[0-9a-z]{1,11}$/.test(key) ? Number.parseInt(key, 36) : -1))
-  if (keys.length !== count || keys.some(key => key < 0 || !Number.isSafeInteger(key)))
+export function decodeCursor<Position extends z.ZodType>(
+  schema: Position,
+  cursor: string | null | undefined,
+): z.output<Position> | null {
+  if (cursor === null || cursor === undefined) return null
+  try {
+    return schema.parse(JSON.parse(Buffer.from(cursor, 'base64url').toString('utf8')))
+  } catch {
     throw new CursorError()
-  return keys
+  }
 }
+
+/** The position in a list that is sorted by a moment, then by number. */
+export const MOMENT_AND_ID = z.tuple([z.int().nonnegative(), z.int().nonnegative()])
 
 /** SQL: a moment as a key of a cursor, exact to the microsecond. */
 export function momentKey(column: string): string {

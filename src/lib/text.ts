@@ -50,6 +50,16 @@ export function beginning(text: string, limit: number): string {
   return text.slice(0, last >= 0xd800 && last <= 0xdbff ? limit - 1 : limit)
 }
 
+/** The text, cut with … where it is longer than so many code units. */
+export function shortened(text: string, limit: number): string {
+  return text.length <= limit ? text : `${beginning(text, limit)}…`
+}
+
+/** A text as it stands at the beginning of a line or a sentence. */
+export function capitalised(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1)
+}
+
 const FULL_DATE = /^(\d{4})([-/.])(\d{1,2})\2(\d{1,2})(?:[T ]\d{1,2}:\d{2}.*)?$/
 const COMPACT_DATE = /^(\d{4})(\d{2})(\d{2})$/
 const MONTH_DAY = /^(\d{1,2})[-/.](\d{1,2})$/

@@ -238,8 +238,8 @@ begin
   return _warning;
 end $$;
 comment on function dirsync.pause_schedule is
-  'Leaves out the ticks of a cron job until resume_schedule(), over restarts too. Returns what that means for '
-  'the directory, or null where it means nothing to it. The sweep cannot be paused.';
+  'Leaves out the ticks of a cron job until resume_schedule(), over restarts too. Returns what that means '
+  'for the directory, or null where it means nothing to it. The sweep cannot be paused.';
 
 create function dirsync.resume_schedule(job text) returns boolean
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$

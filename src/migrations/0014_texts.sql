@@ -36,8 +36,8 @@ language sql stable security definer set search_path = pg_catalog, pg_temp as $$
                    where t.language = name_of.language and t.key = list || '.' || value), value)
 $$;
 comment on function dirsync.name_of is
-  'The name of a value in a language, such as name_of(''zh-CN'', ''state'', ''open''); the value itself where '
-  'the catalogue has no name for it.';
+  'The name of a value in a language, such as name_of(''zh-CN'', ''state'', ''open''); the value itself '
+  'where the catalogue has no name for it.';
 
 create function dirsync.in_language(language text, stored text) returns text
 language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
@@ -107,7 +107,7 @@ begin
 end $$;
 comment on function dirsync.in_language is
   'A message or remedy as dirsync stores it, in a language, as far as the catalogue has its sentences; the '
-  'rest stays as it is. src/texts/failures.ts does the same for console and shell, and a test holds them together.';
+  'rest stays as it is. src/texts/failures.ts does the same for console and shell; a test holds them together.';
 
 -- The outer select keeps the order of the view below it, and says in Chinese only what is read.
 create view dirsync.failed_syncs_zh as

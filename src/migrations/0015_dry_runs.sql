@@ -38,7 +38,7 @@ create table dirsync.plan_reading (
 );
 
 comment on table dirsync.plan_reading is
-  'The plan of a held run in figures that only HR can tell, counted once in the background after it was held.';
+  'The plan of a held run in figures that only HR can tell, counted once in the background after it is held.';
 comment on column dirsync.plan_reading.run_id is 'The held run.';
 comment on column dirsync.plan_reading.state is
   'running; done; failed: HR could not be read, it is tried again at retry_at; stopped: somebody decided '
@@ -83,11 +83,13 @@ comment on table dirsync.dry_run is
 comment on column dirsync.dry_run.id is 'Number of the dry run.';
 comment on column dirsync.dry_run.requested_by is 'Database user, and who asked.';
 comment on column dirsync.dry_run.requested_at is 'When it was asked for.';
-comment on column dirsync.dry_run.address is 'Where the person who asked was; null: at a shell, or not known.';
+comment on column dirsync.dry_run.address is
+  'Where the person who asked was; null: at a shell, or not known.';
 comment on column dirsync.dry_run.mapping is 'The SELECT that is tried out.';
 comment on column dirsync.dry_run.state is
   'requested; running; done; failed: the SELECT is wrong, or HR could not be read, see message.';
-comment on column dirsync.dry_run.starts is 'How often it was begun: one that ends its process twice has failed.';
+comment on column dirsync.dry_run.starts is
+  'How often it was begun: one that ends its process twice has failed.';
 comment on column dirsync.dry_run.phase is
   'What it does: plan as a run would, read the new rows, read those of today''s mapping, compare them.';
 comment on column dirsync.dry_run.rows_read is 'Rows read from HR so far, over all phases.';
@@ -117,8 +119,8 @@ comment on column dirsync.dry_run_entity.dry_run_id is 'The dry run.';
 comment on column dirsync.dry_run_entity.enterprise_code is 'Enterprise; empty for a single enterprise.';
 comment on column dirsync.dry_run_entity.entity_key is 'User id.';
 comment on column dirsync.dry_run_entity.reason is
-  'Against today''s mapping: appears or disappears among the active employees; changes; breaks a rule that it '
-  'does not break today; mends: breaks none any more.';
+  'Against today''s mapping: appears or disappears among the active employees; changes; breaks a rule that '
+  'it does not break today; mends: breaks none any more.';
 comment on column dirsync.dry_run_entity.department is 'Department that the SELECT has, else that of today.';
 comment on column dirsync.dry_run_entity.changed is
   'The fields concerned: [{field, from, to}], values masked; of one that breaks a rule hidden.';

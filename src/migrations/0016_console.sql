@@ -17,5 +17,6 @@ comment on column dirsync.idempotency_key.owner is 'Who sent the request.';
 comment on column dirsync.idempotency_key.key is 'The key, as the caller made it.';
 comment on column dirsync.idempotency_key.request is
   'Digest of route and input: another request needs another key.';
-comment on column dirsync.idempotency_key.answer is 'The first answer, a JSON text; null while the work is under way.';
+comment on column dirsync.idempotency_key.answer is
+  'The first answer, a JSON text; null while the work is under way.';
 comment on column dirsync.idempotency_key.at is 'When the first request came.';

@@ -1,7 +1,7 @@
--- Lists of employees that the console shows, who is not in step and who is in a department; and a search for departments.
+-- For the console: lists of who is not in step and of who is in a department, and a search for departments.
 
--- One entry for each employee who stands elsewhere than in step: with a million of them, a few thousand as a rule. The
--- standing is said as the tally's trigger says it; src/report/employee-list.ts asks in the same words.
+-- One entry for each employee who is not in step: with a million of them, a few thousand as a rule. The standing
+-- is computed as the tally's trigger computes it; src/report/employee-list.ts asks in the same words.
 create index employee_standing on dirsync.employee (
   (case when vanished_at is not null then 'vanished'
         when not active then 'left'

@@ -1,20 +1,20 @@
-import { decodeCursor, encodeCursor, momentKey, momentOfKey } from '../lib/cursor.ts'
+import { z } from 'zod'
+import { decodeCursor, encodeCursor, MOMENT_AND_ID, momentKey, momentOfKey } from '../lib/cursor.ts'
 import type { Pool } from '../lib/database.ts'
 
 /** What people asked for: `dirsync.command`, which is written before anything takes effect and never changed. */
-export interface CommandRow {
-  id: number
-  /** As the function or the command that does it. */
-  name: string
-  arguments: Record<string, unknown>
-  /** The database user, and whom the shell or the console named. */
-  requested_by: string
-  requested_at: Date
-  run_id: number | null
-  dead_letter_id: number | null
-  address: string | null
-  reason: string | null
-}
+export const CommandRow = z.object({
+  id: z.number(),
+  name: z.string().describe('As the function or the command that does it'),
+  arguments: z.record(z.string(), z.unknown()),
+  requested_by: z.string().describe('The database user, and whom the shell or the console named'),
+  requested_at: z.date(),
+  run_id: z.number().nullable(),
+  dead_letter_id: z.number().nullable(),
+  address: z.string().nullable().describe('Null: the machine of the database'),
+  reason: z.string().nullable(),
+})
+export type CommandRow = z.infer<typeof CommandRow>
 
 export interface CommandFilter {
   /** A part of who asked; capitals do not matter. */
@@ -45,9 +45,10 @@ export async function listCommands(
   if (filter.case !== undefined) conditions.push(`dead_letter_id = ${add(filter.case)}`)
   if (filter.since) conditions.push(`requested_at >= ${add(filter.since)}`)
   if (filter.until) conditions.push(`requested_at < ${add(filter.until)}`)
-  if (page.after) {
-    const [moment, id] = decodeCursor(page.after, 2).map(add)
-    conditions.push(`(requested_at, id) < (${momentOfKey(String(moment))}, ${id})`)
+  const position = decodeCursor(MOMENT_AND_ID, page.after)
+  if (position) {
+    const [moment, id] = position
+    conditions.push(`(requested_at, id) < (${momentOfKey(add(moment))}, ${add(id)})`)
   }
   const found = (which: string) =>
     `select * from dirsync.command
@@ -65,7 +66,7 @@ export async function listCommands(
   const last = rows[page.limit - 1]
   return {
     commands: rows.slice(0, page.limit).map(({ cursor_moment: _, ...row }) => row),
-    next: rows.length > page.limit && last ? encodeCursor(last.cursor_moment, last.id) : null,
+    next: rows.length > page.limit && last ? encodeCursor([last.cursor_moment, last.id]) : null,
   }
 }
 

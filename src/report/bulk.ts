@@ -1,7 +1,8 @@
+import { z } from 'zod'
 import type { Pool } from '../lib/database.ts'
 import type { BulkAction } from '../sync/bulk.ts'
 import type { CaseFilter } from '../sync/case-filter.ts'
-import type { CaseState } from '../sync/cases.ts'
+import { CASE_STATES, type CaseState } from '../sync/cases.ts'
 
 /** What is kept of actions on many cases: how far each is, and what came of each case. */
 export interface Bulk {
@@ -48,23 +49,26 @@ export async function listBulk(db: Pool, limit: number): Promise<Bulk[]> {
 }
 
 /** What came of one case, and the case as it stands now. */
-export interface BulkResult {
-  dead_letter_id: number
-  /** Null: its turn has not come. */
-  outcome: 'done' | 'skipped' | 'failed' | null
-  /** Why it was not done: it had changed since the preview, was resolved or ignored, is not kept any more, or an error. */
-  code: 'changed' | 'closed' | 'gone' | 'error' | null
-  message: string | null
-  run_id: number | null
-  at: Date | null
-  /** These are null when the case is not kept any more. */
-  enterprise_code: string | null
-  entity: string | null
-  entity_key: string | null
-  field: string | null
-  category: string | null
-  state: CaseState | null
-}
+export const BulkResult = z.object({
+  dead_letter_id: z.number(),
+  outcome: z.enum(['done', 'skipped', 'failed']).nullable().describe('null: its turn has not come'),
+  code: z
+    .enum(['changed', 'closed', 'gone', 'error'])
+    .nullable()
+    .describe(
+      'Why it was not done: changed since the preview, resolved or ignored, not kept any more, an error',
+    ),
+  message: z.string().nullable(),
+  run_id: z.number().nullable(),
+  at: z.date().nullable(),
+  enterprise_code: z.string().nullable().describe('null, as what follows: the case is not kept any more'),
+  entity: z.string().nullable(),
+  entity_key: z.string().nullable(),
+  field: z.string().nullable(),
+  category: z.string().nullable(),
+  state: z.enum(CASE_STATES).nullable(),
+})
+export type BulkResult = z.infer<typeof BulkResult>
 
 /**
  * The cases of an action in the order of their numbers, page by page.

@@ -1,9 +1,11 @@
+import { z } from 'zod'
 import type { EmployeeKey } from '../directory/employee.ts'
-import { decodeCursor, encodeCursor, momentKey, momentOfKey } from '../lib/cursor.ts'
+import { decodeCursor, encodeCursor, MOMENT_AND_ID, momentKey, momentOfKey } from '../lib/cursor.ts'
 import { onlyRow, type Pool } from '../lib/database.ts'
 import { type CaseFilter, includesClosed, matches, narrow, statesOf, Values } from '../sync/case-filter.ts'
 import { openStates } from '../sync/cases.ts'
-import { type DeadLetter, readCase } from './review.ts'
+import { Attempt } from './employee-story.ts'
+import { DeadLetter, DeadLetterEvent, readCase } from './review.ts'
 
 /**
  * Cases as pages show them, among a hundred thousand open and a million resolved ones. No page counts or sorts them all:
@@ -43,9 +45,10 @@ export async function listCasesPage(
   const { column, direction, behind } = ORDERS[includesClosed(filter) ? 'latest' : order]
   const values = new Values()
   const conditions = [matches(filter, values)]
-  if (after) {
-    const [moment, id] = decodeCursor(after, 2).map(key => values.add(key))
-    conditions.push(`(d.${column}, d.id) ${behind} (${momentOfKey(String(moment))}, ${id})`)
+  const position = decodeCursor(MOMENT_AND_ID, after)
+  if (position) {
+    const [moment, id] = position
+    conditions.push(`(d.${column}, d.id) ${behind} (${momentOfKey(values.add(moment))}, ${values.add(id)})`)
   }
   const most = values.add(limit + 1)
   const found = (which = 'true') =>
@@ -68,7 +71,7 @@ export async function listCasesPage(
   const last = rows[limit - 1]
   return {
     cases: rows.slice(0, limit).map(({ cursor_moment: _, ...row }) => row),
-    next: rows.length > limit && last ? encodeCursor(last.cursor_moment, last.id) : null,
+    next: rows.length > limit && last ? encodeCursor([last.cursor_moment, last.id]) : null,
   }
 }
 
@@ -151,21 +154,19 @@ async function countFromTally(db: Pool, filter: CaseFilter): Promise<number | nu
 }
 
 /** The cases that are neither resolved nor ignored and have the same cause. */
-export interface CaseGroup {
-  category: string
-  platform_code: number | null
-  count: number
-  open: number
-  snoozed: number
-  /** dirsync tries again by itself: retry_scheduled, blocked, awaiting_activation. */
-  waiting: number
-  retrying: number
-  /** How often all of them have failed. */
-  failures: number
-  /** The first failure of the oldest, and the last failure of any. */
-  oldest: Date
-  newest: Date
-}
+export const CaseGroup = z.object({
+  category: z.string(),
+  platform_code: z.number().nullable(),
+  count: z.number().describe('Cases that are neither resolved nor ignored'),
+  open: z.number(),
+  snoozed: z.number(),
+  waiting: z.number().describe('dirsync tries again by itself'),
+  retrying: z.number(),
+  failures: z.number().describe('How often all of them have failed'),
+  oldest: z.date().describe('The first failure of the oldest'),
+  newest: z.date().describe('The last failure of any'),
+})
+type CaseGroup = z.infer<typeof CaseGroup>
 
 /** The causes of what is unresolved, the one with the most cases first. */
 export async function groupCases(db: Pool): Promise<CaseGroup[]> {
@@ -195,65 +196,54 @@ export async function groupCases(db: Pool): Promise<CaseGroup[]> {
 }
 
 /** A case as a line of another page. */
-export type CaseLine = Pick<
-  DeadLetter,
-  | 'id'
-  | 'operation'
-  | 'field'
-  | 'category'
-  | 'platform_code'
-  | 'state'
-  | 'message'
-  | 'occurrences'
-  | 'first_failed_at'
-  | 'last_failed_at'
-  | 'next_retry_at'
-  | 'assignee'
->
+const CaseLine = DeadLetter.pick({
+  id: true,
+  operation: true,
+  field: true,
+  category: true,
+  platform_code: true,
+  state: true,
+  message: true,
+  occurrences: true,
+  first_failed_at: true,
+  last_failed_at: true,
+  next_retry_at: true,
+  assignee: true,
+})
+type CaseLine = z.infer<typeof CaseLine>
 
-/** What dirsync tried for whom a case is about. */
-export interface CaseAttempt {
-  id: number
-  started_at: Date
-  run_id: number | null
-  operation: string
-  detail: string
-  outcome: string
-  duration_ms: number
-  /** Operations of the platform, and how often each was called. */
-  calls: Record<string, number>
-  fields: string[]
-  platform_code: number | null
-  trace_id: string | null
-  error: string | null
-}
+/** Whom a case waits for. */
+const Blocker = z.object({
+  userid: z.string(),
+  enterprise_code: z.string(),
+  employee: z
+    .object({
+      active: z.boolean(),
+      in_step: z.boolean(),
+      platform_state: z.enum(['unknown', 'in_service', 'absent']),
+      dept_code: z.string().nullable(),
+      vanished_at: z.date().nullable(),
+    })
+    .nullable()
+    .describe('null: no run has seen them'),
+  cases: z.array(CaseLine).describe('Their cases that are neither resolved nor ignored'),
+})
+type Blocker = z.infer<typeof Blocker>
 
-/** Who has to change first. */
-interface Blocker extends EmployeeKey {
-  /** Null when no run has seen them. */
-  employee: {
-    active: boolean
-    in_step: boolean
-    platform_state: 'unknown' | 'in_service' | 'absent'
-    dept_code: string | null
-    vanished_at: Date | null
-  } | null
-  /** Their cases that are neither resolved nor ignored. */
-  cases: CaseLine[]
-}
-
-export type CaseStory = NonNullable<Awaited<ReturnType<typeof readCase>>> & {
-  /** Other cases of the same employee, department … that are neither resolved nor ignored. */
-  others: CaseLine[]
-  blocker: Blocker | null
-  /** The latest ones, newest first. */
-  attempts: CaseAttempt[]
-}
+/** Everything that is kept of one case, and of what stands around it. */
+export const CaseStory = DeadLetter.omit({ source_hash: true }).extend({
+  events: z.array(DeadLetterEvent).describe('Oldest first'),
+  attempts: z.array(Attempt.extend({ id: z.number() })).describe('The latest, newest first'),
+  swapped_with: z.array(z.number()).describe('The other cases of the swap'),
+  others: z.array(CaseLine).describe('Other unresolved cases of the same employee or department'),
+  blocker: Blocker.nullable().describe('Who has to change first'),
+})
+export type CaseStory = z.infer<typeof CaseStory>
 
 const ATTEMPTS = 10
 const OTHERS = 50
 
-/** Everything that is kept of one case, and of what stands around it; null when no case has the number. */
+/** Null when no case has the number. */
 export async function caseStory(db: Pool, id: number): Promise<CaseStory | null> {
   const found = await readCase(db, id)
   if (found === null) return null
@@ -261,7 +251,7 @@ export async function caseStory(db: Pool, id: number): Promise<CaseStory | null>
   const [others, blocker, { rows: attempts }] = await Promise.all([
     unresolvedCasesOf(db, { enterpriseCode, key: entity_key, except: id }),
     blocked_by === null ? null : readBlocker(db, { enterpriseCode, userid: blocked_by }),
-    db.query<CaseAttempt>(
+    db.query<CaseStory['attempts'][number]>(
       `select id, started_at, run_id, operation, detail, outcome, duration_ms, calls, fields, platform_code, trace_id,
               error
        from dirsync.attempt where enterprise_code = $1 and entity_key = $2
@@ -284,7 +274,7 @@ async function readBlocker(db: Pool, key: EmployeeKey): Promise<Blocker> {
     key: key.userid,
     except: 0,
   })
-  return { ...key, employee: rows[0] ?? null, cases }
+  return { userid: key.userid, enterprise_code: key.enterpriseCode, employee: rows[0] ?? null, cases }
 }
 
 async function unresolvedCasesOf(

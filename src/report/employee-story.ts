@@ -1,73 +1,93 @@
+import { z } from 'zod'
 import type { FieldBlock } from '../directory/difference.ts'
 import { type EmployeeField, type EmployeeKey, keyText } from '../directory/employee.ts'
 import type { Pool } from '../lib/database.ts'
-import { type EmployeeOrder, latestOrdersOf } from '../mirrors/payment-order.ts'
+import { latestOrdersOf } from '../mirrors/payment-order.ts'
 import { blocksOf, type OpenCase } from '../sync/claim.ts'
-import type { DeadLetter } from './review.ts'
+import { DeadLetter } from './review.ts'
 
-/** The row of `dirsync.employee`, without its hashes. */
-interface EmployeeRecord {
-  active: boolean
-  in_step: boolean
-  platform_state: 'unknown' | 'in_service' | 'absent'
-  dept_code: string | null
-  withheld: string[]
-  vanished_at: Date | null
-  acknowledged_at: Date | null
-  queried_at: Date | null
-}
+/** What dirsync tried once, and what came of it. */
+export const Attempt = z.object({
+  started_at: z.date(),
+  run_id: z.number().nullable(),
+  operation: z.string(),
+  detail: z.string(),
+  outcome: z.string(),
+  duration_ms: z.number(),
+  calls: z.record(z.string(), z.number()).describe('How often each operation of the platform was called'),
+  fields: z.array(z.string()),
+  platform_code: z.number().nullable(),
+  trace_id: z.string().nullable(),
+  error: z.string().nullable(),
+})
 
 /** What dirsync keeps of one employee, named as the columns. */
-export interface EmployeeStory {
-  /** Null when no run has seen the employee yet. */
-  record: EmployeeRecord | null
-  pending: {
-    operation: string
-    detail: string
-    run_id: number | null
-    attempts: number
-    /** Null while it waits for a plan. */
-    not_before: Date | null
-    /** Since when it waits for a plan, because HR has changed the row meanwhile. */
-    replan_at: Date | null
-    enqueued_at: Date | null
-    created_at: Date
-  }[]
-  /** The latest ones, newest first. */
-  attempts: {
-    started_at: Date
-    run_id: number | null
-    operation: string
-    detail: string
-    outcome: string
-    duration_ms: number
-    calls: Record<string, number>
-    fields: string[]
-    platform_code: number | null
-    trace_id: string | null
-    error: string | null
-  }[]
-  /** Open ones first. */
-  dead_letters: Pick<
-    DeadLetter,
-    | 'id'
-    | 'operation'
-    | 'field'
-    | 'category'
-    | 'state'
-    | 'message'
-    | 'remedy'
-    | 'blocked_by'
-    | 'occurrences'
-    | 'last_failed_at'
-    | 'next_retry_at'
-  >[]
-  bindings: { seller_appid: string; open_userid: string; bound_at: Date }[]
-  /** The latest ones, newest first; only where payment orders are mirrored. */
-  payment_orders: EmployeeOrder[]
-  /** The halt that keeps the employee's work back. */
-  halts: { scope: string; message: string; remedy: string }[]
-}
+export const EmployeeStory = z.object({
+  record: z
+    .object({
+      active: z.boolean(),
+      in_step: z.boolean(),
+      platform_state: z.enum(['unknown', 'in_service', 'absent']),
+      dept_code: z.string().nullable(),
+      withheld: z.array(z.string()),
+      vanished_at: z.date().nullable(),
+      acknowledged_at: z.date().nullable(),
+      queried_at: z.date().nullable(),
+    })
+    .nullable()
+    .describe('What dirsync keeps; null when no run has seen the employee'),
+  pending: z.array(
+    z.object({
+      operation: z.string(),
+      detail: z.string(),
+      run_id: z.number().nullable(),
+      attempts: z.number(),
+      not_before: z.date().nullable().describe('null while it waits for a plan'),
+      replan_at: z
+        .date()
+        .nullable()
+        .describe('Since when it waits for a plan, because HR has changed the row meanwhile'),
+      enqueued_at: z.date().nullable(),
+      created_at: z.date(),
+    }),
+  ),
+  attempts: z.array(Attempt).describe('The latest, newest first'),
+  dead_letters: z
+    .array(
+      DeadLetter.pick({
+        id: true,
+        operation: true,
+        field: true,
+        category: true,
+        state: true,
+        message: true,
+        remedy: true,
+        blocked_by: true,
+        occurrences: true,
+        last_failed_at: true,
+        next_retry_at: true,
+      }),
+    )
+    .describe('Open ones first'),
+  bindings: z.array(z.object({ seller_appid: z.string(), open_userid: z.string(), bound_at: z.date() })),
+  payment_orders: z
+    .array(
+      z.object({
+        trade_no: z.string(),
+        created_at: z.date().nullable(),
+        subject: z.string().nullable(),
+        pay_amount: z.string().nullable(),
+        refund_amount: z.string().nullable(),
+        status: z.number().nullable(),
+        asset_code: z.string().nullable(),
+      }),
+    )
+    .describe('The latest, newest first; only where payment orders are mirrored'),
+  halts: z
+    .array(z.object({ scope: z.string(), message: z.string(), remedy: z.string() }))
+    .describe('What keeps the work back'),
+})
+export type EmployeeStory = z.infer<typeof EmployeeStory>
 
 const ATTEMPTS = 10
 const ORDERS = 10
@@ -78,7 +98,7 @@ export async function readEmployeeStory(db: Pool, key: EmployeeKey): Promise<Emp
     (await db.query<Row>(statement, [key.enterpriseCode, key.userid])).rows
   const [[record], pending, attempts, dead_letters, bindings, payment_orders, { rows: halts }] =
     await Promise.all([
-      read<EmployeeRecord>(
+      read<NonNullable<EmployeeStory['record']>>(
         `select active, coalesce(acknowledged_hash = source_hash, false) as in_step, platform_state, dept_code,
                 withheld, vanished_at, acknowledged_at, queried_at
          from dirsync.employee where enterprise_code = $1 and userid = $2`,

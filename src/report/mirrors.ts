@@ -1,3 +1,4 @@
+import { z } from 'zod'
 import type { Pool } from '../lib/database.ts'
 import { enterpriseCodes } from '../sync/employee.ts'
 import { beginningWith } from '../sync/stored-plan.ts'
@@ -10,28 +11,29 @@ export interface Page<Row, Cursor> {
   next: Cursor | null
 }
 
-export interface PaymentOrderRow {
-  enterpriseCode: string
-  tradeNo: string
-  outTradeNo: string | null
-  userid: string | null
-  subject: string | null
-  totalAmount: string | null
-  payAmount: string | null
-  refundAmount: string | null
-  status: number | null
-  assetCode: string | null
-  createdAt: Date | null
-  paidAt: Date | null
-  refundedAt: Date | null
-  firstSeenAt: Date
-  changedAt: Date
-}
+export const PaymentOrderRow = z.object({
+  enterprise_code: z.string(),
+  trade_no: z.string(),
+  out_trade_no: z.string().nullable(),
+  userid: z.string().nullable(),
+  subject: z.string().nullable(),
+  total_amount: z.string().nullable(),
+  pay_amount: z.string().nullable(),
+  refund_amount: z.string().nullable(),
+  status: z.number().nullable(),
+  asset_code: z.string().nullable(),
+  created_at: z.date().nullable(),
+  paid_at: z.date().nullable(),
+  refunded_at: z.date().nullable(),
+  first_seen_at: z.date(),
+  changed_at: z.date(),
+})
+export type PaymentOrderRow = z.infer<typeof PaymentOrderRow>
 
 /** What names a payment order. */
 export interface OrderCursor {
-  enterpriseCode: string
-  tradeNo: string
+  enterprise_code: string
+  trade_no: string
 }
 
 export interface OrderFilter {
@@ -39,7 +41,7 @@ export interface OrderFilter {
   userid?: string | undefined
   status?: number | undefined
   /** The beginning of an order's number. */
-  tradeNo?: string | undefined
+  number?: string | undefined
   /** When it was made: from this moment on, and before that one. */
   from?: Date | undefined
   until?: Date | undefined
@@ -53,7 +55,7 @@ export async function listPaymentOrders(
   db: Pool,
   options: OrderFilter & { after?: OrderCursor | undefined; limit: number },
 ): Promise<Page<PaymentOrderRow, OrderCursor>> {
-  const { enterprise, userid, status, tradeNo, from, until, after, limit } = options
+  const { enterprise, userid, status, number, from, until, after, limit } = options
   const values: unknown[] = [limit + 1]
   const place = (value: unknown) => `$${values.push(value)}`
   const conditions = ['true']
@@ -63,45 +65,52 @@ export async function listPaymentOrders(
     conditions.push(`o.enterprise_code = any (${place(await enterpriseCodes(db, ''))})`)
   if (userid !== undefined) conditions.push(`o.userid = ${place(userid)}`)
   if (status !== undefined) conditions.push(`o.status = ${place(status)}`)
-  if (tradeNo !== undefined) conditions.push(`o.trade_no collate "C" like ${place(beginningWith(tradeNo))}`)
+  if (number !== undefined) conditions.push(`o.trade_no collate "C" like ${place(beginningWith(number))}`)
   if (from !== undefined) conditions.push(`${MADE} >= ${place(from)}`)
   if (until !== undefined) conditions.push(`${MADE} < ${place(until)}`)
   if (after !== undefined)
     conditions.push(
       `(${MADE}, o.enterprise_code, o.trade_no) < (
          select ${MADE}, o.enterprise_code, o.trade_no from dirsync.payment_order o
-         where o.enterprise_code = ${place(after.enterpriseCode)} and o.trade_no = ${place(after.tradeNo)})`,
+         where o.enterprise_code = ${place(after.enterprise_code)} and o.trade_no = ${place(after.trade_no)})`,
     )
   const { rows } = await db.query<PaymentOrderRow>(
-    `select o.enterprise_code as "enterpriseCode", o.trade_no as "tradeNo", o.out_trade_no as "outTradeNo",
-            o.userid, o.subject, o.total_amount as "totalAmount", o.pay_amount as "payAmount",
-            o.refund_amount as "refundAmount", o.status, o.asset_code as "assetCode",
-            o.created_at as "createdAt", o.paid_at as "paidAt", o.refunded_at as "refundedAt",
-            o.first_seen_at as "firstSeenAt", o.changed_at as "changedAt"
+    `select o.enterprise_code, o.trade_no, o.out_trade_no, o.userid, o.subject, o.total_amount, o.pay_amount,
+            o.refund_amount, o.status, o.asset_code, o.created_at, o.paid_at, o.refunded_at, o.first_seen_at,
+            o.changed_at
      from dirsync.payment_order o where ${conditions.join(' and ')}
      order by ${MADE} desc, o.enterprise_code desc, o.trade_no desc limit $1`,
     values,
   )
-  return pageOf(rows, limit, ({ enterpriseCode, tradeNo }) => ({ enterpriseCode, tradeNo }))
+  return pageOf(rows, limit, ({ enterprise_code, trade_no }) => ({ enterprise_code, trade_no }))
 }
 
-export interface LimitAccountRow {
-  enterpriseCode: string
-  accountOpenid: string
-  name: string | null
-  productCategory: number | null
-  balance: string | null
-  status: number | null
-  firstSeenAt: Date
-  changedAt: Date
-  goneAt: Date | null
-  /** At most 200. */
-  subAccounts: { id: string; name: string | null; status: number | null; gone: boolean }[]
-}
+export const LimitAccountRow = z.object({
+  enterprise_code: z.string(),
+  account_openid: z.string(),
+  name: z.string().nullable(),
+  product_category: z.number().nullable(),
+  balance: z.string().nullable(),
+  status: z.number().nullable(),
+  first_seen_at: z.date(),
+  changed_at: z.date(),
+  gone_at: z.date().nullable(),
+  sub_accounts: z
+    .array(
+      z.object({
+        id: z.string(),
+        name: z.string().nullable(),
+        status: z.number().nullable(),
+        gone: z.boolean(),
+      }),
+    )
+    .describe('At most 200'),
+})
+export type LimitAccountRow = z.infer<typeof LimitAccountRow>
 
 export interface AccountCursor {
-  enterpriseCode: string
-  accountOpenid: string
+  enterprise_code: string
+  account_openid: string
 }
 
 /** Limit accounts with their sub-accounts, in the order of their keys. @param gone also those that the platform shows no more */
@@ -116,35 +125,36 @@ export async function listLimitAccounts(
 ): Promise<Page<LimitAccountRow, AccountCursor>> {
   const { enterprise, gone = false, after, limit } = options
   const { rows } = await db.query<LimitAccountRow>(
-    `select a.enterprise_code as "enterpriseCode", a.account_openid as "accountOpenid", a.name,
-            a.product_category as "productCategory", a.balance, a.status, a.first_seen_at as "firstSeenAt",
-            a.changed_at as "changedAt", a.gone_at as "goneAt",
+    `select a.enterprise_code, a.account_openid, a.name,
+            a.product_category, a.balance, a.status, a.first_seen_at,
+            a.changed_at, a.gone_at,
             (select coalesce(jsonb_agg(s order by id), '[]') from (
                select id, name, status, gone_at is not null as gone from dirsync.limit_sub_account s
                where s.enterprise_code = a.enterprise_code and s.account_openid = a.account_openid
                  and ($2 or s.gone_at is null)
-               order by id limit 200) s) as "subAccounts"
+               order by id limit 200) s) as sub_accounts
      from dirsync.limit_account a
      where ($1::text is null or a.enterprise_code = $1) and ($2 or a.gone_at is null)
        and ($3::text is null or (a.enterprise_code, a.account_openid) > ($3, $4))
      order by a.enterprise_code, a.account_openid limit $5`,
-    [enterprise ?? null, gone, after?.enterpriseCode ?? null, after?.accountOpenid ?? null, limit + 1],
+    [enterprise ?? null, gone, after?.enterprise_code ?? null, after?.account_openid ?? null, limit + 1],
   )
-  return pageOf(rows, limit, ({ enterpriseCode, accountOpenid }) => ({ enterpriseCode, accountOpenid }))
+  return pageOf(rows, limit, ({ enterprise_code, account_openid }) => ({ enterprise_code, account_openid }))
 }
 
-export interface TaxpayerRow {
-  enterpriseCode: string
-  identifier: string
-  nature: number
-  name: string
-  status: number | null
-  firstSeenAt: Date
-  changedAt: Date
-  goneAt: Date | null
-}
+export const TaxpayerRow = z.object({
+  enterprise_code: z.string(),
+  identifier: z.string(),
+  nature: z.number(),
+  name: z.string(),
+  status: z.number().nullable(),
+  first_seen_at: z.date(),
+  changed_at: z.date(),
+  gone_at: z.date().nullable(),
+})
+export type TaxpayerRow = z.infer<typeof TaxpayerRow>
 
-export type TaxpayerCursor = Pick<TaxpayerRow, 'enterpriseCode' | 'identifier' | 'nature' | 'name'>
+export type TaxpayerCursor = Pick<TaxpayerRow, 'enterprise_code' | 'identifier' | 'nature' | 'name'>
 
 /** Taxpayers in the order of their keys. @param identifier the beginning of an identification number */
 export async function listTaxpayers(
@@ -159,8 +169,8 @@ export async function listTaxpayers(
 ): Promise<Page<TaxpayerRow, TaxpayerCursor>> {
   const { enterprise, identifier, gone = false, after, limit } = options
   const { rows } = await db.query<TaxpayerRow>(
-    `select enterprise_code as "enterpriseCode", identifier, taxpayer_nature as nature, taxpayer_name as name,
-            status, first_seen_at as "firstSeenAt", changed_at as "changedAt", gone_at as "goneAt"
+    `select enterprise_code, identifier, taxpayer_nature as nature, taxpayer_name as name,
+            status, first_seen_at, changed_at, gone_at
      from dirsync.taxpayer
      where ($1::text is null or enterprise_code = $1) and ($2::text is null or identifier like $2)
        and ($3 or gone_at is null)
@@ -171,15 +181,15 @@ export async function listTaxpayers(
       enterprise ?? null,
       identifier === undefined ? null : beginningWith(identifier),
       gone,
-      after?.enterpriseCode ?? null,
+      after?.enterprise_code ?? null,
       after?.identifier ?? null,
       after?.nature ?? null,
       after?.name ?? null,
       limit + 1,
     ],
   )
-  return pageOf(rows, limit, ({ enterpriseCode, identifier: number, nature, name }) => ({
-    enterpriseCode,
+  return pageOf(rows, limit, ({ enterprise_code, identifier: number, nature, name }) => ({
+    enterprise_code,
     identifier: number,
     nature,
     name,

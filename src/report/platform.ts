@@ -1,3 +1,4 @@
+import { z } from 'zod'
 import { onlyRow, type Pool } from '../lib/database.ts'
 import type { PlatformClient } from '../platform/client.ts'
 import { PlatformError } from '../platform/errors.ts'
@@ -62,19 +63,15 @@ export async function readPlatform(db: Pool): Promise<PlatformReport> {
 }
 
 /** What the platform says of the access token in use. */
-export interface TokenState {
-  /** Null: it was not found out, since the platform was not asked or did not answer. */
-  accepted: boolean | null
-  /** Seconds for which it is still valid, as the platform says. */
-  expires_in: number | null
-  /** Category and code of a failure, for texts in another language. */
-  category: string | null
-  platform_code: number | null
-  /** In one sentence. */
-  meaning: string
-  /** What to do; null where there is nothing. */
-  remedy: string | null
-}
+export const TokenState = z.object({
+  accepted: z.boolean().nullable().describe('null: the platform was not asked, or did not answer'),
+  expires_in: z.number().nullable().describe('Seconds, as the platform says'),
+  category: z.string().nullable(),
+  platform_code: z.number().nullable(),
+  meaning: z.string(),
+  remedy: z.string().nullable(),
+})
+export type TokenState = z.infer<typeof TokenState>
 
 /** Categories that say of the token itself, or of what it was made from, that it is not accepted. */
 const REFUSED = ['credentials', 'token', 'clock_skew']

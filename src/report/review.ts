@@ -1,61 +1,54 @@
+import { z } from 'zod'
 import { onlyRow, type Pool } from '../lib/database.ts'
-
-export const CASE_STATES = [
-  'open',
-  'retry_scheduled',
-  'blocked',
-  'awaiting_activation',
-  'retrying',
-  'snoozed',
-  'resolved',
-  'ignored',
-] as const
-
-export type CaseState = (typeof CASE_STATES)[number]
+import { CASE_STATES, type CaseState } from '../sync/cases.ts'
 
 /** One row of `dirsync.dead_letter`, named as its columns. */
-export interface DeadLetter {
-  id: number
-  enterprise_code: string
-  entity: 'employee' | 'department' | 'mirror' | 'enterprise'
-  entity_key: string
-  operation: string
-  field: string
-  category: string
-  platform_code: number | null
-  trace_id: string | null
-  message: string
-  remedy: string
-  changed_fields: { field: string; value: string | null }[]
-  blocked_by: string | null
-  source_hash: string | null
-  state: CaseState
-  first_failed_at: Date
-  last_failed_at: Date
-  occurrences: number
-  next_retry_at: Date | null
-  snooze_until: Date | null
-  first_run_id: number | null
-  last_run_id: number | null
-  resolution: string | null
-  resolved_by: string | null
-  resolved_at: Date | null
-  note: string | null
-  version: number
-  /** The same for all cases of employees who want each other's number. */
-  swap_id: number | null
-  /** Who takes care of it. */
-  assignee: string | null
-}
+export const DeadLetter = z.object({
+  id: z.number(),
+  enterprise_code: z.string(),
+  entity: z.enum(['employee', 'department', 'mirror', 'enterprise']),
+  entity_key: z.string(),
+  operation: z.string(),
+  field: z.string(),
+  category: z.string(),
+  platform_code: z.number().nullable(),
+  trace_id: z.string().nullable(),
+  message: z.string(),
+  remedy: z.string(),
+  changed_fields: z
+    .array(z.object({ field: z.string(), value: z.string().nullable() }))
+    .describe('Names, and masked values'),
+  blocked_by: z.string().nullable(),
+  source_hash: z.string().nullable(),
+  state: z.enum(CASE_STATES),
+  first_failed_at: z.date(),
+  last_failed_at: z.date(),
+  occurrences: z.number(),
+  next_retry_at: z.date().nullable(),
+  snooze_until: z.date().nullable(),
+  first_run_id: z.number().nullable(),
+  last_run_id: z.number().nullable(),
+  resolution: z.string().nullable(),
+  resolved_by: z.string().nullable(),
+  resolved_at: z.date().nullable(),
+  note: z.string().nullable(),
+  version: z
+    .number()
+    .describe('To be given back with a decision, so that nobody decides on what has changed'),
+  swap_id: z.number().nullable().describe('The same for all who want each other’s number'),
+  assignee: z.string().nullable().describe('Who takes care of it'),
+})
+export type DeadLetter = z.infer<typeof DeadLetter>
 
 /** One step in the story of a case. */
-export interface DeadLetterEvent {
-  at: Date
-  actor: string
-  event: string
-  run_id: number | null
-  note: string | null
-}
+export const DeadLetterEvent = z.object({
+  at: z.date(),
+  actor: z.string(),
+  event: z.string(),
+  run_id: z.number().nullable(),
+  note: z.string().nullable(),
+})
+type DeadLetterEvent = z.infer<typeof DeadLetterEvent>
 
 /** Which cases; without states those that are neither resolved nor ignored. */
 export interface CaseFilter {

@@ -1,3 +1,4 @@
+import { z } from 'zod'
 import type { Pool } from '../lib/database.ts'
 import { LEFT, type PlanSummary, type RunResult } from '../sync/run.ts'
 import { readPace } from './figures.ts'
@@ -42,34 +43,29 @@ export interface RunFilter {
   since?: Date | undefined
 }
 
-/** One run, as a list shows it. */
-export interface ListedRun {
-  id: number
-  kind: string
-  state: string
-  /** How many employees, rows or cases it is about; 0: everything. */
-  named: number
-  requested_by: string
-  requested_at: Date
-  started_at: Date | null
-  finished_at: Date | null
-  cancelled_at: Date | null
-  planned: number | null
-  /** Entities that are still in the outbox; of a mirror: parts still to be read. */
-  left: number
-  /** Of the plan: entities by reason. */
-  reasons: Record<string, number>
-  /** Last outcome per entity; empty until the run has ended. */
-  outcomes: Record<string, number>
-  /** Cases that were unresolved when the run ended. */
-  cases: number
-  calls: number
-  /** Of a mirror. */
-  rows: { read: number; changed: number } | null
-  message: string | null
-  /** Null unless it is running. */
-  time_left: TimeLeft | null
-}
+/** One run, as a list shows it; how long it still takes comes beside it. */
+export const ListedRun = z.object({
+  id: z.number(),
+  kind: z.string(),
+  state: z.string(),
+  named: z.number().describe('How many employees, rows or cases it is about; 0: everything'),
+  requested_by: z.string(),
+  requested_at: z.date(),
+  started_at: z.date().nullable(),
+  finished_at: z.date().nullable(),
+  cancelled_at: z.date().nullable(),
+  planned: z.number().nullable(),
+  left: z.number().describe('Entities that are still to be sent'),
+  reasons: z.record(z.string(), z.number()).describe('Of the plan: entities by reason'),
+  outcomes: z
+    .record(z.string(), z.number())
+    .describe('Last outcome per entity; empty until the run has ended'),
+  cases: z.number().describe('Cases that were unresolved when the run ended'),
+  calls: z.number(),
+  rows: z.object({ read: z.number(), changed: z.number() }).nullable().describe('Of a mirror'),
+  message: z.string().nullable(),
+})
+export type ListedRun = z.infer<typeof ListedRun> & { time_left: TimeLeft | null }
 
 type Row = Omit<ListedRun, 'reasons' | 'outcomes' | 'cases' | 'calls' | 'rows' | 'time_left'> & {
   plan: PlanSummary | null

@@ -1,7 +1,9 @@
+import { z } from 'zod'
 import type { SourceStatistics } from '../directory/hash.ts'
 import { onlyRow, type Pool } from '../lib/database.ts'
 import { LEFT, OF_EVERYBODY, type PlanSummary, type RunResult } from '../sync/run.ts'
-import type { DeadLetter } from './review.ts'
+import { CommandRow } from './audit.ts'
+import { DeadLetter } from './review.ts'
 import { runTimeLeft, type TimeLeft } from './time-left.ts'
 
 /** One row of `dirsync.sync_run`, named as its columns. */
@@ -34,6 +36,26 @@ interface RunRow {
   message: string | null
 }
 
+/** What a person asked for that concerns a run. */
+export const RunCommand = CommandRow.pick({
+  name: true,
+  requested_by: true,
+  requested_at: true,
+  reason: true,
+})
+
+/** A case as the page of a run names it. */
+export const RunCase = DeadLetter.pick({
+  id: true,
+  enterprise_code: true,
+  entity: true,
+  entity_key: true,
+  operation: true,
+  field: true,
+  category: true,
+  state: true,
+})
+
 /** Everything about one run. */
 export interface RunStory extends RunRow {
   /** How long it still takes; null unless it is running. */
@@ -41,12 +63,9 @@ export interface RunStory extends RunRow {
   /** Entities of the run that are still in the outbox; of a mirror: parts still to be read. */
   left: number
   /** What people asked for that concerns it. */
-  commands: { name: string; requested_by: string; requested_at: Date; reason: string | null }[]
+  commands: z.infer<typeof RunCommand>[]
   /** Cases that failed in it for the first or the last time; not more than `CASES` of them. */
-  dead_letters: Pick<
-    DeadLetter,
-    'id' | 'enterprise_code' | 'entity' | 'entity_key' | 'operation' | 'field' | 'category' | 'state'
-  >[]
+  dead_letters: z.infer<typeof RunCase>[]
   dead_letters_total: number
 }
 
@@ -114,19 +133,19 @@ export async function readRunStory(
 // Beside the run before
 
 /** What two runs of a kind are compared by. */
-export interface RunFigures {
-  id: number
-  state: string
-  finished_at: Date | null
-  in_scope: number | null
-  planned: number | null
-  took_ms: number | null
-  calls: number | null
-  waited_ms: number | null
-  too_fast: number | null
-  /** Cases that failed for the first time in it, at most `MOST_COUNTED`. */
-  new_cases: number
-}
+export const RunFigures = z.object({
+  id: z.number(),
+  state: z.string(),
+  finished_at: z.date().nullable(),
+  in_scope: z.number().nullable(),
+  planned: z.number().nullable(),
+  took_ms: z.number().nullable(),
+  calls: z.number().nullable(),
+  waited_ms: z.number().nullable().describe('Time that its calls waited for the pacer, summed up'),
+  too_fast: z.number().nullable(),
+  new_cases: z.number().describe(`Cases that failed for the first time in it, at most ${MOST_COUNTED}`),
+})
+export type RunFigures = z.infer<typeof RunFigures>
 
 /** The figures of a run, and of the one of its kind that was done before it; the latter is null where there is none. */
 export async function readRunComparison(
@@ -177,14 +196,19 @@ export async function resultSoFar(
 // What the sanity gate saw
 
 /** HR as a run found it, beside HR as the last good run before it had found it. */
-export interface GateView {
-  rows: number
-  keyless: number
-  /** Null where no good run came before. */
-  before: { run: number; at: Date; rows: number; keyless: number } | null
-  /** Shares of empty values, 0 to 1; those that turned empty most come first. */
-  columns: { column: string; empty: number; empty_before: number | null }[]
-}
+export const GateView = z.object({
+  rows: z.number(),
+  keyless: z.number().describe('Rows without a user id'),
+  before: z.object({ run: z.number(), at: z.date(), rows: z.number(), keyless: z.number() }).nullable(),
+  columns: z.array(
+    z.object({
+      column: z.string(),
+      empty: z.number().describe('Share of empty values, 0 to 1'),
+      empty_before: z.number().nullable().describe('The same in the last good run'),
+    }),
+  ),
+})
+export type GateView = z.infer<typeof GateView>
 
 /** Null where the run did not read every row of HR. */
 export async function readGate(db: Pool, id: number): Promise<GateView | null> {

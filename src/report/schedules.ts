@@ -1,42 +1,37 @@
 import cronstrue from 'cronstrue/dist/cronstrue-i18n.js'
+import { z } from 'zod'
 import type { Pool } from '../lib/database.ts'
-import type { Language } from '../texts/texts.ts'
 
 /** A tick of a cron job. */
-export interface Tick {
-  due_at: Date
-  claimed_at: Date
-  /** Null: it goes on, or its process died. */
-  finished_at: Date | null
-  error: string | null
-  /** Why it was left out: the job was paused. Null: it ran. */
-  skipped: string | null
-  /** Who asked for it outside the schedule; null: it was due. */
-  requested_by: string | null
-  /** It came late, because nobody was there when it was due. */
-  missed: boolean
-}
+export const Tick = z.object({
+  due_at: z.date(),
+  claimed_at: z.date().describe('When it began'),
+  finished_at: z.date().nullable().describe('null: it goes on, or its process died'),
+  error: z.string().nullable(),
+  skipped: z.string().nullable().describe('Why it was left out: the job was paused; null: it ran'),
+  requested_by: z.string().nullable().describe('Who asked for it outside the schedule; null: it was due'),
+  missed: z.boolean().describe('It came late, because nobody was there when it was due'),
+})
+export type Tick = z.infer<typeof Tick>
 
 /** A cron job as its schedule stands, with its latest ticks. */
-export interface Schedule {
-  job: string
-  expression: string
-  /** The expression in plain words, by language. */
-  words: Record<Language, string>
-  next_due_at: Date
-  /** Nobody ran it when it was due: no scheduler is alive, or the job was switched off since. */
-  overdue: boolean
-  paused_at: Date | null
-  paused_by: string | null
-  pause_reason: string | null
-  /** What pausing means for the directory: nothing; employees stay out of step until it is resumed; not permitted. */
-  pause_effect: 'none' | 'stalls' | 'refused'
-  /** A person asked to run it at once, and no scheduler has begun yet. */
-  run_requested_at: Date | null
-  run_requested_by: string | null
-  /** The latest first. */
-  ticks: Tick[]
-}
+export const Schedule = z.object({
+  job: z.string(),
+  expression: z.string().describe('Cron expression; six fields begin with seconds'),
+  words: z.object({ en: z.string(), 'zh-CN': z.string() }).describe('The expression in plain words'),
+  next_due_at: z.date(),
+  overdue: z.boolean().describe('Nobody ran it when it was due: no scheduler, or switched off'),
+  paused_at: z.date().nullable(),
+  paused_by: z.string().nullable(),
+  pause_reason: z.string().nullable(),
+  pause_effect: z
+    .enum(['none', 'stalls', 'refused'])
+    .describe('What pausing means: nothing; employees stay out of step; it is not permitted'),
+  run_requested_at: z.date().nullable().describe('Asked to run at once, and not begun yet'),
+  run_requested_by: z.string().nullable(),
+  ticks: z.array(Tick).describe('The latest ten, the latest first'),
+})
+export type Schedule = z.infer<typeof Schedule>
 
 /** Ticks that are listed for each job. */
 const TICKS = 10

@@ -61,10 +61,3 @@ export type NeededRole = (typeof NEEDED_ROLES)[number]
 export function missingAmong(alive: readonly ProcessRow[]): NeededRole[] {
   return NEEDED_ROLES.filter(role => !alive.some(({ roles }) => roles.includes(role)))
 }
-
-/** Says that nobody is there to do the work, and how to start somebody. */
-export function nobodyAlive(missing: readonly string[], program: string): string {
-  return missing.length === NEEDED_ROLES.length
-    ? `no ${missing.join(' and no ')} is running: start them with ${program} start`
-    : `no ${missing.join()} is running: start one with ${program} start --roles ${missing.join()}`
-}

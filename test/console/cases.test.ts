@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { AccessRole } from '../../src/console/auth/viewer.ts'
-import { snoozeEnd } from '../../src/console/cases/moment.ts'
+import { snoozeEnd } from '../../src/console/cases/input.ts'
 import { momentOf } from '../../src/console/moment.ts'
 import { Problem } from '../../src/console/problem.ts'
 import { translator } from '../../src/texts/texts.ts'

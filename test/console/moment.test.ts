@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { momentOf, tomorrowAt } from '../../src/console/moment.ts'
 import { actorText } from '../../src/console/ui/actor.ts'
+import { translator } from '../../src/texts/texts.ts'
 
 describe('what a clock on a wall shows', () => {
   test.each([
@@ -28,7 +29,9 @@ describe('what a clock on a wall shows', () => {
 })
 
 test('people are told who asked without the database user behind them', () => {
-  expect(actorText('dirsync (console:anna)')).toBe('anna (console)')
-  expect(actorText('api:token:night-job')).toBe('night-job (api)')
-  expect(actorText('dirsync_reviewer')).toBe('dirsync_reviewer')
+  const t = translator('en')
+  expect(actorText({ t }, 'dirsync (console:anna)')).toBe('anna')
+  expect(actorText({ t }, 'api:token:night-job')).toBe('night-job (API)')
+  expect(actorText({ t }, 'dirsync (cli:anna)')).toBe('anna (shell)')
+  expect(actorText({ t }, 'dirsync_reviewer')).toBe('dirsync_reviewer')
 })

@@ -135,7 +135,7 @@ describe('mirrors', () => {
   test('have the days of the platform, GMT+8', async () => {
     const numbers = async (query: string) => {
       const { json } = await api('GET', `/mirrors/orders?${query}`)
-      return json.orders.map(({ tradeNo }: { tradeNo: string }) => tradeNo)
+      return json.orders.map(({ trade_no }: { trade_no: string }) => trade_no)
     }
     expect(await numbers('to=2026-11-01')).toEqual(['t0'])
     expect(await numbers('from=2026-11-02&to=2026-11-02')).toEqual(['t4', 't3', 't2', 't1'])

@@ -19,14 +19,14 @@ beforeEach(async () => {
 
 describe('payment orders', () => {
   const numbers = async (options: Partial<Parameters<typeof listPaymentOrders>[1]> = {}) =>
-    (await listPaymentOrders(store.pool, { limit: 20, ...options })).rows.map(({ tradeNo }) => tradeNo)
+    (await listPaymentOrders(store.pool, { limit: 20, ...options })).rows.map(({ trade_no }) => trade_no)
 
   test('come the latest first, and every one once over the pages', async () => {
     const seen: string[] = []
     let after: Parameters<typeof listPaymentOrders>[1]['after']
     do {
       const page = await listPaymentOrders(store.pool, { limit: 3, after })
-      seen.push(...page.rows.map(({ tradeNo }) => tradeNo))
+      seen.push(...page.rows.map(({ trade_no }) => trade_no))
       after = page.next ?? undefined
     } while (after)
     expect(seen).toEqual(['t9', 't8', 't7', 't6', 't5', 't4', 't3', 't2', 't1', 't0'])
@@ -36,8 +36,8 @@ describe('payment orders', () => {
     await store.pool.query(`insert into dirsync.employee (userid) values ('e1')`)
     expect(await numbers({ userid: 'e1' })).toEqual(['t9', 't7', 't5', 't3', 't1'])
     expect(await numbers({ status: 2 })).toEqual(['t7', 't4', 't1'])
-    expect(await numbers({ tradeNo: 't7' })).toEqual(['t7'])
-    expect(await numbers({ tradeNo: 't_' })).toEqual([])
+    expect(await numbers({ number: 't7' })).toEqual(['t7'])
+    expect(await numbers({ number: 't_' })).toEqual([])
     expect(await numbers({ enterprise: 'X' })).toEqual([])
     const [from, until] = [new Date('2026-11-01T01:00Z'), new Date('2026-11-01T02:00Z')]
     expect(await numbers({ from, until })).toEqual(['t3', 't2'])
@@ -45,19 +45,19 @@ describe('payment orders', () => {
 
   test('have amounts as decimal texts', async () => {
     const [latest] = (await listPaymentOrders(store.pool, { limit: 1 })).rows
-    expect(latest).toMatchObject({ payAmount: '9.50', totalAmount: null, createdAt: expect.any(Date) })
+    expect(latest).toMatchObject({ pay_amount: '9.50', total_amount: null, created_at: expect.any(Date) })
   })
 })
 
 test('limit accounts come with their sub-accounts, without those that are gone unless asked', async () => {
   const first = await listLimitAccounts(store.pool, { limit: 1 })
   expect(first.rows).toMatchObject([
-    { accountOpenid: 'a1', balance: '12.30', subAccounts: [{ id: '1', name: 'One', gone: false }] },
+    { account_openid: 'a1', balance: '12.30', sub_accounts: [{ id: '1', name: 'One', gone: false }] },
   ])
   const rest = await listLimitAccounts(store.pool, { limit: 5, after: first.next ?? undefined })
-  expect(rest).toMatchObject({ rows: [{ accountOpenid: 'a2' }], next: null })
+  expect(rest).toMatchObject({ rows: [{ account_openid: 'a2' }], next: null })
   const all = await listLimitAccounts(store.pool, { limit: 5, gone: true })
-  expect(all.rows.map(({ subAccounts }) => subAccounts.length)).toEqual([2, 0, 0])
+  expect(all.rows.map(({ sub_accounts }) => sub_accounts.length)).toEqual([2, 0, 0])
 })
 
 test('taxpayers are found by the beginning of their number, page by page', async () => {

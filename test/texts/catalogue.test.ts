@@ -55,7 +55,7 @@ const WITHOUT_HAN = new Set([
   'shell.comma',
   'shell.codes_with',
   'shell.table', // the name of a view
-  'runs.via.api',
+  'common.via.api',
   'api.title',
 ])
 

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Pool } from '../../lib/database.ts'
-import { type CommandRow, listCommands } from '../../report/audit.ts'
+import { CommandRow, listCommands } from '../../report/audit.ts'
 import type { Ask } from '../ask.ts'
 import { cursor, pageSize, plainText, rowNumber } from '../endpoint.ts'
 import { givenMoment } from '../moment.ts'
@@ -17,18 +17,7 @@ export const AuditFilter = z.object({
 export const AuditInput = AuditFilter.extend({ cursor, limit: pageSize })
 export type AuditInput = z.infer<typeof AuditInput>
 
-const Command = z.object({
-  id: z.number(),
-  name: z.string().describe('As the function or the command that does it'),
-  arguments: z.record(z.string(), z.unknown()),
-  requested_by: z.string().describe('The database user, and whom the shell or the console named'),
-  requested_at: z.date(),
-  run_id: z.number().nullable(),
-  dead_letter_id: z.number().nullable(),
-  address: z.string().nullable().describe('Null: the machine of the database'),
-  reason: z.string().nullable(),
-})
-export const AuditList = z.object({ commands: z.array(Command), next: z.string().nullable() })
+export const AuditList = z.object({ commands: z.array(CommandRow), next: z.string().nullable() })
 export type AuditList = z.infer<typeof AuditList>
 
 export function readAudit(pool: Pool, ask: Ask, input: AuditInput): Promise<AuditList> {

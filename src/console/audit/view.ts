@@ -1,7 +1,8 @@
 import { html, type SafeHtml } from '@remix-run/html-template'
-import { beginning } from '../../lib/text.ts'
+import { capitalised, shortened } from '../../lib/text.ts'
 import { textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
+import { actorText } from '../ui/actor.ts'
 import { code, empty, filters, head, live, type Part, pager, table, time } from '../ui/parts.ts'
 import type { AuditInput, AuditList } from './query.ts'
 
@@ -38,7 +39,7 @@ export function auditBody(
       choices: [
         { value: '', text: t('common.all') },
         ...withChosen(names, input.what)
-          .map(name => ({ value: name, text: cut(capital(commandName(ask, name)), 60) }))
+          .map(name => ({ value: name, text: shortened(capitalised(commandName(ask, name)), 60) }))
           .toSorted((one, other) => one.text.localeCompare(other.text, ask.language)),
       ],
     },
@@ -59,14 +60,18 @@ function columns(ask: Ask) {
   const { t } = ask
   return [
     { title: t('audit.when'), cell: ({ requested_at }: Command) => time(ask, requested_at) },
-    { title: t('audit.who'), cell: ({ requested_by }: Command) => asker(requested_by) },
+    { title: t('audit.who'), cell: ({ requested_by }: Command) => asker(ask, requested_by) },
     { title: t('audit.what'), cell: (command: Command) => what(ask, command) },
     {
       title: t('audit.why'),
-      cell: ({ reason }: Command) => reason && html`<div class="words">${cut(reason, MOST_REASON)}</div>`,
+      cell: ({ reason }: Command) =>
+        reason && html`<div class="words">${shortened(reason, MOST_REASON)}</div>`,
     },
     { title: t('audit.details'), cell: (command: Command) => details(ask, command) },
-    { title: t('audit.from'), cell: ({ address }: Command) => address && code(cut(address, MOST_VALUE)) },
+    {
+      title: t('audit.from'),
+      cell: ({ address }: Command) => address && code(shortened(address, MOST_VALUE)),
+    },
   ]
 }
 
@@ -74,27 +79,15 @@ function columns(ask: Ask) {
 const MOST_REASON = 500
 const MOST_VALUE = 160
 
-function cut(text: string, most: number): string {
-  const begun = beginning(text, most)
-  return begun === text ? text : `${begun}…`
-}
-
 /** What a command is called: `approve a held run`. */
 export function commandName({ language }: Ask, name: string): string {
   return textOr(language, `command.${name}`, name)
 }
 
-function capital(text: string): string {
-  return text.charAt(0).toUpperCase() + text.slice(1)
-}
-
-/** `postgres (console:mei)` is Mei at the console; the whole of it is on hover. */
-function asker(requestedBy: string): SafeHtml {
-  const [, database = '', via = '', name] = /^(.*) \((?:([a-z]+):)?(.*)\)$/su.exec(requestedBy) ?? []
-  if (name === undefined) return html`<bdi>${cut(requestedBy, MOST_VALUE)}</bdi>`
-  return html`<span title="${cut(`${database} (${via}${via && ':'}${name})`, MOST_VALUE)}"><bdi>${cut(name, MOST_VALUE)}</bdi>${
-    via === '' ? '' : html` <span class="soft">${via}</span>`
-  }</span>`
+/** A person by name; whom the database knows them as is on hover. */
+function asker(ask: Ask, requestedBy: string): SafeHtml {
+  const name = html`<bdi>${shortened(actorText(ask, requestedBy), MOST_VALUE)}</bdi>`
+  return html`<span title="${shortened(requestedBy, MOST_VALUE)}">${name}</span>`
 }
 
 /** The command in words, its name, and what it was about. */
@@ -102,7 +95,7 @@ function what(ask: Ask, command: Command): SafeHtml {
   const { name } = command
   const words = commandName(ask, name)
   const links = linksOf(ask, command)
-  return html`${capital(cut(words, MOST_VALUE))}${words === name ? '' : html` <small class="soft">${name}</small>`}${
+  return html`${capitalised(shortened(words, MOST_VALUE))}${words === name ? '' : html` <small class="soft">${name}</small>`}${
     links.length === 0
       ? ''
       : html`<div class="row">${links.map(({ href, text }) => html`<a href="${href}">${text}</a>`)}</div>`
@@ -124,10 +117,15 @@ function linksOf({ t }: Ask, command: Command): { href: string; text: string }[]
       ? [{ href: at('/bulk', given.bulk), text: t('audit.bulk_n', { id: String(given.bulk) }) }]
       : []),
     ...(named('outer_refund_no')
-      ? [{ href: at('/money/refunds', given.outer_refund_no), text: cut(String(given.outer_refund_no), 60) }]
+      ? [
+          {
+            href: at('/money/refunds', given.outer_refund_no),
+            text: shortened(String(given.outer_refund_no), 60),
+          },
+        ]
       : []),
     ...(named('external_code')
-      ? [{ href: at('/money/topups', given.external_code), text: cut(String(given.external_code), 60) }]
+      ? [{ href: at('/money/topups', given.external_code), text: shortened(String(given.external_code), 60) }]
       : []),
     ...(named('dry_run')
       ? [
@@ -167,7 +165,7 @@ function details(ask: Ask, command: Command): SafeHtml | null {
     .slice(0, MOST_PAIRS)
     .map(
       ([name, value]) =>
-        html`<li><span class="soft">${textOr(ask.language, `audit.arg.${name}`, cut(name, 60))}</span> ${shownValue(ask, name, value)}</li>`,
+        html`<li><span class="soft">${textOr(ask.language, `audit.arg.${name}`, shortened(name, 60))}</span> ${shownValue(ask, name, value)}</li>`,
     )}${pairs.length > MOST_PAIRS ? html`<li class="soft">${ask.t('audit.more', { count: pairs.length - MOST_PAIRS })}</li>` : ''}</ul>`
 }
 
@@ -191,14 +189,14 @@ function shownValue(ask: Ask, name: string, value: unknown): Part {
   if (typeof value === 'string') {
     const moment = MOMENT.test(value) ? new Date(value) : null
     if (moment && !Number.isNaN(moment.getTime())) return time(ask, moment)
-    return html`<bdi>${cut(textOr(ask.language, `${LISTS[name]}.${value}`, value), MOST_VALUE)}</bdi>`
+    return html`<bdi>${shortened(textOr(ask.language, `${LISTS[name]}.${value}`, value), MOST_VALUE)}</bdi>`
   }
   if (typeof value !== 'object' || value === null) return String(value)
   const items = Array.isArray(value)
     ? value.map(item => shownValue(ask, name, item))
     : Object.entries(value).map(
         ([key, item]) =>
-          html`<span class="soft">${textOr(ask.language, `audit.arg.${key}`, cut(key, 60))}</span> ${shownValue(ask, key, item)}`,
+          html`<span class="soft">${textOr(ask.language, `audit.arg.${key}`, shortened(key, 60))}</span> ${shownValue(ask, key, item)}`,
       )
   const shown = items.slice(0, MOST_ITEMS)
   return html`${shown.map((item, i) => html`${i > 0 ? ', ' : ''}${item}`)}${

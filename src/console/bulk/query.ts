@@ -1,10 +1,9 @@
 import { z } from 'zod'
-import type { Bulk, BulkResult } from '../../report/bulk.ts'
+import { type Bulk, BulkResult } from '../../report/bulk.ts'
 import { type BulkRequest, POSSIBLE } from '../../sync/bulk.ts'
-import { CASE_STATES, type CaseState } from '../../sync/cases.ts'
+import type { CaseState } from '../../sync/cases.ts'
 import type { Ask } from '../ask.ts'
-import { ACTIONS, assigneeName, commentText, reasonText, Snooze } from '../cases/input.ts'
-import { snoozeEnd } from '../cases/moment.ts'
+import { ACTIONS, assigneeName, commentText, reasonText, Snooze, snoozeEnd } from '../cases/input.ts'
 import { FilterInput } from '../cases/query.ts'
 import { cursor, oneOrMore, pageSize, rowNumber } from '../endpoint.ts'
 import { Problem } from '../problem.ts'
@@ -57,7 +56,6 @@ export function requestOf(ask: Ask, input: BulkInput): BulkRequest {
 }
 
 const Counts = z.record(z.string(), z.number())
-const State = z.enum(CASE_STATES)
 
 export const BulkRow = z.object({
   id: z.number(),
@@ -89,22 +87,7 @@ export type BulkRow = z.infer<typeof BulkRow>
 export const BulkPage = z.object({
   bulk: BulkRow,
   will_act: z.number().describe('Of the total, those that it could be done to when the preview was made'),
-  results: z.array(
-    z.object({
-      dead_letter_id: z.number(),
-      outcome: z.enum(['done', 'skipped', 'failed']).nullable().describe('null: its turn has not come'),
-      code: z.enum(['changed', 'closed', 'gone', 'error']).nullable(),
-      message: z.string().nullable(),
-      run_id: z.number().nullable(),
-      at: z.date().nullable(),
-      enterprise_code: z.string().nullable().describe('null, as what follows: the case is not kept any more'),
-      entity: z.string().nullable(),
-      entity_key: z.string().nullable(),
-      field: z.string().nullable(),
-      category: z.string().nullable(),
-      state: State.nullable(),
-    }),
-  ),
+  results: z.array(BulkResult),
   next: z.string().nullable().describe('Cursor of the next page; null: this is the last one'),
 })
 export type BulkPage = z.infer<typeof BulkPage>

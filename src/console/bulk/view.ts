@@ -2,7 +2,8 @@ import { html, type SafeHtml } from '@remix-run/html-template'
 import { caseFilterSchema, describeFilter, filterQuery, NOBODYS } from '../../sync/case-filter.ts'
 import { textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
-import { caseTabs, categoryName, fieldName, keyOf, nameOf, operationName, short } from '../cases/parts.ts'
+import { caseTabs, categoryName, fieldName, keyOf, operationName, short } from '../cases/parts.ts'
+import { actorText } from '../ui/actor.ts'
 import {
   actionForm,
   alert,
@@ -46,7 +47,7 @@ export function bulkListBody(ask: Ask, actions: readonly BulkRow[]): SafeHtml {
           cell: ({ done, skipped, failed }) => t('bulk.result_line', { done, skipped, failed }),
         },
         { title: t('bulk.which'), kind: 'spare', cell: row => filterText(ask, row) },
-        { title: t('bulk.by'), cell: ({ requested_by }) => short(nameOf(requested_by)) },
+        { title: t('bulk.by'), cell: ({ requested_by }) => short(actorText(ask, requested_by)) },
         { title: t('bulk.when'), cell: row => since(ask, row.confirmed_at ?? row.created_at) },
         { title: t('bulk.reason'), kind: 'spare', cell: ({ reason }) => reason && short(reason) },
       ],
@@ -209,7 +210,7 @@ function factsOf(ask: Ask, bulk: BulkRow): SafeHtml {
     [t('bulk.assignee'), bulk.action === 'assign' ? (assignee ?? t('cases.nobody')) : null],
     [t('bulk.comment'), text],
     [t('bulk.reason'), bulk.reason],
-    [t('bulk.by'), html`<span title="${bulk.requested_by}">${nameOf(bulk.requested_by)}</span>`],
+    [t('bulk.by'), html`<span title="${bulk.requested_by}">${actorText(ask, bulk.requested_by)}</span>`],
     [t('bulk.started_at'), moment(bulk.started_at)],
     [t('bulk.finished_at'), moment(bulk.finished_at)],
   ])

@@ -1,8 +1,10 @@
 import { html, type SafeHtml } from '@remix-run/html-template'
+import type { CaseStory } from '../../report/cases.ts'
 import { openStates } from '../../sync/cases.ts'
 import { failureTexts, inLanguage } from '../../texts/failures.ts'
 import { isTextKey, textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
+import { actorText } from '../ui/actor.ts'
 import {
   actionForm,
   alert,
@@ -21,23 +23,13 @@ import {
   table,
   time,
 } from '../ui/parts.ts'
+import { employeePath } from '../ui/paths.ts'
 import { caseState } from '../ui/states.ts'
-import { SNOOZE_PERIODS } from './moment.ts'
-import {
-  categoryName,
-  causeOf,
-  employeeHref,
-  fieldName,
-  keyOf,
-  nameOf,
-  operationName,
-  short,
-  whatOf,
-} from './parts.ts'
-import type { CaseDetails } from './query.ts'
+import { SNOOZE_PERIODS } from './input.ts'
+import { categoryName, causeOf, fieldName, keyOf, operationName, short, whatOf } from './parts.ts'
 
 /** What is wrong, what to do, and the buttons for it; then everything that is known. */
-export function caseBody(ask: Ask, story: CaseDetails, appId: string): SafeHtml {
+export function caseBody(ask: Ask, story: CaseStory, appId: string): SafeHtml {
   const { t } = ask
   return live(
     ask,
@@ -66,7 +58,7 @@ export function caseBody(ask: Ask, story: CaseDetails, appId: string): SafeHtml 
 
 // What can be done
 
-function actionsOf(ask: Ask, story: CaseDetails): SafeHtml[] {
+function actionsOf(ask: Ask, story: CaseStory): SafeHtml[] {
   const { t, viewer } = ask
   const { id, state, version, assignee } = story
   const seen = { name: 'version', type: 'hidden', value: version } as const
@@ -149,7 +141,7 @@ function actionsOf(ask: Ask, story: CaseDetails): SafeHtml[] {
 
 // What is wrong, and what to do
 
-function verdict(ask: Ask, story: CaseDetails): SafeHtml {
+function verdict(ask: Ask, story: CaseStory): SafeHtml {
   const { t } = ask
   const { state } = story
   const { message, remedy } = failureTexts(ask.language, story)
@@ -166,14 +158,14 @@ function verdict(ask: Ask, story: CaseDetails): SafeHtml {
 }
 
 /** Who or what it is about, with the page that tells more. */
-function whoOf(story: Pick<CaseDetails, 'entity' | 'entity_key' | 'enterprise_code'>): SafeHtml {
+function whoOf(story: Pick<CaseStory, 'entity' | 'entity_key' | 'enterprise_code'>): SafeHtml {
   const name = keyOf(story)
   if (story.entity === 'employee')
-    return html`<a href="${employeeHref(story.enterprise_code, story.entity_key)}">${name}</a>`
+    return html`<a href="${employeePath({ enterpriseCode: story.enterprise_code, userid: story.entity_key })}">${name}</a>`
   return story.entity === 'department' ? html`<a href="/departments">${name}</a>` : name
 }
 
-function factsOf(ask: Ask, story: CaseDetails): SafeHtml {
+function factsOf(ask: Ask, story: CaseStory): SafeHtml {
   const { t, language } = ask
   const run = (id: number | null): Part =>
     id === null ? '' : html` <a href="/runs/${id}">${t('cases.in_run', { run: String(id) })}</a>`
@@ -205,7 +197,7 @@ function factsOf(ask: Ask, story: CaseDetails): SafeHtml {
       resolved_at &&
         html`${since(ask, resolved_at)} <span class="soft">${t('cases.resolved_by', {
           how: textOr(language, `resolution.${resolution}`, resolution ?? ''),
-          who: nameOf(resolved_by ?? 'dirsync'),
+          who: actorText(ask, resolved_by ?? 'dirsync'),
         })}</span>`,
     ],
     [t('cases.failures'), figure(ask, story.occurrences)],
@@ -220,11 +212,11 @@ function factsOf(ask: Ask, story: CaseDetails): SafeHtml {
 }
 
 /** The list of what has failed in the same way. */
-function sameCause({ category, platform_code }: CaseDetails): string {
+function sameCause({ category, platform_code }: CaseStory): string {
   return `/cases?${new URLSearchParams({ categories: category, code: String(platform_code ?? 0) })}`
 }
 
-function meaningOf(ask: Ask, story: CaseDetails): SafeHtml {
+function meaningOf(ask: Ask, story: CaseStory): SafeHtml {
   const { t } = ask
   const about = `cases.about.${story.category}`
   return html`<details class="meaning"><summary>${t('cases.meaning')}</summary>
@@ -233,15 +225,15 @@ function meaningOf(ask: Ask, story: CaseDetails): SafeHtml {
     <p><a href="${sameCause(story)}">${t('cases.same_cause')}</a></p></details>`
 }
 
-function blockerOf(ask: Ask, { blocker, state }: CaseDetails): SafeHtml {
+function blockerOf(ask: Ask, { blocker, state }: CaseStory): SafeHtml {
   if (blocker === null || state === 'resolved') return html``
   const { t } = ask
-  const { userid, enterpriseCode, employee } = blocker
+  const { userid, enterprise_code: enterpriseCode, employee } = blocker
   const standing =
     employee === null ? 'blocker_unknown' : employee.in_step ? 'blocker_in_step' : 'blocker_waits'
   return section(
     t('cases.blocker'),
-    html`<p><a href="${employeeHref(enterpriseCode, userid)}">${t('cases.blocker_is', { key: short(userid) })}</a> ${t(
+    html`<p><a href="${employeePath({ enterpriseCode, userid })}">${t('cases.blocker_is', { key: short(userid) })}</a> ${t(
       `cases.${standing}`,
     )}</p>
     ${
@@ -252,7 +244,7 @@ function blockerOf(ask: Ask, { blocker, state }: CaseDetails): SafeHtml {
   )
 }
 
-function swapOf({ t }: Ask, { swapped_with }: CaseDetails): SafeHtml {
+function swapOf({ t }: Ask, { swapped_with }: CaseStory): SafeHtml {
   if (swapped_with.length === 0) return html``
   return section(
     t('cases.swap'),
@@ -263,14 +255,14 @@ function swapOf({ t }: Ask, { swapped_with }: CaseDetails): SafeHtml {
   )
 }
 
-function othersOf(ask: Ask, story: CaseDetails): SafeHtml {
+function othersOf(ask: Ask, story: CaseStory): SafeHtml {
   if (story.others.length === 0) return html``
   const title = ask.t('cases.others', { key: short(story.entity_key) })
   return section(title, lines(ask, title, story.others))
 }
 
 /** Cases of somebody, as short as can be. */
-function lines(ask: Ask, caption: string, rows: CaseDetails['others']): SafeHtml {
+function lines(ask: Ask, caption: string, rows: CaseStory['others']): SafeHtml {
   const { t } = ask
   return table(
     rows,
@@ -287,7 +279,7 @@ function lines(ask: Ask, caption: string, rows: CaseDetails['others']): SafeHtml
 // What has happened
 
 /** Decisions and attempts in one story. */
-function timeline(ask: Ask, story: CaseDetails): SafeHtml {
+function timeline(ask: Ask, story: CaseStory): SafeHtml {
   const steps = [
     ...story.events.map(event => ({ at: event.at, body: eventStep(ask, event) })),
     ...story.attempts.map(attempt => ({
@@ -302,7 +294,7 @@ function timeline(ask: Ask, story: CaseDetails): SafeHtml {
 /** Events whose note is the category of the failure. */
 const NOTE_IS_CATEGORY = new Set(['opened', 'changed', 'reopened'])
 
-function eventStep(ask: Ask, { event, actor, run_id, note }: CaseDetails['events'][number]): SafeHtml {
+function eventStep(ask: Ask, { event, actor, run_id, note }: CaseStory['events'][number]): SafeHtml {
   const { t, language } = ask
   const said =
     note === null
@@ -316,7 +308,7 @@ function eventStep(ask: Ask, { event, actor, run_id, note }: CaseDetails['events
           : NOTE_IS_CATEGORY.has(event)
             ? categoryName(ask, note)
             : note
-  return html`<div><strong>${textOr(language, `event.${event}`, event)}</strong> <span class="soft" title="${actor}">${nameOf(actor)}${
+  return html`<div><strong>${textOr(language, `event.${event}`, event)}</strong> <span class="soft" title="${actor}">${actorText(ask, actor)}${
     run_id === null
       ? ''
       : html` · <a href="/runs/${run_id}">${t('cases.in_run', { run: String(run_id) })}</a>`
@@ -324,7 +316,7 @@ function eventStep(ask: Ask, { event, actor, run_id, note }: CaseDetails['events
 }
 
 /** @param known what the page says above already */
-function attemptStep(ask: Ask, attempt: CaseDetails['attempts'][number], known: string): SafeHtml {
+function attemptStep(ask: Ask, attempt: CaseStory['attempts'][number], known: string): SafeHtml {
   const { t, language } = ask
   const outcome = textOr(language, `outcome.${attempt.outcome}`, attempt.outcome)
   const calls = Object.entries(attempt.calls).map(
@@ -351,7 +343,7 @@ function attemptStep(ask: Ask, attempt: CaseDetails['attempts'][number], known: 
 
 // For the vendor
 
-function vendorOf(ask: Ask, story: CaseDetails, appId: string): SafeHtml {
+function vendorOf(ask: Ask, story: CaseStory, appId: string): SafeHtml {
   if (story.platform_code === null && story.trace_id === null) return html``
   const { t } = ask
   return html`<details class="meaning"><summary>${t('cases.vendor')}</summary>
@@ -373,7 +365,7 @@ const INTERFACES: Record<string, string> = {
  * What the platform's people need to find a failed call and to explain it. It says nothing of the employee: instead of the
  * message, which may name one, it has what the catalogue says of the code.
  */
-function vendorText(ask: Ask, story: CaseDetails, appId: string): string {
+function vendorText(ask: Ask, story: CaseStory, appId: string): string {
   const { t } = ask
   const key = `code.${story.platform_code}.meaning`
   const message = isTextKey(key) ? t(key) : categoryName(ask, story.category)

@@ -1,5 +1,7 @@
 import { z } from 'zod'
-import { SNOOZE_PERIODS } from './moment.ts'
+import type { Ask } from '../ask.ts'
+import { momentOf } from '../moment.ts'
+import { Problem } from '../problem.ts'
 
 /* What is given with a decision about cases, one or many. What must be there is said in the asker's language. */
 
@@ -15,11 +17,34 @@ export const version = z.coerce
   .optional()
   .describe('Of the case, as the caller saw it: if it has changed since, nothing is done')
 
+const PERIODS = { '1d': 1, '3d': 3, '1w': 7 } as const
+export const SNOOZE_PERIODS = Object.keys(PERIODS) as (keyof typeof PERIODS)[]
+
+const DAY_MS = 86_400_000
+
 export const Snooze = z.object({
   for: z.enum(SNOOZE_PERIODS).optional().describe('How long, unless `until` says it'),
   until: z.string().max(40).optional().describe('A moment (ISO 8601)'),
   reason: z.string().trim().max(MOST_TEXT).optional(),
 })
+
+/**
+ * Until when a case is to rest: a moment (the time of a wall clock is one in the asker's zone) or else a period from now.
+ * @throws Problem when neither is given, or it is over already
+ */
+export function snoozeEnd(
+  ask: Ask,
+  given: { until?: string | undefined; for?: keyof typeof PERIODS | undefined },
+): Date {
+  const { now, zone, t } = ask
+  const end = given.until
+    ? momentOf(zone, given.until)
+    : given.for
+      ? new Date(now.getTime() + PERIODS[given.for] * DAY_MS)
+      : null
+  if (end === null || !(end.getTime() > now.getTime())) throw new Problem('invalid', t('cases.needs_time'))
+  return end
+}
 
 export const reasonText = z.string().trim().max(MOST_TEXT).optional().describe('Why; kept in the audit')
 

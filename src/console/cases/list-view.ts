@@ -17,20 +17,10 @@ import {
   since,
   table,
 } from '../ui/parts.ts'
+import { employeePath } from '../ui/paths.ts'
 import { caseState } from '../ui/states.ts'
-import { ACTIONS } from './input.ts'
-import { SNOOZE_PERIODS } from './moment.ts'
-import {
-  caseTabs,
-  categoryName,
-  causeOf,
-  employeeHref,
-  fieldName,
-  keyOf,
-  operationName,
-  short,
-  whatOf,
-} from './parts.ts'
+import { ACTIONS, SNOOZE_PERIODS } from './input.ts'
+import { caseTabs, categoryName, causeOf, fieldName, keyOf, operationName, short, whatOf } from './parts.ts'
 import { type CaseGroups, type CaseList, filterOf, type ListInput, orderOf } from './query.ts'
 
 type Group = CaseGroups['groups'][number]
@@ -129,7 +119,7 @@ function caseTable(ask: Ask, cases: CaseList['cases'], isFiltered: boolean): Saf
         cell: ({ blocked_by, enterprise_code }) =>
           blocked_by === null
             ? null
-            : html`<a href="${employeeHref(enterprise_code, blocked_by)}">${code(short(blocked_by))}</a>`,
+            : html`<a href="${employeePath({ enterpriseCode: enterprise_code, userid: blocked_by })}">${code(short(blocked_by))}</a>`,
       },
       { title: t('cases.age'), kind: 'spare', cell: row => since(ask, row.first_failed_at) },
       { title: t('cases.failures'), kind: 'number', cell: ({ occurrences }) => figure(ask, occurrences) },

@@ -1,5 +1,6 @@
 import { html, type SafeHtml } from '@remix-run/html-template'
-import { beginning } from '../../lib/text.ts'
+import { qualified } from '../../directory/employee.ts'
+import { shortened } from '../../lib/text.ts'
 import { textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
 import { code, tabs } from '../ui/parts.ts'
@@ -10,8 +11,7 @@ import { code, tabs } from '../ui/parts.ts'
 const MOST_SHOWN = 60
 
 export function short(text: string): string {
-  const cut = beginning(text, MOST_SHOWN)
-  return cut === text ? text : `${cut}…`
+  return shortened(text, MOST_SHOWN)
 }
 
 export function categoryName({ language }: Ask, category: string): string {
@@ -42,19 +42,7 @@ export function causeOf(ask: Ask, of: { category: string; platform_code: number 
 /** A key with the enterprise that it belongs to. */
 export function keyOf(row: { enterprise_code: string; entity_key: string; entity?: string }): SafeHtml {
   const { enterprise_code, entity_key, entity } = row
-  const key =
-    enterprise_code === '' || entity === 'enterprise' ? entity_key : `${enterprise_code}/${entity_key}`
-  return code(short(key))
-}
-
-/** Whoever acted, by the name that people know; who came by the shell or by SQL is shown as recorded. */
-export function nameOf(actor: string): string {
-  return /\((?:console|api):(.+)\)$/.exec(actor)?.[1] ?? actor
-}
-
-/** The page of an employee. */
-export function employeeHref(enterpriseCode: string, userid: string): string {
-  return `/employees/${encodeURIComponent(enterpriseCode === '' ? userid : `${enterpriseCode}/${userid}`)}`
+  return code(short(entity === 'enterprise' ? entity_key : qualified(enterprise_code, entity_key)))
 }
 
 /** The pages that cases are looked at on. */

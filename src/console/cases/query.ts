@@ -1,9 +1,8 @@
 import { z } from 'zod'
 import type { Pool } from '../../lib/database.ts'
-import { countCases, groupCases, listCasesPage } from '../../report/cases.ts'
-import type { DeadLetter } from '../../report/review.ts'
+import { CaseGroup, countCases, groupCases, listCasesPage } from '../../report/cases.ts'
+import { DeadLetter } from '../../report/review.ts'
 import { type CaseFilter, FIELDS } from '../../sync/case-filter.ts'
-import { CASE_STATES } from '../../sync/cases.ts'
 import { cursor, pageSize } from '../endpoint.ts'
 
 /** What an address says about which cases, in which order, and from where on. */
@@ -18,42 +17,8 @@ export const ListInput = FilterInput.extend({
 })
 export type ListInput = z.output<typeof ListInput>
 
-const State = z.enum(CASE_STATES)
-const ChangedFields = z.array(z.object({ field: z.string(), value: z.string().nullable() }))
-
-/** A case, as /api/v1 gives it: the columns of `dirsync.dead_letter`. */
-const CaseRow = z.object({
-  id: z.number(),
-  enterprise_code: z.string(),
-  entity: z.string(),
-  entity_key: z.string(),
-  operation: z.string(),
-  field: z.string(),
-  category: z.string(),
-  platform_code: z.number().nullable(),
-  trace_id: z.string().nullable(),
-  message: z.string(),
-  remedy: z.string(),
-  changed_fields: ChangedFields.describe('Names, and masked values'),
-  blocked_by: z.string().nullable(),
-  state: State,
-  first_failed_at: z.date(),
-  last_failed_at: z.date(),
-  occurrences: z.number(),
-  next_retry_at: z.date().nullable(),
-  snooze_until: z.date().nullable(),
-  first_run_id: z.number().nullable(),
-  last_run_id: z.number().nullable(),
-  resolution: z.string().nullable(),
-  resolved_by: z.string().nullable(),
-  resolved_at: z.date().nullable(),
-  note: z.string().nullable(),
-  version: z
-    .number()
-    .describe('To be given back with a decision, so that nobody decides on what has changed'),
-  swap_id: z.number().nullable(),
-  assignee: z.string().nullable(),
-})
+/** A case, as /api/v1 gives it. */
+const CaseRow = DeadLetter.omit({ source_hash: true })
 
 export const CaseList = z.object({
   cases: z.array(CaseRow),
@@ -63,87 +28,8 @@ export const CaseList = z.object({
 })
 export type CaseList = z.infer<typeof CaseList>
 
-export const CaseGroups = z.object({
-  groups: z.array(
-    z.object({
-      category: z.string(),
-      platform_code: z.number().nullable(),
-      count: z.number().describe('Cases that are neither resolved nor ignored'),
-      open: z.number(),
-      snoozed: z.number(),
-      waiting: z.number().describe('dirsync tries again by itself'),
-      retrying: z.number(),
-      failures: z.number(),
-      oldest: z.date(),
-      newest: z.date(),
-    }),
-  ),
-})
+export const CaseGroups = z.object({ groups: z.array(CaseGroup) })
 export type CaseGroups = z.infer<typeof CaseGroups>
-
-const CaseLine = CaseRow.pick({
-  id: true,
-  operation: true,
-  field: true,
-  category: true,
-  platform_code: true,
-  state: true,
-  message: true,
-  occurrences: true,
-  first_failed_at: true,
-  last_failed_at: true,
-  next_retry_at: true,
-  assignee: true,
-})
-
-export const CaseDetails = CaseRow.extend({
-  events: z.array(
-    z.object({
-      at: z.date(),
-      actor: z.string(),
-      event: z.string(),
-      run_id: z.number().nullable(),
-      note: z.string().nullable(),
-    }),
-  ),
-  attempts: z.array(
-    z.object({
-      id: z.number(),
-      started_at: z.date(),
-      run_id: z.number().nullable(),
-      operation: z.string(),
-      detail: z.string(),
-      outcome: z.string(),
-      duration_ms: z.number(),
-      calls: z.record(z.string(), z.number()),
-      fields: z.array(z.string()),
-      platform_code: z.number().nullable(),
-      trace_id: z.string().nullable(),
-      error: z.string().nullable(),
-    }),
-  ),
-  swapped_with: z.array(z.number()).describe('The other cases of the swap'),
-  others: z.array(CaseLine).describe('Other unresolved cases of the same employee or department'),
-  blocker: z
-    .object({
-      userid: z.string(),
-      enterpriseCode: z.string(),
-      employee: z
-        .object({
-          active: z.boolean(),
-          in_step: z.boolean(),
-          platform_state: z.string(),
-          dept_code: z.string().nullable(),
-          vanished_at: z.date().nullable(),
-        })
-        .nullable(),
-      cases: z.array(CaseLine),
-    })
-    .nullable()
-    .describe('Who has to change first'),
-})
-
-export type CaseDetails = z.infer<typeof CaseDetails>
 
 /** The filter in what an address says. */
 export function filterOf({ order: _, cursor: __, limit: ___, ...filter }: ListInput): CaseFilter {

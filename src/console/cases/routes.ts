@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { csvLine } from '../../lib/csv.ts'
 import { onlyRow, type Pool } from '../../lib/database.ts'
-import { caseStory } from '../../report/cases.ts'
+import { CaseStory, caseStory } from '../../report/cases.ts'
 import { CommandError } from '../../sync/commands.ts'
 import { failureTexts } from '../../texts/failures.ts'
 import { textOr } from '../../texts/texts.ts'
@@ -9,14 +9,12 @@ import type { Ask } from '../ask.ts'
 import { action, download, type Endpoint, read, rowNumber } from '../endpoint.ts'
 import { Problem } from '../problem.ts'
 import { commandsOf, type Services } from '../services.ts'
+import { actorText } from '../ui/actor.ts'
 import { timeText } from '../ui/parts.ts'
 import { caseBody } from './case-view.ts'
-import { type ACTIONS, assigneeName, commentText, reasonText, Snooze, version } from './input.ts'
+import { type ACTIONS, assigneeName, commentText, reasonText, Snooze, snoozeEnd, version } from './input.ts'
 import { groupsBody, listBody } from './list-view.ts'
-import { snoozeEnd } from './moment.ts'
-import { nameOf } from './parts.ts'
 import {
-  CaseDetails,
   CaseGroups,
   CaseList,
   CSV_COLUMNS,
@@ -96,7 +94,7 @@ export function cases(services: Services): Endpoint[] {
       tag: 'cases',
       summary: 'One case: what failed, what to do, what holds it up, and everything that has happened',
       params,
-      result: CaseDetails,
+      result: CaseStory,
       async run(_ask, { params: { id } }) {
         const story = await caseStory(pool, id)
         if (story === null) throw new Problem('not_found')
@@ -216,7 +214,7 @@ async function whatChanged(pool: Pool, ask: Ask, id: number): Promise<string> {
     return t('cases.conflict_failed', { id: String(id), when: timeText(ask, last_failed_at) })
   return t('cases.conflict', {
     id: String(id),
-    who: nameOf(actor),
+    who: actorText(ask, actor),
     what: textOr(language, `event.${event}`, event),
     when: timeText(ask, at),
   })

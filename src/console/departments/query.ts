@@ -1,10 +1,11 @@
 import { z } from 'zod'
 import { HrDataError, HrUnavailableError, MappingError } from '../../hr/source.ts'
+import { decodeCursor, encodeCursor } from '../../lib/cursor.ts'
 import { previewDeletions, wayToDepartment } from '../../report/department-page.ts'
 import { type DepartmentRow, deletionCandidates, departmentTree } from '../../report/departments.ts'
 import { enterpriseCodes } from '../../sync/employee.ts'
 import { limitsOf } from '../../sync/safety.ts'
-import { cursor, decodeCursor, encodeCursor, pageSize } from '../endpoint.ts'
+import { cursor, pageSize } from '../endpoint.ts'
 import { Problem } from '../problem.ts'
 import type { Services } from '../services.ts'
 

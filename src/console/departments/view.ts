@@ -21,7 +21,7 @@ import {
   table,
   tabs,
 } from '../ui/parts.ts'
-import { departmentPath } from './path.ts'
+import { departmentPath } from '../ui/paths.ts'
 import type { DeletionsResult, Department, DepartmentsResult } from './query.ts'
 
 /** More than so many are not counted. */

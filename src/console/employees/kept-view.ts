@@ -17,8 +17,8 @@ import {
   table,
   time,
 } from '../ui/parts.ts'
+import { employeePath } from '../ui/paths.ts'
 import { caseState } from '../ui/states.ts'
-import { employeePath } from './key.ts'
 import type { EmployeeResult } from './query.ts'
 import { fieldName, fieldNames, steps } from './steps-view.ts'
 

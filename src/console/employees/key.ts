@@ -1,18 +1,11 @@
-import type { EmployeeKey } from '../../directory/employee.ts'
+import { type EmployeeKey, qualified } from '../../directory/employee.ts'
 import { enterpriseCodes, findEmployees } from '../../sync/employee.ts'
 import { Problem } from '../problem.ts'
 import type { Services } from '../services.ts'
 
 /** How an employee is called: the user id, with the enterprise before it where there are several. */
 export function employeeName({ enterpriseCode, userid }: EmployeeKey): string {
-  return enterpriseCode === '' ? userid : `${enterpriseCode}/${userid}`
-}
-
-/** The address of an employee's page. */
-export function employeePath(key: EmployeeKey): string {
-  // A user id may hold a slash itself: then the enterprise is told, even if it is none.
-  const name = key.userid.includes('/') ? `${key.enterpriseCode}/${key.userid}` : employeeName(key)
-  return `/employees/${encodeURIComponent(name)}`
+  return qualified(enterpriseCode, userid)
 }
 
 /**

@@ -16,7 +16,7 @@ import {
   table,
   tabs,
 } from '../ui/parts.ts'
-import { employeePath } from './key.ts'
+import { employeePath } from '../ui/paths.ts'
 import type { EmployeesResult } from './query.ts'
 
 // The list

@@ -1,11 +1,12 @@
 import { z } from 'zod'
 import type { EmployeeKey } from '../../directory/employee.ts'
+import { decodeCursor, encodeCursor } from '../../lib/cursor.ts'
 import { countStandings, listEmployees, readStanding, STANDINGS } from '../../report/employee-list.ts'
 import { searchEmployees } from '../../report/employee-search.ts'
 import { STEP_TEXTS, STEPS, type Step, stepsOf } from '../../report/employee-steps.ts'
-import { type EmployeeStory, readEmployeeStory } from '../../report/employee-story.ts'
+import { EmployeeStory, readEmployeeStory } from '../../report/employee-story.ts'
 import { type EmployeeView, employeePage } from '../../report/employee-view.ts'
-import { cursor, decodeCursor, encodeCursor, pageSize, rowNumber } from '../endpoint.ts'
+import { cursor, pageSize, rowNumber } from '../endpoint.ts'
 import type { Services } from '../services.ts'
 
 // The list
@@ -97,6 +98,8 @@ const StepResult = z.object({
 })
 export type StepResult = z.infer<typeof StepResult>
 
+const kept = EmployeeStory.shape
+
 export const EmployeeResult = z.object({
   enterprise_code: z.string(),
   userid: z.string(),
@@ -120,73 +123,14 @@ export const EmployeeResult = z.object({
       }),
     )
     .describe('HR against the platform; values are masked'),
-  record: z
-    .object({
-      active: z.boolean(),
-      platform_state: z.enum(['unknown', 'in_service', 'absent']),
-      dept_code: z.string().nullable(),
-      withheld: z.array(z.string()),
-      vanished_at: z.date().nullable(),
-      acknowledged_at: z.date().nullable(),
-      queried_at: z.date().nullable(),
-    })
-    .nullable()
-    .describe('What dirsync keeps; null when no run has seen the employee'),
+  record: kept.record,
   steps: z.array(StepResult).describe('What the last attempt came to'),
-  pending: z.array(
-    z.object({
-      operation: z.string(),
-      detail: z.string(),
-      run_id: z.number().nullable(),
-      attempts: z.number(),
-      not_before: z.date().nullable(),
-      replan_at: z.date().nullable(),
-      enqueued_at: z.date().nullable(),
-      created_at: z.date(),
-    }),
-  ),
-  attempts: z.array(
-    z.object({
-      started_at: z.date(),
-      run_id: z.number().nullable(),
-      operation: z.string(),
-      detail: z.string(),
-      outcome: z.string(),
-      duration_ms: z.number(),
-      calls: z.record(z.string(), z.number()),
-      fields: z.array(z.string()),
-      platform_code: z.number().nullable(),
-      trace_id: z.string().nullable(),
-      error: z.string().nullable(),
-    }),
-  ),
-  cases: z.array(
-    z.object({
-      id: z.number(),
-      operation: z.string(),
-      field: z.string(),
-      category: z.string(),
-      state: z.string(),
-      message: z.string(),
-      remedy: z.string(),
-      blocked_by: z.string().nullable(),
-      occurrences: z.number(),
-      last_failed_at: z.date(),
-      next_retry_at: z.date().nullable(),
-    }),
-  ),
-  bindings: z.array(z.object({ seller_appid: z.string(), open_userid: z.string(), bound_at: z.date() })),
-  payment_orders: z.array(
-    z.object({
-      trade_no: z.string(),
-      created_at: z.date().nullable(),
-      subject: z.string().nullable(),
-      pay_amount: z.string().nullable(),
-      refund_amount: z.string().nullable(),
-      status: z.number().nullable(),
-    }),
-  ),
-  halts: z.array(z.object({ scope: z.string(), message: z.string(), remedy: z.string() })),
+  pending: kept.pending,
+  attempts: kept.attempts,
+  cases: kept.dead_letters,
+  bindings: kept.bindings,
+  payment_orders: kept.payment_orders,
+  halts: kept.halts,
   run: z
     .object({
       id: z.number(),

@@ -6,7 +6,8 @@ import type { Ask } from '../ask.ts'
 import { action, type Endpoint, read } from '../endpoint.ts'
 import { Problem } from '../problem.ts'
 import { commandsOf, type Services } from '../services.ts'
-import { employeeName, employeePath, resolveKey } from './key.ts'
+import { employeePath } from '../ui/paths.ts'
+import { employeeName, resolveKey } from './key.ts'
 import { employeesBody } from './list-view.ts'
 import {
   EmployeeQuery,

@@ -19,9 +19,10 @@ import {
   type Tone,
   table,
 } from '../ui/parts.ts'
+import { employeePath } from '../ui/paths.ts'
 import { runState } from '../ui/states.ts'
 import { kept, story } from './kept-view.ts'
-import { employeeName, employeePath } from './key.ts'
+import { employeeName } from './key.ts'
 import { standingState } from './list-view.ts'
 import type { EmployeeResult } from './query.ts'
 import { fieldName, fieldNames, steps } from './steps-view.ts'

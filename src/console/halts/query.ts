@@ -1,46 +1,12 @@
 import { z } from 'zod'
 import type { Pool } from '../../lib/database.ts'
-import { listHalts, listProcesses } from '../../report/service.ts'
+import { Halt, listHalts, listProcesses, Process } from '../../report/service.ts'
 import { NEEDED_ROLES } from '../../sync/process.ts'
-
-export const HaltResult = z.object({
-  scope: z.string().describe('`*`: everything; else the code of an enterprise'),
-  category: z.string(),
-  platform_code: z.number().nullable(),
-  message: z.string(),
-  remedy: z.string(),
-  since: z.date(),
-  raised_by: z.string().describe('dirsync, or the person who paused all calls'),
-  probes: z.number().describe('Probes that failed'),
-  next_probe_at: z.date().nullable().describe('null: not before a person resumes'),
-  may_probe: z.boolean().describe('false: a person has paused all calls, and resuming ends it'),
-})
-export type HaltResult = z.infer<typeof HaltResult>
-
-const ProcessResult = z.object({
-  id: z.string(),
-  host: z.string(),
-  pid: z.number(),
-  roles: z.array(z.string()),
-  version: z.string(),
-  started_at: z.date(),
-  heartbeat_at: z.date().describe('Its last sign of life'),
-  alive: z.boolean().describe('false: it died without a word within the last day'),
-  pacer: z
-    .object({
-      callsPerSecond: z.number().describe('Over the last ten seconds'),
-      waiting: z.number().describe('Calls that wait for the pacer'),
-      concurrency: z.number().describe('Calls that it makes at a time, at most'),
-    })
-    .nullable()
-    .describe('null: it makes no calls for runs'),
-})
-export type ProcessResult = z.infer<typeof ProcessResult>
 
 /** What `/api/v1/halts` answers. */
 export const HaltsResult = z.object({
-  halts: z.array(HaltResult),
-  processes: z.array(ProcessResult),
+  halts: z.array(Halt),
+  processes: z.array(Process),
   missing_roles: z.array(z.string()).describe('Roles that the work needs and that no living process has'),
   versions: z.array(z.string()).describe('Of the living processes; more than one: an upgrade is under way'),
 })

@@ -1,4 +1,5 @@
 import { html, type SafeHtml } from '@remix-run/html-template'
+import type { Halt, Process } from '../../report/service.ts'
 import { failureTexts } from '../../texts/failures.ts'
 import { type Language, textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
@@ -19,7 +20,7 @@ import {
   time,
   withCode,
 } from '../ui/parts.ts'
-import type { HaltResult, HaltsResult, ProcessResult } from './query.ts'
+import type { HaltsResult } from './query.ts'
 
 /** Does anything stand still, why, and is everybody there who does the work? */
 export function haltsBody(ask: Ask, result: HaltsResult): SafeHtml {
@@ -55,7 +56,7 @@ export function haltsBody(ask: Ask, result: HaltsResult): SafeHtml {
 }
 
 /** A halt with what ends it: first the reason, then what to do, then what dirsync does by itself. */
-export function haltAlert(ask: Ask, halt: HaltResult): SafeHtml {
+export function haltAlert(ask: Ask, halt: Halt): SafeHtml {
   const { t } = ask
   const isPaused = !halt.may_probe
   const { category, message, remedy } = failureTexts(ask.language, halt)
@@ -66,7 +67,7 @@ export function haltAlert(ask: Ask, halt: HaltResult): SafeHtml {
       <p class="todo">${withCode(remedy)}</p>
       ${facts([
         [t('halts.since'), html`${since(ask, halt.since)} (${time(ask, halt.since)})`],
-        [t('halts.raised_by'), actorText(halt.raised_by)],
+        [t('halts.raised_by'), actorText(ask, halt.raised_by)],
         [t('halts.probes'), isPaused ? null : figure(ask, halt.probes)],
         [t('halts.next_probe'), isPaused ? t('halts.until_resumed') : nextProbe(ask, halt)],
       ])}
@@ -83,7 +84,7 @@ export function haltAlert(ask: Ask, halt: HaltResult): SafeHtml {
   )
 }
 
-function nextProbe(ask: Ask, { next_probe_at }: HaltResult): SafeHtml | string {
+function nextProbe(ask: Ask, { next_probe_at }: Halt): SafeHtml | string {
   if (next_probe_at !== null && next_probe_at <= ask.now) return ask.t('halts.probe_due')
   return since(ask, next_probe_at)
 }
@@ -98,7 +99,7 @@ export function scopeInPath(scope: string): string {
   return scope === '' ? '-' : scope
 }
 
-function processTable(ask: Ask, processes: readonly ProcessResult[], versionsDiffer: boolean): SafeHtml {
+function processTable(ask: Ask, processes: readonly Process[], versionsDiffer: boolean): SafeHtml {
   const { t } = ask
   return table(
     processes,

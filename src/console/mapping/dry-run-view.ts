@@ -3,7 +3,6 @@ import { DIFFERENCES } from '../../sync/dry-run-tables.ts'
 import { inLanguage } from '../../texts/failures.ts'
 import { textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
-import { employeePath } from '../employees/key.ts'
 import {
   alert,
   duration,
@@ -23,6 +22,7 @@ import {
   tabs,
   tiles,
 } from '../ui/parts.ts'
+import { employeePath } from '../ui/paths.ts'
 import type { DryRunResult, DryRunsResult } from './query.ts'
 
 /** What is wrong with a SELECT, and where. */

@@ -1,9 +1,10 @@
 import { z } from 'zod'
 import type { EmployeeKey } from '../../directory/employee.ts'
+import { decodeCursor, encodeCursor } from '../../lib/cursor.ts'
 import { dryRunPage, listDryRuns, readDryRun } from '../../report/dry-runs.ts'
 import { readMapping, type TriedEmployee } from '../../report/mapping.ts'
 import { DIFFERENCES } from '../../sync/dry-run-tables.ts'
-import { cursor, decodeCursor, encodeCursor, pageSize, rowNumber } from '../endpoint.ts'
+import { cursor, pageSize, rowNumber } from '../endpoint.ts'
 import { Problem } from '../problem.ts'
 import type { Services } from '../services.ts'
 

@@ -2,7 +2,7 @@ import { html, type SafeHtml } from '@remix-run/html-template'
 import { inLanguage } from '../../texts/failures.ts'
 import { textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
-import { employeeName, employeePath } from '../employees/key.ts'
+import { employeeName } from '../employees/key.ts'
 import {
   actionForm,
   alert,
@@ -22,6 +22,7 @@ import {
   table,
   time,
 } from '../ui/parts.ts'
+import { employeePath } from '../ui/paths.ts'
 import type { MappingResult, TriedResult } from './query.ts'
 
 /** What HR's columns become, how full they are, and which rows break rules in them. */

@@ -1,10 +1,18 @@
 import { z } from 'zod'
 import type { Config } from '../../config.ts'
+import { decodeCursor, encodeCursor } from '../../lib/cursor.ts'
 import type { Pool } from '../../lib/database.ts'
-import { listLimitAccounts, listPaymentOrders, listTaxpayers } from '../../report/mirrors.ts'
+import {
+  LimitAccountRow,
+  listLimitAccounts,
+  listPaymentOrders,
+  listTaxpayers,
+  PaymentOrderRow,
+  TaxpayerRow,
+} from '../../report/mirrors.ts'
 import { MIRRORS, type Mirror } from '../../sync/mirror-kind.ts'
 import type { Ask } from '../ask.ts'
-import { cursor, decodeCursor, encodeCursor, pageSize, plainText } from '../endpoint.ts'
+import { cursor, pageSize, plainText } from '../endpoint.ts'
 import { platformDayOf } from '../moment.ts'
 
 const Run = z.object({
@@ -96,25 +104,7 @@ export const OrdersInput = z.object({
 export type OrdersInput = z.infer<typeof OrdersInput>
 
 export const Orders = z.object({
-  orders: z.array(
-    z.object({
-      enterpriseCode: z.string(),
-      tradeNo: z.string(),
-      outTradeNo: z.string().nullable(),
-      userid: z.string().nullable(),
-      subject: z.string().nullable(),
-      totalAmount: z.string().nullable(),
-      payAmount: z.string().nullable(),
-      refundAmount: z.string().nullable(),
-      status: z.number().nullable(),
-      assetCode: z.string().nullable(),
-      createdAt: z.date().nullable(),
-      paidAt: z.date().nullable(),
-      refundedAt: z.date().nullable(),
-      firstSeenAt: z.date(),
-      changedAt: z.date(),
-    }),
-  ),
+  orders: z.array(PaymentOrderRow),
   next: z.string().nullable(),
 })
 export type Orders = z.infer<typeof Orders>
@@ -123,15 +113,15 @@ export async function readOrders(pool: Pool, ask: Ask, input: OrdersInput): Prom
   const after = decodeCursor(z.tuple([z.string(), z.string()]), input.cursor)
   const { rows, next } = await listPaymentOrders(pool, {
     userid: input.employee,
-    tradeNo: input.number,
+    number: input.number,
     status: input.status,
     enterprise: input.enterprise,
     from: platformDayOf(ask, 'from', input.from, 'begins'),
     until: platformDayOf(ask, 'to', input.to, 'is over'),
-    after: after ? { enterpriseCode: after[0], tradeNo: after[1] } : undefined,
+    after: after ? { enterprise_code: after[0], trade_no: after[1] } : undefined,
     limit: input.limit,
   })
-  return { orders: rows, next: next && encodeCursor([next.enterpriseCode, next.tradeNo]) }
+  return { orders: rows, next: next && encodeCursor([next.enterprise_code, next.trade_no]) }
 }
 
 // Limit accounts
@@ -146,29 +136,7 @@ export const AccountsInput = z.object({ enterprise, gone, cursor, limit: pageSiz
 export type AccountsInput = z.infer<typeof AccountsInput>
 
 export const Accounts = z.object({
-  accounts: z.array(
-    z.object({
-      enterpriseCode: z.string(),
-      accountOpenid: z.string(),
-      name: z.string().nullable(),
-      productCategory: z.number().nullable(),
-      balance: z.string().nullable(),
-      status: z.number().nullable(),
-      firstSeenAt: z.date(),
-      changedAt: z.date(),
-      goneAt: z.date().nullable(),
-      subAccounts: z
-        .array(
-          z.object({
-            id: z.string(),
-            name: z.string().nullable(),
-            status: z.number().nullable(),
-            gone: z.boolean(),
-          }),
-        )
-        .describe('At most 200'),
-    }),
-  ),
+  accounts: z.array(LimitAccountRow),
   next: z.string().nullable(),
 })
 export type Accounts = z.infer<typeof Accounts>
@@ -178,10 +146,10 @@ export async function readAccounts(pool: Pool, input: AccountsInput): Promise<Ac
   const { rows, next } = await listLimitAccounts(pool, {
     enterprise: input.enterprise,
     gone: input.gone !== undefined,
-    after: after ? { enterpriseCode: after[0], accountOpenid: after[1] } : undefined,
+    after: after ? { enterprise_code: after[0], account_openid: after[1] } : undefined,
     limit: input.limit,
   })
-  return { accounts: rows, next: next && encodeCursor([next.enterpriseCode, next.accountOpenid]) }
+  return { accounts: rows, next: next && encodeCursor([next.enterprise_code, next.account_openid]) }
 }
 
 // Taxpayers
@@ -196,18 +164,7 @@ export const TaxpayersInput = z.object({
 export type TaxpayersInput = z.infer<typeof TaxpayersInput>
 
 export const Taxpayers = z.object({
-  taxpayers: z.array(
-    z.object({
-      enterpriseCode: z.string(),
-      identifier: z.string(),
-      nature: z.number(),
-      name: z.string(),
-      status: z.number().nullable(),
-      firstSeenAt: z.date(),
-      changedAt: z.date(),
-      goneAt: z.date().nullable(),
-    }),
-  ),
+  taxpayers: z.array(TaxpayerRow),
   next: z.string().nullable(),
 })
 export type Taxpayers = z.infer<typeof Taxpayers>
@@ -221,12 +178,12 @@ export async function readTaxpayers(pool: Pool, input: TaxpayersInput): Promise<
     identifier: input.identifier,
     gone: input.gone !== undefined,
     after: after
-      ? { enterpriseCode: after[0], identifier: after[1], nature: after[2], name: after[3] }
+      ? { enterprise_code: after[0], identifier: after[1], nature: after[2], name: after[3] }
       : undefined,
     limit: input.limit,
   })
   return {
     taxpayers: rows,
-    next: next && encodeCursor([next.enterpriseCode, next.identifier, next.nature, next.name]),
+    next: next && encodeCursor([next.enterprise_code, next.identifier, next.nature, next.name]),
   }
 }

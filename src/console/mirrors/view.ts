@@ -1,5 +1,5 @@
 import { html, type SafeHtml } from '@remix-run/html-template'
-import { beginning } from '../../lib/text.ts'
+import { shortened } from '../../lib/text.ts'
 import { PAYMENT_ORDER_STATUS, type States } from '../../platform/states.ts'
 import { MIRRORS, type Mirror } from '../../sync/mirror-kind.ts'
 import { runMessage } from '../../texts/failures.ts'
@@ -25,6 +25,7 @@ import {
   tabs,
   time,
 } from '../ui/parts.ts'
+import { employeePath } from '../ui/paths.ts'
 import { runState } from '../ui/states.ts'
 import type {
   Accounts,
@@ -232,31 +233,31 @@ export function ordersBody(
       [
         {
           title: t('mirrors.order_number'),
-          cell: ({ tradeNo, outTradeNo, enterpriseCode }) =>
-            html`${code(tradeNo)}${outTradeNo ? html`<br><small class="soft">${code(outTradeNo)}</small>` : ''}${
-              enterpriseCode === '' ? '' : html`<br><small class="soft">${code(enterpriseCode)}</small>`
+          cell: ({ trade_no, out_trade_no, enterprise_code }) =>
+            html`${code(trade_no)}${out_trade_no ? html`<br><small class="soft">${code(out_trade_no)}</small>` : ''}${
+              enterprise_code === '' ? '' : html`<br><small class="soft">${code(enterprise_code)}</small>`
             }`,
         },
         {
           title: t('mirrors.made'),
-          cell: ({ createdAt, firstSeenAt }) => time(ask, createdAt ?? firstSeenAt),
+          cell: ({ created_at, first_seen_at }) => time(ask, created_at ?? first_seen_at),
         },
         {
           title: t('mirrors.employee'),
-          cell: ({ userid, enterpriseCode }) => employeeLink(enterpriseCode, userid),
+          cell: ({ userid, enterprise_code }) => employeeLink(enterprise_code, userid),
         },
         { title: t('mirrors.subject'), kind: 'spare', cell: ({ subject }) => subject && words(subject) },
-        { title: t('mirrors.total'), kind: 'number', cell: ({ totalAmount }) => amount(ask, totalAmount) },
-        { title: t('mirrors.paid'), kind: 'number', cell: ({ payAmount }) => amount(ask, payAmount) },
+        { title: t('mirrors.total'), kind: 'number', cell: ({ total_amount }) => amount(ask, total_amount) },
+        { title: t('mirrors.paid'), kind: 'number', cell: ({ pay_amount }) => amount(ask, pay_amount) },
         {
           title: t('mirrors.refunded'),
           kind: 'number',
-          cell: ({ refundAmount }) => amount(ask, refundAmount),
+          cell: ({ refund_amount }) => amount(ask, refund_amount),
         },
         {
           title: t('mirrors.asset'),
           kind: 'spare',
-          cell: ({ assetCode }) => assetCode && words(named(ask, 'asset_code', assetCode) ?? ''),
+          cell: ({ asset_code }) => asset_code && words(named(ask, 'asset_code', asset_code) ?? ''),
         },
         {
           title: t('mirrors.status'),
@@ -274,8 +275,7 @@ export function ordersBody(
 
 function employeeLink(enterpriseCode: string, userid: string | null): SafeHtml | null {
   if (userid === null) return null
-  const key = enterpriseCode === '' ? userid : `${enterpriseCode}/${userid}`
-  return html`<a href="/employees/${encodeURIComponent(key)}">${code(userid)}</a>`
+  return html`<a href="${employeePath({ enterpriseCode, userid })}">${code(userid)}</a>`
 }
 
 /** Longer texts are cut: the API has them whole. */
@@ -283,8 +283,7 @@ const MOST_SHOWN = 200
 
 /** What the platform delivers may hold anything: it stays in its cell. */
 function words(text: string): SafeHtml {
-  const begun = beginning(text, MOST_SHOWN)
-  return html`<bdi class="words">${begun === text ? text : `${begun}…`}</bdi>`
+  return html`<bdi class="words">${shortened(text, MOST_SHOWN)}</bdi>`
 }
 
 // Limit accounts
@@ -316,23 +315,23 @@ export function accountsBody(
       [
         {
           title: t('mirrors.account'),
-          cell: ({ accountOpenid, enterpriseCode }) =>
-            html`${code(accountOpenid)}${enterpriseCode === '' ? '' : html`<br><small class="soft">${code(enterpriseCode)}</small>`}`,
+          cell: ({ account_openid, enterprise_code }) =>
+            html`${code(account_openid)}${enterprise_code === '' ? '' : html`<br><small class="soft">${code(enterprise_code)}</small>`}`,
         },
         { title: t('mirrors.name'), cell: ({ name }) => name && words(name) },
         {
           title: t('mirrors.product'),
           kind: 'spare',
-          cell: ({ productCategory }) => named(ask, 'product_category', productCategory),
+          cell: ({ product_category }) => named(ask, 'product_category', product_category),
         },
         { title: t('mirrors.balance'), kind: 'number', cell: ({ balance }) => amount(ask, balance) },
         { title: t('mirrors.status'), cell: account => validity(ask, 'account_status', account) },
         {
           title: t('mirrors.sub_accounts'),
-          cell: ({ subAccounts }) =>
-            subAccounts.length === 0
+          cell: ({ sub_accounts }) =>
+            sub_accounts.length === 0
               ? null
-              : html`<details><summary>${t('mirrors.sub_count', { count: subAccounts.length })}</summary><ul class="values">${subAccounts.map(
+              : html`<details><summary>${t('mirrors.sub_count', { count: sub_accounts.length })}</summary><ul class="values">${sub_accounts.map(
                   sub =>
                     html`<li>${code(sub.id)} ${sub.name && words(sub.name)} ${
                       sub.gone
@@ -341,7 +340,7 @@ export function accountsBody(
                     }</li>`,
                 )}</ul></details>`,
         },
-        { title: t('mirrors.changed_at'), kind: 'spare', cell: ({ changedAt }) => time(ask, changedAt) },
+        { title: t('mirrors.changed_at'), kind: 'spare', cell: ({ changed_at }) => time(ask, changed_at) },
       ],
       { caption: t('mirrors.accounts'), empty: noRows(ask, standing, filtered(input)) },
     ),
@@ -365,9 +364,9 @@ function goneField(ask: Ask, given: string | undefined): Field {
 function validity(
   ask: Ask,
   list: string,
-  row: { status: number | null; goneAt: Date | null },
+  row: { status: number | null; gone_at: Date | null },
 ): SafeHtml | null {
-  if (row.goneAt !== null) return state('off', ask.t('mirrors.gone'))
+  if (row.gone_at !== null) return state('off', ask.t('mirrors.gone'))
   const name = named(ask, list, row.status)
   return name === null ? null : state(row.status === 1 ? 'ok' : 'warn', name)
 }
@@ -409,12 +408,12 @@ export function taxpayersBody(
         { title: t('mirrors.name'), cell: ({ name }) => words(name) },
         {
           title: t('mirrors.identifier'),
-          cell: ({ identifier, enterpriseCode }) =>
-            html`${code(identifier)}${enterpriseCode === '' ? '' : html`<br><small class="soft">${code(enterpriseCode)}</small>`}`,
+          cell: ({ identifier, enterprise_code }) =>
+            html`${code(identifier)}${enterprise_code === '' ? '' : html`<br><small class="soft">${code(enterprise_code)}</small>`}`,
         },
         { title: t('mirrors.nature'), cell: ({ nature }) => named(ask, 'taxpayer_nature', nature) },
         { title: t('mirrors.status'), cell: taxpayer => validity(ask, 'taxpayer_status', taxpayer) },
-        { title: t('mirrors.changed_at'), kind: 'spare', cell: ({ changedAt }) => time(ask, changedAt) },
+        { title: t('mirrors.changed_at'), kind: 'spare', cell: ({ changed_at }) => time(ask, changed_at) },
       ],
       { caption: t('mirrors.taxpayers'), empty: noRows(ask, standing, filtered(input)) },
     ),

@@ -1,11 +1,12 @@
 import { z } from 'zod'
+import { decodeCursor, encodeCursor } from '../../lib/cursor.ts'
 import type { Pool } from '../../lib/database.ts'
 import { ENTRY_STATES } from '../../money/journal.ts'
 import { type Refund, refundJournal } from '../../money/refund.ts'
 import { type TopUp, topUpJournal } from '../../money/top-up.ts'
 import { listRefunds, listTopUps, moneyCounts } from '../../report/money.ts'
 import type { Ask } from '../ask.ts'
-import { cursor, decodeCursor, encodeCursor, pageSize, plainText } from '../endpoint.ts'
+import { cursor, pageSize, plainText } from '../endpoint.ts'
 import { givenMoment } from '../moment.ts'
 
 export const KINDS = ['refunds', 'topups'] as const

@@ -1,8 +1,9 @@
 import { z } from 'zod'
 import type { HrSource } from '../../hr/source.ts'
+import { decodeCursor, encodeCursor } from '../../lib/cursor.ts'
 import type { Pool } from '../../lib/database.ts'
 import { type PlanEntry, planOverview, planPage } from '../../report/stored-plan.ts'
-import { cursor, decodeCursor, encodeCursor, pageSize } from '../endpoint.ts'
+import { cursor, pageSize } from '../endpoint.ts'
 import { Problem } from '../problem.ts'
 
 /** Why an employee or a department is in a stored plan. */

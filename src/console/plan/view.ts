@@ -1,11 +1,13 @@
 import { html, type SafeHtml } from '@remix-run/html-template'
 import type { Config } from '../../config.ts'
+import { qualified } from '../../directory/employee.ts'
+import { capitalised } from '../../lib/text.ts'
 import { sumOf } from '../../report/run-list.ts'
 import { inLanguage, runMessage } from '../../texts/failures.ts'
 import { textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
 import { stack } from '../runs/start-view.ts'
-import { capital, whoText } from '../runs/words.ts'
+import { whoText } from '../runs/words.ts'
 import {
   actionForm,
   alert,
@@ -27,6 +29,7 @@ import {
   table,
   time,
 } from '../ui/parts.ts'
+import { departmentPath, employeePath } from '../ui/paths.ts'
 import { runState } from '../ui/states.ts'
 import { type Entry, PLAN_REASONS, type PlanFilter, type PlanResult } from './query.ts'
 
@@ -154,7 +157,7 @@ function byReason(ask: Ask, plan: PlanResult): SafeHtml {
       {
         title: t('plan.reason'),
         kind: 'main',
-        cell: ([reason]) => capital(textOr(language, `reason.${reason}`, reason)),
+        cell: ([reason]) => capitalised(textOr(language, `reason.${reason}`, reason)),
       },
       { title: t('plan.count'), kind: 'number', cell: ([, n]) => figure(ask, n) },
     ],
@@ -189,7 +192,7 @@ function byField(ask: Ask, plan: PlanResult): SafeHtml {
       {
         title: t('plan.field'),
         cell: ({ field }) =>
-          html`${capital(textOr(language, `field.${field}`, field))} <code class="soft">${field}</code>`,
+          html`${capitalised(textOr(language, `field.${field}`, field))} <code class="soft">${field}</code>`,
       },
       { title: t('plan.count'), kind: 'number', cell: ({ n }) => figure(ask, n) },
     ],
@@ -244,7 +247,7 @@ function entities(ask: Ask, plan: PlanResult, filter: PlanFilter): SafeHtml {
         { value: '', text: t('common.all') },
         ...PLAN_REASONS.filter(reason => plan.reasons[reason] || reason === filter.reason).map(reason => ({
           value: reason,
-          text: capital(textOr(language, `reason.${reason}`, reason)),
+          text: capitalised(textOr(language, `reason.${reason}`, reason)),
         })),
       ],
     },
@@ -288,15 +291,11 @@ function entities(ask: Ask, plan: PlanResult, filter: PlanFilter): SafeHtml {
           : empty(t('plan.nothing')),
       href: ({ enterprise_code, key }) =>
         isDepartments
-          ? `/departments?enterprise=${encodeURIComponent(enterprise_code)}&under=${encodeURIComponent(key)}`
-          : `/employees/${encodeURIComponent(qualified(enterprise_code, key))}`,
+          ? departmentPath(enterprise_code, key)
+          : employeePath({ enterpriseCode: enterprise_code, userid: key }),
     },
   )}
   ${pager(ask, plan.next)}`
-}
-
-function qualified(enterpriseCode: string, key: string): string {
-  return enterpriseCode === '' ? key : `${enterpriseCode}/${key}`
 }
 
 /** The masked differences of one employee, or that approval leaves it out. */
@@ -304,7 +303,7 @@ function changesOf(ask: Ask, { changed, changed_since }: Entry, isUnread: boolea
   const { t, language } = ask
   if (changed_since) return state('warn', t('plan.not_sent'))
   return html`<span class="changes">${changed.map(({ field, value }) => {
-    const name = capital(textOr(language, `field.${field}`, field))
+    const name = capitalised(textOr(language, `field.${field}`, field))
     return isUnread
       ? html`<span>${name}</span>`
       : html`<span>${name} <span class="soft">→</span> ${value === null ? html`<em>${t('plan.emptied')}</em>` : html`<code>${value}</code>`}</span>`

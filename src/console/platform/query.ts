@@ -1,8 +1,7 @@
 import { z } from 'zod'
 import type { Pool } from '../../lib/database.ts'
 import { readPlatform } from '../../report/platform.ts'
-import { listHalts } from '../../report/service.ts'
-import { HaltResult } from '../halts/query.ts'
+import { Halt, listHalts } from '../../report/service.ts'
 
 const Operation = z.object({
   operation: z.string(),
@@ -53,7 +52,7 @@ export const PlatformResult = z.object({
   holdoffs: z
     .array(z.object({ gate: z.string(), paused_until: z.date(), pause_reason: z.string().nullable() }))
     .describe('The platform asked for it; `platform`: of all calls'),
-  halts: z.array(HaltResult).describe('Why work stands still'),
+  halts: z.array(Halt).describe('Why work stands still'),
 })
 export type PlatformResult = z.infer<typeof PlatformResult>
 
@@ -61,17 +60,6 @@ export async function readPlatformPage(db: Pool): Promise<PlatformResult> {
   const [{ pause: _, ...platform }, halts] = await Promise.all([readPlatform(db), listHalts(db)])
   return { ...platform, halts }
 }
-
-/** What `POST /api/v1/platform/token` answers. */
-export const TokenResult = z.object({
-  accepted: z.boolean().nullable().describe('null: the platform was not asked, or did not answer'),
-  expires_in: z.number().nullable().describe('Seconds, as the platform says'),
-  category: z.string().nullable(),
-  platform_code: z.number().nullable(),
-  meaning: z.string(),
-  remedy: z.string().nullable(),
-})
-export type TokenResult = z.infer<typeof TokenResult>
 
 /** By which somebody's lower rate is told from another's: a form that was made before it says so. */
 export function versionOf(cap: PlatformResult['pace']['cap']): string {

@@ -1,12 +1,12 @@
 import { z } from 'zod'
 import { readHistory } from '../../report/history.ts'
-import { askTokenState } from '../../report/platform.ts'
+import { askTokenState, TokenState } from '../../report/platform.ts'
 import type { Ask } from '../ask.ts'
 import { action, type Endpoint, type Page, read } from '../endpoint.ts'
 import { momentOf, tomorrowAt } from '../moment.ts'
 import { Problem } from '../problem.ts'
 import { commandsOf, type Services } from '../services.ts'
-import { PlatformResult, readPlatformPage, TokenResult, versionOf } from './query.ts'
+import { PlatformResult, readPlatformPage, versionOf } from './query.ts'
 import { PERIODS, platformBody } from './view.ts'
 
 const DAY_MS = 86_400_000
@@ -36,7 +36,7 @@ const LowerRate = z.object({
 /** The platform, and how fast it is called. */
 export function platform(services: Services): Endpoint[] {
   const { pool } = services
-  const pageOf = async (ask: Ask, result: PlatformResult, token: TokenResult | null): Promise<Page> => {
+  const pageOf = async (ask: Ask, result: PlatformResult, token: TokenState | null): Promise<Page> => {
     const history = await readHistory(pool, { from: new Date(ask.now.getTime() - DAY_MS), to: ask.now })
     // What asks for its parts anew asks the page, also where the answer to a form is shown.
     const shown = { ...ask, url: '/platform' }
@@ -91,7 +91,7 @@ export function platform(services: Services): Endpoint[] {
       path: '/platform/token',
       tag: 'platform',
       summary: 'Ask the platform whether it accepts the access token, by one call',
-      result: TokenResult,
+      result: TokenState,
       run: () => askTokenState(services.platform()),
       // Its parts are asked for anew where the page itself is.
       page: async (ask, token) => pageOf({ ...ask, url: '/platform' }, await readPlatformPage(pool), token),

@@ -1,5 +1,6 @@
 import { html, type SafeHtml } from '@remix-run/html-template'
 import type { History } from '../../report/history.ts'
+import type { TokenState } from '../../report/platform.ts'
 import { failureTexts, inLanguage } from '../../texts/failures.ts'
 import { textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
@@ -28,14 +29,7 @@ import {
   time,
   withCode,
 } from '../ui/parts.ts'
-import {
-  type Hindrance,
-  hindrancesOf,
-  type PlatformResult,
-  type TokenResult,
-  totalsOf,
-  versionOf,
-} from './query.ts'
+import { type Hindrance, hindrancesOf, type PlatformResult, totalsOf, versionOf } from './query.ts'
 
 /** For how long a lower rate is set, as a rule. */
 export const PERIODS = ['1h', '4h', 'tomorrow'] as const
@@ -45,7 +39,7 @@ export function platformBody(
   ask: Ask,
   result: PlatformResult,
   history: History,
-  token: TokenResult | null,
+  token: TokenState | null,
 ): SafeHtml {
   const { t } = ask
   const { pace } = result
@@ -148,7 +142,10 @@ function hindranceAlert(ask: Ask, { pace, token_creations }: PlatformResult, fou
       return pace.cap
         ? alert(
             'warn',
-            t('platform.cap', { rate: rateText(ask, pace.cap.per_second), by: actorText(pace.cap.set_by) }),
+            t('platform.cap', {
+              rate: rateText(ask, pace.cap.per_second),
+              by: actorText(ask, pace.cap.set_by),
+            }),
             html`<p>${pace.cap.reason}</p>
               <p>${t('platform.cap_until')} ${time(ask, pace.cap.until)} (${since(ask, pace.cap.until)})</p>
               ${actionForm(ask, {
@@ -377,7 +374,7 @@ function askToken(ask: Ask): SafeHtml {
   })}<span class="soft">${t('platform.ask_token.meaning')}</span></div>`
 }
 
-function tokenVerdict(ask: Ask, token: TokenResult): SafeHtml {
+function tokenVerdict(ask: Ask, token: TokenState): SafeHtml {
   const { t } = ask
   if (token.accepted)
     return html`<p class="notice" role="status">${t('platform.token_accepted', {

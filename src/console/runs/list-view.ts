@@ -1,4 +1,5 @@
 import { html, type SafeHtml } from '@remix-run/html-template'
+import { capitalised } from '../../lib/text.ts'
 import { BY_ITSELF, RUN_KINDS, RUN_STATES } from '../../report/run-list.ts'
 import { runMessage } from '../../texts/failures.ts'
 import { textOr } from '../../texts/texts.ts'
@@ -17,7 +18,7 @@ import {
   table,
 } from '../ui/parts.ts'
 import type { RunItem, RunsResult } from './query.ts'
-import { capital, kindName, outcomesText, runStanding, timeLeftText, tookMs, whoText } from './words.ts'
+import { kindName, outcomesText, runStanding, timeLeftText, tookMs, whoText } from './words.ts'
 
 interface Filter {
   kind?: string | undefined
@@ -91,7 +92,7 @@ function filterForm(ask: Ask, filter: Filter): SafeHtml {
     // What an address asks for stays chosen, also where the list does not offer it.
     ...[...new Set([...values, ...(given === undefined ? [] : [given])])].map(value => ({
       value,
-      text: capital(text(value)),
+      text: capitalised(text(value)),
     })),
   ]
   return filters(ask, '/runs', [

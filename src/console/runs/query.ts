@@ -1,9 +1,14 @@
 import { z } from 'zod'
+import { decodeCursor, encodeCursor } from '../../lib/cursor.ts'
 import type { Pool } from '../../lib/database.ts'
 import { readFigures, readPace } from '../../report/figures.ts'
-import { type ListedRun, listRunsPage, RUN_KINDS, RUN_STATES, sumOf } from '../../report/run-list.ts'
+import { ListedRun, listRunsPage, RUN_KINDS, RUN_STATES, sumOf } from '../../report/run-list.ts'
 import {
+  GateView,
   MOST_COUNTED,
+  RunCase,
+  RunCommand,
+  RunFigures,
   readGate,
   readRunComparison,
   readRunStory,
@@ -11,7 +16,7 @@ import {
 } from '../../report/run-story.ts'
 import type { TimeLeft } from '../../report/time-left.ts'
 import { aliveProcesses } from '../../sync/process.ts'
-import { cursor, decodeCursor, encodeCursor, pageSize, rowNumber } from '../endpoint.ts'
+import { cursor, pageSize, rowNumber } from '../endpoint.ts'
 import { Problem } from '../problem.ts'
 
 const Counts = z.record(z.string(), z.number())
@@ -52,26 +57,7 @@ export const RunQuery = z.object({
 })
 type RunQuery = z.infer<typeof RunQuery>
 
-const RunItem = z.object({
-  id: z.number(),
-  kind: z.string(),
-  state: z.string(),
-  named: z.number().describe('How many employees, rows or cases it is about; 0: everything'),
-  requested_by: z.string(),
-  requested_at: z.date(),
-  started_at: z.date().nullable(),
-  finished_at: z.date().nullable(),
-  cancelled_at: z.date().nullable(),
-  planned: z.number().nullable(),
-  left: z.number().describe('Entities that are still to be sent'),
-  reasons: Counts.describe('Of the plan: entities by reason'),
-  outcomes: Counts.describe('Last outcome per entity; empty until the run has ended'),
-  cases: z.number().describe('Cases that were unresolved when the run ended'),
-  calls: z.number(),
-  rows: z.object({ read: z.number(), changed: z.number() }).nullable().describe('Of a mirror'),
-  message: z.string().nullable(),
-  time_left: TimeLeftResult,
-})
+const RunItem = ListedRun.extend({ time_left: TimeLeftResult })
 export type RunItem = z.infer<typeof RunItem>
 
 export const RunsResult = z.object({ runs: z.array(RunItem), next: z.string().nullable() })
@@ -126,32 +112,6 @@ function timeLeftOf(left: TimeLeft | null): TimeLeftResult {
 
 // One run
 
-const RunFiguresResult = z.object({
-  id: z.number(),
-  state: z.string(),
-  finished_at: z.date().nullable(),
-  in_scope: z.number().nullable(),
-  planned: z.number().nullable(),
-  took_ms: z.number().nullable(),
-  calls: z.number().nullable(),
-  waited_ms: z.number().nullable().describe('Time that its calls waited for the pacer, summed up'),
-  too_fast: z.number().nullable(),
-  new_cases: z.number().describe(`Cases that failed for the first time in it, at most ${MOST_COUNTED}`),
-})
-
-const GateResult = z.object({
-  rows: z.number(),
-  keyless: z.number().describe('Rows without a user id'),
-  before: z.object({ run: z.number(), at: z.date(), rows: z.number(), keyless: z.number() }).nullable(),
-  columns: z.array(
-    z.object({
-      column: z.string(),
-      empty: z.number().describe('Share of empty values, 0 to 1'),
-      empty_before: z.number().nullable().describe('The same in the last good run'),
-    }),
-  ),
-})
-
 export const RunResult = RunItem.omit({ outcomes: true, cases: true, calls: true }).extend({
   keys: z.array(z.string()).describe('User ids or cases that it is about, at most 200'),
   planned_at: z.date().nullable(),
@@ -179,34 +139,14 @@ export const RunResult = RunItem.omit({ outcomes: true, cases: true, calls: true
   ),
   counted: z.boolean().describe('false: outcomes and calls of a large run are counted when it ends'),
   cases_by_category: Counts.describe('Cases that were unresolved when the run ended, or are so far'),
-  dead_letters: z
-    .array(
-      z.object({
-        id: z.number(),
-        enterprise_code: z.string(),
-        entity: z.string(),
-        entity_key: z.string(),
-        operation: z.string(),
-        field: z.string(),
-        category: z.string(),
-        state: z.string(),
-      }),
-    )
-    .describe('The first of them'),
+  dead_letters: z.array(RunCase).describe('The first of them'),
   dead_letters_total: z
     .number()
     .describe(`Cases that failed in it for the first or the last time, at most ${MOST_COUNTED}`),
-  commands: z.array(
-    z.object({
-      name: z.string(),
-      requested_by: z.string(),
-      requested_at: z.date(),
-      reason: z.string().nullable(),
-    }),
-  ),
-  before: RunFiguresResult.nullable().describe('The run of its kind that was done before it'),
-  figures: RunFiguresResult,
-  gate: GateResult.nullable().describe('What the sanity gate saw of HR; of runs that it stopped'),
+  commands: z.array(RunCommand),
+  before: RunFigures.nullable().describe('The run of its kind that was done before it'),
+  figures: RunFigures,
+  gate: GateView.nullable().describe('What the sanity gate saw of HR; of runs that it stopped'),
   roles_alive: Counts,
 })
 export type RunResult = z.infer<typeof RunResult>

@@ -1,5 +1,6 @@
 import { html, type SafeHtml } from '@remix-run/html-template'
 import type { Config } from '../../config.ts'
+import { capitalised } from '../../lib/text.ts'
 import { MOST_COUNTED } from '../../report/run-story.ts'
 import { runMessage } from '../../texts/failures.ts'
 import { textOr } from '../../texts/texts.ts'
@@ -27,7 +28,7 @@ import { caseState } from '../ui/states.ts'
 import { isPlan, progressOf } from './list-view.ts'
 import { casesOf, type RunResult } from './query.ts'
 import { nobodyAlive, stack } from './start-view.ts'
-import { capital, kindName, runStanding, tookMs, whoText } from './words.ts'
+import { kindName, runStanding, tookMs, whoText } from './words.ts'
 
 type GateSettings = Pick<Config, 'GATE_MAX_EMPTIED' | 'GATE_MAX_FEWER_ROWS'>
 
@@ -189,7 +190,7 @@ function planAndOutcome(ask: Ask, run: RunResult): SafeHtml {
       .filter(([, n]) => n > 0)
       .sort(([, a], [, b]) => b - a)
       .map(([name, n]) => {
-        const text = capital(textOr(language, `${terms}.${name}`, name))
+        const text = capitalised(textOr(language, `${terms}.${name}`, name))
         return { name: href ? html`<a href="${href(name)}">${text}</a>` : text, n }
       })
   const rows = [
@@ -271,7 +272,7 @@ function callsTable(ask: Ask, run: RunResult): SafeHtml {
       {
         title: t('runs.operation'),
         cell: ({ operation }) =>
-          html`${capital(textOr(language, `call.${operation}`, operation))} <code class="soft">${operation}</code>`,
+          html`${capitalised(textOr(language, `call.${operation}`, operation))} <code class="soft">${operation}</code>`,
       },
       { title: t('runs.calls'), kind: 'number', cell: ({ calls }) => figure(ask, calls) },
       {
@@ -360,7 +361,10 @@ function commandsTable(ask: Ask, run: RunResult): SafeHtml {
     run.commands,
     [
       { title: t('runs.when'), cell: row => since(ask, row.requested_at) },
-      { title: t('runs.command'), cell: ({ name }) => capital(textOr(language, `command.${name}`, name)) },
+      {
+        title: t('runs.command'),
+        cell: ({ name }) => capitalised(textOr(language, `command.${name}`, name)),
+      },
       { title: t('runs.by'), cell: row => whoText(ask, row.requested_by) },
       { title: t('common.reason'), cell: row => row.reason },
     ],
@@ -403,7 +407,7 @@ function gateTable(ask: Ask, gate: NonNullable<RunResult['gate']>, limits: GateS
         ]
       : []),
     ...gate.columns.map(({ column, empty, empty_before }) => ({
-      name: html`${capital(textOr(language, `field.${column}`, column))} <code class="soft">${column}</code>`,
+      name: html`${capitalised(textOr(language, `field.${column}`, column))} <code class="soft">${column}</code>`,
       now: percent(ask, empty),
       usual: empty_before === null ? null : percent(ask, empty_before),
       change: empty_before === null ? null : points(ask, empty - empty_before),

@@ -1,8 +1,9 @@
 import { html, type SafeHtml } from '@remix-run/html-template'
+import { capitalised } from '../../lib/text.ts'
 import type { Ask } from '../ask.ts'
 import { actionForm, alert, duration, type Field, figure, head } from '../ui/parts.ts'
 import { STARTED, type StartPageResult } from './query.ts'
-import { capital, kindName } from './words.ts'
+import { kindName } from './words.ts'
 
 type StartedKind = (typeof STARTED)[number]
 
@@ -13,7 +14,7 @@ export function startBody(ask: Ask, page: StartPageResult): SafeHtml {
     ${stack(nobodyAlive(ask, page.roles_alive, true))}
     <ul class="choices">${STARTED.map(
       kind => html`<li>
-        <h2>${capital(kindName(ask, kind))}</h2>
+        <h2>${capitalised(kindName(ask, kind))}</h2>
         <p>${t(`runs.does.${kind}`)}</p>
         <p class="soft">${costOf(ask, kind, page)}</p>
         ${actionForm(ask, {

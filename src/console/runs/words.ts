@@ -1,6 +1,7 @@
 import type { SafeHtml } from '@remix-run/html-template'
 import { textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
+import { actorText } from '../ui/actor.ts'
 import { duration, figure, state } from '../ui/parts.ts'
 import { runState } from '../ui/states.ts'
 import type { TimeLeftResult } from './query.ts'
@@ -9,11 +10,6 @@ import type { TimeLeftResult } from './query.ts'
 
 export function kindName({ language }: Pick<Ask, 'language'>, kind: string): string {
   return textOr(language, `run_kind.${kind}`, kind)
-}
-
-/** Such a name at the beginning of a line. */
-export function capital(text: string): string {
-  return text.charAt(0).toUpperCase() + text.slice(1)
 }
 
 /** The state of a run, in honest words: `done` alone where nothing of it failed. */
@@ -27,12 +23,9 @@ export function runStanding(
   return runState(ask, run.state)
 }
 
-/** Who asked: dirsync's own reasons in words, people by the name behind the database user. */
+/** Who asked: dirsync's own reasons in words, people by name. */
 export function whoText(ask: Ask, by: string): string {
-  const [, via, name] = / \((console|api|cli):(.+)\)$/.exec(by) ?? []
-  if (via === 'console' && name) return name
-  if (via && name) return ask.t('runs.by_person', { name, via: ask.t(`runs.via.${via as 'api' | 'cli'}`) })
-  return textOr(ask.language, `runs.by.${by}`, by)
+  return textOr(ask.language, `runs.by.${by}`, actorText(ask, by))
 }
 
 /** Outcomes in words, most first: `12 updated, 3 put up for review`. */

@@ -1,4 +1,5 @@
 import { html, type SafeHtml } from '@remix-run/html-template'
+import type { Schedule, Tick } from '../../report/schedules.ts'
 import { textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
 import { actorText } from '../ui/actor.ts'
@@ -19,7 +20,7 @@ import {
   table,
   time,
 } from '../ui/parts.ts'
-import type { ScheduleResult, SchedulesResult, TickResult } from './query.ts'
+import type { SchedulesResult } from './query.ts'
 
 /** Does everything run on time? What is late, failed or paused stands first. */
 export function schedulesBody(ask: Ask, { schedules, scheduler_alive }: SchedulesResult): SafeHtml {
@@ -27,7 +28,7 @@ export function schedulesBody(ask: Ask, { schedules, scheduler_alive }: Schedule
   const failing = schedules.filter(({ ticks }) => ticks.find(({ finished_at }) => finished_at)?.error)
   const paused = schedules.filter(({ paused_at }) => paused_at !== null)
   const late = schedules.filter(({ overdue }) => overdue)
-  const names = (jobs: ScheduleResult[]) =>
+  const names = (jobs: Schedule[]) =>
     new Intl.ListFormat(ask.language).format(jobs.map(({ job }) => jobName(ask, job)))
   return html`${head(t('schedules.title'))}
   ${live(
@@ -65,7 +66,7 @@ export function schedulesBody(ask: Ask, { schedules, scheduler_alive }: Schedule
 }
 
 /** One cron job: what it is for, what can be done to it, and its latest ticks. */
-export function jobBody(ask: Ask, schedule: ScheduleResult, schedulerAlive: boolean): SafeHtml {
+export function jobBody(ask: Ask, schedule: Schedule, schedulerAlive: boolean): SafeHtml {
   const { t } = ask
   const { job, expression, words, paused_at, pause_reason, pause_effect } = schedule
   const path = `/schedules/${encodeURIComponent(job)}`
@@ -108,7 +109,7 @@ export function jobBody(ask: Ask, schedule: ScheduleResult, schedulerAlive: bool
           ? ''
           : alert(
               pause_effect === 'stalls' ? 'warn' : 'info',
-              t('schedules.is_paused', { by: actorText(schedule.paused_by ?? '') }),
+              t('schedules.is_paused', { by: actorText(ask, schedule.paused_by ?? '') }),
               html`<p>${pause_reason ?? ''}</p><p class="soft">${pauseWarning(ask, schedule)}</p>`,
             )
       }
@@ -120,7 +121,7 @@ export function jobBody(ask: Ask, schedule: ScheduleResult, schedulerAlive: bool
       [
         t('schedules.requested'),
         schedule.run_requested_at &&
-          html`${since(ask, schedule.run_requested_at)}, ${actorText(schedule.run_requested_by ?? '')}`,
+          html`${since(ask, schedule.run_requested_at)}, ${actorText(ask, schedule.run_requested_by ?? '')}`,
       ],
       [t('schedules.job'), code(job)],
       [t('schedules.setting'), code(`SCHEDULE_${job.toUpperCase().replaceAll('-', '_')}`)],
@@ -140,7 +141,7 @@ export function jobBody(ask: Ask, schedule: ScheduleResult, schedulerAlive: bool
               error ??
               skipped ??
               (requested_by !== null
-                ? t('schedules.asked_by', { by: actorText(requested_by) })
+                ? t('schedules.asked_by', { by: actorText(ask, requested_by) })
                 : missed
                   ? t('schedules.missed')
                   : ''),
@@ -159,7 +160,7 @@ function jobName({ language }: Ask, job: string): string {
 
 function nextTick(
   ask: Ask,
-  { paused_at, run_requested_at, overdue, next_due_at }: ScheduleResult,
+  { paused_at, run_requested_at, overdue, next_due_at }: Schedule,
 ): SafeHtml | string {
   const { t } = ask
   if (run_requested_at !== null) return state('busy', t('schedules.starting'))
@@ -172,7 +173,7 @@ function nextTick(
 }
 
 /** What became of the latest tick; its error beneath it. */
-function latestTick(ask: Ask, [tick]: readonly TickResult[]): SafeHtml | null {
+function latestTick(ask: Ask, [tick]: readonly Tick[]): SafeHtml | null {
   if (!tick) return null
   return html`${tickState(ask, tick)} <span class="soft">${since(ask, tick.claimed_at)}</span>${
     tick.error === null ? '' : html`<br><small>${tick.error}</small>`
@@ -186,24 +187,24 @@ const OUTCOMES: Record<ReturnType<typeof outcomeOf>, Tone> = {
   done: 'ok',
 }
 
-function outcomeOf({ error, skipped, finished_at }: TickResult) {
+function outcomeOf({ error, skipped, finished_at }: Tick) {
   if (error !== null) return 'failed'
   if (skipped !== null) return 'skipped'
   return finished_at === null ? 'running' : 'done'
 }
 
-function tickState(ask: Ask, tick: TickResult): SafeHtml {
+function tickState(ask: Ask, tick: Tick): SafeHtml {
   const outcome = outcomeOf(tick)
   return state(OUTCOMES[outcome], ask.t(`schedules.tick.${outcome}`))
 }
 
-function tookText(ask: Ask, { claimed_at, finished_at, skipped }: TickResult): string | null {
+function tookText(ask: Ask, { claimed_at, finished_at, skipped }: Tick): string | null {
   if (finished_at === null || skipped !== null) return null
   return duration(ask, finished_at.getTime() - claimed_at.getTime())
 }
 
 /** The latest ticks at a glance, the latest on the right; said in words to those who do not see them. */
-function marks(ask: Ask, ticks: readonly TickResult[]): SafeHtml | null {
+function marks(ask: Ask, ticks: readonly Tick[]): SafeHtml | null {
   if (ticks.length === 0) return null
   const failed = ticks.filter(({ error }) => error !== null).length
   return html`<span class="marks" role="img" aria-label="${ask.t('schedules.marks', {
@@ -214,7 +215,7 @@ function marks(ask: Ask, ticks: readonly TickResult[]): SafeHtml | null {
     .map(tick => html`<span class="state ${OUTCOMES[outcomeOf(tick)]}"><i></i></span>`)}</span>`
 }
 
-function rowActions(ask: Ask, { job, paused_at, run_requested_at }: ScheduleResult): SafeHtml {
+function rowActions(ask: Ask, { job, paused_at, run_requested_at }: Schedule): SafeHtml {
   const path = `/schedules/${encodeURIComponent(job)}`
   return html`<span class="row">${
     run_requested_at === null
@@ -228,7 +229,7 @@ function rowActions(ask: Ask, { job, paused_at, run_requested_at }: ScheduleResu
 }
 
 /** What it means that a job is paused, said before somebody pauses it. */
-function pauseWarning({ t, language }: Ask, { job, pause_effect }: ScheduleResult): string {
+function pauseWarning({ t, language }: Ask, { job, pause_effect }: Schedule): string {
   return pause_effect === 'stalls'
     ? textOr(language, `schedules.pause.${job}`, t('schedules.pause.stalls'))
     : t('schedules.pause.none')

@@ -4,12 +4,11 @@ import { beginning } from '../../lib/text.ts'
 import { searchEverything } from '../../report/search.ts'
 import { textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
-import { departmentPath } from '../departments/path.ts'
-import { employeePath } from '../employees/key.ts'
 import { standingState } from '../employees/list-view.ts'
 import { type Endpoint, read } from '../endpoint.ts'
 import type { Services } from '../services.ts'
 import { type Column, empty, foreign, head, section, since, state, table } from '../ui/parts.ts'
+import { departmentPath, employeePath } from '../ui/paths.ts'
 import { caseState, runState } from '../ui/states.ts'
 
 /** Hits of a kind that are shown; whoever needs more types more. */

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { Finding } from '../../doctor/finding.ts'
 
 /** What `/api/v1/settings` answers. */
 export const SettingsResult = z.object({
@@ -19,19 +20,11 @@ export const SettingsResult = z.object({
 export type SettingsResult = z.infer<typeof SettingsResult>
 export type SettingResult = SettingsResult['settings'][number]
 
-const FindingResult = z.object({
-  check: z.string(),
-  status: z.enum(['ok', 'warning', 'failed']).describe('warning: it works, but somebody should know'),
-  what: z.string(),
-  remedy: z.string().optional(),
-})
-export type FindingResult = z.infer<typeof FindingResult>
-
 const ExaminationResult = z.object({
   at: z.date(),
   by: z.string(),
   complete: z.boolean().describe('false: it was left after 30 s'),
-  findings: z.array(FindingResult),
+  findings: z.array(Finding),
 })
 
 /** What `/api/v1/doctor` answers. */

@@ -1,4 +1,5 @@
 import { html, type SafeHtml } from '@remix-run/html-template'
+import type { Finding } from '../../doctor/finding.ts'
 import { inLanguage } from '../../texts/failures.ts'
 import { textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
@@ -17,7 +18,7 @@ import {
   tabs,
   withCode,
 } from '../ui/parts.ts'
-import type { DoctorResult, FindingResult, SettingResult, SettingsResult } from './query.ts'
+import type { DoctorResult, SettingResult, SettingsResult } from './query.ts'
 
 // Settings
 
@@ -84,8 +85,8 @@ function sourceText({ t }: Ask, { source, file }: SettingResult): SafeHtml | str
 
 // Doctor
 
-const TONES: Record<FindingResult['status'], Tone> = { ok: 'ok', warning: 'warn', failed: 'bad' }
-const SEVERITY: Record<FindingResult['status'], number> = { failed: 0, warning: 1, ok: 2 }
+const TONES: Record<Finding['status'], Tone> = { ok: 'ok', warning: 'warn', failed: 'bad' }
+const SEVERITY: Record<Finding['status'], number> = { failed: 0, warning: 1, ok: 2 }
 
 /** Is everything that has to be right so? What is wrong stands first. */
 export function doctorBody(ask: Ask, { examination }: DoctorResult): SafeHtml {
@@ -103,7 +104,7 @@ export function doctorBody(ask: Ask, { examination }: DoctorResult): SafeHtml {
         ? empty(t('settings.not_examined'), t('settings.not_examined.todo'))
         : html`<div class="stack">
           ${summary(ask, examination)}
-          <p class="soft">${t('settings.examined', { by: actorText(examination.by) })} ${since(ask, examination.at)}</p>
+          <p class="soft">${t('settings.examined', { by: actorText(ask, examination.by) })} ${since(ask, examination.at)}</p>
         </div>
         ${table(
           examination.findings.toSorted((a, b) => SEVERITY[a.status] - SEVERITY[b.status]),
@@ -131,8 +132,7 @@ export function doctorBody(ask: Ask, { examination }: DoctorResult): SafeHtml {
 }
 
 function summary({ t }: Ask, { findings, complete }: NonNullable<DoctorResult['examination']>): SafeHtml {
-  const count = (status: FindingResult['status']) =>
-    findings.filter(finding => finding.status === status).length
+  const count = (status: Finding['status']) => findings.filter(finding => finding.status === status).length
   const [failed, warnings] = [count('failed'), count('warning')]
   if (!complete) return alert('bad', t('settings.incomplete'), t('settings.incomplete.remedy'))
   if (failed > 0) return alert('bad', t('settings.failed', { count: failed }))

@@ -1,9 +1,14 @@
+import type { Ask } from '../ask.ts'
+
 /**
- * Who asked, for people: `dirsync (console:anna)`, as the database has it, is `anna (console)`; who asked by psql is the database
- * user.
+ * Who asked, for people: the name behind the database user, as in `dirsync (console:anna)`, and how they came unless that was
+ * the console. Anybody else, such as who came by psql, is shown as recorded.
  */
-export function actorText(actor: string): string {
-  const match =
-    /\((console|api|cli):(?:token:)?(.+)\)$/.exec(actor) ?? /^(console|api|cli):(?:token:)?(.+)$/.exec(actor)
-  return match ? `${match[2]} (${match[1]})` : actor
+export function actorText({ t }: Pick<Ask, 't'>, actor: string): string {
+  const [, via, name = ''] =
+    /\((console|api|cli):(?:token:)?(.+)\)$/.exec(actor) ??
+    /^(console|api|cli):(?:token:)?(.+)$/.exec(actor) ??
+    []
+  if (via === 'api' || via === 'cli') return t('common.by_person', { name, via: t(`common.via.${via}`) })
+  return via ? name : actor
 }

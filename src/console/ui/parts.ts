@@ -1,5 +1,5 @@
 import { html, type SafeHtml } from '@remix-run/html-template'
-import { beginning } from '../../lib/text.ts'
+import { shortened } from '../../lib/text.ts'
 import type { TextKey, Translate } from '../../texts/texts.ts'
 import type { Ask, Taste } from '../ask.ts'
 import type { AccessRole } from '../auth/viewer.ts'
@@ -390,9 +390,7 @@ const FOREIGN = 300
  * none of that reaches what stands around it.
  */
 export function foreign(text: string | null): SafeHtml {
-  return text === null
-    ? html`–`
-    : html`<bdi class="foreign">${text.length > FOREIGN ? `${beginning(text, FOREIGN)}…` : text}</bdi>`
+  return text === null ? html`–` : html`<bdi class="foreign">${shortened(text, FOREIGN)}</bdi>`
 }
 
 /** What stands for a hidden value, or for what tells nothing: its length (see src/directory/masking.ts). */

@@ -78,4 +78,7 @@ export const common = {
     'The figures come back by themselves as soon as it does. `dirsync doctor` says more.',
   'error.too_many': 'Too many requests',
   'error.too_many.remedy': 'Wait for {seconds, number} s, then try again.',
+  'common.by_person': '{name} ({via})',
+  'common.via.api': 'API',
+  'common.via.cli': 'shell',
 } as const

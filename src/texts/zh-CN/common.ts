@@ -77,4 +77,7 @@ export const common = {
   'error.database.remedy': '数据库恢复后数据会自动显示。可运行 `dirsync doctor` 了解详情。',
   'error.too_many': '请求过于频繁',
   'error.too_many.remedy': '请等待 {seconds, number} 秒后重试。',
+  'common.by_person': '{name}（{via}）',
+  'common.via.api': 'API',
+  'common.via.cli': '命令行',
 } as const satisfies Section<typeof English>

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { AccessRole } from '../../../src/console/auth/viewer.ts'
-import { employeePath } from '../../../src/console/employees/key.ts'
 import { stepsOfRun } from '../../../src/console/employees/query.ts'
+import { employeePath } from '../../../src/console/ui/paths.ts'
 import type { EmployeeStory } from '../../../src/report/employee-story.ts'
 import { createTestDatabase, type TestDatabase } from '../../helpers/postgres.ts'
 import { openApp, signInAs, type TestApp } from '../console-under-test.ts'

@@ -1,0 +1,18 @@
+import { type EmployeeKey, qualified } from '../../directory/employee.ts'
+
+/* Addresses of pages that many others lead to. */
+
+export function employeePath({ enterpriseCode, userid }: EmployeeKey): string {
+  // A user id may hold a slash itself: then the enterprise is told, even if it is none.
+  const name = userid.includes('/') ? `${enterpriseCode}/${userid}` : qualified(enterpriseCode, userid)
+  return `/employees/${encodeURIComponent(name)}`
+}
+
+/** The address of a department: itself, and what is below it. */
+export function departmentPath(enterpriseCode: string, deptCode: string): string {
+  const query = new URLSearchParams({
+    under: deptCode,
+    ...(enterpriseCode === '' ? {} : { enterprise: enterpriseCode }),
+  })
+  return `/departments?${query}`
+}
