@@ -203,7 +203,7 @@ function haltTodo(ask: Ask, halt: OverviewResult['halts'][number]): SafeHtml {
   return alert(
     'bad',
     isPaused ? message : what,
-    html`${isPaused ? '' : html`${message} `}${withCode(remedy)} <a href="/halts">${ask.t('overview.see_halt')}</a>`,
+    html`${isPaused ? '' : html`<p>${message}</p>`}<p class="todo">${withCode(remedy)} <a href="/halts">${ask.t('overview.see_halt')}</a></p>`,
   )
 }
 
