@@ -247,16 +247,16 @@ const OTHERS = 50
 export async function caseStory(db: Pool, id: number): Promise<CaseStory | null> {
   const found = await readCase(db, id)
   if (found === null) return null
-  const { enterprise_code: enterpriseCode, entity_key, blocked_by } = found
+  const { enterprise_code: enterpriseCode, entity_key, blocked_by, operation } = found
   const [others, blocker, { rows: attempts }] = await Promise.all([
     unresolvedCasesOf(db, { enterpriseCode, key: entity_key, except: id }),
     blocked_by === null ? null : readBlocker(db, { enterpriseCode, userid: blocked_by }),
     db.query<CaseStory['attempts'][number]>(
       `select id, started_at, run_id, operation, detail, outcome, duration_ms, calls, fields, platform_code, trace_id,
               error
-       from dirsync.attempt where enterprise_code = $1 and entity_key = $2
+       from dirsync.attempt where enterprise_code = $1 and entity_key = $2 and operation = $3
        order by id desc limit ${ATTEMPTS}`,
-      [enterpriseCode, entity_key],
+      [enterpriseCode, entity_key, operation],
     ),
   ])
   return { ...found, others, blocker, attempts }

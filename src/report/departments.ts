@@ -49,6 +49,21 @@ const TOPMOST = `d.dept_code in (
   left join dirsync.department p on p.enterprise_code = $2 and p.dept_code = t.parent_code
   where t.enterprise_code = $2 and t.parent_code is not null and p.dept_code is null)`
 
+/** The enterprises that have departments, deleted ones included. */
+export async function enterprisesWithDepartments(db: Pool): Promise<string[]> {
+  const { rows } = await db.query<{ code: string }>(
+    // One look into the primary key's index for each enterprise, however many departments it has.
+    `with recursive codes as (
+       select min(enterprise_code) as code from dirsync.department
+       union all
+       select (select min(enterprise_code) from dirsync.department where enterprise_code > c.code)
+       from codes c where c.code is not null
+     )
+     select code from codes where code is not null order by code`,
+  )
+  return rows.map(row => row.code)
+}
+
 /**
  * One level of the tree: the departments right below one, or the topmost ones, whose parent nobody knows among them.
  * @param options.after code of the last department of the page before

@@ -88,6 +88,10 @@ test('what the embedded parts brought is named so', () => {
   expect(of('PLATFORM_APP_ID')).toMatchObject({ value: 'demo-application', source: 'embedded' })
   expect(of('PLATFORM_APP_SECRET')).toMatchObject({ value: null, isSet: true, source: 'embedded' })
   expect(of('LOG_LEVEL')).toMatchObject({ value: 'debug', source: 'environment' })
+  // A figure is brought as much as a text.
+  const config = { ...loadConfig({ ...LEAST, PLATFORM_RATE_LIMIT: '200' }), embedded: true }
+  const rate = describeSettings({}, config).find(({ name }) => name === 'PLATFORM_RATE_LIMIT')
+  expect(rate).toMatchObject({ value: '200', default: '10', source: 'embedded' })
   expect(JSON.stringify(all)).not.toContain(MARKER)
 })
 

@@ -77,7 +77,7 @@ export function apiReference(app: FastifyInstance, kit: Kit): void {
       return kit.send(request, reply, ask, {
         title: operation ? `${operation.method} ${operation.path}` : ask.t('api.title'),
         nav: 'api',
-        body: operation ? operationBody(ask, operation, origin) : apiBody(ask, operations),
+        body: operation ? operationBody(ask, operation, origin) : apiBody(ask, operations, origin),
       })
     },
   )

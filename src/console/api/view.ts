@@ -6,14 +6,16 @@ import { code, copyable, empty, facts, head, section, table } from '../ui/parts.
 import type { Operation } from './routes.ts'
 
 /** Every operation, under the screen that it belongs to. */
-export function apiBody(ask: Ask, operations: readonly Operation[]): SafeHtml {
+export function apiBody(ask: Ask, operations: readonly Operation[], origin: string): SafeHtml {
   const { t } = ask
   const byTag = Map.groupBy(operations, ({ tags }) => tags[0] ?? '')
   return html`${head(t('api.title'))}
     <div class="stack">
       <p>${t('api.intro')}</p>
       <p>${t('api.token')}</p>
-      ${copyable(t, 'dirsync tokens add my-script --role viewer --expires 90d')}
+      ${copyable(t, 'npx dirsync tokens add my-script --role viewer --expires 90d')}
+      <p>${t('api.try')}</p>
+      ${copyable(t, `curl '${origin}/api/v1/overview' -H "Authorization: Bearer $TOKEN"`)}
       <p><a href="/api/v1/openapi.json">/api/v1/openapi.json</a> (OpenAPI 3.1)</p>
     </div>
     ${[...byTag].map(([tag, group]) =>

@@ -148,10 +148,22 @@ document.addEventListener('change', event => {
     box.checked = all.checked
 })
 
+// A field that one of several actions needs is asked for before the form is sent; the server asks in any case.
+function requireFields(form) {
+  for (const part of form.querySelectorAll('[data-required-for]'))
+    for (const input of part.querySelectorAll('input'))
+      input.required = part.dataset.requiredFor === form.elements.action.value
+}
+document.addEventListener('change', event => {
+  const form = event.target.closest('form.act')
+  if (form) requireFields(form)
+})
+
 /** What is useless without this file is hidden until it has run. */
 function show(root) {
   for (const element of root.querySelectorAll('[data-copy][hidden], [data-tick-all][hidden]'))
     element.hidden = false
+  for (const form of root.querySelectorAll('form.act')) requireFields(form)
   for (const plot of root.querySelectorAll('.plot[data-curve]:empty')) draw(plot)
 }
 
@@ -167,7 +179,8 @@ const FORMATS = {
 
 function draw(plot) {
   const { x, series, unit, language, zone, time } = JSON.parse(plot.dataset.curve)
-  if (x.length < 2) return
+  // Nothing to draw yet: the sentence below says so.
+  if (x.length < 2 || series.every(({ values }) => values.every(value => value == null))) return
   const style = getComputedStyle(document.documentElement)
   const probe = document.createElement('span')
   const colour = name => {
@@ -235,7 +248,8 @@ function draw(plot) {
           width: 1.5,
           dash: i === 0 ? undefined : [[], [6, 3], [2, 2], [8, 2, 2, 2]][i % 4],
           value: (_, value) => format(value),
-          points: { show: false },
+          // A few points are no line yet.
+          points: { show: (plot, i) => plot.data[i].filter(value => value != null).length < 6, size: 4 },
         })),
       ],
     },

@@ -33,7 +33,7 @@ export function signInPage(taste: BareTaste, page: SignIn): SafeHtml {
 <label for="password">${t('auth.password')}</label>
 <input id="password" name="password" type="password" autocomplete="current-password" maxlength="256" required
   ${page.name === '' ? '' : html`autofocus`} ${page.error ? html`aria-describedby="error"` : ''}>
-<button type="submit" class="primary">${t('auth.submit')}</button>
+<button type="submit" class="main">${t('auth.submit')}</button>
 </form>`
   const oidc = html`<p><a class="button" href="/sign-in/oidc${query}">${t('auth.oidc')}</a></p>`
   const nobody = html`<h2>${t('auth.no_users')}</h2>
@@ -60,7 +60,7 @@ export function keyPage(taste: BareTaste, key: string): SafeHtml {
     html`<p>${t('auth.key.text')}</p>
 <form method="post" action="/sign-in/key" class="sign-in">
 <input type="hidden" name="key" value="${key}">
-<button type="submit" class="primary" autofocus>${t('auth.submit')}</button>
+<button type="submit" class="main" autofocus>${t('auth.submit')}</button>
 </form>`,
   ])
 }

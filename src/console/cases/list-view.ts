@@ -40,7 +40,13 @@ export function listBody(ask: Ask, listed: Listed): SafeHtml {
     ${ask.may('reviewer') && cases.length > 0 ? actForm(ask, listed) : ''}
     ${caseTable(ask, cases, isFiltered)}
     ${pager(ask, next)}`
-  return html`${head(t('cases.title'), { aside: html`<span class="soft">${counted}</span>` })}
+  return html`${head(t('cases.title'), {
+    aside: html`<span class="soft">${counted}${
+      isFiltered || count === 0
+        ? ''
+        : html` · <a href="/cases?states=open,blocked">${t('cases.only_for_a_person')}</a>`
+    }</span>`,
+  })}
   ${caseTabs(ask, 'list')}
   ${
     groups.length === 0
@@ -293,7 +299,7 @@ function actForm({ t, viewer }: Ask, { input, count, more }: Listed): SafeHtml {
       ${field({ name: 'for', label: t('cases.snooze_for'), choices: periods })}
       ${field({ name: 'until', label: t('cases.snooze_until'), type: 'datetime-local' })}
     </div>
-    <div class="for-snooze for-ignore">${field({ name: 'reason', label: t('common.reason'), maxlength: 2000 })}</div>
+    <div class="for-snooze for-ignore" data-required-for="ignore">${field({ name: 'reason', label: t('common.reason'), maxlength: 2000 })}</div>
     <div class="for-assign">${field({
       name: 'assignee',
       label: t('cases.assign_to'),

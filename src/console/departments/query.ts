@@ -2,8 +2,12 @@ import { z } from 'zod'
 import { HrDataError, HrUnavailableError, MappingError } from '../../hr/source.ts'
 import { decodeCursor, encodeCursor } from '../../lib/cursor.ts'
 import { previewDeletions, wayToDepartment } from '../../report/department-page.ts'
-import { type DepartmentRow, deletionCandidates, departmentTree } from '../../report/departments.ts'
-import { enterpriseCodes } from '../../sync/employee.ts'
+import {
+  type DepartmentRow,
+  deletionCandidates,
+  departmentTree,
+  enterprisesWithDepartments,
+} from '../../report/departments.ts'
 import { limitsOf } from '../../sync/safety.ts'
 import { cursor, pageSize } from '../endpoint.ts'
 import { Problem } from '../problem.ts'
@@ -15,7 +19,11 @@ export const DepartmentsQuery = z.object({
     .max(200)
     .optional()
     .describe('Code of the department whose level is shown; absent: the top'),
-  enterprise: z.string().max(200).optional().describe('Absent: the enterprise of the deployment'),
+  enterprise: z
+    .string()
+    .max(200)
+    .optional()
+    .describe('Absent: the enterprise of the deployment, or else the first that has departments'),
   cursor,
   limit: pageSize,
 })
@@ -69,11 +77,13 @@ export async function readDepartments(
 ): Promise<DepartmentsResult> {
   const graceHours = config.DEPARTMENT_GRACE_HOURS
   const graceMs = graceHours * 3_600_000
-  const enterprise = query.enterprise ?? config.PLATFORM_ENTERPRISE_CODE
   const { under } = query
   const after = decodeCursor(z.tuple([z.string()]), query.cursor)
-  const [enterprises, way, candidates, level] = await Promise.all([
-    enterpriseCodes(pool, config.PLATFORM_ENTERPRISE_CODE),
+  const own = config.PLATFORM_ENTERPRISE_CODE
+  // Where every row names its enterprise, nobody is of the one without a code.
+  const enterprises = await enterprisesWithDepartments(pool)
+  const enterprise = query.enterprise ?? (enterprises.includes(own) ? own : (enterprises[0] ?? own))
+  const [way, candidates, level] = await Promise.all([
     under === undefined ? [] : wayToDepartment(pool, enterprise, under),
     under === undefined ? deletionCandidates(pool, graceMs, { limit: CANDIDATES }) : [],
     departmentTree(pool, {

@@ -24,6 +24,7 @@ import type { EmployeesResult } from './query.ts'
 const TONES: Record<string, Tone> = {
   in_step: 'ok',
   waiting: 'busy',
+  halted: 'bad',
   dead_lettered: 'warn',
   awaiting_activation: 'wait',
   left: 'off',
@@ -63,7 +64,11 @@ export function employeesBody(ask: Ask, result: EmployeesResult, asked: Listed):
     { href: '/employees', text: counted(ask, t('common.all'), total), current: isAll },
     ...LISTED.map(name => ({
       href: `/employees?standing=${name}`,
-      text: counted(ask, textOr(language, `standing.${name}`, name), result.counts[name] ?? 0),
+      text: counted(
+        ask,
+        name === 'waiting' ? t('employees.waiting_or_halted') : textOr(language, `standing.${name}`, name),
+        result.counts[name] ?? 0,
+      ),
       current: standing === name,
     })),
   ])}

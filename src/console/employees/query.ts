@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { EmployeeKey } from '../../directory/employee.ts'
 import { decodeCursor, encodeCursor } from '../../lib/cursor.ts'
+import type { Pool } from '../../lib/database.ts'
 import { countStandings, listEmployees, readStanding, STANDINGS } from '../../report/employee-list.ts'
 import { searchEmployees } from '../../report/employee-search.ts'
 import { STEP_TEXTS, STEPS, type Step, stepsOf } from '../../report/employee-steps.ts'
@@ -26,7 +27,11 @@ export const EmployeesResult = z.object({
     z.object({
       enterprise_code: z.string(),
       userid: z.string(),
-      standing: z.string().describe('unknown: a case names them, and no run has seen them'),
+      standing: z
+        .string()
+        .describe(
+          'halted: waiting, while work stands still; unknown: a case names them, and no run has seen them',
+        ),
       department: z.string().nullable(),
       acknowledged_at: z.date().nullable().describe('When the platform last confirmed anything'),
       open_cases: z.number(),
@@ -40,13 +45,16 @@ export async function readEmployees(
   { pool }: Services,
   query: z.output<typeof EmployeesQuery>,
 ): Promise<EmployeesResult> {
-  const counts = await countStandings(pool)
+  const [counts, scopes] = await Promise.all([countStandings(pool), haltedScopes(pool)])
+  // As the overview counts them.
+  const shown = (standing: string, enterpriseCode: string) =>
+    standing === 'waiting' && (scopes.has('*') || scopes.has(enterpriseCode)) ? 'halted' : standing
   if (query.q !== undefined) {
     const found = await searchEmployees(pool, query.q, { limit: query.limit })
     const employees = found.map(one => ({
       enterprise_code: one.enterpriseCode,
       userid: one.userid,
-      standing: one.standing,
+      standing: shown(one.standing, one.enterpriseCode),
       department: null,
       acknowledged_at: null,
       open_cases: one.openCases,
@@ -71,13 +79,18 @@ export async function readEmployees(
     employees: employees.map(one => ({
       enterprise_code: one.enterpriseCode,
       userid: one.userid,
-      standing: one.standing,
+      standing: shown(one.standing, one.enterpriseCode),
       department: one.department,
       acknowledged_at: one.acknowledgedAt,
       open_cases: one.openCases,
     })),
     next: next && encodeCursor([next.enterpriseCode, next.userid]),
   }
+}
+
+async function haltedScopes(db: Pool): Promise<Set<string>> {
+  const { rows } = await db.query<{ scope: string }>('select scope from dirsync.halt')
+  return new Set(rows.map(({ scope }) => scope))
 }
 
 // One employee

@@ -59,10 +59,10 @@ export function haltsBody(ask: Ask, result: HaltsResult): SafeHtml {
 export function haltAlert(ask: Ask, halt: Halt): SafeHtml {
   const { t } = ask
   const isPaused = !halt.may_probe
-  const { category, message, remedy } = failureTexts(ask.language, halt)
+  const { what, message, remedy } = haltTexts(ask, halt)
   return alert(
     'bad',
-    t('halts.what', { scope: scopeText(ask, halt.scope), category }),
+    what,
     html`<div class="stack"><p>${message}${halt.platform_code === null ? '' : html` (${code(halt.platform_code)})`}</p>
       <p class="todo">${withCode(remedy)}</p>
       ${facts([
@@ -82,6 +82,21 @@ export function haltAlert(ask: Ask, halt: Halt): SafeHtml {
             })
       }</div>`,
   )
+}
+
+/** What stands still, why, and what ends it. Somebody who looks at the console can resume there. */
+export function haltTexts(
+  ask: Ask,
+  halt: Pick<Halt, 'scope' | 'category' | 'platform_code' | 'message' | 'remedy' | 'raised_by'>,
+): { what: string; message: string; remedy: string } {
+  const { t, language } = ask
+  const { category, message, remedy } = failureTexts(language, halt)
+  return {
+    what: t('halts.what', { scope: scopeText(ask, halt.scope), category }),
+    // The message names who paused as the database does.
+    message: message.replace(halt.raised_by, () => actorText(halt.raised_by)),
+    remedy: halt.category === 'paused' ? t('halts.paused.remedy') : remedy,
+  }
 }
 
 function nextProbe(ask: Ask, { next_probe_at }: Halt): SafeHtml | string {

@@ -17,6 +17,7 @@ export const OverviewResult = z.object({
     z.object({
       scope: z.string(),
       category: z.string(),
+      platform_code: z.number().nullable(),
       message: z.string(),
       remedy: z.string(),
       since: z.date(),
@@ -39,6 +40,9 @@ export const OverviewResult = z.object({
     }),
   ),
   open_cases: z.array(z.object({ category: z.string(), count: z.number() })),
+  cases_that_wait: z
+    .number()
+    .describe('Unresolved cases that ask for patience alone: dirsync tries them again by itself'),
   pace: z.object({
     calls_per_second: z.number(),
     permitted_per_second: z.number().nullable(),
@@ -103,8 +107,10 @@ function resultOf(
     overview.outbox.reduce((total, row) => total + row[name], 0)
   const oldest = Math.min(...overview.outbox.map(({ since }) => since.getTime()))
   const open = new Map<string, number>()
+  let casesThatWait = 0
   for (const { category, state, count } of overview.dead_letters)
     if (FOR_A_PERSON.has(state)) open.set(category, (open.get(category) ?? 0) + count)
+    else casesThatWait += count
   const roles: Record<string, number> = {}
   for (const role of processes.flatMap(process => process.roles)) roles[role] = (roles[role] ?? 0) + 1
   return {
@@ -116,6 +122,7 @@ function resultOf(
     held_runs: held,
     latest_runs: overview.runs,
     open_cases: [...open].map(([category, count]) => ({ category, count })).sort((a, b) => b.count - a.count),
+    cases_that_wait: casesThatWait,
     pace: {
       calls_per_second: pace.calls_per_second,
       permitted_per_second: pace.permitted_per_second,

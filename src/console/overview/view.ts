@@ -1,7 +1,8 @@
 import { html, type SafeHtml } from '@remix-run/html-template'
-import { failureTexts, runMessage } from '../../texts/failures.ts'
+import { runMessage } from '../../texts/failures.ts'
 import { textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
+import { haltTexts } from '../halts/view.ts'
 import {
   actionForm,
   alert,
@@ -21,6 +22,8 @@ import {
   table,
   tabs,
   tiles,
+  timeText,
+  withCode,
 } from '../ui/parts.ts'
 import { runState } from '../ui/states.ts'
 import { type HistoryResult, type OverviewResult, type SpanName, type Todo, todosOf } from './query.ts'
@@ -79,7 +82,11 @@ export function overviewBody(
           overview.open_cases.reduce((sum, { count }) => sum + count, 0),
         ),
         name: t('overview.open_cases'),
-        href: '/cases',
+        note:
+          overview.cases_that_wait > 0
+            ? t('overview.cases_that_wait', { count: overview.cases_that_wait })
+            : t('overview.no_cases_wait'),
+        href: '/cases?states=open,blocked',
       },
       {
         value: figure(ask, overview.pace.calls_per_second, 1),
@@ -107,10 +114,12 @@ function curves(
   { x, in_step, open_cases, pending, calls }: HistoryResult,
 ): SafeHtml {
   const { t } = ask
-  const last = <T>(values: readonly (T | null)[]) => values.findLast(value => value !== null) ?? null
-  const share = last(in_step)
-  const cases = last(open_cases)
-  const waiting = last(pending)
+  // They are written down together, every five minutes.
+  const latest = in_step.findLastIndex(value => value !== null)
+  const share = in_step[latest] ?? null
+  const cases = open_cases[latest] ?? null
+  const waiting = pending[latest] ?? null
+  const at = timeText(ask, new Date((x[latest] ?? 0) * 1000))
   const perMinute = x.map((_, i) => calls.reduce((sum, { per_minute }) => sum + (per_minute[i] ?? 0), 0))
   const refused = x.map((_, i) => calls.reduce((sum, line) => sum + (line.refused_per_minute[i] ?? 0), 0))
   const none = t('overview.no_history')
@@ -125,17 +134,19 @@ function curves(
         x,
         series: [{ name: t('overview.in_step'), values: in_step }],
         unit: 'percent',
-        summary: share === null ? none : t('overview.now_share', { share: percent(ask, share) }),
+        summary: share === null ? none : t('overview.share_at', { share: percent(ask, share), time: at }),
       })}
       ${curve(ask, {
         title: t('overview.cases_and_work'),
         x,
         series: [
-          { name: t('overview.open_cases'), values: open_cases },
+          { name: t('overview.unresolved_cases'), values: open_cases },
           { name: t('overview.pending'), values: pending },
         ],
         summary:
-          cases === null || waiting === null ? none : t('overview.now_cases', { cases, pending: waiting }),
+          cases === null || waiting === null
+            ? none
+            : t('overview.cases_at', { cases, pending: waiting, time: at }),
       })}
       ${curve(ask, {
         title: t('overview.calls_per_minute'),
@@ -145,7 +156,7 @@ function curves(
           { name: t('overview.refused'), values: refused },
         ],
         unit: 'per_second',
-        summary: t('overview.most_calls', { most: Math.max(0, ...perMinute) }),
+        summary: t('overview.most_calls', { most: Math.round(Math.max(0, ...perMinute)) }),
       })}
     </div>`,
   )
@@ -161,12 +172,8 @@ function todoAlert(ask: Ask, todo: Todo): SafeHtml {
     case 'no_worker':
     case 'no_scheduler':
       return alert('bad', t(`overview.${todo.what}`), t(`overview.${todo.what}.remedy`))
-    case 'halt': {
-      const { message, remedy } = failureTexts(ask.language, todo.halt)
-      const where =
-        todo.halt.scope === '*' ? '' : t('overview.of_enterprise', { enterprise: todo.halt.scope })
-      return alert('bad', `${where}${message}`, html`${remedy} <a href="/halts">${t('common.details')}</a>`)
-    }
+    case 'halt':
+      return haltTodo(ask, todo.halt)
     case 'held':
       return alert(
         'warn',
@@ -187,6 +194,17 @@ function todoAlert(ask: Ask, todo: Todo): SafeHtml {
         html`<a href="/cases">${t('overview.cases_wait.remedy')}</a>`,
       )
   }
+}
+
+/** Which enterprise stands still, and why; a pause is told with its reason. */
+function haltTodo(ask: Ask, halt: OverviewResult['halts'][number]): SafeHtml {
+  const { what, message, remedy } = haltTexts(ask, halt)
+  const isPaused = halt.category === 'paused'
+  return alert(
+    'bad',
+    isPaused ? message : what,
+    html`${isPaused ? '' : html`<p>${message}</p>`}<p class="todo">${withCode(remedy)} <a href="/halts">${ask.t('overview.see_halt')}</a></p>`,
+  )
 }
 
 function casesByCategory(ask: Ask, { open_cases }: OverviewResult): SafeHtml {
@@ -217,14 +235,26 @@ const STANDING_TONES: Record<string, Tone> = {
   waiting: 'busy',
 }
 
+/** Where those are listed who stand so. Whoever is in step has no list of their own; halted is what waits during a halt. */
+const LISTS: Record<string, string> = {
+  awaiting_activation: '/employees?standing=awaiting_activation',
+  dead_lettered: '/employees?standing=dead_lettered',
+  halted: '/employees?standing=waiting',
+  waiting: '/employees?standing=waiting',
+}
+
 function standings(ask: Ask, { employees }: OverviewResult): SafeHtml {
   const { in_scope, ...byStanding } = employees
   if (!in_scope) return empty(ask.t('overview.nobody'), ask.t('overview.nobody.remedy'))
   return facts(
-    Object.entries(byStanding).map(([standing, count]) => [
-      textOr(ask.language, `standing.${standing}`, standing),
-      html`<span class="row">${state(count === 0 ? 'off' : (STANDING_TONES[standing] ?? 'off'), figure(ask, count))}</span>`,
-    ]),
+    Object.entries(byStanding).map(([standing, count]) => {
+      const shown = state(count === 0 ? 'off' : (STANDING_TONES[standing] ?? 'off'), figure(ask, count))
+      const href = LISTS[standing]
+      return [
+        textOr(ask.language, `standing.${standing}`, standing),
+        href && count > 0 ? html`<a href="${href}">${shown}</a>` : shown,
+      ]
+    }),
   )
 }
 

@@ -278,7 +278,7 @@ function entities(ask: Ask, plan: PlanResult, filter: PlanFilter): SafeHtml {
         : [
             { title: t('plan.department'), kind: 'spare' as const, cell: (entry: Entry) => entry.department },
             {
-              title: t('plan.changes'),
+              title: t(plan.state === 'held' ? 'plan.changes' : 'plan.still_differs'),
               cell: (entry: Entry) => changesOf(ask, entry, plan.hr_error !== null),
             },
           ]),
@@ -302,6 +302,7 @@ function entities(ask: Ask, plan: PlanResult, filter: PlanFilter): SafeHtml {
 function changesOf(ask: Ask, { changed, changed_since }: Entry, isUnread: boolean): SafeHtml {
   const { t, language } = ask
   if (changed_since) return state('warn', t('plan.not_sent'))
+  if (changed.length === 0) return html`–`
   return html`<span class="changes">${changed.map(({ field, value }) => {
     const name = capitalised(textOr(language, `field.${field}`, field))
     return isUnread

@@ -86,7 +86,7 @@ function round(share: number): number {
 
 /** Calls per second, with as many digits as matter. */
 function rateText(ask: Ask, rate: number): string {
-  return figure(ask, rate, rate < 10 ? 2 : rate < 100 ? 1 : 0)
+  return figure(ask, rate, rate < 10 ? 2 : 1)
 }
 
 function operationText({ language }: Ask, operation: string): string {

@@ -317,13 +317,18 @@ function allCases(ask: Ask, run: RunResult): SafeHtml {
 }
 
 const MOST_SHOWN = 50
+const SAMPLES = 20
+
+/** An employee or a department: the search knows which. */
+function found(key: string): SafeHtml {
+  return html`<a href="/search?q=${encodeURIComponent(key)}">${key}</a> `
+}
 
 function about(ask: Ask, run: RunResult): SafeHtml {
   const { t } = ask
   const named = run.keys.slice(0, MOST_SHOWN)
-  const links = named.map(
-    key =>
-      html`<a href="${run.kind === 'retry' ? `/cases/${encodeURIComponent(key)}` : `/search?q=${encodeURIComponent(key)}`}">${key}</a> `,
+  const links = named.map(key =>
+    run.kind === 'retry' ? html`<a href="/cases/${encodeURIComponent(key)}">${key}</a> ` : found(key),
   )
   return facts([
     [
@@ -339,7 +344,10 @@ function about(ask: Ask, run: RunResult): SafeHtml {
     [t('runs.judged_at'), run.judged_at && time(ask, run.judged_at)],
     [t('runs.ended'), run.finished_at && time(ask, run.finished_at)],
     [t('runs.read'), readText(ask, run)],
-    [t('runs.sample'), isPlan(run) && run.sample.length > 0 ? run.sample.slice(0, 20).join(', ') : null],
+    [
+      t('runs.sample'),
+      isPlan(run) && run.sample.length > 0 ? html`${run.sample.slice(0, SAMPLES).map(found)}` : null,
+    ],
     [
       t('runs.decided'),
       run.decided_at &&

@@ -17,6 +17,7 @@ export const cases = {
   'cases.more_filters': 'More filters',
   'cases.any': 'any',
   'cases.unresolved': 'unresolved',
+  'cases.only_for_a_person': 'only those that wait for a person',
   'cases.for_a_person': 'waiting for a person',
   'cases.f.states': 'State',
   'cases.f.categories': 'Category',

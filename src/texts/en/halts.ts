@@ -13,6 +13,7 @@ export const halts = {
   'halts.next_probe': 'Next probe',
   'halts.probe_due': 'due: the next job is let through',
   'halts.until_resumed': 'none: it ends when somebody resumes the calls',
+  'halts.paused.remedy': 'Nothing is sent until somebody resumes the calls, here or with `dirsync resume`.',
   'halts.probe': 'Probe now',
   'halts.probing':
     'The next job is let through as a probe. If it succeeds, work goes on by itself. Without waiting work there is nothing to probe with.',

@@ -46,6 +46,7 @@ export const plan = {
   'plan.userid': 'User id',
   'plan.beginning': 'its beginning',
   'plan.changes': 'Changes (masked)',
+  'plan.still_differs': 'Still differs (masked)',
   'plan.emptied': 'empty',
   'plan.not_sent': 'changed in HR since: not sent',
   'plan.none_match': 'Nothing in this plan matches the filter.',

@@ -128,7 +128,7 @@ export const runs = {
   'runs.read.all': 'every row',
   'runs.read.named': 'the rows that HR’s trigger named',
   'runs.read.newer': 'rows newer than before',
-  'runs.sample': 'Some of it',
+  'runs.sample': 'For example',
   'runs.decided': 'Decided',
   'runs.commands': 'What people did',
   'runs.when': 'When',

@@ -18,6 +18,7 @@ export const cases = {
   'cases.more_filters': '更多筛选',
   'cases.any': '不限',
   'cases.unresolved': '未解决',
+  'cases.only_for_a_person': '仅看需要人工处理的',
   'cases.for_a_person': '需要人工处理',
   'cases.f.states': '状态',
   'cases.f.categories': '类别',

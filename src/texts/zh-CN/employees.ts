@@ -9,6 +9,7 @@ export const employees = {
   'employees.of_department': '平台最近显示属于部门 {department} 的员工。',
   'employees.userid': '员工 ID',
   'employees.enterprise': '企业',
+  'employees.waiting_or_halted': '待发送或停摆',
   'employees.standing': '状态',
   'employees.open_cases': '待处理项',
   'employees.department': '部门',

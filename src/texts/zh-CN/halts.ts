@@ -15,6 +15,7 @@ export const halts = {
   'halts.next_probe': '下次探测',
   'halts.probe_due': '已到时间：将放行下一项数据',
   'halts.until_resumed': '无：需人工恢复调用',
+  'halts.paused.remedy': '恢复调用之前不会发送任何数据：可在此恢复，或运行 `dirsync resume`。',
   'halts.probe': '立即探测',
   'halts.probing': '将放行下一项数据作为探测；成功后自动恢复工作。若没有待发送的数据，则无法探测。',
   'halts.missing_role': '没有承担“{role}”的进程。',

@@ -44,6 +44,7 @@ export const plan = {
   'plan.userid': '员工 ID',
   'plan.beginning': '开头部分',
   'plan.changes': '变更（已脱敏）',
+  'plan.still_differs': '仍有差异（已脱敏）',
   'plan.emptied': '清空',
   'plan.not_sent': '此后人事数据又有变更：不发送',
   'plan.none_match': '计划中没有符合筛选条件的内容。',

@@ -178,3 +178,30 @@ describe('the steps of a run that was started for an employee', () => {
     expect(texts('done', { ...story, attempts })[4]).toBe('sent_fields')
   })
 })
+
+test('who waits while their enterprise is halted is shown as halted, as the overview counts them', async () => {
+  await database.pool.query(
+    `insert into dirsync.halt (scope, category, message, remedy) values ('A', 'enterprise_code', 'm', 'r')`,
+  )
+  const page = await ask('viewer', 'GET', '/api/v1/employees?standing=waiting')
+  const standings = page
+    .json<{ employees: { enterprise_code: string; standing: string }[] }>()
+    .employees.map(({ enterprise_code, standing }) => `${enterprise_code} ${standing}`)
+  expect(standings).toEqual(expect.arrayContaining(['A halted', 'B waiting']))
+  const overview = (await ask('viewer', 'GET', '/api/v1/overview')).json<{ employees: object }>()
+  expect(overview.employees).toMatchObject({ halted: 1 })
+  const text = (await ask('viewer', 'GET', '/overview')).body
+  expect(text).toContain('Enterprise A is halted: enterprise code refused')
+})
+
+test('the departments begin with an enterprise that has some', async () => {
+  await database.pool.query(
+    `insert into dirsync.department (enterprise_code, dept_code, active) values ('A', 'D1', true), ('B', 'D2', true)`,
+  )
+  const answer = await ask('viewer', 'GET', '/api/v1/departments')
+  expect(answer.json()).toMatchObject({
+    enterprise: 'A',
+    enterprises: ['A', 'B'],
+    departments: [{ dept_code: 'D1' }],
+  })
+})
