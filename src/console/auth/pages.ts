@@ -21,21 +21,21 @@ export interface SignIn {
 export function signInPage(taste: BareTaste, page: SignIn): SafeHtml {
   const { t } = taste
   const error = page.error
-    ? html`<p class="error" role="alert" id="error">${t(page.error.key, page.error.values)}</p>`
+    ? html`<p class="alert bad" role="alert" id="error">${t(page.error.key, page.error.values)}</p>`
     : ''
   const notice = page.notice ? html`<p class="notice" role="status">${t(page.notice)}</p>` : ''
   const query = page.to === '/' ? '' : `?to=${encodeURIComponent(page.to)}`
   const form = html`<form method="post" action="/sign-in" class="sign-in">
 <input type="hidden" name="to" value="${page.to}">
-<label for="name">${t('auth.name')}</label>
+<div class="field"><label for="name">${t('auth.name')}</label>
 <input id="name" name="name" value="${page.name}" autocomplete="username" autocapitalize="none" spellcheck="false"
-  maxlength="100" required ${page.name === '' ? html`autofocus` : ''}>
-<label for="password">${t('auth.password')}</label>
+  maxlength="100" required ${page.name === '' ? html`autofocus` : ''}></div>
+<div class="field"><label for="password">${t('auth.password')}</label>
 <input id="password" name="password" type="password" autocomplete="current-password" maxlength="256" required
-  ${page.name === '' ? '' : html`autofocus`} ${page.error ? html`aria-describedby="error"` : ''}>
+  ${page.name === '' ? '' : html`autofocus`} ${page.error ? html`aria-describedby="error"` : ''}></div>
 <button type="submit" class="main">${t('auth.submit')}</button>
 </form>`
-  const oidc = html`<p><a class="button" href="/sign-in/oidc${query}">${t('auth.oidc')}</a></p>`
+  const oidc = html`<p><a class="button${page.hasUsers ? '' : ' main'}" href="/sign-in/oidc${query}">${t('auth.oidc')}</a></p>`
   const nobody = html`<h2>${t('auth.no_users')}</h2>
 <p>${t('auth.no_users.remedy')}</p>
 <pre><code>dirsync users add NAME --role admin</code></pre>

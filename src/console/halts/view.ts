@@ -94,7 +94,7 @@ export function haltTexts(
   return {
     what: t('halts.what', { scope: scopeText(ask, halt.scope), category }),
     // The message names who paused as the database does.
-    message: message.replace(halt.raised_by, () => actorText(halt.raised_by)),
+    message: message.replace(halt.raised_by, () => actorText(ask, halt.raised_by)),
     remedy: halt.category === 'paused' ? t('halts.paused.remedy') : remedy,
   }
 }

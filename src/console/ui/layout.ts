@@ -92,7 +92,7 @@ export function bare(taste: BareTaste, page: { title: string; body: SafeHtml }):
     html`<main id="content" class="bare">
       <p class="brand"><span class="mark" aria-hidden="true"></span>dirsync</p>
       ${page.body}
-      <details class="bare-menu"><summary>${taste.t('common.language')}</summary>${preferences(taste)}</details>
+      <details class="bare-menu"><summary>${taste.t('common.language')} · ${taste.t('common.theme')}</summary>${preferences(taste)}</details>
     </main>`,
   )
 }
