@@ -1,7 +1,7 @@
 import type { Pool } from '../lib/database.ts'
 import { Problem, problemOf } from './problem.ts'
 
-/** What a request with an Idempotency-Key is told apart by. */
+/** What tells one request with an Idempotency-Key from another. */
 interface Once {
   /** Who sent it: keys of different people never meet. */
   owner: string

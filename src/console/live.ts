@@ -83,7 +83,7 @@ export class Live {
         'x-accel-buffering': 'no',
       })
       reply.raw.write('retry: 3000\n\n')
-      // What moved after the page was made and before it listened is told now.
+      // Tell now what moved after the page was made and before it listened.
       const recent = TOPICS.filter(topic => Date.now() - (this.#moved.get(topic) ?? 0) < RECENT_MS)
       if (recent.length > 0) reply.raw.write(movedEvent(recent))
       this.#streams.set(reply, { name, since: Date.now() })

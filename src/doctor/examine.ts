@@ -41,7 +41,7 @@ export async function* examine({ config, env, program, logger }: Examination): A
       yield* await examineConsole(config, pool, program)
     } else yield warning('platform', 'not checked: the token and the pacer live in the database')
   } catch (error) {
-    // Something that no check foresaw is a finding too, and what was found by then stays.
+    // What no check foresaw is a finding too; earlier findings stay.
     yield failed('dirsync', sentenceOf(error))
   } finally {
     await pool.end()

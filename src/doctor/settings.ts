@@ -17,7 +17,7 @@ export function settingsFailures({ message }: ConfigError, env: Environment): Fi
   return [...message.split('\n').map(line => failed('settings', line, remedy)), ...misspeltSettings(env)]
 }
 
-/** Names that begin like this are meant for dirsync, as far as anyone can tell. */
+/** Names that begin like this are probably meant for dirsync. */
 const OURS = /^(?:PLATFORM|HR|GATE|BREAKER|SCHEDULE|SELLER|SWEEP)_/
 
 /** Variables that look like settings and are none, with the setting that may be meant. */

@@ -139,7 +139,7 @@ export class HrSnapshot implements AsyncDisposable {
     }
   }
 
-  /** A statement that took too long is no outage of HR. */
+  /** A statement that took too long does not mean that HR is away. */
   #explained(error: unknown): Error {
     const failure = toHrError(error)
     const cause = failure.cause as { code?: string } | undefined

@@ -2,7 +2,7 @@ import { z } from 'zod'
 
 /** Where a page of a list ends: an address can carry it, and the next page begins behind it (keyset paging). */
 
-/** The text is no cursor of this list. */
+/** The text is not a cursor of this list. */
 export class CursorError extends Error {
   readonly code = 'CURSOR_INVALID'
 

@@ -107,7 +107,7 @@ begin
 end $$;
 comment on function dirsync.in_language is
   'A message or remedy as dirsync stores it, in a language, as far as the catalogue has its sentences; the '
-  'rest stays as it is. src/texts/failures.ts does the same for console and shell; a test holds them together.';
+  'rest stays as it is. src/texts/failures.ts does the same for console and shell, held to this by a test.';
 
 -- The outer select keeps the order of the view below it, and says in Chinese only what is read.
 create view dirsync.failed_syncs_zh as

@@ -1,7 +1,7 @@
 -- For the console: lists of who is not in step and of who is in a department, and a search for departments.
 
--- One entry for each employee who is not in step: with a million of them, a few thousand as a rule. The standing
--- is computed as the tally's trigger computes it; src/report/employee-list.ts asks in the same words.
+-- One entry for each employee who is not in step: of a million, a few thousand as a rule. The standing is
+-- computed as the tally's trigger computes it; src/report/employee-list.ts asks in the same words.
 create index employee_standing on dirsync.employee (
   (case when vanished_at is not null then 'vanished'
         when not active then 'left'

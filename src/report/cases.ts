@@ -28,7 +28,7 @@ const ORDERS = {
   oldest: { column: 'first_failed_at', direction: 'asc', behind: '>' },
 } as const
 
-/** So many cases are sorted when they are wanted; more are read in order, until the page is full. */
+/** Up to this many cases are sorted on demand; more are read in order, until the page is full. */
 const FEW = 10_000
 
 const UNRESOLVED = `d.state not in ('resolved', 'ignored')`

@@ -30,7 +30,7 @@ const HR_MS = 3000
 /** How long a person waits for one answer of the platform. */
 const PLATFORM_MS = 15_000
 
-/** One employee as HR and the platform have it, as far as both answer. */
+/** One employee as HR and the platform have them, as far as they answer. */
 export interface EmployeeView {
   key: EmployeeKey
   /** Null when HR cannot be asked. */

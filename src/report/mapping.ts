@@ -56,7 +56,7 @@ export interface MappingUse {
   last: Date
 }
 
-/** The employees' mapping with what is known of each of its columns. What HR does not answer is told, not thrown. */
+/** The employees' mapping with what is known of each column. If HR does not answer, the result says so. */
 export async function readMapping(db: Pool, hr: HrSource): Promise<MappingPage> {
   const [texts, described, sweep, broken, history] = await Promise.all([
     orError(hr.texts()),

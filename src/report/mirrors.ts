@@ -47,7 +47,7 @@ export interface OrderFilter {
   until?: Date | undefined
 }
 
-/** When an order was made, as far as the platform tells. An index has it. */
+/** When an order was made, or else first seen. There is an index on it. */
 const MADE = 'coalesce(o.created_at, o.first_seen_at)'
 
 /** Payment orders, the latest first. */

@@ -53,7 +53,7 @@ interface BulkSample {
 
 /** One action names so many cases at most. */
 export const MOST_CASES = 100_000
-/** So many cases are acted on in one transaction; whoever stops the action waits for no more. */
+/** Cases per transaction: stopping an action takes no longer than that many. */
 const BATCH = 200
 /** One run tries so many cases again. */
 const CASES_OF_RUN = 10_000

@@ -174,7 +174,7 @@ interface Claimed {
   mapping: string
 }
 
-/** Whoever holds the lock knows that nobody is at work, so one that is running still has lost its process. */
+/** Under the lock nobody else is at work: one that is still `running` has lost its process. */
 async function claimDryRun(db: Pool): Promise<Claimed | null> {
   await db.query(
     `update dirsync.dry_run

@@ -198,7 +198,7 @@ async function readPlan({ pool, hr, logger }: PlanReaderDeps, reading: Reading, 
   const { run } = reading
   try {
     for (let { after } = reading; ; ) {
-      // Whoever takes it up goes on after the last page.
+      // The process that takes it up goes on after the last page.
       if (signal.aborted) return
       const entities = await plannedEntities(pool, run, { after, limit: PAGE })
       const last = entities.at(-1)

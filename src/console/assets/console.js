@@ -109,13 +109,20 @@ function goTo(next) {
   row.scrollIntoView({ block: 'nearest' })
 }
 
+/** The rows that can be ticked, where there are some: what stands above them sums them up. */
+function rowsToGoThrough() {
+  const rows = [...document.querySelectorAll('[data-rows] tbody tr')]
+  const tickable = rows.filter(each => each.querySelector('td.tick input'))
+  return tickable.length > 0 ? tickable : rows
+}
+
 document.addEventListener('keydown', event => {
   if (event.ctrlKey || event.metaKey || event.altKey) return
   if (event.target.matches('input:not([type=checkbox]), textarea, select')) {
     if (event.key === 'Escape') event.target.blur()
     return
   }
-  const rows = [...document.querySelectorAll('[data-rows] tbody tr')]
+  const rows = rowsToGoThrough()
   const at = rows.indexOf(row)
   if (event.key === '/') {
     event.preventDefault()

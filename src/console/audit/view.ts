@@ -157,7 +157,7 @@ function details(ask: Ask, command: Command): SafeHtml | null {
     ([name, value]) =>
       !SHOWN_ELSEWHERE.has(name) &&
       !(name === 'id' && dead_letter_id !== null) &&
-      // Whoever signs in asks for it themselves.
+      // A sign-in names its user as the asker already.
       !(name === 'user' && requested_by.endsWith(`:${value})`)),
   )
   if (pairs.length === 0) return null

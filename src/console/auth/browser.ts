@@ -76,7 +76,7 @@ export function localPath(text: unknown): string {
     : path
 }
 
-/** Whoever has just signed in must not land where one signs in or out. */
+/** After signing in, a browser must not land where one signs in or out. */
 function isSignIn(path: string): boolean {
   return /^\/sign-(?:in|out)(?:[/?]|$)/.test(path)
 }

@@ -13,11 +13,11 @@ import { bulkBody, bulkListBody, titleOf } from './view.ts'
 
 const params = z.object({ id: rowNumber })
 const Position = z.tuple([z.number().int()])
-/** So many of the latest actions are shown; they are kept for 30 days. */
+/** How many of the latest actions are shown; they are kept for 30 days. */
 const LATEST = 100
 
 export function bulk({ pool }: Services): Endpoint[] {
-  /** Does something to an action; who comes too late is told how it stands. */
+  /** Starts or stops an action; if somebody else was quicker, says how it stands. */
   const settle = async (ask: Ask, id: number, work: () => Promise<void>): Promise<{ id: number }> => {
     try {
       await work()

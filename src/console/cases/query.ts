@@ -36,7 +36,7 @@ export function filterOf({ order: _, cursor: __, limit: ___, ...filter }: ListIn
   return filter
 }
 
-/** Who looks for old cases gets the oldest first: they need not be looked for among all newer ones. */
+/** A search for old cases begins with the oldest, so as not to read all the newer ones first. */
 export function orderOf({ order, olderThan }: Pick<ListInput, 'order' | 'olderThan'>): 'latest' | 'oldest' {
   return order ?? (olderThan === undefined ? 'latest' : 'oldest')
 }

@@ -178,7 +178,7 @@ function told(id: number, key: DoneKey, values: Record<string, string> = {}) {
 }
 
 /**
- * Carries out a decision. Who comes too late is told in their language who was quicker, and what they did.
+ * Carries out a decision. If somebody else was quicker, says in the asker's language who, and what they did.
  * @throws Problem
  */
 async function decided<T>(pool: Pool, ask: Ask, id: number, work: () => Promise<T>): Promise<T> {

@@ -119,7 +119,7 @@ function mistakeAlert(ask: Ask, text: string, { message, place }: Mistake): Safe
   }</div>`
 }
 
-/** So much of a line is shown on each side of a mistake. */
+/** How many characters of a line are shown on each side of a mistake. */
 const WIDTH = 60
 
 function excerpt(text: string, { line, column }: { line: number; column: number }): SafeHtml {

@@ -120,7 +120,7 @@ function lineResult(line: Awaited<ReturnType<typeof listDryRuns>>[number]): z.ou
 
 export const DryRunParams = z.object({ id: rowNumber })
 export const DryRunQuery = z.object({
-  what: z.enum(DIFFERENCES).optional().describe('Only the employees of whom this is said'),
+  what: z.enum(DIFFERENCES).optional().describe('Only employees with this difference'),
   cursor,
   limit: pageSize,
 })

@@ -51,7 +51,7 @@ function moneyState(ask: Ask, name: Line['state']): SafeHtml {
   return state(TONES[name], textOr(ask.language, `money_state.${name}`, name))
 }
 
-/** Is there money of which nobody knows whether it moved? Then everything else. */
+/** First whether any money's outcome is unknown, then everything else. */
 export function moneyBody(ask: Ask, { counts, kind, entries, next }: MoneyList, input: MoneyInput): SafeHtml {
   const { t } = ask
   const isFiltered = Boolean(input.state || input.number || input.since)

@@ -61,7 +61,7 @@ export async function readPlatformPage(db: Pool): Promise<PlatformResult> {
   return { ...platform, halts }
 }
 
-/** By which somebody's lower rate is told from another's: a form that was made before it says so. */
+/** Names the lower rate that a form was made for, so that a form of an older one is noticed. */
 export function versionOf(cap: PlatformResult['pace']['cap']): string {
   return cap ? `${cap.per_second} ${cap.until.toISOString()}` : 'none'
 }
@@ -82,7 +82,7 @@ export type Hindrance =
   | { what: 'cap' }
   | { what: 'refused'; set: number; permitted: number }
 
-/** Nothing: calls are made as fast as permitted, as far as there are any. */
+/** An empty list: calls go as fast as permitted. */
 export function hindrancesOf({ pace, halts, holdoffs, token_creations }: PlatformResult): Hindrance[] {
   const { set_per_second: set, permitted_per_second: permitted, cap, learnt } = pace
   return [

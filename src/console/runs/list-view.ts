@@ -140,7 +140,7 @@ function whatOf(ask: Ask, run: RunItem): SafeHtml | string {
     : html`<span class="clip" title="${message}">${message}</span>`
 }
 
-/** What a suspect source differs in is no plan. */
+/** A suspect source's differences are not a plan. */
 export function isPlan({ planned, state }: Pick<RunItem, 'planned' | 'state'>): boolean {
   return planned !== null && state !== 'source_suspect'
 }

@@ -29,7 +29,7 @@ export class Doctor {
     return this.#last
   }
 
-  /** Whoever asks while the checks run gets their findings: they are not made twice at a time. */
+  /** The checks never run twice at a time: a second caller gets the findings of the first. */
   run(by: string): Promise<Examination> {
     this.#running ??= this.#examine(by).finally(() => {
       this.#running = undefined

@@ -37,6 +37,7 @@ export function layout(ask: Ask, page: Page, frame: Frame): SafeHtml {
           <div class="menu-body">
             <p>${t('common.signed_in_as', { name: ask.viewer.name, role: t(`role.${ask.viewer.role}`) })}</p>
             ${preferences(ask)}
+            <p class="soft"><small>${t('common.keys')}</small></p>
             <form method="post" action="/sign-out"><button>${t('common.sign_out')}</button></form>
           </div>
         </details>

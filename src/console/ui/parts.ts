@@ -382,7 +382,7 @@ export function code(text: string | number | null): SafeHtml {
   return text === null ? html`–` : html`<code>${text}</code>`
 }
 
-/** So much of a text that HR, the platform or a person wrote is shown in a list. */
+/** How much of a text from HR, the platform or a person is shown in a list. */
 const FOREIGN = 300
 
 /**

@@ -5,6 +5,7 @@ export const common = {
   'common.search': 'Search employee, department or case',
   'common.search_hint': 'Press / to search',
   'common.sign_out': 'Sign out',
+  'common.keys': 'Keys: / searches, j and k go through a list, Enter opens, x ticks, Esc closes',
   'common.signed_in_as': '{name}, {role}',
   'common.language': 'Language',
   'common.theme': 'Theme',

@@ -7,6 +7,7 @@ export const common = {
   'common.search': '搜索员工、部门或待处理项',
   'common.search_hint': '按 / 搜索',
   'common.sign_out': '退出登录',
+  'common.keys': '快捷键：/ 搜索，j、k 上下移动，Enter 打开，x 勾选，Esc 关闭',
   'common.signed_in_as': '{name}（{role}）',
   'common.language': '语言',
   'common.theme': '主题',

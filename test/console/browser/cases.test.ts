@@ -86,6 +86,26 @@ test('a case says what is wrong and what to do; mended and retried, it resolves 
   await screenshot(page, 'case-resolved')
 })
 
+test('keys go through the cases and tick one; ignoring is not sent before it has a reason', async () => {
+  await plant(2, { prefix: 'keys-' })
+  const page = await visit(browser, service.url, { role: 'reviewer' })
+  await page.goto('/cases')
+  await page.keyboard.press('j')
+  await page.keyboard.press('x')
+  expect(await page.locator('tr.at td.tick input').isChecked()).toBe(true)
+  const form = page.locator('form#act')
+  const reasonIsMissing = () =>
+    form
+      .locator('[name=reason]')
+      .evaluate(input => (input as unknown as { validity: { valueMissing: boolean } }).validity.valueMissing)
+  expect(await reasonIsMissing()).toBe(false)
+  await form.locator('[name=action]').selectOption('ignore')
+  expect(await reasonIsMissing()).toBe(true)
+  await form.getByRole('button', { name: 'Preview' }).click()
+  expect(new URL(page.url()).pathname).toBe('/cases')
+  await preview(page, 'ids', 'ignore', { reason: 'known' })
+})
+
 test('two browsers act on the same case: the second is told who was quicker, and led back', async () => {
   const [id] = await plant(1, { prefix: 'conflict-' })
   const [first, second] = await Promise.all([
