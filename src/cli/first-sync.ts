@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Pool } from '../lib/database.ts'
-import { type SyncSummary, syncSummary } from '../report/overview.ts'
+import { STANDINGS_AFTER_SYNC, type SyncSummary, syncSummary } from '../report/overview.ts'
 import { type Halt, readHalts } from '../sync/halts.ts'
 import type { Mirror } from '../sync/mirror-kind.ts'
 import { requestDueRetries } from '../sync/retries.ts'
@@ -108,17 +108,6 @@ async function replanUnderWay(pool: Pool): Promise<number | 'early' | null> {
   return changes && changes.state !== 'held' ? changes.id : null
 }
 
-/** The standings, in the order in which they are shown. */
-const STANDINGS = [
-  'in_step',
-  'updated',
-  'partly_updated',
-  'awaiting_activation',
-  'dead_lettered',
-  'halted',
-  'waiting',
-] as const satisfies Exclude<keyof SyncSummary['employees'], 'in_scope'>[]
-
 /** Prints what a sync came to: one JSON document for machines, a few aligned lines for a person. */
 export function printSummary(
   sync: SyncResult,
@@ -143,7 +132,7 @@ export function printSummary(
 
 function printEmployees({ in_scope, ...standings }: SyncSummary['employees']): void {
   heading(say('shell.heading.employees'), in_scope, say('shell.in_scope'))
-  for (const name of STANDINGS)
+  for (const name of STANDINGS_AFTER_SYNC)
     if (standings[name] > 0)
       line(words(named('standing', name)), standings[name], say(`shell.after_sync.${name}`))
 }

@@ -14,7 +14,7 @@ import {
   isSameAccount,
 } from '../sync/deployment.ts'
 import { readHalts } from '../sync/halts.ts'
-import { aliveProcesses, missingAmong, NEEDED_ROLES } from '../sync/process.ts'
+import { aliveProcesses, countRoles, missingAmong, NEEDED_ROLES } from '../sync/process.ts'
 import { translator } from '../texts/texts.ts'
 import { type Finding, failed, ok, warning } from './finding.ts'
 
@@ -93,8 +93,7 @@ export async function examineQueue({ REDIS_URL, DATABASE_URL }: Config): Promise
 export async function examineService(pool: Pool, program: string): Promise<Finding[]> {
   const [processes, halts] = await Promise.all([aliveProcesses(pool), readHalts(pool)])
   const missing = missingAmong(processes)
-  const roles = processes.flatMap(process => process.roles)
-  const alive = [...new Set(roles)].map(role => `${roles.filter(other => other === role).length} ${role}`)
+  const alive = Object.entries(countRoles(processes)).map(([role, count]) => `${count} ${role}`)
   return [
     missing.length > 0
       ? warning('processes', nobodyAlive(missing, program))

@@ -113,7 +113,7 @@ function completed<Standing extends string>(
 }
 
 /** How employees stand after a sync, in the order in which they are shown. In step are those that were so before it. */
-const STANDINGS_AFTER_SYNC = [
+export const STANDINGS_AFTER_SYNC = [
   'in_step',
   'updated',
   'partly_updated',

@@ -53,6 +53,13 @@ export async function aliveProcesses(db: Pool): Promise<ProcessRow[]> {
   return rows
 }
 
+/** How many of these processes have each role. */
+export function countRoles(processes: readonly { roles: readonly string[] }[]): Record<string, number> {
+  const counts: Record<string, number> = {}
+  for (const role of processes.flatMap(({ roles }) => roles)) counts[role] = (counts[role] ?? 0) + 1
+  return counts
+}
+
 /** The roles that a run needs. */
 export const NEEDED_ROLES = ['scheduler', 'worker'] as const
 export type NeededRole = (typeof NEEDED_ROLES)[number]

@@ -3,7 +3,7 @@ import type { Pool } from '../../lib/database.ts'
 import { type Pace, readPace } from '../../report/figures.ts'
 import { readHistory } from '../../report/history.ts'
 import { type Overview, readOverview } from '../../report/overview.ts'
-import { aliveProcesses } from '../../sync/process.ts'
+import { aliveProcesses, countRoles } from '../../sync/process.ts'
 
 const Counts = z.record(z.string(), z.number())
 
@@ -111,8 +111,6 @@ function resultOf(
   for (const { category, state, count } of overview.dead_letters)
     if (FOR_A_PERSON.has(state)) open.set(category, (open.get(category) ?? 0) + count)
     else casesThatWait += count
-  const roles: Record<string, number> = {}
-  for (const role of processes.flatMap(process => process.roles)) roles[role] = (roles[role] ?? 0) + 1
   return {
     employees: overview.employees,
     share_in_step: in_scope === 0 ? null : in_step / in_scope,
@@ -129,7 +127,7 @@ function resultOf(
       utilisation: pace.utilisation,
       paused_until: pace.paused_until,
     },
-    roles_alive: roles,
+    roles_alive: countRoles(processes),
   }
 }
 

@@ -15,7 +15,7 @@ import {
   resultSoFar,
 } from '../../report/run-story.ts'
 import type { TimeLeft } from '../../report/time-left.ts'
-import { aliveProcesses } from '../../sync/process.ts'
+import { aliveProcesses, countRoles } from '../../sync/process.ts'
 import { cursor, pageSize, rowNumber } from '../endpoint.ts'
 import { Problem } from '../problem.ts'
 
@@ -193,19 +193,13 @@ export async function readRun(db: Pool, id: number): Promise<RunResult> {
     before: comparison.before,
     figures: comparison.run,
     gate,
-    roles_alive: rolesOf(processes),
+    roles_alive: countRoles(processes),
   }
 }
 
 /** Cases of a run that were unresolved when it ended. */
 export function casesOf(run: { cases_by_category: Record<string, number> }): number {
   return sumOf(run.cases_by_category)
-}
-
-function rolesOf(processes: readonly { roles: string[] }[]): Record<string, number> {
-  const roles: Record<string, number> = {}
-  for (const role of processes.flatMap(process => process.roles)) roles[role] = (roles[role] ?? 0) + 1
-  return roles
 }
 
 // What can be started
@@ -235,6 +229,6 @@ export async function readStartPage(db: Pool): Promise<StartPageResult> {
       .filter(({ standing }) => !OUT_OF_SCOPE.has(standing))
       .reduce((sum, { count }) => sum + count, 0),
     permitted_per_second: pace.permitted_per_second,
-    roles_alive: rolesOf(processes),
+    roles_alive: countRoles(processes),
   }
 }
