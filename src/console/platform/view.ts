@@ -305,14 +305,14 @@ function curves(ask: Ask, { x, calls }: History): SafeHtml {
           values: per_minute,
         })),
         unit: 'per_second',
-        summary: t('platform.most', { most: Math.max(0, ...perMinute) }),
+        summary: t('platform.most', { most: Math.round(Math.max(0, ...perMinute)) }),
       })}
       ${curve(ask, {
         title: t('platform.refused_per_minute'),
         x,
         series: [{ name: t('platform.too_fast'), values: refused }],
         unit: 'per_second',
-        summary: t('platform.most', { most: Math.max(0, ...refused) }),
+        summary: t('platform.most', { most: Math.ceil(Math.max(0, ...refused)) }),
       })}
     </div>`,
     { aside: t('overview.last_24h') },

@@ -64,10 +64,10 @@ export const platform = {
   'platform.mean_wait': 'Mean wait',
   'platform.longest_wait': 'Longest wait',
   'platform.no_calls': 'No call was made in the last hour.',
-  'platform.history': 'What was',
+  'platform.history': 'History',
   'platform.calls_per_minute': 'calls per minute, the most frequent operations',
   'platform.refused_per_minute': 'refused as too fast per minute',
-  'platform.most': '{most, number} at most',
+  'platform.most': 'at most {most, number} a minute',
   'platform.lower': 'Lower the rate',
   'platform.lower.meaning':
     'It holds for all processes within a second, and ends by itself. To stop all calls, pause them on the overview.',
