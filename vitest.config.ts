@@ -4,10 +4,10 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node'
 /** The files that take longest lie here: they begin first, so that no long one is left alone at the end. */
 const LONG = [
   'e2e/convergence',
-  'console/browser/',
   'console/auth/slowing',
   'sync/engine',
   'e2e/',
+  'console/browser/',
   'trial/',
   'mirrors/',
   'examples/',

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { appendFile, readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { basename, join } from 'node:path'
@@ -10,8 +11,11 @@ import { startService } from '../../../src/main.ts'
 import type { Role } from '../../../src/sync/process.ts'
 import { silent } from '../console-under-test.ts'
 
-/** Debian's Chromium; another one where CHROMIUM names it. */
-const CHROMIUM = process.env.CHROMIUM ?? '/usr/bin/chromium'
+/** Debian's Chromium, without a window where that is installed; another one where CHROMIUM names it. */
+const CHROMIUM =
+  process.env.CHROMIUM ??
+  ['/usr/bin/chromium-headless-shell', '/usr/bin/chromium'].find(path => existsSync(path)) ??
+  '/usr/bin/chromium'
 
 /** @param options.keepsPages whether Back shows a page as it was left, as it does for people; Playwright turns that off */
 export async function openBrowser(options: { keepsPages?: boolean } = {}): Promise<Browser> {
