@@ -70,12 +70,19 @@ test.each([
   ['en-US', 'dark'],
   ['zh-CN', 'light'],
   ['zh-CN', 'dark'],
-] as const)('the overview is accessible in %s, %s', async (language, theme) => {
+] as const)('the overview and the API’s pages are accessible in %s, %s', async (language, theme) => {
   const page = await visit(browser, service.url, { language, theme })
-  await page.goto('/')
-  await page.locator('h1').waitFor()
-  await expectAccessible(page)
-  await screenshot(page, `overview-${language}-${theme}`)
+  for (const [name, path] of [
+    ['overview', '/'],
+    ['api', '/api'],
+    ['api-operation', '/api?operation=postRuns'],
+    ['search', '/search?q=nobody'],
+  ] as const) {
+    await page.goto(path)
+    await page.locator('h1').waitFor()
+    await expectAccessible(page)
+    await screenshot(page, `${name}-${language}-${theme}`)
+  }
 })
 
 test('on a phone, and without JavaScript, it can be read', async () => {
