@@ -27,7 +27,7 @@ const PAGES: Record<string, string> = {
   run: '/runs/1',
   'held-plan': '/runs/HELD/plan',
   cases: '/cases',
-  'cases-filtered': '/cases?category=duplicate_mobile&state=open',
+  'cases-filtered': '/cases?categories=duplicate_mobile&states=open',
   'cases-by-key': '/cases?key=1234',
   case: '/cases/1',
   employees: '/employees?standing=dead_lettered',

@@ -14,7 +14,7 @@ import { askOf, tasteOf } from './ask.ts'
 import type { OidcSettings } from './auth/oidc.ts'
 import { auth } from './auth/plugin.ts'
 import { mayAs } from './auth/viewer.ts'
-import { API, type Kit, type Notice } from './endpoint.ts'
+import { API, isApi, type Kit, type Notice } from './endpoint.ts'
 import { readFrame } from './frame.ts'
 import { IdempotencyKeys } from './idempotency.ts'
 import type { Live } from './live.ts'
@@ -223,10 +223,6 @@ function signInFirst(request: FastifyRequest, reply: FastifyReply): FastifyReply
       code: 'unauthorized',
     }),
   )
-}
-
-function isApi({ url }: FastifyRequest): boolean {
-  return url === API || url.startsWith(`${API}/`) || url.startsWith(`${API}?`)
 }
 
 function wantsHtml(request: FastifyRequest): boolean {

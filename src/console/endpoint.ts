@@ -15,6 +15,11 @@ import { Problem, problemOf } from './problem.ts'
 
 export const API = '/api/v1'
 
+/** Whether a program asks, and not a page. */
+export function isApi({ url }: FastifyRequest): boolean {
+  return url === API || url.startsWith(`${API}/`) || url.startsWith(`${API}?`)
+}
+
 /** A page, as a screen makes it; the frame is put around it. */
 export interface Page {
   title: string
@@ -284,7 +289,11 @@ function parser<Params extends Shape = typeof NOTHING, Rest extends Shape = type
 ) {
   const askedOf = (request: FastifyRequest): Input<Params, Rest> => ({
     params: parsed(params, request.params, 'not_found'),
-    input: parsed(rest, withoutEmpty(request[where] ?? {})),
+    // A misspelt filter would be no filter, and match everything. In the address of a page, others than we add names.
+    input: parsed(
+      where === 'body' || isApi(request) ? rest.strict() : rest.strip(),
+      withoutEmpty(request[where] ?? {}),
+    ) as z.output<Rest>,
   })
   return { params, rest, askedOf }
 }
@@ -295,13 +304,31 @@ function parsed<Schema extends z.ZodType>(
   given: unknown,
   kind: 'invalid' | 'not_found' = 'invalid',
 ): z.output<Schema> {
-  const result = schema.safeParse(given)
+  const result = schema.safeParse(given, { reportInput: true })
   // What PostgreSQL cannot hold, U+0000 above all, nobody has typed.
   if (result.success) return storable(result.data)
-  const sentences = result.error.issues.map(({ path, message }) =>
-    path.length > 0 ? `${path.join('.')}: ${message}` : message,
-  )
-  throw new Problem(kind, sentences.join('; '))
+  // An address that can be no number of anything is an address of nothing: there is no more to say.
+  throw new Problem(kind, kind === 'not_found' ? '' : result.error.issues.map(sentenceOf).join('; '))
+}
+
+/** What is wrong with a value, as a person would say it. */
+function sentenceOf(issue: z.core.$ZodIssue): string {
+  const name = issue.path.join('.')
+  const { message } = issue
+  // What a schema says in words of its own stays.
+  if (!/^(?:Invalid|Unrecognized) /.test(message)) return name === '' ? message : `${name}: ${message}`
+  switch (issue.code) {
+    case 'unrecognized_keys':
+      return `${name === '' ? '' : `${name}: `}there is no ${issue.keys.join(', ')} here`
+    case 'invalid_type':
+      return issue.input === undefined ? `${name} is missing` : `${name} should be a ${issue.expected}`
+    case 'invalid_value':
+      return `${name} should be ${issue.values.length > 1 ? 'one of ' : ''}${issue.values.join(', ')}`
+    case 'invalid_union':
+      return `${name} has none of its forms`
+    default:
+      return name === '' ? message : `${name}: ${message}`
+  }
 }
 
 /** Forms send fields that were left empty as empty texts: they were not given. */

@@ -58,6 +58,36 @@ async function row(id: number) {
   return rows[0]
 }
 
+describe('a name that no filter has', () => {
+  test.each([
+    { action: 'ignore', reason: 'why', filter: { category: 'duplicate_mobile' } },
+    { action: 'ignore', reason: 'why', filter: 'category=duplicate_mobile' },
+    { action: 'ignore', reason: 'why', which: 'filter', category: 'duplicate_mobile' },
+  ])('does not make an action one on all cases: %j', async body => {
+    const answer = await post('/api/v1/bulk', body, { role: 'reviewer' })
+    expect(answer.statusCode).toBe(422)
+    expect(answer.json().detail).toContain('there is no category here')
+  })
+
+  test('is told to a program, and left out of the address of a page', async () => {
+    const program = await get('/api/v1/cases?category=duplicate_mobile')
+    expect([program.statusCode, program.json().detail]).toEqual([422, 'there is no category here'])
+    expect((await get('/cases?utm_source=mail')).statusCode).toBe(200)
+  })
+
+  test.each([
+    ['/api/v1/cases?limit=many', 'limit should be a number'],
+    ['/api/v1/cases?entity=dog', 'entity should be one of employee, department, mirror, enterprise'],
+  ])('so is what a value should be: %s', async (url, detail) => {
+    expect((await get(url)).json()).toMatchObject({ status: 422, detail })
+  })
+
+  test('an address without a number is an address of nothing', async () => {
+    expect((await get('/api/v1/cases/abc')).json()).toMatchObject({ status: 404, code: 'not_found' })
+    expect((await get('/api/v1/cases/abc')).body).not.toContain('NaN')
+  })
+})
+
 describe('a viewer', () => {
   test.each(['retry', 'snooze', 'ignore', 'assign', 'comment'])('may not %s a case', async name => {
     const id = await plant('e1')

@@ -86,8 +86,10 @@ describe('money', () => {
   test('that was decided about is told with who did, and nothing is noted', async () => {
     const before = await commands()
     const number = encodeURIComponent('r/2')
-    for (const action of ['settle', 'resolve']) {
-      const body = { as: 'accepted', reason: 'because' }
+    for (const [action, body] of [
+      ['settle', {}],
+      ['resolve', { as: 'accepted', reason: 'because' }],
+    ] as const) {
       const { status, json } = await api('POST', `/money/refunds/${number}/${action}`, { body })
       expect(status).toBe(409)
       expect(json.detail).toContain('postgres (cli:li) has said already what became of r/2: refused')

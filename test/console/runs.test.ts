@@ -134,7 +134,7 @@ describe('the list', () => {
     async query => {
       const response = await api('GET', `/runs?${query}`)
       expect(response.statusCode).toBe(422)
-      expect(response.json().detail).toMatch(/^(kind|since|cursor|limit): /)
+      expect(response.json().detail).toMatch(/^(kind should be one of|(since|cursor|limit): )/)
     },
   )
 })

@@ -6,7 +6,7 @@ import { type CaseFilter, FIELDS } from '../../sync/case-filter.ts'
 import { cursor, pageSize } from '../endpoint.ts'
 
 /** What an address says about which cases, in which order, and from where on. */
-export const FilterInput = z.object(FIELDS).partial()
+export const FilterInput = z.strictObject(FIELDS).partial()
 export const ListInput = FilterInput.extend({
   order: z
     .enum(['latest', 'oldest'])

@@ -99,7 +99,7 @@ function columns(ask: Ask, mapping: MappingResult): SafeHtml {
         cell: ({ name, broken }) =>
           broken === 0
             ? null
-            : html`<a href="/cases?category=invalid_hr_row&amp;field=${encodeURIComponent(name)}">${state('warn', figure(ask, broken))}</a>`,
+            : html`<a href="/cases?categories=invalid_hr_row&amp;field=${encodeURIComponent(name)}">${state('warn', figure(ask, broken))}</a>`,
       },
     ],
     { caption: t('mapping.columns'), empty: empty(t('mapping.no_columns'), t('mapping.no_columns.remedy')) },

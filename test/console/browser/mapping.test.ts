@@ -48,7 +48,7 @@ test('each column is shown with what it becomes, how full it is, and its rule br
   await row('cost_center_id').getByText('100%').waitFor()
   await row('mobile').getByText('mobile number').waitFor()
   const broken = row('name').getByRole('link', { name: '1' })
-  expect(await broken.getAttribute('href')).toBe('/cases?category=invalid_hr_row&field=name')
+  expect(await broken.getAttribute('href')).toBe('/cases?categories=invalid_hr_row&field=name')
   await page.getByText('Unmanaged fields').waitFor()
   await page.getByText('select userid, name, mobile').waitFor()
   expect(await page.getByText('Try one employee').count()).toBe(0)
