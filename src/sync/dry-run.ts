@@ -198,7 +198,9 @@ async function carryOut(deps: DryRunDeps, { id, mapping }: Claimed, stopping: Ab
   const timeout = AbortSignal.timeout(TOTAL_MS)
   const progress = new Progress(pool, id)
   try {
-    const found = await find(deps, mapping, progress, AbortSignal.any([stopping, timeout]))
+    progress.most = await mostRows(pool)
+    const signal = AbortSignal.any([stopping, timeout, progress.tooMany])
+    const found = await find(deps, mapping, progress, signal)
     await progress.end()
     await store(pool, id, found)
     log.info({ compared: found.summary.compared }, 'dry run done')
@@ -206,10 +208,27 @@ async function carryOut(deps: DryRunDeps, { id, mapping }: Claimed, stopping: Ab
     await progress.end()
     // Another process takes it up.
     if (stopping.aborted) return await giveBack(pool, id)
-    if (!isExpected(error) && !timeout.aborted) log.error({ err: String(error) }, 'dry run failed')
-    await fail(pool, id, timeout.aborted ? new Error(TOO_LONG) : error)
+    const isStopped = timeout.aborted || progress.tooMany.aborted
+    if (!isExpected(error) && !isStopped) log.error({ err: String(error) }, 'dry run failed')
+    if (progress.tooMany.aborted) await fail(pool, id, new Error(tooManyText(progress.most)))
+    else await fail(pool, id, timeout.aborted ? new Error(TOO_LONG) : error)
   }
 }
+
+async function mostRows(pool: Pool): Promise<number> {
+  const { rows } = await pool.query<{ known: number }>(
+    `select coalesce(sum(n), 0)::int as known from dirsync.tally where source = 'employee'`,
+  )
+  return Math.max(LEAST_LIMIT, MOST_TIMES * onlyRow(rows).known)
+}
+
+function tooManyText(most: number): string {
+  return `It gives more than ${most.toLocaleString('en')} rows, far more than HR has employees, and was stopped: does a join lack its condition?`
+}
+
+/** More rows than this many times today's employees, and a hundred thousand, are a join without its condition. */
+const MOST_TIMES = 10
+const LEAST_LIMIT = 100_000
 
 const TOO_LONG = `It took more than ${TOTAL_MS / 60_000} minutes, and was stopped.`
 
@@ -358,6 +377,11 @@ class Progress {
   readonly #timer: NodeJS.Timeout
   #phase: string | null = null
   #rows = 0
+  /** Of the reading under way. */
+  #rowsOfPhase = 0
+  readonly #tooMany = new AbortController()
+  /** One reading gives no more rows than this. */
+  most = Number.POSITIVE_INFINITY
   #told = ''
   #telling: Promise<unknown> = Promise.resolve()
 
@@ -369,12 +393,22 @@ class Progress {
 
   phase(phase: 'plan' | 'new' | 'today' | 'compare'): void {
     this.#phase = phase
+    this.#rowsOfPhase = 0
     this.#tell()
+  }
+
+  /** Aborts as soon as a reading gives more rows than it may. */
+  get tooMany(): AbortSignal {
+    return this.#tooMany.signal
   }
 
   /** Counts the rows of a chunk. */
   read = (chunk: Buffer): void => {
-    for (let at = chunk.indexOf(NEWLINE); at !== -1; at = chunk.indexOf(NEWLINE, at + 1)) this.#rows++
+    for (let at = chunk.indexOf(NEWLINE); at !== -1; at = chunk.indexOf(NEWLINE, at + 1)) {
+      this.#rows++
+      this.#rowsOfPhase++
+    }
+    if (this.#rowsOfPhase > this.most) this.#tooMany.abort()
   }
 
   async end(): Promise<void> {

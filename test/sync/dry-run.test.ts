@@ -165,6 +165,18 @@ describe('a SELECT that is wrong', () => {
     })
   })
 
+  test('without the condition of a join is stopped before it fills the disk', async () => {
+    await place.hire(2)
+    const found = await dryRun(`select userid || i as userid, name from person, generate_series(1, 60000) i`)
+    expect(found).toMatchObject({
+      state: 'failed',
+      message: expect.stringMatching(
+        /^It gives more than 100,000 rows, .*: does a join lack its condition\?$/,
+      ),
+      summary: null,
+    })
+  })
+
   test('of columns that dirsync does not know, or of values that fail, is told without a value', async () => {
     await place.hire(1)
     expect(await dryRun('select userid, name as nom from person')).toMatchObject({
