@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { BlockList, isIP } from 'node:net'
 import { z } from 'zod'
+import type { ChannelSettings } from './alerts/channel.ts'
 import { ACCESS_ROLES, type AccessRole } from './console/auth/viewer.ts'
 import { OPERATION_NAMES } from './platform/operation.ts'
 import { MIRRORS, type Mirror } from './sync/mirror-kind.ts'
@@ -47,6 +48,11 @@ const integer = (min: number, max: number) =>
   number(min, max)
     .refine(Number.isInteger, { error: 'should be a whole number' })
     .describe(`whole number, ${min} to ${max}`)
+/** A figure of a rule of alerts; null where the rule is switched off. */
+const figureOrOff = (min: number, max: number) =>
+  number(min, max, ', or off')
+    .or(z.literal('off').transform(() => null))
+    .describe(`number, ${min} to ${max}, or off`)
 const choice = <const Values extends readonly string[]>(...values: Values) =>
   z.enum(values).describe(values.join(', '))
 /** A language as people write it, or as a locale names it: `zh`, `zh-Hans-CN`, `zh_CN.UTF-8`. */
@@ -485,6 +491,170 @@ export const SETTINGS = {
     default: 'openid profile email',
     example: 'openid profile email groups',
   },
+  ALERT_HALT: {
+    group: 'Alerts',
+    meaning: 'Minutes that a halt lasts before it is an alert.',
+    type: figureOrOff(0, 1440),
+    default: '0',
+    example: '5',
+  },
+  ALERT_PAUSED: {
+    group: 'Alerts',
+    meaning: 'Hours that calls stay paused before it is an alert.',
+    type: figureOrOff(0, 720),
+    default: '4',
+    example: '12',
+  },
+  ALERT_HELD_RUN: {
+    group: 'Alerts',
+    meaning: 'Minutes that a held run waits before it is an alert.',
+    type: figureOrOff(0, 1440),
+    default: '0',
+    example: '15',
+  },
+  ALERT_SOURCE_SUSPECT: {
+    group: 'Alerts',
+    meaning: 'Minutes that HR looks wrong before it is an alert.',
+    type: figureOrOff(0, 1440),
+    default: '0',
+    example: '15',
+  },
+  ALERT_RUN_OVERDUE: {
+    group: 'Alerts',
+    meaning: 'Intervals of its schedule without a good changes or full run before it is an alert.',
+    type: figureOrOff(1, 100),
+    default: '3',
+    example: '6',
+  },
+  ALERT_CASES_JUMP: {
+    group: 'Alerts',
+    meaning: 'It is an alert when the open cases of a category rise within an hour by more than this …',
+    type: figureOrOff(0, 10_000_000),
+    default: '20',
+    example: '100',
+  },
+  ALERT_CASES_JUMP_PERCENT: {
+    group: 'Alerts',
+    meaning: '… and by more than this percentage of the employees.',
+    type: number(0, 100),
+    default: '5',
+    example: '2',
+  },
+  ALERT_OUT_OF_STEP: {
+    group: 'Alerts',
+    meaning: 'It is an alert when less than this percentage of the employees is in step for an hour.',
+    type: figureOrOff(0, 100),
+    default: '98',
+    example: '95',
+  },
+  ALERT_WORK_STUCK: {
+    group: 'Alerts',
+    meaning:
+      'Minutes that work waits, while nothing is halted, before it is an alert. Full runs do not count.',
+    type: figureOrOff(1, 10_080),
+    default: '60',
+    example: '120',
+  },
+  ALERT_MONEY_UNKNOWN: {
+    group: 'Alerts',
+    meaning: 'Minutes that the outcome of a refund or top-up is unknown before it is an alert.',
+    type: figureOrOff(0, 1440),
+    default: '0',
+    example: '30',
+  },
+  ALERT_CALLS_REJECTED: {
+    group: 'Alerts',
+    meaning: 'It is an alert when the platform rejects more than this percentage of the calls as too many.',
+    type: figureOrOff(0, 100),
+    default: '1',
+    example: '5',
+  },
+  ALERT_ROLE_MISSING: {
+    group: 'Alerts',
+    meaning: 'Minutes without a living worker or scheduler before it is an alert.',
+    type: figureOrOff(0, 1440),
+    default: '1',
+    example: '5',
+  },
+  ALERT_NOTIFICATION_MISFIT: {
+    group: 'Alerts',
+    meaning: 'Signed notifications within a day that fit no refund before it is an alert.',
+    type: figureOrOff(1, 10_000),
+    default: '1',
+    example: '3',
+  },
+  ALERT_CLOCK: {
+    group: 'Alerts',
+    meaning: "Seconds that this machine's clock may differ from the platform's.",
+    type: figureOrOff(1, 300),
+    default: '60',
+    example: '30',
+  },
+  ALERT_TOKENS: {
+    group: 'Alerts',
+    meaning: 'Access tokens created within an hour before it is an alert. The platform permits 60.',
+    type: figureOrOff(1, 60),
+    default: '20',
+    example: '40',
+  },
+  ALERT_DATABASE_FULL: {
+    group: 'Alerts',
+    meaning:
+      "Percentage of the connections of dirsync's database, and of ALERT_DATABASE_GB, that may be used.",
+    type: figureOrOff(1, 100),
+    default: '80',
+    example: '90',
+  },
+  ALERT_DATABASE_GB: {
+    group: 'Alerts',
+    meaning: "How large dirsync's database may become, in GB.",
+    type: number(0.1, 100_000),
+    default: '50',
+    example: '200',
+  },
+  ALERT_DATABASE_SLOW: {
+    group: 'Alerts',
+    meaning: "Milliseconds that reading dirsync's figures may take, three times in a row.",
+    type: figureOrOff(10, 60_000),
+    default: '1000',
+    example: '3000',
+  },
+  ALERT_DATABASE_AWAY: {
+    group: 'Alerts',
+    meaning: "Minutes that dirsync's database may be away before it is an alert.",
+    type: figureOrOff(0, 1440),
+    default: '1',
+    example: '5',
+  },
+  ALERT_DEAD_CHANNEL: {
+    group: 'Alerts',
+    meaning: 'Minutes that a channel takes no message before the others are told.',
+    type: figureOrOff(1, 1440),
+    default: '10',
+    example: '30',
+  },
+  ALERT_REPEAT_HOURS: {
+    group: 'Alerts',
+    meaning: 'Hours after which an alert that goes on is told again.',
+    type: number(0.1, 720),
+    default: '4',
+    example: '12',
+  },
+  ALERT_MESSAGES_PER_HOUR: {
+    group: 'Alerts',
+    meaning: 'Messages that a channel gets within an hour at most; then one summary.',
+    type: integer(1, 1000),
+    default: '20',
+    example: '60',
+  },
+  HEARTBEAT_URL: {
+    group: 'Alerts',
+    meaning:
+      'Called (GET) after each good changes or full run, for a monitor elsewhere that notices silence.',
+    type: optional(url('https', 'http')),
+    example: 'https://monitor.example.com/ping/0b3e',
+    secret: true,
+  },
   DIRSYNC_LANG: {
     group: 'Console and log',
     meaning:
@@ -523,6 +693,8 @@ const schema = z.object(
 export type Config = z.infer<typeof schema> & {
   /** `SCHEDULE_<JOB>` as given, by job name in lower case with hyphens; checked by the jobs themselves. */
   schedules: Record<string, string>
+  /** Where alerts go: `ALERT_CHANNEL_<NAME>` and what belongs to each. */
+  channels: readonly ChannelSettings[]
   /** The platform is the emulator of the trial, whose port may be another one at each start. */
   embedded: boolean
 }
@@ -548,7 +720,7 @@ export function isEmbedded(env: Environment): boolean {
 export function loadConfig(env: Environment): Config {
   const config = readAll(env, schema)
   assertWholeOidc(config)
-  return { ...config, schedules: schedules(env), embedded: false }
+  return { ...config, schedules: schedules(env), channels: [], embedded: false }
 }
 
 /** Half a configuration of the identity provider is none: nobody should believe that it works. */

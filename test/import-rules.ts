@@ -34,7 +34,8 @@ export const RULES: Record<string, Rule> = {
   'src/texts/': { may: ['src/lib/', 'src/directory/', 'src/pacing/', 'src/platform/'] },
   'src/report/': { may: REPORT, types: SHARED_TYPES },
   'src/doctor/': { may: [...REPORT, 'jobs/', 'src/config.ts', 'src/connections.ts'], types: SHARED_TYPES },
-  'src/console/': { may: [...REPORT, 'src/doctor/'], types: SHARED_TYPES },
+  'src/alerts/': { may: REPORT, types: SHARED_TYPES },
+  'src/console/': { may: [...REPORT, 'src/doctor/', 'src/alerts/'], types: SHARED_TYPES },
   'src/trial/': { may: [], types: SHARED_TYPES },
   'emulator/': { may: [] },
   'src/cli/': { may: PRODUCTION },
@@ -45,6 +46,7 @@ export const RULES: Record<string, Rule> = {
       'src/platform/operation.ts',
       'src/sync/mirror-kind.ts',
       'src/console/auth/viewer.ts',
+      'src/alerts/',
     ],
   },
   // The composition root: main.ts and the files beside it.

@@ -1,0 +1,42 @@
+import type { Language } from '../texts/texts.ts'
+import type { RuleName, Severity } from './rule.ts'
+
+/** What a channel sends: short, in one language, without personal data. Stored before it is sent. */
+export interface Message {
+  kind: 'alerts' | 'summary' | 'test'
+  language: Language
+  /** The worst of its alerts; of a test `info`. `recovered` where nothing in it goes on. */
+  tone: Severity | 'recovered'
+  /** One line of plain text, such as `dirsync: 2 alerts, the worst critical`. */
+  title: string
+  alerts: MessageAlert[]
+  /** A sentence besides, such as how many alerts were left out; null: none. */
+  note: string | null
+  /** The console's screen of alerts; null where CONSOLE_URL is not set. */
+  url: string | null
+  /** The words that lead there, in the language. */
+  urlText: string
+  at: Date
+}
+
+/** One alert in a message. Texts are plain, without markup. */
+export interface MessageAlert {
+  id: number
+  rule: RuleName
+  subject: string
+  severity: Severity
+  event: 'raised' | 'repeated' | 'recovered'
+  /** A few words: what and of what, such as `Halted: enterprise E900`. */
+  title: string
+  /** One or two sentences with the figures. */
+  what: string
+  /** Since when it holds, or from when to when it held and how long that was, in words. */
+  when: string
+  /** What to do; null once it is over. */
+  remedy: string | null
+  /** The console's page that shows it, and its runbook; null where CONSOLE_URL is not set. */
+  url: string | null
+  since: Date
+  endedAt: Date | null
+  facts: Readonly<Record<string, string | number | null>>
+}
