@@ -71,7 +71,7 @@ export function connectPlatform(
 }
 
 /** A call from when it was wanted to its answer, with the platform's own trace id, by which its vendor finds it. */
-function traceCall(tracing: Tracing, call: CallReport): void {
+export function traceCall(tracing: Tracing, call: CallReport): void {
   const { operation, durationMs, waitedMs, code, httpStatus, traceId, tooFast } = call
   tracing.tell({
     name: operation,
@@ -81,14 +81,18 @@ function traceCall(tracing: Tracing, call: CallReport): void {
     attributes: {
       'dirsync.platform.operation': operation,
       'dirsync.platform.code': String(code),
-      'dirsync.platform.waited_ms': waitedMs,
-      'dirsync.platform.took_ms': durationMs,
+      'dirsync.platform.waited_ms': tenths(waitedMs),
+      'dirsync.platform.took_ms': tenths(durationMs),
       ...(traceId !== undefined && { 'dirsync.platform.trace_id': traceId }),
       ...(tooFast && { 'dirsync.platform.too_fast': true }),
       ...(httpStatus !== undefined && { 'http.response.status_code': httpStatus }),
     },
     failed: code !== 0,
   })
+}
+
+function tenths(ms: number): number {
+  return Math.round(ms * 10) / 10
 }
 
 /**

@@ -30,15 +30,21 @@ export interface OtlpSender {
   close(): Promise<void>
 }
 
+/** What it is told by the settings. */
+type OtlpSettings = Pick<
+  Config,
+  'OTEL_EXPORTER_OTLP_ENDPOINT' | 'OTEL_EXPORTER_OTLP_HEADERS' | 'OTEL_SERVICE_NAME'
+>
+
 /**
  * A sender to the collector that the settings name; null where they name none. Opens no connection yet.
  * @throws ConfigError where the packages of OpenTelemetry are not installed
  */
-export async function openOtlp(config: Config, logger: Logger): Promise<OtlpSender | null> {
+export async function openOtlp(config: OtlpSettings, logger: Logger): Promise<OtlpSender | null> {
   if (config.OTEL_EXPORTER_OTLP_ENDPOINT === null) return null
   const { api, exporter, resources, sdk } = await loadPackages()
   const trouble = new Trouble(logger, 'sending traces')
-  // What the exporter and the SDK would read from the environment by themselves is given to them instead.
+  // The exporter and the SDK read the environment by themselves: what is given here goes before that.
   const otlp = new exporter.OTLPTraceExporter({
     url: `${config.OTEL_EXPORTER_OTLP_ENDPOINT.replace(/\/+$/, '')}/v1/traces`,
     headers: Object.fromEntries(config.OTEL_EXPORTER_OTLP_HEADERS ?? []),
