@@ -195,18 +195,7 @@ class Recording {
   }
 
   begin(name: string, parentId: string | null, kind: Span['kind'] = 'internal'): Span {
-    const now = this.now()
-    const times = { startedAt: now, endedAt: Number.NaN }
-    return this.#push({
-      id: randomId(),
-      parentId,
-      name,
-      kind,
-      ...times,
-      attributes: {},
-      failed: false,
-      links: [],
-    })
+    return this.#push({ name, parentId, kind, startedAt: this.now(), endedAt: Number.NaN })
   }
 
   /** Does the work of a span that has begun. Of an error it keeps the code or name alone: messages may hold values. */
@@ -228,14 +217,12 @@ class Recording {
     const { name, kind = 'internal', tookMs, endedMsAgo = 0, waited, attributes, failed = false } = past
     const endedAt = this.now() - endedMsAgo
     const startedAt = endedAt - tookMs
-    this.#push({ id, parentId, name, kind, startedAt, endedAt, attributes, failed, links: [] })
+    this.#push({ id, parentId, name, kind, startedAt, endedAt, attributes, failed })
     if (waited) this.addWait(waited.for, id, startedAt, startedAt + waited.ms)
   }
 
   addWait(name: string, parentId: string, startedAt: number, endedAt: number): void {
-    const times = { startedAt, endedAt }
-    const kind = 'internal' as const
-    this.#push({ id: randomId(), parentId, name, kind, ...times, attributes: {}, failed: false, links: [] })
+    this.#push({ name, parentId, startedAt, endedAt })
   }
 
   drop(): void {
@@ -245,13 +232,21 @@ class Recording {
 
   /** The spans so far. What still goes on ends here, and what comes later is not heard. */
   close(): Span[] {
-    this.#isOver = true
-    const now = this.now()
-    for (const span of this.#spans) if (Number.isNaN(span.endedAt)) span.endedAt = now
-    return this.#spans
+    const [spans, now] = [this.#spans, this.now()]
+    this.drop() // what outlives the work, a connection say, may hold on to it
+    for (const span of spans) if (Number.isNaN(span.endedAt)) span.endedAt = now
+    return spans
   }
 
-  #push(span: Span): Span {
+  #push(told: Pick<Span, 'name' | 'parentId' | 'startedAt' | 'endedAt'> & Partial<Span>): Span {
+    const span = {
+      id: randomId(),
+      kind: 'internal' as const,
+      attributes: {},
+      failed: false,
+      links: [],
+      ...told,
+    }
     if (!this.#isOver) this.#spans.push(span)
     return span
   }
