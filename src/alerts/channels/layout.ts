@@ -8,10 +8,18 @@ import { SEVERITIES } from '../rule.ts'
  * do, and where to look. Chats show a few alerts, cut where need be, and say how many more there are.
  */
 
-/** More would be scrolled past. */
-const SHOWN = 10
-/** Code units of each text, so that one alert always fits, in the narrowest chat and in Chinese (3 bytes each). */
-const LONGEST = { title: 100, when: 80, what: 280, remedy: 280, note: 200 }
+/** How much of a message is shown: alerts, and code units of each text. */
+export interface Measures {
+  alerts: number
+  title: number
+  when: number
+  what: number
+  remedy: number
+  note: number
+}
+
+/** More would be scrolled past; and one alert always fits, in the narrowest chat and in Chinese (3 bytes each). */
+const ON_A_PHONE: Measures = { alerts: 10, title: 100, when: 80, what: 280, remedy: 280, note: 200 }
 
 /** A mark that is seen before a word is read. */
 export const MARKS = { critical: '🔴', warning: '🟠', info: '🔵', recovered: '✅' } as const
@@ -40,24 +48,24 @@ export interface MessageLines {
   link: { text: string; url: string } | null
 }
 
-/** The message with its first `shown` alerts, the worst of them first. */
-export function messageLines(message: Message, shown = SHOWN): MessageLines {
+/** The message with its worst alerts, the worst of them first. */
+export function messageLines(message: Message, measures = ON_A_PHONE): MessageLines {
   const t = translator(message.language)
   const alerts = worstFirst(message.alerts)
-  const left = alerts.length - Math.min(shown, alerts.length)
+  const left = alerts.length - Math.min(measures.alerts, alerts.length)
   return {
     mark: MARKS[message.tone],
-    title: oneLine(message.title, LONGEST.title),
-    alerts: alerts.slice(0, shown).map(alert => alertLines(t, alert, message.title)),
+    title: oneLine(message.title, measures.title),
+    alerts: alerts.slice(0, measures.alerts).map(alert => alertLines(t, alert, message.title, measures)),
     notes: [
       ...(left > 0 ? [t('channel.more', { count: left })] : []),
-      ...(message.note === null ? [] : [oneLine(message.note, LONGEST.note)]),
+      ...(message.note === null ? [] : [oneLine(message.note, measures.note)]),
     ],
     link: message.url === null ? null : { text: message.urlText, url: message.url },
   }
 }
 
-function alertLines(t: Translate, alert: MessageAlert, heading: string): AlertLines {
+function alertLines(t: Translate, alert: MessageAlert, heading: string, measures: Measures): AlertLines {
   const { event, severity } = alert
   const tone = event === 'recovered' ? 'recovered' : severity
   const word = t(`channel.state.${tone}`)
@@ -65,11 +73,12 @@ function alertLines(t: Translate, alert: MessageAlert, heading: string): AlertLi
   return {
     mark: MARKS[tone],
     tone,
-    title: heading.includes(alert.title) ? null : oneLine(alert.title, LONGEST.title),
-    state: `${state} · ${oneLine(alert.when, LONGEST.when)}`,
-    what: oneLine(alert.what, LONGEST.what),
-    remedy: alert.remedy && t('channel.remedy', { remedy: oneLine(alert.remedy, LONGEST.remedy) }),
-    link: alert.url === null ? null : { text: t('channel.details'), url: alert.url },
+    title: heading.includes(alert.title) ? null : oneLine(alert.title, measures.title),
+    state: `${state} · ${oneLine(alert.when, measures.when)}`,
+    what: oneLine(alert.what, measures.what),
+    remedy: alert.remedy && t('channel.remedy', { remedy: oneLine(alert.remedy, measures.remedy) }),
+    // What is over needs no further steps.
+    link: alert.url === null || tone === 'recovered' ? null : { text: t('channel.details'), url: alert.url },
   }
 }
 
@@ -100,8 +109,8 @@ export interface Dialect {
 export function writeAlert(dialect: Dialect, { mark, title, state, what, remedy, link }: AlertLines): string {
   const { plain } = dialect
   return [
-    title === null ? `${mark} ${plain(state)}` : `${mark} ${dialect.bold(plain(title))}`,
-    title === null ? null : plain(state),
+    title && `${mark} ${dialect.bold(plain(title))}`,
+    plain(state),
     plain(what),
     remedy && plain(remedy),
     link && dialect.link(link.text, link.url),
@@ -126,8 +135,8 @@ export function fitting<Form>(
   write: (lines: MessageLines) => Form,
   fits: (form: Form) => boolean,
 ): Form {
-  for (let shown = Math.min(SHOWN, message.alerts.length); ; shown--) {
-    const form = write(messageLines(message, shown))
-    if (shown <= 0 || fits(form)) return form
+  for (let alerts = Math.min(ON_A_PHONE.alerts, message.alerts.length); ; alerts--) {
+    const form = write(messageLines(message, { ...ON_A_PHONE, alerts }))
+    if (alerts <= 0 || fits(form)) return form
   }
 }

@@ -8,7 +8,7 @@ import { type Dialect, type MessageLines, messageLines, writeAlert } from './lay
 /** Of the header block, in characters; a section's 3,000 and a message's 50 blocks are out of reach. */
 const HEADER = 150
 
-/** Slack reads these three as markup, and nothing else within a text that is verbatim. */
+/** What links and mentions are made of. Other markup, which Slack has no way to write, only makes letters bold or the like. */
 const ENTITIES: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;' }
 const escaped = (text: string) => text.replace(/[&<>]/g, character => ENTITIES[character] ?? '')
 
