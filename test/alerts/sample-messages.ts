@@ -64,7 +64,7 @@ const ENGLISH = {
     title: 'Run 1204 waits for approval',
     what: 'The full run would change 812 employees, more than the 400 that pass without a look.',
     when: 'since 10:17, for 4 h',
-    remedy: 'Look at its plan, then approve or reject it.',
+    remedy: 'Look at its plan with `dirsync plan 1204`, then approve or reject it.',
     minutes: 240,
   }),
   over: alertOf({
@@ -101,7 +101,7 @@ const CHINESE = {
     title: '同步任务 1204 待审批',
     what: '本次全量同步将变更 812 名员工，超过安全阈值 400 名。',
     when: '自 10:17 起，已持续 4 小时',
-    remedy: '请查看其计划，然后批准或驳回。',
+    remedy: '请用 `dirsync plan 1204` 查看其计划，然后批准或驳回。',
   },
   over: {
     ...ENGLISH.over,

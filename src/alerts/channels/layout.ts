@@ -99,20 +99,30 @@ export function oneLine(text: string, longest: number): string {
 export interface Dialect {
   /** A plain text in which nothing means anything else: no link, no mention, no emphasis. */
   plain(text: string): string
+  /** A command, made plain already. */
+  code(text: string): string
   bold(text: string): string
   link(text: string, url: string): string
   /** What ends a line within an alert. */
   lineEnd: string
 }
 
+/** A text whose commands stand in backticks; a backtick alone is left out. */
+export function writeText({ plain, code }: Pick<Dialect, 'plain' | 'code'>, text: string): string {
+  return text
+    .split(/`([^`]+)`/)
+    .map(part => plain(part.replaceAll('`', '')))
+    .map((part, i) => (i % 2 === 0 ? part : code(part)))
+    .join('')
+}
+
 /** The lines of an alert. */
 export function writeAlert(dialect: Dialect, { mark, title, state, what, remedy, link }: AlertLines): string {
-  const { plain } = dialect
   return [
-    title && `${mark} ${dialect.bold(plain(title))}`,
-    plain(state),
-    plain(what),
-    remedy && plain(remedy),
+    title && `${mark} ${dialect.bold(writeText(dialect, title))}`,
+    writeText(dialect, state),
+    writeText(dialect, what),
+    remedy && writeText(dialect, remedy),
     link && dialect.link(link.text, link.url),
   ]
     .filter(line => line !== null)
@@ -124,7 +134,7 @@ export function writeAlert(dialect: Dialect, { mark, title, state, what, remedy,
  * brothers, which look like them and mean nothing.
  */
 export function inert(text: string): string {
-  return text.replace(/[<>[\]*`~|\\]|^[#_+-]/g, character =>
+  return text.replace(/[<>[\]*~|#\\]/g, character =>
     String.fromCharCode(character.charCodeAt(0) + 0xfee0),
   )
 }

@@ -61,9 +61,9 @@ export function mailHtml(message: Message, { name }: Pick<ChannelSettings, 'name
 <div style="max-width:600px;margin:0 auto;${FONT};font-size:15px;line-height:1.5">
 <h1 style="margin:0 0 16px;padding:12px 16px;border-radius:8px;background:${COLOURS[message.tone]};color:#ffffff;font-size:18px;line-height:1.35">${title}</h1>
 ${alerts.map(alertHtml)}
-${notes.map(note => html`<p style="margin:0 0 16px">${note}</p>`)}
+${notes.map(note => html`<p style="margin:0 0 16px">${textHtml(note)}</p>`)}
 ${link ? html`<p style="margin:0 0 24px"><a href="${link.url}" style="display:inline-block;padding:8px 16px;border:1px solid #6b7280;border-radius:6px;background:#1f2937;color:#ffffff;text-decoration:none">${link.text}</a></p>` : ''}
-<p style="margin:0;padding-top:12px;border-top:1px solid #88888866;font-size:13px;color:#767676">${footer(message, name)}</p>
+<p style="margin:0;padding-top:12px;border-top:1px solid #88888866;font-size:13px;color:#767676">${textHtml(footer(message, name))}</p>
 </div>
 </body>
 </html>`
@@ -74,9 +74,16 @@ function alertHtml({ tone, title, state, what, remedy, link }: AlertLines): Safe
   return html`<div style="margin:0 0 16px;padding:0 0 0 12px;border-left:4px solid ${COLOURS[tone]}">
 ${title === null ? '' : html`<p style="margin:0;font-weight:600">${title}</p>`}
 <p style="margin:0;font-size:13px">${state}</p>
-<p style="margin:4px 0 0">${what}</p>
-${remedy === null ? '' : html`<p style="margin:4px 0 0">${remedy}</p>`}
+<p style="margin:4px 0 0">${textHtml(what)}</p>
+${remedy === null ? '' : html`<p style="margin:4px 0 0">${textHtml(remedy)}</p>`}
 ${link === null ? '' : html`<p style="margin:4px 0 0"><a href="${link.url}">${link.text}</a></p>`}
 </div>
 `
+}
+
+/** A text whose commands stand in backticks. */
+function textHtml(text: string): SafeHtml[] {
+  return text
+    .split(/`([^`]+)`/)
+    .map((part, i) => (i % 2 === 0 ? html`${part}` : html`<code style="font-size:14px">${part}</code>`))
 }

@@ -8,7 +8,7 @@ export const channels = {
   'channel.remedy': 'What to do: {remedy}',
   'channel.details': 'Details and steps',
   'channel.more':
-    '{count, plural, one {# more alert is} other {# more alerts are}} not shown here: see the console, or dirsync alerts.',
+    '{count, plural, one {# more alert is} other {# more alerts are}} not shown here: see the console, or `dirsync alerts`.',
   'channel.mail.footer':
-    'Sent by dirsync on its channel {channel}. To silence a rule for a time: dirsync alerts mute',
+    'Sent by dirsync on its channel {channel}. To silence a rule for a time: `dirsync alerts mute`',
 } as const

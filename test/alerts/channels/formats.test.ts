@@ -3,6 +3,7 @@ import type { ChannelKind } from '../../../src/alerts/channel.ts'
 import { openChannel } from '../../../src/alerts/channels/index.ts'
 import type { Message } from '../../../src/alerts/message.ts'
 import { LANGUAGES } from '../../../src/texts/texts.ts'
+import { blocksOf } from '../../docs/pages.ts'
 import { floodMessage, hostileMessage, sampleMessages } from '../sample-messages.ts'
 import { Receiver } from './receiver.ts'
 
@@ -97,6 +98,12 @@ describe.each(CHATS)('%s', kind => {
     expect(text).not.toContain('/alerts/rules/role_missing')
   })
 
+  test('a command stands out where the chat can show it', async () => {
+    const text = await read(sampleMessages('en').several)
+    const marked = kind === 'wecom' || kind === 'slack'
+    expect(text).toContain(`with ${marked ? '`dirsync plan 1204`' : 'dirsync plan 1204'}, then approve`)
+  })
+
   test('a summary and a test say what they are', async () => {
     const { summary, test: tried } = sampleMessages('en')
     expectInOrder(await read(summary), [summary.title, 'Halted', '14 more alerts are in the console'])
@@ -147,7 +154,7 @@ describe.each(CHATS)('%s', kind => {
     expect(targets.length).toBeGreaterThan(0)
     for (const target of targets) expect(target).toMatch(/^https:\/\/dirsync\.example\.com\//)
     if (kind !== 'slack') {
-      expect(marked).not.toMatch(/[<>`]/)
+      expect(marked).not.toMatch(/[<>]/)
       expect(marked).not.toMatch(/\*\*b\*\*/)
       // Only our own line is a heading.
       expect(marked.split('\n').filter((line: string) => /^\s*#(?!## )/.test(line))).toEqual([])
@@ -237,6 +244,14 @@ describe('a webhook', () => {
       ended_at: '2026-11-22T06:17:30.000Z',
       facts: { minutes: 19 },
     })
+  })
+
+  test('gets what docs/alerts.md shows', async () => {
+    const { content } = await sent('webhook', sampleMessages('en').one)
+    const [documented] = blocksOf('docs/alerts.md').filter(({ language }) => language === 'json')
+    const shown = JSON.parse(documented?.text ?? '')
+    content.data.alerts[0].facts = shown.data.alerts[0].facts
+    expect(shown).toEqual(content)
   })
 
   test('gets all alerts, however many, uncut', async () => {
