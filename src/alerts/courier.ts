@@ -9,8 +9,8 @@ import { giveBack, hurry, markSent, putOff, type Taken, takeDue } from './outbox
 
 /** Without a notification, how often to look for messages: those that are due again announce nothing. */
 const POLL_MS = 5000
-/** How long a server may take for one message. */
-export const SEND_MS = 10_000
+/** How long a channel may take for one message, whatever limits of its own it has. */
+const SEND_MS = 12_000
 /** Longer than sending and marking take; after it, whoever held the message counts as dead. */
 const LEASE_MS = 30_000
 /** How long what is being sent at a stop may still take. */

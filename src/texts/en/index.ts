@@ -1,3 +1,4 @@
+import { alertMessages } from './alert-messages.ts'
 import { api } from './api.ts'
 import { audit } from './audit.ts'
 import { auth } from './auth.ts'
@@ -43,5 +44,6 @@ export const en = {
   ...api,
   ...terms,
   ...failures,
+  ...alertMessages,
   ...shell,
 } as const
