@@ -41,7 +41,11 @@ export function compose(
 }
 
 /** What it is in one line: of a single alert its title, else how many there are. */
-function titleOf(t: Translate, message: Pick<Message, 'kind' | 'tone' | 'alerts'>, events: Draft['events']): string {
+function titleOf(
+  t: Translate,
+  message: Pick<Message, 'kind' | 'tone' | 'alerts'>,
+  events: Draft['events'],
+): string {
   const tone = t(`alerts.message.tone.${message.tone}`)
   const [first] = message.alerts
   if (message.kind === 'summary') return t('alerts.message.more', { tone, more: events.length })
@@ -63,9 +67,10 @@ function messageAlert(
   { now, consoleUrl }: { now: Date; consoleUrl: string | null },
 ): MessageAlert {
   const { id, rule, subject, severity, since, endedAt, facts } = alert
-  const { title, what, remedy } = alertText(language, { rule, subject, facts })
+  const { title, what, remedy, over } = alertText(language, { rule, subject, facts })
   return {
-    ...{ id, rule, subject, severity, event, title, what, since, endedAt, facts },
+    ...{ id, rule, subject, severity, event, title, since, endedAt, facts },
+    what: event === 'recovered' ? over : what,
     when: whenText(language, since, endedAt, now),
     remedy: event === 'recovered' ? null : remedy,
     url: consoleUrl && `${consoleUrl}/alerts/rules/${rule}`,
@@ -76,13 +81,13 @@ function messageAlert(
 function whenText(language: Language, since: Date, endedAt: Date | null, now: Date): string {
   const t = translator(language)
   const ms = (endedAt ?? now).getTime() - since.getTime()
-  const times = { since: zonedTime(since), duration: durationText(t, ms) }
+  const times = { since: zonedTime(since), duration: spanText(t, ms) }
   if (endedAt) return t('alerts.message.lasted', { ...times, ended: zonedTime(endedAt) })
   return t(ms < MINUTE_MS ? 'alerts.message.since' : 'alerts.message.since_for', times)
 }
 
 /** How long something takes, in its two largest units: 3 h 20 min. Less than a minute counts as one. */
-function durationText(t: Translate, ms: number): string {
+function spanText(t: Translate, ms: number): string {
   const minutes = Math.max(1, Math.round(ms / MINUTE_MS))
   const units = [
     ['day', Math.floor(minutes / 1440)],

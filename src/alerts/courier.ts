@@ -91,7 +91,9 @@ export class Courier {
       const channel = channels.find(({ settings }) => settings.name === taken.channel)
       if (!channel) continue
       const sending = this.#deliver(channel, taken)
-        .catch((error: Error) => this.#options.logger.debug({ err: error.message }, 'its outcome was not noted'))
+        .catch((error: Error) =>
+          this.#options.logger.debug({ err: error.message }, 'its outcome was not noted'),
+        )
         .finally(() => this.#inHand.delete(taken.channel))
       this.#inHand.set(taken.channel, sending)
     }

@@ -1,6 +1,6 @@
 import { Agent, request } from 'undici'
-import { codeOf } from '../lib/failure.ts'
 import type { Pool } from '../lib/database.ts'
+import { codeOf } from '../lib/failure.ts'
 import type { Logger } from '../lib/logger.ts'
 import { Loop } from '../lib/loop.ts'
 import { jitter } from '../sync/backoff.ts'

@@ -1,4 +1,7 @@
 import { alertMessages } from './alert-messages.ts'
+
+import { alerts } from './alerts.ts'
+
 import { api } from './api.ts'
 import { audit } from './audit.ts'
 import { auth } from './auth.ts'
@@ -36,6 +39,7 @@ export const en = {
   ...money,
   ...mirrors,
   ...halts,
+  ...alerts,
   ...audit,
   ...search,
   ...settings,
