@@ -1,6 +1,6 @@
 import { zonedTime } from '../lib/time-text.ts'
 import { type Language, type Translate, translator } from '../texts/texts.ts'
-import type { AlertEvent, Draft, StandingAlert } from './decide.ts'
+import type { AlertEvent, Draft, Limits, StandingAlert } from './decide.ts'
 import type { Message, MessageAlert } from './message.ts'
 import { alertText } from './text.ts'
 
@@ -16,7 +16,7 @@ export function compose(
   language: Language,
   { kind, events, silentUntil }: Pick<Draft, 'kind' | 'events' | 'silentUntil'>,
   at: { now: Date; consoleUrl: string | null },
-  messagesPerHour: number,
+  { messagesPerHour }: Pick<Limits, 'messagesPerHour'>,
 ): Message {
   const t = translator(language)
   // A summary says that there is more, not what: that is told as soon as the channel may have messages again.

@@ -49,8 +49,7 @@ export interface Outlook {
   busy: readonly string[]
   /** Messages that wait and were taken back, to be decided about anew. */
   waiting: readonly { id: number; channel: string }[]
-  /** Rules that are muted. */
-  muted: readonly string[]
+  mutes: readonly { rule: string; until: Date }[]
   isQuiet: boolean
 }
 
@@ -141,13 +140,13 @@ function eventOf(
   known: typeof NOTHING,
   channel: Pick<ChannelSettings, 'name' | 'least'>,
   isInhibited: boolean,
-  { now, muted, isQuiet }: Outlook,
+  { now, mutes, isQuiet }: Outlook,
   limits: Limits,
 ): AlertEvent | 'withheld' | null {
   if (alert.rule === 'dead_channel' && alert.subject === channel.name) return null
   const wasTold = known.firstAt !== null
   const isKeptByHours = isQuiet && alert.severity !== 'critical'
-  const isMuted = muted.includes(alert.rule)
+  const isMuted = mutes.some(({ rule, until }) => rule === alert.rule && until > now)
 
   if (alert.state === 'ended') {
     if (known.isRecovered || isKeptByHours) return null
@@ -180,18 +179,30 @@ function isDue(
 function draftOf(
   channel: string,
   events: Draft['events'],
-  { now, sent }: Outlook,
-  { messagesPerHour }: Limits,
+  { now, sent }: Pick<Outlook, 'now' | 'sent'>,
+  limits: Limits,
 ): Draft | null {
   if (events.length === 0) return null
-  const ofChannel = sent.filter(
-    message => message.channel === channel && now.getTime() - message.at.getTime() < HOUR_MS,
-  )
-  const usual = ofChannel.filter(({ kind }) => kind === 'alerts')
-  const oldest = usual.at(-messagesPerHour)
-  if (oldest === undefined) return { channel, kind: 'alerts', events, silentUntil: null }
-  if (ofChannel.some(({ kind }) => kind === 'summary')) return null
-  return { channel, kind: 'summary', events, silentUntil: new Date(oldest.at.getTime() + HOUR_MS) }
+  const lately = ofLastHour(channel, sent, now)
+  const silentUntil = silenceOf(lately, limits)
+  if (silentUntil === null) return { channel, kind: 'alerts', events, silentUntil }
+  if (lately.some(({ kind }) => kind === 'summary')) return null
+  return { channel, kind: 'summary', events, silentUntil }
+}
+
+/** Whether a channel may have one more message. */
+export function isWithinBound(channel: string, sent: Outlook['sent'], now: Date, limits: Limits): boolean {
+  return silenceOf(ofLastHour(channel, sent, now), limits) === null
+}
+
+function ofLastHour(channel: string, sent: Outlook['sent'], now: Date): Outlook['sent'] {
+  return sent.filter(message => message.channel === channel && now.getTime() - message.at.getTime() < HOUR_MS)
+}
+
+/** Until when a channel may have no message, after these of an hour; null: it may have one. */
+function silenceOf(lately: Outlook['sent'], { messagesPerHour }: Limits): Date | null {
+  const oldest = lately.filter(({ kind }) => kind === 'alerts').at(-messagesPerHour)
+  return oldest ? new Date(oldest.at.getTime() + HOUR_MS) : null
 }
 
 function byUrgency(a: Draft['events'][number], b: Draft['events'][number]): number {

@@ -45,7 +45,6 @@ export async function writeMessages(
       await db.query('update dirsync.alert_message set content = $2 where id = $1', [old.id, message])
     else await add(db, draft, message, old ? await takeBack(db, old.id) : null)
   }
-  if (messages.length > 0) await db.query(`select pg_notify('dirsync', 'alerts')`)
 }
 
 /** Notes what quiet hours or a mute keep from a channel, for people who ask why nobody was told. */
@@ -99,6 +98,7 @@ async function add(
      values ($1, $2, $3, $4, coalesce($5, now())) returning id`,
     [channel, kind, message, tries?.attempts ?? 0, tries?.notBefore ?? null],
   )
+  await db.query(`select pg_notify('dirsync', 'alerts')`)
   // What a summary counts is told once the channel may have messages again.
   if (kind === 'summary') return
   await db.query(

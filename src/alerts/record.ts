@@ -60,7 +60,8 @@ export async function recordFindings(db: ClientBase, findings: readonly Finding[
   }))
   const { rows } = await db.query<Change>(
     `with found as (
-       select distinct on (rule, subject) rule, subject, severity, facts, least(since, now()) as since,
+       select distinct on (rule, subject) rule, subject, severity, facts,
+              case when since is not null then least(since, now()) end as since,
               now() - for_ms * interval '1 ms' as long_enough
        from jsonb_to_recordset($1)
          as f (rule text, subject text, severity text, facts jsonb, since timestamptz, for_ms float8)
@@ -181,8 +182,8 @@ export async function readOutlook(db: ClientBase, channels: readonly Channel[]):
      group by alert_id, channel`,
     [alerts.map(({ id }) => id), names, free],
   )
-  const { rows: mutes } = await db.query<{ rule: string }>(
-    'select rule from dirsync.alert_mute where until > now()',
+  const { rows: mutes } = await db.query<Outlook['mutes'][number]>(
+    'select rule, until from dirsync.alert_mute where until > now()',
   )
   const { rows: moment } = await db.query<{ now: Date; quiet: boolean }>(
     'select now() as now, dirsync.is_quiet(now()) as quiet',
@@ -195,7 +196,7 @@ export async function readOutlook(db: ClientBase, channels: readonly Channel[]):
     sent,
     busy: busy.map(({ channel }) => channel),
     waiting: takenBack,
-    muted: mutes.map(({ rule }) => rule),
+    mutes,
     isQuiet: quiet,
   }
 }

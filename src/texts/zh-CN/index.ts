@@ -1,7 +1,5 @@
 import { alertMessages } from './alert-messages.ts'
-
 import { alerts } from './alerts.ts'
-
 import { api } from './api.ts'
 import { audit } from './audit.ts'
 import { auth } from './auth.ts'
