@@ -427,9 +427,9 @@ describe('while the database is away', () => {
     let tries = 0
     await startProcess([inbox.channel()], {
       logger,
-      find: async db => {
+      find: async () => {
         tries += 1
-        await db.query('select no_such_column')
+        await store.pool.query('select no_such_column')
         return []
       },
     })

@@ -110,6 +110,7 @@ const LISTS: Record<string, string | null> = {
   'alert_message.state': null,
   'alert_notice.event': null,
   'alert_channel.least': null,
+  'refused_notification.reason': null,
 }
 
 test('whatever values the schema permits have names', async () => {
