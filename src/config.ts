@@ -612,7 +612,7 @@ export const SETTINGS = {
   ALERT_DATABASE_SLOW: {
     group: 'Alerts',
     meaning: "Milliseconds that reading dirsync's figures may take, three times in a row.",
-    type: figureOrOff(10, 60_000),
+    type: figureOrOff(10, 10_000),
     default: '1000',
     example: '3000',
   },

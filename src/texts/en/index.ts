@@ -1,3 +1,5 @@
+import { alertMessages } from './alert-messages.ts'
+import { alerts } from './alerts.ts'
 import { api } from './api.ts'
 import { audit } from './audit.ts'
 import { auth } from './auth.ts'
@@ -35,6 +37,7 @@ export const en = {
   ...money,
   ...mirrors,
   ...halts,
+  ...alerts,
   ...audit,
   ...search,
   ...settings,
@@ -43,5 +46,6 @@ export const en = {
   ...api,
   ...terms,
   ...failures,
+  ...alertMessages,
   ...shell,
 } as const
