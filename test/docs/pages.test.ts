@@ -1,6 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
+import { runbookPage } from '../../docs/runbook.ts'
 import { settingsPage } from '../../docs/settings.ts'
 import { CRON_JOBS } from '../../jobs/index.ts'
 import { settingName } from '../../jobs/scheduler.ts'
@@ -9,6 +10,7 @@ import { RULE_NAMES, RULES } from '../../src/alerts/rule.ts'
 import { SETTINGS } from '../../src/config.ts'
 import { HrSource } from '../../src/hr/source.ts'
 import { createLogger } from '../../src/lib/logger.ts'
+import { LANGUAGES } from '../../src/texts/texts.ts'
 import { command } from '../cli/dirsync.ts'
 import { sampleFile } from '../examples/sample.ts'
 import { createTestDatabase } from '../helpers/postgres.ts'
@@ -16,6 +18,12 @@ import { anchorsOf, blocksOf, PAGES, pageOf, proseOf, ROOT, spansOf, tableUnder 
 
 const blocks = PAGES.flatMap(blocksOf)
 const spans = PAGES.flatMap(spansOf)
+
+test.each(LANGUAGES)('the runbook in %s is what `npm run docs:runbook` makes', language => {
+  const { file, text } = runbookPage(language)
+  expect(pageOf(file)).toBe(text)
+  expect(anchorsOf(file)).toEqual(expect.arrayContaining([...RULE_NAMES]))
+})
 
 describe('settings', () => {
   test('docs/settings.md is what `npm run docs:settings` makes', () => {
