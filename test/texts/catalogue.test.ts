@@ -57,6 +57,7 @@ const WITHOUT_HAN = new Set([
   'shell.table', // the name of a view
   'common.via.api',
   'api.title',
+  'alerts.message.raised', // the alert's own title
 ])
 
 /** The text without what is not written by us: parameters, and code in backticks. */
