@@ -54,7 +54,7 @@ const FIGURES: Readonly<Record<RuleName, { says: string[]; for?: string }>> = {
     says: [`> ${defaultOf('ALERT_CASES_JUMP')}`, ` ${defaultOf('ALERT_CASES_JUMP_PERCENT') / 100} *`],
   },
   out_of_step: { says: [`< ${defaultOf('ALERT_OUT_OF_STEP') / 100}`], for: '1h' },
-  work_stuck: { says: [`> ${defaultOf('ALERT_WORK_STUCK') * 60} unless`] },
+  work_stuck: { says: [`> ${defaultOf('ALERT_WORK_STUCK') * 60}`] },
   money_unknown: { says: [], ...minutes(defaultOf('ALERT_MONEY_UNKNOWN')) },
   calls_rejected: { says: [`> ${defaultOf('ALERT_CALLS_REJECTED') / 100}`, '>= 5)'] },
   role_missing: { says: ['== 0'], ...minutes(defaultOf('ALERT_ROLE_MISSING')) },
