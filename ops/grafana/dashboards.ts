@@ -71,7 +71,7 @@ const OPERATIONS: Placed[] = [
     description: 'Red: below 98 %, which is an alert after an hour.',
     unit: 'percentunit',
     least: 0.98,
-    min: 0.9,
+    softMin: 0.9,
     max: 1,
     queries: [
       {
@@ -306,7 +306,7 @@ const PLATFORM_CALLS: Placed[] = [
     stacked: true,
     queries: [
       {
-        expr: 'sum by (code) (rate(dirsync_platform_calls_total{job="$job",code!="0"}[$__rate_interval]))',
+        expr: 'sum by (code) (rate(dirsync_platform_calls_total{job="$job",code!="0"}[$__rate_interval])) > 0',
         legend: '{{code}}',
       },
     ],

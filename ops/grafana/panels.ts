@@ -101,7 +101,8 @@ export function curves(
     limit?: number
     /** Below it, the area is red. */
     least?: number
-    min?: number
+    /** Where the axis begins while nothing is below; 0 by default. */
+    softMin?: number
     max?: number
     width?: number
   },
@@ -113,6 +114,7 @@ export function curves(
   const area = panel.limit !== undefined || panel.least !== undefined
   const custom: Plain<GraphFieldConfig> = {
     drawStyle: 'line',
+    axisSoftMin: panel.softMin ?? 0,
     lineInterpolation: panel.steps ? 'stepAfter' : 'linear',
     lineWidth: 1,
     fillOpacity: panel.stacked ? 40 : 8,
@@ -124,7 +126,6 @@ export function curves(
   }
   const defaults: PlainField = {
     ...fieldOf(panel),
-    min: panel.min ?? 0,
     ...(panel.max === undefined ? {} : { max: panel.max }),
     color: { mode: 'palette-classic' },
     custom: { ...custom },

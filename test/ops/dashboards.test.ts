@@ -5,9 +5,11 @@ import { parse } from 'yaml'
 import { DASHBOARDS } from '../../ops/grafana/dashboards.ts'
 import { startConsoleService } from '../console/browser/browser.ts'
 import { parseExposition } from '../console/exposition.ts'
+import { spansOf } from '../docs/pages.ts'
 import { endOf } from '../helpers/company.ts'
 import { createDeployment, type Deployment } from '../helpers/deployment.ts'
-import { type Prometheus, RULES_FILE, startPrometheus } from './prometheus.ts'
+import { type Prometheus, startPrometheus } from './prometheus.ts'
+import { RULES_FILE } from './prometheus-server.ts'
 
 /* The dashboards against a real Prometheus that scraped the sample company while it was synced. */
 
@@ -75,25 +77,30 @@ test('each panel has a title of its own and says what it answers; none lies on a
   }
 })
 
-test('every metric that a rule or panel names is one that the service shows', async () => {
+const METRIC = /\b(?:[a-z_]+:)?(?:dirsync|process)_[\w:]+|\bup\b/g
+
+async function families(): Promise<[name: string, type: string][]> {
   const { families } = parseExposition(await (await fetch(`${service.url}/metrics`)).text())
-  const names = new Set<string>(['up'])
-  for (const [name, { type }] of families)
-    for (const suffix of type === 'histogram' ? ['_bucket', '_sum', '_count'] : ['']) names.add(name + suffix)
+  return [...families].map(([name, { type }]) => [name, type])
+}
+
+test('every metric that a rule or panel names is one that the service shows', async () => {
   const rules: { expr: string; record?: string }[] = parse(readFileSync(RULES_FILE, 'utf8')).groups.flatMap(
-    ({ rules }: { rules: { expr: string; record?: string }[] }) => rules,
+    ({ rules }: { rules: unknown[] }) => rules,
   )
-  for (const { record } of rules) if (record) names.add(record)
-  const exprs = [...rules, ...shown].map(({ expr }) => expr)
-  const named = new Set(
-    exprs.flatMap(expr => expr.match(/\b(?:[a-z_]+:)?(?:dirsync|process)_[\w:]+|\bup\b/g) ?? []),
-  )
+  const known = new Set(['up', ...rules.map(({ record }) => record)])
+  for (const [name, type] of await families())
+    for (const suffix of type === 'histogram' ? ['_bucket', '_sum', '_count'] : ['']) known.add(name + suffix)
+  const named = new Set([...rules, ...shown].flatMap(({ expr }) => expr.match(METRIC) ?? []))
   expect(named.size).toBeGreaterThan(30)
-  expect([...named].filter(name => !names.has(name) && !CONDITIONAL.has(name))).toEqual([])
+  expect([...named].filter(name => !known.has(name))).toEqual([])
 })
 
-/** Shown by nobody here: they describe what has not happened, or is not set up. */
-const CONDITIONAL = new Set<string>([])
+test('docs/monitoring.md names every metric of dirsync, and no other', async () => {
+  const own = (await families()).map(([name]) => name).filter(name => name.startsWith('dirsync_'))
+  const named = spansOf('docs/monitoring.md').flatMap(span => span.match(/^dirsync_[a-z_]+/) ?? [])
+  expect([...new Set(named)].sort()).toEqual(own.sort())
+})
 
 /** Panels that rightly have nothing to show here. */
 const EMPTY = new Map([

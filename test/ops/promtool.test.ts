@@ -5,7 +5,8 @@ import { expect, test } from 'vitest'
 import { parse, stringify } from 'yaml'
 import { ROOT } from '../docs/pages.ts'
 import { temporaryFolder } from '../helpers/temporary-folder.ts'
-import { RULES_FILE, runTool } from './prometheus.ts'
+import { runTool } from './prometheus.ts'
+import { RULES_FILE } from './prometheus-server.ts'
 
 const TESTS_FILE = join(ROOT, 'ops/prometheus/dirsync.test.yml')
 

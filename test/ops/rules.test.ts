@@ -5,6 +5,7 @@ import { parse } from 'yaml'
 import { RULE_NAMES, RULES, type RuleName } from '../../src/alerts/rule.ts'
 import { SETTINGS } from '../../src/config.ts'
 import { STANDINGS_IN_SCOPE } from '../../src/report/figures.ts'
+import { anchorsOf } from '../docs/pages.ts'
 
 /* The rules for Prometheus say what dirsync's own rules say. That they find it is shown by promtool, in promtool.test.ts. */
 
@@ -38,6 +39,12 @@ test('each rule of dirsync has its alert, with its severity and its place in the
       expect(annotations.runbook, rule).toBe(`docs/runbook.md#${rule}`)
       expect(Object.keys(annotations), rule).toEqual(['summary', 'description', 'runbook'])
     }
+})
+
+test('the alerts of what only a monitor outside sees lead to a section of docs/monitoring.md', () => {
+  const anchors = anchorsOf('docs/monitoring.md').map(anchor => `docs/monitoring.md#${anchor}`)
+  for (const alert of alerts.filter(({ alert }) => OUTSIDE.includes(alert)))
+    expect(anchors).toContain(alert.annotations.runbook)
 })
 
 /** Defaults of the settings, and the figures of the rules that have none. */
