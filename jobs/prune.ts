@@ -45,6 +45,8 @@ const OLD = {
   job_tick: `
     due_at < now() - interval '1 day'
       and due_at < (select max(due_at) from dirsync.job_tick later where later.job = t.job)`,
+  alert_message: `created_at < now() - interval '30 days'`,
+  alert: `ended_at < now() - interval '180 days'`,
   // They show from where somebody has signed in before, and who was signed in when.
   console_session: `expires_at < now() - interval '30 days'`,
   sign_in_key: `expires_at < now() - interval '30 days'`,

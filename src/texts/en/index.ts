@@ -1,8 +1,10 @@
+import { alertMessages } from './alert-messages.ts'
 import { alerts } from './alerts.ts'
 import { api } from './api.ts'
 import { audit } from './audit.ts'
 import { auth } from './auth.ts'
 import { cases } from './cases.ts'
+import { channels } from './channels.ts'
 import { common } from './common.ts'
 import { departments } from './departments.ts'
 import { employees } from './employees.ts'
@@ -39,9 +41,11 @@ export const en = {
   ...audit,
   ...search,
   ...settings,
+  ...channels,
   ...auth,
   ...api,
   ...terms,
   ...failures,
+  ...alertMessages,
   ...shell,
 } as const
