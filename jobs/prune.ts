@@ -49,6 +49,7 @@ const OLD = {
   console_session: `expires_at < now() - interval '30 days'`,
   sign_in_key: `expires_at < now() - interval '30 days'`,
   sign_in_flow: 'expires_at < now()',
+  refused_notification: `last_at < now() - interval '30 days'`,
   idempotency_key: `at < now() - interval '1 day'`,
   sign_in_failure: `last_at < now() - interval '1 hour'`,
   api_token: `least(revoked_at, expires_at) < now() - interval '180 days'`,

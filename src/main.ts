@@ -319,6 +319,7 @@ function cronOf({ config, pool, logger, schedule, cronJobs, entry }: Core, feede
     pool,
     // Without a schedule the sweep still runs: a queue that is wiped during --once is fed again.
     jobs: schedule ? cronJobs : cronJobs.filter(({ job }) => job.name === 'sweep'),
+    areAll: schedule,
     context: {
       pool,
       feeder,

@@ -159,5 +159,7 @@ const NAMES = new RegExp(
       'service_provider',
     ],
     ...['code', 'circumstance', 'said', 'doctor'],
+    // Of every rule of alerts: the compiler holds them to their names.
+    'alert',
   ].join('|')})\\.`,
 )
