@@ -158,6 +158,6 @@ const NAMES = new RegExp(
       'card_type',
       'service_provider',
     ],
-    ...['code', 'circumstance', 'said', 'doctor'],
+    ...['code', 'circumstance', 'said', 'doctor', 'severity', 'alert_state', 'alert_event', 'message_state'],
   ].join('|')})\\.`,
 )
