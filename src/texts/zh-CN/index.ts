@@ -1,3 +1,4 @@
+import { alertsScreen } from './alerts-screen.ts'
 import { api } from './api.ts'
 import { audit } from './audit.ts'
 import { auth } from './auth.ts'
@@ -34,6 +35,7 @@ export const zhCN = {
   ...money,
   ...mirrors,
   ...halts,
+  ...alertsScreen,
   ...audit,
   ...search,
   ...settings,

@@ -1,0 +1,363 @@
+import { z } from 'zod'
+import type { Config } from '../config.ts'
+import { decodeCursor, encodeCursor, MOMENT_AND_ID, momentKey, momentOfKey } from '../lib/cursor.ts'
+import { onlyRow, type Pool } from '../lib/database.ts'
+import { type Language, translator } from '../texts/texts.ts'
+import type { ChannelSettings } from './channel.ts'
+import { RULE_NAMES, RULES, type RuleName, SEVERITIES } from './rule.ts'
+import { alertText } from './text.ts'
+
+/*
+ * What is read of alerts to be shown, in console and shell: a few rows, however many employees there are. Rules that only another
+ * version of dirsync knows are left out.
+ */
+
+const severity = z.enum(SEVERITIES)
+const rule = z.enum(RULE_NAMES)
+
+/** What a channel was told last about an alert. */
+const Told = z.object({
+  channel: z.string(),
+  event: z.string().describe('raised, repeated, recovered; withheld: quiet hours or a mute kept it back'),
+  at: z.date(),
+  message_state: z
+    .string()
+    .nullable()
+    .describe('waiting, sent, given_up; null: there is no message, or it is older than 30 days'),
+})
+export type Told = z.infer<typeof Told>
+
+/** Why an alert is not told, or not told again. */
+const KeptBack = z.object({
+  why: z.enum(['mute', 'inhibited', 'quiet_hours']),
+  until: z.date().nullable().describe('When it may be told; null: when the rule below has nothing more to say'),
+  rule: rule.nullable().describe('The rule that says the same, or what it follows from'),
+})
+export type KeptBack = z.infer<typeof KeptBack>
+
+/** An alert, with its texts in the language of whoever asks. */
+export const Alert = z.object({
+  id: z.number(),
+  rule,
+  subject: z.string().describe('What it is about, where a rule may find several things; otherwise empty'),
+  severity,
+  state: z.enum(['pending', 'firing', 'ended']).describe('pending: not for as long as its rule wants'),
+  title: z.string(),
+  what: z.string(),
+  remedy: z.string(),
+  facts: z.record(z.string(), z.union([z.string(), z.number(), z.null()])),
+  since: z.date(),
+  raised_at: z.date().nullable(),
+  ended_at: z.date().nullable(),
+  told: z.array(Told).describe('By channel; empty: nobody'),
+  kept_back: KeptBack.nullable().describe('Why nobody is told of it now; null: it is told'),
+})
+export type Alert = z.infer<typeof Alert>
+
+/** A mute of a rule that holds. */
+export const Mute = z.object({
+  rule: z.string(),
+  until: z.date(),
+  reason: z.string(),
+  muted_by: z.string(),
+  muted_at: z.date(),
+})
+export type Mute = z.infer<typeof Mute>
+
+export const QuietHours = z.object({
+  starts: z.string().describe('HH:MM in time_zone'),
+  ends: z.string().describe('HH:MM; before starts: on the next day'),
+  time_zone: z.string(),
+  set_by: z.string(),
+  set_at: z.date(),
+  until: z.date().nullable().describe('When they are over, if it is quiet now; null: it is not'),
+})
+export type QuietHours = z.infer<typeof QuietHours>
+
+/** A channel, as judging processes knew it last, or as the settings of this process have it. Without secrets. */
+export const ChannelReport = z.object({
+  name: z.string(),
+  kind: z.string(),
+  target: z.string().describe('Host, or mail addresses'),
+  least: severity.describe('Alerts of a lesser severity are not sent there'),
+  language: z.string(),
+  state: z
+    .enum(['fine', 'unused', 'failing', 'gone', 'new'])
+    .describe('gone: no longer in the settings; new: no judging process has it in its settings yet'),
+  last_sent_at: z.date().nullable(),
+  failing_since: z.date().nullable(),
+  last_answer: z.string().nullable().describe('What its server answered last'),
+  waiting: z.number().describe('Messages that wait to be sent'),
+  testable: z.boolean().describe('Whether the process that answers has it among its settings'),
+})
+export type ChannelReport = z.infer<typeof ChannelReport>
+
+/** A rule with its figures, as the settings of the process that answers have them. */
+export const RuleReport = z.object({
+  rule,
+  title: z.string(),
+  severity,
+  figure: z.string().describe('When it is an alert, in words'),
+  off: z.boolean(),
+  settings: z.array(z.object({ name: z.string(), value: z.number().nullable().describe('null: off') })),
+  inhibited_by: z.array(rule).describe('While one of these fires, it is not told'),
+  firing: z.number().describe('Alerts of it that go on'),
+  mute: Mute.nullable(),
+})
+export type RuleReport = z.infer<typeof RuleReport>
+
+/** Everything about alerts as they stand. */
+export const AlertsReport = z.object({
+  judged_at: z.date().nullable().describe('When the rules were last judged; null: never'),
+  is_judged: z.boolean().describe('false: nobody has judged for two minutes'),
+  alerts: z.array(Alert).describe('What goes on or is about to be raised: the worst first, then the newest'),
+  firing: z.number().describe('How many go on; at most 200 are listed'),
+  channels: z.array(ChannelReport),
+  rules: z.array(RuleReport),
+  quiet_hours: QuietHours.nullable(),
+})
+export type AlertsReport = z.infer<typeof AlertsReport>
+
+/** Settings that the report needs: figures, and channels. */
+type Settings = Pick<Config, `ALERT_${string}` & keyof Config> & {
+  channels: readonly ConfiguredChannel[]
+}
+/** A channel of the settings as it may be shown. */
+type ConfiguredChannel = Pick<ChannelSettings, 'name' | 'kind' | 'least' | 'language'> & { target: string }
+
+/** More alerts at once than this are only counted. */
+const MOST = 200
+
+/**
+ * Reads how alerts stand.
+ * @param of.language of the texts
+ * @param of.only the alerts of this rule alone; the rest is as without it
+ */
+export async function readAlerts(
+  db: Pool,
+  settings: Settings,
+  of: { language: Language; only?: RuleName },
+): Promise<AlertsReport> {
+  const { language, only } = of
+  const [judgement, rows, counts, channels, mutes, quietHours] = await Promise.all([
+    readJudgement(db),
+    db.query<AlertRow>(
+      `select ${COLUMNS} from dirsync.alert where state <> 'ended' and rule = any($1)
+       order by array_position('{critical,warning,info}', severity), coalesce(raised_at, since) desc, id desc
+       limit $2`,
+      [only === undefined ? RULE_NAMES : [only], MOST],
+    ),
+    db.query<{ rule: string; n: number }>(
+      `select rule, count(*)::int as n from dirsync.alert where state = 'firing' group by rule`,
+    ),
+    readChannels(db),
+    db.query<Mute>('select rule, until, reason, muted_by, muted_at from dirsync.alert_mute where until > now()'),
+    readQuietHours(db),
+  ])
+  const firing = new Map(counts.rows.map(({ rule, n }) => [rule, n]))
+  const silence = { firing, mutes: mutes.rows, quietUntil: quietHours?.until ?? null }
+  return {
+    ...judgement,
+    alerts: (await withTexts(db, language, rows.rows)).map(alert => ({
+      ...alert,
+      kept_back: keptBack(alert, silence),
+    })),
+    firing: [...firing.values()].reduce((sum, n) => sum + n, 0),
+    channels: mergedChannels(channels, settings.channels),
+    rules: RULE_NAMES.map(name => ruleReport(name, settings, language, silence)),
+    quiet_hours: quietHours,
+  }
+}
+
+async function readJudgement(db: Pool): Promise<Pick<AlertsReport, 'judged_at' | 'is_judged'>> {
+  const { rows } = await db.query<Pick<AlertsReport, 'judged_at' | 'is_judged'>>(
+    `select nullif(judged_at, '-infinity') as judged_at, judged_at > now() - interval '2 minutes' as is_judged
+     from dirsync.alert_judgement`,
+  )
+  return onlyRow(rows)
+}
+
+async function readQuietHours(db: Pool): Promise<QuietHours | null> {
+  const { rows } = await db.query<QuietHours>(
+    `select to_char(starts, 'HH24:MI') as starts, to_char(ends, 'HH24:MI') as ends, time_zone, set_by, set_at,
+            case when case when starts < ends then clock >= starts and clock < ends
+                           else clock >= starts or clock < ends end
+                 then (today + ends + case when clock < ends then interval '0' else interval '1 day' end)
+                      at time zone time_zone end as until
+     from dirsync.quiet_hours
+     cross join lateral (select (now() at time zone time_zone)::time as clock,
+                                (now() at time zone time_zone)::date as today) as l`,
+  )
+  return rows[0] ?? null
+}
+
+// Alerts
+
+interface AlertRow extends Omit<Alert, 'title' | 'what' | 'remedy' | 'told' | 'kept_back'> {}
+
+const COLUMNS = 'id, rule, subject, severity, state, facts, since, raised_at, ended_at'
+
+/** The alerts with their texts, and with what each channel was told last. */
+async function withTexts(
+  db: Pool,
+  language: Language,
+  rows: readonly AlertRow[],
+): Promise<Omit<Alert, 'kept_back'>[]> {
+  const { rows: told } = await db.query<Told & { alert_id: number }>(
+    `select distinct on (n.alert_id, n.channel)
+            n.alert_id, n.channel, n.event, n.at, m.state as message_state
+     from dirsync.alert_notice n left join dirsync.alert_message m on m.id = n.message_id
+     where n.alert_id = any($1) order by n.alert_id, n.channel, n.at desc`,
+    [rows.map(({ id }) => id)],
+  )
+  const byAlert = Map.groupBy(told, ({ alert_id }) => alert_id)
+  return rows.map(row => ({
+    ...row,
+    ...alertText(language, row),
+    told: (byAlert.get(row.id) ?? []).map(({ alert_id: _, ...each }) => each),
+  }))
+}
+
+interface Silence {
+  /** How many alerts of a rule go on. */
+  firing: ReadonlyMap<string, number>
+  mutes: readonly Mute[]
+  quietUntil: Date | null
+}
+
+/** What keeps an alert from being told: the strongest reason. */
+function keptBack(
+  { rule, severity, state }: Pick<Alert, 'rule' | 'severity' | 'state'>,
+  { firing, mutes, quietUntil }: Silence,
+): KeptBack | null {
+  if (state !== 'firing') return null
+  const mute = mutes.find(each => each.rule === rule)
+  if (mute) return { why: 'mute', until: mute.until, rule: null }
+  const inhibitor = RULES[rule].inhibitedBy?.find(name => firing.has(name))
+  if (inhibitor) return { why: 'inhibited', until: null, rule: inhibitor }
+  return quietUntil && severity !== 'critical' ? { why: 'quiet_hours', until: quietUntil, rule: null } : null
+}
+
+/** A page of what is over, the latest first. */
+export const AlertHistory = z.object({
+  alerts: z.array(Alert.omit({ kept_back: true })),
+  next: z.string().nullable(),
+})
+export type AlertHistory = z.infer<typeof AlertHistory>
+
+/**
+ * Reads what was raised and is over.
+ * @param page.after `next` of the page before
+ * @throws CursorError
+ */
+export async function readAlertHistory(
+  db: Pool,
+  language: Language,
+  filter: { rule?: RuleName | undefined; since?: Date | undefined },
+  page: { after?: string | null | undefined; limit: number },
+): Promise<AlertHistory> {
+  const values: unknown[] = [page.limit + 1, filter.rule === undefined ? RULE_NAMES : [filter.rule]]
+  const add = (value: unknown) => `$${values.push(value)}`
+  const conditions = [`state = 'ended' and raised_at is not null and rule = any($2)`]
+  if (filter.since) conditions.push(`ended_at >= ${add(filter.since)}`)
+  const position = decodeCursor(MOMENT_AND_ID, page.after)
+  if (position) {
+    const [moment, id] = position
+    conditions.push(`(ended_at, id) < (${momentOfKey(add(moment))}, ${add(id)})`)
+  }
+  const { rows } = await db.query<AlertRow & { cursor_moment: number }>(
+    `select ${COLUMNS}, ${momentKey('ended_at')} as cursor_moment from dirsync.alert
+     where ${conditions.join(' and ')} order by ended_at desc, id desc limit $1`,
+    values,
+  )
+  const last = rows[page.limit - 1]
+  return {
+    alerts: await withTexts(
+      db,
+      language,
+      rows.slice(0, page.limit).map(({ cursor_moment: _, ...row }) => row),
+    ),
+    next: rows.length > page.limit && last ? encodeCursor([last.cursor_moment, last.id]) : null,
+  }
+}
+
+// Rules
+
+/** The figures of rules that have two. */
+const SECOND_FIGURE = {
+  cases_jump: 'ALERT_CASES_JUMP_PERCENT',
+  database_full: 'ALERT_DATABASE_GB',
+} as const satisfies Partial<Record<RuleName, keyof Config>>
+
+function ruleReport(
+  rule: RuleName,
+  settings: Settings,
+  language: Language,
+  { firing, mutes }: Silence,
+): RuleReport {
+  const t = translator(language)
+  const name = `ALERT_${rule.toUpperCase() as Uppercase<RuleName>}` as const
+  const second = Object.entries(SECOND_FIGURE).find(([owner]) => owner === rule)?.[1]
+  const figure = settings[name]
+  return {
+    rule,
+    title: t(`alert_rule.${rule}`),
+    severity: RULES[rule].severity,
+    figure:
+      figure === null
+        ? t('alerts.figure.off')
+        : t(`alerts.figure.${rule}`, { figure, second: second ? settings[second] : null }),
+    off: figure === null,
+    settings: [
+      { name, value: figure },
+      ...(second ? [{ name: second, value: settings[second] }] : []),
+    ],
+    inhibited_by: [...(RULES[rule].inhibitedBy ?? [])],
+    firing: firing.get(rule) ?? 0,
+    mute: mutes.find(mute => mute.rule === rule) ?? null,
+  }
+}
+
+// Channels
+
+type StoredChannel = Omit<ChannelReport, 'state' | 'testable'> & { is_gone: boolean }
+
+async function readChannels(db: Pool): Promise<StoredChannel[]> {
+  const { rows } = await db.query<StoredChannel>(
+    `select c.name, c.kind, c.target, c.least, c.language, c.last_sent_at, c.failing_since, c.last_answer,
+            (select count(*)::int from dirsync.alert_message m
+             where m.channel = c.name and m.state = 'waiting') as waiting,
+            c.seen_at < j.judged_at - interval '10 minutes' as is_gone
+     from dirsync.alert_channel c cross join dirsync.alert_judgement j order by c.name`,
+  )
+  return rows
+}
+
+/** The channels of all processes: as judging ones know them, and those of this process that none of them knows yet. */
+function mergedChannels(
+  stored: readonly StoredChannel[],
+  configured: readonly ConfiguredChannel[],
+): ChannelReport[] {
+  const own = new Set(configured.map(({ name }) => name))
+  const known = new Set(stored.map(({ name }) => name))
+  const unknown = configured
+    .filter(({ name }) => !known.has(name))
+    .map(({ name, kind, target, least, language }) => ({
+      ...{ name, kind, target, least, language, state: 'new' as const, testable: true },
+      ...{ last_sent_at: null, failing_since: null, last_answer: null, waiting: 0 },
+    }))
+  return [
+    ...stored.map(({ is_gone, ...channel }) => ({
+      ...channel,
+      state: is_gone
+        ? ('gone' as const)
+        : channel.failing_since !== null
+          ? ('failing' as const)
+          : channel.last_sent_at === null
+            ? ('unused' as const)
+            : ('fine' as const),
+      testable: own.has(channel.name),
+    })),
+    ...unknown,
+  ].sort((a, b) => a.name.localeCompare(b.name))
+}
