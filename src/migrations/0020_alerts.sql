@@ -9,17 +9,17 @@ create table dirsync.alert (
   facts     jsonb not null default '{}',
   since     timestamptz not null,
   raised_at timestamptz,
-  seen_at   timestamptz not null,
+  gone_at   timestamptz,
   ended_at  timestamptz,
-  check (state <> 'firing' or raised_at is not null),
+  check ((state = 'pending') = (raised_at is null)),
   check ((state = 'ended') = (ended_at is not null))
 );
 create unique index alert_standing on dirsync.alert (rule, subject) where state <> 'ended';
 create index alert_ended_at on dirsync.alert (ended_at desc, id desc) where state = 'ended';
 
 comment on table dirsync.alert is
-  'What a rule found wrong: one row per rule and subject from the moment it holds until it is over. Kept for '
-  '180 days.';
+  'What a rule found wrong: one row per rule and subject from the moment it holds until it is over. One that '
+  'is gone before it was raised leaves no row. Kept for 180 days.';
 comment on column dirsync.alert.id is 'Number of the alert.';
 comment on column dirsync.alert.rule is 'Name of the rule, such as halt.';
 comment on column dirsync.alert.subject is
@@ -27,17 +27,19 @@ comment on column dirsync.alert.subject is
   'role, channel. Names no person.';
 comment on column dirsync.alert.severity is 'info, warning or critical.';
 comment on column dirsync.alert.state is
-  'pending: not yet for as long as its rule wants; firing: raised; ended: over, or gone before it was raised.';
+  'pending: not yet for as long as its rule wants; firing: raised; ended: over.';
 comment on column dirsync.alert.facts is 'Figures and names for its text, as the latest judgement saw them.';
 comment on column dirsync.alert.since is 'Since when it holds.';
-comment on column dirsync.alert.raised_at is 'When it was raised; null: it was not yet, or never.';
-comment on column dirsync.alert.seen_at is 'When a judgement last found that it holds.';
-comment on column dirsync.alert.ended_at is 'When a judgement found that it is over.';
+comment on column dirsync.alert.raised_at is 'When it was raised; null: it is pending.';
+comment on column dirsync.alert.gone_at is
+  'When a judgement first found that it holds no more; null: it holds. It is over once it has been gone for a '
+  'minute, so that one that comes and goes is one alert.';
+comment on column dirsync.alert.ended_at is 'When it was over, which is when it was gone.';
 
 create table dirsync.alert_message (
   id           bigint generated always as identity primary key,
   channel      text not null,
-  kind         text not null check (kind in ('alerts', 'summary', 'test')),
+  kind         text not null check (kind in ('alerts', 'summary')),
   content      jsonb not null,
   created_at   timestamptz not null default now(),
   state        text not null default 'waiting' check (state in ('waiting', 'sent', 'given_up')),
@@ -48,16 +50,18 @@ create table dirsync.alert_message (
   answer       text,
   check ((state = 'sent') = (sent_at is not null))
 );
-create index alert_message_waiting on dirsync.alert_message (channel, id) where state = 'waiting';
+-- While a message waits, whatever else happens goes into it.
+create unique index alert_message_waiting on dirsync.alert_message (channel) where state = 'waiting';
+create index alert_message_sent_at on dirsync.alert_message (channel, sent_at) where state = 'sent';
 create index alert_message_created_at on dirsync.alert_message (created_at);
 
 comment on table dirsync.alert_message is
-  'Messages to channels, written before they are sent: whoever dies in between, another process sends it. Kept '
-  'for 30 days.';
+  'Messages to channels, written before they are sent: whoever dies in between, another process sends it. At '
+  'most one per channel waits; as long as nobody is sending it, it is kept up to date. Kept for 30 days.';
 comment on column dirsync.alert_message.id is 'Number of the message; receivers may know a repeated one by it.';
 comment on column dirsync.alert_message.channel is 'Name of the channel.';
 comment on column dirsync.alert_message.kind is
-  'alerts: what was raised, goes on or is over; summary: instead of many; test: somebody asked for it.';
+  'alerts: what was raised, goes on or is over; summary: the channel has had its messages for this hour.';
 comment on column dirsync.alert_message.content is 'What it says, in the channel''s language.';
 comment on column dirsync.alert_message.created_at is 'When it was decided upon.';
 comment on column dirsync.alert_message.state is 'waiting, sent, or given_up after a day of failures.';
@@ -145,26 +149,32 @@ comment on column dirsync.quiet_hours.set_at is 'When.';
 create table dirsync.alert_judgement (
   one       boolean primary key default true check (one),
   judged_at timestamptz not null,
-  judged_by uuid
+  judged_by uuid not null
 );
-insert into dirsync.alert_judgement (judged_at) values ('-infinity');
 comment on table dirsync.alert_judgement is
   'When the rules were last judged. Whoever moves it on judges: one process at a time.';
-comment on column dirsync.alert_judgement.one is 'There is one row.';
+comment on column dirsync.alert_judgement.one is 'There is one row at most.';
 comment on column dirsync.alert_judgement.judged_at is 'When.';
 comment on column dirsync.alert_judgement.judged_by is 'The process (dirsync.process) that did.';
 
 create table dirsync.heartbeat_call (
-  one       boolean primary key default true check (one),
-  run_id    bigint not null,
-  called_at timestamptz,
-  answer    text
+  one          boolean primary key default true check (one),
+  run_id       bigint not null,
+  called_at    timestamptz,
+  attempts     integer not null default 0,
+  not_before   timestamptz not null default now(),
+  leased_until timestamptz,
+  answer       text
 );
 comment on table dirsync.heartbeat_call is
   'The latest good run that HEARTBEAT_URL was told of: a monitor elsewhere that misses the call raises its alarm.';
 comment on column dirsync.heartbeat_call.one is 'There is one row at most.';
 comment on column dirsync.heartbeat_call.run_id is 'The run.';
 comment on column dirsync.heartbeat_call.called_at is 'When the monitor took it; null: not yet.';
+comment on column dirsync.heartbeat_call.attempts is 'How often it was tried.';
+comment on column dirsync.heartbeat_call.not_before is 'When to try (again).';
+comment on column dirsync.heartbeat_call.leased_until is
+  'Until when a process may be calling it; null: nobody is.';
 comment on column dirsync.heartbeat_call.answer is 'What the monitor answered last.';
 
 -- What people ask for ---------------------------------------------------------
@@ -237,7 +247,20 @@ begin
 end $$;
 comment on function dirsync.clear_quiet_hours is 'Ends quiet hours for good. Returns whether there were any.';
 
+create function dirsync.is_quiet(at timestamptz) returns boolean
+language sql stable set search_path = pg_catalog, pg_temp as $$
+  select coalesce(
+    (select case when q.starts < q.ends then l.clock >= q.starts and l.clock < q.ends
+                 else l.clock >= q.starts or l.clock < q.ends end
+     from dirsync.quiet_hours q
+     cross join lateral (select (at at time zone q.time_zone)::time as clock) l),
+    false)
+$$;
+comment on function dirsync.is_quiet is
+  'Whether a moment falls into the quiet hours, by the clocks of their time zone.';
+
 revoke execute on function
+  dirsync.is_quiet(timestamptz),
   dirsync.mute_alert(text, timestamptz, text),
   dirsync.unmute_alert(text),
   dirsync.set_quiet_hours(time, time, text),

@@ -226,10 +226,12 @@ describe('a reviewer', () => {
       'approve',
       'assign',
       'cancel',
+      'clear_quiet_hours',
       'comment',
       'ignore',
       'in_language',
       'lower_rate',
+      'mute_alert',
       'name_of',
       'pause',
       'pause_schedule',
@@ -242,7 +244,9 @@ describe('a reviewer', () => {
       'retry',
       'retry_category',
       'run_schedule',
+      'set_quiet_hours',
       'snooze',
+      'unmute_alert',
     ])
     for (const { proconfig } of definers) expect(proconfig).toEqual(['search_path=pg_catalog, pg_temp'])
     const open = await store.rows(

@@ -223,6 +223,9 @@ describe('another account', () => {
       ...['idempotency_key', 'rate_cap', 'text'],
       // The limit of creations holds for an hour, whoever asks.
       'token_creation',
+      // What people were told. An alert about the old account is over once it is no longer found.
+      ...['alert', 'alert_message', 'alert_notice', 'alert_channel', 'alert_judgement', 'alert_mute'],
+      ...['quiet_hours', 'heartbeat_call'],
     ]
     const tables = await store.rows<{ relname: string }>(
       `select relname from pg_class where relnamespace = 'dirsync'::regnamespace and relkind in ('r', 'p')`,
