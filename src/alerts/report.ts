@@ -1,10 +1,11 @@
 import { z } from 'zod'
 import type { Config } from '../config.ts'
 import { decodeCursor, encodeCursor, MOMENT_AND_ID, momentKey, momentOfKey } from '../lib/cursor.ts'
-import { onlyRow, type Pool } from '../lib/database.ts'
+import type { Pool } from '../lib/database.ts'
 import { type Language, translator } from '../texts/texts.ts'
 import type { ChannelSettings } from './channel.ts'
-import { RULE_NAMES, RULES, type RuleName, SEVERITIES } from './rule.ts'
+import { openChannel } from './channels/index.ts'
+import { RULE_NAMES, RULES, type RuleName, SEVERITIES, type Severity } from './rule.ts'
 import { alertText } from './text.ts'
 
 /*
@@ -30,7 +31,10 @@ export type Told = z.infer<typeof Told>
 /** Why an alert is not told, or not told again. */
 const KeptBack = z.object({
   why: z.enum(['mute', 'inhibited', 'quiet_hours']),
-  until: z.date().nullable().describe('When it may be told; null: when the rule below has nothing more to say'),
+  until: z
+    .date()
+    .nullable()
+    .describe('When it may be told; null: when the rule below has nothing more to say'),
   rule: rule.nullable().describe('The rule that says the same, or what it follows from'),
 })
 export type KeptBack = z.infer<typeof KeptBack>
@@ -48,8 +52,10 @@ export const Alert = z.object({
   facts: z.record(z.string(), z.union([z.string(), z.number(), z.null()])),
   since: z.date(),
   raised_at: z.date().nullable(),
+  gone_at: z.date().nullable().describe('Since when it no longer holds; it is over after a minute of that'),
   ended_at: z.date().nullable(),
   told: z.array(Told).describe('By channel; empty: nobody'),
+  channels: z.array(z.string()).describe('Those that take alerts of its severity'),
   kept_back: KeptBack.nullable().describe('Why nobody is told of it now; null: it is told'),
 })
 export type Alert = z.infer<typeof Alert>
@@ -101,6 +107,7 @@ export const RuleReport = z.object({
   off: z.boolean(),
   settings: z.array(z.object({ name: z.string(), value: z.number().nullable().describe('null: off') })),
   inhibited_by: z.array(rule).describe('While one of these fires, it is not told'),
+  channels: z.array(z.string()).describe('Those that take alerts of its severity'),
   firing: z.number().describe('Alerts of it that go on'),
   mute: Mute.nullable(),
 })
@@ -119,11 +126,7 @@ export const AlertsReport = z.object({
 export type AlertsReport = z.infer<typeof AlertsReport>
 
 /** Settings that the report needs: figures, and channels. */
-type Settings = Pick<Config, `ALERT_${string}` & keyof Config> & {
-  channels: readonly ConfiguredChannel[]
-}
-/** A channel of the settings as it may be shown. */
-type ConfiguredChannel = Pick<ChannelSettings, 'name' | 'kind' | 'least' | 'language'> & { target: string }
+type Settings = Pick<Config, (`ALERT_${string}` & keyof Config) | 'channels'>
 
 /** More alerts at once than this are only counted. */
 const MOST = 200
@@ -139,70 +142,71 @@ export async function readAlerts(
   of: { language: Language; only?: RuleName },
 ): Promise<AlertsReport> {
   const { language, only } = of
-  const [judgement, rows, counts, channels, mutes, quietHours] = await Promise.all([
+  const [judgement, { rows }, { rows: firing }, stored, { rows: mutes }, quietHours] = await Promise.all([
     readJudgement(db),
     db.query<AlertRow>(
-      `select ${COLUMNS} from dirsync.alert where state <> 'ended' and rule = any($1)
-       order by array_position('{critical,warning,info}', severity), coalesce(raised_at, since) desc, id desc
-       limit $2`,
+      `select ${COLUMNS} from dirsync.alert where state <> 'ended' and rule = any($1) ${WORST_FIRST} limit $2`,
       [only === undefined ? RULE_NAMES : [only], MOST],
     ),
-    db.query<{ rule: string; n: number }>(
-      `select rule, count(*)::int as n from dirsync.alert where state = 'firing' group by rule`,
-    ),
+    db.query<FiringRule>(FIRING_RULES),
     readChannels(db),
-    db.query<Mute>('select rule, until, reason, muted_by, muted_at from dirsync.alert_mute where until > now()'),
+    db.query<Mute>(
+      'select rule, until, reason, muted_by, muted_at from dirsync.alert_mute where until > now()',
+    ),
     readQuietHours(db),
   ])
-  const firing = new Map(counts.rows.map(({ rule, n }) => [rule, n]))
-  const silence = { firing, mutes: mutes.rows, quietUntil: quietHours?.until ?? null }
+  const channels = mergedChannels(stored, settings.channels)
   return {
     ...judgement,
-    alerts: (await withTexts(db, language, rows.rows)).map(alert => ({
+    alerts: (await withTexts(db, language, rows)).map(alert => ({
       ...alert,
-      kept_back: keptBack(alert, silence),
+      channels: takersOf(alert.severity, channels),
+      kept_back: keptBack(alert, firing, mutes, quietHours),
     })),
-    firing: [...firing.values()].reduce((sum, n) => sum + n, 0),
-    channels: mergedChannels(channels, settings.channels),
-    rules: RULE_NAMES.map(name => ruleReport(name, settings, language, silence)),
+    firing: firing.reduce((sum, { n }) => sum + n, 0),
+    channels,
+    rules: RULE_NAMES.map(name => ({
+      ...figuresOf(name, settings, language),
+      channels: takersOf(RULES[name].severity, channels),
+      firing: firing.find(({ rule }) => rule === name)?.n ?? 0,
+      mute: mutes.find(({ rule }) => rule === name) ?? null,
+    })),
     quiet_hours: quietHours,
   }
 }
 
 async function readJudgement(db: Pool): Promise<Pick<AlertsReport, 'judged_at' | 'is_judged'>> {
   const { rows } = await db.query<Pick<AlertsReport, 'judged_at' | 'is_judged'>>(
-    `select nullif(judged_at, '-infinity') as judged_at, judged_at > now() - interval '2 minutes' as is_judged
-     from dirsync.alert_judgement`,
+    `select judged_at, judged_at > now() - interval '2 minutes' as is_judged from dirsync.alert_judgement`,
   )
-  return onlyRow(rows)
+  return rows[0] ?? { judged_at: null, is_judged: false }
 }
 
 async function readQuietHours(db: Pool): Promise<QuietHours | null> {
   const { rows } = await db.query<QuietHours>(
     `select to_char(starts, 'HH24:MI') as starts, to_char(ends, 'HH24:MI') as ends, time_zone, set_by, set_at,
-            case when case when starts < ends then clock >= starts and clock < ends
-                           else clock >= starts or clock < ends end
-                 then (today + ends + case when clock < ends then interval '0' else interval '1 day' end)
+            case when dirsync.is_quiet(now())
+                 then (l.clock::date + ends + case when l.clock::time < ends then interval '0' else interval '1 day' end)
                       at time zone time_zone end as until
      from dirsync.quiet_hours
-     cross join lateral (select (now() at time zone time_zone)::time as clock,
-                                (now() at time zone time_zone)::date as today) as l`,
+     cross join lateral (select now() at time zone time_zone as clock) l`,
   )
   return rows[0] ?? null
 }
 
 // Alerts
 
-interface AlertRow extends Omit<Alert, 'title' | 'what' | 'remedy' | 'told' | 'kept_back'> {}
+type AlertRow = Omit<Alert, 'title' | 'what' | 'remedy' | 'told' | 'channels' | 'kept_back'>
 
-const COLUMNS = 'id, rule, subject, severity, state, facts, since, raised_at, ended_at'
+const WORST_FIRST = `order by array_position('{critical,warning,info}', severity), coalesce(raised_at, since) desc, id desc`
+const COLUMNS = 'id, rule, subject, severity, state, facts, since, raised_at, gone_at, ended_at'
 
 /** The alerts with their texts, and with what each channel was told last. */
 async function withTexts(
   db: Pool,
   language: Language,
   rows: readonly AlertRow[],
-): Promise<Omit<Alert, 'kept_back'>[]> {
+): Promise<Omit<Alert, 'channels' | 'kept_back'>[]> {
   const { rows: told } = await db.query<Told & { alert_id: number }>(
     `select distinct on (n.alert_id, n.channel)
             n.alert_id, n.channel, n.event, n.at, m.state as message_state
@@ -213,34 +217,87 @@ async function withTexts(
   const byAlert = Map.groupBy(told, ({ alert_id }) => alert_id)
   return rows.map(row => ({
     ...row,
-    ...alertText(language, row),
+    ...textsOf(language, row),
     told: (byAlert.get(row.id) ?? []).map(({ alert_id: _, ...each }) => each),
   }))
 }
 
-interface Silence {
-  /** How many alerts of a rule go on. */
-  firing: ReadonlyMap<string, number>
-  mutes: readonly Mute[]
-  quietUntil: Date | null
+function textsOf(language: Language, row: Pick<AlertRow, 'rule' | 'subject' | 'facts'>) {
+  const { title, what, remedy } = alertText(language, row)
+  return { title, what, remedy }
+}
+
+/** A rule of which alerts go on. */
+export interface FiringRule {
+  rule: string
+  /** How many. */
+  n: number
+  muted: boolean
+}
+
+/** SQL: the rules of which alerts go on, as {@link FiringRule}. */
+export const FIRING_RULES = `
+  select a.rule, count(*)::int as n, count(m.rule) > 0 as muted
+  from dirsync.alert a left join dirsync.alert_mute m on m.rule = a.rule and m.until > now()
+  where a.state = 'firing' group by a.rule`
+
+/** The rule that says the same as this one, or what it follows from, while that goes on. */
+function inhibitorOf(rule: RuleName, firing: readonly FiringRule[]): RuleName | undefined {
+  return RULES[rule].inhibitedBy?.find(name => firing.some(each => each.rule === name))
+}
+
+/** The rules whose alerts ask for somebody: neither muted, nor said by others already. */
+function urgent(firing: readonly FiringRule[]): FiringRule[] {
+  return firing.filter(({ rule, muted }) => !muted && isRule(rule) && inhibitorOf(rule, firing) === undefined)
+}
+
+function isRule(name: string): name is RuleName {
+  return Object.hasOwn(RULES, name)
+}
+
+/** How many alerts ask for somebody. */
+export function countUrgent(firing: readonly FiringRule[]): number {
+  return urgent(firing).reduce((sum, { n }) => sum + n, 0)
+}
+
+/** An alert that asks for somebody, in a few words. */
+export const UrgentAlert = Alert.pick({ rule: true, subject: true, severity: true, title: true, since: true })
+export type UrgentAlert = z.infer<typeof UrgentAlert>
+
+/** Reads the alerts that ask for somebody, the worst first. */
+export async function readUrgent(db: Pool, language: Language): Promise<UrgentAlert[]> {
+  const { rows: firing } = await db.query<FiringRule>(FIRING_RULES)
+  const rules = urgent(firing).map(({ rule }) => rule)
+  if (rules.length === 0) return []
+  const { rows } = await db.query<AlertRow>(
+    `select ${COLUMNS} from dirsync.alert where state = 'firing' and rule = any($1) ${WORST_FIRST} limit $2`,
+    [rules, MOST],
+  )
+  return rows.map(({ rule, subject, severity, since, facts }) => ({
+    ...{ rule, subject, severity, since },
+    title: alertText(language, { rule, subject, facts }).title,
+  }))
 }
 
 /** What keeps an alert from being told: the strongest reason. */
 function keptBack(
-  { rule, severity, state }: Pick<Alert, 'rule' | 'severity' | 'state'>,
-  { firing, mutes, quietUntil }: Silence,
+  { rule, severity, state }: Pick<AlertRow, 'rule' | 'severity' | 'state'>,
+  firing: readonly FiringRule[],
+  mutes: readonly Mute[],
+  quietHours: QuietHours | null,
 ): KeptBack | null {
   if (state !== 'firing') return null
   const mute = mutes.find(each => each.rule === rule)
   if (mute) return { why: 'mute', until: mute.until, rule: null }
-  const inhibitor = RULES[rule].inhibitedBy?.find(name => firing.has(name))
+  const inhibitor = inhibitorOf(rule, firing)
   if (inhibitor) return { why: 'inhibited', until: null, rule: inhibitor }
-  return quietUntil && severity !== 'critical' ? { why: 'quiet_hours', until: quietUntil, rule: null } : null
+  const until = quietHours?.until ?? null
+  return until && severity !== 'critical' ? { why: 'quiet_hours', until, rule: null } : null
 }
 
 /** A page of what is over, the latest first. */
 export const AlertHistory = z.object({
-  alerts: z.array(Alert.omit({ kept_back: true })),
+  alerts: z.array(Alert.omit({ channels: true, kept_back: true })),
   next: z.string().nullable(),
 })
 export type AlertHistory = z.infer<typeof AlertHistory>
@@ -289,16 +346,15 @@ const SECOND_FIGURE = {
   database_full: 'ALERT_DATABASE_GB',
 } as const satisfies Partial<Record<RuleName, keyof Config>>
 
-function ruleReport(
+function figuresOf(
   rule: RuleName,
   settings: Settings,
   language: Language,
-  { firing, mutes }: Silence,
-): RuleReport {
+): Omit<RuleReport, 'channels' | 'firing' | 'mute'> {
   const t = translator(language)
   const name = `ALERT_${rule.toUpperCase() as Uppercase<RuleName>}` as const
-  const second = Object.entries(SECOND_FIGURE).find(([owner]) => owner === rule)?.[1]
   const figure = settings[name]
+  const second = rule === 'cases_jump' || rule === 'database_full' ? SECOND_FIGURE[rule] : null
   return {
     rule,
     title: t(`alert_rule.${rule}`),
@@ -306,15 +362,10 @@ function ruleReport(
     figure:
       figure === null
         ? t('alerts.figure.off')
-        : t(`alerts.figure.${rule}`, { figure, second: second ? settings[second] : null }),
+        : t(`alerts.figure.${rule}`, { figure, second: second && settings[second] }),
     off: figure === null,
-    settings: [
-      { name, value: figure },
-      ...(second ? [{ name: second, value: settings[second] }] : []),
-    ],
+    settings: [{ name, value: figure }, ...(second ? [{ name: second, value: settings[second] }] : [])],
     inhibited_by: [...(RULES[rule].inhibitedBy ?? [])],
-    firing: firing.get(rule) ?? 0,
-    mute: mutes.find(mute => mute.rule === rule) ?? null,
   }
 }
 
@@ -327,8 +378,8 @@ async function readChannels(db: Pool): Promise<StoredChannel[]> {
     `select c.name, c.kind, c.target, c.least, c.language, c.last_sent_at, c.failing_since, c.last_answer,
             (select count(*)::int from dirsync.alert_message m
              where m.channel = c.name and m.state = 'waiting') as waiting,
-            c.seen_at < j.judged_at - interval '10 minutes' as is_gone
-     from dirsync.alert_channel c cross join dirsync.alert_judgement j order by c.name`,
+            coalesce(c.seen_at < j.judged_at - interval '10 minutes', false) as is_gone
+     from dirsync.alert_channel c left join dirsync.alert_judgement j on true order by c.name`,
   )
   return rows
 }
@@ -336,15 +387,24 @@ async function readChannels(db: Pool): Promise<StoredChannel[]> {
 /** The channels of all processes: as judging ones know them, and those of this process that none of them knows yet. */
 function mergedChannels(
   stored: readonly StoredChannel[],
-  configured: readonly ConfiguredChannel[],
+  configured: readonly ChannelSettings[],
 ): ChannelReport[] {
   const own = new Set(configured.map(({ name }) => name))
   const known = new Set(stored.map(({ name }) => name))
   const unknown = configured
     .filter(({ name }) => !known.has(name))
-    .map(({ name, kind, target, least, language }) => ({
-      ...{ name, kind, target, least, language, state: 'new' as const, testable: true },
-      ...{ last_sent_at: null, failing_since: null, last_answer: null, waiting: 0 },
+    .map(settings => ({
+      name: settings.name,
+      kind: settings.kind,
+      target: targetOf(settings),
+      least: settings.least,
+      language: settings.language,
+      state: 'new' as const,
+      last_sent_at: null,
+      failing_since: null,
+      last_answer: null,
+      waiting: 0,
+      testable: true,
     }))
   return [
     ...stored.map(({ is_gone, ...channel }) => ({
@@ -360,4 +420,19 @@ function mergedChannels(
     })),
     ...unknown,
   ].sort((a, b) => a.name.localeCompare(b.name))
+}
+
+function targetOf(settings: ChannelSettings): string {
+  const channel = openChannel(settings)
+  void channel.close()
+  return channel.target
+}
+
+/** The names of the channels that are told of alerts of a severity. */
+function takersOf(severity: Severity, channels: readonly ChannelReport[]): string[] {
+  return channels
+    .filter(
+      ({ state, least }) => state !== 'gone' && SEVERITIES.indexOf(least) <= SEVERITIES.indexOf(severity),
+    )
+    .map(({ name }) => name)
 }

@@ -1,11 +1,5 @@
 import { z } from 'zod'
-import {
-  AlertHistory,
-  AlertsReport,
-  readAlertHistory,
-  readAlerts,
-  RuleReport,
-} from '../../alerts/report.ts'
+import { AlertHistory, AlertsReport, RuleReport, readAlertHistory, readAlerts } from '../../alerts/report.ts'
 import { RULE_NAMES, type RuleName } from '../../alerts/rule.ts'
 import { runbookOf } from '../../alerts/text.ts'
 import type { Ask } from '../ask.ts'

@@ -281,6 +281,7 @@ type FieldType =
   | 'number'
   | 'datetime-local'
   | 'date'
+  | 'time'
   | 'password'
   | 'textarea'
   | 'hidden'

@@ -48,6 +48,7 @@ export const common = {
   'common.characters': '({count, number} characters)',
   'common.details': 'Details',
   'nav.overview': 'Overview',
+  'nav.alerts': 'Alerts',
   'nav.runs': 'Runs',
   'nav.cases': 'Cases',
   'nav.employees': 'Employees',

@@ -49,6 +49,7 @@ export const common = {
   'common.characters': '（{count, number} 个字符）',
   'common.details': '详情',
   'nav.overview': '概览',
+  'nav.alerts': '告警',
   'nav.runs': '同步任务',
   'nav.cases': '待处理',
   'nav.employees': '员工',
