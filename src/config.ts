@@ -2,7 +2,9 @@ import { readFileSync } from 'node:fs'
 import { BlockList, isIP } from 'node:net'
 import { z } from 'zod'
 import type { ChannelSettings } from './alerts/channel.ts'
+import { CHANNEL_PREFIX, readChannels } from './alerts/channel-settings.ts'
 import { ACCESS_ROLES, type AccessRole } from './console/auth/viewer.ts'
+import { isEncodedAddress } from './lib/text.ts'
 import { OPERATION_NAMES } from './platform/operation.ts'
 import { MIRRORS, type Mirror } from './sync/mirror-kind.ts'
 
@@ -18,15 +20,10 @@ export class ConfigError extends Error {
 
 // The types of settings: from the text of a variable to its value. Descriptions stand in docs/settings.md.
 
-/** A raw @, # or ? in a password ends up in the host name or in nothing at all. */
-const isEncoded = (text: string) => {
-  const afterScheme = text.slice(text.indexOf('://') + 3)
-  return !afterScheme.includes('#') && (afterScheme.match(/@/g)?.length ?? 0) <= 1
-}
 const url = (...protocols: string[]) =>
   z
     .string()
-    .refine(isEncoded, {
+    .refine(isEncodedAddress, {
       error: 'should have special characters of its password percent-encoded',
       abort: true,
     })
@@ -143,7 +140,7 @@ interface Setting {
   secret?: true
 }
 
-/** Every setting but the schedules (`SCHEDULE_<JOB>`, one per cron job). */
+/** Every setting but the schedules (`SCHEDULE_<JOB>`, one per cron job) and the channels (`ALERT_CHANNEL_<NAME>`). */
 export const SETTINGS = {
   DATABASE_URL: {
     group: 'Databases',
@@ -718,9 +715,15 @@ export function isEmbedded(env: Environment): boolean {
  * @throws ConfigError with everything that is missing, in one line, and every wrong setting, one line each.
  */
 export function loadConfig(env: Environment): Config {
-  const config = readAll(env, schema)
+  const { channels, complaints } = readChannelSettings(env)
+  const config = readAll(env, schema, complaints)
   assertWholeOidc(config)
-  return { ...config, schedules: schedules(env), channels: [], embedded: false }
+  return {
+    ...config,
+    schedules: schedules(env),
+    channels: channels.map(channel => ({ ...channel, language: channel.language ?? config.DIRSYNC_LANG })),
+    embedded: false,
+  }
 }
 
 /** Half a configuration of the identity provider is none: nobody should believe that it works. */
@@ -747,7 +750,12 @@ export function loadStores(
   )
 }
 
-function readAll<Schema extends z.ZodObject>(env: Environment, wanted: Schema): z.output<Schema> {
+/** @param further what is wrong with other settings, to be told in the same breath */
+function readAll<Schema extends z.ZodObject>(
+  env: Environment,
+  wanted: Schema,
+  further: readonly string[] = [],
+): z.output<Schema> {
   const values: Record<string, string | undefined> = {}
   const missing: string[] = []
   const complaints: string[] = []
@@ -759,19 +767,22 @@ function readAll<Schema extends z.ZodObject>(env: Environment, wanted: Schema): 
     else if (found.flaw === 'absent' && !isEssential) values[name] = (SETTINGS[name] as Setting).default
     else if (found.flaw === 'absent') missing.push(name)
     else if (found.flaw === 'empty' && isEssential) missing.push(`${name} (${found.file} is empty)`)
-    else
-      complaints.push(`${name}_FILE holds ${JSON.stringify(found.file)} but that file ${FLAWS[found.flaw]}`)
+    else complaints.push(fileComplaint(name, found))
   }
   if (missing.length > 0) complaints.unshift(`missing settings: ${missing.join(', ')}${wayOut(env)}`)
   const parsed = wanted.safeParse(values)
   // What could not be read is complained about already.
   const issues = parsed.error?.issues.filter(({ path }) => String(path[0]) in values) ?? []
-  complaints.push(...issues.map(issue => complaint(issue, values)))
+  complaints.push(...issues.map(issue => complaint(issue, values)), ...further)
   if (!parsed.success || complaints.length > 0) throw new ConfigError(complaints.join('\n'))
   return parsed.data
 }
 
 const FLAWS = { empty: 'is empty', unreadable: 'cannot be read' }
+
+function fileComplaint(name: string, { file, flaw }: { file: string; flaw: keyof typeof FLAWS }): string {
+  return `${name}_FILE holds ${JSON.stringify(file)} but that file ${FLAWS[flaw]}`
+}
 
 /** What else a person in a checkout may have meant. Where settings come in files there is nothing embedded. */
 function wayOut(env: Environment): string {
@@ -801,6 +812,20 @@ function schedules(env: Environment): Record<string, string> {
         (value as string).trim(),
       ]),
   )
+}
+
+/** The channels of alerts, each setting also as `NAME_FILE`, and what is wrong with them. */
+function readChannelSettings(env: Environment): ReturnType<typeof readChannels> {
+  const names = Object.keys(env).filter(name => name.startsWith(CHANNEL_PREFIX))
+  const values = new Map<string, string>()
+  const complaints: string[] = []
+  for (const name of new Set(names.map(name => name.replace(/_FILE$/, '')))) {
+    const found = readSetting(env, name)
+    if ('value' in found) values.set(name, found.value)
+    else if (found.flaw !== 'absent') complaints.push(fileComplaint(name, found))
+  }
+  const read = readChannels(values)
+  return { ...read, complaints: [...complaints, ...read.complaints] }
 }
 
 function present(env: Environment, name: string): boolean {

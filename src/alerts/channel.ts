@@ -29,7 +29,7 @@ export interface Channel {
   readonly target: string
   /**
    * Sends one message, once.
-   * @param id the same at each try, so that a receiver may know a repeated one
+   * @param id the same at each try, so that a receiver may know a repeated one; letters, digits and hyphens
    * @returns what the server answered, for people: short, without secrets
    * @throws ChannelError
    */

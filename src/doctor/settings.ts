@@ -1,6 +1,7 @@
 import { CRON_JOBS } from '../../jobs/index.ts'
 import { settingName } from '../../jobs/scheduler.ts'
 import { type Config, type ConfigError, type Environment, readSetting, SETTINGS } from '../config.ts'
+import { closestName } from '../lib/text.ts'
 import { type Finding, failed, ok, warning } from './finding.ts'
 
 /** Settings that are complete, and variables that only look like some. */
@@ -26,7 +27,7 @@ function misspeltSettings(env: Environment): Finding[] {
   const known = new Set(settings.flatMap(name => [name, `${name}_FILE`]))
   return Object.keys(env)
     .filter(name => !known.has(name))
-    .map(name => ({ name, meant: closest(name.toUpperCase(), settings) }))
+    .map(name => ({ name, meant: closestName(name.toUpperCase(), settings) }))
     .filter(({ name, meant }) => meant !== undefined || OURS.test(name))
     .sort((a, b) => a.name.localeCompare(b.name))
     .map(({ name, meant }) =>
@@ -36,26 +37,6 @@ function misspeltSettings(env: Environment): Finding[] {
         meant ? `Did you mean ${meant}?` : 'Remove it, or correct its name.',
       ),
     )
-}
-
-/** The name that is at most two letters away. */
-function closest(name: string, names: string[]): string | undefined {
-  return names.find(other => areClose(name, other, 1)) ?? names.find(other => areClose(name, other, 2))
-}
-
-/** Whether one text becomes the other by inserting, removing or replacing at most so many letters. */
-function areClose(a: string, b: string, left: number): boolean {
-  let same = 0
-  while (same < a.length && a[same] === b[same]) same += 1
-  const [restA, restB] = [a.slice(same), b.slice(same)]
-  if (restA === '' || restB === '') return restA.length + restB.length <= left
-  if (left === 0) return false
-  const [nextA, nextB] = [restA.slice(1), restB.slice(1)]
-  return [
-    [nextA, nextB],
-    [nextA, restB],
-    [restA, nextB],
-  ].some(([x = '', y = '']) => areClose(x, y, left - 1))
 }
 
 /** A setting as it may be shown to anybody who may see settings. */

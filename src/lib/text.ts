@@ -55,6 +55,32 @@ export function shortened(text: string, limit: number): string {
   return text.length <= limit ? text : `${beginning(text, limit)}…`
 }
 
+/** The name that is at most two letters away from a misspelt one, one letter before two; undefined where none is. */
+export function closestName(name: string, names: readonly string[]): string | undefined {
+  return names.find(other => areClose(name, other, 1)) ?? names.find(other => areClose(name, other, 2))
+}
+
+/** Whether one text becomes the other by inserting, removing or replacing at most so many letters. */
+function areClose(a: string, b: string, left: number): boolean {
+  let same = 0
+  while (same < a.length && a[same] === b[same]) same += 1
+  const [restA, restB] = [a.slice(same), b.slice(same)]
+  if (restA === '' || restB === '') return restA.length + restB.length <= left
+  if (left === 0) return false
+  const [nextA, nextB] = [restA.slice(1), restB.slice(1)]
+  return [
+    [nextA, nextB],
+    [nextA, restB],
+    [restA, nextB],
+  ].some(([x = '', y = '']) => areClose(x, y, left - 1))
+}
+
+/** Whether an address has no raw @ or #, which ends up in its host name or in nothing at all: as in a password. */
+export function isEncodedAddress(text: string): boolean {
+  const afterScheme = text.slice(text.indexOf('://') + 3)
+  return !afterScheme.includes('#') && (afterScheme.match(/@/g)?.length ?? 0) <= 1
+}
+
 /** A text as it stands at the beginning of a line or a sentence. */
 export function capitalised(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1)

@@ -3,6 +3,7 @@ import { api } from './api.ts'
 import { audit } from './audit.ts'
 import { auth } from './auth.ts'
 import { cases } from './cases.ts'
+import { channels } from './channels.ts'
 import { common } from './common.ts'
 import { departments } from './departments.ts'
 import { employees } from './employees.ts'
@@ -39,6 +40,7 @@ export const zhCN = {
   ...audit,
   ...search,
   ...settings,
+  ...channels,
   ...auth,
   ...api,
   ...terms,

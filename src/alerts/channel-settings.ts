@@ -1,0 +1,268 @@
+import { closestName, isEncodedAddress } from '../lib/text.ts'
+import type { Language } from '../texts/texts.ts'
+import { CHANNEL_KINDS, type ChannelKind, type ChannelSettings } from './channel.ts'
+import { SEVERITIES, type Severity } from './rule.ts'
+
+/*
+ * The settings of channels: ALERT_CHANNEL_<NAME> holds an address as its vendor gives it, pasted unchanged, and tells of which
+ * kind the channel is; what else belongs to it has the same name with something behind it. src/config.ts reads them.
+ */
+
+/** What every setting of a channel begins with. */
+export const CHANNEL_PREFIX = 'ALERT_CHANNEL_'
+
+/** What may be set for a channel, by what stands behind its name. */
+export const CHANNEL_SETTINGS = {
+  '': {
+    meaning:
+      'Where its messages go: the address of a robot or webhook as its vendor gives it, or of a mail server.',
+    values: 'address, https://… or smtp://…',
+    example: 'https://oapi.dingtalk.com/robot/send?access_token=…',
+    secret: true,
+  },
+  _SECRET: {
+    meaning: 'What signs its messages: of DingTalk, Feishu, Lark and webhooks.',
+    values: 'text; of a webhook whsec_…',
+    example: 'SEC0a1b…',
+    secret: true,
+  },
+  _LEAST: {
+    meaning: 'The least severity that it is told of.',
+    values: SEVERITIES.join(', '),
+    example: 'critical',
+    default: 'warning',
+  },
+  _LANGUAGE: {
+    meaning: 'The language of its messages. Without it, that of DIRSYNC_LANG.',
+    values: 'en, zh-CN',
+    example: 'zh-CN',
+  },
+  _FROM: {
+    meaning: 'The sender of mail. Without it, the user of the address, where that is a mail address.',
+    values: 'mail address',
+    example: 'dirsync <dirsync@example.com>',
+  },
+  _TO: {
+    meaning: 'Who gets the mail.',
+    values: 'mail addresses, separated by commas',
+    example: 'ops@example.com, hr-it@example.com',
+  },
+} as const satisfies Record<
+  string,
+  { meaning: string; values: string; example: string; default?: string; secret?: true }
+>
+
+export type ChannelPart = keyof typeof CHANNEL_SETTINGS
+const PARTS = Object.keys(CHANNEL_SETTINGS) as ChannelPart[]
+const FURTHER_PARTS = PARTS.filter(part => part !== '')
+
+/** A channel as far as its own settings tell. */
+export type OwnSettings = Omit<ChannelSettings, 'language'> & {
+  /** Null: nothing is set. */
+  language: Language | null
+}
+
+/**
+ * The channels that settings describe.
+ * @param values every setting that begins with `ALERT_CHANNEL_`, by its name
+ * @returns the channels in the order of their names, and one sentence for everything that is wrong, without secrets
+ */
+export function readChannels(values: ReadonlyMap<string, string>): {
+  channels: OwnSettings[]
+  complaints: string[]
+} {
+  const complaints: string[] = []
+  const given = new Map<string, Partial<Record<ChannelPart, string>>>()
+  for (const [setting, value] of values) {
+    const found = partOf(setting)
+    if (found === null) complaints.push(strayComplaint(setting))
+    else given.set(found.name, { ...given.get(found.name), [found.part]: value })
+  }
+  const channels: OwnSettings[] = []
+  for (const [name, parts] of [...given].sort(([a], [b]) => (a < b ? -1 : 1))) {
+    const { channel, flaws } = readChannel(name, parts)
+    complaints.push(...flaws)
+    if (channel !== null) channels.push(channel)
+  }
+  return { channels, complaints }
+}
+
+/** Which part of which channel a setting is; null where it is none. The name is as in the setting: in capitals. */
+export function partOf(setting: string): { name: string; part: ChannelPart } | null {
+  const [, name, part = ''] = /^ALERT_CHANNEL_([A-Z0-9]+)(_[A-Z]+)?$/.exec(setting) ?? []
+  // A name that is a part's would make ALERT_CHANNEL_SECRET_FILE and the like mean two things.
+  if (name === undefined || PARTS.includes(`_${name}` as ChannelPart) || name === 'FILE') return null
+  return PARTS.includes(part as ChannelPart) ? { name, part: part as ChannelPart } : null
+}
+
+function strayComplaint(setting: string): string {
+  const end = setting.lastIndexOf('_')
+  const meant = closestName(setting.slice(end).toUpperCase(), FURTHER_PARTS)
+  const name = setting.slice(0, end).toUpperCase() + meant
+  return partOf(name) !== null
+    ? `${setting} is not a setting of a channel: did you mean ${name}?`
+    : `${setting} is not a setting of a channel: a name has capitals and digits, as in ${CHANNEL_PREFIX}OPS, and only ${FURTHER_PARTS.join(', ')} or _FILE may follow it`
+}
+
+function readChannel(
+  name: string,
+  parts: Partial<Record<ChannelPart, string>>,
+): { channel: OwnSettings | null; flaws: string[] } {
+  const setting = (part: ChannelPart) => CHANNEL_PREFIX + name + part
+  const flaws: string[] = []
+  const wrong = (part: ChannelPart, wanted: string) => {
+    const held = 'secret' in CHANNEL_SETTINGS[part] ? '(secret)' : JSON.stringify(parts[part])
+    flaws.push(`${setting(part)} holds ${held} but ${wanted}`)
+  }
+  const least = parts._LEAST ?? CHANNEL_SETTINGS._LEAST.default
+  if (!isSeverity(least)) wrong('_LEAST', `should be one of ${SEVERITIES.join(', ')}`)
+  const language = languageNamed(parts._LANGUAGE)
+  if (language === undefined) wrong('_LANGUAGE', 'should be en or zh-CN')
+  if (parts[''] === undefined) {
+    const others = FURTHER_PARTS.filter(part => parts[part] !== undefined).map(setting)
+    flaws.push(`missing settings: ${setting('')} (without it, unset ${others.join(', ')})`)
+    return { channel: null, flaws }
+  }
+  const address = readAddress(parts[''])
+  if (typeof address === 'string') {
+    wrong('', address)
+    return { channel: null, flaws }
+  }
+  const { kind, url } = address
+  const secret = parts._SECRET ?? null
+  if (secret !== null) {
+    const flaw = secretFlaw(kind, secret)
+    if (flaw) wrong('_SECRET', flaw)
+  }
+  const mail = kind === 'mail' ? readMail(url, parts) : { from: null, to: [], missing: [] }
+  const needless = kind === 'mail' ? [] : (['_FROM', '_TO'] as const).filter(part => parts[part])
+  for (const part of needless) wrong(part, `only mail has that, and ${setting('')} is of the kind ${kind}`)
+  if (mail.missing.length > 0) flaws.push(`missing settings: ${mail.missing.map(setting).join(', ')}`)
+  if (mail.from !== null && !isMailAddress(mail.from))
+    wrong('_FROM', 'should be a mail address, such as dirsync <dirsync@example.com>')
+  if (!mail.to.every(isMailAddress)) wrong('_TO', 'should be mail addresses, separated by commas')
+  if (flaws.length > 0 || !isSeverity(least) || language === undefined) return { channel: null, flaws }
+  const { from, to } = mail
+  return {
+    channel: { name: name.toLowerCase(), kind, url: url.href, secret, least, language, from, to },
+    flaws,
+  }
+}
+
+function isSeverity(text: string): text is Severity {
+  return (SEVERITIES as readonly string[]).includes(text)
+}
+
+/** Null where nothing is said, undefined where it is no language. */
+function languageNamed(text: string | undefined): Language | null | undefined {
+  if (text === undefined) return null
+  if (/^zh(?:[-_].*)?$/i.test(text)) return 'zh-CN'
+  return /^en(?:[-_].*)?$/i.test(text) ? 'en' : undefined
+}
+
+/** Whose address it is, by its host. */
+const VENDORS: Readonly<Record<string, ChannelKind>> = {
+  'oapi.dingtalk.com': 'dingtalk',
+  'qyapi.weixin.qq.com': 'wecom',
+  'open.feishu.cn': 'feishu',
+  'open.larksuite.com': 'feishu',
+  'hooks.slack.com': 'slack',
+  'hooks.slack-gov.com': 'slack',
+}
+
+/** What a vendor's own address has where it is whole. A proxy's may hold it back. */
+const WHOLE: Partial<Record<ChannelKind, { has: (url: URL) => boolean; wanted: string }>> = {
+  dingtalk: {
+    has: ({ searchParams }) => Boolean(searchParams.get('access_token')),
+    wanted: 'https://oapi.dingtalk.com/robot/send?access_token=…',
+  },
+  wecom: {
+    has: ({ searchParams }) => Boolean(searchParams.get('key')),
+    wanted: 'https://qyapi.weixin.qq.com/cgi-bin/webhook/send?key=…',
+  },
+  feishu: {
+    has: ({ pathname }) => /^\/open-apis\/bot\/v2\/hook\/./.test(pathname),
+    wanted: 'https://open.feishu.cn/open-apis/bot/v2/hook/…',
+  },
+  slack: {
+    has: ({ pathname }) => /^\/services\/[^/]+\/[^/]+\/./.test(pathname),
+    wanted: 'https://hooks.slack.com/services/…',
+  },
+}
+
+/** Names the kind where the host does not: of a proxy, or a test. */
+const KIND_BEFORE = new RegExp(
+  `^(${CHANNEL_KINDS.filter(kind => kind !== 'mail').join('|')})\\+(?=https?://)`,
+)
+
+/** Of which kind an address is, or what it should be instead. */
+function readAddress(text: string): { kind: ChannelKind; url: URL } | string {
+  const [before = '', named] = KIND_BEFORE.exec(text) ?? []
+  const rest = text.slice(before.length)
+  const url = URL.canParse(rest) ? new URL(rest) : null
+  if (url === null || !/^(?:https?|smtps?):$/.test(url.protocol) || url.hostname === '')
+    return 'should be an address beginning with https://, http://, smtps:// or smtp://, where need be with its kind before it, as in dingtalk+https://'
+  if (url.protocol.startsWith('smtp')) return mailAddressFlaw(rest, url) ?? { kind: 'mail', url }
+  const vendor = VENDORS[url.hostname]
+  const kind = (named as ChannelKind | undefined) ?? vendor ?? 'webhook'
+  const whole = vendor === kind ? WHOLE[kind] : undefined
+  return whole && !whole.has(url) ? `should be the whole address, ${whole.wanted}` : { kind, url }
+}
+
+/** What is wrong with the address of a mail server; null: nothing. */
+function mailAddressFlaw(text: string, url: URL): string | null {
+  const { username, password, pathname, searchParams } = url
+  if (!isEncodedAddress(text) || !isDecodable(username) || !isDecodable(password))
+    return 'should have special characters of its user and password percent-encoded'
+  const isPlain = searchParams.get('tls') === 'off'
+  if ([...searchParams].length > (isPlain ? 1 : 0) || !/^\/?$/.test(pathname))
+    return 'should have nothing behind the port, except ?tls=off'
+  if (isPlain && url.protocol === 'smtps:') return 'should begin with smtp:// where tls is off'
+  if (isPlain && password !== '' && !isThisMachine(url.hostname))
+    return 'should have no password where tls is off: it would cross the network in the clear'
+  return (username === '') === (password === '') ? null : 'should have both a user and a password, or neither'
+}
+
+function isDecodable(text: string): boolean {
+  try {
+    decodeURIComponent(text)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** Whether a host name is this machine's own. */
+export function isThisMachine(host: string): boolean {
+  return /^(?:localhost|127\.\d+\.\d+\.\d+|\[?::1\]?)$/i.test(host)
+}
+
+/** What is wrong with a secret that signs; null: nothing. */
+function secretFlaw(kind: ChannelKind, secret: string): string | null {
+  if (kind === 'mail' || kind === 'wecom' || kind === 'slack')
+    return `a channel of the kind ${kind} signs nothing: unset it`
+  if (kind !== 'webhook') return null
+  const [, key = ''] = /^whsec_([A-Za-z0-9+/]+={0,2})$/.exec(secret) ?? []
+  const bytes = Buffer.from(key, 'base64').length
+  return bytes >= 24 && bytes <= 64 ? null : 'should be whsec_ and 24 to 64 bytes as base64'
+}
+
+/** Sender and recipients of mail. */
+function readMail(url: URL, parts: Partial<Record<ChannelPart, string>>) {
+  const user = decodeURIComponent(url.username)
+  const from = parts._FROM ?? (isMailAddress(user) ? user : null)
+  const to = (parts._TO ?? '')
+    .split(',')
+    .map(address => address.trim())
+    .filter(Boolean)
+  const missing: ChannelPart[] = []
+  if (from === null) missing.push('_FROM')
+  if (to.length === 0) missing.push('_TO')
+  return { from, to, missing }
+}
+
+/** `ops@example.com`, or `Operations <ops@example.com>`. */
+function isMailAddress(text: string): boolean {
+  const [, named, bare = named] = /^[^<>\p{Cc}]*<([^<>]+)>$|^([^<>]+)$/u.exec(text) ?? []
+  return /^[^\s@,;:"()[\]\p{Cc}]+@[^\s@,;:"()[\]\p{Cc}]+$/u.test(bare ?? '')
+}

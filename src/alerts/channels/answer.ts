@@ -1,0 +1,47 @@
+import { shortened } from '../../lib/text.ts'
+import type { ChannelSettings } from '../channel.ts'
+
+/** Answers are cut to this: enough for every vendor's sentence, too little for a page. */
+const KEPT = 300
+
+const MAIL_ADDRESS = /([^\s@<>"'(),;:[\]])[^\s@<>"'(),;:[\]]*@([^\s@<>"'(),;:[\]]+)/g
+
+/**
+ * How to say what a channel's server answered: on one line, short, without the secrets of its settings wherever the server
+ * quotes them, and with mail addresses masked.
+ */
+export function answerText(settings: Pick<ChannelSettings, 'url' | 'secret'>): (text: string) => string {
+  const secrets = secretsOf(settings)
+  return text => {
+    const line = text
+      .slice(0, 10 * KEPT)
+      .replace(/[\s\p{Cc}]+/gu, ' ')
+      .trim()
+    const clean = secrets.reduce((left, secret) => left.replaceAll(secret, '…'), line)
+    return shortened(clean.replace(MAIL_ADDRESS, '$1***@$2'), KEPT).toWellFormed()
+  }
+}
+
+/** Shorter parts of an address, such as `v2` or `send`, give nothing away and stand in many a sentence. */
+const SHORTEST_SECRET = 8
+
+/** What must never be shown, the longest first: what signs, a password, and whatever in an address may be a token. */
+function secretsOf({ url, secret }: Pick<ChannelSettings, 'url' | 'secret'>): string[] {
+  const { username, password, pathname, search, searchParams } = new URL(url)
+  const userInfo = password === '' ? [] : [password, decodeURIComponent(password)]
+  // The user of a mail server is no secret; that of a webhook may be its token.
+  if (/^https?:/.test(url)) userInfo.push(username, decodeURIComponent(username))
+  const parts = [pathname, search.slice(1), ...pathname.split('/'), ...searchParams.values()]
+  const long = parts.flatMap(part => [part, decoded(part)]).filter(part => part.length >= SHORTEST_SECRET)
+  return [...new Set([secret ?? '', ...userInfo, ...long])]
+    .filter(part => part !== '')
+    .sort((a, b) => b.length - a.length)
+}
+
+function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part)
+  } catch {
+    return part
+  }
+}

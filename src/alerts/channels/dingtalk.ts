@@ -1,0 +1,59 @@
+import { createHmac } from 'node:crypto'
+import type { ChannelSettings } from '../channel.ts'
+import { type HttpKind, judgeRobot } from './http.ts'
+import { type Dialect, fitting, inert, type MessageLines, oneLine, writeAlert } from './layout.ts'
+
+/*
+ * A group's custom robot of DingTalk. It answers HTTP 200 whatever became of the message; `errcode` tells. Its markdown is a
+ * subset: two blanks end a line, a blank line a paragraph.
+ */
+
+/** Of the whole message; DingTalk refuses more than 20,000. */
+const MAX_BYTES = 18_000
+
+const CODES = {
+  code: 'errcode',
+  words: 'errmsg',
+  // More than 20 messages within a minute: the robot is silenced for ten.
+  limited: { 130101: 600_000, 410100: 600_000 },
+  busy: [-1],
+}
+
+const dialect: Dialect = {
+  plain: inert,
+  bold: text => `**${text}**`,
+  link: (text, url) => `[${text}](${url})`,
+  lineEnd: '  \n',
+}
+
+export function dingtalk(settings: ChannelSettings): HttpKind {
+  return {
+    post: (message, _id, now) => ({
+      url: signed(settings, now),
+      body: fitting(message, robotMessage, body => Buffer.byteLength(body) <= MAX_BYTES),
+    }),
+    judge: answer => judgeRobot(answer, CODES),
+  }
+}
+
+/** The address with the time in milliseconds and its signature, where the robot asks for one. */
+function signed({ url: address, secret }: ChannelSettings, now: Date): URL {
+  const url = new URL(address)
+  if (secret === null) return url
+  const timestamp = String(now.getTime())
+  url.searchParams.set('timestamp', timestamp)
+  const sign = createHmac('sha256', secret).update(`${timestamp}\n${secret}`).digest('base64')
+  url.searchParams.set('sign', sign)
+  return url
+}
+
+function robotMessage({ mark, title, alerts, notes, link }: MessageLines): string {
+  const text = [
+    `### ${mark} ${inert(title)}`,
+    ...alerts.map(alert => writeAlert(dialect, alert)),
+    ...notes.map(inert),
+    ...(link ? [dialect.link(link.text, link.url)] : []),
+  ].join('\n\n')
+  // The title is what the phone's notification and the list of chats show.
+  return JSON.stringify({ msgtype: 'markdown', markdown: { title: oneLine(`${mark} ${title}`, 120), text } })
+}

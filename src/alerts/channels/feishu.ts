@@ -1,0 +1,77 @@
+import { createHmac } from 'node:crypto'
+import type { ChannelSettings } from '../channel.ts'
+import type { Message } from '../message.ts'
+import { type HttpKind, judgeRobot } from './http.ts'
+import { type AlertLines, fitting, inert, type MessageLines } from './layout.ts'
+
+/* A group's custom bot of Feishu, or of Lark, which is the same elsewhere. Messages are cards. */
+
+/** Of the whole request; Feishu refuses more than 20 KB. */
+const MAX_BYTES = 19_000
+
+const CODES = {
+  code: 'code',
+  words: 'msg',
+  // More than 5 messages within a second or 100 within a minute; at full hours, when everybody sends, fewer.
+  limited: { 11232: 60_000 },
+  busy: [],
+}
+
+/** Colours of a card's header. */
+const COLOURS = { critical: 'red', warning: 'orange', info: 'blue', recovered: 'green' } as const
+
+export function feishu(settings: ChannelSettings): HttpKind {
+  return {
+    post: (message, _id, now) => ({
+      url: new URL(settings.url),
+      body: fitting(
+        message,
+        lines =>
+          JSON.stringify({
+            ...signature(settings, now),
+            msg_type: 'interactive',
+            card: card(message, lines),
+          }),
+        body => Buffer.byteLength(body) <= MAX_BYTES,
+      ),
+    }),
+    judge: answer => judgeRobot(answer, CODES),
+  }
+}
+
+/** The time in seconds with its signature: time and secret are the key, and nothing is what they sign. */
+function signature({ secret }: ChannelSettings, now: Date): { timestamp: string; sign: string } | null {
+  if (secret === null) return null
+  const timestamp = String(Math.floor(now.getTime() / 1000))
+  return { timestamp, sign: createHmac('sha256', `${timestamp}\n${secret}`).digest('base64') }
+}
+
+function card({ tone }: Message, { title, alerts, notes, link }: MessageLines) {
+  return {
+    config: { wide_screen_mode: true },
+    header: { template: COLOURS[tone], title: plain(title) },
+    elements: [
+      ...alerts.flatMap((alert, i) => [...(i > 0 ? [{ tag: 'hr' }] : []), ...alertElements(alert)]),
+      ...notes.map(note => ({ tag: 'div', text: plain(note) })),
+      ...(link ? [button(link)] : []),
+    ],
+  }
+}
+
+/** What may hold anything is plain text, in which Feishu reads no markdown and no mention. */
+function alertElements({ mark, title, state, what, remedy, link }: AlertLines) {
+  const head = title === null ? `${mark} ${inert(state)}` : `${mark} **${inert(title)}**\n${inert(state)}`
+  return [
+    { tag: 'div', text: { tag: 'lark_md', content: head } },
+    { tag: 'div', text: plain(remedy === null ? what : `${what}\n${remedy}`) },
+    ...(link ? [{ tag: 'div', text: { tag: 'lark_md', content: `[${link.text}](${link.url})` } }] : []),
+  ]
+}
+
+function plain(content: string) {
+  return { tag: 'plain_text', content }
+}
+
+function button({ text, url }: { text: string; url: string }) {
+  return { tag: 'action', actions: [{ tag: 'button', type: 'primary', text: plain(text), url }] }
+}

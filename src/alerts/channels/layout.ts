@@ -1,0 +1,133 @@
+import { shortened } from '../../lib/text.ts'
+import { type Translate, translator } from '../../texts/texts.ts'
+import type { Message, MessageAlert } from '../message.ts'
+import { SEVERITIES } from '../rule.ts'
+
+/*
+ * How a message reads on a phone, whatever takes it: the worst first, and of each alert what, how bad, since when, what to
+ * do, and where to look. Chats show a few alerts, cut where need be, and say how many more there are.
+ */
+
+/** More would be scrolled past. */
+const SHOWN = 10
+/** Code units of each text, so that one alert always fits, in the narrowest chat and in Chinese (3 bytes each). */
+const LONGEST = { title: 100, when: 80, what: 280, remedy: 280, note: 200 }
+
+/** A mark that is seen before a word is read. */
+export const MARKS = { critical: '🔴', warning: '🟠', info: '🔵', recovered: '✅' } as const
+export type Tone = keyof typeof MARKS
+
+/** An alert as a person reads it: plain texts, each on one line. */
+export interface AlertLines {
+  mark: string
+  tone: Tone
+  /** What, in a few words; null where the title of the message says it already. */
+  title: string | null
+  /** How bad, and since when. */
+  state: string
+  what: string
+  remedy: string | null
+  link: { text: string; url: string } | null
+}
+
+/** A message as a person reads it. */
+export interface MessageLines {
+  mark: string
+  title: string
+  alerts: AlertLines[]
+  /** How many alerts were left out, and what else there is to say. */
+  notes: string[]
+  link: { text: string; url: string } | null
+}
+
+/** The message with its first `shown` alerts, the worst of them first. */
+export function messageLines(message: Message, shown = SHOWN): MessageLines {
+  const t = translator(message.language)
+  const alerts = worstFirst(message.alerts)
+  const left = alerts.length - Math.min(shown, alerts.length)
+  return {
+    mark: MARKS[message.tone],
+    title: oneLine(message.title, LONGEST.title),
+    alerts: alerts.slice(0, shown).map(alert => alertLines(t, alert, message.title)),
+    notes: [
+      ...(left > 0 ? [t('channel.more', { count: left })] : []),
+      ...(message.note === null ? [] : [oneLine(message.note, LONGEST.note)]),
+    ],
+    link: message.url === null ? null : { text: message.urlText, url: message.url },
+  }
+}
+
+function alertLines(t: Translate, alert: MessageAlert, heading: string): AlertLines {
+  const { event, severity } = alert
+  const tone = event === 'recovered' ? 'recovered' : severity
+  const word = t(`channel.state.${tone}`)
+  const state = event === 'repeated' ? t('channel.state.again', { severity: word }) : word
+  return {
+    mark: MARKS[tone],
+    tone,
+    title: heading.includes(alert.title) ? null : oneLine(alert.title, LONGEST.title),
+    state: `${state} · ${oneLine(alert.when, LONGEST.when)}`,
+    what: oneLine(alert.what, LONGEST.what),
+    remedy: alert.remedy && t('channel.remedy', { remedy: oneLine(alert.remedy, LONGEST.remedy) }),
+    link: alert.url === null ? null : { text: t('channel.details'), url: alert.url },
+  }
+}
+
+/** Alerts that go on before those that are over, and the worst first. */
+export function worstFirst(alerts: readonly MessageAlert[]): MessageAlert[] {
+  const rank = ({ event, severity }: MessageAlert) =>
+    event === 'recovered' ? -1 : SEVERITIES.indexOf(severity)
+  return alerts.toSorted((a, b) => rank(b) - rank(a))
+}
+
+/** A text without line breaks and other controls, and no longer than that: no text begins a line of its own. */
+export function oneLine(text: string, longest: number): string {
+  const line = text.replace(/\p{Cf}+/gu, '').replace(/[\s\p{Cc}]+/gu, ' ')
+  return shortened(line.trim(), longest).toWellFormed()
+}
+
+/** How a chat writes what is more than plain text. */
+export interface Dialect {
+  /** A plain text in which nothing means anything else: no link, no mention, no emphasis. */
+  plain(text: string): string
+  bold(text: string): string
+  link(text: string, url: string): string
+  /** What ends a line within an alert. */
+  lineEnd: string
+}
+
+/** The lines of an alert. */
+export function writeAlert(dialect: Dialect, { mark, title, state, what, remedy, link }: AlertLines): string {
+  const { plain } = dialect
+  return [
+    title === null ? `${mark} ${plain(state)}` : `${mark} ${dialect.bold(plain(title))}`,
+    title === null ? null : plain(state),
+    plain(what),
+    remedy && plain(remedy),
+    link && dialect.link(link.text, link.url),
+  ]
+    .filter(line => line !== null)
+    .join(dialect.lineEnd)
+}
+
+/**
+ * Markdown of chats that know no way to write a character that means something: those are replaced by their full-width
+ * brothers, which look like them and mean nothing.
+ */
+export function inert(text: string): string {
+  return text.replace(/[<>[\]*`~|\\]|^[#_+-]/g, character =>
+    String.fromCharCode(character.charCodeAt(0) + 0xfee0),
+  )
+}
+
+/** The longest form of a message that a chat takes: with fewer and fewer alerts until it fits. */
+export function fitting<Form>(
+  message: Message,
+  write: (lines: MessageLines) => Form,
+  fits: (form: Form) => boolean,
+): Form {
+  for (let shown = Math.min(SHOWN, message.alerts.length); ; shown--) {
+    const form = write(messageLines(message, shown))
+    if (shown <= 0 || fits(form)) return form
+  }
+}

@@ -1,0 +1,82 @@
+import { html, type SafeHtml } from '@remix-run/html-template'
+import { translator } from '../../texts/texts.ts'
+import type { ChannelSettings } from '../channel.ts'
+import type { Message } from '../message.ts'
+import { type AlertLines, messageLines, type Tone } from './layout.ts'
+
+/* A message as mail: plain text, and the same as HTML with nothing to load. */
+
+/** A mail is read at a desk, too. */
+const SHOWN = 50
+
+/** The mail as plain text. */
+export function mailText(message: Message, { name }: Pick<ChannelSettings, 'name'>): string {
+  const { mark, title, alerts, notes, link } = messageLines(message, SHOWN)
+  return [
+    `${mark} ${title}`,
+    ...alerts.map(alert =>
+      [
+        `${alert.mark} ${alert.title ?? alert.state}`,
+        alert.title === null ? null : alert.state,
+        alert.what,
+        alert.remedy,
+        alert.link?.url ?? null,
+      ]
+        .filter(line => line !== null)
+        .join('\n'),
+    ),
+    ...notes,
+    ...(link ? [`${link.text}: ${link.url}`] : []),
+    `-- \n${footer(message, name)}`,
+  ].join('\n\n')
+}
+
+function footer({ language }: Message, channel: string): string {
+  return translator(language)('channel.mail.footer', { channel })
+}
+
+/** Readable on white and on black. */
+const COLOURS: Record<Tone, string> = {
+  critical: '#d92d20',
+  warning: '#dc6803',
+  info: '#1570ef',
+  recovered: '#079455',
+}
+
+const FONT =
+  "font-family:-apple-system,'Segoe UI',Roboto,'Noto Sans','PingFang SC','Microsoft YaHei','Noto Sans CJK SC',sans-serif"
+
+/** The mail as HTML. Styles stand beside what they dress: many programs read no others. */
+export function mailHtml(message: Message, { name }: Pick<ChannelSettings, 'name'>): string {
+  const { title, alerts, notes, link } = messageLines(message, SHOWN)
+  const page = html`<!doctype html>
+<html lang="${message.language}">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<meta name="color-scheme" content="light dark">
+<title>${title}</title>
+</head>
+<body style="margin:0;padding:16px">
+<div style="max-width:600px;margin:0 auto;${FONT};font-size:15px;line-height:1.5">
+<h1 style="margin:0 0 16px;padding:12px 16px;border-radius:8px;background:${COLOURS[message.tone]};color:#ffffff;font-size:18px;line-height:1.35">${title}</h1>
+${alerts.map(alertHtml)}
+${notes.map(note => html`<p style="margin:0 0 16px">${note}</p>`)}
+${link ? html`<p style="margin:0 0 24px"><a href="${link.url}" style="display:inline-block;padding:8px 16px;border-radius:6px;background:#1f2937;color:#ffffff;text-decoration:none">${link.text}</a></p>` : ''}
+<p style="margin:0;padding-top:12px;border-top:1px solid #88888866;font-size:13px;color:#808080">${footer(message, name)}</p>
+</div>
+</body>
+</html>`
+  return String(page)
+}
+
+function alertHtml({ mark, tone, title, state, what, remedy, link }: AlertLines): SafeHtml {
+  return html`<div style="margin:0 0 16px;padding:0 0 0 12px;border-left:4px solid ${COLOURS[tone]}">
+${title === null ? '' : html`<p style="margin:0;font-weight:600">${title}</p>`}
+<p style="margin:0;font-size:13px;color:${COLOURS[tone]}">${mark} ${state}</p>
+<p style="margin:4px 0 0">${what}</p>
+${remedy === null ? '' : html`<p style="margin:4px 0 0">${remedy}</p>`}
+${link === null ? '' : html`<p style="margin:4px 0 0"><a href="${link.url}">${link.text}</a></p>`}
+</div>
+`
+}

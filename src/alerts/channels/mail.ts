@@ -1,0 +1,141 @@
+import { createTransport, type Transporter } from 'nodemailer'
+import { sentenceOf } from '../../lib/failure.ts'
+import { type Channel, ChannelError, type ChannelSettings } from '../channel.ts'
+import type { Message } from '../message.ts'
+import { answerText } from './answer.ts'
+import { oneLine } from './layout.ts'
+import { mailHtml, mailText } from './mail-page.ts'
+
+/*
+ * Mail by SMTP. The connection is encrypted: from the start (smtps://), or by STARTTLS, without which nothing is sent unless
+ * the address ends in ?tls=off. Each message has a connection of its own: they are rare.
+ */
+
+/** For everything. Servers that slow down strangers keep them waiting for some seconds before they greet. */
+const TIMEOUT_MS = 20_000
+
+const SUBJECT = 200
+
+export class MailChannel implements Channel {
+  readonly settings: ChannelSettings
+  readonly target: string
+  readonly #say: (text: string) => string
+  readonly #transport: Transporter
+
+  constructor(settings: ChannelSettings) {
+    this.settings = settings
+    this.target = settings.to.join(', ')
+    this.#say = answerText(settings)
+    this.#transport = createTransport(smtpOptions(settings))
+  }
+
+  async send(message: Message, id: string, signal: AbortSignal): Promise<string> {
+    const { from, to } = this.settings
+    const sender = senderOf(from ?? '')
+    const within = AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)])
+    try {
+      const { response, rejected = [] } = await this.#transport.sendMail({
+        from: sender,
+        to: [...to],
+        subject: oneLine(message.title, SUBJECT),
+        text: mailText(message, this.settings),
+        html: mailHtml(message, this.settings),
+        messageId: `<${id}.${message.at.getTime()}@${sender.address.split('@')[1]}>`,
+        date: message.at,
+        priority: message.tone === 'critical' ? 'high' : 'normal',
+        headers: {
+          // Nobody's holiday notice answers it.
+          'Auto-Submitted': 'auto-generated',
+          'X-Auto-Response-Suppress': 'All',
+        },
+        disableFileAccess: true,
+        disableUrlAccess: true,
+        signal: within,
+      })
+      const refused = rejected.length > 0 ? `; not taken for ${rejected.join(', ')}` : ''
+      return this.#say(`${response ?? ''}${refused}`)
+    } catch (error) {
+      throw mailError(error, this.settings, this.#say)
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#transport.close()
+  }
+}
+
+/**
+ * Connects to the mail server and signs in, without sending anything.
+ * @throws ChannelError
+ */
+export async function checkMailServer(settings: ChannelSettings): Promise<void> {
+  const transport = createTransport(smtpOptions(settings))
+  try {
+    await transport.verify()
+  } catch (error) {
+    throw mailError(error, settings, answerText(settings))
+  } finally {
+    transport.close()
+  }
+}
+
+function smtpOptions({ url }: ChannelSettings) {
+  const { protocol, hostname, port, username, password, searchParams } = new URL(url)
+  const secure = protocol === 'smtps:'
+  const isPlain = searchParams.get('tls') === 'off'
+  return {
+    host: hostname.replace(/^\[|\]$/g, ''),
+    port: port === '' ? (secure ? 465 : 587) : Number(port),
+    secure,
+    requireTLS: !secure && !isPlain,
+    ignoreTLS: isPlain,
+    ...(username !== '' && {
+      auth: { user: decodeURIComponent(username), pass: decodeURIComponent(password) },
+      // A server that offers no authentication is the wrong one, or not told how: better to hear of it.
+      forceAuth: true,
+    }),
+    dnsTimeout: TIMEOUT_MS / 2,
+    connectionTimeout: TIMEOUT_MS / 2,
+    greetingTimeout: TIMEOUT_MS / 2,
+    socketTimeout: TIMEOUT_MS / 2,
+    maxResponseSize: 65_536,
+  }
+}
+
+/** `dirsync <dirsync@example.com>`, or the address alone. */
+function senderOf(from: string): { name: string; address: string } {
+  const [, name = '', address = from] = /^\s*"?(.*?)"?\s*<([^<>]+)>$/.exec(from) ?? []
+  return { name: name === '' ? 'dirsync' : name, address: address.trim() }
+}
+
+interface SmtpFailure extends Error {
+  code?: string
+  response?: string
+  responseCode?: number
+  permanent?: boolean
+  rejectedErrors?: SmtpFailure[]
+}
+
+/** What a failure means for the next try. */
+function mailError(error: unknown, settings: ChannelSettings, say: (text: string) => string): ChannelError {
+  const failure = error as SmtpFailure
+  const { host } = new URL(settings.url)
+  const said = failure.response
+  if (said !== undefined) {
+    const isFinal = (failure.rejectedErrors ?? [failure]).every(({ permanent }) => permanent === true)
+    const about = failure.code === 'EAUTH' ? ' to the user and password' : ''
+    return new ChannelError(
+      isFinal ? 'CHANNEL_REFUSED' : 'CHANNEL_UNAVAILABLE',
+      `${host} answered${about}: ${say(said)}`,
+    )
+  }
+  const reason = say(sentenceOf(error))
+  return isMisfit(failure)
+    ? new ChannelError('CHANNEL_REFUSED', `${host} cannot be used as it is set: ${reason}`)
+    : new ChannelError('CHANNEL_UNAVAILABLE', `${host} gave no complete answer: ${reason}`)
+}
+
+/** Whether server and settings do not fit: no STARTTLS, no authentication, a certificate that nobody vouches for. */
+function isMisfit({ code, message }: SmtpFailure): boolean {
+  return code === 'ETLS' || code === 'ENOAUTH' || code === 'EAUTH' || /certificate|self-signed/i.test(message)
+}

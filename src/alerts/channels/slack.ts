@@ -1,0 +1,51 @@
+import type { HttpAnswer } from '../../platform/exchange.ts'
+import type { ChannelSettings } from '../channel.ts'
+import { type HttpKind, type Judgement, statusText } from './http.ts'
+import { type Dialect, type MessageLines, messageLines, writeAlert } from './layout.ts'
+
+/* An incoming webhook of Slack. It answers `ok`, or a status and a word such as no_service. */
+
+/** Of the header block, in characters; a section's 3,000 and a message's 50 blocks are out of reach. */
+const HEADER = 150
+
+/** Slack reads these three as markup, and nothing else within a text that is verbatim. */
+const ENTITIES: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;' }
+const escaped = (text: string) => text.replace(/[&<>]/g, character => ENTITIES[character] ?? '')
+
+const dialect: Dialect = {
+  plain: escaped,
+  bold: text => `*${text.replaceAll('*', '＊')}*`,
+  link: (text, url) => `<${escaped(url).replaceAll('|', '%7C')}|${escaped(text)}>`,
+  lineEnd: '\n',
+}
+
+export function slack(settings: ChannelSettings): HttpKind {
+  return {
+    post: message => ({ url: new URL(settings.url), body: JSON.stringify(blocks(messageLines(message))) }),
+    judge,
+  }
+}
+
+function blocks({ mark, title, alerts, notes, link }: MessageLines) {
+  const heading = `${mark} ${title}`
+  return {
+    // What notifications show, and programs that know no blocks.
+    text: escaped(heading),
+    blocks: [
+      { type: 'header', text: { type: 'plain_text', text: heading.slice(0, HEADER), emoji: false } },
+      ...alerts.map(alert => section(writeAlert(dialect, alert))),
+      ...notes.map(note => section(escaped(note))),
+      ...(link ? [section(dialect.link(link.text, link.url))] : []),
+    ],
+  }
+}
+
+/** Verbatim: no @name, #channel or address in it becomes a mention or a link. */
+function section(text: string) {
+  return { type: 'section', text: { type: 'mrkdwn', text, verbatim: true } }
+}
+
+function judge(answer: HttpAnswer): Judgement {
+  if (answer.status !== 200) return { refused: statusText(answer) }
+  return answer.body.trim() === 'ok' ? { taken: 'ok' } : { unavailable: statusText(answer) }
+}

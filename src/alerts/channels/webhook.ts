@@ -1,0 +1,72 @@
+import { createHmac } from 'node:crypto'
+import type { HttpAnswer } from '../../platform/exchange.ts'
+import type { ChannelSettings } from '../channel.ts'
+import type { Message } from '../message.ts'
+import { type HttpKind, type Judgement, statusText } from './http.ts'
+import { worstFirst } from './layout.ts'
+
+/* JSON for programs, signed as Standard Webhooks has it. docs/alerts.md describes it: fields may be added, none goes away. */
+
+export function webhook(settings: ChannelSettings): HttpKind {
+  const { username, password } = new URL(settings.url)
+  const url = new URL(settings.url)
+  url.username = url.password = ''
+  const basic = Buffer.from(`${decodeURIComponent(username)}:${decodeURIComponent(password)}`)
+  return {
+    post(message, id, now) {
+      const body = JSON.stringify(document(settings.name, message))
+      const headers = {
+        ...signature(settings.secret, id, now, body),
+        ...(username !== '' && { authorization: `Basic ${basic.toString('base64')}` }),
+      }
+      return { url, headers, body }
+    },
+    judge,
+  }
+}
+
+/** Everything but what is there for the eye. */
+function document(channel: string, message: Message) {
+  const { kind, at, language, tone, title, note, url } = message
+  return {
+    type: kind,
+    timestamp: at,
+    data: {
+      channel,
+      language,
+      severity: tone,
+      title,
+      note,
+      url,
+      alerts: worstFirst(message.alerts).map(alert => ({
+        id: alert.id,
+        rule: alert.rule,
+        subject: alert.subject,
+        severity: alert.severity,
+        event: alert.event,
+        title: alert.title,
+        what: alert.what,
+        remedy: alert.remedy,
+        url: alert.url,
+        since: alert.since,
+        ended_at: alert.endedAt,
+        facts: alert.facts,
+      })),
+    },
+  }
+}
+
+/** The message's number and time; with a secret, the signature over both and the body. */
+function signature(secret: string | null, id: string, now: Date, body: string): Record<string, string> {
+  const timestamp = String(Math.floor(now.getTime() / 1000))
+  const headers = { 'webhook-id': id, 'webhook-timestamp': timestamp }
+  if (secret === null) return headers
+  const key = Buffer.from(secret.replace(/^whsec_/, ''), 'base64')
+  const sign = createHmac('sha256', key).update(`${id}.${timestamp}.${body}`).digest('base64')
+  return { ...headers, 'webhook-signature': `v1,${sign}` }
+}
+
+function judge(answer: HttpAnswer): Judgement {
+  if (answer.status < 300) return { taken: statusText(answer) }
+  return { refused: answer.status === 410 ? 'HTTP 410: the receiver is gone for good' : statusText(answer) }
+}

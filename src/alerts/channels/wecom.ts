@@ -1,0 +1,49 @@
+import type { ChannelSettings } from '../channel.ts'
+import { type HttpKind, judgeRobot } from './http.ts'
+import { type Dialect, fitting, inert, type MessageLines, writeAlert } from './layout.ts'
+
+/*
+ * A group's robot of WeCom. The address is all that it asks for; it answers HTTP 200 whatever became of the message, and
+ * `errcode` tells.
+ */
+
+/** Of the text, in UTF-8. */
+const MAX_BYTES = 4096
+
+const CODES = {
+  code: 'errcode',
+  words: 'errmsg',
+  // More than 20 messages within a minute.
+  limited: { 45009: 60_000 },
+  busy: [-1],
+}
+
+/** The colours that WeCom has are for good, soft and bad; the marks say more. */
+const dialect: Dialect = {
+  plain: inert,
+  bold: text => `**${text}**`,
+  link: (text, url) => `[${text}](${url})`,
+  lineEnd: '\n',
+}
+
+export function wecom(settings: ChannelSettings): HttpKind {
+  return {
+    post: message => ({
+      url: new URL(settings.url),
+      body: JSON.stringify({
+        msgtype: 'markdown',
+        markdown: { content: fitting(message, robotText, text => Buffer.byteLength(text) <= MAX_BYTES) },
+      }),
+    }),
+    judge: answer => judgeRobot(answer, CODES),
+  }
+}
+
+function robotText({ mark, title, alerts, notes, link }: MessageLines): string {
+  return [
+    `### ${mark} ${inert(title)}`,
+    ...alerts.map(alert => writeAlert(dialect, alert)),
+    ...notes.map(inert),
+    ...(link ? [dialect.link(link.text, link.url)] : []),
+  ].join('\n\n')
+}

@@ -1,0 +1,14 @@
+/** What messages of alerts say besides their alerts, whatever channel takes them. */
+export const channels = {
+  'channel.state.critical': 'critical',
+  'channel.state.warning': 'warning',
+  'channel.state.info': 'for your information',
+  'channel.state.recovered': 'recovered',
+  'channel.state.again': '{severity}, still going on',
+  'channel.remedy': 'What to do: {remedy}',
+  'channel.details': 'Details and steps',
+  'channel.more':
+    '{count, plural, one {# more alert is} other {# more alerts are}} not shown here: see the console, or `dirsync alerts`.',
+  'channel.mail.footer':
+    'Sent by dirsync on its channel {channel}. `dirsync alerts mute` silences a rule for a time.',
+} as const
