@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { momentOf, tomorrowAt } from '../../src/console/moment.ts'
-import { actorText } from '../../src/console/ui/actor.ts'
+import { actorText } from '../../src/texts/actor.ts'
 import { translator } from '../../src/texts/texts.ts'
 
 describe('what a clock on a wall shows', () => {

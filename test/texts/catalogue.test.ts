@@ -158,6 +158,8 @@ const NAMES = new RegExp(
       'card_type',
       'service_provider',
     ],
-    ...['code', 'circumstance', 'said', 'doctor', 'severity', 'alert_state', 'alert_event', 'message_state'],
+    ...['code', 'circumstance', 'said', 'doctor', 'alert_state'],
+    // Of every rule of alerts: the compiler holds them to their names.
+    'alert',
   ].join('|')})\\.`,
 )

@@ -1,6 +1,6 @@
 import { html, type SafeHtml } from '@remix-run/html-template'
+import { actorText } from '../../texts/actor.ts'
 import type { Ask } from '../ask.ts'
-import { actorText } from '../ui/actor.ts'
 import {
   actionForm,
   alert,

@@ -1,9 +1,9 @@
 import { html, type SafeHtml } from '@remix-run/html-template'
 import type { ChannelReport, QuietHours, RuleReport } from '../../alerts/report.ts'
 import type { TestAnswer } from '../../alerts/test-message.ts'
+import { actorText } from '../../texts/actor.ts'
 import { textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
-import { actorText } from '../ui/actor.ts'
 import {
   actionForm,
   alert,

@@ -1,8 +1,8 @@
 import { html, type SafeHtml } from '@remix-run/html-template'
 import { capitalised, shortened } from '../../lib/text.ts'
+import { actorText } from '../../texts/actor.ts'
 import { textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
-import { actorText } from '../ui/actor.ts'
 import { code, empty, filters, head, live, type Part, pager, table, time } from '../ui/parts.ts'
 import type { AuditInput, AuditList } from './query.ts'
 

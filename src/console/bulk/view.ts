@@ -1,9 +1,9 @@
 import { html, type SafeHtml } from '@remix-run/html-template'
 import { caseFilterSchema, describeFilter, filterQuery, NOBODYS } from '../../sync/case-filter.ts'
+import { actorText } from '../../texts/actor.ts'
 import { textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
 import { caseTabs, categoryName, fieldName, keyOf, operationName, short } from '../cases/parts.ts'
-import { actorText } from '../ui/actor.ts'
 import {
   actionForm,
   alert,

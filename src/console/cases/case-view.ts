@@ -1,10 +1,10 @@
 import { html, type SafeHtml } from '@remix-run/html-template'
 import type { CaseStory } from '../../report/cases.ts'
 import { openStates } from '../../sync/cases.ts'
+import { actorText } from '../../texts/actor.ts'
 import { failureTexts, inLanguage } from '../../texts/failures.ts'
 import { isTextKey, textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
-import { actorText } from '../ui/actor.ts'
 import {
   actionForm,
   alert,

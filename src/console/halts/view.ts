@@ -1,9 +1,9 @@
 import { html, type SafeHtml } from '@remix-run/html-template'
 import type { Halt, Process } from '../../report/service.ts'
+import { actorText } from '../../texts/actor.ts'
 import { failureTexts } from '../../texts/failures.ts'
 import { type Language, textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
-import { actorText } from '../ui/actor.ts'
 import {
   actionForm,
   alert,

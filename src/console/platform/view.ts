@@ -1,11 +1,11 @@
 import { html, type SafeHtml } from '@remix-run/html-template'
 import type { History } from '../../report/history.ts'
 import type { TokenState } from '../../report/platform.ts'
+import { actorText } from '../../texts/actor.ts'
 import { failureTexts, inLanguage } from '../../texts/failures.ts'
 import { textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
 import { haltAlert } from '../halts/view.ts'
-import { actorText } from '../ui/actor.ts'
 import {
   actionForm,
   alert,

@@ -1,7 +1,7 @@
 import type { SafeHtml } from '@remix-run/html-template'
+import { actorText } from '../../texts/actor.ts'
 import { textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
-import { actorText } from '../ui/actor.ts'
 import { duration, figure, state } from '../ui/parts.ts'
 import { runState } from '../ui/states.ts'
 import type { TimeLeftResult } from './query.ts'

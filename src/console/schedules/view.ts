@@ -1,8 +1,8 @@
 import { html, type SafeHtml } from '@remix-run/html-template'
 import type { Schedule, Tick } from '../../report/schedules.ts'
+import { actorText } from '../../texts/actor.ts'
 import { textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
-import { actorText } from '../ui/actor.ts'
 import {
   actionForm,
   alert,

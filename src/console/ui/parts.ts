@@ -1,5 +1,6 @@
 import { html, type SafeHtml } from '@remix-run/html-template'
 import { shortened } from '../../lib/text.ts'
+import { durationText, numbers, percentText } from '../../texts/figures.ts'
 import type { TextKey, Translate } from '../../texts/texts.ts'
 import type { Ask, Taste } from '../ask.ts'
 import type { AccessRole } from '../auth/viewer.ts'
@@ -76,38 +77,9 @@ export function since(ask: Ask, date: Date | null): SafeHtml {
   return html`<time datetime="${date.toISOString()}" title="${format(ask, EXACT).format(date)}">${text}</time>`
 }
 
-/** How long something took or takes, in the largest unit that says enough: 0.4 s, 12 s, 3 min, 2 h, 5 d. */
+/** How long something took or takes: 0.4 s, 12 s, 3 min, 2 h, 5 d. */
 export function duration({ language }: Pick<Taste, 'language'>, ms: number): string {
-  const seconds = Math.max(0, ms) / 1000
-  const [value, unit, digits] =
-    seconds < 10
-      ? ([seconds, 'second', 1] as const)
-      : seconds < 120
-        ? ([seconds, 'second', 0] as const)
-        : seconds < 7200
-          ? ([seconds / 60, 'minute', 0] as const)
-          : seconds < 172_800
-            ? ([seconds / 3600, 'hour', 0] as const)
-            : ([seconds / 86_400, 'day', 0] as const)
-  return numbers(language, {
-    style: 'unit',
-    unit,
-    unitDisplay: 'short',
-    maximumFractionDigits: digits,
-  }).format(value)
-}
-
-const numberFormats = new Map<string, Intl.NumberFormat>()
-
-/** Made once: making one takes longer than all else in a cell. */
-function numbers(language: string, options: Intl.NumberFormatOptions): Intl.NumberFormat {
-  const id = `${language} ${JSON.stringify(options)}`
-  let found = numberFormats.get(id)
-  if (!found) {
-    found = new Intl.NumberFormat(language, options)
-    numberFormats.set(id, found)
-  }
-  return found
+  return durationText(language, ms)
 }
 
 export function figure({ language }: Pick<Taste, 'language'>, value: number, digits = 0): string {
@@ -123,8 +95,7 @@ export function amount({ language }: Pick<Taste, 'language'>, text: string | nul
 
 /** A share of 0 to 1 in percent; never 100 % while something is missing, never 0 % while there is something. */
 export function percent({ language }: Pick<Taste, 'language'>, share: number): string {
-  const honest = share < 1 && share > 0.9999 ? 0.9999 : share > 0 && share < 0.0001 ? 0.0001 : share
-  return numbers(language, { style: 'percent', maximumFractionDigits: 2 }).format(honest)
+  return percentText(language, share)
 }
 
 /** A share of 0 to 1 as a bar, for a glance beside its figure. */

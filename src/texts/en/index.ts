@@ -1,3 +1,4 @@
+import { alerts } from './alerts.ts'
 import { alertsScreen } from './alerts-screen.ts'
 import { api } from './api.ts'
 import { audit } from './audit.ts'
@@ -37,6 +38,7 @@ export const en = {
   ...mirrors,
   ...halts,
   ...alertsScreen,
+  ...alerts,
   ...audit,
   ...search,
   ...settings,

@@ -1,0 +1,144 @@
+/**
+ * What the rules of alerts say (src/alerts/rule.ts). Of each rule: a title of a few words, what is wrong with its figures, what
+ * to do, and that it is over. Then the runbook: short steps, one per line.
+ */
+export const alerts = {
+  'alert.halt.title': '{place}',
+  'alert.halt.what': '{message} Until that is over nothing is sent there; what waits is kept.',
+  'alert.halt.remedy': '{remedy}',
+  'alert.halt.over': 'Work goes on by itself.',
+  'alert.paused.title': 'All calls are paused',
+  'alert.paused.what': '{message} Nothing is sent until somebody resumes them.',
+  'alert.paused.remedy':
+    'Resume them in the console or with `dirsync resume`, or ask the person who paused them.',
+  'alert.paused.over': 'The calls were resumed.',
+  'alert.held_run.title': 'Run {run} ({kind}) waits for a decision',
+  'alert.held_run.what':
+    'It would change {planned, plural, one {# entry} other {# entries}}, which is more than usual, so none of it is sent.',
+  'alert.held_run.remedy':
+    'Look at its plan in the console or with `dirsync plan {run}`, then `dirsync approve {run}` or `dirsync reject {run} --reason R`.',
+  'alert.held_run.over': 'It was decided, or a later run took its place.',
+  'alert.source_suspect.title': 'HR’s data looks wrong ({kind})',
+  'alert.source_suspect.what': 'Run {run}: {message}',
+  'alert.source_suspect.remedy':
+    'Run the mapping’s query at HR and mend what is wrong there or in the mapping. The next run then passes; `dirsync resync` starts one now.',
+  'alert.source_suspect.over': 'A later run found HR’s data in order.',
+  'alert.run_overdue.title': 'No good run for too long ({kind})',
+  'alert.run_overdue.what':
+    '{lasted, select, never {No run of this kind has ended well yet} other {The last one that ended well was {age} ago}}; its schedule has one every {interval}.',
+  'alert.run_overdue.remedy':
+    'See with `dirsync runs` how the latest ones ended, and with `dirsync status` what stands still.',
+  'alert.run_overdue.over': 'A run has ended well.',
+  'alert.cases_jump.title': 'Many new cases: {category}',
+  'alert.cases_jump.what':
+    'Within an hour {rise, plural, one {# case} other {# cases}} came up; {count, number} of this category are open.',
+  'alert.cases_jump.remedy':
+    'Open the cases of this category in the console. So many at once mostly have one cause: mend it, then retry them together.',
+  'alert.cases_jump.over': 'Their number has stopped rising; {count, number} were open last.',
+  'alert.out_of_step.title': 'Only {share} of the employees are in step',
+  'alert.out_of_step.what':
+    'The platform has confirmed {in_step, number} of {in_scope, number} employees as HR has them.',
+  'alert.out_of_step.remedy':
+    'See on the overview what the others wait for: open cases, activation on the platform, or sending.',
+  'alert.out_of_step.over': 'Enough employees are in step again.',
+  'alert.work_stuck.title': 'Work does not get done',
+  'alert.work_stuck.what':
+    '{operation}: the oldest of {count, plural, one {# entry} other {# entries}} has been waiting {age} longer than needed, although nothing is halted.',
+  'alert.work_stuck.remedy': 'Run `dirsync doctor`, then restart the workers; nothing is lost by that.',
+  'alert.work_stuck.over': 'The old work is done.',
+  'alert.money_unknown.title':
+    '{subject, select, refund {Refunds whose outcome is unknown} other {Top-ups whose outcome is unknown}}',
+  'alert.money_unknown.what':
+    '{subject, select, refund {{count, plural, one {# refund was} other {# refunds were}}} other {{count, plural, one {# top-up was} other {# top-ups were}}}} sent and may have been carried out; {for_person, plural, =0 {dirsync still asks the platform} one {# waits for a person} other {# wait for a person}}.',
+  'alert.money_unknown.remedy':
+    'Do not send them again. The console’s screen Money says of each how to find out and how to record it.',
+  'alert.money_unknown.over': 'Every outcome is known.',
+  'alert.calls_rejected.title': 'The platform rejects {share} of the calls',
+  'alert.calls_rejected.what':
+    'Within 15 minutes it rejected {rejected, number} of {calls, number} calls because there were too many. dirsync repeats them, but is slower for it.',
+  'alert.calls_rejected.remedy':
+    'Find out who else uses this application id, or set a lower PLATFORM_RATE_LIMIT, or auto.',
+  'alert.calls_rejected.over': 'Calls come through again.',
+  'alert.role_missing.title': 'No {role} is running',
+  'alert.role_missing.what':
+    '{subject, select, worker {Nothing is sent to the platform.} other {HR is not read, and no run begins.}} What waits is kept.',
+  'alert.role_missing.remedy':
+    'Start one with `dirsync start --roles {subject}`; the log of the last one says why it ended.',
+  'alert.role_missing.over': 'One is running again.',
+  'alert.notification_misfit.title': 'Refund notifications that fit no refund',
+  'alert.notification_misfit.what':
+    'Within a day the platform notified of {count, plural, one {# refund} other {# refunds}} that dirsync never sent, or sent otherwise; the latest is {latest}.',
+  'alert.notification_misfit.remedy':
+    'Look the number up on the platform: another system may refund for this application, or amounts differ.',
+  'alert.notification_misfit.over': 'None has come for a day.',
+  'alert.clock.title': 'A clock is wrong',
+  'alert.clock.what':
+    'A worker’s clock differs by {seconds} from the platform’s, which refuses calls from 5 minutes on.',
+  'alert.clock.remedy': 'Set the machine’s clock (NTP); `dirsync doctor` shows the difference.',
+  'alert.clock.over': 'The clocks agree again.',
+  'alert.tokens.title': 'Too many access tokens are created',
+  'alert.tokens.what':
+    '{count, number} within the last hour, where one lasts for hours. From 50 on dirsync waits, because the platform permits 60.',
+  'alert.tokens.remedy':
+    'Find out which other system uses this application id: each token that it creates ends ours.',
+  'alert.tokens.over': 'Tokens last again.',
+  'alert.database_full.title':
+    '{subject, select, size {dirsync’s database is nearly full} other {dirsync’s database runs out of connections}}',
+  'alert.database_full.what':
+    '{subject, select, size {It has {used} of {limit} ({percent})} other {{used} of {limit} connections are in use ({percent})}}.',
+  'alert.database_full.remedy':
+    '{subject, select, size {Give it more room and raise ALERT_DATABASE_GB, or find out what grows.} other {Find out who holds them (`pg_stat_activity`), or raise max_connections.}}',
+  'alert.database_full.over': 'There is room again.',
+  'alert.database_slow.title': 'dirsync’s database is slow',
+  'alert.database_slow.what': 'Reading a handful of figures took {milliseconds, number} ms.',
+  'alert.database_slow.remedy':
+    'Look at the server’s load, disks and locks; `pg_stat_activity` shows what runs.',
+  'alert.database_slow.over': 'It answers quickly again.',
+  'alert.database_away.title': 'dirsync’s database does not answer',
+  'alert.database_away.what': 'Nothing is read from HR and nothing is sent until it does; nothing is lost.',
+  'alert.database_away.remedy': 'Start the server or mend the way to it; `dirsync doctor` says what fails.',
+  'alert.database_away.over': 'It answers again, and work goes on by itself.',
+  'alert.dead_channel.title': 'Alerts do not get through: {subject}',
+  'alert.dead_channel.what':
+    'The channel {subject} takes no message{answer, select, none {} other {: {answer}}}.',
+  'alert.dead_channel.remedy':
+    'Check its settings, then try it with `dirsync alerts test --channel {subject}`.',
+  'alert.dead_channel.over': 'The channel takes messages again.',
+
+  'runbook.halt':
+    'All calls, or those of one enterprise, have stopped because something refuses or does not answer. What waits is kept and goes on by itself.\nThe console’s screen Halts and processes, or `dirsync status`, says what is wrong and what mends it. `dirsync doctor` tests HR, the platform, the credentials and the clock one by one.\nUsual causes: the platform or HR is down, the application secret was changed, an enterprise code is not bound to the application.\nMend the cause. dirsync probes at growing intervals and goes on once a probe succeeds; “Probe now” in the console does not wait for that.\nIf doctor finds nothing wrong and the halt comes back, ask the platform’s support and name the trace id of a case.',
+  'runbook.paused':
+    'A person has paused all calls, and they are still paused. The alert says who and why.\nAsk that person whether the reason still holds.\nResume with `dirsync resume`, or on the console’s overview. What was kept is then sent at the permitted rate.\nIf the pause has to last, mute this rule for that time.',
+  'runbook.held_run':
+    'A run would change or delete more than the breakers permit, so nothing of it is sent before a person decides. Other work goes on.\nLook at the plan: the console’s screen Runs, or `dirsync plan RUN`. It shows the counts by reason, column and department, and samples.\nIf HR really changed so much, such as a reorganisation: `dirsync approve RUN`. Exactly the stored plan is sent.\nIf HR or the mapping is wrong: mend it. The run is judged again and gives way by itself; or `dirsync reject RUN --reason R`.\nIf in doubt, ask whoever is in charge of HR’s data. Waiting does no harm but the delay.\nIf such plans are ordinary here, raise the BREAKER_… settings.',
+  'runbook.source_suspect':
+    'HR’s answer looked so wrong that nothing was planned: no rows, far fewer than before, a column turned empty, or keys twice.\nThe run’s message says which of these it was: the console’s screen Runs, or `dirsync runs RUN`.\nRun the mapping’s query at HR yourself; `dirsync plan` shows what a run would do, and writes nothing. Usual causes: an HR import that broke off, a changed view, a lost permission.\nMend HR or the mapping. The next run then passes; `dirsync resync`, or `dirsync resync --full` for a full one, does not wait for it.\nIf HR is right, such as after many have left, raise GATE_MAX_FEWER_ROWS or GATE_MAX_EMPTIED for one run.\nIf HR’s database is not yours, call its administrators: employees do not change on the platform until this is mended.',
+  'runbook.run_overdue':
+    'Runs of this kind should end well at each interval of their schedule, and have not for several of them.\n`dirsync runs` shows how the latest ended. The message of one that failed says what to do.\nIf none was begun: is a scheduler running (Halts and processes), is the job paused or off (Schedules)?\nIf one is running and does not end: `dirsync runs RUN` shows what is left, and Platform how fast the calls go.\nA run that takes longer than its interval needs a wider schedule, or a higher PLATFORM_RATE_LIMIT.',
+  'runbook.cases_jump':
+    'Within an hour far more cases came up in one category than usual. Each keeps its employee or department out of step.\nOpen the cases of this category in the console, grouped by cause, or `dirsync dead-letters list --category C`.\nRead the message and remedy of one or two: so many at once mostly have one cause, such as a change in HR, the mapping or the platform’s settings.\nMend the cause, then retry all of them: the console’s bulk action, or `dirsync dead-letters retry --category C`.\nIf a release of the mapping caused it, take it back first.\nThe alert is over when the number has not risen for an hour, even if cases are still open.',
+  'runbook.out_of_step':
+    'For an hour the share of employees in step has been below the figure that was set.\nThe overview shows where the others stand: open cases, awaiting activation on the platform, halted, or waiting to be sent.\nIf many wait to be sent: a large change is under way, and the run’s page says how long it takes.\nIf many are in cases, work through the largest category first.\nIf many await activation, the platform does not have them yet: ask whoever adds employees there.\nIf the share is ordinary here, such as while a company joins, lower ALERT_OUT_OF_STEP.',
+  'runbook.work_stuck':
+    'Work that is not a full run’s has waited far longer than it needs at the permitted rate, although nothing is halted.\nHalts and processes shows whether the workers are alive; Platform shows whether calls leave, and at what rate.\nThe console’s page of a run shows its entries that are left, and of an employee what its last attempts came to.\n`dirsync doctor` tests the queue (Redis) and both databases.\nRestart the workers: what they had in hand is taken up again by itself, without being sent twice.\nIf it comes back, keep the logs of the workers and report it.',
+  'runbook.money_unknown':
+    'A refund or top-up was sent and its answer never came. It may have been carried out, so it is never sent again by itself.\nDo not send it under another number. The console’s screen Money lists each with what is known.\nOf refunds, dirsync asks the order record by itself; `dirsync refund settle NUMBER` asks now.\nOf top-ups, and refunds that wait for a person: look in the platform’s back office, or ask its support, and name the number and trace id.\nRecord what you found: `dirsync refund resolve NUMBER --as accepted --reason R`, or rejected; `dirsync topup resolve` likewise.\nIf it was not carried out, send it again under a new number.',
+  'runbook.calls_rejected':
+    'The platform rejects calls because there are too many in a time. dirsync slows down and repeats them: nothing is lost.\nThe console’s screen Platform shows the rate, what is permitted, and which operation is rejected.\nUsual causes: another system calls with the same application id, or PLATFORM_RATE_LIMIT is higher than the platform permits.\nSet PLATFORM_RATE_LIMIT lower, or to auto; `dirsync doctor` names the rate in force.\nIf the limit itself became lower, ask the platform’s support for the present one.',
+  'runbook.role_missing':
+    'No living process has this role: without a scheduler HR is not read and no run begins, without a worker nothing is sent.\nHalts and processes lists the processes of the last day, with host and last sign of life.\nLook at the log of the one that ended: a setting that is wrong, memory that ran out, a machine that is down.\nStart it again: `dirsync start --roles ROLE`, or `docker compose up -d`. What waited is done at once.\nIf it ends again within a minute, `dirsync doctor` in its environment says why.',
+  'runbook.notification_misfit':
+    'The platform sent signed refund notifications that fit no refund of dirsync: an unknown number, or another order or amount.\nThe alert names the latest number. Look it up in the platform’s back office.\nUsual causes: another system refunds with the same application; a refund was sent by hand; dirsync’s database was restored from an older state.\nIf another system sends refunds, have its notifications sent to it.\nIf order or amount differ for a refund that dirsync did send, tell the platform’s support before more is refunded.\nThe platform repeats such notifications for a while; the alert is over a day after the last one.',
+  'runbook.clock':
+    'The clock of a machine with a worker is off against the platform’s. From 5 minutes on the platform refuses every call.\n`dirsync doctor` on that machine shows by how much.\nTurn on time synchronisation there (`timedatectl`, chrony, NTP); of a container, on its host.\nNothing has to be restarted.\nIf the machine’s clock is right, the platform’s gateway tells a wrong time: ask its support.',
+  'runbook.tokens':
+    'dirsync creates far more access tokens than it needs: one should last for hours.\nMostly another system creates tokens with the same application id, and each new one ends the one before.\nFind that system: a second deployment, a test environment with production’s credentials, a script.\nGive it an application id of its own, or have it share the token.\nAt 50 within an hour dirsync stops creating them for a while and halts, so that the platform’s limit of 60 is never hit.',
+  'runbook.database_full':
+    "dirsync’s database is close to the size that you set (ALERT_DATABASE_GB), or has few free connections left.\nSize: `select relname, pg_size_pretty(pg_total_relation_size(oid)) from pg_class where relnamespace = 'dirsync'::regnamespace order by pg_total_relation_size(oid) desc limit 10`. History is dropped by the job prune at night: does it run (Schedules)?\nIf the size is ordinary for your number of employees, give the disk more room and raise ALERT_DATABASE_GB.\nConnections: `select application_name, count(*) from pg_stat_activity group by 1 order by 2 desc` shows who holds them.\nEnd what should not be there, run fewer processes, put a pooler in front, or raise max_connections.\nA full disk stops PostgreSQL and with it dirsync; nothing that was confirmed is lost.",
+  'runbook.database_slow':
+    'Reading dirsync’s figures, which is a handful of small queries, took too long three times in a row.\nLook at the server: processor, memory, disks, other databases on it.\n`select pid, state, wait_event_type, now() - query_start, query from pg_stat_activity order by query_start` shows what runs or waits for locks.\nIs autovacuum on, and does a backup or an import run just now?\nIf the way to the server is long, raise ALERT_DATABASE_SLOW; if dirsync itself is slow, give the server more.',
+  'runbook.database_away':
+    'dirsync’s own database does not answer. Nothing is read or sent meanwhile, and nothing is lost.\nThis alert comes from the memory of the process that judged last; the console shows no figures until the database is back.\nIs the server up? `pg_isready`, its log, its disk.\nIs the way there open? `dirsync doctor` tests DATABASE_URL.\nOnce it answers, all processes go on by themselves; none has to be restarted.\nIf it has to be restored from a backup, stop dirsync first, and read Backup in docs/operating.md.',
+  'runbook.dead_channel':
+    'A channel takes no messages, so people who rely on it hear nothing. This is told on the others.\nThe console’s screen Alerts, or `dirsync alerts channels`, shows what its server answered last.\nUsual causes: a robot or webhook that was deleted, a changed secret or keyword, a mail password that ran out, a proxy or firewall.\nCorrect its ALERT_CHANNEL_… settings and restart dirsync.\n`dirsync alerts test --channel NAME` sends one message and says what the server answers.\nWhat happened meanwhile comes in one message once it works.',
+} as const

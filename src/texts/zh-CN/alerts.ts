@@ -1,0 +1,131 @@
+import type { alerts as English } from '../en/alerts.ts'
+import type { Section } from '../section.ts'
+
+export const alerts = {
+  'alert.halt.title': '{place}',
+  'alert.halt.what': '{message}恢复之前不会发送，待发送的数据会保留。',
+  'alert.halt.remedy': '{remedy}',
+  'alert.halt.over': '已自动恢复工作。',
+  'alert.paused.title': '全部调用已暂停',
+  'alert.paused.what': '{message}恢复之前不会发送任何数据。',
+  'alert.paused.remedy': '请在控制台恢复，或运行 `dirsync resume`；也可先询问暂停的人。',
+  'alert.paused.over': '调用已恢复。',
+  'alert.held_run.title': '第 {run} 号同步任务（{kind}）待审批',
+  'alert.held_run.what': '该任务将变更 {planned, plural, other {# 项}}，超过安全阈值，因此尚未发送任何内容。',
+  'alert.held_run.remedy':
+    '请在控制台或用 `dirsync plan {run}` 查看计划，再运行 `dirsync approve {run}` 批准，或 `dirsync reject {run} --reason R` 驳回。',
+  'alert.held_run.over': '已作出决定，或已被之后的同步任务取代。',
+  'alert.source_suspect.title': '人事数据可疑（{kind}）',
+  'alert.source_suspect.what': '第 {run} 号同步任务：{message}',
+  'alert.source_suspect.remedy':
+    '请在人事系统中执行映射查询，并更正人事数据或字段映射。之后的同步任务会自动通过，也可运行 `dirsync resync` 立即同步。',
+  'alert.source_suspect.over': '之后的同步任务确认人事数据正常。',
+  'alert.run_overdue.title': '长时间没有成功的同步任务（{kind}）',
+  'alert.run_overdue.what':
+    '{lasted, select, never {此类任务尚未成功过} other {上一次成功是在{age}前}}；按定时计划应每{interval}一次。',
+  'alert.run_overdue.remedy':
+    '请用 `dirsync runs` 查看最近的同步任务如何结束，用 `dirsync status` 查看是否停摆。',
+  'alert.run_overdue.over': '已有同步任务成功完成。',
+  'alert.cases_jump.title': '待处理项激增：{category}',
+  'alert.cases_jump.what':
+    '一小时内新增 {rise, plural, other {# 项}}；该类别目前共有 {count, number} 项待处理。',
+  'alert.cases_jump.remedy':
+    '请在控制台查看该类别的待处理项。短时间内大量出现多半出于同一原因：消除原因后可批量重试。',
+  'alert.cases_jump.over': '数量已不再增长，最近一次统计为 {count, number} 项。',
+  'alert.out_of_step.title': '员工同步率仅为 {share}',
+  'alert.out_of_step.what':
+    '共 {in_scope, number} 名员工，其中 {in_step, number} 名已由平台确认与人事系统一致。',
+  'alert.out_of_step.remedy': '请在概览中查看其余员工的状态：有待处理项、等待激活，还是待发送。',
+  'alert.out_of_step.over': '同步率已恢复。',
+  'alert.work_stuck.title': '待发送的数据迟迟未处理',
+  'alert.work_stuck.what':
+    '{operation}：共 {count, plural, other {# 项}}，其中最早的一项比正常所需多等了{age}，而当前并无停摆。',
+  'alert.work_stuck.remedy': '请运行 `dirsync doctor`，然后重启工作进程；重启不会丢失任何数据。',
+  'alert.work_stuck.over': '积压的数据已处理完毕。',
+  'alert.money_unknown.title': '{subject, select, refund {有退款结果未知} other {有充值结果未知}}',
+  'alert.money_unknown.what':
+    '{subject, select, refund {{count, plural, other {# 笔退款}}} other {{count, plural, other {# 笔充值}}}}已发送，平台可能已执行；{for_person, plural, =0 {dirsync 正在向平台核对} other {其中 # 笔需要人工核对}}。',
+  'alert.money_unknown.remedy': '请勿再次发送。控制台的“资金”页面说明了如何逐笔查明并登记结果。',
+  'alert.money_unknown.over': '所有结果均已查明。',
+  'alert.calls_rejected.title': '平台拒绝了 {share} 的调用',
+  'alert.calls_rejected.what':
+    '15 分钟内共 {calls, number} 次调用，其中 {rejected, number} 次因过于频繁被平台拒绝。dirsync 会自动重试，但速度变慢。',
+  'alert.calls_rejected.remedy':
+    '请查明是否有其他系统使用同一应用 ID，或调低 PLATFORM_RATE_LIMIT，也可设为 auto。',
+  'alert.calls_rejected.over': '调用已恢复正常。',
+  'alert.role_missing.title': '没有运行中的{role}',
+  'alert.role_missing.what':
+    '{subject, select, worker {不会向平台发送任何数据。} other {不会读取人事系统，也不会启动同步任务。}}等待的工作会保留。',
+  'alert.role_missing.remedy': '请运行 `dirsync start --roles {subject}`；上一个进程的日志会说明退出原因。',
+  'alert.role_missing.over': '已重新运行。',
+  'alert.notification_misfit.title': '退款通知与退款记录不符',
+  'alert.notification_misfit.what':
+    '一天内平台通知了 {count, plural, other {# 笔退款}}，但 dirsync 未发送过，或订单、金额不一致；最近一笔为 {latest}。',
+  'alert.notification_misfit.remedy': '请在平台查询该退款单号：可能有其他系统以此应用退款，或金额不一致。',
+  'alert.notification_misfit.over': '一天内未再收到此类通知。',
+  'alert.clock.title': '时钟不准',
+  'alert.clock.what': '工作进程所在机器的时钟与平台相差 {seconds}；相差超过 5 分钟，平台将拒绝调用。',
+  'alert.clock.remedy': '请校准该机器的时钟（NTP）；`dirsync doctor` 会显示时差。',
+  'alert.clock.over': '时钟已恢复一致。',
+  'alert.tokens.title': '令牌创建过于频繁',
+  'alert.tokens.what':
+    '最近一小时创建了 {count, number} 个，而一个令牌本可使用数小时。达到 50 个后 dirsync 会暂停创建，因为平台上限为 60 个。',
+  'alert.tokens.remedy': '请查明是哪个系统使用同一应用 ID：它每创建一个令牌，本系统的令牌就会失效。',
+  'alert.tokens.over': '令牌已恢复正常。',
+  'alert.database_full.title':
+    '{subject, select, size {dirsync 数据库空间即将用尽} other {dirsync 数据库连接即将用尽}}',
+  'alert.database_full.what':
+    '{subject, select, size {已用 {used}，上限为 {limit}（{percent}）} other {已用 {used} 个连接，上限为 {limit} 个（{percent}）}}。',
+  'alert.database_full.remedy':
+    '{subject, select, size {请扩大空间并调高 ALERT_DATABASE_GB，或查明是什么在增长。} other {请查明连接被谁占用（`pg_stat_activity`），或调高 max_connections。}}',
+  'alert.database_full.over': '已恢复充足。',
+  'alert.database_slow.title': 'dirsync 数据库响应缓慢',
+  'alert.database_slow.what': '读取少量指标耗时 {milliseconds, number} 毫秒。',
+  'alert.database_slow.remedy': '请检查服务器的负载、磁盘和锁；`pg_stat_activity` 会显示正在执行的语句。',
+  'alert.database_slow.over': '响应已恢复正常。',
+  'alert.database_away.title': 'dirsync 数据库无响应',
+  'alert.database_away.what': '恢复之前不会读取人事系统，也不会发送任何数据；不会丢失数据。',
+  'alert.database_away.remedy': '请启动数据库服务器，或恢复到它的网络连接；`dirsync doctor` 会指出问题所在。',
+  'alert.database_away.over': '数据库已恢复，工作会自动继续。',
+  'alert.dead_channel.title': '告警无法送达：{subject}',
+  'alert.dead_channel.what': '渠道 {subject} 无法接收消息{answer, select, none {} other {：{answer}}}。',
+  'alert.dead_channel.remedy': '请检查该渠道的设置，再运行 `dirsync alerts test --channel {subject}` 测试。',
+  'alert.dead_channel.over': '该渠道已恢复接收消息。',
+
+  'runbook.halt':
+    '全部调用，或某个企业的调用已停止，因为有一方拒绝或没有响应。等待的数据会保留，恢复后自动继续。\n控制台的“停摆与进程”页面或 `dirsync status` 会说明原因和处理办法；`dirsync doctor` 会逐项检查人事系统、平台、应用凭证和时钟。\n常见原因：平台或人事系统故障、应用密钥已更换、企业编码未绑定到本应用。\n消除原因后，dirsync 会按逐渐加长的间隔探测，探测成功即自动恢复；在控制台点击“立即探测”则无需等待。\n如果体检没有发现问题而停摆反复出现，请联系平台方，并提供某个待处理项的跟踪 ID。',
+  'runbook.paused':
+    '有人暂停了全部调用，至今未恢复。告警中写明了暂停的人和原因。\n请向其确认暂停的原因是否仍然存在。\n运行 `dirsync resume`，或在控制台概览中恢复；积压的数据随后会按允许速率发送。\n如需继续暂停，可在此期间静默本规则。',
+  'runbook.held_run':
+    '某个同步任务要变更或删除的数量超过安全阈值，在有人审批之前不会发送其中任何内容，其他工作不受影响。\n请在控制台的“同步任务”页面查看计划，或运行 `dirsync plan RUN`：其中有按原因、列、部门的统计和示例。\n如果人事系统确实有这么多变动（例如组织调整），请运行 `dirsync approve RUN` 批准；只会发送已保存的计划。\n如果人事数据或字段映射有误，请先更正：dirsync 会重新检查并自动取代该任务；也可运行 `dirsync reject RUN --reason R` 驳回。\n如无法判断，请询问人事数据的负责人；等待只会推迟同步，没有其他影响。\n如果这样的变动在贵公司属于常态，请调高 BREAKER_ 开头的各项设置。',
+  'runbook.source_suspect':
+    '人事系统返回的数据明显异常，因此未制定计划：没有数据、行数大幅减少、某列变为空值，或键值重复。\n该任务的信息会说明是哪一种：见控制台的“同步任务”页面，或运行 `dirsync runs RUN`。\n请在人事系统中自行执行映射查询；`dirsync plan` 会显示同步将做什么，不写入任何内容。常见原因：人事系统导入中断、视图被修改、权限丢失。\n更正人事数据或字段映射后，下一次同步会自动通过；也可运行 `dirsync resync`（全量用 `dirsync resync --full`）立即同步。\n如果人事数据属实（例如大批员工离职），请临时调高 GATE_MAX_FEWER_ROWS 或 GATE_MAX_EMPTIED。\n如果人事数据库由他人管理，请联系其管理员：问题解决之前，平台上的员工不会更新。',
+  'runbook.run_overdue':
+    '此类同步任务按定时计划本应每次都成功，但已连续多个周期没有成功。\n运行 `dirsync runs` 查看最近的任务如何结束；失败任务的信息会说明如何处理。\n如果没有启动过：请检查是否有调度进程（“停摆与进程”页面），以及定时任务是否已暂停或关闭（“定时计划”页面）。\n如果有任务一直没有结束：`dirsync runs RUN` 会显示剩余数量，“平台”页面会显示调用速率。\n如果同步所需时间超过周期，请放宽定时计划，或调高 PLATFORM_RATE_LIMIT。',
+  'runbook.cases_jump':
+    '一小时内，某一类别的待处理项远多于平时；每一项都会使相应的员工或部门无法同步。\n请在控制台按原因查看该类别的待处理项，或运行 `dirsync dead-letters list --category C`。\n先看一两项的信息和处理建议：短时间内大量出现多半出于同一原因，例如人事系统、字段映射或平台设置有改动。\n消除原因后一并重试：使用控制台的批量操作，或运行 `dirsync dead-letters retry --category C`。\n如果由新上线的字段映射引起，请先撤回。\n数量一小时内不再增长，告警即结束，即使仍有待处理项。',
+  'runbook.out_of_step':
+    '员工同步率低于设定值已达一小时。\n概览会显示其余员工的状态：有待处理项、等待激活、因停摆等待，或待发送。\n如果多数在待发送：正在同步大批变更，该任务的页面会显示预计剩余时间。\n如果多数有待处理项，请先处理数量最多的类别。\n如果多数在等待激活，说明平台上还没有这些员工，请联系在平台添加员工的人。\n如果这样的同步率属于常态（例如公司正在分批上线），请调低 ALERT_OUT_OF_STEP。',
+  'runbook.work_stuck':
+    '当前没有停摆，但有数据（全量核对除外）的等待时间远超按允许速率所需的时间。\n“停摆与进程”页面会显示工作进程是否存活，“平台”页面会显示是否有调用及其速率。\n在控制台，同步任务的页面会显示剩余的数据，员工页面会显示最近的处理记录。\n`dirsync doctor` 会检查队列（Redis）和两个数据库。\n请重启工作进程：处理到一半的数据会自动继续，不会重复发送。\n如果再次出现，请保留工作进程的日志并报告问题。',
+  'runbook.money_unknown':
+    '某笔退款或充值已发送，但未收到平台的响应。平台可能已执行，因此 dirsync 不会自动再次发送。\n请勿换一个单号再次发送。控制台的“资金”页面逐笔列出了已知情况。\n对于退款，dirsync 会自动查询订单记录；运行 `dirsync refund settle NUMBER` 可立即查询。\n对于充值和需要人工核对的退款：请在平台后台查询，或联系平台方并提供单号和跟踪 ID。\n查明后登记结果：`dirsync refund resolve NUMBER --as accepted --reason R`（未执行则为 rejected）；充值用 `dirsync topup resolve`。\n如果确认未执行，请用新的单号重新发送。',
+  'runbook.calls_rejected':
+    '平台因调用过于频繁而拒绝了一部分调用。dirsync 会降速并自动重试，不会丢失数据。\n控制台的“平台”页面会显示当前速率、允许速率以及被拒绝的操作。\n常见原因：有其他系统使用同一应用 ID，或 PLATFORM_RATE_LIMIT 高于平台的实际限额。\n请调低 PLATFORM_RATE_LIMIT，或设为 auto；`dirsync doctor` 会显示当前速率。\n如果平台降低了限额，请向平台方确认目前的限额。',
+  'runbook.role_missing':
+    '没有承担该角色的存活进程：没有调度进程，就不会读取人事系统，也不会启动同步任务；没有工作进程，就不会发送任何数据。\n“停摆与进程”页面会列出最近一天内的进程，包括主机和最近心跳。\n请查看已退出进程的日志：设置有误、内存不足，还是机器故障。\n重新启动：`dirsync start --roles ROLE`，或 `docker compose up -d`。等待的工作会立即处理。\n如果启动后一分钟内又退出，请在其运行环境中执行 `dirsync doctor` 查明原因。',
+  'runbook.notification_misfit':
+    '平台发来了签名有效的退款通知，但与 dirsync 的退款记录不符：单号不存在，或订单、金额不一致。\n告警中给出了最近一笔的退款单号，请在平台后台查询。\n常见原因：有其他系统以同一应用退款、有人手工退款，或 dirsync 数据库曾恢复到较早的备份。\n如果由其他系统发送退款，请将其通知地址改为该系统。\n如果 dirsync 确实发送过该退款而订单或金额不一致，请先联系平台方，再继续退款。\n平台会在一段时间内重复发送此类通知；最后一次通知过去一天后，告警结束。',
+  'runbook.clock':
+    '某台运行工作进程的机器，其时钟与平台不一致。相差超过 5 分钟，平台会拒绝所有调用。\n在该机器上运行 `dirsync doctor`，可看到相差多少。\n请开启时间同步（`timedatectl`、chrony、NTP）；容器则在其宿主机上设置。\n无需重启任何进程。\n如果机器时钟无误，则是平台网关返回的时间有误，请联系平台方。',
+  'runbook.tokens':
+    'dirsync 创建令牌的次数远超所需：一个令牌本可使用数小时。\n多半是有其他系统用同一应用 ID 创建令牌，每创建一个，之前的令牌就会失效。\n请查明是哪个系统：另一个部署、使用生产凭证的测试环境，或某个脚本。\n请为其申请单独的应用 ID，或让其共用令牌。\n一小时内达到 50 个时，dirsync 会暂停创建并停摆，以免触及平台 60 个的上限。',
+  'runbook.database_full':
+    "dirsync 数据库已接近您设定的大小（ALERT_DATABASE_GB），或可用连接所剩无几。\n大小：执行 `select relname, pg_size_pretty(pg_total_relation_size(oid)) from pg_class where relnamespace = 'dirsync'::regnamespace order by pg_total_relation_size(oid) desc limit 10` 查看。历史数据由定时任务“清理历史”在夜间清理，请确认它在运行（“定时计划”页面）。\n如果这样的大小与员工数量相符，请扩大磁盘空间并调高 ALERT_DATABASE_GB。\n连接：执行 `select application_name, count(*) from pg_stat_activity group by 1 order by 2 desc` 查看被谁占用。\n请断开多余的连接、减少进程数量、使用连接池，或调高 max_connections。\n磁盘写满时 PostgreSQL 会停止，dirsync 也随之停止；已确认的数据不会丢失。",
+  'runbook.database_slow':
+    '读取 dirsync 的指标只需几个小查询，却连续三次耗时过长。\n请检查服务器：处理器、内存、磁盘，以及其上的其他数据库。\n执行 `select pid, state, wait_event_type, now() - query_start, query from pg_stat_activity order by query_start`，可看到正在执行或等待锁的语句。\n请确认 autovacuum 已开启，以及当前是否有备份或导入在运行。\n如果到服务器的网络较远，请调高 ALERT_DATABASE_SLOW；如果 dirsync 本身变慢，请为服务器增加资源。',
+  'runbook.database_away':
+    'dirsync 自己的数据库没有响应。在此期间不会读取和发送任何数据，也不会丢失数据。\n本告警由最近一次做判断的进程凭内存发出；数据库恢复之前，控制台不显示数据。\n服务器是否在运行？请查看 `pg_isready`、数据库日志和磁盘。\n网络是否畅通？`dirsync doctor` 会检查 DATABASE_URL。\n数据库恢复后，所有进程会自动继续，无需重启。\n如需从备份恢复，请先停止 dirsync，并阅读 docs/operating.md 中的“Backup”一节。',
+  'runbook.dead_channel':
+    '某个渠道无法接收消息，依赖它的人收不到告警；此事由其他渠道通知。\n控制台的“告警”页面，或 `dirsync alerts channels`，会显示其服务器最近一次的答复。\n常见原因：机器人或 webhook 已被删除、密钥或关键词已更改、邮箱密码过期、代理或防火墙拦截。\n请更正其 ALERT_CHANNEL_ 开头的设置，并重启 dirsync。\n`dirsync alerts test --channel NAME` 会发送一条消息，并显示服务器的答复。\n渠道恢复后，期间发生的事情会合并为一条消息送达。',
+} as const satisfies Section<typeof English>

@@ -1,0 +1,135 @@
+import { describe, expect, test } from 'vitest'
+import { type Finding, RULE_NAMES, type RuleName } from '../../src/alerts/rule.ts'
+import { alertText, runbookOf } from '../../src/alerts/text.ts'
+import { LANGUAGES } from '../../src/texts/texts.ts'
+
+const HALT = {
+  scope: '*',
+  category: 'credentials',
+  platform_code: 1000210003,
+  message: 'The platform does not accept the application id, its secret or the signature.',
+  remedy: 'Run `dirsync doctor`.',
+}
+
+/** A finding of each rule, and of each kind of subject. */
+const FINDINGS: Pick<Finding, 'rule' | 'subject' | 'facts'>[] = [
+  { rule: 'halt', subject: '*', facts: HALT },
+  { rule: 'halt', subject: 'E900', facts: { ...HALT, scope: 'E900' } },
+  { rule: 'halt', subject: '', facts: { ...HALT, scope: '' } },
+  {
+    rule: 'paused',
+    subject: '',
+    facts: {
+      by: 'dirsync (console:ann)',
+      category: 'paused',
+      message: 'All calls are paused by dirsync (console:ann): maintenance until 18:00',
+      remedy: 'Let them go on with `dirsync resume`.',
+    },
+  },
+  { rule: 'held_run', subject: '7', facts: { run: 7, kind: 'changes', planned: 4711 } },
+  {
+    rule: 'source_suspect',
+    subject: 'full',
+    facts: {
+      run: 8,
+      kind: 'full',
+      message:
+        'HR delivered no rows at all: check the mapping query and the HR database. Nothing was enqueued.',
+    },
+  },
+  { rule: 'run_overdue', subject: 'changes', facts: { age_seconds: 1000, interval_seconds: 300 } },
+  { rule: 'run_overdue', subject: 'full', facts: { age_seconds: null, interval_seconds: 86_400 } },
+  { rule: 'cases_jump', subject: 'duplicate_mobile', facts: { count: 60, rise: 41 } },
+  { rule: 'out_of_step', subject: '', facts: { share: 0.97999, in_step: 97_999, in_scope: 100_000 } },
+  { rule: 'work_stuck', subject: '', facts: { operation: 'update-employee', count: 3, age_seconds: 5400 } },
+  { rule: 'money_unknown', subject: 'refund', facts: { count: 1, for_person: 0 } },
+  { rule: 'money_unknown', subject: 'topup', facts: { count: 3, for_person: 3 } },
+  { rule: 'calls_rejected', subject: '', facts: { share: 0.031, rejected: 31, calls: 1000 } },
+  { rule: 'role_missing', subject: 'worker', facts: { role: 'worker' } },
+  { rule: 'role_missing', subject: 'scheduler', facts: { role: 'scheduler' } },
+  { rule: 'notification_misfit', subject: '', facts: { count: 2, latest: 'R-1001' } },
+  { rule: 'clock', subject: '', facts: { seconds: -95 } },
+  { rule: 'tokens', subject: '', facts: { count: 25 } },
+  { rule: 'database_full', subject: 'size', facts: { used: 45e9, limit: 50e9, share: 0.9 } },
+  { rule: 'database_full', subject: 'connections', facts: { used: 80, limit: 97, share: 80 / 97 } },
+  { rule: 'database_slow', subject: '', facts: { milliseconds: 1234.5 } },
+  { rule: 'database_away', subject: '', facts: {} },
+  {
+    rule: 'dead_channel',
+    subject: 'ops',
+    facts: { channel: 'ops', answer: 'errcode 310000: sign not match' },
+  },
+  { rule: 'dead_channel', subject: 'ops', facts: { channel: 'ops', answer: null } },
+]
+
+test('every rule has an example here', () => {
+  expect(new Set(FINDINGS.map(({ rule }) => rule))).toEqual(new Set(RULE_NAMES))
+})
+
+describe.each(LANGUAGES)('in %s', language => {
+  test('an alert is short, and leaves no gap', () => {
+    for (const finding of FINDINGS) {
+      const { title, what, remedy, over } = alertText(language, finding)
+      const name = `${finding.rule} ${finding.subject}`
+      for (const text of [title, what, remedy, over])
+        expect(text, name).not.toMatch(/[{}]|undefined|null|NaN|^$|^ | $| {2}|[.。]{2}/)
+      expect(title.length, name).toBeLessThanOrEqual(60)
+      expect(title, name).not.toMatch(/[.。]$/)
+      // A halt's own words come on top.
+      if (finding.rule !== 'halt') expect(sentences(what), `${name}: ${what}`).toBeLessThanOrEqual(2)
+      for (const text of [what, remedy, over]) expect(text, name).toMatch(/[.。]$/)
+    }
+  })
+
+  test('an alert of an earlier version, whose facts are others, is said all the same', () => {
+    for (const { rule, subject } of FINDINGS)
+      expect(() => alertText(language, { rule, subject, facts: {} })).not.toThrow()
+  })
+
+  test('a runbook has three to seven steps', () => {
+    for (const rule of RULE_NAMES) {
+      const steps = runbookOf(language, rule)
+      expect(steps.length, rule).toBeGreaterThanOrEqual(3)
+      expect(steps.length, rule).toBeLessThanOrEqual(7)
+      for (const step of steps) expect(step, rule).toMatch(/[.。?？]$/)
+    }
+  })
+})
+
+function sentences(text: string): number {
+  return text.split(/[.?!](?= |$)|[。？！]/).filter(part => part.trim() !== '').length
+}
+
+test('figures, names and stored sentences are said in the language', () => {
+  const say = (rule: RuleName, index = 0) => {
+    const finding = FINDINGS.filter(other => other.rule === rule)[index] as (typeof FINDINGS)[number]
+    return { en: alertText('en', finding), zh: alertText('zh-CN', finding) }
+  }
+  expect(say('halt').zh.what).toMatch(/^平台不接受应用 ID、密钥或签名。/)
+  expect(say('halt', 1)).toMatchObject({
+    en: { title: 'Enterprise E900 is halted' },
+    zh: { title: '企业 E900 已停摆' },
+  })
+  expect(say('paused').en.what).toBe(
+    'All calls are paused by ann: maintenance until 18:00. Nothing is sent until somebody resumes them.',
+  )
+  expect(say('paused').zh.what).toBe(
+    '全部调用已由 ann 暂停：maintenance until 18:00。恢复之前不会发送任何数据。',
+  )
+  expect(say('source_suspect')).toMatchObject({
+    en: { title: 'HR’s data looks wrong (full)' },
+    zh: { title: '人事数据可疑（全量同步）' },
+  })
+  expect(say('cases_jump').en.what).toBe('Within an hour 41 cases came up; 60 of this category are open.')
+  expect(say('run_overdue', 1).en.what).toMatch(/^No run of this kind has ended well yet; /)
+  expect(say('database_full').en.what).toBe('It has 45 GB of 50 GB (90%).')
+})
+
+test('a share that is too low never looks like one that would do', () => {
+  const finding: (typeof FINDINGS)[number] = {
+    rule: 'out_of_step',
+    subject: '',
+    facts: { share: 0.979_999, in_step: 1, in_scope: 2 },
+  }
+  expect(alertText('en', finding).title).toBe('Only 97.99% of the employees are in step')
+})
