@@ -57,6 +57,8 @@ const WITHOUT_HAN = new Set([
   'shell.table', // the name of a view
   'common.via.api',
   'api.title',
+  'alerts.kind.slack', // names
+  'alerts.kind.webhook',
 ])
 
 /** The text without what is not written by us: parameters, and code in backticks. */

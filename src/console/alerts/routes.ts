@@ -29,7 +29,7 @@ const BETWEEN_TESTS_MS = 10_000
 
 const clock = z
   .string()
-  .regex(/^([01]\d|2[0-3]):[0-5]\d$/)
+  .regex(/^([01]\d|2[0-3]):[0-5]\d$/, 'Give a time such as 22:00.')
   .describe('HH:MM')
 
 const QuietHoursInput = z.object({

@@ -108,7 +108,6 @@ export const alertsScreen = {
   'alerts.quiet_hours.ends_hint': 'Earlier than the beginning: on the next day.',
   'alerts.quiet_hours.zone': 'Time zone',
   'alerts.quiet_hours.same': 'Quiet hours begin and end at different times.',
-  'alerts.quiet_hours.no_clock': 'Give a time such as 22:00.',
   'alerts.quiet_hours.no_zone': 'There is no such time zone. Give a name such as Asia/Shanghai.',
   'alerts.quiet_hours.were_set': 'Quiet hours are from {starts} to {ends} ({zone}).',
   'alerts.quiet_hours.cleared': 'There are no quiet hours any more.',

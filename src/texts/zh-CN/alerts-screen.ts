@@ -109,7 +109,6 @@ export const alertsScreen = {
   'alerts.quiet_hours.ends_hint': '早于开始时间表示次日。',
   'alerts.quiet_hours.zone': '时区',
   'alerts.quiet_hours.same': '免打扰时段的开始与结束时间不能相同。',
-  'alerts.quiet_hours.no_clock': '请填写时间，例如 22:00。',
   'alerts.quiet_hours.no_zone': '没有这个时区。请填写时区名称，例如 Asia/Shanghai。',
   'alerts.quiet_hours.were_set': '免打扰时段为 {starts} 至 {ends}（{zone}）。',
   'alerts.quiet_hours.cleared': '已取消免打扰时段。',
