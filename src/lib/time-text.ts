@@ -16,6 +16,14 @@ export function longTime(date: Date | null): string | null {
   return date && `${day(date)} ${clock(date)}:${pad2(date.getSeconds())}`
 }
 
+/** A moment for people elsewhere, to the minute and with the zone that it is in: 11-21 14:05 UTC+8. */
+export function zonedTime(date: Date): string {
+  const ahead = -date.getTimezoneOffset()
+  const minutes = Math.abs(ahead) % 60
+  const zone = `${ahead < 0 ? '-' : '+'}${Math.floor(Math.abs(ahead) / 60)}${minutes ? `:${pad2(minutes)}` : ''}`
+  return `${day(date).slice(5)} ${clock(date)} UTC${ahead === 0 ? '' : zone}`
+}
+
 /** How long something took or takes: 0.4 s, 12 s, 3 min, 2 h, 5 d. */
 export function duration(ms: number): string {
   const seconds = ms / 1000

@@ -35,6 +35,14 @@ export async function unlessAborted<T>(
   return await Promise.race([promise, aborted.promise])
 }
 
+/** Waits so long, or until `woken` resolves. */
+export async function pause(ms: number, woken: Promise<void>): Promise<void> {
+  const timer = Promise.withResolvers<void>()
+  const timeout = setTimeout(timer.resolve, ms)
+  await Promise.race([timer.promise, woken])
+  clearTimeout(timeout)
+}
+
 /** A number of permits. Whoever finds none waits in line, lower priority numbers first. */
 export class Semaphore {
   readonly #line = new WaitingLine<() => void>()

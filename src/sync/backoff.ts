@@ -27,6 +27,7 @@ export function slowProbeDelay(random: number): number {
   return jitter(WEEK, random)
 }
 
-function jitter(milliseconds: number, random: number): number {
+/** ± 30 %, so that what failed together is not tried again together. */
+export function jitter(milliseconds: number, random: number): number {
   return Math.round(milliseconds * (0.7 + 0.6 * random))
 }

@@ -1,5 +1,6 @@
 import type { Pool } from '../lib/database.ts'
 import type { Logger } from '../lib/logger.ts'
+import { pause } from '../lib/waiting.ts'
 import type { Feeder } from './feeder.ts'
 import type { Planner } from './planner.ts'
 import { finishRuns } from './run.ts'
@@ -87,11 +88,4 @@ export class Coordinator {
       await pause(worked ? BUSY_MS : IDLE_MS, woken)
     }
   }
-}
-
-async function pause(ms: number, woken: Promise<void>): Promise<void> {
-  const timer = Promise.withResolvers<void>()
-  const timeout = setTimeout(timer.resolve, ms)
-  await Promise.race([timer.promise, woken])
-  clearTimeout(timeout)
 }

@@ -1,3 +1,4 @@
+import { alertMessages } from './alert-messages.ts'
 import { alerts } from './alerts.ts'
 import { alertsScreen } from './alerts-screen.ts'
 import { api } from './api.ts'
@@ -47,5 +48,6 @@ export const en = {
   ...api,
   ...terms,
   ...failures,
+  ...alertMessages,
   ...shell,
 } as const

@@ -1,0 +1,121 @@
+import { type ClientBase, type Pool, transaction } from '../lib/database.ts'
+import type { Logger } from '../lib/logger.ts'
+import { Loop } from '../lib/loop.ts'
+import type { Language } from '../texts/texts.ts'
+import { DatabaseAway, isAway } from './away.ts'
+import type { Channel } from './channel.ts'
+import { compose } from './compose.ts'
+import { decide, type Limits } from './decide.ts'
+import { giveUpOld, noteWithheld, writeMessages } from './outbox.ts'
+import { type Change, claimJudgement, noteChannels, readOutlook, recordFindings } from './record.ts'
+import { type Finding, RULES } from './rule.ts'
+import { alertText } from './text.ts'
+
+/** How long a judgement may take, all in all. */
+const JUDGED_WITHIN_MS = 25_000
+/** Share of the interval in which nobody judges again: processes do not keep step with each other. */
+const GAP = 14 / 15
+
+interface AlerterOptions {
+  pool: Pool
+  /** Of `dirsync.process`. */
+  processId: string
+  /** What is wrong at this moment. */
+  find(db: ClientBase, now: Date): Promise<Finding[]>
+  channels: readonly Channel[]
+  limits: Limits
+  /** How long the database must be away before people are told; null: they never are. */
+  databaseAwayMs: number | null
+  /** Of the log. */
+  language: Language
+  consoleUrl: string | null
+  /** How often to judge. */
+  intervalMs: number
+  logger: Logger
+}
+
+/**
+ * Judges what is wrong, and decides who is told of it. Every process has one, and whichever comes first judges: the row that
+ * it claims stays locked until all that follows from the judgement is written.
+ */
+export class Alerter {
+  readonly #options: AlerterOptions
+  readonly #loop: Loop
+  readonly #away: DatabaseAway
+
+  constructor(options: AlerterOptions) {
+    const { databaseAwayMs, logger, intervalMs } = options
+    this.#options = options
+    this.#away = new DatabaseAway({ ...options, afterMs: databaseAwayMs })
+    this.#loop = new Loop({
+      step: () => this.#step(),
+      pauseMs: intervalMs,
+      failed: error => logger.error({ err: error.message }, 'alerts were not judged; trying again'),
+    })
+  }
+
+  start(): void {
+    this.#loop.start()
+  }
+
+  async stop(): Promise<void> {
+    this.#away.stop()
+    await this.#loop.stop()
+  }
+
+  async #step(): Promise<void> {
+    try {
+      await this.#away.answered(this.#options.pool)
+      await this.#judge()
+    } catch (error) {
+      if (isAway(error)) await this.#away.missed(new Date())
+      throw error
+    }
+  }
+
+  async #judge(): Promise<void> {
+    const { pool, processId, intervalMs } = this.#options
+    const judgement = await transaction(
+      pool,
+      async client => {
+        const { now, isLast } = await claimJudgement(client, processId, intervalMs * GAP)
+        return { isLast, done: now && (await this.#carryOut(client, now)) }
+      },
+      JUDGED_WITHIN_MS,
+    )
+    const { isLast, done } = judgement
+    this.#away.remember(isLast, done?.outlook ?? null)
+    // Logged once it is committed: what was rolled back is found again.
+    if (done) this.#log(done.changes, done.givenUp)
+  }
+
+  async #carryOut(client: ClientBase, now: Date) {
+    const { find, channels, limits, consoleUrl } = this.#options
+    const changes = await recordFindings(client, await find(client, now))
+    await noteChannels(client, channels)
+    const givenUp = await giveUpOld(client)
+    const outlook = await readOutlook(client, channels)
+    const settings = channels.map(channel => channel.settings)
+    const { drafts, withheld } = decide(outlook, settings, limits)
+    const messages = drafts.map(draft => {
+      const { language = 'en' } = settings.find(({ name }) => name === draft.channel) ?? {}
+      return { draft, message: compose(language, draft, { now, consoleUrl }, limits) }
+    })
+    await writeMessages(client, messages, outlook.waiting)
+    await noteWithheld(client, withheld)
+    return { outlook, changes, givenUp }
+  }
+
+  #log(changes: readonly Change[], givenUp: readonly string[]): void {
+    const { logger, language } = this.#options
+    for (const { id, event, rule, subject, facts } of changes) {
+      const { title, remedy } = alertText(language, { rule, subject, facts })
+      const about = { alert: id, rule, subject }
+      if (event === 'ended') logger.info(about, 'an alert is over')
+      else if (RULES[rule].severity === 'critical') logger.error({ ...about, remedy }, title)
+      else logger.warn({ ...about, remedy }, title)
+    }
+    for (const channel of givenUp)
+      logger.warn({ channel }, 'a message was given up: its channel has taken none for a day')
+  }
+}

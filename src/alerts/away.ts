@@ -1,0 +1,161 @@
+import { DatabaseError } from 'pg'
+import { onlyRow, type Pool, transaction } from '../lib/database.ts'
+import type { Logger } from '../lib/logger.ts'
+import type { Language } from '../texts/texts.ts'
+import type { Channel } from './channel.ts'
+import { compose } from './compose.ts'
+import { answerOf, sendWithin } from './courier.ts'
+import { type AlertEvent, isWithinBound, type Limits, type Outlook, type StandingAlert } from './decide.ts'
+import type { Message } from './message.ts'
+import { RULES } from './rule.ts'
+import { alertText } from './text.ts'
+
+/** SQLSTATE classes of a server that cannot serve: connections, resources, shutdown, its system; and one that is read-only. */
+const CANNOT_SERVE = /^(?:08|53|57|58|25006)/
+
+/** Whether a judgement failed for want of the database, and not by a mistake of ours. */
+export function isAway(error: unknown): boolean {
+  if (error instanceof DatabaseError) return CANNOT_SERVE.test(error.code ?? '')
+  return !(error instanceof TypeError || error instanceof RangeError || error instanceof ReferenceError)
+}
+
+interface AwayOptions {
+  channels: readonly Channel[]
+  /** How long the database must be away before people are told; null: they never are. */
+  afterMs: number | null
+  limits: Limits
+  language: Language
+  consoleUrl: string | null
+  logger: Logger
+}
+
+/** What a channel took while the database was away. */
+interface Taken {
+  channel: string
+  event: Exclude<AlertEvent, 'recovered'>
+  at: Date
+  message: Message
+  answer: string
+}
+
+/**
+ * Tells that the database is away, from memory, since the outbox is away with it. One process does so: whichever judged last.
+ * Once the database is back it writes down what was told, and the recovery goes the usual way.
+ */
+export class DatabaseAway {
+  readonly #options: AwayOptions
+  readonly #stopping = new AbortController()
+  #isLastJudge = false
+  #known: Pick<Outlook, 'sent' | 'mutes'> = { sent: [], mutes: [] }
+  #since: Date | null = null
+  #raisedAt: Date | null = null
+  #taken: Taken[] = []
+
+  constructor(options: AwayOptions) {
+    this.#options = options
+  }
+
+  /** Remembers whether this process was the last to judge, and what it then knew. */
+  remember(isLastJudge: boolean, outlook: Pick<Outlook, 'sent' | 'mutes'> | null): void {
+    this.#isLastJudge = isLastJudge
+    if (outlook) this.#known = outlook
+  }
+
+  /** The database did not answer at this moment. */
+  async missed(now: Date): Promise<void> {
+    const { afterMs, channels, logger, language } = this.#options
+    this.#since ??= now
+    if (!this.#isLastJudge || afterMs === null || now.getTime() - this.#since.getTime() < afterMs) return
+    if (this.#raisedAt === null) {
+      const { title, remedy } = alertText(language, AWAY)
+      logger.error({ rule: AWAY.rule, remedy }, title)
+    }
+    this.#raisedAt ??= now
+    if (this.#known.mutes.some(({ rule, until }) => rule === AWAY.rule && until > now)) return
+    await Promise.all(channels.map(channel => this.#tell(channel, now)))
+  }
+
+  /** The database answers again: writes down what was told meanwhile. */
+  async answered(pool: Pool): Promise<void> {
+    if (this.#raisedAt !== null && this.#since !== null)
+      await recordAway(pool, { since: this.#since, raisedAt: this.#raisedAt, taken: this.#taken })
+    this.#since = null
+    this.#raisedAt = null
+    this.#taken = []
+  }
+
+  /** Sends nothing more. */
+  stop(): void {
+    this.#stopping.abort()
+  }
+
+  async #tell(channel: Channel, now: Date): Promise<void> {
+    const { limits, consoleUrl, logger } = this.#options
+    const { name, language } = channel.settings
+    const own = this.#taken.filter(taken => taken.channel === name)
+    const last = own.at(-1)
+    if (last && now.getTime() - last.at.getTime() < limits.repeatHours * 3_600_000) return
+    const sent = [
+      ...this.#known.sent,
+      ...own.map(({ at }) => ({ channel: name, kind: 'alerts', at }) as const),
+    ]
+    if (!isWithinBound(name, sent, now, limits)) return
+    const event = last ? 'repeated' : 'raised'
+    const alert = { ...AWAY, since: this.#since ?? now }
+    const events = [{ alert, event } as const]
+    const message = compose(
+      language,
+      { kind: 'alerts', events, silentUntil: null },
+      { now, consoleUrl },
+      limits,
+    )
+    try {
+      // The same at each try, so that receivers may know a message that they took although its answer was lost.
+      const id = `away-${alert.since.getTime()}-${last?.at.getTime() ?? 0}`
+      const answer = await sendWithin(channel, { id, message }, this.#stopping.signal)
+      this.#taken.push({ channel: name, event, at: now, message, answer })
+    } catch (error) {
+      logger.debug(
+        { channel: name, answer: answerOf(error) },
+        'the channel did not take that the database is away',
+      )
+    }
+  }
+}
+
+const AWAY = {
+  id: 0,
+  rule: 'database_away',
+  subject: '',
+  severity: RULES.database_away.severity,
+  state: 'firing',
+  facts: {},
+  goneAt: null,
+  endedAt: null,
+} as const satisfies Omit<StandingAlert, 'since'>
+
+/** Writes the alert as one that is gone since now, with the messages that told it. */
+async function recordAway(
+  pool: Pool,
+  { since, raisedAt, taken }: { since: Date; raisedAt: Date; taken: readonly Taken[] },
+): Promise<void> {
+  await transaction(pool, async client => {
+    const { rows } = await client.query<{ id: number }>(
+      `insert into dirsync.alert (rule, subject, severity, state, since, raised_at, gone_at)
+       values ($1, $2, $3, 'firing', $4, $5, now())
+       on conflict (rule, subject) where state <> 'ended' do update set gone_at = excluded.gone_at
+       returning id`,
+      [AWAY.rule, AWAY.subject, AWAY.severity, since, raisedAt],
+    )
+    for (const { channel, event, at, message, answer } of taken)
+      await client.query(
+        `with sent as (
+           insert into dirsync.alert_message (channel, kind, content, created_at, state, attempts, sent_at, answer)
+           values ($2, 'alerts', $3, $4, 'sent', 1, $4, $5) returning id
+         )
+         insert into dirsync.alert_notice (alert_id, channel, event, at, message_id)
+         select $1, $2, $6, $4, id from sent`,
+        [onlyRow(rows).id, channel, message, at, answer, event],
+      )
+  })
+}

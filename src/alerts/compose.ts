@@ -1,0 +1,103 @@
+import { zonedTime } from '../lib/time-text.ts'
+import { type Language, type Translate, translator } from '../texts/texts.ts'
+import type { AlertEvent, Draft, Limits, StandingAlert } from './decide.ts'
+import type { Message, MessageAlert } from './message.ts'
+import { alertText } from './text.ts'
+
+/** So many alerts stand in one message; the others are counted. */
+const MOST_ALERTS = 20
+const MINUTE_MS = 60_000
+
+/**
+ * The message that a decision asks for, in the language of its channel.
+ * @param at.consoleUrl where messages lead to; null: nowhere
+ */
+export function compose(
+  language: Language,
+  { kind, events, silentUntil }: Pick<Draft, 'kind' | 'events' | 'silentUntil'>,
+  at: { now: Date; consoleUrl: string | null },
+  { messagesPerHour }: Pick<Limits, 'messagesPerHour'>,
+): Message {
+  const t = translator(language)
+  // A summary says that there is more, not what: that is told as soon as the channel may have messages again.
+  const told = kind === 'summary' ? [] : events.slice(0, MOST_ALERTS)
+  const alerts = told.map(({ alert, event }) => messageAlert(language, alert, event, at))
+  const more = events.length - told.length
+  const worst = events.find(({ event }) => event !== 'recovered')
+  const tone = worst?.alert.severity ?? 'recovered'
+  const note =
+    silentUntil !== null
+      ? t('alerts.message.summary', { most: messagesPerHour, more, time: zonedTime(silentUntil) })
+      : more > 0
+        ? t('alerts.message.left_out', { more })
+        : null
+  return {
+    ...{ kind, language, tone, alerts, note },
+    title: titleOf(t, { kind, tone, alerts }, events),
+    url: at.consoleUrl && `${at.consoleUrl}/alerts`,
+    urlText: t('alerts.message.open'),
+    at: at.now,
+  }
+}
+
+/** What it is in one line: of a single alert its title, else how many there are. */
+function titleOf(
+  t: Translate,
+  message: Pick<Message, 'kind' | 'tone' | 'alerts'>,
+  events: Draft['events'],
+): string {
+  const tone = t(`alerts.message.tone.${message.tone}`)
+  const [first] = message.alerts
+  if (message.kind === 'summary') return t('alerts.message.more', { tone, more: events.length })
+  if (first && events.length === 1)
+    return t(first.event === 'repeated' ? 'alerts.message.one_repeated' : 'alerts.message.one', {
+      tone,
+      title: first.title,
+    })
+  const over = events.filter(({ event }) => event === 'recovered').length
+  const going = events.length - over
+  if (going === 0) return t('alerts.message.several_recovered', { tone, over })
+  return t('alerts.message.several', { tone, going, over })
+}
+
+function messageAlert(
+  language: Language,
+  alert: StandingAlert,
+  event: AlertEvent,
+  { now, consoleUrl }: { now: Date; consoleUrl: string | null },
+): MessageAlert {
+  const { id, rule, subject, severity, since, endedAt, facts } = alert
+  const { title, what, remedy, over } = alertText(language, { rule, subject, facts })
+  return {
+    ...{ id, rule, subject, severity, event, title, since, endedAt, facts },
+    what: event === 'recovered' ? over : what,
+    when: whenText(language, since, endedAt, now),
+    remedy: event === 'recovered' ? null : remedy,
+    url: consoleUrl && `${consoleUrl}/alerts/rules/${rule}`,
+  }
+}
+
+/** Since when an alert holds, or from when to when it held, and how long that is. */
+function whenText(language: Language, since: Date, endedAt: Date | null, now: Date): string {
+  const t = translator(language)
+  const ms = (endedAt ?? now).getTime() - since.getTime()
+  const times = { since: zonedTime(since), duration: spanText(t, ms) }
+  if (endedAt) return t('alerts.message.lasted', { ...times, ended: zonedTime(endedAt) })
+  return t(ms < MINUTE_MS ? 'alerts.message.since' : 'alerts.message.since_for', times)
+}
+
+/** How long something takes, in its two largest units: 3 h 20 min. Less than a minute counts as one. */
+function spanText(t: Translate, ms: number): string {
+  const minutes = Math.max(1, Math.round(ms / MINUTE_MS))
+  const units = [
+    ['day', Math.floor(minutes / 1440)],
+    ['hour', Math.floor(minutes / 60) % 24],
+    ['minute', minutes % 60],
+  ] as const
+  const first = units.findIndex(([, count]) => count > 0)
+  return units
+    .slice(first, first + 2)
+    .filter(([, count]) => count > 0)
+    .map(([unit, count]) => t(`alerts.message.unit.${unit}`, { count }))
+    .join(' ')
+}

@@ -1,0 +1,151 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Pool } from '../lib/database.ts'
+import type { Logger } from '../lib/logger.ts'
+import { Loop } from '../lib/loop.ts'
+import { unlessAborted } from '../lib/waiting.ts'
+import { jitter } from '../sync/backoff.ts'
+import { type Channel, ChannelError } from './channel.ts'
+import { giveBack, hurry, markSent, putOff, type Taken, takeDue } from './outbox.ts'
+
+/** Without a notification, how often to look for messages: those that are due again announce nothing. */
+const POLL_MS = 5000
+/** How long a channel may take for one message, whatever limits of its own it has. */
+const SEND_MS = 12_000
+/** Longer than sending and marking take; after it, whoever held the message counts as dead. */
+const LEASE_MS = 30_000
+/** How long what is being sent at a stop may still take. */
+const SENT_WITHIN_MS = 3000
+/** How often to try to write down that a message was taken, while the database is away. */
+const MARK_AGAIN_MS = 1000
+
+const MINUTE_MS = 60_000
+const HOUR_MS = 60 * MINUTE_MS
+
+/**
+ * Milliseconds until a message is tried again. A server that is away: 10 s, doubling up to 5 min. One that refuses would do
+ * so again until somebody mends the settings: 5 min, doubling up to an hour. One that limits says when.
+ * @param random a number in [0, 1)
+ */
+export function putOffMs(attempts: number, error: unknown, random: number): number {
+  const { code = 'CHANNEL_UNAVAILABLE', retryAfterMs = null } = error instanceof ChannelError ? error : {}
+  const grown = (first: number, most: number) =>
+    jitter(Math.min(first * 2 ** Math.min(attempts - 1, 20), most), random)
+  if (code === 'CHANNEL_REFUSED') return grown(5 * MINUTE_MS, HOUR_MS)
+  const usual = grown(10_000, 5 * MINUTE_MS)
+  return code === 'CHANNEL_LIMITED' ? Math.max(usual, Math.min(retryAfterMs ?? MINUTE_MS, HOUR_MS)) : usual
+}
+
+interface CourierOptions {
+  pool: Pool
+  channels: readonly Channel[]
+  logger: Logger
+}
+
+/**
+ * Takes messages from the outbox to their channels. Any number of processes may do so: each message is in the hands of one
+ * of them, and a server that hangs holds up nothing but its own channel.
+ */
+export class Courier {
+  readonly #options: CourierOptions
+  readonly #loop: Loop
+  /** What is being sent, by channel. */
+  readonly #inHand = new Map<string, Promise<void>>()
+  readonly #cutOff = new AbortController()
+  readonly #failing = new Set<string>()
+  #hasHurried = false
+
+  constructor(options: CourierOptions) {
+    this.#options = options
+    this.#loop = new Loop({
+      step: () => this.#sendDue(),
+      pauseMs: POLL_MS,
+      failed: error => options.logger.debug({ err: error.message }, 'messages were not looked for'),
+    })
+  }
+
+  start(): void {
+    if (this.#options.channels.length > 0) this.#loop.start()
+  }
+
+  /** Looks at once whether there is something to send. */
+  wake(): void {
+    this.#loop.wake()
+  }
+
+  /** Takes no more messages, and gives those in hand a little time. What was not answered by then is sent again. */
+  async stop(): Promise<void> {
+    await this.#loop.stop()
+    const timer = setTimeout(() => this.#cutOff.abort(), SENT_WITHIN_MS)
+    await Promise.all(this.#inHand.values())
+    clearTimeout(timer)
+  }
+
+  async #sendDue(): Promise<void> {
+    const { pool, channels } = this.#options
+    const names = channels.map(({ settings }) => settings.name)
+    // After a start, since settings change only with one.
+    if (!this.#hasHurried) await hurry(pool, names)
+    this.#hasHurried = true
+    const idle = names.filter(name => !this.#inHand.has(name))
+    for (const taken of await takeDue(pool, idle, LEASE_MS)) {
+      const channel = channels.find(({ settings }) => settings.name === taken.channel)
+      if (!channel) continue
+      const sending = this.#deliver(channel, taken)
+        .catch((error: Error) =>
+          this.#options.logger.debug({ err: error.message }, 'its outcome was not noted'),
+        )
+        .finally(() => this.#inHand.delete(taken.channel))
+      this.#inHand.set(taken.channel, sending)
+    }
+  }
+
+  async #deliver(channel: Channel, taken: Taken): Promise<void> {
+    const { pool, logger } = this.#options
+    const { name } = channel.settings
+    let answer: string
+    try {
+      answer = await sendWithin(channel, taken, this.#cutOff.signal)
+    } catch (error) {
+      if (this.#cutOff.signal.aborted) return giveBack(pool, taken)
+      const said = answerOf(error)
+      if (!this.#failing.has(name))
+        logger.warn({ channel: name, answer: said }, 'a channel of alerts takes no message; trying again')
+      this.#failing.add(name)
+      return putOff(pool, taken, said, putOffMs(taken.attempts, error, Math.random()))
+    }
+    if (this.#failing.delete(name)) logger.info({ channel: name }, 'the channel takes messages again')
+    await this.#mark(taken, answer)
+  }
+
+  /** What was taken must not be sent again because the database was away for a moment. */
+  async #mark(taken: Taken, answer: string): Promise<void> {
+    for (;;) {
+      try {
+        return await markSent(this.#options.pool, taken, answer)
+      } catch (error) {
+        if (this.#cutOff.signal.aborted) throw error
+      }
+      await delay(MARK_AGAIN_MS, undefined, { signal: this.#cutOff.signal }).catch(() => undefined)
+    }
+  }
+}
+
+/**
+ * Sends one message, and waits for the answer no longer than {@link SEND_MS}.
+ * @throws whatever the channel throws, or the reason of a signal
+ */
+export function sendWithin(
+  channel: Channel,
+  { id, message }: Pick<Taken, 'message'> & { id: number | string },
+  stopping: AbortSignal,
+): Promise<string> {
+  const signal = AbortSignal.any([stopping, AbortSignal.timeout(SEND_MS)])
+  return unlessAborted(channel.send(message, String(id), signal), signal)
+}
+
+/** What to tell people of a failed delivery: a channel's own errors hold no secrets, of others only the name is told. */
+export function answerOf(error: unknown): string {
+  if (error instanceof ChannelError) return error.message
+  const { name } = error as Error
+  return name === 'TimeoutError' ? `no answer within ${SEND_MS / 1000} s` : name
+}

@@ -1,0 +1,219 @@
+import type { ChannelSettings } from './channel.ts'
+import { type Finding, RULES, type RuleName, SEVERITIES, type Severity } from './rule.ts'
+
+/*
+ * Who is told of what, decided from rows and a moment. Each judgement decides anew for each channel, about everything that it
+ * has not been told; a message that still waits is decided about again and so says how things stand when it is sent.
+ */
+
+/** An alert that was raised, as `dirsync.alert` has it. */
+export interface StandingAlert {
+  id: number
+  rule: RuleName
+  subject: string
+  severity: Severity
+  state: 'firing' | 'ended'
+  facts: Finding['facts']
+  since: Date
+  /** When it was first found to hold no more; null: it holds. */
+  goneAt: Date | null
+  endedAt: Date | null
+}
+
+/** What a channel is told about an alert. */
+export type AlertEvent = 'raised' | 'repeated' | 'recovered'
+
+/** What a channel knows of an alert. */
+export interface Told {
+  alertId: number
+  channel: string
+  /** When it was first told that the alert holds; null: it was not. */
+  firstAt: Date | null
+  /** When it was last told so. */
+  lastAt: Date | null
+  isRecovered: boolean
+  isWithheld: boolean
+  /** What the message says that still waits; null: nothing. */
+  waiting: AlertEvent | null
+}
+
+/** Everything that decides about messages. */
+export interface Outlook {
+  now: Date
+  /** Those that fire, and those that ended lately. */
+  alerts: readonly StandingAlert[]
+  told: readonly Told[]
+  /** Messages of the last hour, oldest first. */
+  sent: readonly { channel: string; kind: 'alerts' | 'summary'; at: Date }[]
+  /** Channels whose message is being sent at this moment. */
+  busy: readonly string[]
+  /** Messages that wait and were taken back, to be decided about anew. */
+  waiting: readonly { id: number; channel: string }[]
+  mutes: readonly { rule: string; until: Date }[]
+  isQuiet: boolean
+}
+
+export interface Limits {
+  /** After how many hours an alert that goes on is told again. */
+  repeatHours: number
+  messagesPerHour: number
+}
+
+/** One message to one channel. */
+export interface Draft {
+  channel: string
+  kind: 'alerts' | 'summary'
+  /** What there is to tell, the worst first, recoveries last. A summary only counts it. */
+  events: { alert: StandingAlert; event: AlertEvent }[]
+  /** Of a summary: when the channel may have a message again. */
+  silentUntil: Date | null
+}
+
+interface Decision {
+  /** One per channel at most. */
+  drafts: Draft[]
+  /** What quiet hours or a mute keep from a channel for the first time. */
+  withheld: { alertId: number; channel: string }[]
+}
+
+const HOUR_MS = 3_600_000
+
+/**
+ * How long what follows from something else has to mend by itself once that is over. Work that stood still for two hours is
+ * not done, and no run good again, in the minute in which the halt ends.
+ */
+const AFTERMATH_MS = 15 * 60_000
+
+/** Decides what each channel is told now. */
+export function decide(
+  outlook: Outlook,
+  channels: readonly Pick<ChannelSettings, 'name' | 'least'>[],
+  limits: Limits,
+): Decision {
+  const inhibited = inhibitedAlerts(outlook)
+  const decision: Decision = { drafts: [], withheld: [] }
+  for (const channel of channels) {
+    const told = new Map(
+      outlook.told.filter(row => row.channel === channel.name).map(row => [row.alertId, row]),
+    )
+    const events: Draft['events'] = []
+    for (const alert of outlook.alerts) {
+      const known = told.get(alert.id) ?? NOTHING
+      const event = eventOf(alert, known, channel, inhibited.has(alert.id), outlook, limits)
+      if (event === 'withheld') {
+        if (!known.isWithheld) decision.withheld.push({ alertId: alert.id, channel: channel.name })
+      } else if (event !== null) events.push({ alert, event })
+    }
+    const draft = outlook.busy.includes(channel.name)
+      ? null
+      : draftOf(channel.name, events.sort(byUrgency), outlook, limits)
+    if (draft) decision.drafts.push(draft)
+  }
+  return decision
+}
+
+const NOTHING: Pick<Told, 'firstAt' | 'lastAt' | 'isRecovered' | 'isWithheld' | 'waiting'> = {
+  firstAt: null,
+  lastAt: null,
+  isRecovered: false,
+  isWithheld: false,
+  waiting: null,
+}
+
+/** Alerts that are not told, because others that fire, or did a moment ago, say the same or are their cause. */
+function inhibitedAlerts({ alerts, now }: Outlook): Set<number> {
+  const causes = new Set(
+    alerts
+      .filter(({ endedAt }) => endedAt === null || now.getTime() - endedAt.getTime() < AFTERMATH_MS)
+      .map(({ rule }) => rule),
+  )
+  return new Set(
+    alerts
+      .filter(({ rule }) => RULES[rule].inhibitedBy?.some(other => causes.has(other)))
+      .map(({ id }) => id),
+  )
+}
+
+/** What a channel has to hear about an alert; `withheld`: it would, but for quiet hours or a mute. */
+function eventOf(
+  alert: StandingAlert,
+  known: typeof NOTHING,
+  channel: Pick<ChannelSettings, 'name' | 'least'>,
+  isInhibited: boolean,
+  { now, mutes, isQuiet }: Outlook,
+  limits: Limits,
+): AlertEvent | 'withheld' | null {
+  if (alert.rule === 'dead_channel' && alert.subject === channel.name) return null
+  const wasTold = known.firstAt !== null
+  const isKeptByHours = isQuiet && alert.severity !== 'critical'
+  const isMuted = mutes.some(({ rule, until }) => rule === alert.rule && until > now)
+
+  if (alert.state === 'ended') {
+    if (known.isRecovered || isKeptByHours) return null
+    // One that came and went while its message waited is told all the same, with its times.
+    return wasTold || (known.waiting !== null && !isMuted) ? 'recovered' : null
+  }
+  // In the minute in which nobody knows whether it is over, nothing new is said.
+  if (alert.goneAt !== null && known.waiting === null) return null
+  if (isInhibited || rank(alert.severity) < rank(channel.least)) return null
+  if (wasTold && !isDue(alert.rule, known, now, limits)) return null
+  if (isKeptByHours || isMuted) return wasTold ? null : 'withheld'
+  return wasTold ? 'repeated' : 'raised'
+}
+
+/** Whether an alert that goes on is to be told again. */
+function isDue(
+  rule: RuleName,
+  { firstAt, lastAt }: Pick<Told, 'firstAt' | 'lastAt'>,
+  now: Date,
+  limits: Limits,
+): boolean {
+  if (firstAt === null || lastAt === null) return false
+  const moments = RULES[rule].remindedAfterHours?.map(hours => firstAt.getTime() + hours * HOUR_MS) ?? [
+    lastAt.getTime() + limits.repeatHours * HOUR_MS,
+  ]
+  return moments.some(moment => moment > lastAt.getTime() && moment <= now.getTime())
+}
+
+/** The message that the channel's bound permits: as usual, or one summary an hour; null: there is nothing to say, or silence. */
+function draftOf(
+  channel: string,
+  events: Draft['events'],
+  { now, sent }: Pick<Outlook, 'now' | 'sent'>,
+  limits: Limits,
+): Draft | null {
+  if (events.length === 0) return null
+  const lately = ofLastHour(channel, sent, now)
+  const silentUntil = silenceOf(lately, limits)
+  if (silentUntil === null) return { channel, kind: 'alerts', events, silentUntil }
+  if (lately.some(({ kind }) => kind === 'summary')) return null
+  return { channel, kind: 'summary', events, silentUntil }
+}
+
+/** Whether a channel may have one more message. */
+export function isWithinBound(channel: string, sent: Outlook['sent'], now: Date, limits: Limits): boolean {
+  return silenceOf(ofLastHour(channel, sent, now), limits) === null
+}
+
+function ofLastHour(channel: string, sent: Outlook['sent'], now: Date): Outlook['sent'] {
+  return sent.filter(message => message.channel === channel && now.getTime() - message.at.getTime() < HOUR_MS)
+}
+
+/** Until when a channel may have no message, after these of an hour; null: it may have one. */
+function silenceOf(lately: Outlook['sent'], { messagesPerHour }: Limits): Date | null {
+  const oldest = lately.filter(({ kind }) => kind === 'alerts').at(-messagesPerHour)
+  return oldest ? new Date(oldest.at.getTime() + HOUR_MS) : null
+}
+
+function byUrgency(a: Draft['events'][number], b: Draft['events'][number]): number {
+  return (
+    Number(a.event === 'recovered') - Number(b.event === 'recovered') ||
+    rank(b.alert.severity) - rank(a.alert.severity) ||
+    a.alert.since.getTime() - b.alert.since.getTime() ||
+    a.alert.id - b.alert.id
+  )
+}
+
+function rank(severity: Severity): number {
+  return SEVERITIES.indexOf(severity)
+}

@@ -1,0 +1,142 @@
+import { Agent, request } from 'undici'
+import type { Pool } from '../lib/database.ts'
+import { codeOf } from '../lib/failure.ts'
+import type { Logger } from '../lib/logger.ts'
+import { Loop } from '../lib/loop.ts'
+import { jitter } from '../sync/backoff.ts'
+import { OF_EVERYBODY } from '../sync/run.ts'
+
+/** How often to look for a good run. */
+const POLL_MS = 5000
+/** How long the monitor may take for one call. */
+const CALL_MS = 10_000
+/** The same for the last one, while the process stops. */
+const LAST_CALL_MS = 3000
+/** Longer than a call; after it, whoever was calling counts as dead. */
+const LEASE_MS = 30_000
+/** A run that ended longer ago says nothing of how things are: the next good one is called for. */
+const NEWS = `interval '1 hour'`
+
+/** Milliseconds until the monitor is called again after so many failures: 5 s, doubling up to 5 min, ± 30 %. */
+function callAgainMs(attempts: number, random: number): number {
+  return jitter(Math.min(5000 * 2 ** Math.min(attempts - 1, 20), 300_000), random)
+}
+
+interface HeartbeatOptions {
+  pool: Pool
+  /** HEARTBEAT_URL. Whoever knows it can call it, so it is in no log. */
+  url: string
+  logger: Logger
+}
+
+/**
+ * Calls a monitor elsewhere after each good `changes` or `full` run over everybody, so that it notices when none comes. Any
+ * number of processes may do so; a run is called for once, and where several ended meanwhile only the latest.
+ */
+export class Heartbeat {
+  readonly #options: HeartbeatOptions
+  readonly #loop: Loop
+  readonly #agent = new Agent({ connections: 1 })
+  #isFailing = false
+
+  constructor(options: HeartbeatOptions) {
+    this.#options = options
+    this.#loop = new Loop({
+      step: signal => this.#callIfDue(CALL_MS, signal),
+      pauseMs: POLL_MS,
+      failed: error => options.logger.debug({ err: error.message }, 'no good run was looked for'),
+    })
+  }
+
+  start(): void {
+    this.#loop.start()
+  }
+
+  /** Stops after a last look: `--once` ends as soon as its runs have. */
+  async stop(): Promise<void> {
+    await this.#loop.stop()
+    await this.#callIfDue(LAST_CALL_MS).catch(() => undefined)
+    await this.#agent.destroy()
+  }
+
+  async #callIfDue(timeoutMs: number, stopping?: AbortSignal): Promise<void> {
+    const { pool, logger } = this.#options
+    const due = await takeDue(pool)
+    if (!due) return
+    const { ok, answer } = await this.#call(timeoutMs, stopping)
+    await noteAnswer(pool, due, ok, answer, stopping?.aborted ? 0 : callAgainMs(due.attempts, Math.random()))
+    if (!ok && !this.#isFailing && !stopping?.aborted)
+      logger.warn({ answer }, 'the monitor of HEARTBEAT_URL did not take the call; trying again')
+    if (ok && this.#isFailing) logger.info('the monitor of HEARTBEAT_URL takes calls again')
+    this.#isFailing = !ok
+  }
+
+  /** Calls the monitor. The answer is for people, and without the address. */
+  async #call(timeoutMs: number, stopping?: AbortSignal): Promise<{ ok: boolean; answer: string }> {
+    const timeout = AbortSignal.timeout(timeoutMs)
+    const signal = stopping ? AbortSignal.any([timeout, stopping]) : timeout
+    try {
+      const { statusCode, body } = await request(this.#options.url, {
+        dispatcher: this.#agent,
+        headers: { 'user-agent': 'dirsync' },
+        signal,
+      })
+      await body.dump({ limit: 1024, signal }).catch(() => undefined) // what it says is not read
+      return { ok: statusCode >= 200 && statusCode < 300, answer: `HTTP ${statusCode}` }
+    } catch (error) {
+      if (timeout.aborted) return { ok: false, answer: `no answer within ${timeoutMs / 1000} s` }
+      return { ok: false, answer: codeOf(error) || (error as Error).name }
+    }
+  }
+}
+
+interface Due {
+  runId: number
+  /** The call that is due included. */
+  attempts: number
+}
+
+/** Takes the call for the latest good run, unless it was made, is being made, or has to wait. */
+async function takeDue(db: Pool): Promise<Due | null> {
+  const { rows } = await db.query<Due>(
+    `with good as (
+       select latest.id, latest.finished_at
+       from (values ('changes'), ('full')) k (kind)
+       cross join lateral (
+         select r.id, r.finished_at from dirsync.sync_run r
+         where r.kind = k.kind and r.state = 'done' and ${OF_EVERYBODY}
+           and r.finished_at > now() - ${NEWS}
+         order by r.finished_at desc, r.id desc limit 1) latest
+     ), latest as (
+       select id from good order by finished_at desc, id desc limit 1
+     )
+     insert into dirsync.heartbeat_call as c (run_id, attempts, leased_until)
+     select id, 1, now() + $1 * interval '1 ms' from latest
+     on conflict (one) do update
+     set run_id = excluded.run_id, called_at = null, leased_until = excluded.leased_until,
+         attempts = case when c.run_id = excluded.run_id then c.attempts else 0 end + 1,
+         answer = case when c.run_id = excluded.run_id then c.answer end
+     where c.run_id <> excluded.run_id
+        or c.called_at is null and c.not_before <= now()
+           and (c.leased_until is null or c.leased_until <= now())
+     returning run_id as "runId", attempts`,
+    [LEASE_MS],
+  )
+  return rows[0] ?? null
+}
+
+async function noteAnswer(
+  db: Pool,
+  { runId, attempts }: Due,
+  ok: boolean,
+  answer: string,
+  delayMs: number,
+): Promise<void> {
+  await db.query(
+    `update dirsync.heartbeat_call
+     set called_at = case when $3 then now() end, answer = $4, leased_until = null,
+         not_before = now() + $5 * interval '1 ms'
+     where run_id = $1 and attempts = $2 and called_at is null`,
+    [runId, attempts, ok, answer, delayMs],
+  )
+}

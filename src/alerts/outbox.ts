@@ -1,0 +1,201 @@
+import { type ClientBase, onlyRow, type Pool, storableText } from '../lib/database.ts'
+import type { Draft, Outlook } from './decide.ts'
+import type { Message } from './message.ts'
+
+/*
+ * `dirsync.alert_message`: messages are written in the transaction that decides upon them, and sent from here by whichever
+ * process comes first. Whoever sends one holds a lease on it; when that process dies, another one sends it again.
+ */
+
+/** What is stored of a message: its dates have become texts. */
+type Stored<T> = T extends Date
+  ? string
+  : T extends readonly (infer Item)[]
+    ? Stored<Item>[]
+    : T extends object
+      ? { [Key in keyof T]: Stored<T[Key]> }
+      : T
+
+function messageOf(stored: Stored<Message>): Message {
+  return {
+    ...stored,
+    at: new Date(stored.at),
+    alerts: stored.alerts.map(alert => ({
+      ...alert,
+      since: new Date(alert.since),
+      endedAt: alert.endedAt === null ? null : new Date(alert.endedAt),
+    })),
+  }
+}
+
+/**
+ * Writes what a judgement decided upon. A message that waits and says the same gets the latest words; one that would say
+ * something else gives way to a new one, which receivers do not take for the old one, and which is tried as late as that.
+ */
+export async function writeMessages(
+  db: ClientBase,
+  messages: readonly { draft: Draft; message: Message }[],
+  waiting: Outlook['waiting'],
+): Promise<void> {
+  for (const { id, channel } of waiting)
+    if (!messages.some(({ draft }) => draft.channel === channel)) await takeBack(db, id)
+  for (const { draft, message } of messages) {
+    const old = waiting.find(({ channel }) => channel === draft.channel)
+    if (old && (await saysTheSame(db, old.id, draft)))
+      await db.query('update dirsync.alert_message set content = $2 where id = $1', [old.id, message])
+    else await add(db, draft, message, old ? await takeBack(db, old.id) : null)
+  }
+}
+
+/** Notes what quiet hours or a mute keep from a channel, for people who ask why nobody was told. */
+export async function noteWithheld(
+  db: ClientBase,
+  withheld: readonly { alertId: number; channel: string }[],
+): Promise<void> {
+  if (withheld.length === 0) return
+  await db.query(
+    `insert into dirsync.alert_notice (alert_id, channel, event)
+     select id, channel, 'withheld' from unnest($1::bigint[], $2::text[]) as w (id, channel)`,
+    [withheld.map(({ alertId }) => alertId), withheld.map(({ channel }) => channel)],
+  )
+}
+
+async function saysTheSame(db: ClientBase, id: number, { kind, events }: Draft): Promise<boolean> {
+  const { rows } = await db.query<{ kind: Draft['kind']; told: string[] }>(
+    `select m.kind, array(select n.alert_id || ' ' || n.event from dirsync.alert_notice n
+                          where n.message_id = m.id) as told
+     from dirsync.alert_message m where m.id = $1`,
+    [id],
+  )
+  const old = onlyRow(rows)
+  const told = kind === 'summary' ? [] : events.map(({ alert, event }) => `${alert.id} ${event}`)
+  return old.kind === kind && old.told.sort().join() === told.sort().join()
+}
+
+interface Tries {
+  attempts: number
+  notBefore: Date
+}
+
+/** Takes a message back that nobody is sending: what it says counts as not told. */
+async function takeBack(db: ClientBase, id: number): Promise<Tries> {
+  await db.query('delete from dirsync.alert_notice where message_id = $1', [id])
+  const { rows } = await db.query<Tries>(
+    `delete from dirsync.alert_message where id = $1 returning attempts, not_before as "notBefore"`,
+    [id],
+  )
+  return onlyRow(rows)
+}
+
+async function add(
+  db: ClientBase,
+  { channel, kind, events }: Draft,
+  message: Message,
+  tries: Tries | null,
+): Promise<void> {
+  const { rows } = await db.query<{ id: number }>(
+    `insert into dirsync.alert_message (channel, kind, content, attempts, not_before)
+     values ($1, $2, $3, $4, coalesce($5, now())) returning id`,
+    [channel, kind, message, tries?.attempts ?? 0, tries?.notBefore ?? null],
+  )
+  await db.query(`select pg_notify('dirsync', 'alerts')`)
+  // What a summary counts is told once the channel may have messages again.
+  if (kind === 'summary') return
+  await db.query(
+    `insert into dirsync.alert_notice (alert_id, channel, event, message_id)
+     select id, $3, event, $4 from unnest($1::bigint[], $2::text[]) as e (id, event)`,
+    [events.map(({ alert }) => alert.id), events.map(({ event }) => event), channel, onlyRow(rows).id],
+  )
+}
+
+/** Gives up what no channel has taken for a day. Returns the channels. */
+export async function giveUpOld(db: ClientBase): Promise<string[]> {
+  const { rows } = await db.query<{ channel: string }>(
+    `update dirsync.alert_message set state = 'given_up'
+     where state = 'waiting' and created_at < now() - interval '24 hours'
+       and (leased_until is null or leased_until <= now())
+     returning channel`,
+  )
+  return rows.map(({ channel }) => channel)
+}
+
+/** A message on its way, in the hands of this process. */
+export interface Taken {
+  id: number
+  channel: string
+  message: Message
+  /** This one included. It also tells the holder of one lease from that of a later one. */
+  attempts: number
+}
+
+/**
+ * Takes the messages that are due for these channels, one for each at most.
+ * @param leaseMs how long nobody else takes them
+ */
+export async function takeDue(db: Pool, channels: readonly string[], leaseMs: number): Promise<Taken[]> {
+  if (channels.length === 0) return []
+  const { rows } = await db.query<Omit<Taken, 'message'> & { content: Stored<Message> }>(
+    `update dirsync.alert_message
+     set attempts = attempts + 1, leased_until = now() + $2 * interval '1 ms'
+     where id in (select id from dirsync.alert_message
+                  where state = 'waiting' and channel = any ($1) and not_before <= now()
+                    and (leased_until is null or leased_until <= now())
+                  for update skip locked)
+     returning id, channel, content, attempts`,
+    [channels, leaseMs],
+  )
+  return rows.map(({ content, ...taken }) => ({ ...taken, message: messageOf(content) }))
+}
+
+/** The longest answer of a server that is kept. */
+const MOST_ANSWER = 500
+
+/** The channel took it. */
+export async function markSent(db: Pool, { id, attempts }: Taken, answer: string): Promise<void> {
+  await db.query(
+    `with sent as (
+       update dirsync.alert_message set state = 'sent', sent_at = now(), leased_until = null, answer = $3
+       where id = $1 and attempts = $2 and state = 'waiting' returning channel
+     )
+     update dirsync.alert_channel c set last_sent_at = now(), failing_since = null, last_answer = $3
+     from sent where c.name = sent.channel`,
+    [id, attempts, storableText(answer.slice(0, MOST_ANSWER))],
+  )
+}
+
+/** The channel did not take it: it is tried again after so many milliseconds. */
+export async function putOff(
+  db: Pool,
+  { id, attempts }: Taken,
+  answer: string,
+  delayMs: number,
+): Promise<void> {
+  await db.query(
+    `with failed as (
+       update dirsync.alert_message
+       set not_before = now() + $4 * interval '1 ms', leased_until = null, answer = $3
+       where id = $1 and attempts = $2 and state = 'waiting' returning channel
+     )
+     update dirsync.alert_channel c set failing_since = coalesce(failing_since, now()), last_answer = $3
+     from failed where c.name = failed.channel`,
+    [id, attempts, storableText(answer.slice(0, MOST_ANSWER)), delayMs],
+  )
+}
+
+/** Gives a message back that this process stopped sending before it heard an answer. */
+export async function giveBack(db: Pool, { id, attempts }: Taken): Promise<void> {
+  await db.query(
+    `update dirsync.alert_message set leased_until = null
+     where id = $1 and attempts = $2 and state = 'waiting'`,
+    [id, attempts],
+  )
+}
+
+/** Has what waits for these channels tried at once: somebody may have mended their settings. */
+export async function hurry(db: Pool, channels: readonly string[]): Promise<void> {
+  await db.query(
+    `update dirsync.alert_message set not_before = now()
+     where state = 'waiting' and channel = any ($1) and not_before > now()`,
+    [channels],
+  )
+}

@@ -1,0 +1,202 @@
+import { type ClientBase, onlyRow } from '../lib/database.ts'
+import type { Channel } from './channel.ts'
+import type { Outlook, StandingAlert, Told } from './decide.ts'
+import { type Finding, RULE_NAMES, RULES, type RuleName } from './rule.ts'
+
+/*
+ * What PostgreSQL remembers of alerts: who judged, what was found, which channel was told what. All of a judgement is one
+ * transaction, whose `now()` is the moment of the judgement: a judge that dies leaves nothing half done.
+ */
+
+/** Taken by whoever judges, until the end of their transaction. */
+const LOCK = 0x616c7274 // 'alrt'
+
+/**
+ * Claims the judgement of this moment.
+ * @param gapMs nobody judges again so soon after a judgement
+ * @returns the moment; null when somebody else is judging or has judged. And whether this process was the last to judge.
+ */
+export async function claimJudgement(
+  db: ClientBase,
+  processId: string,
+  gapMs: number,
+): Promise<{ now: Date | null; isLast: boolean }> {
+  const { rows } = await db.query<{ mine: boolean; now: Date; last: string | null }>(
+    `with claimed as (
+       insert into dirsync.alert_judgement as j (judged_at, judged_by)
+       select now(), $1 where pg_try_advisory_xact_lock($3)
+       on conflict (one) do update set judged_at = excluded.judged_at, judged_by = excluded.judged_by
+       where j.judged_at <= now() - $2 * interval '1 ms'
+          -- The server's clock was put back, or another server with another clock took over.
+          or j.judged_at > now() + interval '1 minute'
+       returning 1
+     )
+     select exists (select from claimed) as mine, now() as now,
+            (select judged_by from dirsync.alert_judgement) as last`,
+    [processId, gapMs, LOCK],
+  )
+  const { mine, now, last } = onlyRow(rows)
+  return { now: mine ? now : null, isLast: mine || last === processId }
+}
+
+/** An alert that a judgement raised or ended. */
+export interface Change {
+  id: number
+  event: 'raised' | 'ended'
+  rule: RuleName
+  subject: string
+  facts: Finding['facts']
+}
+
+/** How long an alert must be gone before it is over: one that comes and goes is one alert. */
+const GONE_FOR = `interval '60 seconds'`
+
+/** Brings the alerts in line with everything that is wrong now. */
+export async function recordFindings(db: ClientBase, findings: readonly Finding[]): Promise<Change[]> {
+  const found = findings.map(({ rule, subject, facts, since = null, forMs }) => ({
+    ...{ rule, subject, facts, since },
+    severity: RULES[rule].severity,
+    for_ms: forMs,
+  }))
+  const { rows } = await db.query<Change>(
+    `with found as (
+       select distinct on (rule, subject) rule, subject, severity, facts,
+              case when since is not null then least(since, now()) end as since,
+              now() - for_ms * interval '1 ms' as long_enough
+       from jsonb_to_recordset($1)
+         as f (rule text, subject text, severity text, facts jsonb, since timestamptz, for_ms float8)
+       order by rule, subject, since
+     ), kept as (
+       -- While it is pending, what it began with may be over and something later in its place.
+       update dirsync.alert a
+       set facts = f.facts, gone_at = null,
+           since = case a.state when 'pending' then coalesce(f.since, a.since) else a.since end,
+           state = case when a.state = 'firing' or coalesce(f.since, a.since) <= f.long_enough
+                   then 'firing' else 'pending' end,
+           raised_at = case when a.state = 'firing' then a.raised_at
+                            when coalesce(f.since, a.since) <= f.long_enough then now() end
+       from found f
+       where a.state <> 'ended' and a.rule = f.rule and a.subject = f.subject
+       returning a.*
+     ), new as (
+       insert into dirsync.alert (rule, subject, severity, facts, since, state, raised_at)
+       select rule, subject, severity, facts, coalesce(since, now()),
+              case when coalesce(since, now()) <= long_enough then 'firing' else 'pending' end,
+              case when coalesce(since, now()) <= long_enough then now() end
+       from found f
+       where not exists (select from dirsync.alert a
+                         where a.state <> 'ended' and a.rule = f.rule and a.subject = f.subject)
+       returning *
+     ), gone as (
+       update dirsync.alert a
+       set gone_at = coalesce(gone_at, now()),
+           state = case when gone_at <= now() - ${GONE_FOR} then 'ended' else 'firing' end,
+           ended_at = case when gone_at <= now() - ${GONE_FOR} then gone_at end
+       where state = 'firing'
+         and not exists (select from found f where f.rule = a.rule and f.subject = a.subject)
+       returning a.*
+     ), forgotten as (
+       delete from dirsync.alert a
+       where state = 'pending'
+         and not exists (select from found f where f.rule = a.rule and f.subject = a.subject)
+     ), changed as (
+       select * from kept where raised_at = now()
+       union all select * from new where state = 'firing'
+       union all select * from gone where state = 'ended'
+     )
+     select id, case state when 'firing' then 'raised' else 'ended' end as event, rule, subject, facts
+     from changed order by id`,
+    [JSON.stringify(found)],
+  )
+  return rows
+}
+
+/** Notes which channels the settings name, for people and for the rule that finds dead ones. */
+export async function noteChannels(db: ClientBase, channels: readonly Channel[]): Promise<void> {
+  const rows = channels.map(({ settings: { name, kind, least, language }, target }) => ({
+    ...{ name, kind, target, least, language },
+  }))
+  await db.query(
+    `with named as (
+       select * from jsonb_to_recordset($1)
+         as n (name text, kind text, target text, least text, language text)
+     ), gone as (
+       delete from dirsync.alert_channel c where not exists (select from named n where n.name = c.name)
+     )
+     insert into dirsync.alert_channel as c (name, kind, target, least, language, seen_at)
+     select name, kind, target, least, language, now() from named order by name
+     on conflict (name) do update
+     set (kind, target, least, language, seen_at)
+       = (excluded.kind, excluded.target, excluded.least, excluded.language, excluded.seen_at)`,
+    [JSON.stringify(rows)],
+  )
+}
+
+/** How long an alert that is over is still looked at: its recovery may have to wait until quiet hours end. */
+const ENDED_WITHIN = `interval '2 days'`
+
+/**
+ * Everything that decides about messages, as it stands at the judgement. Messages that wait and that nobody is sending are
+ * taken back: they stay locked until the transaction ends, and what they say counts as not told.
+ */
+export async function readOutlook(db: ClientBase, channels: readonly Channel[]): Promise<Outlook> {
+  const names = channels.map(({ settings }) => settings.name)
+  const { rows: takenBack } = await db.query<{ id: number; channel: string }>(
+    `select id, channel from dirsync.alert_message
+     where state = 'waiting' and channel = any ($1) and (leased_until is null or leased_until <= now())
+     order by id for update skip locked`,
+    [names],
+  )
+  const free = takenBack.map(({ id }) => id)
+  const { rows: busy } = await db.query<{ channel: string }>(
+    `select channel from dirsync.alert_message
+     where state = 'waiting' and channel = any ($1) and id <> all ($2)`,
+    [names, free],
+  )
+  const { rows: sent } = await db.query<Outlook['sent'][number]>(
+    `select channel, kind, sent_at as at from dirsync.alert_message
+     where state = 'sent' and channel = any ($1) and sent_at > now() - interval '1 hour' order by sent_at`,
+    [names],
+  )
+  const { rows: alerts } = await db.query<StandingAlert>(
+    `select id, rule, subject, severity, state, facts, since, gone_at as "goneAt", ended_at as "endedAt"
+     from dirsync.alert a
+     where rule = any ($1)
+       and (state = 'firing' or state = 'ended' and ended_at > now() - ${ENDED_WITHIN})
+     order by id`,
+    [RULE_NAMES],
+  )
+  const { rows: told } = await db.query<Told>(
+    `select alert_id as "alertId", channel,
+            min(at) filter (where event in ('raised', 'repeated')) as "firstAt",
+            max(at) filter (where event in ('raised', 'repeated')) as "lastAt",
+            coalesce(bool_or(event = 'recovered'), false) as "isRecovered",
+            coalesce(bool_or(event = 'withheld'), false) as "isWithheld",
+            max(waiting) as waiting
+     from (select n.alert_id, n.channel, coalesce(m.sent_at, n.at) as at,
+                  case when m.id = any ($3) then n.event end as waiting,
+                  case when m.id = any ($3) then null else n.event end as event
+           from dirsync.alert_notice n
+           left join dirsync.alert_message m on m.id = n.message_id
+           where n.alert_id = any ($1) and n.channel = any ($2)) n
+     group by alert_id, channel`,
+    [alerts.map(({ id }) => id), names, free],
+  )
+  const { rows: mutes } = await db.query<Outlook['mutes'][number]>(
+    'select rule, until from dirsync.alert_mute where until > now()',
+  )
+  const { rows: moment } = await db.query<{ now: Date; quiet: boolean }>(
+    'select now() as now, dirsync.is_quiet(now()) as quiet',
+  )
+  const { now, quiet } = onlyRow(moment)
+  return {
+    now,
+    alerts,
+    told,
+    sent,
+    busy: busy.map(({ channel }) => channel),
+    waiting: takenBack,
+    mutes,
+    isQuiet: quiet,
+  }
+}

@@ -1,0 +1,56 @@
+import { pause } from './waiting.ts'
+
+interface LoopOptions {
+  /** What to do again and again. */
+  step(signal: AbortSignal): Promise<void>
+  pauseMs: number
+  /** Called with the first error of several in a row: once per outage, not once per step. */
+  failed(error: Error): void
+}
+
+/** Repeats a step, one after the other, until it is stopped. */
+export class Loop {
+  readonly #options: LoopOptions
+  readonly #stopping = new AbortController()
+  #running: Promise<void> | undefined
+  #wake = Promise.withResolvers<void>()
+
+  constructor(options: LoopOptions) {
+    this.#options = options
+  }
+
+  start(): void {
+    this.#running ??= this.#run()
+  }
+
+  /** Has the next step begin at once. */
+  wake(): void {
+    this.#wake.resolve()
+    this.#wake = Promise.withResolvers()
+  }
+
+  /** Begins no further step and waits for the one in hand, whose signal aborts. */
+  async stop(): Promise<void> {
+    this.#stopping.abort()
+    this.wake()
+    await this.#running
+  }
+
+  async #run(): Promise<void> {
+    const { step, pauseMs, failed } = this.#options
+    const { signal } = this.#stopping
+    let isInTrouble = false
+    while (!signal.aborted) {
+      // Taken before the step, so that nothing that is told during it is missed.
+      const woken = this.#wake.promise
+      try {
+        await step(signal)
+        isInTrouble = false
+      } catch (error) {
+        if (!isInTrouble && !signal.aborted) failed(error as Error)
+        isInTrouble = true
+      }
+      if (!signal.aborted) await pause(pauseMs, woken)
+    }
+  }
+}

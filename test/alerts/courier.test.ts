@@ -1,0 +1,307 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { pino } from 'pino'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { type Channel, ChannelError } from '../../src/alerts/channel.ts'
+import { Courier, putOffMs } from '../../src/alerts/courier.ts'
+import type { Message } from '../../src/alerts/message.ts'
+import { createPool } from '../../src/lib/database.ts'
+import { until } from '../helpers/company.ts'
+import { startTcpProxy } from '../queue/tcp-proxy.ts'
+import { SILENT, StoreUnderTest } from '../sync/store-under-test.ts'
+import { answers, hangs, Inbox, takes } from './inbox.ts'
+
+const store = new StoreUnderTest()
+
+const MESSAGE: Message = {
+  ...{ kind: 'alerts', language: 'en', tone: 'critical', title: 'dirsync: halted', alerts: [], note: null },
+  ...{ url: null, urlText: 'Open the console', at: new Date() },
+}
+
+/** Has a message wait for each channel. Returns their numbers. */
+async function write(...channels: Channel[]): Promise<number[]> {
+  const ids: number[] = []
+  for (const { settings } of channels) {
+    const { name, kind, least, language } = settings
+    await store.pool.query(
+      `insert into dirsync.alert_channel (name, kind, target, least, language, seen_at)
+       values ($1, $2, 'here', $3, $4, now()) on conflict do nothing`,
+      [name, kind, least, language],
+    )
+    ids.push(
+      await store.value(
+        `insert into dirsync.alert_message (channel, kind, content) values ($1, 'alerts', $2) returning id`,
+        [name, MESSAGE],
+      ),
+    )
+  }
+  return ids
+}
+
+function startCourier(channels: Channel[], { pool = store.pool, logger = SILENT } = {}): Courier {
+  const courier = new Courier({ pool, channels, logger })
+  courier.start()
+  onTestFinished(() => courier.stop())
+  return courier
+}
+
+interface Row {
+  state: string
+  attempts: number
+  leased: boolean
+  /** Seconds until it is tried again. */
+  wait: number
+  answer: string | null
+}
+
+async function row(id: number | undefined): Promise<Row> {
+  const [found] = await store.rows<Row>(
+    `select state, attempts, leased_until is not null as leased, answer,
+            extract(epoch from not_before - now())::float8 as wait
+     from dirsync.alert_message where id = $1`,
+    [id],
+  )
+  if (!found) throw new Error(`there is no message ${id}`)
+  return found
+}
+
+const state = async (id: number | undefined) => (await row(id)).state
+const channelRow = async (name = 'ops') =>
+  (
+    await store.rows<{ sent: boolean; failing: boolean; last_answer: string | null }>(
+      `select last_sent_at is not null as sent, failing_since is not null as failing, last_answer
+       from dirsync.alert_channel where name = $1`,
+      [name],
+    )
+  )[0]
+/** Lets the time come at which everything is tried again. */
+const itIsTime = () =>
+  store.pool.query('update dirsync.alert_message set not_before = now(), leased_until = null')
+
+test('sends what waits, and writes down what the server answered', async () => {
+  const inbox = await Inbox.open()
+  const channel = inbox.channel()
+  const [id] = await write(channel)
+  startCourier([channel])
+  expect(await inbox.arrival(1)).toMatchObject({ id: String(id), title: 'dirsync: halted' })
+  await until(async () => (await state(id)) === 'sent')
+  expect(await row(id)).toMatchObject({ attempts: 1, leased: false, answer: expect.stringContaining('ok') })
+  expect(await channelRow()).toEqual({ sent: true, failing: false, last_answer: expect.any(String) })
+})
+
+test('is woken by whoever has written a message', async () => {
+  const inbox = await Inbox.open()
+  const channel = inbox.channel()
+  const courier = startCourier([channel])
+  const [first] = await write(channel)
+  courier.wake()
+  await until(async () => (await state(first)) === 'sent')
+})
+
+test.each([
+  ['that fails', answers(500), [7, 13]],
+  ['that limits, as long as it says', answers(429, { 'retry-after': '120' }), [110, 121]],
+  ['that limits without a word', answers(429), [55, 61]],
+  ['that refuses, for longer', answers(400), [200, 391]],
+] as const)('puts a message off for a server %s, and tries it again', async (_, answer, [least, most]) => {
+  const inbox = await Inbox.open()
+  inbox.answer = answer
+  const channel = inbox.channel()
+  const [id] = await write(channel)
+  const courier = startCourier([channel])
+  await until(async () => (await row(id)).answer !== null)
+  const failed = await row(id)
+  expect(failed).toMatchObject({ state: 'waiting', leased: false, attempts: 1 })
+  expect(failed.wait).toBeGreaterThan(least)
+  expect(failed.wait).toBeLessThan(most)
+  expect(await channelRow()).toMatchObject({ sent: false, failing: true })
+
+  inbox.answer = takes
+  await itIsTime()
+  courier.wake()
+  await until(async () => (await state(id)) === 'sent')
+  expect(await channelRow()).toMatchObject({ sent: true, failing: false })
+  // Receivers can tell that it is the same one.
+  expect(inbox.arrivals.map(arrival => arrival.id)).toEqual([String(id), String(id)])
+})
+
+test('remembers since when a channel fails', async () => {
+  const inbox = await Inbox.open()
+  inbox.answer = answers(500)
+  const channel = inbox.channel()
+  const [id] = await write(channel)
+  await store.pool.query(`update dirsync.alert_channel set failing_since = '2026-11-22 10:00Z'`)
+  startCourier([channel])
+  await until(async () => (await row(id)).answer !== null)
+  expect(await store.value('select failing_since from dirsync.alert_channel')).toEqual(
+    new Date('2026-11-22T10:00:00Z'),
+  )
+})
+
+test('says once in the log that a channel fails, without secrets', async () => {
+  const lines: string[] = []
+  const logger = pino({ level: 'debug' }, { write: line => void lines.push(line) })
+  const inbox = await Inbox.open()
+  const channel = inbox.channel({ url: 'http://127.0.0.1:9/robot?access_token=hidden' })
+  const [id] = await write(channel)
+  const courier = startCourier([channel], { logger })
+  await until(async () => (await row(id)).answer !== null)
+  await itIsTime()
+  courier.wake()
+  await until(async () => (await row(id)).attempts === 2 && !(await row(id)).leased)
+  expect(lines.filter(line => line.includes('takes no message'))).toHaveLength(1)
+  expect(lines.join('') + (await row(id)).answer).not.toContain('hidden')
+})
+
+test('a server that hangs is cut off, and holds up no other channel', { timeout: 30_000 }, async () => {
+  const [hanging, other] = [await Inbox.open(), await Inbox.open()]
+  hanging.answer = hangs
+  const channels = [hanging.channel({ name: 'slow' }), other.channel({ name: 'fast' })]
+  const [slow, fast] = await write(...channels)
+  const courier = startCourier(channels)
+  await hanging.arrival(1)
+  await until(async () => (await state(fast)) === 'sent')
+  const [again] = await write(channels[1] as Channel)
+  courier.wake()
+  await until(async () => (await state(again)) === 'sent')
+  expect(await row(slow)).toMatchObject({ leased: true, answer: null })
+  await until(async () => (await row(slow)).answer !== null)
+  expect(await row(slow)).toMatchObject({ state: 'waiting', leased: false, attempts: 1 })
+  expect(hanging.arrivals).toHaveLength(1)
+})
+
+test('a stop does not wait for a server that hangs: the next process sends the message', async () => {
+  const inbox = await Inbox.open()
+  inbox.answer = hangs
+  const channel = inbox.channel()
+  const [id] = await write(channel)
+  const courier = startCourier([channel])
+  await inbox.arrival(1)
+  const stopping = performance.now()
+  await courier.stop()
+  expect(performance.now() - stopping).toBeLessThan(5000)
+  expect(await row(id)).toMatchObject({ state: 'waiting', leased: false, answer: null })
+  expect(await channelRow()).toMatchObject({ failing: false })
+
+  inbox.answer = takes
+  startCourier([channel])
+  await until(async () => (await state(id)) === 'sent')
+})
+
+test('a stop lets a message that is being taken arrive', async () => {
+  const inbox = await Inbox.open()
+  inbox.answer = response => delay(200).then(() => response.end('ok'))
+  const channel = inbox.channel()
+  const [id] = await write(channel)
+  const courier = startCourier([channel])
+  await inbox.arrival(1)
+  await courier.stop()
+  expect(await state(id)).toBe('sent')
+})
+
+test('two processes send each message once', async () => {
+  const inbox = await Inbox.open()
+  const channels = Array.from({ length: 10 }, (_, i) => inbox.channel({ name: `c${i}` }))
+  const ids = await write(...channels)
+  startCourier(channels)
+  startCourier(channels)
+  await until(
+    async () => (await store.value(`select bool_and(state = 'sent') from dirsync.alert_message`)) === true,
+  )
+  expect(inbox.arrivals.map(({ id }) => Number(id)).sort((a, b) => a - b)).toEqual(ids)
+})
+
+test('sends nothing for a channel that it does not know', async () => {
+  const inbox = await Inbox.open()
+  const [mine, theirs] = [inbox.channel({ name: 'mine' }), inbox.channel({ name: 'theirs' })]
+  const [one, other] = await write(mine, theirs)
+  startCourier([mine])
+  await until(async () => (await state(one)) === 'sent')
+  expect(await row(other)).toMatchObject({ state: 'waiting', attempts: 0 })
+})
+
+test('what another process is sending is left alone until its lease ends', async () => {
+  const inbox = await Inbox.open()
+  const [channel, other] = [inbox.channel(), inbox.channel({ name: 'other' })]
+  const [id, beside] = await write(channel, other)
+  await store.pool.query(
+    `update dirsync.alert_message set leased_until = now() + interval '20 s', attempts = 1 where id = $1`,
+    [id],
+  )
+  const courier = startCourier([channel, other])
+  await until(async () => (await state(beside)) === 'sent')
+  expect(await row(id)).toMatchObject({ leased: true, attempts: 1 })
+  await itIsTime()
+  courier.wake()
+  await until(async () => (await state(id)) === 'sent')
+})
+
+test('a process that was too slow does not overwrite what came of the message since', async () => {
+  const inbox = await Inbox.open()
+  inbox.answer = response => delay(300).then(() => response.writeHead(500).end())
+  const channel = inbox.channel()
+  const [id] = await write(channel)
+  const slow = startCourier([channel])
+  await inbox.arrival(1)
+  await store.pool.query(
+    `update dirsync.alert_message
+     set attempts = 2, state = 'sent', sent_at = now(), leased_until = null where id = $1`,
+    [id],
+  )
+  await slow.stop()
+  expect(await row(id)).toMatchObject({ state: 'sent', attempts: 2, answer: null })
+})
+
+test('a message that was taken while the database was away is not sent again', async () => {
+  const inbox = await Inbox.open()
+  const channel = inbox.channel()
+  const [id] = await write(channel)
+  const proxy = await startTcpProxy(store.url)
+  onTestFinished(() => proxy[Symbol.asyncDispose]())
+  const pool = createPool(proxy.url, { max: 2, name: 'proxied', logger: SILENT, timeoutMs: 2000 })
+  onTestFinished(() => pool.end())
+  const away = Promise.withResolvers<void>()
+  inbox.answer = async response => {
+    await proxy.refuse()
+    response.end('ok')
+    away.resolve()
+  }
+  startCourier([channel], { pool })
+  await away.promise
+  expect(await row(id)).toMatchObject({ state: 'waiting', leased: true })
+  await proxy.accept()
+  await until(async () => (await state(id)) === 'sent')
+  expect(inbox.arrivals).toHaveLength(1)
+})
+
+test('a start tries at once what was put off: somebody may have mended the settings', async () => {
+  const inbox = await Inbox.open()
+  const channel = inbox.channel()
+  const [id] = await write(channel)
+  await store.pool.query(`update dirsync.alert_message set not_before = now() + interval '1 hour'`)
+  startCourier([channel])
+  await until(async () => (await state(id)) === 'sent')
+})
+
+describe('the delay', () => {
+  const away = new ChannelError('CHANNEL_UNAVAILABLE', 'away')
+  const limited = (retryAfterMs: number) => new ChannelError('CHANNEL_LIMITED', 'busy', { retryAfterMs })
+  const refused = new ChannelError('CHANNEL_REFUSED', 'no')
+  const seconds = (attempts: number, error: unknown) => putOffMs(attempts, error, 0.5) / 1000
+
+  test('grows to five minutes, and where a server refuses to an hour', () => {
+    expect([1, 2, 3, 5, 6, 1000].map(n => seconds(n, away))).toEqual([10, 20, 40, 160, 300, 300])
+    expect([1, 2, 3, 5, 1000].map(n => seconds(n, refused))).toEqual([300, 600, 1200, 3600, 3600])
+    expect(seconds(1, new Error('whatever'))).toBe(10)
+  })
+
+  test('is what the server asks for, an hour at most, and never less than usual', () => {
+    expect(seconds(1, limited(90_000))).toBe(90)
+    expect(seconds(5, limited(1000))).toBe(160)
+    expect(seconds(1, limited(86_400_000))).toBe(3600)
+  })
+
+  test('differs by chance', () => {
+    expect(putOffMs(1, away, 0)).toBe(7000)
+    expect(putOffMs(1, away, 0.999)).toBeGreaterThan(12_900)
+  })
+})

@@ -1,0 +1,316 @@
+import { describe, expect, test } from 'vitest'
+import { decide, type Outlook, type StandingAlert, type Told } from '../../src/alerts/decide.ts'
+import { RULES, type RuleName } from '../../src/alerts/rule.ts'
+
+const NOW = new Date('2026-11-22T10:00:00Z')
+const MINUTE = 60_000
+const HOUR = 60 * MINUTE
+const ago = (ms: number) => new Date(NOW.getTime() - ms)
+
+const LIMITS = { repeatHours: 4, messagesPerHour: 3 }
+const OPS = { name: 'ops', least: 'warning' } as const
+
+let numbers = 0
+
+/** An alert that fires; critical unless its rule says otherwise. */
+function alert(differs: Partial<StandingAlert> = {}): StandingAlert {
+  numbers += 1
+  const rule: RuleName = differs.rule ?? 'halt'
+  return {
+    ...{ id: numbers, rule, subject: '', severity: RULES[rule].severity, state: 'firing' },
+    ...{ facts: {}, since: ago(10 * MINUTE), goneAt: null, endedAt: null },
+    ...differs,
+  }
+}
+
+const ended = (differs: Partial<StandingAlert> = {}) =>
+  alert({ state: 'ended', goneAt: ago(2 * MINUTE), endedAt: ago(2 * MINUTE), ...differs })
+
+/** What channel ops knows of an alert: it was told so long ago, unless something else is said. */
+function told({ id }: StandingAlert, ms: number | null, differs: Partial<Told> = {}): Told {
+  const at = ms === null ? null : ago(ms)
+  return {
+    ...{ alertId: id, channel: 'ops', firstAt: at, lastAt: at },
+    ...{ isRecovered: false, isWithheld: false, waiting: null },
+    ...differs,
+  }
+}
+
+const outlook = (differs: Partial<Outlook>): Outlook => ({
+  ...{ now: NOW, alerts: [], told: [], sent: [], busy: [], waiting: [], mutes: [], isQuiet: false },
+  ...differs,
+})
+
+/** What channel ops is told: kind, and events by the rule of each alert. */
+function toOps(differs: Partial<Outlook>, channel: Parameters<typeof decide>[1][number] = OPS) {
+  const { drafts, withheld } = decide(outlook(differs), [channel], LIMITS)
+  const [draft] = drafts
+  return {
+    kind: draft?.kind ?? null,
+    events: draft?.events.map(({ alert: { rule, subject }, event }) => `${rule}${subject} ${event}`) ?? [],
+    withheld: withheld.map(({ alertId }) => alertId),
+  }
+}
+
+const SILENCE = { kind: null, events: [], withheld: [] }
+
+describe('an alert', () => {
+  test('is told once', () => {
+    const halt = alert()
+    expect(toOps({ alerts: [halt] }).events).toEqual(['halt raised'])
+    expect(toOps({ alerts: [halt], told: [told(halt, MINUTE)] })).toEqual(SILENCE)
+  })
+
+  test('is told anew after the hours that the settings say, and then after as many again', () => {
+    const halt = alert()
+    expect(toOps({ alerts: [halt], told: [told(halt, 4 * HOUR - 1)] })).toEqual(SILENCE)
+    expect(toOps({ alerts: [halt], told: [told(halt, 4 * HOUR)] }).events).toEqual(['halt repeated'])
+    const twice = told(halt, 9 * HOUR, { lastAt: ago(HOUR) })
+    expect(toOps({ alerts: [halt], told: [twice] })).toEqual(SILENCE)
+    expect(toOps({ alerts: [halt], told: [{ ...twice, lastAt: ago(4 * HOUR) }] }).events).toEqual([
+      'halt repeated',
+    ])
+  })
+
+  test.each([
+    // Hours since it was first told, and since it was last told.
+    [3.9, 3.9, false],
+    [4, 4, true],
+    [5, 1, false],
+    [23.9, 19.9, false],
+    [24, 20, true],
+    [30, 6, false],
+    [500, 476, false],
+    // Held back over both moments, by a mute say: once is enough.
+    [30, 30, true],
+  ])('a held run, told %d h and last %d h ago, is told again: %s', (first, last, isTold) => {
+    const held = alert({ rule: 'held_run', subject: '7' })
+    const known = told(held, first * HOUR, { lastAt: ago(last * HOUR) })
+    expect(toOps({ alerts: [held], told: [known] }).events).toEqual(isTold ? ['held_run7 repeated'] : [])
+  })
+
+  test('is followed by its recovery, once', () => {
+    const halt = ended()
+    expect(toOps({ alerts: [halt], told: [told(halt, HOUR)] }).events).toEqual(['halt recovered'])
+    expect(toOps({ alerts: [halt], told: [told(halt, HOUR, { isRecovered: true })] })).toEqual(SILENCE)
+  })
+
+  test('that ended before a channel was told of it is not told there', () => {
+    expect(toOps({ alerts: [ended()] })).toEqual(SILENCE)
+  })
+
+  test('that may be over is not told while nobody knows', () => {
+    const halt = alert({ goneAt: ago(30_000) })
+    expect(toOps({ alerts: [halt] })).toEqual(SILENCE)
+    expect(toOps({ alerts: [halt], told: [told(halt, 5 * HOUR)] })).toEqual(SILENCE)
+  })
+
+  test('is not told where its severity is too low, and its recovery neither', () => {
+    const critical = { name: 'ops', least: 'critical' } as const
+    expect(toOps({ alerts: [alert({ rule: 'paused' })] }, critical)).toEqual(SILENCE)
+    expect(toOps({ alerts: [alert({ rule: 'paused' })] }).events).toEqual(['paused raised'])
+    expect(toOps({ alerts: [ended({ rule: 'paused' })] }, critical)).toEqual(SILENCE)
+  })
+
+  test('about a dead channel is told on the others', () => {
+    const dead = alert({ rule: 'dead_channel', subject: 'ops' })
+    const { drafts } = decide(outlook({ alerts: [dead] }), [OPS, { name: 'mail', least: 'info' }], LIMITS)
+    expect(drafts.map(({ channel }) => channel)).toEqual(['mail'])
+  })
+})
+
+describe('one message', () => {
+  test('says everything that there is to say, the worst first, recoveries last', () => {
+    const over = ended({ rule: 'tokens' })
+    const old = alert({ rule: 'held_run', subject: '3' })
+    const alerts = [
+      over,
+      alert({ rule: 'clock', since: ago(MINUTE) }),
+      alert({ rule: 'paused', since: ago(HOUR) }),
+      old,
+      alert({ rule: 'halt', subject: 'E1' }),
+    ]
+    const known = [told(over, HOUR), told(old, 5 * HOUR)]
+    expect(toOps({ alerts, told: known }).events).toEqual([
+      'haltE1 raised',
+      'paused raised',
+      'held_run3 repeated',
+      'clock raised',
+      'tokens recovered',
+    ])
+  })
+
+  test('goes to each channel that has not heard of it', () => {
+    const halt = alert()
+    const channels = [OPS, { name: 'mail', least: 'info' } as const]
+    const { drafts } = decide(outlook({ alerts: [halt], told: [told(halt, HOUR)] }), channels, LIMITS)
+    expect(drafts.map(({ channel }) => channel)).toEqual(['mail'])
+  })
+
+  test('waits while another one is being sent', () => {
+    expect(toOps({ alerts: [alert()], busy: ['ops'] })).toEqual(SILENCE)
+  })
+})
+
+describe('a message that was taken back', () => {
+  const waiting = [{ id: 1, channel: 'ops' }]
+
+  test('says the same again while nothing has changed', () => {
+    const halt = alert()
+    const known = told(halt, null, { waiting: 'raised' })
+    expect(toOps({ alerts: [halt], told: [known], waiting }).events).toEqual(['halt raised'])
+  })
+
+  test('keeps an alert that may be over, and then says that it is', () => {
+    const gone = alert({ goneAt: ago(30_000) })
+    expect(
+      toOps({ alerts: [gone], told: [told(gone, null, { waiting: 'raised' })], waiting }).events,
+    ).toEqual(['halt raised'])
+    const over = ended()
+    for (const event of ['raised', 'recovered'] as const)
+      expect(toOps({ alerts: [over], told: [told(over, null, { waiting: event })], waiting }).events).toEqual(
+        ['halt recovered'],
+      )
+  })
+
+  test('drops what is muted, or is over in quiet hours, meanwhile', () => {
+    const over = ended({ rule: 'paused' })
+    const known = [told(over, null, { waiting: 'raised' })]
+    expect(toOps({ alerts: [over], told: known, waiting, isQuiet: true })).toEqual(SILENCE)
+    const mutes = [{ rule: 'paused', until: ago(-HOUR) }]
+    expect(toOps({ alerts: [over], told: known, waiting, mutes })).toEqual(SILENCE)
+  })
+})
+
+describe('inhibition', () => {
+  const overdue = alert({ rule: 'run_overdue', subject: 'changes' })
+
+  test('keeps what follows from a halt to itself, whatever both are about', () => {
+    expect(toOps({ alerts: [overdue, alert({ subject: 'E1' })] }).events).toEqual(['haltE1 raised'])
+    const old = told(overdue, 5 * HOUR)
+    expect(toOps({ alerts: [overdue, alert({ subject: 'E1' })], told: [old] }).events).toEqual([
+      'haltE1 raised',
+    ])
+  })
+
+  test('ends a quarter of an hour after its cause', () => {
+    const cause = (ms: number) => ended({ endedAt: ago(ms) })
+    expect(toOps({ alerts: [overdue, cause(14 * MINUTE)] })).toEqual(SILENCE)
+    expect(toOps({ alerts: [overdue, cause(15 * MINUTE)] }).events).toEqual(['run_overduechanges raised'])
+  })
+
+  test('does not take back what was told: its recovery comes', () => {
+    const over = ended({ rule: 'run_overdue' })
+    expect(toOps({ alerts: [over, alert()], told: [told(over, HOUR)] }).events).toEqual([
+      'halt raised',
+      'run_overdue recovered',
+    ])
+  })
+
+  test('knows no other causes', () => {
+    expect(toOps({ alerts: [overdue, alert({ rule: 'tokens' })] }).events).toHaveLength(2)
+  })
+})
+
+describe('a mute', () => {
+  const mutes = [{ rule: 'halt', until: ago(-HOUR) }]
+
+  test('keeps a rule from channels, and is noted once for each alert', () => {
+    const halt = alert()
+    expect(toOps({ alerts: [halt, alert({ rule: 'tokens' })], mutes })).toEqual({
+      kind: 'alerts',
+      events: ['tokens raised'],
+      withheld: [halt.id],
+    })
+    expect(toOps({ alerts: [halt], mutes, told: [told(halt, null, { isWithheld: true })] })).toEqual(SILENCE)
+  })
+
+  test('ends: what still holds is told then, what is over is not', () => {
+    const past = [{ rule: 'halt', until: NOW }]
+    const [halt, over] = [alert(), ended()]
+    const withheld = [halt, over].map(one => told(one, null, { isWithheld: true }))
+    expect(toOps({ alerts: [halt, over], told: withheld, mutes: past }).events).toEqual(['halt raised'])
+  })
+
+  test('repeats nothing, and keeps no recovery of what was told before it', () => {
+    const [halt, over] = [alert(), ended()]
+    const known = [told(halt, 5 * HOUR), told(over, HOUR)]
+    expect(toOps({ alerts: [halt, over], told: known, mutes })).toEqual({
+      kind: 'alerts',
+      events: ['halt recovered'],
+      withheld: [],
+    })
+  })
+})
+
+describe('in quiet hours', () => {
+  test('only what is critical goes out, with its recovery', () => {
+    const paused = alert({ rule: 'paused' })
+    const over = ended()
+    expect(toOps({ alerts: [paused, alert(), over], told: [told(over, HOUR)], isQuiet: true })).toEqual({
+      kind: 'alerts',
+      events: ['halt raised', 'halt recovered'],
+      withheld: [paused.id],
+    })
+  })
+
+  test('the recovery of something less waits for their end', () => {
+    const over = ended({ rule: 'paused' })
+    const of = { alerts: [over], told: [told(over, 3 * HOUR)] }
+    expect(toOps({ ...of, isQuiet: true })).toEqual(SILENCE)
+    expect(toOps(of).events).toEqual(['paused recovered'])
+  })
+
+  test('what came and went is not told after them', () => {
+    const over = ended({ rule: 'paused' })
+    expect(toOps({ alerts: [over], told: [told(over, null, { isWithheld: true })] })).toEqual(SILENCE)
+  })
+})
+
+describe('the bound of messages', () => {
+  /** Messages that ops had so many minutes ago. */
+  const had = (...minutes: number[]): Outlook['sent'] =>
+    minutes.map(minute => ({ channel: 'ops', kind: 'alerts', at: ago(minute * MINUTE) }))
+  const summary = (minutes: number): Outlook['sent'][number] => ({
+    ...{ channel: 'ops', kind: 'summary', at: ago(minutes * MINUTE) },
+  })
+  const halt = () => ({ alerts: [alert(), alert({ rule: 'tokens' })] })
+
+  test('permits so many within an hour, then one summary, then none', () => {
+    expect(toOps({ ...halt(), sent: had(50, 40) }).kind).toBe('alerts')
+    expect(toOps({ ...halt(), sent: had(50, 40, 30) })).toMatchObject({
+      kind: 'summary',
+      events: ['halt raised', 'tokens raised'],
+    })
+    expect(toOps({ ...halt(), sent: [...had(50, 40, 30), summary(20)] }).kind).toBeNull()
+  })
+
+  test('says in the summary from when on there is room', () => {
+    const { drafts } = decide(outlook({ ...halt(), sent: had(50, 40, 30) }), [OPS], LIMITS)
+    expect(drafts[0]?.silentUntil).toEqual(ago(-10 * MINUTE))
+    const lower = decide(outlook({ ...halt(), sent: had(50, 40, 30) }), [OPS], {
+      ...LIMITS,
+      messagesPerHour: 2,
+    })
+    expect(lower.drafts[0]?.silentUntil).toEqual(ago(-20 * MINUTE))
+  })
+
+  test('lets what still holds through once the hour has room', () => {
+    const over = ended()
+    const of = { alerts: [alert({ rule: 'tokens' }), over], told: [told(over, 2 * HOUR)] }
+    expect(toOps({ ...of, sent: [...had(59, 40, 30), summary(58)] })).toEqual(SILENCE)
+    expect(toOps({ ...of, sent: [...had(60, 40, 30), summary(58)] })).toMatchObject({
+      kind: 'alerts',
+      events: ['tokens raised', 'halt recovered'],
+    })
+  })
+
+  test('holds for each channel by itself', () => {
+    const sent = had(50, 40, 30).map(message => ({ ...message, channel: 'mail' }))
+    expect(toOps({ ...halt(), sent }).kind).toBe('alerts')
+  })
+
+  test('says nothing where there is nothing to say', () => {
+    expect(toOps({ sent: had(50, 40, 30) })).toEqual(SILENCE)
+  })
+})

@@ -1,0 +1,202 @@
+import { describe, expect, test } from 'vitest'
+import { claimJudgement, recordFindings } from '../../src/alerts/record.ts'
+import type { Finding } from '../../src/alerts/rule.ts'
+import { transaction } from '../../src/lib/database.ts'
+import { StoreUnderTest } from '../sync/store-under-test.ts'
+
+const store = new StoreUnderTest()
+
+const MINUTE = 60_000
+const ago = (ms: number) => new Date(Date.now() - ms)
+
+function finding(differs: Partial<Finding> = {}): Finding {
+  return { rule: 'halt', subject: '*', facts: { scope: '*' }, forMs: 0, ...differs }
+}
+
+/** A judgement that found just these; what it raised and ended. */
+async function judge(...findings: Finding[]): Promise<string[]> {
+  const changes = await transaction(store.pool, client => recordFindings(client, findings))
+  return changes.map(({ event, rule, subject }) => `${event} ${rule}${subject}`).sort()
+}
+
+/** Lets so much time pass for all alerts. */
+async function pass(ms: number): Promise<void> {
+  await store.pool.query(
+    `update dirsync.alert
+     set since = since - $1 * interval '1 ms', raised_at = raised_at - $1 * interval '1 ms',
+         gone_at = gone_at - $1 * interval '1 ms', ended_at = ended_at - $1 * interval '1 ms'`,
+    [ms],
+  )
+}
+
+const alerts = () =>
+  store.rows<{ state: string; since: Date; raised_at: Date; gone_at: Date; ended_at: Date; facts: object }>(
+    'select * from dirsync.alert order by id',
+  )
+
+describe('an alert', () => {
+  test('is raised at once where its rule waits for nothing, and only once', async () => {
+    expect(await judge(finding(), finding({ rule: 'tokens', subject: '' }))).toEqual([
+      'raised halt*',
+      'raised tokens',
+    ])
+    expect(await judge(finding(), finding({ rule: 'tokens', subject: '' }))).toEqual([])
+    expect(await alerts()).toMatchObject([{ state: 'firing' }, { state: 'firing' }])
+  })
+
+  test('is raised when it has held for as long as its rule wants', async () => {
+    expect(await judge(finding({ forMs: 5 * MINUTE }))).toEqual([])
+    await pass(5 * MINUTE - 1000)
+    expect(await judge(finding({ forMs: 5 * MINUTE }))).toEqual([])
+    await pass(1000)
+    expect(await judge(finding({ forMs: 5 * MINUTE }))).toEqual(['raised halt*'])
+  })
+
+  test('that rows date back is raised by their date', async () => {
+    expect(await judge(finding({ forMs: 5 * MINUTE, since: ago(6 * MINUTE) }))).toEqual(['raised halt*'])
+    const [{ since } = { since: new Date() }] = await alerts()
+    expect(since.getTime()).toBeLessThan(ago(5 * MINUTE).getTime())
+  })
+
+  test('never dates from the future', async () => {
+    await judge(finding({ since: ago(-MINUTE) }))
+    expect((await alerts())[0]?.since.getTime()).toBeLessThan(Date.now() + 1000)
+  })
+
+  test('that is gone before its time was never raised, and begins anew', async () => {
+    await judge(finding({ forMs: 5 * MINUTE }))
+    await pass(4 * MINUTE)
+    expect(await judge()).toEqual([])
+    expect(await alerts()).toEqual([])
+    await judge(finding({ forMs: 5 * MINUTE }))
+    await pass(2 * MINUTE)
+    expect(await judge(finding({ forMs: 5 * MINUTE }))).toEqual([])
+  })
+
+  test('that is pending waits for what holds now, not for what is over', async () => {
+    const of = (ms: number) => finding({ rule: 'money_unknown', forMs: 5 * MINUTE, since: ago(ms) })
+    await judge(of(4 * MINUTE))
+    await pass(2 * MINUTE)
+    expect(await judge(of(MINUTE))).toEqual([])
+    expect(await judge(of(5 * MINUTE))).toEqual(['raised money_unknown*'])
+  })
+
+  test('keeps the latest facts, and since when it has held', async () => {
+    await judge(finding({ facts: { count: 1 }, since: ago(10 * MINUTE) }))
+    await judge(finding({ facts: { count: 2 }, since: ago(MINUTE) }))
+    const [alert] = await alerts()
+    expect(alert).toMatchObject({ facts: { count: 2 } })
+    expect(alert?.since.getTime()).toBeLessThan(ago(9 * MINUTE).getTime())
+  })
+
+  test('that comes and goes within a minute is one alert', async () => {
+    await judge(finding())
+    for (let round = 0; round < 3; round++) {
+      expect(await judge()).toEqual([])
+      await pass(59_000)
+      expect(await judge()).toEqual([])
+      expect(await judge(finding())).toEqual([])
+    }
+    expect(await alerts()).toMatchObject([{ state: 'firing', gone_at: null }])
+  })
+
+  test('is over once it has been gone for a minute, as of when it went', async () => {
+    await judge(finding())
+    await judge()
+    await pass(MINUTE)
+    expect(await judge()).toEqual(['ended halt*'])
+    const [alert] = await alerts()
+    expect(alert).toMatchObject({ state: 'ended' })
+    expect(alert?.ended_at).toEqual(alert?.gone_at)
+    // What comes now is another one.
+    expect(await judge(finding())).toEqual(['raised halt*'])
+    expect(await alerts()).toHaveLength(2)
+  })
+
+  test('is one for each subject, and one where a rule finds a subject twice', async () => {
+    expect(
+      await judge(finding({ subject: 'E1' }), finding({ subject: 'E2' }), finding({ subject: 'E2' })),
+    ).toEqual(['raised haltE1', 'raised haltE2'])
+  })
+})
+
+describe('a judgement', () => {
+  const ONE = '00000000-0000-4000-8000-000000000001'
+  const OTHER = '00000000-0000-4000-8000-000000000002'
+  const claim = (id: string, gapMs = 28_000) =>
+    transaction(store.pool, client => claimJudgement(client, id, gapMs))
+
+  test('is one process’s at a time', async () => {
+    await transaction(store.pool, async client => {
+      expect(await claimJudgement(client, ONE, 28_000)).toEqual({ now: expect.any(Date), isLast: true })
+      expect(await claim(OTHER)).toEqual({ now: null, isLast: false })
+    })
+    expect(await claim(OTHER)).toEqual({ now: null, isLast: false })
+    expect(await claim(ONE)).toEqual({ now: null, isLast: true })
+  })
+
+  test('comes again after its time, by whoever is first', async () => {
+    await claim(ONE)
+    await store.pool.query(`update dirsync.alert_judgement set judged_at = now() - interval '27 seconds'`)
+    expect(await claim(OTHER)).toMatchObject({ now: null })
+    await store.pool.query(`update dirsync.alert_judgement set judged_at = now() - interval '28 seconds'`)
+    expect(await claim(OTHER)).toMatchObject({ now: expect.any(Date), isLast: true })
+    expect(await claim(ONE)).toEqual({ now: null, isLast: false })
+  })
+
+  test('that fails leaves nothing, and the next one is not kept waiting', async () => {
+    await expect(
+      transaction(store.pool, async client => {
+        await claimJudgement(client, ONE, 28_000)
+        await recordFindings(client, [finding()])
+        throw new Error('it died')
+      }),
+    ).rejects.toThrow('it died')
+    expect(await alerts()).toEqual([])
+    expect(await claim(OTHER)).toMatchObject({ now: expect.any(Date) })
+  })
+
+  test('does not wait for a clock that was put back', async () => {
+    await claim(ONE)
+    await store.pool.query(`update dirsync.alert_judgement set judged_at = now() + interval '1 hour'`)
+    expect(await claim(OTHER)).toMatchObject({ now: expect.any(Date) })
+  })
+})
+
+describe('quiet hours', () => {
+  const quiet = async (starts: string, ends: string, zone: string) => {
+    await store.pool.query('select dirsync.set_quiet_hours($1, $2, $3)', [starts, ends, zone])
+    return (at: string) => store.value<boolean>('select dirsync.is_quiet($1)', [at])
+  }
+
+  test('are none where nobody has set any', async () => {
+    expect(await store.value('select dirsync.is_quiet(now())')).toBe(false)
+  })
+
+  test('go over midnight, by the clocks of their zone', async () => {
+    const isQuiet = await quiet('22:00', '07:00', 'Asia/Shanghai')
+    const times = ['13:59:59', '14:00:00', '16:30:00', '22:59:59', '23:00:00']
+    const found = await Promise.all(times.map(time => isQuiet(`2026-11-22T${time}Z`)))
+    expect(found).toEqual([false, true, true, true, false])
+  })
+
+  test('within a day begin with their first minute and end before their last', async () => {
+    const isQuiet = await quiet('12:00', '14:00', 'UTC')
+    const times = ['11:59:59', '12:00:00', '13:59:59', '14:00:00']
+    const found = await Promise.all(times.map(time => isQuiet(`2026-11-22T${time}Z`)))
+    expect(found).toEqual([false, true, true, false])
+  })
+
+  test('follow the clocks when these are changed', async () => {
+    const isQuiet = await quiet('22:00', '07:00', 'Europe/Berlin')
+    // Before and after the change of 25 October: 07:00 is 05:00 UTC, then 06:00.
+    expect(await isQuiet('2026-10-24T05:30:00Z')).toBe(false)
+    expect(await isQuiet('2026-10-25T05:30:00Z')).toBe(true)
+    expect(await isQuiet('2026-10-25T06:00:00Z')).toBe(false)
+    // In spring, 02:00 to 03:00 does not exist.
+    const within = await quiet('02:15', '03:15', 'Europe/Berlin')
+    expect(await within('2026-03-29T00:59:00Z')).toBe(false)
+    expect(await within('2026-03-29T01:10:00Z')).toBe(true)
+    expect(await within('2026-03-29T01:15:00Z')).toBe(false)
+  })
+})
