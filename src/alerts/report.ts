@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { Config } from '../config.ts'
 import { decodeCursor, encodeCursor, MOMENT_AND_ID, momentKey, momentOfKey } from '../lib/cursor.ts'
 import type { Pool } from '../lib/database.ts'
-import { type Language, translator } from '../texts/texts.ts'
+import { LANGUAGES, type Language, translator } from '../texts/texts.ts'
 import type { ChannelSettings } from './channel.ts'
 import { openChannel } from './channels/index.ts'
 import { RULE_NAMES, RULES, type RuleName, SEVERITIES, type Severity } from './rule.ts'
@@ -36,6 +36,8 @@ const KeptBack = z.object({
     .nullable()
     .describe('When it may be told; null: when the rule below has nothing more to say'),
   rule: rule.nullable().describe('The rule that says the same, or what it follows from'),
+  by: z.string().nullable().describe('Who muted it'),
+  reason: z.string().nullable().describe('Why it was muted'),
 })
 export type KeptBack = z.infer<typeof KeptBack>
 
@@ -86,7 +88,7 @@ export const ChannelReport = z.object({
   kind: z.string(),
   target: z.string().describe('Host, or mail addresses'),
   least: severity.describe('Alerts of a lesser severity are not sent there'),
-  language: z.string(),
+  language: z.enum(LANGUAGES),
   state: z
     .enum(['fine', 'unused', 'failing', 'gone', 'new'])
     .describe('gone: no longer in the settings; new: no judging process has it in its settings yet'),
@@ -97,6 +99,14 @@ export const ChannelReport = z.object({
   testable: z.boolean().describe('Whether the process that answers has it among its settings'),
 })
 export type ChannelReport = z.infer<typeof ChannelReport>
+
+/** The latest call to HEARTBEAT_URL, for a monitor elsewhere that notices silence. */
+const Heartbeat = z.object({
+  is_set: z.boolean().describe('Whether the process that answers has it among its settings'),
+  run: z.number().nullable().describe('The good run that it is called for; null: there was none'),
+  called_at: z.date().nullable().describe('When the monitor took it; null: not yet'),
+  answer: z.string().nullable().describe('What it answered last'),
+})
 
 /** A rule with its figures, as the settings of the process that answers have them. */
 export const RuleReport = z.object({
@@ -122,11 +132,12 @@ export const AlertsReport = z.object({
   channels: z.array(ChannelReport),
   rules: z.array(RuleReport),
   quiet_hours: QuietHours.nullable(),
+  heartbeat: Heartbeat,
 })
 export type AlertsReport = z.infer<typeof AlertsReport>
 
 /** Settings that the report needs: figures, and channels. */
-type Settings = Pick<Config, (`ALERT_${string}` & keyof Config) | 'channels'>
+type Settings = Pick<Config, (`ALERT_${string}` & keyof Config) | 'channels' | 'HEARTBEAT_URL'>
 
 /** More alerts at once than this are only counted. */
 const MOST = 200
@@ -142,19 +153,23 @@ export async function readAlerts(
   of: { language: Language; only?: RuleName },
 ): Promise<AlertsReport> {
   const { language, only } = of
-  const [judgement, { rows }, { rows: firing }, stored, { rows: mutes }, quietHours] = await Promise.all([
-    readJudgement(db),
-    db.query<AlertRow>(
-      `select ${COLUMNS} from dirsync.alert where state <> 'ended' and rule = any($1) ${WORST_FIRST} limit $2`,
-      [only === undefined ? RULE_NAMES : [only], MOST],
-    ),
-    db.query<FiringRule>(FIRING_RULES),
-    readChannels(db),
-    db.query<Mute>(
-      'select rule, until, reason, muted_by, muted_at from dirsync.alert_mute where until > now()',
-    ),
-    readQuietHours(db),
-  ])
+  const [judgement, { rows }, { rows: firing }, stored, { rows: mutes }, quietHours, heartbeat] =
+    await Promise.all([
+      readJudgement(db),
+      db.query<AlertRow>(
+        `select ${COLUMNS} from dirsync.alert where state <> 'ended' and rule = any($1) ${WORST_FIRST} limit $2`,
+        [only === undefined ? RULE_NAMES : [only], MOST],
+      ),
+      db.query<FiringRule>(FIRING_RULES),
+      readChannels(db),
+      db.query<Mute>(
+        'select rule, until, reason, muted_by, muted_at from dirsync.alert_mute where until > now()',
+      ),
+      readQuietHours(db),
+      db.query<Pick<z.infer<typeof Heartbeat>, 'run' | 'called_at' | 'answer'>>(
+        'select run_id as run, called_at, answer from dirsync.heartbeat_call',
+      ),
+    ])
   const channels = mergedChannels(stored, settings.channels)
   return {
     ...judgement,
@@ -172,6 +187,10 @@ export async function readAlerts(
       mute: mutes.find(({ rule }) => rule === name) ?? null,
     })),
     quiet_hours: quietHours,
+    heartbeat: {
+      is_set: settings.HEARTBEAT_URL !== null,
+      ...(heartbeat.rows[0] ?? { run: null, called_at: null, answer: null }),
+    },
   }
 }
 
@@ -288,11 +307,12 @@ function keptBack(
 ): KeptBack | null {
   if (state !== 'firing') return null
   const mute = mutes.find(each => each.rule === rule)
-  if (mute) return { why: 'mute', until: mute.until, rule: null }
+  const nobody = { until: null, rule: null, by: null, reason: null }
+  if (mute) return { ...nobody, why: 'mute', until: mute.until, by: mute.muted_by, reason: mute.reason }
   const inhibitor = inhibitorOf(rule, firing)
-  if (inhibitor) return { why: 'inhibited', until: null, rule: inhibitor }
+  if (inhibitor) return { ...nobody, why: 'inhibited', rule: inhibitor }
   const until = quietHours?.until ?? null
-  return until && severity !== 'critical' ? { why: 'quiet_hours', until, rule: null } : null
+  return until && severity !== 'critical' ? { ...nobody, why: 'quiet_hours', until } : null
 }
 
 /** A page of what is over, the latest first. */

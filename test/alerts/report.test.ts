@@ -84,6 +84,8 @@ describe('what goes on', () => {
       why: 'inhibited',
       until: null,
       rule: 'halt',
+      by: null,
+      reason: null,
     })
     await quietAround(0)
     expect(await reasons()).toMatchObject({ clock: 'quiet_hours', halt: null, tokens: 'mute' })

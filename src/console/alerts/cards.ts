@@ -1,6 +1,7 @@
 import { html, type SafeHtml } from '@remix-run/html-template'
 import type { Alert, AlertsReport, KeptBack, Told } from '../../alerts/report.ts'
 import type { RuleName, Severity } from '../../alerts/rule.ts'
+import { actorText } from '../../texts/actor.ts'
 import { textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
 import type { NavEntry } from '../endpoint.ts'
@@ -9,6 +10,7 @@ import {
   alert,
   empty,
   facts,
+  foreign,
   reasonField,
   section,
   since,
@@ -90,14 +92,18 @@ export function notTold(ask: Ask, alerts: readonly Standing[]): SafeHtml {
   )
 }
 
-function keptBackText(ask: Ask, { why, until, rule }: KeptBack): SafeHtml | string {
+function keptBackText(ask: Ask, { why, until, rule, by, reason }: KeptBack): SafeHtml | string {
   const { t } = ask
   switch (why) {
     case 'inhibited':
       return t('alerts.kept_back.inhibited', { rule: rule === null ? '' : t(`alert_rule.${rule}`) })
     case 'mute':
+      return html`${t('alerts.kept_back.mute', {
+        time: until === null ? '' : timeText(ask, until),
+        by: actorText(ask, by ?? ''),
+      })}<br><small class="soft">${foreign(reason)}</small>`
     case 'quiet_hours':
-      return t(`alerts.kept_back.${why}`, { time: until === null ? '' : timeText(ask, until) })
+      return t('alerts.kept_back.quiet_hours', { time: until === null ? '' : timeText(ask, until) })
   }
 }
 
@@ -110,15 +116,14 @@ function toldText(ask: Ask, { told, channels }: Standing): SafeHtml | string {
   return t(channels.length === 0 ? 'alerts.told.nobody' : 'alerts.told.not_yet')
 }
 
-function toldOf(ask: Ask, { channel, event, at, message_state }: Told): string {
+function toldOf(ask: Ask, { channel, event, at, message_state }: Told): SafeHtml | string {
   const { t, language } = ask
-  const values = { channel, event: textOr(language, `alert_event.${event}`, event), ago: plainAgo(ask, at) }
-  return message_state === null || message_state === 'sent'
-    ? t('alerts.told.one', values)
-    : t('alerts.told.not_sent', {
-        ...values,
-        state: textOr(language, `message_state.${message_state}`, message_state),
-      })
+  const isSent = message_state === null || message_state === 'sent'
+  const what = isSent
+    ? textOr(language, `alert_event.${event}`, event)
+    : textOr(language, `message_state.${message_state}`, message_state)
+  const text = t('alerts.told.one', { channel, what, ago: plainAgo(ask, at) })
+  return isSent ? text : state('warn', text)
 }
 
 /** How long ago, within a sentence. */

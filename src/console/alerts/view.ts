@@ -4,6 +4,7 @@ import type { TestAnswer } from '../../alerts/test-message.ts'
 import { actorText } from '../../texts/actor.ts'
 import { textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
+import { LANGUAGE_NAMES } from '../ui/layout.ts'
 import {
   actionForm,
   alert,
@@ -56,12 +57,13 @@ export function alertsBody(ask: Ask, result: AlertsResult, test: TestAnswer | nu
     </div>
     ${others.length === 0 ? '' : notTold(ask, others)}
     ${section(t('alerts.channels'), channelTable(ask, channels))}
+    ${section(t('alerts.heartbeat'), heartbeatText(ask, result))}
     ${section(t('alerts.quiet_hours'), quietHours(ask, result.quiet_hours))}
     ${section(
       t('alerts.rules'),
       html`<p class="soft">${t('alerts.rules.about')}</p>
         <div class="row">${muteForm(ask, result.rules)}</div>
-        ${ruleTable(ask, result.rules)}`,
+        ${ruleTable(ask, result)}`,
     )}`,
   )}`
 }
@@ -100,10 +102,9 @@ function noChannelAlert({ t }: Ask, channels: readonly ChannelReport[]): SafeHtm
 }
 
 function testVerdict({ t }: Ask, { channel, accepted, answer }: TestAnswer): SafeHtml {
-  const said = t('alerts.test.answer', { answer })
   return accepted
-    ? html`<p class="notice" role="status">${t('alerts.test.sent', { channel })} ${said}</p>`
-    : alert('bad', t('alerts.test.failed', { channel }), foreign(said))
+    ? html`<p class="notice" role="status">${t('alerts.test.sent', { channel })} ${t('alerts.test.answer', { answer })}</p>`
+    : alert('bad', t('alerts.test.failed', { channel }), foreign(answer))
 }
 
 // Channels
@@ -118,38 +119,41 @@ const CHANNEL_TONES: Record<ChannelReport['state'], Tone> = {
 
 function channelTable(ask: Ask, channels: readonly ChannelReport[]): SafeHtml {
   const { t } = ask
+  const testButton = ({ name, testable }: ChannelReport) =>
+    testable
+      ? actionForm(ask, {
+          to: `/alerts/channels/${encodeURIComponent(name)}/test`,
+          label: t('alerts.test'),
+          role: 'operator',
+        })
+      : html`<small class="soft">${t('alerts.channel.elsewhere')}</small>`
   return table(
     channels,
     [
       { title: t('alerts.channel'), kind: 'main', cell: ({ name }) => name },
+      { title: t('alerts.channel.state'), cell: channel => channelState(ask, channel) },
       {
         title: t('alerts.channel.where'),
         cell: ({ kind, target }) =>
           html`${textOr(ask.language, `alerts.kind.${kind}`, kind)} <small class="soft">${foreign(target)}</small>`,
       },
-      { title: t('alerts.channel.takes'), cell: ({ least }) => t(`alerts.channel.takes.${least}`) },
+      {
+        title: t('alerts.channel.takes'),
+        kind: 'spare',
+        cell: ({ least }) => t(`alerts.channel.takes.${least}`),
+      },
       {
         title: t('alerts.channel.language'),
         kind: 'spare',
-        cell: ({ language }) => languageText(ask, language),
+        cell: ({ language }) => LANGUAGE_NAMES[language],
       },
-      { title: t('alerts.channel.state'), cell: channel => channelState(ask, channel) },
       {
         title: t('alerts.channel.last_sent'),
+        kind: 'spare',
         cell: ({ last_sent_at }) =>
           last_sent_at === null ? t('alerts.channel.never') : since(ask, last_sent_at),
       },
-      {
-        title: t('alerts.test'),
-        cell: ({ name, testable }) =>
-          testable
-            ? actionForm(ask, {
-                to: `/alerts/channels/${encodeURIComponent(name)}/test`,
-                label: t('alerts.test'),
-                role: 'operator',
-              })
-            : html`<span class="soft">${t('alerts.channel.elsewhere')}</span>`,
-      },
+      ...(ask.may('operator') ? [{ title: t('alerts.test'), cell: testButton }] : []),
     ],
     { caption: t('alerts.channels'), empty: empty(t('alerts.channels.none')) },
   )
@@ -162,40 +166,45 @@ function channelState(ask: Ask, channel: ChannelReport): SafeHtml {
     channel.state === 'failing' && failing_since
       ? html`<br><small>${t('alerts.channel.failing', {
           time: duration(ask, ask.now.getTime() - failing_since.getTime()),
-          answer: '',
         })}${foreign(last_answer)}</small>`
       : ''
   }${waiting > 0 ? html`<br><small class="soft">${t('alerts.channel.waiting', { count: waiting })}</small>` : ''}`
 }
 
-/** A language by its own name for itself. */
-function languageText({ language }: Ask, tag: string): string {
-  return new Intl.DisplayNames(language, { type: 'language' }).of(tag) ?? tag
+/** Whether anybody would notice that dirsync as a whole is away. */
+function heartbeatText(ask: Ask, { heartbeat }: AlertsResult): SafeHtml {
+  const { t } = ask
+  const { is_set, run, called_at, answer } = heartbeat
+  if (run === null)
+    return html`<p class="soft">${t(is_set ? 'alerts.heartbeat.not_yet' : 'alerts.heartbeat.none')}</p>`
+  return called_at
+    ? html`<p>${t('alerts.heartbeat.called', { ago: plainAgo(ask, called_at), run: String(run) })}</p>`
+    : alert('warn', t('alerts.heartbeat.failing', { run: String(run) }), foreign(answer))
 }
 
 // Rules
 
-function ruleTable(ask: Ask, rules: readonly RuleReport[]): SafeHtml {
+function ruleTable(ask: Ask, { rules, is_judged }: AlertsResult): SafeHtml {
   const { t } = ask
   return table(
     rules,
     [
       { title: t('alerts.rule'), kind: 'main', cell: ({ title }) => title },
-      { title: t('alerts.severity'), cell: ({ severity }) => t(`severity.${severity}`) },
-      { title: t('alerts.when'), cell: ({ figure }) => figure },
+      { title: t('alerts.severity'), kind: 'spare', cell: ({ severity }) => t(`severity.${severity}`) },
+      { title: t('alerts.when'), kind: 'spare', cell: ({ figure }) => figure },
       {
         title: t('alerts.setting'),
         kind: 'spare',
         cell: ({ settings }) =>
           html`${settings.map(({ name }, i) => html`${i > 0 ? ' ' : ''}${code(name)}`)}`,
       },
-      { title: t('alerts.state'), cell: rule => ruleState(ask, rule) },
+      { title: t('alerts.state'), cell: rule => ruleState(ask, rule, is_judged) },
     ],
     { caption: t('alerts.rules'), empty: empty(''), href: ({ rule }) => rulePath(rule) },
   )
 }
 
-export function ruleState(ask: Ask, { severity, off, firing, mute }: RuleReport): SafeHtml {
+function ruleState(ask: Ask, { severity, off, firing, mute }: RuleReport, isJudged: boolean): SafeHtml {
   const { t } = ask
   const parts = [
     ...(mute ? [state('off', t('alerts.rule.muted', { time: timeText(ask, mute.until) }))] : []),
@@ -204,7 +213,8 @@ export function ruleState(ask: Ask, { severity, off, firing, mute }: RuleReport)
       : []),
   ]
   if (parts.length > 0) return html`<span class="row">${parts}</span>`
-  return off ? state('off', t('alerts.rule.off')) : state('ok', t('alerts.rule.quiet'))
+  if (off) return state('off', t('alerts.rule.off'))
+  return isJudged ? state('ok', t('alerts.rule.quiet')) : state('off', t('alerts.rule.unknown'))
 }
 
 // Quiet hours
