@@ -170,7 +170,7 @@ export async function readAlerts(
         'select run_id as run, called_at, answer from dirsync.heartbeat_call',
       ),
     ])
-  const channels = mergedChannels(stored, settings.channels)
+  const channels = await mergedChannels(stored, settings.channels)
   return {
     ...judgement,
     alerts: (await withTexts(db, language, rows)).map(alert => ({
@@ -315,6 +315,11 @@ function keptBack(
   return until && severity !== 'critical' ? { ...nobody, why: 'quiet_hours', until } : null
 }
 
+/** Whether a standing alert asks for somebody: not what is muted, follows from another one, or is not raised yet. */
+export function isUrgent({ state, kept_back }: Pick<Alert, 'state' | 'kept_back'>): boolean {
+  return state === 'firing' && (kept_back === null || kept_back.why === 'quiet_hours')
+}
+
 /** A page of what is over, the latest first. */
 export const AlertHistory = z.object({
   alerts: z.array(Alert.omit({ channels: true, kept_back: true })),
@@ -405,18 +410,18 @@ async function readChannels(db: Pool): Promise<StoredChannel[]> {
 }
 
 /** The channels of all processes: as judging ones know them, and those of this process that none of them knows yet. */
-function mergedChannels(
+async function mergedChannels(
   stored: readonly StoredChannel[],
   configured: readonly ChannelSettings[],
-): ChannelReport[] {
+): Promise<ChannelReport[]> {
   const own = new Set(configured.map(({ name }) => name))
   const known = new Set(stored.map(({ name }) => name))
   const unknown = configured
     .filter(({ name }) => !known.has(name))
-    .map(settings => ({
+    .map(async settings => ({
       name: settings.name,
       kind: settings.kind,
-      target: targetOf(settings),
+      target: await targetOf(settings),
       least: settings.least,
       language: settings.language,
       state: 'new' as const,
@@ -438,13 +443,14 @@ function mergedChannels(
             : ('fine' as const),
       testable: own.has(channel.name),
     })),
-    ...unknown,
+    ...(await Promise.all(unknown)),
   ].sort((a, b) => a.name.localeCompare(b.name))
 }
 
-function targetOf(settings: ChannelSettings): string {
+/** Where a channel of the settings sends to. */
+async function targetOf(settings: ChannelSettings): Promise<string> {
   const channel = openChannel(settings)
-  void channel.close()
+  await channel.close()
   return channel.target
 }
 

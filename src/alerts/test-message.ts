@@ -1,8 +1,8 @@
 import { z } from 'zod'
-import { sentenceOf } from '../lib/failure.ts'
 import { translator } from '../texts/texts.ts'
 import type { ChannelSettings } from './channel.ts'
 import { openChannel } from './channels/index.ts'
+import { answerOf, sendWithin } from './courier.ts'
 import type { Message } from './message.ts'
 
 /** What became of a test message. */
@@ -13,27 +13,19 @@ export const TestAnswer = z.object({
 })
 export type TestAnswer = z.infer<typeof TestAnswer>
 
-/** Somebody waits for the answer. */
-const PATIENCE_MS = 15_000
-
 /**
  * Sends a test message at once, past the outbox, and says what the server answered. It needs no database.
- * @param options.consoleUrl CONSOLE_URL
+ * @param consoleUrl CONSOLE_URL
  */
-export async function sendTest(
-  settings: ChannelSettings,
-  options: { consoleUrl: string | null; now?: Date },
-): Promise<TestAnswer> {
+export async function sendTest(settings: ChannelSettings, consoleUrl: string | null): Promise<TestAnswer> {
   const channel = openChannel(settings)
+  const message = testMessage(settings, consoleUrl, new Date())
+  const id = `test-${crypto.randomUUID()}`
   try {
-    const answer = await channel.send(
-      testMessage(settings, options.consoleUrl, new Date()),
-      `test-${crypto.randomUUID()}`,
-      AbortSignal.timeout(PATIENCE_MS),
-    )
+    const answer = await sendWithin(channel, { id, message }, new AbortController().signal)
     return { channel: settings.name, accepted: true, answer }
   } catch (error) {
-    return { channel: settings.name, accepted: false, answer: sentenceOf(error) }
+    return { channel: settings.name, accepted: false, answer: answerOf(error) }
   } finally {
     await channel.close()
   }
@@ -52,7 +44,7 @@ function testMessage(
     title: t('alerts.test.title'),
     alerts: [],
     note: t('alerts.test.note', { channel: name, least: t(`severity.${least}`) }),
-    url: consoleUrl === null ? null : new URL('/alerts', consoleUrl).href,
+    url: consoleUrl && `${consoleUrl}/alerts`,
     urlText: t('alerts.test.open'),
     at,
   }

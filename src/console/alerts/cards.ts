@@ -39,11 +39,6 @@ export function severityState({ t }: Pick<Ask, 't'>, severity: Severity): SafeHt
   return state(TONES[severity].state, t(`severity.${severity}`))
 }
 
-/** Whether it asks for anybody: not what is muted, says the same as another one, or is not raised yet. */
-export function isForSomebody({ state, kept_back }: Standing): boolean {
-  return state === 'firing' && (kept_back === null || kept_back.why === 'quiet_hours')
-}
-
 /** An alert in full: what is wrong, since when, what to do, and who was told. */
 export function alertCard(ask: Ask, standing: Standing, options: { isOnRulePage: boolean }): SafeHtml {
   const { t } = ask

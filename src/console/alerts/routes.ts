@@ -151,7 +151,7 @@ export function alerts(services: Services): Endpoint[] {
         await asAsker(pool, ask.asker, client =>
           client.query(`select dirsync.note_command('test_alert', null, $1)`, [{ channel: channel.name }]),
         )
-        return sendTest(channel, { consoleUrl: config.CONSOLE_URL })
+        return sendTest(channel, config.CONSOLE_URL)
       },
       page: async (ask, test) => pageOf(ask, await readConsoleAlerts(services, ask), test),
     }),

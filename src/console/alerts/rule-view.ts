@@ -1,4 +1,5 @@
 import { html, type SafeHtml } from '@remix-run/html-template'
+import { isUrgent } from '../../alerts/report.ts'
 import { actorText } from '../../texts/actor.ts'
 import type { Ask } from '../ask.ts'
 import {
@@ -14,7 +15,7 @@ import {
   timeText,
   withCode,
 } from '../ui/parts.ts'
-import { alertCard, isForSomebody, muteForm, notTold, plainAgo, rulePath, severityState } from './cards.ts'
+import { alertCard, muteForm, notTold, plainAgo, rulePath, severityState } from './cards.ts'
 import { endedTable } from './history-view.ts'
 import type { RuleResult } from './query.ts'
 
@@ -22,8 +23,8 @@ import type { RuleResult } from './query.ts'
 export function ruleBody(ask: Ask, result: RuleResult): SafeHtml {
   const { t } = ask
   const { rule, title, severity, figure, settings, inhibited_by, mute, runbook, alerts, channels } = result
-  const mine = alerts.filter(isForSomebody)
-  const others = alerts.filter(each => !isForSomebody(each))
+  const mine = alerts.filter(isUrgent)
+  const others = alerts.filter(each => !isUrgent(each))
   return html`${head(title, {
     actions: [
       mute

@@ -1,5 +1,5 @@
 import { html, type SafeHtml } from '@remix-run/html-template'
-import type { ChannelReport, QuietHours, RuleReport } from '../../alerts/report.ts'
+import { type ChannelReport, isUrgent, type QuietHours, type RuleReport } from '../../alerts/report.ts'
 import type { TestAnswer } from '../../alerts/test-message.ts'
 import { actorText } from '../../texts/actor.ts'
 import { textOr } from '../../texts/texts.ts'
@@ -24,15 +24,15 @@ import {
   timeText,
   withCode,
 } from '../ui/parts.ts'
-import { alertCard, isForSomebody, muteForm, notTold, plainAgo, rulePath } from './cards.ts'
+import { alertCard, muteForm, notTold, plainAgo, rulePath } from './cards.ts'
 import type { AlertsResult } from './query.ts'
 
 /** Is anything wrong, does anybody know, and would anybody be told? */
 export function alertsBody(ask: Ask, result: AlertsResult, test: TestAnswer | null): SafeHtml {
   const { t } = ask
   const { alerts, channels } = result
-  const mine = alerts.filter(isForSomebody)
-  const others = alerts.filter(each => !isForSomebody(each))
+  const mine = alerts.filter(isUrgent)
+  const others = alerts.filter(each => !isUrgent(each))
   const more = result.firing - alerts.filter(each => each.state === 'firing').length
   return html`${head(t('alerts.title'))}
   ${alertTabs(ask, 'now')}

@@ -171,5 +171,11 @@ export const alertsScreen = {
   'alerts.shell.inhibited': 'follows from {rule}',
   'alerts.shell.quiet': 'quiet until {time}',
   'alerts.shell.pending': 'not raised yet',
-  'alerts.shell.runbook': 'What to do: {command}',
+  'alerts.shell.start': 'Start one with {command}.',
+  'alerts.shell.set_one': 'Set one, such as {example}, and restart dirsync.',
+  'alerts.shell.kind': 'Kind',
+  'alerts.shell.least': 'From',
+  'alerts.shell.taken': 'taken',
+  'alerts.shell.not_taken': 'not taken',
+  'alerts.shell.muted_now': 'No channel is told of {rule} until {time}.',
 } as const

@@ -169,5 +169,11 @@ export const alertsScreen = {
   'alerts.shell.inhibited': '由“{rule}”引起',
   'alerts.shell.quiet': '免打扰至 {time}',
   'alerts.shell.pending': '尚未触发',
-  'alerts.shell.runbook': '处理手册：{command}',
+  'alerts.shell.start': '请运行 {command}。',
+  'alerts.shell.set_one': '请设置一个渠道，例如 {example}，然后重启 dirsync。',
+  'alerts.shell.kind': '类型',
+  'alerts.shell.least': '最低级别',
+  'alerts.shell.taken': '已收下',
+  'alerts.shell.not_taken': '未收下',
+  'alerts.shell.muted_now': '规则 {rule} 已静默至 {time}。',
 } as const satisfies Section<typeof English>
