@@ -7,7 +7,8 @@ import type { Pool } from 'pg'
 import type { Logger } from 'pino'
 import { createPool, transaction } from '../src/lib/database.ts'
 import { createQueueBackend } from '../src/queue/backend.ts'
-import { readFigures, readPace } from '../src/report/figures.ts'
+import { readPace } from '../src/report/figures.ts'
+import { readHealth } from '../src/report/health.ts'
 import { readOverview } from '../src/report/overview.ts'
 import { runTimeLeft, timesLeft } from '../src/report/time-left.ts'
 import { claim } from '../src/sync/claim.ts'
@@ -136,7 +137,7 @@ async function lookedAt(pool: Pool, run: number, report: Report): Promise<Figure
     await Promise.all([readOverview(pool), pace])
   }
   return [
-    worst('at-scale-metrics-sql', await times(() => readFigures(pool)), counted, 100, report),
+    worst('at-scale-metrics-sql', await times(() => readHealth(pool)), counted, 100, report),
     worst('at-scale-status-sql', await times(status), counted, 500, report),
     worst('at-scale-time-left', await times(() => runTimeLeft(pool, run)), calls, 1000, report),
   ]

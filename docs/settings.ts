@@ -2,15 +2,17 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { CRON_JOBS } from '../jobs/index.ts'
 import { settingName } from '../jobs/scheduler.ts'
+import { CHANNEL_PREFIX, CHANNEL_SETTINGS } from '../src/alerts/channel-settings.ts'
 import { ESSENTIAL, SETTINGS } from '../src/config.ts'
 
-/** `npm run docs:settings`: writes docs/settings.md from src/config.ts and jobs/index.ts. */
+/** `npm run docs:settings`: writes docs/settings.md from src/config.ts, src/alerts/channel-settings.ts and jobs/index.ts. */
 
 const FILE = join(import.meta.dirname, 'settings.md')
 
 const INTRODUCTION = `# Settings
 
-This page is made from \`src/config.ts\` and \`jobs/index.ts\` by \`npm run docs:settings\`. Do not edit it.
+This page is made from \`src/config.ts\`, \`src/alerts/channel-settings.ts\` and \`jobs/index.ts\` by
+\`npm run docs:settings\`. Do not edit it.
 
 All settings are environment variables. Each can also be given as \`NAME_FILE\`, the path of a file whose first line is
 the value: use that for secrets (marked ⚿ below). The variable itself goes before its file.
@@ -18,6 +20,13 @@ the value: use that for secrets (marked ⚿ below). The variable itself goes bef
 Where \`DATABASE_URL\`, \`HR_DATABASE_URL\` and \`PLATFORM_BASE_URL\` are all absent, everything runs embedded and nothing
 is required. Otherwise a missing or wrong setting stops the start with exit code 2 and a sentence that names it.
 \`dirsync doctor\` also finds misspelt names.
+`
+
+const CHANNELS = `### Channels
+
+Where alerts go. \`${CHANNEL_PREFIX}<NAME>\` makes a channel, and you choose its name: capitals and digits, such as
+\`OPS\`. Have as many as you like. Its address tells of which kind it is; where a proxy hides that, the kind stands before
+it, as in \`dingtalk+https://proxy.example.com/…\`. How to get an address from each vendor: [alerts](alerts.md#channels).
 `
 
 const SCHEDULES = `## Schedules
@@ -40,7 +49,7 @@ interface Shown {
 export function settingsPage(): string {
   const settings = Object.entries<Shown>(SETTINGS)
   const groups = [...new Set(settings.map(([, { group }]) => group))]
-  const sections = groups.map(group => {
+  const sections = groups.flatMap(group => {
     const rows = settings
       .filter(([, setting]) => setting.group === group)
       .map(([name, setting]) => [
@@ -50,7 +59,8 @@ export function settingsPage(): string {
         setting.type.description ?? 'text',
         `\`${setting.example}\``,
       ])
-    return `## ${group}\n\n${table(['Setting', 'Default', 'What it is', 'Values', 'Example'], rows)}`
+    const section = `## ${group}\n\n${table(HEADER, rows)}`
+    return group === 'Alerts' ? [section, CHANNELS, channelTable()] : [section]
   })
   const schedules = CRON_JOBS.map(job => [`\`${settingName(job.name)}\``, `\`${job.schedule}\``, job.does])
   return [
@@ -59,6 +69,21 @@ export function settingsPage(): string {
     SCHEDULES,
     table(['Setting', 'Default', 'What the job does'], schedules),
   ].join('\n')
+}
+
+const HEADER = ['Setting', 'Default', 'What it is', 'Values', 'Example']
+
+function channelTable(): string {
+  const rows = Object.entries<Omit<Shown, 'group' | 'type'> & { values: string }>(CHANNEL_SETTINGS).map(
+    ([part, setting]) => [
+      `\`${CHANNEL_PREFIX}<NAME>${part}\`${setting.secret ? ' ⚿' : ''}`,
+      setting.default === undefined ? '–' : `\`${setting.default}\``,
+      setting.meaning,
+      setting.values,
+      `\`${setting.example}\``,
+    ],
+  )
+  return table(HEADER, rows)
 }
 
 function defaultOf(name: string, setting: Shown): string {

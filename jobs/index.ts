@@ -81,7 +81,7 @@ export const CRON_JOBS: readonly CronJob[] = [
   },
   {
     name: 'prune',
-    does: 'drops attempts, calls, dry runs and decided plans after 30 days, closed dead letters after 180',
+    does: 'drops attempts, calls, dry runs, decided plans and messages after 30 days, closed dead letters and alerts after 180',
     schedule: '15 4 * * *',
     async run({ pool, logger }) {
       logger.info(await pruneHistory(pool), 'history pruned')

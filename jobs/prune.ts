@@ -45,10 +45,13 @@ const OLD = {
   job_tick: `
     due_at < now() - interval '1 day'
       and due_at < (select max(due_at) from dirsync.job_tick later where later.job = t.job)`,
+  alert_message: `created_at < now() - interval '30 days'`,
+  alert: `ended_at < now() - interval '180 days'`,
   // They show from where somebody has signed in before, and who was signed in when.
   console_session: `expires_at < now() - interval '30 days'`,
   sign_in_key: `expires_at < now() - interval '30 days'`,
   sign_in_flow: 'expires_at < now()',
+  refused_notification: `last_at < now() - interval '30 days'`,
   idempotency_key: `at < now() - interval '1 day'`,
   sign_in_failure: `last_at < now() - interval '1 hour'`,
   api_token: `least(revoked_at, expires_at) < now() - interval '180 days'`,

@@ -4,6 +4,7 @@ import { ConfigError } from '../src/config.ts'
 import type { Pool } from '../src/lib/database.ts'
 import type { Logger } from '../src/lib/logger.ts'
 import type { CronJob, JobContext } from './index.ts'
+import { longestInterval } from './interval.ts'
 
 /** A job with the expression that holds for it. */
 interface ScheduledJob {
@@ -37,9 +38,18 @@ export function settingName(job: string): string {
   return `SCHEDULE_${job.toUpperCase().replaceAll('-', '_')}`
 }
 
+/** A job in the library's hands. */
+interface Task {
+  task: ScheduledTask
+  /** Seconds; see `longestInterval`. */
+  interval: number
+}
+
 interface SchedulerOptions {
   pool: Pool
   jobs: ScheduledJob[]
+  /** Whether these are all that shall run: the others are switched off. */
+  areAll: boolean
   context: JobContext
   processId: string
   logger: Logger
@@ -49,7 +59,7 @@ interface SchedulerOptions {
 export class CronScheduler {
   readonly #options: SchedulerOptions
   /** By job. */
-  readonly #tasks = new Map<CronJob, ScheduledTask>()
+  readonly #tasks = new Map<CronJob, Task>()
   readonly #running = new Set<Promise<void>>()
   /** Jobs that a person's request has begun here, and that go on. */
   readonly #requested = new Set<string>()
@@ -62,8 +72,10 @@ export class CronScheduler {
 
   /** Runs what was missed while everything was down, once, and schedules the rest. When it fails, nothing is scheduled. */
   async start(): Promise<void> {
+    const { pool, jobs, areAll } = this.#options
     try {
-      for (const scheduled of this.#options.jobs) await this.#schedule(scheduled)
+      for (const scheduled of jobs) await this.#schedule(scheduled)
+      if (areAll) await rememberOff(pool, jobs)
     } catch (error) {
       await this.stop()
       throw error
@@ -82,7 +94,7 @@ export class CronScheduler {
   /** Schedules nothing more and waits for the ticks in hand. */
   async stop(): Promise<void> {
     this.#isStarted = false
-    for (const task of this.#tasks.values()) await task.destroy()
+    for (const { task } of this.#tasks.values()) await task.destroy()
     this.#tasks.clear()
     await this.#serving
     await Promise.all(this.#running)
@@ -103,8 +115,9 @@ export class CronScheduler {
       suppressMissedWarning: true,
       logger: libraryLogger(logger),
     })
-    this.#tasks.set(job, task)
-    await rememberNext(pool, scheduled, task)
+    const timed = { task, interval: longestInterval(expression, task, new Date()) }
+    this.#tasks.set(job, timed)
+    await rememberNext(pool, scheduled, timed)
   }
 
   #start(scheduled: ScheduledJob, dueAt: Date): Promise<void> {
@@ -197,14 +210,32 @@ async function missedTick(db: Pool, { job, expression }: ScheduledJob): Promise<
   return rows[0]?.due ?? null
 }
 
-/** Remembers when a job is due next. */
-async function rememberNext(db: Pool, { job, expression }: ScheduledJob, task: ScheduledTask): Promise<void> {
+/** Remembers when a job is due next, and how often it is. */
+async function rememberNext(
+  db: Pool,
+  { job, expression }: ScheduledJob,
+  { task, interval }: Task,
+): Promise<void> {
   const next = task.getNextRun()
   if (!next) return
   await db.query(
-    `insert into dirsync.job_schedule (job, expression, next_due_at) values ($1, $2, $3)
-     on conflict (job) do update set expression = excluded.expression, next_due_at = excluded.next_due_at`,
-    [job.name, expression, next],
+    `insert into dirsync.job_schedule as s (job, expression, next_due_at, interval_seconds)
+     values ($1, $2, $3, $4)
+     on conflict (job) do update
+     set expression = excluded.expression, next_due_at = excluded.next_due_at,
+         interval_seconds = excluded.interval_seconds,
+         in_force_since = case when s.expression = excluded.expression and s.interval_seconds is not null
+                               then s.in_force_since else now() end`,
+    [job.name, expression, next, interval],
+  )
+}
+
+/** Remembers that all other jobs are switched off, so that nobody waits for them. */
+async function rememberOff(db: Pool, jobs: readonly ScheduledJob[]): Promise<void> {
+  await db.query(
+    `update dirsync.job_schedule set interval_seconds = null
+     where job <> all ($1) and interval_seconds is not null`,
+    [jobs.map(({ job }) => job.name)],
   )
 }
 

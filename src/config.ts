@@ -612,7 +612,7 @@ export const SETTINGS = {
   ALERT_DATABASE_SLOW: {
     group: 'Alerts',
     meaning: "Milliseconds that reading dirsync's figures may take, three times in a row.",
-    type: figureOrOff(10, 60_000),
+    type: figureOrOff(10, 10_000),
     default: '1000',
     example: '3000',
   },
@@ -831,7 +831,8 @@ function schedules(env: Environment): Record<string, string> {
 
 /** The channels of alerts, each setting also as `NAME_FILE`, and what is wrong with them. */
 function readChannelSettings(env: Environment): ReturnType<typeof readChannels> {
-  const names = Object.keys(env).filter(name => name.startsWith(CHANNEL_PREFIX))
+  // One that lacks its name is meant for a channel, too.
+  const names = Object.keys(env).filter(name => `${name}_`.startsWith(CHANNEL_PREFIX))
   const values = new Map<string, string>()
   const complaints: string[] = []
   for (const name of new Set(names.map(name => name.replace(/_FILE$/, '')))) {

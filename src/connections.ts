@@ -54,6 +54,7 @@ export function connectPlatform(
       ...pacer.snapshot(),
       callsPerSecond: counter.perSecond,
       concurrency: config.WORKER_CONCURRENCY,
+      clockOffsetMs: client.clockOffset.measuredMs,
     }),
     async [Symbol.asyncDispose]() {
       await client.close()

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
 import { CRON_JOBS } from '../jobs/index.ts'
 import { CronScheduler, scheduledJobs } from '../jobs/scheduler.ts'
+import { startAlertService } from './alerts/service.ts'
 import { type Config, type Environment, environment } from './config.ts'
 import { accountOf, connectHr, connectPlatform } from './connections.ts'
 import { startConsole } from './console/server.ts'
@@ -69,6 +70,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     if (roles.includes('worker')) await startWorker(core, web, stops)
     if (roles.includes('scheduler')) await startScheduler(core, stops)
     if (roles.includes('scheduler') || roles.includes('console')) startBulk(core, stops)
+    startAlerts(core, stops)
     await listen(core, stops)
     web?.setPhase('running')
     const stop = () => {
@@ -319,6 +321,7 @@ function cronOf({ config, pool, logger, schedule, cronJobs, entry }: Core, feede
     pool,
     // Without a schedule the sweep still runs: a queue that is wiped during --once is fed again.
     jobs: schedule ? cronJobs : cronJobs.filter(({ job }) => job.name === 'sweep'),
+    areAll: schedule,
     context: {
       pool,
       feeder,
@@ -340,6 +343,20 @@ function startBulk({ pool, logger, notified }: Core, stops: Stops): void {
   stops.work(() => runner.stop())
   notified.push(payload => {
     if (payload === 'bulk' || payload === '') runner.wake()
+  })
+}
+
+/** Judges what is wrong and tells people, in every process, so that whichever lives does it. */
+function startAlerts({ config, entry, logger, notified }: Core, stops: Stops): void {
+  const alerts = startAlertService({
+    config,
+    processId: entry.id,
+    logger: logger.child({ component: 'alerts' }),
+  })
+  stops.afterwards(() => alerts.close())
+  stops.work(() => alerts.stop())
+  notified.push(payload => {
+    if (payload === 'alerts' || payload === '') alerts.wake()
   })
 }
 

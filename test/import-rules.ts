@@ -33,8 +33,11 @@ export const RULES: Record<string, Rule> = {
   'src/mirrors/': { may: SYNC, types: SHARED_TYPES },
   'src/texts/': { may: ['src/lib/', 'src/directory/', 'src/pacing/', 'src/platform/'] },
   'src/report/': { may: REPORT, types: SHARED_TYPES },
-  'src/doctor/': { may: [...REPORT, 'jobs/', 'src/config.ts', 'src/connections.ts'], types: SHARED_TYPES },
   'src/alerts/': { may: REPORT, types: SHARED_TYPES },
+  'src/doctor/': {
+    may: [...REPORT, 'src/alerts/', 'jobs/', 'src/config.ts', 'src/connections.ts'],
+    types: SHARED_TYPES,
+  },
   'src/console/': { may: [...REPORT, 'src/doctor/', 'src/alerts/'], types: SHARED_TYPES },
   'src/trial/': { may: [], types: SHARED_TYPES },
   'emulator/': { may: [] },

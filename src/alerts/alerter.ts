@@ -20,8 +20,8 @@ interface AlerterOptions {
   pool: Pool
   /** Of `dirsync.process`. */
   processId: string
-  /** What is wrong at this moment. */
-  find(db: ClientBase, now: Date): Promise<Finding[]>
+  /** Finds out what is wrong at this moment. */
+  find(now: Date): Promise<Finding[]>
   channels: readonly Channel[]
   limits: Limits
   /** How long the database must be away before people are told; null: they never are. */
@@ -91,7 +91,7 @@ export class Alerter {
 
   async #carryOut(client: ClientBase, now: Date) {
     const { find, channels, limits, consoleUrl } = this.#options
-    const changes = await recordFindings(client, await find(client, now))
+    const changes = await recordFindings(client, await find(now))
     await noteChannels(client, channels)
     const givenUp = await giveUpOld(client)
     const outlook = await readOutlook(client, channels)

@@ -19,7 +19,7 @@ export interface Message {
   at: Date
 }
 
-/** One alert in a message. Texts are plain, without markup. */
+/** One alert in a message. Texts are plain, without markup but backticks around commands. */
 export interface MessageAlert {
   id: number
   rule: RuleName

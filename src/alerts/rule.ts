@@ -51,8 +51,11 @@ export const RULES: Readonly<Record<RuleName, Rule>> = {
   cases_jump: { severity: 'warning' },
   /** The share of employees in step is low. */
   out_of_step: { severity: 'warning', inhibitedBy: ['halt', 'paused', 'held_run', 'source_suspect'] },
-  /** Work other than that of full runs is old although nothing is halted. */
-  work_stuck: { severity: 'critical', inhibitedBy: ['halt', 'paused', 'role_missing'] },
+  /** Work other than that of full runs is old although nothing is halted. Some waits for a plan to pass, and so for HR. */
+  work_stuck: {
+    severity: 'critical',
+    inhibitedBy: ['halt', 'paused', 'held_run', 'source_suspect', 'role_missing'],
+  },
   /** A refund or top-up may have been carried out and nobody knows. Subject: `refund` or `topup`. */
   money_unknown: { severity: 'critical' },
   /** The platform rejects calls because there are too many. */

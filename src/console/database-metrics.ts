@@ -1,7 +1,9 @@
 import { Gauge, Registry } from 'prom-client'
+import { RULE_NAMES, RULES } from '../alerts/rule.ts'
 import type { Pool } from '../lib/database.ts'
 import type { JobOperation } from '../queue/job.ts'
-import { type Figures, readFigures, STANDINGS } from '../report/figures.ts'
+import { type Figures, STANDINGS } from '../report/figures.ts'
+import { type Health, readHealth } from '../report/health.ts'
 import { ROLES } from '../sync/process.ts'
 import type { RunState } from '../sync/run.ts'
 
@@ -28,7 +30,7 @@ export class DatabaseMetrics {
   }
 
   async #read(): Promise<string> {
-    const figures = await readFigures(this.#pool).catch((error: Error) => {
+    const health = await readHealth(this.#pool).catch((error: Error) => {
       this.#onTrouble(error)
       return null
     })
@@ -38,9 +40,12 @@ export class DatabaseMetrics {
       const gauge = new Gauge({ name, help, labelNames, registers: [registry] })
       for (const [labels, value] of samples) gauge.set(labels, value)
     }
-    const up = figures === null ? 0 : 1
+    const up = health === null ? 0 : 1
     add('dirsync_database_up', '1 when this scrape could read the database, otherwise 0.', [], [[{}, up]])
-    if (figures !== null) addFigures(add, figures)
+    if (health !== null) {
+      addFigures(add, health)
+      addHealth(add, health)
+    }
     return registry.metrics()
   }
 }
@@ -149,6 +154,84 @@ function addFigures(add: AddGauge, figures: Figures): void {
     'Remaining time of a pause that the platform asked for; 0 when there is none.',
     [],
     [[{}, figures.platformPause]],
+  )
+}
+
+/** What alerts are raised by. */
+function addHealth(add: AddGauge, health: Health): void {
+  add(
+    'dirsync_run_suspect',
+    '1 when the latest run that judged HR found it wrong, otherwise 0, by kind; absent when there was none.',
+    ['kind'],
+    health.judgements.map(({ kind, suspect }) => [{ kind }, suspect ? 1 : 0]),
+  )
+  add(
+    'dirsync_run_interval_seconds',
+    'The longest time between two ticks of its schedule, by kind; absent while it is off or paused.',
+    ['kind'],
+    health.schedules.map(({ kind, interval }) => [{ kind }, interval]),
+  )
+  add(
+    'dirsync_run_unsuccessful_seconds',
+    'For how long there should have been a good run, by kind: since the last one or since its schedule has been in force, without halts and what a run under way needs; absent while it is off or paused.',
+    ['kind'],
+    health.schedules.map(({ kind, unsuccessful }) => [{ kind }, unsuccessful]),
+  )
+  add(
+    'dirsync_work_oldest_age_seconds',
+    'Time that the oldest work has waited while it could be done, beyond what all of it needs; 0 when there is none. Full runs and halted enterprises do not count.',
+    [],
+    [[{}, health.work[0]?.age ?? 0]],
+  )
+  add(
+    'dirsync_outcomes_unknown',
+    'Refunds and top-ups that were sent and may have been carried out.',
+    ['kind'],
+    (['refund', 'topup'] as const).map(kind => [{ kind }, health.outcomesUnknown[kind].count]),
+  )
+  add(
+    'dirsync_notifications_refused_last_day',
+    'Refunds of which the platform notified within a day and that were never sent so.',
+    [],
+    [[{}, health.notificationsRefused.count]],
+  )
+  add(
+    'dirsync_token_creations_last_hour',
+    'Access tokens that were asked for within the last hour.',
+    [],
+    [[{}, health.tokenCreations]],
+  )
+  if (health.clockOffset !== null)
+    add(
+      'dirsync_clock_offset_seconds',
+      'How far the clock of a living process differs from the platform’s, the largest of them; absent while none knows.',
+      [],
+      [[{}, Math.abs(health.clockOffset)]],
+    )
+  const { bytes, connections, connectionsLimit } = health.database
+  add('dirsync_database_size_bytes', 'Size of the database of dirsync.', [], [[{}, bytes]])
+  add('dirsync_database_connections', 'Connections to its server, of all databases.', [], [[{}, connections]])
+  add(
+    'dirsync_database_connections_limit',
+    'Connections that its server permits, without those kept for administrators.',
+    [],
+    [[{}, connectionsLimit]],
+  )
+  add('dirsync_figures_seconds', 'How long it took to read these figures.', [], [[{}, health.took]])
+  add(
+    'dirsync_alerts',
+    'Alerts that fire, by rule and severity.',
+    ['rule', 'severity'],
+    RULE_NAMES.map(rule => {
+      const { severity } = RULES[rule]
+      return [{ rule, severity }, countOf(health.alerts, row => row.rule === rule)]
+    }),
+  )
+  add(
+    'dirsync_alert_channel_failing_seconds',
+    'For how long a channel of alerts has taken no message; 0 when it is fine.',
+    ['channel'],
+    health.channels.map(({ channel, failing }) => [{ channel }, failing]),
   )
 }
 

@@ -4,6 +4,7 @@ import { createPool } from '../lib/database.ts'
 import { sentenceOf } from '../lib/failure.ts'
 import type { Logger } from '../lib/logger.ts'
 import { readDeployment } from '../sync/deployment.ts'
+import { examineChannels } from './channels.ts'
 import { examineConsole } from './console.ts'
 import { type Finding, failed, warning } from './finding.ts'
 import { examineAccount, examineDatabase, examineQueue, examineSchedules, examineService } from './local.ts'
@@ -40,6 +41,7 @@ export async function* examine({ config, env, program, logger }: Examination): A
       yield* await examineService(pool, program)
       yield* await examineConsole(config, pool, program)
     } else yield warning('platform', 'not checked: the token and the pacer live in the database')
+    yield* await examineChannels(config)
   } catch (error) {
     // What no check foresaw is a finding too; earlier findings stay.
     yield failed('dirsync', sentenceOf(error))

@@ -1,5 +1,6 @@
 import { CRON_JOBS } from '../../jobs/index.ts'
 import { settingName } from '../../jobs/scheduler.ts'
+import { CHANNEL_PREFIX, CHANNEL_SETTINGS, partOf } from '../alerts/channel-settings.ts'
 import { type Config, type ConfigError, type Environment, readSetting, SETTINGS } from '../config.ts'
 import { closestName } from '../lib/text.ts'
 import { type Finding, failed, ok, warning } from './finding.ts'
@@ -19,24 +20,27 @@ export function settingsFailures({ message }: ConfigError, env: Environment): Fi
 }
 
 /** Names that begin like this are probably meant for dirsync. */
-const OURS = /^(?:PLATFORM|HR|GATE|BREAKER|SCHEDULE|SELLER|SWEEP)_/
+const OURS = /^(?:PLATFORM|HR|GATE|BREAKER|SCHEDULE|SELLER|SWEEP|ALERT)_/
 
 /** Variables that look like settings and are none, with the setting that may be meant. */
 function misspeltSettings(env: Environment): Finding[] {
   const settings = [...Object.keys(SETTINGS), ...CRON_JOBS.map(job => settingName(job.name))]
   const known = new Set(settings.flatMap(name => [name, `${name}_FILE`]))
-  return Object.keys(env)
-    .filter(name => !known.has(name))
-    .map(name => ({ name, meant: closestName(name.toUpperCase(), settings) }))
-    .filter(({ name, meant }) => meant !== undefined || OURS.test(name))
-    .sort((a, b) => a.name.localeCompare(b.name))
-    .map(({ name, meant }) =>
-      warning(
-        'settings',
-        `${name} is not a setting of dirsync`,
-        meant ? `Did you mean ${meant}?` : 'Remove it, or correct its name.',
-      ),
-    )
+  return (
+    Object.keys(env)
+      // A channel's are checked with the settings, and stop the start.
+      .filter(name => !known.has(name) && !`${name}_`.startsWith(CHANNEL_PREFIX))
+      .map(name => ({ name, meant: closestName(name.toUpperCase(), settings) }))
+      .filter(({ name, meant }) => meant !== undefined || OURS.test(name))
+      .sort((a, b) => a.name.localeCompare(b.name))
+      .map(({ name, meant }) =>
+        warning(
+          'settings',
+          `${name} is not a setting of dirsync`,
+          meant ? `Did you mean ${meant}?` : 'Remove it, or correct its name.',
+        ),
+      )
+  )
 }
 
 /** A setting as it may be shown to anybody who may see settings. */
@@ -57,8 +61,9 @@ export interface DescribedSetting {
 }
 
 const SCHEDULES = 'Schedules'
+const ALERTS = 'Alerts'
 
-/** Every setting, as it holds: those of src/config.ts and the schedules of the cron jobs. */
+/** Every setting, as it holds: those of src/config.ts, the channels of alerts, and the schedules of the cron jobs. */
 export function describeSettings(env: Environment, config: Config): DescribedSetting[] {
   const settings = Object.entries<Shown>(SETTINGS).map(([name, setting]) =>
     describe(env, config, name, setting),
@@ -68,13 +73,28 @@ export function describeSettings(env: Environment, config: Config): DescribedSet
     // A schedule is read from its variable alone; an empty one counts as none.
     return describe({ [settingName(name)]: env[settingName(name)] }, config, settingName(name), setting)
   })
-  return [...settings, ...schedules]
+  return [...settings, ...channelSettings(env, config), ...schedules]
+}
+
+/** What is set for channels; where nothing is, that one may. */
+function channelSettings(env: Environment, config: Config): DescribedSetting[] {
+  const names = Object.keys(env).map(name => name.replace(/_FILE$/, ''))
+  const set = [...new Set(names)]
+    .filter(name => partOf(name) !== null && 'value' in readSetting(env, name))
+    .sort()
+  if (set.length === 0)
+    return [describe({}, config, `${CHANNEL_PREFIX}<NAME>`, { group: ALERTS, ...CHANNEL_SETTINGS[''] })]
+  return set.map(name =>
+    describe(env, config, name, { group: ALERTS, ...CHANNEL_SETTINGS[partOf(name)?.part ?? ''] }),
+  )
 }
 
 interface Shown {
   group: string
   meaning: string
   type?: { description?: string | undefined }
+  /** What the type's description would be, where there is no type. */
+  values?: string
   default?: string
   secret?: true
 }
@@ -101,12 +121,14 @@ function describe(env: Environment, config: Config, name: string, setting: Shown
 }
 
 /**
- * An address loses its password, and everything after its path: parameters may hold a password too. Any other secret is not
- * shown at all.
+ * An address loses its password, and everything after its path: parameters may hold a password too; of a web address that is
+ * a secret, the path may be just that. Any other secret is not shown at all.
  */
-function shownValue(text: string, { type, secret }: Shown): string | null {
-  if (!/^address[ ,]/.test(type?.description ?? '')) return secret ? null : text
-  if (!URL.canParse(text)) return null
-  const { protocol, username, host, pathname } = new URL(text)
-  return `${protocol}//${username === '' ? '' : `${username}@`}${host}${pathname}`
+function shownValue(text: string, { type, values, secret }: Shown): string | null {
+  if (!/^address[ ,]/.test(type?.description ?? values ?? '')) return secret ? null : text
+  const [, kind = '', address = ''] = /^([a-z]+\+)?(.*)$/.exec(text) ?? []
+  if (!URL.canParse(address)) return null
+  const { protocol, username, host, pathname } = new URL(address)
+  if (secret && protocol.startsWith('http')) return `${kind}${protocol}//${host}/…`
+  return `${kind}${protocol}//${username === '' ? '' : `${username}@`}${host}${pathname}`
 }

@@ -184,12 +184,15 @@ export async function recordNotification(
 ): Promise<'stored' | 'repeated' | 'unknown' | 'mismatch'> {
   const { outer_refund_no, outer_trade_no, refund_amount, trade_no } = notification
   const refund = await refundJournal.read(db, outer_refund_no)
-  if (refund === null) return 'unknown'
+  if (refund === null) return refused(db, outer_refund_no, 'unknown')
   const isSame =
     refund.outer_trade_no === outer_trade_no && cents(refund.refund_amount) === cents(refund_amount)
-  if (!isSame) return 'mismatch'
+  if (!isSame) return refused(db, outer_refund_no, 'mismatch')
   const { rowCount } = await db.query(
-    `update dirsync.refund
+    `with fits as (
+       delete from dirsync.refused_notification where outer_refund_no = $1
+     )
+     update dirsync.refund
      set state = 'notified', notified_at = now(), settled_at = coalesce(settled_at, now()),
          next_settle_at = null, trade_no = $2
      where outer_refund_no = $1 and state <> 'notified'`,
@@ -198,4 +201,19 @@ export async function recordNotification(
   if (rowCount === 1) return 'stored'
   // After `success` the platform never tells again. So do not say it of a row that has gone since it was read.
   return (await refundJournal.read(db, outer_refund_no)) === null ? 'unknown' : 'repeated'
+}
+
+/** Writes a notification down that fits no refund: somebody should look at it. */
+async function refused<Reason extends 'unknown' | 'mismatch'>(
+  db: Pool,
+  outerRefundNo: string,
+  reason: Reason,
+): Promise<Reason> {
+  await db.query(
+    `insert into dirsync.refused_notification as n (outer_refund_no, reason) values ($1, $2)
+     on conflict (outer_refund_no) do update
+     set reason = excluded.reason, last_at = now(), times = n.times + 1`,
+    [outerRefundNo, reason],
+  )
+  return reason
 }

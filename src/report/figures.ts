@@ -31,18 +31,18 @@ export interface Figures {
   employees: { standing: (typeof STANDINGS)[number]; count: number }[]
   processes: { role: Role; count: number }[]
   /** Calls to the platform over the last ten seconds, and the share of the permitted rate that they were. */
-  pace: Pick<Pace, 'calls_per_second' | 'utilisation'>
+  pace: Pick<Pace, 'calls_per_second' | 'permitted_per_second' | 'utilisation'>
   /** How long to make no call from now on, because the platform asked for it. */
   platformPause: number
 }
 
 /** Counts come from the tally: reading them costs the same however many rows there are. One statement, so that they agree. */
 export async function readFigures(db: Pool): Promise<Figures> {
-  const [{ calls_per_second, utilisation }, { rows }] = await Promise.all([
+  const [{ calls_per_second, permitted_per_second, utilisation }, { rows }] = await Promise.all([
     readPace(db),
     db.query<Omit<Figures, 'pace'>>({ name: 'figures', text: FIGURES }),
   ])
-  return { ...onlyRow(rows), pace: { calls_per_second, utilisation } }
+  return { ...onlyRow(rows), pace: { calls_per_second, permitted_per_second, utilisation } }
 }
 
 /** Never negative: the clock of the writing transaction may be a little ahead of ours. */

@@ -101,6 +101,7 @@ export const MEMORY = [
   'platform_token',
   'learnt_rate',
   'pacer',
+  'refused_notification',
 ]
 
 /** Why runs and cases end. */

@@ -23,6 +23,8 @@ export interface Pacing extends PacerSnapshot {
   callsPerSecond: number
   /** Calls that it makes at a time, at most (`WORKER_CONCURRENCY`). */
   concurrency: number
+  /** The platform's clock less this process's; null before the first answer. */
+  clockOffsetMs: number | null
 }
 
 /**

@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process'
 import { appendFileSync, chmodSync, copyFileSync, mkdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { createServer as createHttpServer } from 'node:http'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -277,6 +278,80 @@ function isJson(line: string): boolean {
   }
 }
 
+/** What a fault has to be told as, and how long that may take. */
+const TOLD_WITHIN_MS = 120_000
+
+interface Told {
+  rule: string
+  subject: string
+  event: string
+  at: number
+}
+
+/** What dirsync's webhook has told this machine, the latest last. */
+const told: Told[] = []
+
+/** Receives alerts at a port that containers reach as host.docker.internal. */
+async function startReceiver(port: string): Promise<() => void> {
+  const server = createHttpServer((request, response) => {
+    let body = ''
+    request.setEncoding('utf8').on('data', (part: string) => {
+      body += part
+    })
+    request.on('end', () => {
+      const { alerts } = (JSON.parse(body) as { data: { alerts: Omit<Told, 'at'>[] } }).data
+      told.push(...alerts.map(({ rule, subject, event }) => ({ rule, subject, event, at: Date.now() })))
+      response.end('ok')
+    })
+  })
+  await new Promise<void>(resolve => server.listen(Number(port), '0.0.0.0', resolve))
+  return () => server.close()
+}
+
+/** Makes a fault, waits until it is told, mends it, and waits until its end is told. */
+async function raises(number: string, rule: string, fault: string, mend: string): Promise<void> {
+  const begun = Date.now()
+  await point(number, fault, ends(0))
+  for (const [event, patience] of [
+    ['raised', TOLD_WITHIN_MS],
+    ['recovered', PATIENCE_MS],
+  ] as const) {
+    const from = event === 'raised' ? begun : Date.now()
+    if (event === 'recovered') await point(number, mend, ends(0))
+    const found = () => told.find(alert => alert.rule === rule && alert.event === event && alert.at >= from)
+    while (!found() && Date.now() < from + patience) await delay(500)
+    const alert = found()
+    if (!alert) failures += 1
+    const when = alert
+      ? `after ${((alert.at - from) / 1000).toFixed(0)} s`
+      : `not within ${patience / 1000} s`
+    print(`    ${alert ? 'ok  ' : 'FAIL'} ${rule} is told as ${event} ${when}`)
+  }
+}
+
+async function alerts(): Promise<void> {
+  section('Alerts')
+  const others = told.filter(({ rule, subject }) => rule !== 'halt' || subject !== 'E900')
+  print(`    told so far: ${JSON.stringify(told)}`)
+  if (others.length > 0) failures += 1
+  print(`    ${others.length === 0 ? 'ok  ' : 'FAIL'} while all is well, nothing but the halt of the sample`)
+  await raises('38', 'role_missing', 'docker compose stop worker', 'docker compose start worker')
+  await raises('39', 'queue_away', 'docker compose stop redis', 'docker compose start redis')
+  await raises(
+    '40',
+    'database_away',
+    'docker compose stop postgres',
+    'docker compose up --detach --no-recreate',
+  )
+  await until(`${DIRSYNC} status`, ({ code }) => code === 0)
+  await raises(
+    '41',
+    'halt',
+    `docker compose --profile demo stop emulator && ${DIRSYNC} resync --full`,
+    'docker compose --profile demo start emulator',
+  )
+}
+
 async function newImage(): Promise<void> {
   section('A new image')
   const containers = `docker inspect $(docker compose ps --quiet postgres redis) --format '{{.Name}} {{.Id}} {{.State.StartedAt}}'`
@@ -381,9 +456,14 @@ async function takeDown(): Promise<void> {
   rmSync(FOLDER, { recursive: true, force: true })
 }
 
-const [port, receiverPort] = await Promise.all([freePort(), freePort()])
+const [port, receiverPort, alertPort] = await Promise.all([freePort(), freePort(), freePort()])
 Object.assign(environment, { DIRSYNC_PORT: port, DIRSYNC_NOTIFICATION_PORT: receiverPort })
 await copyCheckout()
+const stopReceiver = await startReceiver(alertPort)
+appendFileSync(
+  join(FOLDER, 'compose/demo/settings.env'),
+  `ALERT_CHANNEL_CHECK=http://host.docker.internal:${alertPort}/\n`,
+)
 print(
   (
     await run('docker version --format "Docker Engine {{.Server.Version}}"; docker compose version')
@@ -394,11 +474,13 @@ try {
   await theGuard()
   await theDemo(port)
   await lockedDown()
+  await alerts()
   await faults()
   await newImage()
   await run('docker compose --profile demo down --volumes')
   await ownDeployment(receiverPort)
 } finally {
+  stopReceiver()
   if (!process.env.KEEP) await takeDown()
 }
 print(failures === 0 ? '\nEvery point holds.' : `\n${failures} do not hold.`)

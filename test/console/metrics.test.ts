@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { RULE_NAMES } from '../../src/alerts/rule.ts'
 import type { PacerSnapshot } from '../../src/pacing/pacer.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/postgres.ts'
 import { openApp } from './console-under-test.ts'
@@ -21,7 +22,8 @@ beforeAll(async () => {
 afterAll(() => database.close())
 beforeEach(async () => {
   await database.pool.query(`truncate dirsync.sync_run, dirsync.planned_work, dirsync.plan_reading, dirsync.mirror_task, dirsync.pending, dirsync.dead_letter, dirsync.dead_letter_event,
-    dirsync.employee, dirsync.halt, dirsync.process, dirsync.pacer`)
+    dirsync.employee, dirsync.halt, dirsync.process, dirsync.pacer, dirsync.job_schedule, dirsync.refund,
+    dirsync.refused_notification, dirsync.token_creation, dirsync.alert, dirsync.alert_notice, dirsync.alert_channel`)
 })
 
 async function scrape(app: { inject(url: string): Promise<{ statusCode: number; body: string }> }) {
@@ -116,6 +118,64 @@ test('the database stands in the figures', async () => {
     'dirsync_processes{role="console"}': 0,
   })
   expect(of('dirsync_platform_pause_seconds').dirsync_platform_pause_seconds).toBeGreaterThan(0)
+})
+
+test('what alerts are raised by stands in the figures too', async () => {
+  await fill()
+  await database.pool.query(`
+    insert into dirsync.sync_run (kind, state, planned_at, finished_at) values
+      ('changes', 'source_suspect', now(), now()), ('departments', 'done', now(), now());
+    insert into dirsync.job_schedule (job, expression, next_due_at, interval_seconds, in_force_since) values
+      ('sync-changes', '*/5 * * * *', now(), 300, now() - interval '1 day'),
+      ('full-resync', 'off', now(), null, now() - interval '1 day');
+    insert into dirsync.refund (outer_refund_no, outer_trade_no, refund_amount, state, requested_by) values
+      ('secret-1', 'secret-1', 1, 'unknown', 'secret'), ('secret-2', 'secret-2', 1, 'requested', 'secret');
+    insert into dirsync.refused_notification (outer_refund_no, reason, last_at) values
+      ('secret-1', 'unknown', now()), ('secret-2', 'mismatch', now() - interval '25 hours');
+    insert into dirsync.token_creation (base_url, app_id) values ('b', 'a'), ('b', 'a');
+    insert into dirsync.alert (rule, severity, state, since, raised_at, seen_at, ended_at) values
+      ('halt', 'critical', 'firing', now(), now(), now(), null), ('clock', 'warning', 'ended', now(), now(), now(), now());
+    insert into dirsync.alert_channel (name, kind, target, least, language, seen_at, failing_since) values
+      ('ops', 'slack', 't', 'info', 'en', now(), null), ('mail', 'mail', 't', 'info', 'en', now(), now() - interval '1 minute'),
+      ('old', 'mail', 't', 'info', 'en', now() - interval '1 day', now() - interval '1 day');
+    update dirsync.process set pacer = jsonb_build_object('ratePerSecond', 9, 'set', 10, 'learnt', false, 'clockOffsetMs', -1500 * pid)`)
+  await using console = await openApp(database.url)
+  const all = await scrape(console.app)
+  const of = (name: string) => seriesOf(all, `dirsync_${name}`)
+  const value = (name: string) => Object.values(of(name))[0]
+  expect(of('run_suspect')).toEqual({
+    'dirsync_run_suspect{kind="changes"}': 1,
+    'dirsync_run_suspect{kind="departments"}': 0,
+  })
+  expect(of('run_interval_seconds')).toEqual({ 'dirsync_run_interval_seconds{kind="changes"}': 300 })
+  expect(Object.keys(of('run_unsuccessful_seconds'))).toEqual([
+    'dirsync_run_unsuccessful_seconds{kind="changes"}',
+  ])
+  expect(value('run_unsuccessful_seconds')).toBeGreaterThanOrEqual(60)
+  expect(value('run_unsuccessful_seconds')).toBeLessThan(600)
+  // The workers started when the test did.
+  expect(value('work_oldest_age_seconds')).toBeLessThan(60)
+  expect(of('outcomes_unknown')).toEqual({
+    'dirsync_outcomes_unknown{kind="refund"}': 1,
+    'dirsync_outcomes_unknown{kind="topup"}': 0,
+  })
+  expect(value('notifications_refused_last_day')).toBe(1)
+  expect(value('token_creations_last_hour')).toBe(2)
+  // Of the two that live.
+  expect(value('clock_offset_seconds')).toBe(3)
+  expect(value('database_size_bytes')).toBeGreaterThan(1e6)
+  expect(value('database_connections')).toBeGreaterThan(0)
+  expect(value('database_connections_limit')).toBeGreaterThan(value('database_connections') ?? 0)
+  expect(value('figures_seconds')).toBeGreaterThan(0)
+  const alerts = of('alerts')
+  expect(Object.keys(alerts)).toHaveLength(RULE_NAMES.length)
+  expect(Object.entries(alerts).filter(([, count]) => count > 0)).toEqual([
+    ['dirsync_alerts{rule="halt",severity="critical"}', 1],
+  ])
+  expect(of('alert_channel_failing_seconds')).toMatchObject({
+    'dirsync_alert_channel_failing_seconds{channel="ops"}': 0,
+  })
+  expect(Object.keys(of('alert_channel_failing_seconds'))).toHaveLength(2)
 })
 
 test('what is gone from the database is gone from the next scrape', async () => {

@@ -1,19 +1,29 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
+import { runbookPage } from '../../docs/runbook.ts'
 import { settingsPage } from '../../docs/settings.ts'
 import { CRON_JOBS } from '../../jobs/index.ts'
 import { settingName } from '../../jobs/scheduler.ts'
+import { CHANNEL_PREFIX, CHANNEL_SETTINGS } from '../../src/alerts/channel-settings.ts'
+import { RULE_NAMES, RULES } from '../../src/alerts/rule.ts'
 import { SETTINGS } from '../../src/config.ts'
 import { HrSource } from '../../src/hr/source.ts'
 import { createLogger } from '../../src/lib/logger.ts'
+import { LANGUAGES } from '../../src/texts/texts.ts'
 import { command } from '../cli/dirsync.ts'
 import { sampleFile } from '../examples/sample.ts'
 import { createTestDatabase } from '../helpers/postgres.ts'
-import { anchorsOf, blocksOf, PAGES, pageOf, proseOf, ROOT, spansOf } from './pages.ts'
+import { anchorsOf, blocksOf, PAGES, pageOf, proseOf, ROOT, spansOf, tableUnder } from './pages.ts'
 
 const blocks = PAGES.flatMap(blocksOf)
 const spans = PAGES.flatMap(spansOf)
+
+test.each(LANGUAGES)('the runbook in %s is what `npm run docs:runbook` makes', language => {
+  const { file, text } = runbookPage(language)
+  expect(pageOf(file)).toBe(text)
+  expect(anchorsOf(file)).toEqual(expect.arrayContaining([...RULE_NAMES]))
+})
 
 describe('settings', () => {
   test('docs/settings.md is what `npm run docs:settings` makes', () => {
@@ -21,14 +31,31 @@ describe('settings', () => {
   })
 
   test('no setting is named that there is not', () => {
-    const known = new Set([...Object.keys(SETTINGS), ...CRON_JOBS.map(job => settingName(job.name))])
+    const channels = ['OPS', 'MAIL'].flatMap(name =>
+      Object.keys(CHANNEL_SETTINGS).map(part => CHANNEL_PREFIX + name + part),
+    )
+    const known = new Set([
+      ...Object.keys(SETTINGS),
+      ...CRON_JOBS.map(job => settingName(job.name)),
+      ...channels,
+    ])
     const prefixes =
-      /^(DATABASE|REDIS|HR|PLATFORM|SELLER|WORKER|QUEUE|GATE|BREAKER|DEPARTMENT|SWEEP|CONSOLE|OIDC|PAYMENT|TAXPAYER|NOTIFICATION|LOG|SCHEDULE)_[A-Z_]+$/
+      /^(DATABASE|REDIS|HR|PLATFORM|SELLER|WORKER|QUEUE|GATE|BREAKER|DEPARTMENT|SWEEP|CONSOLE|OIDC|PAYMENT|TAXPAYER|NOTIFICATION|LOG|SCHEDULE|ALERT|HEARTBEAT)_[A-Z_]+$/
     const unknown = spans
       .flatMap(span => span.split(/[=\s]/))
       .filter(word => prefixes.test(word))
       .filter(word => !known.has(word.replace(/_FILE$/, '')) && word !== 'SCHEDULE_')
     expect(unknown).toEqual([])
+  })
+
+  test('docs/alerts.md has every rule with its severity, its setting and its default', () => {
+    const rows = tableUnder(pageOf('docs/alerts.md'), 'Rules')
+    expect(rows.map(([rule, severity, , setting, figure]) => [rule, severity, setting, figure])).toEqual(
+      RULE_NAMES.map(rule => {
+        const setting = `ALERT_${rule.toUpperCase()}` as 'ALERT_HALT'
+        return [`\`${rule}\``, RULES[rule].severity, `\`${setting}\``, SETTINGS[setting].default]
+      }),
+    )
   })
 })
 

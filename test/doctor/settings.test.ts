@@ -34,13 +34,18 @@ test('no secret is shown, wherever it stands', () => {
   }
   for (const [name, { type }] of secrets) {
     const isAddress = type.description?.startsWith('address')
-    const protocol = name === 'REDIS_URL' ? 'redis' : 'postgres'
+    const protocol = /^address, (\w+):/.exec(type.description ?? '')?.[1]
     env[name] = isAddress ? `${protocol}://user:${MARKER}@host:1234/path?password=${MARKER}` : MARKER
   }
   // What is no secret may still be an address with a password.
   env.PLATFORM_BASE_URL = `https://user:${MARKER}@platform.example.com`
   env.NOTIFICATION_URL = `https://hr.example.com/n?token=${MARKER}`
   env.CONSOLE_TOKEN = `https://${MARKER}.example`
+  env.ALERT_CHANNEL_OPS = `https://oapi.dingtalk.com/robot/send?access_token=${MARKER}`
+  env.ALERT_CHANNEL_OPS_SECRET = MARKER
+  env.ALERT_CHANNEL_HOOK = `webhook+https://user:${MARKER}@hooks.example.com/${MARKER}`
+  env.ALERT_CHANNEL_MAIL = `smtp://dirsync:${MARKER}@mail.example.com:587`
+  env.ALERT_CHANNEL_MAIL_FROM = env.ALERT_CHANNEL_MAIL_TO = 'ops@example.com'
   const { all } = described(env)
   expect(JSON.stringify(all)).not.toContain(MARKER)
   for (const [name] of secrets) expect(all.find(row => row.name === name)).toMatchObject({ isSet: true })
@@ -99,4 +104,29 @@ test('every setting is described', () => {
   const { all } = described(LEAST)
   expect(all.map(({ name }) => name)).toEqual(expect.arrayContaining(Object.keys(SETTINGS)))
   for (const { group, meaning } of all) expect(group !== '' && meaning !== '').toBe(true)
+})
+
+test('channels are shown by kind and host, with what belongs to them', () => {
+  const env = {
+    ALERT_CHANNEL_OPS: 'https://oapi.dingtalk.com/robot/send?access_token=x',
+    ALERT_CHANNEL_OPS_SECRET: 'SEC0123',
+    ALERT_CHANNEL_PROXY: 'wecom+https://proxy.example.com/hook',
+    ALERT_CHANNEL_MAIL: 'smtp://dirsync:x@mail.example.com:587',
+    ALERT_CHANNEL_MAIL_FROM: 'dirsync@example.com',
+    ALERT_CHANNEL_MAIL_TO: 'ops@example.com',
+    ALERT_CHANNEL_MAIL_LEAST: 'critical',
+  }
+  const shown = described(env).all.filter(({ name }) => name.startsWith('ALERT_CHANNEL_'))
+  expect(shown.map(({ name, value }) => [name, value])).toEqual([
+    ['ALERT_CHANNEL_MAIL', 'smtp://dirsync@mail.example.com:587'],
+    ['ALERT_CHANNEL_MAIL_FROM', 'dirsync@example.com'],
+    ['ALERT_CHANNEL_MAIL_LEAST', 'critical'],
+    ['ALERT_CHANNEL_MAIL_TO', 'ops@example.com'],
+    ['ALERT_CHANNEL_OPS', 'https://oapi.dingtalk.com/…'],
+    ['ALERT_CHANNEL_OPS_SECRET', null],
+    ['ALERT_CHANNEL_PROXY', 'wecom+https://proxy.example.com/…'],
+  ])
+  expect(shown.every(({ group, isSet }) => group === 'Alerts' && isSet)).toBe(true)
+  const none = described({}).all.filter(({ name }) => name.startsWith('ALERT_CHANNEL_'))
+  expect(none).toMatchObject([{ name: 'ALERT_CHANNEL_<NAME>', isSet: false, source: 'none' }])
 })

@@ -1,4 +1,6 @@
-import { expect, test } from 'vitest'
+import { once } from 'node:events'
+import { type AddressInfo, createServer } from 'node:net'
+import { expect, onTestFinished, test } from 'vitest'
 import { createCompany, until } from '../helpers/company.ts'
 import { spawnDirsync } from '../helpers/process.ts'
 
@@ -20,4 +22,35 @@ test('SIGTERM ends the service within 10 s although HR hangs', { timeout: 60_000
   } finally {
     locker.release(true)
   }
+})
+
+test('SIGTERM ends the service within 10 s although a receiver of alerts and the monitor hang', {
+  timeout: 60_000,
+}, async () => {
+  await using company = await createCompany({ employees: 20 })
+  await company.db.query(
+    `insert into dirsync.halt (scope, category, message, remedy) values ('E9', 'enterprise_code', 'why', 'what to do')`,
+  )
+  await company.db.query(
+    `insert into dirsync.sync_run (kind, state, finished_at) values ('changes', 'done', now())`,
+  )
+  // Takes connections, and never answers.
+  const silent = createServer(socket => socket.on('error', () => undefined)).listen(0, '127.0.0.1')
+  await once(silent, 'listening')
+  onTestFinished(() => void silent.close())
+  const url = `http://127.0.0.1:${(silent.address() as AddressInfo).port}/`
+  const called = new Promise<void>(resolve => {
+    let calls = 0
+    silent.on('connection', () => {
+      calls += 1
+      if (calls === 2) resolve()
+    })
+  })
+  await using service = spawnDirsync(['start', '--roles', 'scheduler,worker'], {
+    env: { ...company.settings, ALERT_CHANNEL_OPS: url, HEARTBEAT_URL: url },
+  })
+  await Promise.all([called, service.waitForLine(/Running/)])
+  const stopping = performance.now()
+  expect(await service.kill('SIGTERM')).toEqual({ code: 0, signal: null })
+  expect(performance.now() - stopping).toBeLessThan(10_000)
 })

@@ -68,6 +68,28 @@ test('a stored plan goes 30 days after its run has ended, and not while it is he
   expect(await left('planned_work', 'run_id')).toEqual(runs.slice(1))
 })
 
+test('messages of alerts go after 30 days, alerts that are over after 180, with what was told', async () => {
+  const message = { channel: 'ops', kind: 'alerts', content: {}, state: 'sent' }
+  await plant(
+    store,
+    'alert_message',
+    { ...message, created_at: ago(31), sent_at: ago(31), answer: 'old' },
+    { ...message, created_at: ago(29), sent_at: ago(29), answer: 'young' },
+  )
+  const alert = { rule: 'halt', severity: 'critical', since: ago(999), raised_at: ago(999) }
+  const over = (days: number) => ({ ...alert, state: 'ended', gone_at: ago(days), ended_at: ago(days) })
+  await plant(store, 'alert', { ...over(181), subject: 'old' }, { ...over(179), subject: 'young' })
+  await plant(store, 'alert', { ...alert, state: 'firing', subject: 'goes on' })
+  await store.pool.query(
+    `insert into dirsync.alert_notice (alert_id, channel, event, message_id)
+     select a.id, 'ops', 'raised', (select min(id) from dirsync.alert_message) from dirsync.alert a`,
+  )
+  expect(await pruneHistory(store.pool)).toMatchObject({ alert_message: 1, alert: 1 })
+  expect(await left('alert_message', 'answer')).toEqual(['young'])
+  expect(await left('alert', 'subject')).toEqual(['goes on', 'young'])
+  expect(await left('alert_notice', 'message_id')).toEqual([null, null])
+})
+
 test('closed dead letters go after 180 days, with their story; open ones never', async () => {
   const set = (id: number, text: string) =>
     store.pool.query(`update dirsync.dead_letter set ${text} where id = $1`, [id])

@@ -226,6 +226,7 @@ describe('lowering the rate', () => {
       pausedForMs: 0,
       callsPerSecond: 2,
       concurrency: 16,
+      clockOffsetMs: null,
     }
     await heartbeat(database.pool, {
       id: crypto.randomUUID(),

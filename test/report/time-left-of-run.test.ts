@@ -17,6 +17,7 @@ const PACER = {
   pausedForMs: 0,
   concurrency: 8,
   callsPerSecond: 4.5,
+  clockOffsetMs: null,
 }
 
 const worker = (pacer = {}) =>

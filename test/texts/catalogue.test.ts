@@ -59,6 +59,7 @@ const WITHOUT_HAN = new Set([
   'api.title',
   'alerts.kind.slack', // names
   'alerts.kind.webhook',
+  'alerts.message.one',
 ])
 
 /** The text without what is not written by us: parameters, and code in backticks. */

@@ -110,6 +110,7 @@ const LISTS: Record<string, string | null> = {
   'alert_channel.least': 'severity',
   'dry_run.phase': null,
   'dry_run_entity.reason': null, // shown by the mapping's own texts
+  'refused_notification.reason': null,
 }
 
 test('whatever values the schema permits have names', async () => {

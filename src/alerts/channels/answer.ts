@@ -45,3 +45,11 @@ function decoded(part: string): string {
     return part
   }
 }
+
+/** Whether a connection failed because of a certificate. */
+export function isMistrust(reason: string): boolean {
+  return /certificate/i.test(reason)
+}
+
+/** What to do about a certificate that is the company's own. */
+export const TRUST_HINT = "NODE_EXTRA_CA_CERTS names a file with your own authority's certificate"

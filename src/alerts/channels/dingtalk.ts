@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto'
 import type { ChannelSettings } from '../channel.ts'
 import { type HttpKind, judgeRobot } from './http.ts'
-import { type Dialect, fitting, inert, type MessageLines, oneLine, writeAlert } from './layout.ts'
+import { type Dialect, fitting, inert, type MessageLines, oneLine, writeAlert, writeText } from './layout.ts'
 
 /*
  * A group's custom robot of DingTalk. It answers HTTP 200 whatever became of the message; `errcode` tells. Its markdown is a
@@ -21,6 +21,7 @@ const CODES = {
 
 const dialect: Dialect = {
   plain: inert,
+  code: text => text,
   bold: text => `**${text}**`,
   link: (text, url) => `[${text}](${url})`,
   lineEnd: '  \n',
@@ -49,9 +50,9 @@ function signed({ url: address, secret }: ChannelSettings, now: Date): URL {
 
 function robotMessage({ mark, title, alerts, notes, link }: MessageLines): string {
   const text = [
-    `### ${mark} ${inert(title)}`,
+    `### ${mark} ${writeText(dialect, title)}`,
     ...alerts.map(alert => writeAlert(dialect, alert)),
-    ...notes.map(inert),
+    ...notes.map(note => writeText(dialect, note)),
     ...(link ? [dialect.link(link.text, link.url)] : []),
   ].join('\n\n')
   // The title is what the phone's notification and the list of chats show.

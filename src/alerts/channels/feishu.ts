@@ -60,7 +60,7 @@ function card({ tone }: Message, { title, alerts, notes, link }: MessageLines) {
 
 /** What may hold anything is plain text, in which Feishu reads no markdown and no mention. */
 function alertElements({ mark, title, state, what, remedy, link }: AlertLines) {
-  const head = title === null ? `${mark} ${inert(state)}` : `${mark} **${inert(title)}**\n${inert(state)}`
+  const head = title === null ? inert(state) : `${mark} **${inert(title)}**\n${inert(state)}`
   return [
     { tag: 'div', text: { tag: 'lark_md', content: head } },
     { tag: 'div', text: plain(remedy === null ? what : `${what}\n${remedy}`) },
@@ -68,8 +68,8 @@ function alertElements({ mark, title, state, what, remedy, link }: AlertLines) {
   ]
 }
 
-function plain(content: string) {
-  return { tag: 'plain_text', content }
+function plain(text: string) {
+  return { tag: 'plain_text', content: text.replaceAll('`', '') }
 }
 
 function button({ text, url }: { text: string; url: string }) {

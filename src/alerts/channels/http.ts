@@ -3,7 +3,7 @@ import { sentenceOf } from '../../lib/failure.ts'
 import { ExchangeError, exchange, type HttpAnswer, retryAfterMs } from '../../platform/exchange.ts'
 import { type Channel, ChannelError, type ChannelSettings } from '../channel.ts'
 import type { Message } from '../message.ts'
-import { answerText } from './answer.ts'
+import { answerText, isMistrust, TRUST_HINT } from './answer.ts'
 
 /*
  * What all channels that are reached by HTTP have in common. Redirects are not followed: a message, and what signs it, goes
@@ -72,6 +72,8 @@ export class HttpChannel implements Channel {
       if (!(error instanceof ExchangeError)) throw error
       const reason = error.cause instanceof Error ? this.#say(sentenceOf(error.cause)) : error.kind
       // Without a cause of its own: undici's errors hold the request, and with it the secrets.
+      if (isMistrust(reason))
+        throw new ChannelError('CHANNEL_REFUSED', `${this.target} is not trusted: ${reason} (${TRUST_HINT})`)
       throw new ChannelError('CHANNEL_UNAVAILABLE', `${this.target} gave no complete answer: ${reason}`)
     }
     const judgement = judgeStatus(answer, now) ?? this.#kind.judge(answer)

@@ -8,10 +8,18 @@ import { SEVERITIES } from '../rule.ts'
  * do, and where to look. Chats show a few alerts, cut where need be, and say how many more there are.
  */
 
-/** More would be scrolled past. */
-const SHOWN = 10
-/** Code units of each text, so that one alert always fits, in the narrowest chat and in Chinese (3 bytes each). */
-const LONGEST = { title: 100, when: 80, what: 280, remedy: 280, note: 200 }
+/** How much of a message is shown: alerts, and code units of each text. */
+export interface Measures {
+  alerts: number
+  title: number
+  when: number
+  what: number
+  remedy: number
+  note: number
+}
+
+/** More would be scrolled past; and one alert always fits, in the narrowest chat and in Chinese (3 bytes each). */
+const ON_A_PHONE: Measures = { alerts: 10, title: 100, when: 80, what: 280, remedy: 280, note: 200 }
 
 /** A mark that is seen before a word is read. */
 export const MARKS = { critical: '🔴', warning: '🟠', info: '🔵', recovered: '✅' } as const
@@ -40,24 +48,24 @@ export interface MessageLines {
   link: { text: string; url: string } | null
 }
 
-/** The message with its first `shown` alerts, the worst of them first. */
-export function messageLines(message: Message, shown = SHOWN): MessageLines {
+/** The message with its worst alerts, the worst of them first. */
+export function messageLines(message: Message, measures = ON_A_PHONE): MessageLines {
   const t = translator(message.language)
   const alerts = worstFirst(message.alerts)
-  const left = alerts.length - Math.min(shown, alerts.length)
+  const left = alerts.length - Math.min(measures.alerts, alerts.length)
   return {
     mark: MARKS[message.tone],
-    title: oneLine(message.title, LONGEST.title),
-    alerts: alerts.slice(0, shown).map(alert => alertLines(t, alert, message.title)),
+    title: oneLine(message.title, measures.title),
+    alerts: alerts.slice(0, measures.alerts).map(alert => alertLines(t, alert, message.title, measures)),
     notes: [
       ...(left > 0 ? [t('channel.more', { count: left })] : []),
-      ...(message.note === null ? [] : [oneLine(message.note, LONGEST.note)]),
+      ...(message.note === null ? [] : [oneLine(message.note, measures.note)]),
     ],
     link: message.url === null ? null : { text: message.urlText, url: message.url },
   }
 }
 
-function alertLines(t: Translate, alert: MessageAlert, heading: string): AlertLines {
+function alertLines(t: Translate, alert: MessageAlert, heading: string, measures: Measures): AlertLines {
   const { event, severity } = alert
   const tone = event === 'recovered' ? 'recovered' : severity
   const word = t(`channel.state.${tone}`)
@@ -65,11 +73,12 @@ function alertLines(t: Translate, alert: MessageAlert, heading: string): AlertLi
   return {
     mark: MARKS[tone],
     tone,
-    title: heading.includes(alert.title) ? null : oneLine(alert.title, LONGEST.title),
-    state: `${state} · ${oneLine(alert.when, LONGEST.when)}`,
-    what: oneLine(alert.what, LONGEST.what),
-    remedy: alert.remedy && t('channel.remedy', { remedy: oneLine(alert.remedy, LONGEST.remedy) }),
-    link: alert.url === null ? null : { text: t('channel.details'), url: alert.url },
+    title: heading.includes(alert.title) ? null : oneLine(alert.title, measures.title),
+    state: `${state} · ${oneLine(alert.when, measures.when)}`,
+    what: oneLine(alert.what, measures.what),
+    remedy: alert.remedy && t('channel.remedy', { remedy: oneLine(alert.remedy, measures.remedy) }),
+    // What is over needs no further steps.
+    link: alert.url === null || tone === 'recovered' ? null : { text: t('channel.details'), url: alert.url },
   }
 }
 
@@ -90,20 +99,30 @@ export function oneLine(text: string, longest: number): string {
 export interface Dialect {
   /** A plain text in which nothing means anything else: no link, no mention, no emphasis. */
   plain(text: string): string
+  /** A command, made plain already. */
+  code(text: string): string
   bold(text: string): string
   link(text: string, url: string): string
   /** What ends a line within an alert. */
   lineEnd: string
 }
 
+/** A text whose commands stand in backticks; a backtick alone is left out. */
+export function writeText({ plain, code }: Pick<Dialect, 'plain' | 'code'>, text: string): string {
+  return text
+    .split(/`([^`]+)`/)
+    .map(part => plain(part.replaceAll('`', '')))
+    .map((part, i) => (i % 2 === 0 ? part : code(part)))
+    .join('')
+}
+
 /** The lines of an alert. */
 export function writeAlert(dialect: Dialect, { mark, title, state, what, remedy, link }: AlertLines): string {
-  const { plain } = dialect
   return [
-    title === null ? `${mark} ${plain(state)}` : `${mark} ${dialect.bold(plain(title))}`,
-    title === null ? null : plain(state),
-    plain(what),
-    remedy && plain(remedy),
+    title && `${mark} ${dialect.bold(writeText(dialect, title))}`,
+    writeText(dialect, state),
+    writeText(dialect, what),
+    remedy && writeText(dialect, remedy),
     link && dialect.link(link.text, link.url),
   ]
     .filter(line => line !== null)
@@ -115,7 +134,7 @@ export function writeAlert(dialect: Dialect, { mark, title, state, what, remedy,
  * brothers, which look like them and mean nothing.
  */
 export function inert(text: string): string {
-  return text.replace(/[<>[\]*`~|\\]|^[#_+-]/g, character =>
+  return text.replace(/[<>[\]*~|#\\]/g, character =>
     String.fromCharCode(character.charCodeAt(0) + 0xfee0),
   )
 }
@@ -126,8 +145,8 @@ export function fitting<Form>(
   write: (lines: MessageLines) => Form,
   fits: (form: Form) => boolean,
 ): Form {
-  for (let shown = Math.min(SHOWN, message.alerts.length); ; shown--) {
-    const form = write(messageLines(message, shown))
-    if (shown <= 0 || fits(form)) return form
+  for (let alerts = Math.min(ON_A_PHONE.alerts, message.alerts.length); ; alerts--) {
+    const form = write(messageLines(message, { ...ON_A_PHONE, alerts }))
+    if (alerts <= 0 || fits(form)) return form
   }
 }

@@ -2,22 +2,22 @@ import { html, type SafeHtml } from '@remix-run/html-template'
 import { translator } from '../../texts/texts.ts'
 import type { ChannelSettings } from '../channel.ts'
 import type { Message } from '../message.ts'
-import { type AlertLines, messageLines, type Tone } from './layout.ts'
+import { type AlertLines, type Measures, messageLines, type Tone } from './layout.ts'
 
 /* A message as mail: plain text, and the same as HTML with nothing to load. */
 
 /** A mail is read at a desk, too. */
-const SHOWN = 50
+const AT_A_DESK: Measures = { alerts: 50, title: 200, when: 200, what: 2000, remedy: 2000, note: 2000 }
 
 /** The mail as plain text. */
 export function mailText(message: Message, { name }: Pick<ChannelSettings, 'name'>): string {
-  const { mark, title, alerts, notes, link } = messageLines(message, SHOWN)
+  const { mark, title, alerts, notes, link } = messageLines(message, AT_A_DESK)
   return [
     `${mark} ${title}`,
     ...alerts.map(alert =>
       [
-        `${alert.mark} ${alert.title ?? alert.state}`,
-        alert.title === null ? null : alert.state,
+        alert.title && `${alert.mark} ${alert.title}`,
+        alert.state,
         alert.what,
         alert.remedy,
         alert.link?.url ?? null,
@@ -26,7 +26,7 @@ export function mailText(message: Message, { name }: Pick<ChannelSettings, 'name
         .join('\n'),
     ),
     ...notes,
-    ...(link ? [`${link.text}: ${link.url}`] : []),
+    ...(link ? [`${link.text}\n${link.url}`] : []),
     `-- \n${footer(message, name)}`,
   ].join('\n\n')
 }
@@ -35,12 +35,12 @@ function footer({ language }: Message, channel: string): string {
   return translator(language)('channel.mail.footer', { channel })
 }
 
-/** Readable on white and on black. */
+/** White is readable on each. */
 const COLOURS: Record<Tone, string> = {
   critical: '#d92d20',
-  warning: '#dc6803',
+  warning: '#b54708',
   info: '#1570ef',
-  recovered: '#079455',
+  recovered: '#067647',
 }
 
 const FONT =
@@ -48,7 +48,7 @@ const FONT =
 
 /** The mail as HTML. Styles stand beside what they dress: many programs read no others. */
 export function mailHtml(message: Message, { name }: Pick<ChannelSettings, 'name'>): string {
-  const { title, alerts, notes, link } = messageLines(message, SHOWN)
+  const { title, alerts, notes, link } = messageLines(message, AT_A_DESK)
   const page = html`<!doctype html>
 <html lang="${message.language}">
 <head>
@@ -61,22 +61,29 @@ export function mailHtml(message: Message, { name }: Pick<ChannelSettings, 'name
 <div style="max-width:600px;margin:0 auto;${FONT};font-size:15px;line-height:1.5">
 <h1 style="margin:0 0 16px;padding:12px 16px;border-radius:8px;background:${COLOURS[message.tone]};color:#ffffff;font-size:18px;line-height:1.35">${title}</h1>
 ${alerts.map(alertHtml)}
-${notes.map(note => html`<p style="margin:0 0 16px">${note}</p>`)}
-${link ? html`<p style="margin:0 0 24px"><a href="${link.url}" style="display:inline-block;padding:8px 16px;border-radius:6px;background:#1f2937;color:#ffffff;text-decoration:none">${link.text}</a></p>` : ''}
-<p style="margin:0;padding-top:12px;border-top:1px solid #88888866;font-size:13px;color:#808080">${footer(message, name)}</p>
+${notes.map(note => html`<p style="margin:0 0 16px">${textHtml(note)}</p>`)}
+${link ? html`<p style="margin:0 0 24px"><a href="${link.url}" style="display:inline-block;padding:8px 16px;border:1px solid #6b7280;border-radius:6px;background:#1f2937;color:#ffffff;text-decoration:none">${link.text}</a></p>` : ''}
+<p style="margin:0;padding-top:12px;border-top:1px solid #88888866;font-size:13px;color:#767676">${textHtml(footer(message, name))}</p>
 </div>
 </body>
 </html>`
   return String(page)
 }
 
-function alertHtml({ mark, tone, title, state, what, remedy, link }: AlertLines): SafeHtml {
+function alertHtml({ tone, title, state, what, remedy, link }: AlertLines): SafeHtml {
   return html`<div style="margin:0 0 16px;padding:0 0 0 12px;border-left:4px solid ${COLOURS[tone]}">
 ${title === null ? '' : html`<p style="margin:0;font-weight:600">${title}</p>`}
-<p style="margin:0;font-size:13px;color:${COLOURS[tone]}">${mark} ${state}</p>
-<p style="margin:4px 0 0">${what}</p>
-${remedy === null ? '' : html`<p style="margin:4px 0 0">${remedy}</p>`}
+<p style="margin:0;font-size:13px">${state}</p>
+<p style="margin:4px 0 0">${textHtml(what)}</p>
+${remedy === null ? '' : html`<p style="margin:4px 0 0">${textHtml(remedy)}</p>`}
 ${link === null ? '' : html`<p style="margin:4px 0 0"><a href="${link.url}">${link.text}</a></p>`}
 </div>
 `
+}
+
+/** A text whose commands stand in backticks. */
+function textHtml(text: string): SafeHtml[] {
+  return text
+    .split(/`([^`]+)`/)
+    .map((part, i) => (i % 2 === 0 ? html`${part}` : html`<code style="font-size:14px">${part}</code>`))
 }

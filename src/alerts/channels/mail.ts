@@ -2,7 +2,7 @@ import { createTransport, type Transporter } from 'nodemailer'
 import { sentenceOf } from '../../lib/failure.ts'
 import { type Channel, ChannelError, type ChannelSettings } from '../channel.ts'
 import type { Message } from '../message.ts'
-import { answerText } from './answer.ts'
+import { answerText, isMistrust, TRUST_HINT } from './answer.ts'
 import { oneLine } from './layout.ts'
 import { mailHtml, mailText } from './mail-page.ts'
 
@@ -120,22 +120,24 @@ interface SmtpFailure extends Error {
 function mailError(error: unknown, settings: ChannelSettings, say: (text: string) => string): ChannelError {
   const failure = error as SmtpFailure
   const { host } = new URL(settings.url)
-  const said = failure.response
-  if (said !== undefined) {
+  const { code, response } = failure
+  const reason = say(sentenceOf(error))
+  if (isMistrust(reason))
+    return new ChannelError('CHANNEL_REFUSED', `${host} is not trusted: ${reason} (${TRUST_HINT})`)
+  if (code === 'ETLS')
+    return new ChannelError(
+      'CHANNEL_REFUSED',
+      `${host} does not speak STARTTLS: ${reason} (smtps:// begins with TLS; ?tls=off at the end does without)`,
+    )
+  if (response !== undefined) {
     const isFinal = (failure.rejectedErrors ?? [failure]).every(({ permanent }) => permanent === true)
-    const about = failure.code === 'EAUTH' ? ' to the user and password' : ''
+    const about = code === 'EAUTH' ? ' to the user and password' : ''
     return new ChannelError(
       isFinal ? 'CHANNEL_REFUSED' : 'CHANNEL_UNAVAILABLE',
-      `${host} answered${about}: ${say(said)}`,
+      `${host} answered${about}: ${say(response)}`,
     )
   }
-  const reason = say(sentenceOf(error))
-  return isMisfit(failure)
-    ? new ChannelError('CHANNEL_REFUSED', `${host} cannot be used as it is set: ${reason}`)
+  return code === 'EAUTH' || code === 'ENOAUTH'
+    ? new ChannelError('CHANNEL_REFUSED', `${host} does not let us sign in: ${reason}`)
     : new ChannelError('CHANNEL_UNAVAILABLE', `${host} gave no complete answer: ${reason}`)
-}
-
-/** Whether server and settings do not fit: no STARTTLS, no authentication, a certificate that nobody vouches for. */
-function isMisfit({ code, message }: SmtpFailure): boolean {
-  return code === 'ETLS' || code === 'ENOAUTH' || code === 'EAUTH' || /certificate|self-signed/i.test(message)
 }

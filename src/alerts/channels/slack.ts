@@ -1,19 +1,20 @@
 import type { HttpAnswer } from '../../platform/exchange.ts'
 import type { ChannelSettings } from '../channel.ts'
 import { type HttpKind, type Judgement, statusText } from './http.ts'
-import { type Dialect, type MessageLines, messageLines, writeAlert } from './layout.ts'
+import { type Dialect, type MessageLines, messageLines, writeAlert, writeText } from './layout.ts'
 
 /* An incoming webhook of Slack. It answers `ok`, or a status and a word such as no_service. */
 
 /** Of the header block, in characters; a section's 3,000 and a message's 50 blocks are out of reach. */
 const HEADER = 150
 
-/** Slack reads these three as markup, and nothing else within a text that is verbatim. */
+/** What links and mentions are made of. Other markup, which Slack has no way to write, only makes letters bold or the like. */
 const ENTITIES: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;' }
 const escaped = (text: string) => text.replace(/[&<>]/g, character => ENTITIES[character] ?? '')
 
 const dialect: Dialect = {
   plain: escaped,
+  code: text => `\`${text}\``,
   bold: text => `*${text.replaceAll('*', '＊')}*`,
   link: (text, url) => `<${escaped(url).replaceAll('|', '%7C')}|${escaped(text)}>`,
   lineEnd: '\n',
@@ -34,7 +35,7 @@ function blocks({ mark, title, alerts, notes, link }: MessageLines) {
     blocks: [
       { type: 'header', text: { type: 'plain_text', text: heading.slice(0, HEADER), emoji: false } },
       ...alerts.map(alert => section(writeAlert(dialect, alert))),
-      ...notes.map(note => section(escaped(note))),
+      ...notes.map(note => section(writeText(dialect, note))),
       ...(link ? [section(dialect.link(link.text, link.url))] : []),
     ],
   }

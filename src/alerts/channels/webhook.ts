@@ -34,7 +34,8 @@ function document(channel: string, message: Message) {
     data: {
       channel,
       language,
-      severity: tone,
+      // The worst of what goes on.
+      severity: tone === 'recovered' ? null : tone,
       title,
       note,
       url,

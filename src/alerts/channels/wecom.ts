@@ -1,6 +1,6 @@
 import type { ChannelSettings } from '../channel.ts'
 import { type HttpKind, judgeRobot } from './http.ts'
-import { type Dialect, fitting, inert, type MessageLines, writeAlert } from './layout.ts'
+import { type Dialect, fitting, inert, type MessageLines, writeAlert, writeText } from './layout.ts'
 
 /*
  * A group's robot of WeCom. The address is all that it asks for; it answers HTTP 200 whatever became of the message, and
@@ -21,6 +21,7 @@ const CODES = {
 /** The colours that WeCom has are for good, soft and bad; the marks say more. */
 const dialect: Dialect = {
   plain: inert,
+  code: text => `\`${text}\``,
   bold: text => `**${text}**`,
   link: (text, url) => `[${text}](${url})`,
   lineEnd: '\n',
@@ -41,9 +42,9 @@ export function wecom(settings: ChannelSettings): HttpKind {
 
 function robotText({ mark, title, alerts, notes, link }: MessageLines): string {
   return [
-    `### ${mark} ${inert(title)}`,
+    `### ${mark} ${writeText(dialect, title)}`,
     ...alerts.map(alert => writeAlert(dialect, alert)),
-    ...notes.map(inert),
+    ...notes.map(note => writeText(dialect, note)),
     ...(link ? [dialect.link(link.text, link.url)] : []),
   ].join('\n\n')
 }

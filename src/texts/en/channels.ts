@@ -10,5 +10,5 @@ export const channels = {
   'channel.more':
     '{count, plural, one {# more alert is} other {# more alerts are}} not shown here: see the console, or `dirsync alerts`.',
   'channel.mail.footer':
-    'Sent by dirsync on its channel {channel}. `dirsync alerts mute` silences a rule for a time.',
+    'Sent by dirsync on its channel {channel}. To silence a rule for a time: `dirsync alerts mute`',
 } as const

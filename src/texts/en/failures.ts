@@ -231,4 +231,15 @@ export const failures = {
   'doctor.check_provider': 'Check OIDC_ISSUER and the network; users with a password can sign in meanwhile.',
   'doctor.without_tls': 'CONSOLE_URL is {address}: passwords and sessions cross the network without TLS',
   'doctor.with_tls': 'Put a proxy with TLS in front, and set CONSOLE_URL to its https:// address.',
+  'doctor.channel_shown': 'no channel is set: the console shows alerts',
+  'doctor.no_channel': 'no channel is set: alerts reach nobody who does not look',
+  'doctor.set_channel':
+    'Set {setting} to the address of a robot, a webhook or a mail server: see docs/alerts.md.',
+  'doctor.channel': 'channel {channel}: {means} to {address}, told of {least} and worse',
+  'doctor.channel_without_tls': 'channel {channel}: messages to {address} cross the network without TLS',
+  'doctor.channel_with_tls': 'Set {setting} to an https:// address.',
+  'doctor.channel_fails': 'channel {channel} cannot send',
+  'doctor.correct_channel': 'Correct {setting}, or the mail server.',
+  'doctor.no_console_url': 'CONSOLE_URL is not set: messages do not link to the console',
+  'doctor.set_console_url': 'Set CONSOLE_URL to the address that people open the console at.',
 } as const

@@ -25,6 +25,7 @@ export const settings = {
   'settings.group.safety': 'Safety',
   'settings.group.money': 'Money',
   'settings.group.mirrors': 'Mirrors',
+  'settings.group.alerts': 'Alerts',
   'settings.group.console_and_log': 'Console and log',
   'settings.group.sign_in': 'Sign-in',
   'settings.group.schedules': 'Schedules',

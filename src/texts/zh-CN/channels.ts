@@ -11,5 +11,5 @@ export const channels = {
   'channel.details': '详情与处理步骤',
   'channel.more': '另有 {count, plural, other {#}} 条告警未在此列出，请查看控制台或运行 `dirsync alerts`。',
   'channel.mail.footer':
-    '由 dirsync 通过通道 {channel} 发送。`dirsync alerts mute` 可在一段时间内静默某条规则。',
+    '由 dirsync 通过通道 {channel} 发送。如需在一段时间内静默某条规则：`dirsync alerts mute`',
 } as const satisfies Section<typeof English>

@@ -27,6 +27,7 @@ export const settings = {
   'settings.group.safety': '安全阈值',
   'settings.group.money': '资金',
   'settings.group.mirrors': '数据镜像',
+  'settings.group.alerts': '告警',
   'settings.group.console_and_log': '控制台与日志',
   'settings.group.sign_in': '登录',
   'settings.group.schedules': '定时计划',

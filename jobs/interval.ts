@@ -1,0 +1,31 @@
+import cron, { type ScheduledTask } from 'node-cron'
+
+const DAY_S = 86_400
+/** Days that are looked at: a schedule of less than one tick a year is taken for one of a year. */
+const DAYS = 367
+
+/**
+ * The longest time between two ticks, in seconds: what nobody needs to wonder at. Nights, weekends and the ends of months count.
+ * @param task of the expression: it knows which days match
+ */
+export function longestInterval(expression: string, task: Pick<ScheduledTask, 'match'>, now: Date): number {
+  const times = timesOfDay(expression)
+  const first = times[0] ?? 0
+  const last = times.at(-1) ?? 0
+  const [year, month, date] = [now.getFullYear(), now.getMonth(), now.getDate()]
+  const days = Array.from({ length: DAYS }, (_, day) => day).filter(day =>
+    task.match(new Date(year, month, date + day, 0, 0, first)),
+  )
+  const nights = gaps(days.length < 2 ? [0, DAYS] : days).map(gap => gap * DAY_S + first - last)
+  return [...nights, ...gaps(times)].reduce((longest, gap) => Math.max(longest, gap))
+}
+
+/** Seconds since midnight at which it may be due, in order. */
+function timesOfDay(expression: string): number[] {
+  const { hour, minute, second } = cron.parse(expression)
+  return hour.flatMap(h => minute.flatMap(m => second.map(s => h * 3600 + m * 60 + s))).sort((a, b) => a - b)
+}
+
+function gaps(ordered: readonly number[]): number[] {
+  return ordered.slice(1).map((value, i) => value - (ordered[i] ?? 0))
+}

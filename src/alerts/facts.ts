@@ -1,0 +1,114 @@
+import { onlyRow, type Pool } from '../lib/database.ts'
+import { HAS_JUDGED, type Health, readHealth } from '../report/health.ts'
+import { OF_EVERYBODY } from '../sync/run.ts'
+
+/** What rules are judged by: the figures of the metrics, and of what there are few, each. */
+export interface Facts extends Health {
+  /** Why work stands still, a person's pause among it. */
+  stops: Stop[]
+  heldRuns: { run: number; kind: string; planned: number; since: Date }[]
+  /** Kinds whose latest run found HR wrong: that run, and since when they do so without a break. */
+  suspects: { run: number; kind: string; message: string; since: Date }[]
+  /**
+   * The least open cases within the last hour, by category; a category that is missing had none at some time. Null: nothing
+   * was written down within that hour.
+   */
+  leastCases: Record<string, number> | null
+  /** Whether a run of everybody has ever ended well on this platform account, and more than an hour ago. */
+  goodRun: 'never' | 'lately' | 'long_ago'
+  /** Of the last 15 minutes. */
+  recentCalls: { calls: number; rejected: number }
+  /** Channels that take no message. */
+  failingChannels: { channel: string; since: Date; answer: string | null }[]
+}
+
+interface Stop {
+  scope: string
+  category: string
+  platformCode: number | null
+  message: string
+  remedy: string
+  /** dirsync, or the person who paused all calls. */
+  raisedBy: string
+  since: Date
+}
+
+/** Reads what rules are judged by, at a cost that does not grow with the number of employees. */
+export async function readFacts(db: Pool): Promise<Facts> {
+  const [health, { rows }] = await Promise.all([
+    readHealth(db),
+    db.query<Details>({ name: 'alert facts', text: DETAILS }),
+  ])
+  const details = onlyRow(rows)
+  return {
+    ...health,
+    ...details,
+    stops: details.stops.map(dated),
+    heldRuns: details.heldRuns.map(dated),
+    suspects: details.suspects.map(dated),
+    failingChannels: details.failingChannels.map(dated),
+  }
+}
+
+type Details = Omit<Facts, keyof Health>
+
+/** JSON has no dates. */
+function dated<Row extends { since: Date }>(row: Row): Row {
+  return { ...row, since: new Date(row.since) }
+}
+
+/** Kinds whose latest run that judged HR found it wrong. The condition names the runs that count, so that an index has them. */
+const suspectsAmong = (kinds: string[], condition: string) => `
+    select latest.id as run, k.kind, coalesce(latest.message, '') as message, first.finished_at as since
+    from unnest('{${kinds}}'::text[]) k (kind)
+    cross join lateral (select id, state, message from dirsync.sync_run r
+                        where ${condition} and r.kind = k.kind and ${HAS_JUDGED}
+                        order by id desc limit 1) latest
+    left join lateral (select id from dirsync.sync_run r
+                       where ${condition} and r.kind = k.kind and ${HAS_JUDGED} and state <> 'source_suspect'
+                       order by id desc limit 1) right_one on true
+    cross join lateral (select finished_at from dirsync.sync_run r
+                        where ${condition} and r.kind = k.kind and state = 'source_suspect'
+                          and r.id > coalesce(right_one.id, 0)
+                        order by id limit 1) first
+    where latest.state = 'source_suspect'`
+
+const listOf = (name: string) => `(select coalesce(jsonb_agg(x), '[]') from ${name} x)`
+
+const DETAILS = `
+  with stops as (
+    select scope, category, platform_code as "platformCode", message, remedy, raised_by as "raisedBy", since
+    from dirsync.halt
+  ), held_runs as (
+    select id as run, kind, coalesce(planned, 0) as planned, coalesce(planned_at, requested_at) as since
+    from dirsync.sync_run where state = 'held' and finished_at is null
+  ), suspects as (${suspectsAmong(['changes', 'full'], OF_EVERYBODY)}
+    union all ${suspectsAmong(['departments'], `kind = 'departments'`)}
+  ), last_hour as (
+    select open_cases from dirsync.standing_history where at > now() - interval '1 hour'
+  ), least_cases as (
+    select key as category, min(value::int) as least
+    from last_hour, jsonb_each_text(open_cases)
+    group by key having count(*) = (select count(*) from last_hour)
+  ), account as (
+    select coalesce((select since from dirsync.deployment), '-infinity') as since
+  ), good_runs as (
+    select (select finished_at from dirsync.sync_run
+            where ${OF_EVERYBODY} and state = 'done' order by id desc limit 1) as latest,
+           (select finished_at from dirsync.sync_run
+            where ${OF_EVERYBODY} and state = 'done' and finished_at < now() - interval '1 hour'
+            order by id desc limit 1) as older
+  ), recent_calls as (
+    select coalesce(sum(calls), 0)::int as calls, coalesce(sum(too_fast), 0)::int as rejected
+    from dirsync.call_minute where minute > now() - interval '15 minutes'
+  ), failing_channels as (
+    select name as channel, failing_since as since, last_answer as answer
+    from dirsync.alert_channel where failing_since is not null and seen_at > now() - interval '5 minutes'
+  )
+  select ${listOf('stops')} as stops, ${listOf('held_runs')} as "heldRuns", ${listOf('suspects')} as suspects,
+         case when exists (select from last_hour)
+              then coalesce((select jsonb_object_agg(category, least) from least_cases), '{}') end as "leastCases",
+         (select case when older > since then 'long_ago' when latest > since then 'lately' else 'never' end
+          from good_runs, account) as "goodRun",
+         (select to_jsonb(c) from recent_calls c) as "recentCalls",
+         ${listOf('failing_channels')} as "failingChannels"`

@@ -1,0 +1,194 @@
+import { onlyRow, type Pool } from '../lib/database.ts'
+import type { JobOperation } from '../queue/job.ts'
+import { ALIVE } from '../sync/process.ts'
+import { OF_EVERYBODY } from '../sync/run.ts'
+import { type Figures, readFigures } from './figures.ts'
+
+/** Runs that happen by a schedule of their own, and that everybody relies on. */
+type ScheduledKind = 'changes' | 'full'
+
+/** What tells whether all goes well, the same for metrics and for alerts. Ages and durations are seconds. */
+export interface Health extends Figures {
+  /** Kinds that HR is judged for: whether the latest run that judged it found it wrong. */
+  judgements: { kind: ScheduledKind | 'departments'; suspect: boolean }[]
+  /** Of kinds that are scheduled and not paused. */
+  schedules: ScheduleHealth[]
+  /** Work that is not a full run's and that nothing holds back, by operation; the oldest first. */
+  work: WorkHealth[]
+  /** What was sent and may have been carried out; `for_person` of it waits for a person. */
+  outcomesUnknown: Record<'refund' | 'topup', { count: number; for_person: number; since: Date | null }>
+  /** Refunds of which the platform notified within a day, and that dirsync never sent so. */
+  notificationsRefused: { count: number; latest: string | null }
+  /** Within the last hour. */
+  tokenCreations: number
+  /** Of the living process whose clock is furthest off: the platform's less its own. Null: none knows. */
+  clockOffset: number | null
+  database: { bytes: number; connections: number; connectionsLimit: number }
+  /** Alerts that fire. */
+  alerts: { rule: string; severity: string; count: number }[]
+  /** Channels that a living process has among its settings. */
+  channels: { channel: string; failing: number }[]
+  /** How long it took to read all this. */
+  took: number
+}
+
+interface ScheduleHealth {
+  kind: ScheduledKind
+  /** The longest time between two ticks. */
+  interval: number
+  /** Age of the last good run of everybody; null: there was none. */
+  lastGood: number | null
+  /**
+   * For how long there should have been a good run: since the last one, since its schedule has been in force, since whatever
+   * held it up is over, and beyond what a run under way needs.
+   */
+  unsuccessful: number
+}
+
+interface WorkHealth {
+  operation: JobOperation
+  count: number
+  /** Time since it was asked for and could be done, beyond what all such work under way needs. */
+  age: number
+}
+
+/** What the statement tells of times, before the needs of runs are taken off. */
+interface Row extends Omit<Health, 'schedules' | 'work' | 'took' | keyof Figures> {
+  schedules: (Omit<ScheduleHealth, 'unsuccessful'> & {
+    idle: number
+    planned: number | null
+    begun: number | null
+  })[]
+  work: WorkHealth[]
+  plannedWork: number
+}
+
+/** An employee costs a query, an update, and another one where the platform rejects a field. */
+const CALLS_EACH = 3
+/** Calls per second while the rate is not yet known. */
+const UNKNOWN_RATE = 1
+
+/** Reads it at a cost that does not grow with the number of employees. */
+export async function readHealth(db: Pool): Promise<Health> {
+  const startedAt = performance.now()
+  const [figures, { rows }] = await Promise.all([
+    readFigures(db),
+    db.query<Row>({ name: 'health', text: HEALTH }),
+  ])
+  const { schedules, work, plannedWork, ...health } = onlyRow(rows)
+  // Whoever has much to send needs time for it.
+  const secondsEach = CALLS_EACH / (figures.pace.permitted_per_second ?? UNKNOWN_RATE)
+  const { refund, topup } = health.outcomesUnknown
+  return {
+    ...figures,
+    ...health,
+    outcomesUnknown: { refund: dated(refund), topup: dated(topup) },
+    schedules: schedules.map(({ kind, interval, lastGood, idle, planned, begun }) => {
+      const overtime = begun === null ? idle : Math.max(0, begun - (planned ?? 0) * secondsEach)
+      return { kind, interval, lastGood, unsuccessful: Math.min(idle, overtime) }
+    }),
+    work: work
+      .map(row => ({ ...row, age: Math.max(0, row.age - plannedWork * secondsEach) }))
+      .sort((a, b) => b.age - a.age),
+    took: (performance.now() - startedAt) / 1000,
+  }
+}
+
+/** JSON has no dates. */
+function dated<Outcomes extends { since: Date | null }>(outcomes: Outcomes): Outcomes {
+  return { ...outcomes, since: outcomes.since && new Date(outcomes.since) }
+}
+
+/** Never negative: the clock of the writing transaction may be a little ahead of ours. */
+const ageOf = (moment: string) => `greatest(extract(epoch from now() - ${moment}), 0)::float8`
+const listOf = (name: string) => `(select coalesce(jsonb_agg(x), '[]') from ${name} x)`
+
+/** States in which a run has judged HR: it passed the sanity gate, or did not. */
+export const HAS_JUDGED = `planned_at is not null and state not in ('requested', 'planning', 'failed')`
+
+const HEALTH = `
+  with everything_halted as (
+    -- When the last halt was over, to five minutes: what waited for it could not be done before. Where an enterprise is
+    -- halted now, what it holds back says nothing of the others.
+    select max(at) as at from dirsync.standing_history
+    where at > now() - interval '7 days'
+      and (is_halted or halted > 0 and not exists (select from dirsync.halt))
+  ), judgements as (
+    select kind, state = 'source_suspect' as suspect
+    from (values ('changes'), ('full')) k (kind)
+    cross join lateral (select state from dirsync.sync_run r
+                        where ${OF_EVERYBODY} and r.kind = k.kind and ${HAS_JUDGED}
+                        order by id desc limit 1) r
+    union all
+    (select kind, state = 'source_suspect' from dirsync.sync_run
+     where kind = 'departments' and ${HAS_JUDGED} order by id desc limit 1)
+  ), schedules as (
+    select k.kind, s.interval_seconds as interval,
+           case when good.finished_at is not null then ${ageOf('good.finished_at')} end as "lastGood",
+           ${ageOf(`greatest(good.finished_at, s.in_force_since, late.claimed_at, halted.at, latest.decided_at)`)} as idle,
+           latest.planned,
+           case when latest.state = 'running' then ${ageOf('greatest(latest.planned_at, latest.decided_at)')} end as begun
+    from (values ('changes', 'sync-changes'), ('full', 'full-resync')) k (kind, job)
+    join dirsync.job_schedule s
+      on s.job = k.job and s.interval_seconds is not null and s.paused_at is null
+    cross join everything_halted halted
+    left join lateral (select finished_at from dirsync.sync_run r
+                       where ${OF_EVERYBODY} and r.kind = k.kind and state = 'done'
+                       order by id desc limit 1) good on true
+    left join lateral (select state, planned, planned_at, decided_at from dirsync.sync_run r
+                       where ${OF_EVERYBODY} and r.kind = k.kind
+                       order by id desc limit 1) latest on true
+    -- A tick that came later than the next one was due: nobody was there, or the database was away.
+    left join lateral (select max(claimed_at) as claimed_at from dirsync.job_tick t
+                       where t.job = k.job and requested_by is null
+                         and claimed_at > due_at + s.interval_seconds * interval '1 second') late on true
+  ), outbox as (
+    select operation, enterprise_code, run_id, since, sum(n) as n
+    from dirsync.tally where source = 'pending' and priority < 7 group by 1, 2, 3, 4 having sum(n) > 0
+  ), work as (
+    -- An entity that is asked for anew, because HR has changed it, has waited since then.
+    select operation, sum(n)::int as count,
+           ${ageOf(`min(greatest(o.since, r.requested_at, r.decided_at, halted.at, workers.since))`)} as age
+    from outbox o
+    cross join everything_halted halted
+    cross join (select min(started_at) as since from dirsync.process where 'worker' = any (roles) and ${ALIVE}) workers
+    left join dirsync.sync_run r on r.id = o.run_id
+    where not exists (select from dirsync.halt h where h.scope in ('*', o.enterprise_code))
+    group by operation
+  ), refunds as (
+    select count(*)::int as count, min(sent_at) as since,
+           count(*) filter (where next_settle_at is null or left_to_person_at is not null)::int as for_person
+    from dirsync.refund where state = 'unknown'
+  ), topups as (
+    select count(*)::int as count, min(sent_at) as since, count(*)::int as for_person
+    from dirsync.topup where state = 'unknown'
+  ), refused as (
+    select count(*)::int as count, (array_agg(outer_refund_no order by last_at desc))[1] as latest
+    from dirsync.refused_notification where last_at > now() - interval '1 day'
+  ), alerts as (
+    select rule, severity, count(*)::int as count from dirsync.alert where state = 'firing' group by 1, 2
+  ), channels as (
+    select name as channel, coalesce(${ageOf('failing_since')}, 0) as failing
+    from dirsync.alert_channel where seen_at > now() - interval '5 minutes'
+  )
+  select ${listOf('judgements')} as judgements, ${listOf('schedules')} as schedules, ${listOf('work')} as work,
+         -- Of full runs, what is merely asked for has the lowest priority and is in nobody's way.
+         (select coalesce(sum(planned - case when kind = 'full' then coalesce((plan #>> '{reasons,asked}')::int, 0)
+                                             else 0 end), 0)::int
+          from dirsync.sync_run where state = 'running' and finished_at is null) as "plannedWork",
+         (select jsonb_build_object('refund', to_jsonb(refunds), 'topup', to_jsonb(topups))
+          from refunds, topups) as "outcomesUnknown",
+         (select to_jsonb(refused) from refused) as "notificationsRefused",
+         (select count(*)::int from dirsync.token_creation
+          where created_at > now() - interval '1 hour') as "tokenCreations",
+         (select (pacer ->> 'clockOffsetMs')::float8 / 1000 from dirsync.process
+          where pacer ->> 'clockOffsetMs' is not null and ${ALIVE}
+          order by abs((pacer ->> 'clockOffsetMs')::float8) desc limit 1) as "clockOffset",
+         (select jsonb_build_object(
+            'bytes', pg_database_size(current_database()),
+            -- pg_stat_activity hides from ordinary users which sessions are clients'.
+            'connections', (select sum(numbackends) from pg_stat_database),
+            'connectionsLimit', current_setting('max_connections')::int
+              - current_setting('superuser_reserved_connections')::int
+              - coalesce(current_setting('reserved_connections', true)::int, 0))) as database,
+         ${listOf('alerts')} as alerts, ${listOf('channels')} as channels`

@@ -1,0 +1,440 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type pg from 'pg'
+import { pino } from 'pino'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { Alerter } from '../../src/alerts/alerter.ts'
+import type { Channel } from '../../src/alerts/channel.ts'
+import { Courier } from '../../src/alerts/courier.ts'
+import type { Finding } from '../../src/alerts/rule.ts'
+import { createPool } from '../../src/lib/database.ts'
+import { dirsyncListener } from '../../src/lib/listener.ts'
+import { until } from '../helpers/company.ts'
+import { startTcpProxy } from '../queue/tcp-proxy.ts'
+import { SILENT, StoreUnderTest } from '../sync/store-under-test.ts'
+import { answers, Inbox, said, takes } from './inbox.ts'
+
+const store = new StoreUnderTest()
+
+const LIMITS = { repeatHours: 4, messagesPerHour: 20 }
+const HOUR = 3_600_000
+
+function finding(rule: Finding['rule'], differs: Partial<Finding> = {}): Finding {
+  return { rule, subject: '', facts: {}, forMs: 0, ...differs }
+}
+
+/** What is wrong at the moment, for all processes. */
+let wrong: Finding[] = []
+let judgements = 0
+
+/** Judges and sends as a process does, only more often. */
+async function startProcess(
+  channels: Channel[],
+  differs: Partial<ConstructorParameters<typeof Alerter>[0]> = {},
+): Promise<{ stop(): Promise<void> }> {
+  const pool = differs.pool ?? store.pool
+  const courier = new Courier({ pool, channels, logger: SILENT })
+  const alerter = new Alerter({
+    pool,
+    processId: crypto.randomUUID(),
+    find: async () => {
+      judgements += 1
+      return wrong
+    },
+    channels,
+    limits: LIMITS,
+    databaseAwayMs: 0,
+    language: 'en',
+    consoleUrl: 'https://dirsync.example.com',
+    intervalMs: 30,
+    logger: SILENT,
+    ...differs,
+  })
+  const listener = dirsyncListener(store.url, SILENT, () => courier.wake())
+  await listener.start()
+  courier.start()
+  alerter.start()
+  const stop = async () => {
+    await Promise.all([alerter.stop(), courier.stop()])
+    await listener.close()
+  }
+  onTestFinished(stop)
+  return { stop }
+}
+
+/** Waits until somebody has judged twice from now on: what is wrong now has been seen. */
+async function judged(): Promise<void> {
+  const from = judgements
+  await until(async () => judgements >= from + 3)
+}
+
+/** Lets so much time pass for all alerts, notices and messages. */
+async function pass(ms: number): Promise<void> {
+  const back = (table: string, ...columns: string[]) =>
+    store.pool.query(
+      `update dirsync.${table} set ${columns.map(column => `${column} = ${column} - $1 * interval '1 ms'`)}`,
+      [ms],
+    )
+  await back('alert', 'since', 'raised_at', 'gone_at', 'ended_at')
+  await back('alert_notice', 'at')
+  await back('alert_message', 'created_at', 'not_before', 'sent_at')
+}
+
+/** Ends what is wrong, and lets the minute pass after which it is over. */
+async function mend(...left: Finding[]): Promise<void> {
+  wrong = left
+  await judged()
+  await pass(61_000)
+}
+
+const events = () =>
+  store.rows<{ rule: string; event: string; channel: string }>(
+    `select a.rule, n.event, n.channel from dirsync.alert_notice n
+     join dirsync.alert a on a.id = n.alert_id order by n.at, n.event, a.rule, n.channel`,
+  )
+
+describe('what is wrong', () => {
+  test('is told in one message, repeated after four hours, and followed by its recovery', async () => {
+    const inbox = await Inbox.open()
+    wrong = [
+      finding('halt', {
+        subject: '*',
+        facts: { scope: '*', message: 'm', remedy: 'r', category: 'credentials' },
+      }),
+      finding('tokens', { facts: { count: 30 } }),
+    ]
+    await startProcess([inbox.channel()])
+    expect(said(await inbox.arrival(1))).toBe('halt raised, tokens raised')
+    await judged()
+    await until(async () => (await store.value(`select state from dirsync.alert_message`)) === 'sent')
+    await pass(4 * HOUR)
+    expect(said(await inbox.arrival(2))).toBe('halt repeated, tokens repeated')
+    await until(
+      async () => (await store.value(`select bool_and(state = 'sent') from dirsync.alert_message`)) === true,
+    )
+    await mend()
+    const over = await inbox.arrival(3)
+    expect(said(over)).toBe('halt recovered, tokens recovered')
+    expect(over).toMatchObject({ title: 'dirsync [recovered] 2 alerts' })
+    await judged()
+    expect(inbox.arrivals).toHaveLength(3)
+  })
+
+  test('is neither forgotten nor repeated by a restart', async () => {
+    const inbox = await Inbox.open()
+    wrong = [finding('tokens')]
+    const first = await startProcess([inbox.channel()])
+    await inbox.arrival(1)
+    await first.stop()
+    await startProcess([inbox.channel()])
+    await judged()
+    expect(inbox.said).toEqual(['tokens raised'])
+    await mend()
+    expect(said(await inbox.arrival(2))).toBe('tokens recovered')
+  })
+
+  test('reaches every channel, each in its language and from its least severity on', async () => {
+    const [ops, chinese, few] = [await Inbox.open(), await Inbox.open(), await Inbox.open()]
+    wrong = [finding('tokens', { facts: { count: 30 } }), finding('role_missing', { subject: 'worker' })]
+    await startProcess([
+      ops.channel(),
+      chinese.channel({ name: 'qun', language: 'zh-CN' }),
+      few.channel({ name: 'phone', least: 'critical' }),
+    ])
+    expect(said(await few.arrival(1))).toBe('role_missing raised')
+    expect(said(await ops.arrival(1))).toBe('role_missing raised, tokens raised')
+    expect((await chinese.arrival(1)).title).toBe('dirsync【严重】2 条告警')
+    expect(await store.rows('select name, least, language from dirsync.alert_channel order by name')).toEqual(
+      [
+        { name: 'ops', least: 'info', language: 'en' },
+        { name: 'phone', least: 'critical', language: 'en' },
+        { name: 'qun', least: 'info', language: 'zh-CN' },
+      ],
+    )
+  })
+
+  test('is recorded and logged where no channel is set, in the language of the log', async () => {
+    const lines: Record<string, unknown>[] = []
+    const logger = pino({}, { write: line => void lines.push(JSON.parse(line)) })
+    wrong = [finding('role_missing', { subject: 'worker' }), finding('tokens', { facts: { count: 30 } })]
+    await startProcess([], { logger, language: 'zh-CN' })
+    await judged()
+    await mend()
+    await until(
+      async () => (await store.value(`select bool_and(state = 'ended') from dirsync.alert`)) === true,
+    )
+    expect(lines.map(({ level, rule }) => `${level} ${rule}`).sort()).toEqual([
+      '30 role_missing',
+      '30 tokens',
+      '40 tokens',
+      '50 role_missing',
+    ])
+    expect(lines[0]?.msg).toMatch(/\p{Script=Han}/u)
+    expect(await store.value('select count(*) from dirsync.alert_message')).toBe(0)
+  })
+})
+
+describe('of several processes', () => {
+  test('one judges', async () => {
+    wrong = []
+    const from = judgements
+    const processes = await Promise.all([1, 2, 3].map(() => startProcess([], { intervalMs: 60_000 })))
+    await until(async () => judgements > from)
+    // They come to the end of their first look before they stop.
+    await Promise.all(processes.map(({ stop }) => stop()))
+    expect(judgements).toBe(from + 1)
+  })
+
+  test('another one judges when it dies in the middle, and nothing is told twice', async () => {
+    const inbox = await Inbox.open()
+    wrong = [finding('tokens')]
+    let died = 0
+    await startProcess([inbox.channel()], {
+      find: async () => {
+        died += 1
+        throw new TypeError('it fell over')
+      },
+    })
+    await until(async () => died > 0)
+    await startProcess([inbox.channel()])
+    await inbox.arrival(1)
+    await judged()
+    expect(inbox.said).toEqual(['tokens raised'])
+  })
+})
+
+describe('a channel that is away', () => {
+  const isSent = async () =>
+    (await store.value(`select bool_and(state = 'sent') from dirsync.alert_message`)) === true
+  const tried = () =>
+    until(async () => (await store.value<number>('select sum(attempts) from dirsync.alert_message')) > 0)
+
+  test('is told everything in one message when it is back, also what came and went', async () => {
+    const [inbox, other] = [await Inbox.open(), await Inbox.open()]
+    inbox.answer = answers(500)
+    wrong = [finding('tokens')]
+    await startProcess([inbox.channel(), other.channel({ name: 'other' })])
+    expect(said(await other.arrival(1))).toBe('tokens raised')
+    await tried()
+    wrong = [finding('tokens'), finding('clock')]
+    expect(said(await other.arrival(2))).toBe('clock raised')
+    await mend(finding('clock'), finding('paused'))
+    await until(async () => other.said.includes('tokens recovered'))
+
+    const failed = inbox.arrivals.length
+    inbox.answer = takes
+    await pass(HOUR)
+    const arrived = await inbox.arrival(failed + 1)
+    expect(said(arrived).split(', ').sort()).toEqual(['clock raised', 'paused raised', 'tokens recovered'])
+    await until(isSent)
+    await judged()
+    expect(inbox.arrivals).toHaveLength(failed + 1)
+    // It says something else than what was refused, so that nobody takes it for the same.
+    expect(arrived.id).not.toBe(inbox.arrivals[0]?.id)
+  })
+
+  test('gets the same message again while nothing has changed', async () => {
+    const inbox = await Inbox.open()
+    inbox.answer = answers(500)
+    wrong = [finding('tokens')]
+    await startProcess([inbox.channel()])
+    const { id } = await inbox.arrival(1)
+    await tried()
+    await judged()
+    inbox.answer = takes
+    await pass(HOUR)
+    expect((await inbox.arrival(2)).id).toBe(id)
+    await until(isSent)
+    expect(await events()).toEqual([{ rule: 'tokens', event: 'raised', channel: 'ops' }])
+  })
+
+  test('for a day has its message given up, and is told again with the next', async () => {
+    const inbox = await Inbox.open()
+    inbox.answer = answers(403)
+    wrong = [finding('tokens')]
+    await startProcess([inbox.channel()])
+    await tried()
+    await store.pool.query(`update dirsync.alert_message set created_at = now() - interval '24 hours'`)
+    const states = () => store.rows('select state from dirsync.alert_message order by id')
+    await until(async () => (await store.value('select state from dirsync.alert_message')) === 'given_up')
+    await judged()
+    expect(await states()).toEqual([{ state: 'given_up' }])
+    inbox.answer = takes
+    await pass(4 * HOUR)
+    await until(async () => inbox.said.includes('tokens repeated'))
+  })
+})
+
+describe('people', () => {
+  test('who mute a rule hear of it when the mute ends', async () => {
+    const inbox = await Inbox.open()
+    await store.pool.query(`select dirsync.mute_alert('tokens', now() + interval '1 hour', 'we are on it')`)
+    wrong = [finding('tokens'), finding('halt')]
+    await startProcess([inbox.channel()])
+    expect(said(await inbox.arrival(1))).toBe('halt raised')
+    await judged()
+    expect(await events()).toEqual([
+      { rule: 'halt', event: 'raised', channel: 'ops' },
+      { rule: 'tokens', event: 'withheld', channel: 'ops' },
+    ])
+    await store.pool.query(`select dirsync.unmute_alert('tokens')`)
+    expect(said(await inbox.arrival(2))).toBe('tokens raised')
+  })
+
+  test('who have quiet hours hear what still holds at their end', async () => {
+    const inbox = await Inbox.open()
+    const quiet = (from: string, to: string) =>
+      store.pool.query(
+        `select dirsync.set_quiet_hours((now() at time zone 'UTC' + $1::interval)::time,
+                                        (now() at time zone 'UTC' + $2::interval)::time, 'UTC')`,
+        [from, to],
+      )
+    await quiet('-1 hour', '1 hour')
+    wrong = [finding('tokens'), finding('clock')]
+    await startProcess([inbox.channel()])
+    await judged()
+    await mend(finding('clock'))
+    await until(
+      async () => (await store.value(`select count(*) from dirsync.alert where state = 'ended'`)) === 1,
+    )
+    expect(inbox.arrivals).toEqual([])
+    await quiet('2 hours', '3 hours')
+    expect(said(await inbox.arrival(1))).toBe('clock raised')
+    await judged()
+    expect(inbox.arrivals).toHaveLength(1)
+  })
+
+  test('get one summary when there is too much to tell, and the rest when the hour permits', async () => {
+    const inbox = await Inbox.open()
+    const rules = ['tokens', 'clock', 'paused', 'cases_jump'] as const
+    await startProcess([inbox.channel()], { limits: { ...LIMITS, messagesPerHour: 2 } })
+    const isSent = async (count: number) =>
+      (await store.value(`select count(*) from dirsync.alert_message where state = 'sent'`)) === count
+    for (const count of [1, 2, 3]) {
+      wrong = rules.slice(0, count).map(rule => finding(rule))
+      await until(() => isSent(count))
+    }
+    expect(inbox.arrivals[2]).toMatchObject({
+      type: 'summary',
+      alerts: [],
+      title: 'dirsync [warning] 1 more alert',
+    })
+    expect(inbox.arrivals[2]?.note).toContain(
+      'This channel has had its 2 messages of this hour. 1 more alert is',
+    )
+    wrong = rules.map(rule => finding(rule))
+    await judged()
+    expect(inbox.arrivals).toHaveLength(3)
+    await pass(HOUR)
+    expect(said(await inbox.arrival(4))).toBe('paused raised, cases_jump raised')
+  })
+})
+
+test('ten thousand cases at once are one message of one alert', async () => {
+  const inbox = await Inbox.open()
+  wrong = [finding('cases_jump', { subject: 'duplicate_mobile', facts: { count: 10_000, rise: 10_000 } })]
+  await startProcess([inbox.channel()])
+  expect((await inbox.arrival(1)).alerts).toMatchObject([{ what: expect.stringContaining('10,000') }])
+})
+
+test('of very many alerts the worst are told, and the others counted', async () => {
+  const inbox = await Inbox.open()
+  const runs = Array.from({ length: 300 }, (_, i) =>
+    finding('held_run', { subject: String(i), facts: { run: String(i) } }),
+  )
+  wrong = [...runs, finding('halt', { subject: '*' })]
+  await startProcess([inbox.channel()])
+  const { alerts, note, title } = await inbox.arrival(1)
+  expect(alerts).toHaveLength(20)
+  expect(alerts[0]?.rule).toBe('halt')
+  expect(note).toBe('281 more are on the console’s page of alerts.')
+  expect(title).toBe('dirsync [critical] 301 alerts')
+  await judged()
+  expect(inbox.arrivals).toHaveLength(1)
+})
+
+describe('while the database is away', () => {
+  /** A process whose database can go away. */
+  async function proxied(channels: Channel[], differs: Parameters<typeof startProcess>[1] = {}) {
+    const proxy = await startTcpProxy(store.url)
+    onTestFinished(() => proxy[Symbol.asyncDispose]())
+    const pool: pg.Pool = createPool(proxy.url, { max: 2, name: 'proxied', logger: SILENT, timeoutMs: 1000 })
+    onTestFinished(() => pool.end())
+    return { proxy, ...(await startProcess(channels, { pool, ...differs })) }
+  }
+
+  test('whoever judged last tells it, and its recovery once it is back', async () => {
+    const inbox = await Inbox.open()
+    wrong = []
+    const { proxy } = await proxied([inbox.channel()])
+    await judged()
+    await proxy.refuse()
+    const away = await inbox.arrival(1)
+    expect(away).toMatchObject({ id: expect.stringMatching(/^away-[\d-]+$/), alerts: [{ event: 'raised' }] })
+    expect(said(away)).toBe('database_away raised')
+    await delay(200)
+    expect(inbox.arrivals).toHaveLength(1)
+
+    await proxy.accept()
+    await until(async () => (await store.value('select state from dirsync.alert')) === 'firing')
+    await judged()
+    await pass(61_000)
+    expect(said(await inbox.arrival(2))).toBe('database_away recovered')
+    expect(await events()).toMatchObject([{ event: 'raised' }, { event: 'recovered' }])
+    // The message that was sent from memory counts as one of its hour.
+    await until(
+      async () =>
+        (await store.value(`select count(*) from dirsync.alert_message where state = 'sent'`)) === 2,
+    )
+  })
+
+  test('the others keep still', async () => {
+    const inbox = await Inbox.open()
+    wrong = []
+    const { proxy } = await proxied([inbox.channel()])
+    await judged()
+    await store.pool.query(`update dirsync.alert_judgement set judged_at = now() + interval '30 seconds'`)
+    // Nobody judges any more; from now on the row says that another one did last.
+    await store.pool.query('update dirsync.alert_judgement set judged_by = gen_random_uuid()')
+    await delay(200)
+    await proxy.refuse()
+    await delay(300)
+    expect(inbox.arrivals).toEqual([])
+  })
+
+  test('nothing is told before its minutes are over, nor what is muted', async () => {
+    const [patient, muted] = [await Inbox.open(), await Inbox.open()]
+    wrong = []
+    const one = await proxied([patient.channel()], { databaseAwayMs: 60_000 })
+    await judged()
+    await one.proxy.refuse()
+    await delay(200)
+    await one.stop()
+    await store.pool.query(
+      `select dirsync.mute_alert('database_away', now() + interval '1 hour', 'moving it')`,
+    )
+    const two = await proxied([muted.channel()])
+    await judged()
+    await two.proxy.refuse()
+    await delay(200)
+    expect(patient.arrivals).toEqual([])
+    expect(muted.arrivals).toEqual([])
+  })
+
+  test('a mistake of ours does not look like it', async () => {
+    const inbox = await Inbox.open()
+    const lines: string[] = []
+    const logger = pino({}, { write: line => void lines.push(line) })
+    let tries = 0
+    await startProcess([inbox.channel()], {
+      logger,
+      find: async () => {
+        tries += 1
+        await store.pool.query('select no_such_column')
+        return []
+      },
+    })
+    await until(async () => tries > 3)
+    expect(inbox.arrivals).toEqual([])
+    expect(lines).toHaveLength(1)
+  })
+})

@@ -1,0 +1,144 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { compose } from '../../src/alerts/compose.ts'
+import type { AlertEvent, Draft, StandingAlert } from '../../src/alerts/decide.ts'
+import { RULES, type RuleName } from '../../src/alerts/rule.ts'
+import type { Language } from '../../src/texts/texts.ts'
+
+const NOW = new Date('2026-11-22T10:00:00Z')
+const AT = { now: NOW, consoleUrl: 'https://dirsync.example.com' }
+const MINUTE = 60_000
+
+// Times are in the zone of the process.
+const zone = process.env.TZ
+beforeAll(() => {
+  process.env.TZ = 'Asia/Shanghai'
+})
+afterAll(() => {
+  if (zone === undefined) delete process.env.TZ
+  else process.env.TZ = zone
+})
+
+function event(
+  rule: RuleName,
+  what: AlertEvent,
+  differs: Partial<StandingAlert> = {},
+): Draft['events'][number] {
+  const isOver = what === 'recovered'
+  return {
+    event: what,
+    alert: {
+      ...{ id: 7, rule, subject: '', severity: RULES[rule].severity, facts: { count: 30 } },
+      ...{ state: isOver ? 'ended' : 'firing', since: new Date(NOW.getTime() - 200 * MINUTE) },
+      ...{ goneAt: isOver ? NOW : null, endedAt: isOver ? NOW : null },
+      ...differs,
+    },
+  }
+}
+
+const draft = (...events: Draft['events']) => ({ kind: 'alerts', events, silentUntil: null }) as const
+const message = (
+  language: Language,
+  of: Parameters<typeof compose>[1],
+  at: typeof AT | { now: Date; consoleUrl: null } = AT,
+) => compose(language, of, at, { messagesPerHour: 20 })
+
+test('a message has everything that a channel shows, and leads to the console and the runbook', () => {
+  expect(message('en', draft(event('tokens', 'raised')))).toEqual({
+    kind: 'alerts',
+    language: 'en',
+    tone: 'warning',
+    title: expect.stringMatching(/^dirsync \[warning\] \S/),
+    alerts: [
+      {
+        ...{ id: 7, rule: 'tokens', subject: '', severity: 'warning', event: 'raised' },
+        title: expect.any(String),
+        what: expect.stringContaining('30'),
+        when: 'Since 11-22 14:40 UTC+8, for 3 h 20 min',
+        remedy: expect.any(String),
+        url: 'https://dirsync.example.com/alerts/rules/tokens',
+        since: new Date('2026-11-22T06:40:00Z'),
+        endedAt: null,
+        facts: { count: 30 },
+      },
+    ],
+    note: null,
+    url: 'https://dirsync.example.com/alerts',
+    urlText: 'Open the console',
+    at: NOW,
+  })
+})
+
+test('without a console it leads nowhere', () => {
+  const told = message('en', draft(event('tokens', 'raised')), { now: NOW, consoleUrl: null })
+  expect([told.url, told.alerts[0]?.url]).toEqual([null, null])
+})
+
+test('what is over needs no remedy, and says how long it lasted', () => {
+  const told = message('en', draft(event('tokens', 'recovered')))
+  expect(told).toMatchObject({ tone: 'recovered', title: expect.stringMatching(/^dirsync \[recovered\] /) })
+  expect(told.alerts[0]).toMatchObject({
+    remedy: null,
+    when: 'From 11-22 14:40 UTC+8 to 11-22 18:00 UTC+8, for 3 h 20 min',
+  })
+  expect(told.alerts[0]?.what).not.toBe(message('en', draft(event('tokens', 'raised'))).alerts[0]?.what)
+})
+
+describe('the title of several', () => {
+  const [halt, tokens] = [event('halt', 'raised'), event('tokens', 'repeated')]
+  const over = event('clock', 'recovered')
+
+  test.each([
+    [[halt, tokens], 'dirsync [critical] 2 alerts', 'dirsync【严重】2 条告警'],
+    [[tokens, over], 'dirsync [warning] 1 alert, 1 recovered', 'dirsync【警告】1 条告警，1 条已恢复'],
+    [[over, over], 'dirsync [recovered] 2 alerts', 'dirsync【已恢复】2 条告警'],
+  ])('counts: %#', (events, english, chinese) => {
+    expect(message('en', draft(...events)).title).toBe(english)
+    expect(message('zh-CN', draft(...events)).title).toBe(chinese)
+  })
+
+  test('says of one that it goes on', () => {
+    expect(message('en', draft(tokens)).title).toMatch(/^dirsync \[warning, goes on\] /)
+    expect(message('zh-CN', draft(tokens)).title).toMatch(/^dirsync【警告，仍未恢复】/)
+  })
+})
+
+test.each([
+  [0, 'Since 11-22 18:00 UTC+8', '11-22 18:00 UTC+8 起'],
+  [59_000, 'Since 11-22 17:59 UTC+8', '11-22 17:59 UTC+8 起'],
+  [MINUTE, 'Since 11-22 17:59 UTC+8, for 1 min', '11-22 17:59 UTC+8 起，已持续 1 分钟'],
+  [60 * MINUTE, 'Since 11-22 17:00 UTC+8, for 1 h', '11-22 17:00 UTC+8 起，已持续 1 小时'],
+  [1441 * MINUTE, 'Since 11-21 17:59 UTC+8, for 1 d', '11-21 17:59 UTC+8 起，已持续 1 天'],
+  [3000 * MINUTE, 'Since 11-20 16:00 UTC+8, for 2 d 2 h', '11-20 16:00 UTC+8 起，已持续 2 天 2 小时'],
+])('what has held for %d ms says so', (ms, english, chinese) => {
+  const of = draft(event('tokens', 'raised', { since: new Date(NOW.getTime() - ms) }))
+  expect(message('en', of).alerts[0]?.when).toBe(english)
+  expect(message('zh-CN', of).alerts[0]?.when).toBe(chinese)
+})
+
+test('of more than twenty the first twenty are told, and the others counted', () => {
+  const events = Array.from({ length: 25 }, () => event('tokens', 'raised'))
+  expect(message('en', draft(...events))).toMatchObject({
+    title: 'dirsync [warning] 25 alerts',
+    alerts: expect.objectContaining({ length: 20 }),
+    note: '5 more are on the console’s page of alerts.',
+  })
+})
+
+test('a summary counts, and says when there is more', () => {
+  const of: Parameters<typeof compose>[1] = {
+    kind: 'summary',
+    events: [event('halt', 'raised'), event('tokens', 'raised')],
+    silentUntil: new Date('2026-11-22T10:25:00Z'),
+  }
+  expect(message('en', of)).toMatchObject({
+    kind: 'summary',
+    tone: 'critical',
+    title: 'dirsync [critical] 2 more alerts',
+    alerts: [],
+    note: 'This channel has had its 20 messages of this hour. 2 more alerts are in the console; what still holds at 11-22 18:25 UTC+8 is told then.',
+  })
+  expect(message('zh-CN', of)).toMatchObject({
+    title: 'dirsync【严重】另有 2 条告警',
+    note: '该渠道一小时内的 20 条消息额度已用完，另有 2 条告警，请在控制台查看；到 11-22 18:25 UTC+8 仍未恢复的会再次通知。',
+  })
+})

@@ -1,0 +1,65 @@
+import type { Facts } from '../../src/alerts/facts.ts'
+import type { AlertLimits } from '../../src/alerts/findings.ts'
+import { loadConfig } from '../../src/config.ts'
+
+/** The figures of the rules as they are when nobody sets one, or but for these settings. */
+export function alertLimits(settings: Record<string, string> = {}): AlertLimits {
+  return loadConfig({
+    DATABASE_URL: 'postgres://dirsync@db/dirsync',
+    HR_DATABASE_URL: 'postgresql://reader@hr/hr',
+    PLATFORM_BASE_URL: 'https://platform.example',
+    HR_EMPLOYEES_SQL: 'employees.sql',
+    PLATFORM_APP_ID: 'app',
+    PLATFORM_APP_SECRET: 'hush-hush',
+    ...settings,
+  })
+}
+
+/** A deployment of 1000 employees in which all goes well, but for what differs. */
+export function healthyFacts(differs: Partial<Facts> = {}): Facts {
+  return {
+    pending: [],
+    deadLetters: [{ category: 'duplicate_mobile', state: 'open', count: 10 }],
+    runs: [{ state: 'done', count: 500 }],
+    lastSuccesses: [{ kind: 'changes', age: 100 }],
+    halts: [],
+    employees: [
+      { standing: 'in_step', count: 980 },
+      { standing: 'dead_lettered', count: 10 },
+      { standing: 'awaiting_activation', count: 10 },
+      { standing: 'left', count: 400 },
+      { standing: 'vanished', count: 20 },
+    ],
+    processes: [
+      { role: 'scheduler', count: 1 },
+      { role: 'worker', count: 2 },
+    ],
+    pace: { calls_per_second: 0, permitted_per_second: 10, utilisation: 0 },
+    platformPause: 0,
+    judgements: [{ kind: 'changes', suspect: false }],
+    schedules: [
+      { kind: 'changes', interval: 300, lastGood: 100, unsuccessful: 100 },
+      { kind: 'full', interval: 86_400, lastGood: 40_000, unsuccessful: 40_000 },
+    ],
+    work: [],
+    outcomesUnknown: {
+      refund: { count: 0, for_person: 0, since: null },
+      topup: { count: 0, for_person: 0, since: null },
+    },
+    notificationsRefused: { count: 0, latest: null },
+    tokenCreations: 1,
+    clockOffset: 0.4,
+    database: { bytes: 2e9, connections: 20, connectionsLimit: 97 },
+    alerts: [],
+    channels: [{ channel: 'ops', failing: 0 }],
+    took: 0.02,
+    stops: [],
+    heldRuns: [],
+    suspects: [],
+    leastCases: { duplicate_mobile: 10 },
+    goodRun: 'long_ago',
+    recentCalls: { calls: 1000, rejected: 0 },
+    failingChannels: [],
+    ...differs,
+  }
+}

@@ -1,0 +1,551 @@
+import { randomUUID } from 'node:crypto'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { readFacts } from '../../src/alerts/facts.ts'
+import { findings } from '../../src/alerts/findings.ts'
+import type { Finding, RuleName } from '../../src/alerts/rule.ts'
+import { recordNotification, refundJournal, writeRefund } from '../../src/money/refund.ts'
+import { topUpJournal } from '../../src/money/top-up.ts'
+import { CallCounter } from '../../src/pacing/call-minute.ts'
+import { liftHalts, raiseHalt } from '../../src/sync/halts.ts'
+import { deregister, heartbeat, type Pacing } from '../../src/sync/process.ts'
+import { noteStanding } from '../../src/sync/tally.ts'
+import { PlanUnderTest } from '../sync/plan-under-test.ts'
+import { fail, plant, plantRun } from '../sync/planted.ts'
+import { SILENT } from '../sync/store-under-test.ts'
+import { alertLimits } from './facts-under-test.ts'
+
+const under = new PlanUnderTest()
+const { store } = under
+
+const PACER: Pacing = {
+  ...{ ratePerSecond: 10, set: 10, learnt: false, ceiling: null, cap: null, waiting: 0 },
+  ...{ pausedForMs: 0, callsPerSecond: 0, concurrency: 8, clockOffsetMs: 200 },
+}
+/** A process with both roles that a deployment needs. */
+const ME = { id: randomUUID(), host: 'h', pid: 1, roles: ['scheduler', 'worker'], version: '1' }
+const beat = (pacer: Partial<Pacing> = {}, roles = ME.roles) =>
+  heartbeat(store.pool, { ...ME, roles, pacer: { ...PACER, ...pacer } })
+
+beforeEach(async () => {
+  await beat()
+  await store.pool.query(`update dirsync.process set started_at = now() - interval '10 days'`)
+})
+
+/** The tests' own server is busy with other tests, too. */
+const PATIENT = { ALERT_DATABASE_SLOW: 'off', ALERT_DATABASE_FULL: 'off' }
+
+/** What is found now, at the figures that nobody has set but for these. */
+async function found(settings: Record<string, string> = {}): Promise<Finding[]> {
+  const facts = await readFacts(store.pool)
+  const now = await store.value<Date>('select now()')
+  return findings(facts, alertLimits({ ...PATIENT, ...settings }), now)
+}
+const rules = async (settings?: Record<string, string>) =>
+  (await found(settings)).map(({ rule, subject }) => (subject === '' ? rule : `${rule} ${subject}`))
+
+/** The findings of a rule, while nothing else is found. */
+async function only(rule: RuleName, settings?: Record<string, string>): Promise<Finding[]> {
+  const all = await found(settings)
+  expect(all.map(finding => finding.rule)).toEqual(all.map(() => rule))
+  return all
+}
+
+/** Moves what a run or the outbox says of its times into the past. */
+const sql = (text: string) => store.pool.query(text)
+const minutesAgo = (minutes: number) => new Date(Date.now() - minutes * 60_000)
+
+test('an empty deployment that is alive has nothing wrong', async () => {
+  expect(await found()).toEqual([])
+  expect(await readFacts(store.pool)).toMatchObject({ leastCases: null, goodRun: 'never', schedules: [] })
+})
+
+describe('halts', () => {
+  const REASON = {
+    ...{ category: 'enterprise_code', platformCode: 1000240002 },
+    ...{ message: 'The enterprise code is not bound.', remedy: 'Bind it.' },
+  }
+
+  test('are found as they stand, and are over when they are lifted', async () => {
+    await raiseHalt(store.pool, { ...REASON, scope: 'E900' }, 1000)
+    expect(await only('halt')).toMatchObject([
+      {
+        subject: 'E900',
+        since: expect.any(Date),
+        facts: { category: 'enterprise_code', platform_code: 1000240002, message: REASON.message },
+      },
+    ])
+    await liftHalts(store.pool, 'E900', new Date(Date.now() + 1000))
+    expect(await found()).toEqual([])
+  })
+
+  test('a pause is another thing: who paused, and why', async () => {
+    await sql(`select dirsync.pause('maintenance until 18:00')`)
+    expect(await only('paused')).toMatchObject([
+      { facts: { by: expect.any(String), message: expect.stringContaining('maintenance until 18:00') } },
+    ])
+    await sql('select dirsync.resume()')
+    expect(await found()).toEqual([])
+  })
+})
+
+describe('held runs', () => {
+  test('are found until somebody decides', async () => {
+    await under.inStep(10)
+    await under.hr.query(`update person set name = name || '!' where userid in ('e1', 'e2', 'e3')`)
+    const held = await under.plan()
+    expect(held.state).toBe('held')
+    expect(await only('held_run')).toMatchObject([
+      { subject: String(held.id), facts: { run: held.id, kind: 'changes', planned: 3 } },
+    ])
+    await sql(`select dirsync.reject(${held.id}, 'not now')`)
+    expect(await found()).toEqual([])
+  })
+})
+
+describe('a source that looks wrong', () => {
+  test('is found since the first run that found it so, and is over with the first that passes', async () => {
+    await under.inStep(10)
+    await under.hr.query('create table kept as table person; delete from person')
+    const first = await under.plan()
+    expect(first.state).toBe('source_suspect')
+    const second = await under.plan()
+    // A run that somebody named and one that could not be planned say nothing of HR as a whole.
+    await plantRun(store, { kind: 'changes', state: 'done', keys: ['e1'], planned_at: new Date() })
+    await plantRun(store, {
+      kind: 'changes',
+      state: 'failed',
+      planned_at: new Date(),
+      finished_at: new Date(),
+    })
+    expect(await only('source_suspect')).toEqual([
+      {
+        rule: 'source_suspect',
+        subject: 'changes',
+        since: first.finishedAt,
+        forMs: 0,
+        facts: {
+          run: second.id,
+          kind: 'changes',
+          message: expect.stringContaining('HR delivered no rows at all'),
+        },
+      },
+    ])
+    await under.hr.query('insert into person table kept; drop table kept')
+    expect((await under.plan()).state).toBe('running')
+    expect(await found()).toEqual([])
+  })
+
+  test('is told by kind', async () => {
+    await plantRun(store, {
+      ...{ kind: 'departments', state: 'source_suspect', message: 'HR delivered no departments at all' },
+      ...{ planned_at: new Date(), finished_at: new Date() },
+    })
+    await plantRun(store, { kind: 'full', state: 'done', planned_at: new Date(), finished_at: new Date() })
+    expect(await rules()).toEqual(['source_suspect departments'])
+  })
+})
+
+describe('runs that are overdue', () => {
+  beforeEach(() =>
+    plant(
+      store,
+      'job_schedule',
+      {
+        ...{ job: 'sync-changes', expression: '*/5 * * * *', next_due_at: new Date(), interval_seconds: 300 },
+        in_force_since: minutesAgo(24 * 60),
+      },
+      {
+        ...{ job: 'full-resync', expression: '0 2 * * *', next_due_at: new Date(), interval_seconds: 86_400 },
+        in_force_since: minutesAgo(24 * 60),
+      },
+    ),
+  )
+  const goodRun = (minutes: number, differs = {}) =>
+    plantRun(store, {
+      ...{
+        kind: 'changes',
+        state: 'done',
+        planned_at: minutesAgo(minutes),
+        finished_at: minutesAgo(minutes),
+      },
+      ...differs,
+    })
+
+  test('three intervals after the last good one', async () => {
+    await goodRun(14)
+    expect(await found()).toEqual([])
+    await sql(`update dirsync.sync_run set finished_at = now() - interval '16 minutes'`)
+    const [finding] = await only('run_overdue')
+    expect(finding).toMatchObject({ subject: 'changes', facts: { interval_seconds: 300 } })
+    expect(finding?.facts.age_seconds).toBeGreaterThanOrEqual(960)
+    await goodRun(0)
+    expect(await found()).toEqual([])
+  })
+
+  test('whatever runs of named rows came to', async () => {
+    await goodRun(20)
+    await goodRun(1, { keys: ['e1'] })
+    await goodRun(1, { state: 'failed' })
+    expect(await rules()).toEqual(['run_overdue changes'])
+  })
+
+  test('where there never was one, since the schedule has been in force', async () => {
+    expect(await rules()).toEqual(['run_overdue changes'])
+    await sql(`update dirsync.job_schedule set in_force_since = now()`)
+    expect(await found()).toEqual([])
+    await sql(`update dirsync.job_schedule set in_force_since = now() - interval '73 hours'`)
+    expect(await rules()).toEqual(['run_overdue changes', 'run_overdue full'])
+  })
+
+  test('not while the schedule is off or paused, nor at once when it is resumed', async () => {
+    await goodRun(60)
+    expect(await rules()).toEqual(['run_overdue changes'])
+    await sql(`select dirsync.pause_schedule('sync-changes', 'HR is being moved')`)
+    expect(await found()).toEqual([])
+    await sql(`select dirsync.resume_schedule('sync-changes')`)
+    expect(await found()).toEqual([])
+    await sql(`update dirsync.job_schedule set in_force_since = now() - interval '1 hour'`)
+    expect(await rules()).toEqual(['run_overdue changes'])
+    await sql(`update dirsync.job_schedule set interval_seconds = null where job = 'sync-changes'`)
+    expect(await found()).toEqual([])
+  })
+
+  test('not at once after nobody was there: the tick that came late begins anew', async () => {
+    await goodRun(600)
+    const tick = { job: 'sync-changes', claimed_by: randomUUID() }
+    await plant(store, 'job_tick', { ...tick, due_at: minutesAgo(12), claimed_at: minutesAgo(11) })
+    expect(await rules()).toEqual(['run_overdue changes'])
+    await plant(store, 'job_tick', { ...tick, due_at: minutesAgo(500), claimed_at: minutesAgo(10) })
+    expect(await found()).toEqual([])
+  })
+
+  test('not while a large one is under way that needs so long, but after that', async () => {
+    await goodRun(600)
+    // 6000 employees need 30 minutes at 10 calls per second, all of them with two updates.
+    await goodRun(40, { state: 'running', planned: 6000, finished_at: null })
+    expect(await found()).toEqual([])
+    await sql(
+      `update dirsync.sync_run set planned_at = now() - interval '46 minutes' where state = 'running'`,
+    )
+    expect(await rules()).toEqual(['run_overdue changes'])
+    await beat({ ratePerSecond: 5, set: 5 })
+    expect(await found()).toEqual([])
+  })
+
+  test('not at once after a halt, or after somebody decided about one that was held', async () => {
+    await goodRun(600)
+    await raiseHalt(
+      store.pool,
+      { scope: '*', category: 'hr_unavailable', platformCode: null, message: 'm', remedy: 'r' },
+      1000,
+    )
+    await noteStanding(store.pool)
+    await sql('delete from dirsync.halt')
+    expect(await found()).toEqual([])
+    await sql('delete from dirsync.standing_history')
+    expect(await rules()).toEqual(['run_overdue changes'])
+    await goodRun(600, { state: 'rejected', decided_at: new Date() })
+    expect(await found()).toEqual([])
+  })
+})
+
+describe('cases that jump', () => {
+  beforeEach(async () => {
+    await plantRun(store, { state: 'done', planned_at: minutesAgo(90), finished_at: minutesAgo(90) })
+    await plant(store, 'standing_history', history(50, {}), history(40, { not_on_platform: 5 }))
+  })
+  const history = (minutes: number, openCases: object) => ({
+    at: minutesAgo(minutes),
+    ...{ in_step: 0, awaiting_activation: 0, dead_lettered: 0, halted: 0, waiting: 0, cases: 0, pending: 0 },
+    ...{ oldest_pending_seconds: 0, is_halted: false, open_cases: openCases },
+  })
+  const failing = async (from: number, to: number) => {
+    for (let i = from; i <= to; i += 1) await fail(store, { entity_key: `e${i}` })
+  }
+
+  test('are found beyond 20, by category, and are over once an hour knows no fewer', async () => {
+    await failing(1, 20)
+    expect(await found()).toEqual([])
+    await failing(21, 21)
+    expect(await only('cases_jump')).toMatchObject([
+      { subject: 'duplicate_mobile', facts: { count: 21, rise: 21 } },
+    ])
+    // They stay, and the hour passes.
+    await noteStanding(store.pool)
+    expect(await rules()).toEqual(['cases_jump duplicate_mobile'])
+    await sql(
+      `update dirsync.standing_history set at = at - interval '1 hour' where at < now() - interval '30 minutes'`,
+    )
+    expect(await found()).toEqual([])
+  })
+
+  test('are over when they are ignored', async () => {
+    await failing(1, 30)
+    expect(await rules()).toEqual(['cases_jump duplicate_mobile'])
+    await sql(`select dirsync.ignore(id, 'known') from dirsync.dead_letter`)
+    expect(await found()).toEqual([])
+  })
+
+  test('are those of the first sync where there was no good run before', async () => {
+    await failing(1, 30)
+    await sql('delete from dirsync.sync_run')
+    expect(await found()).toEqual([])
+    await plantRun(store, { state: 'done', planned_at: new Date(), finished_at: minutesAgo(50) })
+    expect(await found()).toEqual([])
+  })
+})
+
+describe('employees out of step', () => {
+  test('are found after the first sync, and are over when the platform confirms them', async () => {
+    await under.hire(10)
+    await under.plan()
+    // Every one of them is still to be sent: the first sync is under way.
+    expect(await found()).toEqual([])
+    await under.acknowledge('e3')
+    expect(await only('out_of_step')).toMatchObject([
+      { forMs: 3_600_000, facts: { share: 0.9, in_step: 9, in_scope: 10 } },
+    ])
+    expect(await found({ ALERT_OUT_OF_STEP: '90' })).toEqual([])
+    await sql('update dirsync.employee set acknowledged_hash = source_hash, parked_hash = null')
+    expect(await found()).toEqual([])
+  })
+
+  test('are those of a first sync again after the account was switched', async () => {
+    await under.inStep(2)
+    await sql('update dirsync.employee set acknowledged_hash = null')
+    expect(await rules()).toEqual(['out_of_step'])
+    await plant(store, 'deployment', {
+      base_url: 'b',
+      app_id: 'a',
+      enterprise_code: '',
+      id: randomUUID(),
+      since: new Date(),
+      only_row: true,
+    })
+    expect(await found()).toEqual([])
+  })
+})
+
+describe('work that is stuck', () => {
+  /** A changes run of three employees, asked for so long ago. */
+  async function stuck(minutes: number): Promise<void> {
+    await under.inStep(100)
+    await under.hr.query(`update person set name = name || '!' where userid in ('e1', 'e2', 'e3')`)
+    expect((await under.plan()).state).toBe('running')
+    await old(minutes)
+  }
+  const old = (minutes: number) =>
+    sql(`update dirsync.pending set created_at = now() - interval '${minutes} minutes';
+         update dirsync.sync_run set requested_at = now() - interval '${minutes} minutes' where state = 'running'`)
+  const workRules = async () => (await rules()).filter(rule => rule.startsWith('work'))
+
+  test('is found after an hour, and is over when it is done', async () => {
+    await stuck(59)
+    expect(await workRules()).toEqual([])
+    await old(61)
+    const [finding] = (await found()).filter(({ rule }) => rule === 'work_stuck')
+    expect(finding).toMatchObject({ facts: { operation: 'update-employee', count: 3 } })
+    await under.acknowledge()
+    expect(await found()).toEqual([])
+  })
+
+  test('is none where work began to wait but now: asked for anew, after a halt, or with the first worker', async () => {
+    await stuck(120)
+    expect(await workRules()).toEqual(['work_stuck'])
+    await sql(`update dirsync.sync_run set requested_at = now() where state = 'running'`)
+    expect(await workRules()).toEqual([])
+    await old(120)
+    await sql('update dirsync.process set started_at = now()')
+    expect(await workRules()).toEqual([])
+    await sql(`update dirsync.process set started_at = now() - interval '1 day'`)
+    expect(await workRules()).toEqual(['work_stuck'])
+    await sql(`select dirsync.pause('maintenance')`)
+    expect(await workRules()).toEqual([])
+    await noteStanding(store.pool)
+    await sql('select dirsync.resume()')
+    expect(await workRules()).toEqual([])
+  })
+
+  test('is none of a halted enterprise, but of the others', async () => {
+    await stuck(120)
+    await sql(
+      `insert into dirsync.halt (scope, category, message, remedy) values ('E9', 'enterprise_code', 'm', 'r')`,
+    )
+    expect(await workRules()).toEqual(['work_stuck'])
+    await sql(`update dirsync.halt set scope = ''`)
+    expect(await workRules()).toEqual([])
+  })
+
+  test('is none of a nightly full run, which asks about everybody for hours', async () => {
+    await under.inStep(100)
+    expect(await under.plan('full')).toMatchObject({ state: 'running', planned: 100 })
+    await old(10 * 60)
+    expect(await found()).toEqual([])
+  })
+
+  test('is none of a first sync that takes hours at the permitted rate', async () => {
+    await under.hire(100)
+    await under.plan()
+    await old(120)
+    await sql('update dirsync.sync_run set planned = 40000')
+    expect(await found()).toEqual([])
+    await old(5 * 60)
+    expect(await rules()).toEqual(['work_stuck'])
+  })
+})
+
+describe('money', () => {
+  const REFUND = {
+    ...{ outer_refund_no: 'R-1', outer_trade_no: 'T-1', enterprise_code: '' },
+    ...{ refund_amount: '12.50', refunded_before: '0.00' },
+  }
+  const UNKNOWN = { state: 'unknown', platformCode: null, message: 'no answer', traceId: null } as const
+
+  test('whose outcome is unknown is found until it is known', async () => {
+    await writeRefund(store.pool, REFUND, 'test')
+    expect(await found()).toEqual([])
+    await refundJournal.storeAnswer(store.pool, 'R-1', UNKNOWN)
+    expect(await only('money_unknown')).toMatchObject([
+      { subject: 'refund', since: expect.any(Date), facts: { count: 1, for_person: 0 } },
+    ])
+    await sql(`update dirsync.refund set left_to_person_at = now()`)
+    expect(await only('money_unknown')).toMatchObject([{ facts: { count: 1, for_person: 1 } }])
+    await refundJournal.storeAnswer(store.pool, 'R-1', { state: 'accepted', receipt: 'P-1' })
+    expect(await found()).toEqual([])
+  })
+
+  test('of top-ups waits for a person', async () => {
+    await plant(store, 'topup', {
+      external_code: 'U-1',
+      account_openid: 'a',
+      enterprise_code: '',
+      amount: 5,
+      although_open: [],
+      state: 'requested',
+      requested_by: 'test',
+      sent_at: new Date(),
+    })
+    await topUpJournal.storeAnswer(store.pool, 'U-1', UNKNOWN)
+    expect(await only('money_unknown')).toMatchObject([
+      { subject: 'topup', facts: { count: 1, for_person: 1 } },
+    ])
+  })
+
+  test('notifications that fit no refund are counted once per refund, until they fit or a day has passed', async () => {
+    const notification = {
+      outer_refund_no: 'R-1',
+      outer_trade_no: 'T-1',
+      refund_amount: '12.50',
+      trade_no: 'P-1',
+    }
+    for (let i = 0; i < 3; i += 1) expect(await recordNotification(store.pool, notification)).toBe('unknown')
+    expect(await only('notification_misfit')).toMatchObject([{ facts: { count: 1, latest: 'R-1' } }])
+    await writeRefund(store.pool, REFUND, 'test')
+    expect(await recordNotification(store.pool, { ...notification, refund_amount: '13.00' })).toBe('mismatch')
+    expect(await store.rows('select reason, times from dirsync.refused_notification')).toEqual([
+      { reason: 'mismatch', times: 4 },
+    ])
+    expect(await recordNotification(store.pool, notification)).toBe('stored')
+    expect(await found()).toEqual([])
+    await recordNotification(store.pool, { ...notification, outer_refund_no: 'R-2' })
+    expect(await only('notification_misfit')).toMatchObject([{ facts: { count: 1, latest: 'R-2' } }])
+    await sql(`update dirsync.refused_notification set last_at = now() - interval '25 hours'`)
+    expect(await found()).toEqual([])
+  })
+})
+
+describe('calls, processes and clocks', () => {
+  test('calls that are rejected are found for fifteen minutes', async () => {
+    const calls = new CallCounter(store.pool, SILENT)
+    const call = { operation: 'employee/get', durationMs: 5, waitedMs: 0, code: 0 }
+    for (let i = 0; i < 400; i += 1) calls.count({ ...call, tooFast: i < 4 })
+    await calls.close()
+    expect(await found()).toEqual([])
+    calls.count({ ...call, operation: 'employee/update', tooFast: true })
+    await calls.close()
+    expect(await only('calls_rejected')).toMatchObject([{ facts: { calls: 401, rejected: 5 } }])
+    await sql(`update dirsync.call_minute set minute = minute - interval '16 minutes'`)
+    expect(await found()).toEqual([])
+  })
+
+  test('a role that nobody living has is found', async () => {
+    await sql(`update dirsync.process set roles = '{console,scheduler}'`)
+    expect(await rules()).toEqual(['role_missing worker'])
+    await sql(`update dirsync.process set heartbeat_at = now() - interval '16 seconds'`)
+    expect(await rules()).toEqual(['role_missing scheduler', 'role_missing worker'])
+    await deregister(store.pool, ME.id)
+    expect(await rules()).toEqual(['role_missing scheduler', 'role_missing worker'])
+    await beat()
+    expect(await found()).toEqual([])
+  })
+
+  test('a clock that differs is found for as long as its process lives', async () => {
+    await beat({ clockOffsetMs: -90_000 })
+    expect(await only('clock')).toMatchObject([{ facts: { seconds: -90 } }])
+    await beat({ clockOffsetMs: null })
+    expect(await found()).toEqual([])
+    const other = { ...ME, id: randomUUID(), pacer: { ...PACER, clockOffsetMs: 90_000 } }
+    await heartbeat(store.pool, other)
+    expect(await rules()).toEqual(['clock'])
+    await deregister(store.pool, other.id)
+    expect(await found()).toEqual([])
+  })
+
+  test('tokens are counted over an hour', async () => {
+    await sql(
+      `insert into dirsync.token_creation (base_url, app_id) select 'b', 'a' from generate_series(1, 21)`,
+    )
+    expect(await only('tokens')).toMatchObject([{ facts: { count: 21 } }])
+    await sql(`update dirsync.token_creation set created_at = now() - interval '61 minutes' where id % 2 = 0`)
+    expect(await found()).toEqual([])
+  })
+})
+
+describe('the database and the channels', () => {
+  test('its size and its connections are measured', async () => {
+    const facts = await readFacts(store.pool)
+    const size = await store.value<number>('select pg_database_size(current_database())')
+    expect(facts.database.bytes / Number(size)).toBeCloseTo(1, 1)
+    expect(await rules({ ALERT_DATABASE_GB: '0.1', ALERT_DATABASE_FULL: '5' })).toContain(
+      'database_full size',
+    )
+    const most = Number(await store.value('show max_connections'))
+    expect(facts.database.connectionsLimit).toBeLessThan(most)
+    const clients = await Promise.all(Array.from({ length: 5 }, () => store.pool.connect()))
+    const more = await readFacts(store.pool)
+    for (const client of clients) client.release()
+    expect(more.database.connections).toBeGreaterThan(5)
+    expect(await rules({ ALERT_DATABASE_FULL: '1' })).toContain('database_full connections')
+  })
+
+  test('a slow answer is found', async () => {
+    const client = await store.pool.connect()
+    try {
+      await client.query('begin; lock table dirsync.halt in access exclusive mode')
+      const [slow] = await Promise.all([
+        found({ ALERT_DATABASE_SLOW: '200' }),
+        client.query('select pg_sleep(0.3); commit'),
+      ])
+      expect(slow).toMatchObject([{ rule: 'database_slow', facts: { milliseconds: expect.any(Number) } }])
+    } finally {
+      client.release()
+    }
+  })
+
+  test('a channel is dead when it fails for ten minutes, and is among the settings', async () => {
+    const channel = { kind: 'slack', target: 't', least: 'info', language: 'en', seen_at: new Date() }
+    await plant(
+      store,
+      'alert_channel',
+      { ...channel, name: 'ops', failing_since: minutesAgo(11), last_answer: '500' },
+      { ...channel, name: 'mail', failing_since: minutesAgo(9) },
+      { ...channel, name: 'old', failing_since: minutesAgo(500), seen_at: minutesAgo(400) },
+      { ...channel, name: 'fine' },
+    )
+    expect(await only('dead_channel')).toMatchObject([
+      { subject: 'ops', facts: { channel: 'ops', answer: '500' } },
+    ])
+    await sql(`update dirsync.alert_channel set failing_since = null`)
+    expect(await found()).toEqual([])
+  })
+})

@@ -1,0 +1,447 @@
+import { describe, expect, test } from 'vitest'
+import type { Facts } from '../../src/alerts/facts.ts'
+import { findings } from '../../src/alerts/findings.ts'
+import { type Finding, RULE_NAMES, RULES, type RuleName } from '../../src/alerts/rule.ts'
+import { alertText } from '../../src/alerts/text.ts'
+import { LANGUAGES } from '../../src/texts/texts.ts'
+import { alertLimits, healthyFacts } from './facts-under-test.ts'
+
+const NOW = new Date('2026-11-22T08:00:00Z')
+const MINUTE = 60_000
+const HOUR = 3_600_000
+const ago = (ms: number) => new Date(NOW.getTime() - ms)
+
+const find = (differs: Partial<Facts>, settings: Record<string, string> = {}) =>
+  findings(healthyFacts(differs), alertLimits(settings), NOW)
+
+const STOP = {
+  category: 'credentials',
+  platformCode: 1000210003,
+  message: 'm',
+  remedy: 'r',
+  raisedBy: 'dirsync',
+  since: ago(5000),
+}
+const SCHEDULE = { kind: 'changes' as const, interval: 300, lastGood: 901, unsuccessful: 901 }
+const WORK = { operation: 'update-employee' as const, count: 3, age: 3601 }
+const MONEY = { count: 2, for_person: 1, since: ago(MINUTE) }
+const NO_MONEY = { count: 0, for_person: 0, since: null }
+/** Of 1000 in scope. */
+const standing = (inStep: number): Facts['employees'] => [
+  { standing: 'in_step', count: inStep },
+  { standing: 'waiting', count: 1000 - inStep },
+  { standing: 'left', count: 5000 },
+]
+const open = (count: number, category = 'duplicate_mobile'): Facts['deadLetters'] => [
+  { category, state: 'open', count: count - 1 },
+  { category, state: 'retry_scheduled', count: 1 },
+  { category, state: 'ignored', count: 100_000 },
+]
+const database = (differs: Partial<Facts['database']>) => ({
+  database: { bytes: 2e9, connections: 20, connectionsLimit: 100, ...differs },
+})
+
+test('where all goes well nothing is found, at the strictest settings either', () => {
+  expect(find({})).toEqual([])
+  const strict = {
+    ALERT_CASES_JUMP: '0',
+    ALERT_CASES_JUMP_PERCENT: '0',
+    ALERT_RUN_OVERDUE: '1',
+    ALERT_CLOCK: '1',
+  }
+  expect(find({}, strict)).toEqual([])
+})
+
+test('an empty deployment that is alive finds nothing', () => {
+  const empty = {
+    ...{ deadLetters: [], runs: [], lastSuccesses: [], employees: [], judgements: [], schedules: [] },
+    ...{ tokenCreations: 0, clockOffset: null, channels: [], leastCases: null, goodRun: 'never' as const },
+    recentCalls: { calls: 0, rejected: 0 },
+  }
+  expect(find(empty)).toEqual([])
+})
+
+/** What each rule finds just beyond its figure, and does not find at it. */
+const BORDERS: {
+  rule: RuleName
+  name: string
+  beyond: Partial<Facts>
+  at: Partial<Facts>
+  found: Partial<Finding>
+}[] = [
+  {
+    rule: 'halt',
+    name: 'a halt',
+    beyond: { stops: [{ ...STOP, scope: 'E900' }] },
+    at: { stops: [] },
+    found: {
+      subject: 'E900',
+      since: STOP.since,
+      forMs: 0,
+      facts: { scope: 'E900', category: 'credentials', platform_code: 1000210003, message: 'm', remedy: 'r' },
+    },
+  },
+  {
+    rule: 'paused',
+    name: 'a pause',
+    beyond: { stops: [{ ...STOP, scope: '*', category: 'paused', raisedBy: 'dirsync (console:ann)' }] },
+    at: { stops: [] },
+    found: {
+      subject: '',
+      since: STOP.since,
+      forMs: 4 * HOUR,
+      facts: { by: 'dirsync (console:ann)', category: 'paused', message: 'm', remedy: 'r' },
+    },
+  },
+  {
+    rule: 'held_run',
+    name: 'a held run',
+    beyond: { heldRuns: [{ run: 7, kind: 'changes', planned: 300, since: ago(MINUTE) }] },
+    at: { heldRuns: [] },
+    found: { subject: '7', since: ago(MINUTE), forMs: 0, facts: { run: 7, kind: 'changes', planned: 300 } },
+  },
+  {
+    rule: 'source_suspect',
+    name: 'a suspect source',
+    beyond: {
+      suspects: [{ run: 8, kind: 'full', message: 'HR delivered no rows at all', since: ago(HOUR) }],
+    },
+    at: { suspects: [] },
+    found: {
+      subject: 'full',
+      since: ago(HOUR),
+      forMs: 0,
+      facts: { run: 8, kind: 'full', message: 'HR delivered no rows at all' },
+    },
+  },
+  {
+    rule: 'run_overdue',
+    name: 'three intervals without a good run',
+    beyond: { schedules: [SCHEDULE] },
+    at: { schedules: [{ ...SCHEDULE, unsuccessful: 900 }] },
+    found: {
+      subject: 'changes',
+      since: ago(901_000),
+      forMs: 0,
+      facts: { kind: 'changes', age_seconds: 901, interval_seconds: 300 },
+    },
+  },
+  {
+    rule: 'cases_jump',
+    name: 'more than 5 % of 1000 employees',
+    beyond: { deadLetters: open(61) },
+    at: { deadLetters: open(60) },
+    found: {
+      subject: 'duplicate_mobile',
+      forMs: 0,
+      facts: { category: 'duplicate_mobile', count: 61, rise: 51 },
+    },
+  },
+  {
+    rule: 'cases_jump',
+    name: 'more than 20 cases of few employees, of a category that there was not',
+    beyond: { employees: [{ standing: 'in_step', count: 10 }], deadLetters: open(21, 'invalid_hr_row') },
+    at: { employees: [{ standing: 'in_step', count: 10 }], deadLetters: open(20, 'invalid_hr_row') },
+    found: { subject: 'invalid_hr_row', facts: { category: 'invalid_hr_row', count: 21, rise: 21 } },
+  },
+  {
+    rule: 'out_of_step',
+    name: 'less than 98 % in step',
+    beyond: { employees: standing(979) },
+    at: { employees: standing(980) },
+    found: { subject: '', forMs: HOUR, facts: { share: 0.979, in_step: 979, in_scope: 1000 } },
+  },
+  {
+    rule: 'work_stuck',
+    name: 'work of more than an hour',
+    beyond: { work: [WORK, { ...WORK, operation: 'bind-openid', age: 3600 }] },
+    at: { work: [{ ...WORK, age: 3600 }] },
+    found: {
+      subject: '',
+      since: ago(3_601_000),
+      forMs: 0,
+      facts: { operation: 'update-employee', count: 3, age_seconds: 3601 },
+    },
+  },
+  {
+    rule: 'money_unknown',
+    name: 'unknown refunds',
+    beyond: { outcomesUnknown: { refund: MONEY, topup: NO_MONEY } },
+    at: { outcomesUnknown: { refund: NO_MONEY, topup: NO_MONEY } },
+    found: { subject: 'refund', since: MONEY.since, forMs: 0, facts: { count: 2, for_person: 1 } },
+  },
+  {
+    rule: 'money_unknown',
+    name: 'unknown top-ups',
+    beyond: { outcomesUnknown: { refund: NO_MONEY, topup: MONEY } },
+    at: { outcomesUnknown: { refund: NO_MONEY, topup: NO_MONEY } },
+    found: { subject: 'topup' },
+  },
+  {
+    rule: 'calls_rejected',
+    name: 'more than 1 % of the calls rejected',
+    beyond: { recentCalls: { calls: 1000, rejected: 11 } },
+    at: { recentCalls: { calls: 1000, rejected: 10 } },
+    found: { subject: '', forMs: 0, facts: { share: 0.011, rejected: 11, calls: 1000 } },
+  },
+  {
+    rule: 'calls_rejected',
+    name: 'five rejected calls of few',
+    beyond: { recentCalls: { calls: 5, rejected: 5 } },
+    at: { recentCalls: { calls: 4, rejected: 4 } },
+    found: { facts: { share: 1, rejected: 5, calls: 5 } },
+  },
+  {
+    rule: 'role_missing',
+    name: 'no worker',
+    beyond: { processes: [{ role: 'scheduler', count: 2 }] },
+    at: { processes: healthyFacts().processes },
+    found: { subject: 'worker', forMs: MINUTE, facts: { role: 'worker' } },
+  },
+  {
+    rule: 'role_missing',
+    name: 'no scheduler',
+    beyond: {
+      processes: [
+        { role: 'worker', count: 1 },
+        { role: 'console', count: 1 },
+      ],
+    },
+    at: { processes: healthyFacts().processes },
+    found: { subject: 'scheduler' },
+  },
+  {
+    rule: 'notification_misfit',
+    name: 'a notification that fits no refund',
+    beyond: { notificationsRefused: { count: 1, latest: 'R-1' } },
+    at: { notificationsRefused: { count: 0, latest: null } },
+    found: { subject: '', forMs: 0, facts: { count: 1, latest: 'R-1' } },
+  },
+  {
+    rule: 'clock',
+    name: 'a clock that is more than 60 s behind',
+    beyond: { clockOffset: 60.6 },
+    at: { clockOffset: 60 },
+    found: { subject: '', forMs: 0, facts: { seconds: 61 } },
+  },
+  {
+    rule: 'clock',
+    name: 'a clock that is more than 60 s ahead',
+    beyond: { clockOffset: -61 },
+    at: { clockOffset: -60 },
+    found: { facts: { seconds: -61 } },
+  },
+  {
+    rule: 'tokens',
+    name: 'more than 20 tokens',
+    beyond: { tokenCreations: 21 },
+    at: { tokenCreations: 20 },
+    found: { subject: '', forMs: 0, facts: { count: 21 } },
+  },
+  {
+    rule: 'database_full',
+    name: '80 % of the size that was set',
+    beyond: database({ bytes: 40e9 }),
+    at: database({ bytes: 40e9 - 1 }),
+    found: { subject: 'size', forMs: 0, facts: { used: 40e9, limit: 50e9, share: 0.8 } },
+  },
+  {
+    rule: 'database_full',
+    name: '80 % of the connections',
+    beyond: database({ connections: 80 }),
+    at: database({ connections: 79 }),
+    found: { subject: 'connections', facts: { used: 80, limit: 100, share: 0.8 } },
+  },
+  {
+    rule: 'database_slow',
+    name: 'more than a second for the figures, three judgements long',
+    beyond: { took: 1.2344 },
+    at: { took: 1 },
+    found: { subject: '', forMs: MINUTE, facts: { milliseconds: 1234 } },
+  },
+  {
+    rule: 'dead_channel',
+    name: 'a channel that takes nothing for more than ten minutes',
+    beyond: { failingChannels: [{ channel: 'ops', since: ago(10 * MINUTE + 1), answer: '500' }] },
+    at: { failingChannels: [{ channel: 'ops', since: ago(10 * MINUTE), answer: '500' }] },
+    found: {
+      subject: 'ops',
+      since: ago(10 * MINUTE + 1),
+      forMs: 0,
+      facts: { channel: 'ops', answer: '500' },
+    },
+  },
+]
+
+describe.each(BORDERS)('$rule: $name', ({ rule, beyond, at, found }) => {
+  test('is found, and nothing besides', () => {
+    expect(find(beyond)).toEqual([expect.objectContaining({ rule, ...found })])
+  })
+
+  test('is not found where its figure is just kept', () => {
+    expect(find(at)).toEqual([])
+  })
+
+  test('is not found where the rule is off', () => {
+    expect(find(beyond, { [`ALERT_${rule.toUpperCase()}`]: 'off' })).toEqual([])
+  })
+
+  test.each(LANGUAGES)('is said in %s with all its figures', language => {
+    const [finding] = find(beyond)
+    for (const text of Object.values(alertText(language, finding as Finding)))
+      expect(text).not.toMatch(/[{}]|undefined|null|NaN/)
+  })
+})
+
+test('every rule that is judged by facts has its border here', () => {
+  const missing = RULE_NAMES.filter(name => !BORDERS.some(({ rule }) => rule === name))
+  expect(missing).toEqual(['database_away']) // whoever judged last tells it from memory
+})
+
+describe('settings change the figures', () => {
+  test.each<[RuleName, Record<string, string>, Partial<Facts>, Partial<Finding>]>([
+    ['halt', { ALERT_HALT: '5' }, { stops: [{ ...STOP, scope: '*' }] }, { forMs: 5 * MINUTE }],
+    [
+      'paused',
+      { ALERT_PAUSED: '0.5' },
+      { stops: [{ ...STOP, scope: '*', category: 'paused' }] },
+      { forMs: HOUR / 2 },
+    ],
+    [
+      'held_run',
+      { ALERT_HELD_RUN: '15' },
+      { heldRuns: [{ run: 1, kind: 'full', planned: 1, since: NOW }] },
+      { forMs: 15 * MINUTE },
+    ],
+    [
+      'source_suspect',
+      { ALERT_SOURCE_SUSPECT: '2' },
+      { suspects: [{ run: 1, kind: 'full', message: '', since: NOW }] },
+      { forMs: 2 * MINUTE },
+    ],
+    ['run_overdue', { ALERT_RUN_OVERDUE: '1' }, { schedules: [{ ...SCHEDULE, unsuccessful: 301 }] }, {}],
+    [
+      'cases_jump',
+      { ALERT_CASES_JUMP: '3', ALERT_CASES_JUMP_PERCENT: '0' },
+      { deadLetters: open(14) },
+      { facts: { category: 'duplicate_mobile', count: 14, rise: 4 } },
+    ],
+    ['out_of_step', { ALERT_OUT_OF_STEP: '100' }, { employees: standing(999) }, {}],
+    ['work_stuck', { ALERT_WORK_STUCK: '1' }, { work: [{ ...WORK, age: 61 }] }, {}],
+    [
+      'money_unknown',
+      { ALERT_MONEY_UNKNOWN: '30' },
+      { outcomesUnknown: { refund: MONEY, topup: NO_MONEY } },
+      { forMs: 30 * MINUTE },
+    ],
+    ['calls_rejected', { ALERT_CALLS_REJECTED: '0' }, { recentCalls: { calls: 10_000, rejected: 5 } }, {}],
+    [
+      'role_missing',
+      { ALERT_ROLE_MISSING: '5' },
+      { processes: [{ role: 'worker', count: 1 }] },
+      { forMs: 5 * MINUTE },
+    ],
+    ['clock', { ALERT_CLOCK: '1' }, { clockOffset: 1.1 }, {}],
+    ['tokens', { ALERT_TOKENS: '1' }, { tokenCreations: 2 }, {}],
+    ['database_full', { ALERT_DATABASE_GB: '2.5' }, {}, { subject: 'size' }],
+    ['database_slow', { ALERT_DATABASE_SLOW: '10' }, { took: 0.011 }, {}],
+    [
+      'dead_channel',
+      { ALERT_DEAD_CHANNEL: '1' },
+      { failingChannels: [{ channel: 'a', since: ago(61_000), answer: null }] },
+      {},
+    ],
+  ])('%s', (rule, settings, facts, found) => {
+    expect(find(facts, settings)).toEqual([expect.objectContaining({ rule, ...found })])
+  })
+
+  test('more misfits than one may be permitted', () => {
+    const twice = { ALERT_NOTIFICATION_MISFIT: '2' }
+    expect(find({ notificationsRefused: { count: 1, latest: 'R-1' } }, twice)).toEqual([])
+    expect(find({ notificationsRefused: { count: 2, latest: 'R-1' } }, twice)).toHaveLength(1)
+  })
+})
+
+describe('cases that jump', () => {
+  const jump = { deadLetters: open(500) }
+
+  test('stay an alert for as long as the hour before knows fewer, and no longer', () => {
+    expect(find({ ...jump, leastCases: { duplicate_mobile: 449 } })).toHaveLength(1)
+    expect(find({ ...jump, leastCases: { duplicate_mobile: 450 } })).toEqual([])
+    expect(find({ ...jump, leastCases: { duplicate_mobile: 600 } })).toEqual([])
+  })
+
+  test('are one finding per category', () => {
+    const deadLetters = [...open(500), ...open(300, 'invalid_hr_row'), ...open(12, 'left_hr')]
+    expect(find({ deadLetters }).map(({ subject }) => subject)).toEqual([
+      'duplicate_mobile',
+      'invalid_hr_row',
+    ])
+  })
+
+  test('ten thousand of a category are one finding', () => {
+    expect(find({ deadLetters: open(10_000) })).toHaveLength(1)
+  })
+
+  test('are none during the first sync and in the hour after it, nor while nothing is known of the hour before', () => {
+    expect(find({ ...jump, goodRun: 'never' })).toEqual([])
+    expect(find({ ...jump, goodRun: 'lately' })).toEqual([])
+    expect(find({ ...jump, leastCases: null })).toEqual([])
+  })
+})
+
+describe('employees out of step', () => {
+  test('are nothing to wonder at during the first sync, but after it', () => {
+    expect(find({ employees: standing(0), goodRun: 'never' })).toEqual([])
+    expect(find({ employees: standing(0), goodRun: 'lately' })).toHaveLength(1)
+  })
+
+  test('who have left or vanished do not count', () => {
+    expect(
+      find({
+        employees: [
+          { standing: 'left', count: 10 },
+          { standing: 'vanished', count: 10 },
+        ],
+      }),
+    ).toEqual([])
+  })
+
+  test('of a company that waits for its activation are out of step', () => {
+    const employees = [{ standing: 'awaiting_activation' as const, count: 3 }]
+    expect(find({ employees })).toMatchObject([{ facts: { share: 0, in_step: 0, in_scope: 3 } }])
+  })
+})
+
+test('a kind that never had a good run is overdue all the same, since nobody knows when', () => {
+  const [finding] = find({ schedules: [{ ...SCHEDULE, lastGood: null }] })
+  expect(finding).toMatchObject({ rule: 'run_overdue', facts: { age_seconds: null } })
+  expect(finding).not.toHaveProperty('since')
+})
+
+test('several things at once are all found, each once', () => {
+  const found = find({
+    stops: [
+      { ...STOP, scope: '*', category: 'paused' },
+      { ...STOP, scope: 'E1' },
+      { ...STOP, scope: 'E2' },
+    ],
+    processes: [],
+    clockOffset: 100,
+    ...database({ bytes: 60e9, connections: 100 }),
+  })
+  expect(found.map(({ rule, subject }) => `${rule} ${subject}`)).toEqual([
+    'halt E1',
+    'halt E2',
+    'paused ',
+    'role_missing scheduler',
+    'role_missing worker',
+    'clock ',
+    'database_full size',
+    'database_full connections',
+  ])
+})
+
+test('an inhibited rule is inhibited by others than itself', () => {
+  for (const rule of RULE_NAMES) expect(RULES[rule].inhibitedBy ?? []).not.toContain(rule)
+})

@@ -1,0 +1,181 @@
+import { once } from 'node:events'
+import { createServer, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { pino } from 'pino'
+import { beforeEach, expect, onTestFinished, test } from 'vitest'
+import { Heartbeat } from '../../src/alerts/heartbeat.ts'
+import { until } from '../helpers/company.ts'
+import { plantRun } from '../sync/planted.ts'
+import { SILENT, StoreUnderTest } from '../sync/store-under-test.ts'
+
+const store = new StoreUnderTest()
+
+const PATH = '/ping/5ecr3t'
+let calls: string[] = []
+let answer: (response: ServerResponse) => unknown
+let url = ''
+
+beforeEach(async () => {
+  calls = []
+  answer = response => response.end('OK')
+  const monitor = createServer((request, response) => {
+    calls.push(`${request.method} ${request.url}`)
+    answer(response)
+  }).listen(0, '127.0.0.1')
+  await once(monitor, 'listening')
+  url = `http://127.0.0.1:${(monitor.address() as AddressInfo).port}${PATH}`
+  return async () => {
+    monitor.closeAllConnections()
+    monitor.close()
+    await once(monitor, 'close')
+  }
+})
+
+function startHeartbeat({ logger = SILENT } = {}): Heartbeat {
+  const heartbeat = new Heartbeat({ pool: store.pool, url, logger })
+  heartbeat.start()
+  onTestFinished(() => heartbeat.stop())
+  return heartbeat
+}
+
+/** Looks once, as a process does that stops. */
+async function look(): Promise<void> {
+  const heartbeat = new Heartbeat({ pool: store.pool, url, logger: SILENT })
+  await heartbeat.stop()
+}
+
+const good = (differs: Record<string, unknown> = {}) =>
+  plantRun(store, { state: 'done', finished_at: new Date(), ...differs })
+
+interface Row {
+  run_id: number
+  called: boolean
+  attempts: number
+  answer: string | null
+  /** Seconds until it is called again. */
+  wait: number
+}
+
+async function row(): Promise<Row | undefined> {
+  const rows = await store.rows<Row>(
+    `select run_id, called_at is not null as called, attempts, answer,
+            extract(epoch from not_before - now())::float8 as wait
+     from dirsync.heartbeat_call`,
+  )
+  return rows[0]
+}
+
+const itIsTime = () => store.pool.query('update dirsync.heartbeat_call set not_before = now()')
+
+test('a good run is called for once', async () => {
+  const run = await good()
+  startHeartbeat()
+  await until(async () => (await row())?.called)
+  expect(calls).toEqual([`GET ${PATH}`])
+  expect(await row()).toMatchObject({ run_id: run, attempts: 1, answer: 'HTTP 200' })
+  await look()
+  expect(calls).toHaveLength(1)
+  await good({ kind: 'full' })
+  await look()
+  expect(calls).toHaveLength(2)
+})
+
+test.each([
+  ['failed', { state: 'failed' }],
+  ['found HR wrong', { state: 'source_suspect' }],
+  ['is under way', { state: 'running', finished_at: null }],
+  ['was about departments', { kind: 'departments' }],
+  ['was about whom HR’s trigger named', { keys: ['e1'] }],
+  ['ended long ago', { finished_at: new Date(Date.now() - 3_700_000) }],
+])('a run that %s is not called for', async (_, differs) => {
+  await good(differs)
+  await look()
+  expect(calls).toEqual([])
+  expect(await row()).toBeUndefined()
+})
+
+test('of several runs the latest to end is called for', async () => {
+  const latest = await good({ kind: 'full' })
+  await good({ finished_at: new Date(Date.now() - 60_000) })
+  await look()
+  await look()
+  expect(calls).toHaveLength(1)
+  expect(await row()).toMatchObject({ run_id: latest, called: true })
+})
+
+test('several processes call once', async () => {
+  await good()
+  await Promise.all(Array.from({ length: 5 }, look))
+  expect(calls).toHaveLength(1)
+})
+
+test('a monitor that does not take the call is called again, later and later', async () => {
+  answer = response => response.writeHead(503).end()
+  await good()
+  await look()
+  expect(await row()).toMatchObject({ called: false, attempts: 1, answer: 'HTTP 503' })
+  expect((await row())?.wait).toBeGreaterThan(3)
+  await look()
+  expect(calls).toHaveLength(1)
+  for (let attempt = 2; attempt <= 10; attempt++) {
+    await itIsTime()
+    await look()
+  }
+  const failed = await row()
+  expect(failed?.attempts).toBe(10)
+  expect(failed?.wait).toBeGreaterThan(200)
+  expect(failed?.wait).toBeLessThan(391)
+
+  answer = response => response.end()
+  await itIsTime()
+  await look()
+  expect(await row()).toMatchObject({ called: true, attempts: 11 })
+})
+
+test('a newer run is called for at once, whatever became of the older', async () => {
+  answer = response => response.writeHead(500).end()
+  await good({ finished_at: new Date(Date.now() - 1000) })
+  await look()
+  const newer = await good()
+  answer = response => response.end()
+  await look()
+  expect(await row()).toMatchObject({ run_id: newer, called: true, attempts: 1 })
+})
+
+test('a stop does not wait for a monitor that hangs', async () => {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  answer = () => resolve()
+  await good()
+  const heartbeat = startHeartbeat()
+  await promise
+  const stopping = performance.now()
+  await heartbeat.stop()
+  expect(performance.now() - stopping).toBeLessThan(6000)
+  expect(await row()).toMatchObject({ called: false, answer: 'no answer within 3 s' })
+})
+
+test('what dies while it calls is followed by another one', async () => {
+  const run = await good()
+  await store.pool.query(
+    `insert into dirsync.heartbeat_call (run_id, attempts, leased_until) values ($1, 1, now() + interval '1 minute')`,
+    [run],
+  )
+  await look()
+  expect(calls).toEqual([])
+  await store.pool.query('update dirsync.heartbeat_call set leased_until = now()')
+  await look()
+  expect(calls).toHaveLength(1)
+})
+
+test('the address is in no log and in no table', async () => {
+  const lines: string[] = []
+  const logger = pino({ level: 'trace' }, { write: line => void lines.push(line) })
+  url = `http://127.0.0.1:9${PATH}`
+  await good()
+  startHeartbeat({ logger })
+  await until(async () => (await row())?.answer)
+  await until(async () => lines.length > 0)
+  expect(lines.join('') + JSON.stringify(await row())).not.toContain('5ecr3t')
+  expect(await row()).toMatchObject({ answer: 'ECONNREFUSED' })
+  expect(lines.filter(line => line.includes('HEARTBEAT_URL'))).toHaveLength(1)
+})

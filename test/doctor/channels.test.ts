@@ -1,0 +1,76 @@
+import { expect, onTestFinished, test } from 'vitest'
+import { type Environment, loadConfig } from '../../src/config.ts'
+import { examineChannels } from '../../src/doctor/channels.ts'
+import { inLanguage } from '../../src/texts/failures.ts'
+import { MailServer } from '../alerts/channels/mail-server.ts'
+
+const LEAST: Environment = {
+  DATABASE_URL: 'postgres://db/dirsync',
+  HR_DATABASE_URL: 'postgres://hr/hr',
+  HR_EMPLOYEES_SQL: 'employees.sql',
+  PLATFORM_BASE_URL: 'https://platform.example.com',
+  PLATFORM_APP_ID: 'demo-application',
+  PLATFORM_APP_SECRET: 'hush-hush',
+  CONSOLE_URL: 'https://dirsync.example.com',
+}
+
+async function findingsOf(env: Environment, embedded = false) {
+  const findings = await examineChannels({ ...loadConfig({ ...LEAST, ...env }), embedded })
+  // The console says them in Chinese, too.
+  for (const { what, remedy = '' } of findings)
+    for (const text of [what, remedy])
+      if (text !== '') expect(inLanguage('zh-CN', text)).toMatch(/\p{Script=Han}/u)
+  return findings
+}
+
+test('a deployment without a channel is warned, the trial is not', async () => {
+  expect(await findingsOf({})).toMatchObject([
+    { check: 'alerts', status: 'warning', remedy: expect.stringContaining('ALERT_CHANNEL_OPS') },
+  ])
+  expect(await findingsOf({}, true)).toMatchObject([{ status: 'ok' }])
+})
+
+test('a robot is named without its secrets, and not written to', async () => {
+  const env = {
+    ALERT_CHANNEL_OPS: 'https://oapi.dingtalk.com/robot/send?access_token=ding-token',
+    ALERT_CHANNEL_OPS_LEAST: 'critical',
+  }
+  expect(await findingsOf(env)).toEqual([
+    {
+      check: 'alerts',
+      status: 'ok',
+      what: 'channel ops: dingtalk to oapi.dingtalk.com, told of critical and worse',
+    },
+  ])
+})
+
+test('messages without TLS or without links are warned of', async () => {
+  const env = { ALERT_CHANNEL_HOOK: 'http://hooks.example.com/x', CONSOLE_URL: undefined }
+  expect(await findingsOf(env)).toMatchObject([
+    { status: 'warning', remedy: 'Set ALERT_CHANNEL_HOOK to an https:// address.' },
+    { status: 'warning', what: expect.stringContaining('CONSOLE_URL') },
+  ])
+  expect(await findingsOf({ ALERT_CHANNEL_HOOK: 'http://localhost:9000/' })).toMatchObject([{ status: 'ok' }])
+})
+
+test('a mail server that does not answer, or refuses the user, is warned of', async () => {
+  const server = await MailServer.start({ authOptional: true, disabledCommands: ['STARTTLS'] })
+  onTestFinished(() => server[Symbol.asyncDispose]())
+  const mail = (address: string) => ({
+    ALERT_CHANNEL_MAIL: address,
+    ALERT_CHANNEL_MAIL_FROM: 'dirsync@example.com',
+    ALERT_CHANNEL_MAIL_TO: 'ops@example.com',
+  })
+  const relay = `127.0.0.1:${server.port}?tls=off`
+  expect(await findingsOf(mail(`smtp://${relay}`))).toMatchObject([
+    { status: 'ok', what: 'channel mail: mail to ops@example.com, told of warning and worse' },
+  ])
+  expect(server.arrivals).toEqual([])
+  const [refused] = await findingsOf(mail(`smtp://dirsync:wrong@${relay}`))
+  expect(refused).toMatchObject({
+    status: 'warning',
+    what: expect.stringMatching(/^channel mail cannot send: .* 535/),
+    remedy: 'Correct ALERT_CHANNEL_MAIL, or the mail server.',
+  })
+  expect((await findingsOf(mail('smtp://127.0.0.1:1')))[0]?.what).toContain('ECONNREFUSED')
+})
