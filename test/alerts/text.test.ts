@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { type Finding, RULE_NAMES, type RuleName } from '../../src/alerts/rule.ts'
 import { alertText, runbookOf } from '../../src/alerts/text.ts'
-import { LANGUAGES } from '../../src/texts/texts.ts'
+import { CATALOGUES, LANGUAGES } from '../../src/texts/texts.ts'
 
 const HALT = {
   scope: '*',
@@ -10,6 +10,13 @@ const HALT = {
   message: 'The platform does not accept the application id, its secret or the signature.',
   remedy: 'Run `dirsync doctor`.',
 }
+
+test('no text is of a rule that there is not, and runbooks have as many steps in either language', () => {
+  const rules = Object.keys(CATALOGUES.en).flatMap(key => /^(?:alert|runbook)\.(\w+)/.exec(key)?.[1] ?? [])
+  expect([...new Set(rules)].sort()).toEqual([...RULE_NAMES].sort())
+  for (const rule of RULE_NAMES)
+    expect(runbookOf('zh-CN', rule), rule).toHaveLength(runbookOf('en', rule).length)
+})
 
 /** A finding of each rule, and of each kind of subject. */
 const FINDINGS: Pick<Finding, 'rule' | 'subject' | 'facts'>[] = [

@@ -4,7 +4,7 @@
  */
 export const alerts = {
   'alert.halt.title': '{place}',
-  'alert.halt.what': '{message} Until that is over nothing is sent there; what waits is kept.',
+  'alert.halt.what': '{message} Nothing is sent meanwhile; what waits is kept.',
   'alert.halt.remedy': '{remedy}',
   'alert.halt.over': 'Work goes on by itself.',
   'alert.paused.title': 'All calls are paused',
