@@ -2,10 +2,9 @@ import { z } from 'zod'
 import type { Config } from '../config.ts'
 import { decodeCursor, encodeCursor, MOMENT_AND_ID, momentKey, momentOfKey } from '../lib/cursor.ts'
 import type { Pool } from '../lib/database.ts'
-import { LANGUAGES, type Language, translator } from '../texts/texts.ts'
-import type { ChannelSettings } from './channel.ts'
-import { openChannel } from './channels/index.ts'
-import { RULE_NAMES, RULES, type RuleName, SEVERITIES, type Severity } from './rule.ts'
+import { type Language, translator } from '../texts/texts.ts'
+import { ChannelReport, readChannels, takersOf } from './channel-report.ts'
+import { RULE_NAMES, RULES, type RuleName, SEVERITIES } from './rule.ts'
 import { alertText } from './text.ts'
 
 /*
@@ -63,14 +62,14 @@ export const Alert = z.object({
 export type Alert = z.infer<typeof Alert>
 
 /** A mute of a rule that holds. */
-export const Mute = z.object({
+const Mute = z.object({
   rule: z.string(),
   until: z.date(),
   reason: z.string(),
   muted_by: z.string(),
   muted_at: z.date(),
 })
-export type Mute = z.infer<typeof Mute>
+type Mute = z.infer<typeof Mute>
 
 export const QuietHours = z.object({
   starts: z.string().describe('HH:MM in time_zone'),
@@ -81,24 +80,6 @@ export const QuietHours = z.object({
   until: z.date().nullable().describe('When they are over, if it is quiet now; null: it is not'),
 })
 export type QuietHours = z.infer<typeof QuietHours>
-
-/** A channel, as judging processes knew it last, or as the settings of this process have it. Without secrets. */
-export const ChannelReport = z.object({
-  name: z.string(),
-  kind: z.string(),
-  target: z.string().describe('Host, or mail addresses'),
-  least: severity.describe('Alerts of a lesser severity are not sent there'),
-  language: z.enum(LANGUAGES),
-  state: z
-    .enum(['fine', 'unused', 'failing', 'gone', 'new'])
-    .describe('gone: no longer in the settings; new: no judging process has it in its settings yet'),
-  last_sent_at: z.date().nullable(),
-  failing_since: z.date().nullable(),
-  last_answer: z.string().nullable().describe('What its server answered last'),
-  waiting: z.number().describe('Messages that wait to be sent'),
-  testable: z.boolean().describe('Whether the process that answers has it among its settings'),
-})
-export type ChannelReport = z.infer<typeof ChannelReport>
 
 /** The latest call to HEARTBEAT_URL, for a monitor elsewhere that notices silence. */
 const Heartbeat = z.object({
@@ -153,7 +134,7 @@ export async function readAlerts(
   of: { language: Language; only?: RuleName },
 ): Promise<AlertsReport> {
   const { language, only } = of
-  const [judgement, { rows }, { rows: firing }, stored, { rows: mutes }, quietHours, heartbeat] =
+  const [judgement, { rows }, { rows: firing }, channels, { rows: mutes }, quietHours, heartbeat] =
     await Promise.all([
       readJudgement(db),
       db.query<AlertRow>(
@@ -161,7 +142,7 @@ export async function readAlerts(
         [only === undefined ? RULE_NAMES : [only], MOST],
       ),
       db.query<FiringRule>(FIRING_RULES),
-      readChannels(db),
+      readChannels(db, settings.channels),
       db.query<Mute>(
         'select rule, until, reason, muted_by, muted_at from dirsync.alert_mute where until > now()',
       ),
@@ -170,7 +151,6 @@ export async function readAlerts(
         'select run_id as run, called_at, answer from dirsync.heartbeat_call',
       ),
     ])
-  const channels = await mergedChannels(stored, settings.channels)
   return {
     ...judgement,
     alerts: (await withTexts(db, language, rows)).map(alert => ({
@@ -392,73 +372,4 @@ function figuresOf(
     settings: [{ name, value: figure }, ...(second ? [{ name: second, value: settings[second] }] : [])],
     inhibited_by: [...(RULES[rule].inhibitedBy ?? [])],
   }
-}
-
-// Channels
-
-type StoredChannel = Omit<ChannelReport, 'state' | 'testable'> & { is_gone: boolean }
-
-async function readChannels(db: Pool): Promise<StoredChannel[]> {
-  const { rows } = await db.query<StoredChannel>(
-    `select c.name, c.kind, c.target, c.least, c.language, c.last_sent_at, c.failing_since, c.last_answer,
-            (select count(*)::int from dirsync.alert_message m
-             where m.channel = c.name and m.state = 'waiting') as waiting,
-            coalesce(c.seen_at < j.judged_at - interval '10 minutes', false) as is_gone
-     from dirsync.alert_channel c left join dirsync.alert_judgement j on true order by c.name`,
-  )
-  return rows
-}
-
-/** The channels of all processes: as judging ones know them, and those of this process that none of them knows yet. */
-async function mergedChannels(
-  stored: readonly StoredChannel[],
-  configured: readonly ChannelSettings[],
-): Promise<ChannelReport[]> {
-  const own = new Set(configured.map(({ name }) => name))
-  const known = new Set(stored.map(({ name }) => name))
-  const unknown = configured
-    .filter(({ name }) => !known.has(name))
-    .map(async settings => ({
-      name: settings.name,
-      kind: settings.kind,
-      target: await targetOf(settings),
-      least: settings.least,
-      language: settings.language,
-      state: 'new' as const,
-      last_sent_at: null,
-      failing_since: null,
-      last_answer: null,
-      waiting: 0,
-      testable: true,
-    }))
-  return [
-    ...stored.map(({ is_gone, ...channel }) => ({
-      ...channel,
-      state: is_gone
-        ? ('gone' as const)
-        : channel.failing_since !== null
-          ? ('failing' as const)
-          : channel.last_sent_at === null
-            ? ('unused' as const)
-            : ('fine' as const),
-      testable: own.has(channel.name),
-    })),
-    ...(await Promise.all(unknown)),
-  ].sort((a, b) => a.name.localeCompare(b.name))
-}
-
-/** Where a channel of the settings sends to. */
-async function targetOf(settings: ChannelSettings): Promise<string> {
-  const channel = openChannel(settings)
-  await channel.close()
-  return channel.target
-}
-
-/** The names of the channels that are told of alerts of a severity. */
-function takersOf(severity: Severity, channels: readonly ChannelReport[]): string[] {
-  return channels
-    .filter(
-      ({ state, least }) => state !== 'gone' && SEVERITIES.indexOf(least) <= SEVERITIES.indexOf(severity),
-    )
-    .map(({ name }) => name)
 }

@@ -1,6 +1,6 @@
+import type { ChannelReport } from '../alerts/channel-report.ts'
 import {
   type AlertsReport,
-  type ChannelReport,
   isUrgent,
   type RuleReport,
   readAlertHistory,
@@ -116,7 +116,7 @@ function warnWhenNobodyJudges({ judged_at, is_judged }: AlertsReport, program: s
 export const EXAMPLE = 'ALERT_CHANNEL_OPS=https://oapi.dingtalk.com/robot/send?access_token=…'
 
 function warnWithoutChannels(channels: readonly ChannelReport[]): void {
-  if (channels.some(({ state }) => state !== 'gone')) return
+  if (channels.length > 0) return
   printAside(`${say('alerts.no_channel')} ${say('alerts.shell.set_one', { example: EXAMPLE })}`)
 }
 

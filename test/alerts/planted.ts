@@ -117,7 +117,6 @@ export async function plantChannel(
     target?: string
     least?: Severity
     language?: string
-    seenMinutesAgo?: number
     sentMinutesAgo?: number | null
     failingMinutes?: number | null
     answer?: string
@@ -127,10 +126,10 @@ export async function plantChannel(
   await db.query(
     `insert into dirsync.alert_channel (name, kind, target, least, language, seen_at, last_sent_at, failing_since,
                                         last_answer)
-     values ($1, $2, $3, $4, $5, now() - $6 * interval '1 minute', now() - $7 * interval '1 minute',
-             now() - $8 * interval '1 minute', $9)`,
+     values ($1, $2, $3, $4, $5, now(), now() - $6 * interval '1 minute',
+             now() - $7 * interval '1 minute', $8)`,
     [
-      ...[name, kind, target, least, language, options.seenMinutesAgo ?? 0],
+      ...[name, kind, target, least, language],
       options.sentMinutesAgo === undefined ? 10 : options.sentMinutesAgo,
       options.failingMinutes ?? null,
       options.answer ?? null,

@@ -160,7 +160,6 @@ describe('channels', () => {
     await plantChannel(pool, 'fine')
     await plantChannel(pool, 'unused', { sentMinutesAgo: null })
     await plantChannel(pool, 'failing', { failingMinutes: 12, answer: 'HTTP 500' })
-    await plantChannel(pool, 'gone', { seenMinutesAgo: 60 })
     const { channels } = await read({
       ALERT_CHANNEL_FINE: 'https://oapi.dingtalk.com/robot/send?access_token=hunter2',
       ALERT_CHANNEL_NEW: 'https://hooks.example.com/hunter2',
@@ -169,7 +168,6 @@ describe('channels', () => {
     expect(channels.map(({ name, state, testable }) => [name, state, testable])).toEqual([
       ['failing', 'failing', false],
       ['fine', 'fine', true],
-      ['gone', 'gone', false],
       ['new', 'new', true],
       ['unused', 'unused', false],
     ])
@@ -180,7 +178,6 @@ describe('channels', () => {
     await judged(pool)
     await plantChannel(pool, 'all', { least: 'info' })
     await plantChannel(pool, 'night', { least: 'critical' })
-    await plantChannel(pool, 'gone', { seenMinutesAgo: 60, least: 'info' })
     await plantAlert(pool, 'halt')
     await plantAlert(pool, 'clock')
     const { alerts, rules } = await read()

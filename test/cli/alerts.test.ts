@@ -109,7 +109,7 @@ describe('dirsync alerts', () => {
 })
 
 describe('dirsync alerts channels', () => {
-  test('lists those of judging processes and those just set, without secrets', async () => {
+  test('lists those of judging processes and those only set here, without secrets', async () => {
     await judged(deployment.own.pool)
     await plantChannel(deployment.own.pool, 'mail', {
       ...{ kind: 'mail', target: 'ops@example.com', failingMinutes: 5, answer: '535 authentication failed' },
@@ -117,7 +117,7 @@ describe('dirsync alerts channels', () => {
     const env = { ...deployment.settings, ALERT_CHANNEL_OPS: 'https://hooks.example.com/hunter2' }
     const { stdout } = await dirsync(['alerts', 'channels'], env)
     expect(stdout).toMatch(/mail +mail +ops@example.com +warning .*takes none, 535/)
-    expect(stdout).toMatch(/ops +webhook +hooks.example.com +warning .*just set/)
+    expect(stdout).toMatch(/ops +webhook +hooks.example.com +warning .*only set here/)
     expect(stdout).not.toContain('hunter2')
     const { json } = await dirsync(['alerts', 'channels', '--json'], env)
     expect(json()).toMatchObject([

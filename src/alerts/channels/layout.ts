@@ -134,9 +134,7 @@ export function writeAlert(dialect: Dialect, { mark, title, state, what, remedy,
  * brothers, which look like them and mean nothing.
  */
 export function inert(text: string): string {
-  return text.replace(/[<>[\]*~|#\\]/g, character =>
-    String.fromCharCode(character.charCodeAt(0) + 0xfee0),
-  )
+  return text.replace(/[<>[\]*~|#\\]/g, character => String.fromCharCode(character.charCodeAt(0) + 0xfee0))
 }
 
 /** The longest form of a message that a chat takes: with fewer and fewer alerts until it fits. */

@@ -1,5 +1,6 @@
 import { html, type SafeHtml } from '@remix-run/html-template'
-import { type ChannelReport, isUrgent, type QuietHours, type RuleReport } from '../../alerts/report.ts'
+import type { ChannelReport } from '../../alerts/channel-report.ts'
+import { isUrgent, type QuietHours, type RuleReport } from '../../alerts/report.ts'
 import type { TestAnswer } from '../../alerts/test-message.ts'
 import { actorText } from '../../texts/actor.ts'
 import { textOr } from '../../texts/texts.ts'
@@ -93,7 +94,7 @@ const EXAMPLE = `ALERT_CHANNEL_OPS=https://oapi.dingtalk.com/robot/send?access_t
 ALERT_CHANNEL_OPS_SECRET=SEC…`
 
 function noChannelAlert({ t }: Ask, channels: readonly ChannelReport[]): SafeHtml {
-  if (channels.some(({ state }) => state !== 'gone')) return html``
+  if (channels.length > 0) return html``
   return alert(
     'warn',
     t('alerts.no_channel'),
@@ -113,7 +114,6 @@ const CHANNEL_TONES: Record<ChannelReport['state'], Tone> = {
   fine: 'ok',
   unused: 'wait',
   failing: 'bad',
-  gone: 'off',
   new: 'wait',
 }
 
