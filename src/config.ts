@@ -126,6 +126,32 @@ function isRange(text: string): boolean {
   }
 }
 
+/** Headers of HTTP from a text such as `authorization=Bearer%20abc,x-tenant=7`, as the OpenTelemetry standard has it. */
+function httpHeaders(text: string, context: z.RefinementCtx): ReadonlyMap<string, string> {
+  const headers = new Map<string, string>()
+  for (const pair of text.split(',')) {
+    const [, name, value] = /^\s*([!#$%&'*+.^`|~\w-]+)\s*=\s*(.*?)\s*$/.exec(pair) ?? []
+    const decoded = value === undefined ? null : decode(value)
+    if (name === undefined || decoded === null || !/^[\t\x20-\x7e]*$/.test(decoded)) {
+      context.addIssue(`should be ${HTTP_HEADERS}`)
+      return z.NEVER
+    }
+    headers.set(name, decoded)
+  }
+  return headers
+}
+
+const HTTP_HEADERS = 'name=value,…, with values percent-encoded'
+
+/** Null for a text that is not percent-encoded as it should be. */
+function decode(text: string): string | null {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return null
+  }
+}
+
 interface Setting {
   /** Heading that it stands under in docs/settings.md. */
   group: string
@@ -666,6 +692,34 @@ export const SETTINGS = {
     type: choice('trace', 'debug', 'info', 'warn', 'error', 'silent'),
     default: 'info',
     example: 'debug',
+  },
+  OTEL_EXPORTER_OTLP_ENDPOINT: {
+    group: 'Traces',
+    meaning:
+      'Collector of OpenTelemetry traces (OTLP over HTTP), without /v1/traces. Without it there are none.',
+    type: optional(url('http', 'https')),
+    example: 'http://otel-collector.example:4318',
+  },
+  OTEL_EXPORTER_OTLP_HEADERS: {
+    group: 'Traces',
+    meaning: 'Headers of the requests to the collector, such as its key.',
+    type: optional(z.string().transform(httpHeaders).describe(HTTP_HEADERS)),
+    example: 'authorization=Bearer%20t0ken',
+    secret: true,
+  },
+  OTEL_SERVICE_NAME: {
+    group: 'Traces',
+    meaning: 'What traces call this deployment.',
+    type: z.string().describe('text'),
+    default: 'dirsync',
+    example: 'dirsync-test',
+  },
+  OTEL_TRACES_SAMPLER_ARG: {
+    group: 'Traces',
+    meaning: 'Share of the jobs without a failure whose traces are sent. Runs and failures always are.',
+    type: number(0, 1),
+    default: '1',
+    example: '0.05',
   },
 } as const satisfies Record<string, Setting>
 

@@ -1,4 +1,4 @@
-import { zonedTime } from '../lib/time-text.ts'
+import { minuteTime, zoneName } from '../lib/time-text.ts'
 import { type Language, type Translate, translator } from '../texts/texts.ts'
 import type { AlertEvent, Draft, Limits, StandingAlert } from './decide.ts'
 import type { Message, MessageAlert } from './message.ts'
@@ -27,7 +27,10 @@ export function compose(
   const tone = worst?.alert.severity ?? 'recovered'
   const note =
     silentUntil !== null
-      ? t('alerts.message.summary', { most: messagesPerHour, more, time: zonedTime(silentUntil) })
+      ? t('alerts.message.summary', {
+          ...{ most: messagesPerHour, more, zone: zoneName(at.now) },
+          time: minuteTime(silentUntil, at.now),
+        })
       : more > 0
         ? t('alerts.message.left_out', { more })
         : null
@@ -43,21 +46,15 @@ export function compose(
 /** What it is in one line: of a single alert its title, else how many there are. */
 function titleOf(
   t: Translate,
-  message: Pick<Message, 'kind' | 'tone' | 'alerts'>,
+  { kind, tone, alerts }: Pick<Message, 'kind' | 'tone' | 'alerts'>,
   events: Draft['events'],
 ): string {
-  const tone = t(`alerts.message.tone.${message.tone}`)
-  const [first] = message.alerts
-  if (message.kind === 'summary') return t('alerts.message.more', { tone, more: events.length })
-  if (first && events.length === 1)
-    return t(first.event === 'repeated' ? 'alerts.message.one_repeated' : 'alerts.message.one', {
-      tone,
-      title: first.title,
-    })
   const over = events.filter(({ event }) => event === 'recovered').length
-  const going = events.length - over
-  if (going === 0) return t('alerts.message.several_recovered', { tone, over })
-  return t('alerts.message.several', { tone, going, over })
+  const [first] = alerts
+  if (first && events.length === 1) return t(`alerts.message.${first.event}`, { title: first.title })
+  if (tone === 'recovered') return t('alerts.message.all_recovered', { over })
+  const counts = { going: events.length - over, over, worst: t(`alerts.message.worst.${tone}`) }
+  return t(kind === 'summary' ? 'alerts.message.more' : 'alerts.message.several', counts)
 }
 
 function messageAlert(
@@ -81,8 +78,8 @@ function messageAlert(
 function whenText(language: Language, since: Date, endedAt: Date | null, now: Date): string {
   const t = translator(language)
   const ms = (endedAt ?? now).getTime() - since.getTime()
-  const times = { since: zonedTime(since), duration: spanText(t, ms) }
-  if (endedAt) return t('alerts.message.lasted', { ...times, ended: zonedTime(endedAt) })
+  const times = { since: minuteTime(since, now), zone: zoneName(now), duration: spanText(t, ms) }
+  if (endedAt) return t('alerts.message.lasted', { ...times, ended: minuteTime(endedAt, now) })
   return t(ms < MINUTE_MS ? 'alerts.message.since' : 'alerts.message.since_for', times)
 }
 

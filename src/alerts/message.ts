@@ -40,3 +40,12 @@ export interface MessageAlert {
   endedAt: Date | null
   facts: Readonly<Record<string, string | number | null>>
 }
+
+/**
+ * What receivers know a message by: the same at each try. Its time keeps apart what two deployments, or one that was set up
+ * anew, send to the same receiver, which would drop the second as a repetition.
+ * @param id number of the message in its deployment
+ */
+export function deliveryId({ at }: Pick<Message, 'at'>, id: string): string {
+  return `dirsync-${id}-${at.getTime()}`
+}

@@ -16,12 +16,18 @@ export function longTime(date: Date | null): string | null {
   return date && `${day(date)} ${clock(date)}:${pad2(date.getSeconds())}`
 }
 
-/** A moment for people elsewhere, to the minute and with the zone that it is in: 11-21 14:05 UTC+8. */
-export function zonedTime(date: Date): string {
+/** A moment to the minute, for people who may be elsewhere: 14:05 today, 11-21 14:05 before; `zoneName` belongs to it. */
+export function minuteTime(date: Date, now: Date): string {
+  return day(date) === day(now) ? clock(date) : `${day(date).slice(5)} ${clock(date)}`
+}
+
+/** How far the clocks of the process are ahead at a moment: UTC, UTC+8, UTC-3:30. */
+export function zoneName(date: Date): string {
   const ahead = -date.getTimezoneOffset()
+  if (ahead === 0) return 'UTC'
   const minutes = Math.abs(ahead) % 60
-  const zone = `${ahead < 0 ? '-' : '+'}${Math.floor(Math.abs(ahead) / 60)}${minutes ? `:${pad2(minutes)}` : ''}`
-  return `${day(date).slice(5)} ${clock(date)} UTC${ahead === 0 ? '' : zone}`
+  const hours = Math.floor(Math.abs(ahead) / 60)
+  return `UTC${ahead < 0 ? '-' : '+'}${hours}${minutes ? `:${pad2(minutes)}` : ''}`
 }
 
 /** How long something took or takes: 0.4 s, 12 s, 3 min, 2 h, 5 d. */

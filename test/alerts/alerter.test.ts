@@ -114,7 +114,7 @@ describe('what is wrong', () => {
     await mend()
     const over = await inbox.arrival(3)
     expect(said(over)).toBe('halt recovered, tokens recovered')
-    expect(over).toMatchObject({ title: 'dirsync [recovered] 2 alerts' })
+    expect(over).toMatchObject({ title: 'dirsync: 2 alerts recovered' })
     await judged()
     expect(inbox.arrivals).toHaveLength(3)
   })
@@ -142,7 +142,7 @@ describe('what is wrong', () => {
     ])
     expect(said(await few.arrival(1))).toBe('role_missing raised')
     expect(said(await ops.arrival(1))).toBe('role_missing raised, tokens raised')
-    expect((await chinese.arrival(1)).title).toBe('dirsync【严重】2 条告警')
+    expect((await chinese.arrival(1)).title).toBe('dirsync：2 条告警，最高级别为严重')
     expect(await store.rows('select name, least, language from dirsync.alert_channel order by name')).toEqual(
       [
         { name: 'ops', least: 'info', language: 'en' },
@@ -316,7 +316,7 @@ describe('people', () => {
     expect(inbox.arrivals[2]).toMatchObject({
       type: 'summary',
       alerts: [],
-      title: 'dirsync [warning] 1 more alert',
+      title: 'dirsync: 1 more alert, warning',
     })
     expect(inbox.arrivals[2]?.note).toContain(
       'This channel has had its 2 messages of this hour. 1 more alert is',
@@ -347,7 +347,7 @@ test('of very many alerts the worst are told, and the others counted', async () 
   expect(alerts).toHaveLength(20)
   expect(alerts[0]?.rule).toBe('halt')
   expect(note).toBe('281 more are on the console’s page of alerts.')
-  expect(title).toBe('dirsync [critical] 301 alerts')
+  expect(title).toBe('dirsync: 301 alerts, the worst critical')
   await judged()
   expect(inbox.arrivals).toHaveLength(1)
 })

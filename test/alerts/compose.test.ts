@@ -47,13 +47,13 @@ test('a message has everything that a channel shows, and leads to the console an
     kind: 'alerts',
     language: 'en',
     tone: 'warning',
-    title: expect.stringMatching(/^dirsync \[warning\] \S/),
+    title: expect.stringMatching(/^dirsync: \S/),
     alerts: [
       {
         ...{ id: 7, rule: 'tokens', subject: '', severity: 'warning', event: 'raised' },
         title: expect.any(String),
         what: expect.stringContaining('30'),
-        when: 'Since 11-22 14:40 UTC+8, for 3 h 20 min',
+        when: 'since 14:40 UTC+8, for 3 h 20 min',
         remedy: expect.any(String),
         url: 'https://dirsync.example.com/alerts/rules/tokens',
         since: new Date('2026-11-22T06:40:00Z'),
@@ -75,10 +75,10 @@ test('without a console it leads nowhere', () => {
 
 test('what is over needs no remedy, and says how long it lasted', () => {
   const told = message('en', draft(event('tokens', 'recovered')))
-  expect(told).toMatchObject({ tone: 'recovered', title: expect.stringMatching(/^dirsync \[recovered\] /) })
+  expect(told).toMatchObject({ tone: 'recovered', title: expect.stringMatching(/^dirsync: recovered: \S/) })
   expect(told.alerts[0]).toMatchObject({
     remedy: null,
-    when: 'From 11-22 14:40 UTC+8 to 11-22 18:00 UTC+8, for 3 h 20 min',
+    when: '14:40 to 18:00 UTC+8, for 3 h 20 min',
   })
   expect(told.alerts[0]?.what).not.toBe(message('en', draft(event('tokens', 'raised'))).alerts[0]?.what)
 })
@@ -88,27 +88,31 @@ describe('the title of several', () => {
   const over = event('clock', 'recovered')
 
   test.each([
-    [[halt, tokens], 'dirsync [critical] 2 alerts', 'dirsync【严重】2 条告警'],
-    [[tokens, over], 'dirsync [warning] 1 alert, 1 recovered', 'dirsync【警告】1 条告警，1 条已恢复'],
-    [[over, over], 'dirsync [recovered] 2 alerts', 'dirsync【已恢复】2 条告警'],
+    [[halt, tokens], 'dirsync: 2 alerts, the worst critical', 'dirsync：2 条告警，最高级别为严重'],
+    [
+      [tokens, over],
+      'dirsync: 1 alert, warning; 1 recovered',
+      'dirsync：1 条告警，最高级别为警告；1 条已恢复',
+    ],
+    [[over, over], 'dirsync: 2 alerts recovered', 'dirsync：2 条告警已恢复'],
   ])('counts: %#', (events, english, chinese) => {
     expect(message('en', draft(...events)).title).toBe(english)
     expect(message('zh-CN', draft(...events)).title).toBe(chinese)
   })
 
   test('says of one that it goes on', () => {
-    expect(message('en', draft(tokens)).title).toMatch(/^dirsync \[warning, goes on\] /)
-    expect(message('zh-CN', draft(tokens)).title).toMatch(/^dirsync【警告，仍未恢复】/)
+    expect(message('en', draft(tokens)).title).toMatch(/^dirsync: still: \S/)
+    expect(message('zh-CN', draft(tokens)).title).toMatch(/^dirsync：仍未恢复：\S/)
   })
 })
 
 test.each([
-  [0, 'Since 11-22 18:00 UTC+8', '11-22 18:00 UTC+8 起'],
-  [59_000, 'Since 11-22 17:59 UTC+8', '11-22 17:59 UTC+8 起'],
-  [MINUTE, 'Since 11-22 17:59 UTC+8, for 1 min', '11-22 17:59 UTC+8 起，已持续 1 分钟'],
-  [60 * MINUTE, 'Since 11-22 17:00 UTC+8, for 1 h', '11-22 17:00 UTC+8 起，已持续 1 小时'],
-  [1441 * MINUTE, 'Since 11-21 17:59 UTC+8, for 1 d', '11-21 17:59 UTC+8 起，已持续 1 天'],
-  [3000 * MINUTE, 'Since 11-20 16:00 UTC+8, for 2 d 2 h', '11-20 16:00 UTC+8 起，已持续 2 天 2 小时'],
+  [0, 'since 18:00 UTC+8', '18:00 UTC+8 起'],
+  [59_000, 'since 17:59 UTC+8', '17:59 UTC+8 起'],
+  [MINUTE, 'since 17:59 UTC+8, for 1 min', '17:59 UTC+8 起，已持续 1 分钟'],
+  [60 * MINUTE, 'since 17:00 UTC+8, for 1 h', '17:00 UTC+8 起，已持续 1 小时'],
+  [1441 * MINUTE, 'since 11-21 17:59 UTC+8, for 1 d', '11-21 17:59 UTC+8 起，已持续 1 天'],
+  [3000 * MINUTE, 'since 11-20 16:00 UTC+8, for 2 d 2 h', '11-20 16:00 UTC+8 起，已持续 2 天 2 小时'],
 ])('what has held for %d ms says so', (ms, english, chinese) => {
   const of = draft(event('tokens', 'raised', { since: new Date(NOW.getTime() - ms) }))
   expect(message('en', of).alerts[0]?.when).toBe(english)
@@ -118,7 +122,7 @@ test.each([
 test('of more than twenty the first twenty are told, and the others counted', () => {
   const events = Array.from({ length: 25 }, () => event('tokens', 'raised'))
   expect(message('en', draft(...events))).toMatchObject({
-    title: 'dirsync [warning] 25 alerts',
+    title: 'dirsync: 25 alerts, the worst warning',
     alerts: expect.objectContaining({ length: 20 }),
     note: '5 more are on the console’s page of alerts.',
   })
@@ -133,12 +137,12 @@ test('a summary counts, and says when there is more', () => {
   expect(message('en', of)).toMatchObject({
     kind: 'summary',
     tone: 'critical',
-    title: 'dirsync [critical] 2 more alerts',
+    title: 'dirsync: 2 more alerts, the worst critical',
     alerts: [],
-    note: 'This channel has had its 20 messages of this hour. 2 more alerts are in the console; what still holds at 11-22 18:25 UTC+8 is told then.',
+    note: 'This channel has had its 20 messages of this hour. 2 more alerts are in the console; what still holds at 18:25 UTC+8 is told then.',
   })
   expect(message('zh-CN', of)).toMatchObject({
-    title: 'dirsync【严重】另有 2 条告警',
-    note: '该渠道一小时内的 20 条消息额度已用完，另有 2 条告警，请在控制台查看；到 11-22 18:25 UTC+8 仍未恢复的会再次通知。',
+    title: 'dirsync：另有 2 条告警，最高级别为严重',
+    note: '该渠道一小时内的 20 条消息额度已用完，另有 2 条告警，请在控制台查看；到 18:25 UTC+8 仍未恢复的会再次通知。',
   })
 })

@@ -60,6 +60,7 @@ const WITHOUT_HAN = new Set([
   'alerts.kind.slack', // names
   'alerts.kind.webhook',
   'alerts.message.one',
+  'alerts.message.raised', // the alert's own title
 ])
 
 /** The text without what is not written by us: parameters, and code in backticks. */

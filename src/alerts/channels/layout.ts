@@ -31,7 +31,7 @@ export interface AlertLines {
   tone: Tone
   /** What, in a few words; null where the title of the message says it already. */
   title: string | null
-  /** How bad, and since when. */
+  /** Since when, and how bad where the title of the message does not say it. */
   state: string
   what: string
   remedy: string | null
@@ -68,13 +68,15 @@ export function messageLines(message: Message, measures = ON_A_PHONE): MessageLi
 function alertLines(t: Translate, alert: MessageAlert, heading: string, measures: Measures): AlertLines {
   const { event, severity } = alert
   const tone = event === 'recovered' ? 'recovered' : severity
-  const word = t(`channel.state.${tone}`)
-  const state = event === 'repeated' ? t('channel.state.again', { severity: word }) : word
+  const word = t(`alerts.message.tone.${tone}`)
+  const isHeading = heading.includes(alert.title)
+  const howBad = event === 'repeated' ? `${word} · ${t('channel.again')}` : word
+  const when = oneLine(alert.when, measures.when)
   return {
     mark: MARKS[tone],
     tone,
-    title: heading.includes(alert.title) ? null : oneLine(alert.title, measures.title),
-    state: `${state} · ${oneLine(alert.when, measures.when)}`,
+    title: isHeading ? null : oneLine(alert.title, measures.title),
+    state: isHeading && heading.includes(word) ? when : `${when} · ${howBad}`,
     what: oneLine(alert.what, measures.what),
     remedy: alert.remedy && t('channel.remedy', { remedy: oneLine(alert.remedy, measures.remedy) }),
     // What is over needs no further steps.

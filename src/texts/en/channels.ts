@@ -1,10 +1,6 @@
 /** What messages of alerts say besides their alerts, whatever channel takes them. */
 export const channels = {
-  'channel.state.critical': 'critical',
-  'channel.state.warning': 'warning',
-  'channel.state.info': 'for your information',
-  'channel.state.recovered': 'recovered',
-  'channel.state.again': '{severity}, still going on',
+  'channel.again': 'still going on',
   'channel.remedy': 'What to do: {remedy}',
   'channel.details': 'Details and steps',
   'channel.more':

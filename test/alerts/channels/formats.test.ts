@@ -68,7 +68,7 @@ describe.each(CHATS)('%s', kind => {
         language === 'en' ? ['critical', 'Details and steps'] : ['严重', '详情与处理步骤']
       expectInOrder(text, [
         one.title,
-        `${critical} · ${alert?.when}`,
+        `${alert?.when} · ${critical}`,
         alert?.what ?? '',
         alert?.remedy ?? '',
         steps === undefined ? '' : (alert?.url ?? ''),
@@ -79,21 +79,28 @@ describe.each(CHATS)('%s', kind => {
     },
   )
 
+  test('says nothing twice where the heading has said it', async () => {
+    const { one } = sampleMessages('en')
+    const text = await read({ ...one, title: `dirsync [critical] ${one.alerts[0]?.title}` })
+    expect(text.split('critical')).toHaveLength(2)
+    expect(text).toMatch(/\nsince 14:05, for 12 min/)
+  })
+
   test('has the worst first and what is over last, and tells new from old', async () => {
     const text = await read(sampleMessages('en').several)
     expectInOrder(text, [
       '🔴 ',
       'Halted: everything',
-      'critical · since 14:05',
+      'since 14:05, for 12 min · critical',
       '🟠 ',
       'Many new cases',
-      'warning · since 14:16',
+      'since 14:16 · warning',
       '🟠 ',
       'Run 1204 waits',
-      'warning, still going on · since 10:17',
+      'since 10:17, for 4 h · warning · still going on',
       '✅ ',
       'No worker',
-      'recovered · 13:58 to 14:17, for 19 min',
+      '13:58 to 14:17, for 19 min · recovered',
     ])
     expect(text).not.toContain('/alerts/rules/role_missing')
   })
@@ -123,14 +130,14 @@ describe.each(CHATS)('%s', kind => {
     async language => {
       const message = floodMessage(language, 60)
       const text = await read(message)
-      const shown = text.split(/critical · |warning · |严重 · |警告 · /).length - 1
+      const shown = text.split(/ · (?:critical|warning|严重|警告)/).length - 1
       expect(shown).toBeGreaterThan(0)
       expect(shown).toBeLessThanOrEqual(10)
       expect(text).toContain(
         language === 'en' ? `${60 - shown} more alerts are` : `另有 ${60 - shown} 条告警`,
       )
       // The last one is the worst.
-      expect(text).toMatch(/critical · |严重 · /)
+      expect(text).toMatch(/ · (?:critical|严重)/)
       expect(text).not.toContain('\ufffd')
     },
   )
@@ -208,7 +215,7 @@ describe('a webhook', () => {
     const { several } = sampleMessages('en')
     const { content, headers } = await sent('webhook', several)
     expect(headers).toMatchObject({
-      'webhook-id': 'm-1',
+      'webhook-id': 'dirsync-m-1-1795328250000',
       'webhook-timestamp': expect.stringMatching(/^\d{10}$/),
     })
     const { alerts, ...data } = content.data
