@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { BlockList, isIP } from 'node:net'
 import { z } from 'zod'
 import type { ChannelSettings } from './alerts/channel.ts'
-import { CHANNEL_PREFIX, readChannels } from './alerts/channel-settings.ts'
+import { CHANNEL_PREFIX, type OwnSettings, readChannels } from './alerts/channel-settings.ts'
 import { ACCESS_ROLES, type AccessRole } from './console/auth/viewer.ts'
 import { isEncodedAddress } from './lib/text.ts'
 import { OPERATION_NAMES } from './platform/operation.ts'
@@ -782,7 +782,7 @@ export function loadConfig(env: Environment): Config {
   return {
     ...config,
     schedules: schedules(env),
-    channels: channels.map(channel => ({ ...channel, language: channel.language ?? config.DIRSYNC_LANG })),
+    channels: speaking(channels, config.DIRSYNC_LANG),
     embedded: false,
   }
 }
@@ -809,6 +809,21 @@ export function loadStores(
     env,
     schema.pick({ DATABASE_URL: true, REDIS_URL: true, DIRSYNC_LANG: true, LOG_LEVEL: true }),
   )
+}
+
+/**
+ * Reads the channels of alerts, and what their messages need, alone.
+ * @throws ConfigError as {@link loadConfig} does
+ */
+export function loadAlerts(env: Environment): Pick<Config, 'channels' | 'CONSOLE_URL' | 'DIRSYNC_LANG'> {
+  const { channels, complaints } = readChannelSettings(env)
+  const config = readAll(env, schema.pick({ CONSOLE_URL: true, DIRSYNC_LANG: true }), complaints)
+  return { ...config, channels: speaking(channels, config.DIRSYNC_LANG) }
+}
+
+/** The channels with a language each. @param language of those that name none */
+function speaking(channels: readonly OwnSettings[], language: Config['DIRSYNC_LANG']): ChannelSettings[] {
+  return channels.map(channel => ({ ...channel, language: channel.language ?? language }))
 }
 
 /** @param further what is wrong with other settings, to be told in the same breath */
