@@ -2,8 +2,8 @@
 FROM node:24.21-slim AS packages
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
-# The image has its Node.js, and the embedded PostgreSQL is for trials in a checkout.
-RUN npm ci --omit=dev --omit=optional
+# Without packages for a processor: the image has its Node.js, and the embedded PostgreSQL is for trials in a checkout.
+RUN npm ci --omit=dev --cpu=none
 
 FROM node:24.21-slim AS files
 WORKDIR /app

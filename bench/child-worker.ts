@@ -1,9 +1,12 @@
+import { traceCall } from '../src/connections.ts'
 import { createPool } from '../src/lib/database.ts'
 import { createLogger } from '../src/lib/logger.ts'
 import { SessionLocks } from '../src/lib/session-locks.ts'
+import { Tracer, UNTRACED } from '../src/lib/tracing.ts'
+import { openOtlp } from '../src/otlp.ts'
 import { PostgresSlots } from '../src/pacing/postgres-slots.ts'
 import { SlotPacer } from '../src/pacing/slot-pacer.ts'
-import { PlatformClient } from '../src/platform/client.ts'
+import { type CallReport, PlatformClient } from '../src/platform/client.ts'
 import { PostgresTokenStore } from '../src/platform/token-store.ts'
 import { createQueueBackend } from '../src/queue/backend.ts'
 import { jobsInHand } from '../src/queue/job-worker.ts'
@@ -25,7 +28,17 @@ answerParent<WorkTask, number>(async task => {
   const slots = new PostgresSlots({ url: databaseUrl, logger })
   const pacer = new SlotPacer({ slots, rate: NO_LIMIT, budgets: new Map(), logger })
   const tokenStore = new PostgresTokenStore({ pool, ...platform })
-  const client = new PlatformClient({ ...platform, tokenStore, pacer })
+  const otlp = await openOtlp(
+    {
+      OTEL_EXPORTER_OTLP_ENDPOINT: task.collector ?? null,
+      OTEL_EXPORTER_OTLP_HEADERS: null,
+      OTEL_SERVICE_NAME: 'bench',
+    },
+    logger,
+  )
+  const tracing = otlp ? new Tracer({ deployment: 'bench', share: 1, collect: otlp.collect }) : UNTRACED
+  const onCall = (call: CallReport) => traceCall(tracing, call)
+  const client = new PlatformClient({ ...platform, tokenStore, pacer, onCall })
   const locks = new SessionLocks(databaseUrl, logger)
   await client.tokens.info()
 
@@ -40,6 +53,7 @@ answerParent<WorkTask, number>(async task => {
     logger,
     concurrentCalls: concurrency,
     departmentGraceMs: 0,
+    tracing,
   })
   const worker = queue.work(
     async (job, signal) => {
@@ -62,5 +76,6 @@ answerParent<WorkTask, number>(async task => {
   await queue.close()
   await pool.end()
   await hr.close()
+  await otlp?.close()
   return seconds
 })

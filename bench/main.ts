@@ -25,6 +25,7 @@ import { fillDatabase } from './planned-database.ts'
 import { saveFigures } from './results.ts'
 import { printMarkdown, printTable } from './table.ts'
 import { tokens } from './tokens.ts'
+import { tracesOff, tracesOn } from './traces.ts'
 import { triggerLatency } from './trigger-latency.ts'
 import { worker } from './worker.ts'
 import { Workshop } from './workshop.ts'
@@ -158,6 +159,9 @@ function benchmarksOf(workshop: Workshop, options: Options): Benchmark[] {
     planMemory(database, options.employees, workshop.folder, logger),
     worker('redis', workshop, options.jobs, logger),
     worker('postgres', workshop, options.jobs, logger),
+    tracesOff(workshop),
+    tracesOn('redis', workshop, options.jobs, logger),
+    tracesOn('postgres', workshop, options.jobs, logger),
     feeding('redis', workshop, 4 * options.jobs, logger),
     feeding('postgres', workshop, 4 * options.jobs, logger),
     queueDepth(workshop, logger),

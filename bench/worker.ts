@@ -19,6 +19,8 @@ export interface WorkTask extends QueuePlace {
   platform: PlatformAccess
   jobs: number
   concurrency: number
+  /** Where traces are sent, if anywhere. */
+  collector?: string
 }
 
 /** Throughput of a whole worker on employees who are in step, against bare BullMQ that only makes the same call. */
@@ -31,35 +33,50 @@ export function worker(
   return {
     name: `worker-${kind}`,
     unit: 'jobs/s',
-    measures: `dirsync's worker on ${jobs.toLocaleString('en')} employees in step (full run, one query each), concurrency ${CONCURRENCY}, emulator at ${LATENCY_MS} ms, from its start to the last outcome`,
+    measures: describeWork(jobs),
     against: `BullMQ's own worker on the same ${kind === 'redis' ? 'Redis' : 'PostgreSQL'}, whose processor makes the same signed call with undici.request, from its start to the last answer`,
     goal: { atLeast: 0.9 },
     async prepare() {
-      const databaseUrl = await workshop.database()
-      const redisUrl = kind === 'redis' ? await workshop.redis() : null
-      await fillDatabase(databaseUrl, jobs, logger)
-      const people = await acknowledgeAll(databaseUrl, logger)
-      const platform = await workshop.emulator(seedOf(people))
-      await delayAnswers(platform)
-      const task: WorkTask = { redisUrl, databaseUrl, platform, jobs, concurrency: CONCURRENCY }
-      const userids = people.map(({ key }) => key.userid)
-      const rate = async (file: string) =>
-        jobs / (await askChild<WorkTask, number>(workshop.folder, file, task))
+      const { task, userids, rate } = await prepareWork(kind, workshop, jobs, logger)
       return {
-        async ours() {
-          const runId = await planFullRun(task, logger)
-          const rateOfRun = await rate('child-worker.ts')
-          await assertInStep(databaseUrl, runId, jobs)
-          return rateOfRun
-        },
+        ours: () => rate(),
         async baseline() {
           await fillBareQueue(task, userids, 500)
-          return await rate('child-bare-worker.ts')
+          return jobs / (await askChild<WorkTask, number>(workshop.folder, 'child-bare-worker.ts', task))
         },
         close: async () => {},
       }
     },
   }
+}
+
+/** What the worker is measured at, in words. */
+export function describeWork(jobs: number): string {
+  return `dirsync's worker on ${jobs.toLocaleString('en')} employees in step (full run, one query each), concurrency ${CONCURRENCY}, emulator at ${LATENCY_MS} ms, from its start to the last outcome`
+}
+
+/** Everybody in step, in HR, on the platform and in memory; `rate` plans a full run, lets a worker do it, and gives jobs per second. */
+export async function prepareWork(
+  kind: 'redis' | 'postgres',
+  workshop: Workshop,
+  jobs: number,
+  logger: Logger,
+) {
+  const databaseUrl = await workshop.database()
+  const redisUrl = kind === 'redis' ? await workshop.redis() : null
+  await fillDatabase(databaseUrl, jobs, logger)
+  const people = await acknowledgeAll(databaseUrl, logger)
+  const platform = await workshop.emulator(seedOf(people))
+  await delayAnswers(platform)
+  const task: WorkTask = { redisUrl, databaseUrl, platform, jobs, concurrency: CONCURRENCY }
+  const rate = async (more: Pick<WorkTask, 'collector'> = {}) => {
+    const runId = await planFullRun(task, logger)
+    const whole = { ...task, ...more }
+    const seconds = await askChild<WorkTask, number>(workshop.folder, 'child-worker.ts', whole)
+    await assertInStep(databaseUrl, runId, jobs)
+    return jobs / seconds
+  }
+  return { task, userids: people.map(({ key }) => key.userid), rate }
 }
 
 async function delayAnswers({ baseUrl }: PlatformAccess): Promise<void> {

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { BlockList, isIP } from 'node:net'
 import { z } from 'zod'
 import type { ChannelSettings } from './alerts/channel.ts'
-import { CHANNEL_PREFIX, readChannels } from './alerts/channel-settings.ts'
+import { CHANNEL_PREFIX, type OwnSettings, readChannels } from './alerts/channel-settings.ts'
 import { ACCESS_ROLES, type AccessRole } from './console/auth/viewer.ts'
 import { isEncodedAddress } from './lib/text.ts'
 import { OPERATION_NAMES } from './platform/operation.ts'
@@ -123,6 +123,32 @@ function isRange(text: string): boolean {
     return true
   } catch {
     return false
+  }
+}
+
+/** Headers of HTTP from a text such as `authorization=Bearer%20abc,x-tenant=7`, as the OpenTelemetry standard has it. */
+function httpHeaders(text: string, context: z.RefinementCtx): ReadonlyMap<string, string> {
+  const headers = new Map<string, string>()
+  for (const pair of text.split(',')) {
+    const [, name, value] = /^\s*([!#$%&'*+.^`|~\w-]+)\s*=\s*(.*?)\s*$/.exec(pair) ?? []
+    const decoded = value === undefined ? null : decode(value)
+    if (name === undefined || decoded === null || !/^[\t\x20-\x7e]*$/.test(decoded)) {
+      context.addIssue(`should be ${HTTP_HEADERS}`)
+      return z.NEVER
+    }
+    headers.set(name, decoded)
+  }
+  return headers
+}
+
+const HTTP_HEADERS = 'name=value,…, with values percent-encoded'
+
+/** Null for a text that is not percent-encoded as it should be. */
+function decode(text: string): string | null {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return null
   }
 }
 
@@ -594,6 +620,13 @@ export const SETTINGS = {
     default: '20',
     example: '40',
   },
+  ALERT_QUEUE_AWAY: {
+    group: 'Alerts',
+    meaning: 'Minutes that the queue may be away before it is an alert.',
+    type: figureOrOff(0, 1440),
+    default: '1',
+    example: '5',
+  },
   ALERT_DATABASE_FULL: {
     group: 'Alerts',
     meaning:
@@ -667,6 +700,34 @@ export const SETTINGS = {
     default: 'info',
     example: 'debug',
   },
+  OTEL_EXPORTER_OTLP_ENDPOINT: {
+    group: 'Traces',
+    meaning:
+      'Collector of OpenTelemetry traces (OTLP over HTTP), without /v1/traces. Without it there are none.',
+    type: optional(url('http', 'https')),
+    example: 'http://otel-collector.example:4318',
+  },
+  OTEL_EXPORTER_OTLP_HEADERS: {
+    group: 'Traces',
+    meaning: 'Headers of the requests to the collector, such as its key.',
+    type: optional(z.string().transform(httpHeaders).describe(HTTP_HEADERS)),
+    example: 'authorization=Bearer%20t0ken',
+    secret: true,
+  },
+  OTEL_SERVICE_NAME: {
+    group: 'Traces',
+    meaning: 'What traces call this deployment.',
+    type: z.string().describe('text'),
+    default: 'dirsync',
+    example: 'dirsync-test',
+  },
+  OTEL_TRACES_SAMPLER_ARG: {
+    group: 'Traces',
+    meaning: 'Share of the jobs without a failure whose traces are sent. Runs and failures always are.',
+    type: number(0, 1),
+    default: '1',
+    example: '0.05',
+  },
 } as const satisfies Record<string, Setting>
 
 type Name = keyof typeof SETTINGS
@@ -721,7 +782,7 @@ export function loadConfig(env: Environment): Config {
   return {
     ...config,
     schedules: schedules(env),
-    channels: channels.map(channel => ({ ...channel, language: channel.language ?? config.DIRSYNC_LANG })),
+    channels: speaking(channels, config.DIRSYNC_LANG),
     embedded: false,
   }
 }
@@ -748,6 +809,21 @@ export function loadStores(
     env,
     schema.pick({ DATABASE_URL: true, REDIS_URL: true, DIRSYNC_LANG: true, LOG_LEVEL: true }),
   )
+}
+
+/**
+ * Reads the channels of alerts, and what their messages need, alone.
+ * @throws ConfigError as {@link loadConfig} does
+ */
+export function loadAlerts(env: Environment): Pick<Config, 'channels' | 'CONSOLE_URL' | 'DIRSYNC_LANG'> {
+  const { channels, complaints } = readChannelSettings(env)
+  const config = readAll(env, schema.pick({ CONSOLE_URL: true, DIRSYNC_LANG: true }), complaints)
+  return { ...config, channels: speaking(channels, config.DIRSYNC_LANG) }
+}
+
+/** The channels with a language each. @param language of those that name none */
+function speaking(channels: readonly OwnSettings[], language: Config['DIRSYNC_LANG']): ChannelSettings[] {
+  return channels.map(channel => ({ ...channel, language: channel.language ?? language }))
 }
 
 /** @param further what is wrong with other settings, to be told in the same breath */

@@ -3,6 +3,7 @@ import { type Config, ConfigError } from './config.ts'
 import { HrSource } from './hr/source.ts'
 import type { Pool } from './lib/database.ts'
 import type { Logger } from './lib/logger.ts'
+import { type Tracing, UNTRACED } from './lib/tracing.ts'
 import { CallCounter } from './pacing/call-minute.ts'
 import { PostgresSlots } from './pacing/postgres-slots.ts'
 import { SlotPacer } from './pacing/slot-pacer.ts'
@@ -14,13 +15,17 @@ import { isPaused } from './sync/halts.ts'
 import type { Pacing } from './sync/process.ts'
 
 /**
- * The platform as the settings describe it, behind the pacer and the token that all processes share. Its calls are counted.
+ * The platform as the settings describe it, behind the pacer and the token that all processes share. Its calls are counted,
+ * and part of whatever trace they are made in.
  */
 export function connectPlatform(
   config: Config,
   pool: Pool,
   logger: Logger,
-  onCall?: (call: CallReport) => void,
+  {
+    onCall,
+    tracing = UNTRACED,
+  }: { onCall?: ((call: CallReport) => void) | undefined; tracing?: Tracing } = {},
 ): PlatformClient & AsyncDisposable & { pacing(): Pacing } {
   const slots = new PostgresSlots({ url: config.DATABASE_URL, logger })
   const pacer = new SlotPacer({
@@ -47,6 +52,7 @@ export function connectPlatform(
     onCall: call => {
       counter.count(call)
       onCall?.(call)
+      traceCall(tracing, call)
     },
   })
   return Object.assign(client, {
@@ -63,6 +69,31 @@ export function connectPlatform(
       await slots.close()
     },
   })
+}
+
+/** A call from when it was wanted to its answer, with the platform's own trace id, by which its vendor finds it. */
+export function traceCall(tracing: Tracing, call: CallReport): void {
+  const { operation, durationMs, waitedMs, code, httpStatus, traceId, tooFast } = call
+  tracing.tell({
+    name: operation,
+    kind: 'client',
+    tookMs: waitedMs + durationMs,
+    ...(waitedMs >= 1 && { waited: { for: 'pacer', ms: waitedMs } }),
+    attributes: {
+      'dirsync.platform.operation': operation,
+      'dirsync.platform.code': String(code),
+      'dirsync.platform.waited_ms': tenths(waitedMs),
+      'dirsync.platform.took_ms': tenths(durationMs),
+      ...(traceId !== undefined && { 'dirsync.platform.trace_id': traceId }),
+      ...(tooFast && { 'dirsync.platform.too_fast': true }),
+      ...(httpStatus !== undefined && { 'http.response.status_code': httpStatus }),
+    },
+    failed: code !== 0,
+  })
+}
+
+function tenths(ms: number): number {
+  return Math.round(ms * 10) / 10
 }
 
 /**

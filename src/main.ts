@@ -13,10 +13,12 @@ import { dirsyncListener } from './lib/listener.ts'
 import type { Logger } from './lib/logger.ts'
 import { migrate } from './lib/migrate.ts'
 import { SessionLocks } from './lib/session-locks.ts'
+import { Tracer, type Tracing, UNTRACED } from './lib/tracing.ts'
 import { within } from './lib/waiting.ts'
 import { MirrorRunner } from './mirrors/mirror-runner.ts'
 import { startReceiver } from './money/receiver.ts'
 import { RefundSettler } from './money/settle.ts'
+import { openOtlp } from './otlp.ts'
 import { PLATFORM_CODES } from './platform/codes.ts'
 import { createQueueBackend, type QueueBackend } from './queue/backend.ts'
 import { jobsInHand } from './queue/job-worker.ts'
@@ -92,6 +94,7 @@ interface Core extends ServiceOptions {
   deployment: Deployment
   entry: Awaited<ReturnType<typeof register>>
   cronJobs: ReturnType<typeof scheduledJobs>
+  tracing: Tracing
   /** Called with the payload of each notification of channel `dirsync`; empty after a reconnect, when some may have been missed. */
   notified: ((payload: string) => void)[]
 }
@@ -100,6 +103,8 @@ async function startCore(options: ServiceOptions, stops: Stops): Promise<Core> {
   const { config, roles, logger } = options
   // Checked before anything is opened.
   const cronJobs = scheduledJobs(CRON_JOBS, config.schedules)
+  const otlp = await openOtlp(config, logger)
+  stops.afterwards(async () => otlp?.close())
 
   const hr = await connectHr(config, logger)
   stops.afterwards(() => hr.close())
@@ -114,6 +119,14 @@ async function startCore(options: ServiceOptions, stops: Stops): Promise<Core> {
   // process sees the other account.
   const entry = await register(pool, options, stops)
   const deployment = await claimDeployment(pool, accountOf(config))
+  const tracing =
+    otlp === null
+      ? UNTRACED
+      : new Tracer({
+          deployment: deployment.id,
+          share: config.OTEL_TRACES_SAMPLER_ARG,
+          collect: otlp.collect,
+        })
 
   const queue = createQueueBackend({
     redisUrl: config.REDIS_URL,
@@ -123,7 +136,8 @@ async function startCore(options: ServiceOptions, stops: Stops): Promise<Core> {
   })
   stops.afterwards(() => queue.close())
   await queue.prepare()
-  return { ...options, hr, pool, queue, deployment, entry, cronJobs, notified: [] }
+  entry.showQueue(() => queue.awaySince)
+  return { ...options, hr, pool, queue, deployment, entry, cronJobs, tracing, notified: [] }
 }
 
 /** Hears what people and other processes ask for, on one connection for all roles. */
@@ -142,7 +156,8 @@ const HEARTBEAT_MS = 5000
 async function register(pool: Pool, { roles, logger }: ServiceOptions, stops: Stops) {
   const me = { id: randomUUID(), host: hostname(), pid: process.pid, roles: [...roles], version: VERSION }
   let pacing: (() => Pacing) | undefined
-  const sign = () => heartbeat(pool, { ...me, pacer: pacing?.() ?? null })
+  let queueAwaySince = (): Date | null => null
+  const sign = () => heartbeat(pool, { ...me, pacer: pacing?.() ?? null, queueAwaySince: queueAwaySince() })
   const timer = setInterval(
     () => sign().catch(error => logger.debug({ err: error.message }, 'no heartbeat')),
     HEARTBEAT_MS,
@@ -159,13 +174,17 @@ async function register(pool: Pool, { roles, logger }: ServiceOptions, stops: St
       pacing = of
       return sign()
     },
+    /** From now on each heartbeat tells whether the queue is reached. */
+    showQueue(of: () => Date | null): void {
+      queueAwaySince = of
+    },
   }
 }
 
 type Console = Awaited<ReturnType<typeof startConsole>>
 
 async function startConsoleRole(core: Core, stops: Stops): Promise<Console> {
-  const { config, roles, logger, queue, pool, hr, notified } = core
+  const { config, roles, logger, queue, pool, hr, tracing, notified } = core
   const needsQueue = roles.includes('worker') || roles.includes('scheduler')
   const web = await startConsole({
     config,
@@ -175,7 +194,7 @@ async function startConsoleRole(core: Core, stops: Stops): Promise<Console> {
     platformCodes: Object.keys(PLATFORM_CODES),
     hr,
     platform: onceNeeded(() => {
-      const client = connectPlatform(config, pool, logger)
+      const client = connectPlatform(config, pool, logger, { tracing })
       stops.afterwards(async () => client[Symbol.asyncDispose]())
       return client
     }),
@@ -210,9 +229,9 @@ const JOBS_END_WITHIN_MS = 6000
 
 /** Does the jobs of the queue, settles refunds and reads the mirrors: everything that calls the platform. */
 async function startWorker(core: Core, web: Console | null, stops: Stops): Promise<void> {
-  const { config, pool, hr, logger } = core
+  const { config, pool, hr, tracing, logger } = core
   const most = config.WORKER_CONCURRENCY
-  const client = connectPlatform(config, pool, logger, web?.metrics.observeCall)
+  const client = connectPlatform(config, pool, logger, { onCall: web?.metrics.observeCall, tracing })
   stops.afterwards(async () => client[Symbol.asyncDispose]())
   const locks = new SessionLocks(config.DATABASE_URL, logger)
   stops.afterwards(() => locks.close())
@@ -229,6 +248,7 @@ async function startWorker(core: Core, web: Console | null, stops: Stops): Promi
     logger: logger.child({ component: 'worker' }),
     concurrentCalls: most,
     departmentGraceMs: config.DEPARTMENT_GRACE_HOURS * 3_600_000,
+    tracing,
     onSettled: web?.metrics.observeJob,
   })
   const worker = core.queue.work((job, signal) => processor.process(job, signal), {
@@ -257,6 +277,7 @@ async function startWorker(core: Core, web: Console | null, stops: Stops): Promi
     client,
     locks,
     logger: logger.child({ component: 'mirrors' }),
+    tracing,
     ownEnterprise: config.PLATFORM_ENTERPRISE_CODE,
     orderDays: config.PAYMENT_ORDER_DAYS,
     taxpayerIdentifiers: config.TAXPAYER_IDENTIFIERS,
@@ -272,7 +293,7 @@ function permitted({ ratePerSecond, cap }: Pacing): number {
 
 /** Plans runs, feeds the queue and reads HR for pages; with a schedule it also runs the cron jobs and listens to HR's trigger. */
 async function startScheduler(core: Core, stops: Stops): Promise<void> {
-  const { config, pool, hr, queue, logger, schedule } = core
+  const { config, pool, hr, queue, tracing, logger, schedule } = core
   const limits = limitsOf(config)
   const feeder = new Feeder({ pool, queue, highWater: config.QUEUE_HIGH_WATER, logger })
   const planner = new Planner({
@@ -282,12 +303,14 @@ async function startScheduler(core: Core, stops: Stops): Promise<void> {
     sellerAppids: config.SELLER_APPIDS,
     ownEnterprise: config.PLATFORM_ENTERPRISE_CODE,
     limits,
+    tracing,
   })
   const coordinator = new Coordinator({
     pool,
     planner,
     feeder,
     logger: logger.child({ component: 'scheduler' }),
+    tracing,
   })
   coordinator.start()
   stops.work(() => coordinator.stop())

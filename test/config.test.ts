@@ -96,6 +96,7 @@ test('the least is enough: everything else has a default or is absent', () => {
     ALERT_NOTIFICATION_MISFIT: 1,
     ALERT_CLOCK: 60,
     ALERT_TOKENS: 20,
+    ALERT_QUEUE_AWAY: 1,
     ALERT_DATABASE_FULL: 80,
     ALERT_DATABASE_GB: 50,
     ALERT_DATABASE_SLOW: 1000,
@@ -106,6 +107,10 @@ test('the least is enough: everything else has a default or is absent', () => {
     HEARTBEAT_URL: null,
     DIRSYNC_LANG: 'en',
     LOG_LEVEL: 'info',
+    OTEL_EXPORTER_OTLP_ENDPOINT: null,
+    OTEL_EXPORTER_OTLP_HEADERS: null,
+    OTEL_SERVICE_NAME: 'dirsync',
+    OTEL_TRACES_SAMPLER_ARG: 1,
     schedules: {},
     channels: [],
     embedded: false,
@@ -201,6 +206,12 @@ describe('a wrong value is one sentence: the variable, what it holds and what it
     ['OIDC_SCOPES', 'profile email', 'should have openid among its scopes'],
     ['DIRSYNC_LANG', 'fr', 'should be en or zh-CN'],
     ['LOG_LEVEL', 'verbose', 'should be one of trace, debug, info, warn, error, silent'],
+    [
+      'OTEL_EXPORTER_OTLP_ENDPOINT',
+      'collector:4317',
+      'should be an address beginning with http:// or https://',
+    ],
+    ['OTEL_TRACES_SAMPLER_ARG', '1.5', 'should be between 0 and 1'],
   ])('%s=%s', (name, value, wanted) => {
     expect(complaintAbout({ [name]: value })).toBe(`${name} holds ${JSON.stringify(value)} but ${wanted}`)
   })
@@ -224,6 +235,15 @@ describe('a wrong value is one sentence: the variable, what it holds and what it
       /but should be claim:value=role,…, with the roles viewer, reviewer, operator, admin$/,
     )
   })
+
+  test.each(['t0ken', '=t0ken', 'key=%zz', 'key=a%0Ab', 'a b=t0ken', 'key=t0ken,'])(
+    'OTEL_EXPORTER_OTLP_HEADERS=%s, which is a secret and not shown',
+    headers => {
+      expect(complaintAbout({ OTEL_EXPORTER_OTLP_HEADERS: headers })).toBe(
+        'OTEL_EXPORTER_OTLP_HEADERS holds (secret) but should be name=value,…, with values percent-encoded',
+      )
+    },
+  )
 
   test('and every wrong setting gets its own', () => {
     const lines = complaintAbout({ CONSOLE_PORT: 'x', LOG_LEVEL: 'x', DATABASE_URL: 'x' }).split('\n')
@@ -264,6 +284,14 @@ describe('values are read as they are meant', () => {
     ['DIRSYNC_LANG', 'C.UTF-8', 'en'],
     ['DIRSYNC_LANG', 'en_GB', 'en'],
     ['LOG_LEVEL', '', 'info'],
+    [
+      'OTEL_EXPORTER_OTLP_HEADERS',
+      'authorization=Bearer%20t0ken, x-tenant = a=b',
+      new Map([
+        ['authorization', 'Bearer t0ken'],
+        ['x-tenant', 'a=b'],
+      ]),
+    ],
   ] as const)('%s=%j is %j', (name, value, read) => {
     expect(loadConfig({ ...LEAST, [name]: value })[name]).toEqual(read)
   })

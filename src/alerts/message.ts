@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import type { Language } from '../texts/texts.ts'
 import type { RuleName, Severity } from './rule.ts'
 
@@ -39,4 +40,16 @@ export interface MessageAlert {
   since: Date
   endedAt: Date | null
   facts: Readonly<Record<string, string | number | null>>
+}
+
+/**
+ * What receivers know a message by, the same at each try: its number, and a hash of what it is about. Two deployments, or one
+ * that was set up anew, count alike, and a receiver would drop what the second sends as a repetition.
+ * @param id number of the message in its deployment
+ */
+export function deliveryId({ kind, alerts, url, at }: Message, id: string): string {
+  // A message that waits may get later words, and with them another time, as long as it is about the same.
+  const about = alerts.length > 0 ? alerts.map(({ id, event, since }) => [id, event, since]) : at
+  const hash = createHash('sha256').update(JSON.stringify([kind, url, about]))
+  return `dirsync-${id}-${hash.digest('hex').slice(0, 12)}`
 }

@@ -58,14 +58,43 @@ export function reasonOf(text: string): string {
   return text
 }
 
-/** `--max-age`, in milliseconds. */
-export function maxAgeOf(text: string): number {
-  const period = periodOf(text)
-  if (!period)
-    throw new UsageError(
-      `--max-age holds ${JSON.stringify(text)} but should be a time such as 30m, 6h, 3d, 2w`,
-    )
-  return period
+/** A parser for how long, in milliseconds. */
+export function periodOf(flag: string): (text: string) => number {
+  return text => {
+    const period = millisecondsOf(text)
+    if (!period)
+      throw new UsageError(
+        `${flag} holds ${JSON.stringify(text)} but should be a time such as 30m, 6h, 3d, 2w`,
+      )
+    return period
+  }
+}
+
+/** A parser for a moment that lies ahead. */
+export function futureOf(flag: string): (text: string) => Date {
+  return text => {
+    const moment = momentOf(text)
+    if (!moment)
+      throw new UsageError(
+        `${flag} holds ${JSON.stringify(text)} but should be a time such as 2030-01-31T08:00, or 30m, 12h, 3d, 2w`,
+      )
+    if (moment.getTime() <= Date.now())
+      throw new UsageError(`${flag} holds ${JSON.stringify(text)}, which is in the past: give a future time`)
+    return moment
+  }
+}
+
+/** A parser for a moment: a time, or how long ago it was. */
+export function pastOf(flag: string): (text: string) => Date {
+  return text => {
+    const period = millisecondsOf(text)
+    const moment = period === null ? momentOf(text) : new Date(Date.now() - period)
+    if (!moment)
+      throw new UsageError(
+        `${flag} holds ${JSON.stringify(text)} but should be a time such as 2026-11-21, or 12h, 7d, 4w ago`,
+      )
+    return moment
+  }
 }
 
 /** A parser for a day `yyyy-MM-dd` that exists. */
@@ -80,14 +109,14 @@ export function dayOf(flag: string): (text: string) => string {
 const UNITS = { m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 }
 
 /** The milliseconds that `30m`, `12h`, `3d` or `2w` names; null for anything else. */
-function periodOf(text: string): number | null {
+function millisecondsOf(text: string): number | null {
   const [, amount, unit] = /^(\d{1,5})([mhdw])$/.exec(text) ?? []
   return amount && unit ? Number(amount) * UNITS[unit as keyof typeof UNITS] : null
 }
 
 /** The moment that `3d`, `12h`, `30m`, `2w` or an ISO time names; null for anything else. */
 export function momentOf(text: string, now = new Date()): Date | null {
-  const period = periodOf(text)
+  const period = millisecondsOf(text)
   if (period !== null) return new Date(now.getTime() + period)
   const date = /^\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:?\d{2})?)?$/.test(
     text,

@@ -11,7 +11,7 @@ import {
 } from '../report/review.ts'
 import { CASE_STATES, type CaseState } from '../sync/cases.ts'
 import { Commands } from '../sync/commands.ts'
-import { limitOf, momentOf, numberOf, numbersOf, oneOf, reasonOf } from './arguments.ts'
+import { futureOf, limitOf, numberOf, numbersOf, oneOf, reasonOf } from './arguments.ts'
 import { type CommandContext, openContext, warnWhenNobodyWorks } from './context.ts'
 import { FailedError, UsageError } from './failure.ts'
 import { named, namedWithValue, said, say } from './language.ts'
@@ -102,7 +102,7 @@ Examples:
     .requiredOption(
       '--until <time>',
       'a time (2030-01-31, 2030-01-31T08:00), or 30m, 12h, 3d, 2w from now',
-      untilOf,
+      futureOf('--until'),
     )
     .option('--reason <reason>', 'why')
     .option('--json', 'print one JSON document')
@@ -230,17 +230,6 @@ async function comment(id: number, options: { text: string; json?: true }): Prom
   await new Commands(context.pool, context.asker).comment(id, options.text)
   if (options.json) printJson({ id, comment: options.text.trim() })
   else print(`The comment is in the story: ${context.program} dead-letters show ${id}`)
-}
-
-function untilOf(text: string): Date {
-  const until = momentOf(text)
-  if (!until)
-    throw new UsageError(
-      `--until holds ${JSON.stringify(text)} but should be a time such as 2030-01-31T08:00, or 30m, 12h, 3d, 2w`,
-    )
-  if (until.getTime() <= Date.now())
-    throw new UsageError(`--until holds ${JSON.stringify(text)}, which is in the past: give a future time`)
-  return until
 }
 
 /** Columns of the export, in this order. */

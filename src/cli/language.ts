@@ -12,6 +12,11 @@ export function speak(wish: Language): void {
   language = wish
 }
 
+/** The language of this process. */
+export function shellLanguage(): Language {
+  return language
+}
+
 /** A text of the catalogue in the language of this process. */
 export function say(key: TextKey, values?: TextValues): string {
   return translator(language)(key, values)
@@ -19,6 +24,7 @@ export function say(key: TextKey, values?: TextValues): string {
 
 /** A list of names in the catalogue: what stands before the dot. */
 export type Names =
+  | 'alert_rule'
   | 'call'
   | 'category'
   | 'entity'
@@ -33,6 +39,7 @@ export type Names =
   | 'resolution'
   | 'run_kind'
   | 'run_state'
+  | 'severity'
   | 'standing'
   | 'state'
   | 'shell.compared'

@@ -2,7 +2,7 @@ import { type Command, Option } from 'commander'
 import { qualified } from '../directory/employee.ts'
 import { previewRun, type RunPreview } from '../report/preview.ts'
 import { limitsOf } from '../sync/safety.ts'
-import { employeeName, maxAgeOf, numberOf } from './arguments.ts'
+import { employeeName, numberOf, periodOf } from './arguments.ts'
 import {
   type Comparison,
   compareAll,
@@ -53,7 +53,7 @@ export function planCommand(program: Command): void {
     .option(
       '--max-age <time>',
       'with --full: skip employees that the platform confirmed within this time',
-      maxAgeOf,
+      periodOf('--max-age'),
     )
     .addOption(new Option('--employee <id>', 'one employee, field by field').argParser(employeeName))
     .option('--mapping <file>', 'what another SELECT of employees would change, against the one in use')

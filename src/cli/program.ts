@@ -44,6 +44,10 @@ const COMMANDS: Record<string, [summary: string, load: () => Promise<Add>]> = {
     'review what failed',
     () => import('./dead-letters.ts').then(file => file.deadLettersCommand),
   ],
+  alerts: [
+    'see what is wrong, and who is told',
+    () => import('./alerts.ts').then(file => file.alertsCommand),
+  ],
   orders: ['look at payment orders', () => import('./orders.ts').then(file => file.ordersCommand)],
   accounts: [
     'show limit accounts and their balances',

@@ -2,7 +2,7 @@ import { type Command, Option } from 'commander'
 import { readRunStory } from '../report/run-story.ts'
 import { Commands } from '../sync/commands.ts'
 import { MIRRORS } from '../sync/mirror-kind.ts'
-import { employeeNames, maxAgeOf } from './arguments.ts'
+import { employeeNames, periodOf } from './arguments.ts'
 import {
   type CommandContext,
   missingRoles,
@@ -43,7 +43,7 @@ export function resyncCommand(program: Command): void {
     .option(
       '--max-age <time>',
       'with --full: skip employees that the platform confirmed within this time',
-      maxAgeOf,
+      periodOf('--max-age'),
     )
     .addOption(
       kind('--employee <id...>', 'these employees (user id, or enterprise/userid)').argParser(employeeNames),

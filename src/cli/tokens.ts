@@ -1,9 +1,8 @@
 import type { Command } from 'commander'
 import { type ApiToken, addToken, listTokens, revokeToken, tokenName } from '../console/auth/tokens.ts'
 import { ACCESS_ROLES, type AccessRole } from '../console/auth/viewer.ts'
-import { momentOf, oneOf } from './arguments.ts'
+import { futureOf, oneOf } from './arguments.ts'
 import { openContext } from './context.ts'
-import { UsageError } from './failure.ts'
 import { examples, longTime, print, printAside, printJson, printTable, shortTime } from './output.ts'
 
 /** `dirsync tokens`: bearer tokens of the API. */
@@ -32,7 +31,7 @@ Examples:
       `what it may do: ${ACCESS_ROLES.join(', ')}`,
       oneOf('role', ACCESS_ROLES),
     )
-    .requiredOption('--expires <when>', 'when it ends, such as 90d, 12h or 2027-01-31', endOf)
+    .requiredOption('--expires <when>', 'when it ends, such as 90d, 12h or 2027-01-31', futureOf('--expires'))
     .option('--json', 'print one JSON document')
     .addHelpText(
       'after',
@@ -57,17 +56,6 @@ Examples:
     .option('--json', 'print one JSON document')
     .addHelpText('after', examples('dirsync tokens revoke monitoring'))
     .action(revoke)
-}
-
-/** `--expires`, which lies ahead. */
-function endOf(text: string): Date {
-  const end = momentOf(text)
-  if (end === null)
-    throw new UsageError(
-      `--expires holds ${JSON.stringify(text)} but should be a time such as 90d, 12h or 2027-01-31`,
-    )
-  if (end <= new Date()) throw new UsageError(`--expires holds ${JSON.stringify(text)}, which is in the past`)
-  return end
 }
 
 async function add(name: string, options: { role: AccessRole; expires: Date; json?: true }): Promise<void> {

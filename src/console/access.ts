@@ -30,6 +30,15 @@ export const ACCESS: Readonly<Record<string, Access>> = {
   'GET /events': 'viewer',
   'GET /search': 'viewer',
 
+  'GET /alerts': 'viewer',
+  'GET /alerts/history': 'viewer',
+  'GET /alerts/rules/:rule': 'viewer',
+  'POST /alerts/mute': 'operator',
+  'POST /alerts/unmute': 'operator',
+  'POST /alerts/quiet-hours': 'operator',
+  'POST /alerts/quiet-hours/clear': 'operator',
+  'POST /alerts/channels/:channel/test': 'operator',
+
   'GET /runs': 'viewer',
   'GET /runs/new': 'operator',
   'POST /runs': 'operator',

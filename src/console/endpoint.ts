@@ -30,6 +30,7 @@ export interface Page {
 
 export const NAV = [
   'overview',
+  'alerts',
   'runs',
   'cases',
   'employees',

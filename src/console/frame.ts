@@ -1,3 +1,4 @@
+import { countUrgent, FIRING_RULES, type FiringRule } from '../alerts/report.ts'
 import { onlyRow } from '../lib/database.ts'
 import type { Services } from './services.ts'
 import type { Frame } from './ui/layout.ts'
@@ -10,6 +11,7 @@ export async function readFrame({ pool }: Services, own: Pick<Frame, 'notice' | 
     cases: number
     held: number
     halts: number
+    alerts: FiringRule[]
   }>({
     name: 'console frame',
     text: `
@@ -18,8 +20,14 @@ export async function readFrame({ pool }: Services, own: Pick<Frame, 'notice' | 
                        where source = 'dead_letter' and state in ('open', 'blocked')), 0)::int as cases,
              coalesce((select sum(n) from dirsync.tally
                        where source = 'sync_run' and state = 'held'), 0)::int as held,
-             (select count(*) from dirsync.halt)::int as halts`,
+             (select count(*) from dirsync.halt)::int as halts,
+             (select coalesce(jsonb_agg(f), '[]')
+              from (${FIRING_RULES}) f) as alerts`,
   })
-  const { name, app_id, cases, held, halts } = onlyRow(rows)
-  return { ...own, deployment: name ?? app_id ?? 'dirsync', badges: { cases, runs: held, halts } }
+  const { name, app_id, cases, held, halts, alerts } = onlyRow(rows)
+  return {
+    ...own,
+    deployment: name ?? app_id ?? 'dirsync',
+    badges: { cases, runs: held, halts, alerts: countUrgent(alerts) },
+  }
 }

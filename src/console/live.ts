@@ -14,6 +14,7 @@ const TOPICS = [
   'runs',
   'employees',
   'halts',
+  'alerts',
   'processes',
   'platform',
   'schedules',
@@ -172,6 +173,16 @@ async function readMarks(pool: Pool): Promise<Record<Topic, string>> {
       union all
       select 'halts', coalesce((select md5(string_agg(concat_ws('|', scope, category, since, probes, next_probe_at),
                                                       ',' order by scope)) from dirsync.halt), '')
+      union all
+      select 'alerts', concat_ws(' ',
+        (select concat_ws('|', judged_at, judged_at > now() - interval '2 minutes') from dirsync.alert_judgement),
+        (select md5(string_agg(concat_ws('|', id, state, gone_at), ',' order by id)) from dirsync.alert
+         where state <> 'ended'),
+        (select string_agg(concat_ws('|', name, last_sent_at, failing_since, last_answer), ',' order by name)
+         from dirsync.alert_channel),
+        (select string_agg(concat_ws('|', rule, until), ',' order by rule) from dirsync.alert_mute
+         where until > now()),
+        (select set_at from dirsync.quiet_hours))
       union all
       select 'processes', coalesce((select string_agg(id::text, ',' order by id) from dirsync.process
                                     where heartbeat_at > now() - interval '15 seconds'), '')

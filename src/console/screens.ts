@@ -1,3 +1,4 @@
+import { alerts } from './alerts/routes.ts'
 import { me } from './api/routes.ts'
 import { audit } from './audit/routes.ts'
 import { bulk } from './bulk/routes.ts'
@@ -23,6 +24,7 @@ export function endpoints(services: Services): Endpoint[] {
   return [
     ...overview(services),
     ...search(services),
+    ...alerts(services),
     ...runs(services),
     ...plan(services),
     ...cases(services),

@@ -2,12 +2,14 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Pool } from '../lib/database.ts'
 import { repeatOnDeadlock, transaction } from '../lib/database.ts'
 import type { Logger } from '../lib/logger.ts'
+import { annotate, type Tracing, traced, UNTRACED } from '../lib/tracing.ts'
 import type { PlatformClient } from '../platform/client.ts'
 import { probeDelay } from '../sync/backoff.ts'
 import { endObsoleteMirrorCases, mirrorCases, resolveCases } from '../sync/cases.ts'
 import { enterpriseCodes } from '../sync/employee.ts'
 import { forbidding, type Halt, healHalts } from '../sync/halts.ts'
 import { enterprisesToAsk, type Mirror, type MirrorOperation, mirrorOperation } from '../sync/mirror-kind.ts'
+import { runSpan, traceRun } from '../sync/run-trace.ts'
 import { isUnfit } from '../sync/settlement.ts'
 import { settleFailure } from './failure.ts'
 import {
@@ -38,6 +40,8 @@ export interface MirrorWorkDependencies {
   logger: Logger
   /** Enterprise code of the deployment itself; empty for a single enterprise. */
   ownEnterprise: string
+  /** Default: none. */
+  tracing?: Tracing
 }
 
 /** When the reading of a task began, over all its pages. */
@@ -66,7 +70,7 @@ export class MirrorWork {
 
   /** Takes up the run that was begun, or begins the next one, and works until it has ended. @throws when the signal aborts */
   async next(signal: AbortSignal): Promise<void> {
-    const { pool, logger } = this.#deps
+    const { pool, logger, tracing = UNTRACED } = this.#deps
     const begun = await begunMirrorRun(pool, this.#mirror)
     const run = begun ?? (await this.#begin())
     if (run === null) return
@@ -77,7 +81,9 @@ export class MirrorWork {
       await this.#reader.conclude?.(db, run)
       return finishMirrorRun(db, run)
     })
-    if (ended) log.info({ state: ended.state, message: ended.message }, 'run ended')
+    if (!ended) return
+    log.info({ state: ended.state, message: ended.message }, 'run ended')
+    await traceRun(pool, tracing, run.id)
   }
 
   async #begin(): Promise<MirrorRun | null> {
@@ -108,7 +114,7 @@ export class MirrorWork {
   }
 
   async #readAll(run: MirrorRun, signal: AbortSignal): Promise<void> {
-    const { pool } = this.#deps
+    const { pool, tracing = UNTRACED } = this.#deps
     let execution: Execution | undefined
     for (;;) {
       signal.throwIfAborted()
@@ -126,7 +132,9 @@ export class MirrorWork {
       else {
         const { position, handedOutAt: startedAt } = task
         if (execution?.position !== position) execution = { position, startedAt, begun: performance.now() }
-        await this.#read(task, execution, isProbe, signal)
+        const present = execution
+        const about = { partOf: runSpan(run.id), attributes: { 'dirsync.run': run.id } }
+        await tracing.trace('read', about, () => this.#read(task, present, isProbe, signal))
       }
     }
   }
@@ -135,7 +143,8 @@ export class MirrorWork {
     const calls = new CountedCalls(this.#deps.client, signal)
     try {
       const reading = await this.#reader.read(task, calls)
-      await repeatOnDeadlock(() => this.#store(task, reading, calls.count, execution))
+      annotate({ 'dirsync.rows': reading.rows })
+      await traced('store', () => repeatOnDeadlock(() => this.#store(task, reading, calls.count, execution)))
     } catch (error) {
       if (signal.aborted || isOurTrouble(error)) throw error
       await settleFailure(this.#deps, this.#mirror, task, error, {

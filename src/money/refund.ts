@@ -200,7 +200,8 @@ export async function recordNotification(
   )
   if (rowCount === 1) return 'stored'
   // After `success` the platform never tells again. So do not say it of a row that has gone since it was read.
-  return (await refundJournal.read(db, outer_refund_no)) === null ? 'unknown' : 'repeated'
+  const isThere = (await refundJournal.read(db, outer_refund_no)) !== null
+  return isThere ? 'repeated' : refused(db, outer_refund_no, 'unknown')
 }
 
 /** Writes a notification down that fits no refund: somebody should look at it. */

@@ -11,6 +11,7 @@ import {
   type HttpAnswer,
   type HttpRequest,
   readAnswer,
+  traceIdOf,
 } from './exchange.ts'
 import type { Operation } from './operation.ts'
 import type { ParameterTexts, RequestBuilder } from './request.ts'
@@ -34,6 +35,8 @@ export interface CallReport {
   code: number | string
   /** Absent when no answer came. */
   httpStatus?: number
+  /** The platform's own id of the call, which its support asks for; absent where it told none. */
+  traceId?: string
   /** How long it waited for its turn before it was sent, in milliseconds. */
   waitedMs: number
   /** Whether the platform refused it because there were too many calls. */
@@ -89,7 +92,7 @@ export class PlatformCaller {
     const exchange: Exchange = { operation: operation.name, sentAt, waitedMs: sentAt - wantedAt }
     try {
       const answer = await this.#exchange(operation.name, request, options.signal)
-      exchange.httpStatus = answer.status
+      exchange.answer = answer
       const data = readAnswer(operation, answer, clock(), tooFastCodes)
       this.#ended(exchange, null, options.onCall)
       return data
@@ -136,14 +139,18 @@ export class PlatformCaller {
 
   /** Tells the pacer and whoever counts of an exchange that has ended. */
   #ended(exchange: Exchange, error: PlatformError | null, onCall: CallOptions['onCall']): void {
-    const { operation, sentAt, waitedMs, httpStatus } = exchange
+    const { operation, sentAt, waitedMs, answer } = exchange
     const durationMs = performance.now() - sentAt
     const tooFast = error?.retryAfterMs !== undefined
     this.#parts.pacer.observe({ operation, sentAt, tooFast })
     if (this.#parts.onCall === undefined && onCall === undefined) return
     const code = error === null ? 0 : (error.platformCode ?? error.code)
     const call: CallReport = { operation, durationMs, waitedMs, tooFast, code }
-    if (httpStatus !== undefined) call.httpStatus = httpStatus
+    if (answer !== undefined) {
+      call.httpStatus = answer.status
+      const traceId = traceIdOf(answer)
+      if (traceId !== undefined) call.traceId = traceId
+    }
     this.#parts.onCall?.(call)
     onCall?.(call)
   }
@@ -160,8 +167,8 @@ interface Exchange {
   operation: string
   sentAt: number
   waitedMs: number
-  /** As soon as an answer came. */
-  httpStatus?: number
+  /** As soon as one came. */
+  answer?: HttpAnswer
 }
 
 /** A call given up before anything was sent. */

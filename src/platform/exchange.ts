@@ -201,9 +201,14 @@ function httpFailure(operation: Operation, answer: HttpAnswer, now: number): Pla
   }
 }
 
-function factsOf(operation: string, { status, headers }: HttpAnswer) {
+function factsOf(operation: string, answer: HttpAnswer) {
+  return { operation, httpStatus: answer.status, traceId: traceIdOf(answer) }
+}
+
+/** The platform's id of the call that was answered. */
+export function traceIdOf({ headers }: HttpAnswer): string | undefined {
   const trace = headers['x-trace-id']
-  return { operation, httpStatus: status, traceId: Array.isArray(trace) ? trace[0] : trace }
+  return Array.isArray(trace) ? trace[0] : trace
 }
 
 /** Matches where there may be an escape of U+0000 or of half a character; halves mostly come in pairs, which are fine. */

@@ -1,11 +1,12 @@
 import { type IQueueBackend, Queue } from 'bullmq'
 import type { Logger } from '../lib/logger.ts'
+import { Trouble } from '../lib/trouble.ts'
 import { within } from '../lib/waiting.ts'
 import type { JobOperation, QueuedJob } from './job.ts'
 import { type BullId, type JobData, type JobHandler, JobWorker } from './job-worker.ts'
 import { createPostgresStore } from './postgres.ts'
 import { createRedisStore } from './redis.ts'
-import { type Finding, QueueError, type QueueStore, type StoreConnection, Trouble } from './store.ts'
+import { type Finding, QueueError, type QueueStore, type StoreConnection } from './store.ts'
 
 /** Jobs in one call of BullMQ: on PostgreSQL, more may need more locks than the server has. */
 const CHUNK = 1000
@@ -72,6 +73,11 @@ export class QueueBackend {
 
   get kind(): 'redis' | 'postgres' {
     return this.#store.kind
+  }
+
+  /** Since when operations on it have failed; null: they succeed. */
+  get awaySince(): Date | null {
+    return this.#trouble.since
   }
 
   /** Brings the store up to date, or finds that it cannot serve. @throws QueueError */

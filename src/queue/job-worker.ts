@@ -1,8 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type IQueueBackend, type Job, type JobProgress, WaitingError, Worker } from 'bullmq'
 import type { Logger } from '../lib/logger.ts'
+import { Trouble } from '../lib/trouble.ts'
 import type { JobOperation } from './job.ts'
-import { type QueueStore, type StoreConnection, Trouble } from './store.ts'
+import type { QueueStore, StoreConnection } from './store.ts'
 
 /** What a job of BullMQ holds: its key. Nothing personal may ever be added. */
 export interface JobData {

@@ -31,6 +31,8 @@ export interface Claim {
   sentUnknown: boolean
   attempts: number
   runId: number | null
+  /** Milliseconds since it was fed to the queue; null where the outbox believes that it is not there. */
+  fedMsAgo: number | null
   priority: number
   /** A halt was raised after this job had been enqueued: give it back. */
   halted: boolean
@@ -112,6 +114,7 @@ with wanted as (
 )
 select now() as "startedAt", b.position::int, b.version, b.execution, b.starts,
        b.sent_unknown as "sentUnknown", b.attempts, b.run_id as "runId", b.priority, b.named,
+       (extract(epoch from now() - b.enqueued_at) * 1000)::float8 as "fedMsAgo",
        exists (select from dirsync.halt h where h.scope in ('*', b.enterprise_code)
                  and (b.enqueued_at is null or b.enqueued_at < h.since)) as halted,
        exists (select from dirsync.halt h where h.scope in ('*', b.enterprise_code)) as "underHalt",

@@ -170,6 +170,26 @@ export class Commands {
     return this.#ask('select dirsync.probe_now($1)', [scope])
   }
 
+  /** Keeps the alerts of a rule from all channels until a time within 30 days. Returns the time. */
+  muteAlert(rule: string, until: Date, reason: string): Promise<Date> {
+    return this.#ask('select dirsync.mute_alert($1, $2, $3)', [rule, until, reason])
+  }
+
+  /** Lets them through again before their time. Returns whether the rule was muted. */
+  unmuteAlert(rule: string): Promise<boolean> {
+    return this.#ask('select dirsync.unmute_alert($1)', [rule])
+  }
+
+  /** From when to when only critical alerts are sent each day. @param hours.starts and `ends`: HH:MM */
+  async setQuietHours(hours: { starts: string; ends: string; timeZone: string }): Promise<void> {
+    await this.#ask('select dirsync.set_quiet_hours($1, $2, $3)', [hours.starts, hours.ends, hours.timeZone])
+  }
+
+  /** Ends quiet hours for good. Returns whether there were any. */
+  clearQuietHours(): Promise<boolean> {
+    return this.#ask('select dirsync.clear_quiet_hours()', [])
+  }
+
   #ask<T = number>(sql: string, values: unknown[]): Promise<T> {
     return this.#do(client => scalar<T>(client, sql, values))
   }

@@ -1,10 +1,12 @@
 import type { Pool } from '../lib/database.ts'
 import type { Logger } from '../lib/logger.ts'
+import { type Tracing, UNTRACED } from '../lib/tracing.ts'
 import { pause } from '../lib/waiting.ts'
 import type { Feeder } from './feeder.ts'
 import type { Planner } from './planner.ts'
 import { finishRuns } from './run.ts'
 import { requestReplan } from './run-requests.ts'
+import { traceRun } from './run-trace.ts'
 import { foldTally } from './tally.ts'
 
 /** Without a notification, how often to look for something to do. */
@@ -17,6 +19,8 @@ interface CoordinatorOptions {
   planner: Planner
   feeder: Feeder
   logger: Logger
+  /** Default: none. */
+  tracing?: Tracing
 }
 
 /**
@@ -35,7 +39,7 @@ export class Coordinator {
   }
 
   start(): void {
-    const { pool, planner, feeder, logger } = this.#options
+    const { pool, planner, feeder, logger, tracing = UNTRACED } = this.#options
     this.#loops = [
       this.#loop(async () => {
         const planned = await planner.planNext(this.#stopping.signal)
@@ -45,7 +49,10 @@ export class Coordinator {
       this.#loop(async () => {
         const fed = await feeder.feed()
         const { ended, left } = await finishRuns(pool)
-        for (const runId of ended) logger.info({ runId }, 'run done')
+        for (const runId of ended) {
+          logger.info({ runId }, 'run done')
+          await traceRun(pool, tracing, runId)
+        }
         await requestReplan(pool)
         return fed > 0 || left > 0
       }),

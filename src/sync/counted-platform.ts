@@ -1,4 +1,5 @@
 import type { EmployeeKey } from '../directory/employee.ts'
+import { traced } from '../lib/tracing.ts'
 import type { Semaphore } from '../lib/waiting.ts'
 import { abortedError } from '../platform/caller.ts'
 import type { CallOptions, PlatformClient } from '../platform/client.ts'
@@ -66,9 +67,10 @@ export class CountedPlatform {
 
   async #call<T>(operation: string, call: () => Promise<T>): Promise<T> {
     const turn = this.#permits.acquire(this.#options.priority, this.#options.signal)
-    await turn?.catch(reason => {
-      throw abortedError(operation, reason)
-    })
+    if (turn !== undefined)
+      await traced('permit', () => turn).catch(reason => {
+        throw abortedError(operation, reason)
+      })
     try {
       const answer = await call()
       this.answered = true

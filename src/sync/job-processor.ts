@@ -5,6 +5,7 @@ import { Batcher } from '../lib/batcher.ts'
 import type { Pool } from '../lib/database.ts'
 import type { Logger } from '../lib/logger.ts'
 import type { SessionLocks } from '../lib/session-locks.ts'
+import { type Trace, type Tracing, traced, UNTRACED } from '../lib/tracing.ts'
 import { Semaphore } from '../lib/waiting.ts'
 import type { PlatformClient } from '../platform/client.ts'
 import { type JobOperation, parseJobKey } from '../queue/job.ts'
@@ -26,6 +27,7 @@ import {
   verdictResult,
 } from './outcome.ts'
 import { bindOpenid, type HrRow, reconcileEmployee } from './reconcile-employee.ts'
+import { runSpan } from './run-trace.ts'
 import { type Settlement, settle } from './settlement.ts'
 
 /** A job whose worker has died this often in the middle of it is parked. */
@@ -44,6 +46,8 @@ interface JobProcessorDependencies {
   /** Calls to the platform at a time, of however many jobs. */
   concurrentCalls: number
   departmentGraceMs: number
+  /** Default: none. */
+  tracing?: Tracing
   /** Called after every outcome has been written, for metrics. */
   onSettled?:
     | ((settled: { operation: JobOperation; outcome: Outcome; durationMs: number }) => void)
@@ -80,28 +84,39 @@ export class JobProcessor {
   /** @param signal aborts when the worker stops, or when it has lost the job to another one */
   async process(job: { name: JobOperation; key: string }, signal: AbortSignal): Promise<void> {
     const key = { operation: job.name, ...parseJobKey(job.key) }
+    const { tracing = UNTRACED } = this.#deps
+    await tracing.trace(job.name, { kind: 'consumer' }, trace => this.#process(key, signal, trace))
+  }
+
+  async #process(key: ClaimKey, signal: AbortSignal, trace: Trace): Promise<void> {
     const lock = lockName(key)
-    const locked = await this.#deps.locks.lock(lock, signal)
-    if (locked === null) return postpone(this.#deps.pool, key, LOCKED_MS)
+    const locked = await traced('lock', () => this.#deps.locks.lock(lock, signal))
+    if (locked === null) {
+      trace.drop()
+      return postpone(this.#deps.pool, key, LOCKED_MS)
+    }
     try {
-      await this.#execute(key, locked)
+      await this.#execute(key, locked, trace)
     } finally {
       // Nobody waits for it: it goes with the next job's lock, and a process that ends gives back its locks anyway.
       void this.#deps.locks.unlock(lock)
     }
   }
 
-  async #execute(key: ClaimKey, signal: AbortSignal): Promise<void> {
+  async #execute(key: ClaimKey, signal: AbortSignal, trace: Trace): Promise<void> {
     const { client, logger, onSettled } = this.#deps
     const begun = performance.now()
-    const claimed = await this.#claims.submit(key)
-    if (claimed === null) return
+    const claimed = await traced('claim', () => this.#claims.submit(key))
+    if (claimed === null) return trace.drop()
     const { priority, runId, startedAt } = claimed
+    traceClaim(trace, claimed)
     const platform = new CountedPlatform(client, this.#permits, { signal, priority })
     const attempted = await this.#attempt(key, claimed, platform)
     const { outcome } = attempted
     const durationMs = Math.round(performance.now() - begun)
-    await this.#settlements.submit(settlementOf(key, claimed, attempted, platform, durationMs))
+    const settlement = settlementOf(key, claimed, attempted, platform, durationMs)
+    await traced('settle', () => this.#settlements.submit(settlement))
+    traceOutcome(trace, outcome)
     onSettled?.({ operation: key.operation, outcome, durationMs })
     if (platform.answered) this.#outage.answered()
     if (platform.answered && claimed.underHalt && outcome !== 'halted')
@@ -117,7 +132,9 @@ export class JobProcessor {
     try {
       const employee = { enterpriseCode: key.enterpriseCode, userid: key.entityKey }
       // Read after the claim, whose version fences it: an older row can never settle a newer request.
-      const row = await this.#rows.submit({ key: employee, mapping: claimed.mapping })
+      const row = await traced('read HR', () =>
+        this.#rows.submit({ key: employee, mapping: claimed.mapping }),
+      )
       if (key.operation === 'bind-openid') return await bindOpenid(employee, row, key.detail, platform)
       if (row !== null && row !== 'duplicate') sourceHash = rowHash(Object.keys(row), row)
       if (!(await this.#hasPassed(employee, claimed, row === 'duplicate' ? row : sourceHash)))
@@ -136,10 +153,10 @@ export class JobProcessor {
   async #deleteDepartment(key: ClaimKey, claimed: Claim, platform: CountedPlatform): Promise<JobResult> {
     const { pool, hr, departmentGraceMs } = this.#deps
     try {
-      const { wanted } = await departmentFacts(pool, hr, {
-        graceMs: departmentGraceMs,
-        now: claimed.startedAt,
-      })
+      const now = claimed.startedAt
+      const { wanted } = await traced('read HR', () =>
+        departmentFacts(pool, hr, { graceMs: departmentGraceMs, now }),
+      )
       const { enterpriseCode, entityKey: deptCode } = key
       return await deleteDepartment({ enterpriseCode, deptCode, claim: claimed, wanted }, platform)
     } catch (error) {
@@ -196,6 +213,26 @@ export class JobProcessor {
       outage: outage && !claimed.underHalt,
     })
   }
+}
+
+/** Outcomes that somebody may want to look into. */
+const NOT_WELL: readonly Outcome[] = ['partly_updated', 'parked', 'awaiting_activation', 'retry']
+
+/** The wait in the queue is part of a job's trace. Whose job it is, is not: the platform's ids lead to cases. */
+function traceClaim(trace: Trace, { fedMsAgo, runId, priority, attempts, starts }: Claim): void {
+  if (fedMsAgo !== null) trace.cameUp(fedMsAgo, 'queue')
+  if (runId !== null) trace.belongsTo(runSpan(runId))
+  trace.annotate({
+    'dirsync.priority': priority,
+    'dirsync.attempts': attempts,
+    'dirsync.starts': starts,
+    ...(runId !== null && { 'dirsync.run': runId }),
+  })
+}
+
+function traceOutcome(trace: Trace, outcome: Outcome): void {
+  trace.annotate({ 'dirsync.outcome': outcome })
+  if (NOT_WELL.includes(outcome)) trace.fail()
 }
 
 /** Back to the outbox, to be done at once, without having spent an attempt. */

@@ -2,6 +2,7 @@ import { type EmployeeKey, keyText } from '../directory/employee.ts'
 import type { SourceStatistics } from '../directory/hash.ts'
 import type { HrSource } from '../hr/source.ts'
 import { type ClientBase, onlyRow, type Pool, repeatStepOnDeadlock } from '../lib/database.ts'
+import { traced } from '../lib/tracing.ts'
 import { endCases } from './cases.ts'
 import { compare, type Difference, stageRows, stageScan, writeEmployeePlan } from './plan-tables.ts'
 import { OF_EVERYBODY, type PlannedRun, type Run } from './run.ts'
@@ -44,8 +45,9 @@ export async function planEmployees(
     replans ||
     (await cancelledSince(db, last.at))
   const since = sweep ? null : new Date(newest.getTime() - WATERMARK_OVERLAP_MS)
-  const { source, mapping } = await stageScan(db, hr, since, signal)
-  const difference = await compare(db, { everything: isFull, maxAgeMs: run.maxAgeMs, sweep, replans })
+  const { source, mapping } = await traced('read HR', () => stageScan(db, hr, since, signal))
+  const scope = { everything: isFull, maxAgeMs: run.maxAgeMs, sweep, replans }
+  const difference = await traced('compare', () => compare(db, scope))
   const { inScope, reasons, sample, skipped, changing, first } = difference
   const planned = {
     difference,
@@ -76,7 +78,7 @@ export async function planNamedRows(
   breaker: Breaker,
 ): Promise<PlannedRun> {
   const { fingerprint: mapping } = await hr.inspect()
-  const found = await hr.lookup(candidates, { mapping, anyEnterprise: true })
+  const found = await traced('read HR', () => hr.lookup(candidates, { mapping, anyEnterprise: true }))
   const twice = candidates.filter(key => found.get(keyText(key)) === 'duplicate')
   const suspect = duplication(twice.map(({ userid }) => userid))
   if (suspect) return { state: 'source_suspect', sweep: false, message: `${suspect}. Nothing was enqueued.` }
@@ -86,12 +88,8 @@ export async function planNamedRows(
   })
   await stageRows(db, rows)
   const replans = await awaitReplan(db)
-  const { inScope, reasons, sample, changing } = await compare(db, {
-    everything: false,
-    maxAgeMs: null,
-    sweep: false,
-    replans,
-  })
+  const scope = { everything: false, maxAgeMs: null, sweep: false, replans }
+  const { inScope, reasons, sample, changing } = await traced('compare', () => compare(db, scope))
   const total = (await lastSweep(db))?.statistics.rows ?? inScope
   return {
     sweep: false,

@@ -2,6 +2,7 @@ import { keyText } from '../directory/employee.ts'
 import { type HrSource, HrUnavailableError, MappingError } from '../hr/source.ts'
 import type { ClientBase, Pool } from '../lib/database.ts'
 import type { Logger } from '../lib/logger.ts'
+import { type Tracing, traced } from '../lib/tracing.ts'
 import { departmentFacts, storeDeletions, storedDeletions } from './departments.ts'
 import { enterpriseCodes, findEmployees } from './employee.ts'
 import { addBindings, addWork, lockWorkOfCases, type Work } from './outbox.ts'
@@ -29,6 +30,8 @@ export interface PlannerOptions {
   sellerAppids: string[]
   /** Enterprise code of the deployment itself; empty for a single enterprise. */
   ownEnterprise: string
+  /** Default: none. */
+  tracing?: Tracing
 }
 
 /** What planning came to, and how it is written: into the outbox, or into the store of held plans. */
@@ -114,7 +117,7 @@ async function planNamed(
     })),
   )
   const { fingerprint: mapping } = await hr.inspect()
-  const rows = await hr.lookup(candidates, { mapping, anyEnterprise: true })
+  const rows = await traced('read HR', () => hr.lookup(candidates, { mapping, anyEnterprise: true }))
   const inHr = candidates.filter(key => rows.has(keyText(key)))
   const employees = [...new Map([...known, ...inHr].map(key => [keyText(key), key])).values()]
   const missing = named.filter(
@@ -180,10 +183,9 @@ async function presentMapping(hr: HrSource): Promise<string | undefined> {
 async function planDepartments({ hr, limits }: PlannerOptions, db: ClientBase): Promise<JudgedPlan> {
   if (!(await hr.inspect()).departments)
     return unable('running', 'HR_DEPARTMENTS_SQL is not set: no department is ever deleted', 0)
-  const { inHr, total, deletions, wanted } = await departmentFacts(db, hr, {
-    graceMs: limits.departmentGraceMs,
-    now: new Date(),
-  })
+  const { inHr, total, deletions, wanted } = await traced('read HR', () =>
+    departmentFacts(db, hr, { graceMs: limits.departmentGraceMs, now: new Date() }),
+  )
   if (inHr === 0 && total > 0)
     return unable(
       'source_suspect',

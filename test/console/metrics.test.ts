@@ -133,8 +133,8 @@ test('what alerts are raised by stands in the figures too', async () => {
     insert into dirsync.refused_notification (outer_refund_no, reason, last_at) values
       ('secret-1', 'unknown', now()), ('secret-2', 'mismatch', now() - interval '25 hours');
     insert into dirsync.token_creation (base_url, app_id) values ('b', 'a'), ('b', 'a');
-    insert into dirsync.alert (rule, severity, state, since, raised_at, seen_at, ended_at) values
-      ('halt', 'critical', 'firing', now(), now(), now(), null), ('clock', 'warning', 'ended', now(), now(), now(), now());
+    insert into dirsync.alert (rule, severity, state, since, raised_at, ended_at) values
+      ('halt', 'critical', 'firing', now(), now(), null), ('clock', 'warning', 'ended', now(), now(), now());
     insert into dirsync.alert_channel (name, kind, target, least, language, seen_at, failing_since) values
       ('ops', 'slack', 't', 'info', 'en', now(), null), ('mail', 'mail', 't', 'info', 'en', now(), now() - interval '1 minute'),
       ('old', 'mail', 't', 'info', 'en', now() - interval '1 day', now() - interval '1 day');

@@ -71,7 +71,7 @@ describe('commands', () => {
     return code === 0 ? stdout : ''
   }
   /** Commands whose first word names one of several. */
-  const GROUPS = new Set(['dead-letters', 'hr', 'orders', 'refund', 'tokens', 'topup', 'users'])
+  const GROUPS = new Set(['alerts', 'dead-letters', 'hr', 'orders', 'refund', 'tokens', 'topup', 'users'])
   let commands: string[]
   beforeAll(async () => {
     commands = [...(await help()).matchAll(/^ {2}([a-z][a-z-]+) /gm)]

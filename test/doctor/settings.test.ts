@@ -37,9 +37,11 @@ test('no secret is shown, wherever it stands', () => {
     const protocol = /^address, (\w+):/.exec(type.description ?? '')?.[1]
     env[name] = isAddress ? `${protocol}://user:${MARKER}@host:1234/path?password=${MARKER}` : MARKER
   }
+  env.OTEL_EXPORTER_OTLP_HEADERS = `authorization=${MARKER}`
   // What is no secret may still be an address with a password.
   env.PLATFORM_BASE_URL = `https://user:${MARKER}@platform.example.com`
   env.NOTIFICATION_URL = `https://hr.example.com/n?token=${MARKER}`
+  env.OTEL_EXPORTER_OTLP_ENDPOINT = `https://user:${MARKER}@collector.example.com`
   env.CONSOLE_TOKEN = `https://${MARKER}.example`
   env.ALERT_CHANNEL_OPS = `https://oapi.dingtalk.com/robot/send?access_token=${MARKER}`
   env.ALERT_CHANNEL_OPS_SECRET = MARKER

@@ -297,11 +297,15 @@ describe('a notification', () => {
     [{ refund_amount: '' }, 'mismatch'],
     [{ refund_amount: 'NaN' }, 'mismatch'],
     [{ refund_amount: `5${'0'.repeat(5000)}` }, 'mismatch'],
-  ])('of something else (%j) is %s and changes nothing', async (over, expected) => {
+  ])('of something else (%j) is %s and changes nothing, but is written down', async (over, expected) => {
     await writeDown(store)
-    const before = await store.contents()
+    const { refused_notification: none, ...before } = await store.contents()
+    expect(none).toEqual([])
     expect(await recordNotification(store.pool, { ...NOTIFICATION, ...over })).toBe(expected)
-    expect(await store.contents()).toEqual(before)
+    const { refused_notification: refused, ...after } = await store.contents()
+    expect(after).toEqual(before)
+    const { outer_refund_no } = { ...NOTIFICATION, ...over }
+    expect(refused).toEqual([expect.objectContaining({ outer_refund_no, reason: expected, times: 1 })])
   })
 })
 

@@ -57,6 +57,9 @@ const WITHOUT_HAN = new Set([
   'shell.table', // the name of a view
   'common.via.api',
   'api.title',
+  'alerts.kind.slack', // names
+  'alerts.kind.webhook',
+  'alerts.message.one',
   'alerts.message.raised', // the alert's own title
 ])
 
@@ -159,7 +162,7 @@ const NAMES = new RegExp(
       'card_type',
       'service_provider',
     ],
-    ...['code', 'circumstance', 'said', 'doctor'],
+    ...['code', 'circumstance', 'said', 'doctor', 'alert_state'],
     // Of every rule of alerts: the compiler holds them to their names.
     'alert',
   ].join('|')})\\.`,

@@ -102,14 +102,14 @@ const LISTS: Record<string, string | null> = {
   'bulk_item.code': null, // the message beside it says more
   'plan_reading.state': null,
   'dry_run.state': 'dry_run_state',
+  'alert.severity': 'severity',
+  'alert.state': 'alert_state',
+  'alert_message.kind': null,
+  'alert_message.state': 'message_state',
+  'alert_notice.event': 'alert_event',
+  'alert_channel.least': 'severity',
   'dry_run.phase': null,
   'dry_run_entity.reason': null, // shown by the mapping's own texts
-  'alert.severity': null,
-  'alert.state': null,
-  'alert_message.kind': null,
-  'alert_message.state': null,
-  'alert_notice.event': null,
-  'alert_channel.least': null,
   'refused_notification.reason': null,
 }
 

@@ -31,7 +31,7 @@ export interface AlertLines {
   tone: Tone
   /** What, in a few words; null where the title of the message says it already. */
   title: string | null
-  /** How bad, and since when. */
+  /** How bad, where the title of the message does not say it, and since when. */
   state: string
   what: string
   remedy: string | null
@@ -69,12 +69,15 @@ function alertLines(t: Translate, alert: MessageAlert, heading: string, measures
   const { event, severity } = alert
   const tone = event === 'recovered' ? 'recovered' : severity
   const word = t(`channel.state.${tone}`)
-  const state = event === 'repeated' ? t('channel.state.again', { severity: word }) : word
+  // The title of a message about one alert names it, and says that it goes on or is over.
+  const isHeading = heading.includes(alert.title)
+  const howBad = event === 'repeated' && !isHeading ? t('channel.again', { severity: word }) : word
+  const when = oneLine(alert.when, measures.when)
   return {
     mark: MARKS[tone],
     tone,
-    title: heading.includes(alert.title) ? null : oneLine(alert.title, measures.title),
-    state: `${state} · ${oneLine(alert.when, measures.when)}`,
+    title: isHeading ? null : oneLine(alert.title, measures.title),
+    state: isHeading && heading.includes(word) ? when : `${howBad} · ${when}`,
     what: oneLine(alert.what, measures.what),
     remedy: alert.remedy && t('channel.remedy', { remedy: oneLine(alert.remedy, measures.remedy) }),
     // What is over needs no further steps.

@@ -1,7 +1,7 @@
 import { createTransport, type Transporter } from 'nodemailer'
 import { sentenceOf } from '../../lib/failure.ts'
 import { type Channel, ChannelError, type ChannelSettings } from '../channel.ts'
-import type { Message } from '../message.ts'
+import { deliveryId, type Message } from '../message.ts'
 import { answerText, isMistrust, TRUST_HINT } from './answer.ts'
 import { oneLine } from './layout.ts'
 import { mailHtml, mailText } from './mail-page.ts'
@@ -12,7 +12,7 @@ import { mailHtml, mailText } from './mail-page.ts'
  */
 
 /** For everything. Servers that slow down strangers keep them waiting for some seconds before they greet. */
-const TIMEOUT_MS = 20_000
+const TIMEOUT_MS = 10_000
 
 const SUBJECT = 200
 
@@ -40,7 +40,7 @@ export class MailChannel implements Channel {
         subject: oneLine(message.title, SUBJECT),
         text: mailText(message, this.settings),
         html: mailHtml(message, this.settings),
-        messageId: `<${id}.${message.at.getTime()}@${sender.address.split('@')[1]}>`,
+        messageId: `<${deliveryId(message, id)}@${sender.address.split('@')[1]}>`,
         date: message.at,
         priority: message.tone === 'critical' ? 'high' : 'normal',
         headers: {
@@ -94,10 +94,10 @@ function smtpOptions({ url }: ChannelSettings) {
       // A server that offers no authentication is the wrong one, or not told how: better to hear of it.
       forceAuth: true,
     }),
-    dnsTimeout: TIMEOUT_MS / 2,
-    connectionTimeout: TIMEOUT_MS / 2,
-    greetingTimeout: TIMEOUT_MS / 2,
-    socketTimeout: TIMEOUT_MS / 2,
+    dnsTimeout: TIMEOUT_MS,
+    connectionTimeout: TIMEOUT_MS,
+    greetingTimeout: TIMEOUT_MS,
+    socketTimeout: TIMEOUT_MS,
     maxResponseSize: 65_536,
   }
 }

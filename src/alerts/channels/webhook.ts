@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto'
 import type { HttpAnswer } from '../../platform/exchange.ts'
 import type { ChannelSettings } from '../channel.ts'
-import type { Message } from '../message.ts'
+import { deliveryId, type Message } from '../message.ts'
 import { type HttpKind, type Judgement, statusText } from './http.ts'
 import { worstFirst } from './layout.ts'
 
@@ -16,7 +16,7 @@ export function webhook(settings: ChannelSettings): HttpKind {
     post(message, id, now) {
       const body = JSON.stringify(document(settings.name, message))
       const headers = {
-        ...signature(settings.secret, id, now, body),
+        ...signature(settings.secret, deliveryId(message, id), now, body),
         ...(username !== '' && { authorization: `Basic ${basic.toString('base64')}` }),
       }
       return { url, headers, body }

@@ -177,6 +177,7 @@ const LISTS: Record<string, string> = {
   state: 'money_state',
   states: 'state',
   job: 'job',
+  rule: 'alert_rule',
   role: 'role',
   field: 'field',
   operation: 'operation',

@@ -1,9 +1,12 @@
 import { z } from 'zod'
+import { readUrgent, UrgentAlert } from '../../alerts/report.ts'
+import type { RuleName } from '../../alerts/rule.ts'
 import type { Pool } from '../../lib/database.ts'
 import { type Pace, readPace } from '../../report/figures.ts'
 import { readHistory } from '../../report/history.ts'
 import { type Overview, readOverview } from '../../report/overview.ts'
 import { aliveProcesses, countRoles } from '../../sync/process.ts'
+import type { Language } from '../../texts/texts.ts'
 
 const Counts = z.record(z.string(), z.number())
 
@@ -50,6 +53,7 @@ export const OverviewResult = z.object({
     paused_until: z.date().nullable(),
   }),
   roles_alive: Counts.describe('Living processes by role'),
+  alerts: z.array(UrgentAlert).describe('What goes on and nobody muted, the worst first'),
 })
 export type OverviewResult = z.infer<typeof OverviewResult>
 
@@ -83,17 +87,18 @@ export function readSpan(db: Pool, span: SpanName, now: Date): Promise<HistoryRe
 const FOR_A_PERSON = new Set(['open', 'blocked'])
 
 /** Reads the figures of the whole deployment: the same work with a thousand employees and with a million. */
-export async function readConsoleOverview(db: Pool): Promise<OverviewResult> {
-  const [overview, pace, processes, { rows: held }] = await Promise.all([
+export async function readConsoleOverview(db: Pool, language: Language): Promise<OverviewResult> {
+  const [overview, pace, processes, alerts, { rows: held }] = await Promise.all([
     readOverview(db),
     readPace(db),
     aliveProcesses(db),
+    readUrgent(db, language),
     db.query<OverviewResult['held_runs'][number]>(
       `select id, kind, requested_at, planned from dirsync.sync_run
        where state = 'held' and finished_at is null order by id`,
     ),
   ])
-  return resultOf(overview, pace, processes, held)
+  return { ...resultOf(overview, pace, processes, held), alerts }
 }
 
 function resultOf(
@@ -101,7 +106,7 @@ function resultOf(
   pace: Pace,
   processes: readonly { roles: string[] }[],
   held: OverviewResult['held_runs'],
-): OverviewResult {
+): Omit<OverviewResult, 'alerts'> {
   const { in_scope, in_step } = overview.employees
   const sum = (name: 'waiting' | 'enqueued' | 'postponed') =>
     overview.outbox.reduce((total, row) => total + row[name], 0)
@@ -138,21 +143,30 @@ export type Todo =
   | { what: 'held'; run: OverviewResult['held_runs'][number] }
   | { what: 'suspect'; run: OverviewResult['latest_runs'][number] }
   | { what: 'failed'; run: OverviewResult['latest_runs'][number] }
+  | { what: 'alerts'; alerts: OverviewResult['alerts'] }
   | { what: 'cases'; count: number }
+
+/** Rules that raise an alert of what the overview lists by itself. */
+const LISTED: readonly RuleName[] = ['halt', 'paused', 'held_run', 'source_suspect', 'role_missing']
 
 /** Decides what needs a person. Nothing: everything is in step, or dirsync is bringing it there by itself. */
 export function todosOf(overview: OverviewResult): Todo[] {
   const { halts, held_runs, latest_runs, open_cases, roles_alive } = overview
+  const others = overview.alerts.filter(({ rule }) => !LISTED.includes(rule))
+  const critical = others.filter(({ severity }) => severity === 'critical')
+  const lesser = others.filter(({ severity }) => severity !== 'critical')
   const cases = open_cases.reduce((sum, { count }) => sum + count, 0)
   return [
     ...(roles_alive.worker ? [] : [{ what: 'no_worker' } as const]),
     ...(roles_alive.scheduler ? [] : [{ what: 'no_scheduler' } as const]),
     ...halts.map(halt => ({ what: 'halt', halt }) as const),
+    ...(critical.length > 0 ? [{ what: 'alerts', alerts: critical } as const] : []),
     ...held_runs.map(run => ({ what: 'held', run }) as const),
     ...latest_runs
       .filter(({ state }) => state === 'source_suspect')
       .map(run => ({ what: 'suspect', run }) as const),
     ...latest_runs.filter(({ state }) => state === 'failed').map(run => ({ what: 'failed', run }) as const),
+    ...(lesser.length > 0 ? [{ what: 'alerts', alerts: lesser } as const] : []),
     ...(cases > 0 ? [{ what: 'cases', count: cases } as const] : []),
   ]
 }

@@ -22,7 +22,7 @@ export function overview(services: Services): Endpoint[] {
       summary: 'Where the whole deployment stands: standings, work, halts, held runs, cases, pace',
       query: Span,
       result: OverviewResult,
-      run: () => readConsoleOverview(services.pool),
+      run: ask => readConsoleOverview(services.pool, ask.language),
       page: async (ask, result, { input }) => ({
         title: ask.t('overview.title'),
         nav: 'overview',

@@ -55,7 +55,7 @@ export function overviewBody(
   ${live(
     ask,
     'now',
-    ['employees', 'work', 'cases', 'runs', 'halts', 'processes', 'platform'],
+    ['employees', 'work', 'cases', 'runs', 'halts', 'processes', 'platform', 'alerts'],
     html`<div class="stack">${
       todos.length === 0
         ? html`<p>${state(in_step === in_scope ? 'ok' : 'busy', t(in_step === in_scope ? 'overview.all_well' : 'overview.at_work'))}</p>`
@@ -187,6 +187,8 @@ function todoAlert(ask: Ask, todo: Todo): SafeHtml {
         t(`overview.${todo.what}`, { run: todo.run.id }),
         html`${runMessage(ask.language, todo.run) ?? ''} <a href="/runs/${todo.run.id}">${t('common.details')}</a>`,
       )
+    case 'alerts':
+      return alertsTodo(ask, todo.alerts)
     case 'cases':
       return alert(
         'info',
@@ -194,6 +196,20 @@ function todoAlert(ask: Ask, todo: Todo): SafeHtml {
         html`<a href="/cases">${t('overview.cases_wait.remedy')}</a>`,
       )
   }
+}
+
+/** More alerts than this are counted. */
+const MOST_ALERTS = 4
+
+/** What alerts say that nothing above does. */
+function alertsTodo({ t }: Ask, alerts: OverviewResult['alerts']): SafeHtml {
+  const titles = alerts.slice(0, MOST_ALERTS).map(({ title }) => title)
+  const more = alerts.length - titles.length
+  return alert(
+    alerts[0]?.severity === 'critical' ? 'bad' : 'warn',
+    html`${titles.join(t('overview.alerts.separator'))}${more > 0 ? ` ${t('overview.alerts.more', { count: more })}` : ''}`,
+    html`<a href="/alerts">${t('overview.alerts.see')}</a>`,
+  )
 }
 
 /** Which enterprise stands still, and why; a pause is told with its reason. */

@@ -3,32 +3,20 @@ import { readHistory } from '../../report/history.ts'
 import { askTokenState, TokenState } from '../../report/platform.ts'
 import type { Ask } from '../ask.ts'
 import { action, type Endpoint, type Page, read } from '../endpoint.ts'
-import { momentOf, tomorrowAt } from '../moment.ts'
 import { Problem } from '../problem.ts'
 import { commandsOf, type Services } from '../services.ts'
+import { Until, untilOf } from '../until.ts'
 import { PlatformResult, readPlatformPage, versionOf } from './query.ts'
-import { PERIODS, platformBody } from './view.ts'
+import { platformBody } from './view.ts'
 
 const DAY_MS = 86_400_000
 
-const LowerRate = z.object({
+const LowerRate = Until.extend({
   per_second: z.coerce
     .number({ error: 'Give a number of calls per second.' })
     .min(0.01)
     .max(100_000)
     .describe('Calls per second, of all processes together'),
-  for: z.enum(PERIODS).optional().describe('How long, unless `until` says it'),
-  until: z
-    .string()
-    .max(40)
-    .optional()
-    .describe('A moment (ISO 8601), within 30 days; without an offset in the time zone `zone`'),
-  zone: z
-    .string()
-    .max(60)
-    .refine(isZone, 'There is no such time zone.')
-    .optional()
-    .describe('Time zone of `until` where it has no offset, such as Asia/Shanghai'),
   reason: z.string().trim().min(1).max(500).describe('Why; it is kept in the audit'),
   version: z.string().max(100).optional().describe('Of the lower rate that the caller saw; for forms'),
 })
@@ -97,31 +85,4 @@ export function platform(services: Services): Endpoint[] {
       page: async (ask, token) => pageOf({ ...ask, url: '/platform' }, await readPlatformPage(pool), token),
     }),
   ]
-}
-
-function isZone(name: string): boolean {
-  try {
-    return new Intl.DateTimeFormat('en', { timeZone: name }) !== null
-  } catch {
-    return false
-  }
-}
-
-/** @throws Problem where no time is given, or one that is over */
-function untilOf({ now, t, ...ask }: Ask, given: z.output<typeof LowerRate>): Date {
-  // The form says for which zone it was shown: the browser may have told another one since.
-  const zone = given.zone ?? ask.zone
-  const until =
-    given.until !== undefined
-      ? momentOf(zone, given.until)
-      : given.for === 'tomorrow'
-        ? tomorrowAt(zone, 8, now)
-        : given.for === '1h'
-          ? new Date(now.getTime() + DAY_MS / 24)
-          : given.for === '4h'
-            ? new Date(now.getTime() + DAY_MS / 6)
-            : null
-  if (until === null || !(until.getTime() > now.getTime()) || until.getTime() > now.getTime() + 30 * DAY_MS)
-    throw new Problem('invalid', t('platform.needs_time'))
-  return until
 }

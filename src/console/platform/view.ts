@@ -29,10 +29,8 @@ import {
   time,
   withCode,
 } from '../ui/parts.ts'
+import { untilFields } from '../until.ts'
 import { type Hindrance, hindrancesOf, type PlatformResult, totalsOf, versionOf } from './query.ts'
-
-/** For how long a lower rate is set, as a rule. */
-export const PERIODS = ['1h', '4h', 'tomorrow'] as const
 
 /** Are we calling as fast as permitted, and does the platform accept it? */
 export function platformBody(
@@ -346,19 +344,8 @@ function lowerRate(ask: Ask, { pace }: PlatformResult): SafeHtml {
               hint: t('platform.lower.rate_hint', { rate: rateText(ask, pace.permitted_per_second) }),
             }),
       },
-      {
-        name: 'for',
-        label: t('platform.lower.for'),
-        choices: PERIODS.map(period => ({ value: period, text: t(`platform.for.${period}`) })),
-      },
-      {
-        name: 'until',
-        label: t('platform.lower.until'),
-        type: 'datetime-local',
-        hint: t('platform.lower.until_hint', { zone: ask.zone }),
-      },
+      ...untilFields(ask),
       reasonField(t),
-      { name: 'zone', type: 'hidden', value: ask.zone },
       { name: 'version', type: 'hidden', value: versionOf(pace.cap) },
     ],
   })

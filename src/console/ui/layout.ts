@@ -5,7 +5,7 @@ import { NAV, type NavEntry, type Page } from '../endpoint.ts'
 import { asset } from './assets.ts'
 
 /** Names of the languages in themselves. */
-const LANGUAGE_NAMES = { en: 'English', 'zh-CN': '简体中文' } as const
+export const LANGUAGE_NAMES = { en: 'English', 'zh-CN': '简体中文' } as const
 
 /** What the frame shows beside the page. */
 export interface Frame {

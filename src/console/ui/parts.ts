@@ -252,6 +252,7 @@ type FieldType =
   | 'number'
   | 'datetime-local'
   | 'date'
+  | 'time'
   | 'password'
   | 'textarea'
   | 'hidden'

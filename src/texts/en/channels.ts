@@ -2,9 +2,9 @@
 export const channels = {
   'channel.state.critical': 'critical',
   'channel.state.warning': 'warning',
-  'channel.state.info': 'for your information',
+  'channel.state.info': 'for information',
   'channel.state.recovered': 'recovered',
-  'channel.state.again': '{severity}, still going on',
+  'channel.again': '{severity}, still going on',
   'channel.remedy': 'What to do: {remedy}',
   'channel.details': 'Details and steps',
   'channel.more':

@@ -28,6 +28,7 @@ export const settings = {
   'settings.group.alerts': 'Alerts',
   'settings.group.console_and_log': 'Console and log',
   'settings.group.sign_in': 'Sign-in',
+  'settings.group.traces': 'Traces',
   'settings.group.schedules': 'Schedules',
   'settings.examine': 'Check everything',
   'settings.examine_again': 'Check again',

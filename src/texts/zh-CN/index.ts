@@ -1,5 +1,6 @@
 import { alertMessages } from './alert-messages.ts'
 import { alerts } from './alerts.ts'
+import { alertsScreen } from './alerts-screen.ts'
 import { api } from './api.ts'
 import { audit } from './audit.ts'
 import { auth } from './auth.ts'
@@ -37,6 +38,7 @@ export const zhCN = {
   ...money,
   ...mirrors,
   ...halts,
+  ...alertsScreen,
   ...alerts,
   ...audit,
   ...search,

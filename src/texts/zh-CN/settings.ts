@@ -30,6 +30,7 @@ export const settings = {
   'settings.group.alerts': '告警',
   'settings.group.console_and_log': '控制台与日志',
   'settings.group.sign_in': '登录',
+  'settings.group.traces': '链路追踪',
   'settings.group.schedules': '定时计划',
   'settings.examine': '开始体检',
   'settings.examine_again': '重新体检',

@@ -16,6 +16,7 @@ import type { Section } from '../section.ts'
  * field 字段｜masked 已脱敏｜difference 差异｜rate 调用速率｜permitted 允许速率｜lower rate 限速｜token 令牌｜call 调用｜latency 耗时
  * schedule 定时计划，cron job 定时任务，tick 触发｜sweep 巡检补发｜prune 清理历史｜mirror 数据镜像｜payment order 支付订单
  * limit account 额度账户｜taxpayer 纳税主体｜refund 退款｜top-up 充值｜settle 核对结果｜resolve by a person 人工结案｜outcome unknown 结果未知
+ * alert 告警（raise 触发，recover 恢复，fires 告警中）｜rule 规则｜severity 级别｜channel 渠道｜mute 静默｜quiet hours 免打扰时段｜judge 评估
  * audit 审计｜reason 原因｜dry run 试算｜bulk action 批量操作｜filter 筛选｜export 导出｜settings 设置｜doctor 体检｜log 日志
  */
 export const terms = {
@@ -260,6 +261,11 @@ export const terms = {
   'command.probe_now': '立即探测停摆',
   'command.reveal': '显示原值',
   'command.dry_run': '试算字段映射',
+  'command.mute_alert': '静默告警规则',
+  'command.unmute_alert': '取消静默',
+  'command.set_quiet_hours': '设置免打扰时段',
+  'command.clear_quiet_hours': '取消免打扰时段',
+  'command.test_alert': '发送测试消息',
   'command.settle_refund': '立即核对退款结果',
   'command.resolve_refund': '退款人工结案',
   'command.resolve_topup': '充值人工结案',
@@ -274,6 +280,20 @@ export const terms = {
   'command.users link': '生成一次性密钥',
   'command.tokens add': '添加 API 令牌',
   'command.tokens revoke': '吊销 API 令牌',
+  // How much an alert matters (`alert.severity`), and where it and its messages stand.
+  'severity.info': '提示',
+  'severity.warning': '警告',
+  'severity.critical': '严重',
+  'alert_state.pending': '尚未触发',
+  'alert_state.firing': '告警中',
+  'alert_state.ended': '已恢复',
+  'alert_event.raised': '已通知',
+  'alert_event.repeated': '已再次通知',
+  'alert_event.recovered': '已通知恢复',
+  'alert_event.withheld': '暂未通知',
+  'message_state.waiting': '等待发送',
+  'message_state.sent': '已发送',
+  'message_state.given_up': '一天内未能送达，已放弃',
   // States of bulk actions, and of single cases in them.
   'bulk_state.preview': '预览',
   'bulk_state.requested': '已申请',

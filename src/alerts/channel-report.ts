@@ -1,0 +1,90 @@
+import { z } from 'zod'
+import type { Pool } from '../lib/database.ts'
+import { LANGUAGES } from '../texts/texts.ts'
+import type { ChannelSettings } from './channel.ts'
+import { openChannel } from './channels/index.ts'
+import { SEVERITIES, type Severity } from './rule.ts'
+
+/** A channel, as judging processes knew it last, or as the settings of this process have it. Without secrets. */
+export const ChannelReport = z.object({
+  name: z.string(),
+  kind: z.string(),
+  target: z.string().describe('Host, or mail addresses'),
+  least: z.enum(SEVERITIES).describe('Alerts of a lesser severity are not sent there'),
+  language: z.enum(LANGUAGES),
+  state: z
+    .enum(['fine', 'unused', 'failing', 'new'])
+    .describe('unused: nothing was sent yet; new: of this process alone, or not judged with yet'),
+  last_sent_at: z.date().nullable(),
+  failing_since: z.date().nullable(),
+  last_answer: z.string().nullable().describe('What its server answered last'),
+  waiting: z.number().describe('Messages that wait to be sent'),
+  testable: z.boolean().describe('Whether the process that answers has it among its settings'),
+})
+export type ChannelReport = z.infer<typeof ChannelReport>
+
+/**
+ * The channels of all processes: as judging ones know them, and those of this process that none of them knows yet.
+ * @param configured the channels of this process's settings
+ */
+export async function readChannels(
+  db: Pool,
+  configured: readonly ChannelSettings[],
+): Promise<ChannelReport[]> {
+  const stored = await readStored(db)
+  const own = new Set(configured.map(({ name }) => name))
+  const known = new Set(stored.map(({ name }) => name))
+  const unknown = configured
+    .filter(({ name }) => !known.has(name))
+    .map(async settings => ({
+      name: settings.name,
+      kind: settings.kind,
+      target: await targetOf(settings),
+      least: settings.least,
+      language: settings.language,
+      state: 'new' as const,
+      last_sent_at: null,
+      failing_since: null,
+      last_answer: null,
+      waiting: 0,
+      testable: true,
+    }))
+  return [
+    ...stored.map(channel => ({
+      ...channel,
+      state: channel.failing_since
+        ? ('failing' as const)
+        : channel.last_sent_at
+          ? ('fine' as const)
+          : ('unused' as const),
+      testable: own.has(channel.name),
+    })),
+    ...(await Promise.all(unknown)),
+  ].sort((a, b) => a.name.localeCompare(b.name))
+}
+
+type StoredChannel = Omit<ChannelReport, 'state' | 'testable'>
+
+async function readStored(db: Pool): Promise<StoredChannel[]> {
+  const { rows } = await db.query<StoredChannel>(
+    `select c.name, c.kind, c.target, c.least, c.language, c.last_sent_at, c.failing_since, c.last_answer,
+            (select count(*)::int from dirsync.alert_message m
+             where m.channel = c.name and m.state = 'waiting') as waiting
+     from dirsync.alert_channel c`,
+  )
+  return rows
+}
+
+/** Where a channel of the settings sends to. */
+async function targetOf(settings: ChannelSettings): Promise<string> {
+  const channel = openChannel(settings)
+  await channel.close()
+  return channel.target
+}
+
+/** The names of the channels that are told of alerts of a severity. */
+export function takersOf(severity: Severity, channels: readonly ChannelReport[]): string[] {
+  return channels
+    .filter(({ least }) => SEVERITIES.indexOf(least) <= SEVERITIES.indexOf(severity))
+    .map(({ name }) => name)
+}

@@ -1,0 +1,375 @@
+import { z } from 'zod'
+import type { Config } from '../config.ts'
+import { decodeCursor, encodeCursor, MOMENT_AND_ID, momentKey, momentOfKey } from '../lib/cursor.ts'
+import type { Pool } from '../lib/database.ts'
+import { type Language, translator } from '../texts/texts.ts'
+import { ChannelReport, readChannels, takersOf } from './channel-report.ts'
+import { RULE_NAMES, RULES, type RuleName, SEVERITIES } from './rule.ts'
+import { alertText } from './text.ts'
+
+/*
+ * What is read of alerts to be shown, in console and shell: a few rows, however many employees there are. Rules that only another
+ * version of dirsync knows are left out.
+ */
+
+const severity = z.enum(SEVERITIES)
+const rule = z.enum(RULE_NAMES)
+
+/** What a channel was told last about an alert. */
+const Told = z.object({
+  channel: z.string(),
+  event: z.string().describe('raised, repeated, recovered; withheld: quiet hours or a mute kept it back'),
+  at: z.date(),
+  message_state: z
+    .string()
+    .nullable()
+    .describe('waiting, sent, given_up; null: there is no message, or it is older than 30 days'),
+})
+export type Told = z.infer<typeof Told>
+
+/** Why an alert is not told, or not told again. */
+const KeptBack = z.object({
+  why: z.enum(['mute', 'inhibited', 'quiet_hours']),
+  until: z
+    .date()
+    .nullable()
+    .describe('When it may be told; null: when the rule below has nothing more to say'),
+  rule: rule.nullable().describe('The rule that says the same, or what it follows from'),
+  by: z.string().nullable().describe('Who muted it'),
+  reason: z.string().nullable().describe('Why it was muted'),
+})
+export type KeptBack = z.infer<typeof KeptBack>
+
+/** An alert, with its texts in the language of whoever asks. */
+export const Alert = z.object({
+  id: z.number(),
+  rule,
+  subject: z.string().describe('What it is about, where a rule may find several things; otherwise empty'),
+  severity,
+  state: z.enum(['pending', 'firing', 'ended']).describe('pending: not for as long as its rule wants'),
+  title: z.string(),
+  what: z.string(),
+  remedy: z.string(),
+  facts: z.record(z.string(), z.union([z.string(), z.number(), z.null()])),
+  since: z.date(),
+  raised_at: z.date().nullable(),
+  gone_at: z.date().nullable().describe('Since when it no longer holds; it is over after a minute of that'),
+  ended_at: z.date().nullable(),
+  told: z.array(Told).describe('By channel; empty: nobody'),
+  channels: z.array(z.string()).describe('Those that take alerts of its severity'),
+  kept_back: KeptBack.nullable().describe('Why nobody is told of it now; null: it is told'),
+})
+export type Alert = z.infer<typeof Alert>
+
+/** A mute of a rule that holds. */
+const Mute = z.object({
+  rule: z.string(),
+  until: z.date(),
+  reason: z.string(),
+  muted_by: z.string(),
+  muted_at: z.date(),
+})
+type Mute = z.infer<typeof Mute>
+
+export const QuietHours = z.object({
+  starts: z.string().describe('HH:MM in time_zone'),
+  ends: z.string().describe('HH:MM; before starts: on the next day'),
+  time_zone: z.string(),
+  set_by: z.string(),
+  set_at: z.date(),
+  until: z.date().nullable().describe('When they are over, if it is quiet now; null: it is not'),
+})
+export type QuietHours = z.infer<typeof QuietHours>
+
+/** The latest call to HEARTBEAT_URL, for a monitor elsewhere that notices silence. */
+const Heartbeat = z.object({
+  is_set: z.boolean().describe('Whether the process that answers has it among its settings'),
+  run: z.number().nullable().describe('The good run that it is called for; null: there was none'),
+  called_at: z.date().nullable().describe('When the monitor took it; null: not yet'),
+  answer: z.string().nullable().describe('What it answered last'),
+})
+
+/** A rule with its figures, as the settings of the process that answers have them. */
+export const RuleReport = z.object({
+  rule,
+  title: z.string(),
+  severity,
+  figure: z.string().describe('When it is an alert, in words'),
+  off: z.boolean(),
+  settings: z.array(z.object({ name: z.string(), value: z.number().nullable().describe('null: off') })),
+  inhibited_by: z.array(rule).describe('While one of these fires, it is not told'),
+  channels: z.array(z.string()).describe('Those that take alerts of its severity'),
+  firing: z.number().describe('Alerts of it that go on'),
+  mute: Mute.nullable(),
+})
+export type RuleReport = z.infer<typeof RuleReport>
+
+/** Everything about alerts as they stand. */
+export const AlertsReport = z.object({
+  judged_at: z.date().nullable().describe('When the rules were last judged; null: never'),
+  is_judged: z.boolean().describe('false: nobody has judged for two minutes'),
+  alerts: z.array(Alert).describe('What goes on or is about to be raised: the worst first, then the newest'),
+  firing: z.number().describe('How many go on; at most 200 are listed'),
+  channels: z.array(ChannelReport),
+  rules: z.array(RuleReport),
+  quiet_hours: QuietHours.nullable(),
+  heartbeat: Heartbeat,
+})
+export type AlertsReport = z.infer<typeof AlertsReport>
+
+/** Settings that the report needs: figures, and channels. */
+type Settings = Pick<Config, (`ALERT_${string}` & keyof Config) | 'channels' | 'HEARTBEAT_URL'>
+
+/** More alerts at once than this are only counted. */
+const MOST = 200
+
+/**
+ * Reads how alerts stand.
+ * @param of.language of the texts
+ * @param of.only the alerts of this rule alone; the rest is as without it
+ */
+export async function readAlerts(
+  db: Pool,
+  settings: Settings,
+  of: { language: Language; only?: RuleName },
+): Promise<AlertsReport> {
+  const { language, only } = of
+  const [judgement, { rows }, { rows: firing }, channels, { rows: mutes }, quietHours, heartbeat] =
+    await Promise.all([
+      readJudgement(db),
+      db.query<AlertRow>(
+        `select ${COLUMNS} from dirsync.alert where state <> 'ended' and rule = any($1) ${WORST_FIRST} limit $2`,
+        [only === undefined ? RULE_NAMES : [only], MOST],
+      ),
+      db.query<FiringRule>(FIRING_RULES),
+      readChannels(db, settings.channels),
+      db.query<Mute>(
+        'select rule, until, reason, muted_by, muted_at from dirsync.alert_mute where until > now()',
+      ),
+      readQuietHours(db),
+      db.query<Pick<z.infer<typeof Heartbeat>, 'run' | 'called_at' | 'answer'>>(
+        'select run_id as run, called_at, answer from dirsync.heartbeat_call',
+      ),
+    ])
+  return {
+    ...judgement,
+    alerts: (await withTexts(db, language, rows)).map(alert => ({
+      ...alert,
+      channels: takersOf(alert.severity, channels),
+      kept_back: keptBack(alert, firing, mutes, quietHours),
+    })),
+    firing: firing.reduce((sum, { n }) => sum + n, 0),
+    channels,
+    rules: RULE_NAMES.map(name => ({
+      ...figuresOf(name, settings, language),
+      channels: takersOf(RULES[name].severity, channels),
+      firing: firing.find(({ rule }) => rule === name)?.n ?? 0,
+      mute: mutes.find(({ rule }) => rule === name) ?? null,
+    })),
+    quiet_hours: quietHours,
+    heartbeat: {
+      is_set: settings.HEARTBEAT_URL !== null,
+      ...(heartbeat.rows[0] ?? { run: null, called_at: null, answer: null }),
+    },
+  }
+}
+
+async function readJudgement(db: Pool): Promise<Pick<AlertsReport, 'judged_at' | 'is_judged'>> {
+  const { rows } = await db.query<Pick<AlertsReport, 'judged_at' | 'is_judged'>>(
+    `select judged_at, judged_at > now() - interval '2 minutes' as is_judged from dirsync.alert_judgement`,
+  )
+  return rows[0] ?? { judged_at: null, is_judged: false }
+}
+
+async function readQuietHours(db: Pool): Promise<QuietHours | null> {
+  const { rows } = await db.query<QuietHours>(
+    `select to_char(starts, 'HH24:MI') as starts, to_char(ends, 'HH24:MI') as ends, time_zone, set_by, set_at,
+            case when dirsync.is_quiet(now())
+                 then (l.clock::date + ends + case when l.clock::time < ends then interval '0' else interval '1 day' end)
+                      at time zone time_zone end as until
+     from dirsync.quiet_hours
+     cross join lateral (select now() at time zone time_zone as clock) l`,
+  )
+  return rows[0] ?? null
+}
+
+// Alerts
+
+type AlertRow = Omit<Alert, 'title' | 'what' | 'remedy' | 'told' | 'channels' | 'kept_back'>
+
+const WORST_FIRST = `order by array_position('{critical,warning,info}', severity), coalesce(raised_at, since) desc, id desc`
+const COLUMNS = 'id, rule, subject, severity, state, facts, since, raised_at, gone_at, ended_at'
+
+/** The alerts with their texts, and with what each channel was told last. */
+async function withTexts(
+  db: Pool,
+  language: Language,
+  rows: readonly AlertRow[],
+): Promise<Omit<Alert, 'channels' | 'kept_back'>[]> {
+  const { rows: told } = await db.query<Told & { alert_id: number }>(
+    `select distinct on (n.alert_id, n.channel)
+            n.alert_id, n.channel, n.event, n.at, m.state as message_state
+     from dirsync.alert_notice n left join dirsync.alert_message m on m.id = n.message_id
+     where n.alert_id = any($1) order by n.alert_id, n.channel, n.at desc`,
+    [rows.map(({ id }) => id)],
+  )
+  const byAlert = Map.groupBy(told, ({ alert_id }) => alert_id)
+  return rows.map(row => ({
+    ...row,
+    ...textsOf(language, row),
+    told: (byAlert.get(row.id) ?? []).map(({ alert_id: _, ...each }) => each),
+  }))
+}
+
+function textsOf(language: Language, row: Pick<AlertRow, 'rule' | 'subject' | 'facts'>) {
+  const { title, what, remedy } = alertText(language, row)
+  return { title, what, remedy }
+}
+
+/** A rule of which alerts go on. */
+export interface FiringRule {
+  rule: string
+  /** How many. */
+  n: number
+  muted: boolean
+}
+
+/** SQL: the rules of which alerts go on, as {@link FiringRule}. */
+export const FIRING_RULES = `
+  select a.rule, count(*)::int as n, count(m.rule) > 0 as muted
+  from dirsync.alert a left join dirsync.alert_mute m on m.rule = a.rule and m.until > now()
+  where a.state = 'firing' group by a.rule`
+
+/** The rule that says the same as this one, or what it follows from, while that goes on. */
+function inhibitorOf(rule: RuleName, firing: readonly FiringRule[]): RuleName | undefined {
+  return RULES[rule].inhibitedBy?.find(name => firing.some(each => each.rule === name))
+}
+
+/** The rules whose alerts ask for somebody: neither muted, nor said by others already. */
+function urgent(firing: readonly FiringRule[]): FiringRule[] {
+  return firing.filter(({ rule, muted }) => !muted && isRule(rule) && inhibitorOf(rule, firing) === undefined)
+}
+
+function isRule(name: string): name is RuleName {
+  return Object.hasOwn(RULES, name)
+}
+
+/** How many alerts ask for somebody. */
+export function countUrgent(firing: readonly FiringRule[]): number {
+  return urgent(firing).reduce((sum, { n }) => sum + n, 0)
+}
+
+/** An alert that asks for somebody, in a few words. */
+export const UrgentAlert = Alert.pick({ rule: true, subject: true, severity: true, title: true, since: true })
+export type UrgentAlert = z.infer<typeof UrgentAlert>
+
+/** Reads the alerts that ask for somebody, the worst first. */
+export async function readUrgent(db: Pool, language: Language): Promise<UrgentAlert[]> {
+  const { rows: firing } = await db.query<FiringRule>(FIRING_RULES)
+  const rules = urgent(firing).map(({ rule }) => rule)
+  if (rules.length === 0) return []
+  const { rows } = await db.query<AlertRow>(
+    `select ${COLUMNS} from dirsync.alert where state = 'firing' and rule = any($1) ${WORST_FIRST} limit $2`,
+    [rules, MOST],
+  )
+  return rows.map(({ rule, subject, severity, since, facts }) => ({
+    ...{ rule, subject, severity, since },
+    title: alertText(language, { rule, subject, facts }).title,
+  }))
+}
+
+/** What keeps an alert from being told: the strongest reason. */
+function keptBack(
+  { rule, severity, state }: Pick<AlertRow, 'rule' | 'severity' | 'state'>,
+  firing: readonly FiringRule[],
+  mutes: readonly Mute[],
+  quietHours: QuietHours | null,
+): KeptBack | null {
+  if (state !== 'firing') return null
+  const mute = mutes.find(each => each.rule === rule)
+  const nobody = { until: null, rule: null, by: null, reason: null }
+  if (mute) return { ...nobody, why: 'mute', until: mute.until, by: mute.muted_by, reason: mute.reason }
+  const inhibitor = inhibitorOf(rule, firing)
+  if (inhibitor) return { ...nobody, why: 'inhibited', rule: inhibitor }
+  const until = quietHours?.until ?? null
+  return until && severity !== 'critical' ? { ...nobody, why: 'quiet_hours', until } : null
+}
+
+/** Whether a standing alert asks for somebody: not what is muted, follows from another one, or is not raised yet. */
+export function isUrgent({ state, kept_back }: Pick<Alert, 'state' | 'kept_back'>): boolean {
+  return state === 'firing' && (kept_back === null || kept_back.why === 'quiet_hours')
+}
+
+/** A page of what is over, the latest first. */
+export const AlertHistory = z.object({
+  alerts: z.array(Alert.omit({ channels: true, kept_back: true })),
+  next: z.string().nullable(),
+})
+export type AlertHistory = z.infer<typeof AlertHistory>
+
+/**
+ * Reads what was raised and is over.
+ * @param page.after `next` of the page before
+ * @throws CursorError
+ */
+export async function readAlertHistory(
+  db: Pool,
+  language: Language,
+  filter: { rule?: RuleName | undefined; since?: Date | undefined },
+  page: { after?: string | null | undefined; limit: number },
+): Promise<AlertHistory> {
+  const values: unknown[] = [page.limit + 1, filter.rule === undefined ? RULE_NAMES : [filter.rule]]
+  const add = (value: unknown) => `$${values.push(value)}`
+  const conditions = [`state = 'ended' and raised_at is not null and rule = any($2)`]
+  if (filter.since) conditions.push(`ended_at >= ${add(filter.since)}`)
+  const position = decodeCursor(MOMENT_AND_ID, page.after)
+  if (position) {
+    const [moment, id] = position
+    conditions.push(`(ended_at, id) < (${momentOfKey(add(moment))}, ${add(id)})`)
+  }
+  const { rows } = await db.query<AlertRow & { cursor_moment: number }>(
+    `select ${COLUMNS}, ${momentKey('ended_at')} as cursor_moment from dirsync.alert
+     where ${conditions.join(' and ')} order by ended_at desc, id desc limit $1`,
+    values,
+  )
+  const last = rows[page.limit - 1]
+  return {
+    alerts: await withTexts(
+      db,
+      language,
+      rows.slice(0, page.limit).map(({ cursor_moment: _, ...row }) => row),
+    ),
+    next: rows.length > page.limit && last ? encodeCursor([last.cursor_moment, last.id]) : null,
+  }
+}
+
+// Rules
+
+/** The figures of rules that have two. */
+const SECOND_FIGURE = {
+  cases_jump: 'ALERT_CASES_JUMP_PERCENT',
+  database_full: 'ALERT_DATABASE_GB',
+} as const satisfies Partial<Record<RuleName, keyof Config>>
+
+function figuresOf(
+  rule: RuleName,
+  settings: Settings,
+  language: Language,
+): Omit<RuleReport, 'channels' | 'firing' | 'mute'> {
+  const t = translator(language)
+  const name = `ALERT_${rule.toUpperCase() as Uppercase<RuleName>}` as const
+  const figure = settings[name]
+  const second = rule === 'cases_jump' || rule === 'database_full' ? SECOND_FIGURE[rule] : null
+  return {
+    rule,
+    title: t(`alert_rule.${rule}`),
+    severity: RULES[rule].severity,
+    figure:
+      figure === null
+        ? t('alerts.figure.off')
+        : t(`alerts.figure.${rule}`, { figure, second: second && settings[second] }),
+    off: figure === null,
+    settings: [{ name, value: figure }, ...(second ? [{ name: second, value: settings[second] }] : [])],
+    inhibited_by: [...(RULES[rule].inhibitedBy ?? [])],
+  }
+}

@@ -1,0 +1,51 @@
+import { z } from 'zod'
+import { translator } from '../texts/texts.ts'
+import type { ChannelSettings } from './channel.ts'
+import { openChannel } from './channels/index.ts'
+import { answerOf, sendWithin } from './courier.ts'
+import type { Message } from './message.ts'
+
+/** What became of a test message. */
+export const TestAnswer = z.object({
+  channel: z.string(),
+  accepted: z.boolean(),
+  answer: z.string().describe('What its server answered, or why there is no answer; without secrets'),
+})
+export type TestAnswer = z.infer<typeof TestAnswer>
+
+/**
+ * Sends a test message at once, past the outbox, and says what the server answered. It needs no database.
+ * @param consoleUrl CONSOLE_URL
+ */
+export async function sendTest(settings: ChannelSettings, consoleUrl: string | null): Promise<TestAnswer> {
+  const channel = openChannel(settings)
+  const message = testMessage(settings, consoleUrl, new Date())
+  const id = `test-${crypto.randomUUID()}`
+  try {
+    const answer = await sendWithin(channel, { id, message }, new AbortController().signal)
+    return { channel: settings.name, accepted: true, answer }
+  } catch (error) {
+    return { channel: settings.name, accepted: false, answer: answerOf(error) }
+  } finally {
+    await channel.close()
+  }
+}
+
+function testMessage(
+  { name, language, least }: ChannelSettings,
+  consoleUrl: string | null,
+  at: Date,
+): Message {
+  const t = translator(language)
+  return {
+    kind: 'test',
+    language,
+    tone: 'info',
+    title: t('alerts.test.title'),
+    alerts: [],
+    note: t('alerts.test.note', { channel: name, least: t(`severity.${least}`) }),
+    url: consoleUrl && `${consoleUrl}/alerts`,
+    urlText: t('alerts.test.open'),
+    at,
+  }
+}

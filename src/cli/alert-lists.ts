@@ -1,0 +1,200 @@
+import type { ChannelReport } from '../alerts/channel-report.ts'
+import {
+  type AlertsReport,
+  isUrgent,
+  type RuleReport,
+  readAlertHistory,
+  readAlerts,
+} from '../alerts/report.ts'
+import type { RuleName, Severity } from '../alerts/rule.ts'
+import { type CommandContext, openContext } from './context.ts'
+import { named, say, shellLanguage } from './language.ts'
+import {
+  duration,
+  paintedBy,
+  print,
+  printArrow,
+  printAside,
+  printJson,
+  printTable,
+  printTitle,
+  shortTime,
+} from './output.ts'
+
+/* What `dirsync alerts` lists: what is wrong, and where, when and why it is told. */
+
+export interface Options {
+  json?: true
+}
+
+/** How alerts stand, in the language of the shell. */
+export function report({ pool, config }: CommandContext, options: Options): Promise<AlertsReport> {
+  return readAlerts(pool, config, { language: languageFor(options) })
+}
+
+/** What is printed for programs is English. */
+function languageFor({ json }: Options) {
+  return json ? 'en' : shellLanguage()
+}
+
+export async function list(options: Options): Promise<void> {
+  await using context = await openContext()
+  const found = await report(context, options)
+  const { judged_at, is_judged, firing, quiet_hours } = found
+  if (options.json) return printJson({ judged_at, is_judged, firing, alerts: found.alerts, quiet_hours })
+  if (is_judged && judged_at) {
+    const time = duration(Date.now() - judged_at.getTime())
+    print(
+      firing === 0 ? say('alerts.shell.none', { time }) : say('alerts.shell.firing', { count: firing, time }),
+    )
+  }
+  const urgent = found.alerts.filter(isUrgent)
+  if (urgent.length > 0) printUrgent(urgent)
+  const others = found.alerts.filter(alert => !isUrgent(alert))
+  if (others.length > 0) printOthers(others)
+  warnWhenNobodyJudges(found, context.program)
+  warnWithoutChannels(found.channels)
+}
+
+type Standing = AlertsReport['alerts'][number]
+
+function printUrgent(alerts: readonly Standing[]): void {
+  print('')
+  printTable(alerts, [
+    {
+      title: say('alerts.severity'),
+      of: ({ severity }) => named('severity', severity),
+      paint: paintedBy(({ severity }) => PAINTS[severity]),
+    },
+    { title: say('alerts.rule'), of: ({ rule }) => rule },
+    { title: say('alerts.what'), of: ({ title }) => title, gives: true },
+    { title: say('alerts.since'), of: ({ since }) => shortTime(since) },
+    { title: say('alerts.told'), of: toldText, gives: true },
+  ])
+  printArrow(alerts[0]?.remedy ?? '')
+}
+
+/** The state whose colour a severity has. */
+const PAINTS: Record<Severity, string> = { critical: 'failed', warning: 'held', info: '' }
+
+/** Which channels were told, or why none was. */
+function toldText({ kept_back, told }: Standing): string {
+  const reached = told.filter(({ event }) => event !== 'withheld').map(({ channel }) => channel)
+  if (reached.length > 0) return reached.join(say('shell.comma'))
+  return kept_back
+    ? say('alerts.shell.quiet', { time: shortTime(kept_back.until) })
+    : say('alerts.shell.nobody')
+}
+
+/** What is known, and nobody is told of. */
+function printOthers(alerts: readonly Standing[]): void {
+  printTitle(say('alerts.not_told'))
+  printTable(alerts, [
+    { title: say('alerts.rule'), of: ({ rule }) => rule },
+    { title: say('alerts.what'), of: ({ title }) => title, gives: true },
+    { title: say('alerts.why'), of: whyText },
+  ])
+}
+
+function whyText({ kept_back }: Standing): string {
+  if (kept_back?.why === 'mute') return say('alerts.shell.muted', { time: shortTime(kept_back.until) })
+  return kept_back
+    ? say('alerts.shell.inhibited', { rule: named('alert_rule', kept_back.rule) })
+    : say('alerts.shell.pending')
+}
+
+function warnWhenNobodyJudges({ judged_at, is_judged }: AlertsReport, program: string): void {
+  if (is_judged) return
+  const what =
+    judged_at === null
+      ? say('alerts.never_judged')
+      : say('alerts.not_judged', { time: duration(Date.now() - judged_at.getTime()) })
+  printAside(`${what} ${say('alerts.shell.start', { command: `${program} start` })}`)
+}
+
+/** What a first channel looks like. */
+export const EXAMPLE = 'ALERT_CHANNEL_OPS=https://oapi.dingtalk.com/robot/send?access_token=…'
+
+function warnWithoutChannels(channels: readonly ChannelReport[]): void {
+  if (channels.length > 0) return
+  printAside(`${say('alerts.no_channel')} ${say('alerts.shell.set_one', { example: EXAMPLE })}`)
+}
+
+export async function channels(options: Options): Promise<void> {
+  await using context = await openContext()
+  const { channels } = await report(context, options)
+  if (options.json) return printJson(channels)
+  if (channels.length === 0)
+    return print(say('alerts.no_channel'), say('alerts.shell.set_one', { example: EXAMPLE }))
+  printTable(channels, [
+    { title: say('alerts.channel'), of: ({ name }) => name },
+    { title: say('alerts.shell.kind'), of: ({ kind }) => kind },
+    { title: say('alerts.channel.where'), of: ({ target }) => target, gives: true },
+    { title: say('alerts.shell.least'), of: ({ least }) => named('severity', least) },
+    { title: say('alerts.channel.language'), of: ({ language }) => language, spare: true },
+    { title: say('alerts.channel.last_sent'), of: ({ last_sent_at }) => shortTime(last_sent_at) },
+    {
+      title: say('alerts.channel.state'),
+      of: channelState,
+      gives: true,
+      paint: paintedBy(({ state }) => (state === 'failing' ? 'failed' : state === 'fine' ? 'ok' : '')),
+    },
+  ])
+}
+
+function channelState({ state, last_answer, waiting }: ChannelReport): string {
+  return [
+    say(`alerts.channel_state.${state}`),
+    state === 'failing' ? last_answer : null,
+    waiting > 0 ? say('alerts.channel.waiting', { count: waiting }) : null,
+  ]
+    .filter(part => part !== null)
+    .join(say('shell.comma'))
+}
+
+export async function rules(options: Options): Promise<void> {
+  await using context = await openContext()
+  const { rules } = await report(context, options)
+  if (options.json) return printJson(rules)
+  printTable(rules, [
+    { title: say('alerts.rule'), of: ({ rule }) => rule },
+    { title: say('alerts.severity'), of: ({ severity }) => named('severity', severity) },
+    { title: say('alerts.when'), of: ({ figure }) => figure, gives: true },
+    {
+      title: say('alerts.setting'),
+      of: ({ settings }) => settings.map(({ name }) => name).join(' '),
+      spare: true,
+    },
+    { title: say('alerts.state'), of: ruleState },
+  ])
+}
+
+function ruleState({ firing, mute }: RuleReport): string | null {
+  const parts = [
+    mute ? say('alerts.shell.muted', { time: shortTime(mute.until) }) : null,
+    firing > 0 ? say('alerts.rule.firing', { count: firing }) : null,
+  ].filter(part => part !== null)
+  return parts.length > 0 ? parts.join(say('shell.comma')) : null
+}
+
+export async function history(
+  options: Options & { since?: Date; rule?: RuleName; limit: number },
+): Promise<void> {
+  await using context = await openContext()
+  const { since, rule, limit } = options
+  const { alerts } = await readAlertHistory(context.pool, languageFor(options), { since, rule }, { limit })
+  if (options.json) return printJson({ alerts })
+  if (alerts.length === 0)
+    return print(say(since || rule ? 'alerts.history.no_match' : 'alerts.history.none'))
+  printTable(alerts, [
+    { title: say('alerts.severity'), of: ({ severity }) => named('severity', severity) },
+    { title: say('alerts.rule'), of: ({ rule }) => rule, spare: true },
+    { title: say('alerts.what'), of: ({ title }) => title, gives: true },
+    { title: say('alerts.since'), of: row => shortTime(row.since) },
+    {
+      title: say('alerts.lasted'),
+      of: row => row.ended_at && duration(row.ended_at.getTime() - row.since.getTime()),
+      align: 'right',
+    },
+  ])
+}

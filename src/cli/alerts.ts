@@ -1,0 +1,215 @@
+import type { Command } from 'commander'
+import type { AlertsReport } from '../alerts/report.ts'
+import { RULE_NAMES, type RuleName } from '../alerts/rule.ts'
+import { sendTest, type TestAnswer } from '../alerts/test-message.ts'
+import { environment, loadAlerts } from '../config.ts'
+import { Commands } from '../sync/commands.ts'
+import { channels, EXAMPLE, history, list, type Options, report, rules } from './alert-lists.ts'
+import { futureOf, limitOf, oneOf, pastOf, periodOf, reasonOf } from './arguments.ts'
+import { openContext } from './context.ts'
+import { FailedError, UsageError } from './failure.ts'
+import { say, speak } from './language.ts'
+import { coloured, examples, longTime, print, printJson, printText, shortTime } from './output.ts'
+
+const ruleOf = oneOf('rule', RULE_NAMES)
+
+/** `dirsync alerts`: what is wrong, who is told of it, and what nobody wants to hear. */
+export function alertsCommand(program: Command): void {
+  const command = program
+    .command('alerts')
+    .description('see what is wrong and who is told; test channels, mute rules, set quiet hours')
+    .addHelpText(
+      'after',
+      `
+Channels are settings: ALERT_CHANNEL_OPS holds the address of a group robot, a
+mail server or a webhook. docs/alerts.md says how to get each; docs/runbook.md
+says what to do about each alert.
+
+Examples:
+  dirsync alerts
+  dirsync alerts test
+  dirsync alerts mute held_run --for 4h --reason "the department moves today"
+  dirsync alerts quiet 22:00-07:00 --time-zone Asia/Shanghai`,
+    )
+
+  command
+    .command('list', { isDefault: true })
+    .description('list what is wrong now (the default)')
+    // What follows `alerts` and is no command ends up here.
+    .allowExcessArguments()
+    .option('--json', 'print one JSON document')
+    .addHelpText('after', examples('dirsync alerts', 'dirsync alerts list --json'))
+    .action((options: Options, { args: [stray] }: Command) => {
+      if (stray !== undefined)
+        throw new UsageError(
+          `there is no command ${JSON.stringify(stray)}: choose one of ${command.commands.map(each => each.name()).join(', ')}`,
+        )
+      return list(options)
+    })
+
+  command
+    .command('channels')
+    .description('list where alerts go, and how each channel fares')
+    .option('--json', 'print one JSON document')
+    .addHelpText('after', examples('dirsync alerts channels'))
+    .action(channels)
+
+  command
+    .command('rules')
+    .description('list what raises an alert, with figures and mutes')
+    .option('--json', 'print one JSON document')
+    .addHelpText('after', examples('dirsync alerts rules'))
+    .action(rules)
+
+  command
+    .command('history')
+    .description('list alerts that are over, the latest first')
+    .option('--since <time>', 'ended since a time (2030-01-31), or 12h, 7d, 4w ago', pastOf('--since'))
+    .option('--rule <rule>', 'only those of this rule', ruleOf)
+    .option('--limit <n>', 'how many to list', limitOf, 50)
+    .option('--json', 'print one JSON document')
+    .addHelpText(
+      'after',
+      examples('dirsync alerts history --since 7d', 'dirsync alerts history --rule halt --limit 5'),
+    )
+    .action(history)
+
+  command
+    .command('test')
+    .description('send a message to each channel, and say what its server answered')
+    .option('--channel <name>', 'to this channel alone')
+    .option('--json', 'print one JSON document')
+    .addHelpText(
+      'after',
+      `
+Nothing else has to run, not even the database.
+
+Examples:
+  dirsync alerts test
+  dirsync alerts test --channel ops`,
+    )
+    .action(test)
+
+  command
+    .command('mute')
+    .description('keep the alerts of a rule from all channels for a time')
+    .argument('<rule>', 'name of the rule, as dirsync alerts rules lists it', ruleOf)
+    .option('--for <time>', 'how long: 30m, 4h, 3d, 2w; 30 days at most', periodOf('--for'))
+    .option('--until <time>', 'until when: 2030-01-31, 2030-01-31T08:00', futureOf('--until'))
+    .requiredOption('--reason <reason>', 'why, for whoever asks later', reasonOf)
+    .option('--json', 'print one JSON document')
+    .addHelpText(
+      'after',
+      examples(
+        'dirsync alerts mute held_run --for 4h --reason "the department moves today"',
+        'dirsync alerts mute clock --until 2030-01-31T08:00 --reason "NTP comes"',
+      ),
+    )
+    .action(mute)
+
+  command
+    .command('unmute')
+    .description('let the alerts of a rule through again')
+    .argument('<rule>', 'name of the rule', ruleOf)
+    .option('--json', 'print one JSON document')
+    .addHelpText('after', examples('dirsync alerts unmute held_run'))
+    .action(unmute)
+
+  command
+    .command('quiet')
+    .description('send only critical alerts in some hours of each day; without hours: show them')
+    .argument('[hours]', 'from and to, such as 22:00-07:00; off: at no hour', hoursOf)
+    .option('--time-zone <zone>', 'where clocks show these hours; without it: as this shell has it')
+    .option('--json', 'print one JSON document')
+    .addHelpText(
+      'after',
+      examples('dirsync alerts quiet 22:00-07:00 --time-zone Asia/Shanghai', 'dirsync alerts quiet off'),
+    )
+    .action(quiet)
+}
+
+// Whether messages get through
+
+async function test(options: Options & { channel?: string }): Promise<void> {
+  const { channels, CONSOLE_URL, DIRSYNC_LANG } = loadAlerts(environment())
+  speak(DIRSYNC_LANG)
+  if (channels.length === 0)
+    throw new FailedError(`no channel is set, so nobody is told of any alert: set one, such as ${EXAMPLE}`)
+  const wanted = options.channel?.toLowerCase()
+  const chosen = channels.filter(({ name }) => wanted === undefined || name === wanted)
+  if (chosen.length === 0)
+    throw new UsageError(
+      `there is no channel ${JSON.stringify(options.channel)}: choose one of ${channels.map(({ name }) => name).join(', ')}`,
+    )
+  const answers = await Promise.all(chosen.map(channel => sendTest(channel, CONSOLE_URL)))
+  if (options.json) printJson(answers)
+  else printAnswers(answers)
+  if (answers.some(({ accepted }) => !accepted)) throw new FailedError('')
+}
+
+function printAnswers(answers: TestAnswer[]): void {
+  for (const { channel, accepted, answer } of answers) {
+    const result = say(accepted ? 'alerts.shell.taken' : 'alerts.shell.not_taken')
+    print(`${channel}  ${coloured(accepted ? 'ok' : 'failed', result)}`)
+    printText(answer)
+  }
+}
+
+// What nobody wants to hear
+
+async function mute(
+  rule: RuleName,
+  options: Options & { for?: number; until?: Date; reason: string },
+): Promise<void> {
+  if ((options.for === undefined) === (options.until === undefined))
+    throw new UsageError('give either --for, such as 4h, or --until, such as 2030-01-31T08:00')
+  const until = options.until ?? new Date(Date.now() + (options.for ?? 0))
+  await using context = await openContext()
+  await new Commands(context.pool, context.asker).muteAlert(rule, until, options.reason)
+  if (options.json) printJson({ rule, until })
+  else print(say('alerts.shell.muted_now', { rule, time: longTime(until) }))
+}
+
+async function unmute(rule: RuleName, options: Options): Promise<void> {
+  await using context = await openContext()
+  const unmuted = await new Commands(context.pool, context.asker).unmuteAlert(rule)
+  if (options.json) printJson({ rule, unmuted })
+  else print(say(unmuted ? 'alerts.unmuted' : 'alerts.not_muted'))
+}
+
+type Hours = 'off' | { starts: string; ends: string }
+
+/** `22:00-07:00`, or `off`. */
+function hoursOf(text: string): Hours {
+  if (text === 'off') return 'off'
+  const [, starts, ends] = /^((?:[01]\d|2[0-3]):[0-5]\d)-((?:[01]\d|2[0-3]):[0-5]\d)$/.exec(text) ?? []
+  if (starts === undefined || ends === undefined || starts === ends)
+    throw new UsageError(`${JSON.stringify(text)} should be hours such as 22:00-07:00, or off`)
+  return { starts, ends }
+}
+
+async function quiet(hours: Hours | undefined, options: Options & { timeZone?: string }): Promise<void> {
+  await using context = await openContext()
+  const commands = new Commands(context.pool, context.asker)
+  if (hours === undefined) return showQuiet(await report(context, options), options)
+  if (hours === 'off') {
+    const cleared = await commands.clearQuietHours()
+    if (options.json) printJson({ cleared })
+    else print(say(cleared ? 'alerts.quiet_hours.cleared' : 'alerts.quiet_hours.not_set'))
+    return
+  }
+  const timeZone = options.timeZone ?? Intl.DateTimeFormat().resolvedOptions().timeZone
+  await commands.setQuietHours({ ...hours, timeZone })
+  if (options.json) printJson({ ...hours, time_zone: timeZone })
+  else print(say('alerts.quiet_hours.were_set', { ...hours, zone: timeZone }))
+}
+
+function showQuiet({ quiet_hours: hours }: AlertsReport, options: Options): void {
+  if (options.json) printJson({ quiet_hours: hours })
+  else if (!hours) print(say('alerts.quiet_hours.none'))
+  else {
+    const { starts, ends, time_zone, until } = hours
+    print(say('alerts.quiet_hours.are', { starts, ends, zone: time_zone }))
+    if (until) print(say('alerts.quiet_hours.now', { time: shortTime(until) }))
+  }
+}

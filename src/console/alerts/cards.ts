@@ -1,0 +1,180 @@
+import { html, type SafeHtml } from '@remix-run/html-template'
+import type { Alert, AlertsReport, KeptBack, Told } from '../../alerts/report.ts'
+import type { RuleName, Severity } from '../../alerts/rule.ts'
+import { actorText } from '../../texts/actor.ts'
+import { textOr } from '../../texts/texts.ts'
+import type { Ask } from '../ask.ts'
+import type { NavEntry } from '../endpoint.ts'
+import {
+  actionForm,
+  alert,
+  empty,
+  facts,
+  foreign,
+  reasonField,
+  section,
+  since,
+  state,
+  type Tone,
+  table,
+  time,
+  timeText,
+  withCode,
+} from '../ui/parts.ts'
+import { untilFields } from '../until.ts'
+
+/* Alerts as they are shown: in full while somebody has to do something, in a line where not. */
+
+type Standing = AlertsReport['alerts'][number]
+
+export const rulePath = (rule: string) => `/alerts/rules/${rule}`
+
+const TONES: Record<Severity, { block: 'info' | 'warn' | 'bad'; state: Tone }> = {
+  info: { block: 'info', state: 'off' },
+  warning: { block: 'warn', state: 'warn' },
+  critical: { block: 'bad', state: 'bad' },
+}
+
+export function severityState({ t }: Pick<Ask, 't'>, severity: Severity): SafeHtml {
+  return state(TONES[severity].state, t(`severity.${severity}`))
+}
+
+/** An alert in full: what is wrong, since when, what to do, and who was told. */
+export function alertCard(ask: Ask, standing: Standing, options: { isOnRulePage: boolean }): SafeHtml {
+  const { t } = ask
+  const { rule, severity, title, what, remedy, kept_back } = standing
+  const screen = screenOf(standing)
+  return alert(
+    TONES[severity].block,
+    html`${title} <small class="soft">${t(`severity.${severity}`)}</small>`,
+    html`<div class="stack"><p>${withCode(what)}</p>
+      <p class="todo">${withCode(remedy)}</p>
+      ${facts([
+        [t('alerts.since'), html`${since(ask, standing.since)} (${time(ask, standing.since)})`],
+        [t('alerts.told'), toldText(ask, standing)],
+        [t('alerts.kept_back'), kept_back && keptBackText(ask, kept_back)],
+        [
+          t('alerts.state'),
+          standing.gone_at && t('alerts.seems_over', { ago: plainAgo(ask, standing.gone_at) }),
+        ],
+      ])}
+      <div class="row">${
+        options.isOnRulePage ? '' : html`<a href="${rulePath(rule)}">${t('alerts.runbook')}</a>`
+      }${screen ? html`<a href="${screen.href}">${t('alerts.see', { screen: t(`nav.${screen.nav}`) })}</a>` : ''}${
+        options.isOnRulePage ? '' : muteForm(ask, rule)
+      }</div></div>`,
+  )
+}
+
+/** What is known and nobody is told of, with the reason. */
+export function notTold(ask: Ask, alerts: readonly Standing[]): SafeHtml {
+  const { t } = ask
+  return section(
+    t('alerts.not_told'),
+    table(
+      alerts,
+      [
+        { title: t('alerts.what'), kind: 'main', cell: ({ title }) => title },
+        { title: t('alerts.severity'), kind: 'spare', cell: ({ severity }) => t(`severity.${severity}`) },
+        { title: t('alerts.since'), cell: row => since(ask, row.since) },
+        {
+          title: t('alerts.why'),
+          cell: ({ kept_back }) => (kept_back ? keptBackText(ask, kept_back) : t('alerts.kept_back.pending')),
+        },
+      ],
+      { caption: t('alerts.not_told'), empty: empty(''), href: ({ rule }) => rulePath(rule) },
+    ),
+  )
+}
+
+function keptBackText(ask: Ask, { why, until, rule, by, reason }: KeptBack): SafeHtml | string {
+  const { t } = ask
+  switch (why) {
+    case 'inhibited':
+      return t('alerts.kept_back.inhibited', { rule: rule === null ? '' : t(`alert_rule.${rule}`) })
+    case 'mute':
+      return html`${t('alerts.kept_back.mute', {
+        time: until === null ? '' : timeText(ask, until),
+        by: actorText(ask, by ?? ''),
+      })}<br><small class="soft">${foreign(reason)}</small>`
+    case 'quiet_hours':
+      return t('alerts.kept_back.quiet_hours', { time: until === null ? '' : timeText(ask, until) })
+  }
+}
+
+/** Which channels were told, or why none was. */
+function toldText(ask: Ask, { told, channels }: Standing): SafeHtml | string {
+  const { t } = ask
+  const reached = told.filter(({ event }) => event !== 'withheld')
+  if (reached.length > 0)
+    return html`${reached.map((each, i) => html`${i > 0 ? ' · ' : ''}${toldOf(ask, each)}`)}`
+  return t(channels.length === 0 ? 'alerts.told.nobody' : 'alerts.told.not_yet')
+}
+
+function toldOf(ask: Ask, { channel, event, at, message_state }: Told): SafeHtml | string {
+  const { t, language } = ask
+  const isSent = message_state === null || message_state === 'sent'
+  const what = isSent
+    ? textOr(language, `alert_event.${event}`, event)
+    : textOr(language, `message_state.${message_state}`, message_state)
+  const text = t('alerts.told.one', { channel, what, ago: plainAgo(ask, at) })
+  return isSent ? text : state('warn', text)
+}
+
+/** How long ago, within a sentence. */
+export function plainAgo(ask: Ask, date: Date): string {
+  return String(since(ask, date)).replace(/<[^>]*>/g, '')
+}
+
+/** Where what an alert is about can be seen and mended; null: nowhere in the console. */
+function screenOf({
+  rule,
+  subject,
+}: Pick<Alert, 'rule' | 'subject'>): { href: string; nav: NavEntry } | null {
+  switch (rule) {
+    case 'held_run':
+      return { href: `/runs/${encodeURIComponent(subject)}/plan`, nav: 'runs' }
+    case 'cases_jump':
+      return { href: `/cases?categories=${encodeURIComponent(subject)}`, nav: 'cases' }
+    default: {
+      const nav = SCREENS[rule]
+      return nav ? { href: `/${nav}`, nav } : null
+    }
+  }
+}
+
+const SCREENS: Partial<Record<RuleName, NavEntry>> = {
+  halt: 'halts',
+  paused: 'halts',
+  source_suspect: 'runs',
+  run_overdue: 'runs',
+  out_of_step: 'employees',
+  work_stuck: 'halts',
+  money_unknown: 'money',
+  calls_rejected: 'platform',
+  role_missing: 'halts',
+  notification_misfit: 'money',
+  tokens: 'platform',
+}
+
+/** Keeps the alerts of a rule from all channels for a time. @param rules to choose from, where it is not for one rule */
+export function muteForm(ask: Ask, rule: RuleName | readonly { rule: RuleName; title: string }[]): SafeHtml {
+  const { t } = ask
+  return actionForm(ask, {
+    to: '/alerts/mute',
+    label: t(typeof rule === 'string' ? 'alerts.mute' : 'alerts.mute_rule'),
+    role: 'operator',
+    warning: t('alerts.mute.meaning'),
+    fields: [
+      typeof rule === 'string'
+        ? { name: 'rule', type: 'hidden', value: rule }
+        : {
+            name: 'rule',
+            label: t('alerts.rule'),
+            choices: rule.map(each => ({ value: each.rule, text: each.title })),
+          },
+      ...untilFields(ask),
+      reasonField(t),
+    ],
+  })
+}

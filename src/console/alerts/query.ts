@@ -1,0 +1,55 @@
+import { z } from 'zod'
+import { AlertHistory, AlertsReport, RuleReport, readAlertHistory, readAlerts } from '../../alerts/report.ts'
+import { RULE_NAMES, type RuleName } from '../../alerts/rule.ts'
+import { runbookOf } from '../../alerts/text.ts'
+import type { Ask } from '../ask.ts'
+import { cursor, pageSize } from '../endpoint.ts'
+import { givenMoment } from '../moment.ts'
+import type { Services } from '../services.ts'
+
+export const ruleName = z.enum(RULE_NAMES)
+
+/** What `/api/v1/alerts` answers. */
+export const AlertsResult = AlertsReport
+export type AlertsResult = AlertsReport
+
+/** Reads how alerts stand, with the channels and figures that this process has among its settings. */
+export function readConsoleAlerts({ pool, config }: Services, ask: Ask): Promise<AlertsResult> {
+  return readAlerts(pool, config, { language: ask.language })
+}
+
+/** What the history is filtered by; it stands in the address. */
+export const HistoryInput = z.object({
+  rule: ruleName.optional(),
+  since: z.string().max(40).optional().describe('A moment (ISO 8601); what ended from then on is listed'),
+  cursor,
+  limit: pageSize,
+})
+export type HistoryInput = z.infer<typeof HistoryInput>
+
+export function readConsoleHistory({ pool }: Services, ask: Ask, input: HistoryInput): Promise<AlertHistory> {
+  const { rule, since, cursor, limit } = input
+  const filter = { rule, since: givenMoment(ask, 'since', since) }
+  return readAlertHistory(pool, ask.language, filter, { after: cursor, limit })
+}
+
+/** What `/api/v1/alerts/rules/:rule` answers. */
+export const RuleResult = RuleReport.extend({
+  runbook: z.array(z.string()).describe('What to do, step by step'),
+  alerts: AlertsReport.shape.alerts.describe('What goes on or is about to be raised'),
+  lately: AlertHistory.shape.alerts.describe('What is over, the latest first'),
+})
+export type RuleResult = z.infer<typeof RuleResult>
+
+/** Alerts of a rule that are over, on its own page. */
+const LATELY = 20
+
+export async function readRule({ pool, config }: Services, ask: Ask, name: RuleName): Promise<RuleResult> {
+  const { language } = ask
+  const [{ alerts, rules }, { alerts: lately }] = await Promise.all([
+    readAlerts(pool, config, { language, only: name }),
+    readAlertHistory(pool, language, { rule: name }, { limit: LATELY }),
+  ])
+  const rule = rules.find(each => each.rule === name) as RuleReport
+  return { ...rule, runbook: runbookOf(language, name), alerts, lately }
+}

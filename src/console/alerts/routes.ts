@@ -1,0 +1,166 @@
+import { z } from 'zod'
+import type { ChannelSettings } from '../../alerts/channel.ts'
+import { AlertHistory } from '../../alerts/report.ts'
+import { sendTest, TestAnswer } from '../../alerts/test-message.ts'
+import { asAsker } from '../../sync/commands.ts'
+import type { Ask } from '../ask.ts'
+import { action, type Endpoint, type Page, plainText, read } from '../endpoint.ts'
+import { Problem } from '../problem.ts'
+import { commandsOf, type Services } from '../services.ts'
+import { timeText } from '../ui/parts.ts'
+import { isZone, Until, untilOf } from '../until.ts'
+import { historyBody } from './history-view.ts'
+import {
+  AlertsResult,
+  HistoryInput,
+  RuleResult,
+  readConsoleAlerts,
+  readConsoleHistory,
+  readRule,
+  ruleName,
+} from './query.ts'
+import { ruleBody } from './rule-view.ts'
+import { alertsBody } from './view.ts'
+
+const reason = z.string().trim().min(1).max(500).describe('Why; it is kept in the audit')
+
+/** A test is a message to people: one per channel within this time is enough. */
+const BETWEEN_TESTS_MS = 10_000
+
+const clock = z
+  .string()
+  .regex(/^([01]\d|2[0-3]):[0-5]\d$/, 'Give a time such as 22:00.')
+  .describe('HH:MM')
+
+const QuietHoursInput = z.object({
+  starts: clock,
+  ends: clock.describe('HH:MM; before `starts`: on the next day'),
+  time_zone: z.string().max(60).describe('IANA name, such as Asia/Shanghai'),
+})
+
+const rulePath = (rule: string) => `/alerts/rules/${rule}`
+
+/** What is wrong now, who is told of it, and what nobody wants to hear. */
+export function alerts(services: Services): Endpoint[] {
+  const { pool, config } = services
+  const pageOf = (ask: Ask, result: AlertsResult, test: TestAnswer | null): Page => ({
+    title: ask.t('alerts.title'),
+    nav: 'alerts',
+    // What asks for its parts anew asks the page, also where the answer to a form is shown.
+    body: alertsBody({ ...ask, url: '/alerts' }, result, test),
+  })
+  const lastTests = new Map<string, number>()
+  return [
+    read({
+      path: '/alerts',
+      tag: 'alerts',
+      summary: 'What is wrong now, who was told; channels, rules, mutes and quiet hours',
+      result: AlertsResult,
+      run: ask => readConsoleAlerts(services, ask),
+      page: (ask, result) => pageOf(ask, result, null),
+    }),
+    read({
+      path: '/alerts/history',
+      tag: 'alerts',
+      summary: 'Alerts that were raised and are over, the latest first',
+      query: HistoryInput,
+      result: AlertHistory,
+      run: (ask, { input }) => readConsoleHistory(services, ask, input),
+      page: (ask, result, { input }) => ({
+        title: ask.t('alerts.history'),
+        nav: 'alerts',
+        body: historyBody(ask, result, input),
+      }),
+    }),
+    read({
+      path: '/alerts/rules/:rule',
+      tag: 'alerts',
+      summary: 'A rule: when it raises an alert, what to do then, and its alerts',
+      params: z.object({ rule: ruleName }),
+      result: RuleResult,
+      run: (ask, { params }) => readRule(services, ask, params.rule),
+      page: (ask, result) => ({ title: result.title, nav: 'alerts', body: ruleBody(ask, result) }),
+    }),
+    action({
+      path: '/alerts/mute',
+      tag: 'alerts',
+      summary: 'Keep the alerts of a rule from all channels until a time within 30 days',
+      body: Until.extend({ rule: ruleName, reason }),
+      result: z.object({ rule: ruleName, until: z.date() }),
+      async run(ask, { input }) {
+        const until = untilOf(ask, input)
+        await commandsOf(services, ask).muteAlert(input.rule, until, input.reason)
+        return { rule: input.rule, until }
+      },
+      next: (ask, { rule, until }) => ({
+        to: rulePath(rule),
+        notice: { key: 'alerts.muted', values: { time: timeText(ask, until) } },
+      }),
+    }),
+    action({
+      path: '/alerts/unmute',
+      tag: 'alerts',
+      summary: 'Let the alerts of a rule through again before its mute ends',
+      body: z.object({ rule: ruleName }),
+      result: z.object({ unmuted: z.boolean().describe('false: the rule was not muted') }),
+      run: async (ask, { input }) => ({ unmuted: await commandsOf(services, ask).unmuteAlert(input.rule) }),
+      next: (_ask, { unmuted }, { input }) => ({
+        to: rulePath(input.rule),
+        notice: { key: unmuted ? 'alerts.unmuted' : 'alerts.not_muted' },
+      }),
+    }),
+    action({
+      path: '/alerts/quiet-hours',
+      tag: 'alerts',
+      summary: 'Send only critical alerts in these hours of each day',
+      body: QuietHoursInput,
+      result: QuietHoursInput,
+      async run(ask, { input }) {
+        const { starts, ends, time_zone } = input
+        if (starts === ends) throw new Problem('invalid', ask.t('alerts.quiet_hours.same'))
+        if (!isZone(time_zone)) throw new Problem('invalid', ask.t('alerts.quiet_hours.no_zone'))
+        await commandsOf(services, ask).setQuietHours({ starts, ends, timeZone: time_zone })
+        return input
+      },
+      next: (_ask, { starts, ends, time_zone }) => ({
+        to: '/alerts',
+        notice: { key: 'alerts.quiet_hours.were_set', values: { starts, ends, zone: time_zone } },
+      }),
+    }),
+    action({
+      path: '/alerts/quiet-hours/clear',
+      tag: 'alerts',
+      summary: 'End quiet hours for good',
+      result: z.object({ cleared: z.boolean().describe('false: there were none') }),
+      run: async ask => ({ cleared: await commandsOf(services, ask).clearQuietHours() }),
+      next: (_ask, { cleared }) => ({
+        to: '/alerts',
+        notice: { key: cleared ? 'alerts.quiet_hours.cleared' : 'alerts.quiet_hours.not_set' },
+      }),
+    }),
+    action({
+      path: '/alerts/channels/:channel/test',
+      tag: 'alerts',
+      summary: 'Send a test message to a channel that this process has among its settings',
+      params: z.object({ channel: plainText(100) }),
+      result: TestAnswer,
+      async run(ask, { params }) {
+        const channel = config.channels.find(({ name }) => name === params.channel)
+        if (!channel) throw new Problem('not_found', ask.t('alerts.test.elsewhere', params))
+        assertRested(lastTests, channel, ask.now)
+        await asAsker(pool, ask.asker, client =>
+          client.query(`select dirsync.note_command('test_alert', null, $1)`, [{ channel: channel.name }]),
+        )
+        return sendTest(channel, config.CONSOLE_URL)
+      },
+      page: async (ask, test) => pageOf(ask, await readConsoleAlerts(services, ask), test),
+    }),
+  ]
+}
+
+/** @throws Problem where the channel was tested a moment ago */
+function assertRested(lastTests: Map<string, number>, { name }: ChannelSettings, now: Date): void {
+  const restMs = (lastTests.get(name) ?? -Infinity) + BETWEEN_TESTS_MS - now.getTime()
+  if (restMs > 0) throw new Problem('too_many', '', { retryAfter: Math.ceil(restMs / 1000) })
+  lastTests.set(name, now.getTime())
+}

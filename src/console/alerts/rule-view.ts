@@ -1,0 +1,86 @@
+import { html, type SafeHtml } from '@remix-run/html-template'
+import { isUrgent } from '../../alerts/report.ts'
+import { actorText } from '../../texts/actor.ts'
+import type { Ask } from '../ask.ts'
+import {
+  actionForm,
+  alert,
+  code,
+  facts,
+  foreign,
+  head,
+  live,
+  section,
+  state,
+  timeText,
+  withCode,
+} from '../ui/parts.ts'
+import { alertCard, muteForm, notTold, plainAgo, rulePath, severityState } from './cards.ts'
+import { endedTable } from './history-view.ts'
+import type { RuleResult } from './query.ts'
+
+/** What a rule means, and what to do when it raises an alert: where messages lead. */
+export function ruleBody(ask: Ask, result: RuleResult): SafeHtml {
+  const { t } = ask
+  const { rule, title, severity, figure, settings, inhibited_by, mute, runbook, alerts, channels } = result
+  const mine = alerts.filter(isUrgent)
+  const others = alerts.filter(each => !isUrgent(each))
+  return html`${head(title, {
+    actions: [
+      mute
+        ? actionForm(ask, {
+            to: '/alerts/unmute',
+            label: t('alerts.unmute'),
+            role: 'operator',
+            tone: 'main',
+            fields: [{ name: 'rule', type: 'hidden', value: rule }],
+          })
+        : muteForm(ask, rule),
+    ],
+  })}
+  <p><a href="/alerts">${t('alerts.rule.back')}</a></p>
+  ${live(
+    ask,
+    'rule',
+    ['alerts'],
+    html`<div class="stack">
+      ${
+        mute
+          ? alert(
+              'info',
+              t('alerts.muted_by', {
+                by: actorText(ask, mute.muted_by),
+                ago: plainAgo(ask, mute.muted_at),
+                time: timeText(ask, mute.until),
+              }),
+              foreign(mute.reason),
+            )
+          : ''
+      }
+      ${mine.map(each => alertCard(ask, each, { isOnRulePage: true }))}
+      ${alerts.length === 0 ? html`<p>${state('ok', t('alerts.rule.none_now'))}</p>` : ''}
+    </div>
+    ${others.length === 0 ? '' : notTold(ask, others)}`,
+  )}
+  ${section(t('alerts.runbook'), html`<ol class="runbook">${runbook.map(step => html`<li>${withCode(step)}</li>`)}</ol>`)}
+  ${section(
+    t('alerts.rule'),
+    facts([
+      [t('alerts.severity'), severityState(ask, severity)],
+      [t('alerts.when'), figure],
+      [t('alerts.setting'), html`${settings.map(({ name }, i) => html`${i > 0 ? ' ' : ''}${code(name)}`)}`],
+      [t('alerts.rule.goes_to'), channels.join(', ') || t('alerts.rule.goes_to.nobody')],
+      [
+        t('alerts.rule.inhibited_by'),
+        inhibited_by.length === 0
+          ? null
+          : html`${inhibited_by.map((name, i) => html`${i > 0 ? ' · ' : ''}<a href="${rulePath(name)}">${t(`alert_rule.${name}`)}</a>`)}`,
+      ],
+    ]),
+  )}
+  ${section(
+    t('alerts.rule.lately'),
+    html`${endedTable(ask, result.lately, t('alerts.rule.none_lately'))}
+    ${result.lately.length === 0 ? '' : html`<p><a href="/alerts/history?rule=${rule}">${t('alerts.rule.all')}</a></p>`}`,
+  )}`
+}

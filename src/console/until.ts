@@ -1,0 +1,75 @@
+import { z } from 'zod'
+import type { Ask } from './ask.ts'
+import { momentOf, tomorrowAt } from './moment.ts'
+import { Problem } from './problem.ts'
+import type { Field } from './ui/parts.ts'
+
+/* Until when something holds that a person sets and that ends by itself: a lower rate, a mute. */
+
+const HOUR_MS = 3_600_000
+/** As long as the SQL functions take. */
+const MOST_MS = 30 * 24 * HOUR_MS
+
+const PERIODS = ['1h', '4h', 'tomorrow'] as const
+
+/** The fields of a form or a body that say until when. */
+export const Until = z.object({
+  for: z.enum(PERIODS).optional().describe('How long, unless `until` says it'),
+  until: z
+    .string()
+    .max(40)
+    .optional()
+    .describe('A moment (ISO 8601), within 30 days; without an offset in the time zone `zone`'),
+  zone: z
+    .string()
+    .max(60)
+    .refine(isZone, 'There is no such time zone.')
+    .optional()
+    .describe('Time zone of `until` where it has no offset, such as Asia/Shanghai'),
+})
+
+/** Whether this Node.js knows a time zone of that name. */
+export function isZone(name: string): boolean {
+  try {
+    return new Intl.DateTimeFormat('en', { timeZone: name }) !== null
+  } catch {
+    return false
+  }
+}
+
+/** @throws Problem where no time is given, or one that is over or too far away */
+export function untilOf({ now, t, ...ask }: Ask, given: z.output<typeof Until>): Date {
+  // The form says for which zone it was shown: the browser may have told another one since.
+  const zone = given.zone ?? ask.zone
+  const until =
+    given.until !== undefined
+      ? momentOf(zone, given.until)
+      : given.for === 'tomorrow'
+        ? tomorrowAt(zone, 8, now)
+        : given.for === '1h'
+          ? new Date(now.getTime() + HOUR_MS)
+          : given.for === '4h'
+            ? new Date(now.getTime() + 4 * HOUR_MS)
+            : null
+  if (until === null || !(until.getTime() > now.getTime()) || until.getTime() > now.getTime() + MOST_MS)
+    throw new Problem('invalid', t('common.needs_time'))
+  return until
+}
+
+/** The same fields in a form. */
+export function untilFields({ t, zone }: Ask): Field[] {
+  return [
+    {
+      name: 'for',
+      label: t('common.for'),
+      choices: PERIODS.map(period => ({ value: period, text: t(`common.for.${period}`) })),
+    },
+    {
+      name: 'until',
+      label: t('common.or_until'),
+      type: 'datetime-local',
+      hint: t('common.or_until_hint', { zone }),
+    },
+    { name: 'zone', type: 'hidden', value: zone },
+  ]
+}

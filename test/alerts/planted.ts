@@ -1,0 +1,146 @@
+import type pg from 'pg'
+import type { Finding, RuleName, Severity } from '../../src/alerts/rule.ts'
+import { RULES } from '../../src/alerts/rule.ts'
+
+/* Alerts, messages and channels as judging processes leave them in the tables. */
+
+/** What each rule finds, with facts for its texts. */
+export const FACTS: Record<RuleName, Pick<Finding, 'subject' | 'facts'>> = {
+  halt: {
+    subject: 'E900',
+    facts: {
+      scope: 'E900',
+      category: 'enterprise_code',
+      message: 'The enterprise code is not bound to the application.',
+      remedy: 'Bind it.',
+    },
+  },
+  paused: {
+    subject: '',
+    facts: {
+      category: 'paused',
+      by: 'cli:anna',
+      message: 'All calls are paused by cli:anna: until 18:00.',
+      remedy: '',
+    },
+  },
+  held_run: { subject: '7', facts: { run: '7', kind: 'changes', planned: 70 } },
+  source_suspect: {
+    subject: 'full',
+    facts: { run: '8', kind: 'full', message: 'HR has returned no rows. Nothing was enqueued.' },
+  },
+  run_overdue: { subject: 'changes', facts: { age_seconds: 5400, interval_seconds: 300 } },
+  cases_jump: { subject: 'duplicate_mobile', facts: { count: 130, rise: 120 } },
+  out_of_step: { subject: '', facts: { share: 0.91, in_step: 910, in_scope: 1000 } },
+  work_stuck: { subject: '', facts: { operation: 'update-employee', count: 3, age_seconds: 5400 } },
+  money_unknown: { subject: 'refund', facts: { count: 2, for_person: 1 } },
+  calls_rejected: { subject: '', facts: { share: 0.07, rejected: 70, calls: 1000 } },
+  role_missing: { subject: 'worker', facts: {} },
+  notification_misfit: { subject: '', facts: { count: 2, latest: 'app-R17' } },
+  clock: { subject: '', facts: { seconds: 95 } },
+  tokens: { subject: '', facts: { count: 31 } },
+  database_full: { subject: 'size', facts: { used: 42e9, limit: 50e9, share: 0.84 } },
+  database_slow: { subject: '', facts: { milliseconds: 2400 } },
+  database_away: { subject: '', facts: {} },
+  dead_channel: { subject: 'mail', facts: { answer: '535 authentication failed' } },
+}
+
+/** Somebody has just judged, or did so long ago. */
+export async function judged(db: pg.Pool, secondsAgo = 5): Promise<void> {
+  await db.query(
+    `insert into dirsync.alert_judgement (judged_at, judged_by)
+     values (now() - $1 * interval '1 second', gen_random_uuid())
+     on conflict (one) do update set judged_at = excluded.judged_at`,
+    [secondsAgo],
+  )
+}
+
+/** An alert that began so many minutes ago. Returns its number. */
+export async function plantAlert(
+  db: pg.Pool,
+  rule: RuleName,
+  options: {
+    state?: 'pending' | 'firing' | 'ended'
+    subject?: string
+    severity?: Severity
+    facts?: Finding['facts']
+    minutes?: number
+    endedMinutesAgo?: number
+  } = {},
+): Promise<number> {
+  const { state = 'firing', minutes = 10, endedMinutesAgo = 1 } = options
+  const { rows } = await db.query<{ id: number }>(
+    `insert into dirsync.alert (rule, subject, severity, state, facts, since, raised_at, ended_at)
+     select $1, $2, $3, $4, $5, now() - $6 * interval '1 minute',
+            case when $4 <> 'pending' then now() - $6 * interval '1 minute' end,
+            case when $4 = 'ended' then now() - $7 * interval '1 minute' end
+     returning id::int`,
+    [
+      rule,
+      options.subject ?? FACTS[rule].subject,
+      options.severity ?? RULES[rule].severity,
+      state,
+      options.facts ?? FACTS[rule].facts,
+      minutes,
+      endedMinutesAgo,
+    ],
+  )
+  return rows[0]?.id as number
+}
+
+/** Tells a channel of an alert. */
+export async function plantNotice(
+  db: pg.Pool,
+  alert: number,
+  channel: string,
+  options: { event?: string; minutesAgo?: number; message?: 'sent' | 'waiting' | 'given_up' | null } = {},
+): Promise<void> {
+  const { event = 'raised', minutesAgo = 10, message = 'sent' } = options
+  await db.query(
+    `with message as (
+       insert into dirsync.alert_message (channel, kind, content, state, sent_at)
+       select $2, 'alerts', '{}', $5, case when $5 = 'sent' then now() end where $5 is not null
+       returning id
+     )
+     insert into dirsync.alert_notice (alert_id, channel, event, at, message_id)
+     values ($1, $2, $3, now() - $4 * interval '1 minute', (select id from message))`,
+    [alert, channel, event, minutesAgo, message],
+  )
+}
+
+/** A channel as a judging process has just seen it. */
+export async function plantChannel(
+  db: pg.Pool,
+  name: string,
+  options: {
+    kind?: string
+    target?: string
+    least?: Severity
+    language?: string
+    sentMinutesAgo?: number | null
+    failingMinutes?: number | null
+    answer?: string
+  } = {},
+): Promise<void> {
+  const { kind = 'dingtalk', target = 'oapi.dingtalk.com', least = 'warning', language = 'en' } = options
+  await db.query(
+    `insert into dirsync.alert_channel (name, kind, target, least, language, seen_at, last_sent_at, failing_since,
+                                        last_answer)
+     values ($1, $2, $3, $4, $5, now(), now() - $6 * interval '1 minute',
+             now() - $7 * interval '1 minute', $8)`,
+    [
+      ...[name, kind, target, least, language],
+      options.sentMinutesAgo === undefined ? 10 : options.sentMinutesAgo,
+      options.failingMinutes ?? null,
+      options.answer ?? null,
+    ],
+  )
+}
+
+/** Forgets all of it. */
+export async function clearAlerts(db: pg.Pool): Promise<void> {
+  await db.query(
+    `truncate dirsync.alert, dirsync.alert_message, dirsync.alert_notice, dirsync.alert_channel, dirsync.alert_mute,
+              dirsync.quiet_hours, dirsync.alert_judgement`,
+  )
+}

@@ -1,0 +1,264 @@
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { text } from 'node:stream/consumers'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { widthOf } from '../../src/cli/output.ts'
+import { clearAlerts, judged, plantAlert, plantChannel, plantNotice } from '../alerts/planted.ts'
+import { createDeployment, type Deployment } from '../helpers/deployment.ts'
+import { dirsync, wideLines } from './dirsync.ts'
+
+let deployment: Deployment
+let receiver: Server
+let address: string
+/** What the receiver was sent. Below /broken it refuses everything. */
+let received: string[] = []
+
+beforeAll(async () => {
+  deployment = await createDeployment()
+  receiver = createServer(async (request, response) => {
+    received.push(await text(request))
+    response.writeHead(request.url?.startsWith('/broken') ? 404 : 200).end()
+  })
+  await new Promise<void>(resolve => receiver.listen(0, '127.0.0.1', resolve))
+  address = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}`
+})
+afterAll(async () => {
+  receiver.close()
+  await deployment[Symbol.asyncDispose]()
+})
+beforeEach(async () => {
+  await clearAlerts(deployment.own.pool)
+  received = []
+})
+
+const run = (...args: string[]) => dirsync(['alerts', ...args], deployment.settings)
+const inChinese = (...args: string[]) =>
+  dirsync(['alerts', ...args], { ...deployment.settings, DIRSYNC_LANG: 'zh-CN' })
+
+async function latestCommand() {
+  const { rows } = await deployment.own.pool.query(
+    'select name, arguments, requested_by, reason from dirsync.command order by id desc limit 1',
+  )
+  return rows[0]
+}
+
+async function plantNight(): Promise<void> {
+  const { pool } = deployment.own
+  await judged(pool)
+  await plantChannel(pool, 'ops')
+  const halt = await plantAlert(pool, 'halt', { minutes: 90 })
+  await plantNotice(pool, halt, 'ops')
+  await plantAlert(pool, 'run_overdue')
+  await plantAlert(pool, 'clock')
+  await pool.query(`select dirsync.mute_alert('clock', now() + interval '2 hours', 'NTP is set up tonight')`)
+  await plantAlert(pool, 'database_slow', { state: 'pending' })
+}
+
+describe('dirsync alerts', () => {
+  test('lists what is wrong, who was told or why nobody is, and what to do about the worst', async () => {
+    await plantNight()
+    const { code, stdout, stderr } = await run()
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    expect(stdout).toMatch(/^3 alerts go on; judged \d+(\.\d)? s ago\.\n\n/)
+    expect(stdout).toMatch(/critical +halt +Enterprise E900 is halted +\S+ +ops\n {2}→ Bind it\.\n/)
+    expect(stdout).toMatch(/\n\nKnown, and nobody is told\n/)
+    expect(stdout).toMatch(/run_overdue +No good run for too long \(changes\) +follows from halt\n/)
+    expect(stdout).toMatch(/clock +A clock is wrong +muted until /)
+    expect(stdout).toMatch(/database_slow +dirsync’s database is slow +not raised yet\n/)
+    expect(wideLines(stdout)).toEqual([])
+  })
+
+  test('speaks Chinese to people and English to programs', async () => {
+    await plantNight()
+    const { stdout } = await inChinese()
+    expect(stdout).toMatch(/^当前有 3 条告警；/)
+    expect(stdout).toMatch(/严重 +halt +企业 E900 已停摆/)
+    expect(stdout).toMatch(/由“工作停摆”引起/)
+    for (const line of stdout.split('\n')) expect(widthOf(line)).toBeLessThanOrEqual(80)
+    const json = await inChinese('--json')
+    expect(json.stdout).not.toMatch(/\p{Script=Han}/u)
+    expect(json.json()).toMatchObject({
+      is_judged: true,
+      firing: 3,
+      alerts: [
+        { rule: 'run_overdue', kept_back: { why: 'inhibited', rule: 'halt' } },
+        { rule: 'halt', told: [{ channel: 'ops', event: 'raised' }] },
+        { rule: 'database_slow', state: 'pending' },
+        { rule: 'clock', kept_back: { why: 'mute', reason: 'NTP is set up tonight' } },
+      ],
+      quiet_hours: null,
+    })
+  })
+
+  test('says that nothing is wrong, and when that was judged', async () => {
+    await judged(deployment.own.pool)
+    await plantChannel(deployment.own.pool, 'ops')
+    const { stdout, stderr } = await run()
+    expect(stdout).toMatch(/^Nothing is wrong; judged \d+(\.\d)? s ago\.\n$/)
+    expect(stderr).toBe('')
+  })
+
+  test('warns where nobody judges, and where nobody would be told', async () => {
+    const never = await run()
+    expect(never.stdout).toBe('')
+    expect(never.stderr).toMatch(/No process has judged the rules yet.*dirsync start/s)
+    expect(never.stderr).toMatch(/No channel is set.*ALERT_CHANNEL_OPS=https:/s)
+    await judged(deployment.own.pool, 600)
+    expect((await run()).stderr).toMatch(/No process has judged the rules for 10 min/)
+  })
+})
+
+describe('dirsync alerts channels', () => {
+  test('lists those of judging processes and those only set here, without secrets', async () => {
+    await judged(deployment.own.pool)
+    await plantChannel(deployment.own.pool, 'mail', {
+      ...{ kind: 'mail', target: 'ops@example.com', failingMinutes: 5, answer: '535 authentication failed' },
+    })
+    const env = { ...deployment.settings, ALERT_CHANNEL_OPS: 'https://hooks.example.com/hunter2' }
+    const { stdout } = await dirsync(['alerts', 'channels'], env)
+    expect(stdout).toMatch(/mail +mail +ops@example.com +warning .*takes none, 535/)
+    expect(stdout).toMatch(/ops +webhook +hooks.example.com +warning .*only set here/)
+    expect(stdout).not.toContain('hunter2')
+    const { json } = await dirsync(['alerts', 'channels', '--json'], env)
+    expect(json()).toMatchObject([
+      { name: 'mail', state: 'failing', testable: false },
+      { name: 'ops', state: 'new', testable: true },
+    ])
+  })
+
+  test('says how to set one where there is none', async () => {
+    const { stdout } = await run('channels')
+    expect(stdout).toContain('No channel is set')
+    expect(stdout).toContain('ALERT_CHANNEL_OPS=https://oapi.dingtalk.com/')
+  })
+})
+
+test('dirsync alerts rules lists each with its figure, and who is quiet until when', async () => {
+  await plantNight()
+  const { stdout } = await dirsync(['alerts', 'rules'], { ...deployment.settings, ALERT_TOKENS: 'off' })
+  expect(stdout).toMatch(/held_run +warning +at once/)
+  expect(stdout).toMatch(/tokens +warning +off/)
+  expect(stdout).toMatch(/clock .*muted until .*1 alert/)
+  expect(wideLines(stdout)).toEqual([])
+  expect((await inChinese('rules')).stdout).toMatch(/held_run +警告 +立即/)
+  expect((await run('rules', '--json')).json()[0]).toMatchObject({
+    rule: 'halt',
+    settings: [{ name: 'ALERT_HALT', value: 0 }],
+  })
+})
+
+test('dirsync alerts history lists what is over, the latest first', async () => {
+  const { pool } = deployment.own
+  await plantAlert(pool, 'halt', { state: 'ended', minutes: 200, endedMinutesAgo: 80 })
+  await plantAlert(pool, 'clock', { state: 'ended', minutes: 30, endedMinutesAgo: 10 })
+  const { stdout } = await run('history')
+  expect(stdout).toMatch(/clock .* 20 min\n.*halt .* 2 h\n/)
+  const rules = async (...args: string[]) =>
+    (await run('history', '--json', ...args)).json().alerts.map(({ rule }: { rule: string }) => rule)
+  expect(await rules()).toEqual(['clock', 'halt'])
+  expect(await rules('--since', '30m')).toEqual(['clock'])
+  expect(await rules('--rule', 'halt')).toEqual(['halt'])
+  expect((await run('history', '--rule', 'tokens')).stdout).toBe('No alert matches these filters.\n')
+})
+
+describe('dirsync alerts mute', () => {
+  test('keeps a rule quiet until a time, is recorded, and is ended by unmute', async () => {
+    const muted = await run('mute', 'held_run', '--for', '4h', '--reason', 'the department moves')
+    expect(muted.stdout).toMatch(/^No channel is told of held_run until \d{4}-/)
+    expect(await latestCommand()).toMatchObject({
+      name: 'mute_alert',
+      arguments: { rule: 'held_run' },
+      requested_by: expect.stringMatching(/\(cli:.+\)$/),
+      reason: 'the department moves',
+    })
+    const { rows } = await deployment.own.pool.query(
+      `select rule, round(extract(epoch from until - now()) / 3600)::int as hours from dirsync.alert_mute`,
+    )
+    expect(rows).toEqual([{ rule: 'held_run', hours: 4 }])
+    expect((await run('unmute', 'held_run')).stdout).toBe('The rule is heard again.\n')
+    expect((await run('unmute', 'held_run', '--json')).json()).toEqual({ rule: 'held_run', unmuted: false })
+  })
+
+  test('is refused beyond 30 days', async () => {
+    const refused = await run('mute', 'clock', '--for', '5w', '--reason', 'x')
+    expect(refused).toMatchObject({ code: 2, stdout: '' })
+    expect(refused.stderr).toMatch(/within the next 30 days/)
+  })
+})
+
+describe('dirsync alerts quiet', () => {
+  test('sets hours in a time zone, shows them, and ends them', async () => {
+    const set = await run('quiet', '22:00-07:00', '--time-zone', 'Asia/Shanghai')
+    expect(set.stdout).toBe('Quiet hours are from 22:00 to 07:00 (Asia/Shanghai).\n')
+    expect(await latestCommand()).toMatchObject({ name: 'set_quiet_hours' })
+    expect((await run('quiet')).stdout).toContain('From 22:00 to 07:00 each day (Asia/Shanghai)')
+    expect((await inChinese('quiet')).stdout).toContain('每天 22:00 至 07:00（Asia/Shanghai）')
+    expect((await run('quiet', '--json')).json().quiet_hours).toMatchObject({
+      starts: '22:00',
+      ends: '07:00',
+    })
+    expect((await run('quiet', 'off')).stdout).toBe('There are no quiet hours any more.\n')
+    expect((await run('quiet', 'off', '--json')).json()).toEqual({ cleared: false })
+  })
+
+  test('takes the shell’s time zone, and none that there is not', async () => {
+    const own = await dirsync(['alerts', 'quiet', '23:00-06:00', '--json'], {
+      ...deployment.settings,
+      TZ: 'Europe/Berlin',
+    })
+    expect(own.json()).toEqual({ starts: '23:00', ends: '06:00', time_zone: 'Europe/Berlin' })
+    const refused = await run('quiet', '22:00-07:00', '--time-zone', 'Mars/Olympus')
+    expect(refused).toMatchObject({ code: 2, stdout: '' })
+    expect(refused.stderr).toContain('there is no time zone Mars/Olympus')
+  })
+})
+
+describe('dirsync alerts test', () => {
+  // No database: only what a message needs.
+  const channels = () => ({
+    ALERT_CHANNEL_OPS: `${address}/hook/hunter2`,
+    ALERT_CHANNEL_BROKEN: `${address}/broken/hunter2`,
+    ALERT_CHANNEL_BROKEN_LANGUAGE: 'zh-CN',
+  })
+
+  test('sends one to each channel in its language, and says what the servers answered', async () => {
+    const { code, stdout, stderr } = await dirsync(['alerts', 'test'], channels())
+    expect({ code, stderr }).toEqual({ code: 1, stderr: '' })
+    expect(stdout).toMatch(/^broken {2}not taken\n {2}.*HTTP 404\nops {2}taken\n {2}HTTP 200\n$/)
+    expect(stdout).not.toContain('hunter2')
+    expect(received).toHaveLength(2)
+    expect(received.some(body => body.includes('dirsync: test message'))).toBe(true)
+    expect(received.some(body => body.includes('dirsync：测试消息'))).toBe(true)
+  })
+
+  test('sends to one channel alone, whatever the case of its name', async () => {
+    const { code, json } = await dirsync(['alerts', 'test', '--channel', 'Ops', '--json'], channels())
+    expect(code).toBe(0)
+    expect(json()).toEqual([{ channel: 'ops', accepted: true, answer: 'HTTP 200' }])
+    expect(received).toHaveLength(1)
+  })
+
+  test.each([
+    ['no channel is set', [], {}, 1, /no channel is set.*ALERT_CHANNEL_OPS=https:/],
+    [
+      'there is no such channel',
+      ['--channel', 'x'],
+      channels,
+      2,
+      /no channel "x": choose one of broken, ops/,
+    ],
+    [
+      'a channel is set wrongly',
+      [],
+      { ALERT_CHANNEL_OPS: 'hunter2' },
+      2,
+      /ALERT_CHANNEL_OPS holds \(secret\)/,
+    ],
+  ] as const)('says so where %s', async (_, args, env, code, sentence) => {
+    const told = await dirsync(['alerts', 'test', ...args], typeof env === 'function' ? env() : env)
+    expect(told).toMatchObject({ code, stdout: '' })
+    expect(told.stderr).toMatch(sentence)
+    expect(told.stderr).not.toContain('hunter2')
+    expect(received).toEqual([])
+  })
+})

@@ -1,0 +1,283 @@
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { Browser, Page } from 'playwright-core'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { connectHr, connectPlatform } from '../../../src/connections.ts'
+import { addUser } from '../../../src/console/auth/users.ts'
+import { ACCESS_ROLES } from '../../../src/console/auth/viewer.ts'
+import { startConsole } from '../../../src/console/server.ts'
+import { clearAlerts, judged, plantAlert, plantChannel, plantNotice } from '../../alerts/planted.ts'
+import { createTestDatabase, type TestDatabase } from '../../helpers/postgres.ts'
+import { consoleConfig, silent } from '../console-under-test.ts'
+import { expectAccessible, openBrowser, PASSWORD, screenshot, userOf, visit } from './browser.ts'
+
+/* What is wrong, who is told of it, and what nobody wants to hear. The console runs alone: nobody judges over what is planted. */
+
+let browser: Browser
+let database: TestDatabase
+let receiver: Server
+let received = 0
+let console: Awaited<ReturnType<typeof startConsole>>
+const closers = new AsyncDisposableStack()
+
+beforeAll(async () => {
+  ;[browser, database] = await Promise.all([openBrowser(), createTestDatabase({ migrated: true })])
+  receiver = createServer((request, response) => {
+    received += 1
+    response.writeHead(request.url === '/hook' ? 200 : 404).end()
+  })
+  await new Promise<void>(resolve => receiver.listen(0, '127.0.0.1', resolve))
+  const url = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}`
+  const config = consoleConfig(database.url, {
+    ALERT_CHANNEL_OPS: `${url}/hook`,
+    ALERT_CHANNEL_NIGHT: `${url}/nowhere`,
+    ALERT_CHANNEL_NIGHT_LEAST: 'critical',
+  })
+  const hr = closers.adopt(await connectHr(config, silent), source => source.close())
+  console = await startConsole({
+    config,
+    roles: ['console'],
+    version: '1.2.3',
+    checkQueue: null,
+    platformCodes: [],
+    hr,
+    platform: () => connectPlatform(config, database.pool, silent),
+    env: {},
+    program: 'dirsync',
+    logger: silent,
+  })
+  for (const role of ACCESS_ROLES)
+    await addUser(database.pool, 'test', { name: userOf(role), role, password: PASSWORD })
+})
+afterAll(async () => {
+  await browser?.close()
+  await console?.close()
+  await closers.disposeAsync()
+  receiver?.close()
+  await database?.close()
+})
+beforeEach(() => clearAlerts(database.pool))
+
+/** Remembers that no other page was loaded since. */
+const mark = (page: Page) => page.evaluate(() => Object.assign(globalThis, { isSamePage: true }))
+const isSame = (page: Page) => page.evaluate(() => 'isSamePage' in globalThis)
+
+/** A bad night: some told, some not, some kept back. */
+async function plantNight(): Promise<void> {
+  const { pool } = database
+  await judged(pool, 12)
+  await plantChannel(pool, 'ops', { kind: 'dingtalk', language: 'zh-CN' })
+  await plantChannel(pool, 'night', { kind: 'wecom', target: 'qyapi.weixin.qq.com', least: 'critical' })
+  await plantChannel(pool, 'mail', {
+    kind: 'mail',
+    target: 'ops@example.com, hr-it@example.com',
+    failingMinutes: 25,
+    answer: '535 5.7.8 authentication failed',
+  })
+  const halt = await plantAlert(pool, 'halt', { minutes: 95 })
+  await plantNotice(pool, halt, 'ops', { minutesAgo: 95 })
+  await plantNotice(pool, halt, 'night', { minutesAgo: 95 })
+  await plantNotice(pool, halt, 'mail', { minutesAgo: 25, message: 'waiting' })
+  const held = await plantAlert(pool, 'held_run', { minutes: 35 })
+  await plantNotice(pool, held, 'ops', { minutesAgo: 35 })
+  const dead = await plantAlert(pool, 'dead_channel', { minutes: 15 })
+  await plantNotice(pool, dead, 'ops', { minutesAgo: 15 })
+  await plantAlert(pool, 'run_overdue', { minutes: 80 })
+  await plantAlert(pool, 'clock', { minutes: 300 })
+  await plantAlert(pool, 'database_slow', { state: 'pending', minutes: 0.5 })
+  await pool.query(
+    `select set_config('dirsync.actor', 'console:anna', false),
+            dirsync.mute_alert('clock', now() + interval '3 hours', 'NTP is set up tonight'),
+            dirsync.set_quiet_hours('22:00', '07:00', 'Asia/Shanghai')`,
+  )
+  for (const [i, rule] of (['held_run', 'halt', 'source_suspect', 'calls_rejected'] as const).entries()) {
+    const over = await plantAlert(pool, rule, {
+      state: 'ended',
+      minutes: 60 * 24 * (i + 1) + 47,
+      endedMinutesAgo: 60 * 24 * (i + 1),
+    })
+    await plantNotice(pool, over, 'ops', { event: 'recovered', minutesAgo: 60 * 24 * (i + 1) })
+  }
+}
+
+describe('what is wrong now', () => {
+  test('is shown with what to do and who knows; what nobody is told of stands apart, with the reason', async () => {
+    await plantNight()
+    const page = await visit(browser, console.url, { role: 'viewer' })
+    await page.goto('/alerts')
+    const halt = page.locator('.alert', { hasText: 'Enterprise E900 is halted' })
+    await halt.getByText('night: told').waitFor()
+    await halt.getByText('waits to be sent').waitFor()
+    await halt.getByText('Bind it.').waitFor()
+    const rows = page.getByRole('table', { name: 'Known, and nobody is told' }).getByRole('row')
+    await rows.filter({ hasText: 'follows from: Work is halted' }).waitFor()
+    await rows.filter({ hasText: 'muted until' }).waitFor()
+    await rows.filter({ hasText: 'not raised yet' }).waitFor()
+    const channels = page.getByRole('table', { name: 'Channels' }).getByRole('row')
+    await channels.filter({ hasText: '535 5.7.8 authentication failed' }).getByText('takes none').waitFor()
+    await page
+      .getByText('From 22:00 to 07:00 each day (Asia/Shanghai) only critical alerts are sent')
+      .waitFor()
+    // A viewer looks.
+    expect(await page.locator('main button, main summary').count()).toBe(0)
+    await halt.getByRole('link', { name: 'Runbook' }).click()
+    await page.getByRole('heading', { name: 'Work is halted' }).waitFor()
+    expect(await page.locator('ol.runbook li').count()).toBeGreaterThan(2)
+  })
+
+  test('appears and goes by itself', async () => {
+    const { pool } = database
+    await judged(pool)
+    await plantChannel(pool, 'ops')
+    const page = await visit(browser, console.url, { role: 'viewer' })
+    await page.goto('/alerts')
+    await page.getByText('Nothing is wrong.').waitFor()
+    await screenshot(page, 'alerts-quiet')
+    await mark(page)
+    await plantAlert(pool, 'money_unknown')
+    await page.getByText('Refunds whose outcome is unknown').waitFor()
+    await pool.query(`update dirsync.alert set state = 'ended', ended_at = now(), gone_at = now()`)
+    await page.getByText('Nothing is wrong.').waitFor()
+    expect(await isSame(page)).toBe(true)
+    await page.getByRole('link', { name: 'History' }).click()
+    await page.getByRole('cell', { name: 'Refunds whose outcome is unknown' }).waitFor()
+  })
+
+  test('cannot be known where nobody judges, and nobody is told where no channel is set', async () => {
+    const page = await visit(browser, console.url, { role: 'operator' })
+    await page.goto('/alerts')
+    await page.getByText('No process has judged the rules yet').waitFor()
+    await judged(database.pool, 600)
+    await page.getByText('No process has judged the rules for 10 min').waitFor()
+    await screenshot(page, 'alerts-not-judged')
+  })
+})
+
+describe('a channel', () => {
+  test('is tested by an operator, who is told what its server answered', async () => {
+    await judged(database.pool)
+    await plantChannel(database.pool, 'ops', { kind: 'webhook', target: '127.0.0.1', sentMinutesAgo: null })
+    const page = await visit(browser, console.url, { role: 'operator' })
+    await page.goto('/alerts')
+    const button = (name: string) =>
+      page
+        .getByRole('table', { name: 'Channels' })
+        .getByRole('row')
+        .filter({ hasText: name })
+        .getByRole('button', { name: 'Send a test' })
+    const before = received
+    await button('ops').click()
+    await page.getByText('The channel ops took the test message.').waitFor()
+    expect(received).toBe(before + 1)
+    await screenshot(page, 'alerts-tested')
+    // The answer of a form follows what happens, too.
+    await mark(page)
+    await plantAlert(database.pool, 'money_unknown')
+    await page.getByText('Refunds whose outcome is unknown').waitFor()
+    expect(await isSame(page)).toBe(true)
+    await button('night').click()
+    await page.getByText('The channel night did not take the test message.').waitFor()
+    await page.getByText('404').first().waitFor()
+    await screenshot(page, 'alerts-test-failed')
+    await page.goto('/alerts')
+    await button('night').click()
+    await page.getByText('Too many requests').waitFor()
+  })
+})
+
+describe('what nobody wants to hear', () => {
+  test('is muted from an alert with a reason, and heard again', async () => {
+    await judged(database.pool)
+    await plantChannel(database.pool, 'ops')
+    await plantAlert(database.pool, 'held_run')
+    const page = await visit(browser, console.url, { role: 'operator' })
+    await page.goto('/alerts')
+    const card = page.locator('.alert', { hasText: 'waits for a decision' })
+    await card.locator('summary').click()
+    await card.getByLabel('For', { exact: true }).selectOption('4h')
+    await card.getByLabel('Reason').fill('the department moves today')
+    await screenshot(page, 'alerts-muting')
+    await card.getByRole('button', { name: 'Mute', exact: true }).click()
+    await page.getByText('The rule is muted until').waitFor()
+    await page.getByText('the department moves today').waitFor()
+    await page.getByText(`Muted by ${userOf('operator')}`).waitFor()
+    await screenshot(page, 'alerts-rule-muted')
+    const { rows } = await database.pool.query(
+      `select rule, reason, round(extract(epoch from until - muted_at) / 3600)::int as hours from dirsync.alert_mute`,
+    )
+    expect(rows).toEqual([{ rule: 'held_run', reason: 'the department moves today', hours: 4 }])
+    await page.getByRole('button', { name: 'End the mute' }).click()
+    await page.getByText('The rule is heard again.').waitFor()
+    expect((await database.pool.query('select from dirsync.alert_mute')).rowCount).toBe(0)
+  })
+
+  test('is muted by its rule, without JavaScript, on a phone', async () => {
+    await judged(database.pool)
+    const page = await visit(browser, console.url, {
+      role: 'operator',
+      width: 390,
+      height: 800,
+      javaScript: false,
+    })
+    await page.goto('/alerts')
+    await page.getByText('Mute a rule').first().click()
+    await page.getByLabel('Rule', { exact: true }).selectOption('Too many access tokens')
+    await page.getByLabel('Reason').fill('from a phone')
+    await page.getByRole('button', { name: 'Mute a rule' }).click()
+    await page.getByText('from a phone').waitFor()
+    const { rows } = await database.pool.query('select rule from dirsync.alert_mute')
+    expect(rows).toEqual([{ rule: 'tokens' }])
+  })
+
+  test('are quiet hours, in the viewer’s own time zone unless another one is named', async () => {
+    await judged(database.pool)
+    const page = await visit(browser, console.url, { role: 'operator' })
+    await page.goto('/alerts')
+    // The browser has told its zone by then.
+    await page.goto('/alerts')
+    await page.getByText('Set quiet hours').first().click()
+    await page.getByLabel('From', { exact: true }).fill('23:30')
+    await screenshot(page, 'alerts-quiet-hours')
+    await page.getByRole('button', { name: 'Set quiet hours' }).click()
+    await page.getByText('Quiet hours are from 23:30 to 07:00 (Asia/Shanghai).').waitFor()
+    await page.getByText('Change them').first().click()
+    await page.getByLabel('Time zone').fill('Europe/Berlin')
+    await page.getByRole('button', { name: 'Change them' }).click()
+    await page.getByText('From 23:30 to 07:00 each day (Europe/Berlin)').waitFor()
+    await page.getByRole('button', { name: 'End quiet hours' }).click()
+    await page.getByText('There are none: alerts are sent at any hour.').waitFor()
+  })
+})
+
+const PAGES = ['alerts', 'alerts/history', 'alerts/rules/halt', 'alerts/rules/clock', 'overview']
+
+describe.each([
+  ['en-US', 'light'],
+  ['en-US', 'dark'],
+  ['zh-CN', 'light'],
+  ['zh-CN', 'dark'],
+] as const)('in %s, %s', (language, theme) => {
+  test('every page is accessible', async () => {
+    await plantNight()
+    const page = await visit(browser, console.url, { language, theme, role: 'operator' })
+    await page.goto('/alerts')
+    for (const path of PAGES) {
+      await page.goto(`/${path}`)
+      await page.locator('h1').waitFor()
+      await expectAccessible(page)
+      await screenshot(page, `${path.replace(/\W/g, '-')}-${language}-${theme}`)
+    }
+  })
+})
+
+test('on a phone everything can be read', async () => {
+  await plantNight()
+  const page = await visit(browser, console.url, { width: 390, height: 800, role: 'operator' })
+  await page.goto('/alerts')
+  for (const path of PAGES) {
+    await page.goto(`/${path}`)
+    await page.locator('h1').waitFor()
+    expect(await page.evaluate('document.documentElement.scrollWidth'), path).toBeLessThanOrEqual(390)
+    await screenshot(page, `${path.replace(/\W/g, '-')}-phone`)
+  }
+})

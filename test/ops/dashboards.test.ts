@@ -1,0 +1,143 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { parse } from 'yaml'
+import { DASHBOARDS } from '../../ops/grafana/dashboards.ts'
+import { startConsoleService } from '../console/browser/browser.ts'
+import { parseExposition } from '../console/exposition.ts'
+import { spansOf } from '../docs/pages.ts'
+import { endOf, until } from '../helpers/company.ts'
+import { createDeployment, type Deployment } from '../helpers/deployment.ts'
+import { type Prometheus, startPrometheus } from './prometheus.ts'
+import { RULES_FILE } from './prometheus-server.ts'
+
+/* The dashboards against a real Prometheus that scraped the sample company while it was synced. */
+
+const FOLDER = join(import.meta.dirname, '../../ops/grafana')
+
+const opened = new AsyncDisposableStack()
+let deployment: Deployment
+let service: Awaited<ReturnType<typeof startConsoleService>>
+let prometheus: Prometheus
+
+beforeAll(async () => {
+  deployment = opened.use(await createDeployment())
+  service = opened.use(
+    await startConsoleService({ ...deployment.settings, PLATFORM_RATE_LIMIT: '300' }, undefined, {
+      schedule: true,
+    }),
+  )
+  prometheus = opened.use(await startPrometheus([service.url]))
+  const { rows } = await deployment.own.pool.query(`select dirsync.resync('full') as id`)
+  expect((await endOf(deployment.own.pool, Number(rows[0].id))).state).toBe('done')
+  // A process tells of its clock with its next sign of life.
+  await until(async () => (await families()).some(([name]) => name === 'dirsync_clock_offset_seconds'))
+  await prometheus.judged()
+})
+afterAll(() => opened.disposeAsync())
+
+interface Shown {
+  dashboard: string
+  panel: string
+  expr: string
+}
+
+const shown: Shown[] = Object.entries(DASHBOARDS).flatMap(([dashboard, { panels = [] }]) =>
+  panels.flatMap(panel =>
+    ('targets' in panel ? (panel.targets ?? []) : []).map(({ expr }) => ({
+      dashboard,
+      panel: String(panel.title),
+      expr: String(expr),
+    })),
+  ),
+)
+
+/** What Grafana puts in place of its variables. */
+function asAsked(expr: string): string {
+  return expr.replaceAll('$job', 'dirsync').replaceAll('$__rate_interval', '5m')
+}
+
+test('the files are what `npm run ops:dashboards` makes', () => {
+  for (const [file, dashboard] of Object.entries(DASHBOARDS))
+    expect(readFileSync(join(FOLDER, file), 'utf8')).toBe(`${JSON.stringify(dashboard, null, 2)}\n`)
+})
+
+test('each panel has a title of its own and says what it answers; none lies on another', () => {
+  for (const { panels = [], uid } of Object.values(DASHBOARDS)) {
+    const taken = new Set<string>()
+    for (const panel of panels) {
+      expect('description' in panel && panel.description, `${uid}: ${panel.title}`).toMatch(/\.$/)
+      const { x, y, w, h } = panel.gridPos ?? { x: 0, y: 0, w: 0, h: 0 }
+      expect(x + w).toBeLessThanOrEqual(24)
+      for (let column = x; column < x + w; column++)
+        for (let row = y; row < y + h; row++) {
+          expect(taken.has(`${column} ${row}`), `${uid}: ${panel.title}`).toBe(false)
+          taken.add(`${column} ${row}`)
+        }
+    }
+    expect(new Set(panels.map(({ title }) => title)).size).toBe(panels.length)
+  }
+})
+
+const METRIC = /\b(?:[a-z_]+:)?(?:dirsync|process)_[\w:]+|\bup\b/g
+
+async function families(): Promise<[name: string, type: string][]> {
+  const { families } = parseExposition(await (await fetch(`${service.url}/metrics`)).text())
+  return [...families].map(([name, { type }]) => [name, type])
+}
+
+test('every metric that a rule or panel names is one that the service shows', async () => {
+  const rules: { expr: string; record?: string }[] = parse(readFileSync(RULES_FILE, 'utf8')).groups.flatMap(
+    ({ rules }: { rules: unknown[] }) => rules,
+  )
+  const known = new Set(['up', ...rules.map(({ record }) => record)])
+  for (const [name, type] of await families())
+    for (const suffix of type === 'histogram' ? ['_bucket', '_sum', '_count'] : ['']) known.add(name + suffix)
+  const named = new Set([...rules, ...shown].flatMap(({ expr }) => expr.match(METRIC) ?? []))
+  expect(named.size).toBeGreaterThan(30)
+  expect([...named].filter(name => !known.has(name))).toEqual([])
+})
+
+test('docs/monitoring.md names every metric of dirsync, and no other', async () => {
+  const own = (await families()).map(([name]) => name).filter(name => name.startsWith('dirsync_'))
+  const named = spansOf('docs/monitoring.md').flatMap(span => span.match(/^dirsync_[a-z_]+/) ?? [])
+  expect([...new Set(named)].sort()).toEqual(own.sort())
+})
+
+/** Panels that rightly have nothing to show here. */
+const EMPTY = new Map([
+  ['max(dirsync_pacer_ceiling_calls_per_second{job="$job"})', 'the platform rejected no call'],
+  ['sum by (rule) (max by (rule, severity) (dirsync_alerts{job="$job"})) > 0', 'perhaps nothing is raised'],
+])
+
+test('Prometheus understands every panel, and has figures for it', async () => {
+  for (const { dashboard, panel, expr } of shown) {
+    const samples = await prometheus.query(asAsked(expr))
+    const figures = samples.map(({ value }) => value).filter(Number.isFinite)
+    if (!EMPTY.has(expr)) expect(figures, `${dashboard}, ${panel}: ${expr}`).not.toEqual([])
+  }
+  const exprs = new Set(shown.map(({ expr }) => expr))
+  for (const expr of EMPTY.keys()) expect(exprs).toContain(expr)
+})
+
+test('the figures are those of the sample', async () => {
+  const of = async (panel: string, dashboard = 'dirsync-operations.json') => {
+    const { expr } = shown.find(each => each.dashboard === dashboard && each.panel === panel) as Shown
+    return prometheus.query(asAsked(expr))
+  }
+  const { rows } = await deployment.own.pool.query(
+    `select count(*)::int as cases from dirsync.dead_letter where state not in ('resolved', 'ignored')`,
+  )
+  expect(await of('Open cases')).toEqual([{ metric: {}, value: rows[0].cases }])
+  expect(await of('Held runs')).toEqual([{ metric: {}, value: 0 }])
+  expect(await of('Halts')).toEqual([{ metric: {}, value: 1 }])
+  const [share] = await of('In step')
+  expect(share?.value).toBeGreaterThan(0.9)
+  const waiting = await of('Employees who are not in step')
+  expect(waiting.map(({ metric }) => metric.standing).sort()).toEqual([
+    'awaiting_activation',
+    'dead_lettered',
+    'halted',
+    'waiting',
+  ])
+})
