@@ -620,6 +620,13 @@ export const SETTINGS = {
     default: '20',
     example: '40',
   },
+  ALERT_QUEUE_AWAY: {
+    group: 'Alerts',
+    meaning: 'Minutes that the queue may be away before it is an alert.',
+    type: figureOrOff(0, 1440),
+    default: '1',
+    example: '5',
+  },
   ALERT_DATABASE_FULL: {
     group: 'Alerts',
     meaning:

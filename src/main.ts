@@ -136,6 +136,7 @@ async function startCore(options: ServiceOptions, stops: Stops): Promise<Core> {
   })
   stops.afterwards(() => queue.close())
   await queue.prepare()
+  entry.showQueue(() => queue.awaySince)
   return { ...options, hr, pool, queue, deployment, entry, cronJobs, tracing, notified: [] }
 }
 
@@ -155,7 +156,8 @@ const HEARTBEAT_MS = 5000
 async function register(pool: Pool, { roles, logger }: ServiceOptions, stops: Stops) {
   const me = { id: randomUUID(), host: hostname(), pid: process.pid, roles: [...roles], version: VERSION }
   let pacing: (() => Pacing) | undefined
-  const sign = () => heartbeat(pool, { ...me, pacer: pacing?.() ?? null })
+  let queueAwaySince = (): Date | null => null
+  const sign = () => heartbeat(pool, { ...me, pacer: pacing?.() ?? null, queueAwaySince: queueAwaySince() })
   const timer = setInterval(
     () => sign().catch(error => logger.debug({ err: error.message }, 'no heartbeat')),
     HEARTBEAT_MS,
@@ -171,6 +173,10 @@ async function register(pool: Pool, { roles, logger }: ServiceOptions, stops: St
     showPacing(of: () => Pacing): Promise<void> {
       pacing = of
       return sign()
+    },
+    /** From now on each heartbeat tells whether the queue is reached. */
+    showQueue(of: () => Date | null): void {
+      queueAwaySince = of
     },
   }
 }

@@ -96,6 +96,7 @@ test('the least is enough: everything else has a default or is absent', () => {
     ALERT_NOTIFICATION_MISFIT: 1,
     ALERT_CLOCK: 60,
     ALERT_TOKENS: 20,
+    ALERT_QUEUE_AWAY: 1,
     ALERT_DATABASE_FULL: 80,
     ALERT_DATABASE_GB: 50,
     ALERT_DATABASE_SLOW: 1000,

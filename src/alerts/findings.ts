@@ -188,6 +188,19 @@ const manyTokens: Judge = ({ tokenCreations }, { ALERT_TOKENS: most }) =>
     ? []
     : [{ rule: 'tokens', subject: '', facts: { count: tokenCreations }, forMs: 0 }]
 
+const awayQueue: Judge = ({ queueAway }, { ALERT_QUEUE_AWAY: minutes }, now) =>
+  minutes === null || queueAway === null
+    ? []
+    : [
+        {
+          rule: 'queue_away',
+          subject: '',
+          facts: {},
+          since: ago(queueAway, now),
+          forMs: minutes * MINUTE_MS,
+        },
+      ]
+
 const fullDatabase: Judge = ({ database }, limits) => {
   const { ALERT_DATABASE_FULL: percent, ALERT_DATABASE_GB: gigabytes } = limits
   if (percent === null) return []
@@ -244,6 +257,7 @@ const JUDGES: readonly Judge[] = [
   misfits,
   wrongClock,
   manyTokens,
+  awayQueue,
   fullDatabase,
   slowDatabase,
   deadChannels,

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import type { Language } from '../texts/texts.ts'
 import type { RuleName, Severity } from './rule.ts'
 
@@ -42,10 +43,13 @@ export interface MessageAlert {
 }
 
 /**
- * What receivers know a message by: the same at each try. Its time keeps apart what two deployments, or one that was set up
- * anew, send to the same receiver, which would drop the second as a repetition.
+ * What receivers know a message by, the same at each try: its number, and a hash of what it is about. Two deployments, or one
+ * that was set up anew, count alike, and a receiver would drop what the second sends as a repetition.
  * @param id number of the message in its deployment
  */
-export function deliveryId({ at }: Pick<Message, 'at'>, id: string): string {
-  return `dirsync-${id}-${at.getTime()}`
+export function deliveryId({ kind, alerts, url, at }: Message, id: string): string {
+  // A message that waits may get later words, and with them another time, as long as it is about the same.
+  const about = alerts.length > 0 ? alerts.map(({ id, event, since }) => [id, event, since]) : at
+  const hash = createHash('sha256').update(JSON.stringify([kind, url, about]))
+  return `dirsync-${id}-${hash.digest('hex').slice(0, 12)}`
 }

@@ -25,6 +25,7 @@ export const RULE_NAMES = [
   'notification_misfit',
   'clock',
   'tokens',
+  'queue_away',
   'database_full',
   'database_slow',
   'database_away',
@@ -45,7 +46,15 @@ export const RULES: Readonly<Record<RuleName, Rule>> = {
   /** No good `changes` or `full` run for several of its intervals. Subject: the kind. */
   run_overdue: {
     severity: 'critical',
-    inhibitedBy: ['halt', 'paused', 'held_run', 'source_suspect', 'role_missing', 'database_away'],
+    inhibitedBy: [
+      'halt',
+      'paused',
+      'held_run',
+      'source_suspect',
+      'role_missing',
+      'queue_away',
+      'database_away',
+    ],
   },
   /** The open cases of a category jumped within an hour. Subject: the category. */
   cases_jump: { severity: 'warning' },
@@ -54,7 +63,7 @@ export const RULES: Readonly<Record<RuleName, Rule>> = {
   /** Work other than that of full runs is old although nothing is halted. Some waits for a plan to pass, and so for HR. */
   work_stuck: {
     severity: 'critical',
-    inhibitedBy: ['halt', 'paused', 'held_run', 'source_suspect', 'role_missing'],
+    inhibitedBy: ['halt', 'paused', 'held_run', 'source_suspect', 'role_missing', 'queue_away'],
   },
   /** A refund or top-up may have been carried out and nobody knows. Subject: `refund` or `topup`. */
   money_unknown: { severity: 'critical' },
@@ -68,6 +77,8 @@ export const RULES: Readonly<Record<RuleName, Rule>> = {
   clock: { severity: 'warning' },
   /** Far more access tokens are created than needed: something takes them away. */
   tokens: { severity: 'warning' },
+  /** A living process does not reach the queue. */
+  queue_away: { severity: 'critical', inhibitedBy: ['database_away'] },
   /** dirsync's database is large, or has few connections left. Subject: `size` or `connections`. */
   database_full: { severity: 'critical' },
   database_slow: { severity: 'warning' },

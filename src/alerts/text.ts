@@ -124,6 +124,7 @@ const VALUES: Record<RuleName, Values> = {
   notification_misfit: (_, facts) => ({ count: facts.number('count'), latest: facts.text('latest') }),
   clock: (language, facts) => ({ seconds: durationText(language, Math.abs(facts.number('seconds')) * 1000) }),
   tokens: (_, facts) => facts.numbers('count'),
+  queue_away: () => ({}),
   database_full: (language, facts, subject) => {
     const amount = (name: string) =>
       subject === 'size' ? bytesText(language, facts.number(name)) : count(language, facts.number(name))

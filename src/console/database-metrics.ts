@@ -208,6 +208,12 @@ function addHealth(add: AddGauge, health: Health): void {
       [],
       [[{}, Math.abs(health.clockOffset)]],
     )
+  add(
+    'dirsync_queue_away_seconds',
+    'For how long a living process has not reached the queue; 0 when all do.',
+    [],
+    [[{}, health.queueAway ?? 0]],
+  )
   const { bytes, connections, connectionsLimit } = health.database
   add('dirsync_database_size_bytes', 'Size of the database of dirsync.', [], [[{}, bytes]])
   add('dirsync_database_connections', 'Connections to its server, of all databases.', [], [[{}, connections]])

@@ -23,6 +23,11 @@ export class Trouble {
     this.#what = what
   }
 
+  /** Since when it has been in trouble; null: it works. */
+  get since(): Date | null {
+    return this.#errors === 0 ? null : new Date(this.#beganAt)
+  }
+
   /** An error happened. */
   report(error: unknown): void {
     this.#lastAt = Date.now()

@@ -75,6 +75,11 @@ export class QueueBackend {
     return this.#store.kind
   }
 
+  /** Since when operations on it have failed; null: they succeed. */
+  get awaySince(): Date | null {
+    return this.#trouble.since
+  }
+
   /** Brings the store up to date, or finds that it cannot serve. @throws QueueError */
   prepare(): Promise<void> {
     return this.#store.prepare()

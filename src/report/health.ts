@@ -23,6 +23,8 @@ export interface Health extends Figures {
   tokenCreations: number
   /** Of the living process whose clock is furthest off: the platform's less its own. Null: none knows. */
   clockOffset: number | null
+  /** For how long a living process has not reached the queue; null: all reach it. */
+  queueAway: number | null
   database: { bytes: number; connections: number; connectionsLimit: number }
   /** Alerts that fire. */
   alerts: { rule: string; severity: string; count: number }[]
@@ -184,6 +186,8 @@ const HEALTH = `
          (select (pacer ->> 'clockOffsetMs')::float8 / 1000 from dirsync.process
           where pacer ->> 'clockOffsetMs' is not null and ${ALIVE}
           order by abs((pacer ->> 'clockOffsetMs')::float8) desc limit 1) as "clockOffset",
+         (select extract(epoch from now() - min(queue_away_since))::float8
+          from dirsync.process where ${ALIVE}) as "queueAway",
          (select jsonb_build_object(
             'bytes', pg_database_size(current_database()),
             -- pg_stat_activity hides from ordinary users which sessions are clients'.

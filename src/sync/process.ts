@@ -30,15 +30,18 @@ export interface Pacing extends PacerSnapshot {
 /**
  * Registers the process, or renews its sign of life.
  * @param me.pacer how its pacer stands; null when it has none
+ * @param me.queueAwaySince since when it has not reached the queue; null or absent: it does, or has no need to
  */
 export async function heartbeat(
   db: Pool,
-  me: Omit<ProcessRow, 'startedAt'> & { pacer: Pacing | null },
+  me: Omit<ProcessRow, 'startedAt'> & { pacer: Pacing | null; queueAwaySince?: Date | null },
 ): Promise<void> {
   await db.query(
-    `insert into dirsync.process (id, host, pid, roles, version, pacer) values ($1, $2, $3, $4, $5, $6)
-     on conflict (id) do update set heartbeat_at = now(), pacer = excluded.pacer`,
-    [me.id, me.host, me.pid, me.roles, me.version, me.pacer],
+    `insert into dirsync.process (id, host, pid, roles, version, pacer, queue_away_since)
+     values ($1, $2, $3, $4, $5, $6, $7)
+     on conflict (id) do update
+     set heartbeat_at = now(), pacer = excluded.pacer, queue_away_since = excluded.queue_away_since`,
+    [me.id, me.host, me.pid, me.roles, me.version, me.pacer, me.queueAwaySince ?? null],
   )
 }
 

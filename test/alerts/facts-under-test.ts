@@ -49,6 +49,7 @@ export function healthyFacts(differs: Partial<Facts> = {}): Facts {
     notificationsRefused: { count: 0, latest: null },
     tokenCreations: 1,
     clockOffset: 0.4,
+    queueAway: null,
     database: { bytes: 2e9, connections: 20, connectionsLimit: 97 },
     alerts: [],
     channels: [{ channel: 'ops', failing: 0 }],

@@ -59,6 +59,22 @@ test('an empty deployment that is alive has nothing wrong', async () => {
   expect(await readFacts(store.pool)).toMatchObject({ leastCases: null, goodRun: 'never', schedules: [] })
 })
 
+describe('the queue', () => {
+  test('is away when a living process does not reach it, and the word of a dead one is not heard', async () => {
+    await heartbeat(store.pool, { ...ME, pacer: PACER, queueAwaySince: minutesAgo(2) })
+    expect(await only('queue_away')).toMatchObject([{ since: expect.any(Date), forMs: 60_000 }])
+    await beat()
+    expect(await found()).toEqual([])
+    const other = { ...ME, id: randomUUID(), pacer: null, queueAwaySince: minutesAgo(2) }
+    await heartbeat(store.pool, other)
+    expect(await rules()).toEqual(['queue_away'])
+    await sql(
+      `update dirsync.process set heartbeat_at = now() - interval '1 minute' where id = '${other.id}'`,
+    )
+    expect(await found()).toEqual([])
+  })
+})
+
 describe('halts', () => {
   const REASON = {
     ...{ category: 'enterprise_code', platformCode: 1000240002 },

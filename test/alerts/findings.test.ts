@@ -239,6 +239,13 @@ const BORDERS: {
     found: { subject: '', forMs: 0, facts: { count: 21 } },
   },
   {
+    rule: 'queue_away',
+    name: 'a process that does not reach the queue',
+    beyond: { queueAway: 5 },
+    at: { queueAway: null },
+    found: { subject: '', since: ago(5000), forMs: MINUTE, facts: {} },
+  },
+  {
     rule: 'database_full',
     name: '80 % of the size that was set',
     beyond: database({ bytes: 40e9 }),
@@ -343,6 +350,7 @@ describe('settings change the figures', () => {
     ],
     ['clock', { ALERT_CLOCK: '1' }, { clockOffset: 1.1 }, {}],
     ['tokens', { ALERT_TOKENS: '1' }, { tokenCreations: 2 }, {}],
+    ['queue_away', { ALERT_QUEUE_AWAY: '5' }, { queueAway: 1 }, { forMs: 5 * MINUTE }],
     ['database_full', { ALERT_DATABASE_GB: '2.5' }, {}, { subject: 'size' }],
     ['database_slow', { ALERT_DATABASE_SLOW: '10' }, { took: 0.011 }, {}],
     [

@@ -37,7 +37,8 @@ export class Inbox {
   private constructor() {
     this.#server = createServer(async (request, response) => {
       const { type, data } = (await json(request)) as { type: string; data: Omit<Arrival, 'id' | 'type'> }
-      const arrival = { id: String(request.headers['webhook-id']), type, ...data }
+      const [, id = ''] = /^dirsync-(.+)-[0-9a-f]{12}$/.exec(String(request.headers['webhook-id'])) ?? []
+      const arrival = { id, type, ...data }
       this.arrivals.push(arrival)
       this.answer(response, arrival)
       this.#tell()

@@ -57,6 +57,7 @@ const FINDINGS: Pick<Finding, 'rule' | 'subject' | 'facts'>[] = [
   { rule: 'notification_misfit', subject: '', facts: { count: 2, latest: 'R-1001' } },
   { rule: 'clock', subject: '', facts: { seconds: -95 } },
   { rule: 'tokens', subject: '', facts: { count: 25 } },
+  { rule: 'queue_away', subject: '', facts: {} },
   { rule: 'database_full', subject: 'size', facts: { used: 45e9, limit: 50e9, share: 0.9 } },
   { rule: 'database_full', subject: 'connections', facts: { used: 80, limit: 97, share: 80 / 97 } },
   { rule: 'database_slow', subject: '', facts: { milliseconds: 1234.5 } },

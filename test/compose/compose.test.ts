@@ -104,7 +104,7 @@ test("an override of the operator's is none of git's business", () => {
 })
 
 test('dirsync and its workers get every secret setting as a file, but for those that only some have', () => {
-  const onlySome = ['OIDC_CLIENT_SECRET', 'OTEL_EXPORTER_OTLP_HEADERS']
+  const onlySome = ['OIDC_CLIENT_SECRET', 'OTEL_EXPORTER_OTLP_HEADERS', 'HEARTBEAT_URL']
   const everywhere = secretSettings.filter(setting => !onlySome.includes(setting))
   for (const name of ['dirsync', 'worker', 'notifications', 'migrate'])
     expect(Object.keys(service(name).environment ?? {})).toEqual(

@@ -6,7 +6,7 @@ import { DASHBOARDS } from '../../ops/grafana/dashboards.ts'
 import { startConsoleService } from '../console/browser/browser.ts'
 import { parseExposition } from '../console/exposition.ts'
 import { spansOf } from '../docs/pages.ts'
-import { endOf } from '../helpers/company.ts'
+import { endOf, until } from '../helpers/company.ts'
 import { createDeployment, type Deployment } from '../helpers/deployment.ts'
 import { type Prometheus, startPrometheus } from './prometheus.ts'
 import { RULES_FILE } from './prometheus-server.ts'
@@ -30,6 +30,8 @@ beforeAll(async () => {
   prometheus = opened.use(await startPrometheus([service.url]))
   const { rows } = await deployment.own.pool.query(`select dirsync.resync('full') as id`)
   expect((await endOf(deployment.own.pool, Number(rows[0].id))).state).toBe('done')
+  // A process tells of its clock with its next sign of life.
+  await until(async () => (await families()).some(([name]) => name === 'dirsync_clock_offset_seconds'))
   await prometheus.judged()
 })
 afterAll(() => opened.disposeAsync())

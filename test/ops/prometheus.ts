@@ -49,7 +49,7 @@ export async function startPrometheus(targets: readonly string[]): Promise<Prome
   const server = await launchPrometheus({
     folder: await temporaryFolder(),
     targets,
-    seconds: 1,
+    seconds: 3,
     onSpawn: child => registerChild(inject('runFolder'), child),
   })
   return {
@@ -64,10 +64,11 @@ export async function startPrometheus(targets: readonly string[]): Promise<Prome
     async judged() {
       const asked = Date.now()
       await until(async () => {
-        const { activeTargets } = await server.ask<{ activeTargets: { lastScrape: string }[] }>('targets')
-        return (
-          activeTargets.length > 0 && activeTargets.every(({ lastScrape }) => Date.parse(lastScrape) > asked)
-        )
+        type Target = { health: string; lastScrape: string }
+        const { activeTargets } = await server.ask<{ activeTargets: Target[] }>('targets')
+        // A scrape may take too long on a busy machine; the next one is awaited then.
+        const isFresh = ({ health, lastScrape }: Target) => health === 'up' && Date.parse(lastScrape) > asked
+        return activeTargets.length > 0 && activeTargets.every(isFresh)
       })
       const scraped = Date.now()
       await until(async () => {

@@ -69,6 +69,7 @@ const FIGURES: Readonly<Record<RuleName, { says: string[]; for?: string }>> = {
   notification_misfit: { says: [`>= ${defaultOf('ALERT_NOTIFICATION_MISFIT')}`] },
   clock: { says: [`> ${defaultOf('ALERT_CLOCK')}`] },
   tokens: { says: [`> ${defaultOf('ALERT_TOKENS')}`] },
+  queue_away: { says: [`> ${defaultOf('ALERT_QUEUE_AWAY') * 60}`] },
   database_full: { says: [`>= ${defaultOf('ALERT_DATABASE_FULL') / 100}`] },
   database_slow: { says: [`> ${defaultOf('ALERT_DATABASE_SLOW') / 1000}`], for: '1m' },
   database_away: { says: ['== 0'], ...minutes(defaultOf('ALERT_DATABASE_AWAY')) },

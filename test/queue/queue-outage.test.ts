@@ -92,6 +92,30 @@ describe.concurrent.each(backends)('during and after an outage the queue in $kin
     await worker.close(1_000)
   })
 
+  test('tells since when it is away', async () => {
+    await using store = await openOwn()
+    await openQueue(store).then(queue => queue.close())
+    await using proxy = await startTcpProxy(store.url)
+    await using queue = await openQueue(store, { url: proxy.url })
+    await queue.counts()
+    expect(queue.awaySince).toBeNull()
+    await proxy.refuse()
+    const before = Date.now()
+    await expect(queue.counts()).rejects.toThrow()
+    const since = queue.awaySince?.getTime() ?? 0
+    expect(since).toBeGreaterThanOrEqual(before - 1000)
+    await expect(queue.counts()).rejects.toThrow()
+    expect(queue.awaySince?.getTime()).toBe(since)
+    await proxy.accept()
+    await vi.waitFor(
+      async () => {
+        await queue.counts()
+        expect(queue.awaySince).toBeNull()
+      },
+      { timeout: 60_000, interval: 200 },
+    )
+  })
+
   test('works on when the server closes every connection, with jobs running', async () => {
     await using store = await openOwn()
     await using queue = await openQueue(store)

@@ -31,7 +31,7 @@ export interface AlertLines {
   tone: Tone
   /** What, in a few words; null where the title of the message says it already. */
   title: string | null
-  /** Since when, and how bad where the title of the message does not say it. */
+  /** How bad, where the title of the message does not say it, and since when. */
   state: string
   what: string
   remedy: string | null
@@ -68,15 +68,16 @@ export function messageLines(message: Message, measures = ON_A_PHONE): MessageLi
 function alertLines(t: Translate, alert: MessageAlert, heading: string, measures: Measures): AlertLines {
   const { event, severity } = alert
   const tone = event === 'recovered' ? 'recovered' : severity
-  const word = t(`alerts.message.tone.${tone}`)
+  const word = t(`channel.state.${tone}`)
+  // The title of a message about one alert names it, and says that it goes on or is over.
   const isHeading = heading.includes(alert.title)
-  const howBad = event === 'repeated' ? `${word} · ${t('channel.again')}` : word
+  const howBad = event === 'repeated' && !isHeading ? t('channel.again', { severity: word }) : word
   const when = oneLine(alert.when, measures.when)
   return {
     mark: MARKS[tone],
     tone,
     title: isHeading ? null : oneLine(alert.title, measures.title),
-    state: isHeading && heading.includes(word) ? when : `${when} · ${howBad}`,
+    state: isHeading && heading.includes(word) ? when : `${howBad} · ${when}`,
     what: oneLine(alert.what, measures.what),
     remedy: alert.remedy && t('channel.remedy', { remedy: oneLine(alert.remedy, measures.remedy) }),
     // What is over needs no further steps.

@@ -82,6 +82,10 @@ export const alerts = {
   'alert.tokens.remedy':
     'Find out which other system uses this application id: each token that it creates ends ours.',
   'alert.tokens.over': 'Tokens last again.',
+  'alert.queue_away.title': 'The queue does not answer',
+  'alert.queue_away.what': 'Work is planned but does not reach the workers. It is kept, and nothing is lost.',
+  'alert.queue_away.remedy': 'Start Redis or mend the way to it; `dirsync doctor` says what fails.',
+  'alert.queue_away.over': 'It answers again, and work goes on by itself.',
   'alert.database_full.title':
     '{subject, select, size {dirsync’s database is nearly full} other {dirsync’s database runs out of connections}}',
   'alert.database_full.what':
@@ -133,6 +137,8 @@ export const alerts = {
     'The clock of a machine with a worker is off against the platform’s. From 5 minutes on the platform refuses every call.\n`dirsync doctor` on that machine shows by how much.\nTurn on time synchronisation there (`timedatectl`, chrony, NTP); of a container, on its host.\nNothing has to be restarted.\nIf the machine’s clock is right, the platform’s gateway tells a wrong time: ask its support.',
   'runbook.tokens':
     'dirsync creates far more access tokens than it needs: one should last for hours.\nMostly another system creates tokens with the same application id, and each new one ends the one before.\nFind that system: a second deployment, a test environment with production’s credentials, a script.\nGive it an application id of its own, or have it share the token.\nAt 50 within an hour dirsync stops creating them for a while and halts, so that the platform’s limit of 60 is never hit.',
+  'runbook.queue_away':
+    'A process of dirsync does not reach the queue: Redis, or dirsync’s own database where REDIS_URL is not set. Nothing is lost: the work is kept in PostgreSQL and is given to the queue again.\nIs Redis up? `redis-cli ping`, its log, its memory: with a maxmemory-policy other than noeviction, or full, it refuses writes.\nIs the way there open, and is the password right? `dirsync doctor` tests REDIS_URL on the machine where you run it.\nHalts and processes lists the processes: if only one host is affected, look at its network.\nOnce it answers, all processes go on by themselves; none has to be restarted. You may also replace Redis by an empty one.',
   'runbook.database_full':
     "dirsync’s database is close to the size that you set (ALERT_DATABASE_GB), or has few free connections left.\nSize: `select relname, pg_size_pretty(pg_total_relation_size(oid)) from pg_class where relnamespace = 'dirsync'::regnamespace order by pg_total_relation_size(oid) desc limit 10`. History is dropped by the job prune at night: does it run (Schedules)?\nIf the size is ordinary for your number of employees, give the disk more room and raise ALERT_DATABASE_GB.\nConnections: `select application_name, count(*) from pg_stat_activity group by 1 order by 2 desc` shows who holds them.\nEnd what should not be there, run fewer processes, put a pooler in front, or raise max_connections.\nA full disk stops PostgreSQL and with it dirsync; nothing that was confirmed is lost.",
   'runbook.database_slow':

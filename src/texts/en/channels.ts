@@ -1,6 +1,10 @@
 /** What messages of alerts say besides their alerts, whatever channel takes them. */
 export const channels = {
-  'channel.again': 'still going on',
+  'channel.state.critical': 'critical',
+  'channel.state.warning': 'warning',
+  'channel.state.info': 'for information',
+  'channel.state.recovered': 'recovered',
+  'channel.again': '{severity}, still going on',
   'channel.remedy': 'What to do: {remedy}',
   'channel.details': 'Details and steps',
   'channel.more':

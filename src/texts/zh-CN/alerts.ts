@@ -72,6 +72,10 @@ export const alerts = {
     '最近一小时创建了 {count, number} 个，而一个令牌本可使用数小时。达到 50 个后 dirsync 会暂停创建，因为平台上限为 60 个。',
   'alert.tokens.remedy': '请查明是哪个系统使用同一应用 ID：它每创建一个令牌，本系统的令牌就会失效。',
   'alert.tokens.over': '令牌已恢复正常。',
+  'alert.queue_away.title': '队列无响应',
+  'alert.queue_away.what': '已计划的工作无法交给工作进程；这些工作会保留，不会丢失。',
+  'alert.queue_away.remedy': '请启动 Redis，或恢复到它的网络连接；`dirsync doctor` 会指出问题所在。',
+  'alert.queue_away.over': '队列已恢复，工作会自动继续。',
   'alert.database_full.title':
     '{subject, select, size {dirsync 数据库空间即将用尽} other {dirsync 数据库连接即将用尽}}',
   'alert.database_full.what':
@@ -120,6 +124,8 @@ export const alerts = {
     '某台运行工作进程的机器，其时钟与平台不一致。相差超过 5 分钟，平台会拒绝所有调用。\n在该机器上运行 `dirsync doctor`，可看到相差多少。\n请开启时间同步（`timedatectl`、chrony、NTP）；容器则在其宿主机上设置。\n无需重启任何进程。\n如果机器时钟无误，则是平台网关返回的时间有误，请联系平台方。',
   'runbook.tokens':
     'dirsync 创建令牌的次数远超所需：一个令牌本可使用数小时。\n多半是有其他系统用同一应用 ID 创建令牌，每创建一个，之前的令牌就会失效。\n请查明是哪个系统：另一个部署、使用生产凭证的测试环境，或某个脚本。\n请为其申请单独的应用 ID，或让其共用令牌。\n一小时内达到 50 个时，dirsync 会暂停创建并停摆，以免触及平台 60 个的上限。',
+  'runbook.queue_away':
+    '某个 dirsync 进程无法连接队列：即 Redis，未设置 REDIS_URL 时为 dirsync 自己的数据库。不会丢失数据：工作保留在 PostgreSQL 中，之后会重新放入队列。\nRedis 是否在运行？请查看 `redis-cli ping`、日志和内存：maxmemory-policy 不是 noeviction，或内存已满时，Redis 会拒绝写入。\n网络是否畅通、密码是否正确？在相应机器上运行 `dirsync doctor`，会检查 REDIS_URL。\n“停摆与进程”页面会列出各进程：如果只有一台主机受影响，请检查该主机的网络。\n恢复后所有进程会自动继续，无需重启；也可以换一个空的 Redis。',
   'runbook.database_full':
     "dirsync 数据库已接近您设定的大小（ALERT_DATABASE_GB），或可用连接所剩无几。\n大小：执行 `select relname, pg_size_pretty(pg_total_relation_size(oid)) from pg_class where relnamespace = 'dirsync'::regnamespace order by pg_total_relation_size(oid) desc limit 10` 查看。历史数据由定时任务“清理历史”在夜间清理，请确认它在运行（“定时计划”页面）。\n如果这样的大小与员工数量相符，请扩大磁盘空间并调高 ALERT_DATABASE_GB。\n连接：执行 `select application_name, count(*) from pg_stat_activity group by 1 order by 2 desc` 查看被谁占用。\n请断开多余的连接、减少进程数量、使用连接池，或调高 max_connections。\n磁盘写满时 PostgreSQL 会停止，dirsync 也随之停止；已确认的数据不会丢失。",
   'runbook.database_slow':

@@ -68,7 +68,7 @@ describe.each(CHATS)('%s', kind => {
         language === 'en' ? ['critical', 'Details and steps'] : ['严重', '详情与处理步骤']
       expectInOrder(text, [
         one.title,
-        `${alert?.when} · ${critical}`,
+        `${critical} · ${alert?.when}`,
         alert?.what ?? '',
         alert?.remedy ?? '',
         steps === undefined ? '' : (alert?.url ?? ''),
@@ -80,10 +80,14 @@ describe.each(CHATS)('%s', kind => {
   )
 
   test('says nothing twice where the heading has said it', async () => {
-    const { one } = sampleMessages('en')
-    const text = await read({ ...one, title: `dirsync [critical] ${one.alerts[0]?.title}` })
-    expect(text.split('critical')).toHaveLength(2)
-    expect(text).toMatch(/\nsince 14:05, for 12 min/)
+    const { recovered, several } = sampleMessages('en')
+    const text = await read(recovered)
+    expect(text.split('recovered')).toHaveLength(2)
+    expect(text).toMatch(/\n13:58 to 14:17, for 19 min/)
+    const again = several.alerts.filter(({ event }) => event === 'repeated')
+    const repeated = await read({ ...several, title: `dirsync: still: ${again[0]?.title}`, alerts: again })
+    expect(repeated).toContain('\nwarning · since 10:17')
+    expect(repeated).not.toContain('going on')
   })
 
   test('has the worst first and what is over last, and tells new from old', async () => {
@@ -91,16 +95,16 @@ describe.each(CHATS)('%s', kind => {
     expectInOrder(text, [
       '🔴 ',
       'Halted: everything',
-      'since 14:05, for 12 min · critical',
+      'critical · since 14:05',
       '🟠 ',
       'Many new cases',
-      'since 14:16 · warning',
+      'warning · since 14:16',
       '🟠 ',
       'Run 1204 waits',
-      'since 10:17, for 4 h · warning · still going on',
+      'warning, still going on · since 10:17',
       '✅ ',
       'No worker',
-      '13:58 to 14:17, for 19 min · recovered',
+      'recovered · 13:58 to 14:17, for 19 min',
     ])
     expect(text).not.toContain('/alerts/rules/role_missing')
   })
@@ -130,14 +134,14 @@ describe.each(CHATS)('%s', kind => {
     async language => {
       const message = floodMessage(language, 60)
       const text = await read(message)
-      const shown = text.split(/ · (?:critical|warning|严重|警告)/).length - 1
+      const shown = text.split(/(?:critical|warning|严重|警告) · /).length - 1
       expect(shown).toBeGreaterThan(0)
       expect(shown).toBeLessThanOrEqual(10)
       expect(text).toContain(
         language === 'en' ? `${60 - shown} more alerts are` : `另有 ${60 - shown} 条告警`,
       )
       // The last one is the worst.
-      expect(text).toMatch(/ · (?:critical|严重)/)
+      expect(text).toMatch(/(?:critical|严重) · /)
       expect(text).not.toContain('\ufffd')
     },
   )
@@ -215,7 +219,7 @@ describe('a webhook', () => {
     const { several } = sampleMessages('en')
     const { content, headers } = await sent('webhook', several)
     expect(headers).toMatchObject({
-      'webhook-id': 'dirsync-m-1-1795328250000',
+      'webhook-id': expect.stringMatching(/^dirsync-m-1-[0-9a-f]{12}$/),
       'webhook-timestamp': expect.stringMatching(/^\d{10}$/),
     })
     const { alerts, ...data } = content.data
@@ -251,6 +255,23 @@ describe('a webhook', () => {
       ended_at: '2026-11-22T06:17:30.000Z',
       facts: { minutes: 19 },
     })
+  })
+
+  test('knows a message by an id that later words do not change, and another deployment does not share', async () => {
+    const { one } = sampleMessages('en')
+    const idOf = async (message: Message) => (await sent('webhook', message)).headers?.['webhook-id']
+    const id = await idOf(one)
+    const later = {
+      ...one,
+      at: new Date(),
+      title: 'dirsync',
+      alerts: [{ ...one.alerts[0], when: 'for 2 h' }],
+    }
+    expect(await idOf(later as Message)).toBe(id)
+    expect(await idOf({ ...one, url: 'https://other.example.com/alerts' })).not.toBe(id)
+    expect(
+      await idOf({ ...one, alerts: one.alerts.map(alert => ({ ...alert, since: new Date(0) })) }),
+    ).not.toBe(id)
   })
 
   test('gets what docs/alerts.md shows', async () => {

@@ -91,7 +91,7 @@ describe('a mail', () => {
     const [first, again, other] = server.arrivals
     expect(first).toMatchObject({ from: 'dirsync@example.com', to: ['ops@example.com', 'night@example.com'] })
     expect(first?.mail.from).toEqual({ name: 'dirsync', address: 'dirsync@example.com' })
-    expect(first?.mail.messageId).toMatch(/^<dirsync-m-1-\d+@example\.com>$/)
+    expect(first?.mail.messageId).toMatch(/^<dirsync-m-1-[0-9a-f]{12}@example\.com>$/)
     expect(again?.mail.messageId).toBe(first?.mail.messageId)
     expect(other?.mail.messageId).not.toBe(first?.mail.messageId)
     const headers = new Map(first?.mail.headers.map(({ key, value }) => [key, value]))
