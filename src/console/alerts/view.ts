@@ -49,7 +49,7 @@ export function alertsBody(ask: Ask, result: AlertsResult, test: TestAnswer | nu
       ${more > 0 ? html`<p class="soft">${t('alerts.more', { count: more })}</p>` : ''}
       ${
         result.is_judged && result.judged_at
-          ? html`<p>${mine.length === 0 ? html`${state('ok', t('alerts.all_quiet'))} ` : ''}<span class="soft">${t(
+          ? html`<p>${mine.length === 0 ? html`${quietText(ask, others)} ` : ''}<span class="soft">${t(
               'alerts.judged',
               { ago: plainAgo(ask, result.judged_at) },
             )}</span></p>`
@@ -67,6 +67,14 @@ export function alertsBody(ask: Ask, result: AlertsResult, test: TestAnswer | nu
         ${ruleTable(ask, result)}`,
     )}`,
   )}`
+}
+
+/** Nothing that anybody would be woken for: because nothing is wrong, or because somebody wanted it so. */
+function quietText({ t }: Ask, others: AlertsResult['alerts']): SafeHtml {
+  const keptBack = others.filter(({ state }) => state === 'firing').length
+  return keptBack === 0
+    ? state('ok', t('alerts.all_quiet'))
+    : state('off', t('alerts.all_kept_back', { count: keptBack }))
 }
 
 export function alertTabs({ t }: Ask, current: 'now' | 'history'): SafeHtml {

@@ -4,6 +4,8 @@ export const alertsScreen = {
   'alerts.now': 'Now',
   'alerts.history': 'History',
   'alerts.all_quiet': 'Nothing is wrong.',
+  'alerts.all_kept_back':
+    '{count, plural, one {# alert goes on} other {# alerts go on}}, and nobody is told of {count, plural, one {it} other {them}}.',
   'alerts.judged': 'Judged {ago}.',
   'alerts.more': 'and {count, number} more, of lesser weight or older',
   'alerts.never_judged': 'No process has judged the rules yet, so no alert is raised.',

@@ -6,6 +6,7 @@ export const alertsScreen = {
   'alerts.now': '当前',
   'alerts.history': '历史',
   'alerts.all_quiet': '一切正常。',
+  'alerts.all_kept_back': '有 {count, plural, other {#}} 条告警仍在持续，但不通知任何人。',
   'alerts.judged': '评估于{ago}。',
   'alerts.more': '另有 {count, number} 条，级别较低或发生较早',
   'alerts.never_judged': '还没有进程评估过规则，因此不会触发任何告警。',
