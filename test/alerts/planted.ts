@@ -39,6 +39,7 @@ export const FACTS: Record<RuleName, Pick<Finding, 'subject' | 'facts'>> = {
   notification_misfit: { subject: '', facts: { count: 2, latest: 'app-R17' } },
   clock: { subject: '', facts: { seconds: 95 } },
   tokens: { subject: '', facts: { count: 31 } },
+  queue_away: { subject: '', facts: {} },
   database_full: { subject: 'size', facts: { used: 42e9, limit: 50e9, share: 0.84 } },
   database_slow: { subject: '', facts: { milliseconds: 2400 } },
   database_away: { subject: '', facts: {} },

@@ -1,5 +1,4 @@
 import { html, type SafeHtml } from '@remix-run/html-template'
-import { isUrgent } from '../../alerts/report.ts'
 import { actorText } from '../../texts/actor.ts'
 import type { Ask } from '../ask.ts'
 import {
@@ -23,8 +22,8 @@ import type { RuleResult } from './query.ts'
 export function ruleBody(ask: Ask, result: RuleResult): SafeHtml {
   const { t } = ask
   const { rule, title, severity, figure, settings, inhibited_by, mute, runbook, alerts, channels } = result
-  const mine = alerts.filter(isUrgent)
-  const others = alerts.filter(each => !isUrgent(each))
+  const firing = alerts.filter(each => each.state === 'firing')
+  const pending = alerts.filter(each => each.state === 'pending')
   return html`${head(title, {
     actions: [
       mute
@@ -57,10 +56,10 @@ export function ruleBody(ask: Ask, result: RuleResult): SafeHtml {
             )
           : ''
       }
-      ${mine.map(each => alertCard(ask, each, { isOnRulePage: true }))}
+      ${firing.map(each => alertCard(ask, each, { isOnRulePage: true }))}
       ${alerts.length === 0 ? html`<p>${state('ok', t('alerts.rule.none_now'))}</p>` : ''}
     </div>
-    ${others.length === 0 ? '' : notTold(ask, others)}`,
+    ${pending.length === 0 ? '' : notTold(ask, pending)}`,
   )}
   ${section(t('alerts.runbook'), html`<ol class="runbook">${runbook.map(step => html`<li>${withCode(step)}</li>`)}</ol>`)}
   ${section(

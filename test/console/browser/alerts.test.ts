@@ -199,7 +199,7 @@ describe('what nobody wants to hear', () => {
     await screenshot(page, 'alerts-muting')
     await card.getByRole('button', { name: 'Mute', exact: true }).click()
     await page.getByText('The rule is muted until').waitFor()
-    await page.getByText('the department moves today').waitFor()
+    await page.getByText('the department moves today').first().waitFor()
     await page.getByText(`Muted by ${userOf('operator')}`).waitFor()
     await screenshot(page, 'alerts-rule-muted')
     const { rows } = await database.pool.query(
