@@ -1,5 +1,5 @@
 import type { ChannelSettings } from './channel.ts'
-import { type Finding, RULES, type RuleName, SEVERITIES, type Severity } from './rule.ts'
+import { type Finding, inhibitorOf, RULES, type RuleName, SEVERITIES, type Severity } from './rule.ts'
 
 /*
  * Who is told of what, decided from rows and a moment. Each judgement decides anew for each channel, about everything that it
@@ -78,19 +78,12 @@ interface Decision {
 
 const HOUR_MS = 3_600_000
 
-/**
- * How long what follows from something else has to mend by itself once that is over. Work that stood still for two hours is
- * not done, and no run good again, in the minute in which the halt ends.
- */
-const AFTERMATH_MS = 15 * 60_000
-
 /** Decides what each channel is told now. */
 export function decide(
   outlook: Outlook,
   channels: readonly Pick<ChannelSettings, 'name' | 'least'>[],
   limits: Limits,
 ): Decision {
-  const inhibited = inhibitedAlerts(outlook)
   const decision: Decision = { drafts: [], withheld: [] }
   for (const channel of channels) {
     const told = new Map(
@@ -99,7 +92,7 @@ export function decide(
     const events: Draft['events'] = []
     for (const alert of outlook.alerts) {
       const known = told.get(alert.id) ?? NOTHING
-      const event = eventOf(alert, known, channel, inhibited.has(alert.id), outlook, limits)
+      const event = eventOf(alert, known, channel, outlook, limits)
       if (event === 'withheld') {
         if (!known.isWithheld) decision.withheld.push({ alertId: alert.id, channel: channel.name })
       } else if (event !== null) events.push({ alert, event })
@@ -120,27 +113,12 @@ const NOTHING: Pick<Told, 'firstAt' | 'lastAt' | 'isRecovered' | 'isWithheld' | 
   waiting: null,
 }
 
-/** Alerts that are not told, because others that fire, or did a moment ago, say the same or are their cause. */
-function inhibitedAlerts({ alerts, now }: Outlook): Set<number> {
-  const causes = new Set(
-    alerts
-      .filter(({ endedAt }) => endedAt === null || now.getTime() - endedAt.getTime() < AFTERMATH_MS)
-      .map(({ rule }) => rule),
-  )
-  return new Set(
-    alerts
-      .filter(({ rule }) => RULES[rule].inhibitedBy?.some(other => causes.has(other)))
-      .map(({ id }) => id),
-  )
-}
-
 /** What a channel has to hear about an alert; `withheld`: it would, but for quiet hours or a mute. */
 function eventOf(
   alert: StandingAlert,
   known: typeof NOTHING,
   channel: Pick<ChannelSettings, 'name' | 'least'>,
-  isInhibited: boolean,
-  { now, mutes, isQuiet }: Outlook,
+  { now, alerts, mutes, isQuiet }: Outlook,
   limits: Limits,
 ): AlertEvent | 'withheld' | null {
   if (alert.rule === 'dead_channel' && alert.subject === channel.name) return null
@@ -155,7 +133,8 @@ function eventOf(
   }
   // In the minute in which nobody knows whether it is over, nothing new is said.
   if (alert.goneAt !== null && known.waiting === null) return null
-  if (isInhibited || rank(alert.severity) < rank(channel.least)) return null
+  if (rank(alert.severity) < rank(channel.least)) return null
+  if (inhibitorOf(alert.rule, alerts, now) !== undefined) return null
   if (wasTold && !isDue(alert.rule, known, now, limits)) return null
   if (isKeptByHours || isMuted) return wasTold ? null : 'withheld'
   return wasTold ? 'repeated' : 'raised'

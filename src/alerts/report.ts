@@ -4,7 +4,7 @@ import { decodeCursor, encodeCursor, MOMENT_AND_ID, momentKey, momentOfKey } fro
 import type { Pool } from '../lib/database.ts'
 import { type Language, translator } from '../texts/texts.ts'
 import { ChannelReport, readChannels, takersOf } from './channel-report.ts'
-import { RULE_NAMES, RULES, type RuleName, SEVERITIES } from './rule.ts'
+import { inhibitorOf, RULE_NAMES, RULES, type RuleName, SEVERITIES } from './rule.ts'
 import { alertText } from './text.ts'
 
 /*
@@ -226,28 +226,32 @@ function textsOf(language: Language, row: Pick<AlertRow, 'rule' | 'subject' | 'f
   return { title, what, remedy }
 }
 
-/** A rule of which alerts go on. */
+/** A rule of which alerts go on, or have ended so lately that others may still follow from it. */
 export interface FiringRule {
   rule: string
-  /** How many. */
+  /** How many go on. */
   n: number
   muted: boolean
+  /** When the latest ended; null: one goes on. */
+  ended_at: Date | null
 }
 
-/** SQL: the rules of which alerts go on, as {@link FiringRule}. */
+/** SQL: these rules, as {@link FiringRule}. */
 export const FIRING_RULES = `
-  select a.rule, count(*)::int as n, count(m.rule) > 0 as muted
+  select a.rule, (count(*) filter (where a.state = 'firing'))::int as n, count(m.rule) > 0 as muted,
+         case when not bool_or(a.state = 'firing') then max(a.ended_at) end as ended_at
   from dirsync.alert a left join dirsync.alert_mute m on m.rule = a.rule and m.until > now()
-  where a.state = 'firing' group by a.rule`
+  where a.state = 'firing' or a.state = 'ended' and a.ended_at > now() - interval '1 hour' group by a.rule`
 
-/** The rule that says the same as this one, or what it follows from, while that goes on. */
-function inhibitorOf(rule: RuleName, firing: readonly FiringRule[]): RuleName | undefined {
-  return RULES[rule].inhibitedBy?.find(name => firing.some(each => each.rule === name))
+/** What keeps a rule from being told. The rows may have come as JSON, which has no dates. */
+function inhibitor(rule: RuleName, firing: readonly FiringRule[]): RuleName | undefined {
+  const causes = firing.map(({ rule, ended_at }) => ({ rule, endedAt: ended_at && new Date(ended_at) }))
+  return inhibitorOf(rule, causes, new Date())
 }
 
 /** The rules whose alerts ask for somebody: neither muted, nor said by others already. */
 function urgent(firing: readonly FiringRule[]): FiringRule[] {
-  return firing.filter(({ rule, muted }) => !muted && isRule(rule) && inhibitorOf(rule, firing) === undefined)
+  return firing.filter(({ rule, muted }) => !muted && isRule(rule) && inhibitor(rule, firing) === undefined)
 }
 
 function isRule(name: string): name is RuleName {
@@ -289,8 +293,8 @@ function keptBack(
   const mute = mutes.find(each => each.rule === rule)
   const nobody = { until: null, rule: null, by: null, reason: null }
   if (mute) return { ...nobody, why: 'mute', until: mute.until, by: mute.muted_by, reason: mute.reason }
-  const inhibitor = inhibitorOf(rule, firing)
-  if (inhibitor) return { ...nobody, why: 'inhibited', rule: inhibitor }
+  const cause = inhibitor(rule, firing)
+  if (cause) return { ...nobody, why: 'inhibited', rule: cause }
   const until = quietHours?.until ?? null
   return until && severity !== 'critical' ? { ...nobody, why: 'quiet_hours', until } : null
 }

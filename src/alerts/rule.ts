@@ -8,6 +8,11 @@ interface Rule {
   remindedAfterHours?: readonly number[]
   /** While one of these fires, this rule is not told: it says the same, or follows from it. */
   inhibitedBy?: readonly RuleName[]
+  /**
+   * How long it may take to mend by itself once what inhibits it is over: until then it is not told either. Work that stood
+   * still for hours is not done in the minute in which a halt ends.
+   */
+  mendsWithinMinutes?: number
 }
 
 export const RULE_NAMES = [
@@ -55,15 +60,21 @@ export const RULES: Readonly<Record<RuleName, Rule>> = {
       'queue_away',
       'database_away',
     ],
+    mendsWithinMinutes: 15,
   },
   /** The open cases of a category jumped within an hour. Subject: the category. */
   cases_jump: { severity: 'warning' },
   /** The share of employees in step is low. */
-  out_of_step: { severity: 'warning', inhibitedBy: ['halt', 'paused', 'held_run', 'source_suspect'] },
+  out_of_step: {
+    severity: 'warning',
+    inhibitedBy: ['halt', 'paused', 'held_run', 'source_suspect'],
+    mendsWithinMinutes: 15,
+  },
   /** Work other than that of full runs is old although nothing is halted. Some waits for a plan to pass, and so for HR. */
   work_stuck: {
     severity: 'critical',
     inhibitedBy: ['halt', 'paused', 'held_run', 'source_suspect', 'role_missing', 'queue_away'],
+    mendsWithinMinutes: 15,
   },
   /** A refund or top-up may have been carried out and nobody knows. Subject: `refund` or `topup`. */
   money_unknown: { severity: 'critical' },
@@ -99,4 +110,19 @@ export interface Finding {
   since?: Date
   /** How long it must hold before it is raised. */
   forMs: number
+}
+
+/**
+ * The rule that says the same as another one, or what it follows from, and so keeps it from being told.
+ * @param causes rules of which alerts fire or have ended, with when the latest did; null: one fires
+ */
+export function inhibitorOf(
+  rule: RuleName,
+  causes: readonly { rule: string; endedAt: Date | null }[],
+  now: Date,
+): RuleName | undefined {
+  const { inhibitedBy, mendsWithinMinutes = 0 } = RULES[rule]
+  const counts = (endedAt: Date | null) =>
+    endedAt === null || now.getTime() - endedAt.getTime() < mendsWithinMinutes * 60_000
+  return inhibitedBy?.find(name => causes.some(cause => cause.rule === name && counts(cause.endedAt)))
 }

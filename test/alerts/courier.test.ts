@@ -122,6 +122,7 @@ test.each([
   expect(await channelRow()).toMatchObject({ sent: true, failing: false })
   // Receivers can tell that it is the same one.
   expect(inbox.arrivals.map(arrival => arrival.id)).toEqual([String(id), String(id)])
+  expect(inbox.arrivals[1]?.key).toBe(inbox.arrivals[0]?.key)
 })
 
 test('remembers since when a channel fails', async () => {

@@ -37,7 +37,16 @@ function told({ id }: StandingAlert, ms: number | null, differs: Partial<Told> =
 }
 
 const outlook = (differs: Partial<Outlook>): Outlook => ({
-  ...{ now: NOW, alerts: [], told: [], sent: [], busy: [], waiting: [], mutes: [], isQuiet: false },
+  ...{
+    now: NOW,
+    alerts: [],
+    told: [],
+    sent: [],
+    busy: [],
+    waiting: [],
+    mutes: [],
+    isQuiet: false,
+  },
   ...differs,
 })
 
@@ -197,6 +206,14 @@ describe('inhibition', () => {
     const cause = (ms: number) => ended({ endedAt: ago(ms) })
     expect(toOps({ alerts: [overdue, cause(14 * MINUTE)] })).toEqual(SILENCE)
     expect(toOps({ alerts: [overdue, cause(15 * MINUTE)] }).events).toEqual(['run_overduechanges raised'])
+  })
+
+  test('of what cannot mend by itself ends with its cause', () => {
+    const away = alert({ rule: 'queue_away' })
+    expect(toOps({ alerts: [away, alert({ rule: 'database_away' })] }).events).toEqual([
+      'database_away raised',
+    ])
+    expect(toOps({ alerts: [away, ended({ rule: 'database_away' })] }).events).toEqual(['queue_away raised'])
   })
 
   test('does not take back what was told: its recovery comes', () => {

@@ -8,7 +8,9 @@ import { openChannel } from '../../src/alerts/channels/index.ts'
 
 /** A message as it arrived at a webhook. */
 export interface Arrival {
-  /** The number of the message, by which receivers know a repeated one. */
+  /** What receivers know a repeated message by. */
+  key: string
+  /** The number of the message, which is part of it. */
   id: string
   type: string
   channel: string
@@ -36,9 +38,13 @@ export class Inbox {
 
   private constructor() {
     this.#server = createServer(async (request, response) => {
-      const { type, data } = (await json(request)) as { type: string; data: Omit<Arrival, 'id' | 'type'> }
-      const [, id = ''] = /^dirsync-(.+)-[0-9a-f]{12}$/.exec(String(request.headers['webhook-id'])) ?? []
-      const arrival = { id, type, ...data }
+      const { type, data } = (await json(request)) as {
+        type: string
+        data: Omit<Arrival, 'key' | 'id' | 'type'>
+      }
+      const key = String(request.headers['webhook-id'])
+      const [, id = ''] = /^dirsync-(.+)-[0-9a-f]{12}$/.exec(key) ?? []
+      const arrival = { key, id, type, ...data }
       this.arrivals.push(arrival)
       this.answer(response, arrival)
       this.#tell()

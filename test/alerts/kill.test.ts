@@ -99,7 +99,7 @@ test('killed between sending and noting it, it has the message repeated once', a
   const inbox = await Inbox.open()
   inbox.answer = hangs
   const doomed = startProcess(inbox.url)
-  const { id } = await inbox.arrival(1)
+  const { key } = await inbox.arrival(1)
   await doomed.kill('SIGKILL')
   expect(await messages()).toEqual([{ state: 'waiting', attempts: 1 }])
 
@@ -107,7 +107,7 @@ test('killed between sending and noting it, it has the message repeated once', a
   await leaseEnds()
   const next = startProcess(inbox.url)
   // Receivers can tell that it is the same one.
-  expect(await inbox.arrival(2)).toMatchObject({ id })
+  expect(await inbox.arrival(2)).toMatchObject({ key })
   await until(isSent)
   await next.kill('SIGKILL')
   // Whoever comes later knows that it was told.

@@ -101,12 +101,28 @@ describe('what goes on', () => {
     expect((await readUrgent(pool, 'en')).map(({ rule }) => rule)).toEqual(['halt', 'halt', 'clock'])
     expect(
       countUrgent([
-        { rule: 'halt', n: 2, muted: false },
-        { rule: 'run_overdue', n: 1, muted: false },
-        { rule: 'tokens', n: 1, muted: true },
-        { rule: 'of_a_later_version', n: 1, muted: false },
+        { rule: 'halt', n: 2, muted: false, ended_at: null },
+        { rule: 'run_overdue', n: 1, muted: false, ended_at: null },
+        { rule: 'tokens', n: 1, muted: true, ended_at: null },
+        { rule: 'of_a_later_version', n: 1, muted: false, ended_at: null },
       ]),
     ).toBe(2)
+  })
+
+  test('asks for nobody while it may still mend after its cause has ended', async () => {
+    await plantAlert(pool, 'run_overdue')
+    const halt = await plantAlert(pool, 'halt')
+    const ended = (span: string) =>
+      pool.query(
+        `update dirsync.alert set state = 'ended', gone_at = now() - $2::interval, ended_at = now() - $2::interval
+         where id = $1`,
+        [halt, span],
+      )
+    await ended('14 minutes')
+    expect(await readUrgent(pool, 'en')).toEqual([])
+    expect((await read()).alerts).toMatchObject([{ kept_back: { why: 'inhibited', rule: 'halt' } }])
+    await ended('16 minutes')
+    expect((await readUrgent(pool, 'en')).map(({ rule }) => rule)).toEqual(['run_overdue'])
   })
 
   test('of a rule that only another version knows is left out', async () => {
