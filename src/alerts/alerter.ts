@@ -13,6 +13,8 @@ import { alertText } from './text.ts'
 
 /** How long a judgement may take, all in all. */
 const JUDGED_WITHIN_MS = 25_000
+/** How much sooner to look again at a database that is away: people are told in time, and soon that it is back. */
+const SOONER = 6
 /** Share of the interval in which nobody judges again: processes do not keep step with each other. */
 const GAP = 14 / 15
 
@@ -50,6 +52,7 @@ export class Alerter {
     this.#loop = new Loop({
       step: () => this.#step(),
       pauseMs: intervalMs,
+      retryMs: intervalMs / SOONER,
       failed: error => logger.error({ err: error.message }, 'alerts were not judged; trying again'),
     })
   }

@@ -5,7 +5,7 @@ import type { Message, MessageAlert } from './message.ts'
 import { alertText } from './text.ts'
 
 /** So many alerts stand in one message; the others are counted. */
-const MOST_ALERTS = 20
+const MOST_ALERTS = 50
 const MINUTE_MS = 60_000
 
 /**

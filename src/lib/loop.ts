@@ -4,6 +4,8 @@ interface LoopOptions {
   /** What to do again and again. */
   step(signal: AbortSignal): Promise<void>
   pauseMs: number
+  /** How long to pause after a step that failed; absent: as after any other. */
+  retryMs?: number
   /** Called with the first error of several in a row: once per outage, not once per step. */
   failed(error: Error): void
 }
@@ -37,7 +39,7 @@ export class Loop {
   }
 
   async #run(): Promise<void> {
-    const { step, pauseMs, failed } = this.#options
+    const { step, pauseMs, retryMs = pauseMs, failed } = this.#options
     const { signal } = this.#stopping
     let isInTrouble = false
     while (!signal.aborted) {
@@ -50,7 +52,7 @@ export class Loop {
         if (!isInTrouble && !signal.aborted) failed(error as Error)
         isInTrouble = true
       }
-      if (!signal.aborted) await pause(pauseMs, woken)
+      if (!signal.aborted) await pause(isInTrouble ? retryMs : pauseMs, woken)
     }
   }
 }

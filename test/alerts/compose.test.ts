@@ -119,11 +119,11 @@ test.each([
   expect(message('zh-CN', of).alerts[0]?.when).toBe(chinese)
 })
 
-test('of more than twenty the first twenty are told, and the others counted', () => {
-  const events = Array.from({ length: 25 }, () => event('tokens', 'raised'))
+test('of more than fifty the first fifty are told, and the others counted', () => {
+  const events = Array.from({ length: 55 }, () => event('tokens', 'raised'))
   expect(message('en', draft(...events))).toMatchObject({
-    title: 'dirsync: 25 alerts, the worst warning',
-    alerts: expect.objectContaining({ length: 20 }),
+    title: 'dirsync: 55 alerts, the worst warning',
+    alerts: expect.objectContaining({ length: 50 }),
     note: '5 more are on the console’s page of alerts.',
   })
 })
