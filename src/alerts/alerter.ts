@@ -68,7 +68,7 @@ export class Alerter {
 
   async #step(): Promise<void> {
     try {
-      await this.#away.answered(this.#options.pool)
+      await this.#away.writeDown(this.#options.pool)
       await this.#judge()
     } catch (error) {
       if (isAway(error)) await this.#away.missed(new Date())

@@ -10,8 +10,11 @@ import type { Message } from './message.ts'
 import { RULES } from './rule.ts'
 import { alertText } from './text.ts'
 
-/** SQLSTATE classes of a server that cannot serve: connections, resources, shutdown, its system; and one that is read-only. */
-const CANNOT_SERVE = /^(?:08|53|57|58|25006)/
+/**
+ * SQLSTATE classes of a server that cannot serve: connections, logins, no such database, resources such as a full disk,
+ * shutdown, its system, damaged data; and one that is read-only.
+ */
+const CANNOT_SERVE = /^(?:08|28|3D|53|57|58|XX|25006)/
 
 /** Whether a judgement failed for want of the database, and not by a mistake of ours. */
 export function isAway(error: unknown): boolean {
@@ -55,8 +58,9 @@ export class DatabaseAway {
     this.#options = options
   }
 
-  /** Remembers whether this process was the last to judge, and what it then knew. */
+  /** The database has answered. Remembers whether this process was the last to judge, and what it then knew. */
   remember(isLastJudge: boolean, outlook: Pick<Outlook, 'sent' | 'mutes'> | null): void {
+    this.#since = null
     this.#isLastJudge = isLastJudge
     if (outlook) this.#known = outlook
   }
@@ -75,10 +79,10 @@ export class DatabaseAway {
     await Promise.all(channels.map(channel => this.#tell(channel, now)))
   }
 
-  /** The database answers again: writes down what was told meanwhile. */
-  async answered(pool: Pool): Promise<void> {
-    if (this.#raisedAt !== null && this.#since !== null)
-      await recordAway(pool, { since: this.#since, raisedAt: this.#raisedAt, taken: this.#taken })
+  /** Writes down what was told while the database was away, if it answers again and there is something. */
+  async writeDown(pool: Pool): Promise<void> {
+    if (this.#raisedAt === null || this.#since === null) return
+    await recordAway(pool, { since: this.#since, raisedAt: this.#raisedAt, taken: this.#taken })
     this.#since = null
     this.#raisedAt = null
     this.#taken = []

@@ -1,8 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import type pg from 'pg'
+import pg from 'pg'
 import { pino } from 'pino'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { Alerter } from '../../src/alerts/alerter.ts'
+import { isAway } from '../../src/alerts/away.ts'
 import type { Channel } from '../../src/alerts/channel.ts'
 import { Courier } from '../../src/alerts/courier.ts'
 import type { Finding } from '../../src/alerts/rule.ts'
@@ -418,6 +419,38 @@ describe('while the database is away', () => {
     await delay(200)
     expect(patient.arrivals).toEqual([])
     expect(muted.arrivals).toEqual([])
+  })
+
+  test('it is told once its minutes are over, and a moment of absence before does not count', async () => {
+    const inbox = await Inbox.open()
+    wrong = []
+    const { proxy } = await proxied([inbox.channel()], { databaseAwayMs: 1000 })
+    await judged()
+    for (let moments = 0; moments < 2; moments++) {
+      await proxy.refuse()
+      await delay(600)
+      await proxy.accept()
+      await judged()
+    }
+    expect(inbox.arrivals).toEqual([])
+    await proxy.refuse()
+    expect(said(await inbox.arrival(1))).toBe('database_away raised')
+    await proxy.accept()
+    await until(async () => (await store.value('select state from dirsync.alert')) === 'firing')
+  })
+
+  test.each([
+    ['28P01', 'a changed password', true],
+    ['3D000', 'a dropped database', true],
+    ['53100', 'a full disk', true],
+    ['53300', 'no connection left', true],
+    ['57P01', 'a shutdown', true],
+    ['25006', 'a standby', true],
+    ['XX001', 'damaged data', true],
+    ['42703', 'a column that does not exist', false],
+    ['40P01', 'a deadlock', false],
+  ])('%s, %s, counts as away: %s', (code, _, away) => {
+    expect(isAway(Object.assign(new pg.DatabaseError('', 0, 'error'), { code }))).toBe(away)
   })
 
   test('a mistake of ours does not look like it', async () => {
