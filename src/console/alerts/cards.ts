@@ -40,7 +40,11 @@ export function severityState({ t }: Pick<Ask, 't'>, severity: Severity): SafeHt
 }
 
 /** An alert in full: what is wrong, since when, what to do, and who was told. */
-export function alertCard(ask: Ask, standing: Standing, options: { isOnRulePage: boolean }): SafeHtml {
+export function alertCard(
+  ask: Ask,
+  standing: Standing,
+  { isOnRulePage }: { isOnRulePage: boolean },
+): SafeHtml {
   const { t } = ask
   const { rule, severity, title, what, remedy, kept_back } = standing
   const screen = screenOf(standing)
@@ -52,16 +56,20 @@ export function alertCard(ask: Ask, standing: Standing, options: { isOnRulePage:
       ${facts([
         [t('alerts.since'), html`${since(ask, standing.since)} (${time(ask, standing.since)})`],
         [t('alerts.told'), toldText(ask, standing)],
-        [t('alerts.kept_back'), kept_back && keptBackText(ask, kept_back)],
+        [
+          t('alerts.kept_back'),
+          // The page of a rule tells its mute before all else.
+          kept_back && (kept_back.why !== 'mute' || !isOnRulePage) ? keptBackText(ask, kept_back) : null,
+        ],
         [
           t('alerts.state'),
           standing.gone_at && t('alerts.seems_over', { ago: plainAgo(ask, standing.gone_at) }),
         ],
       ])}
       <div class="row">${
-        options.isOnRulePage ? '' : html`<a href="${rulePath(rule)}">${t('alerts.runbook')}</a>`
+        isOnRulePage ? '' : html`<a href="${rulePath(rule)}">${t('alerts.runbook')}</a>`
       }${screen ? html`<a href="${screen.href}">${t('alerts.see', { screen: t(`nav.${screen.nav}`) })}</a>` : ''}${
-        options.isOnRulePage ? '' : muteForm(ask, rule)
+        isOnRulePage ? '' : muteForm(ask, rule)
       }</div></div>`,
   )
 }
@@ -113,12 +121,12 @@ function toldText(ask: Ask, { told, channels }: Standing): SafeHtml | string {
 
 function toldOf(ask: Ask, { channel, event, at, message_state }: Told): SafeHtml | string {
   const { t, language } = ask
-  const isSent = message_state === null || message_state === 'sent'
-  const what = isSent
-    ? textOr(language, `alert_event.${event}`, event)
-    : textOr(language, `message_state.${message_state}`, message_state)
-  const text = t('alerts.told.one', { channel, what, ago: plainAgo(ask, at) })
-  return isSent ? text : state('warn', text)
+  if (message_state !== null && message_state !== 'sent') {
+    const what = textOr(language, `message_state.${message_state}`, message_state)
+    return state('warn', t('alerts.told.not_sent', { channel, what }))
+  }
+  const what = textOr(language, `alert_event.${event}`, event)
+  return t('alerts.told.one', { channel, what, ago: plainAgo(ask, at) })
 }
 
 /** How long ago, within a sentence. */
@@ -153,6 +161,7 @@ const SCREENS: Partial<Record<RuleName, NavEntry>> = {
   money_unknown: 'money',
   calls_rejected: 'platform',
   role_missing: 'halts',
+  queue_away: 'halts',
   notification_misfit: 'money',
   tokens: 'platform',
 }

@@ -142,6 +142,7 @@ function channelTable(ask: Ask, channels: readonly ChannelReport[]): SafeHtml {
       { title: t('alerts.channel.state'), cell: channel => channelState(ask, channel) },
       {
         title: t('alerts.channel.where'),
+        kind: 'spare',
         cell: ({ kind, target }) =>
           html`${textOr(ask.language, `alerts.kind.${kind}`, kind)} <small class="soft">${foreign(target)}</small>`,
       },

@@ -20,6 +20,7 @@ export const alertsScreen = {
   'alerts.since': 'Since',
   'alerts.told': 'Told',
   'alerts.told.one': '{channel}: {what} {ago}',
+  'alerts.told.not_sent': '{channel}: {what}',
   'alerts.told.nobody': 'nobody: no channel takes alerts of this severity',
   'alerts.told.not_yet': 'nobody yet',
   'alerts.kept_back': 'Kept back',

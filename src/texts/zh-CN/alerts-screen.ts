@@ -21,6 +21,7 @@ export const alertsScreen = {
   'alerts.since': '开始于',
   'alerts.told': '通知',
   'alerts.told.one': '{channel}：{what}（{ago}）',
+  'alerts.told.not_sent': '{channel}：{what}',
   'alerts.told.nobody': '未通知：没有渠道接收该级别',
   'alerts.told.not_yet': '尚未通知',
   'alerts.kept_back': '暂不通知',

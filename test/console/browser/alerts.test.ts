@@ -1,7 +1,7 @@
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Browser, Page } from 'playwright-core'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { connectHr, connectPlatform } from '../../../src/connections.ts'
 import { addUser } from '../../../src/console/auth/users.ts'
 import { ACCESS_ROLES } from '../../../src/console/auth/viewer.ts'
@@ -57,6 +57,10 @@ afterAll(async () => {
   await database?.close()
 })
 beforeEach(() => clearAlerts(database.pool))
+// Pages follow what happens: those of one test shall not follow the next one.
+afterEach(async () => {
+  for (const context of browser.contexts()) await context.close()
+})
 
 /** Remembers that no other page was loaded since. */
 const mark = (page: Page) => page.evaluate(() => Object.assign(globalThis, { isSamePage: true }))
