@@ -40,6 +40,8 @@ export interface Told {
 /** Everything that decides about messages. */
 export interface Outlook {
   now: Date
+  /** Since when there has been somebody to judge. */
+  watchedSince: Date
   /** Those that fire, and those that ended lately. */
   alerts: readonly StandingAlert[]
   told: readonly Told[]
@@ -121,12 +123,13 @@ const NOTHING: Pick<Told, 'firstAt' | 'lastAt' | 'isRecovered' | 'isWithheld' | 
 }
 
 /** Alerts that are not told, because others that fire, or did a moment ago, say the same or are their cause. */
-function inhibitedAlerts({ alerts, now }: Outlook): Set<number> {
+function inhibitedAlerts({ alerts, now, watchedSince }: Outlook): Set<number> {
+  const isLately = (moment: Date) => now.getTime() - moment.getTime() < AFTERMATH_MS
   const causes = new Set(
-    alerts
-      .filter(({ endedAt }) => endedAt === null || now.getTime() - endedAt.getTime() < AFTERMATH_MS)
-      .map(({ rule }) => rule),
+    alerts.filter(({ endedAt }) => endedAt === null || isLately(endedAt)).map(({ rule }) => rule),
   )
+  // Where nobody judged, nobody worked: the machine was off, or it slept.
+  if (isLately(watchedSince)) causes.add('role_missing')
   return new Set(
     alerts
       .filter(({ rule }) => RULES[rule].inhibitedBy?.some(other => causes.has(other)))
