@@ -40,6 +40,8 @@ export interface Told {
 /** Everything that decides about messages. */
 export interface Outlook {
   now: Date
+  /** Since when there has been somebody to judge. */
+  watchedSince: Date
   /** Those that fire, and those that ended lately. */
   alerts: readonly StandingAlert[]
   told: readonly Told[]
@@ -118,7 +120,7 @@ function eventOf(
   alert: StandingAlert,
   known: typeof NOTHING,
   channel: Pick<ChannelSettings, 'name' | 'least'>,
-  { now, alerts, mutes, isQuiet }: Outlook,
+  { now, watchedSince, alerts, mutes, isQuiet }: Outlook,
   limits: Limits,
 ): AlertEvent | 'withheld' | null {
   if (alert.rule === 'dead_channel' && alert.subject === channel.name) return null
@@ -134,7 +136,9 @@ function eventOf(
   // In the minute in which nobody knows whether it is over, nothing new is said.
   if (alert.goneAt !== null && known.waiting === null) return null
   if (rank(alert.severity) < rank(channel.least)) return null
-  if (inhibitorOf(alert.rule, alerts, now) !== undefined) return null
+  // Where nobody judged, nobody worked: the machine was off, or it slept.
+  const causes = [...alerts, { rule: 'role_missing', endedAt: watchedSince }]
+  if (inhibitorOf(alert.rule, causes, now) !== undefined) return null
   if (wasTold && !isDue(alert.rule, known, now, limits)) return null
   if (isKeptByHours || isMuted) return wasTold ? null : 'withheld'
   return wasTold ? 'repeated' : 'raised'

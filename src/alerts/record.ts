@@ -11,6 +11,9 @@ import { type Finding, RULE_NAMES, RULES, type RuleName } from './rule.ts'
 /** Taken by whoever judges, until the end of their transaction. */
 const LOCK = 0x616c7274 // 'alrt'
 
+/** After so long without a judgement nobody was there: all was down, or the machine slept. */
+const NOBODY_FOR = `interval '3 minutes'`
+
 /**
  * Claims the judgement of this moment.
  * @param gapMs nobody judges again so soon after a judgement
@@ -25,7 +28,10 @@ export async function claimJudgement(
     `with claimed as (
        insert into dirsync.alert_judgement as j (judged_at, judged_by)
        select now(), $1 where pg_try_advisory_xact_lock($3)
-       on conflict (one) do update set judged_at = excluded.judged_at, judged_by = excluded.judged_by
+       on conflict (one) do update
+       set judged_at = excluded.judged_at, judged_by = excluded.judged_by,
+           watched_since = case when j.judged_at < now() - ${NOBODY_FOR} then now()
+                                else least(j.watched_since, now()) end
        where j.judged_at <= now() - $2 * interval '1 ms'
           -- The server's clock was put back, or another server with another clock took over.
           or j.judged_at > now() + interval '1 minute'
@@ -185,18 +191,17 @@ export async function readOutlook(db: ClientBase, channels: readonly Channel[]):
   const { rows: mutes } = await db.query<Outlook['mutes'][number]>(
     'select rule, until from dirsync.alert_mute where until > now()',
   )
-  const { rows: moment } = await db.query<{ now: Date; quiet: boolean }>(
-    'select now() as now, dirsync.is_quiet(now()) as quiet',
+  const { rows: moment } = await db.query<Pick<Outlook, 'now' | 'watchedSince' | 'isQuiet'>>(
+    `select now() as now, dirsync.is_quiet(now()) as "isQuiet", watched_since as "watchedSince"
+     from dirsync.alert_judgement`,
   )
-  const { now, quiet } = onlyRow(moment)
   return {
-    now,
+    ...onlyRow(moment),
     alerts,
     told,
     sent,
     busy: busy.map(({ channel }) => channel),
     waiting: takenBack,
     mutes,
-    isQuiet: quiet,
   }
 }

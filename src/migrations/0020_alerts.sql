@@ -147,15 +147,18 @@ comment on column dirsync.quiet_hours.set_by is 'Who.';
 comment on column dirsync.quiet_hours.set_at is 'When.';
 
 create table dirsync.alert_judgement (
-  one       boolean primary key default true check (one),
-  judged_at timestamptz not null,
-  judged_by uuid not null
+  one           boolean primary key default true check (one),
+  judged_at     timestamptz not null,
+  judged_by     uuid not null,
+  watched_since timestamptz not null default now()
 );
 comment on table dirsync.alert_judgement is
   'When the rules were last judged. Whoever moves it on judges: one process at a time.';
 comment on column dirsync.alert_judgement.one is 'There is one row at most.';
 comment on column dirsync.alert_judgement.judged_at is 'When.';
 comment on column dirsync.alert_judgement.judged_by is 'The process (dirsync.process) that did.';
+comment on column dirsync.alert_judgement.watched_since is
+  'Since when there has been somebody to judge: the first judgement after three minutes without one.';
 
 create table dirsync.heartbeat_call (
   one          boolean primary key default true check (one),

@@ -37,16 +37,8 @@ function told({ id }: StandingAlert, ms: number | null, differs: Partial<Told> =
 }
 
 const outlook = (differs: Partial<Outlook>): Outlook => ({
-  ...{
-    now: NOW,
-    alerts: [],
-    told: [],
-    sent: [],
-    busy: [],
-    waiting: [],
-    mutes: [],
-    isQuiet: false,
-  },
+  ...{ now: NOW, watchedSince: ago(24 * HOUR), alerts: [], told: [], sent: [], busy: [], waiting: [] },
+  ...{ mutes: [], isQuiet: false },
   ...differs,
 })
 
@@ -192,6 +184,16 @@ describe('a message that was taken back', () => {
 })
 
 describe('inhibition', () => {
+  test('what follows from a machine that was off or slept has a quarter of an hour to mend by itself', () => {
+    const alerts = [alert({ rule: 'run_overdue' }), alert({ rule: 'work_stuck' }), alert({ rule: 'tokens' })]
+    expect(toOps({ alerts, watchedSince: ago(15 * MINUTE - 1) }).events).toEqual(['tokens raised'])
+    expect(toOps({ alerts, watchedSince: ago(15 * MINUTE) }).events).toEqual([
+      'run_overdue raised',
+      'work_stuck raised',
+      'tokens raised',
+    ])
+  })
+
   const overdue = alert({ rule: 'run_overdue', subject: 'changes' })
 
   test('keeps what follows from a halt to itself, whatever both are about', () => {

@@ -156,6 +156,29 @@ describe('a judgement', () => {
     expect(await claim(OTHER)).toMatchObject({ now: expect.any(Date) })
   })
 
+  test('knows since when somebody has been there to judge', async () => {
+    const watchedSeconds = () =>
+      store.value(`select round(extract(epoch from now() - watched_since))::int from dirsync.alert_judgement`)
+    const pass = (seconds: number, last = seconds) =>
+      store.pool.query(
+        `update dirsync.alert_judgement
+         set judged_at = judged_at - $2 * interval '1 second',
+             watched_since = watched_since - $1 * interval '1 second'`,
+        [seconds, last],
+      )
+    await claim(ONE)
+    await pass(600, 170)
+    await claim(OTHER)
+    expect(await watchedSeconds()).toBe(600)
+    await pass(181)
+    await claim(ONE)
+    expect(await watchedSeconds()).toBe(0)
+    // The clock is put back by an hour.
+    await pass(-3600)
+    await claim(ONE)
+    expect(await watchedSeconds()).toBe(0)
+  })
+
   test('does not wait for a clock that was put back', async () => {
     await claim(ONE)
     await store.pool.query(`update dirsync.alert_judgement set judged_at = now() + interval '1 hour'`)
