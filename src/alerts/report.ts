@@ -1,10 +1,10 @@
 import { z } from 'zod'
 import type { Config } from '../config.ts'
 import { decodeCursor, encodeCursor, MOMENT_AND_ID, momentKey, momentOfKey } from '../lib/cursor.ts'
-import type { Pool } from '../lib/database.ts'
+import { onlyRow, type Pool } from '../lib/database.ts'
 import { type Language, translator } from '../texts/texts.ts'
 import { ChannelReport, readChannels, takersOf } from './channel-report.ts'
-import { inhibitorOf, RULE_NAMES, RULES, type RuleName, SEVERITIES } from './rule.ts'
+import { inhibitorOf, RULE_NAMES, RULES, type RuleName, SEVERITIES, type Severity } from './rule.ts'
 import { alertText } from './text.ts'
 
 /*
@@ -376,4 +376,21 @@ function figuresOf(
     settings: [{ name, value: figure }, ...(second ? [{ name: second, value: settings[second] }] : [])],
     inhibited_by: [...(RULES[rule].inhibitedBy ?? [])],
   }
+}
+
+export interface FiringAlerts {
+  count: number
+  /** Null: none fires. */
+  worst: Severity | null
+}
+
+/** How many alerts fire, and how much the worst of them matters. */
+export async function firingAlerts(db: Pool): Promise<FiringAlerts> {
+  const { rows } = await db.query<FiringAlerts>(
+    `select count(*)::int as count,
+            (array['info', 'warning', 'critical'])[max(array_position(array['info', 'warning', 'critical'], severity))]
+              as worst
+     from dirsync.alert where state = 'firing'`,
+  )
+  return onlyRow(rows)
 }

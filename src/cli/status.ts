@@ -1,4 +1,5 @@
 import type { Command } from 'commander'
+import { type FiringAlerts, firingAlerts } from '../alerts/report.ts'
 import { openRefunds } from '../money/refund.ts'
 import { openTopUps } from '../money/top-up.ts'
 import { createQueueBackend } from '../queue/backend.ts'
@@ -51,7 +52,7 @@ export function statusCommand(program: Command): void {
 async function status(options: { json?: true }): Promise<void> {
   await using context = await openContext()
   const { pool } = context
-  const [overview, processes, queue, [pace, left], withheld, refunds, topUps] = await Promise.all([
+  const [overview, processes, queue, [pace, left], withheld, refunds, topUps, alerts] = await Promise.all([
     readOverview(pool),
     aliveProcesses(pool),
     queueStatus(context),
@@ -59,6 +60,7 @@ async function status(options: { json?: true }): Promise<void> {
     withheldFields(pool),
     openRefunds(pool),
     openTopUps(pool),
+    firingAlerts(pool),
   ])
   if (options.json) {
     const { employees, outbox, ...rest } = overview
@@ -74,10 +76,12 @@ async function status(options: { json?: true }): Promise<void> {
       withheld,
       open_refunds: refunds,
       open_topups: topUps,
+      alerts,
     })
   }
   printProcesses(processes, context.program)
   printHalts(overview)
+  printAlerts(alerts, context.program)
   printEmployees(overview)
   printWork(overview, queue)
   printPace(pace)
@@ -136,6 +140,13 @@ function printHalts({ halts }: Overview): void {
     printText(said(message), 4)
     printArrow(said(remedy), 4)
   }
+}
+
+function printAlerts({ count, worst }: FiringAlerts, program: string): void {
+  if (worst === null) return
+  printTitle(say('shell.title.alerts'))
+  print(`  ${say('shell.alerts_go_on', { count, worst: named('severity', worst) })}`)
+  printArrow(`${program} alerts`, 2)
 }
 
 function printEmployees({ employees: { in_scope, in_step, ...others } }: Overview): void {

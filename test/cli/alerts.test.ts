@@ -262,3 +262,15 @@ describe('dirsync alerts test', () => {
     expect(received).toEqual([])
   })
 })
+
+describe('dirsync status', () => {
+  test('counts the alerts that go on, and says where they are told', async () => {
+    const status = (env = {}) => dirsync(['status'], { ...deployment.settings, ...env })
+    expect((await status()).stdout).not.toContain('Alerts')
+    await plantNight()
+    expect((await status()).stdout).toMatch(/Alerts\n {2}3 go on, the worst critical\n +→ .*dirsync alerts\n/)
+    expect((await status({ DIRSYNC_LANG: 'zh-CN' })).stdout).toContain('3 条告警仍在持续，最高级别：严重')
+    const { stdout } = await dirsync(['status', '--json'], deployment.settings)
+    expect(JSON.parse(stdout).alerts).toEqual({ count: 3, worst: 'critical' })
+  })
+})

@@ -44,6 +44,8 @@ export const shell = {
   'shell.column.next': 'NEXT',
   'shell.column.count': 'COUNT',
   'shell.title.halted': 'Halted',
+  'shell.title.alerts': 'Alerts',
+  'shell.alerts_go_on': '{count, plural, one {# goes on: {worst}} other {# go on, the worst {worst}}}',
   'shell.title.employees': 'Employees',
   'shell.title.work': 'Work',
   'shell.title.platform_calls': 'Platform calls',

@@ -46,6 +46,8 @@ export const shell = {
   'shell.column.next': '下次',
   'shell.column.count': '数量',
   'shell.title.halted': '已停摆',
+  'shell.title.alerts': '告警',
+  'shell.alerts_go_on': '{count, plural, other {#}} 条告警仍在持续，最高级别：{worst}',
   'shell.title.employees': '员工',
   'shell.title.work': '工作量',
   'shell.title.platform_calls': '平台调用',
