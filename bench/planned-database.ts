@@ -1,6 +1,7 @@
 import pg from 'pg'
 import type { Logger } from 'pino'
 import { EMPLOYEE_FIELDS } from '../src/directory/employee.ts'
+import { hrServer } from '../src/hr/servers.ts'
 import { HrSource } from '../src/hr/source.ts'
 import { createPool, transaction } from '../src/lib/database.ts'
 import { migrate } from '../src/lib/migrate.ts'
@@ -18,7 +19,7 @@ export const LIMITS = {
 /** The sample HR table as dirsync reads it, by its mapping or another one. */
 export function openHr(url: string, logger: Logger, sql = EMPLOYEES_SQL): HrSource {
   return new HrSource({
-    url,
+    server: hrServer(url, logger),
     employeesSql: { file: 'employees.sql', sql },
     departmentsSql: null,
     logger,

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import type { Logger } from 'pino'
-import { carryOut, planInstallation, planRemoval } from '../src/hr/trigger.ts'
+import { carryOut, planInstallation, planRemoval } from '../src/hr/postgres/trigger.ts'
 import { acknowledgeAll, seedOf } from './company.ts'
 import { watchCalls } from './emulator-log.ts'
 import type { Figure, RunBenchmark } from './figure.ts'

@@ -5,7 +5,7 @@ import { CronScheduler, scheduledJobs } from '../jobs/scheduler.ts'
 import { type Config, type Environment, environment } from './config.ts'
 import { accountOf, connectHr, connectPlatform } from './connections.ts'
 import { startConsole } from './console/server.ts'
-import { ChangeListener } from './hr/change-listener.ts'
+import { ChangeListener } from './hr/postgres/change-listener.ts'
 import type { HrSource } from './hr/source.ts'
 import { createPool, type Pool } from './lib/database.ts'
 import { dirsyncListener } from './lib/listener.ts'
@@ -299,7 +299,7 @@ async function startScheduler(core: Core, stops: Stops): Promise<void> {
     if (payload === 'schedule' || payload === '') cron.wake()
   })
 
-  if (schedule) {
+  if (schedule && hr.kind === 'postgres') {
     const changes = new HrChanges({ pool, limits, logger: logger.child({ component: 'trigger' }) })
     stops.work(() => changes.stop())
     const trigger = new ChangeListener(config.HR_DATABASE_URL, core.deployment.id, logger, userids =>

@@ -5,6 +5,7 @@ import { settingsPage } from '../../docs/settings.ts'
 import { CRON_JOBS } from '../../jobs/index.ts'
 import { settingName } from '../../jobs/scheduler.ts'
 import { SETTINGS } from '../../src/config.ts'
+import { hrServer } from '../../src/hr/servers.ts'
 import { HrSource } from '../../src/hr/source.ts'
 import { createLogger } from '../../src/lib/logger.ts'
 import { command } from '../cli/dirsync.ts'
@@ -109,13 +110,14 @@ describe('SQL', () => {
     await database.pool.query(await sampleFile('data.sql'))
     const mapping = blocks.find(({ language, text }) => language === 'sql' && text.includes('as userid'))
     await using opened = new AsyncDisposableStack()
+    const logger = createLogger({ level: 'silent', pretty: false })
     const hr = opened.adopt(
       new HrSource({
-        url: database.url,
+        server: hrServer(database.url, logger),
         employeesSql: { file: 'README.md', sql: mapping?.text ?? '' },
         departmentsSql: null,
         defaultEnterpriseCode: '',
-        logger: createLogger({ level: 'silent', pretty: false }),
+        logger,
       }),
       source => source.close(),
     )

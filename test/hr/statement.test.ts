@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'vitest'
-import { singleSelect } from '../../src/hr/mapping.ts'
+import { POSTGRES } from '../../src/hr/postgres/query.ts'
 import { MappingError } from '../../src/hr/source.ts'
+import { singleSelect } from '../../src/hr/statement.ts'
 
-const check = (sql: string) => singleSelect({ file: 'employees.sql', sql })
+const check = (sql: string) => singleSelect({ file: 'employees.sql', sql }, POSTGRES)
 
 describe('one SELECT', () => {
   test.each([

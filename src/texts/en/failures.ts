@@ -197,6 +197,8 @@ export const failures = {
   'doctor.correct_mapping': 'Correct the mapping file.',
   'doctor.correct_file': 'Correct the file, or the setting that names it.',
   'doctor.no_trigger': 'not installed: cron jobs find what HR changes',
+  'doctor.trigger_impossible':
+    'HR is not in PostgreSQL, which alone can have one: cron jobs find what HR changes',
   'doctor.trigger_heard': '{names}: a scheduler listens',
   'doctor.trigger_unheard': '{names}: installed, and nobody listens',
   'doctor.start_scheduler':

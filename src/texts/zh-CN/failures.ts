@@ -222,6 +222,7 @@ export const failures = {
   'doctor.correct_mapping': '请更正字段映射文件。',
   'doctor.correct_file': '请更正该文件，或指向它的设置项。',
   'doctor.no_trigger': '未安装：由定时任务发现人事变更',
+  'doctor.trigger_impossible': '人事数据不在 PostgreSQL 中，无法安装触发器：由定时任务发现人事变更',
   'doctor.trigger_heard': '{names}：调度进程正在监听',
   'doctor.trigger_unheard': '{names}：已安装，但没有进程监听',
   'doctor.start_scheduler': '请启动调度进程。如已在运行，HR_DATABASE_URL 不能经过连接池或指向只读副本。',
