@@ -1,4 +1,5 @@
 import type { Logger } from 'pino'
+import { MysqlServer } from './mysql/server.ts'
 import { PostgresServer } from './postgres/server.ts'
 import type { HrServer } from './server.ts'
 
@@ -10,6 +11,9 @@ export function hrServer(url: string, logger: Logger): HrServer {
     case 'postgres':
     case 'postgresql':
       return new PostgresServer(url, log)
+    case 'mysql':
+    case 'mariadb':
+      return new MysqlServer(url, log)
     default:
       throw new Error(`HR cannot be read from an address that begins with ${scheme}:`)
   }
