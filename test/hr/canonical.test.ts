@@ -18,9 +18,9 @@ test('a double is printed as PostgreSQL prints it', async () => {
   const values = [
     ...[0, -0, 0.1, 0.1 + 0.2, 10001, -0.5, 1e-4, 9.99e-5, 1e-5, 123456789012345, 999999999999999.9],
     ...[1e15, 1e21, 1.5e300, Number.MAX_VALUE, Number.MIN_VALUE, Number.POSITIVE_INFINITY, Number.NaN],
-    // Of those that need 17 digits, PostgreSQL prints a few with one digit more than is necessary.
-    ...[fc.double(), fc.double({ min: -1e17, max: 1e17 })].flatMap(doubles =>
-      fc.sample(doubles, 2000).map(value => Number(value.toPrecision(15))),
+    // PostgreSQL prints a few of the numbers in between with one digit more than is necessary.
+    ...[fc.double(), fc.double({ min: -1e15, max: 1e15 })].flatMap(doubles =>
+      fc.sample(doubles, 2000).filter(value => Math.abs(value) < 2 ** 53 || Math.abs(value) > 1e20),
     ),
   ]
   const texts = values.map(value => (Object.is(value, -0) ? '-0' : String(value)))
