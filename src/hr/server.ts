@@ -22,7 +22,8 @@ import type { Dialect } from './statement.ts'
  *     array                its items, joined by commas; those that are null are left out
  *     json                 as the server prints it
  *
- * `enterprise_code` and `userid` never hold the character 0, which no key of ours can: a user id that does is null.
+ * A user id that is a decimal keeps its zeros: it is a name. `enterprise_code` and `userid` never hold the character 0, as no
+ * key of ours can: it is left out of an enterprise code, and a user id that holds it is null.
  */
 export interface HrServer {
   readonly kind: HrKind
@@ -66,7 +67,7 @@ export interface HrReader {
 
 /** HR at one moment. One thing at a time: each has to end before the next one begins. */
 export interface HrSession extends HrReader {
-  /** Streams the rows of a query. Whoever does not read it to its end closes the session. */
+  /** Streams the rows of a query, in the order of its SELECT. Whoever does not read it to its end closes the session. */
   lines(query: HrQuery): Promise<HrLines>
   /** Closes the connection, whatever it is at. Never fails; idempotent. */
   close(): Promise<void>
@@ -120,7 +121,10 @@ export interface DescribedColumn {
   shape: ColumnShape
 }
 
-/** What a column's values are like, as far as it decides what it may be mapped to: `moment` is a date or a timestamp, `other` can be mapped to nothing. */
+/**
+ * What a column's values are like, as far as it decides what it may be mapped to: `moment` is a date or a timestamp, and
+ * what is `other`, such as bytes, can be mapped to nothing.
+ */
 export type ColumnShape = 'plain' | 'moment' | 'array' | 'json' | 'other'
 
 export interface HrFacts {
