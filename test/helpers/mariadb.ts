@@ -126,7 +126,7 @@ async function launch(
         ...AS_ROOT,
         `--datadir=${join(folder, 'data')}`,
         ...['--bind-address=127.0.0.1', `--port=${port}`, `--socket=${join(sockets, 's')}`],
-        ...['--innodb-log-file-size=8M', '--innodb-flush-log-at-trx-commit=0', '--skip-name-resolve'],
+        ...['--innodb-log-file-size=8M', '--innodb-flush-log-at-trx-commit=2', '--skip-name-resolve'],
         ...settings,
       ],
       { stdio: ['ignore', 'ignore', 'pipe'], detached: outlivesFile },

@@ -76,6 +76,14 @@ export async function connectClient(url: string, name?: string): Promise<Connect
   }
 }
 
+/** Sets the longest time for the statements that follow. */
+export function limit(connection: Connection, timeoutMs: number): Promise<void> {
+  return run(
+    connection,
+    `set @dirsync = 0 /*M!100102 , max_statement_time = ${timeoutMs / 1000} */ /*!50708 , max_execution_time = ${timeoutMs} */`,
+  )
+}
+
 /** Runs a statement whose answer does not matter. */
 export function run(connection: Connection, sql: string): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>()

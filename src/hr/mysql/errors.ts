@@ -22,8 +22,8 @@ const TRANSIENT = new Set([
 
 /** Classes whose messages speak of the statement's text and of names in the schema, never of values in rows. */
 const ABOUT_THE_STATEMENT = /^(?:42|0A|25)/
-/** Others that do: collations that do not mix, a view or its owner that is gone, names that the server does not know. */
-const ALSO_ABOUT_THE_STATEMENT = new Set([1193, 1267, 1270, 1271, 1356, 1449])
+/** Others that do: a union of unequal SELECTs, collations that do not mix, a view that is broken, names that the server does not know. */
+const ALSO_ABOUT_THE_STATEMENT = new Set([1193, 1222, 1241, 1267, 1270, 1271, 1356, 1449])
 /** Raised by a function of HR's own, with a state and words of its choice. */
 const RAISED = new Set([1643, 1644])
 

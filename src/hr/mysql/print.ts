@@ -1,7 +1,6 @@
 import { floatText } from '../canonical.ts'
 import type { HrQuery, HrValues } from '../server.ts'
 import type { Cell } from './connection.ts'
-import { mappedColumns } from './query.ts'
 import { type ColumnDefinition, isBoolean, isText, typeName } from './types.ts'
 
 /** Values as MySQL prints them become canonical text here, and rows become lines of COPY text. */
@@ -20,18 +19,15 @@ interface Printer {
 
 /** Printers of a query's columns, in their order; one more where rows are counted. */
 export function printersOf(query: HrQuery, fields: readonly ColumnDefinition[]): Printer[] {
-  const mapped = mappedColumns(query)
   const printers = query.columns.map(name => {
-    const cell = mapped.indexOf(name)
+    const column = query.mapping.columns.get(name)
+    const cell = column ? fields.findIndex(field => field.name === column.source) : -1
     const field = fields[cell]
-    const isFloat = query.mapping.columns.get(name)?.type === 'float'
-    return {
-      cell,
-      print: field ? printOf(name, isFloat ? 'float' : typeName(field)) : null,
-      otherwise: name === 'enterprise_code' ? Buffer.from(query.defaultEnterprise) : null,
-    }
+    const type = column?.type === 'float' ? 'float' : field && typeName(field)
+    const otherwise = name === 'enterprise_code' ? Buffer.from(query.defaultEnterprise) : null
+    return { cell, print: type ? printOf(name, type) : null, otherwise }
   })
-  return query.counted ? [...printers, { cell: mapped.length, print: null, otherwise: null }] : printers
+  return query.counted ? [...printers, { cell: fields.length - 1, print: null, otherwise: null }] : printers
 }
 
 /** The rows of an answer as canonical text. */
@@ -55,8 +51,10 @@ function printed(row: readonly Cell[], { cell, print, otherwise }: Printer): Cel
 const DAYS = new Set(['birth_day', 'entry_day'])
 
 function printOf(name: string, type: string): Print | null {
-  if (name === 'userid') return isText(type) ? userid : bare(type)
-  if (name === 'enterprise_code') return isText(type) ? enterpriseCode : bare(type)
+  // As a name, a decimal keeps its zeros.
+  if (name === 'userid') return isText(type) ? userid : type === 'decimal' ? null : bare(type)
+  if (name === 'enterprise_code')
+    return isText(type) ? enterpriseCode : type === 'decimal' ? null : bare(type)
   if (name === 'active') return isBoolean(type) ? boolean(type) : isText(type) ? trimmed : bare(type)
   if (name === 'updated_at') return updatedAt
   if (name === 'closed_at') return seconds
@@ -68,7 +66,8 @@ function printOf(name: string, type: string): Print | null {
 function bare(type: string): Print | null {
   if (type === 'decimal' || type === 'time') return withoutTrailingZeros
   if (type === 'date') return dated
-  if (type === 'datetime' || type === 'timestamp') return bytes => dated(withoutTrailingZeros(bytes))
+  if (type === 'datetime') return bytes => dated(withoutTrailingZeros(bytes))
+  if (type === 'timestamp') return moment
   if (type === 'double') return bytes => Buffer.from(floatText(Number(bytes.toString('latin1'))))
   if (type === 'float') return bytes => Buffer.from(floatText(shortest(Number(bytes.toString('latin1')))))
   return type.startsWith('bit') ? bits : null
@@ -89,11 +88,10 @@ function userid(bytes: Buffer): Cell {
   return bytes.includes(0) ? null : trimmed(bytes)
 }
 
-/** A blank one is none. One that no enterprise can have must not become that of another. */
+/** A blank one is none. */
 function enterpriseCode(bytes: Buffer): Cell {
-  const code = trimmed(bytes)
-  if (code.length === 0) return null
-  return code.includes(0) ? Buffer.from(code.toString('utf8').replaceAll('\0', '\ufffd')) : code
+  const code = trimmed(bytes.includes(0) ? (bytes.filter(byte => byte !== 0) as Buffer) : bytes)
+  return code.length === 0 ? null : code
 }
 
 function boolean(type: string): Print {
@@ -133,6 +131,13 @@ function dated(bytes: Buffer): Cell {
 }
 
 const NO_DATE = Buffer.from('0000-00-00')
+
+function moment(bytes: Buffer): Cell {
+  const value = dated(withoutTrailingZeros(bytes))
+  return value === null ? null : Buffer.concat([value, ZONE])
+}
+
+const ZONE = Buffer.from('+08')
 
 function day(bytes: Buffer): Cell {
   return dated(bytes.subarray(0, 10))

@@ -22,33 +22,39 @@ export const MYSQL: Dialect = {
 }
 
 /**
- * The statement that returns the rows of a query: those of its columns that are mapped, in their order.
- * @param timeoutMs after which the server stops it; null: never
+ * The statement that streams the rows of a query. Where it wants all rows that is the mapping's SELECT as it is: around it,
+ * MariaDB would not keep its order, and neither server could send a row of a union before it had the last.
  */
-export function rowsStatement(query: HrQuery, timeoutMs: number | null): Statement {
-  const { mapping, columns: names, where = [], since, counted } = query
-  const columns = mappedColumns(query).map(name => mapping.columns.get(name) as MappedColumn)
+export function scanStatement(query: HrQuery): Statement {
+  const types = mappedColumns(query).map(({ type }) => type)
+  const isWhole = query.since === undefined && !query.where && !query.counted && !types.includes('float')
+  return isWhole ? wrapped(query.mapping, '', '') : rowsStatement(query)
+}
+
+/** The statement that returns the rows of a query: those of its columns that are mapped. */
+export function rowsStatement(query: HrQuery): Statement {
+  const { mapping, where = [], since, counted } = query
+  const columns = mappedColumns(query)
   const list = columns.map(column => {
     // A group is of equal bytes, of which any value does.
-    return counted ? `min(${expressionOf(column)})` : expressionOf(column)
+    const value = counted ? `min(${valueText(column)})` : valueText(column)
+    return `${value} as \`${column.source}\``
   })
-  if (counted) list.push('count(*)')
   const updated = mapping.columns.get('updated_at')
   const conditions = where.map(condition => conditionText(query, condition))
   if (updated && since) conditions.unshift(`${reference(updated)} >= ${momentText(since, updated.type)}`)
   const groups = columns.map(column => `cast(convert(${reference(column)} using utf8mb4) as binary)`)
   return wrapped(
     mapping,
-    `${limited(timeoutMs)} ${list.join(', ') || 'null'} from (\n`,
+    `select ${[...list, ...(counted ? ['count(*)'] : [])].join(', ')} from (\n`,
     `\n) m${conditions.length > 0 ? ` where ${conditions.join(' and ')}` : ''}${
-      counted && names.length > 0 ? ` group by ${groups.join(', ')}` : ''
+      counted ? ` group by ${groups.join(', ')}` : ''
     }`,
   )
 }
 
-/** The names of a query's columns that are mapped. */
-export function mappedColumns({ mapping, columns }: HrQuery): string[] {
-  return columns.filter(name => mapping.columns.has(name))
+function mappedColumns({ mapping, columns }: HrQuery): MappedColumn[] {
+  return columns.flatMap(name => mapping.columns.get(name) ?? [])
 }
 
 /** A statement around the text of a mapping. */
@@ -60,14 +66,8 @@ export function wrapped(
   return { text: `${before}${sql}${after}`, mapping: { file, sql, offset: before.length } }
 }
 
-/** MariaDB reads a comment that begins with M!, MySQL a hint; each takes the other's for a comment. */
-function limited(timeoutMs: number | null): string {
-  if (timeoutMs === null) return 'select'
-  return `/*M!100102 set statement max_statement_time = ${timeoutMs / 1000} for */ select /*+ max_execution_time(${Math.ceil(timeoutMs)}) */`
-}
-
 /** A FLOAT prints with six digits, whatever it holds; in a calculation it is a double. */
-function expressionOf(column: MappedColumn): string {
+function valueText(column: MappedColumn): string {
   return column.type === 'float' ? `${reference(column)} + 0e0` : reference(column)
 }
 

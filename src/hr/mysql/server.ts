@@ -26,13 +26,14 @@ import {
   cells,
   connectClient,
   connectionOptions,
+  limit,
   prepareSession,
   run,
 } from './connection.ts'
 import { type Statement, toHrError } from './errors.ts'
 import { readFacts } from './facts.ts'
 import { LineWriter, printersOf, textsOf } from './print.ts'
-import { MYSQL, rowsStatement, wrapped } from './query.ts'
+import { MYSQL, rowsStatement, scanStatement, wrapped } from './query.ts'
 import { type ColumnDefinition, keyComparison, shapeOf, typeName } from './types.ts'
 
 /** Connections for look-ups at most; every session has one more of its own. */
@@ -55,7 +56,8 @@ export class MysqlServer implements HrServer {
     this.#url = url
     this.#logger = logger
     this.reader = {
-      describe: mapping => this.#pooled(connection => describe(connection, mapping)),
+      describe: mapping =>
+        this.#pooled(connection => within(connection, LOOKUP_MS, () => describe(connection, mapping))),
       rows: (query, timeoutMs = LOOKUP_MS) =>
         this.#pooled(connection => queryRows(connection, query, timeoutMs)),
     }
@@ -138,6 +140,7 @@ class MysqlSession implements HrSession {
   readonly #connection: Connection
   readonly #timeoutMs: number | null
   #closing: Promise<void> | undefined
+  #source: RowLines | undefined
   /** Whether the server is at a statement. */
   #isBusy = false
 
@@ -156,9 +159,11 @@ class MysqlSession implements HrSession {
   }
 
   async lines(query: HrQuery): Promise<HrLines> {
-    const statement = rowsStatement(query, this.#timeoutMs)
+    const statement = scanStatement(query)
+    await this.#limit()
     this.#isBusy = true
     const source = new RowLines(this.#connection, statement.text, query)
+    this.#source = source
     source.once('end', () => {
       this.#isBusy = false
     })
@@ -173,8 +178,17 @@ class MysqlSession implements HrSession {
   async #close(): Promise<void> {
     const { localPort } = socketOf(this.#connection)
     this.#connection.destroy()
+    if (!this.#source?.readableEnded) this.#source?.destroy(new Error('the session was closed'))
     if (this.#isBusy && localPort !== undefined)
       await stopStatement(this.#url, this.#connection.threadId, localPort)
+  }
+
+  /** Before each statement, whatever the one before it has set. */
+  async #limit(): Promise<void> {
+    if (this.#timeoutMs === null) return
+    await limit(this.#connection, this.#timeoutMs).catch(error => {
+      throw toHrError(error)
+    })
   }
 
   async #busy<T>(work: () => Promise<T>): Promise<T> {
@@ -263,7 +277,7 @@ async function queryRows(
   query: HrQuery,
   timeoutMs: number | null,
 ): Promise<HrValues[]> {
-  const statement = rowsStatement(query, timeoutMs)
+  const statement = rowsStatement(query)
   try {
     const { rows, fields } = await within(connection, timeoutMs, () => cells(connection, statement.text))
     return textsOf(rows, printersOf(query, fields))
@@ -272,7 +286,7 @@ async function queryRows(
   }
 }
 
-/** Gives a connection up whose server neither answers nor says that the time is over. */
+/** Has the server stop the work after a time, and gives the connection up if it does not even say so. */
 async function within<T>(
   connection: Connection,
   timeoutMs: number | null,
@@ -285,7 +299,7 @@ async function within<T>(
     reject(Object.assign(new Error('no answer'), { code: 'ETIMEDOUT' }))
   }, timeoutMs + GRACE_MS)
   try {
-    return await Promise.race([work(), promise])
+    return await Promise.race([limit(connection, timeoutMs).then(work), promise])
   } finally {
     clearTimeout(timer)
   }
