@@ -1,4 +1,3 @@
-import type { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { pino } from 'pino'
 import { onTestFinished } from 'vitest'
@@ -45,14 +44,4 @@ export async function rowsOf(scan: HrScan): Promise<Record<string, string | null
       .map(value => (value === '\\N' ? null : value.replace(/\\(.)/g, (_, c) => ESCAPED[c] ?? c)))
     return Object.fromEntries(scan.columns.map((column, index) => [column, values[index] ?? null]))
   })
-}
-
-/** Resolves with what ended the stream. */
-export async function failureOf(stream: Readable): Promise<unknown> {
-  try {
-    for await (const _ of stream);
-  } catch (error) {
-    return error
-  }
-  throw new Error('the stream ended well')
 }

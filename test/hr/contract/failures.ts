@@ -56,6 +56,16 @@ export function failureContract(contract: Contract): void {
       await contract.gone()
     })
 
+    contract.test('connections', 'where a connection ends in the middle of a row', async () => {
+      await using proxy = await startTcpProxy(contract.place.url)
+      const scan = await contract.source(many(), { url: proxy.url }).scan({})
+      const failure = failureOf(scan)
+      await once(scan.stream, 'data')
+      proxy.hangUp()
+      expect(await failure).toBeInstanceOf(HrUnavailableError)
+      await contract.gone()
+    })
+
     contract.test('connections', 'where the network breaks, until it is mended', async () => {
       await using proxy = await startTcpProxy(contract.place.url)
       const table = await contract.place.table('reached', { id: 'integer' }, [['1']])
