@@ -91,6 +91,8 @@ export interface HrQuery {
   defaultEnterprise: string
   /** Only rows with `updated_at` at or after this moment; ignored when it is not mapped. */
   since?: Date | undefined
+  /** Not more rows than this, whichever. */
+  limit?: number
   /** All of them must hold. */
   where?: readonly KeyCondition[]
   /** Each different row once, followed by how many of it there are. */

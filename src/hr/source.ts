@@ -1,5 +1,6 @@
 import type { Logger } from 'pino'
 import type { EmployeeField, EmployeeKey } from '../directory/employee.ts'
+import { type ChangedRow, readChangedRows } from './changed-rows.ts'
 import { countEmployees, type DepartmentCount, type HrDepartmentRow, readDepartments } from './departments.ts'
 import { MappingError } from './errors.ts'
 import { lookupEmployees } from './lookup.ts'
@@ -145,18 +146,17 @@ export class HrSource {
     if (keys.length === 0) return new Map()
     const { mapping = null, anyEnterprise = false, timeoutMs } = options
     const employees = await this.#mappingOf(mapping)
-    try {
-      const [server, defaultEnterprise] = [this.#server, this.#defaultEnterprise]
-      const place = { server, reader: server.reader, mapping: employees, defaultEnterprise }
-      return await lookupEmployees(place, keys, { anyEnterprise, timeoutMs })
-    } catch (error) {
-      // HR's tables may change under a running service: the columns are looked at anew.
-      if (error instanceof MappingError) {
-        this.#known.forget(employees)
-        this.#mappings = undefined
-      }
-      throw error
-    }
+    const [server, defaultEnterprise] = [this.#server, this.#defaultEnterprise]
+    const place = { server, reader: server.reader, mapping: employees, defaultEnterprise }
+    return this.#asFound(employees, () => lookupEmployees(place, keys, { anyEnterprise, timeoutMs }))
+  }
+
+  /** The rows that HR changed at or after a moment, and perhaps not all of them; null where `updated_at` is not mapped. */
+  async changedSince(since: Date): Promise<ChangedRow[] | null> {
+    const employees = await this.mapping()
+    return this.#asFound(employees, () =>
+      readChangedRows(this.#server.reader, employees, this.#defaultEnterprise, since),
+    )
   }
 
   /** All departments, checked: codes present and unique, no cycles. */
@@ -213,6 +213,19 @@ export class HrSource {
   close(): Promise<void> {
     this.#closing ??= Promise.all([...this.#scans].map(scan => scan.close())).then(() => this.#server.close())
     return this.#closing
+  }
+
+  /** HR's tables may change under a running service: where a mapping turns out wrong, the columns are looked at anew. */
+  async #asFound<T>(employees: EmployeeMapping, read: () => Promise<T>): Promise<T> {
+    try {
+      return await read()
+    } catch (error) {
+      if (error instanceof MappingError) {
+        this.#known.forget(employees)
+        this.#mappings = undefined
+      }
+      throw error
+    }
   }
 
   /** The mapping of this fingerprint, or the present one where this process cannot find it. */

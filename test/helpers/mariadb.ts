@@ -79,7 +79,7 @@ async function sharedServer(): Promise<(database: string) => string> {
   const port = await onceForTheRun(join(inject('runFolder'), 'mariadb-shared'), async folder => {
     await cp(await installed(), join(folder, 'data'), { recursive: true })
     const free = await freePort()
-    await launch(folder, ['--max-connections=500'], free, { outlivesFile: true })
+    await launch(folder, ['--max-connections=500', '--userstat=1'], free, { outlivesFile: true })
     return String(free)
   })
   return database => urlOn(Number(port), database)

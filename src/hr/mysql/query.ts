@@ -31,9 +31,12 @@ export function scanStatement(query: HrQuery): Statement {
   return isWhole ? wrapped(query.mapping, '', '') : rowsStatement(query)
 }
 
-/** The statement that returns the rows of a query: those of its columns that are mapped. */
-export function rowsStatement(query: HrQuery): Statement {
-  const { mapping, where = [], since, counted } = query
+/**
+ * The statement that returns the rows of a query: those of its columns that are mapped.
+ * @param isConverted keys are compared in UTF-8, which no index serves, whatever character set their column has
+ */
+export function rowsStatement(query: HrQuery, isConverted = false): Statement {
+  const { mapping, where = [], since, counted, limit } = query
   const columns = mappedColumns(query)
   const list = columns.map(column => {
     // A group is of equal bytes, of which any value does.
@@ -41,7 +44,7 @@ export function rowsStatement(query: HrQuery): Statement {
     return `${value} as \`${column.source}\``
   })
   const updated = mapping.columns.get('updated_at')
-  const conditions = where.map(condition => conditionText(query, condition))
+  const conditions = where.map(condition => conditionText(query, condition, isConverted))
   if (updated && since) conditions.unshift(`${reference(updated)} >= ${momentText(since, updated.type)}`)
   const groups = columns.map(column => `cast(convert(${reference(column)} using utf8mb4) as binary)`)
   return wrapped(
@@ -49,7 +52,7 @@ export function rowsStatement(query: HrQuery): Statement {
     `select ${[...list, ...(counted ? ['count(*)'] : [])].join(', ')} from (\n`,
     `\n) m${conditions.length > 0 ? ` where ${conditions.join(' and ')}` : ''}${
       counted ? ` group by ${groups.join(', ')}` : ''
-    }`,
+    }${limit === undefined ? '' : ` limit ${limit}`}`,
   )
 }
 
@@ -71,16 +74,19 @@ function valueText(column: MappedColumn): string {
   return column.type === 'float' ? `${reference(column)} + 0e0` : reference(column)
 }
 
-function conditionText({ mapping }: HrQuery, { column, by, values }: KeyCondition): string {
+function conditionText(
+  { mapping }: HrQuery,
+  { column, by, values }: KeyCondition,
+  isConverted: boolean,
+): string {
   const mapped = mapping.columns.get(column)
   if (!mapped) throw new Error(`${mapping.file} maps no ${column} to compare`)
-  const isNumber = keyComparison(mapped.type)?.isExact
-  if (by === 'type') return `${reference(mapped)} in (${(isNumber ? values : values.map(text)).join(', ')})`
-  return `trim(convert(${reference(mapped)} using utf8mb4)) collate utf8mb4_bin in (${values.map(text).join(', ')})`
-}
-
-function text(value: string): string {
-  return quote(value)
+  const plain = reference(mapped)
+  const texts = `(${values.map(value => quote(value)).join(', ')})`
+  const converted = `convert(${plain} using utf8mb4)`
+  if (by === 'text') return `trim(${converted}) collate utf8mb4_bin in ${texts}`
+  if (keyComparison(mapped.type)?.isExact) return `${plain} in (${values.join(', ')})`
+  return `${isConverted ? converted : plain} in ${texts}`
 }
 
 /** A moment in China's time, as a literal for a column of this type, so that an index on it serves. */

@@ -272,14 +272,22 @@ class RowLines extends Readable {
   }
 }
 
+/** A key has a character that the character set of its column lacks. */
+const NOT_COMPARABLE = new Set<unknown>([1267, 1271])
+
 async function queryRows(
   connection: Connection,
   query: HrQuery,
   timeoutMs: number | null,
 ): Promise<HrValues[]> {
-  const statement = rowsStatement(query)
+  let statement = rowsStatement(query)
+  const ask = () => within(connection, timeoutMs, () => cells(connection, statement.text))
   try {
-    const { rows, fields } = await within(connection, timeoutMs, () => cells(connection, statement.text))
+    const { rows, fields } = await ask().catch(error => {
+      if (!query.where || !NOT_COMPARABLE.has(error.errno)) throw error
+      statement = rowsStatement(query, true)
+      return ask()
+    })
     return textsOf(rows, printersOf(query, fields))
   } catch (error) {
     throw toHrError(error, statement, timeoutMs)

@@ -84,7 +84,7 @@ export interface Statement {
 
 /** The statement that returns the rows of a query. */
 export function rowsStatement(query: HrQuery): Statement {
-  const { where = [], counted } = query
+  const { where = [], counted, limit } = query
   const conditions = where.map((condition, i) => conditionText(query, condition, `$${i + 1}`))
   const values = where.map(condition => condition.values)
   const list = `${selectList(query)}${counted ? ', count(*)' : ''}`
@@ -92,7 +92,7 @@ export function rowsStatement(query: HrQuery): Statement {
   return statement(
     query,
     `select ${list} from (\n`,
-    `\n) m${whereClause(query, conditions)}${groups}`,
+    `\n) m${whereClause(query, conditions)}${groups}${limit === undefined ? '' : ` limit ${limit}`}`,
     values,
   )
 }
