@@ -20,6 +20,7 @@ import { halving } from './halving.ts'
 import { makespan } from './makespan.ts'
 import { pacing } from './pacing.ts'
 import { planMemory } from './plan-memory.ts'
+import { planMysqlMemory, planMysqlRows } from './plan-mysql.ts'
 import { planRows } from './plan-rows.ts'
 import { fillDatabase } from './planned-database.ts'
 import { saveFigures } from './results.ts'
@@ -156,6 +157,8 @@ function benchmarksOf(workshop: Workshop, options: Options): Benchmark[] {
   return [
     planRows(() => database(options.employees), options.employees, logger),
     planMemory(database, options.employees, workshop.folder, logger),
+    planMysqlRows(workshop, options.employees, logger),
+    planMysqlMemory(workshop, options.employees, logger),
     worker('redis', workshop, options.jobs, logger),
     worker('postgres', workshop, options.jobs, logger),
     feeding('redis', workshop, 4 * options.jobs, logger),

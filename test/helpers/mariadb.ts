@@ -1,24 +1,10 @@
-import { execFile, spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { access, constants, cp, mkdir, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { cp, mkdir, mkdtemp, readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { promisify } from 'node:util'
 import { type Connection, createConnection } from 'mysql2/promise'
 import { inject } from 'vitest'
-import { registerChild } from './children.ts'
 import { freePort } from './free-port.ts'
-
-/** A MariaDB of its own process, on 127.0.0.1; its user `root` has no password. */
-export interface MariadbServer extends AsyncDisposable {
-  /** Of a database on it. */
-  url(database: string): string
-  /** Kills the process (`kill -9`) and starts it again on the same port with what it had on disk. */
-  restart(): Promise<void>
-  /** Kills the process. Idempotent. */
-  stop(): Promise<void>
-}
+import { installMariadb, launchMariadb, type MariadbServer, mariadbUrl } from './mariadb-server.ts'
 
 /** A database that belongs to one test. */
 export interface MariadbDatabase extends AsyncDisposable {
@@ -30,34 +16,31 @@ export interface MariadbDatabase extends AsyncDisposable {
   close(): Promise<void>
 }
 
-const PROGRAMS = ['/usr/sbin/mariadbd', '/usr/local/sbin/mariadbd', '/usr/libexec/mariadbd']
-const INSTALLERS = ['/usr/bin/mariadb-install-db', '/usr/local/bin/mariadb-install-db']
-
-/** @param settings options of mariadbd, such as `--net-write-timeout=1` */
-export async function startMariadb(settings: string[] = []): Promise<MariadbServer> {
-  const folder = await mkdtemp(join(inject('runFolder'), 'mariadb-'))
-  await cp(await installed(), join(folder, 'data'), { recursive: true })
-  return launch(folder, settings, await freePort(), { outlivesFile: false })
+/** A server for a test that stops it, or wants it with options of its own, such as `--net-write-timeout=1`. */
+export async function startMariadb(settings: readonly string[] = []): Promise<MariadbServer> {
+  const runFolder = inject('runFolder')
+  const data = join(await mkdtemp(join(runFolder, 'mariadb-')), 'data')
+  await cp(await installed(), data, { recursive: true })
+  return launchMariadb({ runFolder, data, settings, port: await freePort() })
 }
 
 let created = 0
 
-/** Creates an empty database on the MariaDB that all test files of a run share, or on another one. */
+/** Creates an empty database, on the server that all test files of a run share or on another one. */
 export async function createMariadbDatabase(server?: MariadbServer): Promise<MariadbDatabase> {
   const urlOf = server ? server.url : await sharedServer()
   created += 1
   const name = `dirsync_test_${process.pid}_${created}`
   const url = urlOf(name)
-  const { host, port } = addressOf(urlOf('mysql'))
+  const { hostname, port } = new URL(url)
   const admin = await createConnection({
-    host,
-    port,
+    host: hostname,
+    port: Number(port),
     user: 'root',
-    database: 'mysql',
     multipleStatements: true,
   })
-  await admin.query(`create database ${name} character set utf8mb4; use ${name}`)
   admin.on('error', () => {}) // a server that is killed
+  await admin.query(`create database ${name} character set utf8mb4; use ${name}`)
   let closing: Promise<void> | undefined
   const close = () => {
     closing ??= admin
@@ -69,118 +52,27 @@ export async function createMariadbDatabase(server?: MariadbServer): Promise<Mar
   return { url, name, admin, close, [Symbol.asyncDispose]: close }
 }
 
-function addressOf(url: string): { host: string; port: number } {
-  const { hostname, port } = new URL(url)
-  return { host: hostname, port: Number(port) }
-}
-
-/** Starts the run's MariaDB, which the run's reaper ends; the first file that wants it does. */
+/** The run's MariaDB. The first file that wants it starts it; the run's reaper ends it. */
 async function sharedServer(): Promise<(database: string) => string> {
-  const port = await onceForTheRun(join(inject('runFolder'), 'mariadb-shared'), async folder => {
-    await cp(await installed(), join(folder, 'data'), { recursive: true })
+  const runFolder = inject('runFolder')
+  const port = await onceForTheRun(join(runFolder, 'mariadb-shared'), async folder => {
+    const data = join(folder, 'data')
+    await cp(await installed(), data, { recursive: true })
     const free = await freePort()
-    await launch(folder, ['--max-connections=500', '--userstat=1'], free, { outlivesFile: true })
+    const settings = ['--max-connections=500', '--userstat=1']
+    await launchMariadb({ runFolder, data, settings, port: free, outlivesUs: true })
     return String(free)
   })
-  return database => urlOn(Number(port), database)
+  return database => mariadbUrl(Number(port), database)
 }
 
-/** An empty data folder, made once per run. */
+/** An empty data folder, made once per run and copied. */
 function installed(): Promise<string> {
   return onceForTheRun(join(inject('runFolder'), 'mariadb-installed'), async folder => {
-    const [installer] = await existing(INSTALLERS)
-    if (installer === undefined) throw new Error(MISSING)
     const data = join(folder, 'data')
-    await promisify(execFile)(installer, [
-      '--no-defaults',
-      `--datadir=${data}`,
-      '--auth-root-authentication-method=normal',
-      '--skip-test-db',
-      '--innodb-log-file-size=8M',
-      ...AS_ROOT,
-    ])
+    await installMariadb(data)
     return data
   })
-}
-
-const MISSING = 'There is no MariaDB on this machine: install it, Debian: apt-get install mariadb-server'
-
-/** mariadbd refuses to run as root unless it is told to. */
-const AS_ROOT = process.getuid?.() === 0 ? ['--user=root'] : []
-
-async function launch(
-  folder: string,
-  settings: string[],
-  port: number,
-  { outlivesFile }: { outlivesFile: boolean },
-): Promise<MariadbServer> {
-  const [program] = await existing(PROGRAMS)
-  if (program === undefined) throw new Error(MISSING)
-  // The path of a socket has 107 characters at most.
-  const sockets = await mkdtemp(join(tmpdir(), 'mdb-'))
-  const start = async () => {
-    const child = spawn(
-      program,
-      [
-        '--no-defaults',
-        ...AS_ROOT,
-        `--datadir=${join(folder, 'data')}`,
-        ...['--bind-address=127.0.0.1', `--port=${port}`, `--socket=${join(sockets, 's')}`],
-        ...['--innodb-log-file-size=8M', '--innodb-flush-log-at-trx-commit=2', '--skip-name-resolve'],
-        ...settings,
-      ],
-      { stdio: ['ignore', 'ignore', 'pipe'], detached: outlivesFile },
-    )
-    registerChild(inject('runFolder'), child)
-    let output = ''
-    await new Promise<void>((resolve, reject) => {
-      child.stderr.on('data', chunk => {
-        output += chunk
-        if (output.includes('ready for connections')) resolve()
-      })
-      child.once('exit', code => reject(new Error(`mariadbd ended with ${code}: ${output}`)))
-    })
-    child.unref()
-    const { stderr } = child as unknown as { stderr: { unref(): void } }
-    stderr.unref()
-    return child
-  }
-  let child = await start()
-  const stop = async () => {
-    if (child.exitCode === null && child.signalCode === null) {
-      child.ref()
-      const exited = once(child, 'exit')
-      child.kill('SIGKILL')
-      await exited
-    }
-    await rm(sockets, { recursive: true, force: true })
-  }
-  return {
-    url: database => urlOn(port, database),
-    async restart() {
-      await stop()
-      await mkdir(sockets, { recursive: true })
-      child = await start()
-    },
-    stop,
-    [Symbol.asyncDispose]: stop,
-  }
-}
-
-function urlOn(port: number, database: string): string {
-  return `mysql://root@127.0.0.1:${port}/${database}`
-}
-
-async function existing(paths: string[]): Promise<string[]> {
-  const found = await Promise.all(
-    paths.map(path =>
-      access(path, constants.X_OK).then(
-        () => [path],
-        () => [],
-      ),
-    ),
-  )
-  return found.flat()
 }
 
 /** Does something once for all processes of a run, in a folder of its own, and answers what came of it. */

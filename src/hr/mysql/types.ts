@@ -1,5 +1,8 @@
-import { Types } from 'mysql2'
+import mysql from 'mysql2'
 import type { ColumnShape, KeyComparison } from '../server.ts'
+
+// It is no named export for Node.js, which finds those of CommonJS by reading.
+const { Types } = mysql
 
 /** A column of an answer, as the protocol describes it. */
 export interface ColumnDefinition {
