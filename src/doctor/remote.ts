@@ -34,7 +34,11 @@ export async function examineHr(
   }
   try {
     if (isAway) return access
-    return [...access, ...(await examineMapping(hr)), ...(await examineTrigger(config, hr, deployment))]
+    return [
+      ...access,
+      ...(await examineMapping(config, hr)),
+      ...(await examineTrigger(config, hr, deployment)),
+    ]
   } finally {
     await hr.close()
   }
@@ -44,8 +48,17 @@ export async function examineHr(
 async function examineAccess(config: Config, logger: Logger): Promise<Finding[]> {
   const server = hrServerOf(config, logger)
   try {
-    const { product, readOnly, writableTables } = await server.facts()
+    const { product, readOnly, writableTables, session, unheeded = [] } = await server.facts()
     const findings = [ok('hr', `${product} answers; sessions are read-only (${readOnly})`)]
+    if (session !== undefined) findings.push(ok('hr', session))
+    if (unheeded.length > 0)
+      findings.push(
+        warning(
+          'hr',
+          `the HR server's sql_mode has ${unheeded.join(', ')}, which mappings are read without`,
+          'In mappings, write names in backticks, texts in single quotes, and concat() instead of ||.',
+        ),
+      )
     if (!config.embedded && writableTables > 0)
       findings.push(
         warning(
@@ -63,14 +76,24 @@ async function examineAccess(config: Config, logger: Logger): Promise<Finding[]>
   }
 }
 
-async function examineMapping(hr: HrSource): Promise<Finding[]> {
+async function examineMapping({ HR_POLL_SECONDS }: Config, hr: HrSource): Promise<Finding[]> {
   try {
     const { employees, departments } = await hr.inspect()
+    const polls = HR_POLL_SECONDS > 0
     return [
       ok('mapping', `${employees.file}: ${employees.columns.join(', ')}`),
       departments
         ? ok('mapping', `${departments.file}: ${departments.columns.join(', ')}`)
         : ok('mapping', 'HR_DEPARTMENTS_SQL is not set: no department is ever deleted'),
+      ...(polls && !employees.columns.includes('updated_at')
+        ? [
+            warning(
+              'mapping',
+              'HR_POLL_SECONDS is set, but updated_at is not mapped: nobody looks for newer rows',
+              'Map updated_at, or unset HR_POLL_SECONDS.',
+            ),
+          ]
+        : []),
     ]
   } catch (error) {
     if (!(error instanceof MappingError) && !(error instanceof HrUnavailableError)) throw error
@@ -86,7 +109,15 @@ async function examineTrigger(
 ): Promise<Finding[]> {
   if (kind !== 'postgres')
     return [
-      ok('trigger', 'HR is not in PostgreSQL, which alone can have one: cron jobs find what HR changes'),
+      config.HR_POLL_SECONDS > 0
+        ? ok(
+            'trigger',
+            `HR is not in PostgreSQL, which alone can have one: newer rows are looked for every ${config.HR_POLL_SECONDS} s`,
+          )
+        : ok(
+            'trigger',
+            'HR is not in PostgreSQL, which alone can have one: cron jobs find what HR changes, and at once with HR_POLL_SECONDS',
+          ),
     ]
   const client = await connectClient(config.HR_DATABASE_URL)
   try {

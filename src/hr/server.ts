@@ -136,4 +136,8 @@ export interface HrFacts {
   readOnly: string
   /** How many tables the user may write to, if a session did not forbid it. */
   writableTables: number
+  /** A sentence about how sessions are set up, where the server's own settings may be others; absent: there is nothing to tell. */
+  session?: string
+  /** Names of the server's settings that give SQL another meaning, and that mappings are read without. */
+  unheeded?: readonly string[]
 }

@@ -4,6 +4,14 @@ import { cells } from './connection.ts'
 
 const PRODUCTS = ['MariaDB', 'TiDB', 'OceanBase', 'MySQL'] as const
 
+/** Parts of sql_mode with which the same text is another statement. */
+const OTHER_MEANINGS = new Set([
+  'ANSI_QUOTES',
+  'PIPES_AS_CONCAT',
+  'NO_BACKSLASH_ESCAPES',
+  'HIGH_NOT_PRECEDENCE',
+])
+
 /** What doctor tells about a MySQL or MariaDB server. */
 export async function readFacts(connection: Connection): Promise<HrFacts> {
   const texts = async (sql: string) =>
@@ -14,11 +22,15 @@ export async function readFacts(connection: Connection): Promise<HrFacts> {
     "show session variables where variable_name in ('tx_read_only', 'transaction_read_only')",
   )
   const [[writable = ''] = []] = await texts(WRITABLE)
+  const [[zone, modes = ''] = []] = await texts('select @@global.time_zone, @@global.sql_mode')
+  const [[charset, sessionZone] = []] = await texts('select @@character_set_connection, @@time_zone')
   const product = PRODUCTS.find(name => version.toLowerCase().includes(name.toLowerCase())) ?? 'MySQL'
   return {
     product: `${product} ${/^[\d.]+/.exec(version)?.[0] ?? version}`,
     readOnly: readOnly.toLowerCase(),
     writableTables: Number(writable),
+    session: `sessions: time zone ${sessionZone} (the server's own is ${zone}), ${charset}, no sql_mode`,
+    unheeded: modes.split(',').filter(mode => OTHER_MEANINGS.has(mode)),
   }
 }
 
