@@ -165,7 +165,8 @@ export const SETTINGS = {
     meaning: 'PostgreSQL, MySQL or MariaDB of the HR system. dirsync only reads it.',
     type: url('postgres', 'postgresql', 'mysql', 'mariadb')
       .superRefine((text, context) => {
-        const problem = /^(?:mysql|mariadb):/.test(text) ? addressProblem(text) : null
+        const isMysql = /^(?:mysql|mariadb):/.test(text) && URL.canParse(text)
+        const problem = isMysql ? addressProblem(text) : null
         if (problem) context.addIssue(problem)
       })
       .describe('address, postgres://… or mysql://…'),

@@ -1,7 +1,7 @@
 import { cp, mkdir, mkdtemp, readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type Connection, createConnection } from 'mysql2/promise'
+import { type Connection, type ConnectionOptions, createConnection } from 'mysql2/promise'
 import { inject } from 'vitest'
 import { freePort } from './free-port.ts'
 import { installMariadb, launchMariadb, type MariadbServer, mariadbUrl } from './mariadb-server.ts'
@@ -26,8 +26,14 @@ export async function startMariadb(settings: readonly string[] = []): Promise<Ma
 
 let created = 0
 
-/** Creates an empty database, on the server that all test files of a run share or on another one. */
-export async function createMariadbDatabase(server?: MariadbServer): Promise<MariadbDatabase> {
+/**
+ * Creates an empty database, on the server that all test files of a run share or on another one.
+ * @param options of the connection of who made it
+ */
+export async function createMariadbDatabase(
+  server?: MariadbServer,
+  options: ConnectionOptions = {},
+): Promise<MariadbDatabase> {
   const urlOf = server ? server.url : await sharedServer()
   created += 1
   const name = `dirsync_test_${process.pid}_${created}`
@@ -38,6 +44,7 @@ export async function createMariadbDatabase(server?: MariadbServer): Promise<Mar
     port: Number(port),
     user: 'root',
     multipleStatements: true,
+    ...options,
   })
   admin.on('error', () => {}) // a server that is killed
   await admin.query(`create database ${name} character set utf8mb4; use ${name}`)
