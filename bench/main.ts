@@ -23,6 +23,7 @@ import { planMemory } from './plan-memory.ts'
 import { planMysqlMemory, planMysqlRows } from './plan-mysql.ts'
 import { planRows } from './plan-rows.ts'
 import { fillDatabase } from './planned-database.ts'
+import { pollLatency } from './poll-latency.ts'
 import { saveFigures } from './results.ts'
 import { printMarkdown, printTable } from './table.ts'
 import { tokens } from './tokens.ts'
@@ -174,6 +175,7 @@ function benchmarksOf(workshop: Workshop, options: Options): Benchmark[] {
     callsPerChange(workshop, Math.min(options.employees, 100_000), logger),
     pacing(workshop, options.seconds, options.results),
     triggerLatency(workshop, logger),
+    pollLatency(workshop, logger),
     auto(workshop, options.seconds, options.results),
     halving(workshop, options.seconds, options.results),
     ceiling(workshop, options.seconds, options.results),

@@ -15,7 +15,7 @@ import type { Workshop } from './workshop.ts'
 const FEW = 10_000
 
 /** HR in a MariaDB, and a database of dirsync that knows everybody there. */
-interface Place {
+export interface MysqlPlace {
   hr: string
   url: string
 }
@@ -62,7 +62,7 @@ export function planMysqlMemory(workshop: Workshop, employees: number, logger: L
     goal: { atMost: 1.5 },
     async prepare() {
       const [many, few] = [await prepared(workshop, employees, logger), await prepared(workshop, FEW, logger)]
-      const peak = async ({ hr, url }: Place, count: number) => {
+      const peak = async ({ hr, url }: MysqlPlace, count: number) => {
         const admin = await createConnection(hr)
         const changed = await changeOnePercent(admin)
         await admin.end()
@@ -82,20 +82,26 @@ export function planMysqlMemory(workshop: Workshop, employees: number, logger: L
   }
 }
 
-const places = new Map<number, Promise<Place>>()
+const places = new Map<number, Promise<MysqlPlace>>()
 
 /** Made once for both benchmarks. */
-function prepared(workshop: Workshop, employees: number, logger: Logger): Promise<Place> {
-  const place = places.get(employees) ?? prepare(workshop, employees, logger)
+function prepared(workshop: Workshop, employees: number, logger: Logger): Promise<MysqlPlace> {
+  const place = places.get(employees) ?? prepareMysql(workshop, employees, logger)
   places.set(employees, place)
   return place
 }
 
-async function prepare(workshop: Workshop, employees: number, logger: Logger): Promise<Place> {
+/** Makes so many people on a MariaDB, and dirsync's schema with all of them known and nothing to be done. */
+export async function prepareMysql(
+  workshop: Workshop,
+  employees: number,
+  logger: Logger,
+  sql = MYSQL_EMPLOYEES_SQL,
+): Promise<MysqlPlace> {
   const hr = await workshop.mariadb(`people_${employees}`)
   await createMysqlPeople(hr, employees)
   const url = await workshop.database()
-  const source = openHr(hr, logger, MYSQL_EMPLOYEES_SQL)
+  const source = openHr(hr, logger, sql)
   await knowEverybody(url, source, logger)
   await source.close()
   return { hr, url }

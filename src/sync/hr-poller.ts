@@ -34,6 +34,8 @@ export class HrPoller {
   readonly #stopping = new AbortController()
   #working: Promise<void> | undefined
   #troubled = false
+  /** Whether it has asked for a plan to begin from. */
+  #hasAsked = false
 
   constructor(options: HrPollerOptions) {
     this.#options = options
@@ -83,14 +85,19 @@ export class HrPoller {
     }
   }
 
-  /** Whether there was something to look for: a plan has read HR, and its mapping has `updated_at`. */
+  /** Whether there was something to look for: the mapping has `updated_at`, and a plan has seen how new HR is. */
   async #look(seen: SeenRows): Promise<boolean> {
     const { pool, hr, changes } = this.#options
     const now = new Date()
     const since = seen.since(now) ?? beforehand(await watermark(pool))
-    if (since === null) return false
-    const rows = await hr.changedSince(since)
+    const rows = await hr.changedSince(since ?? now)
     if (rows === null) return false
+    if (since === null) {
+      // Such a plan, and with it whatever came by then.
+      if (!this.#hasAsked) changes.changed(null)
+      this.#hasAsked = true
+      return false
+    }
     const unseen = seen.unseen(rows, now)
     if (unseen === 'too many') changes.changed(null)
     else if (unseen.length > 0) changes.changed(unseen)

@@ -139,14 +139,24 @@ describe('while it looks at HR', () => {
     expect(named).toEqual([['e1'], ['old'], ['old']])
   })
 
-  test('it waits for a plan to begin from, and for a column that tells', async () => {
+  test('it asks for a plan to begin from, once, and waits for it', async () => {
     const { url } = await hrDatabase(
       "create table person as select 'e1' as id, 'n' as nick, now() as changed",
     )
-    const plain = hrSource(url, 'select id as userid, nick as name from person')
-    expect(await plain.changedSince(new Date(0))).toBe(null)
-    expect(await hrSource(url, SQL).changedSince(new Date(0))).toMatchObject([{ userid: 'e1' }])
-    expect(await hrSource(url, SQL).changedSince(new Date(Date.now() + 60_000))).toEqual([])
+    const { named, looked } = poller(hrSource(url, SQL))
+    await looked()
+    expect(named).toEqual([null])
+    await plantSweep(NEWEST)
+    await until(async () => named.length > 1)
+    await looked()
+    expect(named).toEqual([null, ['e1']])
+  })
+
+  test('it asks for nothing where no column tells when a row was written', async () => {
+    const { url } = await hrDatabase("create table person as select 'e1' as id, 'n' as nick")
+    const { named, looked } = poller(hrSource(url, 'select id as userid, nick as name from person'))
+    await looked()
+    expect(named).toEqual([])
   })
 
   test('of two processes one looks, and the other takes over', async () => {
