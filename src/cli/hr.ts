@@ -82,7 +82,9 @@ async function change(options: TriggerOptions, what: 'install' | 'remove'): Prom
   const { HR_DATABASE_URL, HR_EMPLOYEES_SQL: file } = settings.config
   const url = options.url ?? HR_DATABASE_URL
   if (!/^postgres(?:ql)?:/.test(url))
-    throw new UsageError('only a PostgreSQL HR can have the trigger: give --url with a postgres:// address')
+    throw new UsageError(
+      'only a PostgreSQL HR can have the trigger: give --url with a postgres:// address, or set HR_POLL_SECONDS',
+    )
   const client = await connectClient(url)
   try {
     const mapping = { file, sql: await readFile(file, 'utf8') }
