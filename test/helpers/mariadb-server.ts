@@ -1,7 +1,6 @@
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { access, constants, mkdir, mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { registerChild } from './children.ts'
@@ -53,7 +52,7 @@ export async function launchMariadb(options: {
   const { runFolder, data, port, settings = [], outlivesUs = false } = options
   const program = await first(PROGRAMS)
   // The path of a socket has 107 characters at most.
-  const sockets = await mkdtemp(join(tmpdir(), 'mdb-'))
+  const sockets = await mkdtemp(join(runFolder, 'socket-'))
   const start = async () => {
     const child = spawn(
       program,
