@@ -9,9 +9,15 @@ import { openHr } from './planned-database.ts'
 /** Employees that are read and acknowledged at a time. */
 const CHUNK = 5000
 
-/** Has dirsync believe what is true: that the platform confirmed every field of every employee who is in no group. */
-export async function acknowledgeAll(url: string, logger: Logger): Promise<DesiredEmployee[]> {
-  const hr = openHr(url, logger)
+/**
+ * Has dirsync believe what is true: that the platform confirmed every field of every employee who is in no group.
+ * @param hr where they are, if not in the same database; it is closed
+ */
+export async function acknowledgeAll(
+  url: string,
+  logger: Logger,
+  hr = openHr(url, logger),
+): Promise<DesiredEmployee[]> {
   const client = new pg.Client({ connectionString: url })
   await client.connect()
   try {

@@ -20,8 +20,10 @@ import { halving } from './halving.ts'
 import { makespan } from './makespan.ts'
 import { pacing } from './pacing.ts'
 import { planMemory } from './plan-memory.ts'
+import { planMysqlMemory, planMysqlRows } from './plan-mysql.ts'
 import { planRows } from './plan-rows.ts'
 import { fillDatabase } from './planned-database.ts'
+import { pollLatency } from './poll-latency.ts'
 import { saveFigures } from './results.ts'
 import { printMarkdown, printTable } from './table.ts'
 import { tokens } from './tokens.ts'
@@ -157,6 +159,8 @@ function benchmarksOf(workshop: Workshop, options: Options): Benchmark[] {
   return [
     planRows(() => database(options.employees), options.employees, logger),
     planMemory(database, options.employees, workshop.folder, logger),
+    planMysqlRows(workshop, options.employees, logger),
+    planMysqlMemory(workshop, options.employees, logger),
     worker('redis', workshop, options.jobs, logger),
     worker('postgres', workshop, options.jobs, logger),
     tracesOff(workshop),
@@ -175,6 +179,7 @@ function benchmarksOf(workshop: Workshop, options: Options): Benchmark[] {
     callsPerChange(workshop, Math.min(options.employees, 100_000), logger),
     pacing(workshop, options.seconds, options.results),
     triggerLatency(workshop, logger),
+    pollLatency(workshop, logger),
     auto(workshop, options.seconds, options.results),
     halving(workshop, options.seconds, options.results),
     ceiling(workshop, options.seconds, options.results),

@@ -1,3 +1,4 @@
+import { createConnection } from 'mysql2/promise'
 import type pg from 'pg'
 
 /** Syllables of which the sample names are made. */
@@ -27,6 +28,9 @@ select e.staff_id as userid, e.left_on is null as active, e.full_name as name, e
   e.born_on as birth_day, e.hired_on as entry_day, e.cost_center as cost_center_id
 from hr.employee e`
 
+/** The same of a MySQL server, where the table has a database of its own. */
+export const MYSQL_EMPLOYEES_SQL = EMPLOYEES_SQL.replace('hr.employee', 'employee')
+
 /** Departments that the sample employees are in. */
 export const DEPARTMENTS = Array.from({ length: 200 }, (_, i) => `D${i}`)
 
@@ -50,4 +54,33 @@ export async function createPeople(db: pg.Client, count: number): Promise<void> 
     [count, SYLLABLES, DEPARTMENTS.length],
   )
   await db.query('analyze hr.employee')
+}
+
+/** Makes the same people in a database of a MySQL server, with a column that tells when a row was written. */
+export async function createMysqlPeople(url: string, count: number): Promise<void> {
+  const { pathname, href } = new URL(url)
+  const name = pathname.slice(1)
+  const db = await createConnection({ uri: href.replace(/[^/]*$/, 'mysql'), multipleStatements: true })
+  const syllable = (divisor: number) =>
+    `elt(1 + floor(i / ${divisor}) % ${SYLLABLES.length}, ${SYLLABLES.map(text => db.escape(text)).join(', ')})`
+  await db.query(
+    `create database ${name} character set utf8mb4; use ${name};
+     create table employee (staff_id varchar(20) primary key, full_name varchar(100) not null, work_number varchar(20) not null,
+       sex smallint not null, passport varchar(20), mail varchar(100), phone varchar(20), note varchar(200), unit varchar(20) not null,
+       grade varchar(20), born_on date, hired_on date not null, cost_center int, left_on date,
+       changed_at datetime(3) not null default current_timestamp(3) on update current_timestamp(3), key (changed_at))`,
+  )
+  await db.query(
+    `insert into employee (staff_id, full_name, work_number, sex, passport, mail, phone, note, unit, grade, born_on, hired_on,
+       cost_center, changed_at)
+     select concat('e', lpad(i, 8, '0')),
+       concat(${syllable(1)}, ${syllable(16)}, ' ', ${syllable(256)}, ${syllable(4096)}, ${syllable(65536)}),
+       concat('W', i), 1 + i % 2, if(i % 3 = 0, concat('P', lpad(i, 8, '0')), null), concat('staff', i, '@example.com'),
+       concat('13', lpad(i, 9, '0')), if(i % 5 = 0, concat('Works from site ', i % 40), null), concat('D', i % ${DEPARTMENTS.length}),
+       concat('G', i % 12), date '1960-01-01' + interval i % 15000 day, date '2000-01-01' + interval i % 9000 day, 1 + i % 300,
+       now() - interval 1 day
+     from (select seq as i from seq_1_to_${count}) n;
+     analyze table employee`,
+  )
+  await db.end()
 }

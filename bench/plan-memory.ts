@@ -2,6 +2,7 @@ import type { Logger } from 'pino'
 import { createPool } from '../src/lib/database.ts'
 import { askChild } from './child.ts'
 import type { PairBenchmark } from './figure.ts'
+import { EMPLOYEES_SQL } from './people.ts'
 import { acknowledgePlanned, changeOnePercent } from './plan.ts'
 
 const FEW = 10_000
@@ -24,7 +25,8 @@ export function planMemory(
       const few = createPool(await database(FEW), { max: 2, name: 'bench', logger })
       const peak = async (pool: typeof many, count: number) => {
         const changed = await changeOnePercent(pool)
-        const task = { url: String(pool.options.connectionString), employees: count, changed }
+        const url = String(pool.options.connectionString)
+        const task = { url, hr: url, sql: EMPLOYEES_SQL, employees: count, changed }
         const megabytes = await askChild<PlanTask, number>(runFolder, 'child-plan.ts', task)
         await acknowledgePlanned(pool)
         return megabytes
@@ -42,7 +44,12 @@ export function planMemory(
 }
 
 export interface PlanTask {
+  /** dirsync's database. */
   url: string
+  /** HR's. */
+  hr: string
+  /** The mapping. */
+  sql: string
   employees: number
   changed: number
 }

@@ -7,6 +7,7 @@ import { LIMITS } from './planned-database.ts'
 
 /** Changes one HR row in a hundred. Returns how many those were. */
 export async function changeOnePercent(db: Pool): Promise<number> {
+  await db.query('vacuum (analyze) hr.employee')
   const { rowCount } = await db.query(
     `update hr.employee set note = 'Seen at ' || clock_timestamp() where right(staff_id, 2) = '50'`,
   )
@@ -55,5 +56,4 @@ export async function acknowledgePlanned(db: Pool): Promise<void> {
     'update dirsync.employee set acknowledged_hash = source_hash where acknowledged_hash <> source_hash',
   )
   await db.query('vacuum (analyze) dirsync.employee')
-  await db.query('vacuum (analyze) hr.employee')
 }

@@ -1,6 +1,7 @@
 import pg from 'pg'
 import type { Logger } from 'pino'
 import { EMPLOYEE_FIELDS } from '../src/directory/employee.ts'
+import { hrServer } from '../src/hr/servers.ts'
 import { HrSource } from '../src/hr/source.ts'
 import { createPool, transaction } from '../src/lib/database.ts'
 import { migrate } from '../src/lib/migrate.ts'
@@ -18,7 +19,7 @@ export const LIMITS = {
 /** The sample HR table as dirsync reads it, by its mapping or another one. */
 export function openHr(url: string, logger: Logger, sql = EMPLOYEES_SQL): HrSource {
   return new HrSource({
-    url,
+    server: hrServer(url, logger),
     employeesSql: { file: 'employees.sql', sql },
     departmentsSql: null,
     logger,
@@ -32,14 +33,26 @@ export async function fillDatabase(
   logger: Logger,
   sql = EMPLOYEES_SQL,
 ): Promise<void> {
-  const hr = openHr(url, logger, sql)
-  const pool = createPool(url, { max: 2, name: 'bench', logger })
   const client = new pg.Client({ connectionString: url })
   await client.connect()
+  const hr = openHr(url, logger, sql)
   try {
     await createPeople(client, employees)
+    await knowEverybody(url, hr, logger)
+    await client.query('vacuum (analyze) hr.employee')
+    await client.query('checkpoint')
+  } finally {
+    await hr.close()
+    await client.end()
+  }
+}
+
+/** Makes dirsync's schema in a database, with everybody in HR known and nothing to be done. */
+export async function knowEverybody(url: string, hr: HrSource, logger: Logger): Promise<void> {
+  const pool = createPool(url, { max: 2, name: 'bench', logger })
+  try {
     await migrate(pool)
-    const { rows } = await client.query(
+    const { rows } = await pool.query(
       `insert into dirsync.sync_run (kind, state, finished_at) values ('changes', 'done', now()) returning id`,
     )
     await transaction(pool, async db => {
@@ -47,20 +60,16 @@ export async function fillDatabase(
       await planEmployees(db, hr, run, LIMITS, new AbortController().signal)
       await writeEmployeePlan(db, Number(rows[0].id), false)
     })
-    await client.query('truncate dirsync.pending')
+    await pool.query('truncate dirsync.pending')
     // As after a first sync; the marks of the fields are as many and as long as true ones.
     const fields = EMPLOYEE_FIELDS.slice(0, 14)
-    await client.query(
+    await pool.query(
       `update dirsync.employee set acknowledged_hash = source_hash, platform_state = 'in_service', acknowledged_at = now(), queried_at = now(),
          dept_code = 'D1', acknowledged = (select jsonb_object_agg(field, left(md5(userid || field), 16)) from unnest($1::text[]) as f (field))`,
       [fields],
     )
-    await client.query('vacuum (analyze) dirsync.employee')
-    await client.query('vacuum (analyze) hr.employee')
-    await client.query('checkpoint')
+    await pool.query('vacuum (analyze) dirsync.employee')
   } finally {
-    await hr.close()
     await pool.end()
-    await client.end()
   }
 }

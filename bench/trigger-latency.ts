@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import type { Logger } from 'pino'
-import { carryOut, planInstallation, planRemoval } from '../src/hr/trigger.ts'
+import { carryOut, planInstallation, planRemoval } from '../src/hr/postgres/trigger.ts'
 import { acknowledgeAll, seedOf } from './company.ts'
 import { watchCalls } from './emulator-log.ts'
 import type { Figure, RunBenchmark } from './figure.ts'
@@ -10,9 +10,9 @@ import { fillDatabase } from './planned-database.ts'
 import { type Deployment, startService } from './service.ts'
 import type { Workshop } from './workshop.ts'
 
-const EMPLOYEES = 20_000
+export const EMPLOYEES = 20_000
 /** The default. */
-const RATE_PER_SECOND = 10
+export const RATE_PER_SECOND = 10
 const ROUNDS = 2
 const CHANGES_A_ROUND = 20
 /** From one change to the next, so that each finds an idle system; off the second, so that a poll is met at any time. */
@@ -49,16 +49,21 @@ async function measure(
   const deployment = { databaseUrl, redisUrl, platform, ratePerSecond: RATE_PER_SECOND }
   const [triggered, polled]: [number[], number[]] = [[], []]
   await using hr = await connected(databaseUrl)
+  const change = async (userid: string, note: string) => {
+    await hr.client.query('update hr.employee set note = $2 where staff_id = $1', [userid, note])
+  }
   for (let round = 0; round < ROUNDS; round += 1) {
     await carryOut(hr.client, (await planRemoval(hr.client)).statements)
-    polled.push(...(await latencies(workshop.folder, deployment, hr.client, '* * * * * *')))
+    polled.push(
+      ...(await latencies(workshop.folder, deployment, change, { SCHEDULE_SYNC_CHANGES: '* * * * * *' })),
+    )
     const { statements } = await planInstallation(
       hr.client,
       { file: 'employees.sql', sql: EMPLOYEES_SQL },
       null,
     )
     await carryOut(hr.client, statements)
-    triggered.push(...(await latencies(workshop.folder, deployment, hr.client, 'off')))
+    triggered.push(...(await latencies(workshop.folder, deployment, change, {})))
   }
   const [value, baseline] = [at(triggered, 0.5), at(polled, 0.5)]
   for (const [side, all] of Object.entries({ triggered, polled }))
@@ -68,16 +73,18 @@ async function measure(
   return { name, value, unit: 'ms', baseline, goal: { valueAtMost: 250 } }
 }
 
-/** What each change of a round took, in milliseconds. */
-async function latencies(
+/**
+ * What each change of a round took, in milliseconds.
+ * @param change writes a note into an employee's row in HR
+ * @param settings of the service, which has no cron job that looks for changes unless they say so
+ */
+export async function latencies(
   runFolder: string,
   deployment: Deployment,
-  hr: pg.Client,
-  schedule: string,
+  change: (userid: string, note: string) => Promise<void>,
+  settings: Record<string, string>,
 ): Promise<number[]> {
-  const service = await startService(runFolder, deployment, ['scheduler,worker'], {
-    SCHEDULE_SYNC_CHANGES: schedule,
-  })
+  const service = await startService(runFolder, deployment, ['scheduler,worker'], settings)
   const measured: number[] = []
   // The first change pays for what is first: connections, plans, compiled code.
   for (let i = 0; i <= CHANGES_A_ROUND; i += 1) {
@@ -85,7 +92,7 @@ async function latencies(
     const watched = await watchCalls(deployment.platform)
     const userid = `e${String(1 + Math.floor(Math.random() * EMPLOYEES)).padStart(8, '0')}`
     const begun = Date.now()
-    await hr.query(`update hr.employee set note = $2 where staff_id = $1`, [userid, `Seen at ${begun}`])
+    await change(userid, `Seen at ${begun}`)
     const arrived = await arrivalOf(watched, userid)
     if (i > 0) measured.push(arrived - begun)
   }
@@ -110,7 +117,7 @@ async function connected(url: string): Promise<AsyncDisposable & { client: pg.Cl
 }
 
 /** The value below which this share lies. */
-function at(values: readonly number[], share: number): number {
+export function at(values: readonly number[], share: number): number {
   const sorted = values.toSorted((a, b) => a - b)
   return sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)] ?? Number.NaN
 }

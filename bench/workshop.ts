@@ -5,6 +5,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../src/trial/postgres.ts'
 import { registerChild } from '../test/helpers/children.ts'
+import { freePort } from '../test/helpers/free-port.ts'
+import { installMariadb, launchMariadb, type MariadbServer } from '../test/helpers/mariadb-server.ts'
 import { launchRedis } from '../test/helpers/redis-server.ts'
 
 const APP_ID = 'bench'
@@ -26,6 +28,7 @@ export class Workshop {
   readonly #endWatcher: () => Promise<void>
   #postgres: Promise<EmbeddedPostgres> | undefined
   #redis: Promise<{ url: string }> | undefined
+  #mariadb: Promise<MariadbServer> | undefined
   #databases = 0
   #seeds = 0
   #closing: Promise<void> | undefined
@@ -57,6 +60,19 @@ export class Workshop {
     const name = `bench_${this.#databases}`
     await server.createDatabase(name)
     return server.url(name)
+  }
+
+  /** Address of a database on a MariaDB whose buffers hold a table of a million employees. It need not exist. */
+  async mariadb(name: string): Promise<string> {
+    this.#mariadb ??= this.#startMariadb()
+    return (await this.#mariadb).url(name)
+  }
+
+  async #startMariadb(): Promise<MariadbServer> {
+    const data = join(this.folder, 'mariadb')
+    await installMariadb(data)
+    const settings = ['--innodb-buffer-pool-size=1G', '--innodb-log-file-size=512M']
+    return launchMariadb({ runFolder: this.folder, data, settings, port: await freePort() })
   }
 
   /** URL of a redis-server of its own, with append-only file and without eviction. */

@@ -4,6 +4,7 @@ import { z } from 'zod'
 import type { ChannelSettings } from './alerts/channel.ts'
 import { CHANNEL_PREFIX, type OwnSettings, readChannels } from './alerts/channel-settings.ts'
 import { ACCESS_ROLES, type AccessRole } from './console/auth/viewer.ts'
+import { addressProblem } from './hr/mysql/address.ts'
 import { isEncodedAddress } from './lib/text.ts'
 import { OPERATION_NAMES } from './platform/operation.ts'
 import { MIRRORS, type Mirror } from './sync/mirror-kind.ts'
@@ -184,10 +185,24 @@ export const SETTINGS = {
   },
   HR_DATABASE_URL: {
     group: 'HR',
-    meaning: 'PostgreSQL of the HR system. dirsync only reads it.',
-    type: url('postgres', 'postgresql'),
+    meaning: 'PostgreSQL, MySQL or MariaDB of the HR system. dirsync only reads it.',
+    type: url('postgres', 'postgresql', 'mysql', 'mariadb')
+      .superRefine((text, context) => {
+        const isMysql = /^(?:mysql|mariadb):/.test(text) && URL.canParse(text)
+        const problem = isMysql ? addressProblem(text) : null
+        if (problem) context.addIssue(problem)
+      })
+      .describe('address, postgres://… or mysql://…'),
     example: 'postgres://hr_reader:secret@hr.example:5432/hr',
     secret: true,
+  },
+  HR_POLL_SECONDS: {
+    group: 'HR',
+    meaning:
+      'How often to look in HR for rows with a newer updated_at, so that changes are sent at once without a trigger. 0 never does.',
+    type: number(0, 3600),
+    default: '0',
+    example: '1',
   },
   HR_EMPLOYEES_SQL: {
     group: 'HR',

@@ -1,5 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { type Config, ConfigError } from './config.ts'
+import type { HrServer } from './hr/server.ts'
+import { hrServer } from './hr/servers.ts'
 import { HrSource } from './hr/source.ts'
 import type { Pool } from './lib/database.ts'
 import type { Logger } from './lib/logger.ts'
@@ -96,13 +98,18 @@ function tenths(ms: number): number {
   return Math.round(ms * 10) / 10
 }
 
+/** Where HR is, as the settings describe it. Nothing is connected yet. */
+export function hrServerOf(config: Config, logger: Logger): HrServer {
+  return hrServer(config.HR_DATABASE_URL, logger)
+}
+
 /**
  * HR as the settings describe it.
  * @throws ConfigError when a mapping file cannot be read; MappingError when it holds no single SELECT
  */
 export async function connectHr(config: Config, logger: Logger): Promise<HrSource> {
   return new HrSource({
-    url: config.HR_DATABASE_URL,
+    server: hrServerOf(config, logger),
     employeesSql: await mapping('HR_EMPLOYEES_SQL', config.HR_EMPLOYEES_SQL),
     departmentsSql:
       config.HR_DEPARTMENTS_SQL === null

@@ -6,7 +6,7 @@ import { startAlertService } from './alerts/service.ts'
 import { type Config, type Environment, environment } from './config.ts'
 import { accountOf, connectHr, connectPlatform } from './connections.ts'
 import { startConsole } from './console/server.ts'
-import { ChangeListener } from './hr/change-listener.ts'
+import { ChangeListener } from './hr/postgres/change-listener.ts'
 import type { HrSource } from './hr/source.ts'
 import { createPool, type Pool } from './lib/database.ts'
 import { dirsyncListener } from './lib/listener.ts'
@@ -26,12 +26,13 @@ import { BulkRunner } from './sync/bulk.ts'
 import { Coordinator } from './sync/coordinator.ts'
 import { claimDeployment, type Deployment } from './sync/deployment.ts'
 import { Feeder } from './sync/feeder.ts'
+import { HrPoller } from './sync/hr-poller.ts'
 import { HrReadings } from './sync/hr-readings.ts'
 import { JobProcessor } from './sync/job-processor.ts'
 import { Planner } from './sync/planner.ts'
 import { deregister, heartbeat, type Pacing, type Role } from './sync/process.ts'
 import { HrChanges, requestScheduledRun } from './sync/run-requests.ts'
-import { limitsOf } from './sync/safety.ts'
+import { limitsOf, type RunLimits } from './sync/safety.ts'
 import { VERSION } from './version.ts'
 
 /** A process of dirsync, from its start to its stop. */
@@ -324,8 +325,13 @@ async function startScheduler(core: Core, stops: Stops): Promise<void> {
     if (payload === 'schedule' || payload === '') cron.wake()
   })
 
-  if (schedule) {
-    const changes = new HrChanges({ pool, limits, logger: logger.child({ component: 'trigger' }) })
+  if (schedule && hr.kind === 'postgres') {
+    const changes = new HrChanges({
+      pool,
+      limits,
+      by: 'trigger',
+      logger: logger.child({ component: 'trigger' }),
+    })
     stops.work(() => changes.stop())
     const trigger = new ChangeListener(config.HR_DATABASE_URL, core.deployment.id, logger, userids =>
       changes.changed(userids),
@@ -333,9 +339,23 @@ async function startScheduler(core: Core, stops: Stops): Promise<void> {
     stops.afterwards(() => trigger.close())
     trigger.start()
   }
+  if (schedule && config.HR_POLL_SECONDS > 0) startPoller(core, limits, stops)
 
   stops.work(() => cron.stop())
   await cron.start()
+}
+
+/** Looks for newer rows of HR between the cron jobs. */
+function startPoller({ config, pool, hr, logger: log }: Core, limits: RunLimits, stops: Stops): void {
+  const logger = log.child({ component: 'poller' })
+  const locks = new SessionLocks(config.DATABASE_URL, logger)
+  stops.afterwards(() => locks.close())
+  const changes = new HrChanges({ pool, limits, by: 'poller', logger })
+  stops.work(() => changes.stop())
+  const everyMs = config.HR_POLL_SECONDS * 1000
+  const poller = new HrPoller({ pool, hr, changes, locks, everyMs, logger })
+  poller.start()
+  stops.work(() => poller.stop())
 }
 
 /** The cron jobs of this process, not started yet. */

@@ -46,6 +46,7 @@ test('the least is enough: everything else has a default or is absent', () => {
     ...LEAST,
     REDIS_URL: null,
     HR_DEPARTMENTS_SQL: null,
+    HR_POLL_SECONDS: 0,
     PLATFORM_SIGN_ALGORITHM: 'sha256',
     PLATFORM_ENTERPRISE_CODE: '',
     PLATFORM_RATE_LIMIT: 10,
@@ -143,11 +144,29 @@ describe('what is missing', () => {
 
 describe('a wrong value is one sentence: the variable, what it holds and what it should hold', () => {
   const POSTGRES = 'should be an address beginning with postgres:// or postgresql://'
+  const HR = `${POSTGRES} or mysql:// or mariadb://`
   test.each([
     ['DATABASE_URL', 'dirsync:pass@db', POSTGRES],
     ['DATABASE_URL', 'mysql://dirsync:pass@db/x', POSTGRES],
     ['DATABASE_URL', 'postgres:pass', POSTGRES],
-    ['HR_DATABASE_URL', 'pass', POSTGRES],
+    ['HR_DATABASE_URL', 'pass', HR],
+    ['HR_DATABASE_URL', 'mysql://u:pass@hr', 'should end with the name of one database'],
+    ['HR_DATABASE_URL', 'mariadb://:pass@hr/hr', 'should name a user'],
+    [
+      'HR_DATABASE_URL',
+      'mysql://u:pass@hr/hr?ssl=pass',
+      'should have no parameter ssl; there are ssl-mode, ssl-ca, ssl-cert, ssl-key',
+    ],
+    [
+      'HR_DATABASE_URL',
+      'mysql://u:pass@hr/hr?ssl-mode=preferred',
+      'should have one of disabled, required, verify-ca, verify-identity as ssl-mode',
+    ],
+    [
+      'HR_DATABASE_URL',
+      'mysql://u:pass@hr/hr?ssl-mode=required&ssl-ca=/ca.pem',
+      'should have ssl-mode=verify-ca or verify-identity with ssl-ca',
+    ],
     ['REDIS_URL', 'localhost:pass', 'should be an address beginning with redis:// or rediss://'],
   ])('%s=%s, which is a secret and not shown', (name, value, wanted) => {
     const complaint = complaintAbout({ [name]: value })

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import type { Command } from 'commander'
 import { loadConfig } from '../config.ts'
-import { connectClient } from '../hr/rows.ts'
+import { connectClient } from '../hr/postgres/connection.ts'
 import {
   carryOut,
   planInstallation,
@@ -9,7 +9,7 @@ import {
   script,
   TriggerRefusedError,
   TriggerTableError,
-} from '../hr/trigger.ts'
+} from '../hr/postgres/trigger.ts'
 import { createLogger } from '../lib/logger.ts'
 import { FailedError, UsageError } from './failure.ts'
 import { counted, examples, print, printJson } from './output.ts'
@@ -80,7 +80,12 @@ async function change(options: TriggerOptions, what: 'install' | 'remove'): Prom
   const logger = createLogger({ level: 'warn', pretty: process.stderr.isTTY === true })
   await using settings = await openSettings(checkSettings(), loadConfig, logger)
   const { HR_DATABASE_URL, HR_EMPLOYEES_SQL: file } = settings.config
-  const client = await connectClient(options.url ?? HR_DATABASE_URL)
+  const url = options.url ?? HR_DATABASE_URL
+  if (!/^postgres(?:ql)?:/.test(url))
+    throw new UsageError(
+      'only a PostgreSQL HR can have the trigger: give --url with a postgres:// address, or set HR_POLL_SECONDS',
+    )
+  const client = await connectClient(url)
   try {
     const mapping = { file, sql: await readFile(file, 'utf8') }
     const { tables, statements } =

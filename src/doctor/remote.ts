@@ -1,9 +1,9 @@
 import { type Config, ConfigError } from '../config.ts'
-import { connectHr, connectPlatform } from '../connections.ts'
-import { isHeard } from '../hr/change-listener.ts'
-import { connectClient, textRows } from '../hr/rows.ts'
+import { connectHr, connectPlatform, hrServerOf } from '../connections.ts'
+import { isHeard } from '../hr/postgres/change-listener.ts'
+import { connectClient } from '../hr/postgres/connection.ts'
+import { triggeredTables } from '../hr/postgres/trigger.ts'
 import { type HrSource, HrUnavailableError, MappingError } from '../hr/source.ts'
-import { triggeredTables } from '../hr/trigger.ts'
 import type { Pool } from '../lib/database.ts'
 import { sentenceOf } from '../lib/failure.ts'
 import type { Logger } from '../lib/logger.ts'
@@ -23,7 +23,7 @@ export async function examineHr(
   deployment: Deployment | null,
   logger: Logger,
 ): Promise<Finding[]> {
-  const access = await examineAccess(config)
+  const access = await examineAccess(config, logger)
   const isAway = access.some(({ status }) => status === 'failed')
   let hr: HrSource
   try {
@@ -34,55 +34,66 @@ export async function examineHr(
   }
   try {
     if (isAway) return access
-    return [...access, ...(await examineMapping(hr)), ...(await examineTrigger(config, deployment))]
+    return [
+      ...access,
+      ...(await examineMapping(config, hr)),
+      ...(await examineTrigger(config, hr, deployment)),
+    ]
   } finally {
     await hr.close()
   }
 }
 
 /** Whether HR answers, and what its user may do there. */
-async function examineAccess(config: Config): Promise<Finding[]> {
+async function examineAccess(config: Config, logger: Logger): Promise<Finding[]> {
+  const server = hrServerOf(config, logger)
   try {
-    const client = await connectClient(config.HR_DATABASE_URL)
-    try {
-      const [[version, readOnly] = []] = await textRows(
-        client,
-        `select current_setting('server_version'), current_setting('transaction_read_only')`,
+    const { product, readOnly, writableTables, session, unheeded = [] } = await server.facts()
+    const findings = [ok('hr', `${product} answers; sessions are read-only (${readOnly})`)]
+    if (session !== undefined) findings.push(ok('hr', session))
+    if (unheeded.length > 0)
+      findings.push(
+        warning(
+          'hr',
+          `the HR server's sql_mode has ${unheeded.join(', ')}, which mappings are read without`,
+          'In mappings, write names in backticks, texts in single quotes, and concat() instead of ||.',
+        ),
       )
-      const [[writable] = []] = await textRows(
-        client,
-        `select count(*) from pg_class c join pg_namespace n on n.oid = c.relnamespace
-         where c.relkind in ('r', 'p')
-           and n.nspname not in ('pg_catalog', 'information_schema') and n.nspname !~ '^pg_'
-           and has_table_privilege(c.oid, 'insert, update, delete')`,
+    if (!config.embedded && writableTables > 0)
+      findings.push(
+        warning(
+          'hr',
+          `the HR user may write to ${writableTables} tables, though dirsync never does`,
+          'Give HR_DATABASE_URL a user that may only SELECT.',
+        ),
       )
-      const findings = [ok('hr', `PostgreSQL ${version} answers; sessions are read-only (${readOnly})`)]
-      if (!config.embedded && writable !== '0')
-        findings.push(
-          warning(
-            'hr',
-            `the HR user may write to ${writable} tables, though dirsync never does`,
-            'Give HR_DATABASE_URL a user that may only SELECT.',
-          ),
-        )
-      return findings
-    } finally {
-      await client.end()
-    }
+    return findings
   } catch (error) {
     if (!(error instanceof HrUnavailableError)) throw error
     return [failed('hr', error.message)]
+  } finally {
+    await server.close()
   }
 }
 
-async function examineMapping(hr: HrSource): Promise<Finding[]> {
+async function examineMapping({ HR_POLL_SECONDS }: Config, hr: HrSource): Promise<Finding[]> {
   try {
     const { employees, departments } = await hr.inspect()
+    const polls = HR_POLL_SECONDS > 0
     return [
       ok('mapping', `${employees.file}: ${employees.columns.join(', ')}`),
       departments
         ? ok('mapping', `${departments.file}: ${departments.columns.join(', ')}`)
         : ok('mapping', 'HR_DEPARTMENTS_SQL is not set: no department is ever deleted'),
+      ...(polls && !employees.columns.includes('updated_at')
+        ? [
+            warning(
+              'mapping',
+              'HR_POLL_SECONDS is set, but updated_at is not mapped: nobody looks for newer rows',
+              'Map updated_at, or unset HR_POLL_SECONDS.',
+            ),
+          ]
+        : []),
     ]
   } catch (error) {
     if (!(error instanceof MappingError) && !(error instanceof HrUnavailableError)) throw error
@@ -91,7 +102,23 @@ async function examineMapping(hr: HrSource): Promise<Finding[]> {
 }
 
 /** The optional trigger: whether it is there, and whether somebody listens. */
-async function examineTrigger(config: Config, deployment: Deployment | null): Promise<Finding[]> {
+async function examineTrigger(
+  config: Config,
+  { kind }: HrSource,
+  deployment: Deployment | null,
+): Promise<Finding[]> {
+  if (kind !== 'postgres')
+    return [
+      config.HR_POLL_SECONDS > 0
+        ? ok(
+            'trigger',
+            `HR is not in PostgreSQL, which alone can have one: newer rows are looked for every ${config.HR_POLL_SECONDS} s`,
+          )
+        : ok(
+            'trigger',
+            'HR is not in PostgreSQL, which alone can have one: cron jobs find what HR changes, and at once with HR_POLL_SECONDS',
+          ),
+    ]
   const client = await connectClient(config.HR_DATABASE_URL)
   try {
     const names = (await triggeredTables(client)).map(({ schema, name }) => `${schema}.${name}`).join(', ')

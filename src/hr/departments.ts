@@ -1,11 +1,8 @@
-import type pg from 'pg'
 import { parseActive } from '../directory/field-rules.ts'
 import { beginning, fits, trimText } from '../lib/text.ts'
 import { HrDataError } from './errors.ts'
-import type { Mapping } from './mapping.ts'
-import { mappedRows, selectList } from './rows.ts'
-
-const COLUMNS = ['enterprise_code', 'dept_code', 'parent_code', 'active', 'closed_at']
+import { DEPARTMENT_COLUMNS, type Mapping } from './mapping.ts'
+import type { HrReader, HrValues } from './server.ts'
 
 /** One department of the departments' mapping. */
 export interface HrDepartmentRow {
@@ -27,22 +24,22 @@ export interface DepartmentCount {
 
 /** Reads and checks all departments. */
 export async function readDepartments(
-  client: pg.Pool,
+  reader: HrReader,
   mapping: Mapping,
   defaultEnterprise: string,
 ): Promise<HrDepartmentRow[]> {
-  const rows = await mappedRows(client, mapping, selectList(COLUMNS, mapping, defaultEnterprise))
+  const rows = await reader.rows({ mapping, columns: DEPARTMENT_COLUMNS, defaultEnterprise })
   return checkDepartments(mapping.file, rows)
 }
 
 /** Counts the active employees of each department that has any; a doubtful `active` counts as active. */
 export async function countEmployees(
-  client: pg.Pool,
+  reader: HrReader,
   mapping: Mapping,
   defaultEnterprise: string,
 ): Promise<DepartmentCount[]> {
-  const list = selectList(['enterprise_code', 'dept_code', 'active'], mapping, defaultEnterprise)
-  const rows = await mappedRows(client, mapping, `${list}, count(*)`, 'group by 1, 2, 3')
+  const columns = ['enterprise_code', 'dept_code', 'active']
+  const rows = await reader.rows({ mapping, columns, defaultEnterprise, counted: true })
   const counts = new Map<string, DepartmentCount>()
   for (const [enterprise, department, active, count] of rows) {
     const deptCode = trimText(department ?? '')
@@ -56,8 +53,8 @@ export async function countEmployees(
   return [...counts.values()]
 }
 
-/** Departments of rows in the order of the columns above. Throws an HrDataError that names all that is wrong. */
-function checkDepartments(file: string, rows: (string | null)[][]): HrDepartmentRow[] {
+/** Departments of rows with the columns of a departments' mapping. Throws an HrDataError that names all that is wrong. */
+function checkDepartments(file: string, rows: HrValues[]): HrDepartmentRow[] {
   const departments = new Map<string, HrDepartmentRow>()
   const problems: string[] = []
   let nameless = 0

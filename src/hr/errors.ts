@@ -1,5 +1,3 @@
-import pg from 'pg'
-
 /** Where in a mapping's text, both counted from 1. */
 export interface Place {
   line: number
@@ -39,65 +37,62 @@ export class HrDataError extends Error {
   override readonly name = 'HrDataError'
 }
 
-/** SQLSTATE classes and codes after which another try may succeed: nothing is wrong with the mapping. */
-const TRANSIENT = /^(?:08|28|3D|40|53|55|57|58|XX)/
-
-/** Classes whose messages speak of the statement's text and of names in the schema, never of values in rows. */
-const ABOUT_THE_STATEMENT = /^(?:42|0A|25)/
-
-/** What the server answers to a login that it refuses. */
-const REFUSALS: Record<string, string> = {
-  '28000': 'the HR database refuses the login',
-  '28P01': 'the HR database refuses the login',
-  '3D000': 'the HR server has no such database',
-}
-
-/**
- * What an error of the HR connection means. The server's message is passed on only where it cannot hold values of rows;
- * for the same reason errors about data carry no cause.
- *
- * @param mapping file and text of the statement that was running, and the length of what stood before the text
- */
-export function toHrError(error: unknown, mapping?: { file: string; sql: string; offset: number }): Error {
-  if (error instanceof MappingError || error instanceof HrUnavailableError || error instanceof HrDataError)
-    return error
-  if (error instanceof Error && error.name === 'AbortError') return error
-  if (!(error instanceof pg.DatabaseError)) return unavailable(error, codeOf(error))
-  const state = error.code ?? 'no SQLSTATE'
-  if (TRANSIENT.test(state) || !mapping) return unavailable(error, state)
-  const place = placeOf(error, mapping)
-  const line = place === null ? '' : `line ${place.line}: `
-  if (ABOUT_THE_STATEMENT.test(state))
-    return new MappingError('MAPPING_SQL', mapping.file, `${line}${error.message} (${state})`, {
-      cause: error,
-      place,
-    })
-  return new HrDataError(
-    `${mapping.file}: ${line}the query failed on a value in HR (SQLSTATE ${state}); make its casts and arithmetic accept every row`,
+/** Whether an error is one of these already, or says that somebody gave up waiting: it needs no explanation. */
+export function isExplained(error: unknown): error is Error {
+  return (
+    error instanceof MappingError ||
+    error instanceof HrUnavailableError ||
+    error instanceof HrDataError ||
+    (error instanceof Error && error.name === 'AbortError')
   )
 }
 
-function unavailable(cause: unknown, reason: string): HrUnavailableError {
-  const refusal = REFUSALS[reason]
+/** @param reason the server's code, or that of the connection */
+export function hrAway(reason: string, cause: unknown): HrUnavailableError {
   return new HrUnavailableError(
-    refusal
-      ? `${refusal} (${reason}); check user, password and database in HR_DATABASE_URL`
-      : `the HR database does not answer (${reason}); check HR_DATABASE_URL and that the server is up`,
+    `the HR database does not answer (${reason}); check HR_DATABASE_URL and that the server is up`,
     { cause },
   )
 }
 
-function codeOf(error: unknown): string {
-  const code = error instanceof Error && 'code' in error ? error.code : undefined
-  return typeof code === 'string' ? code : 'connection lost'
+const REFUSALS = {
+  login: 'the HR database refuses the login',
+  database: 'the HR server has no such database',
 }
 
-/** Place in the mapping file. PostgreSQL counts a position in characters of the whole query, from 1. */
-function placeOf(error: pg.DatabaseError, mapping: { sql: string; offset: number }): Place | null {
-  const position = Number(error.position) - mapping.offset
-  const characters = [...mapping.sql]
-  if (!(position >= 1 && position <= characters.length + 1)) return null
-  return placeAfter(characters.slice(0, position - 1).join(''))
+/** A login that the server refuses. */
+export function hrRefuses(what: keyof typeof REFUSALS, reason: string, cause: unknown): HrUnavailableError {
+  return new HrUnavailableError(
+    `${REFUSALS[what]} (${reason}); check user, password and database in HR_DATABASE_URL`,
+    { cause },
+  )
+}
+
+/** A statement that took too long does not mean that HR is away. */
+export function hrTooSlow(timeoutMs: number): HrUnavailableError {
+  const seconds = Math.round(timeoutMs / 1000)
+  return new HrUnavailableError(`HR's server needed more than ${seconds} s for the SELECT, and stopped it`)
+}
+
+/** The server's own words about a mapping's text. They must not hold values of rows. */
+export function mappingRefused(
+  file: string,
+  message: string,
+  place: Place | null,
+  cause: unknown,
+): MappingError {
+  return new MappingError('MAPPING_SQL', file, `${atLine(place)}${message}`, { place, cause })
+}
+
+/** A value in HR that the mapping's expressions cannot take. It has no cause: the server's message may hold the value. */
+export function valueRefused(file: string, sqlState: string, place: Place | null): HrDataError {
+  return new HrDataError(
+    `${file}: ${atLine(place)}the query failed on a value in HR (SQLSTATE ${sqlState}); make its casts and arithmetic accept every row`,
+  )
+}
+
+function atLine(place: Place | null): string {
+  return place === null ? '' : `line ${place.line}: `
 }
 
 /** The place that follows a text. */

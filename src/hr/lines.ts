@@ -1,4 +1,4 @@
-import type { HrEmployeeRow } from './rows.ts'
+import type { HrEmployeeRow } from './scan.ts'
 
 const ESCAPED: Record<string, string> = { b: '\b', f: '\f', n: '\n', r: '\r', t: '\t', v: '\v' }
 const NEWLINE = 0x0a

@@ -1,8 +1,9 @@
-import pg from 'pg'
 import type { Logger } from 'pino'
 import type { EmployeeField, EmployeeKey } from '../directory/employee.ts'
+import { type ChangedRow, readChangedRows } from './changed-rows.ts'
 import { countEmployees, type DepartmentCount, type HrDepartmentRow, readDepartments } from './departments.ts'
-import { MappingError, toHrError } from './errors.ts'
+import { MappingError } from './errors.ts'
+import { lookupEmployees } from './lookup.ts'
 import {
   assertDepartments,
   type EmployeeMapping,
@@ -10,26 +11,20 @@ import {
   inspectEmployees,
   type Mapping,
   type MappingFile,
-  singleSelect,
-} from './mapping.ts'
-import {
-  connectClient,
-  connectionSettings,
-  type HrEmployeeRow,
-  type HrScan,
-  lookupEmployees,
-  openScan,
-  prepareSession,
   scanColumns,
-} from './rows.ts'
+} from './mapping.ts'
+import { type HrEmployeeRow, type HrScan, openScan } from './scan.ts'
+import type { HrKind, HrReader, HrServer } from './server.ts'
 import { HrSnapshot } from './snapshot.ts'
+import { singleSelect } from './statement.ts'
 
 export { HrDataError, HrUnavailableError, MappingError } from './errors.ts'
 export type { EmployeeMapping, MappingFile } from './mapping.ts'
-export type { HrEmployeeRow, HrScan } from './rows.ts'
+export type { HrEmployeeRow, HrScan } from './scan.ts'
 
 interface HrOptions {
-  url: string
+  /** Where HR is. The source closes it. */
+  server: HrServer
   /** Text of the employees' mapping, with its file's name for messages. */
   employeesSql: MappingFile
   /** Text of the departments' mapping; null when there is none. */
@@ -40,10 +35,6 @@ interface HrOptions {
   defaultEnterpriseCode?: string
   logger: Logger
 }
-
-/** Connections for look-ups at most; every scan has one more of its own. */
-const LOOKUP_CONNECTIONS = 4
-const LOOKUP_MS = 120_000
 
 /** What the mappings return, once they have passed every check. */
 interface MappingInspection {
@@ -62,7 +53,7 @@ interface Mappings {
 }
 
 /**
- * The HR system: a PostgreSQL database behind two mapping queries, only ever read. Connects when it is first asked something.
+ * The HR system: a server behind two mapping queries, only ever read. Connects when it is first asked something.
  * Every method fails with HrUnavailableError when HR does not answer, with MappingError when a mapping is wrong, and with
  * HrDataError when what HR returns is of no use as a whole. The constructor throws a MappingError for a text that is not one SELECT.
  */
@@ -70,36 +61,37 @@ export class HrSource {
   readonly #options: HrOptions
   readonly #defaultEnterprise: string
   readonly #logger: Logger
-  readonly #pool: pg.Pool
+  readonly #server: HrServer
   readonly #scans = new Set<HrScan>()
   readonly #known = new KnownMappings()
   #mappings: Promise<Mappings> | undefined
   #closing: Promise<void> | undefined
 
   constructor(options: HrOptions) {
-    const { url, employeesSql, departmentsSql, defaultEnterpriseCode = '', logger } = options
+    const { server, employeesSql, departmentsSql, defaultEnterpriseCode = '', logger } = options
+    this.#server = server
     this.#options = {
       ...options,
-      employeesSql: checked(employeesSql),
-      departmentsSql: departmentsSql && checked(departmentsSql),
+      employeesSql: this.#checked(employeesSql),
+      departmentsSql: departmentsSql && this.#checked(departmentsSql),
     }
     this.#defaultEnterprise = defaultEnterpriseCode
-    this.#pool = new pg.Pool({
-      ...connectionSettings(url),
-      max: LOOKUP_CONNECTIONS,
-      onConnect: prepareSession,
-      query_timeout: LOOKUP_MS,
-    })
     this.#logger = logger.child({ component: 'hr' })
-    // The pool replaces a connection that breaks while idle; whoever asks next is served or told.
-    this.#pool.on('error', error =>
-      this.#logger.warn({ reason: toHrError(error).message }, 'HR connection lost'),
-    )
+  }
+
+  /** Where HR is. */
+  get kind(): HrKind {
+    return this.#server.kind
   }
 
   /** Without a departments' mapping no department is ever deleted. */
   get hasDepartments(): boolean {
     return this.#options.departmentsSql !== null
+  }
+
+  /** @throws MappingError when a text cannot be one SELECT; the server is not asked */
+  assertSelect(mapping: MappingFile): void {
+    this.#checked(mapping)
   }
 
   /** Looks at both mappings, their files included, and checks them without reading a row. */
@@ -114,25 +106,26 @@ export class HrSource {
   }
 
   /**
-   * Streams all employees in one read-only, repeatable-read transaction.
+   * Streams all employees as they are at one moment.
    * @param options.since only rows with `updated_at` at or after this moment; ignored when it is not mapped
    */
   async scan(options: { since?: Date | undefined; signal?: AbortSignal | undefined }): Promise<HrScan> {
     options.signal?.throwIfAborted()
-    const client = await connectClient(this.#options.url)
+    const session = await this.#server.open({ name: 'dirsync', timeoutMs: null })
     try {
-      await client.query('begin isolation level repeatable read read only').catch(error => {
-        throw toHrError(error)
-      })
-      const { employees } = await this.#look(client)
+      const { employees } = await this.#look(session)
       options.signal?.throwIfAborted()
       if (this.#closing) throw new Error('the HR source is closed')
-      const scan = openScan(client, employees, { ...options, defaultEnterprise: this.#defaultEnterprise })
+      const scan = await openScan(session, employees, {
+        ...options,
+        defaultEnterprise: this.#defaultEnterprise,
+        endsSession: true,
+      })
       this.#scans.add(scan)
       scan.stream.once('close', () => this.#scans.delete(scan))
       return scan
     } catch (error) {
-      await client.end()
+      await session.close()
       throw error
     }
   }
@@ -153,40 +146,41 @@ export class HrSource {
     if (keys.length === 0) return new Map()
     const { mapping = null, anyEnterprise = false, timeoutMs } = options
     const employees = await this.#mappingOf(mapping)
-    try {
-      return await lookupEmployees(this.#pool, employees, keys, this.#defaultEnterprise, {
-        anyEnterprise,
-        timeoutMs,
-      })
-    } catch (error) {
-      // HR's tables may change under a running service: the columns are looked at anew.
-      if (error instanceof MappingError) {
-        this.#known.forget(employees)
-        this.#mappings = undefined
-      }
-      throw error
-    }
+    const [server, defaultEnterprise] = [this.#server, this.#defaultEnterprise]
+    const place = { server, reader: server.reader, mapping: employees, defaultEnterprise }
+    return this.#asFound(employees, () => lookupEmployees(place, keys, { anyEnterprise, timeoutMs }))
+  }
+
+  /** The rows that HR changed at or after a moment, and perhaps not all of them; null where `updated_at` is not mapped. */
+  async changedSince(since: Date): Promise<ChangedRow[] | null> {
+    const employees = await this.mapping()
+    return this.#asFound(employees, () =>
+      readChangedRows(this.#server.reader, employees, this.#defaultEnterprise, since),
+    )
   }
 
   /** All departments, checked: codes present and unique, no cycles. */
   async departments(): Promise<HrDepartmentRow[]> {
     // Looked at anew every time: a mapping of departments that broke is no reason to forget the employees' one.
-    const { departments } = await this.#look(this.#pool)
+    const { departments } = await this.#look(this.#server.reader)
     if (!departments)
       throw new MappingError('MAPPING_MISSING', 'HR_DEPARTMENTS_SQL', 'there is no mapping of departments')
-    return readDepartments(this.#pool, departments, this.#defaultEnterprise)
+    return readDepartments(this.#server.reader, departments, this.#defaultEnterprise)
   }
 
   /** How many active employees HR has in each department that has any. */
   async employeesByDepartment(): Promise<DepartmentCount[]> {
-    const employees = await inspectEmployees(this.#pool, await this.#read(this.#options.employeesSql))
+    const employees = await inspectEmployees(
+      this.#server.reader,
+      await this.#read(this.#options.employeesSql),
+    )
     if (!employees.columns.has('dept_code'))
       throw new MappingError(
         'MAPPING_COLUMNS',
         employees.file,
         'column dept_code is missing; employees cannot be counted by department',
       )
-    return countEmployees(this.#pool, employees, this.#defaultEnterprise)
+    return countEmployees(this.#server.reader, employees, this.#defaultEnterprise)
   }
 
   /** The employees' mapping with the types of its columns, as it was last found good. */
@@ -204,11 +198,11 @@ export class HrSource {
   }
 
   /**
-   * One moment of HR on a connection of its own, for mappings of the caller's choice.
+   * One moment of HR in a session of its own, for mappings of the caller's choice.
    * @param timeoutMs longest time for each of its statements
    */
   snapshot(timeoutMs: number): Promise<HrSnapshot> {
-    return HrSnapshot.open(this.#options.url, {
+    return HrSnapshot.open(this.#server, {
       defaultEnterprise: this.#defaultEnterprise,
       departmentsFile: this.#options.departmentsSql?.file ?? null,
       timeoutMs,
@@ -217,8 +211,21 @@ export class HrSource {
 
   /** Closes the connections and ends scans that are under way. Idempotent. */
   close(): Promise<void> {
-    this.#closing ??= Promise.all([...this.#scans].map(scan => scan.close())).then(() => this.#pool.end())
+    this.#closing ??= Promise.all([...this.#scans].map(scan => scan.close())).then(() => this.#server.close())
     return this.#closing
+  }
+
+  /** HR's tables may change under a running service: where a mapping turns out wrong, the columns are looked at anew. */
+  async #asFound<T>(employees: EmployeeMapping, read: () => Promise<T>): Promise<T> {
+    try {
+      return await read()
+    } catch (error) {
+      if (error instanceof MappingError) {
+        this.#known.forget(employees)
+        this.#mappings = undefined
+      }
+      throw error
+    }
   }
 
   /** The mapping of this fingerprint, or the present one where this process cannot find it. */
@@ -241,7 +248,7 @@ export class HrSource {
   /** The mappings as they were last found good; a failure is not remembered. */
   #inspected(): Promise<Mappings> {
     if (this.#mappings) return this.#mappings
-    const inspecting = this.#look(this.#pool)
+    const inspecting = this.#look(this.#server.reader)
     this.#mappings = inspecting
     inspecting.catch(() => {
       if (this.#mappings === inspecting) this.#mappings = undefined
@@ -251,12 +258,12 @@ export class HrSource {
 
   /**
    * Reads the files and checks the columns of both mappings.
-   * @param client what is asked; within a transaction the answer holds for that transaction
+   * @param reader what is asked; the answer of a session holds for that session
    */
-  async #look(client: pg.Pool | pg.ClientBase): Promise<Mappings> {
+  async #look(reader: HrReader): Promise<Mappings> {
     const { employeesSql, departmentsSql } = this.#options
-    const employees = await inspectEmployees(client, await this.#read(employeesSql))
-    const departments = departmentsSql && (await inspectDepartments(client, await this.#read(departmentsSql)))
+    const employees = await inspectEmployees(reader, await this.#read(employeesSql))
+    const departments = departmentsSql && (await inspectDepartments(reader, await this.#read(departmentsSql)))
     if (departments) assertDepartments(employees, departments.file)
     this.#known.add(employees)
     return { employees, departments }
@@ -267,17 +274,17 @@ export class HrSource {
     if (!reread) return mapping
     const { file } = mapping
     try {
-      return checked({ file, sql: await reread(file) })
+      return this.#checked({ file, sql: await reread(file) })
     } catch (error) {
       if (error instanceof MappingError) throw error
       const { code } = error as NodeJS.ErrnoException
       throw new MappingError('MAPPING_FILE', file, `the file cannot be read (${code})`, { cause: error })
     }
   }
-}
 
-function checked(mapping: MappingFile): MappingFile {
-  return { file: mapping.file, sql: singleSelect(mapping) }
+  #checked({ file, sql }: MappingFile): MappingFile {
+    return { file, sql: singleSelect({ file, sql }, this.#server.dialect) }
+  }
 }
 
 /** As many as may be in use at a time: of the plans under way, of one that is held, of one that came to nothing. */

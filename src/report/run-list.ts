@@ -32,7 +32,7 @@ export const RUN_STATES = [
 ] as const
 
 /** What asks for runs beside people: an index leaves these out. */
-export const BY_ITSELF = ['cron', 'start', 'trigger', 'replan'] as const
+export const BY_ITSELF = ['cron', 'start', 'trigger', 'poller', 'replan'] as const
 
 /** Which runs to list; what is absent does not matter. */
 export interface RunFilter {

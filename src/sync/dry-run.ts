@@ -3,8 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { toDesired } from '../directory/desired.ts'
 import { EMPLOYEE_FIELDS, type EmployeeField, keyText } from '../directory/employee.ts'
 import { hideValue, maskValue } from '../directory/masking.ts'
-import { type EmployeeMapping, singleSelect } from '../hr/mapping.ts'
-import { scanColumns } from '../hr/rows.ts'
+import { type EmployeeMapping, scanColumns } from '../hr/mapping.ts'
 import type { HrSnapshot } from '../hr/snapshot.ts'
 import {
   HrDataError,
@@ -95,9 +94,13 @@ const MAX_STARTS = 2
  * Asks for a dry run, which a scheduler carries out. Returns its number.
  * @throws MappingError when the text cannot be one SELECT
  */
-export async function requestDryRun(db: Pool, asker: Asker, mapping: string): Promise<number> {
-  singleSelect({ file: FILE, sql: mapping })
-  return insertDryRun(db, asker, mapping, 'requested')
+export async function requestDryRun(
+  { pool, hr }: Pick<DryRunDeps, 'pool' | 'hr'>,
+  asker: Asker,
+  mapping: string,
+): Promise<number> {
+  hr.assertSelect({ file: FILE, sql: mapping })
+  return insertDryRun(pool, asker, mapping, 'requested')
 }
 
 function insertDryRun(db: Pool, asker: Asker, mapping: string, state: 'requested' | 'running') {
@@ -129,7 +132,7 @@ export async function dryRunNow(
   mapping: string,
   options: { signal: AbortSignal; begun?: (id: number) => void },
 ): Promise<number> {
-  singleSelect({ file: FILE, sql: mapping })
+  deps.hr.assertSelect({ file: FILE, sql: mapping })
   for (;;) {
     const done = await alone(deps.pool, async () => {
       const id = await insertDryRun(deps.pool, asker, mapping, 'running')

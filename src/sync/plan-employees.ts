@@ -9,7 +9,7 @@ import { OF_EVERYBODY, type PlannedRun, type Run } from './run.ts'
 import { type Breaker, duplication, type RunLimits, suspicion, trips } from './safety.ts'
 
 /** Rows changed while the newest one was read may carry an older time; so much is read again. */
-const WATERMARK_OVERLAP_MS = 5 * 60_000
+export const WATERMARK_OVERLAP_MS = 5 * 60_000
 
 export interface EmployeePlan extends PlannedRun {
   state: 'running' | 'held' | 'source_suspect'

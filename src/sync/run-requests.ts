@@ -14,7 +14,8 @@ import {
 import { belowNotice, type RunLimits } from './safety.ts'
 
 /**
- * What asks for a run besides people: a cron tick, a worker that found another HR row than its plan saw, and HR's trigger.
+ * What asks for a run besides people: a cron tick, a worker that found another HR row than its plan saw, and whoever learns at once
+ * that HR has changed: HR's trigger, or the poller.
  * None of them asks for a second run where one is about to do the work, and while a run is held HR is judged again instead.
  */
 
@@ -79,7 +80,7 @@ export async function requestReplan(db: Pool): Promise<number | 'early' | null> 
   return null
 }
 
-// HR's trigger
+// HR's trigger, or the poller
 
 /** From one run to the next: what HR tells meanwhile goes into that. */
 const REST_MS = 1000
@@ -94,12 +95,14 @@ const MOST_NAMED = 1000
 interface HrChangesOptions {
   pool: Pool
   limits: Pick<RunLimits, 'gate' | 'breaker'>
+  /** Who tells of changes. */
+  by: 'trigger' | 'poller'
   logger: Logger
 }
 
 /**
- * Turns what HR's trigger tells into runs of kind `changes`: of the named rows while few are named, else of all, so that
- * the sanity gate and the breaker judge whatever they would have judged without the trigger. While they object to HR as a
+ * Turns what HR's trigger or the poller tells into runs of kind `changes`: of the named rows while few are named, else of all, so that
+ * the sanity gate and the breaker judge whatever they would have judged without it. While they object to HR as a
  * whole, no row is sent past them. Never a run per notification: the first makes one at once, those that follow are collected.
  */
 export class HrChanges {
@@ -151,9 +154,9 @@ export class HrChanges {
 
   /** Requests a run, and answers how long to rest after it. */
   async #request(userids: string[], anything: boolean): Promise<number> {
-    const { pool } = this.#options
+    const { pool, by } = this.#options
     if (!anything && (await this.#mayBeNamed(userids))) {
-      await requestRun(pool, 'changes', userids, 'trigger')
+      await requestRun(pool, 'changes', userids, by)
       return REST_MS
     }
     const begun = performance.now()
@@ -161,7 +164,7 @@ export class HrChanges {
     if (unfinished?.state === 'held') await rejudgeHeldRun(pool, unfinished.id)
     // One that is being planned may have read HR before this change; one that is only requested has not.
     const waits = unfinished?.state === 'held' || unfinished?.state === 'requested'
-    const id = waits ? unfinished.id : await requestRun(pool, 'changes', [], 'trigger')
+    const id = waits ? unfinished.id : await requestRun(pool, 'changes', [], by)
     while (!this.#stopping.signal.aborted && !(await isPlanned(pool, id))) await this.#rest(LOOK_MS)
     return Math.max(REST_MS, (performance.now() - begun) * (1 / READING_SHARE - 1))
   }

@@ -8,6 +8,7 @@ import { settingName } from '../../jobs/scheduler.ts'
 import { CHANNEL_PREFIX, CHANNEL_SETTINGS } from '../../src/alerts/channel-settings.ts'
 import { RULE_NAMES, RULES } from '../../src/alerts/rule.ts'
 import { SETTINGS } from '../../src/config.ts'
+import { hrServer } from '../../src/hr/servers.ts'
 import { HrSource } from '../../src/hr/source.ts'
 import { createLogger } from '../../src/lib/logger.ts'
 import { LANGUAGES } from '../../src/texts/texts.ts'
@@ -136,13 +137,14 @@ describe('SQL', () => {
     await database.pool.query(await sampleFile('data.sql'))
     const mapping = blocks.find(({ language, text }) => language === 'sql' && text.includes('as userid'))
     await using opened = new AsyncDisposableStack()
+    const logger = createLogger({ level: 'silent', pretty: false })
     const hr = opened.adopt(
       new HrSource({
-        url: database.url,
+        server: hrServer(database.url, logger),
         employeesSql: { file: 'README.md', sql: mapping?.text ?? '' },
         departmentsSql: null,
         defaultEnterpriseCode: '',
-        logger: createLogger({ level: 'silent', pretty: false }),
+        logger,
       }),
       source => source.close(),
     )

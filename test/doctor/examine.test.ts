@@ -1,9 +1,13 @@
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { loadConfig } from '../../src/config.ts'
 import { examine } from '../../src/doctor/examine.ts'
 import type { Finding } from '../../src/doctor/finding.ts'
 import { createLogger } from '../../src/lib/logger.ts'
 import { createDeployment } from '../helpers/deployment.ts'
+import { createMariadbDatabase, startMariadb } from '../helpers/mariadb.ts'
+import { temporaryFolder } from '../helpers/temporary-folder.ts'
 
 const logger = createLogger({ level: 'silent', pretty: false })
 
@@ -26,6 +30,33 @@ test('a process that holds its settings examines itself, finding by finding', as
   expect(findings.map(({ check }) => check)).toEqual(
     expect.arrayContaining(['schedules', 'database', 'queue', 'hr', 'mapping', 'platform', 'credentials']),
   )
+})
+
+test('of HR in MySQL, what its sessions are, what its user may, and how changes are found', async () => {
+  await using deployment = await createDeployment()
+  await using server = await startMariadb(['--sql-mode=ANSI_QUOTES', '--default-time-zone=-05:00'])
+  await using database = await createMariadbDatabase(server)
+  await database.admin.query('create table person (id int, name text, changed datetime)')
+  const mapping = join(await temporaryFolder(), 'employees.sql')
+  await writeFile(mapping, 'select id as userid, `name` from person')
+  const settings = { ...deployment.settings, HR_DATABASE_URL: database.url, HR_EMPLOYEES_SQL: mapping }
+  const about = async (more: Record<string, string>) =>
+    (await findingsOf({ ...settings, HR_DEPARTMENTS_SQL: '', ...more }))
+      .filter(({ check }) => ['hr', 'mapping', 'trigger'].includes(check))
+      .map(({ status, check, what }) => `${status} ${check}: ${what.replaceAll(mapping, 'employees.sql')}`)
+  expect(await about({})).toEqual([
+    expect.stringMatching(/^ok hr: MariaDB \d+\.\d+\.\d+ answers; sessions are read-only \(on\)$/),
+    "ok hr: sessions: time zone +08:00 (the server's own is -05:00), utf8mb4, no sql_mode",
+    "warning hr: the HR server's sql_mode has ANSI_QUOTES, which mappings are read without",
+    'warning hr: the HR user may write to 1 tables, though dirsync never does',
+    'ok mapping: employees.sql: enterprise_code, userid, name',
+    'ok mapping: HR_DEPARTMENTS_SQL is not set: no department is ever deleted',
+    'ok trigger: HR is not in PostgreSQL, which alone can have one: cron jobs find what HR changes, and at once with HR_POLL_SECONDS',
+  ])
+  expect((await about({ HR_POLL_SECONDS: '2' })).slice(-2)).toEqual([
+    'warning mapping: HR_POLL_SECONDS is set, but updated_at is not mapped: nobody looks for newer rows',
+    'ok trigger: HR is not in PostgreSQL, which alone can have one: newer rows are looked for every 2 s',
+  ])
 })
 
 test('who has seen enough may leave: nothing stays open', async () => {

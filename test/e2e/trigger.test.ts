@@ -40,6 +40,15 @@ test('the statements are printed, and nothing is changed', async () => {
   expect(rowCount).toBe(0)
 })
 
+test('a server of another kind cannot have it', async () => {
+  const { code, stderr } = await dirsync(
+    ['hr', 'install-trigger', '--url', 'mysql://owner@hr.example/hr'],
+    company.settings,
+  )
+  expect(code).toBe(2)
+  expect(stderr).toContain('only a PostgreSQL HR can have the trigger')
+})
+
 test('what is committed in HR is sent at once, by one run however many processes hear it', async () => {
   const installed = await dirsync(['hr', 'install-trigger', '--json'], company.settings)
   expect(installed.json().tables).toEqual([{ table: '"public"."person"', names: 'userid' }])

@@ -1,7 +1,7 @@
-import type { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { pino } from 'pino'
 import { onTestFinished } from 'vitest'
+import { hrServer } from '../../src/hr/servers.ts'
 import type { HrScan } from '../../src/hr/source.ts'
 import { HrSource } from '../../src/hr/source.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/postgres.ts'
@@ -21,12 +21,13 @@ export function hrSource(
   options: { departments?: string; defaultEnterpriseCode?: string } = {},
 ): HrSource {
   const { departments, defaultEnterpriseCode } = options
+  const logger = pino({ level: 'silent' })
   const source = new HrSource({
-    url,
+    server: hrServer(url, logger),
     employeesSql: { file: 'employees.sql', sql: employees },
     departmentsSql: departments === undefined ? null : { file: 'departments.sql', sql: departments },
     ...(defaultEnterpriseCode === undefined ? {} : { defaultEnterpriseCode }),
-    logger: pino({ level: 'silent' }),
+    logger,
   })
   onTestFinished(() => source.close())
   return source
@@ -43,14 +44,4 @@ export async function rowsOf(scan: HrScan): Promise<Record<string, string | null
       .map(value => (value === '\\N' ? null : value.replace(/\\(.)/g, (_, c) => ESCAPED[c] ?? c)))
     return Object.fromEntries(scan.columns.map((column, index) => [column, values[index] ?? null]))
   })
-}
-
-/** Resolves with what ended the stream. */
-export async function failureOf(stream: Readable): Promise<unknown> {
-  try {
-    for await (const _ of stream);
-  } catch (error) {
-    return error
-  }
-  throw new Error('the stream ended well')
 }

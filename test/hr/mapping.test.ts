@@ -1,11 +1,12 @@
 import { describe, expect, test } from 'vitest'
 import { departmentMapping, employeeMapping } from '../../src/hr/mapping.ts'
+import { shapeOf } from '../../src/hr/postgres/query.ts'
 import { MappingError } from '../../src/hr/source.ts'
 
 const columns = (text: string) =>
   text.split(' ').map(part => {
     const [name = '', type = 'text'] = part.split(':')
-    return { name, type }
+    return { name, type, shape: shapeOf(type) }
   })
 
 function employees(text: string) {

@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'vitest'
-import { singleSelect } from '../../src/hr/mapping.ts'
+import { POSTGRES } from '../../src/hr/postgres/query.ts'
 import { MappingError } from '../../src/hr/source.ts'
+import { type Dialect, singleSelect } from '../../src/hr/statement.ts'
 
-const check = (sql: string) => singleSelect({ file: 'employees.sql', sql })
+const check = (sql: string) => singleSelect({ file: 'employees.sql', sql }, POSTGRES)
 
 describe('one SELECT', () => {
   test.each([
@@ -47,5 +48,45 @@ describe('anything else', () => {
     const refused = () => check(sql)
     expect(refused).toThrow(MappingError)
     expect(refused).toThrow(`employees.sql: ${message}`)
+  })
+})
+
+describe('in another dialect', () => {
+  const other: Dialect = {
+    beginnings: ['select', 'from'],
+    quotes: [
+      { opening: "'", hasEscapes: true },
+      { opening: '`', hasEscapes: false },
+    ],
+    hasDollarQuotes: false,
+    lineComment: /#|--(?=\s|$)/y,
+    nestsComments: false,
+    executedComment: /\/\*!/y,
+  }
+  const read = (sql: string) => singleSelect({ file: 'employees.sql', sql }, other)
+
+  test.each([
+    "select 'it\\';s'",
+    'select `a;\\`',
+    'select 1 # ;\n',
+    'select 1 -- ;\n',
+    'from t',
+    '(select 1)',
+    'select /* /* ; */ 1',
+    'select $1$',
+  ])('%j is one SELECT', sql => {
+    expect(read(sql)).toBe(sql)
+  })
+
+  test.each([
+    ["select 'a\\'; select 2", 'a quote or comment is not closed'],
+    ['select `a\\`; select 2', 'a second statement begins'],
+    ['select 1--;\nselect 2', 'a second statement begins'],
+    ['select /* /* */ */; select 2', 'a second statement begins'],
+    ['select $$;$$', 'a second statement begins'],
+    ['select 1 /*! ; */', 'the server runs what stands in this comment'],
+    ['values (1)', 'the statement must be a SELECT'],
+  ])('%j is refused', (sql, message) => {
+    expect(() => read(sql)).toThrow(message)
   })
 })

@@ -8,6 +8,8 @@ interface TcpProxy extends AsyncDisposable {
   readonly url: string
   /** Resets every connection and refuses new ones. */
   refuse(): Promise<void>
+  /** Ends every connection in good order, in the middle of whatever the store was saying. */
+  hangUp(): void
   /**
    * Leaves the present connections open without passing a byte on ever again; new ones work. A client that closes its own
    * is gone for the store, too, but no client hears what becomes of the store's.
@@ -57,6 +59,12 @@ export async function startTcpProxy(target: string): Promise<TcpProxy> {
   return {
     url: url.href,
     refuse,
+    hangUp() {
+      for (const [client, store] of pairs) {
+        store.unpipe(client).pause()
+        client.end()
+      }
+    },
     silence() {
       for (const [client, store] of pairs) {
         client.unpipe(store).resume()

@@ -2,6 +2,7 @@ import { pino } from 'pino'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { loadConfig } from '../../src/config.ts'
 import { connectPlatform } from '../../src/connections.ts'
+import { hrServer } from '../../src/hr/servers.ts'
 import { HrSource } from '../../src/hr/source.ts'
 import { searchEmployees } from '../../src/report/employee-search.ts'
 import { employeePage } from '../../src/report/employee-view.ts'
@@ -17,7 +18,7 @@ let hr: HrSource
 
 function source(sql: string): HrSource {
   return new HrSource({
-    url: company.settings.HR_DATABASE_URL ?? '',
+    server: hrServer(company.settings.HR_DATABASE_URL ?? '', SILENT),
     employeesSql: { file: 'employees.sql', sql },
     departmentsSql: null,
     logger: SILENT,

@@ -27,7 +27,7 @@ const deps = (source = place.source(TODAY)) => ({
 
 /** A dry run of a SELECT, carried out. */
 async function dryRun(mapping: string) {
-  const id = await requestDryRun(place.store.pool, ASKER, mapping)
+  const id = await requestDryRun(deps(), ASKER, mapping)
   expect(await runNextDryRun(deps(), never)).toBe(true)
   const found = await readDryRun(place.store.pool, id)
   if (!found) throw new Error(`no dry run ${id}`)
@@ -195,7 +195,7 @@ describe('a SELECT that is wrong', () => {
     ['select 1) m; drop table person; select (1', 'closes that was never opened', { line: 1, column: 9 }],
     ['', 'no statement', null],
   ])('is refused at once where it is no single one: %s', async (sql, message, where) => {
-    await expect(requestDryRun(place.store.pool, ASKER, sql)).rejects.toMatchObject({
+    await expect(requestDryRun(deps(), ASKER, sql)).rejects.toMatchObject({
       message: expect.stringContaining(message),
       place: where,
     })
@@ -229,7 +229,7 @@ describe('a SELECT that is wrong', () => {
 describe('dry runs of several processes', () => {
   test('one that lost its process is carried out by another one, and not for ever', async () => {
     await place.inStep(2, TODAY)
-    const id = await requestDryRun(place.store.pool, ASKER, TODAY)
+    const id = await requestDryRun(deps(), ASKER, TODAY)
     const lose = (starts: number) =>
       place.store.pool.query(
         `update dirsync.dry_run set state = 'running', starts = $1, finished_at = null`,
@@ -250,12 +250,12 @@ describe('dry runs of several processes', () => {
     await place.inStep(2, TODAY)
     const readings = new HrReadings(deps())
     readings.start()
-    const id = await requestDryRun(place.store.pool, ASKER, TODAY)
+    const id = await requestDryRun(deps(), ASKER, TODAY)
     readings.wake()
     await until(async () => (await readDryRun(place.store.pool, id))?.state === 'done')
     const locked = await place.hr.connect()
     await locked.query('begin; lock table person in access exclusive mode')
-    const waiting = await requestDryRun(place.store.pool, ASKER, TODAY)
+    const waiting = await requestDryRun(deps(), ASKER, TODAY)
     readings.wake()
     await until(async () => (await readDryRun(place.store.pool, waiting))?.phase === 'plan' || waitsInHr())
     await readings.stop()

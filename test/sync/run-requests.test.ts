@@ -135,7 +135,7 @@ describe("what HR's trigger tells", () => {
 
   /** What waits to be planned once the trigger has named these. */
   async function requestedFor(userids: string[]) {
-    changes = new HrChanges({ pool: store.pool, limits, logger: SILENT })
+    changes = new HrChanges({ pool: store.pool, limits, by: 'trigger', logger: SILENT })
     changes.changed(userids)
     return until(async () => {
       const runs = await store.rows(
@@ -153,7 +153,7 @@ describe("what HR's trigger tells", () => {
   test('rows are not sent past a run that is held: HR is judged again with them', async () => {
     await plantSweep()
     const held = await plantSweep({ state: 'held', finished_at: null })
-    changes = new HrChanges({ pool: store.pool, limits, logger: SILENT })
+    changes = new HrChanges({ pool: store.pool, limits, by: 'trigger', logger: SILENT })
     changes.changed(['e1'])
     const [run] = await until(async () => {
       const asked = await store.rows(

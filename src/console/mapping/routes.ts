@@ -100,10 +100,10 @@ export function mapping(services: Services): Endpoint[] {
   ]
 }
 
-async function request({ pool }: Services, { asker }: Ask, text: string): Promise<{ id: number }> {
+async function request({ pool, hr }: Services, { asker }: Ask, text: string): Promise<{ id: number }> {
   try {
     // Browsers end the lines of a form in their own way.
-    return { id: await requestDryRun(pool, asker, text.replaceAll('\r\n', '\n')) }
+    return { id: await requestDryRun({ pool, hr }, asker, text.replaceAll('\r\n', '\n')) }
   } catch (error) {
     if (!(error instanceof MappingError)) throw error
     throw new Problem('invalid', error.message.replace(/^SELECT: /, ''), { cause: error })

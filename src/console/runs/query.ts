@@ -43,7 +43,7 @@ export const RunQuery = z.object({
     .max(200)
     .optional()
     .describe(
-      'people, dirsync (by itself), me, or who asked: cron, start, trigger, replan, console:NAME, cli:NAME',
+      'people, dirsync (by itself), me, or who asked: cron, start, trigger, poller, replan, console:NAME, cli:NAME',
     ),
   since: z
     .string()

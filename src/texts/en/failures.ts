@@ -197,6 +197,16 @@ export const failures = {
   'doctor.correct_mapping': 'Correct the mapping file.',
   'doctor.correct_file': 'Correct the file, or the setting that names it.',
   'doctor.no_trigger': 'not installed: cron jobs find what HR changes',
+  'doctor.trigger_impossible':
+    'HR is not in PostgreSQL, which alone can have one: cron jobs find what HR changes, and at once with HR_POLL_SECONDS',
+  'doctor.trigger_polled':
+    'HR is not in PostgreSQL, which alone can have one: newer rows are looked for every {seconds} s',
+  'doctor.poll_unmapped': 'HR_POLL_SECONDS is set, but updated_at is not mapped: nobody looks for newer rows',
+  'doctor.map_updated_at': 'Map updated_at, or unset HR_POLL_SECONDS.',
+  'doctor.hr_session': "sessions: time zone {zone} (the server's own is {own}), {charset}, no sql_mode",
+  'doctor.sql_mode': "the HR server's sql_mode has {modes}, which mappings are read without",
+  'doctor.portable_sql':
+    'In mappings, write names in backticks, texts in single quotes, and concat() instead of ||.',
   'doctor.trigger_heard': '{names}: a scheduler listens',
   'doctor.trigger_unheard': '{names}: installed, and nobody listens',
   'doctor.start_scheduler':

@@ -162,7 +162,7 @@ export const shell = {
   'shell.confirmed_recently': '{count, number} confirmed recently enough',
   'shell.calls_finish': '; calls under way are finished',
   'shell.read_all': 'every HR row',
-  'shell.read_triggered': "the rows that HR's trigger named",
+  'shell.read_triggered': 'the rows that HR has just changed',
   'shell.read_newer': 'rows newer than before',
   'shell.dead_letters_total': 'Dead letters: {count}',
   'shell.and_more': '… and {count} more',

@@ -163,7 +163,7 @@ export const shell = {
   'shell.confirmed_recently': '{count, number} 名近期已核对',
   'shell.calls_finish': '；正在进行的调用会完成',
   'shell.read_all': '全部人事数据',
-  'shell.read_triggered': '人事系统触发器指明的行',
+  'shell.read_triggered': '人事系统刚刚变更的行',
   'shell.read_newer': '比上次更新的行',
   'shell.dead_letters_total': '待处理项：{count}',
   'shell.and_more': '……另有 {count} 个',

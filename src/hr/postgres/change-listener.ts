@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
-import { NOTICE_LOST_CLIENT } from '../lib/database.ts'
-import { Listener, RECONNECT_MS } from '../lib/listener.ts'
-import type { Logger } from '../lib/logger.ts'
+import { NOTICE_LOST_CLIENT } from '../../lib/database.ts'
+import { Listener, RECONNECT_MS } from '../../lib/listener.ts'
+import type { Logger } from '../../lib/logger.ts'
+import { connectionSettings, prepareSession } from './connection.ts'
 import { toHrError } from './errors.ts'
-import { connectionSettings, prepareSession } from './rows.ts'
 import { CHANNEL, triggeredTables } from './trigger.ts'
 
 /** Name of the listening connection, as HR's `pg_stat_activity` shows it. */

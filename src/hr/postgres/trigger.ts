@@ -1,6 +1,8 @@
 import pg from 'pg'
+import type { MappingFile } from '../mapping.ts'
+import { singleSelect } from '../statement.ts'
 import { toHrError } from './errors.ts'
-import { type MappingFile, singleSelect } from './mapping.ts'
+import { POSTGRES } from './query.ts'
 
 /**
  * The optional trigger in HR, which tells dirsync of changes at once. A person installs it; what listens is in
@@ -44,7 +46,7 @@ export async function planInstallation(
   mapping: MappingFile,
   names: string[] | null,
 ): Promise<TriggerChange> {
-  const read = await tablesOf(client, { ...mapping, sql: singleSelect(mapping) })
+  const read = await tablesOf(client, { ...mapping, sql: singleSelect(mapping, POSTGRES) })
   const tables = names === null ? read : await tablesNamed(client, names, read)
   if (tables.length === 0)
     throw new TriggerTableError(`${mapping.file} reads no table: name the tables with --table`)

@@ -1,11 +1,11 @@
 import { pino } from 'pino'
 import { expect, onTestFinished, test } from 'vitest'
-import { ChangeListener, isHeard } from '../../src/hr/change-listener.ts'
-import { connectClient } from '../../src/hr/rows.ts'
-import { carryOut, planInstallation } from '../../src/hr/trigger.ts'
-import { until } from '../helpers/company.ts'
-import { createTestDatabase } from '../helpers/postgres.ts'
-import { hrDatabase } from './hr-database.ts'
+import { ChangeListener, isHeard } from '../../../src/hr/postgres/change-listener.ts'
+import { connectClient } from '../../../src/hr/postgres/connection.ts'
+import { carryOut, planInstallation } from '../../../src/hr/postgres/trigger.ts'
+import { until } from '../../helpers/company.ts'
+import { createTestDatabase } from '../../helpers/postgres.ts'
+import { hrDatabase } from '../hr-database.ts'
 
 /** HR with the trigger. */
 async function triggeredHr() {

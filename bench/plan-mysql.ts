@@ -1,0 +1,125 @@
+import { Writable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { createConnection as createPlainConnection } from 'mysql2'
+import { type Connection, createConnection } from 'mysql2/promise'
+import type { Logger } from 'pino'
+import { createPool } from '../src/lib/database.ts'
+import { askChild } from './child.ts'
+import type { Benchmark, PairBenchmark } from './figure.ts'
+import { createMysqlPeople, MYSQL_EMPLOYEES_SQL } from './people.ts'
+import { acknowledgePlanned, planChanges } from './plan.ts'
+import type { PlanTask } from './plan-memory.ts'
+import { knowEverybody, openHr } from './planned-database.ts'
+import type { Workshop } from './workshop.ts'
+
+const FEW = 10_000
+
+/** HR in a MariaDB, and a database of dirsync that knows everybody there. */
+export interface MysqlPlace {
+  hr: string
+  url: string
+}
+
+/** As `plan-rows`, with HR in a MariaDB. */
+export function planMysqlRows(workshop: Workshop, employees: number, logger: Logger): Benchmark {
+  return {
+    name: 'plan-mysql-rows',
+    unit: 'rows/s',
+    measures: `planning ${employees.toLocaleString('en')} rows of HR in a MariaDB, 1 % of them changed: scan, hash, stage, join, judge, outbox, commit`,
+    against:
+      "the mapping's SELECT on the same server, streamed by bare mysql2 into a sink that drops the rows",
+    goal: { atLeast: 0.3 },
+    async prepare() {
+      const place = await prepared(workshop, employees, logger)
+      const pool = createPool(place.url, { max: 2, name: 'bench', logger })
+      const hr = openHr(place.hr, logger, MYSQL_EMPLOYEES_SQL)
+      const admin = await createConnection(place.hr)
+      return {
+        async ours() {
+          const changed = await changeOnePercent(admin)
+          const { seconds } = await planChanges(pool, hr, { employees, changed }, logger)
+          await acknowledgePlanned(pool)
+          return employees / seconds
+        },
+        baseline: async () => employees / (await streamSeconds(place.hr)),
+        async close() {
+          await hr.close()
+          await pool.end()
+          await admin.end()
+        },
+      }
+    },
+  }
+}
+
+/** As `plan-memory`, with HR in a MariaDB. */
+export function planMysqlMemory(workshop: Workshop, employees: number, logger: Logger): PairBenchmark {
+  return {
+    name: 'plan-mysql-memory',
+    unit: 'MB',
+    measures: `peak resident memory of a process that plans ${employees.toLocaleString('en')} rows of HR in a MariaDB, 1 % of them changed`,
+    against: `the same of a process that plans ${FEW.toLocaleString('en')}`,
+    goal: { atMost: 1.5 },
+    async prepare() {
+      const [many, few] = [await prepared(workshop, employees, logger), await prepared(workshop, FEW, logger)]
+      const peak = async ({ hr, url }: MysqlPlace, count: number) => {
+        const admin = await createConnection(hr)
+        const changed = await changeOnePercent(admin)
+        await admin.end()
+        const task = { url, hr, sql: MYSQL_EMPLOYEES_SQL, employees: count, changed }
+        const megabytes = await askChild<PlanTask, number>(workshop.folder, 'child-plan.ts', task)
+        const pool = createPool(url, { max: 2, name: 'bench', logger })
+        await acknowledgePlanned(pool)
+        await pool.end()
+        return megabytes
+      }
+      return {
+        ours: () => peak(many, employees),
+        baseline: () => peak(few, FEW),
+        close: async () => {},
+      }
+    },
+  }
+}
+
+const places = new Map<number, Promise<MysqlPlace>>()
+
+/** Made once for both benchmarks. */
+function prepared(workshop: Workshop, employees: number, logger: Logger): Promise<MysqlPlace> {
+  const place = places.get(employees) ?? prepareMysql(workshop, employees, logger)
+  places.set(employees, place)
+  return place
+}
+
+/** Makes so many people on a MariaDB, and dirsync's schema with all of them known and nothing to be done. */
+export async function prepareMysql(
+  workshop: Workshop,
+  employees: number,
+  logger: Logger,
+  sql = MYSQL_EMPLOYEES_SQL,
+): Promise<MysqlPlace> {
+  const hr = await workshop.mariadb(`people_${employees}`)
+  await createMysqlPeople(hr, employees)
+  const url = await workshop.database()
+  const source = openHr(hr, logger, sql)
+  await knowEverybody(url, source, logger)
+  await source.close()
+  return { hr, url }
+}
+
+async function changeOnePercent(admin: Connection): Promise<number> {
+  const [result] = await admin.query(
+    `update employee set note = concat('Seen at ', now(6)) where right(staff_id, 2) = '50'`,
+  )
+  return (result as { affectedRows: number }).affectedRows
+}
+
+/** As anybody would who has read the driver's page. */
+async function streamSeconds(url: string): Promise<number> {
+  const connection = createPlainConnection(url)
+  const startedAt = performance.now()
+  const sink = new Writable({ objectMode: true, write: (_row, _encoding, done) => done() })
+  await pipeline(connection.query(MYSQL_EMPLOYEES_SQL).stream(), sink)
+  connection.end()
+  return (performance.now() - startedAt) / 1000
+}

@@ -1,0 +1,52 @@
+import type { Connection } from 'mysql2'
+import type { HrFacts } from '../server.ts'
+import { cells } from './connection.ts'
+
+const PRODUCTS = ['MariaDB', 'TiDB', 'OceanBase', 'MySQL'] as const
+
+/** Parts of sql_mode with which the same text is another statement. */
+const OTHER_MEANINGS = new Set([
+  'ANSI_QUOTES',
+  'PIPES_AS_CONCAT',
+  'NO_BACKSLASH_ESCAPES',
+  'HIGH_NOT_PRECEDENCE',
+])
+
+/** What doctor tells about a MySQL or MariaDB server. */
+export async function readFacts(connection: Connection): Promise<HrFacts> {
+  const texts = async (sql: string) =>
+    (await cells(connection, sql)).rows.map(row => row.map(cell => cell?.toString('utf8') ?? ''))
+  const [[version = ''] = []] = await texts('select version()')
+  // Its name has changed: MariaDB before 11.1 has the first only, MySQL from 8.0 on the second.
+  const [[, readOnly = ''] = []] = await texts(
+    "show session variables where variable_name in ('tx_read_only', 'transaction_read_only')",
+  )
+  const [[writable = ''] = []] = await texts(WRITABLE)
+  const [[zone, modes = ''] = []] = await texts('select @@global.time_zone, @@global.sql_mode')
+  const [[charset, sessionZone] = []] = await texts('select @@character_set_connection, @@time_zone')
+  const product = PRODUCTS.find(name => version.toLowerCase().includes(name.toLowerCase())) ?? 'MySQL'
+  return {
+    product: `${product} ${/^[\d.]+/.exec(version)?.[0] ?? version}`,
+    readOnly: readOnly.toLowerCase(),
+    writableTables: Number(writable),
+    session: `sessions: time zone ${sessionZone} (the server's own is ${zone}), ${charset}, no sql_mode`,
+    unheeded: modes.split(',').filter(mode => OTHER_MEANINGS.has(mode)),
+  }
+}
+
+/** How many tables the user may write to, by a right of its own: to all, to those of a database, or to some. */
+const WRITABLE = `
+  select count(*)
+  from information_schema.tables t
+  join (select concat('''', substring_index(current_user(), '@', 1), '''@''',
+                      substring_index(current_user(), '@', -1), '''') as grantee) me
+  where t.table_type = 'BASE TABLE'
+    and t.table_schema not in ('mysql', 'sys', 'information_schema', 'performance_schema')
+    and (exists (select 1 from information_schema.user_privileges p
+                 where p.grantee = me.grantee and p.privilege_type in ('INSERT', 'UPDATE', 'DELETE'))
+         or exists (select 1 from information_schema.schema_privileges p
+                    where p.grantee = me.grantee and p.privilege_type in ('INSERT', 'UPDATE', 'DELETE')
+                      and t.table_schema like p.table_schema)
+         or exists (select 1 from information_schema.table_privileges p
+                    where p.grantee = me.grantee and p.privilege_type in ('INSERT', 'UPDATE', 'DELETE')
+                      and p.table_schema = t.table_schema and p.table_name = t.table_name))`

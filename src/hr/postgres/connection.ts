@@ -1,0 +1,68 @@
+import pg from 'pg'
+import { toHrError } from './errors.ts'
+
+/**
+ * Pinned for every connection, whatever the server's or the role's defaults: HR is never written to, dates print as
+ * yyyy-MM-dd, and a timestamp's day is the day in China, where the platform's clock stands (section 1).
+ */
+const SETTINGS = `
+  set default_transaction_read_only = on;
+  set datestyle = 'ISO, YMD';
+  set timezone = 'Asia/Shanghai';
+  set standard_conforming_strings = on;
+  set statement_timeout = 0;
+  set idle_in_transaction_session_timeout = 0`
+
+/** Values arrive as the server prints them, as they do in a scan. */
+const RAW: pg.CustomTypesConfig = { getTypeParser: () => (text: string | Buffer) => text }
+
+/** How connections to HR are made. */
+export function connectionSettings(url: string, name = 'dirsync'): pg.ClientConfig {
+  return {
+    connectionString: url,
+    application_name: name,
+    connectionTimeoutMillis: 10_000,
+    keepAlive: true,
+    keepAliveInitialDelayMillis: 10_000,
+  }
+}
+
+/** Prepares a new connection. */
+export async function prepareSession(client: pg.ClientBase): Promise<void> {
+  await client.query(SETTINGS)
+  // Lets the server notice during a long sort that nobody waits any more. Servers before version 14 do not have it
+  // and some platforms refuse it; without it they notice when they have something to send.
+  await client.query("set client_connection_check_interval = '2s'").catch(error => {
+    if (!(error instanceof pg.DatabaseError)) throw error
+  })
+}
+
+/** A connection of its own, such as for a scan. @throws HrUnavailableError */
+export async function connectClient(url: string, name?: string): Promise<pg.Client> {
+  const client = new pg.Client(connectionSettings(url, name))
+  client.on('error', () => {}) // also reported by the query that is under way
+  try {
+    await client.connect()
+    await prepareSession(client)
+  } catch (error) {
+    void client.end().catch(() => {}) // the failure to connect is what counts
+    throw toHrError(error)
+  }
+  return client
+}
+
+/**
+ * Rows of a query as arrays of text.
+ * @param timeoutMs after which it is given up, together with its connection; absent: as the connection has it
+ */
+export async function textRows(
+  client: pg.Pool | pg.ClientBase,
+  text: string,
+  values: unknown[] = [],
+  timeoutMs?: number,
+): Promise<(string | null)[][]> {
+  const query: pg.QueryArrayConfig = { text, values, rowMode: 'array', types: RAW }
+  const patience = timeoutMs === undefined ? {} : { query_timeout: timeoutMs }
+  const { rows } = await client.query<(string | null)[]>({ ...query, ...patience })
+  return rows
+}

@@ -1,0 +1,58 @@
+import pg from 'pg'
+import {
+  hrAway,
+  hrRefuses,
+  isExplained,
+  mappingRefused,
+  type Place,
+  placeAfter,
+  valueRefused,
+} from '../errors.ts'
+
+/** SQLSTATE classes and codes after which another try may succeed: nothing is wrong with the mapping. */
+const TRANSIENT = /^(?:08|28|3D|40|53|55|57|58|XX)/
+
+/** Classes whose messages speak of the statement's text and of names in the schema, never of values in rows. */
+const ABOUT_THE_STATEMENT = /^(?:42|0A|25)/
+
+/** What the server answers to a login that it refuses. */
+const REFUSALS: Record<string, 'login' | 'database'> = {
+  '28000': 'login',
+  '28P01': 'login',
+  '3D000': 'database',
+}
+
+/**
+ * What an error of the HR connection means. The server's message is passed on only where it cannot hold values of rows;
+ * for the same reason errors about data carry no cause.
+ *
+ * @param mapping file and text of the statement that was running, and the length of what stood before the text
+ */
+export function toHrError(error: unknown, mapping?: { file: string; sql: string; offset: number }): Error {
+  if (isExplained(error)) return error
+  if (!(error instanceof pg.DatabaseError)) return unavailable(error, codeOf(error))
+  const state = error.code ?? 'no SQLSTATE'
+  if (TRANSIENT.test(state) || !mapping) return unavailable(error, state)
+  const place = placeOf(error, mapping)
+  if (ABOUT_THE_STATEMENT.test(state))
+    return mappingRefused(mapping.file, `${error.message} (${state})`, place, error)
+  return valueRefused(mapping.file, state, place)
+}
+
+function unavailable(cause: unknown, reason: string): Error {
+  const refusal = REFUSALS[reason]
+  return refusal ? hrRefuses(refusal, reason, cause) : hrAway(reason, cause)
+}
+
+function codeOf(error: unknown): string {
+  const code = error instanceof Error && 'code' in error ? error.code : undefined
+  return typeof code === 'string' ? code : 'connection lost'
+}
+
+/** Place in the mapping file. PostgreSQL counts a position in characters of the whole query, from 1. */
+function placeOf(error: pg.DatabaseError, mapping: { sql: string; offset: number }): Place | null {
+  const position = Number(error.position) - mapping.offset
+  const characters = [...mapping.sql]
+  if (!(position >= 1 && position <= characters.length + 1)) return null
+  return placeAfter(characters.slice(0, position - 1).join(''))
+}

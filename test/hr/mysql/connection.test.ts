@@ -1,0 +1,191 @@
+import { execFile } from 'node:child_process'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import type { RowDataPacket } from 'mysql2'
+import { pino } from 'pino'
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { addressProblem, mysqlAddress } from '../../../src/hr/mysql/address.ts'
+import { hrServer } from '../../../src/hr/servers.ts'
+import { HrUnavailableError } from '../../../src/hr/source.ts'
+import { createMariadbDatabase, type MariadbDatabase, startMariadb } from '../../helpers/mariadb.ts'
+import { temporaryFolder } from '../../helpers/temporary-folder.ts'
+import { begin, linesOf } from '../contract/source-under-test.ts'
+import { hrSource } from '../hr-database.ts'
+
+describe('an address', () => {
+  test('may hold whatever a password holds, and how to encrypt', () => {
+    expect(
+      mysqlAddress('mariadb://hr%40x:p%3A%2F%3F@db.example/hr?ssl_mode=VERIFY_CA&ssl-ca=/etc/ca.pem'),
+    ).toEqual({
+      host: 'db.example',
+      port: 3306,
+      user: 'hr@x',
+      password: 'p:/?',
+      database: 'hr',
+      tls: { mode: 'verify-ca', ca: '/etc/ca.pem', cert: null, key: null },
+    })
+    expect(mysqlAddress('mysql://u@[::1]:3307/hr')).toMatchObject({ host: '::1', port: 3307, tls: null })
+  })
+
+  test.each([
+    ['mysql://u:p@hr/', 'should end with the name of one database'],
+    ['mysql:///hr', 'should name a host'],
+    ['mysql://u:p@hr/hr?ssl-mode=disabled&ssl-ca=/x', 'should have no ssl files with ssl-mode=disabled'],
+    ['mysql://u:p@hr/hr?ssl-mode=required&ssl-cert=/x', 'should have ssl-cert and ssl-key, or neither'],
+  ])('%s: %s', (address, problem) => {
+    expect(addressProblem(address)).toBe(problem)
+  })
+})
+
+describe('with TLS', () => {
+  let database: MariadbDatabase
+  let [ca, other] = ['', '']
+
+  beforeAll(async () => {
+    const folder = await temporaryFolder()
+    const openssl = (...args: string[]) => promisify(execFile)('openssl', args, { cwd: folder })
+    const authority = async (name: string) => {
+      const subject = ['-subj', `/CN=${name}`, '-days', '30', '-keyout', `${name}.key`, '-out', `${name}.pem`]
+      await openssl('req', '-x509', '-newkey', 'rsa:2048', '-nodes', ...subject)
+      return join(folder, `${name}.pem`)
+    }
+    ca = await authority('ca')
+    other = await authority('other')
+    await openssl(
+      ...[
+        'req',
+        '-newkey',
+        'rsa:2048',
+        '-nodes',
+        '-subj',
+        '/CN=db.example',
+        '-keyout',
+        'db.key',
+        '-out',
+        'db.csr',
+      ],
+    )
+    await openssl(
+      ...[
+        'x509',
+        '-req',
+        '-in',
+        'db.csr',
+        '-CA',
+        'ca.pem',
+        '-CAkey',
+        'ca.key',
+        '-days',
+        '30',
+        '-out',
+        'db.pem',
+      ],
+    )
+    const server = await startMariadb([
+      `--ssl-ca=${ca}`,
+      `--ssl-cert=${join(folder, 'db.pem')}`,
+      `--ssl-key=${join(folder, 'db.key')}`,
+      '--require-secure-transport=1',
+    ])
+    database = await createMariadbDatabase(server, { ssl: { rejectUnauthorized: false } })
+    return async () => {
+      await database.close()
+      await server.stop()
+    }
+  })
+
+  const read = (parameters: string) =>
+    hrSource(`${database.url}${parameters}`, "select 1 as userid, 'n' as name").inspect()
+
+  test.each(['?ssl-mode=required', '?ssl-mode=verify-ca&ssl-ca=CA', '?ssl-ca=CA'])(
+    '%s connects',
+    async parameters => {
+      await expect(read(parameters.replace('CA', ca))).resolves.toMatchObject({ employees: {} })
+    },
+  )
+
+  test.each([
+    ['', /refuses the login/],
+    ['?ssl-mode=verify-ca', /does not answer \(/],
+    ['?ssl-ca=OTHER', /does not answer \(/],
+    ['?ssl-mode=verify-identity&ssl-ca=CA', /does not answer \(/],
+    ['?ssl-ca=/nowhere', /does not answer \(ENOENT\)/],
+  ])('%s does not', async (parameters, message) => {
+    const error = await read(parameters.replace('CA', ca).replace('OTHER', other)).catch(failure => failure)
+    expect(error).toBeInstanceOf(HrUnavailableError)
+    expect(error.message).toMatch(message)
+  })
+})
+
+test('a scan that is held back for longer than the server waits by default goes on all the same', async () => {
+  await using server = await startMariadb([
+    '--net-write-timeout=1',
+    '--wait-timeout=1',
+    '--max-statement-time=1',
+  ])
+  await using database = await createMariadbDatabase(server)
+  const source = hrSource(database.url, `select seq as userid, repeat('x', 200) as name from seq_1_to_300000`)
+  const scan = await source.scan({})
+  await begin(scan)
+  const state = async () => {
+    const [rows] = await database.admin.query<RowDataPacket[]>(
+      `select time_ms from information_schema.processlist where db = '${database.name}' and state = 'Writing to net'`,
+    )
+    return Number(rows[0]?.time_ms ?? 0)
+  }
+  await expect.poll(state, { timeout: 30_000 }).toBeGreaterThan(3000)
+  expect(await linesOf(scan)).toHaveLength(300_000)
+})
+
+test('a statement that nobody waits for any more is ended on the server', async () => {
+  await using database = await createMariadbDatabase()
+  const running = async () => {
+    const [rows] = await database.admin.query<RowDataPacket[]>(
+      `select id from information_schema.processlist where db = '${database.name}' and command = 'Query' and info like '%md5%'
+         and id <> connection_id()`,
+    )
+    return rows.length
+  }
+  const source = hrSource(database.url, `select 1 as userid, benchmark(100000000000, md5('x')) as name`)
+  const scan = await source.scan({})
+  scan.stream.resume()
+  scan.stream.on('error', () => {})
+  await expect.poll(running, { timeout: 20_000 }).toBe(1)
+  await scan.close()
+  await expect.poll(running, { timeout: 20_000 }).toBe(0)
+})
+
+test('what the server has set for everybody changes no value', async () => {
+  await using server = await startMariadb([
+    '--sql-mode=PAD_CHAR_TO_FULL_LENGTH,ANSI_QUOTES,PIPES_AS_CONCAT,NO_BACKSLASH_ESCAPES',
+    ...['--default-time-zone=-05:00', '--group-concat-max-len=16', '--character-set-server=latin1'],
+  ])
+  await using database = await createMariadbDatabase(server)
+  await database.admin.query(`set global sql_select_limit = 1; set sql_mode = '', time_zone = '+00:00', names utf8mb4;
+    create table person (id char(8), born timestamp, nick varchar(20) character set utf8mb4);
+    insert into person values ('1', '2024-02-29 16:00:00', '姓名'), ('2', null, '👩‍👩‍👧')`)
+  const source = hrSource(
+    database.url,
+    `select id as userid, concat(id, '|') as name, "it's \\\\" as remark, born as birth_day, nick as level,
+       (select group_concat(repeat('x', 100)) from person) as category from person`,
+  )
+  const lines = await linesOf(await source.scan({}))
+  expect(lines).toEqual([
+    `\t1\t1|\tit's \\\\\t姓名\t${'x'.repeat(100)},${'x'.repeat(100)}\t2024-03-01`,
+    `\t2\t2|\tit's \\\\\t👩‍👩‍👧\t${'x'.repeat(100)},${'x'.repeat(100)}\t\\N`,
+  ])
+})
+
+test('the server sees who it is that reads', async () => {
+  await using server = await startMariadb(['--performance-schema=1'])
+  await using database = await createMariadbDatabase(server)
+  const hr = hrServer(database.url, pino({ level: 'silent' }))
+  onTestFinished(() => hr.close())
+  const session = await hr.open({ name: 'dirsync dry run', timeoutMs: null })
+  const [rows] = await database.admin.query<RowDataPacket[]>(
+    `select attr_value from performance_schema.session_connect_attrs where attr_name = 'program_name'`,
+  )
+  expect(rows.map(row => row.attr_value)).toContain('dirsync dry run')
+  await session.close()
+  await session.close()
+})

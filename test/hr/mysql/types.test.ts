@@ -1,0 +1,139 @@
+import type { RowDataPacket } from 'mysql2'
+import { expect, onTestFinished, test } from 'vitest'
+import { keyText } from '../../../src/directory/employee.ts'
+import { HrDataError } from '../../../src/hr/source.ts'
+import { createMariadbDatabase } from '../../helpers/mariadb.ts'
+import { failureOf } from '../contract/source-under-test.ts'
+import { hrSource, rowsOf } from '../hr-database.ts'
+
+/** A database with tables that goes away with the test. */
+async function hr(ddl: string) {
+  const database = await createMariadbDatabase()
+  onTestFinished(() => database.close())
+  // As old schemas were made: with zero dates, and whatever fits somehow.
+  await database.admin.query(`set sql_mode = 'ALLOW_INVALID_DATES', time_zone = '+00:00'; ${ddl}`)
+  return database
+}
+
+/** A column's values as a scan prints them, mapped to a column. */
+async function printed(type: string, values: string[], column: string) {
+  const { url } = await hr(`
+    create table t (place int, v ${type});
+    insert into t values ${values.map((value, i) => `(${i}, ${value})`).join(', ')}`)
+  const other = column === 'name' ? '' : ", 'n' as name"
+  const source = hrSource(url, `select place as userid, v as ${column}${other} from t order by place`)
+  return (await rowsOf(await source.scan({}))).map(row => row[column])
+}
+
+test.each([
+  ['set("b", "a", "")', ["'a,b'", "''", 'null'], 'category', ['b,a', '', null]],
+  ['enum("P1", "P2")', ["'P2'", 'null'], 'level', ['P2', null]],
+  ['int(5) unsigned zerofill', ['42', '123456'], 'remark', ['00042', '123456']],
+  ['tinyint(1)', ['1', '0', '2', '-1', 'null'], 'active', ['t', 'f', '2', '-1', null]],
+  ['tinyint(1)', ['1', '0'], 'remark', ['1', '0']],
+  ['tinyint', ['1', '0'], 'active', ['1', '0']],
+  ['bit(1)', ["b'1'", "b'0'"], 'active', ['t', 'f']],
+  ['bit(1)', ["b'1'", "b'0'"], 'remark', ['1', '0']],
+  ['bit(64)', ["b'1'", '~0'], 'remark', ['1', '18446744073709551615']],
+  ['year', ['2024'], 'remark', ['2024']],
+  ['time(6)', ["'-838:59:59'", "'08:00:00.250000'"], 'remark', ['-838:59:59', '08:00:00.25']],
+  [
+    'float',
+    ['0.1', '1234567', '16777216', '-1.5', '3.4e38'],
+    'remark',
+    ['0.1', '1234567', '16777216', '-1.5', '3.4e+38'],
+  ],
+  ['double(10, 2)', ['12.50'], 'remark', ['12.5']],
+  ['date', ["'0000-00-00'", "'2024-02-30'", "'2024-00-00'"], 'entry_day', [null, '2024-02-30', '2024-00-00']],
+  ['datetime(3)', ["'0000-00-00'", "'2024-02-29 23:59:59.999'"], 'birth_day', [null, '2024-02-29']],
+  ['timestamp', ["'0000-00-00'", "'2024-02-29 16:00:00'"], 'birth_day', [null, '2024-03-01']],
+  [
+    'datetime',
+    ["'0000-00-00'", "'2024-02-31'", "'2024-01-00'", "'2024-01-31'"],
+    'updated_at',
+    [null, null, null, '2024-01-31 00:00:00+08'],
+  ],
+  ['char(8) character set gbk', ["'姓名'", "'a  '"], 'name', ['姓名', 'a']],
+  ['varchar(8) character set latin1', ["'Müller'"], 'name', ['Müller']],
+  ['longtext character set utf8mb4', ["'👩‍👩‍👧 𠮷'"], 'remark', ['👩‍👩‍👧 𠮷']],
+  ['uuid', ["'7d793037-a076-4d6b-8f1e-3f9a2f2c5b5e'"], 'remark', ['7d793037-a076-4d6b-8f1e-3f9a2f2c5b5e']],
+])('%s, %j as %s is %j', async (type, values, column, texts) => {
+  expect(await printed(type, values, column)).toEqual(texts)
+})
+
+test.each(['binary(4)', 'varbinary(4)', 'blob', 'point'])('%s is refused', async type => {
+  const { url } = await hr(`create table t (id int, v ${type})`)
+  await expect(hrSource(url, 'select id as userid, v as name from t').inspect()).rejects.toThrow(
+    /employees\.sql: column name cannot be of type \w+ \(make it a single plain value\)/,
+  )
+})
+
+test('a zero date closes no department', async () => {
+  const { url } = await hr(`create table d (code int, closed datetime);
+    insert into d values (1, '0000-00-00'), (2, '2026-01-01 08:00:00.5')`)
+  const source = hrSource(url, 'select 1 as userid, 1 as dept_code', {
+    departments: 'select code as dept_code, null as parent_code, 1 as active, closed as closed_at from d',
+  })
+  const closed = (await source.departments()).map(({ closedAt }) => closedAt?.toISOString() ?? null)
+  expect(closed).toEqual([null, '2026-01-01T00:00:00.000Z'])
+})
+
+test.each(['utf8mb4', 'latin1', 'gbk'])(
+  'keys of %s are found by the index, odd ones among them',
+  async charset => {
+    const { url, admin, name } = await hr(`
+    create table person (id varchar(20) character set ${charset} primary key, nick text);
+    insert into person select concat('e', seq), 'n' from seq_1_to_20000;
+    analyze table person; flush table_statistics`)
+    const key = (userid: string) => ({ enterpriseCode: '', userid })
+    const source = hrSource(url, 'select id as userid, nick as name from person')
+    const present = ['e7', 'e19999'].map(key)
+    const texts = present.map(keyText).sort()
+    expect([...(await source.lookup(present)).keys()].sort()).toEqual(texts)
+    const [rows] = await admin.query<RowDataPacket[]>(
+      `select rows_read from information_schema.table_statistics where table_schema = '${name}'`,
+    )
+    // Those of filling it are counted as changes.
+    expect(Number(rows[0]?.rows_read)).toBeLessThan(10)
+    expect(
+      [...(await source.lookup([...present, ...['姓名', '👩‍👩‍👧', 'é'].map(key)])).keys()].sort(),
+    ).toEqual(texts)
+  },
+)
+
+test('words of a function in HR are not passed on, whatever state it raises', async () => {
+  const { url } = await hr(`
+    create table person (id int, salary text);
+    insert into person values (1, 'secret-7');
+    create function checked(salary text) returns text deterministic
+    begin
+      signal sqlstate '42000' set message_text = 'secret-7 is too much';
+      return salary;
+    end`)
+  const source = hrSource(url, 'select id as userid, checked(salary) as name from person')
+  const error = await failureOf(await source.scan({}))
+  expect(error).toBeInstanceOf(HrDataError)
+  expect(String(error)).toBe(
+    'HrDataError: employees.sql: the query failed on a value in HR (SQLSTATE 42000, error 1644); make its casts and arithmetic accept every row',
+  )
+})
+
+test.each([
+  ['select id as userid,\n  nick as name\nfrom person\nwhere nik > 1', 4, 7],
+  ['select id as userid, nick as name from persons', 1, 40],
+  ['select id as userid, nick as name from person where id = `nik`', 1, 59],
+  ['-- 甲\nselect id as userid, nick as name, from person', 2, 36],
+  ['select id as userid, nick as name from person where', 1, 52],
+])('%j: the mistake is at line %i, column %i', async (sql, line, column) => {
+  const { url } = await hr('create table person (id int, nick text)')
+  await expect(hrSource(url, sql).inspect()).rejects.toMatchObject({
+    code: 'MAPPING_SQL',
+    place: { line, column },
+  })
+})
+
+test('a name that stands in several places has none', async () => {
+  const { url } = await hr('create table person (id int, nick text)')
+  const sql = 'select nik as userid, nick as name from person where nik > 1'
+  await expect(hrSource(url, sql).inspect()).rejects.toMatchObject({ code: 'MAPPING_SQL', place: null })
+})
