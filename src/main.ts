@@ -403,10 +403,12 @@ function startAlerts({ config, entry, logger, notified }: Core, stops: Stops): v
   })
 }
 
-/** How long the work (jobs, plans, cron jobs) may take to stop. The whole stop stays below 10 s. */
+/** How long the work (jobs, plans, cron jobs) may take to stop. */
 const WORK_STOPS_WITHIN_MS = 7500
 /** How long every other part may take. One that hangs, say on an HR database that does not answer, is left behind. */
 const PART_STOPS_WITHIN_MS = 500
+/** How long all of it may take, so that the process ends within 10 s: what is stopped later is not waited for. */
+const ALL_STOPS_WITHIN_MS = 9000
 
 type Stop = () => Promise<unknown>
 
@@ -435,8 +437,12 @@ class Stops {
   }
 
   async #run(): Promise<void> {
+    const deadline = performance.now() + ALL_STOPS_WITHIN_MS
     await Promise.all(this.#work.map(stop => this.#within(WORK_STOPS_WITHIN_MS, stop)))
-    for (const stop of this.#parts.reverse()) await this.#within(PART_STOPS_WITHIN_MS, stop)
+    for (const stop of this.#parts.reverse()) {
+      const left = Math.max(0, Math.round(deadline - performance.now()))
+      await this.#within(Math.min(PART_STOPS_WITHIN_MS, left), stop)
+    }
   }
 
   async #within(ms: number, stop: Stop): Promise<void> {

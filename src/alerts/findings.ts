@@ -1,6 +1,7 @@
 import type { Config } from '../config.ts'
 import { STANDINGS_IN_SCOPE } from '../report/figures.ts'
 import { NEEDED_ROLES } from '../sync/process.ts'
+import { withoutKeys } from '../sync/safety.ts'
 import type { Facts } from './facts.ts'
 import type { Finding } from './rule.ts'
 
@@ -73,7 +74,8 @@ const suspectSources: Judge = ({ suspects }, { ALERT_SOURCE_SUSPECT: minutes }) 
     : suspects.map(({ run, kind, message, since }) => ({
         rule: 'source_suspect',
         subject: kind,
-        facts: { run, kind, message },
+        // A user id may be a mobile number, or a name.
+        facts: { run, kind, message: withoutKeys(message) },
         since,
         forMs: minutes * MINUTE_MS,
       }))

@@ -163,6 +163,16 @@ export async function markSent(db: Pool, { id, attempts }: Taken, answer: string
   )
 }
 
+/** The channel took a test message: it is not dead any more, and what waits for it is tried at once. */
+export async function noteTaken(db: Pool, channel: string, answer: string): Promise<void> {
+  await db.query(
+    `update dirsync.alert_channel set last_sent_at = now(), failing_since = null, last_answer = $2
+     where name = $1`,
+    [channel, storableText(answer.slice(0, MOST_ANSWER))],
+  )
+  await hurry(db, [channel])
+}
+
 /** The channel did not take it: it is tried again after so many milliseconds. */
 export async function putOff(
   db: Pool,

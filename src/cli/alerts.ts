@@ -1,12 +1,13 @@
 import type { Command } from 'commander'
+import { noteTaken } from '../alerts/outbox.ts'
 import type { AlertsReport } from '../alerts/report.ts'
 import { RULE_NAMES, type RuleName } from '../alerts/rule.ts'
 import { sendTest, type TestAnswer } from '../alerts/test-message.ts'
-import { environment, loadAlerts } from '../config.ts'
+import { environment, isEmbedded, loadAlerts } from '../config.ts'
 import { Commands } from '../sync/commands.ts'
 import { channels, EXAMPLE, history, list, type Options, report, rules } from './alert-lists.ts'
 import { futureOf, limitOf, oneOf, pastOf, periodOf, reasonOf } from './arguments.ts'
-import { openContext } from './context.ts'
+import { openContext, openStores } from './context.ts'
 import { FailedError, UsageError } from './failure.ts'
 import { say, speak } from './language.ts'
 import { coloured, examples, longTime, print, printJson, printText, shortTime } from './output.ts'
@@ -144,7 +145,20 @@ async function test(options: Options & { channel?: string }): Promise<void> {
   const answers = await Promise.all(chosen.map(channel => sendTest(channel, CONSOLE_URL)))
   if (options.json) printJson(answers)
   else printAnswers(answers)
+  await noteAnswers(answers)
   if (answers.some(({ accepted }) => !accepted)) throw new FailedError('')
+}
+
+/** A channel that took a message is not dead any more. Without its database, dirsync learns that by the next message. */
+async function noteAnswers(answers: TestAnswer[]): Promise<void> {
+  if (isEmbedded(environment())) return
+  try {
+    await using stores = await openStores()
+    for (const { channel, accepted, answer } of answers)
+      if (accepted) await noteTaken(stores.pool, channel, answer)
+  } catch {
+    // What was asked for is done.
+  }
 }
 
 function printAnswers(answers: TestAnswer[]): void {

@@ -129,6 +129,7 @@ export class QueueBackend {
       store: this.#store,
       queue: this.#id,
       hasWork: async () => (await this.counts()).waiting > 0 && !(await this.isPaused()),
+      isAway: () => this.awaySince !== null,
     })
   }
 

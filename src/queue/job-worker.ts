@@ -45,6 +45,8 @@ interface WorkerParts {
   logger: Logger
   /** Whether there are jobs to claim; rejects while the store is away. */
   hasWork(): Promise<boolean>
+  /** Whether the store was away when `hasWork` last asked. */
+  isAway(): boolean
 }
 
 /**
@@ -168,7 +170,8 @@ export class JobWorker {
   async #check(): Promise<void> {
     const isClaiming = Date.now() - this.#claimedAt < WATCH_EVERY_MS
     if (isClaiming || this.#running >= this.#concurrency) this.#vainChecks = 0
-    if (isClaiming || this.#checking) return
+    // Once it claims again, somebody still has to notice that the outage is over.
+    if ((isClaiming && !this.#parts.isAway()) || this.#checking) return
     this.#checking = true
     try {
       const hasWork = await this.#parts.hasWork()

@@ -76,6 +76,11 @@ export function duplication(keys: readonly string[]): string | null {
   return `HR delivers ${keys.length === 1 ? 'a key' : 'keys'} more than once (${keys.join(', ')}): make the mapping query return one row per employee`
 }
 
+/** What {@link duplication} says, without the keys: for people outside dirsync. */
+export function withoutKeys(message: string): string {
+  return message.replace(/ more than once \(.*\): make /s, ' more than once (…): make ')
+}
+
 /** True when `affected` of `total` trips the breaker. */
 export function trips(breaker: Breaker, affected: number, total: number): boolean {
   return affected > Math.max(breaker.count, (total * breaker.percent) / 100)

@@ -3,6 +3,7 @@ import type { Facts } from '../../src/alerts/facts.ts'
 import { findings } from '../../src/alerts/findings.ts'
 import { type Finding, RULE_NAMES, RULES, type RuleName } from '../../src/alerts/rule.ts'
 import { alertText } from '../../src/alerts/text.ts'
+import { duplication } from '../../src/sync/safety.ts'
 import { LANGUAGES } from '../../src/texts/texts.ts'
 import { alertLimits, healthyFacts } from './facts-under-test.ts'
 
@@ -452,4 +453,14 @@ test('several things at once are all found, each once', () => {
 
 test('an inhibited rule is inhibited by others than itself', () => {
   for (const rule of RULE_NAMES) expect(RULES[rule].inhibitedBy ?? []).not.toContain(rule)
+})
+
+test.each(LANGUAGES)('user ids that HR delivers twice stay in dirsync: %s', language => {
+  for (const keys of [['13800138000'], ['zhangsan', 'li): make', 'wang\n)']]) {
+    const message = `${duplication(keys)}. Nothing was enqueued.`
+    const [found] = find({ suspects: [{ run: 1, kind: 'full', message, since: NOW }] })
+    const { what } = alertText(language, found as Finding)
+    expect(what).toMatch(language === 'en' ? /more than once \(…\): make the mapping/ : /（…）|\(…\)/)
+    for (const key of keys) expect(JSON.stringify([found, what])).not.toContain(key.slice(0, 4))
+  }
 })

@@ -238,6 +238,24 @@ describe('dirsync alerts test', () => {
     expect(received).toHaveLength(1)
   })
 
+  test('ends the trouble of a channel that takes it, and hurries what waits for it', async () => {
+    const { pool } = deployment.own
+    for (const name of ['broken', 'ops']) await plantChannel(pool, name, { failingMinutes: 30 })
+    await plantNotice(pool, await plantAlert(pool, 'halt'), 'ops', { message: 'waiting' })
+    await pool.query(`update dirsync.alert_message set not_before = now() + interval '1 hour'`)
+    const { code } = await dirsync(['alerts', 'test'], { ...deployment.settings, ...channels() })
+    expect(code).toBe(1)
+    const { rows } = await pool.query(
+      `select name, failing_since is null as fine, last_answer from dirsync.alert_channel order by name`,
+    )
+    expect(rows).toEqual([
+      { name: 'broken', fine: false, last_answer: null },
+      { name: 'ops', fine: true, last_answer: 'HTTP 200' },
+    ])
+    const { rows: due } = await pool.query('select not_before <= now() as now from dirsync.alert_message')
+    expect(due).toEqual([{ now: true }])
+  })
+
   test.each([
     ['no channel is set', [], {}, 1, /no channel is set.*ALERT_CHANNEL_OPS=https:/],
     [

@@ -241,12 +241,15 @@ describe('quiet hours', () => {
 
 describe('a test message', () => {
   test('is sent at once, recorded, and says what the server answered; the next one has to wait', async () => {
+    await plantChannel(database.pool, 'ops', { failingMinutes: 30 })
     const answer = await ask('operator', 'POST', '/api/v1/alerts/channels/ops/test', {})
     expect(answer.json()).toEqual({ channel: 'ops', accepted: true, answer: expect.stringMatching(/200/) })
     expect(received).toHaveLength(1)
     expect(received[0]?.body).toContain('dirsync: test message')
     expect(received[0]?.body).toContain('https://dirsync.example.com/alerts')
     expect((await commands()).at(-1)).toEqual({ name: 'test_alert', arguments: { channel: 'ops' } })
+    const { rows } = await database.pool.query('select failing_since, last_answer from dirsync.alert_channel')
+    expect(rows).toEqual([{ failing_since: null, last_answer: answer.json().answer }])
     const again = await ask('operator', 'POST', '/api/v1/alerts/channels/ops/test', {})
     expect(again.statusCode).toBe(429)
     expect(Number(again.headers['retry-after'])).toBeLessThanOrEqual(10)

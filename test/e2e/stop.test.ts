@@ -1,8 +1,10 @@
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
+import { setTimeout as delay } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
 import { createCompany, until } from '../helpers/company.ts'
 import { spawnDirsync } from '../helpers/process.ts'
+import { startTcpProxy } from '../queue/tcp-proxy.ts'
 
 test('SIGTERM ends the service within 10 s although HR hangs', { timeout: 60_000 }, async () => {
   await using company = await createCompany({ employees: 20 })
@@ -24,6 +26,37 @@ test('SIGTERM ends the service within 10 s although HR hangs', { timeout: 60_000
   }
 })
 
+/** Takes connections, and never answers. */
+async function startSilentServer() {
+  const silent = createServer(socket => socket.on('error', () => undefined)).listen(0, '127.0.0.1')
+  await once(silent, 'listening')
+  onTestFinished(() => void silent.close())
+  return { silent, url: `http://127.0.0.1:${(silent.address() as AddressInfo).port}/` }
+}
+
+test('SIGTERM ends the service within 10 s although everything hangs', { timeout: 60_000 }, async () => {
+  await using company = await createCompany({ employees: 20 })
+  const { url } = await startSilentServer()
+  const { DATABASE_URL = '', HR_DATABASE_URL = '' } = company.settings
+  await using database = await startTcpProxy(DATABASE_URL)
+  await using hr = await startTcpProxy(HR_DATABASE_URL)
+  await using service = spawnDirsync(['start', '--roles', 'scheduler,worker,console,notifications'], {
+    env: {
+      ...company.settings,
+      ...{ DATABASE_URL: database.url, HR_DATABASE_URL: hr.url, CONSOLE_PORT: '0', NOTIFICATION_PORT: '0' },
+      ...{ ALERT_CHANNEL_OPS: url, HEARTBEAT_URL: url, OTEL_EXPORTER_OTLP_ENDPOINT: url },
+    },
+  })
+  await service.waitForLine(/Running/)
+  database.hang()
+  hr.hang()
+  // Statements are under way by now, of heartbeats among others.
+  await delay(6000)
+  const stopping = performance.now()
+  expect(await service.kill('SIGTERM')).toEqual({ code: 0, signal: null })
+  expect(performance.now() - stopping).toBeLessThan(10_000)
+})
+
 test('SIGTERM ends the service within 10 s although a receiver of alerts and the monitor hang', {
   timeout: 60_000,
 }, async () => {
@@ -34,11 +67,7 @@ test('SIGTERM ends the service within 10 s although a receiver of alerts and the
   await company.db.query(
     `insert into dirsync.sync_run (kind, state, finished_at) values ('changes', 'done', now())`,
   )
-  // Takes connections, and never answers.
-  const silent = createServer(socket => socket.on('error', () => undefined)).listen(0, '127.0.0.1')
-  await once(silent, 'listening')
-  onTestFinished(() => void silent.close())
-  const url = `http://127.0.0.1:${(silent.address() as AddressInfo).port}/`
+  const { url, silent } = await startSilentServer()
   const called = new Promise<void>(resolve => {
     let calls = 0
     silent.on('connection', () => {

@@ -55,6 +55,7 @@ describe.concurrent.each(backends)('during and after an outage the queue in $kin
       concurrency: 4,
       logger,
       hasWork: async () => (await queue.counts()).waiting > 0,
+      isAway: () => false,
     })
     await queue.add([update('a'), update('b')])
     await recorder.execution(2)
@@ -114,6 +115,31 @@ describe.concurrent.each(backends)('during and after an outage the queue in $kin
       },
       { timeout: 60_000, interval: 200 },
     )
+  })
+
+  test('a worker that is busy again does not say for ever that it is away', async () => {
+    await using store = await openOwn()
+    await openQueue(store).then(queue => queue.close())
+    await using proxy = await startTcpProxy(store.url)
+    await using queue = await openQueue(store, { url: proxy.url })
+    await using producer = await openQueue(store)
+    const recorder = new Recorder('instant')
+    const worker = queue.work(recorder.handler, { concurrency: 4, logger: silent })
+    await producer.add([update('before')])
+    await recorder.execution(1)
+    await proxy.refuse()
+    await vi.waitFor(() => expect(queue.awaySince).not.toBeNull(), { timeout: 20_000, interval: 100 })
+    await proxy.accept()
+    let job = 0
+    await vi.waitFor(
+      async () => {
+        job += 1
+        await producer.add([update(`job-${job}`)])
+        expect(queue.awaySince).toBeNull()
+      },
+      { timeout: 40_000, interval: 200 },
+    )
+    await worker.close(1_000)
   })
 
   test('works on when the server closes every connection, with jobs running', async () => {

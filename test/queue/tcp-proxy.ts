@@ -15,6 +15,8 @@ interface TcpProxy extends AsyncDisposable {
    * is gone for the store, too, but no client hears what becomes of the store's.
    */
   silence(): void
+  /** Passes nothing on any more, neither on the present connections nor on new ones, which it takes all the same. */
+  hang(): void
   /** Once a client has sent this text, nothing of what its store answers comes back on that connection. */
   loseAnswersAfter(text: string): void
   /** Takes connections again. */
@@ -25,7 +27,13 @@ export async function startTcpProxy(target: string): Promise<TcpProxy> {
   const { hostname, port } = new URL(target)
   const pairs = new Set<[Socket, Socket]>()
   let fatal: string | null = null
+  let hangs = false
+  const held = new Set<Socket>()
   const server = createServer(client => {
+    if (hangs) {
+      held.add(client.on('error', () => client.destroy()))
+      return
+    }
     const store = connect(Number(port), hostname)
     const pair: [Socket, Socket] = [client, store]
     pairs.add(pair)
@@ -53,7 +61,7 @@ export async function startTcpProxy(target: string): Promise<TcpProxy> {
   const refuse = async () => {
     const closed = server.listening ? once(server, 'close') : undefined
     server.close()
-    for (const [client] of pairs) client.resetAndDestroy()
+    for (const client of [...[...pairs].map(([client]) => client), ...held]) client.resetAndDestroy()
     await closed
   }
   return {
@@ -64,6 +72,10 @@ export async function startTcpProxy(target: string): Promise<TcpProxy> {
         store.unpipe(client).pause()
         client.end()
       }
+    },
+    hang() {
+      hangs = true
+      for (const pair of pairs) for (const socket of pair) socket.unpipe().pause()
     },
     silence() {
       for (const [client, store] of pairs) {

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { ChannelSettings } from '../../alerts/channel.ts'
+import { noteTaken } from '../../alerts/outbox.ts'
 import { AlertHistory } from '../../alerts/report.ts'
 import { sendTest, TestAnswer } from '../../alerts/test-message.ts'
 import { asAsker } from '../../sync/commands.ts'
@@ -151,7 +152,9 @@ export function alerts(services: Services): Endpoint[] {
         await asAsker(pool, ask.asker, client =>
           client.query(`select dirsync.note_command('test_alert', null, $1)`, [{ channel: channel.name }]),
         )
-        return sendTest(channel, config.CONSOLE_URL)
+        const test = await sendTest(channel, config.CONSOLE_URL)
+        if (test.accepted) await noteTaken(pool, channel.name, test.answer)
+        return test
       },
       page: async (ask, test) => pageOf(ask, await readConsoleAlerts(services, ask), test),
     }),
