@@ -6,13 +6,14 @@ import { Alerter } from '../../src/alerts/alerter.ts'
 import { isAway } from '../../src/alerts/away.ts'
 import type { Channel } from '../../src/alerts/channel.ts'
 import { Courier } from '../../src/alerts/courier.ts'
-import type { Finding } from '../../src/alerts/rule.ts'
+import { type Finding, RULE_NAMES } from '../../src/alerts/rule.ts'
 import { createPool } from '../../src/lib/database.ts'
 import { dirsyncListener } from '../../src/lib/listener.ts'
 import { until } from '../helpers/company.ts'
 import { startTcpProxy } from '../queue/tcp-proxy.ts'
 import { SILENT, StoreUnderTest } from '../sync/store-under-test.ts'
 import { answers, Inbox, said, takes } from './inbox.ts'
+import { FACTS } from './planted.ts'
 
 const store = new StoreUnderTest()
 
@@ -118,6 +119,28 @@ describe('what is wrong', () => {
     expect(over).toMatchObject({ title: 'dirsync: 2 alerts recovered' })
     await judged()
     expect(inbox.arrivals).toHaveLength(3)
+  })
+
+  test.each(RULE_NAMES)('by the rule %s is raised, repeated and recovered', async rule => {
+    const inbox = await Inbox.open()
+    wrong = [finding(rule, FACTS[rule])]
+    await startProcess([inbox.channel()])
+    await judged()
+    // What nobody watched until now may mend by itself for some minutes.
+    await store.pool.query(`update dirsync.alert_judgement set watched_since = now() - interval '1 day'`)
+    expect(said(await inbox.arrival(1))).toBe(`${rule} raised`)
+    await until(async () => (await store.value('select state from dirsync.alert_message')) === 'sent')
+    await pass(4 * HOUR)
+    const repeated = await inbox.arrival(2)
+    expect(said(repeated)).toBe(`${rule} repeated`)
+    expect(repeated.alerts[0]?.remedy).not.toBe('')
+    await until(
+      async () => (await store.value(`select bool_and(state = 'sent') from dirsync.alert_message`)) === true,
+    )
+    await mend()
+    const over = await inbox.arrival(3)
+    expect(said(over)).toBe(`${rule} recovered`)
+    expect(over.alerts[0]?.remedy).toBeNull()
   })
 
   test('is neither forgotten nor repeated by a restart', async () => {
