@@ -1,5 +1,5 @@
 import { type SpawnSyncReturns, spawnSync } from 'node:child_process'
-import { chmod, cp, mkdir, symlink, writeFile } from 'node:fs/promises'
+import { chmod, cp, mkdir, stat, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { temporaryFolder } from '../helpers/temporary-folder.ts'
@@ -80,4 +80,14 @@ test.each([
   expect(stderr).toBe(
     `dirsync needs Node.js 24 or newer (found: ${found}): run npm ci in ${root}, which brings it along, or install it.\n`,
   )
+})
+
+test('called by npx in a checkout, it leaves the built library as it is', async () => {
+  const root = join(import.meta.dirname, '../..')
+  const npm = (...args: string[]) => spawnSync('npm', args, { cwd: root, encoding: 'utf8' })
+  expect(npm('run', 'prepare').status).toBe(0)
+  const built = async () => (await stat(join(root, 'dist/platform/index.js'))).mtimeMs
+  const before = await built()
+  expect(npm('exec', '--', 'dirsync', '--version').stdout).toMatch(/^\d+\.\d+\.\d+\n$/)
+  expect(await built()).toBe(before)
 })
