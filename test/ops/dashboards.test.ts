@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { parse } from 'yaml'
 import { DASHBOARDS } from '../../ops/grafana/dashboards.ts'
 import { startConsoleService } from '../console/browser/browser.ts'
@@ -112,9 +112,17 @@ const EMPTY = new Map([
 
 test('Prometheus understands every panel, and has figures for it', async () => {
   for (const { dashboard, panel, expr } of shown) {
-    const samples = await prometheus.query(asAsked(expr))
-    const figures = samples.map(({ value }) => value).filter(Number.isFinite)
-    if (!EMPTY.has(expr)) expect(figures, `${dashboard}, ${panel}: ${expr}`).not.toEqual([])
+    if (EMPTY.has(expr)) await prometheus.query(asAsked(expr))
+    // A rate takes two scrapes.
+    else
+      await vi.waitFor(
+        async () => {
+          const samples = await prometheus.query(asAsked(expr))
+          const figures = samples.map(({ value }) => value).filter(Number.isFinite)
+          expect(figures, `${dashboard}, ${panel}: ${expr}`).not.toEqual([])
+        },
+        { timeout: 30_000, interval: 500 },
+      )
   }
   const exprs = new Set(shown.map(({ expr }) => expr))
   for (const expr of EMPTY.keys()) expect(exprs).toContain(expr)
