@@ -28,9 +28,14 @@ export interface SourceStatistics {
   newest: string | null
 }
 
+/** What stands before and after the rows of a COPY in binary format. */
+export const COPY_BEGIN = Buffer.from('PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0', 'latin1')
+export const COPY_END = Buffer.from('\xff\xff', 'latin1')
+
 /**
- * Turns the lines of an HR scan (COPY text: `enterprise_code, userid, active?, updated_at?`, then fields) into lines for
- * the staging table (`enterprise_code, userid, active, hash`), still in COPY text, and counts what the sanity gate needs.
+ * Turns the lines of an HR scan (COPY text: `enterprise_code, userid, active?, updated_at?`, then fields) into rows of
+ * the staging table (`enterprise_code, userid, active, hash`) in COPY's binary format, which PostgreSQL takes in less than
+ * half of the time that text costs it, and counts what the sanity gate needs.
  * The bytes are hashed as they come: a row that HR did not change is never parsed, which is what makes a million of them cheap.
  */
 export class RowHasher {
@@ -44,6 +49,7 @@ export class RowHasher {
   #scratch = Buffer.alloc(4096)
   #rows = 0
   #keyless = 0
+  #active = 0
   #newest = ''
 
   constructor(columns: readonly string[]) {
@@ -56,15 +62,15 @@ export class RowHasher {
     this.#seed.copy(this.#scratch)
   }
 
-  /** Hashes the complete lines of a chunk; what is left of the last one waits for the next chunk. */
+  /** The rows of the complete lines of a chunk; what is left of the last one waits for the next chunk. */
   push(chunk: Buffer): Buffer {
     const input = this.#rest.length > 0 ? Buffer.concat([this.#rest, chunk]) : chunk
     const parts: Buffer[] = []
-    // A staged line is longer than its HR line only by the hash.
     let output = Buffer.allocUnsafe(input.length + 65_536)
     let written = 0
     let start = 0
     for (let end = input.indexOf(NEWLINE, start); end !== -1; end = input.indexOf(NEWLINE, start)) {
+      // A staged row is longer than its HR line by the hash and by what COPY says of each column.
       if (written + (end - start) + 128 > output.length) {
         parts.push(output.subarray(0, written))
         output = Buffer.allocUnsafe(input.length + 65_536)
@@ -77,6 +83,11 @@ export class RowHasher {
     this.#rest = Buffer.from(input.subarray(start))
     parts.push(output.subarray(0, written))
     return parts.length === 1 ? (parts[0] as Buffer) : Buffer.concat(parts)
+  }
+
+  /** Rows for the staging table so far. */
+  get staged(): { rows: number; active: number } {
+    return { rows: this.#rows - this.#keyless, active: this.#active }
   }
 
   get statistics(): SourceStatistics {
@@ -100,39 +111,33 @@ export class RowHasher {
     let fields = end
     let column = 0
     let begin = start
+    const [empty, firstField] = [this.#empty, this.#firstField]
     for (let i = start; i <= end; i++) {
-      if (i < end && input[i] !== TAB) continue
-      if (column === 0) enterpriseEnd = i
+      const byte = input[i] as number
+      // One comparison for most bytes: only tabs and what is rarer yet are at most a newline.
+      if (byte > NEWLINE || (byte !== TAB && i < end)) continue
+      if (column >= firstField) {
+        if (i - begin <= 2 && isEmpty(input, begin, i)) (empty[column] as number)++
+      } else if (column === 0) enterpriseEnd = i
       else if (column === 1) keyEnd = i
       else if (column === this.#activeColumn) active = isInactive(input[begin]) ? 0x66 : 0x74
       else if (column === this.#updatedColumn) this.#updated(input, begin, i)
-      else if (
-        i === begin ||
-        (i - begin === 2 && input[begin] === BACKSLASH && input[begin + 1] === LETTER_N)
-      )
-        (this.#empty[column] as number)++
       column++
-      if (column === this.#firstField) fields = i + 1
       begin = i + 1
+      if (column === firstField) fields = begin
     }
-    if (
-      keyEnd - enterpriseEnd <= 1 ||
-      keyEnd - start > MAX_KEY_BYTES ||
-      (keyEnd - enterpriseEnd === 3 &&
-        input[enterpriseEnd + 1] === BACKSLASH &&
-        input[enterpriseEnd + 2] === LETTER_N)
-    ) {
+    if (isEmpty(input, enterpriseEnd + 1, keyEnd) || keyEnd - start > MAX_KEY_BYTES) {
       this.#keyless++
       return offset
     }
-    let at = offset
-    at += input.copy(output, at, start, keyEnd)
-    output[at++] = TAB
-    output[at++] = active
-    output[at++] = TAB
-    at += output.write(this.#hash(input, fields, end, active), at, 32, 'latin1')
-    output[at++] = NEWLINE
-    return at
+    if (active === 0x74) this.#active++
+    let at = output.writeInt16BE(4, offset)
+    at = writeText(input, start, enterpriseEnd, output, at)
+    at = writeText(input, enterpriseEnd + 1, keyEnd, output, at)
+    at = output.writeInt32BE(1, at)
+    output[at++] = active === 0x74 ? 1 : 0
+    at = output.writeInt32BE(HASH_BYTES, at)
+    return at + output.write(this.#hash(input, fields, end, active), at, HASH_BYTES, 'latin1')
   }
 
   #hash(input: Buffer, from: number, to: number, active: number): string {
@@ -143,7 +148,8 @@ export class RowHasher {
     }
     this.#scratch[this.#seed.length] = active
     input.copy(this.#scratch, this.#seed.length + 1, from, to)
-    return hash('sha256', this.#scratch.subarray(0, length), 'hex')
+    // A text with a character for each byte: quicker than a buffer for every row.
+    return hash('sha256', this.#scratch.subarray(0, length), 'binary')
   }
 
   #updated(input: Buffer, from: number, to: number): void {
@@ -151,6 +157,30 @@ export class RowHasher {
     // ISO timestamps in one zone sort as text.
     if (text !== '\\N' && text > this.#newest) this.#newest = text
   }
+}
+
+/** Whether a value of a COPY text line is empty, or null. */
+function isEmpty(input: Buffer, from: number, to: number): boolean {
+  return to <= from || (to - from === 2 && input[from] === BACKSLASH && input[from + 1] === LETTER_N)
+}
+
+/** Of the digest, as many as a uuid has. */
+const HASH_BYTES = 16
+
+/** Writes a value of a COPY text line as COPY's binary format has it: its length and its bytes. */
+function writeText(input: Buffer, from: number, to: number, output: Buffer, offset: number): number {
+  let at = offset + 4
+  for (let i = from; i < to; i++) {
+    const byte = input[i] as number
+    output[at++] = byte === BACKSLASH ? unescaped(input[++i] as number) : byte
+  }
+  output.writeInt32BE(at - offset - 4, offset)
+  return at
+}
+
+/** The byte that COPY text writes as a backslash and this one. */
+function unescaped(letter: number): number {
+  return UNESCAPED.get(letter) ?? letter
 }
 
 /**
@@ -187,6 +217,10 @@ const ESCAPES: Record<string, string> = {
   '\t': '\\t',
   '\v': '\\v',
 }
+
+const UNESCAPED = new Map(
+  Object.entries(ESCAPES).map(([character, written]) => [written.charCodeAt(1), character.charCodeAt(0)]),
+)
 
 /** A value as COPY text prints it; null is `\N`. */
 export function copyText(value: string | null): string {

@@ -124,9 +124,12 @@ export async function addBindings(
   return rowCount ?? 0
 }
 
-/** Tells PostgreSQL that the outbox has grown: statements planned while it was small would read all of it. */
-export async function analyzeOutbox(db: Pool): Promise<void> {
-  await db.query('analyze dirsync.pending, dirsync.employee')
+/**
+ * Tells PostgreSQL that the outbox has grown: statements planned while it was small would read all of it.
+ * @param withEmployees the employees have grown as well
+ */
+export async function analyzeOutbox(db: Pool, withEmployees: boolean): Promise<void> {
+  await db.query(`analyze dirsync.pending${withEmployees ? ', dirsync.employee' : ''}`)
 }
 
 /** A row that a feeder took for the queue. */

@@ -45,9 +45,9 @@ export async function planEmployees(
     replans ||
     (await cancelledSince(db, last.at))
   const since = sweep ? null : new Date(newest.getTime() - WATERMARK_OVERLAP_MS)
-  const { source, mapping } = await traced('read HR', () => stageScan(db, hr, since, signal))
+  const { staged, source, mapping } = await traced('read HR', () => stageScan(db, hr, since, signal))
   const scope = { everything: isFull, maxAgeMs: run.maxAgeMs, sweep, replans }
-  const difference = await traced('compare', () => compare(db, scope))
+  const difference = await traced('compare', () => compare(db, staged, scope))
   const { inScope, reasons, sample, skipped, changing, first } = difference
   const planned = {
     difference,
@@ -86,10 +86,10 @@ export async function planNamedRows(
     const row = found.get(keyText(key))
     return row === undefined || row === 'duplicate' ? [] : [{ key, row }]
   })
-  await stageRows(db, rows)
+  const staged = await stageRows(db, rows)
   const replans = await awaitReplan(db)
   const scope = { everything: false, maxAgeMs: null, sweep: false, replans }
-  const { inScope, reasons, sample, changing } = await traced('compare', () => compare(db, scope))
+  const { inScope, reasons, sample, changing } = await traced('compare', () => compare(db, staged, scope))
   const total = (await lastSweep(db))?.statistics.rows ?? inScope
   return {
     sweep: false,

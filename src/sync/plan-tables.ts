@@ -2,7 +2,14 @@ import { Transform } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { from as copyFrom } from 'pg-copy-streams'
 import type { EmployeeKey } from '../directory/employee.ts'
-import { RowHasher, rowHash, rowIsActive, type SourceStatistics } from '../directory/hash.ts'
+import {
+  COPY_BEGIN,
+  COPY_END,
+  RowHasher,
+  rowHash,
+  rowIsActive,
+  type SourceStatistics,
+} from '../directory/hash.ts'
 import type { HrEmployeeRow, HrSource } from '../hr/source.ts'
 import { type ClientBase, COPY_MS, onlyRow } from '../lib/database.ts'
 
@@ -36,38 +43,45 @@ const DIFFERENCE = 'create temp table difference on commit drop as'
 /**
  * Streams HR's rows into `staged`.
  * @param since only rows with `updated_at` at or after this moment; null: all of them
- * @returns what HR looked like, and the fingerprint of the mapping that it was read with
+ * @returns what is staged, what HR looked like, and the fingerprint of the mapping that it was read with
  */
 export async function stageScan(
   db: ClientBase,
   hr: Pick<HrSource, 'scan'>,
   since: Date | null,
   signal: AbortSignal,
-): Promise<{ source: SourceStatistics; mapping: string }> {
+): Promise<{ staged: Staged; source: SourceStatistics; mapping: string }> {
   await makeStage(db)
   const scan = await hr.scan({ since: since ?? undefined, signal })
   const hasher = new RowHasher(scan.columns)
-  const toLines = new Transform({
+  const toRows = new Transform({
+    construct(done) {
+      this.push(COPY_BEGIN)
+      done()
+    },
     transform(chunk: Buffer, _encoding, done) {
       done(null, hasher.push(chunk))
     },
+    flush(done) {
+      done(null, COPY_END)
+    },
   })
-  const copy = Object.assign(copyFrom('copy staged from stdin'), { query_timeout: COPY_MS })
+  const copy = Object.assign(copyFrom('copy staged from stdin (format binary)'), { query_timeout: COPY_MS })
   try {
     // Listens to all three before anything else happens: one that fails at once fails the call and nothing else.
-    await pipeline(scan.stream, toLines, db.query(copy), { signal })
+    await pipeline(scan.stream, toRows, db.query(copy), { signal })
   } finally {
     await scan.close()
   }
   await db.query('analyze staged')
-  return { source: hasher.statistics, mapping: scan.mapping }
+  return { staged: hasher.staged, source: hasher.statistics, mapping: scan.mapping }
 }
 
 /** Puts a few rows of HR into `staged`. */
 export async function stageRows(
   db: ClientBase,
   rows: { key: EmployeeKey; row: HrEmployeeRow }[],
-): Promise<void> {
+): Promise<Staged> {
   await makeStage(db)
   const staged = rows.map(({ key, row }) => ({
     ...key,
@@ -80,11 +94,21 @@ export async function stageRows(
     [JSON.stringify(staged)],
   )
   await db.query('analyze staged')
+  return { rows: staged.length, active: staged.filter(({ active }) => active).length }
 }
 
 async function makeStage(db: ClientBase): Promise<void> {
   await db.query("set local work_mem = '256MB'")
+  // Compiling the comparison takes PostgreSQL longer than it saves, and a small sample tells of `staged` all that a plan asks.
+  await db.query('set local jit = off')
+  await db.query('set local default_statistics_target = 10')
   await db.query(STAGED)
+}
+
+/** How many rows `staged` has, duplicates among them. */
+export interface Staged {
+  rows: number
+  active: number
 }
 
 export interface Difference {
@@ -105,6 +129,7 @@ export interface Difference {
 
 /**
  * Joins `staged` with what is known of the employees, and makes `difference`.
+ * @param staged as the table was filled
  * @param options.everything a full run: every row is work, changed or not
  * @param options.maxAgeMs of a full run: whom the platform confirmed within so many milliseconds is left out; null: nobody is
  * @param options.sweep every HR row is staged, so that whoever is missing has vanished
@@ -112,6 +137,7 @@ export interface Difference {
  */
 export async function compare(
   db: ClientBase,
+  staged: Staged,
   options: { everything: boolean; maxAgeMs: number | null; sweep: boolean; replans: boolean },
 ): Promise<Difference> {
   const { everything, maxAgeMs, sweep, replans } = options
@@ -149,25 +175,27 @@ export async function compare(
        or (s.hash is distinct from e.acknowledged_hash and s.hash is distinct from e.parked_hash)
        or ${waits}`,
   )
-  const { rows } = await db.query<Omit<Difference, 'skipped' | 'duplicates'> & { doubled: boolean }>(
+  const { rows } = await db.query<
+    Omit<Difference, 'inScope' | 'skipped' | 'duplicates'> & { doubled: boolean }
+  >(
     `with reasons as (
        select reason, count(*)::int as n from difference where reason is not null group by reason
      ), sample as (
        select concat_ws('/', nullif(enterprise_code, ''), userid) as key from difference
        where reason in ('new', 'changed', 'left', 'vanished') order by reason, 1 limit 20
      )
-     select (select count(*)::int from staged where active) as "inScope",
-            (select coalesce(jsonb_object_agg(reason, n), '{}') from reasons) as reasons,
+     select (select coalesce(jsonb_object_agg(reason, n), '{}') from reasons) as reasons,
             (select count(*)::int from difference
              where fresh and reason not in ('asked', 'skipped')) as changing,
             (select coalesce(jsonb_agg(key), '[]') from sample) as sample,
             not exists (select from dirsync.employee
                         where acknowledged_hash is not null or parked_hash is not null) as first,
-            ${sweep ? DOUBLED : 'true'} as doubled`,
+            ${sweep ? doubled(staged.rows) : 'true'} as doubled`,
   )
-  const { doubled, reasons, ...difference } = onlyRow(rows)
+  const { doubled: isDoubled, reasons, ...difference } = onlyRow(rows)
   const { skipped = 0, ...work } = reasons
-  return { ...difference, reasons: work, skipped, duplicates: doubled ? await duplicates(db) : [] }
+  const { active: inScope } = staged
+  return { ...difference, inScope, reasons: work, skipped, duplicates: isDoubled ? await duplicates(db) : [] }
 }
 
 /** Condition on an employee `e`: a worker found another HR row than the plan saw, and the work waits to be judged anew. */
@@ -192,8 +220,8 @@ function recently(maxAgeMs: number | null): string {
 }
 
 /** Every staged row is new or matches one employee: with more matches than employees there are duplicates. */
-const DOUBLED = `
-  (select count(*) from staged) - (select count(*) from difference where unknown)
+const doubled = (stagedRows: number) => `
+  ${stagedRows} - (select count(*) from difference where unknown)
     > (select count(*) from dirsync.employee) - (select count(*) from difference where hash is null)
   or (select count(*) <> count(distinct (enterprise_code, userid)) from difference where unknown)`
 

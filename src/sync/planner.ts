@@ -87,7 +87,7 @@ export class Planner {
         ...figures('planned', plan?.reasons),
       })
       const work = Object.values(plan?.reasons ?? {}).reduce((sum, n) => sum + n, 0)
-      if (work > MUCH_WORK) await analyzeOutbox(pool)
+      if (work > MUCH_WORK) await analyzeOutbox(pool, (plan?.reasons.new ?? 0) > MUCH_WORK)
       log.info({ state, reasons: plan?.reasons, message }, 'run planned')
     } catch (error) {
       if (signal.aborted) throw error

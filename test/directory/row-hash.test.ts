@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { EMPLOYEE_FIELDS } from '../../src/directory/employee.ts'
 import { copyText, RowHasher, rowHash } from '../../src/directory/hash.ts'
+import { type StagedRow, stagedRows } from './staged-rows.ts'
 
 type Row = Record<string, string | null>
 
@@ -14,20 +15,9 @@ function copyLines(columns: readonly string[], rows: readonly Row[]): Buffer {
   )
 }
 
-interface Staged {
-  key: string
-  active: string
-  hash: string
-}
-
-/** The staged lines of one or more chunks. */
-function stage(hasher: RowHasher, chunks: readonly Buffer[]): Staged[] {
-  const output = Buffer.concat(chunks.map(chunk => Buffer.from(hasher.push(chunk)))).toString()
-  const lines = output.split('\n').slice(0, -1)
-  return lines.map(line => {
-    const [enterprise, userid, active, hash] = line.split('\t')
-    return { key: `${enterprise}\t${userid}`, active: active ?? '', hash: hash ?? '' }
-  })
+/** The staged rows of one or more chunks. */
+function stage(hasher: RowHasher, chunks: readonly Buffer[]): StagedRow[] {
+  return stagedRows(Buffer.concat(chunks.map(chunk => Buffer.from(hasher.push(chunk)))))
 }
 
 const plainHash = (columns: readonly string[], row: Row) => rowHash(columns, row).replaceAll('-', '')
@@ -79,7 +69,7 @@ function split(bytes: Buffer, places: readonly number[]): Buffer[] {
   return [0, ...cuts].map((from, i) => bytes.subarray(from, cuts[i] ?? bytes.length))
 }
 
-describe('the hash of a staged line', () => {
+describe('the hash of a staged row', () => {
   test('is the one that a worker works out for the row, whatever its texts hold', () => {
     fc.assert(
       fc.property(scan, ({ columns, rows }) => {
@@ -207,17 +197,21 @@ describe('what a hash tells apart', () => {
   })
 })
 
-describe('a staged line', () => {
-  test('has the key as COPY printed it, and whether the employee is active', () => {
+describe('a staged row', () => {
+  test('has the key, and whether the employee is active', () => {
     fc.assert(
       fc.property(fc.array(rowOf(COLUMNS), { maxLength: 8 }), rows => {
-        const staged = stage(new RowHasher(COLUMNS), [copyLines(COLUMNS, rows)])
-        expect(staged.map(({ key, active }) => ({ key, active }))).toEqual(
+        const hasher = new RowHasher(COLUMNS)
+        const staged = stage(hasher, [copyLines(COLUMNS, rows)])
+        expect(staged.map(({ hash, ...row }) => row)).toEqual(
           rows.map(row => ({
-            key: `${copyText(row.enterprise_code ?? null)}\t${copyText(row.userid ?? null)}`,
-            active: row.active,
+            enterpriseCode: row.enterprise_code,
+            userid: row.userid,
+            active: row.active === 't',
           })),
         )
+        const active = rows.filter(row => row.active === 't').length
+        expect(hasher.staged).toEqual({ rows: rows.length, active })
       }),
     )
   })
@@ -227,7 +221,7 @@ describe('a staged line', () => {
     const row = (userid: string) => ({ enterprise_code: 'E1', userid, name: 'x' })
     const rows = [row('x'.repeat(5000)), row('😀'.repeat(100)), row('x'.repeat(1997)), row('x'.repeat(1998))]
     const kept = stage(hasher, [copyLines(['enterprise_code', 'userid', 'name'], rows)])
-    expect(kept.map(({ key }) => key.length)).toEqual(['E1\t'.length + 200, 2000])
+    expect(kept.map(row => row.userid.length)).toEqual([200, 1997])
     expect(hasher.statistics).toMatchObject({ rows: 4, keyless: 2 })
   })
 
@@ -247,7 +241,8 @@ describe('a staged line', () => {
       { ...row, userid: 'N' },
       { ...row, userid: '\\' },
     ]
-    expect(stage(hasher, [copyLines(COLUMNS, rows)]).map(({ key }) => key)).toEqual(['E1\tN', 'E1\t\\\\'])
+    expect(stage(hasher, [copyLines(COLUMNS, rows)]).map(row => row.userid)).toEqual(['N', '\\'])
+    expect(hasher.staged).toEqual({ rows: 2, active: 2 })
     expect(hasher.statistics).toMatchObject({ rows: 4, keyless: 2 })
   })
 })
