@@ -1,9 +1,11 @@
 import { pause } from './waiting.ts'
 
 interface LoopOptions {
-  /** What to do again and again. */
-  step(signal: AbortSignal): Promise<void>
+  /** What to do again and again; true: there is more to do. */
+  step(signal: AbortSignal): Promise<void> | Promise<boolean>
   pauseMs: number
+  /** How long to pause while there is more to do; absent: not at all. */
+  busyMs?: number
   /** How long to pause after a step that failed; absent: as after any other. */
   retryMs?: number
   /** Called with the first error of several in a row: once per outage, not once per step. */
@@ -39,20 +41,22 @@ export class Loop {
   }
 
   async #run(): Promise<void> {
-    const { step, pauseMs, retryMs = pauseMs, failed } = this.#options
+    const { step, pauseMs, busyMs = 0, retryMs = pauseMs, failed } = this.#options
     const { signal } = this.#stopping
     let isInTrouble = false
     while (!signal.aborted) {
       // Taken before the step, so that nothing that is told during it is missed.
       const woken = this.#wake.promise
+      let rest = pauseMs
       try {
-        await step(signal)
+        if ((await step(signal)) === true) rest = busyMs
         isInTrouble = false
       } catch (error) {
         if (!isInTrouble && !signal.aborted) failed(error as Error)
         isInTrouble = true
+        rest = retryMs
       }
-      if (!signal.aborted) await pause(isInTrouble ? retryMs : pauseMs, woken)
+      if (rest > 0 && !signal.aborted) await pause(rest, woken)
     }
   }
 }

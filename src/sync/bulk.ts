@@ -1,6 +1,6 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import { onlyRow, type Pool } from '../lib/database.ts'
 import type { Logger } from '../lib/logger.ts'
+import { Loop } from '../lib/loop.ts'
 import { type CaseFilter, matches, Values } from './case-filter.ts'
 import { type CaseState, openStates } from './cases.ts'
 import { type Asker, asAsker, CommandError } from './commands.ts'
@@ -155,62 +155,33 @@ const IDLE_MS = 1000
  * when it dies the next one goes on where it was.
  */
 export class BulkRunner {
-  readonly #pool: Pool
-  readonly #logger: Logger
-  readonly #stopping = new AbortController()
-  #loop: Promise<void> | undefined
-  #wake = Promise.withResolvers<void>()
-  #isInTrouble = false
+  readonly #loop: Loop
 
-  constructor(options: { pool: Pool; logger: Logger }) {
-    this.#pool = options.pool
-    this.#logger = options.logger
+  constructor({ pool, logger }: { pool: Pool; logger: Logger }) {
+    this.#loop = new Loop({
+      async step() {
+        const { rows } = await pool.query<{ id: number | null }>('select dirsync.bulk_step($1, $2) as id', [
+          BATCH,
+          CASES_OF_RUN,
+        ])
+        return onlyRow(rows).id !== null
+      },
+      pauseMs: IDLE_MS,
+      failed: error => logger.error({ err: error.message }, 'a bulk action stopped; trying again'),
+    })
   }
 
   start(): void {
-    this.#loop ??= this.#watch()
+    this.#loop.start()
   }
 
   /** Looks at once whether there is something to do. */
   wake(): void {
-    this.#wake.resolve()
-    this.#wake = Promise.withResolvers()
+    this.#loop.wake()
   }
 
   /** Stops after the batch in hand. */
-  async stop(): Promise<void> {
-    this.#stopping.abort()
-    this.wake()
-    await this.#loop
-  }
-
-  async #watch(): Promise<void> {
-    const { signal } = this.#stopping
-    while (!signal.aborted) {
-      // Taken before the batch, so that nothing that is told during it is missed.
-      const woken = this.#wake.promise
-      if (await this.#batch()) continue
-      const rest = new AbortController()
-      await Promise.race([woken, delay(IDLE_MS, undefined, { signal: rest.signal }).catch(() => undefined)])
-      rest.abort()
-    }
-  }
-
-  /** Carries out the next batch, if any action waits. */
-  async #batch(): Promise<boolean> {
-    try {
-      const { rows } = await this.#pool.query<{ id: number | null }>(
-        'select dirsync.bulk_step($1, $2) as id',
-        [BATCH, CASES_OF_RUN],
-      )
-      this.#isInTrouble = false
-      return onlyRow(rows).id !== null
-    } catch (error) {
-      // Once per outage of the database, not once per second.
-      if (!this.#isInTrouble && !this.#stopping.signal.aborted)
-        this.#logger.error({ err: (error as Error).message }, 'a bulk action stopped; trying again')
-      this.#isInTrouble = true
-      return false
-    }
+  stop(): Promise<void> {
+    return this.#loop.stop()
   }
 }

@@ -1,7 +1,7 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { HrSource } from '../hr/source.ts'
 import type { Pool } from '../lib/database.ts'
 import type { Logger } from '../lib/logger.ts'
+import { Loop } from '../lib/loop.ts'
 import { runNextDryRun } from './dry-run.ts'
 import type { RunLimits } from './safety.ts'
 import { readNextPlan } from './stored-plan.ts'
@@ -21,60 +21,33 @@ interface HrReadingsOptions {
  * run waits for them. Any number of processes may do it; each of the two is done by one at a time.
  */
 export class HrReadings {
-  readonly #options: HrReadingsOptions
-  readonly #stopping = new AbortController()
-  #loops: Promise<void>[] = []
-  #wake = Promise.withResolvers<void>()
-  #troubled = false
+  readonly #loops: Loop[]
 
   constructor(options: HrReadingsOptions) {
-    this.#options = options
+    const loop = (step: (signal: AbortSignal) => Promise<boolean>) =>
+      new Loop({
+        step,
+        pauseMs: POLL_MS,
+        failed: error =>
+          options.logger.error({ err: error.message }, 'HR is not read for a page; trying again'),
+      })
+    this.#loops = [
+      loop(signal => readNextPlan(options, signal)),
+      loop(signal => runNextDryRun(options, signal)),
+    ]
   }
 
   start(): void {
-    const { signal } = this.#stopping
-    this.#loops = [
-      this.#loop(() => readNextPlan(this.#options, signal)),
-      this.#loop(() => runNextDryRun(this.#options, signal)),
-    ]
+    for (const loop of this.#loops) loop.start()
   }
 
   /** Looks at once whether there is something to read. */
   wake(): void {
-    this.#wake.resolve()
-    this.#wake = Promise.withResolvers()
+    for (const loop of this.#loops) loop.wake()
   }
 
   /** Stops in the middle: another process goes on, or this one after its next start. */
   async stop(): Promise<void> {
-    this.#stopping.abort()
-    this.wake()
-    await Promise.all(this.#loops)
-  }
-
-  async #loop(step: () => Promise<boolean>): Promise<void> {
-    const { signal } = this.#stopping
-    while (!signal.aborted) {
-      // Taken before the step, so that nothing that is told during it is missed.
-      const woken = this.#wake.promise
-      try {
-        const worked = await step()
-        this.#troubled = false
-        if (worked) continue
-      } catch (error) {
-        if (signal.aborted) return
-        // Once per outage of the database, not once per second.
-        if (!this.#troubled)
-          this.#options.logger.error(
-            { err: (error as Error).message },
-            'HR is not read for a page; trying again',
-          )
-        this.#troubled = true
-      }
-      const timer = new AbortController()
-      const pause = sleep(POLL_MS, undefined, { signal: timer.signal }).catch(() => undefined) // woken
-      await Promise.race([pause, woken])
-      timer.abort()
-    }
+    await Promise.all(this.#loops.map(loop => loop.stop()))
   }
 }

@@ -49,6 +49,25 @@ test('is woken from its pause, also by what is told during a step', async () => 
   await reaches(3)
 })
 
+test('begins again at once while there is more to do', async () => {
+  const steps: number[] = []
+  const done = Promise.withResolvers<void>()
+  const loop = new Loop({
+    async step() {
+      steps.push(steps.length + 1)
+      if (steps.length === 3) done.resolve()
+      return steps.length < 3
+    },
+    pauseMs: 60_000,
+    failed() {},
+  })
+  onTestFinished(() => loop.stop())
+  loop.start()
+  await done.promise
+  await new Promise(setImmediate)
+  expect(steps).toEqual([1, 2, 3])
+})
+
 test('tells of failures once per outage', async () => {
   const { loop, failures, reaches } = counted(n => {
     if ([1, 2, 3, 5].includes(n)) throw new Error(`step ${n}`)
