@@ -1,5 +1,6 @@
 import { stripVTControlCharacters } from 'node:util'
 import { Command, CommanderError } from 'commander'
+import { MappingError } from '../hr/errors.ts'
 import { VERSION } from '../version.ts'
 import { exitCodeOf, sentenceOf } from './failure.ts'
 
@@ -100,9 +101,16 @@ export async function runProgram(args: string[]): Promise<number> {
   } catch (error) {
     // Help and version are no failures; everything else that commander refuses, in its own words, is wrong usage.
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2
-    tell(sentenceOf(error))
+    if (error instanceof MappingError) await tellMistake(error)
+    else tell(sentenceOf(error))
     return exitCodeOf(error)
   }
+}
+
+/** A mapping that is wrong, with its line. The server's words are in the message already. */
+async function tellMistake(error: MappingError): Promise<void> {
+  const { excerptOf } = await import('./excerpt.ts')
+  tell([error.message, ...(await excerptOf(error)).map(line => ` ${line}`)].join('\n'))
 }
 
 function tell(sentence: string): void {

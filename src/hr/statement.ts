@@ -30,7 +30,7 @@ export function singleSelect({ file, sql }: MappingFile, dialect: Dialect): stri
   const refuse = (message: string) => new MappingError('MAPPING_STATEMENT', file, message)
   const refuseHere = (message: string) => {
     const place = placeAfter(text.slice(0, at))
-    return new MappingError('MAPPING_STATEMENT', file, `line ${place.line}: ${message}`, { place })
+    return new MappingError('MAPPING_STATEMENT', file, message, { place })
   }
   while (at < text.length) {
     const character = text.charAt(at)

@@ -158,7 +158,7 @@ describe('a SELECT that is wrong', () => {
     const found = await dryRun('select userid,\n       nme as name,\n       active\nfrom person')
     expect(found).toMatchObject({
       state: 'failed',
-      message: 'line 2: column "nme" does not exist (42703)',
+      message: 'column "nme" does not exist (42703)',
       errorLine: 2,
       errorColumn: 8,
       summary: null,

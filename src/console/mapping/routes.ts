@@ -106,7 +106,7 @@ async function request({ pool, hr }: Services, { asker }: Ask, text: string): Pr
     return { id: await requestDryRun({ pool, hr }, asker, text.replaceAll('\r\n', '\n')) }
   } catch (error) {
     if (!(error instanceof MappingError)) throw error
-    throw new Problem('invalid', error.message.replace(/^SELECT: /, ''), { cause: error })
+    throw new Problem('invalid', error.reason, { cause: error })
   }
 }
 

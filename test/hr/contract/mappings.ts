@@ -93,7 +93,7 @@ export function mappingContract(contract: Contract): void {
         const error = await refusal(sql(await staff()))
         expect(error).toBeInstanceOf(MappingError)
         expect(error).toMatchObject({ code: 'MAPPING_SQL' })
-        expect(error.message).toMatch(/^employees\.sql: /)
+        expect(error.message).toMatch(/^employees\.sql:/)
         if (typeof message === 'string') expect(error.message).toContain(message)
         else expect(error.message).toMatch(message)
         expect(error.message).not.toMatch(/ at .*\.[jt]s:|\n/)
@@ -104,7 +104,7 @@ export function mappingContract(contract: Contract): void {
       const table = await staff()
       const error = await refusal(`-- 甲𠮷\nselect id as userid,\n nick as name\nfrom ${table} where where`)
       expect(error).toMatchObject({ code: 'MAPPING_SQL', place: { line: 4 } })
-      expect(error.message).toMatch(/^employees\.sql: line 4: /)
+      expect(error.message).toMatch(/^employees\.sql:4:/)
     })
 
     contract.test('place of a name', 'at the line and column of a name that does not exist', async () => {
@@ -113,14 +113,16 @@ export function mappingContract(contract: Contract): void {
         `-- 甲𠮷\nselect id as userid,\n '甲𠮷' as remark, nikc as name\nfrom ${table}`,
       )
       expect(error).toMatchObject({ code: 'MAPPING_SQL', place: { line: 3, column: 18 } })
-      expect(error.message).toMatch(/^employees\.sql: line 3: .*nikc/)
+      expect(error.message).toMatch(/^employees\.sql:3:18: .*nikc/)
     })
 
     test('for its columns, all at once', async () => {
       const table = await staff()
-      const error = await refusal(`select nick as name, nick as wage from ${table}`)
-      expect(error).toMatchObject({ code: 'MAPPING_COLUMNS' })
-      expect(error.message).toContain('unknown column "wage"; column userid is missing')
+      const error = await refusal(`select nick as name,\n nick as wage from ${table}`)
+      expect(error).toMatchObject({ code: 'MAPPING_COLUMNS', place: { line: 2, column: 10 } })
+      expect(error.message).toContain(
+        'employees.sql:2:10: unknown column "wage"; column userid is missing. Columns may be: ',
+      )
     })
 
     for (const type of ['texts', 'json'] as const)
@@ -176,7 +178,7 @@ export function mappingContract(contract: Contract): void {
       ]
       for (const attempt of attempts) {
         const error = await errorOf(attempt())
-        expect(error.message).toMatch(/^employees\.sql: /)
+        expect(error.message).toMatch(/^employees\.sql:/)
         expect(error).not.toBeInstanceOf(HrUnavailableError)
       }
       expect(await contract.place.hasWritten()).toBe(false)
@@ -204,7 +206,7 @@ export function mappingContract(contract: Contract): void {
       for (const fail of [async () => linesOf(await source.scan({})), () => source.lookup([key('19999')])]) {
         const error = await errorOf(fail())
         expect(error).toBeInstanceOf(HrDataError)
-        expect(error.message).toMatch(/^employees\.sql: .*the query failed on a value in HR/)
+        expect(error.message).toMatch(/^employees\.sql:.*the query failed on a value in HR/)
         expect(String(error.stack) + String(error.cause)).not.toContain(SECRET)
       }
       await source.close()
