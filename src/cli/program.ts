@@ -74,7 +74,10 @@ const COMMANDS: Record<string, [summary: string, load: () => Promise<Add>]> = {
     'check everything that has to be right',
     () => import('./doctor.ts').then(file => file.doctorCommand),
   ],
-  hr: ['let HR report changes at once', () => import('./hr.ts').then(file => file.hrCommand)],
+  hr: [
+    'check HR, begin a mapping, install the trigger',
+    () => import('./hr.ts').then(file => file.hrCommand),
+  ],
   users: ['say who may use the console', () => import('./users.ts').then(file => file.usersCommand)],
   tokens: ['keep tokens of the API', () => import('./tokens.ts').then(file => file.tokensCommand)],
   'switch-account': [

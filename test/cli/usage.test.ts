@@ -55,6 +55,7 @@ const COMMANDS = [
   ['platform'],
   ['doctor'],
   ['hr'],
+  ['hr', 'check'],
   ['hr', 'install-trigger'],
   ['hr', 'remove-trigger'],
   ['users'],
