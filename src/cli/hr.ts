@@ -13,6 +13,7 @@ import {
 import { createLogger } from '../lib/logger.ts'
 import { FailedError, UsageError } from './failure.ts'
 import { hrCheckCommand } from './hr-check.ts'
+import { hrInitCommand } from './hr-init.ts'
 import { counted, examples, print, printJson } from './output.ts'
 import { checkSettings, openSettings } from './settings.ts'
 
@@ -44,6 +45,7 @@ Examples:
   dirsync hr remove-trigger --url postgres://owner@hr.example/hr`,
     )
 
+  hrInitCommand(command)
   hrCheckCommand(command)
 
   common(command.command('install-trigger'))

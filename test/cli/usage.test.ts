@@ -55,6 +55,7 @@ const COMMANDS = [
   ['platform'],
   ['doctor'],
   ['hr'],
+  ['hr', 'init'],
   ['hr', 'check'],
   ['hr', 'install-trigger'],
   ['hr', 'remove-trigger'],

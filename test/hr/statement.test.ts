@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest'
+import { MYSQL } from '../../src/hr/mysql/query.ts'
 import { POSTGRES } from '../../src/hr/postgres/query.ts'
 import { MappingError } from '../../src/hr/source.ts'
-import { type Dialect, singleSelect } from '../../src/hr/statement.ts'
+import { type Dialect, quotedName, quotedText, singleSelect } from '../../src/hr/statement.ts'
 
 const check = (sql: string) => singleSelect({ file: 'employees.sql', sql }, POSTGRES)
 
@@ -58,6 +59,7 @@ describe('in another dialect', () => {
       { opening: "'", hasEscapes: true },
       { opening: '`', hasEscapes: false },
     ],
+    nameQuote: '`',
     hasDollarQuotes: false,
     lineComment: /#|--(?=\s|$)/y,
     nestsComments: false,
@@ -88,5 +90,14 @@ describe('in another dialect', () => {
     ['values (1)', ': the statement must be a SELECT'],
   ])('%j is refused', (sql, message) => {
     expect(() => read(sql)).toThrow(message)
+  })
+})
+
+describe('quotes', () => {
+  test('hold whatever a name or a text is made of', () => {
+    expect(quotedName('a"b', POSTGRES)).toBe('"a""b"')
+    expect(quotedName('a`b"', MYSQL)).toBe('`a``b"`')
+    expect(quotedText("it's \\", POSTGRES)).toBe("'it''s \\'")
+    expect(quotedText("it's \\", MYSQL)).toBe("'it''s \\\\'")
   })
 })

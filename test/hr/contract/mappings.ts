@@ -86,6 +86,27 @@ export function mappingContract(contract: Contract): void {
     })
   })
 
+  describe('before there is a mapping', () => {
+    test('tables are named as people and as SELECTs name them, the largest first', async () => {
+      const rows = Array.from({ length: 5000 }, (_, i) => [String(i), 'x'.repeat(50)])
+      await contract.place.table('some_people', { id: 'integer', nick: 'text' }, rows.slice(0, 50))
+      await contract.place.table('many_people', { id: 'integer', nick: 'text' }, rows)
+      const server = contract.place.serverAt(contract.place.url)
+      try {
+        const tables = await server.tables()
+        const ours = tables.filter(({ name }) => /^(?:some|many)_people$/.test(name))
+        expect(ours.map(({ name }) => name)).toEqual(['many_people', 'some_people'])
+        for (const { name, sql, rows: count } of ours) {
+          const columns = await server.reader.describe({ file: name, sql: `select * from ${sql}` })
+          expect(columns.map(column => column.name)).toEqual(['id', 'nick'])
+          expect(count === null || count > 0).toBe(true)
+        }
+      } finally {
+        await server.close()
+      }
+    })
+  })
+
   describe('a mapping is refused', () => {
     test.each(kind.mistakes.map(([sql, message], i) => [i + 1, sql, message] as const))(
       'with the server’s own words: mistake %i',
@@ -190,6 +211,12 @@ export function mappingContract(contract: Contract): void {
       const error = await refusal(`select id as userid, 'n' as name from ${table}`)
       expect(error).toMatchObject({ code: 'MAPPING_SQL' })
       expect(error.message).toMatch(/hidden/)
+      const server = contract.place.serverAt(contract.place.url)
+      try {
+        expect((await server.tables()).map(({ name }) => name)).not.toContain('hidden')
+      } finally {
+        await server.close()
+      }
     })
   })
 
