@@ -175,7 +175,11 @@ async function askStates(
   )
   // What says true and false already can stay as it is.
   const isFlag = states.every(state => parseActive(state) === active.includes(state))
-  return isFlag ? { by: 'flag', column: column.name } : { by: 'states', column: column.name, active }
+  if (isFlag) return { by: 'flag', column: column.name }
+  if (subject === 'employees') return { by: 'states', column: column.name, active }
+  // A value that nobody has seen yet must close no department: closed ones are deleted.
+  const closed = states.filter(state => !active.includes(state))
+  return closed.length === 0 ? { by: 'nothing' } : { by: 'closed states', column: column.name, closed }
 }
 
 function listed(states: readonly string[]): string {

@@ -64,8 +64,10 @@ export type ActiveRule =
   | { by: 'nothing' }
   /** A column that is true or false. */
   | { by: 'flag'; column: string }
-  /** A column whose values, some of them, mean: in service. */
+  /** A column whose values, some of them, mean: in service. Any other value means: has left. */
   | { by: 'states'; column: string; active: readonly string[] }
+  /** A column whose values, some of them, mean: closed. Any other value means: open. */
+  | { by: 'closed states'; column: string; closed: readonly string[] }
   /** A column with the day of leaving. */
   | { by: 'day'; column: string; shape: ColumnShape }
 
@@ -102,10 +104,10 @@ function activeExpression(active: ActiveRule, dialect: Dialect): string | null {
   if (active.by === 'nothing') return null
   const column = quotedName(active.column, dialect)
   if (active.by === 'flag') return column
-  if (active.by === 'states') {
-    const values = active.active.map(value => quotedText(value, dialect)).join(', ')
-    return `case when ${column} in (${values}) then 1 else 0 end`
-  }
+  const list = (values: readonly string[]) => values.map(value => quotedText(value, dialect)).join(', ')
+  if (active.by === 'states') return `case when ${column} in (${list(active.active)}) then 1 else 0 end`
+  if (active.by === 'closed states')
+    return `case when ${column} in (${list(active.closed)}) then 0 else 1 end`
   // The day itself is the last one in service.
   const stays = active.shape === 'moment' ? `${column} >= current_date` : `${column} = ''`
   return `case when ${column} is null or ${stays} then 1 else 0 end`

@@ -78,7 +78,7 @@ from yuangong
     const departments = await hr(mariadb.url, ['init', '--departments', '--yes', '--output', 'd.sql'])
     expect(departments.stdout).toContain('Set: HR_DEPARTMENTS_SQL=')
     expect(await written('d.sql')).toBe(
-      "select\n  `bmbm` as dept_code,\n  case when `zt` in ('启用') then 1 else 0 end as active,\n  `sjbm` as parent_code\nfrom `bumen`\n",
+      "select\n  `bmbm` as dept_code,\n  case when `zt` in ('关闭', '?') then 0 else 1 end as active,\n  `sjbm` as parent_code\nfrom `bumen`\n",
     )
   })
 
