@@ -150,7 +150,7 @@ export async function askActive(
     const states = await statesOf(server, table, column)
     return states
       ? { answer: () => askStates(questions, column, states, subject) }
-      : { problem: say('hr_init.too_many_states', { column: plain(text) }) }
+      : { problem: say('hr_init.no_states', { column: plain(text) }) }
   })
   return rule()
 }

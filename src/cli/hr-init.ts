@@ -16,7 +16,7 @@ import {
   type HrColumn,
   isTableOf,
 } from '../workbench/guess.ts'
-import { stopSignal, UsageError } from './failure.ts'
+import { FailedError, stopSignal, UsageError } from './failure.ts'
 import { askActive, askMeanings, meaningName } from './hr-init-questions.ts'
 import { say, speak } from './language.ts'
 import { colours, figure, print, printTable, printText, printTitle } from './output.ts'
@@ -83,7 +83,11 @@ async function init(options: InitOptions): Promise<void> {
   const active = await askActive(questions, server, table, columns, chosen, subject)
 
   const sql = completed(subject, selectOf(table, chosen, active, server.dialect), active)
-  await writeFile(file, sql, { flag: options.force ? 'w' : 'wx' })
+  // Shown first: where nothing can be written, as in a container, it can be copied.
+  print('', sql)
+  await writeFile(file, sql, { flag: options.force ? 'w' : 'wx' }).catch((error: NodeJS.ErrnoException) => {
+    throw new FailedError(say('hr_init.unwritable', { file, code: error.code ?? '' }))
+  })
   await tellNext(server, subject, { file, sql, table, count: countOf(chosen, active) }, checked.program)
 }
 
@@ -171,8 +175,6 @@ async function tellNext(
   { file, sql, table, count }: { file: string; sql: string; table: HrTable; count: number },
   program: string,
 ): Promise<void> {
-  print('')
-  print(sql)
   print(say('hr_init.written', { file, count, table: table.name }))
   const inspect = subject === 'employees' ? inspectEmployees : inspectDepartments
   const mistake = await inspect(server.reader, { file, sql }).then(

@@ -1,3 +1,4 @@
+import { parseActive } from '../directory/field-rules.ts'
 import type { Mapping } from '../hr/mapping.ts'
 import type { ColumnShape, HrServer, HrTable } from '../hr/server.ts'
 import { type Dialect, quotedName, quotedText } from '../hr/statement.ts'
@@ -28,7 +29,10 @@ export async function readColumns(server: HrServer, { name, sql }: HrTable): Pro
 /** Different values of a column that are worth asking about. */
 const MOST_VALUES = 12
 
-/** The different values of a column, those that most rows have first; null where there are too many to tell a state. */
+/**
+ * The different values of a column, those that most rows have first; null where it cannot be a state: it has too many of
+ * them, or hardly anybody shares one, so that they may be names.
+ */
 export async function statesOf(server: HrServer, table: HrTable, column: HrColumn): Promise<string[] | null> {
   const mapping = plainMapping(server, table, [column])
   const rows = await server.reader.rows({
@@ -38,10 +42,13 @@ export async function statesOf(server: HrServer, table: HrTable, column: HrColum
     counted: true,
     limit: MOST_VALUES + 2,
   })
-  const values = rows
-    .sort((a, b) => Number(b.at(-1)) - Number(a.at(-1)))
-    .flatMap(([value]) => (value === null || value === undefined || value.trim() === '' ? [] : [value]))
-  return values.length === 0 || values.length > MOST_VALUES ? null : values
+  const counts = rows
+    .flatMap(([value, count]) => (value?.trim() ? [{ value, count: Number(count) }] : []))
+    .sort((a, b) => b.count - a.count)
+  const values = counts.map(({ value }) => value)
+  if (values.length === 0 || values.length > MOST_VALUES) return null
+  const shared = counts.reduce((sum, { count }) => sum + count, 0) >= 2 * values.length
+  return shared || values.every(value => parseActive(value) !== undefined) ? values : null
 }
 
 /** Columns of a table by names of ours, which need no quotes, so that they are read like those of any mapping. */

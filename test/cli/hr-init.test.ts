@@ -116,10 +116,13 @@ from "Order ""Staff"""
     )
   })
 
-  test('shows no value of HR', async () => {
+  test('shows no value of HR, but of a column that tells states', async () => {
     const { stdout } = await hr(postgres.url, ['init', '--yes', '--table', 'yuangong'])
     expect(stdout).toMatch(/ sjh +varchar +99999999999 +mobile\n/)
     expect(stdout).not.toMatch(/19900000|员工\d|@example|99001/)
+    const asked = await hr(postgres.url, ['init', '--table', 'Order "Staff"', '--force'], '1\n.\nFull Name\n')
+    expect(asked.stdout).toContain('Full Name cannot tell it')
+    expect(asked.stdout).not.toMatch(/Ann|Ben/)
   })
 })
 
@@ -133,6 +136,23 @@ describe('it refuses', () => {
     expect(await written()).toBe('select 1')
     expect((await hr(postgres.url, ['init', '--yes', '--force', '--table', 'yuangong'])).code).toBe(0)
     expect(await written()).toContain('as userid')
+  })
+
+  test('a place where it cannot write, and shows the SELECT all the same', async () => {
+    const { code, stdout, stderr } = await hr(postgres.url, [
+      'init',
+      '--yes',
+      '--table',
+      'bumen',
+      '--departments',
+      '--output',
+      'no/d.sql',
+    ])
+    expect({ code, stderr }).toEqual({
+      code: 1,
+      stderr: 'dirsync: no/d.sql cannot be written (ENOENT): name another one with --output\n',
+    })
+    expect(stdout).toContain('"bmbm" as dept_code')
   })
 
   test('a table that is not there, and answers that end too early', async () => {
