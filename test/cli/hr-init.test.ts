@@ -1,6 +1,7 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { widthOf } from '../../src/cli/output.ts'
 import { createMariadbDatabase, type MariadbDatabase } from '../helpers/mariadb.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/postgres.ts'
 import { spawnDirsync } from '../helpers/process.ts'
@@ -34,10 +35,10 @@ afterAll(async () => {
 })
 
 /** `dirsync hr …` in a folder of the test, with the answers that a person would type. */
-async function hr(url: string, args: string[], answers = '') {
+async function hr(url: string, args: string[], answers = '', env: Record<string, string> = {}) {
   await using child = spawnDirsync(['hr', ...args], {
     cwd: folder,
-    env: { HR_DATABASE_URL: url },
+    env: { HR_DATABASE_URL: url, ...env },
     input: answers,
   })
   const { code } = await child.exited
@@ -114,6 +115,17 @@ from "Order ""Staff"""
     expect(await written()).toContain(
       `case when "left_on" is null or "left_on" >= current_date then 1 else 0 end as active`,
     )
+  })
+
+  test('is asked for in Chinese, in 80 columns', async () => {
+    const chinese = { DIRSYNC_LANG: 'zh-CN' }
+    const { code, stdout } = await hr(postgres.url, ['init', '--table', 'yuangong'], '\n'.repeat(14), chinese)
+    expect(code).toBe(0)
+    expect(stdout).toContain('ygbh [userid]: ')
+    expect(stdout).toMatch(/sjh +varchar +99999999999 +手机号 \(mobile\)/)
+    expect(stdout).toContain('人事系统如何标明离职员工？')
+    const lines = stdout.replaceAll(folder, '').split('\n')
+    expect(lines.filter(line => widthOf(line) > 80)).toEqual([])
   })
 
   test('shows no value of HR, but of a column that tells states', async () => {
