@@ -16,7 +16,7 @@ import { type Likeness, LikenessCollector, UNIQUE_COLUMNS, type UniqueColumn } f
 
 /**
  * Reads all of HR once, as it is at one moment, and tells what is in it: per column, per department, and between employees.
- * Memory does not grow with the number of rows. No value leaves HR but masked, and nothing is written anywhere.
+ * Memory hardly grows with the number of rows. No value leaves HR but masked, and nothing is written anywhere.
  */
 
 /** What HR holds, as a mapping reads it. */

@@ -9,7 +9,7 @@ import { SAMPLES } from './columns.ts'
 /**
  * Values that should be one employee's own, and are not: exactly the same for several, or differing in nothing but how they
  * are written. Hashes of them go into a database of SQLite without a name: a temporary file that is nobody else's and is
- * gone with the process, so that a million employees need no more memory than a thousand, and no other database.
+ * gone with the process, so that a million employees need little more memory than a thousand, and no other database.
  */
 
 /** What the platform wants to be unique within an enterprise; `userid` is the identity itself. */
