@@ -17,6 +17,7 @@ import {
   toJson,
 } from './figure.ts'
 import { halving } from './halving.ts'
+import { hrCheckMemory } from './hr-check.ts'
 import { makespan } from './makespan.ts'
 import { pacing } from './pacing.ts'
 import { planMemory } from './plan-memory.ts'
@@ -159,6 +160,7 @@ function benchmarksOf(workshop: Workshop, options: Options): Benchmark[] {
   return [
     planRows(() => database(options.employees), options.employees, logger),
     planMemory(database, options.employees, workshop.folder, logger),
+    hrCheckMemory(database, options.employees, workshop.folder),
     planMysqlRows(workshop, options.employees, logger),
     planMysqlMemory(workshop, options.employees, logger),
     worker('redis', workshop, options.jobs, logger),

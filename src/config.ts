@@ -826,6 +826,30 @@ export function loadStores(
   )
 }
 
+const HR_SETTINGS = {
+  HR_DATABASE_URL: true,
+  HR_DEPARTMENTS_SQL: true,
+  PLATFORM_ENTERPRISE_CODE: true,
+  DIRSYNC_LANG: true,
+  LOG_LEVEL: true,
+} as const
+
+/** Where HR is, and how it is read. */
+export type HrSettings = Pick<Config, keyof typeof HR_SETTINGS | 'HR_EMPLOYEES_SQL'>
+
+/**
+ * Reads the settings of HR, and of the log, alone.
+ * @throws ConfigError as {@link loadConfig} does
+ */
+export function loadHr(env: Environment): HrSettings {
+  return readAll(env, schema.pick({ ...HR_SETTINGS, HR_EMPLOYEES_SQL: true }))
+}
+
+/** The same for somebody who has no mapping of employees yet, or names another one. */
+export function loadUnmappedHr(env: Environment): Omit<HrSettings, 'HR_EMPLOYEES_SQL'> {
+  return readAll(env, schema.pick(HR_SETTINGS))
+}
+
 /**
  * Reads the channels of alerts, and what their messages need, alone.
  * @throws ConfigError as {@link loadConfig} does

@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises'
-import { type Config, ConfigError } from './config.ts'
+import { type Config, ConfigError, type HrSettings } from './config.ts'
 import type { HrServer } from './hr/server.ts'
 import { hrServer } from './hr/servers.ts'
 import { HrSource } from './hr/source.ts'
@@ -99,7 +99,7 @@ function tenths(ms: number): number {
 }
 
 /** Where HR is, as the settings describe it. Nothing is connected yet. */
-export function hrServerOf(config: Config, logger: Logger): HrServer {
+export function hrServerOf(config: Pick<Config, 'HR_DATABASE_URL'>, logger: Logger): HrServer {
   return hrServer(config.HR_DATABASE_URL, logger)
 }
 
@@ -107,7 +107,7 @@ export function hrServerOf(config: Config, logger: Logger): HrServer {
  * HR as the settings describe it.
  * @throws ConfigError when a mapping file cannot be read; MappingError when it holds no single SELECT
  */
-export async function connectHr(config: Config, logger: Logger): Promise<HrSource> {
+export async function connectHr(config: HrSettings, logger: Logger): Promise<HrSource> {
   return new HrSource({
     server: hrServerOf(config, logger),
     employeesSql: await mapping('HR_EMPLOYEES_SQL', config.HR_EMPLOYEES_SQL),

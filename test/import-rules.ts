@@ -28,6 +28,7 @@ export const RULES: Record<string, Rule> = {
   'src/platform/': { may: ['src/lib/', 'src/directory/', 'src/pacing/'], types: SHARED_TYPES },
   'src/queue/': { may: ['src/lib/'], types: SHARED_TYPES },
   'src/sync/': { may: SYNC, types: SHARED_TYPES },
+  'src/workbench/': { may: ['src/lib/', 'src/directory/', 'src/hr/'] },
   'jobs/': { may: [...SYNC, 'src/config.ts'], types: SHARED_TYPES },
   'src/money/': { may: SYNC, types: SHARED_TYPES },
   'src/mirrors/': { may: SYNC, types: SHARED_TYPES },

@@ -1,15 +1,16 @@
 import { readFile } from 'node:fs/promises'
 import { qualified } from '../directory/employee.ts'
-import { MappingError } from '../hr/source.ts'
+import { MappingError, placed } from '../hr/errors.ts'
 import { type DryRun, dryRunPage, readDryRun } from '../report/dry-runs.ts'
 import { dryRunNow } from '../sync/dry-run.ts'
 import { lastSweep } from '../sync/plan-employees.ts'
 import { limitsOf } from '../sync/safety.ts'
 import { openContext } from './context.ts'
+import { excerpt } from './excerpt.ts'
 import { FailedError, stopSignal, UsageError } from './failure.ts'
+import { named, namedList, said, say } from './language.ts'
 import {
   colours,
-  counted,
   countsText,
   figure,
   print,
@@ -30,6 +31,12 @@ const VERDICTS = {
   source_suspect: 'would stop: HR looks wrong',
 }
 
+const VERDICT_TEXTS = {
+  running: 'shell.would_run',
+  held: 'shell.would_be_held',
+  source_suspect: 'shell.would_stop',
+} as const
+
 /** `dirsync plan --mapping FILE`: what another SELECT of employees would change. It is stored, for the console too. */
 export async function dryRunOf(file: string, options: { json?: true }): Promise<void> {
   const mapping = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
@@ -40,7 +47,7 @@ export async function dryRunOf(file: string, options: { json?: true }): Promise<
   const { pool, config, logger, actor, program } = context
   const stop = new AbortController()
   void stopSignal().then(() => stop.abort())
-  const progress = createProgress('reading', options.json === true)
+  const progress = createProgress(say('shell.reading'), options.json === true)
   // The new SELECT is read twice, today's once; about as many rows each time as the last run found.
   const total = 3 * ((await lastSweep(pool))?.statistics.rows ?? 0)
   let number: number | null = null
@@ -61,7 +68,8 @@ export async function dryRunOf(file: string, options: { json?: true }): Promise<
     },
   )
     .catch(error => {
-      throw error instanceof MappingError ? new FailedError(error.message.replace('SELECT', file)) : error
+      if (!(error instanceof MappingError)) throw error
+      throw new MappingError(error.code, file, error.reason, { place: error.place })
     })
     .finally(() => {
       clearInterval(telling)
@@ -107,46 +115,58 @@ function documentOf({ id, state, message, errorLine, errorColumn, summary }: Dry
   }
 }
 
-function printDryRun(
-  { id, state, message, summary }: DryRun,
-  entities: Entities,
-  file: string,
-  program: string,
-): void {
+function printDryRun(found: DryRun, entities: Entities, file: string, program: string): void {
+  const { id, state, message, summary, mapping } = found
+  const head = (verdict: string) =>
+    print(say('shell.plan_verdict', { plan: colours.bold(say('shell.dry_run_of', { id, file })), verdict }))
   if (state !== 'done' || !summary) {
-    print(`Dry run ${id} of ${file}: ${colours.red('failed')}`)
-    printText(message ?? '')
+    const place = found.errorLine === null ? null : { line: found.errorLine, column: found.errorColumn }
+    head(colours.red(say('shell.dry_run_failed')))
+    printText(`${placed(file, place)}: ${said(message ?? '')}`)
+    if (place) print(...excerpt(mapping, place))
     return
   }
   const { verdict, compared, columns, broken, brokenToday } = summary
-  const painted = verdict === 'running' ? colours.green(VERDICTS[verdict]) : colours.yellow(VERDICTS[verdict])
-  print(`${colours.bold(`Dry run ${id} of ${file}`)}: ${painted}`)
-  if (summary.verdictMessage) printText(summary.verdictMessage)
-  const listed = (counts: { field: string; n: number }[]) =>
-    counts.map(({ field, n }) => `${field} ${figure(n)}`).join(', ')
+  head((verdict === 'running' ? colours.green : colours.yellow)(say(VERDICT_TEXTS[verdict])))
+  if (summary.verdictMessage) printText(said(summary.verdictMessage))
+  const none = say('shell.none')
   printFacts([
-    ['rows', `${figure(summary.rows)}; ${figure(summary.rowsToday)} today`],
-    ['against today', countsText(compared, 'reason') || 'no difference'],
-    ['columns', listed(columns)],
-    ['break rules', listed(broken) || (brokenToday.length > 0 ? 'none' : null)],
-    ['today', broken.length + brokenToday.length > 0 ? listed(brokenToday) || 'none' : null],
-    ['added', summary.addedColumns.join(', ')],
-    ['left out', summary.removedColumns.join(', ')],
-    ['a run plans', countsText(summary.planned, 'reason') || 'nothing to do'],
+    [
+      say('shell.fact.rows'),
+      say('shell.rows_and_today', { rows: figure(summary.rows), today: figure(summary.rowsToday) }),
+    ],
+    [say('shell.fact.against_today'), countsText(compared, 'mapping.one') || say('shell.no_difference')],
+    [say('shell.fact.columns'), fieldCounts(columns)],
+    [say('shell.fact.break_rules'), fieldCounts(broken) || (brokenToday.length > 0 ? none : null)],
+    [
+      say('shell.fact.today'),
+      broken.length + brokenToday.length > 0 ? fieldCounts(brokenToday) || none : null,
+    ],
+    [say('shell.fact.added'), namedList('field', summary.addedColumns)],
+    [say('shell.fact.left_out'), namedList('field', summary.removedColumns)],
+    [say('shell.fact.a_run_plans'), countsText(summary.planned, 'reason') || say('shell.nothing_to_do')],
   ])
   if (entities.length > 0) {
-    printTitle('Sample')
+    printTitle(say('shell.title.sample'))
     printTable(entities, [
-      { title: 'KEY', of: row => qualified(row.enterpriseCode, row.entityKey) },
-      { title: 'REASON', of: row => row.reason },
-      { title: 'DEPARTMENT', of: row => row.department, spare: true },
-      { title: 'CHANGES', of: changesText, gives: true },
+      { title: say('shell.column.key'), of: row => qualified(row.enterpriseCode, row.entityKey) },
+      { title: say('shell.column.reason'), of: row => named('mapping.one', row.reason) },
+      { title: say('shell.column.department'), of: row => row.department, spare: true },
+      { title: say('shell.column.changes'), of: changesText, gives: true },
     ])
   }
-  print('', `Nothing was changed or sent. ${counted(summary.stored, 'employee')} kept as dry run ${id}.`)
-  print(`To use it: put it into the file of HR_EMPLOYEES_SQL, then ${program} resync`)
+  print('', say('shell.dry_run_kept', { count: summary.stored, id }))
+  print(say('shell.dry_run_shown', { page: `/mapping/dry-runs/${id}` }))
+  print(say('shell.dry_run_use', { command: `${program} resync` }))
+}
+
+function fieldCounts(counts: { field: string; n: number }[]): string {
+  return counts.map(({ field, n }) => `${named('field', field)} ${figure(n)}`).join(say('shell.comma'))
 }
 
 function changesText({ changed }: Entities[number]): string {
-  return changed.map(({ field, from, to }) => `${field} ${from ?? '(empty)'} → ${to ?? '(empty)'}`).join(', ')
+  const shown = (value: string | null) => (value === null ? say('shell.empty') : said(value))
+  return changed
+    .map(({ field, from, to }) => `${named('field', field)} ${shown(from)} → ${shown(to)}`)
+    .join(say('shell.comma'))
 }

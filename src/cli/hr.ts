@@ -12,6 +12,8 @@ import {
 } from '../hr/postgres/trigger.ts'
 import { createLogger } from '../lib/logger.ts'
 import { FailedError, UsageError } from './failure.ts'
+import { hrCheckCommand } from './hr-check.ts'
+import { hrInitCommand } from './hr-init.ts'
 import { counted, examples, print, printJson } from './output.ts'
 import { checkSettings, openSettings } from './settings.ts'
 
@@ -23,22 +25,28 @@ interface TriggerOptions {
   json?: true
 }
 
-/** `dirsync hr`: the optional trigger in the HR database. */
+/** `dirsync hr`: the workbench for mappings, and the optional trigger in the HR database. */
 export function hrCommand(program: Command): void {
   const command = program
     .command('hr')
-    .description('install or remove the optional trigger that tells dirsync of changes at once')
+    .description('check HR and its mapping, begin one, or install the optional trigger')
     .addHelpText(
       'after',
       `
-Everything else in dirsync only reads HR. These two commands write to it, with
-the address of a user who may: --url, or HR_DATABASE_URL.
+Everything in dirsync only reads HR, but for install-trigger and
+remove-trigger. These write to it, with the address of a user who may: --url,
+or HR_DATABASE_URL. check and init need no other settings than those of HR.
 
 Examples:
+  dirsync hr init
+  dirsync hr check
   dirsync hr install-trigger --print >trigger.sql
   dirsync hr install-trigger --url postgres://owner@hr.example/hr
   dirsync hr remove-trigger --url postgres://owner@hr.example/hr`,
     )
+
+  hrInitCommand(command)
+  hrCheckCommand(command)
 
   common(command.command('install-trigger'))
     .description('make the tables behind HR_EMPLOYEES_SQL notify dirsync of every change')

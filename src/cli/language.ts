@@ -32,6 +32,7 @@ export type Names =
   | 'field'
   | 'job'
   | 'operation'
+  | 'mapping.one'
   | 'outcome'
   | 'platform_state'
   | 'process_role'

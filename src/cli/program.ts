@@ -1,5 +1,6 @@
 import { stripVTControlCharacters } from 'node:util'
 import { Command, CommanderError } from 'commander'
+import { MappingError } from '../hr/errors.ts'
 import { VERSION } from '../version.ts'
 import { exitCodeOf, sentenceOf } from './failure.ts'
 
@@ -73,7 +74,10 @@ const COMMANDS: Record<string, [summary: string, load: () => Promise<Add>]> = {
     'check everything that has to be right',
     () => import('./doctor.ts').then(file => file.doctorCommand),
   ],
-  hr: ['let HR report changes at once', () => import('./hr.ts').then(file => file.hrCommand)],
+  hr: [
+    'check HR, begin a mapping, install the trigger',
+    () => import('./hr.ts').then(file => file.hrCommand),
+  ],
   users: ['say who may use the console', () => import('./users.ts').then(file => file.usersCommand)],
   tokens: ['keep tokens of the API', () => import('./tokens.ts').then(file => file.tokensCommand)],
   'switch-account': [
@@ -100,9 +104,16 @@ export async function runProgram(args: string[]): Promise<number> {
   } catch (error) {
     // Help and version are no failures; everything else that commander refuses, in its own words, is wrong usage.
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2
-    tell(sentenceOf(error))
+    if (error instanceof MappingError) await tellMistake(error)
+    else tell(sentenceOf(error))
     return exitCodeOf(error)
   }
+}
+
+/** A mapping that is wrong, with its line. The server's words are in the message already. */
+async function tellMistake(error: MappingError): Promise<void> {
+  const { excerptOf } = await import('./excerpt.ts')
+  tell([error.message, ...(await excerptOf(error)).map(line => ` ${line}`)].join('\n'))
 }
 
 function tell(sentence: string): void {

@@ -4,7 +4,7 @@ import type { Pool } from '../lib/database.ts'
 import { runTimeLeft, type TimeLeft } from '../report/time-left.ts'
 import { readHalts } from '../sync/halts.ts'
 import { type RunProgress, runProgress } from '../sync/run.ts'
-import { named } from './language.ts'
+import { named, say } from './language.ts'
 import { pad, shortTimeLeft, timeLeftText } from './output.ts'
 
 const POLL_MS = 100
@@ -116,5 +116,30 @@ function lines(label: string): Progress {
       process.stderr.write(`  ${pad(label, 12)} ${planned - left}/${planned}${ends}\n`)
     },
     end() {},
+  }
+}
+
+/** Rows between two lines where there is no terminal. */
+const ROWS_PER_LINE = 100_000
+
+/** Counts up what nobody knows the end of: in place on a terminal, a line now and then elsewhere, nothing when quiet. */
+export function createCounter(label: string, quiet: boolean): { show(rows: number): void; end(): void } {
+  if (quiet) return { show() {}, end() {} }
+  const isTerminal = process.stderr.isTTY
+  let shown = 0
+  let told = Number.NEGATIVE_INFINITY
+  const text = (rows: number) => `  ${pad(label, 12)} ${say('hr_check.rows_of', { rows })}`
+  return {
+    show(rows) {
+      const isDue = isTerminal ? performance.now() - told >= POLL_MS : rows - shown >= ROWS_PER_LINE
+      if (!isDue) return
+      told = performance.now()
+      shown = rows
+      process.stderr.write(isTerminal ? `\r${text(rows)}` : `${text(rows)}\n`)
+    },
+    end() {
+      // What stands there is no part of the answer.
+      if (isTerminal && shown > 0) process.stderr.write('\r\u001b[K')
+    },
   }
 }

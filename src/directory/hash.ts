@@ -250,3 +250,21 @@ export function hashFields(
   }
   return hashes
 }
+
+/**
+ * A number below 2^53 that tells values apart; never 0. Millions are compared and nobody gains by a collision, so it need
+ * not be a cryptographic one, which would cost most of a dry run's time. (It is known as cyrb53.)
+ * @param seed 32 bits; with another one the numbers are others
+ */
+export function smallHash(text: string, seed = 0): number {
+  let high = 0xdeadbeef ^ seed
+  let low = 0x41c6ce57 ^ seed
+  for (let i = 0; i < text.length; i++) {
+    const code = text.charCodeAt(i)
+    high = Math.imul(high ^ code, 2654435761)
+    low = Math.imul(low ^ code, 1597334677)
+  }
+  high = Math.imul(high ^ (high >>> 16), 2246822507) ^ Math.imul(low ^ (low >>> 13), 3266489909)
+  low = Math.imul(low ^ (low >>> 16), 2246822507) ^ Math.imul(high ^ (high >>> 13), 3266489909)
+  return 4294967296 * (2097151 & low) + (high >>> 0) || 1
+}

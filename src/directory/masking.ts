@@ -89,6 +89,23 @@ function unescaped(text: string): string {
   }
 }
 
+/** Characters of a form that are shown. */
+const FORM = 20
+
+/**
+ * What a value looks like and nothing of what it says, for columns that nobody has named yet: 9 for every digit, a and A for
+ * letters, 字 for every other letter; what stands between them is kept.
+ */
+export function formOf(value: string): string {
+  const form = value.replace(/\p{Cc}+/gu, ' ').replace(/[\p{Nd}\p{L}\p{M}]/gu, character => {
+    if (/\p{Nd}/u.test(character)) return '9'
+    if (/[\p{Lo}\p{Lm}]/u.test(character)) return '字'
+    return /\p{Ll}/u.test(character) ? 'a' : 'A'
+  })
+  const shown = [...form].slice(0, FORM).join('')
+  return shown.length < form.length ? `${shown}…` : shown
+}
+
 /** Foreign texts are cut to this before they are looked at, so that a huge one costs nothing. */
 const READ = 2000
 const KEPT = 300

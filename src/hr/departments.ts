@@ -53,35 +53,64 @@ export async function countEmployees(
   return [...counts.values()]
 }
 
+/** Something that makes the departments of HR useless as a whole, until it is mended. */
+export interface DepartmentProblem {
+  rule: 'required' | 'too_long' | 'duplicate' | 'active' | 'closed_at' | 'cycle'
+  /** Codes that it is about; of a cycle, in their order. */
+  codes: string[]
+  message: string
+}
+
 /** Departments of rows with the columns of a departments' mapping. Throws an HrDataError that names all that is wrong. */
 function checkDepartments(file: string, rows: HrValues[]): HrDepartmentRow[] {
+  const { departments, problems } = examineDepartments(rows)
+  if (problems.length > 0)
+    throw new HrDataError(`${file}: ${shortened(problems.map(({ message }) => message))}`)
+  return departments
+}
+
+/** The departments that can be used, and everything that is wrong with the others. */
+export function examineDepartments(rows: HrValues[]): {
+  departments: HrDepartmentRow[]
+  problems: DepartmentProblem[]
+} {
   const departments = new Map<string, HrDepartmentRow>()
-  const problems: string[] = []
+  const problems: DepartmentProblem[] = []
   let nameless = 0
   for (const [enterprise, code, parent, activeText, closed] of rows) {
     const deptCode = trimText(code ?? '')
     const enterpriseCode = enterprise ?? ''
     const active = parseActive(activeText)
     const closedAt = closed ? new Date(Number(closed) * 1000) : null
+    const problem = (rule: DepartmentProblem['rule'], message: string, shown = deptCode) =>
+      problems.push({ rule, codes: [shown], message })
     if (deptCode === '') nameless += 1
-    else if (!fits(deptCode, 50))
-      problems.push(`dept_code ${beginning(deptCode, 50)}… has more than 50 characters`)
-    else if (departments.has(keyOf(enterpriseCode, deptCode)))
-      problems.push(`dept_code ${deptCode} occurs twice`)
-    else if (active === undefined) problems.push(`active of ${deptCode} is neither true nor false`)
-    else if (Number.isNaN(closedAt?.getTime())) problems.push(`closed_at of ${deptCode} is not a date`)
+    else if (!fits(deptCode, 50)) {
+      const shown = `${beginning(deptCode, 50)}…`
+      problem('too_long', `dept_code ${shown} has more than 50 characters`, shown)
+    } else if (departments.has(keyOf(enterpriseCode, deptCode)))
+      problem('duplicate', `dept_code ${deptCode} occurs twice`)
+    else if (active === undefined) problem('active', `active of ${deptCode} is neither true nor false`)
+    else if (Number.isNaN(closedAt?.getTime())) problem('closed_at', `closed_at of ${deptCode} is not a date`)
     else {
       const parentCode = trimText(parent ?? '') || null
       const department = { enterpriseCode, deptCode, parentCode, active, closedAt }
       departments.set(keyOf(enterpriseCode, deptCode), department)
     }
   }
-  if (nameless > 0) problems.push(`${nameless} rows have no dept_code`)
-  problems.push(
-    ...cycles(departments).map(codes => `departments are each other's parents: ${codes.join(' → ')}`),
-  )
-  if (problems.length > 0) throw new HrDataError(`${file}: ${shortened(problems)}`)
-  return [...departments.values()]
+  if (nameless > 0)
+    problems.push({
+      rule: 'required',
+      codes: Array<string>(nameless).fill(''),
+      message: `${nameless} rows have no dept_code`,
+    })
+  for (const codes of cycles(departments))
+    problems.push({
+      rule: 'cycle',
+      codes,
+      message: `departments are each other's parents: ${codes.join(' → ')}`,
+    })
+  return { departments: [...departments.values()], problems }
 }
 
 /** Every cycle of parents once, as codes from its first department back to it. */

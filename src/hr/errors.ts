@@ -1,7 +1,8 @@
 /** Where in a mapping's text, both counted from 1. */
 export interface Place {
   line: number
-  column: number
+  /** Null where the server names the line alone, and its words fit several places. */
+  column: number | null
 }
 
 /** The mapping itself is wrong: nothing can be read until somebody mends the file. */
@@ -9,19 +10,24 @@ export class MappingError extends Error {
   /** What is wrong: the file, its statement, the server's opinion of it, its columns, or that there is no mapping. */
   readonly code: 'MAPPING_FILE' | 'MAPPING_STATEMENT' | 'MAPPING_SQL' | 'MAPPING_COLUMNS' | 'MAPPING_MISSING'
 
+  readonly file: string
   /** Where it is wrong, as far as that is one place. */
   readonly place: Place | null
+  /** What is wrong, without file and place. */
+  readonly reason: string
 
   constructor(
     code: MappingError['code'],
     file: string,
-    message: string,
+    reason: string,
     { place = null, ...options }: ErrorOptions & { place?: Place | null } = {},
   ) {
-    super(`${file}: ${message}`, options)
+    super(`${placed(file, place)}: ${reason}`, options)
     this.name = 'MappingError'
     this.code = code
+    this.file = file
     this.place = place
+    this.reason = reason
   }
 }
 
@@ -81,22 +87,32 @@ export function mappingRefused(
   place: Place | null,
   cause: unknown,
 ): MappingError {
-  return new MappingError('MAPPING_SQL', file, `${atLine(place)}${message}`, { place, cause })
+  return new MappingError('MAPPING_SQL', file, message, { place, cause })
 }
 
 /** A value in HR that the mapping's expressions cannot take. It has no cause: the server's message may hold the value. */
 export function valueRefused(file: string, sqlState: string, place: Place | null): HrDataError {
   return new HrDataError(
-    `${file}: ${atLine(place)}the query failed on a value in HR (SQLSTATE ${sqlState}); make its casts and arithmetic accept every row`,
+    `${placed(file, place)}: the query failed on a value in HR (SQLSTATE ${sqlState}); make its casts and arithmetic accept every row`,
   )
 }
 
-function atLine(place: Place | null): string {
-  return place === null ? '' : `line ${place.line}: `
+/** A place as editors and compilers name it: `employees.sql:3:18`. */
+export function placed(file: string, place: Place | null): string {
+  if (place === null) return file
+  return place.column === null ? `${file}:${place.line}` : `${file}:${place.line}:${place.column}`
 }
 
 /** The place that follows a text. */
 export function placeAfter(text: string): Place {
   const lines = text.split('\n')
   return { line: lines.length, column: [...(lines.at(-1) ?? '')].length + 1 }
+}
+
+/** Where a name stands in SQL, whatever its case, if there is only one place; `before` is what it has to follow. */
+export function onlyPlaceOf(name: string, sql: string, before = ''): number | null {
+  const written = name.replace(/[^\w\u0080-\uffff]/g, '\\$&')
+  const word = new RegExp(`(?<![\\w$\\u0080-\\uffff])${before}${written}(?![\\w$\\u0080-\\uffff])`, 'gi')
+  const [first, second] = sql.matchAll(word)
+  return first && !second ? first.index + first[0].length - name.length : null
 }

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { EMPLOYEE_FIELDS, type EmployeeField } from '../directory/employee.ts'
-import { MappingError } from './errors.ts'
+import { MappingError, onlyPlaceOf, placeAfter } from './errors.ts'
 import type { ColumnShape, DescribedColumn, HrReader } from './server.ts'
 
 /** A mapping file: its name for messages, and its text. */
@@ -66,13 +66,18 @@ export function employeeMapping(file: string, sql: string, described: DescribedC
   const fields = EMPLOYEE_FIELDS.filter(
     field => names.has(field === 'corp_code' ? 'code' : field) || names.has(field),
   )
-  const problems: string[] = []
-  if (fields.length === 0) problems.push('no employee field is mapped; map at least one')
+  const problems: Problem[] = []
+  if (fields.length === 0) problems.push({ message: 'no employee field is mapped; map at least one' })
   if (names.has('code') && names.has('corp_code'))
-    problems.push('code and corp_code are both mapped; map the work number once')
-  if (names.has('mobile_area') && !names.has('mobile')) problems.push('mobile_area is mapped without mobile')
-  if (names.has('card_type') && !names.has('card_no')) problems.push('card_type is mapped without card_no')
-  const columns = checkedColumns(file, described, EMPLOYEE_COLUMNS, ['userid'], problems)
+    problems.push({
+      message: 'code and corp_code are both mapped; map the work number once',
+      column: 'corp_code',
+    })
+  if (names.has('mobile_area') && !names.has('mobile'))
+    problems.push({ message: 'mobile_area is mapped without mobile', column: 'mobile_area' })
+  if (names.has('card_type') && !names.has('card_no'))
+    problems.push({ message: 'card_type is mapped without card_no', column: 'card_type' })
+  const columns = checkedColumns({ file, sql }, described, EMPLOYEE_COLUMNS, ['userid'], problems)
   const returned = described.map(({ name, type }) => ({ name, type }))
   const fingerprint = hash('sha256', JSON.stringify([sql, returned]), 'base64url').slice(0, 16)
   return { file, sql, columns, fields, fingerprint }
@@ -81,7 +86,14 @@ export function employeeMapping(file: string, sql: string, described: DescribedC
 /** Checks the columns of the departments' mapping. */
 export function departmentMapping(file: string, sql: string, described: DescribedColumn[]): Mapping {
   const required = ['dept_code', 'parent_code', 'active']
-  return { file, sql, columns: checkedColumns(file, described, DEPARTMENT_COLUMNS, required) }
+  return { file, sql, columns: checkedColumns({ file, sql }, described, DEPARTMENT_COLUMNS, required) }
+}
+
+/** Something that is wrong with the columns of a mapping. */
+interface Problem {
+  message: string
+  /** The column that it is about, if there is one. */
+  column?: string
 }
 
 /**
@@ -89,37 +101,51 @@ export function departmentMapping(file: string, sql: string, described: Describe
  * @throws MappingError that names everything that is wrong with them, `problems` included
  */
 function checkedColumns(
-  file: string,
+  { file, sql }: MappingFile,
   described: DescribedColumn[],
   allowed: string[],
   required: string[],
-  problems: string[] = [],
+  problems: Problem[] = [],
 ): Map<string, MappedColumn> {
   const columns = new Map(described.map(({ name, type }) => [name, { source: name, type }]))
-  const found = [
+  const found: Problem[] = [
     ...commonProblems(described, allowed),
-    ...required.filter(name => !columns.has(name)).map(name => `column ${name} is missing`),
+    ...required.filter(name => !columns.has(name)).map(name => ({ message: `column ${name} is missing` })),
     ...problems,
   ]
   if (found.length > 0) {
-    const message = `${found.join('; ')}. Columns may be: ${allowed.join(', ')}`
-    throw new MappingError('MAPPING_COLUMNS', file, message)
+    // The message begins with the first of them.
+    const column = found[0]?.column
+    const at = column === undefined ? null : placeInSelect(column, sql)
+    throw new MappingError(
+      'MAPPING_COLUMNS',
+      file,
+      `${found.map(({ message }) => message).join('; ')}. Columns may be: ${allowed.join(', ')}`,
+      { place: at === null ? null : placeAfter(sql.slice(0, at)) },
+    )
   }
   return new Map([...columns].map(([name, column]) => [name === 'code' ? 'corp_code' : name, column]))
 }
 
-function commonProblems(described: DescribedColumn[], allowed: string[]): string[] {
-  const problems: string[] = []
+/** Where a SELECT names one of its columns, where that is sure: after the only `as` before the name, or its only mention. */
+function placeInSelect(column: string, sql: string): number | null {
+  return onlyPlaceOf(column, sql, 'as\\s+["`]?') ?? onlyPlaceOf(column, sql)
+}
+
+function commonProblems(described: DescribedColumn[], allowed: string[]): Problem[] {
+  const problems: Problem[] = []
   const seen = new Map<string, number>()
   for (const { name } of described) seen.set(name, (seen.get(name) ?? 0) + 1)
   for (const [name, count] of seen) {
-    if (count > 1) problems.push(`column ${JSON.stringify(name)} occurs ${count} times`)
-    if (!allowed.includes(name)) problems.push(`unknown column ${JSON.stringify(name)}${hint(name, allowed)}`)
+    const problem = (message: string) => problems.push({ message, column: name })
+    if (count > 1) problem(`column ${JSON.stringify(name)} occurs ${count} times`)
+    if (!allowed.includes(name)) problem(`unknown column ${JSON.stringify(name)}${hint(name, allowed)}`)
   }
   for (const { name, type, shape } of described) {
     // PostgreSQL's own name of an array of texts is _text.
     if (allowed.includes(name) && !shapeFits(name, shape)) {
-      problems.push(`column ${name} cannot be of type ${type.replace(/^_(.*)/, '$1[]')}${shapeHint(name)}`)
+      const message = `column ${name} cannot be of type ${type.replace(/^_(.*)/, '$1[]')}${shapeHint(name)}`
+      problems.push({ message, column: name })
     }
   }
   return problems

@@ -38,6 +38,8 @@ export interface HrServer {
    * @throws HrUnavailableError
    */
   open(options: SessionOptions): Promise<HrSession>
+  /** Tables and views that the user may read, the largest first. @throws HrUnavailableError */
+  tables(): Promise<HrTable[]>
   /** What doctor tells about it. @throws HrUnavailableError */
   facts(): Promise<HrFacts>
   /** Closes the reader's connections; sessions are closed by whoever opened them. */
@@ -128,6 +130,16 @@ export interface DescribedColumn {
  * what is `other`, such as bytes, can be mapped to nothing.
  */
 export type ColumnShape = 'plain' | 'moment' | 'array' | 'json' | 'other'
+
+/** A table or a view, before anything is mapped. */
+export interface HrTable {
+  /** As people name it, with its schema where it has to be. */
+  name: string
+  /** The same as a SELECT names it, in quotes where it needs them. */
+  sql: string
+  /** About how many rows it has; null where the server does not know. */
+  rows: number | null
+}
 
 export interface HrFacts {
   /** Product and version, such as `PostgreSQL 18.4`. */

@@ -1,11 +1,21 @@
 import type { EmployeeKey } from '../directory/employee.ts'
+import { examineDepartments } from './departments.ts'
 import { lookupEmployees } from './lookup.ts'
-import { assertDepartments, type EmployeeMapping, inspectEmployees, type MappingFile } from './mapping.ts'
+import {
+  assertDepartments,
+  DEPARTMENT_COLUMNS,
+  type EmployeeMapping,
+  inspectDepartments,
+  inspectEmployees,
+  type MappingFile,
+} from './mapping.ts'
 import { type HrEmployeeRow, type HrScan, openScan } from './scan.ts'
 import type { HrServer, HrSession } from './server.ts'
 import { singleSelect } from './statement.ts'
 
 interface SnapshotOptions {
+  /** What it is for, as the server's list of connections shows it. */
+  name: string
   defaultEnterprise: string
   /** The departments' mapping, which asks something of that of the employees; null without one. */
   departmentsFile: string | null
@@ -30,7 +40,7 @@ export class HrSnapshot implements AsyncDisposable {
 
   /** @throws HrUnavailableError */
   static async open(server: HrServer, options: SnapshotOptions): Promise<HrSnapshot> {
-    const session = await server.open({ name: 'dirsync dry run', timeoutMs: options.timeoutMs })
+    const session = await server.open({ name: options.name, timeoutMs: options.timeoutMs })
     return new HrSnapshot(server, session, options)
   }
 
@@ -55,6 +65,16 @@ export class HrSnapshot implements AsyncDisposable {
     signal.throwIfAborted()
     const { defaultEnterprise } = this.#options
     return openScan(this.#session, mapping, { defaultEnterprise, signal, read, endsSession: false })
+  }
+
+  /** All departments, whatever is wrong with them. Needs a mapping of them. @throws MappingError, HrUnavailableError */
+  async departments({ file, sql }: MappingFile): Promise<ReturnType<typeof examineDepartments>> {
+    const select = singleSelect({ file, sql }, this.#server.dialect)
+    const mapping = await inspectDepartments(this.#session, { file, sql: select })
+    const { defaultEnterprise } = this.#options
+    return examineDepartments(
+      await this.#session.rows({ mapping, columns: DEPARTMENT_COLUMNS, defaultEnterprise }),
+    )
   }
 
   /** As `HrSource.lookup`. */

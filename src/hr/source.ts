@@ -14,7 +14,7 @@ import {
   scanColumns,
 } from './mapping.ts'
 import { type HrEmployeeRow, type HrScan, openScan } from './scan.ts'
-import type { HrKind, HrReader, HrServer } from './server.ts'
+import type { HrFacts, HrKind, HrReader, HrServer } from './server.ts'
 import { HrSnapshot } from './snapshot.ts'
 import { singleSelect } from './statement.ts'
 
@@ -200,13 +200,20 @@ export class HrSource {
   /**
    * One moment of HR in a session of its own, for mappings of the caller's choice.
    * @param timeoutMs longest time for each of its statements
+   * @param name what it is for, as the server's list of connections shows it
    */
-  snapshot(timeoutMs: number): Promise<HrSnapshot> {
+  snapshot(timeoutMs: number, name = 'dirsync dry run'): Promise<HrSnapshot> {
     return HrSnapshot.open(this.#server, {
+      name,
       defaultEnterprise: this.#defaultEnterprise,
       departmentsFile: this.#options.departmentsSql?.file ?? null,
       timeoutMs,
     })
+  }
+
+  /** What the server is. @throws HrUnavailableError */
+  facts(): Promise<HrFacts> {
+    return this.#server.facts()
   }
 
   /** Closes the connections and ends scans that are under way. Idempotent. */

@@ -7,6 +7,8 @@ export interface Dialect {
   beginnings: readonly string[]
   /** What opens a text or a quoted name; its last character ends it. The first that fits counts. */
   quotes: readonly { opening: string; hasEscapes: boolean }[]
+  /** What stands around a quoted name; doubled, it is a character of the name. */
+  nameQuote: string
   /** Whether `$tag$ … $tag$` is a text. */
   hasDollarQuotes: boolean
   /** What begins a comment that ends with its line; a sticky expression. */
@@ -30,7 +32,7 @@ export function singleSelect({ file, sql }: MappingFile, dialect: Dialect): stri
   const refuse = (message: string) => new MappingError('MAPPING_STATEMENT', file, message)
   const refuseHere = (message: string) => {
     const place = placeAfter(text.slice(0, at))
-    return new MappingError('MAPPING_STATEMENT', file, `line ${place.line}: ${message}`, { place })
+    return new MappingError('MAPPING_STATEMENT', file, message, { place })
   }
   while (at < text.length) {
     const character = text.charAt(at)
@@ -54,6 +56,17 @@ export function singleSelect({ file, sql }: MappingFile, dialect: Dialect): stri
   if (first !== '(' && !dialect.beginnings.includes(first))
     throw refuse('the statement must be a SELECT (or begin with WITH)')
   return text.slice(0, end)
+}
+
+/** A name as a SELECT writes it, whatever characters it has and whatever it means in SQL. */
+export function quotedName(name: string, { nameQuote }: Dialect): string {
+  return `${nameQuote}${name.replaceAll(nameQuote, nameQuote.repeat(2))}${nameQuote}`
+}
+
+/** A text as a SELECT writes it. */
+export function quotedText(text: string, { quotes }: Dialect): string {
+  const hasEscapes = quotes.some(quote => quote.opening === "'" && quote.hasEscapes)
+  return `'${(hasEscapes ? text.replaceAll('\\', '\\\\') : text).replaceAll("'", "''")}'`
 }
 
 interface Token {

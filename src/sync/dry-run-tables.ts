@@ -3,7 +3,7 @@ import { pipeline } from 'node:stream/promises'
 import { from as copyFrom } from 'pg-copy-streams'
 import { toDesired } from '../directory/desired.ts'
 import { EMPLOYEE_FIELDS, type EmployeeField } from '../directory/employee.ts'
-import { copyText, rowIsActive } from '../directory/hash.ts'
+import { copyText, rowIsActive, smallHash } from '../directory/hash.ts'
 import { ScanRows } from '../hr/lines.ts'
 import type { HrEmployeeRow, HrScan } from '../hr/source.ts'
 import { type ClientBase, COPY_MS, onlyRow } from '../lib/database.ts'
@@ -78,23 +78,6 @@ function stagedLine(row: HrEmployeeRow, columns: readonly string[]): string {
 function hashOf(value: string | null | undefined): string {
   if (value === undefined) return 'NULL'
   return value === null || value === '' ? '0' : String(smallHash(value))
-}
-
-/**
- * A number below 2^53 that tells values apart; never 0. Millions are compared and nobody gains by a collision, so it need
- * not be a cryptographic one, which would cost most of a dry run's time. (It is known as cyrb53.)
- */
-function smallHash(text: string): number {
-  let high = 0xdeadbeef
-  let low = 0x41c6ce57
-  for (let i = 0; i < text.length; i++) {
-    const code = text.charCodeAt(i)
-    high = Math.imul(high ^ code, 2654435761)
-    low = Math.imul(low ^ code, 1597334677)
-  }
-  high = Math.imul(high ^ (high >>> 16), 2246822507) ^ Math.imul(low ^ (low >>> 13), 3266489909)
-  low = Math.imul(low ^ (low >>> 16), 2246822507) ^ Math.imul(high ^ (high >>> 13), 3266489909)
-  return 4294967296 * (2097151 & low) + (high >>> 0) || 1
 }
 
 /** What becomes of an employee under the other mapping. */

@@ -453,12 +453,13 @@ async function store(pool: Pool, id: number, { summary, entities }: Found): Prom
 /** The message of a person's mistake says what is wrong; of anything else, that it is dirsync's own. */
 async function fail(db: Pool, id: number, error: unknown): Promise<void> {
   const place = error instanceof MappingError ? error.place : null
-  const message = error instanceof Error ? error.message : String(error)
+  const words = error instanceof Error ? error.message : String(error)
+  const message = error instanceof MappingError ? error.reason : words.replace(`${FILE}: `, '')
   await db.query(
     `update dirsync.dry_run
      set state = 'failed', finished_at = now(), message = $2, error_line = $3, error_column = $4
      where id = $1`,
-    [id, message.replace(`${FILE}: `, ''), place?.line ?? null, place?.column ?? null],
+    [id, message, place?.line ?? null, place?.column ?? null],
   )
 }
 

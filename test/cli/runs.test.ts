@@ -250,11 +250,14 @@ describe('a dry run of another mapping', () => {
     const shown = await dirsync('plan', '--mapping', file())
     expect(shown.stdout).toMatch(/against today +1 changes\n +columns +name 1\n/)
     expect(shown.stdout).toMatch(/ e0012 +changes .*name P\* → Z\*/)
+    expect(shown.stdout).toMatch(/The console shows it at \/mapping\/dry-runs\/1\./)
+    const chinese = await run(['plan', '--mapping', file()], { ...company.settings, DIRSYNC_LANG: 'zh-CN' })
+    expect(chinese.stdout).toMatch(/ e0012 +有变更 .*姓名 P\* → Z\*/)
     expect(wideLines(shown.stdout.replaceAll(file(), 'FILE'))).toEqual([])
     const told = (await dirsync('plan', '--mapping', file(), '--json')).json()
     expect(told).toMatchObject({ state: 'done', compared: { changes: 1 }, sample: [{ key: 'e0012' }] })
     const { rows } = await company.db.query('select state, requested_by from dirsync.dry_run order by id')
-    expect(rows).toMatchObject([{ state: 'done', requested_by: expect.stringContaining('cli:') }, {}])
+    expect(rows).toMatchObject([{ state: 'done', requested_by: expect.stringContaining('cli:') }, {}, {}])
   })
 
   test('fails with line and column where the SELECT is wrong', async () => {
@@ -263,11 +266,23 @@ describe('a dry run of another mapping', () => {
     expect(failed.code).toBe(1)
     expect(failed.json()).toMatchObject({
       state: 'failed',
-      message: 'line 2: column "nme" does not exist (42703)',
+      message: 'column "nme" does not exist (42703)',
       error: { line: 2, column: 3 },
     })
-    await writeFile(file(), 'select 1; select 2')
-    expect((await dirsync('plan', '--mapping', file())).stderr).toMatch(/line 1: a second statement begins/)
+    const shown = await dirsync('plan', '--mapping', file())
+    expect(shown.stdout.replaceAll(/\s+/g, ' ')).toContain(
+      `${file()}:2:3: column "nme" does not exist (42703)`,
+    )
+    expect(shown.stdout).toMatch(/\n {3}2 \| {3}nme as name from person\n {9}\^\n$/)
+    await writeFile(file(), 'select 1;\tselect 2')
+    expect(await dirsync('plan', '--mapping', file())).toMatchObject({
+      code: 2,
+      stderr: [
+        `dirsync: ${file()}:1:11: a second statement begins; the mapping must be one SELECT`,
+        '    1 | select 1; select 2',
+        '                  ^\n',
+      ].join('\n'),
+    })
   })
 
   test('is no way of looking at a run', async () => {

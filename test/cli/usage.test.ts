@@ -55,6 +55,8 @@ const COMMANDS = [
   ['platform'],
   ['doctor'],
   ['hr'],
+  ['hr', 'init'],
+  ['hr', 'check'],
   ['hr', 'install-trigger'],
   ['hr', 'remove-trigger'],
   ['users'],

@@ -1,12 +1,23 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { EMPLOYEE_FIELDS, type EmployeeField } from '../../src/directory/employee.ts'
-import { hideValue, maskValue } from '../../src/directory/masking.ts'
+import { formOf, hideValue, maskValue } from '../../src/directory/masking.ts'
 
 test('a value that breaks a rule shows its length and nothing of itself', () => {
   expect(hideValue('13812345678')).toBe('**** (11 characters)')
   expect(hideValue('𠮷乙')).toBe('**** (2 characters)')
   expect([hideValue(null), hideValue('')]).toEqual([null, ''])
+})
+
+test.each([
+  ['13812345678', '99999999999'],
+  ['+86 138-1234', '+99 999-9999'],
+  ['甲乙丙', '字字字'],
+  ['Ann.Lee＠example.com', 'Aaa.Aaa＠aaaaaaa.aaa'],
+  ['１２\n三', '99 字'],
+  ['2024-02-29 12:00:00.123', '9999-99-99 99:99:99.…'],
+])('the form of %j is %j, whatever it says', (value, form) => {
+  expect(formOf(value)).toBe(form)
 })
 
 describe('maskValue', () => {

@@ -46,16 +46,16 @@ export function endLeaked(): void {
  */
 export function spawnDirsync(
   args: string[],
-  options: { env?: Record<string, string>; cwd?: string } = {},
+  options: { env?: Record<string, string>; cwd?: string; input?: string } = {},
 ): DirsyncProcess {
-  return follow(
-    spawn(LAUNCHER, args, {
-      cwd: options.cwd ?? inject('runFolder'),
-      env: { PATH: process.env.PATH, ...options.env },
-      stdio: ['ignore', 'pipe', 'pipe'],
-    }),
-    `dirsync ${args.join(' ')}`,
-  )
+  const child = spawn(LAUNCHER, args, {
+    cwd: options.cwd ?? inject('runFolder'),
+    env: { PATH: process.env.PATH, ...options.env },
+    stdio: [options.input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
+  })
+  // One that ends before it has read everything is judged by how it ended.
+  child.stdin?.on('error', () => {}).end(options.input)
+  return follow(child, `dirsync ${args.join(' ')}`)
 }
 
 /** Runs a TypeScript file in a Node.js of its own, under the same rules as `spawnDirsync`; as another user if asked. */

@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest'
+import { MYSQL } from '../../src/hr/mysql/query.ts'
 import { POSTGRES } from '../../src/hr/postgres/query.ts'
 import { MappingError } from '../../src/hr/source.ts'
-import { type Dialect, singleSelect } from '../../src/hr/statement.ts'
+import { type Dialect, quotedName, quotedText, singleSelect } from '../../src/hr/statement.ts'
 
 const check = (sql: string) => singleSelect({ file: 'employees.sql', sql }, POSTGRES)
 
@@ -31,23 +32,23 @@ describe('one SELECT', () => {
 
 describe('anything else', () => {
   test.each([
-    ['', 'the file holds no statement'],
-    [' \n-- nothing\n/* at all */;', 'the file holds no statement'],
-    ['select 1; select 2', 'line 1: a second statement begins'],
-    ['select 1;\n\ndrop table t', 'line 3: a second statement begins'],
-    ["select ';';\n'x'", 'line 2: a second statement begins'],
-    ['delete from t', 'the statement must be a SELECT'],
-    ['copy t to stdout', 'the statement must be a SELECT'],
-    ['\\set x', 'the statement must be a SELECT'],
-    ['select 1 as userid) m; --', 'line 1: a parenthesis closes that was never opened'],
-    ["select '\n1", 'line 1: a quote or comment is not closed'],
-    ['select 1\n/* /* */', 'line 2: a quote or comment is not closed'],
-    ['select $a$ $b$', 'line 1: a quote or comment is not closed'],
-    ['select "a', 'line 1: a quote or comment is not closed'],
+    ['', ': the file holds no statement'],
+    [' \n-- nothing\n/* at all */;', ': the file holds no statement'],
+    ['select 1; select 2', ':1:11: a second statement begins'],
+    ['select 1;\n\ndrop table t', ':3:1: a second statement begins'],
+    ["select ';';\n'x'", ':2:1: a second statement begins'],
+    ['delete from t', ': the statement must be a SELECT'],
+    ['copy t to stdout', ': the statement must be a SELECT'],
+    ['\\set x', ': the statement must be a SELECT'],
+    ['select 1 as userid) m; --', ':1:19: a parenthesis closes that was never opened'],
+    ["select '\n1", ':1:8: a quote or comment is not closed'],
+    ['select 1\n/* /* */', ':2:1: a quote or comment is not closed'],
+    ['select $a$ $b$', ':1:8: a quote or comment is not closed'],
+    ['select "a', ':1:8: a quote or comment is not closed'],
   ])('%j is refused', (sql, message) => {
     const refused = () => check(sql)
     expect(refused).toThrow(MappingError)
-    expect(refused).toThrow(`employees.sql: ${message}`)
+    expect(refused).toThrow(`employees.sql${message}`)
   })
 })
 
@@ -58,6 +59,7 @@ describe('in another dialect', () => {
       { opening: "'", hasEscapes: true },
       { opening: '`', hasEscapes: false },
     ],
+    nameQuote: '`',
     hasDollarQuotes: false,
     lineComment: /#|--(?=\s|$)/y,
     nestsComments: false,
@@ -85,8 +87,17 @@ describe('in another dialect', () => {
     ['select /* /* */ */; select 2', 'a second statement begins'],
     ['select $$;$$', 'a second statement begins'],
     ['select 1 /*! ; */', 'the server runs what stands in this comment'],
-    ['values (1)', 'the statement must be a SELECT'],
+    ['values (1)', ': the statement must be a SELECT'],
   ])('%j is refused', (sql, message) => {
     expect(() => read(sql)).toThrow(message)
+  })
+})
+
+describe('quotes', () => {
+  test('hold whatever a name or a text is made of', () => {
+    expect(quotedName('a"b', POSTGRES)).toBe('"a""b"')
+    expect(quotedName('a`b"', MYSQL)).toBe('`a``b"`')
+    expect(quotedText("it's \\", POSTGRES)).toBe("'it''s \\'")
+    expect(quotedText("it's \\", MYSQL)).toBe("'it''s \\\\'")
   })
 })

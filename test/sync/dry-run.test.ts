@@ -3,6 +3,8 @@ import { dryRunPage, listDryRuns, readDryRun } from '../../src/report/dry-runs.t
 import { dryRunNow, requestDryRun, runNextDryRun } from '../../src/sync/dry-run.ts'
 import { HrReadings } from '../../src/sync/hr-readings.ts'
 import { until } from '../helpers/company.ts'
+import { createMariadbDatabase } from '../helpers/mariadb.ts'
+import { hrSource } from '../hr/hr-database.ts'
 import { PlanUnderTest } from './plan-under-test.ts'
 import { SILENT } from './store-under-test.ts'
 
@@ -75,6 +77,40 @@ describe('a dry run', () => {
       { enterpriseCode: '', entityKey: 'e5', reason: 'disappears', department: 'D0', changed: [] },
       { enterpriseCode: '', entityKey: 'e7', reason: 'appears', department: 'D0', changed: [] },
     ])
+  })
+
+  test('of HR in MariaDB tells the same, and where a SELECT is wrong', async () => {
+    await using hr = await createMariadbDatabase()
+    await hr.admin.query(`create table person (userid varchar(20), name varchar(50), dept_code varchar(20));
+      insert into person values ('e1', 'Ann', 'D1'), ('e2', 'Ben', 'D1'), ('e3', 'Cem', 'D2')`)
+    const today = 'select userid, name, dept_code from person'
+    const source = hrSource(hr.url, today)
+    const signal = new AbortController().signal
+    const of = async (mapping: string) => {
+      const id = await dryRunNow(deps(source), ASKER, mapping, { signal })
+      return { id, found: await readDryRun(place.store.pool, id) }
+    }
+    const { id, found } = await of(
+      `select userid, if(userid = 'e3', 'Dee', name) as name, dept_code from person where userid <> 'e1'`,
+    )
+    expect(found).toMatchObject({
+      state: 'done',
+      summary: { rows: 2, rowsToday: 3, compared: { disappears: 1, changes: 1 } },
+    })
+    expect(await entities(id)).toContainEqual({
+      enterpriseCode: '',
+      entityKey: 'e3',
+      reason: 'changes',
+      department: 'D2',
+      changed: [{ field: 'name', from: 'C*', to: 'D*' }],
+    })
+    const { found: wrong } = await of('select userid,\n  nme as name\nfrom person')
+    expect(wrong).toMatchObject({
+      state: 'failed',
+      errorLine: 2,
+      errorColumn: 3,
+      message: expect.stringContaining("Unknown column 'nme'"),
+    })
   })
 
   test('counts rule breaks by column, and hides the values that break them', async () => {
@@ -158,7 +194,7 @@ describe('a SELECT that is wrong', () => {
     const found = await dryRun('select userid,\n       nme as name,\n       active\nfrom person')
     expect(found).toMatchObject({
       state: 'failed',
-      message: 'line 2: column "nme" does not exist (42703)',
+      message: 'column "nme" does not exist (42703)',
       errorLine: 2,
       errorColumn: 8,
       summary: null,

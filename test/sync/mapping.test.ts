@@ -93,7 +93,7 @@ test('a worker that cannot read with the mapping of the plan halts, says why, an
   expect(halt).toMatchObject({
     scope: '*',
     category: 'hr_unavailable',
-    message: expect.stringMatching(/employees\.sql: unknown column "nmae"/),
+    message: expect.stringMatching(/employees\.sql:1:24: unknown column "nmae"/),
   })
   await map('select userid, name, dept_code, remark, active from mapped')
   await until(async () => {

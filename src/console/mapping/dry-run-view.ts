@@ -1,4 +1,5 @@
 import { html, type SafeHtml } from '@remix-run/html-template'
+import type { Place } from '../../hr/errors.ts'
 import { DIFFERENCES } from '../../sync/dry-run-tables.ts'
 import { inLanguage } from '../../texts/failures.ts'
 import { textOr } from '../../texts/texts.ts'
@@ -28,7 +29,7 @@ import type { DryRunResult, DryRunsResult } from './query.ts'
 /** What is wrong with a SELECT, and where. */
 interface Mistake {
   message: string
-  place: { line: number; column: number } | null
+  place: Place | null
 }
 
 const TONES: Record<DryRunResult['state'], Tone> = {
@@ -110,29 +111,32 @@ const AROUND = 2
 
 /** What is wrong, with the line and a mark below the column. */
 function mistakeAlert(ask: Ask, text: string, { message, place }: Mistake): SafeHtml {
-  const { t, language } = ask
-  // The place is said in the reader's language; HR's own words follow it.
-  const words = place ? message.replace(/^line \d+: /, '') : message
-  const where = place ? t('mapping.wrong_at', { line: place.line, column: place.column }) : t('mapping.wrong')
-  return html`<div class="mistake">${alert('bad', where, foreign(inLanguage(language, words)))}${
+  const { language } = ask
+  return html`<div class="mistake">${alert('bad', whereText(ask, place), foreign(inLanguage(language, message)))}${
     place ? excerpt(text, place) : ''
   }</div>`
+}
+
+function whereText({ t }: Ask, place: Place | null): string {
+  if (place === null) return t('mapping.wrong')
+  const { line, column } = place
+  return column === null ? t('mapping.wrong_in', { line }) : t('mapping.wrong_at', { line, column })
 }
 
 /** How many characters of a line are shown on each side of a mistake. */
 const WIDTH = 60
 
-function excerpt(text: string, { line, column }: { line: number; column: number }): SafeHtml {
+function excerpt(text: string, { line, column }: Place): SafeHtml {
   const lines = text.replaceAll('\r\n', '\n').split('\n')
   const first = Math.max(0, line - 1 - AROUND)
-  const cut = Math.max(0, column - 1 - WIDTH)
+  const cut = Math.max(0, (column ?? 1) - 1 - WIDTH)
   const shown = lines.slice(first, line + AROUND).flatMap((content, i) => {
     const number = first + i + 1
     const margin = `${String(number).padStart(4)} │ `
     const visible = `${margin}${content.slice(cut, cut + 2 * WIDTH)}`
-    return number === line
-      ? [html`<mark>${visible}</mark>${'\n'}`, html`${`${' '.repeat(margin.length + column - 1 - cut)}^\n`}`]
-      : [html`${`${visible}\n`}`]
+    if (number !== line) return [html`${`${visible}\n`}`]
+    const mark = column === null ? '' : `${' '.repeat(margin.length + column - 1 - cut)}^\n`
+    return [html`<mark>${visible}</mark>${'\n'}`, html`${mark}`]
   })
   return html`<pre class="sql" tabindex="0">${shown}</pre>`
 }
@@ -163,8 +167,7 @@ function progress(ask: Ask, dryRun: DryRunResult): SafeHtml {
       ? ''
       : mistakeAlert(ask, dryRun.mapping, {
           message: dryRun.message,
-          place:
-            dryRun.error_line === null ? null : { line: dryRun.error_line, column: dryRun.error_column ?? 1 },
+          place: dryRun.error_line === null ? null : { line: dryRun.error_line, column: dryRun.error_column },
         })
   }`
 }

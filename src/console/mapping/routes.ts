@@ -77,11 +77,12 @@ export function mapping(services: Services): Endpoint[] {
       result: z.object({ id: z.number() }),
       run: (ask, { input }) => request(services, ask, input.mapping),
       next: (_ask, { id }) => ({ to: `/mapping/dry-runs/${id}` }),
-      refused: async (ask, problem, { input }) =>
-        dryRunsPage(ask, await readDryRuns(services, { limit: 20 }), input.mapping, {
-          message: problem.message,
-          place: problem.cause instanceof MappingError ? problem.cause.place : null,
-        }),
+      refused: async (ask, problem, { input }) => {
+        const { reason, place } =
+          problem.cause instanceof MappingError ? problem.cause : { reason: problem.message, place: null }
+        const dryRuns = await readDryRuns(services, { limit: 20 })
+        return dryRunsPage(ask, dryRuns, input.mapping, { message: reason, place })
+      },
     }),
     read({
       path: '/mapping/dry-runs/:id',
@@ -106,7 +107,7 @@ async function request({ pool, hr }: Services, { asker }: Ask, text: string): Pr
     return { id: await requestDryRun({ pool, hr }, asker, text.replaceAll('\r\n', '\n')) }
   } catch (error) {
     if (!(error instanceof MappingError)) throw error
-    throw new Problem('invalid', error.message.replace(/^SELECT: /, ''), { cause: error })
+    throw new Problem('invalid', error.message, { cause: error })
   }
 }
 

@@ -5,6 +5,7 @@ import {
   hrTooSlow,
   isExplained,
   mappingRefused,
+  onlyPlaceOf,
   type Place,
   placeAfter,
   valueRefused,
@@ -76,17 +77,36 @@ export function toHrError(error: unknown, statement?: Statement, timeoutMs: numb
 function placeOf(message: string, { text, mapping: { sql, offset } }: Statement): Place | null {
   const syntax = /near '([\s\S]*)' at line (\d+)$/.exec(message)
   const at = syntax ? afterSyntax(text, syntax[1] ?? '', Number(syntax[2])) : placeOfName(text, message)
-  if (at === null || at < offset) return null
-  return placeAfter(sql.slice(0, at - offset))
+  if (at === null && syntax) {
+    const before = placeAfter(text.slice(0, offset)).line - 1
+    return { line: Math.min(Number(syntax[2]) - before, placeAfter(sql).line), column: null }
+  }
+  return at === null || at < offset ? null : placeAfter(sql.slice(0, at - offset))
 }
 
-/** Where the text that the server quotes begins; it quotes 80 characters at most, and may cut the last one. */
+/** Bytes of the statement that the server quotes at most, but for a character that it would have to cut. */
+const QUOTED = 80 - 3
+
+/**
+ * Where the text that the server quotes begins: it quotes all that is left, or a beginning of it. MariaDB writes `?` for
+ * characters beyond the first plane, and names the line in which it stopped to read, which may be the next one.
+ */
 function afterSyntax(text: string, quoted: string, line: number): number | null {
-  const rest = quoted.length < 80 ? quoted : quoted.slice(0, -1)
-  const lines = text.split('\n')
-  const start = lines.slice(0, line - 1).reduce((length, { length: more }) => length + more + 1, 0)
-  const at = rest === '' ? text.trimEnd().length : text.indexOf(rest, start)
-  return at === -1 ? null : at
+  if (quoted === '') return text.trimEnd().length
+  const isCut = Buffer.byteLength(quoted) >= QUOTED
+  const pattern = [...(isCut ? quoted.replace(/(?:\.{3}|\ufffd+)$/, '') : quoted)]
+    .map(character =>
+      character === '?'
+        ? '(?:\\?|[\\u{10000}-\\u{10ffff}])'
+        : character.replace(/[\\^$.*+()[\]{}|/]/, '\\$&'),
+    )
+    .join('')
+  const places = [...text.matchAll(new RegExp(isCut ? pattern : `${pattern}$`, 'gu'))].map(
+    match => match.index,
+  )
+  const near = places.filter(at => placeAfter(text.slice(0, at)).line === line)
+  const [only, another] = places.length > 1 ? near : places
+  return only === undefined || another !== undefined ? null : only
 }
 
 /** Where the name stands that the message quotes, if there is only one place. */
@@ -96,13 +116,5 @@ function placeOfName(text: string, message: string): number | null {
   const name = message.includes('denied to user') ? names.at(-1) : names[0]
   if (name === undefined) return null
   // The server puts the database before the name of a table, a statement mostly does not.
-  for (const written of [name, name.slice(name.lastIndexOf('.') + 1)]) {
-    const word = new RegExp(
-      `(?<![\\w$\\u0080-\\uffff])${written.replace(/\W/g, '\\$&')}(?![\\w$\\u0080-\\uffff])`,
-      'gi',
-    )
-    const places = [...text.matchAll(word)].map(({ index }) => index)
-    if (places.length > 0) return places.length === 1 ? (places[0] as number) : null
-  }
-  return null
+  return onlyPlaceOf(name, text) ?? onlyPlaceOf(name.slice(name.lastIndexOf('.') + 1), text)
 }

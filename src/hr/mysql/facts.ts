@@ -1,6 +1,8 @@
 import type { Connection } from 'mysql2'
-import type { HrFacts } from '../server.ts'
+import type { HrFacts, HrTable } from '../server.ts'
+import { quotedName } from '../statement.ts'
 import { cells } from './connection.ts'
+import { MYSQL } from './query.ts'
 
 const PRODUCTS = ['MariaDB', 'TiDB', 'OceanBase', 'MySQL'] as const
 
@@ -32,6 +34,27 @@ export async function readFacts(connection: Connection): Promise<HrFacts> {
     session: `sessions: time zone ${sessionZone} (the server's own is ${zone}), ${charset}, no sql_mode`,
     unheeded: modes.split(',').filter(mode => OTHER_MEANINGS.has(mode)),
   }
+}
+
+/** Tables and views of the user's, the largest first: the server shows those alone that one has a right to. */
+export async function readTables(connection: Connection): Promise<HrTable[]> {
+  const { rows } = await cells(
+    connection,
+    `select if(table_schema = database(), '', table_schema), table_name, table_rows
+     from information_schema.tables
+     where table_schema not in ('mysql', 'sys', 'information_schema', 'performance_schema')
+       and table_type in ('BASE TABLE', 'VIEW')
+     order by data_length desc, table_schema, table_name`,
+  )
+  return rows.map(row => {
+    const [schema = '', name = '', count] = row.map(cell => cell?.toString('utf8'))
+    const names = [schema, name].filter(part => part !== '')
+    return {
+      name: names.join('.'),
+      sql: names.map(part => quotedName(part, MYSQL)).join('.'),
+      rows: count === undefined ? null : Number(count),
+    }
+  })
 }
 
 /** How many tables the user may write to, by a right of its own: to all, to those of a database, or to some. */

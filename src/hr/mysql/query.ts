@@ -14,6 +14,7 @@ export const MYSQL: Dialect = {
     { opening: '"', hasEscapes: true },
     { opening: '`', hasEscapes: false },
   ],
+  nameQuote: '`',
   hasDollarQuotes: false,
   // Two hyphens begin a comment only with a blank after them.
   lineComment: /#|--(?=\s|$)/y,

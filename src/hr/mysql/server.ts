@@ -17,6 +17,7 @@ import type {
   HrReader,
   HrServer,
   HrSession,
+  HrTable,
   HrValues,
   SessionOptions,
 } from '../server.ts'
@@ -31,7 +32,7 @@ import {
   run,
 } from './connection.ts'
 import { type Statement, toHrError } from './errors.ts'
-import { readFacts } from './facts.ts'
+import { readFacts, readTables } from './facts.ts'
 import { LineWriter, printersOf, textsOf } from './print.ts'
 import { MYSQL, rowsStatement, scanStatement, wrapped } from './query.ts'
 import { type ColumnDefinition, keyComparison, shapeOf, typeName } from './types.ts'
@@ -73,6 +74,10 @@ export class MysqlServer implements HrServer {
       connection.destroy()
       throw toHrError(error)
     }
+  }
+
+  tables(): Promise<HrTable[]> {
+    return this.#pooled(connection => within(connection, LOOKUP_MS, () => readTables(connection)))
   }
 
   async facts(): Promise<HrFacts> {

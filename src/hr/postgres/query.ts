@@ -13,6 +13,7 @@ export const POSTGRES: Dialect = {
     { opening: "'", hasEscapes: false },
     { opening: '"', hasEscapes: false },
   ],
+  nameQuote: '"',
   hasDollarQuotes: true,
   lineComment: /--/y,
   nestsComments: true,

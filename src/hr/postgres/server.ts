@@ -11,6 +11,7 @@ import type {
   HrReader,
   HrServer,
   HrSession,
+  HrTable,
   HrValues,
   SessionOptions,
 } from '../server.ts'
@@ -54,6 +55,29 @@ export class PostgresServer implements HrServer {
       return new PostgresSession(client, timeoutMs)
     } catch (error) {
       await client.end()
+      throw toHrError(error)
+    }
+  }
+
+  async tables(): Promise<HrTable[]> {
+    try {
+      // Partitions show in their table; nobody has counted a table whose number of rows is -1.
+      const rows = await textRows(
+        this.#pool,
+        `select concat(case when not pg_table_is_visible(c.oid) then n.nspname || '.' end, c.relname),
+           c.oid::regclass::text, nullif(c.reltuples, -1)::bigint
+         from pg_class c join pg_namespace n on n.oid = c.relnamespace
+         where c.relkind in ('r', 'p', 'v', 'm', 'f') and not c.relispartition
+           and n.nspname not in ('pg_catalog', 'information_schema') and n.nspname !~ '^pg_'
+           and has_schema_privilege(n.oid, 'usage') and has_any_column_privilege(c.oid, 'select')
+         order by pg_relation_size(c.oid) desc nulls last, 1`,
+      )
+      return rows.map(([name, sql, count]) => ({
+        name: name ?? '',
+        sql: sql ?? '',
+        rows: count === null || count === undefined ? null : Number(count),
+      }))
+    } catch (error) {
       throw toHrError(error)
     }
   }

@@ -23,6 +23,7 @@ import { search } from './search.ts'
 import { settings } from './settings.ts'
 import { shell } from './shell.ts'
 import { terms } from './terms.ts'
+import { workbench } from './workbench.ts'
 
 export const zhCN = {
   ...common,
@@ -50,4 +51,5 @@ export const zhCN = {
   ...failures,
   ...alertMessages,
   ...shell,
+  ...workbench,
 } as const

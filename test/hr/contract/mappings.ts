@@ -86,6 +86,27 @@ export function mappingContract(contract: Contract): void {
     })
   })
 
+  describe('before there is a mapping', () => {
+    test('tables are named as people and as SELECTs name them, the largest first', async () => {
+      const rows = Array.from({ length: 5000 }, (_, i) => [String(i), 'x'.repeat(50)])
+      await contract.place.table('some_people', { id: 'integer', nick: 'text' }, rows.slice(0, 50))
+      await contract.place.table('many_people', { id: 'integer', nick: 'text' }, rows)
+      const server = contract.place.serverAt(contract.place.url)
+      try {
+        const tables = await server.tables()
+        const ours = tables.filter(({ name }) => /^(?:some|many)_people$/.test(name))
+        expect(ours.map(({ name }) => name)).toEqual(['many_people', 'some_people'])
+        for (const { name, sql, rows: count } of ours) {
+          const columns = await server.reader.describe({ file: name, sql: `select * from ${sql}` })
+          expect(columns.map(column => column.name)).toEqual(['id', 'nick'])
+          expect(count === null || count > 0).toBe(true)
+        }
+      } finally {
+        await server.close()
+      }
+    })
+  })
+
   describe('a mapping is refused', () => {
     test.each(kind.mistakes.map(([sql, message], i) => [i + 1, sql, message] as const))(
       'with the server’s own words: mistake %i',
@@ -93,7 +114,7 @@ export function mappingContract(contract: Contract): void {
         const error = await refusal(sql(await staff()))
         expect(error).toBeInstanceOf(MappingError)
         expect(error).toMatchObject({ code: 'MAPPING_SQL' })
-        expect(error.message).toMatch(/^employees\.sql: /)
+        expect(error.message).toMatch(/^employees\.sql:/)
         if (typeof message === 'string') expect(error.message).toContain(message)
         else expect(error.message).toMatch(message)
         expect(error.message).not.toMatch(/ at .*\.[jt]s:|\n/)
@@ -104,7 +125,7 @@ export function mappingContract(contract: Contract): void {
       const table = await staff()
       const error = await refusal(`-- 甲𠮷\nselect id as userid,\n nick as name\nfrom ${table} where where`)
       expect(error).toMatchObject({ code: 'MAPPING_SQL', place: { line: 4 } })
-      expect(error.message).toMatch(/^employees\.sql: line 4: /)
+      expect(error.message).toMatch(/^employees\.sql:4:/)
     })
 
     contract.test('place of a name', 'at the line and column of a name that does not exist', async () => {
@@ -113,14 +134,16 @@ export function mappingContract(contract: Contract): void {
         `-- 甲𠮷\nselect id as userid,\n '甲𠮷' as remark, nikc as name\nfrom ${table}`,
       )
       expect(error).toMatchObject({ code: 'MAPPING_SQL', place: { line: 3, column: 18 } })
-      expect(error.message).toMatch(/^employees\.sql: line 3: .*nikc/)
+      expect(error.message).toMatch(/^employees\.sql:3:18: .*nikc/)
     })
 
     test('for its columns, all at once', async () => {
       const table = await staff()
-      const error = await refusal(`select nick as name, nick as wage from ${table}`)
-      expect(error).toMatchObject({ code: 'MAPPING_COLUMNS' })
-      expect(error.message).toContain('unknown column "wage"; column userid is missing')
+      const error = await refusal(`select nick as name,\n nick as wage from ${table}`)
+      expect(error).toMatchObject({ code: 'MAPPING_COLUMNS', place: { line: 2, column: 10 } })
+      expect(error.message).toContain(
+        'employees.sql:2:10: unknown column "wage"; column userid is missing. Columns may be: ',
+      )
     })
 
     for (const type of ['texts', 'json'] as const)
@@ -176,7 +199,7 @@ export function mappingContract(contract: Contract): void {
       ]
       for (const attempt of attempts) {
         const error = await errorOf(attempt())
-        expect(error.message).toMatch(/^employees\.sql: /)
+        expect(error.message).toMatch(/^employees\.sql:/)
         expect(error).not.toBeInstanceOf(HrUnavailableError)
       }
       expect(await contract.place.hasWritten()).toBe(false)
@@ -188,6 +211,12 @@ export function mappingContract(contract: Contract): void {
       const error = await refusal(`select id as userid, 'n' as name from ${table}`)
       expect(error).toMatchObject({ code: 'MAPPING_SQL' })
       expect(error.message).toMatch(/hidden/)
+      const server = contract.place.serverAt(contract.place.url)
+      try {
+        expect((await server.tables()).map(({ name }) => name)).not.toContain('hidden')
+      } finally {
+        await server.close()
+      }
     })
   })
 
@@ -204,7 +233,7 @@ export function mappingContract(contract: Contract): void {
       for (const fail of [async () => linesOf(await source.scan({})), () => source.lookup([key('19999')])]) {
         const error = await errorOf(fail())
         expect(error).toBeInstanceOf(HrDataError)
-        expect(error.message).toMatch(/^employees\.sql: .*the query failed on a value in HR/)
+        expect(error.message).toMatch(/^employees\.sql:.*the query failed on a value in HR/)
         expect(String(error.stack) + String(error.cause)).not.toContain(SECRET)
       }
       await source.close()

@@ -6,7 +6,7 @@ import { pino } from 'pino'
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { addressProblem, mysqlAddress } from '../../../src/hr/mysql/address.ts'
 import { hrServer } from '../../../src/hr/servers.ts'
-import { HrUnavailableError } from '../../../src/hr/source.ts'
+import { HrUnavailableError, MappingError } from '../../../src/hr/source.ts'
 import { createMariadbDatabase, type MariadbDatabase, startMariadb } from '../../helpers/mariadb.ts'
 import { temporaryFolder } from '../../helpers/temporary-folder.ts'
 import { begin, linesOf } from '../contract/source-under-test.ts'
@@ -188,4 +188,26 @@ test('the server sees who it is that reads', async () => {
   expect(rows.map(row => row.attr_value)).toContain('dirsync dry run')
   await session.close()
   await session.close()
+})
+
+describe('a mistake in the syntax is found at its place', () => {
+  const LONG = '姓'.repeat(60)
+  test.each([
+    ['what is left occurs earlier in the line', 'select idx,\n x x x', '2:6'],
+    ['the server had read on to the next line', 'select 1 as userid frm t\n\n where 1', '1:20'],
+    ['what is left is more than the server quotes', `select 1 b c '${LONG}' from t`, '1:12'],
+    ['it holds characters that the server cannot quote', `select 1 b 𠮷姓 '${LONG}'`, '1:12'],
+    ['the statement ends too early', 'select 1 as userid\nfrom t where\n', '2:13'],
+    ['the same text follows twice, once in that line', `select 1\n${`b c '${LONG}',\n`.repeat(2)}1`, '2:3'],
+    ['the same text follows twice in one line', `select 1\n x, ${`(y z '${LONG}') `.repeat(2)}`, '2'],
+  ])('where %s', async (_, sql, place) => {
+    await using database = await createMariadbDatabase()
+    const error = await hrSource(database.url, sql)
+      .inspect()
+      .catch(failure => failure)
+    expect(error).toBeInstanceOf(MappingError)
+    expect(error.message).toMatch(
+      new RegExp(`^employees\\.sql:${place}: You have an error in your SQL syntax`),
+    )
+  })
 })

@@ -65,19 +65,19 @@ export const MARIADB_KIND: KindUnderTest = {
   mistakes: [
     [
       staff => `select id as userid,\n  nikc as name from ${staff}`,
-      "line 2: Unknown column 'nikc' in 'SELECT' (42S22, error 1054)",
+      "employees.sql:2:3: Unknown column 'nikc' in 'SELECT' (42S22, error 1054)",
     ],
     [
       staff => `select '甲𠮷',\n id userid\n frm ${staff}`,
-      /^employees\.sql: line 3: You have an error in your SQL syntax; .* near 'frm staff' \(42000, error 1064\)$/,
+      /^employees\.sql:3:2: You have an error in your SQL syntax; .* near 'frm staff' \(42000, error 1064\)$/,
     ],
     [
       () => '-- x\nselect id as userid, nick as name\nfrom staf',
-      "line 3: Table 'hr.staf' doesn't exist (42S02, error 1146)",
+      "employees.sql:3:6: Table 'hr.staf' doesn't exist (42S02, error 1146)",
     ],
     [
       staff => `select id as userid, ? as name from ${staff}`,
-      'line 1: the SELECT has a parameter ?, and nobody gives it a value',
+      'employees.sql:1:22: the SELECT has a parameter ?, and nobody gives it a value',
     ],
     [
       () => "select nothing('x') as userid, 'n' as name",

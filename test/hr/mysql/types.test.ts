@@ -64,7 +64,7 @@ test.each([
 test.each(['binary(4)', 'varbinary(4)', 'blob', 'point'])('%s is refused', async type => {
   const { url } = await hr(`create table t (id int, v ${type})`)
   await expect(hrSource(url, 'select id as userid, v as name from t').inspect()).rejects.toThrow(
-    /employees\.sql: column name cannot be of type \w+ \(make it a single plain value\)/,
+    /employees\.sql:1:27: column name cannot be of type \w+ \(make it a single plain value\)/,
   )
 })
 

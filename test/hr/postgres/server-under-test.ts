@@ -59,23 +59,32 @@ export const POSTGRES_KIND: KindUnderTest = {
   mistakes: [
     [
       staff => `select id as userid,\n  nikc as name from ${staff}`,
-      'line 2: column "nikc" does not exist (42703)',
+      'employees.sql:2:3: column "nikc" does not exist (42703)',
     ],
-    [staff => `select '甲𠮷',\n id userid\n frm ${staff}`, 'line 3: syntax error at or near "frm" (42601)'],
+    [
+      staff => `select '甲𠮷',\n id userid\n frm ${staff}`,
+      'employees.sql:3:2: syntax error at or near "frm" (42601)',
+    ],
     [
       () => '-- x\nselect id as userid, nick as name\nfrom staf',
-      'line 3: relation "staf" does not exist (42P01)',
+      'employees.sql:3:6: relation "staf" does not exist (42P01)',
     ],
-    [staff => `select id as userid, $1 as name from ${staff}`, 'line 1: there is no parameter $1 (42P02)'],
+    [
+      staff => `select id as userid, $1 as name from ${staff}`,
+      'employees.sql:1:22: there is no parameter $1 (42P02)',
+    ],
     [
       staff => `select id + nick as userid, nick as name from ${staff}`,
-      'line 1: operator does not exist: bigint + text',
+      'employees.sql:1:11: operator does not exist: bigint + text',
     ],
     [
       () => "select nothing('x') as userid, 'n' as name",
-      'line 1: function nothing(unknown) does not exist (42883)',
+      'employees.sql:1:8: function nothing(unknown) does not exist (42883)',
     ],
-    [() => 'select 1 as userid into other', 'line 1: SELECT ... INTO is not allowed here (42601)'],
+    [
+      () => 'select 1 as userid into other',
+      'employees.sql:1:25: SELECT ... INTO is not allowed here (42601)',
+    ],
   ],
   slow: 'pg_sleep(60)::text',
   failing: column => `${column}::int`,
@@ -91,7 +100,12 @@ async function openPostgres(): Promise<SourceUnderTest> {
   const dataDir = join(await temporaryFolder(), 'postgres')
   const server = await startEmbeddedPostgres({ dataDir, mode: 'test' })
   await server.createDatabase('hr')
-  const admin = new pg.Pool({ connectionString: server.url('hr'), max: 4 })
+  const admin = new pg.Pool({
+    connectionString: server.url('hr'),
+    max: 4,
+    // A restart without a word must find what was committed, though the server of tests does without.
+    options: '-c synchronous_commit=on',
+  })
   admin.on('error', () => {}) // restarts cut its connections
   await admin.query(`create role ${READER} login password 'reader';
     create sequence written;

@@ -1,0 +1,4 @@
+select
+  ygbh as userid,
+  xm as nme
+from yuangong

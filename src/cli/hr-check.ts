@@ -1,0 +1,262 @@
+import { readFile } from 'node:fs/promises'
+import type { Command } from 'commander'
+import { loadHr, loadUnmappedHr } from '../config.ts'
+import { connectHr } from '../connections.ts'
+import { type EmployeeKey, qualified } from '../directory/employee.ts'
+import { createLogger } from '../lib/logger.ts'
+import type { TextKey } from '../texts/texts.ts'
+import { checkHr, type HrCheck, type LikenessFound } from '../workbench/check.ts'
+import type { BrokenRule, ColumnFigures } from '../workbench/columns.ts'
+import type { DepartmentFinding } from '../workbench/departments.ts'
+import { FailedError, stopSignal, UsageError } from './failure.ts'
+import { named, namedList, said, say, speak } from './language.ts'
+import {
+  colours,
+  type Fact,
+  figure,
+  plain,
+  print,
+  printFacts,
+  printJson,
+  printTable,
+  printText,
+  printTitle,
+} from './output.ts'
+import { createCounter } from './progress.ts'
+import { checkSettings, openSettings } from './settings.ts'
+
+interface CheckOptions {
+  mapping?: string
+  json?: true
+}
+
+/** `dirsync hr check`: what HR holds, and what is wrong with it, before anything is planned. */
+export function hrCheckCommand(hr: Command): void {
+  hr.command('check')
+    .description('read all of HR once, and report what is in it and what is wrong with it')
+    .option('--mapping <file>', 'another SELECT of employees than HR_EMPLOYEES_SQL')
+    .option('--json', 'print one JSON document')
+    .addHelpText(
+      'after',
+      `
+Per column: type, share of empty values, lengths, different values, and the
+values that break a rule of the platform. Between employees: numbers and
+addresses that several have, exactly or written in another way. Departments
+that the platform refuses, or that do not fit the employees.
+Values are masked. Nothing is written or sent, and no other setting than those
+of HR is needed.
+Exit 0 when nothing is wrong, 1 when something is, 2 when the SELECT is.
+
+Examples:
+  dirsync hr check
+  dirsync hr check --mapping new-employees.sql
+  dirsync hr check --json`,
+    )
+    .action(check)
+}
+
+async function check(options: CheckOptions): Promise<void> {
+  const { mapping } = options
+  const load: typeof loadHr =
+    mapping === undefined ? loadHr : env => ({ ...loadUnmappedHr(env), HR_EMPLOYEES_SQL: mapping })
+  if (mapping !== undefined)
+    await readFile(mapping).catch((error: NodeJS.ErrnoException) => {
+      throw new UsageError(`${mapping} cannot be read (${error.code})`)
+    })
+  const checked = checkSettings(load)
+  speak(checked.language)
+  const logger = createLogger({ level: checked.logLevel ?? 'warn', pretty: process.stderr.isTTY === true })
+  await using settings = await openSettings(checked, load, logger)
+  const stop = new AbortController()
+  void stopSignal().then(() => stop.abort())
+  const progress = createCounter(say('shell.reading'), options.json === true)
+  await using opened = new AsyncDisposableStack()
+  const hr = opened.adopt(await connectHr(settings.config, logger), source => source.close())
+  const found = await checkHr(hr, { signal: stop.signal, read: rows => progress.show(rows) })
+    .catch(error => {
+      throw stop.signal.aborted ? new FailedError(say('hr_check.stopped')) : error
+    })
+    .finally(() => progress.end())
+  if (options.json) printJson(documentOf(found))
+  else printCheck(found, checked.program, mapping)
+  if (!found.isClean) throw new FailedError('')
+}
+
+// For people
+
+function printCheck(found: HrCheck, program: string, mapping: string | undefined): void {
+  const { source, rows, active, leavers, departments, columns } = found
+  print(colours.bold(say('hr_check.head', { product: source.product, file: source.mapping })))
+  printFacts([
+    [say('hr_check.rows'), say('hr_check.rows_read', { rows, active, leavers })],
+    [
+      say('hr_check.departments'),
+      departments &&
+        say('hr_check.departments_read', {
+          count: departments.departments,
+          closed: departments.closed,
+          file: source.departments,
+        }),
+    ],
+  ])
+  if (rows > 0) printColumns(columns, rows)
+  printFindings(say('hr_check.rules'), [
+    ...(found.keyless > 0
+      ? [[say('hr_check.rows_of', { rows: found.keyless }), say('hr_check.keyless')] as Fact]
+      : []),
+    ...found.broken.flatMap(brokenFacts),
+  ])
+  printFindings(say('hr_check.shared'), found.alike.flatMap(likenessFacts))
+  if (departments && departments.findings.length > 0) {
+    printTitle(say('hr_check.in_departments'))
+    for (const finding of departments.findings) printDepartments(finding)
+  }
+  printFindings(say('hr_check.hints'), [
+    fieldsFact('write_only', found.writeOnly),
+    fieldsFact('unmanaged', found.unmanaged),
+  ])
+  printNext(found, program, mapping)
+}
+
+function printNext({ isClean, rows, source }: HrCheck, program: string, mapping: string | undefined): void {
+  print('')
+  if (isClean) print(colours.green(say('hr_check.clean')))
+  else if (rows === 0) printText(say('hr_check.no_rows'), 0)
+  else printText(say('hr_check.not_clean', { file: source.mapping }), 0)
+  const option = mapping === undefined ? '' : ` --mapping ${mapping}`
+  if (isClean) print(say('hr_check.next', { command: `${program} plan${option}` }))
+  else print(say('hr_check.again', { command: `${program} hr check${option}` }))
+}
+
+function printColumns(columns: ColumnFigures[], rows: number): void {
+  printTitle(say('hr_check.columns'))
+  printTable(columns, [
+    { title: say('hr_check.column.column'), of: ({ source }) => source },
+    { title: say('hr_check.column.type'), of: ({ type }) => type.replace(/^_(.*)/, '$1[]'), gives: true },
+    { title: say('hr_check.column.empty'), of: ({ empty }) => percentage(empty, rows), align: 'right' },
+    { title: say('hr_check.column.length'), of: lengthText, align: 'right' },
+    { title: say('hr_check.column.distinct'), of: distinctText, align: 'right' },
+    { title: say('hr_check.column.field'), of: fieldText, spare: true },
+  ])
+  if (columns.some(({ distinct }) => !distinct.isExact)) printText(say('hr_check.estimates'))
+}
+
+function percentage(part: number, whole: number): string {
+  if (part === 0) return '0 %'
+  const share = (100 * part) / whole
+  if (share < 1) return '<1 %'
+  return share > 99 && part < whole ? '>99 %' : `${Math.round(share)} %`
+}
+
+function lengthText({ shortest, longest }: ColumnFigures): string | null {
+  if (shortest === null || longest === null) return null
+  return shortest === longest ? figure(shortest) : `${figure(shortest)}–${figure(longest)}`
+}
+
+function distinctText({ distinct: { count, isExact } }: ColumnFigures): string {
+  return isExact ? figure(count) : `≈${figure(Number(count.toPrecision(3)))}`
+}
+
+/** `active` and `updated_at` are for dirsync alone. */
+function fieldText({ name }: ColumnFigures): string | null {
+  return name === 'active' || name === 'updated_at' ? null : named('field', name)
+}
+
+/** What was found, each with its samples below it. */
+function printFindings(title: string, facts: Fact[]): void {
+  const present = facts.filter(([, value]) => value)
+  if (present.length === 0) return
+  printTitle(title)
+  printFacts(present)
+}
+
+function brokenFacts({ rows, message, samples }: BrokenRule): Fact[] {
+  const shown = samples.map(sample => `${keyName(sample)} ${said(sample.value) ?? say('shell.empty')}`)
+  return [
+    [say('hr_check.rows_of', { rows }), said(message)],
+    ['', shown.join(say('hr_check.semicolon'))],
+  ]
+}
+
+function likenessFacts({ column, same, alike }: LikenessFound): Fact[] {
+  const name = named('field', column)
+  const text = column === 'userid' ? 'hr_check.same_userid' : 'hr_check.same'
+  const facts = ({ groups, samples }: typeof same, key: TextKey, title: string): Fact[] =>
+    groups === 0
+      ? []
+      : [
+          [title, say(key, { count: groups })],
+          ['', samples.map(groupText).join(say('hr_check.semicolon'))],
+        ]
+  return [...facts(same, text, name), ...facts(alike, 'hr_check.alike', same.groups > 0 ? '' : name)]
+}
+
+/** `e1 138****0001 = e7 138****0001`; of user ids, which differ by a blank perhaps, in quotes. */
+function groupText(group: (EmployeeKey & { value: string | null })[]): string {
+  const texts = group.map(employee =>
+    employee.value === null
+      ? JSON.stringify(keyName(employee))
+      : `${keyName(employee)} ${said(employee.value)}`,
+  )
+  return [...new Set(texts)].join(' = ')
+}
+
+function keyName({ enterpriseCode, userid }: EmployeeKey): string {
+  return qualified(enterpriseCode, userid)
+}
+
+function printDepartments({ kind, count, isExact, employees, samples }: DepartmentFinding): void {
+  const text = say(`hr_check.department.${kind}`, { count, employees })
+  printText(isExact ? text : `≈ ${text}`)
+  printText(samples.map(plain).join(say('hr_check.semicolon')), 4)
+}
+
+function fieldsFact(what: 'write_only' | 'unmanaged', fields: string[]): Fact {
+  const text = say(`hr_check.${what}_note`, { fields: namedList('field', fields) })
+  return [say(`hr_check.${what}`), fields.length > 0 ? text : null]
+}
+
+// For programs
+
+function documentOf(found: HrCheck) {
+  const { source, rows, columns, broken, alike, departments } = found
+  const key = ({ enterpriseCode, userid }: EmployeeKey) => ({ enterprise_code: enterpriseCode, userid })
+  const groups = ({ groups: count, samples }: LikenessFound['same']) => ({
+    groups: count,
+    samples: samples.map(group => group.map(employee => ({ ...key(employee), value: employee.value }))),
+  })
+  return {
+    ok: found.isClean,
+    source,
+    rows,
+    active: found.active,
+    leavers: found.leavers,
+    without_userid: found.keyless,
+    columns: columns.map(({ name, source: from, distinct, ...column }) => ({
+      column: from,
+      field: name,
+      ...column,
+      distinct: distinct.count,
+      distinct_is_exact: distinct.isExact,
+    })),
+    broken_rules: broken.map(({ samples, ...rule }) => ({
+      ...rule,
+      samples: samples.map(sample => ({ ...key(sample), value: sample.value })),
+    })),
+    shared: alike.map(({ column, same, alike: written }) => ({
+      field: column,
+      same: groups(same),
+      written_differently: groups(written),
+    })),
+    departments: departments && {
+      departments: departments.departments,
+      closed: departments.closed,
+      findings: departments.findings.map(({ isExact, ...finding }) => ({
+        ...finding,
+        count_is_exact: isExact,
+      })),
+    },
+    write_only: found.writeOnly,
+    unmanaged: found.unmanaged,
+  }
+}

@@ -1,0 +1,192 @@
+import { access, writeFile } from 'node:fs/promises'
+import { resolve } from 'node:path'
+import type { Command } from 'commander'
+import { loadUnmappedHr } from '../config.ts'
+import { hrServerOf } from '../connections.ts'
+import { formOf } from '../directory/masking.ts'
+import { MappingError } from '../hr/errors.ts'
+import { inspectDepartments, inspectEmployees } from '../hr/mapping.ts'
+import type { HrServer, HrTable } from '../hr/server.ts'
+import { createLogger } from '../lib/logger.ts'
+import { type ActiveRule, type Chosen, readColumns, selectOf } from '../workbench/first-select.ts'
+import {
+  DEPARTMENT_MEANINGS,
+  EMPLOYEE_MEANINGS,
+  guesses,
+  type HrColumn,
+  isTableOf,
+} from '../workbench/guess.ts'
+import { FailedError, stopSignal, UsageError } from './failure.ts'
+import { askActive, askMeanings, meaningName } from './hr-init-questions.ts'
+import { say, speak } from './language.ts'
+import { colours, figure, print, printTable, printText, printTitle } from './output.ts'
+import { Questions } from './questions.ts'
+import { checkSettings, openSettings } from './settings.ts'
+
+interface InitOptions {
+  table?: string
+  departments?: true
+  output?: string
+  force?: true
+  yes?: true
+}
+
+/** What a mapping is of. */
+export type Subject = 'employees' | 'departments'
+
+const SETTINGS = { employees: 'HR_EMPLOYEES_SQL', departments: 'HR_DEPARTMENTS_SQL' } as const
+
+/** `dirsync hr init`: asks what the columns of a table mean, and writes a first SELECT. */
+export function hrInitCommand(hr: Command): void {
+  hr.command('init')
+    .description('ask what the columns of a table in HR mean, and write a first SELECT')
+    .option('--table <table>', 'this table, instead of asking for one')
+    .option('--departments', 'begin the mapping of departments, instead of that of employees')
+    .option('--output <file>', 'where to write it (default employees.sql or departments.sql)')
+    .option('--force', 'write over a file that is there')
+    .option('--yes', 'take all guesses and ask nothing')
+    .addHelpText(
+      'after',
+      `
+Needs HR_DATABASE_URL and no other setting. Columns are guessed by their names,
+in English, pinyin and Chinese, and by what their values look like; no value is
+shown. Answers may come through a pipe, one to a line.
+
+Examples:
+  dirsync hr init
+  dirsync hr init --table hr.staff --output mapping/employees.sql
+  dirsync hr init --departments
+  dirsync hr init --table staff --yes`,
+    )
+    .action(init)
+}
+
+async function init(options: InitOptions): Promise<void> {
+  const subject: Subject = options.departments ? 'departments' : 'employees'
+  const file = options.output ?? `${subject}.sql`
+  const checked = checkSettings(loadUnmappedHr)
+  speak(checked.language)
+  if (!options.force) await assertAbsent(file)
+  const logger = createLogger({ level: checked.logLevel ?? 'warn', pretty: process.stderr.isTTY === true })
+  await using settings = await openSettings(checked, loadUnmappedHr, logger)
+  await using opened = new AsyncDisposableStack()
+  const server = opened.adopt(hrServerOf(settings.config, logger), async hr => hr.close())
+  using questions = new Questions(options.yes === true)
+  void stopSignal().then(() => questions[Symbol.dispose]())
+
+  const table = await chosenTable(server, subject, options.table, questions)
+  const columns = await readColumns(server, table)
+  const meanings = subject === 'employees' ? EMPLOYEE_MEANINGS : DEPARTMENT_MEANINGS
+  const guessed = guesses(columns, meanings)
+  printColumns(table, columns, name => meaningName(guessed.get(name)))
+  const chosen = await askMeanings(questions, columns, meanings, guessed)
+  const active = await askActive(questions, server, table, columns, chosen, subject)
+
+  const sql = completed(subject, selectOf(table, chosen, active, server.dialect), active)
+  // Shown first: where nothing can be written, as in a container, it can be copied.
+  print('', sql)
+  await writeFile(file, sql, { flag: options.force ? 'w' : 'wx' }).catch((error: NodeJS.ErrnoException) => {
+    throw new FailedError(say('hr_init.unwritable', { file, code: error.code ?? '' }))
+  })
+  await tellNext(server, subject, { file, sql, table, count: countOf(chosen, active) }, checked.program)
+}
+
+async function assertAbsent(file: string): Promise<void> {
+  const isThere = await access(file).then(
+    () => true,
+    () => false,
+  )
+  if (isThere) throw new UsageError(say('hr_init.exists', { file }))
+}
+
+// The table
+
+const LISTED = 20
+
+async function chosenTable(
+  server: HrServer,
+  subject: Subject,
+  wanted: string | undefined,
+  questions: Questions,
+): Promise<HrTable> {
+  const tables = await server.tables()
+  if (tables.length === 0) throw new UsageError(say('hr_init.no_tables'))
+  const find = (name: string) => tables.find(table => table.name === name || table.sql === name)
+  if (wanted !== undefined) {
+    const found = find(wanted)
+    if (!found) throw new UsageError(say('hr_init.no_such_table', { name: wanted }))
+    return found
+  }
+  const likely = tables.filter(({ name }) => isTableOf(name, subject))
+  const listed = [...likely, ...tables.filter(table => !likely.includes(table))].slice(0, LISTED)
+  const { product } = await server.facts()
+  print(colours.bold(say('hr_init.tables', { product })))
+  printTable(
+    [...listed.entries()],
+    [
+      { title: '#', of: ([i]) => i + 1, align: 'right' },
+      { title: say('hr_init.column.table'), of: ([, { name }]) => name },
+      {
+        title: say('hr_init.column.rows'),
+        of: ([, { rows }]) => (rows === null ? null : `≈${figure(rows)}`),
+        align: 'right',
+      },
+    ],
+  )
+  if (tables.length > listed.length)
+    printText(say('hr_init.more_tables', { count: tables.length - listed.length }))
+  print('')
+  return await questions.ask(say(`hr_init.which_table.${subject}`), '1', text => {
+    const answer = listed[Number(text) - 1] ?? find(text)
+    return answer ? { answer } : { problem: say('hr_init.no_such_table', { name: text }) }
+  })
+}
+
+function printColumns(table: HrTable, columns: HrColumn[], meaningOf: (name: string) => string | null): void {
+  printTitle(say('hr_init.columns_of', { table: table.name }))
+  printTable(columns, [
+    { title: say('hr_check.column.column'), of: ({ name }) => name },
+    { title: say('hr_check.column.type'), of: ({ type }) => type.replace(/^_(.*)/, '$1[]'), gives: true },
+    { title: say('hr_init.column.sample'), of: ({ values: [value] }) => (value ? formOf(value) : null) },
+    { title: say('hr_init.column.means'), of: ({ name }) => meaningOf(name) },
+  ])
+  printText(say('hr_init.sample_note'))
+}
+
+// The end
+
+/** Departments have to say whether they are open, and who their parents are. */
+function completed(subject: Subject, sql: string, active: ActiveRule): string {
+  if (subject === 'employees') return sql
+  const additions = [
+    ...(active.by === 'nothing' ? ['true as active'] : []),
+    ...(/ as parent_code\b/.test(sql) ? [] : ['null as parent_code']),
+  ]
+  return additions.reduce((text, addition) => text.replace(/\nfrom /, `,\n  ${addition}\nfrom `), sql)
+}
+
+function countOf(chosen: readonly Chosen[], active: ActiveRule): number {
+  return chosen.length + (active.by === 'nothing' ? 0 : 1)
+}
+
+async function tellNext(
+  server: HrServer,
+  subject: Subject,
+  { file, sql, table, count }: { file: string; sql: string; table: HrTable; count: number },
+  program: string,
+): Promise<void> {
+  print(say('hr_init.written', { file, count, table: table.name }))
+  const inspect = subject === 'employees' ? inspectEmployees : inspectDepartments
+  const mistake = await inspect(server.reader, { file, sql }).then(
+    () => null,
+    error => error,
+  )
+  if (mistake !== null) {
+    printText(say('hr_init.refused'), 0)
+    throw mistake instanceof MappingError ? mistake : (mistake as Error)
+  }
+  print(colours.green(say('hr_init.accepted')))
+  printText(say('hr_init.unguessed', { page: 'docs/mapping.md' }), 0)
+  print('', say('hr_init.set', { setting: `${SETTINGS[subject]}=${resolve(file)}` }))
+  for (const command of ['hr check', 'plan']) print(say('hr_init.then', { command: `${program} ${command}` }))
+}

@@ -1,0 +1,134 @@
+import type { DepartmentProblem, HrDepartmentRow } from '../hr/departments.ts'
+import type { HrEmployeeRow } from '../hr/source.ts'
+import { trimText } from '../lib/text.ts'
+import { DistinctCounter, SAMPLES } from './columns.ts'
+
+/** What is wrong with HR's departments, by themselves and against the employees who are in them. */
+export interface DepartmentFigures {
+  departments: number
+  closed: number
+  findings: DepartmentFinding[]
+}
+
+export interface DepartmentFinding {
+  kind:
+    | DepartmentProblem['rule']
+    /** Its parent is not among the departments. */
+    | 'no_parent'
+    /** Active employees are in departments that HR does not map. */
+    | 'unknown'
+    /** Active employees are in departments that HR marks closed. */
+    | 'closed_with_employees'
+    /** Closed and without a parent: if it is the platform's base department, it can never be deleted. */
+    | 'closed_top'
+  /** Departments; of `unknown` perhaps an estimate. */
+  count: number
+  isExact: boolean
+  /** Active employees in them, where that is what is wrong. */
+  employees: number | null
+  /** Codes of some; of a cycle joined by arrows. */
+  samples: string[]
+}
+
+/** What the platform merely might refuse, and nothing in HR need be wrong about. */
+export const DEPARTMENT_HINTS: ReadonlySet<DepartmentFinding['kind']> = new Set(['closed_top'])
+
+/** Counts the active employees of each department. */
+export class DepartmentCollector {
+  readonly #departments: HrDepartmentRow[]
+  readonly #problems: DepartmentProblem[]
+  readonly #employees = new Map<string, number>()
+  readonly #unknown: DistinctCounter
+  readonly #unknownSamples = new Set<string>()
+  #unknownEmployees = 0
+
+  /** @param seed of this process */
+  constructor(
+    { departments, problems }: { departments: HrDepartmentRow[]; problems: DepartmentProblem[] },
+    seed: number,
+  ) {
+    this.#departments = departments
+    this.#problems = problems
+    for (const department of departments) this.#employees.set(keyOf(department), 0)
+    this.#unknown = new DistinctCounter(seed)
+  }
+
+  add(row: HrEmployeeRow, isActive: boolean): void {
+    const deptCode = trimText(row.dept_code ?? '')
+    if (!isActive || deptCode === '') return
+    const key = keyOf({ enterpriseCode: row.enterprise_code ?? '', deptCode })
+    const employees = this.#employees.get(key)
+    if (employees !== undefined) {
+      this.#employees.set(key, employees + 1)
+      return
+    }
+    this.#unknownEmployees += 1
+    this.#unknown.add(key)
+    if (this.#unknownSamples.size < SAMPLES) this.#unknownSamples.add(deptCode)
+  }
+
+  get result(): DepartmentFigures {
+    const closed = this.#departments.filter(({ active }) => !active)
+    const employeesOf = (department: HrDepartmentRow) => this.#employees.get(keyOf(department)) ?? 0
+    const busy = closed.filter(department => employeesOf(department) > 0)
+    const orphans = this.#departments.filter(
+      ({ enterpriseCode, parentCode }) =>
+        parentCode !== null && !this.#employees.has(keyOf({ enterpriseCode, deptCode: parentCode })),
+    )
+    const unknown = this.#unknown.result
+    return {
+      departments: this.#departments.length,
+      closed: closed.length,
+      findings: [
+        ...problemFindings(this.#problems),
+        finding(
+          'no_parent',
+          orphans.map(({ deptCode, parentCode }) => `${deptCode} → ${parentCode}`),
+        ),
+        {
+          kind: 'unknown' as const,
+          ...unknown,
+          employees: this.#unknownEmployees,
+          samples: [...this.#unknownSamples],
+        },
+        {
+          ...finding(
+            'closed_with_employees',
+            busy.map(({ deptCode }) => deptCode),
+          ),
+          employees: busy.reduce((sum, department) => sum + employeesOf(department), 0),
+        },
+        finding(
+          'closed_top',
+          closed.filter(({ parentCode }) => parentCode === null).map(({ deptCode }) => deptCode),
+        ),
+      ].filter(({ count }) => count > 0),
+    }
+  }
+}
+
+function problemFindings(problems: DepartmentProblem[]): DepartmentFinding[] {
+  const byRule = Map.groupBy(problems, ({ rule }) => rule)
+  return [...byRule].map(([rule, found]) =>
+    rule === 'required'
+      ? {
+          ...finding(
+            rule,
+            found.flatMap(({ codes }) => codes),
+          ),
+          samples: [],
+        }
+      : finding(
+          rule,
+          found.map(({ codes }) => codes.join(' → ')),
+        ),
+  )
+}
+
+function finding(kind: DepartmentFinding['kind'], codes: string[]): DepartmentFinding {
+  return { kind, count: codes.length, isExact: true, employees: null, samples: codes.slice(0, SAMPLES) }
+}
+
+function keyOf({ enterpriseCode, deptCode }: { enterpriseCode: string; deptCode: string }): string {
+  return `${enterpriseCode}\0${deptCode}`
+}

@@ -1,0 +1,202 @@
+import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { widthOf } from '../../src/cli/output.ts'
+import { createMariadbDatabase, type MariadbDatabase } from '../helpers/mariadb.ts'
+import { createTestDatabase, type TestDatabase } from '../helpers/postgres.ts'
+import { spawnDirsync } from '../helpers/process.ts'
+import { temporaryFolder } from '../helpers/temporary-folder.ts'
+import { wideLines } from './dirsync.ts'
+import { atTerminal, hasTerminal } from './terminal.ts'
+
+const STAFF = join(import.meta.dirname, '../../examples/workbench/staff.sql')
+let postgres: TestDatabase
+let mariadb: MariadbDatabase
+let folder: string
+
+beforeAll(async () => {
+  const staff = await readFile(STAFF, 'utf8')
+  postgres = await createTestDatabase()
+  mariadb = await createMariadbDatabase()
+  await postgres.pool.query(`${staff};
+    create table "Order ""Staff""" (
+      "select" int, "Full Name" text, phone text, left_on date, photo bytea, "isActive" boolean);
+    insert into "Order ""Staff""" values (1, 'Ann', '19900000001', null, 'x', true), (2, 'Ben', null, '2020-01-31', 'x', false)`)
+  await mariadb.admin.query(staff)
+})
+
+beforeEach(async () => {
+  folder = await temporaryFolder()
+})
+
+afterAll(async () => {
+  await postgres.close()
+  await mariadb.close()
+})
+
+/** `dirsync hr …` in a folder of the test, with the answers that a person would type. */
+async function hr(url: string, args: string[], answers = '', env: Record<string, string> = {}) {
+  await using child = spawnDirsync(['hr', ...args], {
+    cwd: folder,
+    env: { HR_DATABASE_URL: url, ...env },
+    input: answers,
+  })
+  const { code } = await child.exited
+  return { code, stdout: child.stdout, stderr: child.stderr }
+}
+
+const written = (file = 'employees.sql') => readFile(join(folder, file), 'utf8')
+
+describe('a first SELECT', () => {
+  test('is written with Enter alone, and hr check can read it', async () => {
+    const { code, stdout, stderr } = await hr(postgres.url, ['init', '--table', 'yuangong'], '\n'.repeat(14))
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    expect(await written()).toBe(`select
+  "ygbh" as userid,
+  case when "zt" in ('在职') then 1 else 0 end as active,
+  "gh" as corp_code,
+  "xm" as name,
+  case "xb" when '女' then 2 when '男' then 1 else 3 end as gender,
+  "sfzh" as card_no,
+  "dzyx" as email,
+  "sjh" as mobile,
+  "bmbm" as dept_code,
+  "zj" as level,
+  "rzrq" as entry_day,
+  "bz" as remark
+from yuangong
+`)
+    expect(stdout).toContain(`Set: HR_EMPLOYEES_SQL=${join(folder, 'employees.sql')}\n`)
+    expect(stdout).toMatch(/Then: npx dirsync hr check\nThen: npx dirsync plan\n$/)
+    expect(wideLines(stdout.replaceAll(folder, ''))).toEqual([])
+    const check = await hr(postgres.url, ['check', '--mapping', 'employees.sql', '--json'])
+    expect(JSON.parse(check.stdout)).toMatchObject({ rows: 48, active: 44 })
+  })
+
+  test('takes all guesses with --yes, in MariaDB as well, departments included', async () => {
+    expect(await hr(mariadb.url, ['init', '--yes'])).toMatchObject({ code: 0, stderr: '' })
+    expect(await written()).toContain('  `sjh` as mobile,\n')
+    const departments = await hr(mariadb.url, ['init', '--departments', '--yes', '--output', 'd.sql'])
+    expect(departments.stdout).toContain('Set: HR_DEPARTMENTS_SQL=')
+    expect(await written('d.sql')).toBe(
+      "select\n  `bmbm` as dept_code,\n  case when `zt` in ('关闭', '?') then 0 else 1 end as active,\n  `sjbm` as parent_code\nfrom `bumen`\n",
+    )
+  })
+
+  test('is what was answered: other meanings, columns left out, the rest as guessed', async () => {
+    const answers = ['yuangong', '2', '-', 'nonsense', 'remark', '.', 'ygbh', '2']
+    const { code, stdout } = await hr(postgres.url, ['init'], answers.map(line => `${line}\n`).join(''))
+    expect(code).toBe(0)
+    expect(stdout).toMatch(/\n {2}2 {2}yuangong +/)
+    expect(stdout).toContain('xb [gender]: nonsense\n  nonsense is not among them')
+    expect(stdout).toContain('Which column is userid? Its name: ygbh')
+    const select = await written()
+    expect(select).toMatch(/^select\n {2}"ygbh" as userid,\n {2}"sfzh" as card_no,\n/)
+    expect(select).toContain('"xb" as remark')
+    expect(select).not.toMatch(/"xm"|"gh" as corp_code,\n {2}"ygbh"|as active/)
+  })
+
+  test('quotes names, and takes a flag or the day of leaving as it is', async () => {
+    const table = ['init', '--table', 'Order "Staff"', '--force']
+    expect(await hr(postgres.url, [...table, '--yes'])).toMatchObject({
+      code: 1,
+      stderr: 'dirsync: One column has to be userid.\n',
+    })
+    const flag = await hr(postgres.url, table, 'userid\n\n\n-\n\n-\n\n\n')
+    expect(flag).toMatchObject({ code: 0, stderr: '' })
+    expect(await written()).toBe(`select
+  "select" as userid,
+  "isActive" as active,
+  "Full Name" as name,
+  "phone" as mobile
+from "Order ""Staff"""
+`)
+    await hr(postgres.url, table, '1\n\n\n\n\n\n2\n')
+    expect(await written()).toContain(
+      `case when "left_on" is null or "left_on" >= current_date then 1 else 0 end as active`,
+    )
+  })
+
+  test('is asked for in Chinese, in 80 columns', async () => {
+    const chinese = { DIRSYNC_LANG: 'zh-CN' }
+    const { code, stdout } = await hr(postgres.url, ['init', '--table', 'yuangong'], '\n'.repeat(14), chinese)
+    expect(code).toBe(0)
+    expect(stdout).toContain('ygbh [userid]: ')
+    expect(stdout).toMatch(/sjh +varchar +99999999999 +手机号 \(mobile\)/)
+    expect(stdout).toContain('人事系统如何标明离职员工？')
+    const lines = stdout.replaceAll(folder, '').split('\n')
+    expect(lines.filter(line => widthOf(line) > 80)).toEqual([])
+  })
+
+  test('shows no value of HR, but of a column that tells states', async () => {
+    const { stdout } = await hr(postgres.url, ['init', '--yes', '--table', 'yuangong'])
+    expect(stdout).toMatch(/ sjh +varchar +99999999999 +mobile\n/)
+    expect(stdout).not.toMatch(/19900000|员工\d|@example|99001/)
+    const asked = await hr(postgres.url, ['init', '--table', 'Order "Staff"', '--force'], '1\n.\nFull Name\n')
+    expect(asked.stdout).toContain('Full Name cannot tell it')
+    expect(asked.stdout).not.toMatch(/Ann|Ben/)
+  })
+})
+
+describe('it refuses', () => {
+  test('to write over a file that is there, unless it is forced to', async () => {
+    await writeFile(join(folder, 'employees.sql'), 'select 1')
+    expect(await hr(postgres.url, ['init', '--yes'])).toMatchObject({
+      code: 2,
+      stderr: 'dirsync: employees.sql is there already: name another one with --output, or give --force\n',
+    })
+    expect(await written()).toBe('select 1')
+    expect((await hr(postgres.url, ['init', '--yes', '--force', '--table', 'yuangong'])).code).toBe(0)
+    expect(await written()).toContain('as userid')
+  })
+
+  test('a place where it cannot write, and shows the SELECT all the same', async () => {
+    const { code, stdout, stderr } = await hr(postgres.url, [
+      'init',
+      '--yes',
+      '--table',
+      'bumen',
+      '--departments',
+      '--output',
+      'no/d.sql',
+    ])
+    expect({ code, stderr }).toEqual({
+      code: 1,
+      stderr: 'dirsync: no/d.sql cannot be written (ENOENT): name another one with --output\n',
+    })
+    expect(stdout).toContain('"bmbm" as dept_code')
+  })
+
+  test('a table that is not there, and answers that end too early', async () => {
+    expect(await hr(postgres.url, ['init', '--table', 'nobody'])).toMatchObject({
+      code: 2,
+      stderr: 'dirsync: There is no table nobody that the HR user may read.\n',
+    })
+    const early = await hr(postgres.url, ['init', '--table', 'yuangong'], '\n\n')
+    expect(early).toMatchObject({ code: 1, stderr: expect.stringContaining('the answers ended') })
+    await expect(written()).rejects.toThrow('ENOENT')
+  })
+
+  test('what HR or dirsync would refuse is written and told', async () => {
+    const wrong = await hr(
+      postgres.url,
+      ['init', '--table', 'yuangong'],
+      '\n-\n-\nmobile_area\n-\n-\n-\n-\n-\n-\n-\n-\n2\n',
+    )
+    expect(wrong.code).toBe(2)
+    expect(wrong.stderr).toMatch(/^dirsync: employees\.sql:3:12: mobile_area is mapped without mobile\./)
+  })
+})
+
+test.runIf(hasTerminal)('at a terminal it asks, and Ctrl-C ends it without a file', async () => {
+  const output = join(folder, 'e.sql')
+  const terminal = atTerminal(['hr', 'init', '--output', output], { HR_DATABASE_URL: postgres.url })
+  await terminal.shows(/Which one holds the employees\? A number or a name \[1\]: $/)
+  terminal.type('yuangong\r')
+  await terminal.shows(/ygbh \[userid\]: $/)
+  terminal.type('\x03')
+  const { code, screen } = await terminal.ended
+  expect(code).toBe(1)
+  expect(screen).toContain('the answers ended before the last question')
+  await expect(readFile(output)).rejects.toThrow('ENOENT')
+})
