@@ -166,8 +166,6 @@ async function openPostgres(): Promise<SourceUnderTest> {
       await admin.query('select pg_terminate_backend(pid) from pg_stat_activity where usename = $1', [READER])
     },
     async restart() {
-      // What was committed a moment ago may be in memory alone.
-      await admin.query('checkpoint')
       const pid = Number.parseInt(await readFile(join(dataDir, 'data/postmaster.pid'), 'utf8'), 10)
       process.kill(pid, 'SIGQUIT')
       await expect.poll(() => server.revive(), { timeout: 20_000 }).toBe(true)
