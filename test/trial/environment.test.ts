@@ -1,5 +1,8 @@
+import { execFile } from 'node:child_process'
+import { existsSync } from 'node:fs'
 import { readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import pg from 'pg'
 import { expect, test } from 'vitest'
 import type { EmbeddedSettings } from '../../src/trial/environment.ts'
@@ -58,6 +61,17 @@ test('it brings up the sample HR database, an empty one, and a platform that kno
   expect((await stat(join(directory, 'emulator/secret'))).mode & 0o777).toBe(0o600)
   expect((await holder.kill()).code).toBe(0)
   expect(await answers(settings.PLATFORM_BASE_URL)).toBe(false)
+})
+
+test('a command of which only the first line is read takes everything down as well', async () => {
+  const cwd = await temporaryFolder()
+  const launcher = join(import.meta.dirname, '../../bin/dirsync')
+  const env = { PATH: process.env.PATH }
+  const { stdout } = await promisify(execFile)('sh', ['-c', `${launcher} hr check | head -1`], { cwd, env })
+  expect(stdout).toMatch(/^HR in PostgreSQL .*\n$/)
+  const port = await readFile(join(cwd, '.dirsync/emulator/port'), 'utf8')
+  expect(await answers(`http://127.0.0.1:${port.trim()}`)).toBe(false)
+  expect(existsSync(join(cwd, '.dirsync/postgres/data/postmaster.pid'))).toBe(false)
 })
 
 test('state and settings survive a restart, and a fresh start forgets them', async () => {
