@@ -1,6 +1,7 @@
 import type { EmployeeField } from '../directory/employee.ts'
 import { hideValue, maskValue } from '../directory/masking.ts'
-import { HrDataError, type HrSource, HrUnavailableError, MappingError } from '../hr/source.ts'
+import { HrDataError, HrUnavailableError, MappingError } from '../hr/source.ts'
+import type { EmployeeLookup } from '../hr/sources.ts'
 import type { Pool } from '../lib/database.ts'
 import { within } from '../lib/waiting.ts'
 import {
@@ -105,7 +106,7 @@ export interface PlanPage {
 /** Some entities of a plan with their differences, in the order of their keys. */
 export async function planPage(
   db: Pool,
-  hr: HrSource | null,
+  hr: EmployeeLookup | null,
   run: number,
   options: PlanFilter & { after?: PlanCursor | undefined; limit: number },
 ): Promise<PlanPage> {
@@ -141,7 +142,11 @@ const PAGE = 1000
  * The stored plan of a run, page by page, with the columns that changed as far as HR still has the rows that were planned.
  * @throws HrUnavailableError, HrDataError, MappingError
  */
-export async function* readStoredPlan(pool: Pool, hr: HrSource, run: number): AsyncGenerator<PlanEntry[]> {
+export async function* readStoredPlan(
+  pool: Pool,
+  hr: EmployeeLookup,
+  run: number,
+): AsyncGenerator<PlanEntry[]> {
   let after: PlanCursor | undefined
   for (;;) {
     const entities = await plannedEntities(pool, run, { after, limit: PAGE })

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { HrSource } from '../../hr/source.ts'
+import type { EmployeeLookup } from '../../hr/sources.ts'
 import { decodeCursor, encodeCursor } from '../../lib/cursor.ts'
 import type { Pool } from '../../lib/database.ts'
 import { type PlanEntry, planOverview, planPage } from '../../report/stored-plan.ts'
@@ -68,7 +68,7 @@ export type PlanResult = z.infer<typeof PlanResult>
 /** @throws Problem when there is no such run */
 export async function readPlan(
   db: Pool,
-  hr: HrSource,
+  hr: EmployeeLookup,
   run: number,
   { cursor, limit, ...filter }: z.infer<typeof PlanQuery>,
 ): Promise<PlanResult> {
@@ -126,7 +126,7 @@ const CHUNK = 1000
 /** A plan whole, as far as the filter goes, in the order of the page. */
 export async function* readWholePlan(
   db: Pool,
-  hr: HrSource,
+  hr: EmployeeLookup,
   run: number,
   filter: PlanFilter,
 ): AsyncGenerator<Entry> {

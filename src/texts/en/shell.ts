@@ -236,6 +236,7 @@ export const shell = {
   'shell.resumed': 'Calls to the platform go on.',
   'shell.not_paused': 'Calls were not paused.',
   'shell.requested': 'Run {run} is requested. Follow it with: {command}',
+  'shell.hr_source': 'HR source {source}',
   'shell.run_label': 'run {run}',
   'shell.does_it_itself': 'No service is running here: this process does the work itself.',
   'shell.would_run': 'would run',

@@ -236,6 +236,7 @@ export const shell = {
   'shell.resumed': '对平台的调用已恢复。',
   'shell.not_paused': '调用并未暂停。',
   'shell.requested': '已申请第 {run} 号同步任务。查看进展：{command}',
+  'shell.hr_source': '人事数据源 {source}',
   'shell.run_label': '任务 {run}',
   'shell.does_it_itself': '没有运行中的服务：由本进程执行。',
   'shell.would_run': '将会执行',
