@@ -134,13 +134,33 @@ function addressIn(file: string, where: string, problems: string[]): string {
 function jsonOf(content: string): unknown {
   try {
     return JSON.parse(content)
-  } catch (error) {
+  } catch {
     // The parser's words may quote the file, which holds passwords.
-    const at = /position (\d+)/.exec(String(error))?.[1]
-    const before = content.slice(0, at === undefined ? content.length : Number(at)).split('\n')
+    const before = content.slice(0, mistakeIn(content)).split('\n')
     throw new SourceListError([
       `it is not JSON: line ${before.length}, column ${(before.at(-1) ?? '').length + 1}`,
     ])
+  }
+}
+
+/** Where a text stops being JSON: up to there it is one that goes on, which the parser finds wrong at its end only. */
+function mistakeIn(content: string): number {
+  let [good, bad] = [0, content.length + 1]
+  while (bad - good > 1) {
+    const middle = Math.floor((good + bad) / 2)
+    if (mayGoOn(content.slice(0, middle))) good = middle
+    else bad = middle
+  }
+  return good
+}
+
+function mayGoOn(text: string): boolean {
+  try {
+    JSON.parse(text)
+    return true
+  } catch (error) {
+    const [, position] = /at position (\d+)/.exec(String(error)) ?? []
+    return position === undefined ? /end of JSON input/.test(String(error)) : Number(position) >= text.length
   }
 }
 

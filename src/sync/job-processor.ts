@@ -218,7 +218,9 @@ export class JobProcessor {
     for (const scope of scopesOf(source))
       await halt(this.#deps, scope, {
         category: 'hr_unavailable',
-        message: `${source.name ? `HR source ${source.name}` : 'HR'} cannot be read: ${message}`,
+        message: source.name
+          ? `HR source ${source.name} cannot be read: ${message}`
+          : `HR cannot be read: ${message}`,
         remedy: 'Run `dirsync doctor`; work continues by itself once HR answers again.',
         platformCode: null,
       })

@@ -8,7 +8,6 @@ import { endCases } from './cases.ts'
 import { compare, type Difference, stageRows, stageScan, writeEmployeePlan } from './plan-tables.ts'
 import { OF_EVERYBODY, type PlannedRun, type Run } from './run.ts'
 import { type Breaker, duplication, type RunLimits, straying, suspicion, trips } from './safety.ts'
-import { recordStray } from './stray.ts'
 
 /** Rows changed while the newest one was read may carry an older time; so much is read again. */
 export const WATERMARK_OVERLAP_MS = 5 * 60_000
@@ -223,7 +222,6 @@ export async function recordKeyless(
   { name, codes }: SourceScope = WHOLE,
 ): Promise<void> {
   const [operation, field] = codes ? ['read-hr', name] : ['update-employee', 'userid']
-  const of = codes ? `HR source ${name}` : 'HR'
   if (rows > 0)
     await db.query(
       `select dirsync.record_failure(jsonb_build_object(
@@ -233,7 +231,7 @@ export async function recordKeyless(
          'last_run_id', $4::bigint))`,
       [
         NOBODY,
-        `${rows === 1 ? `One row of ${of} has` : `${rows} rows of ${of} have`} no user id, or one that is far too long.`,
+        keylessMessage(rows, name),
         'Give each a user id of at most 100 characters in HR, or leave them out of the mapping. The next run that reads every row then closes this.',
         runId,
         operation,
@@ -251,4 +249,12 @@ export async function recordKeyless(
       open.map(({ id }) => ({ id, runId, resolution: 'succeeded' })),
     )
   }
+}
+
+function keylessMessage(rows: number, source: string): string {
+  if (source === '')
+    return `${rows === 1 ? 'One row of HR has' : `${rows} rows of HR have`} no user id, or one that is far too long.`
+  return rows === 1
+    ? `One row of HR source ${source} has no user id, or one that is far too long.`
+    : `${rows} rows of HR source ${source} have no user id, or one that is far too long.`
 }

@@ -121,6 +121,13 @@ const COLUMNS = `id, kind,
 /** Kinds of runs that read HR as a whole: where it has several sources, each has runs of its own. */
 export const KINDS_BY_SOURCE = ['changes', 'full', 'departments'] as const satisfies readonly RunKind[]
 
+/** The sources of HR that have runs of a kind `k` of their own, in a column `name`; '' where that is nobody's. Few rows. */
+export const RUN_SOURCES = `(
+  select name from dirsync.hr_source where k.kind in (${KINDS_BY_SOURCE.map(kind => `'${kind}'`).join(', ')})
+  union all
+  select '' where k.kind not in (${KINDS_BY_SOURCE.map(kind => `'${kind}'`).join(', ')})
+    or not exists (select from dirsync.hr_source))`
+
 /** Condition on a run: it chose its rows among all employees, so that what it found tells about HR as a whole. An index has it. */
 export const OF_EVERYBODY = `kind in ('changes', 'full') and keys = '{}'`
 
