@@ -1,5 +1,6 @@
 import type { EmployeeKey } from '../directory/employee.ts'
-import type { HrEmployeeRow, HrSource } from './source.ts'
+import { within } from '../lib/waiting.ts'
+import { type HrEmployeeRow, type HrSource, HrUnavailableError } from './source.ts'
 
 /** Whose rows something is about. */
 export interface SourceScope {
@@ -19,6 +20,13 @@ export interface NamedSource extends SourceScope {
 
 /** Whoever can say what HR has of some employees. */
 export type EmployeeLookup = Pick<HrSource, 'lookup'>
+
+/** How long one of several sources may take to tell of its columns, where the others are waiting. */
+const INSPECT_MS = 5000
+
+function tooLate(): HrUnavailableError {
+  return new HrUnavailableError('the HR database does not answer')
+}
 
 type Rows = Map<string, HrEmployeeRow | 'duplicate'>
 
@@ -73,14 +81,22 @@ export class HrSources {
     return this.all.find(source => source.name === name) ?? null
   }
 
-  /** As `HrSource.lookup`, of the sources that the keys belong to. Fails when one of them does. */
+  /**
+   * As `HrSource.lookup`, of the sources that the keys belong to. Fails when one of them does, and for a key that belongs to
+   * none.
+   */
   async lookup(keys: readonly EmployeeKey[], options: LookupOptions = {}): Promise<Rows> {
+    const stray = keys.find(({ enterpriseCode }) => this.of(enterpriseCode) === null)
+    if (stray) throw new HrUnavailableError(`no HR source has enterprise ${stray.enterpriseCode || '(none)'}`)
     const { rows, failures } = await this.ask(keys, options)
     if (failures[0]) throw failures[0].error
     return rows
   }
 
-  /** The same as far as sources answer. They are asked side by side. */
+  /**
+   * The same as far as sources answer. They are asked side by side; one that `fingerprint` could not ask, whose mapping is
+   * therefore missing in what it gave, is not asked again.
+   */
   async ask(
     keys: readonly EmployeeKey[],
     { mapping = null, ...options }: LookupOptions = {},
@@ -91,6 +107,7 @@ export class HrSources {
       [...owned].map(async ([source, wanted]) => {
         if (source === null) return
         try {
+          if (mapping?.includes('=') && mappingFor(source, mapping) === null) throw tooLate()
           const found = await source.hr.lookup(wanted, { ...options, mapping: mappingFor(source, mapping) })
           for (const [key, row] of found) asked.rows.set(key, row)
         } catch (error) {
@@ -104,7 +121,11 @@ export class HrSources {
   /** The mappings in use, as a plan that is about all sources carries them. A source that fails is left out if others answer. */
   async fingerprint(): Promise<string> {
     const looked = await Promise.allSettled(
-      this.all.map(async ({ name, hr }) => ({ name, fingerprint: (await hr.inspect()).fingerprint })),
+      this.all.map(async ({ name, hr }) => {
+        const inspected = hr.inspect()
+        const { fingerprint } = await (this.areNamed ? within(INSPECT_MS, inspected, tooLate) : inspected)
+        return { name, fingerprint }
+      }),
     )
     const found = looked.flatMap(result => (result.status === 'fulfilled' ? [result.value] : []))
     const [failed] = looked.filter(result => result.status === 'rejected')

@@ -33,6 +33,8 @@ export interface PlanEntry {
 export interface PlanOverview {
   run: number
   kind: string
+  /** The HR source that it is about; empty where there is only one. */
+  source: string
   state: string
   message: string | null
   inScope: number | null
@@ -68,7 +70,7 @@ export interface PlanReading {
 /** The figures of a run's plan, in a few rows however large it is; null when no run has the number. */
 export async function planOverview(db: Pool, run: number): Promise<PlanOverview | null> {
   const { rows } = await db.query<PlanOverview>(
-    `select r.id as run, r.kind, r.state, r.message, r.in_scope as "inScope", r.planned,
+    `select r.id as run, r.kind, r.hr_source as source, r.state, r.message, r.in_scope as "inScope", r.planned,
             coalesce(r.plan -> 'reasons', '{}') as reasons,
             exists (select from dirsync.planned_work w where w.run_id = r.id) as stored,
             (r.plan ->> 'changed_since')::int as "changedSince", r.judged_at as "judgedAt",

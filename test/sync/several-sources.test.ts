@@ -2,7 +2,8 @@ import { createServer, type Socket } from 'node:net'
 import type { Connection } from 'mysql2/promise'
 import type pg from 'pg'
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
-import { HrSources, type NamedSource } from '../../src/hr/sources.ts'
+import { HrSources, mappingFor, type NamedSource } from '../../src/hr/sources.ts'
+import { claim } from '../../src/sync/claim.ts'
 import { Commands } from '../../src/sync/commands.ts'
 import type { PlannerOptions } from '../../src/sync/plan-kind.ts'
 import { Planner } from '../../src/sync/planner.ts'
@@ -247,6 +248,30 @@ describe('each source is judged for itself', () => {
       return typeof asked === 'number' && asked
     })
     expect(await readRun(store.pool, run)).toMatchObject({ kind: 'changes', source: 'beijing' })
+  })
+
+  test('workers read each with the mapping of its own latest plan', async () => {
+    await hire(shanghai.pool, people('E1', 1))
+    await hire(beijing.admin, people('E2', 1, 'b'))
+    const hr = await settle(both())
+    const keys = [
+      { operation: 'update-employee', enterpriseCode: 'E1', entityKey: 'e0', detail: '' },
+      { operation: 'update-employee', enterpriseCode: 'E2', entityKey: 'b0', detail: '' },
+    ] as const
+    const [first, second] = hr.all as [NamedSource, NamedSource]
+    for (const { name } of hr.all) await plan(hr, name)
+    const fingerprints = await store.rows<{ mapping: string }>(
+      'select mapping from dirsync.sync_run order by id',
+    )
+    expect((await claim(store.pool, [...keys], true)).map(claimed => claimed?.mapping)).toEqual(
+      fingerprints.map(({ mapping }) => mapping),
+    )
+    // One of named employees is about all of them.
+    await plan(hr, '', 'employees', ['e0'])
+    const [claimed, other] = await claim(store.pool, [...keys], true)
+    expect(claimed?.mapping).toMatch(/^shanghai=\S+ beijing=\S+$/)
+    expect(mappingFor(first, claimed?.mapping ?? null)).toBe(fingerprints[0]?.mapping)
+    expect(mappingFor(second, other?.mapping ?? null)).toBe(fingerprints[1]?.mapping)
   })
 
   test('a named employee is looked for in all of them, and one that is away is named', async () => {

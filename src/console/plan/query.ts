@@ -36,6 +36,7 @@ export type Entry = z.infer<typeof Entry>
 export const PlanResult = z.object({
   run: z.number(),
   kind: z.string(),
+  hr_source: z.string().describe('The HR source that it is about; empty where there is only one'),
   state: z.string(),
   message: z.string().nullable().describe('Why it is held'),
   in_scope: z.number().nullable(),
@@ -83,6 +84,7 @@ export async function readPlan(
   return {
     run,
     kind: overview.kind,
+    hr_source: overview.source,
     state: overview.state,
     message: overview.message,
     in_scope: overview.inScope,

@@ -152,6 +152,7 @@ export const failures = {
   'said.left_out': '{count} planned rows are left out: a later plan that passed has seen newer ones.',
   'said.unknown_names': 'unknown: {names}',
   'said.source_silent': 'HR source {name} does not answer',
+  'said.no_source': 'no HR source has enterprise {code}',
   'said.knows_nobody': 'neither HR nor dirsync knows an employee {names}',
   'said.reads_again': 'run {run} reads {kind} again',
   'said.no_departments_sql': 'HR_DEPARTMENTS_SQL is not set: no department is ever deleted',

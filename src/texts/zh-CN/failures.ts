@@ -175,6 +175,7 @@ export const failures = {
   'said.left_out': '略过 {count} 行计划内容：之后通过的计划已有更新的数据。',
   'said.unknown_names': '未找到：{names}',
   'said.source_silent': '人事数据源 {name} 没有响应',
+  'said.no_source': '没有任何人事数据源包含企业 {code}',
   'said.knows_nobody': '人事系统和 dirsync 中都没有员工 {names}',
   'said.reads_again': '第 {run} 号同步任务将重新读取{kind}',
   'said.no_departments_sql': '未设置 HR_DEPARTMENTS_SQL：不会删除任何部门',
