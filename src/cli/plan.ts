@@ -277,7 +277,7 @@ function printPlan(
     ],
     [say('shell.fact.skipped'), skippedText(employees.plan)],
     [say('shell.fact.sample'), difference.sample.join(', ')],
-    [say('shell.fact.departments'), departmentsLine(departments)],
+    [say('shell.fact.departments'), departmentsLine(departments, source)],
     [say('shell.fact.open_ids'), say('shell.openids_missing', { count: openids })],
   ])
   if (difference.first) printText(say('shell.first_run'))
@@ -294,8 +294,9 @@ function printPlan(
   print(say('shell.nothing_written') + next[state])
 }
 
-function departmentsLine(departments: RunPreview['departments']): string {
-  if (!departments) return say('shell.no_departments_sql')
+function departmentsLine(departments: RunPreview['departments'], source: string): string {
+  if (!departments)
+    return say('shell.no_departments_sql', { setting: source ? 'departments_sql' : 'HR_DEPARTMENTS_SQL' })
   const { deletions, isHeld } = departments
   if (deletions.length === 0) return say('shell.none_to_delete')
   const names = deletions.slice(0, 20).map(departmentName).join(', ')

@@ -54,7 +54,7 @@ async function examineSource(
     if (isAway) return access
     return [
       ...access,
-      ...(await examineMapping(config, hr)),
+      ...(await examineMapping(config, settings, hr)),
       ...(await examineTrigger(config, settings, hr, deployment)),
     ]
   } finally {
@@ -94,7 +94,11 @@ async function examineAccess(config: Config, settings: SourceSettings, logger: L
   }
 }
 
-async function examineMapping({ HR_POLL_SECONDS }: Config, hr: HrSource): Promise<Finding[]> {
+async function examineMapping(
+  { HR_POLL_SECONDS }: Config,
+  { codes }: SourceSettings,
+  hr: HrSource,
+): Promise<Finding[]> {
   try {
     const { employees, departments } = await hr.inspect()
     const polls = HR_POLL_SECONDS > 0
@@ -102,7 +106,10 @@ async function examineMapping({ HR_POLL_SECONDS }: Config, hr: HrSource): Promis
       ok('mapping', `${employees.file}: ${employees.columns.join(', ')}`),
       departments
         ? ok('mapping', `${departments.file}: ${departments.columns.join(', ')}`)
-        : ok('mapping', 'HR_DEPARTMENTS_SQL is not set: no department is ever deleted'),
+        : ok(
+            'mapping',
+            `${codes ? 'departments_sql' : 'HR_DEPARTMENTS_SQL'} is not set: no department is ever deleted`,
+          ),
       ...(polls && !employees.columns.includes('updated_at')
         ? [
             warning(

@@ -210,8 +210,10 @@ async function planDepartments(options: PlannerOptions, db: ClientBase): Promise
   const { limits } = options
   const scope = sourceOf(options)
   const { hr } = scope
-  if (!(await hr.inspect()).departments)
-    return unable('running', 'HR_DEPARTMENTS_SQL is not set: no department is ever deleted', 0)
+  if (!(await hr.inspect()).departments) {
+    const setting = scope.codes ? `departments_sql of HR source ${scope.name}` : 'HR_DEPARTMENTS_SQL'
+    return unable('running', `${setting} is not set: no department is ever deleted`, 0)
+  }
   const { inHr, total, deletions, wanted } = await traced('read HR', () =>
     departmentFacts(db, scope, { graceMs: limits.departmentGraceMs, now: new Date() }),
   )

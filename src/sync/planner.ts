@@ -101,7 +101,8 @@ export class Planner {
     } catch (error) {
       if (signal.aborted) throw error
       if (error instanceof RunTakenBack) return log.info('run cancelled while it was planned')
-      const message = error instanceof Error ? error.message : String(error)
+      const what = error instanceof Error ? error.message : String(error)
+      const message = run.source === '' ? what : `HR source ${run.source}: ${what}`
       log.error({ err: message }, 'run failed')
       trace.fail()
       await this.#recordFailure(run, message)

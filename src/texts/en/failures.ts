@@ -152,10 +152,11 @@ export const failures = {
   'said.left_out': '{count} planned rows are left out: a later plan that passed has seen newer ones.',
   'said.unknown_names': 'unknown: {names}',
   'said.source_silent': 'HR source {name} does not answer',
+  'said.of_source': 'HR source {name}',
   'said.no_source': 'no HR source has enterprise {code}',
   'said.knows_nobody': 'neither HR nor dirsync knows an employee {names}',
   'said.reads_again': 'run {run} reads {kind} again',
-  'said.no_departments_sql': 'HR_DEPARTMENTS_SQL is not set: no department is ever deleted',
+  'said.no_departments_sql': '{setting} is not set: no department is ever deleted',
   'said.no_departments': 'HR delivered no departments at all: check the mapping query and the HR database.',
   'said.switched': 'The database was switched to another account of the platform.',
   // Mirrors.

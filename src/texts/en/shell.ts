@@ -259,7 +259,7 @@ export const shell = {
   'shell.nothing_written': 'Nothing was written.',
   'shell.to_do_it': ' To do it: {command}',
   'shell.then_approve': '{command}, then {approve}',
-  'shell.no_departments_sql': 'HR_DEPARTMENTS_SQL is not set: none is ever deleted',
+  'shell.no_departments_sql': '{setting} is not set: none is ever deleted',
   'shell.none_to_delete': 'none to delete',
   'shell.departments_to_delete':
     '{count, plural, one {# department} other {# departments}} to delete: {names}',

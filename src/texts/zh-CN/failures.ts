@@ -175,10 +175,11 @@ export const failures = {
   'said.left_out': '略过 {count} 行计划内容：之后通过的计划已有更新的数据。',
   'said.unknown_names': '未找到：{names}',
   'said.source_silent': '人事数据源 {name} 没有响应',
+  'said.of_source': '人事数据源 {name}',
   'said.no_source': '没有任何人事数据源包含企业 {code}',
   'said.knows_nobody': '人事系统和 dirsync 中都没有员工 {names}',
   'said.reads_again': '第 {run} 号同步任务将重新读取{kind}',
-  'said.no_departments_sql': '未设置 HR_DEPARTMENTS_SQL：不会删除任何部门',
+  'said.no_departments_sql': '未设置 {setting}：不会删除任何部门',
   'said.no_departments': '人事系统没有返回任何部门：请检查映射查询和人事数据库。',
   'said.switched': '数据库已切换到另一个平台账号。',
   // Mirrors.
