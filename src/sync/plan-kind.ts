@@ -211,7 +211,7 @@ async function planDepartments(options: PlannerOptions, db: ClientBase): Promise
   const scope = sourceOf(options)
   const { hr } = scope
   if (!(await hr.inspect()).departments) {
-    const setting = scope.codes ? `departments_sql of HR source ${scope.name}` : 'HR_DEPARTMENTS_SQL'
+    const setting = scope.codes ? 'departments_sql' : 'HR_DEPARTMENTS_SQL'
     return unable('running', `${setting} is not set: no department is ever deleted`, 0)
   }
   const { inHr, total, deletions, wanted } = await traced('read HR', () =>

@@ -51,6 +51,7 @@ export async function claimSources(db: Pool, sources: readonly KnownSource[]): P
     await endRunsOfOthers(client, names)
     if (onlyRow(rows).changed === 0) return
     await endCasesOfOthers(client, names)
+    if (sources.length > 0) await letGo(client, sources)
     // Whoever reads HR next says whether it answers.
     await client.query(`delete from dirsync.halt where category = 'hr_unavailable'`)
   })
@@ -76,6 +77,15 @@ async function endRunsOfOthers(db: ClientBase, names: readonly string[]): Promis
      where state = 'running' and finished_at is null and cancelled_at is null and hr_source <> ''
        and kind = any ($1) and hr_source <> all ($2)`,
     [KINDS_BY_SOURCE, names, REASON_OF_REST],
+  )
+}
+
+/** Work that waited for a plan of a source that is gone would wait for ever: a worker lets it go. */
+async function letGo(db: ClientBase, sources: readonly KnownSource[]): Promise<void> {
+  await db.query(
+    `update dirsync.pending set not_before = now(), replan_at = null
+     where replan_at is not null and enterprise_code <> all ($1)`,
+    [sources.flatMap(({ enterpriseCodes }) => enterpriseCodes)],
   )
 }
 

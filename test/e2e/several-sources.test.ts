@@ -1,3 +1,5 @@
+import { writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import { pino } from 'pino'
 import { expect, test } from 'vitest'
 import { loadConfig } from '../../src/config.ts'
@@ -69,6 +71,41 @@ test('one source is away: the other one goes on, with its own halt alone, until 
   await own.pool.query(`select dirsync.probe_now('E2')`)
   await until(async () => (await group.names()).get('E2/b1') === 'Late')
   await until(async () => (await halts()).length === 0)
+})
+
+test('what HR changes is sent at once from each, by a trigger here and by looking for newer rows there', async () => {
+  await using group = await createGroup()
+  const { shanghai, beijing, settings } = group
+  const timed = 'alter table person add column updated_at timestamp not null default current_timestamp'
+  await shanghai.pool.query(timed)
+  await beijing.admin.query(`${timed} on update current_timestamp`)
+  const folder = dirname(settings.HR_SOURCES ?? '')
+  await writeFile(join(folder, 'employees.sql'), 'select userid, name, active, updated_at from person')
+  const install = ['hr', 'install-trigger', '--source', 'shanghai']
+  expect(await spawnDirsync(install, { env: settings }).exited).toMatchObject({ code: 0 })
+  const service = await startService({
+    config: loadConfig({ ...settings, HR_POLL_SECONDS: '0.2', SCHEDULE_SYNC_CHANGES: 'off' }),
+    roles: ['scheduler', 'worker'],
+    logger: pino({ level: 'silent' }),
+    schedule: true,
+  })
+  await using stack = new AsyncDisposableStack()
+  stack.defer(() => service.stop())
+  // Each begins with a plan of everything.
+  await until(async () => (await group.names()).get('E1/s1') === 'Person 1')
+  await until(async () => (await group.names()).get('E2/b1') === 'Person 1')
+  await shanghai.pool.query(`update person set name = 'Heard' where userid = 's2'`)
+  await beijing.admin.query(`update person set name = 'Seen' where userid = 'b2'`)
+  await until(async () => (await group.names()).get('E1/s2') === 'Heard')
+  await until(async () => (await group.names()).get('E2/b2') === 'Seen')
+  const { rows } = await group.own.pool.query(
+    `select distinct hr_source, requested_by as by from dirsync.sync_run
+     where requested_by = case hr_source when 'shanghai' then 'trigger' else 'poller' end order by 1`,
+  )
+  expect(rows).toEqual([
+    { hr_source: 'beijing', by: 'poller' },
+    { hr_source: 'shanghai', by: 'trigger' },
+  ])
 })
 
 test('--once does what can be done, and ends with 1 where a source is away', async () => {

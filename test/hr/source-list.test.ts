@@ -1,4 +1,4 @@
-import { mkdtempSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, inject, test } from 'vitest'
 import { ConfigError, type Environment, loadConfig } from '../../src/config.ts'
@@ -81,6 +81,16 @@ describe('HR_SOURCES', () => {
     writeFileSync(join(place, 'name'), `${fileWith([SHANGHAI], place)}\n`)
     const { sources } = loadConfig({ ...PLATFORM, HR_SOURCES_FILE: join(place, 'name') })
     expect(sources).toMatchObject([{ name: 'shanghai' }])
+  })
+
+  test('the example of a group is such a file', () => {
+    const { sources } = loadConfig({ ...PLATFORM, HR_SOURCES: 'examples/group/sources.json' })
+    expect(sources.map(({ name, codes }) => [name, codes])).toEqual([
+      ['shanghai', ['E100', 'E200']],
+      ['beijing', ['E300']],
+    ])
+    for (const { employeesSql, departmentsSql } of sources)
+      expect([employeesSql, departmentsSql].map(file => existsSync(file ?? ''))).toEqual([true, true])
   })
 
   const { address: _address, ...ADDRESSLESS } = SHANGHAI

@@ -21,7 +21,7 @@ afterAll(async () => {
   await group?.[Symbol.asyncDispose]()
 })
 
-const main = (page: Page) => page.locator('main').innerText()
+const main = (page: Page) => page.locator('main').textContent()
 
 test('where HR has several sources, pages say which one they are about', async () => {
   await group.own.pool.query(`select dirsync.resync('full')`)
@@ -50,7 +50,7 @@ test('where HR has several sources, pages say which one they are about', async (
   expect(await main(page)).toMatch(/beijing: .*[\s\S]*no rows at all/)
   await screenshot(page, 'sources-overview')
   await page.goto('/runs/4')
-  expect(await page.locator('h1').innerText()).toContain('beijing')
+  expect(await page.locator('h1').textContent()).toContain('beijing')
   await page.locator('main a[href="/mapping?source=beijing"]').first().click()
   expect(await main(page)).toMatch(/shanghai beijing[\s\S]*E2/)
   await screenshot(page, 'sources-mapping')
