@@ -7,7 +7,7 @@ import type { Pool } from '../lib/database.ts'
 import type { Logger } from '../lib/logger.ts'
 import type { SessionLocks } from '../lib/session-locks.ts'
 import { type Trace, type Tracing, traced, UNTRACED } from '../lib/tracing.ts'
-import { Semaphore } from '../lib/waiting.ts'
+import { Semaphore, within } from '../lib/waiting.ts'
 import type { PlatformClient } from '../platform/client.ts'
 import { type JobOperation, parseJobKey } from '../queue/job.ts'
 import { type Claim, type ClaimKey, claim } from './claim.ts'
@@ -35,6 +35,8 @@ import { type Settlement, settle } from './settlement.ts'
 const MAX_STARTS = 25
 /** A job whose entity another process has in hand comes back after this long. */
 const LOCKED_MS = 1000
+/** How long one of several sources may take to look up rows: its jobs are in hand meanwhile, in the place of others' jobs. */
+const LOOK_UP_MS = 30_000
 /** How long a deletion waits while HR's departments cannot be read. */
 const DEPARTMENTS_MS = 60_000
 
@@ -76,7 +78,13 @@ export class JobProcessor {
     this.#rows = new Map(
       deps.hr.all.map(source => [
         source,
-        new Batcher<RowWanted, HrRow>(wanted => lookUpRows(source, wanted), { maxBatch: 500 }),
+        new Batcher<RowWanted, HrRow>(
+          wanted => {
+            const rows = lookUpRows(source, wanted)
+            return source.codes ? within(LOOK_UP_MS, rows, tooLate) : rows
+          },
+          { maxBatch: 500 },
+        ),
       ]),
     )
     this.#settlements = new Batcher(
@@ -343,6 +351,10 @@ function lockName(key: ClaimKey): string {
 
 function isOfHr(error: unknown): error is Error {
   return error instanceof HrUnavailableError || error instanceof HrDataError || error instanceof MappingError
+}
+
+function tooLate(): HrUnavailableError {
+  return new HrUnavailableError(`the HR database did not answer within ${LOOK_UP_MS / 1000} s`)
 }
 
 interface RowWanted {

@@ -62,9 +62,11 @@ export async function planEmployees(
     mapping,
   }
   const before = last?.statistics ?? (codes && (await knownAs(db, codes)))
-  const suspect = sweep
-    ? (straying(source, limits) ?? suspicion(source, before, difference.duplicates, limits.gate))
-    : duplication(difference.duplicates)
+  const suspect =
+    straying(source, sweep ? null : last.statistics.rows, limits) ??
+    (sweep
+      ? suspicion(source, before, difference.duplicates, limits.gate)
+      : duplication(difference.duplicates))
   if (suspect) return { ...planned, state: 'source_suspect', message: `${suspect}. Nothing was enqueued.` }
   const total = sweep ? inScope : (last?.statistics.rows ?? inScope)
   // The first run changes everybody, which is as it should be.

@@ -77,15 +77,17 @@ function usableRows({ rows, keyless, stray = 0 }: SourceStatistics): number {
 /**
  * Why one of several sources looks wrong when it delivers rows of enterprises that are not its own; null when those are so
  * few that each can be a case.
+ * @param total rows of the source, where only newer ones were read; null: all were
  */
 export function straying(
   now: SourceStatistics,
-  { gate, breaker }: Pick<RunLimits, 'gate' | 'breaker'>,
+  total: number | null,
+  { gate, breaker }: { gate: Pick<GateLimits, 'maxFewerRows'>; breaker: Pick<Breaker, 'count'> },
 ): string | null {
   const { rows, keyless, stray = 0 } = now
-  const isMost = stray > 0 && usableRows(now) === 0
-  if (!isMost && !trips({ count: breaker.count, percent: gate.maxFewerRows }, stray, rows - keyless))
-    return null
+  const isAll = total === null && stray > 0 && usableRows(now) === 0
+  const isMuch = trips({ count: breaker.count, percent: gate.maxFewerRows }, stray, total ?? rows - keyless)
+  if (!isAll && !isMuch) return null
   return `${stray} of ${rows} rows that HR delivers are of enterprises that are not those of the source: check the mapping query, or enterprise_codes in the file of HR_SOURCES`
 }
 
