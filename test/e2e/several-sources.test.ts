@@ -1,4 +1,4 @@
-import { writeFile } from 'node:fs/promises'
+import { readFile, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { pino } from 'pino'
 import { expect, test } from 'vitest'
@@ -7,6 +7,7 @@ import { startService } from '../../src/main.ts'
 import { until } from '../helpers/company.ts'
 import { createGroup, EACH } from '../helpers/group.ts'
 import { spawnDirsync } from '../helpers/process.ts'
+import { startTcpProxy } from '../queue/tcp-proxy.ts'
 
 test('one source is away: the other one goes on, with its own halt alone, until it is back', async () => {
   await using group = await createGroup()
@@ -106,6 +107,35 @@ test('what HR changes is sent at once from each, by a trigger here and by lookin
     { hr_source: 'beijing', by: 'poller' },
     { hr_source: 'shanghai', by: 'trigger' },
   ])
+})
+
+test('one source takes connections and never answers: plans and work of the other one go on', async () => {
+  await using group = await createGroup()
+  const { own, shanghai, beijing, settings } = group
+  await using proxy = await startTcpProxy(shanghai.url)
+  const file = settings.HR_SOURCES ?? ''
+  await writeFile(file, (await readFile(file, 'utf8')).replace(shanghai.url, proxy.url))
+  await using stack = new AsyncDisposableStack()
+  const service = await startService({
+    config: loadConfig(settings),
+    roles: ['scheduler', 'worker'],
+    logger: pino({ level: 'silent' }),
+    schedule: false,
+  })
+  stack.defer(() => service.stop())
+  await own.pool.query('select dirsync.resync()')
+  await until(async () => (await group.names()).get('E1/s1') === 'Person 1')
+  await until(async () => (await group.names()).get('E2/b1') === 'Person 1')
+  proxy.hang()
+  await beijing.admin.query(`update person set name = 'Changed' where userid = 'b1'`)
+  const { rows } = await own.pool.query('select dirsync.resync() as id')
+  await until(async () => (await group.names()).get('E2/b1') === 'Changed')
+  const { rows: hanging } = await own.pool.query(
+    'select hr_source, state from dirsync.sync_run where id = $1',
+    [rows[0].id],
+  )
+  expect(hanging).toEqual([{ hr_source: 'shanghai', state: 'planning' }])
+  await proxy.refuse()
 })
 
 test('--once does what can be done, and ends with 1 where a source is away', async () => {
