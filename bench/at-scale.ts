@@ -5,6 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import type { Pool } from 'pg'
 import type { Logger } from 'pino'
+import { HrSources } from '../src/hr/sources.ts'
 import { createPool, transaction } from '../src/lib/database.ts'
 import { createQueueBackend } from '../src/queue/backend.ts'
 import { readPace } from '../src/report/figures.ts'
@@ -163,7 +164,15 @@ async function scheduled(
       await pool.query(`update dirsync.sync_run set state = 'done', finished_at = now() where id = $1`, [id])
     }
     const limits = { ...LIMITS, departments: { count: 0, percent: 0 }, departmentGraceMs: 0 }
-    const planner = new Planner({ pool, hr, logger, sellerAppids: [], ownEnterprise: '', limits })
+    const planner = new Planner({
+      pool,
+      hr: HrSources.one(hr),
+      source: '',
+      logger,
+      sellerAppids: [],
+      ownEnterprise: '',
+      limits,
+    })
     const triggered: number[] = []
     for (let i = 0; i <= ROUNDS; i += 1) {
       const userid = useridOf(employees - i * 7)

@@ -1,4 +1,5 @@
 import { traceCall } from '../src/connections.ts'
+import { HrSources } from '../src/hr/sources.ts'
 import { createPool } from '../src/lib/database.ts'
 import { createLogger } from '../src/lib/logger.ts'
 import { SessionLocks } from '../src/lib/session-locks.ts'
@@ -48,7 +49,7 @@ answerParent<WorkTask, number>(async task => {
   const processor = new JobProcessor({
     pool,
     client,
-    hr,
+    hr: HrSources.one(hr),
     locks,
     logger,
     concurrentCalls: concurrency,

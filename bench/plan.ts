@@ -1,6 +1,7 @@
 import type { Pool } from 'pg'
 import type { Logger } from 'pino'
 import type { HrSource } from '../src/hr/source.ts'
+import { HrSources } from '../src/hr/sources.ts'
 import { Planner } from '../src/sync/planner.ts'
 import { requestRun } from '../src/sync/run.ts'
 import { LIMITS } from './planned-database.ts'
@@ -26,7 +27,8 @@ export async function planChanges(
 ): Promise<{ seconds: number }> {
   const planner = new Planner({
     pool: db,
-    hr,
+    hr: HrSources.one(hr),
+    source: '',
     logger,
     sellerAppids: [],
     ownEnterprise: '',

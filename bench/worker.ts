@@ -1,5 +1,6 @@
 import pg from 'pg'
 import type { Logger } from 'pino'
+import { HrSources } from '../src/hr/sources.ts'
 import { createPool } from '../src/lib/database.ts'
 import { createQueueBackend } from '../src/queue/backend.ts'
 import { Feeder } from '../src/sync/feeder.ts'
@@ -97,7 +98,8 @@ async function planFullRun(place: WorkTask, logger: Logger): Promise<number> {
     const departments = { count: 0, percent: 0 }
     const planner = new Planner({
       pool,
-      hr,
+      hr: HrSources.one(hr),
+      source: '',
       logger,
       sellerAppids: [],
       ownEnterprise: '',

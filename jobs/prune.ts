@@ -32,9 +32,10 @@ const OLD = {
                            where o.enterprise_code = t.enterprise_code and o.userid = t.entity_key))`,
   sync_run: `
     finished_at < now() - interval '180 days'
-      -- The sanity gate and the watermark still need the last good sweep.
-      and id < (select coalesce(max(id), 0) from dirsync.sync_run
-                where sweep and source is not null and state = 'done')
+      -- The sanity gate and the watermark still need the last good sweep of each source.
+      and id < (select coalesce(max(id), 0) from dirsync.sync_run s
+                where sweep and source is not null and state = 'done'
+                  and (s.hr_source = t.hr_source or t.kind not in ('changes', 'full')))
     -- HR's trigger may ask for a run every second, retries for one every ten seconds.
     or (kind = 'changes' and keys <> '{}' or kind = 'retry') and planned = 0
       and finished_at < now() - interval '1 day'`,

@@ -5,6 +5,7 @@ import type { ChannelSettings } from './alerts/channel.ts'
 import { CHANNEL_PREFIX, type OwnSettings, readChannels } from './alerts/channel-settings.ts'
 import { ACCESS_ROLES, type AccessRole } from './console/auth/viewer.ts'
 import { addressProblem } from './hr/mysql/address.ts'
+import { readSourceList, SourceListError, type SourceSettings } from './hr/source-list.ts'
 import { isEncodedAddress } from './lib/text.ts'
 import { OPERATION_NAMES } from './platform/operation.ts'
 import { MIRRORS, type Mirror } from './sync/mirror-kind.ts'
@@ -32,6 +33,14 @@ const url = (...protocols: string[]) =>
       error: `should be an address beginning with ${protocols.map(protocol => `${protocol}://`).join(' or ')}`,
     })
     .describe(`address, ${protocols[0]}://…`)
+/** Where an HR system is. */
+const hrAddress = url('postgres', 'postgresql', 'mysql', 'mariadb')
+  .superRefine((text, context) => {
+    const isMysql = /^(?:mysql|mariadb):/.test(text) && URL.canParse(text)
+    const problem = isMysql ? addressProblem(text) : null
+    if (problem) context.addIssue(problem)
+  })
+  .describe('address, postgres://… or mysql://…')
 const number = (min: number, max: number, otherwise = '') =>
   z
     .string()
@@ -186,13 +195,7 @@ export const SETTINGS = {
   HR_DATABASE_URL: {
     group: 'HR',
     meaning: 'PostgreSQL, MySQL or MariaDB of the HR system. dirsync only reads it.',
-    type: url('postgres', 'postgresql', 'mysql', 'mariadb')
-      .superRefine((text, context) => {
-        const isMysql = /^(?:mysql|mariadb):/.test(text) && URL.canParse(text)
-        const problem = isMysql ? addressProblem(text) : null
-        if (problem) context.addIssue(problem)
-      })
-      .describe('address, postgres://… or mysql://…'),
+    type: hrAddress,
     example: 'postgres://hr_reader:secret@hr.example:5432/hr',
     secret: true,
   },
@@ -216,6 +219,13 @@ export const SETTINGS = {
       'File with the SELECT that maps HR rows to departments. Without it no department is ever deleted.',
     type: optional(z.string().describe('path')),
     example: 'mapping/departments.sql',
+  },
+  HR_SOURCES: {
+    group: 'HR',
+    meaning:
+      'File that names several HR systems, each with its mappings and enterprises, in place of HR_DATABASE_URL, HR_EMPLOYEES_SQL and HR_DEPARTMENTS_SQL.',
+    type: optional(z.string().describe('path')),
+    example: 'hr/sources.json',
   },
   PLATFORM_BASE_URL: {
     group: 'Platform',
@@ -768,6 +778,8 @@ export type Config = z.infer<typeof schema> & {
   schedules: Record<string, string>
   /** Where alerts go: `ALERT_CHANNEL_<NAME>` and what belongs to each. */
   channels: readonly ChannelSettings[]
+  /** The HR systems: that of HR_DATABASE_URL, or those of HR_SOURCES. */
+  sources: readonly SourceSettings[]
   /** The platform is the emulator of the trial, whose port may be another one at each start. */
   embedded: boolean
 }
@@ -779,9 +791,9 @@ export function environment(): Environment {
   return process.env
 }
 
-/** True when none of the three addresses is set, so that everything runs embedded. */
+/** True when none of the addresses is set, so that everything runs embedded. */
 export function isEmbedded(env: Environment): boolean {
-  return (['DATABASE_URL', 'HR_DATABASE_URL', 'PLATFORM_BASE_URL'] as const).every(
+  return (['DATABASE_URL', 'HR_DATABASE_URL', 'HR_SOURCES', 'PLATFORM_BASE_URL'] as const).every(
     name => !present(env, name),
   )
 }
@@ -792,13 +804,56 @@ export function isEmbedded(env: Environment): boolean {
  */
 export function loadConfig(env: Environment): Config {
   const { channels, complaints } = readChannelSettings(env)
-  const config = readAll(env, schema, complaints)
+  const config = readWithSources(env, schema, complaints)
   assertWholeOidc(config)
   return {
     ...config,
     schedules: schedules(env),
     channels: speaking(channels, config.DIRSYNC_LANG),
     embedded: false,
+  }
+}
+
+/** Settings that HR's are among, with the systems that they name. */
+function readWithSources<Schema extends z.ZodObject>(
+  env: Environment,
+  wanted: Schema,
+  complaints: readonly string[] = [],
+): z.output<Schema> & { sources: readonly SourceSettings[] } {
+  const named = present(env, 'HR_SOURCES') ? readSources(env) : null
+  const further = [...complaints, ...(named?.complaints ?? [])]
+  const config = readAll(named ? { ...env, ...IN_PLACE_OF_ONE } : env, wanted, further)
+  const { HR_DATABASE_URL, HR_EMPLOYEES_SQL = '', HR_DEPARTMENTS_SQL } = config as Partial<Config>
+  const one = {
+    name: '',
+    address: HR_DATABASE_URL ?? '',
+    employeesSql: HR_EMPLOYEES_SQL,
+    departmentsSql: HR_DEPARTMENTS_SQL ?? null,
+    codes: null,
+  }
+  return { ...config, sources: named?.sources ?? [one] }
+}
+
+/** What stands where HR_SOURCES names the systems. Nobody reads it: whoever connects to HR goes by `Config.sources`. */
+const IN_PLACE_OF_ONE = { HR_DATABASE_URL: 'postgres://sources', HR_EMPLOYEES_SQL: 'sources' }
+
+/** The HR systems that HR_SOURCES names, and what is wrong with that. */
+function readSources(env: Environment): { sources: SourceSettings[]; complaints: string[] } {
+  const beside = (['HR_DATABASE_URL', 'HR_EMPLOYEES_SQL', 'HR_DEPARTMENTS_SQL'] as const).filter(name =>
+    present(env, name),
+  )
+  const complaints = beside.map(
+    name => `${name} is set beside HR_SOURCES, which names the HR systems: unset one`,
+  )
+  const found = readSetting(env, 'HR_SOURCES')
+  // A file that holds its name and cannot be read is complained about with the other settings.
+  if (!('value' in found)) return { sources: [], complaints }
+  try {
+    return { sources: readSourceList(found.value, hrAddress), complaints }
+  } catch (error) {
+    if (!(error instanceof SourceListError)) throw error
+    const named = `HR_SOURCES holds ${JSON.stringify(found.value)} but `
+    return { sources: [], complaints: [...complaints, ...error.problems.map(problem => named + problem)] }
   }
 }
 
@@ -835,19 +890,19 @@ const HR_SETTINGS = {
 } as const
 
 /** Where HR is, and how it is read. */
-export type HrSettings = Pick<Config, keyof typeof HR_SETTINGS | 'HR_EMPLOYEES_SQL'>
+export type HrSettings = Pick<Config, 'PLATFORM_ENTERPRISE_CODE' | 'DIRSYNC_LANG' | 'LOG_LEVEL' | 'sources'>
 
 /**
  * Reads the settings of HR, and of the log, alone.
  * @throws ConfigError as {@link loadConfig} does
  */
 export function loadHr(env: Environment): HrSettings {
-  return readAll(env, schema.pick({ ...HR_SETTINGS, HR_EMPLOYEES_SQL: true }))
+  return readWithSources(env, schema.pick({ ...HR_SETTINGS, HR_EMPLOYEES_SQL: true }))
 }
 
 /** The same for somebody who has no mapping of employees yet, or names another one. */
-export function loadUnmappedHr(env: Environment): Omit<HrSettings, 'HR_EMPLOYEES_SQL'> {
-  return readAll(env, schema.pick(HR_SETTINGS))
+export function loadUnmappedHr(env: Environment): HrSettings {
+  return readWithSources(env, schema.pick(HR_SETTINGS))
 }
 
 /**

@@ -3,6 +3,8 @@ import { type Config, ConfigError, type HrSettings } from './config.ts'
 import type { HrServer } from './hr/server.ts'
 import { hrServer } from './hr/servers.ts'
 import { HrSource } from './hr/source.ts'
+import type { SourceSettings } from './hr/source-list.ts'
+import { HrSources, type NamedSource } from './hr/sources.ts'
 import type { Pool } from './lib/database.ts'
 import type { Logger } from './lib/logger.ts'
 import { type Tracing, UNTRACED } from './lib/tracing.ts'
@@ -15,6 +17,7 @@ import { PostgresTokenStore } from './platform/token-store.ts'
 import type { Account } from './sync/deployment.ts'
 import { isPaused } from './sync/halts.ts'
 import type { Pacing } from './sync/process.ts'
+import type { KnownSource } from './sync/sources.ts'
 
 /**
  * The platform as the settings describe it, behind the pacer and the token that all processes share. Its calls are counted,
@@ -98,26 +101,56 @@ function tenths(ms: number): number {
   return Math.round(ms * 10) / 10
 }
 
-/** Where HR is, as the settings describe it. Nothing is connected yet. */
-export function hrServerOf(config: Pick<Config, 'HR_DATABASE_URL'>, logger: Logger): HrServer {
-  return hrServer(config.HR_DATABASE_URL, logger)
+/** Where one of the HR systems is. Nothing is connected yet. */
+export function hrServerOf({ address }: SourceSettings, logger: Logger): HrServer {
+  return hrServer(address, logger)
 }
 
 /**
  * HR as the settings describe it.
  * @throws ConfigError when a mapping file cannot be read; MappingError when it holds no single SELECT
  */
-export async function connectHr(config: HrSettings, logger: Logger): Promise<HrSource> {
+export async function connectHr(config: Config, logger: Logger): Promise<HrSources> {
+  await using stack = new AsyncDisposableStack()
+  const sources: NamedSource[] = []
+  for (const settings of config.sources) {
+    const { name, codes } = settings
+    const hr = stack.adopt(await connectSource(config, settings, logger), source => source.close())
+    sources.push({ name, codes, hr })
+  }
+  stack.move()
+  return new HrSources(sources)
+}
+
+/** One of the HR systems. @throws ConfigError, MappingError */
+export async function connectSource(
+  { PLATFORM_ENTERPRISE_CODE }: HrSettings,
+  settings: SourceSettings,
+  logger: Logger,
+): Promise<HrSource> {
+  const { name, employeesSql, departmentsSql, codes } = settings
+  // Rows without a code can only be those of the one enterprise that there is.
+  const [onlyCode] = codes?.length === 1 ? codes : []
+  const of = (setting: string, field: string) => (name === '' ? setting : `${field} of HR source ${name}`)
   return new HrSource({
-    server: hrServerOf(config, logger),
-    employeesSql: await mapping('HR_EMPLOYEES_SQL', config.HR_EMPLOYEES_SQL),
+    server: hrServerOf(settings, name === '' ? logger : logger.child({ source: name })),
+    employeesSql: await mapping(of('HR_EMPLOYEES_SQL', 'employees_sql'), employeesSql),
     departmentsSql:
-      config.HR_DEPARTMENTS_SQL === null
+      departmentsSql === null
         ? null
-        : await mapping('HR_DEPARTMENTS_SQL', config.HR_DEPARTMENTS_SQL),
+        : await mapping(of('HR_DEPARTMENTS_SQL', 'departments_sql'), departmentsSql),
     reread: file => readFile(file, 'utf8'),
-    defaultEnterpriseCode: config.PLATFORM_ENTERPRISE_CODE,
-    logger,
+    defaultEnterpriseCode: onlyCode ?? PLATFORM_ENTERPRISE_CODE,
+    logger: name === '' ? logger : logger.child({ source: name }),
+  })
+}
+
+/** The HR systems that HR_SOURCES names, as the database remembers them; none where there is only one. */
+export function knownSources({ sources }: Config, hr: HrSources): KnownSource[] {
+  return sources.flatMap(({ name, address, codes }) => {
+    const { host, pathname } = new URL(address)
+    const kind = hr.named(name)?.hr.kind
+    return codes && kind ? [{ name, kind, address: host + pathname, enterpriseCodes: codes }] : []
   })
 }
 

@@ -4,10 +4,10 @@ import { CRON_JOBS } from '../jobs/index.ts'
 import { CronScheduler, scheduledJobs } from '../jobs/scheduler.ts'
 import { startAlertService } from './alerts/service.ts'
 import { type Config, type Environment, environment } from './config.ts'
-import { accountOf, connectHr, connectPlatform } from './connections.ts'
+import { accountOf, connectHr, connectPlatform, knownSources } from './connections.ts'
 import { startConsole } from './console/server.ts'
 import { ChangeListener } from './hr/postgres/change-listener.ts'
-import type { HrSource } from './hr/source.ts'
+import { type HrSources, listenerOf, type NamedSource, WHOLE } from './hr/sources.ts'
 import { createPool, type Pool } from './lib/database.ts'
 import { dirsyncListener } from './lib/listener.ts'
 import type { Logger } from './lib/logger.ts'
@@ -33,6 +33,7 @@ import { Planner } from './sync/planner.ts'
 import { deregister, heartbeat, type Pacing, type Role } from './sync/process.ts'
 import { HrChanges, requestScheduledRun } from './sync/run-requests.ts'
 import { limitsOf, type RunLimits } from './sync/safety.ts'
+import { claimSources } from './sync/sources.ts'
 import { VERSION } from './version.ts'
 
 /** A process of dirsync, from its start to its stop. */
@@ -89,7 +90,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
 
 /** What every role works with. */
 interface Core extends ServiceOptions {
-  hr: HrSource
+  hr: HrSources
   pool: Pool
   queue: QueueBackend
   deployment: Deployment
@@ -100,6 +101,11 @@ interface Core extends ServiceOptions {
   notified: ((payload: string) => void)[]
 }
 
+/** To dirsync's own database, of a process with all roles. */
+const CONNECTIONS = 12
+/** Each planner may be waiting for its HR, with the lock on one and the transaction on another one. */
+const CONNECTIONS_OF_A_PLANNER = 2
+
 async function startCore(options: ServiceOptions, stops: Stops): Promise<Core> {
   const { config, roles, logger } = options
   // Checked before anything is opened.
@@ -109,7 +115,8 @@ async function startCore(options: ServiceOptions, stops: Stops): Promise<Core> {
 
   const hr = await connectHr(config, logger)
   stops.afterwards(() => hr.close())
-  const pool = createPool(config.DATABASE_URL, { max: 12, name: roles.join(','), logger })
+  const max = CONNECTIONS + (hr.areNamed ? CONNECTIONS_OF_A_PLANNER * hr.all.length : 0)
+  const pool = createPool(config.DATABASE_URL, { max, name: roles.join(','), logger })
   stops.afterwards(() => pool.end())
   const { applied, reviewerStatements } = await migrate(pool)
   if (applied.length > 0) logger.info({ applied }, 'schema brought up to date')
@@ -120,6 +127,7 @@ async function startCore(options: ServiceOptions, stops: Stops): Promise<Core> {
   // process sees the other account.
   const entry = await register(pool, options, stops)
   const deployment = await claimDeployment(pool, accountOf(config))
+  await claimSources(pool, knownSources(config, hr))
   const tracing =
     otlp === null
       ? UNTRACED
@@ -297,18 +305,23 @@ async function startScheduler(core: Core, stops: Stops): Promise<void> {
   const { config, pool, hr, queue, tracing, logger, schedule } = core
   const limits = limitsOf(config)
   const feeder = new Feeder({ pool, queue, highWater: config.QUEUE_HIGH_WATER, logger })
-  const planner = new Planner({
-    pool,
-    hr,
-    logger,
-    sellerAppids: config.SELLER_APPIDS,
-    ownEnterprise: config.PLATFORM_ENTERPRISE_CODE,
-    limits,
-    tracing,
-  })
+  const planners = (hr.areNamed ? [WHOLE, ...hr.all] : hr.all).map(
+    ({ name: source }) =>
+      new Planner({
+        pool,
+        hr,
+        source,
+        logger: source === '' ? logger : logger.child({ source }),
+        sellerAppids: config.SELLER_APPIDS,
+        ownEnterprise: config.PLATFORM_ENTERPRISE_CODE,
+        limits,
+        tracing,
+      }),
+  )
   const coordinator = new Coordinator({
     pool,
-    planner,
+    planners,
+    sources: hr.all,
     feeder,
     logger: logger.child({ component: 'scheduler' }),
     tracing,
@@ -325,35 +338,50 @@ async function startScheduler(core: Core, stops: Stops): Promise<void> {
     if (payload === 'schedule' || payload === '') cron.wake()
   })
 
-  if (schedule && hr.kind === 'postgres') {
-    const changes = new HrChanges({
-      pool,
-      limits,
-      by: 'trigger',
-      logger: logger.child({ component: 'trigger' }),
-    })
-    stops.work(() => changes.stop())
-    const trigger = new ChangeListener(config.HR_DATABASE_URL, core.deployment.id, logger, userids =>
-      changes.changed(userids),
-    )
-    stops.afterwards(() => trigger.close())
-    trigger.start()
+  for (const source of schedule ? hr.all : []) {
+    startListener(core, source, limits, stops)
+    if (config.HR_POLL_SECONDS > 0) startPoller(core, source, limits, stops)
   }
-  if (schedule && config.HR_POLL_SECONDS > 0) startPoller(core, limits, stops)
 
   stops.work(() => cron.stop())
   await cron.start()
 }
 
-/** Looks for newer rows of HR between the cron jobs. */
-function startPoller({ config, pool, hr, logger: log }: Core, limits: RunLimits, stops: Stops): void {
-  const logger = log.child({ component: 'poller' })
+/** Hears HR's trigger, which PostgreSQL alone can have. */
+function startListener(core: Core, scope: NamedSource, limits: RunLimits, stops: Stops): void {
+  const { config, pool, deployment } = core
+  const settings = config.sources.find(({ name }) => name === scope.name)
+  if (scope.hr.kind !== 'postgres' || !settings) return
+  const logger = loggerOf(core, scope)
+  const changes = new HrChanges({
+    pool,
+    scope,
+    limits,
+    by: 'trigger',
+    logger: logger.child({ component: 'trigger' }),
+  })
+  stops.work(() => changes.stop())
+  const listening = listenerOf(deployment.id, scope)
+  const trigger = new ChangeListener(settings.address, listening, logger, userids => changes.changed(userids))
+  stops.afterwards(() => trigger.close())
+  trigger.start()
+}
+
+function loggerOf({ logger }: Core, { name }: NamedSource): Logger {
+  return name === '' ? logger : logger.child({ source: name })
+}
+
+/** Looks for newer rows of a source between the cron jobs. */
+function startPoller(core: Core, scope: NamedSource, limits: RunLimits, stops: Stops): void {
+  const { config, pool } = core
+  const { hr } = scope
+  const logger = loggerOf(core, scope).child({ component: 'poller' })
   const locks = new SessionLocks(config.DATABASE_URL, logger)
   stops.afterwards(() => locks.close())
-  const changes = new HrChanges({ pool, limits, by: 'poller', logger })
+  const changes = new HrChanges({ pool, scope, limits, by: 'poller', logger })
   stops.work(() => changes.stop())
   const everyMs = config.HR_POLL_SECONDS * 1000
-  const poller = new HrPoller({ pool, hr, changes, locks, everyMs, logger })
+  const poller = new HrPoller({ pool, hr, scope, changes, locks, everyMs, logger })
   poller.start()
   stops.work(() => poller.stop())
 }

@@ -48,6 +48,7 @@ export const RULES: Record<string, Rule> = {
       'src/lib/',
       'src/directory/',
       'src/hr/mysql/address.ts',
+      'src/hr/source-list.ts',
       'src/platform/operation.ts',
       'src/sync/mirror-kind.ts',
       'src/console/auth/viewer.ts',

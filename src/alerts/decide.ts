@@ -137,11 +137,19 @@ function eventOf(
   if (alert.goneAt !== null && known.waiting === null) return null
   if (rank(alert.severity) < rank(channel.least)) return null
   // Where nobody judged, nobody worked: the machine was off, or it slept.
-  const causes = [...alerts, { rule: 'role_missing', endedAt: watchedSince }]
-  if (inhibitorOf(alert.rule, causes, now) !== undefined) return null
+  const causes = [
+    ...alerts.map(other => ({ ...other, source: sourceOf(other) })),
+    { rule: 'role_missing', endedAt: watchedSince },
+  ]
+  if (inhibitorOf(alert.rule, causes, now, sourceOf(alert)) !== undefined) return null
   if (wasTold && !isDue(alert.rule, known, now, limits)) return null
   if (isKeptByHours || isMuted) return wasTold ? null : 'withheld'
   return wasTold ? 'repeated' : 'raised'
+}
+
+/** The source of HR that an alert is about, where there are several. */
+function sourceOf({ facts }: Pick<StandingAlert, 'facts'>): string {
+  return String(facts.source ?? '')
 }
 
 /** Whether an alert that goes on is to be told again. */

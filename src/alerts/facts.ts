@@ -1,14 +1,14 @@
 import { onlyRow, type Pool } from '../lib/database.ts'
 import { HAS_JUDGED, type Health, readHealth } from '../report/health.ts'
-import { OF_EVERYBODY } from '../sync/run.ts'
+import { OF_EVERYBODY, RUN_SOURCES } from '../sync/run.ts'
 
 /** What rules are judged by: the figures of the metrics, and of what there are few, each. */
 export interface Facts extends Health {
   /** Why work stands still, a person's pause among it. */
   stops: Stop[]
-  heldRuns: { run: number; kind: string; planned: number; since: Date }[]
-  /** Kinds whose latest run found HR wrong: that run, and since when they do so without a break. */
-  suspects: { run: number; kind: string; message: string; since: Date }[]
+  heldRuns: { run: number; kind: string; source: string; planned: number; since: Date }[]
+  /** Kinds, of a source of HR, whose latest run found it wrong: that run, and since when they do so without a break. */
+  suspects: { run: number; kind: string; source: string; message: string; since: Date }[]
   /**
    * The least open cases within the last hour, by category; a category that is missing had none at some time. Null: nothing
    * was written down within that hour.
@@ -24,6 +24,8 @@ export interface Facts extends Health {
 
 interface Stop {
   scope: string
+  /** The source of HR that does not answer, for all of its enterprises; empty: it is about the scope. */
+  source: string
   category: string
   platformCode: number | null
   message: string
@@ -59,17 +61,20 @@ function dated<Row extends { since: Date }>(row: Row): Row {
 
 /** Kinds whose latest run that judged HR found it wrong. The condition names the runs that count, so that an index has them. */
 const suspectsAmong = (kinds: string[], condition: string) => `
-    select latest.id as run, k.kind, coalesce(latest.message, '') as message, first.finished_at as since
+    select latest.id as run, k.kind, s.name as source, coalesce(latest.message, '') as message,
+           first.finished_at as since
     from unnest('{${kinds}}'::text[]) k (kind)
+    cross join lateral ${RUN_SOURCES} s
     cross join lateral (select id, state, message from dirsync.sync_run r
-                        where ${condition} and r.kind = k.kind and ${HAS_JUDGED}
+                        where ${condition} and r.kind = k.kind and r.hr_source = s.name and ${HAS_JUDGED}
                         order by id desc limit 1) latest
     left join lateral (select id from dirsync.sync_run r
-                       where ${condition} and r.kind = k.kind and ${HAS_JUDGED} and state <> 'source_suspect'
+                       where ${condition} and r.kind = k.kind and r.hr_source = s.name and ${HAS_JUDGED}
+                         and state <> 'source_suspect'
                        order by id desc limit 1) right_one on true
     cross join lateral (select finished_at from dirsync.sync_run r
-                        where ${condition} and r.kind = k.kind and state = 'source_suspect'
-                          and r.id > coalesce(right_one.id, 0)
+                        where ${condition} and r.kind = k.kind and r.hr_source = s.name
+                          and state = 'source_suspect' and r.id > coalesce(right_one.id, 0)
                         order by id limit 1) first
     where latest.state = 'source_suspect'`
 
@@ -77,10 +82,15 @@ const listOf = (name: string) => `(select coalesce(jsonb_agg(x), '[]') from ${na
 
 const DETAILS = `
   with stops as (
-    select scope, category, platform_code as "platformCode", message, remedy, raised_by as "raisedBy", since
-    from dirsync.halt
+    -- A source that is away halts each of its enterprises, and is one thing to be told of.
+    select distinct on (coalesce(s.name, h.scope), s.name is null)
+           h.scope, coalesce(s.name, '') as source, category, platform_code as "platformCode", message, remedy,
+           raised_by as "raisedBy", since
+    from dirsync.halt h
+    left join dirsync.hr_source s on h.category = 'hr_unavailable' and h.scope = any (s.enterprise_codes)
+    order by coalesce(s.name, h.scope), s.name is null, since, h.scope
   ), held_runs as (
-    select id as run, kind, coalesce(planned, 0) as planned, coalesce(planned_at, requested_at) as since
+    select id as run, kind, hr_source as source, coalesce(planned, 0) as planned, coalesce(planned_at, requested_at) as since
     from dirsync.sync_run where state = 'held' and finished_at is null
   ), suspects as (${suspectsAmong(['changes', 'full'], OF_EVERYBODY)}
     union all ${suspectsAmong(['departments'], `kind = 'departments'`)}

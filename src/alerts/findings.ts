@@ -31,15 +31,24 @@ export function findings(facts: Facts, limits: AlertLimits, now: Date): Finding[
 
 type Judge = (facts: Facts, limits: AlertLimits, now: Date) => Finding[]
 
+/** Which of several HR systems a finding is about. */
+function named(source: string): { source?: string } {
+  return source === '' ? {} : { source }
+}
+
+function ofSource(kind: string, source: string): string {
+  return source === '' ? kind : `${kind} ${source}`
+}
+
 const halts: Judge = ({ stops }, { ALERT_HALT: minutes }) =>
   minutes === null
     ? []
     : stops
         .filter(({ category }) => category !== 'paused')
-        .map(({ scope, category, platformCode, message, remedy, since }) => ({
+        .map(({ scope, source, category, platformCode, message, remedy, since }) => ({
           rule: 'halt',
-          subject: scope,
-          facts: { scope, category, platform_code: platformCode, message, remedy },
+          subject: source ? `HR ${source}` : scope,
+          facts: { scope, category, platform_code: platformCode, message, remedy, ...named(source) },
           since,
           forMs: minutes * MINUTE_MS,
         }))
@@ -60,10 +69,10 @@ const paused: Judge = ({ stops }, { ALERT_PAUSED: hours }) =>
 const heldRuns: Judge = (facts, { ALERT_HELD_RUN: minutes }) =>
   minutes === null
     ? []
-    : facts.heldRuns.map(({ run, kind, planned, since }) => ({
+    : facts.heldRuns.map(({ run, kind, source, planned, since }) => ({
         rule: 'held_run',
         subject: String(run),
-        facts: { run, kind, planned },
+        facts: { run, kind, planned, ...named(source) },
         since,
         forMs: minutes * MINUTE_MS,
       }))
@@ -71,11 +80,11 @@ const heldRuns: Judge = (facts, { ALERT_HELD_RUN: minutes }) =>
 const suspectSources: Judge = ({ suspects }, { ALERT_SOURCE_SUSPECT: minutes }) =>
   minutes === null
     ? []
-    : suspects.map(({ run, kind, message, since }) => ({
+    : suspects.map(({ run, kind, source, message, since }) => ({
         rule: 'source_suspect',
-        subject: kind,
+        subject: ofSource(kind, source),
         // A user id may be a mobile number, or a name.
-        facts: { run, kind, message: withoutKeys(message) },
+        facts: { run, kind, message: withoutKeys(message), ...named(source) },
         since,
         forMs: minutes * MINUTE_MS,
       }))
@@ -85,10 +94,15 @@ const overdueRuns: Judge = ({ schedules }, { ALERT_RUN_OVERDUE: intervals }, now
     ? []
     : schedules
         .filter(({ interval, unsuccessful }) => unsuccessful > intervals * interval)
-        .map(({ kind, interval, lastGood }) => ({
+        .map(({ kind, source, interval, lastGood }) => ({
           rule: 'run_overdue',
-          subject: kind,
-          facts: { kind, age_seconds: lastGood && Math.round(lastGood), interval_seconds: interval },
+          subject: ofSource(kind, source),
+          facts: {
+            kind,
+            age_seconds: lastGood && Math.round(lastGood),
+            interval_seconds: interval,
+            ...named(source),
+          },
           ...(lastGood !== null && { since: ago(lastGood, now) }),
           forMs: 0,
         }))

@@ -40,15 +40,15 @@ export type RuleName = (typeof RULE_NAMES)[number]
 
 /** Every rule that alerts are raised by. Its setting is `ALERT_<RULE>`, its text `alert.<rule>…` in the catalogue. */
 export const RULES: Readonly<Record<RuleName, Rule>> = {
-  /** Work stands still for everything or for an enterprise, not because a person said so. Subject: its scope. */
+  /** Work stands still for everything or for an enterprise, not because a person said so. Subject: its scope, or `HR` and a source. */
   halt: { severity: 'critical' },
   /** All calls have been paused by a person for long: perhaps somebody forgot. */
   paused: { severity: 'warning' },
   /** A run waits for a person's word. Subject: its number. */
   held_run: { severity: 'warning', remindedAfterHours: [4, 24] },
-  /** The latest run of a kind found HR wrong. Subject: the kind. */
+  /** The latest run of a kind found HR wrong. Subject: the kind, and the source where HR has several. */
   source_suspect: { severity: 'critical' },
-  /** No good `changes` or `full` run for several of its intervals. Subject: the kind. */
+  /** No good `changes` or `full` run for several of its intervals. Subject: as of `source_suspect`. */
   run_overdue: {
     severity: 'critical',
     inhibitedBy: [
@@ -115,14 +115,19 @@ export interface Finding {
 /**
  * The rule that says the same as another one, or what it follows from, and so keeps it from being told.
  * @param causes rules of which alerts fire or have ended, with when the latest did; null: one fires
+ * @param source of HR, which something about another source does not follow from
  */
 export function inhibitorOf(
   rule: RuleName,
-  causes: readonly { rule: string; endedAt: Date | null }[],
+  causes: readonly { rule: string; endedAt: Date | null; source?: string }[],
   now: Date,
+  source = '',
 ): RuleName | undefined {
   const { inhibitedBy, mendsWithinMinutes = 0 } = RULES[rule]
   const counts = (endedAt: Date | null) =>
     endedAt === null || now.getTime() - endedAt.getTime() < mendsWithinMinutes * 60_000
-  return inhibitedBy?.find(name => causes.some(cause => cause.rule === name && counts(cause.endedAt)))
+  const isApart = (other = '') => source !== '' && other !== '' && other !== source
+  return inhibitedBy?.find(name =>
+    causes.some(cause => cause.rule === name && counts(cause.endedAt) && !isApart(cause.source)),
+  )
 }

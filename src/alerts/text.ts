@@ -67,7 +67,9 @@ const VALUES: Record<RuleName, Values> = {
   halt: (language, facts) => {
     const { message, remedy } = failureTexts(language, storedFailure(facts))
     return {
-      place: placeText(language, facts.text('scope')),
+      place: facts.has('source')
+        ? translator(language)('halts.hr_source', { source: facts.text('source') })
+        : placeText(language, facts.text('scope')),
       message: sentence(language, message),
       remedy: sentence(language, remedy),
     }
@@ -85,16 +87,16 @@ const VALUES: Record<RuleName, Values> = {
   },
   held_run: (language, facts) => ({
     run: facts.text('run'),
-    kind: kindText(language, facts.text('kind')),
+    kind: kindText(language, facts),
     planned: facts.number('planned'),
   }),
   source_suspect: (language, facts) => ({
     run: facts.text('run'),
-    kind: kindText(language, facts.text('kind')),
+    kind: kindText(language, facts),
     message: sentence(language, runMessage(language, { message: facts.text('message') }) ?? ''),
   }),
   run_overdue: (language, facts, subject) => ({
-    kind: kindText(language, subject),
+    kind: kindText(language, facts, subject),
     lasted: facts.has('age_seconds') ? 'long' : 'never',
     age: durationText(language, facts.number('age_seconds') * 1000),
     interval: durationText(language, facts.number('interval_seconds') * 1000),
@@ -150,8 +152,11 @@ function placeText(language: Language, scope: string): string {
   return scope === '' ? t('halts.own_enterprise') : t('halts.enterprise', { code: scope })
 }
 
-function kindText(language: Language, kind: string): string {
-  return textOr(language, `run_kind.${kind}`, kind)
+/** The kind of runs, of which source of HR. */
+function kindText(language: Language, facts: FactReader, otherwise = ''): string {
+  const kind = facts.has('kind') ? facts.text('kind') : otherwise
+  const text = textOr(language, `run_kind.${kind}`, kind)
+  return facts.has('source') ? `${text}, ${facts.text('source')}` : text
 }
 
 /** A stored text as a sentence that another one may follow. */

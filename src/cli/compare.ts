@@ -1,5 +1,6 @@
 import { type EmployeeFields, type EmployeeKey, keyText, qualified } from '../directory/employee.ts'
-import { HrDataError, type HrSource, HrUnavailableError } from '../hr/source.ts'
+import { HrDataError, HrUnavailableError } from '../hr/source.ts'
+import type { HrSources } from '../hr/sources.ts'
 import type { Pool } from '../lib/database.ts'
 import type { PlatformClient } from '../platform/client.ts'
 import { PlatformError } from '../platform/errors.ts'
@@ -30,9 +31,11 @@ export async function lookAtEmployee(context: CommandContext, name: string): Pro
 }
 
 /** Why HR cannot be asked: then dirsync's own memory has to do. Null when it can. */
-async function failureOf(hr: HrSource): Promise<string | null> {
+async function failureOf(hr: HrSources): Promise<string | null> {
+  // One of several may be away: whoever is asked about says so.
+  if (hr.areNamed) return null
   try {
-    await hr.inspect()
+    await hr.fingerprint()
     return null
   } catch (error) {
     if (error instanceof HrUnavailableError || error instanceof HrDataError) return error.message
@@ -43,7 +46,7 @@ async function failureOf(hr: HrSource): Promise<string | null> {
 /** The one employee whom a person means. Without HR, dirsync's own memory has to know. */
 async function findEmployee(
   { pool, config }: CommandContext,
-  hr: HrSource | null,
+  hr: HrSources | null,
   name: string,
 ): Promise<EmployeeKey> {
   const known = await findEmployees(pool, [name])
@@ -65,14 +68,15 @@ async function findEmployee(
   return first
 }
 
-async function findInHr(hr: HrSource, name: string, enterprises: string[]): Promise<EmployeeKey[]> {
+async function findInHr(hr: HrSources, name: string, enterprises: string[]): Promise<EmployeeKey[]> {
   const slash = name.indexOf('/')
   const candidates = [
-    ...enterprises.map(enterpriseCode => ({ enterpriseCode, userid: name })),
+    ...[...new Set([...enterprises, ...hr.codes])].map(enterpriseCode => ({ enterpriseCode, userid: name })),
     // No run may have met the named enterprise yet.
     ...(slash > 0 ? [{ enterpriseCode: name.slice(0, slash), userid: name.slice(slash + 1) }] : []),
   ]
-  const rows = await hr.lookup(candidates, { anyEnterprise: true })
+  const { rows, failures } = await hr.ask(candidates, { anyEnterprise: true })
+  if (failures[0] && !hr.areNamed) throw failures[0].error
   return candidates.filter(key => rows.has(keyText(key)))
 }
 
@@ -267,7 +271,7 @@ export function printComparison(comparison: Comparison): void {
 type Preview = (key: EmployeeKey, actual: EmployeeFields | null) => EmployeePreview
 
 /** Reads what HR and dirsync's memory hold of some employees. */
-async function previewer(hr: HrSource, pool: Pool, keys: EmployeeKey[]): Promise<Preview> {
+async function previewer(hr: HrSources, pool: Pool, keys: EmployeeKey[]): Promise<Preview> {
   const [rows, memories] = await Promise.all([hr.lookup(keys), employeeMemories(pool, keys)])
   return (key, actual) => previewOf(rows.get(keyText(key)) ?? null, actual, memories.get(keyText(key)))
 }

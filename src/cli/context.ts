@@ -1,6 +1,6 @@
 import { userInfo } from 'node:os'
 import { type Config, loadConfig, loadStores } from '../config.ts'
-import type { HrSource } from '../hr/source.ts'
+import type { HrSources } from '../hr/sources.ts'
 import { createPool, type Pool } from '../lib/database.ts'
 import { createLogger, type Logger } from '../lib/logger.ts'
 import { missingMigrations } from '../lib/migrate.ts'
@@ -37,7 +37,7 @@ export interface CommandContext extends AsyncDisposable {
   /** The same, for `Commands`. */
   readonly asker: Asker
   /** Connects to HR. @throws ConfigError, MappingError */
-  hr(): Promise<HrSource>
+  hr(): Promise<HrSources>
   /**
    * Connects to the platform, behind the pacer and the token that all processes share.
    * @throws AccountError when the database is the memory of another account

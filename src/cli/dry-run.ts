@@ -21,6 +21,7 @@ import {
   printTitle,
 } from './output.ts'
 import { createProgress } from './progress.ts'
+import { oneSource } from './source.ts'
 
 const SAMPLE = 20
 const POLL_MS = 500
@@ -38,7 +39,7 @@ const VERDICT_TEXTS = {
 } as const
 
 /** `dirsync plan --mapping FILE`: what another SELECT of employees would change. It is stored, for the console too. */
-export async function dryRunOf(file: string, options: { json?: true }): Promise<void> {
+export async function dryRunOf(file: string, options: { json?: true; source?: string }): Promise<void> {
   const mapping = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
     throw new UsageError(`${file} cannot be read (${error.code})`)
   })
@@ -47,9 +48,11 @@ export async function dryRunOf(file: string, options: { json?: true }): Promise<
   const { pool, config, logger, actor, program } = context
   const stop = new AbortController()
   void stopSignal().then(() => stop.abort())
+  const hr = await context.hr()
+  const source = oneSource(hr.all, options.source)
   const progress = createProgress(say('shell.reading'), options.json === true)
   // The new SELECT is read twice, today's once; about as many rows each time as the last run found.
-  const total = 3 * ((await lastSweep(pool))?.statistics.rows ?? 0)
+  const total = 3 * ((await lastSweep(pool, source))?.statistics.rows ?? 0)
   let number: number | null = null
   const telling = setInterval(async () => {
     const found = number === null ? null : await readDryRun(pool, number).catch(() => null)
@@ -57,9 +60,9 @@ export async function dryRunOf(file: string, options: { json?: true }): Promise<
       progress.show({ state: 'running', planned: total, left: Math.max(0, total - found.rowsRead) })
   }, POLL_MS)
   const id = await dryRunNow(
-    { pool, hr: await context.hr(), limits: limitsOf(config), logger },
+    { pool, hr, limits: limitsOf(config), logger },
     { actor },
-    mapping,
+    { sql: mapping, source: source.name },
     {
       signal: stop.signal,
       begun: begun => {

@@ -6,6 +6,7 @@ import type { Mirror } from '../sync/mirror-kind.ts'
 import { requestDueRetries } from '../sync/retries.ts'
 import { type RunKind, type RunState, requestRun, unfinishedRun } from '../sync/run.ts'
 import { requestReplan } from '../sync/run-requests.ts'
+import { sourcesFor } from '../sync/sources.ts'
 import { named, said, say } from './language.ts'
 import {
   byCount,
@@ -60,9 +61,10 @@ export async function firstSync(options: {
   let isHalted = false
   const runs: Record<string, number[]> = {}
   const messages: SyncResult['messages'] = []
-  const follow = async (kind: string, id: number) => {
+  const follow = async (kind: string, id: number, source = '') => {
     runs[kind] = [...(runs[kind] ?? []), id]
-    const end = await followRun({ pool, id, label: named('run_kind', kind), quiet, stopped })
+    const label = [named('run_kind', kind), source].filter(Boolean).join(' ')
+    const end = await followRun({ pool, id, label, quiet, stopped })
     if (!end) return false
     const message = end.message ?? (end.state === 'done' ? null : end.state)
     // What halts everything is reported once, for the first run that it stopped.
@@ -76,7 +78,11 @@ export async function firstSync(options: {
   const first: RunKind = options.everything ? 'full' : 'changes'
   for (const kind of [first, 'departments', 'openids', ...options.mirrors] satisfies RunKind[]) {
     if (isStopped) return null
-    ok = (await follow(kind, await requestRun(pool, kind, [], 'start'))) && ok
+    const requested: { id: number; source: string }[] = []
+    for (const { name: source } of await sourcesFor(pool, kind))
+      requested.push({ id: await requestRun(pool, kind, [], 'start', source), source })
+    // One source that cannot be synced is no reason to leave the others.
+    for (const { id, source } of requested) ok = (await follow(kind, id, source)) && ok
   }
   for (;;) {
     const run = await replanUnderWay(pool)
@@ -100,12 +106,17 @@ export async function firstSync(options: {
   }
 }
 
-/** The run that plans or sends what HR changed since the last plan; null when there is none, or only a held one. */
+/** A run that plans or sends what HR changed since the last plan; null when there is none, or only held ones. */
 async function replanUnderWay(pool: Pool): Promise<number | 'early' | null> {
-  const requested = await requestReplan(pool)
-  if (requested !== null) return requested
-  const changes = await unfinishedRun(pool, 'changes')
-  return changes && changes.state !== 'held' ? changes.id : null
+  let under: number | 'early' | null = null
+  for (const source of await sourcesFor(pool, 'changes')) {
+    const requested = await requestReplan(pool, source)
+    const changes = requested ?? (await unfinishedRun(pool, 'changes', source.name))
+    if (typeof changes === 'number') return changes
+    if (changes === 'early') under = changes
+    else if (changes && changes.state !== 'held') return changes.id
+  }
+  return under
 }
 
 /** Prints what a sync came to: one JSON document for machines, a few aligned lines for a person. */

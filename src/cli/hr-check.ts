@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import type { Command } from 'commander'
 import { loadHr, loadUnmappedHr } from '../config.ts'
-import { connectHr } from '../connections.ts'
+import { connectSource } from '../connections.ts'
 import { type EmployeeKey, qualified } from '../directory/employee.ts'
 import { createLogger } from '../lib/logger.ts'
 import type { TextKey } from '../texts/texts.ts'
@@ -24,9 +24,11 @@ import {
 } from './output.ts'
 import { createCounter } from './progress.ts'
 import { checkSettings, openSettings } from './settings.ts'
+import { oneSource } from './source.ts'
 
 interface CheckOptions {
   mapping?: string
+  source?: string
   json?: true
 }
 
@@ -35,6 +37,7 @@ export function hrCheckCommand(hr: Command): void {
   hr.command('check')
     .description('read all of HR once, and report what is in it and what is wrong with it')
     .option('--mapping <file>', 'another SELECT of employees than HR_EMPLOYEES_SQL')
+    .option('--source <name>', 'which of the HR systems of HR_SOURCES')
     .option('--json', 'print one JSON document')
     .addHelpText(
       'after',
@@ -57,8 +60,7 @@ Examples:
 
 async function check(options: CheckOptions): Promise<void> {
   const { mapping } = options
-  const load: typeof loadHr =
-    mapping === undefined ? loadHr : env => ({ ...loadUnmappedHr(env), HR_EMPLOYEES_SQL: mapping })
+  const load = mapping === undefined ? loadHr : loadUnmappedHr
   if (mapping !== undefined)
     await readFile(mapping).catch((error: NodeJS.ErrnoException) => {
       throw new UsageError(`${mapping} cannot be read (${error.code})`)
@@ -71,20 +73,22 @@ async function check(options: CheckOptions): Promise<void> {
   void stopSignal().then(() => stop.abort())
   const progress = createCounter(say('shell.reading'), options.json === true)
   await using opened = new AsyncDisposableStack()
-  const hr = opened.adopt(await connectHr(settings.config, logger), source => source.close())
+  const source = oneSource(settings.config.sources, options.source)
+  const mapped = mapping === undefined ? source : { ...source, employeesSql: mapping }
+  const hr = opened.adopt(await connectSource(settings.config, mapped, logger), opened => opened.close())
   const found = await checkHr(hr, { signal: stop.signal, read: rows => progress.show(rows) })
     .catch(error => {
       throw stop.signal.aborted ? new FailedError(say('hr_check.stopped')) : error
     })
     .finally(() => progress.end())
   if (options.json) printJson(documentOf(found))
-  else printCheck(found, checked.program, mapping)
+  else printCheck(found, checked.program, options)
   if (!found.isClean) throw new FailedError('')
 }
 
 // For people
 
-function printCheck(found: HrCheck, program: string, mapping: string | undefined): void {
+function printCheck(found: HrCheck, program: string, options: CheckOptions): void {
   const { source, rows, active, leavers, departments, columns } = found
   print(colours.bold(say('hr_check.head', { product: source.product, file: source.mapping })))
   printFacts([
@@ -115,17 +119,19 @@ function printCheck(found: HrCheck, program: string, mapping: string | undefined
     fieldsFact('write_only', found.writeOnly),
     fieldsFact('unmanaged', found.unmanaged),
   ])
-  printNext(found, program, mapping)
+  printNext(found, program, options)
 }
 
-function printNext({ isClean, rows, source }: HrCheck, program: string, mapping: string | undefined): void {
+function printNext({ isClean, rows, source }: HrCheck, program: string, options: CheckOptions): void {
   print('')
   if (isClean) print(colours.green(say('hr_check.clean')))
   else if (rows === 0) printText(say('hr_check.no_rows'), 0)
   else printText(say('hr_check.not_clean', { file: source.mapping }), 0)
-  const option = mapping === undefined ? '' : ` --mapping ${mapping}`
-  if (isClean) print(say('hr_check.next', { command: `${program} plan${option}` }))
-  else print(say('hr_check.again', { command: `${program} hr check${option}` }))
+  const given = (['mapping', 'source'] as const)
+    .flatMap(name => (options[name] === undefined ? [] : [` --${name} ${options[name]}`]))
+    .join('')
+  if (isClean) print(say('hr_check.next', { command: `${program} plan${given}` }))
+  else print(say('hr_check.again', { command: `${program} hr check${given}` }))
 }
 
 function printColumns(columns: ColumnFigures[], rows: number): void {

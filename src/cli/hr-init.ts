@@ -22,6 +22,7 @@ import { say, speak } from './language.ts'
 import { colours, figure, print, printTable, printText, printTitle } from './output.ts'
 import { Questions } from './questions.ts'
 import { checkSettings, openSettings } from './settings.ts'
+import { oneSource } from './source.ts'
 
 interface InitOptions {
   table?: string
@@ -29,6 +30,7 @@ interface InitOptions {
   output?: string
   force?: true
   yes?: true
+  source?: string
 }
 
 /** What a mapping is of. */
@@ -40,6 +42,7 @@ const SETTINGS = { employees: 'HR_EMPLOYEES_SQL', departments: 'HR_DEPARTMENTS_S
 export function hrInitCommand(hr: Command): void {
   hr.command('init')
     .description('ask what the columns of a table in HR mean, and write a first SELECT')
+    .option('--source <name>', 'which of the HR systems of HR_SOURCES')
     .option('--table <table>', 'this table, instead of asking for one')
     .option('--departments', 'begin the mapping of departments, instead of that of employees')
     .option('--output <file>', 'where to write it (default employees.sql or departments.sql)')
@@ -70,7 +73,8 @@ async function init(options: InitOptions): Promise<void> {
   const logger = createLogger({ level: checked.logLevel ?? 'warn', pretty: process.stderr.isTTY === true })
   await using settings = await openSettings(checked, loadUnmappedHr, logger)
   await using opened = new AsyncDisposableStack()
-  const server = opened.adopt(hrServerOf(settings.config, logger), async hr => hr.close())
+  const source = oneSource(settings.config.sources, options.source)
+  const server = opened.adopt(hrServerOf(source, logger), async hr => hr.close())
   using questions = new Questions(options.yes === true)
   void stopSignal().then(() => questions[Symbol.dispose]())
 
@@ -88,7 +92,8 @@ async function init(options: InitOptions): Promise<void> {
   await writeFile(file, sql, { flag: options.force ? 'w' : 'wx' }).catch((error: NodeJS.ErrnoException) => {
     throw new FailedError(say('hr_init.unwritable', { file, code: error.code ?? '' }))
   })
-  await tellNext(server, subject, { file, sql, table, count: countOf(chosen, active) }, checked.program)
+  const begun = { file, sql, table, count: countOf(chosen, active), source: source.name }
+  await tellNext(server, subject, begun, checked.program)
 }
 
 async function assertAbsent(file: string): Promise<void> {
@@ -172,9 +177,10 @@ function countOf(chosen: readonly Chosen[], active: ActiveRule): number {
 async function tellNext(
   server: HrServer,
   subject: Subject,
-  { file, sql, table, count }: { file: string; sql: string; table: HrTable; count: number },
+  begun: { file: string; sql: string; table: HrTable; count: number; source: string },
   program: string,
 ): Promise<void> {
+  const { file, sql, table, count, source } = begun
   print(say('hr_init.written', { file, count, table: table.name }))
   const inspect = subject === 'employees' ? inspectEmployees : inspectDepartments
   const mistake = await inspect(server.reader, { file, sql }).then(
@@ -187,6 +193,12 @@ async function tellNext(
   }
   print(colours.green(say('hr_init.accepted')))
   printText(say('hr_init.unguessed', { page: 'docs/mapping.md' }), 0)
-  print('', say('hr_init.set', { setting: `${SETTINGS[subject]}=${resolve(file)}` }))
-  for (const command of ['hr check', 'plan']) print(say('hr_init.then', { command: `${program} ${command}` }))
+  const setting =
+    source === ''
+      ? `${SETTINGS[subject]}=${resolve(file)}`
+      : `"${subject}_sql": "${resolve(file)}" (${source})`
+  print('', say('hr_init.set', { setting }))
+  const option = source === '' ? '' : ` --source ${source}`
+  for (const command of ['hr check', 'plan'])
+    print(say('hr_init.then', { command: `${program} ${command}${option}` }))
 }

@@ -16,9 +16,11 @@ import { hrCheckCommand } from './hr-check.ts'
 import { hrInitCommand } from './hr-init.ts'
 import { counted, examples, print, printJson } from './output.ts'
 import { checkSettings, openSettings } from './settings.ts'
+import { oneSource } from './source.ts'
 
 interface TriggerOptions {
   url?: string
+  source?: string
   table?: string[]
   print?: true
   dryRun?: true
@@ -79,6 +81,7 @@ Examples:
 function common(command: Command): Command {
   return command
     .option('--url <url>', 'the HR database, as a user who may do this (default HR_DATABASE_URL)')
+    .option('--source <name>', 'which of the HR systems of HR_SOURCES')
     .option('--print', 'print the statements, for a DBA to run, and change nothing')
     .option('--dry-run', 'the same as --print')
     .option('--json', 'print one JSON document')
@@ -87,8 +90,8 @@ function common(command: Command): Command {
 async function change(options: TriggerOptions, what: 'install' | 'remove'): Promise<void> {
   const logger = createLogger({ level: 'warn', pretty: process.stderr.isTTY === true })
   await using settings = await openSettings(checkSettings(), loadConfig, logger)
-  const { HR_DATABASE_URL, HR_EMPLOYEES_SQL: file } = settings.config
-  const url = options.url ?? HR_DATABASE_URL
+  const { address, employeesSql: file } = oneSource(settings.config.sources, options.source)
+  const url = options.url ?? address
   if (!/^postgres(?:ql)?:/.test(url))
     throw new UsageError(
       'only a PostgreSQL HR can have the trigger: give --url with a postgres:// address, or set HR_POLL_SECONDS',

@@ -1,5 +1,7 @@
 import { type Command, Option } from 'commander'
 import { qualified } from '../directory/employee.ts'
+import { HrDataError, HrUnavailableError, MappingError } from '../hr/source.ts'
+import type { NamedSource } from '../hr/sources.ts'
 import { previewRun, type RunPreview } from '../report/preview.ts'
 import { limitsOf } from '../sync/safety.ts'
 import { employeeName, numberOf, periodOf } from './arguments.ts'
@@ -15,9 +17,10 @@ import { type CommandContext, openContext } from './context.ts'
 import { dryRunOf } from './dry-run.ts'
 import { FailedError, UsageError } from './failure.ts'
 import { named, namedList, said, say } from './language.ts'
-import { colours, countsText, print, printFacts, printJson, printText } from './output.ts'
+import { colours, countsText, print, printFacts, printJson, printText, printTitle } from './output.ts'
 import { createProgress } from './progress.ts'
 import { skippedText } from './runs.ts'
+import { namedSource } from './source.ts'
 import { storedPlan } from './stored-plan.ts'
 
 interface PlanOptions {
@@ -25,6 +28,7 @@ interface PlanOptions {
   maxAge?: number
   employee?: string
   mapping?: string
+  source?: string
   json?: true
   csv?: true
 }
@@ -57,6 +61,10 @@ export function planCommand(program: Command): void {
     )
     .addOption(new Option('--employee <id>', 'one employee, field by field').argParser(employeeName))
     .option('--mapping <file>', 'what another SELECT of employees would change, against the one in use')
+    .option(
+      '--source <name>',
+      'one of the HR systems of HR_SOURCES; --mapping needs it where there are several',
+    )
     .option('--csv', 'with the number of a run: its whole plan, entity by entity')
     .option('--json', 'print one JSON document')
     .addHelpText(
@@ -65,7 +73,7 @@ export function planCommand(program: Command): void {
 Reads HR. The platform is asked only with --full or --employee, and nothing is
 ever written to it.
 Without the number of a run: exit 0 when the run would go through, 1 when it
-would be held or stopped.
+would be held or stopped. Of several HR systems, each has a run of its own.
 Approving a held run sends its plan as it was stored; rows that HR has changed
 since wait for the next plan.
 
@@ -75,6 +83,7 @@ Examples:
   dirsync plan --full --max-age 6h
   dirsync plan --employee e10172
   dirsync plan --mapping new-employees.sql
+  dirsync plan --source shanghai
   dirsync plan 12
   dirsync plan 12 --csv > plan.csv`,
     )
@@ -82,7 +91,7 @@ Examples:
 }
 
 async function plan(run: number | undefined, options: PlanOptions): Promise<void> {
-  const { full, maxAge, employee, mapping, csv, json } = options
+  const { full, maxAge, employee, mapping, source, csv, json } = options
   if (mapping !== undefined) {
     if (run !== undefined || full || employee !== undefined || maxAge !== undefined || csv)
       throw new UsageError('--mapping goes with --json alone')
@@ -93,6 +102,8 @@ async function plan(run: number | undefined, options: PlanOptions): Promise<void
   if (run !== undefined && (full || employee !== undefined || maxAge !== undefined))
     throw new UsageError('give either the number of a run, or --full or --employee, not both')
   if (maxAge !== undefined && !full) throw new UsageError('--max-age works only with --full')
+  if (source !== undefined && (run !== undefined || employee !== undefined))
+    throw new UsageError('--source works neither with the number of a run nor with --employee')
   if (run !== undefined) return await storedPlan(run, options)
   return await (employee === undefined ? planRun(options) : planEmployee(employee, options))
 }
@@ -123,21 +134,79 @@ async function planEmployee(name: string, options: PlanOptions): Promise<void> {
 async function planRun(options: PlanOptions): Promise<void> {
   await using context = await openContext()
   await context.assertAccount()
-  const kind = options.full ? 'full' : 'changes'
-  const preview = await previewRun({
-    pool: context.pool,
-    hr: await context.hr(),
-    kind,
-    maxAgeMs: options.maxAge ?? null,
-    limits: limitsOf(context.config),
-    sellerAppids: context.config.SELLER_APPIDS,
-  })
-  const { employees } = preview
-  const isSuspect = employees.state === 'source_suspect'
-  const comparison = options.full && !isSuspect ? await compared(context, preview, options) : null
-  if (options.json) printJson(document(kind, preview, comparison))
-  else printPlan(kind, preview, comparison, context.program)
-  if (employees.state !== 'running' || preview.departments?.isHeld) throw new FailedError('')
+  const hr = await context.hr()
+  const named = namedSource(hr.all, options.source)
+  const plans: SourcePlan[] = []
+  for (const source of named ? [named] : hr.all) {
+    const plan = await planSource(context, source, options)
+    plans.push(plan)
+    if (!options.json) printSourcePlan(plan, options, context.program)
+  }
+  if (options.json) printJson(documentOf(plans, options))
+  if (plans.some(({ preview }) => !preview || !passes(preview))) throw new FailedError('')
+}
+
+/** What a run of one source would do. */
+interface SourcePlan {
+  source: string
+  /** Null: HR did not answer, or its mapping is wrong. */
+  preview: RunPreview | null
+  comparison: Comparison | null
+  error: string | null
+}
+
+async function planSource(
+  context: CommandContext,
+  source: NamedSource,
+  options: PlanOptions,
+): Promise<SourcePlan> {
+  const { name } = source
+  try {
+    const preview = await previewRun({
+      pool: context.pool,
+      source,
+      kind: kindOf(options),
+      maxAgeMs: options.maxAge ?? null,
+      limits: limitsOf(context.config),
+      sellerAppids: context.config.SELLER_APPIDS,
+    })
+    const isSuspect = preview.employees.state === 'source_suspect'
+    const comparison = options.full && !isSuspect ? await compared(context, preview, options) : null
+    return { source: name, preview, comparison, error: null }
+  } catch (error) {
+    const isOfHr =
+      error instanceof HrUnavailableError || error instanceof HrDataError || error instanceof MappingError
+    // Of several, the others may answer.
+    if (!isOfHr || name === '') throw error
+    return { source: name, preview: null, comparison: null, error: error.message }
+  }
+}
+
+function kindOf({ full }: PlanOptions): 'full' | 'changes' {
+  return full ? 'full' : 'changes'
+}
+
+function passes({ employees, departments }: RunPreview): boolean {
+  return employees.state === 'running' && !departments?.isHeld
+}
+
+/** Of several sources a list; of the only one, or the one that was named, its plan. */
+function documentOf(plans: readonly SourcePlan[], options: PlanOptions): unknown {
+  const documents = plans.map(({ source, preview, comparison, error }) => ({
+    ...(source !== '' && { source }),
+    ...(preview ? document(kindOf(options), preview, comparison) : { kind: kindOf(options), error }),
+  }))
+  return documents.length === 1 ? documents[0] : { sources: documents }
+}
+
+function printSourcePlan(
+  { source, preview, comparison, error }: SourcePlan,
+  options: PlanOptions,
+  program: string,
+): void {
+  if (source !== '') printTitle(say('shell.hr_source', { source }))
+  if (preview) printPlan(kindOf(options), preview, comparison, program, source)
+  else printText(colours.red(said(error)))
 }
 
 async function compared(
@@ -184,6 +253,7 @@ function printPlan(
   { employees, departments, openids }: RunPreview,
   comparison: Comparison | null,
   program: string,
+  source: string,
 ): void {
   const { difference, state, message } = employees
   const { asked: to_ask, ...differing } = difference.reasons
@@ -207,13 +277,13 @@ function printPlan(
     ],
     [say('shell.fact.skipped'), skippedText(employees.plan)],
     [say('shell.fact.sample'), difference.sample.join(', ')],
-    [say('shell.fact.departments'), departmentsLine(departments)],
+    [say('shell.fact.departments'), departmentsLine(departments, source)],
     [say('shell.fact.open_ids'), say('shell.openids_missing', { count: openids })],
   ])
   if (difference.first) printText(say('shell.first_run'))
   if (comparison) printComparison(comparison)
   print('')
-  const resync = `${program} resync${kind === 'full' ? ' --full' : ''} --wait`
+  const resync = `${program} resync${kind === 'full' ? ' --full' : ''}${source && ` --source ${source}`} --wait`
   const next = {
     held: say('shell.to_do_it', {
       command: say('shell.then_approve', { command: resync, approve: `${program} approve RUN` }),
@@ -224,8 +294,9 @@ function printPlan(
   print(say('shell.nothing_written') + next[state])
 }
 
-function departmentsLine(departments: RunPreview['departments']): string {
-  if (!departments) return say('shell.no_departments_sql')
+function departmentsLine(departments: RunPreview['departments'], source: string): string {
+  if (!departments)
+    return say('shell.no_departments_sql', { setting: source ? 'departments_sql' : 'HR_DEPARTMENTS_SQL' })
   const { deletions, isHeld } = departments
   if (deletions.length === 0) return say('shell.none_to_delete')
   const names = deletions.slice(0, 20).map(departmentName).join(', ')

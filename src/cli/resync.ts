@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander'
-import { readRunStory } from '../report/run-story.ts'
+import { type RunStory, readRunStory } from '../report/run-story.ts'
 import { Commands } from '../sync/commands.ts'
 import { MIRRORS } from '../sync/mirror-kind.ts'
 import { employeeNames, periodOf } from './arguments.ts'
@@ -15,6 +15,7 @@ import { say } from './language.ts'
 import { print, printJson } from './output.ts'
 import { followRun } from './progress.ts'
 import { printRunEnd } from './runs.ts'
+import { namedSource } from './source.ts'
 
 interface ResyncOptions {
   full?: true
@@ -25,6 +26,7 @@ interface ResyncOptions {
   orders?: true
   accounts?: true
   taxpayers?: true
+  source?: string
   wait?: true
   json?: boolean
 }
@@ -53,6 +55,7 @@ export function resyncCommand(program: Command): void {
     .addOption(kind('--orders', 'read payment orders again'))
     .addOption(kind('--accounts', 'read limit accounts again'))
     .addOption(kind('--taxpayers', 'read the taxpayers of TAXPAYER_IDENTIFIERS again'))
+    .option('--source <name>', 'one of the HR systems of HR_SOURCES (default: a run for each of them)')
     .option('--wait', 'show progress and end with the run')
     .option('--json', 'print one JSON document')
     .addHelpText(
@@ -67,6 +70,7 @@ Examples:
   dirsync resync --employee e10172 e10173 --wait
   dirsync resync --full
   dirsync resync --full --max-age 6h
+  dirsync resync --source shanghai --wait
   dirsync resync --orders --wait`,
     )
     .action(resync)
@@ -74,32 +78,67 @@ Examples:
 
 async function resync(options: ResyncOptions): Promise<void> {
   if (options.maxAge !== undefined && !options.full) throw new UsageError('--max-age works only with --full')
+  if (options.source !== undefined && !isBySource(options))
+    throw new UsageError('--source works only with runs of changes, --full and --departments')
   const stopped = options.wait ? stopSignal() : undefined
   await using context = await openContext({ handlesSignals: stopped !== undefined })
   await context.assertAccount()
-  const run = await request(new Commands(context.pool, context.asker), options)
-  if (stopped) return await wait(context, run, options, stopped)
-  if (options.json) printJson({ run, state: 'requested' })
-  else print(say('shell.requested', { run: String(run), command: `${context.program} runs ${run}` }))
+  namedSource(context.config.sources, options.source)
+  const runs = await request(new Commands(context.pool, context.asker), options)
+  if (stopped) return await wait(context, runs, options, stopped)
+  const [run = 0] = runs
+  if (options.json) printJson({ run, state: 'requested', ...(runs.length > 1 && { runs }) })
+  else
+    for (const id of runs)
+      print(say('shell.requested', { run: String(id), command: `${context.program} runs ${id}` }))
   await warnWhenNobodyWorks(context)
 }
 
-function request(commands: Commands, options: ResyncOptions): Promise<number> {
-  if (options.employee) return commands.resyncEmployees(options.employee)
-  if (options.full) return commands.resyncFull(options.maxAge ?? null)
-  if (options.departments) return commands.resync('departments')
-  if (options.openids) return commands.resync('openids')
-  return commands.resync(MIRRORS.find(mirror => options[mirror]) ?? 'changes')
+/** Whether each HR source has a run of its own. */
+function isBySource({ employee, openids, ...options }: ResyncOptions): boolean {
+  return !employee && !openids && MIRRORS.every(mirror => !options[mirror])
 }
 
+async function request(commands: Commands, options: ResyncOptions): Promise<number[]> {
+  const { source = null } = options
+  if (options.employee) return [await commands.resyncEmployees(options.employee)]
+  if (options.full) return commands.resyncFull(options.maxAge ?? null, source)
+  if (options.departments) return commands.resync('departments', source)
+  if (options.openids) return commands.resync('openids')
+  return commands.resync(MIRRORS.find(mirror => options[mirror]) ?? 'changes', source)
+}
+
+/** Follows the runs to their ends, one after the other: they go on side by side. */
 async function wait(
   context: CommandContext,
+  runs: readonly number[],
+  options: ResyncOptions,
+  stopped: Promise<void>,
+): Promise<void> {
+  await using _helper = await bringUpWhenEmbedded(context)
+  const ends: EndedRun[] = []
+  for (const run of runs) {
+    const end = await waitFor(context, run, options, stopped)
+    ends.push(end)
+    if (!options.json) printRunEnd(end.story, context.program)
+  }
+  const ok = ends.every(end => end.ok)
+  const documents = ends.map(end => ({ ok: end.ok, ...end.story }))
+  if (options.json) printJson(documents.length === 1 ? documents[0] : { ok, runs: documents })
+  if (!ok) throw new FailedError('')
+}
+
+interface EndedRun {
+  ok: boolean
+  story: RunStory
+}
+
+async function waitFor(
+  { pool, program }: CommandContext,
   run: number,
   { json = false }: ResyncOptions,
   stopped: Promise<void>,
-): Promise<void> {
-  const { pool, program } = context
-  await using _helper = await bringUpWhenEmbedded(context)
+): Promise<EndedRun> {
   const check = async () => {
     // A database that restarts is back in a moment, and the heartbeats with it.
     const missing = await missingRoles(pool).catch(() => [])
@@ -122,9 +161,7 @@ async function wait(
   if (!story) throw new FailedError(`run ${run} is gone`)
   // A named employee that nobody knows was not synced, whatever became of the others.
   const ok = end.state === 'done' && !(story.kind === 'employees' && end.message)
-  if (json) printJson({ ok, ...story, message: end.message })
-  else printRunEnd({ ...story, message: end.message }, program)
-  if (!ok) throw new FailedError('')
+  return { ok, story: { ...story, message: end.message } }
 }
 
 /** In the embedded default nobody else may be there: then this process does the work while it waits. */

@@ -47,6 +47,9 @@ async function list(options: { limit: number; json?: true }): Promise<void> {
   printTable(runs, [
     { title: say('shell.column.run'), of: run => run.id, align: 'right' },
     { title: say('shell.column.kind'), of: run => named('run_kind', run.kind) },
+    ...(runs.some(run => run.hr_source !== '')
+      ? [{ title: say('shell.column.source'), of: (run: (typeof runs)[number]) => run.hr_source || null }]
+      : []),
     {
       title: say('shell.column.state'),
       of: run => named('run_state', run.state),
@@ -84,6 +87,7 @@ function printRunStory(run: RunStory, program: string): void {
     }),
   )
   printFacts([
+    [say('shell.fact.source'), run.hr_source],
     [say('shell.fact.message'), said(run.message)],
     kind === 'retry'
       ? [say('shell.fact.cases'), keys.slice(0, 50).join(', ')]
@@ -129,6 +133,7 @@ export function printRunEnd(run: RunStory, program: string): void {
     }),
   )
   printFacts([
+    [say('shell.fact.source'), run.hr_source],
     [say('shell.fact.message'), said(run.message)],
     [
       say('shell.fact.planned'),

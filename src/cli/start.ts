@@ -3,9 +3,11 @@ import { type Config, loadConfig } from '../config.ts'
 import { connectHr } from '../connections.ts'
 import { createSignInKey } from '../console/auth/sign-in-key.ts'
 import { hasPasswordUsers } from '../console/auth/users.ts'
-import { HrUnavailableError } from '../hr/source.ts'
+import { HrUnavailableError, MappingError } from '../hr/source.ts'
+import type { NamedSource } from '../hr/sources.ts'
 import { assertNoPooler, createPool } from '../lib/database.ts'
 import { createLogger, type Logger } from '../lib/logger.ts'
+import { within } from '../lib/waiting.ts'
 import type { Service } from '../main.ts'
 import { ROLES, type Role } from '../sync/process.ts'
 import { latestRuns } from '../sync/run.ts'
@@ -161,11 +163,20 @@ async function assertUsable(config: Config, logger: Logger): Promise<void> {
   await assertNoPooler(config.DATABASE_URL)
   const hr = await connectHr(config, logger)
   opened.defer(() => hr.close())
+  await Promise.all(hr.all.map(source => assertSource(source, logger)))
+}
+
+/** How long a start waits for one of several sources. */
+const SOURCE_MS = 5000
+
+/** One of several sources keeps the others from nothing, whatever is wrong with it. */
+async function assertSource({ name, hr }: NamedSource, logger: Logger): Promise<void> {
   try {
-    await hr.inspect()
+    if (name === '') await hr.inspect()
+    else await within(SOURCE_MS, hr.inspect(), () => new HrUnavailableError('it does not answer'))
   } catch (error) {
-    if (!(error instanceof HrUnavailableError)) throw error
-    logger.warn(error.message)
+    if (!(error instanceof HrUnavailableError) && !(name !== '' && error instanceof MappingError)) throw error
+    logger.warn(name === '' ? error.message : `HR source ${name}: ${error.message}`)
   }
 }
 

@@ -268,6 +268,14 @@ function printRuns({ runs, jobs }: Overview, left: Awaited<ReturnType<typeof tim
     printTable(runs, [
       { title: say('shell.column.run'), of: run => run.id, align: 'right' },
       { title: say('shell.column.kind'), of: run => named('run_kind', run.kind) },
+      ...(runs.some(run => run.hr_source !== '')
+        ? [
+            {
+              title: say('shell.column.source'),
+              of: (run: Overview['runs'][number]) => run.hr_source || null,
+            },
+          ]
+        : []),
       {
         title: say('shell.column.state'),
         of: run => named('run_state', run.state),

@@ -77,6 +77,11 @@ function keys<Name extends string>(names: Record<Name, 1>): Name[] {
   return Object.keys(names) as Name[]
 }
 
+/** Labels of a kind of runs; where HR has several sources, with the name of one. */
+function ofSource(kind: string, source: string): Record<string, string> {
+  return source === '' ? { kind } : { kind, source }
+}
+
 function addFigures(add: AddGauge, figures: Figures): void {
   add(
     'dirsync_pending_entities',
@@ -162,20 +167,20 @@ function addHealth(add: AddGauge, health: Health): void {
   add(
     'dirsync_run_suspect',
     '1 when the latest run that judged HR found it wrong, otherwise 0, by kind; absent when there was none.',
-    ['kind'],
-    health.judgements.map(({ kind, suspect }) => [{ kind }, suspect ? 1 : 0]),
+    ['kind', 'source'],
+    health.judgements.map(({ kind, source, suspect }) => [ofSource(kind, source), suspect ? 1 : 0]),
   )
   add(
     'dirsync_run_interval_seconds',
     'The longest time between two ticks of its schedule, by kind; absent while it is off or paused.',
-    ['kind'],
-    health.schedules.map(({ kind, interval }) => [{ kind }, interval]),
+    ['kind', 'source'],
+    health.schedules.map(({ kind, source, interval }) => [ofSource(kind, source), interval]),
   )
   add(
     'dirsync_run_unsuccessful_seconds',
     'For how long there should have been a good run, by kind: since the last one or since its schedule has been in force, without halts and what a run under way needs; absent while it is off or paused.',
-    ['kind'],
-    health.schedules.map(({ kind, unsuccessful }) => [{ kind }, unsuccessful]),
+    ['kind', 'source'],
+    health.schedules.map(({ kind, source, unsuccessful }) => [ofSource(kind, source), unsuccessful]),
   )
   add(
     'dirsync_work_oldest_age_seconds',

@@ -1,7 +1,7 @@
 import type { AddressInfo } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 import type { Config, Environment } from '../config.ts'
-import type { HrSource } from '../hr/source.ts'
+import type { HrSources } from '../hr/sources.ts'
 import { createPool } from '../lib/database.ts'
 import { closeServer, type ListenTrouble, listeningUrl, listenTrouble } from '../lib/http-server.ts'
 import type { Logger } from '../lib/logger.ts'
@@ -47,7 +47,7 @@ export async function startConsole(options: {
   version: string
   checkQueue: (() => Promise<unknown>) | null
   platformCodes: Iterable<string>
-  hr: HrSource
+  hr: HrSources
   /** Connects to the platform when somebody first needs it; closed with the process. */
   platform: () => PlatformClient
   /** Where the settings came from. */

@@ -1,5 +1,5 @@
 import type { Config, Environment } from '../config.ts'
-import type { HrSource } from '../hr/source.ts'
+import type { HrSources } from '../hr/sources.ts'
 import type { Pool } from '../lib/database.ts'
 import type { Logger } from '../lib/logger.ts'
 import type { PlatformClient } from '../platform/client.ts'
@@ -11,7 +11,7 @@ export interface Services {
   readonly config: Config
   /** The console's own connections: a busy worker does not slow a page. */
   readonly pool: Pool
-  readonly hr: HrSource
+  readonly hr: HrSources
   /** The platform, behind the pacer that all processes share; connected when somebody first needs it. */
   platform(): PlatformClient
   /** Where the settings came from: shown to administrators without secrets, and examined by the doctor. */

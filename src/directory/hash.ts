@@ -26,6 +26,10 @@ export interface SourceStatistics {
   empty: Record<string, number>
   /** Newest `updated_at` as PostgreSQL prints it; null when it is not mapped or there was no row. */
   newest: string | null
+  /** Of one of several sources: the enterprises that were its own. */
+  codes?: readonly string[]
+  /** Of one of several sources: rows of enterprises that are not its own. They are not synced. */
+  stray?: number
 }
 
 /** What stands before and after the rows of a COPY in binary format. */

@@ -1,9 +1,11 @@
 import { type Config, ConfigError } from '../config.ts'
-import { connectHr, connectPlatform, hrServerOf } from '../connections.ts'
+import { connectPlatform, connectSource, hrServerOf } from '../connections.ts'
 import { isHeard } from '../hr/postgres/change-listener.ts'
 import { connectClient } from '../hr/postgres/connection.ts'
 import { triggeredTables } from '../hr/postgres/trigger.ts'
 import { type HrSource, HrUnavailableError, MappingError } from '../hr/source.ts'
+import type { SourceSettings } from '../hr/source-list.ts'
+import { listenerOf } from '../hr/sources.ts'
 import type { Pool } from '../lib/database.ts'
 import { sentenceOf } from '../lib/failure.ts'
 import type { Logger } from '../lib/logger.ts'
@@ -15,7 +17,7 @@ import type { Deployment } from '../sync/deployment.ts'
 import { type Finding, failed, ok, warning } from './finding.ts'
 
 /**
- * The HR database and its mappings.
+ * The HR systems and their mappings, side by side; where they have names, a finding carries that of its own.
  * @param deployment null: nothing was started yet
  */
 export async function examineHr(
@@ -23,11 +25,27 @@ export async function examineHr(
   deployment: Deployment | null,
   logger: Logger,
 ): Promise<Finding[]> {
-  const access = await examineAccess(config, logger)
+  const findings = await Promise.all(
+    config.sources.map(async settings => {
+      const found = await examineSource(config, settings, deployment, logger)
+      const { name } = settings
+      return name === '' ? found : found.map(one => ({ ...one, check: `${one.check} ${name}` }))
+    }),
+  )
+  return findings.flat()
+}
+
+async function examineSource(
+  config: Config,
+  settings: SourceSettings,
+  deployment: Deployment | null,
+  logger: Logger,
+): Promise<Finding[]> {
+  const access = await examineAccess(config, settings, logger)
   const isAway = access.some(({ status }) => status === 'failed')
   let hr: HrSource
   try {
-    hr = await connectHr(config, logger)
+    hr = await connectSource(config, settings, logger)
   } catch (error) {
     if (!(error instanceof ConfigError) && !(error instanceof MappingError)) throw error
     return [...access, failed('mapping', error.message, 'Correct the file, or the setting that names it.')]
@@ -36,8 +54,8 @@ export async function examineHr(
     if (isAway) return access
     return [
       ...access,
-      ...(await examineMapping(config, hr)),
-      ...(await examineTrigger(config, hr, deployment)),
+      ...(await examineMapping(config, settings, hr)),
+      ...(await examineTrigger(config, settings, hr, deployment)),
     ]
   } finally {
     await hr.close()
@@ -45,8 +63,8 @@ export async function examineHr(
 }
 
 /** Whether HR answers, and what its user may do there. */
-async function examineAccess(config: Config, logger: Logger): Promise<Finding[]> {
-  const server = hrServerOf(config, logger)
+async function examineAccess(config: Config, settings: SourceSettings, logger: Logger): Promise<Finding[]> {
+  const server = hrServerOf(settings, logger)
   try {
     const { product, readOnly, writableTables, session, unheeded = [] } = await server.facts()
     const findings = [ok('hr', `${product} answers; sessions are read-only (${readOnly})`)]
@@ -76,7 +94,11 @@ async function examineAccess(config: Config, logger: Logger): Promise<Finding[]>
   }
 }
 
-async function examineMapping({ HR_POLL_SECONDS }: Config, hr: HrSource): Promise<Finding[]> {
+async function examineMapping(
+  { HR_POLL_SECONDS }: Config,
+  { codes }: SourceSettings,
+  hr: HrSource,
+): Promise<Finding[]> {
   try {
     const { employees, departments } = await hr.inspect()
     const polls = HR_POLL_SECONDS > 0
@@ -84,7 +106,10 @@ async function examineMapping({ HR_POLL_SECONDS }: Config, hr: HrSource): Promis
       ok('mapping', `${employees.file}: ${employees.columns.join(', ')}`),
       departments
         ? ok('mapping', `${departments.file}: ${departments.columns.join(', ')}`)
-        : ok('mapping', 'HR_DEPARTMENTS_SQL is not set: no department is ever deleted'),
+        : ok(
+            'mapping',
+            `${codes ? 'departments_sql' : 'HR_DEPARTMENTS_SQL'} is not set: no department is ever deleted`,
+          ),
       ...(polls && !employees.columns.includes('updated_at')
         ? [
             warning(
@@ -104,6 +129,7 @@ async function examineMapping({ HR_POLL_SECONDS }: Config, hr: HrSource): Promis
 /** The optional trigger: whether it is there, and whether somebody listens. */
 async function examineTrigger(
   config: Config,
+  settings: SourceSettings,
   { kind }: HrSource,
   deployment: Deployment | null,
 ): Promise<Finding[]> {
@@ -119,11 +145,11 @@ async function examineTrigger(
             'HR is not in PostgreSQL, which alone can have one: cron jobs find what HR changes, and at once with HR_POLL_SECONDS',
           ),
     ]
-  const client = await connectClient(config.HR_DATABASE_URL)
+  const client = await connectClient(settings.address)
   try {
     const names = (await triggeredTables(client)).map(({ schema, name }) => `${schema}.${name}`).join(', ')
     if (names === '') return [ok('trigger', 'not installed: cron jobs find what HR changes')]
-    if (deployment && (await isHeard(client, deployment.id)))
+    if (deployment && (await isHeard(client, listenerOf(deployment.id, settings))))
       return [ok('trigger', `${names}: a scheduler listens`)]
     return [
       warning(

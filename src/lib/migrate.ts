@@ -123,7 +123,7 @@ const GRANTS = [
   'grant select on dirsync.payment_order, dirsync.limit_account to dirsync_reviewer',
   'grant select on dirsync.limit_sub_account, dirsync.taxpayer to dirsync_reviewer',
   ...[
-    'resync(text, text, interval)',
+    'resync(text, text, interval, text)',
     'retry(bigint)',
     'retry_category(text)',
     'ignore(bigint, text)',

@@ -1,5 +1,5 @@
 import type { DepartmentDeletion } from '../directory/department.ts'
-import type { HrSource } from '../hr/source.ts'
+import type { HrSources } from '../hr/sources.ts'
 import { type Pool, rolledBack } from '../lib/database.ts'
 import { departmentFacts } from '../sync/departments.ts'
 import { type RunLimits, trips } from '../sync/safety.ts'
@@ -53,17 +53,23 @@ export interface DeletionPreview {
   isHeld: boolean
 }
 
-/** Reads HR's departments and counts the employees in them, as the run does; leaves nothing behind. */
+/** Reads the departments of HR's sources and counts the employees in them, as the runs do; leaves nothing behind. */
 export async function previewDeletions(
   pool: Pool,
-  hr: HrSource,
+  hr: HrSources,
   limits: RunLimits,
 ): Promise<DeletionPreview> {
   return rolledBack(pool, async db => {
-    const { total, deletions } = await departmentFacts(db, hr, {
-      graceMs: limits.departmentGraceMs,
-      now: new Date(),
-    })
-    return { total, deletions, isHeld: trips(limits.departments, deletions.length, total) }
+    const preview: DeletionPreview = { total: 0, deletions: [], isHeld: false }
+    for (const source of hr.all.filter(({ hr: { hasDepartments } }) => hasDepartments)) {
+      const { total, deletions } = await departmentFacts(db, source, {
+        graceMs: limits.departmentGraceMs,
+        now: new Date(),
+      })
+      preview.total += total
+      preview.deletions.push(...deletions)
+      preview.isHeld ||= trips(limits.departments, deletions.length, total)
+    }
+    return preview
   })
 }

@@ -9,6 +9,8 @@ export interface DryRunLine {
   requestedBy: string
   requestedAt: Date
   address: string | null
+  /** The HR source that it reads; empty where there is only one. */
+  source: string
   state: 'requested' | 'running' | 'done' | 'failed'
   /** What it does while it runs. */
   phase: 'plan' | 'new' | 'today' | 'compare' | null
@@ -30,7 +32,8 @@ export interface DryRun extends DryRunLine {
   summary: DryRunSummary | null
 }
 
-const LINE = `id::int, requested_by as "requestedBy", requested_at as "requestedAt", address, state, phase,
+const LINE = `id::int, requested_by as "requestedBy", requested_at as "requestedAt", address, hr_source as source,
+  state, phase,
   rows_read as "rowsRead", started_at as "startedAt", finished_at as "finishedAt", message`
 
 /** Dry runs, the latest first. @param before number of the last one of the page before */

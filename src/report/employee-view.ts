@@ -1,12 +1,7 @@
 import { toActual } from '../directory/desired.ts'
 import { type EmployeeFields, type EmployeeKey, keyText } from '../directory/employee.ts'
-import {
-  HrDataError,
-  type HrEmployeeRow,
-  type HrSource,
-  HrUnavailableError,
-  MappingError,
-} from '../hr/source.ts'
+import { HrDataError, type HrEmployeeRow, HrUnavailableError, MappingError } from '../hr/source.ts'
+import type { EmployeeLookup } from '../hr/sources.ts'
 import type { Pool } from '../lib/database.ts'
 import { within } from '../lib/waiting.ts'
 import type { PlatformClient } from '../platform/client.ts'
@@ -54,7 +49,7 @@ export interface EmployeePage extends EmployeeView {
  */
 export async function employeePage(
   db: Pool,
-  hr: HrSource | null,
+  hr: EmployeeLookup | null,
   client: PlatformClient | null,
   key: EmployeeKey,
   { ask }: { ask: boolean },
@@ -68,7 +63,7 @@ export async function employeePage(
 
 /** Looks at one employee in HR and, where there is a client, on the platform. */
 export async function lookAt(
-  place: { db: Pool; hr: HrSource | null; client: PlatformClient | null; hrMs?: number },
+  place: { db: Pool; hr: EmployeeLookup | null; client: PlatformClient | null; hrMs?: number },
   key: EmployeeKey,
 ): Promise<EmployeeView> {
   const { db, hr, client, hrMs } = place
@@ -94,7 +89,7 @@ type HrRow = HrEmployeeRow | 'duplicate' | null
 
 /** The row of HR, or why there is none to be had. Without a limit it is waited for as a job does. */
 async function readHr(
-  hr: HrSource | null,
+  hr: EmployeeLookup | null,
   key: EmployeeKey,
   timeoutMs?: number,
 ): Promise<{ row: HrRow } | { error: string }> {

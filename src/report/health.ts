@@ -1,7 +1,7 @@
 import { onlyRow, type Pool } from '../lib/database.ts'
 import type { JobOperation } from '../queue/job.ts'
 import { ALIVE } from '../sync/process.ts'
-import { OF_EVERYBODY } from '../sync/run.ts'
+import { OF_EVERYBODY, RUN_SOURCES } from '../sync/run.ts'
 import { type Figures, readFigures } from './figures.ts'
 
 /** Runs that happen by a schedule of their own, and that everybody relies on. */
@@ -9,8 +9,8 @@ type ScheduledKind = 'changes' | 'full'
 
 /** What tells whether all goes well, the same for metrics and for alerts. Ages and durations are seconds. */
 export interface Health extends Figures {
-  /** Kinds that HR is judged for: whether the latest run that judged it found it wrong. */
-  judgements: { kind: ScheduledKind | 'departments'; suspect: boolean }[]
+  /** Kinds that HR is judged for, of each of its sources: whether the latest run that judged it found it wrong. */
+  judgements: { kind: ScheduledKind | 'departments'; source: string; suspect: boolean }[]
   /** Of kinds that are scheduled and not paused. */
   schedules: ScheduleHealth[]
   /** Work that is not a full run's and that nothing holds back, by operation; the oldest first. */
@@ -36,6 +36,8 @@ export interface Health extends Figures {
 
 interface ScheduleHealth {
   kind: ScheduledKind
+  /** Of HR; empty where there is only one. */
+  source: string
   /** The longest time between two ticks. */
   interval: number
   /** Age of the last good run of everybody; null: there was none. */
@@ -85,9 +87,9 @@ export async function readHealth(db: Pool): Promise<Health> {
     ...figures,
     ...health,
     outcomesUnknown: { refund: dated(refund), topup: dated(topup) },
-    schedules: schedules.map(({ kind, interval, lastGood, idle, planned, begun }) => {
+    schedules: schedules.map(({ kind, source, interval, lastGood, idle, planned, begun }) => {
       const overtime = begun === null ? idle : Math.max(0, begun - (planned ?? 0) * secondsEach)
-      return { kind, interval, lastGood, unsuccessful: Math.min(idle, overtime) }
+      return { kind, source, interval, lastGood, unsuccessful: Math.min(idle, overtime) }
     }),
     work: work
       .map(row => ({ ...row, age: Math.max(0, row.age - plannedWork * secondsEach) }))
@@ -116,16 +118,21 @@ const HEALTH = `
     where at > now() - interval '7 days'
       and (is_halted or halted > 0 and not exists (select from dirsync.halt))
   ), judgements as (
-    select kind, state = 'source_suspect' as suspect
+    select kind, s.name as source, state = 'source_suspect' as suspect
     from (values ('changes'), ('full')) k (kind)
+    cross join lateral ${RUN_SOURCES} s
     cross join lateral (select state from dirsync.sync_run r
-                        where ${OF_EVERYBODY} and r.kind = k.kind and ${HAS_JUDGED}
+                        where ${OF_EVERYBODY} and r.kind = k.kind and r.hr_source = s.name and ${HAS_JUDGED}
                         order by id desc limit 1) r
     union all
-    (select kind, state = 'source_suspect' from dirsync.sync_run
-     where kind = 'departments' and ${HAS_JUDGED} order by id desc limit 1)
+    select kind, s.name, state = 'source_suspect'
+    from (values ('departments')) k (kind)
+    cross join lateral ${RUN_SOURCES} s
+    cross join lateral (select state from dirsync.sync_run r
+                        where r.kind = k.kind and r.hr_source = s.name and ${HAS_JUDGED}
+                        order by id desc limit 1) r
   ), schedules as (
-    select k.kind, s.interval_seconds as interval,
+    select k.kind, hr.name as source, s.interval_seconds as interval,
            case when good.finished_at is not null then ${ageOf('good.finished_at')} end as "lastGood",
            ${ageOf(`greatest(good.finished_at, s.in_force_since, late.claimed_at, halted.at, latest.decided_at)`)} as idle,
            latest.planned,
@@ -134,11 +141,12 @@ const HEALTH = `
     join dirsync.job_schedule s
       on s.job = k.job and s.interval_seconds is not null and s.paused_at is null
     cross join everything_halted halted
+    cross join lateral ${RUN_SOURCES} hr
     left join lateral (select finished_at from dirsync.sync_run r
-                       where ${OF_EVERYBODY} and r.kind = k.kind and state = 'done'
+                       where ${OF_EVERYBODY} and r.kind = k.kind and r.hr_source = hr.name and state = 'done'
                        order by id desc limit 1) good on true
     left join lateral (select state, planned, planned_at, decided_at from dirsync.sync_run r
-                       where ${OF_EVERYBODY} and r.kind = k.kind
+                       where ${OF_EVERYBODY} and r.kind = k.kind and r.hr_source = hr.name
                        order by id desc limit 1) latest on true
     -- A tick that came later than the next one was due: nobody was there, or the database was away.
     left join lateral (select max(claimed_at) as claimed_at from dirsync.job_tick t

@@ -1,13 +1,8 @@
 import { type RowProblem, toDesired } from '../directory/desired.ts'
 import { EMPLOYEE_FIELDS, type EmployeeField, type EmployeeKey, keyText } from '../directory/employee.ts'
 import { hideValue, maskValue } from '../directory/masking.ts'
-import {
-  HrDataError,
-  type HrSource,
-  HrUnavailableError,
-  MappingError,
-  type MappingFile,
-} from '../hr/source.ts'
+import { HrDataError, HrUnavailableError, MappingError, type MappingFile } from '../hr/source.ts'
+import type { EmployeeLookup, NamedSource } from '../hr/sources.ts'
 import type { Pool } from '../lib/database.ts'
 import { within } from '../lib/waiting.ts'
 import { lastSweep } from '../sync/plan-employees.ts'
@@ -57,13 +52,14 @@ export interface MappingUse {
 }
 
 /** The employees' mapping with what is known of each column. If HR does not answer, the result says so. */
-export async function readMapping(db: Pool, hr: HrSource): Promise<MappingPage> {
+export async function readMapping(db: Pool, source: NamedSource): Promise<MappingPage> {
+  const { hr, name, codes } = source
   const [texts, described, sweep, broken, history] = await Promise.all([
     orError(hr.texts()),
     orError(hr.mapping()),
-    lastSweep(db),
-    brokenByColumn(db),
-    usedMappings(db),
+    lastSweep(db, source),
+    brokenByColumn(db, codes),
+    usedMappings(db, name),
   ])
   const mapping = 'error' in described ? null : described
   const files = 'error' in texts ? null : texts
@@ -84,7 +80,7 @@ export async function readMapping(db: Pool, hr: HrSource): Promise<MappingPage> 
     departments: files?.departments ?? null,
     hrError: 'error' in described ? described.error : 'error' in texts ? texts.error : null,
     fingerprint: mapping?.fingerprint ?? null,
-    since: mapping ? await usedSince(db, mapping.fingerprint, history) : null,
+    since: mapping ? await usedSince(db, name, mapping.fingerprint, history) : null,
     columns,
     unmanaged: mapping ? EMPLOYEE_FIELDS.filter(field => !mapping.fields.includes(field)) : [],
     rows,
@@ -106,17 +102,20 @@ async function orError<T extends object>(asked: Promise<T>): Promise<T | { error
 }
 
 /** Open cases of rows that break rules, by the column that breaks the first one. */
-async function brokenByColumn(db: Pool): Promise<Map<string, number>> {
+async function brokenByColumn(db: Pool, codes: NamedSource['codes']): Promise<Map<string, number>> {
   const { rows } = await db.query<{ field: string; n: number }>(
     `select field, count(*)::int as n from dirsync.dead_letter
-     where category = 'invalid_hr_row' and state not in ('resolved', 'ignored') group by field`,
+     where category = 'invalid_hr_row' and state not in ('resolved', 'ignored')
+       and ($1::text[] is null or enterprise_code = any ($1))
+     group by field`,
+    [codes],
   )
   return new Map(rows.map(({ field, n }) => [field, n]))
 }
 
-/** The mappings of plans that passed, by one look into the index for each. */
-async function usedMappings(db: Pool): Promise<MappingUse[]> {
-  const used = `mapping is not null and state in ('running', 'done')`
+/** The mappings of plans of a source that passed, by one look into the index for each. */
+async function usedMappings(db: Pool, source: string): Promise<MappingUse[]> {
+  const used = `mapping is not null and state in ('running', 'done') and hr_source = $1`
   const { rows } = await db.query<MappingUse>(
     `with recursive fingerprints as (
        select (select min(mapping) from dirsync.sync_run where ${used}) as mapping
@@ -128,17 +127,24 @@ async function usedMappings(db: Pool): Promise<MappingUse[]> {
             (select min(planned_at) from dirsync.sync_run where ${used} and mapping = f.mapping) as first,
             (select max(planned_at) from dirsync.sync_run where ${used} and mapping = f.mapping) as last
      from fingerprints f where f.mapping is not null order by last desc`,
+    [source],
   )
   return rows
 }
 
 /** A mapping may have been used before, given up and taken up again. */
-async function usedSince(db: Pool, fingerprint: string, history: MappingUse[]): Promise<Date | null> {
+async function usedSince(
+  db: Pool,
+  source: string,
+  fingerprint: string,
+  history: MappingUse[],
+): Promise<Date | null> {
   const other = history.find(use => use.fingerprint !== fingerprint)
   const { rows } = await db.query<{ since: Date | null }>(
     `select min(planned_at) as since from dirsync.sync_run
-     where mapping = $1 and state in ('running', 'done') and planned_at > coalesce($2, '-infinity'::timestamptz)`,
-    [fingerprint, other?.last ?? null],
+     where mapping = $1 and state in ('running', 'done') and planned_at > coalesce($2, '-infinity'::timestamptz)
+       and hr_source = $3`,
+    [fingerprint, other?.last ?? null, source],
   )
   return rows[0]?.since ?? null
 }
@@ -153,7 +159,7 @@ export interface TriedEmployee {
 }
 
 /** Reads one employee with the mapping in use, and checks the row as a sync would. */
-export async function tryEmployee(hr: HrSource, key: EmployeeKey): Promise<TriedEmployee> {
+export async function tryEmployee(hr: EmployeeLookup, key: EmployeeKey): Promise<TriedEmployee> {
   const nothing = { hrError: null, fields: [], problems: [] }
   const found = await orError(hr.lookup([key], { timeoutMs: HR_MS }))
   if ('error' in found) return { ...nothing, hr: 'unknown', hrError: found.error }

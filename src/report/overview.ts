@@ -1,7 +1,7 @@
 import { onlyRow, type Pool } from '../lib/database.ts'
 import { openRefunds } from '../money/refund.ts'
 import { openTopUps } from '../money/top-up.ts'
-import { RUN_KINDS } from '../sync/run.ts'
+import { RUN_KINDS, RUN_SOURCES } from '../sync/run.ts'
 import { STANDING } from '../sync/tally.ts'
 import { STANDINGS_IN_SCOPE } from './figures.ts'
 
@@ -26,10 +26,11 @@ export interface Overview {
     /** Null: not before a person resumes. */
     next_probe_at: Date | null
   }[]
-  /** The latest run of each kind. */
+  /** The latest run of each kind, and of each source of HR that has runs of its own. */
   runs: {
     id: number
     kind: string
+    hr_source: string
     state: string
     requested_at: Date
     finished_at: Date | null
@@ -67,10 +68,11 @@ export async function readOverview(db: Pool): Promise<Overview> {
        from dirsync.halt order by scope`,
     ),
     db.query<Overview['runs'][number]>(
-      `select r.id, r.kind, state, requested_at, finished_at, planned, message
+      `select r.id, r.kind, r.hr_source, state, requested_at, finished_at, planned, message
        from (${RUN_KINDS}) k
+       cross join lateral ${RUN_SOURCES} s
        cross join lateral (select * from dirsync.sync_run r
-                           where r.kind = k.kind order by id desc limit 1) r
+                           where r.kind = k.kind and r.hr_source = s.name order by id desc limit 1) r
        order by r.id desc`,
     ),
     db.query<Overview['jobs'][number]>(

@@ -10,7 +10,8 @@ import {
 } from '../directory/employee.ts'
 import { rowHash } from '../directory/hash.ts'
 import { hideValue, maskValue } from '../directory/masking.ts'
-import type { HrEmployeeRow, HrSource } from '../hr/source.ts'
+import type { HrEmployeeRow } from '../hr/source.ts'
+import type { NamedSource } from '../hr/sources.ts'
 import { type Pool, rolledBack } from '../lib/database.ts'
 import { departmentFacts } from '../sync/departments.ts'
 import { countUnbound } from '../sync/outbox.ts'
@@ -36,21 +37,22 @@ export interface RunPreview {
 /** Plans as the planner does, in a transaction that leaves nothing behind. */
 export function previewRun(options: {
   pool: Pool
-  hr: HrSource
+  source: NamedSource
   kind: 'changes' | 'full'
   /** As of a run. */
   maxAgeMs: number | null
   limits: RunLimits
   sellerAppids: string[]
 }): Promise<RunPreview> {
-  const { pool, hr, kind, maxAgeMs, limits, sellerAppids } = options
+  const { pool, source, kind, maxAgeMs, limits, sellerAppids } = options
+  const { hr } = source
   return rolledBack(pool, async db => {
     const run = { kind, state: 'requested', maxAgeMs } as const
-    const employees = await planEmployees(db, hr, run, limits, new AbortController().signal)
+    const employees = await planEmployees(db, hr, run, limits, new AbortController().signal, source)
     const keys = kind === 'full' ? await activeEmployees(db) : []
     const openids = await countUnbound(db, sellerAppids)
     if (!hr.hasDepartments) return { employees, keys, departments: null, openids }
-    const { total, deletions } = await departmentFacts(db, hr, {
+    const { total, deletions } = await departmentFacts(db, source, {
       graceMs: limits.departmentGraceMs,
       now: new Date(),
     })

@@ -1,5 +1,5 @@
 import { EMPLOYEE_FIELDS, type EmployeeKey, keyText } from '../directory/employee.ts'
-import type { HrSource } from '../hr/source.ts'
+import type { EmployeeLookup } from '../hr/sources.ts'
 import { type Pool, transaction } from '../lib/database.ts'
 
 /** A value that was asked for is not to be had. */
@@ -23,7 +23,7 @@ const HR_MS = 5000
  */
 export async function revealValue(
   db: Pool,
-  hr: HrSource,
+  hr: EmployeeLookup,
   asker: { actor: string; address?: string | null },
   what: { key: EmployeeKey; field: string; reason: string },
 ): Promise<{ value: string | null }> {

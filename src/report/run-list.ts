@@ -40,6 +40,8 @@ export interface RunFilter {
   state?: (typeof RUN_STATES)[number] | undefined
   /** `people`, `dirsync` (by itself), or who asked, such as `cron` or `console:anna`. */
   by?: string | undefined
+  /** Of HR, where there are several. */
+  source?: string | undefined
   since?: Date | undefined
 }
 
@@ -47,6 +49,9 @@ export interface RunFilter {
 export const ListedRun = z.object({
   id: z.number(),
   kind: z.string(),
+  hr_source: z
+    .string()
+    .describe('The HR source that it is about; empty: there is only one, or it is about all'),
   state: z.string(),
   named: z.number().describe('How many employees, rows or cases it is about; 0: everything'),
   requested_by: z.string(),
@@ -88,6 +93,7 @@ export async function listRunsPage(
   const conditions = ['true']
   if (filter.kind) conditions.push(`r.kind = ${place(filter.kind)}`)
   if (filter.state) conditions.push(`r.state = ${place(filter.state)}`)
+  if (filter.source) conditions.push(`r.hr_source = ${place(filter.source)}`)
   if (filter.by) conditions.push(byCondition(filter.by, place))
   if (filter.since) {
     const since = place(filter.since)
@@ -100,7 +106,7 @@ export async function listRunsPage(
   }
   if (page.before) conditions.push(`r.id < ${place(page.before)}`)
   const { rows } = await db.query<Row>(
-    `select id, kind, state, cardinality(keys) as named, requested_by, requested_at, started_at, finished_at,
+    `select id, kind, hr_source, state, cardinality(keys) as named, requested_by, requested_at, started_at, finished_at,
             cancelled_at, planned, message, plan, result,
             case when state = 'running' and finished_at is null then ${LEFT} else 0 end as left
      from dirsync.sync_run r where ${conditions.join(' and ')}

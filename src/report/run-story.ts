@@ -10,6 +10,8 @@ import { runTimeLeft, type TimeLeft } from './time-left.ts'
 interface RunRow {
   id: number
   kind: string
+  /** The HR source that it is about; empty: there is only one, or it is about all. */
+  hr_source: string
   keys: string[]
   state: string
   requested_by: string
@@ -73,7 +75,7 @@ const CASES = 20
 /** For a page, more cases of a run are not counted: looking takes no longer when a hundred thousand failed in it. */
 export const MOST_COUNTED = 1000
 
-const COLUMNS = `id, kind, keys, state, requested_by, requested_at, started_at, planned_at, finished_at,
+const COLUMNS = `id, kind, hr_source, keys, state, requested_by, requested_at, started_at, planned_at, finished_at,
   approved, decided_by, decided_at, decision_reason, cancelled_at, judged_at,
   sweep, extract(epoch from max_age)::float8 as max_age_s, in_scope, planned, plan, result, message`
 
@@ -158,7 +160,8 @@ export async function readRunComparison(
      ), before as (
        select b.* from run cross join lateral (
          select * from dirsync.sync_run b
-         where b.kind = run.kind and b.id < run.id and b.state = 'done' and (b.keys = '{}') = (run.keys = '{}')
+         where b.kind = run.kind and b.hr_source = run.hr_source and b.id < run.id and b.state = 'done'
+           and (b.keys = '{}') = (run.keys = '{}')
          order by b.id desc limit 1) b
      )
      select r.id, r.state, r.finished_at, r.in_scope, r.planned,
@@ -217,6 +220,7 @@ export async function readGate(db: Pool, id: number): Promise<GateView | null> {
      union all
      (select id, planned_at, source from dirsync.sync_run
       where ${OF_EVERYBODY} and sweep and source is not null and state in ('running', 'done') and id < $1
+        and hr_source = (select hr_source from dirsync.sync_run where id = $1)
       order by id desc limit 1)
      order by id desc`,
     [id],

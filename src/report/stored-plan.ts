@@ -1,6 +1,7 @@
 import type { EmployeeField } from '../directory/employee.ts'
 import { hideValue, maskValue } from '../directory/masking.ts'
-import { HrDataError, type HrSource, HrUnavailableError, MappingError } from '../hr/source.ts'
+import { HrDataError, HrUnavailableError, MappingError } from '../hr/source.ts'
+import type { EmployeeLookup } from '../hr/sources.ts'
 import type { Pool } from '../lib/database.ts'
 import { within } from '../lib/waiting.ts'
 import {
@@ -32,6 +33,8 @@ export interface PlanEntry {
 export interface PlanOverview {
   run: number
   kind: string
+  /** The HR source that it is about; empty where there is only one. */
+  source: string
   state: string
   message: string | null
   inScope: number | null
@@ -67,7 +70,7 @@ export interface PlanReading {
 /** The figures of a run's plan, in a few rows however large it is; null when no run has the number. */
 export async function planOverview(db: Pool, run: number): Promise<PlanOverview | null> {
   const { rows } = await db.query<PlanOverview>(
-    `select r.id as run, r.kind, r.state, r.message, r.in_scope as "inScope", r.planned,
+    `select r.id as run, r.kind, r.hr_source as source, r.state, r.message, r.in_scope as "inScope", r.planned,
             coalesce(r.plan -> 'reasons', '{}') as reasons,
             exists (select from dirsync.planned_work w where w.run_id = r.id) as stored,
             (r.plan ->> 'changed_since')::int as "changedSince", r.judged_at as "judgedAt",
@@ -105,7 +108,7 @@ export interface PlanPage {
 /** Some entities of a plan with their differences, in the order of their keys. */
 export async function planPage(
   db: Pool,
-  hr: HrSource | null,
+  hr: EmployeeLookup | null,
   run: number,
   options: PlanFilter & { after?: PlanCursor | undefined; limit: number },
 ): Promise<PlanPage> {
@@ -141,7 +144,11 @@ const PAGE = 1000
  * The stored plan of a run, page by page, with the columns that changed as far as HR still has the rows that were planned.
  * @throws HrUnavailableError, HrDataError, MappingError
  */
-export async function* readStoredPlan(pool: Pool, hr: HrSource, run: number): AsyncGenerator<PlanEntry[]> {
+export async function* readStoredPlan(
+  pool: Pool,
+  hr: EmployeeLookup,
+  run: number,
+): AsyncGenerator<PlanEntry[]> {
   let after: PlanCursor | undefined
   for (;;) {
     const entities = await plannedEntities(pool, run, { after, limit: PAGE })

@@ -42,7 +42,10 @@ export interface Claim {
   sourceHash: string | null
   /** A person named the entity: it is sent as HR has it now, whatever a plan saw. */
   named: boolean
-  /** Fingerprint of the mapping that the latest plan that passed was made with; null when none was. */
+  /**
+   * Fingerprint of the mapping that the latest plan that passed was made with, as `mappingFor` reads it; null when none was.
+   * Of several sources: the latest of the entity's own.
+   */
   mapping: string | null
   acknowledgedHash: string | null
   acknowledged: Partial<Record<EmployeeField, string>>
@@ -55,12 +58,13 @@ export interface Claim {
 
 /**
  * Begins jobs, with one statement for all that are wanted at the same moment.
+ * @param sourcesAreNamed whether HR has sources with mappings of their own
  * @returns one claim per key; null where the outbox has no row, or none that is due: there is nothing to do
  */
-export async function claim(db: Pool, keys: ClaimKey[]): Promise<(Claim | null)[]> {
+export async function claim(db: Pool, keys: ClaimKey[], sourcesAreNamed = false): Promise<(Claim | null)[]> {
   const statement = {
-    name: 'claim',
-    text: CLAIM,
+    name: sourcesAreNamed ? 'claim by source' : 'claim',
+    text: sourcesAreNamed ? CLAIM_BY_SOURCE : CLAIM,
     values: [
       keys.map(key => key.operation),
       keys.map(key => key.enterpriseCode),
@@ -87,8 +91,28 @@ export function blocksOf(enterpriseCode: string, userid: string): string {
     where f.enterprise_code = ${enterpriseCode}), '[]')`
 }
 
-const CLAIM = `
-with wanted as (
+const LATEST_MAPPING = `(select r.mapping from dirsync.sync_run r
+        where r.mapping is not null and r.state in ('running', 'done')
+        order by r.planned_at desc limit 1)`
+
+/** Of each source the mapping of its latest plan, or of the latest one of named employees or cases, whichever came last. */
+const MAPPINGS = `mappings as materialized (
+  select s.enterprise_codes,
+         (select r.mapping
+          from ((select mapping, planned_at from dirsync.sync_run
+                 where hr_source = s.name and mapping is not null and state in ('running', 'done')
+                 order by planned_at desc limit 1)
+                union all
+                (select mapping, planned_at from dirsync.sync_run
+                 where hr_source = '' and mapping is not null and state in ('running', 'done')
+                   and position(' ' || s.name || '=' in ' ' || mapping) > 0
+                 order by planned_at desc limit 1)) r
+          order by r.planned_at desc limit 1) as mapping
+  from dirsync.hr_source s
+), `
+
+const claimWith = (ctes: string, mapping: string) => `
+with ${ctes}wanted as (
   select * from unnest($1::text[], $2::text[], $3::text[], $4::text[])
     with ordinality as w (operation, enterprise_code, entity_key, detail, position)
   -- Always true. PostgreSQL then expects the same few rows whatever the arrays hold, and plans this once
@@ -118,9 +142,7 @@ select now() as "startedAt", b.position::int, b.version, b.execution, b.starts,
        exists (select from dirsync.halt h where h.scope in ('*', b.enterprise_code)
                  and (b.enqueued_at is null or b.enqueued_at < h.since)) as halted,
        exists (select from dirsync.halt h where h.scope in ('*', b.enterprise_code)) as "underHalt",
-       (select r.mapping from dirsync.sync_run r
-        where r.mapping is not null and r.state in ('running', 'done')
-        order by r.planned_at desc limit 1) as mapping,
+       ${mapping} as mapping,
        e.source_hash as "sourceHash", e.acknowledged_hash as "acknowledgedHash",
        coalesce(e.acknowledged, '{}') as acknowledged, coalesce(e.overwritten, '{}') as overwritten,
        coalesce((select jsonb_agg(jsonb_build_object(
@@ -133,3 +155,9 @@ select now() as "startedAt", b.position::int, b.version, b.execution, b.starts,
        ${blocksOf('b.enterprise_code', 'b.entity_key')} as blocks
 from begun b
 left join dirsync.employee e on e.enterprise_code = b.enterprise_code and e.userid = b.entity_key`
+
+const CLAIM = claimWith('', LATEST_MAPPING)
+const CLAIM_BY_SOURCE = claimWith(
+  MAPPINGS,
+  '(select m.mapping from mappings m where b.enterprise_code = any (m.enterprise_codes))',
+)

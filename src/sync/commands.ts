@@ -45,21 +45,30 @@ export class Commands {
     this.#asker = asker
   }
 
-  /** Requests a run, or finds the same one that still waits to begin. Returns its number. */
-  resync(kind: Exclude<RunKind, 'employees' | 'retry'>): Promise<number> {
-    return this.#ask('select dirsync.resync($1)', [kind])
+  /**
+   * Requests a run, or finds the same one that still waits to begin: one for each source of HR that it is about. Returns
+   * their numbers, at least one.
+   * @param source of HR, where there are several; null: all of them
+   */
+  resync(kind: Exclude<RunKind, 'employees' | 'retry'>, source: string | null = null): Promise<number[]> {
+    return this.#askAll('select dirsync.resync($1, source => $2)', [kind, source])
   }
 
-  /** A run that deletes departments. @param reason why somebody wants it now; kept in the audit */
-  deleteDepartments(reason: string): Promise<number> {
-    return this.#ask(`select dirsync.request_run('departments', '{}', 'resync', $1)`, [
-      { kind: 'departments', reason },
-    ])
+  /** Runs that delete departments. @param reason why somebody wants it now; kept in the audit */
+  deleteDepartments(reason: string): Promise<number[]> {
+    return this.#askAll(
+      `select dirsync.request_run('departments', '{}', 'resync', $1, null, s.name)
+       from dirsync.sources_for('departments') s (name)`,
+      [{ kind: 'departments', reason }],
+    )
   }
 
   /** The same for a full run. @param maxAgeMs leaves out whom the platform confirmed within this time; null: nobody */
-  resyncFull(maxAgeMs: number | null): Promise<number> {
-    return this.#ask(`select dirsync.resync('full', max_age => $1 * interval '1 millisecond')`, [maxAgeMs])
+  resyncFull(maxAgeMs: number | null, source: string | null = null): Promise<number[]> {
+    return this.#askAll(
+      `select dirsync.resync('full', max_age => $1 * interval '1 millisecond', source => $2)`,
+      [maxAgeMs, source],
+    )
   }
 
   /** One run for all the named employees: user ids, or `enterprise/userid`. */
@@ -192,6 +201,13 @@ export class Commands {
 
   #ask<T = number>(sql: string, values: unknown[]): Promise<T> {
     return this.#do(client => scalar<T>(client, sql, values))
+  }
+
+  #askAll(sql: string, values: unknown[]): Promise<number[]> {
+    return this.#do(async client => {
+      const { rows } = await client.query<[number]>({ text: sql, values, rowMode: 'array' })
+      return rows.map(([run]) => run)
+    })
   }
 
   #decide(id: number, version: number | undefined, sql: string, values: unknown[]): Promise<number> {

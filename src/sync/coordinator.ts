@@ -1,3 +1,4 @@
+import type { SourceScope } from '../hr/sources.ts'
 import type { Pool } from '../lib/database.ts'
 import type { Logger } from '../lib/logger.ts'
 import { type Tracing, UNTRACED } from '../lib/tracing.ts'
@@ -16,7 +17,10 @@ const BUSY_MS = 50
 
 interface CoordinatorOptions {
   pool: Pool
-  planner: Planner
+  /** One for each source of HR, and one for what is about none of several. */
+  planners: readonly Planner[]
+  /** The sources whose changed rows wait for a plan. */
+  sources: readonly SourceScope[]
   feeder: Feeder
   logger: Logger
   /** Default: none. */
@@ -39,13 +43,15 @@ export class Coordinator {
   }
 
   start(): void {
-    const { pool, planner, feeder, logger, tracing = UNTRACED } = this.#options
+    const { pool, planners, sources, feeder, logger, tracing = UNTRACED } = this.#options
     this.#loops = [
-      this.#loop(async () => {
-        const planned = await planner.planNext(this.#stopping.signal)
-        if (planned) this.wake()
-        return planned
-      }),
+      ...planners.map(planner =>
+        this.#loop(async () => {
+          const planned = await planner.planNext(this.#stopping.signal)
+          if (planned) this.wake()
+          return planned
+        }),
+      ),
       this.#loop(async () => {
         const fed = await feeder.feed()
         const { ended, left } = await finishRuns(pool)
@@ -53,7 +59,7 @@ export class Coordinator {
           logger.info({ runId }, 'run done')
           await traceRun(pool, tracing, runId)
         }
-        await requestReplan(pool)
+        for (const source of sources) await requestReplan(pool, source)
         return fed > 0 || left > 0
       }),
       this.#loop(async () => {

@@ -1,6 +1,6 @@
 import { type DepartmentDeletion, type KnownDepartment, planDeletions } from '../directory/department.ts'
 import type { DepartmentCount, HrDepartmentRow } from '../hr/departments.ts'
-import type { HrSource } from '../hr/source.ts'
+import type { NamedSource, SourceScope } from '../hr/sources.ts'
 import type { ClientBase, Pool } from '../lib/database.ts'
 import type { Claim } from './claim.ts'
 import type { CountedPlatform } from './counted-platform.ts'
@@ -19,15 +19,17 @@ interface DepartmentFacts {
   wanted: DepartmentDeletion[]
 }
 
-/** Reads HR's departments and the employees in them, remembers them and plans deletions. */
+/** Reads a source's departments and the employees in them, remembers them and plans deletions. Other sources' are left alone. */
 export async function departmentFacts(
   db: ClientBase | Pool,
-  hr: HrSource,
+  { hr, codes }: Pick<NamedSource, 'hr' | 'codes'>,
   options: { graceMs: number; now: Date },
 ): Promise<DepartmentFacts> {
-  const [departments, employees] = await Promise.all([hr.departments(), hr.employeesByDepartment()])
-  if (departments.length > 0) await rememberDepartments(db, departments)
-  const known = await knownDepartments(db, employees)
+  const isOwn = ({ enterpriseCode }: { enterpriseCode: string }) => !codes || codes.includes(enterpriseCode)
+  const [delivered, employees] = await Promise.all([hr.departments(), hr.employeesByDepartment()])
+  const departments = delivered.filter(isOwn)
+  if (departments.length > 0) await rememberDepartments(db, departments, codes)
+  const known = await knownDepartments(db, employees.filter(isOwn), codes)
   const total = known.filter(department => !department.deleted).length
   if (departments.length === 0) return { inHr: 0, total, deletions: [], wanted: [] }
   const unparked = known.map(department => ({ ...department, parked: false }))
@@ -39,15 +41,22 @@ export async function departmentFacts(
   }
 }
 
-/** Remembers what HR says now: new, closed, reopened and missing departments. */
-export async function rememberDepartments(db: ClientBase | Pool, seen: HrDepartmentRow[]): Promise<void> {
+/**
+ * Remembers what HR says now: new, closed, reopened and missing departments.
+ * @param codes the enterprises that it says it of; null: all there are
+ */
+export async function rememberDepartments(
+  db: ClientBase | Pool,
+  seen: HrDepartmentRow[],
+  codes: SourceScope['codes'] = null,
+): Promise<void> {
   await db.query(
     `with seen as (
        select * from jsonb_to_recordset($1) as s (
          "enterpriseCode" text, "deptCode" text, "parentCode" text, active boolean, "closedAt" timestamptz)
      ), missing as (
        update dirsync.department d set first_missing_at = now()
-       where d.first_missing_at is null and not exists (
+       where d.first_missing_at is null and ($2::text[] is null or d.enterprise_code = any ($2)) and not exists (
          select from seen s where s."enterpriseCode" = d.enterprise_code and s."deptCode" = d.dept_code)
      )
      insert into dirsync.department as d (enterprise_code, dept_code, parent_code, active, closed_at)
@@ -62,14 +71,15 @@ export async function rememberDepartments(db: ClientBase | Pool, seen: HrDepartm
          -- A department that HR opens again may be closed and deleted again.
          deleted_at = case when excluded.active then null else d.deleted_at end,
          parked_at = case when excluded.active is distinct from d.active then null else d.parked_at end`,
-    [JSON.stringify(seen)],
+    [JSON.stringify(seen), codes],
   )
 }
 
-/** Every department with the employees in it, in HR (as counted by the caller) and in what is known of the platform. */
+/** Every department of some enterprises with the employees in it, in HR (as counted by the caller) and in what is known of the platform. */
 export async function knownDepartments(
   db: ClientBase | Pool,
   employeesInHr: DepartmentCount[],
+  codes: SourceScope['codes'] = null,
 ): Promise<KnownDepartment[]> {
   const { rows } = await db.query<KnownDepartment>(
     `select d.enterprise_code as "enterpriseCode", d.dept_code as "deptCode", d.parent_code as "parentCode",
@@ -81,8 +91,9 @@ export async function knownDepartments(
                    and e.dept_code = d.dept_code) as employees
      from dirsync.department d
      left join jsonb_to_recordset($1) as h ("enterpriseCode" text, "deptCode" text, employees int)
-       on h."enterpriseCode" = d.enterprise_code and h."deptCode" = d.dept_code`,
-    [JSON.stringify(employeesInHr)],
+       on h."enterpriseCode" = d.enterprise_code and h."deptCode" = d.dept_code
+     where $2::text[] is null or d.enterprise_code = any ($2)`,
+    [JSON.stringify(employeesInHr), codes],
   )
   return rows
 }

@@ -6,6 +6,7 @@ import { EMPLOYEE_FIELDS, type EmployeeField } from '../directory/employee.ts'
 import { copyText, rowIsActive, smallHash } from '../directory/hash.ts'
 import { ScanRows } from '../hr/lines.ts'
 import type { HrEmployeeRow, HrScan } from '../hr/source.ts'
+import type { SourceScope } from '../hr/sources.ts'
 import { type ClientBase, COPY_MS, onlyRow } from '../lib/database.ts'
 
 /**
@@ -29,11 +30,15 @@ const STAGED = `(
 /** A key longer than this is nobody's: no index takes it. */
 const MAX_KEY_BYTES = 2000
 
-/** Stages the rows of a scan. */
+/**
+ * Stages the rows of a scan.
+ * @param codes the enterprises of the source that is read; null: all there are
+ */
 export async function stageSide(
   db: ClientBase,
   side: Side,
   scan: HrScan,
+  codes: SourceScope['codes'],
   signal: AbortSignal,
 ): Promise<void> {
   await db.query("set local work_mem = '256MB'")
@@ -52,6 +57,7 @@ export async function stageSide(
   } finally {
     await scan.close()
   }
+  if (codes) await db.query(`delete from ${side} where enterprise_code <> all ($1)`, [codes])
   await db.query(`analyze ${side}`)
 }
 

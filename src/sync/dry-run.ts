@@ -5,13 +5,8 @@ import { EMPLOYEE_FIELDS, type EmployeeField, keyText } from '../directory/emplo
 import { hideValue, maskValue } from '../directory/masking.ts'
 import { type EmployeeMapping, scanColumns } from '../hr/mapping.ts'
 import type { HrSnapshot } from '../hr/snapshot.ts'
-import {
-  HrDataError,
-  type HrEmployeeRow,
-  type HrSource,
-  HrUnavailableError,
-  MappingError,
-} from '../hr/source.ts'
+import { HrDataError, type HrEmployeeRow, HrUnavailableError, MappingError } from '../hr/source.ts'
+import type { HrSources, NamedSource } from '../hr/sources.ts'
 import {
   onlyRow,
   type Pool,
@@ -69,9 +64,16 @@ export interface Asker {
 
 interface DryRunDeps {
   pool: Pool
-  hr: HrSource
+  hr: HrSources
   limits: RunLimits
   logger: Logger
+}
+
+/** What is tried out. */
+export interface TriedMapping {
+  sql: string
+  /** The source whose mapping it would be; empty where there is only one. */
+  source: string
 }
 
 /** What people call the text in messages. */
@@ -97,23 +99,41 @@ const MAX_STARTS = 2
 export async function requestDryRun(
   { pool, hr }: Pick<DryRunDeps, 'pool' | 'hr'>,
   asker: Asker,
-  mapping: string,
+  mapping: TriedMapping,
 ): Promise<number> {
-  hr.assertSelect({ file: FILE, sql: mapping })
+  sourceOf(hr, mapping.source).hr.assertSelect({ file: FILE, sql: mapping.sql })
   return insertDryRun(pool, asker, mapping, 'requested')
 }
 
-function insertDryRun(db: Pool, asker: Asker, mapping: string, state: 'requested' | 'running') {
+/** @throws MappingError when there is no such source */
+function sourceOf(hr: HrSources, name: string): NamedSource {
+  const source = hr.named(name)
+  if (source) return source
+  const names = hr.all.map(known => known.name).join(', ')
+  throw new MappingError(
+    'MAPPING_MISSING',
+    FILE,
+    name === '' ? `which HR source is it for? There are ${names}` : `there is no HR source ${name}`,
+  )
+}
+
+function insertDryRun(
+  db: Pool,
+  asker: Asker,
+  { sql, source }: TriedMapping,
+  state: 'requested' | 'running',
+): Promise<number> {
   return transaction(db, async client => {
     await client.query(
       `select set_config('dirsync.actor', $1, true), set_config('dirsync.address', $2, true)`,
       [asker.actor, asker.address ?? ''],
     )
     const { rows } = await client.query<{ id: number }>(
-      `insert into dirsync.dry_run (mapping, address, state, starts, started_at)
-       values ($1, $2, $3, case when $3 = 'running' then 1 else 0 end, case when $3 = 'running' then now() end)
+      `insert into dirsync.dry_run (mapping, address, state, hr_source, starts, started_at)
+       values ($1, $2, $3, $4, case when $3 = 'running' then 1 else 0 end,
+               case when $3 = 'running' then now() end)
        returning id::int`,
-      [storable(mapping), asker.address ?? null, state],
+      [storable(sql), asker.address ?? null, state, source],
     )
     const { id } = onlyRow(rows)
     await client.query(`select dirsync.note_command('dry_run', null, $1)`, [{ dry_run: id }])
@@ -129,10 +149,10 @@ function insertDryRun(db: Pool, asker: Asker, mapping: string, state: 'requested
 export async function dryRunNow(
   deps: DryRunDeps,
   asker: Asker,
-  mapping: string,
+  mapping: TriedMapping,
   options: { signal: AbortSignal; begun?: (id: number) => void },
 ): Promise<number> {
-  deps.hr.assertSelect({ file: FILE, sql: mapping })
+  sourceOf(deps.hr, mapping.source).hr.assertSelect({ file: FILE, sql: mapping.sql })
   for (;;) {
     const done = await alone(deps.pool, async () => {
       const id = await insertDryRun(deps.pool, asker, mapping, 'running')
@@ -174,7 +194,7 @@ async function alone<T>(pool: Pool, work: () => Promise<T>): Promise<T | null> {
 
 interface Claimed {
   id: number
-  mapping: string
+  mapping: TriedMapping
 }
 
 /** Under the lock nobody else is at work: one that is still `running` has lost its process. */
@@ -184,13 +204,13 @@ async function claimDryRun(db: Pool): Promise<Claimed | null> {
      set state = 'failed', finished_at = now(), message = 'The process that carried it out ended before it was done.'
      where state = 'running' and starts >= ${MAX_STARTS}`,
   )
-  const { rows } = await db.query<Claimed>(
+  const { rows } = await db.query<TriedMapping & { id: number }>(
     `update dirsync.dry_run
      set state = 'running', starts = starts + 1, started_at = now(), rows_read = 0, phase = null
      where id = (select id from dirsync.dry_run where state in ('requested', 'running') order by id limit 1)
-     returning id::int, mapping`,
+     returning id::int, mapping as sql, hr_source as source`,
   )
-  return rows[0] ?? null
+  return rows[0] ? { id: rows[0].id, mapping: rows[0] } : null
 }
 
 // Carrying it out
@@ -251,24 +271,26 @@ interface DryRunFinding extends Omit<DifferingEmployee, 'fields'> {
 
 async function find(
   deps: DryRunDeps,
-  mapping: string,
+  mapping: TriedMapping,
   progress: Progress,
   signal: AbortSignal,
 ): Promise<Found> {
-  const { pool, hr, limits } = deps
+  const { pool, limits } = deps
+  const source = sourceOf(deps.hr, mapping.source)
+  const { hr, codes } = source
   const { employees: file } = await hr.texts()
   await using snapshot = await hr.snapshot(STATEMENT_MS)
   // Whatever HR's server is busy with: it notices within seconds that nobody waits any more.
   using _listening = addAbortListener(signal, () => void snapshot[Symbol.asyncDispose]())
-  const now = await snapshot.inspect({ file: FILE, sql: mapping })
+  const now = await snapshot.inspect({ file: FILE, sql: mapping.sql })
   const today = await snapshot.inspect(file)
   return await rolledBack(pool, async db => {
     progress.phase('plan')
-    const plan = await planWith(db, snapshot, now, limits, progress, signal)
+    const plan = await planWith(db, source, snapshot, now, limits, progress, signal)
     progress.phase('new')
-    await stageSide(db, 'new_row', await snapshot.scan(now, signal, progress.read), signal)
+    await stageSide(db, 'new_row', await snapshot.scan(now, signal, progress.read), codes, signal)
     progress.phase('today')
-    await stageSide(db, 'today_row', await snapshot.scan(today, signal, progress.read), signal)
+    await stageSide(db, 'today_row', await snapshot.scan(today, signal, progress.read), codes, signal)
     progress.phase('compare')
     const figures = await compareSides(db)
     const entities = await withValues(snapshot, now, today, await someDifferences(db, STORED), signal)
@@ -279,6 +301,7 @@ async function find(
 /** The plan that a run would make of the SELECT, gate and breaker included. It reads every row. */
 function planWith(
   db: PoolClient,
+  source: NamedSource,
   snapshot: HrSnapshot,
   mapping: EmployeeMapping,
   limits: RunLimits,
@@ -294,7 +317,7 @@ function planWith(
     }),
     scan: () => snapshot.scan(mapping, signal, progress.read),
   }
-  return planEmployees(db, reader, { kind: 'changes', state: 'held', maxAgeMs: null }, limits, signal)
+  return planEmployees(db, reader, { kind: 'changes', state: 'held', maxAgeMs: null }, limits, signal, source)
 }
 
 function summaryOf(

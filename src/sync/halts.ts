@@ -1,3 +1,4 @@
+import type { SourceScope } from '../hr/sources.ts'
 import type { Pool } from '../lib/database.ts'
 import { WORK_MS } from '../lib/database.ts'
 import type { Logger } from '../lib/logger.ts'
@@ -87,18 +88,23 @@ export async function liftHalts(
   return rows.map(row => row.scope)
 }
 
-/** HR has answered: a halt because it did not is over. Returns whether there was one. */
-export async function liftHrHalt(db: Pool, startedAt: Date): Promise<boolean> {
-  const { rowCount } = await db.query(
+/** What a halt stops because of a source of HR: everything, or the enterprises that are the source's own. */
+export function scopesOf({ codes }: SourceScope): readonly string[] {
+  return codes ?? ['*']
+}
+
+/** A source of HR has answered: halts because it did not are over. Returns the scopes of those there were. */
+export async function liftHrHalt(db: Pool, source: SourceScope, startedAt: Date): Promise<string[]> {
+  const { rows } = await db.query<{ scope: string }>(
     `with lifted as (
        delete from dirsync.halt
-       where scope = '*' and category = 'hr_unavailable' and since < $1
+       where scope = any ($2) and category = 'hr_unavailable' and since < $1
        returning scope
      )
-     select pg_notify('dirsync', 'feed') from lifted`,
-    [startedAt],
+     select scope, pg_notify('dirsync', 'feed') from lifted`,
+    [startedAt, scopesOf(source)],
   )
-  return rowCount === 1
+  return rows.map(({ scope }) => scope)
 }
 
 /** Whether a person has stopped all calls (`dirsync.pause`). */

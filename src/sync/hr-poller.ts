@@ -1,13 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type ChangedRow, MOST_CHANGED } from '../hr/changed-rows.ts'
 import type { HrSource } from '../hr/source.ts'
+import type { SourceScope } from '../hr/sources.ts'
 import type { Pool } from '../lib/database.ts'
 import type { Logger } from '../lib/logger.ts'
 import type { SessionLocks } from '../lib/session-locks.ts'
 import { WATERMARK_OVERLAP_MS, watermark } from './plan-employees.ts'
 import type { HrChanges } from './run-requests.ts'
 
-/** Held by the one process of a deployment that looks; the others stand by. */
+/** Held by the one process of a deployment that looks at a source; the others stand by. */
 const LOCK = 'hr poller'
 const STANDBY_MS = 2000
 /** HR is read for at most this share of the time, however often one wants to look. */
@@ -18,6 +19,8 @@ const NOTHING_TO_LOOK_FOR_MS = 5000
 interface HrPollerOptions {
   pool: Pool
   hr: Pick<HrSource, 'changedSince'>
+  /** Which source that is. */
+  scope: SourceScope
   changes: Pick<HrChanges, 'changed'>
   locks: SessionLocks
   /** How often to look. */
@@ -51,14 +54,15 @@ export class HrPoller {
   }
 
   async #work(): Promise<void> {
-    const { locks } = this.#options
+    const { locks, scope } = this.#options
+    const lock = scope.name === '' ? LOCK : `${LOCK} ${scope.name}`
     const { signal: stopping } = this.#stopping
     while (!stopping.aborted) {
       // Without the database there is no lock; whoever needs the database says so.
-      const held = await locks.lock(LOCK, stopping).catch(() => null)
+      const held = await locks.lock(lock, stopping).catch(() => null)
       if (held !== null) {
         await this.#lookRepeatedly(held)
-        await locks.unlock(LOCK).catch(() => undefined) // lost with its connection
+        await locks.unlock(lock).catch(() => undefined) // lost with its connection
       }
       await rest(STANDBY_MS, stopping)
     }
@@ -87,9 +91,9 @@ export class HrPoller {
 
   /** Whether there was something to look for: the mapping has `updated_at`, and a plan has seen how new HR is. */
   async #look(seen: SeenRows): Promise<boolean> {
-    const { pool, hr, changes } = this.#options
+    const { pool, hr, scope, changes } = this.#options
     const now = new Date()
-    const since = seen.since(now) ?? beforehand(await watermark(pool))
+    const since = seen.since(now) ?? beforehand(await watermark(pool, scope))
     const rows = await hr.changedSince(since ?? now)
     if (rows === null) return false
     if (since === null) {

@@ -1,4 +1,4 @@
-import type { HrSource } from '../hr/source.ts'
+import type { HrSources } from '../hr/sources.ts'
 import type { Pool } from '../lib/database.ts'
 import type { Logger } from '../lib/logger.ts'
 import { Loop } from '../lib/loop.ts'
@@ -11,7 +11,7 @@ const POLL_MS = 1000
 
 interface HrReadingsOptions {
   pool: Pool
-  hr: HrSource
+  hr: HrSources
   limits: RunLimits
   logger: Logger
 }

@@ -1,19 +1,20 @@
 import { type EmployeeField, type EmployeeKey, keyText } from '../directory/employee.ts'
 import { rowHash } from '../directory/hash.ts'
-import { HrDataError, type HrSource, HrUnavailableError, MappingError } from '../hr/source.ts'
+import { HrDataError, HrUnavailableError, MappingError } from '../hr/source.ts'
+import { type HrSources, mappingFor, type NamedSource } from '../hr/sources.ts'
 import { Batcher } from '../lib/batcher.ts'
 import type { Pool } from '../lib/database.ts'
 import type { Logger } from '../lib/logger.ts'
 import type { SessionLocks } from '../lib/session-locks.ts'
 import { type Trace, type Tracing, traced, UNTRACED } from '../lib/tracing.ts'
-import { Semaphore } from '../lib/waiting.ts'
+import { Semaphore, within } from '../lib/waiting.ts'
 import type { PlatformClient } from '../platform/client.ts'
 import { type JobOperation, parseJobKey } from '../queue/job.ts'
 import { type Claim, type ClaimKey, claim } from './claim.ts'
 import { CountedPlatform } from './counted-platform.ts'
 import { deleteDepartment, departmentFacts } from './departments.ts'
 import { doubtFields, plannedHash } from './employee.ts'
-import { halt, healHalts, liftHrHalt } from './halts.ts'
+import { halt, healHalts, liftHrHalt, scopesOf } from './halts.ts'
 import { OutageDetector } from './outage.ts'
 import { postpone } from './outbox.ts'
 import {
@@ -34,13 +35,15 @@ import { type Settlement, settle } from './settlement.ts'
 const MAX_STARTS = 25
 /** A job whose entity another process has in hand comes back after this long. */
 const LOCKED_MS = 1000
+/** How long one of several sources may take to look up rows: its jobs are in hand meanwhile, in the place of others' jobs. */
+const LOOK_UP_MS = 30_000
 /** How long a deletion waits while HR's departments cannot be read. */
 const DEPARTMENTS_MS = 60_000
 
 interface JobProcessorDependencies {
   pool: Pool
   client: PlatformClient
-  hr: HrSource
+  hr: HrSources
   locks: SessionLocks
   logger: Logger
   /** Calls to the platform at a time, of however many jobs. */
@@ -64,14 +67,26 @@ export class JobProcessor {
   readonly #outage = new OutageDetector()
   /** What many jobs want in the same moment becomes one statement. */
   readonly #claims: Batcher<ClaimKey, Claim | null>
-  readonly #rows: Batcher<RowWanted, HrRow>
+  /** By source: one that is slow or away keeps nobody waiting for the rows of another one. */
+  readonly #rows: ReadonlyMap<NamedSource, Batcher<RowWanted, HrRow>>
   readonly #settlements: Batcher<Settlement, true>
 
   constructor(deps: JobProcessorDependencies) {
     this.#deps = deps
     this.#permits = new Semaphore(deps.concurrentCalls)
-    this.#claims = new Batcher(keys => claim(deps.pool, keys), { maxBatch: 200 })
-    this.#rows = new Batcher(wanted => lookUpRows(deps.hr, wanted), { maxBatch: 500 })
+    this.#claims = new Batcher(keys => claim(deps.pool, keys, deps.hr.areNamed), { maxBatch: 200 })
+    this.#rows = new Map(
+      deps.hr.all.map(source => [
+        source,
+        new Batcher<RowWanted, HrRow>(
+          wanted => {
+            const rows = lookUpRows(source, wanted)
+            return source.codes ? within(LOOK_UP_MS, rows, tooLate) : rows
+          },
+          { maxBatch: 500 },
+        ),
+      ]),
+    )
     this.#settlements = new Batcher(
       async settlements => {
         await settle(deps.pool, settlements)
@@ -127,17 +142,17 @@ export class JobProcessor {
   async #attempt(key: ClaimKey, claimed: Claim, platform: CountedPlatform): Promise<JobResult> {
     if (claimed.halted) return result('halted', { again: atOnce(claimed) })
     if (claimed.starts > MAX_STARTS) return poisoned(key, claimed)
-    if (key.operation === 'delete-department') return this.#deleteDepartment(key, claimed, platform)
+    const source = this.#deps.hr.of(key.enterpriseCode)
+    if (source === null) return ofNoSource(key, claimed)
+    if (key.operation === 'delete-department') return this.#deleteDepartment(key, claimed, source, platform)
     let sourceHash: string | null = null
     try {
       const employee = { enterpriseCode: key.enterpriseCode, userid: key.entityKey }
       // Read after the claim, whose version fences it: an older row can never settle a newer request.
-      const row = await traced('read HR', () =>
-        this.#rows.submit({ key: employee, mapping: claimed.mapping }),
-      )
+      const row = await traced('read HR', () => this.#rowOf(source, employee, claimed))
       if (key.operation === 'bind-openid') return await bindOpenid(employee, row, key.detail, platform)
       if (row !== null && row !== 'duplicate') sourceHash = rowHash(Object.keys(row), row)
-      if (!(await this.#hasPassed(employee, claimed, row === 'duplicate' ? row : sourceHash)))
+      if (!(await this.#hasPassed(employee, claimed, source, row === 'duplicate' ? row : sourceHash)))
         return result('replan', { again: atOnce(claimed) })
       const doubt = (fields: EmployeeField[]) => doubtFields(this.#deps.pool, employee, fields)
       return await reconcileEmployee(
@@ -145,22 +160,41 @@ export class JobProcessor {
         platform,
       )
     } catch (error) {
-      if (isOfHr(error)) return this.#haltForHr(claimed, error)
+      if (isOfHr(error)) return this.#haltForHr(claimed, source, error)
       return this.#fail(key, claimed, error, sourceHash)
     }
   }
 
-  async #deleteDepartment(key: ClaimKey, claimed: Claim, platform: CountedPlatform): Promise<JobResult> {
-    const { pool, hr, departmentGraceMs } = this.#deps
+  async #rowOf(source: NamedSource, employee: EmployeeKey, claimed: Claim): Promise<HrRow> {
+    const wanted = { key: employee, mapping: mappingFor(source, claimed.mapping) }
+    const row = (await this.#rows.get(source)?.submit(wanted)) ?? null
+    // One answer speaks for all enterprises of the source, each of which has a halt of its own.
+    if (source.codes && claimed.underHalt) await this.#liftHrHalt(source, claimed)
+    return row
+  }
+
+  async #liftHrHalt(source: NamedSource, { startedAt }: Claim): Promise<void> {
+    const { pool, logger } = this.#deps
+    for (const scope of await liftHrHalt(pool, source, startedAt))
+      logger.info({ scope, ...(source.name && { source: source.name }) }, 'HR answers again: work continues')
+  }
+
+  async #deleteDepartment(
+    key: ClaimKey,
+    claimed: Claim,
+    source: NamedSource,
+    platform: CountedPlatform,
+  ): Promise<JobResult> {
+    const { pool, departmentGraceMs } = this.#deps
     try {
       const now = claimed.startedAt
       const { wanted } = await traced('read HR', () =>
-        departmentFacts(pool, hr, { graceMs: departmentGraceMs, now }),
+        departmentFacts(pool, source, { graceMs: departmentGraceMs, now }),
       )
       const { enterpriseCode, entityKey: deptCode } = key
       return await deleteDepartment({ enterpriseCode, deptCode, claim: claimed, wanted }, platform)
     } catch (error) {
-      if (error instanceof HrUnavailableError) return this.#haltForHr(claimed, error)
+      if (error instanceof HrUnavailableError) return this.#haltForHr(claimed, source, error)
       // Employees do not wait because something is wrong with departments.
       if (isOfHr(error))
         return result('wait', {
@@ -175,21 +209,29 @@ export class JobProcessor {
    * Whether a plan has passed the HR row with this hash, perhaps one that was written while the claim waited for it. What
    * no plan has passed is not sent, unless a person named the employee.
    */
-  async #hasPassed(employee: EmployeeKey, claimed: Claim, hash: string | null): Promise<boolean> {
+  async #hasPassed(
+    employee: EmployeeKey,
+    claimed: Claim,
+    source: NamedSource,
+    hash: string | null,
+  ): Promise<boolean> {
     if (claimed.named || hash === claimed.sourceHash) return true
     // HR has answered, although no call is made that could lift a halt.
-    if (claimed.underHalt && (await liftHrHalt(this.#deps.pool, claimed.startedAt)))
-      this.#deps.logger.info({ scope: '*' }, 'HR answers again: work continues')
+    if (claimed.underHalt) await this.#liftHrHalt(source, claimed)
     return hash !== 'duplicate' && hash === (await plannedHash(this.#deps.pool, employee))
   }
 
-  async #haltForHr(claimed: Claim, { message }: Error): Promise<JobResult> {
-    await halt(this.#deps, '*', {
-      category: 'hr_unavailable',
-      message: `HR cannot be read: ${message}`,
-      remedy: 'Run `dirsync doctor`; work continues by itself once HR answers again.',
-      platformCode: null,
-    })
+  /** Stops everything, or of several sources what waits for this one. */
+  async #haltForHr(claimed: Claim, source: NamedSource, { message }: Error): Promise<JobResult> {
+    for (const scope of scopesOf(source))
+      await halt(this.#deps, scope, {
+        category: 'hr_unavailable',
+        message: source.name
+          ? `HR source ${source.name} cannot be read: ${message}`
+          : `HR cannot be read: ${message}`,
+        remedy: 'Run `dirsync doctor`; work continues by itself once HR answers again.',
+        platformCode: null,
+      })
     return result('halted', { again: atOnce(claimed), error: message })
   }
 
@@ -269,6 +311,14 @@ function settlementOf(
   }
 }
 
+/** HR_SOURCES names no source for the enterprise any more: its employees and departments stay as they are. */
+function ofNoSource({ enterpriseCode }: ClaimKey, { cases }: Claim): JobResult {
+  return result('obsolete', {
+    resolve: allBut(cases),
+    error: `no HR source has enterprise ${enterpriseCode || '(none)'}`,
+  })
+}
+
 /** A job that has ended its worker again and again is not tried any more. */
 function poisoned(key: ClaimKey, { sourceHash, cases }: Claim): JobResult {
   return result('parked', {
@@ -303,6 +353,10 @@ function isOfHr(error: unknown): error is Error {
   return error instanceof HrUnavailableError || error instanceof HrDataError || error instanceof MappingError
 }
 
+function tooLate(): HrUnavailableError {
+  return new HrUnavailableError(`the HR database did not answer within ${LOOK_UP_MS / 1000} s`)
+}
+
 interface RowWanted {
   key: EmployeeKey
   /** As of `HrSource.lookup`: all workers read with the mapping of the plan that passed. */
@@ -310,7 +364,7 @@ interface RowWanted {
 }
 
 /** The present HR rows of many jobs in one query. @throws HrUnavailableError, HrDataError, MappingError */
-async function lookUpRows(hr: HrSource, wanted: RowWanted[]): Promise<HrRow[]> {
+async function lookUpRows({ hr }: NamedSource, wanted: RowWanted[]): Promise<HrRow[]> {
   const rows = new Map<RowWanted, HrRow>()
   // There is one mapping, except in the moment in which a plan with another one passes.
   for (const [mapping, group] of Map.groupBy(wanted, item => item.mapping)) {

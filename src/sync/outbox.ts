@@ -97,7 +97,10 @@ const UNBOUND = `
                       and b.seller_appid = s.appid)
     and not exists (select from dirsync.dead_letter d
                     where d.enterprise_code = e.enterprise_code and d.entity_key = e.userid
-                      and d.operation = 'bind-openid' and d.field = s.appid and d.state <> 'resolved')`
+                      and d.operation = 'bind-openid' and d.field = s.appid and d.state <> 'resolved')
+    -- Of enterprises that no source of HR has, nobody can tell who is in service.
+    and (not exists (select from dirsync.hr_source)
+         or exists (select from dirsync.hr_source h where e.enterprise_code = any (h.enterprise_codes)))`
 
 /** How many open ids are missing. */
 export async function countUnbound(db: ClientBase, sellerAppids: string[]): Promise<number> {

@@ -1,5 +1,6 @@
 import { keyText } from '../directory/employee.ts'
 import { type HrSource, HrUnavailableError, MappingError } from '../hr/source.ts'
+import type { HrSources, SourceScope } from '../hr/sources.ts'
 import type { ClientBase, Pool } from '../lib/database.ts'
 import type { Logger } from '../lib/logger.ts'
 import { type Tracing, traced } from '../lib/tracing.ts'
@@ -17,6 +18,7 @@ import {
 } from './retries.ts'
 import type { PlannableRun, PlannedRun, PlanSummary } from './run.ts'
 import { type RunLimits, trips } from './safety.ts'
+import { recordStray } from './stray.ts'
 import { askWithheld } from './withheld.ts'
 
 /** Places in the outbox and in the pacer's line: what a person named goes before what nobody waits for. */
@@ -24,7 +26,9 @@ export const PRIORITY = { named: 1, background: 5 }
 
 export interface PlannerOptions {
   pool: Pool
-  hr: HrSource
+  hr: HrSources
+  /** Whose runs are planned; '': those that are about HR as a whole. */
+  source: string
   logger: Logger
   limits: RunLimits
   sellerAppids: string[]
@@ -68,17 +72,29 @@ export function planKind(
   }
 }
 
+/** The source that a run is about. */
+function sourceOf({ hr, source }: PlannerOptions): SourceScope & { hr: HrSource } {
+  const named = hr.named(source)
+  if (named === null)
+    throw new Error(`the settings of this process name no HR source ${source || 'without a name'}`)
+  return named
+}
+
 async function planEverybody(
-  { hr, limits }: PlannerOptions,
+  options: PlannerOptions,
   db: ClientBase,
   run: PlannableRun,
   signal: AbortSignal,
 ): Promise<JudgedPlan> {
-  const planned = await planEmployees(db, hr, run, limits, signal)
+  const scope = sourceOf(options)
+  const planned = await planEmployees(db, scope.hr, run, options.limits, signal, scope)
   const keyless = planned.sweep ? planned.source.keyless : null
   return {
     planned,
-    apply: id => applyEmployeePlan(db, id, { isFull: run.kind === 'full', keyless }),
+    apply: async id => {
+      await applyEmployeePlan(db, id, { isFull: run.kind === 'full', keyless, scope })
+      if (scope.codes) await recordStray(db, id, scope, planned.sweep === true)
+    },
     store: id => storeEmployeePlan(db, id),
     changedSince: held => countChangedSince(db, held),
   }
@@ -86,17 +102,19 @@ async function planEverybody(
 
 /** Rows that HR's trigger named by user id, in any enterprise. */
 async function planTriggered(
-  { hr, limits, ownEnterprise }: PlannerOptions,
+  options: PlannerOptions,
   db: ClientBase,
   { changedUserids }: PlannableRun,
 ): Promise<JudgedPlan> {
-  const enterprises = await enterpriseCodes(db, ownEnterprise)
+  const { limits, ownEnterprise } = options
+  const scope = sourceOf(options)
+  const enterprises = scope.codes ?? (await enterpriseCodes(db, ownEnterprise))
   const candidates = changedUserids.flatMap(userid =>
     enterprises.map(enterpriseCode => ({ enterpriseCode, userid })),
   )
   return {
-    planned: await planNamedRows(db, hr, candidates, limits.breaker),
-    apply: id => applyEmployeePlan(db, id, { isFull: false, keyless: null }),
+    planned: await planNamedRows(db, scope.hr, candidates, limits.breaker, scope),
+    apply: id => applyEmployeePlan(db, id, { isFull: false, keyless: null, scope }),
     store: id => storeEmployeePlan(db, id),
     changedSince: held => countChangedSince(db, held),
   }
@@ -108,16 +126,22 @@ async function planNamed(
   db: ClientBase,
   { named }: PlannableRun,
 ): Promise<JudgedPlan> {
-  const known = await findEmployees(db, named)
-  const enterprises = await enterpriseCodes(db, ownEnterprise)
+  // Of an enterprise that no source has, nobody can tell what HR says.
+  const known = (await findEmployees(db, named)).filter(({ enterpriseCode }) => hr.of(enterpriseCode))
+  const enterprises = hr.areNamed ? hr.codes : await enterpriseCodes(db, ownEnterprise)
   const candidates = named.flatMap(name =>
     enterprises.map(enterpriseCode => ({
       enterpriseCode,
       userid: name.startsWith(`${enterpriseCode}/`) ? name.slice(enterpriseCode.length + 1) : name,
     })),
   )
-  const { fingerprint: mapping } = await hr.inspect()
-  const rows = await traced('read HR', () => hr.lookup(candidates, { mapping, anyEnterprise: true }))
+  const mapping = await hr.fingerprint()
+  const { rows, failures } = await traced('read HR', () =>
+    hr.ask(candidates, { mapping, anyEnterprise: true }),
+  )
+  const [failed] = failures
+  // What one source cannot tell of the names, another one may.
+  if (failed && (!hr.areNamed || known.length + rows.size === 0)) throw failed.error
   const inHr = candidates.filter(key => rows.has(keyText(key)))
   const employees = [...new Map([...known, ...inHr].map(key => [keyText(key), key])).values()]
   const missing = named.filter(
@@ -129,13 +153,15 @@ async function planNamed(
   if (employees.length === 0)
     return unable('failed', `neither HR nor dirsync knows an employee ${missing.join(', ')}`)
   const work = employees.map(key => workOf('update-employee', key.enterpriseCode, key.userid))
+  const silent = failures.map(({ source }) => `HR source ${source.name} does not answer`)
+  const unknown = missing.length > 0 ? [`unknown: ${missing.join(', ')}`, ...silent].join('; ') : null
   return {
     planned: {
       state: 'running',
       inScope: work.length,
       plan: summary(work, 'asked'),
       mapping,
-      ...(missing.length > 0 && { message: `unknown: ${missing.join(', ')}` }),
+      ...(unknown && { message: unknown }),
     },
     apply: async id => {
       await addWork(db, id, PRIORITY.named, work, true)
@@ -171,20 +197,25 @@ async function planRetry({ hr }: PlannerOptions, db: ClientBase, run: PlannableR
 }
 
 /** Whoever retries a case may have mended the mapping. While HR cannot be asked, that of the last plan stays in force. */
-async function presentMapping(hr: HrSource): Promise<string | undefined> {
+async function presentMapping(hr: HrSources): Promise<string | undefined> {
   try {
-    return (await hr.inspect()).fingerprint
+    return await hr.fingerprint()
   } catch (error) {
     if (error instanceof HrUnavailableError || error instanceof MappingError) return undefined
     throw error
   }
 }
 
-async function planDepartments({ hr, limits }: PlannerOptions, db: ClientBase): Promise<JudgedPlan> {
-  if (!(await hr.inspect()).departments)
-    return unable('running', 'HR_DEPARTMENTS_SQL is not set: no department is ever deleted', 0)
+async function planDepartments(options: PlannerOptions, db: ClientBase): Promise<JudgedPlan> {
+  const { limits } = options
+  const scope = sourceOf(options)
+  const { hr } = scope
+  if (!(await hr.inspect()).departments) {
+    const setting = scope.codes ? 'departments_sql' : 'HR_DEPARTMENTS_SQL'
+    return unable('running', `${setting} is not set: no department is ever deleted`, 0)
+  }
   const { inHr, total, deletions, wanted } = await traced('read HR', () =>
-    departmentFacts(db, hr, { graceMs: limits.departmentGraceMs, now: new Date() }),
+    departmentFacts(db, scope, { graceMs: limits.departmentGraceMs, now: new Date() }),
   )
   if (inHr === 0 && total > 0)
     return unable(
@@ -208,7 +239,7 @@ async function planDepartments({ hr, limits }: PlannerOptions, db: ClientBase): 
     },
     apply: async id => {
       // A case whose department HR wants to keep after all ends when its job finds nothing to do.
-      const unwanted = await beginRetry(db, await unwantedDepartmentCases(db, wanted), id)
+      const unwanted = await beginRetry(db, await unwantedDepartmentCases(db, wanted, scope.codes), id)
       await addWork(db, id, PRIORITY.background, unwanted)
       await addWork(db, id, PRIORITY.background, work)
     },

@@ -1,5 +1,6 @@
 import { Transform } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
+import pg from 'pg'
 import { from as copyFrom } from 'pg-copy-streams'
 import type { EmployeeKey } from '../directory/employee.ts'
 import {
@@ -11,6 +12,7 @@ import {
   type SourceStatistics,
 } from '../directory/hash.ts'
 import type { HrEmployeeRow, HrSource } from '../hr/source.ts'
+import type { SourceScope } from '../hr/sources.ts'
 import { type ClientBase, COPY_MS, onlyRow } from '../lib/database.ts'
 
 /**
@@ -40,15 +42,20 @@ const STAGED = `create temp table staged (
  */
 const DIFFERENCE = 'create temp table difference on commit drop as'
 
+/** Rows that a source delivered for an enterprise that is not its own. */
+const STRAY = 'create temp table stray (enterprise_code text, userid text) on commit drop'
+
 /**
- * Streams HR's rows into `staged`.
+ * Streams HR's rows into `staged`; those of enterprises that are not the source's own into `stray`.
  * @param since only rows with `updated_at` at or after this moment; null: all of them
+ * @param codes the source's own enterprises; null: all there are, and there is no `stray`
  * @returns what is staged, what HR looked like, and the fingerprint of the mapping that it was read with
  */
 export async function stageScan(
   db: ClientBase,
   hr: Pick<HrSource, 'scan'>,
   since: Date | null,
+  codes: SourceScope['codes'],
   signal: AbortSignal,
 ): Promise<{ staged: Staged; source: SourceStatistics; mapping: string }> {
   await makeStage(db)
@@ -73,8 +80,27 @@ export async function stageScan(
   } finally {
     await scan.close()
   }
+  const { statistics } = hasher
+  const stray = codes === null ? { rows: 0, active: 0 } : await setStrayAside(db, codes)
+  const source = codes === null ? statistics : { ...statistics, codes, stray: stray.rows }
   await db.query('analyze staged')
-  return { staged: hasher.staged, source: hasher.statistics, mapping: scan.mapping }
+  const { staged } = hasher
+  const left = { rows: staged.rows - stray.rows, active: staged.active - stray.active }
+  return { staged: left, source, mapping: scan.mapping }
+}
+
+async function setStrayAside(db: ClientBase, codes: readonly string[]): Promise<Staged> {
+  await db.query(STRAY)
+  const { rows } = await db.query<Staged>(
+    `with set_aside as (
+       delete from staged where enterprise_code <> all ($1) returning enterprise_code, userid, active
+     ), kept as (
+       insert into stray select enterprise_code, userid from set_aside
+     )
+     select count(*)::int as rows, count(*) filter (where active)::int as active from set_aside`,
+    [codes],
+  )
+  return onlyRow(rows)
 }
 
 /** Puts a few rows of HR into `staged`. */
@@ -127,6 +153,13 @@ export interface Difference {
   first: boolean
 }
 
+/** A table of dirsync's, as far as it is about some enterprises. */
+function rowsOf(table: string, codes: SourceScope['codes']): string {
+  if (codes === null) return table
+  // CREATE TABLE AS takes no parameters.
+  return `(select * from ${table} where enterprise_code in (${codes.map(pg.escapeLiteral).join(', ')}))`
+}
+
 /**
  * Joins `staged` with what is known of the employees, and makes `difference`.
  * @param staged as the table was filled
@@ -134,13 +167,21 @@ export interface Difference {
  * @param options.maxAgeMs of a full run: whom the platform confirmed within so many milliseconds is left out; null: nobody is
  * @param options.sweep every HR row is staged, so that whoever is missing has vanished
  * @param options.replans whether rows of the outbox wait for a plan; asking that of each would cost a look-up per HR row
+ * @param options.codes the enterprises that the rows are of; null: all there are
  */
 export async function compare(
   db: ClientBase,
   staged: Staged,
-  options: { everything: boolean; maxAgeMs: number | null; sweep: boolean; replans: boolean },
+  options: {
+    everything: boolean
+    maxAgeMs: number | null
+    sweep: boolean
+    replans: boolean
+    codes: SourceScope['codes']
+  },
 ): Promise<Difference> {
-  const { everything, maxAgeMs, sweep, replans } = options
+  const { everything, maxAgeMs, sweep, replans, codes } = options
+  const employees = rowsOf('dirsync.employee', codes)
   const waits = replans ? WAITS_FOR_A_PLAN : 'false'
   await db.query(
     `${DIFFERENCE}
@@ -168,7 +209,7 @@ export async function compare(
               when ${everything} then 'asked'
             end as reason
      from staged s
-     ${sweep ? 'full' : 'left'} join dirsync.employee e
+     ${sweep ? 'full' : 'left'} join ${employees} e
        on e.enterprise_code = s.enterprise_code and e.userid = s.userid
      where ${everything} or s.userid is null or e.userid is null or e.vanished_at is not null
        or s.hash is distinct from e.source_hash
@@ -188,9 +229,9 @@ export async function compare(
             (select count(*)::int from difference
              where fresh and reason not in ('asked', 'skipped')) as changing,
             (select coalesce(jsonb_agg(key), '[]') from sample) as sample,
-            not exists (select from dirsync.employee
+            not exists (select from ${employees} e
                         where acknowledged_hash is not null or parked_hash is not null) as first,
-            ${sweep ? doubled(staged.rows) : 'true'} as doubled`,
+            ${sweep ? doubled(staged.rows, employees) : 'true'} as doubled`,
   )
   const { doubled: isDoubled, reasons, ...difference } = onlyRow(rows)
   const { skipped = 0, ...work } = reasons
@@ -220,9 +261,9 @@ function recently(maxAgeMs: number | null): string {
 }
 
 /** Every staged row is new or matches one employee: with more matches than employees there are duplicates. */
-const doubled = (stagedRows: number) => `
+const doubled = (stagedRows: number, employees: string) => `
   ${stagedRows} - (select count(*) from difference where unknown)
-    > (select count(*) from dirsync.employee) - (select count(*) from difference where hash is null)
+    > (select count(*) from ${employees} e) - (select count(*) from difference where hash is null)
   or (select count(*) <> count(distinct (enterprise_code, userid)) from difference where unknown)`
 
 async function duplicates(db: ClientBase): Promise<string[]> {

@@ -1,3 +1,4 @@
+import { WHOLE } from '../hr/sources.ts'
 import { type ClientBase, onlyRow, repeatOnDeadlock, transaction, withConnection } from '../lib/database.ts'
 import { type Trace, traced, UNTRACED } from '../lib/tracing.ts'
 import { storedDeletions } from './departments.ts'
@@ -23,7 +24,10 @@ import {
 } from './run.ts'
 import { figures, runSpan, traceRun } from './run-trace.ts'
 
-/** One planner at a time, of all processes: plans write the same rows. */
+/**
+ * One planner of a source at a time, of all processes: its plans write the same rows. Plans of different sources are about
+ * different enterprises, so that one whose HR is slow or silent holds back nobody else's.
+ */
 const LOCK = 0x706c616e // 'plan'
 
 /** After a plan of so many entities PostgreSQL is told that the outbox has grown. */
@@ -35,7 +39,7 @@ const SINCE_HELD = / (?=HR has not changed since|Since then HR|HR could not be j
 /** Runs of employees that choose their rows themselves. Two of them are held for the same rows. */
 const EMPLOYEE_KINDS: readonly RunKind[] = ['changes', 'full']
 
-/** Turns requested runs into work in the outbox, or holds them, or says why not. */
+/** Turns requested runs of a source into work in the outbox, or holds them, or says why not. */
 export class Planner {
   readonly #options: PlannerOptions
 
@@ -45,22 +49,25 @@ export class Planner {
 
   /** Plans the next requested run. False when there is none, or when another process is planning. */
   async planNext(signal: AbortSignal): Promise<boolean> {
-    const { pool, logger } = this.#options
+    const { pool, logger, source } = this.#options
+    const [key, values] = source === '' ? ['$1', [LOCK]] : ['$1, hashtext($2)', [LOCK, source]]
     return withConnection(pool, async client => {
-      const { rows } = await client.query<{ mine: boolean }>('select pg_try_advisory_lock($1) as mine', [
-        LOCK,
-      ])
+      const { rows } = await client.query<{ mine: boolean }>(
+        `select pg_try_advisory_lock(${key}) as mine`,
+        values,
+      )
       if (!onlyRow(rows).mine) return false
       try {
         // Whoever holds the lock knows that no planner is at work, so a run still in planning lost its own.
-        if ((await reclaimOrphanedRuns(client)) > 0) logger.warn('a planner died; its run is planned anew')
-        const run = await claimRun(client)
+        if ((await reclaimOrphanedRuns(client, source)) > 0)
+          logger.warn('a planner died; its run is planned anew')
+        const run = await claimRun(client, source)
         if (!run) return false
         await this.#plan(run, signal)
         return true
       } finally {
         // The lock goes with the connection, if that is gone.
-        await client.query('select pg_advisory_unlock($1)', [LOCK]).catch(() => undefined)
+        await client.query(`select pg_advisory_unlock(${key})`, values).catch(() => undefined)
       }
     })
   }
@@ -79,7 +86,9 @@ export class Planner {
     const log = logger.child({ runId: run.id, kind: run.kind })
     try {
       const { state, inScope, plan, message } = await repeatOnDeadlock(() =>
-        transaction(pool, db => (run.approved ? carryOut(db, run) : this.#judge(db, run, signal))),
+        transaction(pool, db =>
+          run.approved ? carryOut(this.#options, db, run) : this.#judge(db, run, signal),
+        ),
       )
       trace.annotate({
         'dirsync.run.state': state,
@@ -92,7 +101,8 @@ export class Planner {
     } catch (error) {
       if (signal.aborted) throw error
       if (error instanceof RunTakenBack) return log.info('run cancelled while it was planned')
-      const message = error instanceof Error ? error.message : String(error)
+      const what = error instanceof Error ? error.message : String(error)
+      const message = run.source === '' ? what : `HR source ${run.source}: ${what}`
       log.error({ err: message }, 'run failed')
       trace.fail()
       await this.#recordFailure(run, message)
@@ -128,7 +138,7 @@ export class Planner {
       await traced('write plan', () => plan.apply(id))
       if (held !== null) await supersede(db, held, id)
       await recordPlan(db, id, planned)
-      if (passedForAll(run)) await rejudgeHeldRuns(db)
+      if (passedForAll(run)) await rejudgeHeldRuns(db, run.source)
       return planned
     } else if (wasHeld) {
       const message = `${planned.message ?? planned.state} The plan stays as it was stored: approve or reject the run.`
@@ -151,7 +161,7 @@ async function heldBefore(
 ): Promise<number | null> {
   if (run.changedUserids.length > 0) return null
   const sameRows = state === 'held' && EMPLOYEE_KINDS.includes(run.kind)
-  return (await heldRun(db, sameRows ? EMPLOYEE_KINDS : [run.kind], run.id))?.id ?? null
+  return (await heldRun(db, sameRows ? EMPLOYEE_KINDS : [run.kind], run.source, run.id))?.id ?? null
 }
 
 /** The plan that was stored first stays, so that what a person looks at is what approval sends. */
@@ -178,18 +188,23 @@ async function stayHeld(
 }
 
 /** Exactly what was approved goes into the outbox; HR is not asked. */
-async function carryOut(db: ClientBase, run: PlannableRun): Promise<PlannedRun> {
+async function carryOut({ hr }: PlannerOptions, db: ClientBase, run: PlannableRun): Promise<PlannedRun> {
   let message: string | null = null
   if (run.kind === 'departments')
     await addWork(db, run.id, PRIORITY.background, await storedDeletions(db, run.id))
   else {
     const leftOut = await restoreEmployeePlan(db, run.id)
-    await applyEmployeePlan(db, run.id, { isFull: run.kind === 'full', keyless: await keylessOf(db, run.id) })
+    const keyless = await keylessOf(db, run.id)
+    await applyEmployeePlan(db, run.id, {
+      isFull: run.kind === 'full',
+      keyless,
+      scope: hr.named(run.source) ?? WHOLE,
+    })
     if (leftOut > 0)
       message = `${leftOut} planned rows are left out: a later plan that passed has seen newer ones.`
   }
   await recordApproved(db, run.id, message)
-  if (EMPLOYEE_KINDS.includes(run.kind)) await rejudgeHeldRuns(db)
+  if (EMPLOYEE_KINDS.includes(run.kind)) await rejudgeHeldRuns(db, run.source)
   return { state: 'running', ...(message && { message }) }
 }
 

@@ -1,4 +1,5 @@
 import type { EmployeeKey } from '../directory/employee.ts'
+import type { SourceScope } from '../hr/sources.ts'
 import type { ClientBase, Pool } from '../lib/database.ts'
 import { markRetrying, type TouchedCase } from './cases.ts'
 import { type Mirror, mirrorOf } from './mirror-kind.ts'
@@ -113,7 +114,8 @@ export async function beginRetry(client: ClientBase, ids: number[], runId: numbe
      )
      select distinct operation, enterprise_code as "enterpriseCode", entity_key as "entityKey",
             case when operation = 'bind-openid' then field else '' end as detail
-     from retried where entity_key <> $2 and entity <> 'enterprise' and operation not like 'mirror-%'`,
+     from retried where entity_key <> $2 and entity <> 'enterprise' and operation <> 'read-hr'
+       and operation not like 'mirror-%'`,
     [retried, NOBODY],
   )
   return [...rows.map(row => ({ ...row, wave: 0 })), ...probes]
@@ -158,17 +160,22 @@ export async function isRetryByName(client: ClientBase, runId: number): Promise<
   return (rowCount ?? 0) > 0
 }
 
-/** Open cases about departments that HR does not want deleted any more. */
+/**
+ * Open cases about departments that HR does not want deleted any more.
+ * @param codes the enterprises of the source that says so; null: all there are
+ */
 export async function unwantedDepartmentCases(
   client: ClientBase,
   wanted: { enterpriseCode: string; deptCode: string }[],
+  codes: SourceScope['codes'],
 ): Promise<number[]> {
   const { rows } = await client.query<{ id: number }>(
     `select id from dirsync.dead_letter d
      where d.operation = 'delete-department' and d.state not in ('resolved', 'ignored', 'retrying')
+       and ($2::text[] is null or d.enterprise_code = any ($2))
        and not exists (select from jsonb_to_recordset($1) as w ("enterpriseCode" text, "deptCode" text)
                        where w."enterpriseCode" = d.enterprise_code and w."deptCode" = d.entity_key)`,
-    [JSON.stringify(wanted)],
+    [JSON.stringify(wanted), codes],
   )
   return rows.map(row => row.id)
 }

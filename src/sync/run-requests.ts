@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { type SourceScope, WHOLE } from '../hr/sources.ts'
 import type { Pool } from '../lib/database.ts'
 import type { Logger } from '../lib/logger.ts'
 import { lastSweep } from './plan-employees.ts'
@@ -12,6 +13,7 @@ import {
   unfinishedRun,
 } from './run.ts'
 import { belowNotice, type RunLimits } from './safety.ts'
+import { sourcesFor } from './sources.ts'
 
 /**
  * What asks for a run besides people: a cron tick, a worker that found another HR row than its plan saw, and whoever learns at once
@@ -22,22 +24,36 @@ import { belowNotice, type RunLimits } from './safety.ts'
 // A cron tick
 
 /**
- * Requests a run, unless one of its kind waits to begin or goes on. Only a changes run may begin while an earlier one still
- * sends, so that a change of HR never waits behind a long run.
+ * Requests a run, one for each source that it is about, unless one of its kind waits to begin or goes on. Only a changes run
+ * may begin while an earlier one still sends, so that a change of HR never waits behind a long run.
+ * @returns the runs that will do the work
  */
 export async function requestScheduledRun(
   pool: Pool,
   kind: RunKind,
   by: string,
   logger: Logger,
+): Promise<number[]> {
+  const runs: number[] = []
+  for (const { name } of await sourcesFor(pool, kind))
+    runs.push(await requestScheduledRunOf(pool, kind, name, by, logger))
+  return runs
+}
+
+async function requestScheduledRunOf(
+  pool: Pool,
+  kind: RunKind,
+  source: string,
+  by: string,
+  logger: Logger,
 ): Promise<number> {
-  const held = kind === 'changes' ? await heldRun(pool, ['changes', 'full']) : null
-  const unfinished = held ?? (await unfinishedRun(pool, kind))
+  const held = kind === 'changes' ? await heldRun(pool, ['changes', 'full'], source) : null
+  const unfinished = held ?? (await unfinishedRun(pool, kind, source))
   if (unfinished?.state === 'held') await rejudgeHeldRun(pool, unfinished.id)
   const goesOn = unfinished && (unfinished.state !== 'running' || kind !== 'changes')
-  if (!goesOn) return requestRun(pool, kind, [], by)
+  if (!goesOn) return requestRun(pool, kind, [], by, source)
   logger.info(
-    { runId: unfinished.id, state: unfinished.state },
+    { runId: unfinished.id, state: unfinished.state, ...(source && { source }) },
     `a run of kind ${kind} is unfinished: no second one`,
   )
   return unfinished.id
@@ -46,11 +62,14 @@ export async function requestScheduledRun(
 // A worker that found another row
 
 /**
- * Requests the `changes` run that judges what workers found changed since their plan: one for all of them, and HR is read
- * for at most a tenth of the time.
+ * Requests the `changes` run that judges what workers found changed since their plan: one for all of them of a source, and HR
+ * is read for at most a tenth of the time.
  * @returns the run that will judge them; `early` when HR was read a moment ago; null when all have been judged
  */
-export async function requestReplan(db: Pool): Promise<number | 'early' | null> {
+export async function requestReplan(
+  db: Pool,
+  { name, codes }: SourceScope = WHOLE,
+): Promise<number | 'early' | null> {
   const { rows } = await db.query<{
     id: number | null
     state: RunState | null
@@ -64,18 +83,20 @@ export async function requestReplan(db: Pool): Promise<number | 'early' | null> 
               + case when r.state in ('failed', 'cancelled') then interval '1 minute'
                      -- As long as it took, nine times.
                      else greatest(interval '1 second', 9 * (r.planned_at - r.started_at)) end, true) as rested
-     from (select max(replan_at) as since from dirsync.pending where replan_at is not null) w
+     from (select max(replan_at) as since from dirsync.pending
+           where replan_at is not null ${codes ? 'and enterprise_code = any ($2)' : ''}) w
      left join lateral (
-       select * from dirsync.sync_run where ${OF_EVERYBODY} and kind = 'changes'
+       select * from dirsync.sync_run where ${OF_EVERYBODY} and kind = 'changes' and hr_source = $1
        order by id desc limit 1) r on true
      where w.since is not null`,
+    codes ? [name, codes] : [name],
   )
   const [latest] = rows
   if (!latest) return null
   if (latest.state === 'requested' || latest.state === 'planning') return latest.id
   if (latest.judged) return null
   if (!latest.rested) return 'early'
-  if (latest.state !== 'held') return requestRun(db, 'changes', [], 'replan')
+  if (latest.state !== 'held') return requestRun(db, 'changes', [], 'replan', name)
   await rejudgeHeldRun(db, latest.id as number)
   return null
 }
@@ -94,6 +115,8 @@ const MOST_NAMED = 1000
 
 interface HrChangesOptions {
   pool: Pool
+  /** The source whose changes they are. */
+  scope: SourceScope
   limits: Pick<RunLimits, 'gate' | 'breaker'>
   /** Who tells of changes. */
   by: 'trigger' | 'poller'
@@ -154,17 +177,17 @@ export class HrChanges {
 
   /** Requests a run, and answers how long to rest after it. */
   async #request(userids: string[], anything: boolean): Promise<number> {
-    const { pool, by } = this.#options
+    const { pool, by, scope } = this.#options
     if (!anything && (await this.#mayBeNamed(userids))) {
-      await requestRun(pool, 'changes', userids, by)
+      await requestRun(pool, 'changes', userids, by, scope.name)
       return REST_MS
     }
     const begun = performance.now()
-    const unfinished = await unfinishedRun(pool, 'changes')
+    const unfinished = await unfinishedRun(pool, 'changes', scope.name)
     if (unfinished?.state === 'held') await rejudgeHeldRun(pool, unfinished.id)
     // One that is being planned may have read HR before this change; one that is only requested has not.
     const waits = unfinished?.state === 'held' || unfinished?.state === 'requested'
-    const id = waits ? unfinished.id : await requestRun(pool, 'changes', [], by)
+    const id = waits ? unfinished.id : await requestRun(pool, 'changes', [], by, scope.name)
     while (!this.#stopping.signal.aborted && !(await isPlanned(pool, id))) await this.#rest(LOOK_MS)
     return Math.max(REST_MS, (performance.now() - begun) * (1 / READING_SHARE - 1))
   }
@@ -173,9 +196,9 @@ export class HrChanges {
     const now = performance.now()
     for (const [userid, at] of this.#named) if (now - at > WINDOW_MS) this.#named.delete(userid)
     for (const userid of userids) this.#named.set(userid, now)
-    const { pool, limits } = this.#options
-    if (!(await lastPlanPassed(pool))) return false
-    const last = await lastSweep(pool)
+    const { pool, limits, scope } = this.#options
+    if (!(await lastPlanPassed(pool, scope.name))) return false
+    const last = await lastSweep(pool, scope)
     return last !== null && belowNotice(this.#named.size, last.statistics.rows, limits)
   }
 
@@ -194,15 +217,16 @@ export async function isPlanned(db: Pool, id: number): Promise<boolean> {
   return rowCount === 0
 }
 
-/** Whether the last run that chose its rows itself was let pass, and none is held: HR looked right. */
-export async function lastPlanPassed(db: Pool): Promise<boolean> {
+/** Whether the last run of a source that chose its rows itself was let pass, and none is held: HR looked right. */
+export async function lastPlanPassed(db: Pool, source = ''): Promise<boolean> {
   const { rows } = await db.query<{ passed: boolean }>(
     `select state in ('running', 'done', 'cancelled')
             and not exists (select from dirsync.sync_run h
                             where h.state = 'held' and h.kind in ('changes', 'full')
-                              and h.finished_at is null) as passed
+                              and h.finished_at is null and h.hr_source = $1) as passed
      from dirsync.sync_run
-     where ${OF_EVERYBODY} and planned_at is not null order by id desc limit 1`,
+     where ${OF_EVERYBODY} and hr_source = $1 and planned_at is not null order by id desc limit 1`,
+    [source],
   )
   return rows[0]?.passed ?? false
 }

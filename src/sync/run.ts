@@ -25,6 +25,14 @@ export const RUN_TRANSITIONS = [
   { from: ['running'], event: 'has nothing left', to: 'done', by: 'finishRuns' },
   { from: ['running'], event: 'has nothing left in hand', to: 'cancelled', by: 'finishRuns' },
   { from: ['requested', 'planning'], event: 'is cancelled', to: 'cancelled', by: 'cancel' },
+  // Nobody plans for a source that HR_SOURCES does not name any more.
+  { from: ['held'], event: 'its source is taken away', to: 'rejected', by: 'endRunsOfOthers' },
+  {
+    from: ['requested', 'planning'],
+    event: 'its source is taken away',
+    to: 'cancelled',
+    by: 'endRunsOfOthers',
+  },
   // Mirrors plan their own runs, and nothing of one is in the outbox.
   { from: ['requested'], event: 'is taken by a mirror', to: 'running', by: 'claimMirrorRun' },
   { from: ['running'], event: 'of a mirror is cancelled', to: 'cancelled', by: 'cancel' },
@@ -58,6 +66,8 @@ export interface Run {
   /** retry: the cases to be tried again. */
   cases: number[]
   state: RunState
+  /** The source of HR that it is about; empty where there is only one, and for runs that look through all. */
+  source: string
   requestedBy: string
   requestedAt: Date
   startedAt: Date | null
@@ -104,9 +114,19 @@ const COLUMNS = `id, kind,
   case when kind = 'changes' then keys else '{}' end as "changedUserids",
   case when kind = 'employees' then keys else '{}' end as named,
   case when kind = 'retry' then keys::float8[] else '{}' end as cases,
-  state, requested_by as "requestedBy", requested_at as "requestedAt", started_at as "startedAt",
+  state, hr_source as source, requested_by as "requestedBy", requested_at as "requestedAt", started_at as "startedAt",
   finished_at as "finishedAt", approved, (extract(epoch from max_age) * 1000)::float8 as "maxAgeMs",
   in_scope as "inScope", planned, plan, result, message`
+
+/** Kinds of runs that read HR as a whole: where it has several sources, each has runs of its own. */
+export const KINDS_BY_SOURCE = ['changes', 'full', 'departments'] as const satisfies readonly RunKind[]
+
+/** The sources of HR that have runs of a kind `k` of their own, in a column `name`; '' where that is nobody's. Few rows. */
+export const RUN_SOURCES = `(
+  select name from dirsync.hr_source where k.kind in (${KINDS_BY_SOURCE.map(kind => `'${kind}'`).join(', ')})
+  union all
+  select '' where k.kind not in (${KINDS_BY_SOURCE.map(kind => `'${kind}'`).join(', ')})
+    or not exists (select from dirsync.hr_source))`
 
 /** Condition on a run: it chose its rows among all employees, so that what it found tells about HR as a whole. An index has it. */
 export const OF_EVERYBODY = `kind in ('changes', 'full') and keys = '{}'`
@@ -116,41 +136,51 @@ export const OF_EVERYBODY = `kind in ('changes', 'full') and keys = '{}'`
 /**
  * Asks for a run.
  * @param keys what it is about, as the kind has it; empty: everything
+ * @param source of HR, for a kind of run that is about one
  */
-export async function requestRun(db: Pool, kind: RunKind, keys: string[], by: string): Promise<number> {
+export async function requestRun(
+  db: Pool,
+  kind: RunKind,
+  keys: string[],
+  by: string,
+  source = '',
+): Promise<number> {
   const { rows } = await db.query<{ id: number }>(
-    `insert into dirsync.sync_run (kind, keys, requested_by) values ($1, $2, $3) returning id`,
-    [kind, keys, by],
+    `insert into dirsync.sync_run (kind, keys, requested_by, hr_source) values ($1, $2, $3, $4) returning id`,
+    [kind, keys, by, source],
   )
   await db.query(`select pg_notify('dirsync', 'run')`)
   return onlyRow(rows).id
 }
 
 /**
- * The oldest run that waits to begin, named ones first; now `planning`. Else a held one for which HR is to be judged again.
- * Null when there is neither. Mirrors plan their own.
+ * The oldest run of a source that waits to begin, named ones first; now `planning`. Else a held one for which HR is to be
+ * judged again. Null when there is neither. Mirrors plan their own.
  */
-export async function claimRun(db: ClientBase): Promise<PlannableRun | null> {
+export async function claimRun(db: ClientBase, source = ''): Promise<PlannableRun | null> {
   const { rows } = await db.query<PlannableRun>(
     `update dirsync.sync_run set state = 'planning', started_at = coalesce(started_at, now())
-     where id = (select id from dirsync.sync_run where state = 'requested' and kind <> all ($1)
+     where id = (select id from dirsync.sync_run where state = 'requested' and kind <> all ($1) and hr_source = $2
                  order by keys = '{}', id limit 1 for update skip locked)
      returning ${COLUMNS}`,
-    [MIRRORS],
+    [MIRRORS, source],
   )
   if (rows[0]) return rows[0]
   const { rows: held } = await db.query<PlannableRun>(
     `select ${COLUMNS} from dirsync.sync_run
-     where state = 'held' and finished_at is null and rejudge_at <= now()
+     where state = 'held' and finished_at is null and rejudge_at <= now() and hr_source = $1
      order by id limit 1`,
+    [source],
   )
   return held[0] ?? null
 }
 
-/** Gives back runs whose planner died. Only for the holder of the planning lock. */
-export async function reclaimOrphanedRuns(db: ClientBase): Promise<number> {
+/** Gives back runs of a source whose planner died. Only for the holder of the planning lock. */
+export async function reclaimOrphanedRuns(db: ClientBase, source = ''): Promise<number> {
   const { rowCount } = await db.query(
-    `update dirsync.sync_run set state = 'requested' where state = 'planning' and finished_at is null`,
+    `update dirsync.sync_run set state = 'requested'
+     where state = 'planning' and finished_at is null and hr_source = $1`,
+    [source],
   )
   return rowCount ?? 0
 }
@@ -158,8 +188,8 @@ export async function reclaimOrphanedRuns(db: ClientBase): Promise<number> {
 /** A run of the same kind that begins at once, in the transaction that judged HR for the held one. */
 export async function beginRun(db: ClientBase, held: number): Promise<number> {
   const { rows } = await db.query<{ id: number }>(
-    `insert into dirsync.sync_run (kind, keys, state, requested_by, started_at)
-     select kind, keys, 'planning', 'cron', now() from dirsync.sync_run where id = $1 returning id`,
+    `insert into dirsync.sync_run (kind, keys, hr_source, state, requested_by, started_at)
+     select kind, keys, hr_source, 'planning', 'cron', now() from dirsync.sync_run where id = $1 returning id`,
     [held],
   )
   return onlyRow(rows).id
@@ -220,26 +250,28 @@ export async function rejudgeHeldRun(db: Pool, id: number): Promise<void> {
   await db.query(`select pg_notify('dirsync', 'run')`)
 }
 
-/** A plan of all employees has passed: what else of them is held looks different now. */
-export async function rejudgeHeldRuns(db: ClientBase): Promise<void> {
+/** A plan of all employees of a source has passed: what else of them is held looks different now. */
+export async function rejudgeHeldRuns(db: ClientBase, source: string): Promise<void> {
   await db.query(
     `update dirsync.sync_run set rejudge_at = now()
-     where state = 'held' and finished_at is null and kind in ('changes', 'full')`,
+     where state = 'held' and finished_at is null and kind in ('changes', 'full') and hr_source = $1`,
+    [source],
   )
 }
 
-/** The held run of everything of one of the kinds, but for `except`; null when there is none. */
+/** The held run of everything of a source, of one of the kinds, but for `except`; null when there is none. */
 export async function heldRun(
   db: ClientBase | Pool,
   kinds: readonly RunKind[],
+  source: string,
   except: number | null = null,
 ): Promise<Run | null> {
   const { rows } = await db.query<Run>(
     `select ${COLUMNS} from dirsync.sync_run
      where state = 'held' and finished_at is null and kind = any ($1) and keys = '{}'
-       and id is distinct from $2::bigint
+       and hr_source = $2 and id is distinct from $3::bigint
      order by id limit 1`,
-    [kinds, except],
+    [kinds, source, except],
   )
   return rows[0] ?? null
 }
@@ -330,12 +362,12 @@ export async function latestRuns(db: Pool, limit: number): Promise<Run[]> {
   return rows
 }
 
-/** The run of a kind, of everything, that waits to begin, is going on or is held; null when there is none. */
-export async function unfinishedRun(db: Pool, kind: RunKind): Promise<Run | null> {
+/** The run of a kind, of everything of a source, that waits to begin, is going on or is held; null when there is none. */
+export async function unfinishedRun(db: Pool, kind: RunKind, source = ''): Promise<Run | null> {
   const { rows } = await db.query<Run>(
     `select ${COLUMNS} from dirsync.sync_run
-     where kind = $1 and keys = '{}' and finished_at is null order by id desc limit 1`,
-    [kind],
+     where kind = $1 and keys = '{}' and finished_at is null and hr_source = $2 order by id desc limit 1`,
+    [kind, source],
   )
   return rows[0] ?? null
 }

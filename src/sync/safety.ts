@@ -50,14 +50,14 @@ export function suspicion(
   limits: GateLimits,
 ): string | null {
   if (now.rows === 0) return 'HR delivered no rows at all: check the mapping query and the HR database'
-  const usable = now.rows - now.keyless
+  const usable = usableRows(now)
   if (usable === 0)
     return `none of the ${now.rows} rows that HR delivers has a user id: check the mapping query and the HR database`
   const twice = duplication(duplicates)
   if (twice) return twice
   if (!last) return null
   // A row without a user id is nobody's: whoever it was about is as good as gone.
-  const before = last.rows - last.keyless
+  const before = usableRows(last)
   const fewer = percent(before - usable, before)
   if (fewer > limits.maxFewerRows)
     return `HR delivers ${usable} rows${now.keyless > 0 ? ' with a user id' : ''}, ${Math.round(fewer)} % fewer than the last good run (${before}): check the mapping query and the HR database, or raise GATE_MAX_FEWER_ROWS if so many have left`
@@ -68,6 +68,27 @@ export function suspicion(
   if (emptied.length > 0)
     return `${emptied.join(', ')} turned empty for more than ${limits.maxEmptied} % of the rows: check the mapping query and the HR database, or raise GATE_MAX_EMPTIED if this is so in HR`
   return null
+}
+
+function usableRows({ rows, keyless, stray = 0 }: SourceStatistics): number {
+  return rows - keyless - stray
+}
+
+/**
+ * Why one of several sources looks wrong when it delivers rows of enterprises that are not its own; null when those are so
+ * few that each can be a case.
+ * @param total rows of the source, where only newer ones were read; null: all were
+ */
+export function straying(
+  now: SourceStatistics,
+  total: number | null,
+  { gate, breaker }: { gate: Pick<GateLimits, 'maxFewerRows'>; breaker: Pick<Breaker, 'count'> },
+): string | null {
+  const { rows, keyless, stray = 0 } = now
+  const isAll = total === null && stray > 0 && usableRows(now) === 0
+  const isMuch = trips({ count: breaker.count, percent: gate.maxFewerRows }, stray, total ?? rows - keyless)
+  if (!isAll && !isMuch) return null
+  return `${stray} of ${rows} rows that HR delivers are of enterprises that are not those of the source: check the mapping query, or enterprise_codes in the file of HR_SOURCES`
 }
 
 /** Why HR looks wrong when it delivers these keys more than once; null when there are none. */

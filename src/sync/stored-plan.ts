@@ -1,13 +1,8 @@
 import { toDesired } from '../directory/desired.ts'
 import { EMPLOYEE_FIELDS, type EmployeeField, type EmployeeFields, keyText } from '../directory/employee.ts'
 import { type AcknowledgedHashes, fieldHash, rowHash } from '../directory/hash.ts'
-import {
-  HrDataError,
-  type HrEmployeeRow,
-  type HrSource,
-  HrUnavailableError,
-  MappingError,
-} from '../hr/source.ts'
+import { HrDataError, type HrEmployeeRow, HrUnavailableError, MappingError } from '../hr/source.ts'
+import type { EmployeeLookup } from '../hr/sources.ts'
 import { onlyRow, type Pool, withConnection } from '../lib/database.ts'
 import type { Logger } from '../lib/logger.ts'
 import type { Work } from './outbox.ts'
@@ -126,7 +121,7 @@ function changedFields(fields: EmployeeFields, acknowledged: AcknowledgedHashes)
 
 /** The HR rows of planned employees. @throws HrUnavailableError, HrDataError, MappingError */
 export async function rowsOf(
-  hr: HrSource,
+  hr: EmployeeLookup,
   entities: readonly PlannedEntity[],
   timeoutMs?: number,
 ): Promise<(entity: PlannedEntity) => HrEmployeeRow | 'duplicate' | null> {
@@ -148,7 +143,7 @@ const RETRY = '1 minute'
 
 interface PlanReaderDeps {
   pool: Pool
-  hr: HrSource
+  hr: EmployeeLookup
   logger: Logger
 }
 

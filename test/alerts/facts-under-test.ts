@@ -36,10 +36,10 @@ export function healthyFacts(differs: Partial<Facts> = {}): Facts {
     ],
     pace: { calls_per_second: 0, permitted_per_second: 10, utilisation: 0 },
     platformPause: 0,
-    judgements: [{ kind: 'changes', suspect: false }],
+    judgements: [{ kind: 'changes', source: '', suspect: false }],
     schedules: [
-      { kind: 'changes', interval: 300, lastGood: 100, unsuccessful: 100 },
-      { kind: 'full', interval: 86_400, lastGood: 40_000, unsuccessful: 40_000 },
+      { kind: 'changes', source: '', interval: 300, lastGood: 100, unsuccessful: 100 },
+      { kind: 'full', source: '', interval: 86_400, lastGood: 40_000, unsuccessful: 40_000 },
     ],
     work: [],
     outcomesUnknown: {

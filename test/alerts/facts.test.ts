@@ -565,3 +565,42 @@ describe('the database and the channels', () => {
     expect(await found()).toEqual([])
   })
 })
+
+test('of several HR sources each is judged for itself, and one that is away is one thing to be told of', async () => {
+  const source = (name: string, position: number, enterpriseCodes: string[]) =>
+    plant(store, 'hr_source', {
+      name,
+      position,
+      kind: 'mysql',
+      address: 'hr/hr',
+      enterprise_codes: enterpriseCodes,
+    })
+  await source('shanghai', 1, ['E1'])
+  await source('beijing', 2, ['E2', 'E3'])
+  for (const scope of ['E2', 'E3'])
+    await plant(store, 'halt', {
+      scope,
+      category: 'hr_unavailable',
+      message: 'm',
+      remedy: 'r',
+      since: minutesAgo(10),
+    })
+  await plant(store, 'halt', {
+    scope: 'E1',
+    category: 'enterprise_code',
+    message: 'm',
+    remedy: 'r',
+    since: minutesAgo(10),
+  })
+  const judged = (state: string, hr_source: string) =>
+    plantRun(store, { state, hr_source, planned_at: new Date(), finished_at: new Date() })
+  await judged('source_suspect', 'beijing')
+  await judged('done', 'shanghai')
+  // Of the time when there was one HR system.
+  await judged('source_suspect', '')
+  expect((await rules()).toSorted()).toEqual(['halt E1', 'halt HR beijing', 'source_suspect changes beijing'])
+  expect((await readFacts(store.pool)).judgements).toEqual([
+    { kind: 'changes', source: 'shanghai', suspect: false },
+    { kind: 'changes', source: 'beijing', suspect: true },
+  ])
+})

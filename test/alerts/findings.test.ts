@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { Facts } from '../../src/alerts/facts.ts'
 import { findings } from '../../src/alerts/findings.ts'
-import { type Finding, RULE_NAMES, RULES, type RuleName } from '../../src/alerts/rule.ts'
+import { type Finding, inhibitorOf, RULE_NAMES, RULES, type RuleName } from '../../src/alerts/rule.ts'
 import { alertText } from '../../src/alerts/text.ts'
 import { duplication } from '../../src/sync/safety.ts'
 import { LANGUAGES } from '../../src/texts/texts.ts'
@@ -16,6 +16,7 @@ const find = (differs: Partial<Facts>, settings: Record<string, string> = {}) =>
   findings(healthyFacts(differs), alertLimits(settings), NOW)
 
 const STOP = {
+  source: '',
   category: 'credentials',
   platformCode: 1000210003,
   message: 'm',
@@ -23,7 +24,7 @@ const STOP = {
   raisedBy: 'dirsync',
   since: ago(5000),
 }
-const SCHEDULE = { kind: 'changes' as const, interval: 300, lastGood: 901, unsuccessful: 901 }
+const SCHEDULE = { kind: 'changes' as const, source: '', interval: 300, lastGood: 901, unsuccessful: 901 }
 const WORK = { operation: 'update-employee' as const, count: 3, age: 3601 }
 const MONEY = { count: 2, for_person: 1, since: ago(MINUTE) }
 const NO_MONEY = { count: 0, for_person: 0, since: null }
@@ -97,15 +98,22 @@ const BORDERS: {
   {
     rule: 'held_run',
     name: 'a held run',
-    beyond: { heldRuns: [{ run: 7, kind: 'changes', planned: 300, since: ago(MINUTE) }] },
+    beyond: { heldRuns: [{ run: 7, kind: 'changes', source: '', planned: 300, since: ago(MINUTE) }] },
     at: { heldRuns: [] },
-    found: { subject: '7', since: ago(MINUTE), forMs: 0, facts: { run: 7, kind: 'changes', planned: 300 } },
+    found: {
+      subject: '7',
+      since: ago(MINUTE),
+      forMs: 0,
+      facts: { run: 7, kind: 'changes', planned: 300 },
+    },
   },
   {
     rule: 'source_suspect',
     name: 'a suspect source',
     beyond: {
-      suspects: [{ run: 8, kind: 'full', message: 'HR delivered no rows at all', since: ago(HOUR) }],
+      suspects: [
+        { run: 8, kind: 'full', source: '', message: 'HR delivered no rows at all', since: ago(HOUR) },
+      ],
     },
     at: { suspects: [] },
     found: {
@@ -318,13 +326,13 @@ describe('settings change the figures', () => {
     [
       'held_run',
       { ALERT_HELD_RUN: '15' },
-      { heldRuns: [{ run: 1, kind: 'full', planned: 1, since: NOW }] },
+      { heldRuns: [{ run: 1, kind: 'full', source: '', planned: 1, since: NOW }] },
       { forMs: 15 * MINUTE },
     ],
     [
       'source_suspect',
       { ALERT_SOURCE_SUSPECT: '2' },
-      { suspects: [{ run: 1, kind: 'full', message: '', since: NOW }] },
+      { suspects: [{ run: 1, kind: 'full', source: '', message: '', since: NOW }] },
       { forMs: 2 * MINUTE },
     ],
     ['run_overdue', { ALERT_RUN_OVERDUE: '1' }, { schedules: [{ ...SCHEDULE, unsuccessful: 301 }] }, {}],
@@ -458,9 +466,38 @@ test('an inhibited rule is inhibited by others than itself', () => {
 test.each(LANGUAGES)('user ids that HR delivers twice stay in dirsync: %s', language => {
   for (const keys of [['13800138000'], ['zhangsan', 'li): make', 'wang\n)']]) {
     const message = `${duplication(keys)}. Nothing was enqueued.`
-    const [found] = find({ suspects: [{ run: 1, kind: 'full', message, since: NOW }] })
+    const [found] = find({ suspects: [{ run: 1, kind: 'full', source: '', message, since: NOW }] })
     const { what } = alertText(language, found as Finding)
     expect(what).toMatch(language === 'en' ? /more than once \(…\): make the mapping/ : /（…）|\(…\)/)
     for (const key of keys) expect(JSON.stringify([found, what])).not.toContain(key.slice(0, 4))
   }
+})
+
+describe('where HR has several sources', () => {
+  test('what is wrong with one is told of it, and is no reason to keep quiet about another one', () => {
+    const found = find({
+      stops: [{ ...STOP, scope: 'E2', source: 'beijing', category: 'hr_unavailable' }],
+      heldRuns: [{ run: 7, kind: 'changes', source: 'shanghai', planned: 300, since: ago(MINUTE) }],
+      suspects: [
+        { run: 8, kind: 'full', source: 'beijing', message: 'HR delivered no rows at all', since: NOW },
+      ],
+      schedules: [{ ...SCHEDULE, source: 'beijing' }],
+    })
+    expect(found.map(({ rule, subject }) => [rule, subject])).toEqual([
+      ['halt', 'HR beijing'],
+      ['held_run', '7'],
+      ['source_suspect', 'full beijing'],
+      ['run_overdue', 'changes beijing'],
+    ])
+    expect(found.map(one => alertText('en', one).title)).toEqual([
+      'HR source beijing cannot be read',
+      'Run 7 (changes, shanghai) waits for a decision',
+      'HR’s data looks wrong (full, beijing)',
+      'No good run for too long (changes, beijing)',
+    ])
+    const held = [{ rule: 'held_run', endedAt: null, source: 'shanghai' }]
+    expect(inhibitorOf('run_overdue', held, NOW, 'beijing')).toBeUndefined()
+    expect(inhibitorOf('run_overdue', held, NOW, 'shanghai')).toBe('held_run')
+    expect(inhibitorOf('run_overdue', [{ rule: 'paused', endedAt: null }], NOW, 'beijing')).toBe('paused')
+  })
 })

@@ -123,6 +123,17 @@ test('an accepted case stays accepted as long as there is whom it concerns', asy
   expect(await left('dead_letter', 'entity_key')).toEqual(['D1', 'here'])
 })
 
+test('of several HR sources the last good sweep of each stays', async () => {
+  const old = { state: 'done', finished_at: ago(200) }
+  const sweep = { ...old, sweep: true, source: { rows: 1, keyless: 0, empty: {}, newest: null } }
+  await plantRun(store, { ...sweep, hr_source: 'beijing' })
+  const stays = await plantRun(store, { ...sweep, hr_source: 'beijing' })
+  await plantRun(store, { ...old, kind: 'openids' })
+  const other = await plantRun(store, { ...sweep, hr_source: 'shanghai' })
+  await pruneHistory(store.pool)
+  expect(await left('sync_run', 'id')).toEqual([stays, other])
+})
+
 test('runs go after 180 days, but not the last good one that read every row, nor unfinished ones', async () => {
   const source = { rows: 1, keyless: 0, empty: {}, newest: null }
   const old = { state: 'done', finished_at: ago(200) }

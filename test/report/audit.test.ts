@@ -12,7 +12,7 @@ describe('the record of what people asked for', () => {
   test('is listed the latest first, with who, when, from where and why', async () => {
     const id = await fail(store)
     await as('mei').ignore(id, 'shared phone')
-    const run = await as('Li').resync('full')
+    const [run] = await as('Li').resync('full')
     expect(await listCommands(store.pool, {}, { limit: 10 })).toEqual({
       commands: [
         {

@@ -217,7 +217,7 @@ describe('another account', () => {
       ],
       // Derived from others, or forgotten but for a person's pause.
       ...['tally', 'halt'],
-      ...['migration', 'deployment', 'process', 'job_tick', 'job_schedule'],
+      ...['migration', 'deployment', 'process', 'job_tick', 'job_schedule', 'hr_source'],
       // Whoever may use the console may do so still; a lower rate that a person asked for ends by itself.
       ...['console_user', 'console_session', 'api_token', 'sign_in_key', 'sign_in_flow', 'sign_in_failure'],
       ...['idempotency_key', 'rate_cap', 'text'],

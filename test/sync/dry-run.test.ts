@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { HrSources } from '../../src/hr/sources.ts'
 import { dryRunPage, listDryRuns, readDryRun } from '../../src/report/dry-runs.ts'
 import { dryRunNow, requestDryRun, runNextDryRun } from '../../src/sync/dry-run.ts'
 import { HrReadings } from '../../src/sync/hr-readings.ts'
@@ -22,14 +23,14 @@ const LIMITS = {
 
 const deps = (source = place.source(TODAY)) => ({
   pool: place.store.pool,
-  hr: source,
+  hr: HrSources.one(source),
   limits: LIMITS,
   logger: SILENT,
 })
 
 /** A dry run of a SELECT, carried out. */
 async function dryRun(mapping: string) {
-  const id = await requestDryRun(deps(), ASKER, mapping)
+  const id = await requestDryRun(deps(), ASKER, { sql: mapping, source: '' })
   expect(await runNextDryRun(deps(), never)).toBe(true)
   const found = await readDryRun(place.store.pool, id)
   if (!found) throw new Error(`no dry run ${id}`)
@@ -87,7 +88,7 @@ describe('a dry run', () => {
     const source = hrSource(hr.url, today)
     const signal = new AbortController().signal
     const of = async (mapping: string) => {
-      const id = await dryRunNow(deps(source), ASKER, mapping, { signal })
+      const id = await dryRunNow(deps(source), ASKER, { sql: mapping, source: '' }, { signal })
       return { id, found: await readDryRun(place.store.pool, id) }
     }
     const { id, found } = await of(
@@ -231,7 +232,7 @@ describe('a SELECT that is wrong', () => {
     ['select 1) m; drop table person; select (1', 'closes that was never opened', { line: 1, column: 9 }],
     ['', 'no statement', null],
   ])('is refused at once where it is no single one: %s', async (sql, message, where) => {
-    await expect(requestDryRun(deps(), ASKER, sql)).rejects.toMatchObject({
+    await expect(requestDryRun(deps(), ASKER, { sql, source: '' })).rejects.toMatchObject({
       message: expect.stringContaining(message),
       place: where,
     })
@@ -265,7 +266,7 @@ describe('a SELECT that is wrong', () => {
 describe('dry runs of several processes', () => {
   test('one that lost its process is carried out by another one, and not for ever', async () => {
     await place.inStep(2, TODAY)
-    const id = await requestDryRun(deps(), ASKER, TODAY)
+    const id = await requestDryRun(deps(), ASKER, { sql: TODAY, source: '' })
     const lose = (starts: number) =>
       place.store.pool.query(
         `update dirsync.dry_run set state = 'running', starts = $1, finished_at = null`,
@@ -286,12 +287,12 @@ describe('dry runs of several processes', () => {
     await place.inStep(2, TODAY)
     const readings = new HrReadings(deps())
     readings.start()
-    const id = await requestDryRun(deps(), ASKER, TODAY)
+    const id = await requestDryRun(deps(), ASKER, { sql: TODAY, source: '' })
     readings.wake()
     await until(async () => (await readDryRun(place.store.pool, id))?.state === 'done')
     const locked = await place.hr.connect()
     await locked.query('begin; lock table person in access exclusive mode')
-    const waiting = await requestDryRun(deps(), ASKER, TODAY)
+    const waiting = await requestDryRun(deps(), ASKER, { sql: TODAY, source: '' })
     readings.wake()
     await until(async () => (await readDryRun(place.store.pool, waiting))?.phase === 'plan' || waitsInHr())
     await readings.stop()
@@ -305,7 +306,12 @@ describe('dry runs of several processes', () => {
   test('in the foreground it waits for its turn, and ends with its number', async () => {
     await place.inStep(2, TODAY)
     const begun: number[] = []
-    const id = await dryRunNow(deps(), ASKER, TODAY, { signal: never, begun: number => begun.push(number) })
+    const id = await dryRunNow(
+      deps(),
+      ASKER,
+      { sql: TODAY, source: '' },
+      { signal: never, begun: number => begun.push(number) },
+    )
     expect(begun).toEqual([id])
     expect(await readDryRun(place.store.pool, id)).toMatchObject({ state: 'done' })
     expect(await listDryRuns(place.store.pool, { limit: 5 })).toMatchObject([{ id, state: 'done' }])

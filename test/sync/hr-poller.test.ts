@@ -1,5 +1,6 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { type ChangedRow, MOST_CHANGED } from '../../src/hr/changed-rows.ts'
+import { WHOLE } from '../../src/hr/sources.ts'
 import { SessionLocks } from '../../src/lib/session-locks.ts'
 import { HrPoller, SeenRows } from '../../src/sync/hr-poller.ts'
 import { until } from '../helpers/company.ts'
@@ -77,6 +78,7 @@ describe('while it looks at HR', () => {
     const locks = new SessionLocks(store.url, SILENT)
     const polling = new HrPoller({
       pool: store.pool,
+      scope: WHOLE,
       hr: {
         async changedSince(since) {
           const rows = await hr.changedSince(since)

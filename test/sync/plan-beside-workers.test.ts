@@ -1,6 +1,7 @@
 import { setTimeout } from 'node:timers/promises'
 import type pg from 'pg'
 import { expect, onTestFinished, test } from 'vitest'
+import { HrSources } from '../../src/hr/sources.ts'
 import { createClient, createPool } from '../../src/lib/database.ts'
 import { type JobKey, type JobOperation, parseJobKey } from '../../src/queue/job.ts'
 import { type Claim, type ClaimKey, claim } from '../../src/sync/claim.ts'
@@ -30,7 +31,7 @@ const LIMITS: PlannerOptions['limits'] = {
   sweepIntervalMs: 0,
 }
 
-const PLANNER = { logger: SILENT, limits: LIMITS, sellerAppids: [], ownEnterprise: '' }
+const PLANNER = { source: '', logger: SILENT, limits: LIMITS, sellerAppids: [], ownEnterprise: '' }
 
 const plans = new PlanUnderTest()
 const { store } = plans
@@ -128,7 +129,7 @@ test('plans of many rows and busy workers never wait for each other in a circle'
   await plans.hire(EMPLOYEES)
   const before = await deadlocks('busy')
   const { pool, end } = poolOf('busy')
-  const planner = new Planner({ ...PLANNER, pool, hr: plans.source() })
+  const planner = new Planner({ ...PLANNER, pool, hr: HrSources.one(plans.source()) })
   const workers = busyWorkers(pool)
   for (let i = 0; i < PLANS; i++) {
     await workers.haveSettled(i * BETWEEN)
@@ -170,7 +171,7 @@ test('a plan that PostgreSQL ends to break a circle repeats what it writes, and 
   await other.query('begin')
   await other.query(`select from dirsync.employee where userid = 'e9' for update`)
   await requestRun(planning, 'changes', [], 'test')
-  const planner = new Planner({ ...PLANNER, pool: planning, hr: source })
+  const planner = new Planner({ ...PLANNER, pool: planning, hr: HrSources.one(source) })
   const planned = planner.planNext(new AbortController().signal)
   await until(
     async () =>

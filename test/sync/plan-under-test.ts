@@ -1,6 +1,7 @@
 import type pg from 'pg'
 import { afterAll, beforeAll, beforeEach } from 'vitest'
 import type { HrSource } from '../../src/hr/source.ts'
+import { HrSources } from '../../src/hr/sources.ts'
 import type { PlannerOptions } from '../../src/sync/plan-kind.ts'
 import { Planner } from '../../src/sync/planner.ts'
 import { finishRuns, type Run, type RunKind, readRun, requestRun } from '../../src/sync/run.ts'
@@ -71,7 +72,8 @@ export class PlanUnderTest {
   ): Promise<Run> {
     const planner = new Planner({
       pool: this.store.pool,
-      hr: source,
+      hr: HrSources.one(source),
+      source: '',
       logger: SILENT,
       limits: { ...LIMITS, ...limits },
       sellerAppids: [],

@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { afterEach, describe, expect, onTestFinished, test } from 'vitest'
+import { WHOLE } from '../../src/hr/sources.ts'
 import { createClient } from '../../src/lib/database.ts'
 import { liftHrHalt } from '../../src/sync/halts.ts'
 import { judgeLater, type RunKind, readRun } from '../../src/sync/run.ts'
@@ -12,7 +13,10 @@ const store = new StoreUnderTest()
 const ago = (minutes: number) => new Date(Date.now() - minutes * 60_000)
 
 describe('a cron tick', () => {
-  const request = (kind: RunKind) => requestScheduledRun(store.pool, kind, 'cron', SILENT)
+  const request = async (kind: RunKind) => {
+    const [id = 0] = await requestScheduledRun(store.pool, kind, 'cron', SILENT)
+    return id
+  }
   const runs = () => store.rows('select id, kind, state, requested_by from dirsync.sync_run order by id')
 
   test('a run is requested where none of its kind is unfinished, and heard at once', async () => {
@@ -107,11 +111,11 @@ test('HR that answers ends the halt because of HR, and no other', async () => {
   const halt = (category: string) =>
     plant(store, 'halt', { scope: '*', category, message: 'm', remedy: 'r', since: ago(1) })
   await halt('paused')
-  expect(await liftHrHalt(store.pool, new Date())).toBe(false)
+  expect(await liftHrHalt(store.pool, WHOLE, new Date())).toEqual([])
   await store.pool.query('delete from dirsync.halt')
   await halt('hr_unavailable')
-  expect(await liftHrHalt(store.pool, ago(2))).toBe(false)
-  expect(await liftHrHalt(store.pool, new Date())).toBe(true)
+  expect(await liftHrHalt(store.pool, WHOLE, ago(2))).toEqual([])
+  expect(await liftHrHalt(store.pool, WHOLE, new Date())).toEqual(['*'])
   expect(await store.rows('select from dirsync.halt')).toEqual([])
 })
 
@@ -135,7 +139,7 @@ describe("what HR's trigger tells", () => {
 
   /** What waits to be planned once the trigger has named these. */
   async function requestedFor(userids: string[]) {
-    changes = new HrChanges({ pool: store.pool, limits, by: 'trigger', logger: SILENT })
+    changes = new HrChanges({ pool: store.pool, scope: WHOLE, limits, by: 'trigger', logger: SILENT })
     changes.changed(userids)
     return until(async () => {
       const runs = await store.rows(
@@ -153,7 +157,7 @@ describe("what HR's trigger tells", () => {
   test('rows are not sent past a run that is held: HR is judged again with them', async () => {
     await plantSweep()
     const held = await plantSweep({ state: 'held', finished_at: null })
-    changes = new HrChanges({ pool: store.pool, limits, by: 'trigger', logger: SILENT })
+    changes = new HrChanges({ pool: store.pool, scope: WHOLE, limits, by: 'trigger', logger: SILENT })
     changes.changed(['e1'])
     const [run] = await until(async () => {
       const asked = await store.rows(

@@ -15,6 +15,7 @@ import {
   requestRun,
   supersede,
 } from '../../src/sync/run.ts'
+import { claimSources } from '../../src/sync/sources.ts'
 import { plantRun } from './planted.ts'
 import { StoreUnderTest } from './store-under-test.ts'
 
@@ -134,6 +135,11 @@ describe('the functions make the transitions of the table', () => {
     ['decide', { state: 'held' }, call('approve')],
     ['decide', { state: 'held' }, call('reject')],
     ['supersede', { state: 'held' }, run => inTransaction(db => supersede(db, run, run + 1))],
+    ...['held', 'requested', 'planning'].map((state): [string, { state: string; hr_source: string }, Act] => [
+      'endRunsOfOthers',
+      { state, hr_source: 'gone' },
+      () => claimSources(store.pool, []),
+    ]),
     ['finishRuns', { state: 'running' }, () => finishRuns(store.pool)],
     ['finishRuns', { state: 'running', cancelled_at: new Date() }, () => finishRuns(store.pool)],
     ['cancel', { state: 'requested' }, call('cancel')],

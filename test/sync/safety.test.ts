@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { SourceStatistics } from '../../src/directory/hash.ts'
-import { suspicion, trips } from '../../src/sync/safety.ts'
+import { straying, suspicion, trips } from '../../src/sync/safety.ts'
 
 const LIMITS = { maxFewerRows: 20, maxEmptied: 20 }
 
@@ -90,6 +90,34 @@ describe('the sanity gate', () => {
         expect(suspicion(same, same, [], { maxFewerRows: 0, maxEmptied: 0 })).toBeNull()
       }),
     )
+  })
+})
+
+describe('rows of other sources', () => {
+  const limits = { gate: LIMITS, breaker: { count: 50 } }
+  const source = (rows: number, stray: number) => ({ ...hr(rows), stray })
+
+  test('are cases while they are few, by number or by share', () => {
+    expect(straying(source(10_000, 2000), null, limits)).toBeNull()
+    expect(straying(source(60, 50), null, limits)).toBeNull()
+    expect(straying(hr(60), null, limits)).toBeNull()
+  })
+
+  test('are a mapping that broke when they are many, or all', () => {
+    expect(straying(source(10_000, 2001), null, limits)).toMatch(
+      /^2001 of 10000 rows that HR delivers are of/,
+    )
+    expect(straying(source(3, 3), null, limits)).toMatch(/^3 of 3 rows/)
+  })
+
+  test('are held against all rows where only newer ones were read', () => {
+    expect(straying(source(60, 60), 10_000, limits)).toBeNull()
+    expect(straying(source(60, 60), 100, limits)).toMatch(/^60 of 60 rows/)
+  })
+
+  test('do not count as rows that are there', () => {
+    expect(suspicion(source(100, 30), hr(100), [], LIMITS)).toMatch(/^HR delivers 70 rows, 30 % fewer/)
+    expect(suspicion(source(100, 30), source(110, 40), [], LIMITS)).toBeNull()
   })
 })
 

@@ -1,5 +1,7 @@
 import { z } from 'zod'
 import { action, type Endpoint, read } from '../endpoint.ts'
+import { StartedRuns, startedRuns } from '../runs/query.ts'
+import { toStarted } from '../runs/routes.ts'
 import { commandsOf, type Services } from '../services.ts'
 import {
   DeletionsResult,
@@ -45,14 +47,16 @@ export function departments(services: Services): Endpoint[] {
       summary: 'Starts a run that deletes the departments that HR closed',
       body: z.object({ reason }),
       starts: true,
-      result: z.object({ run: z.number() }),
-      run: async (ask, { input }) => ({
-        run: await commandsOf(services, ask).deleteDepartments(input.reason),
-      }),
-      next: (_ask, { run }) => ({
-        to: `/runs/${run}`,
-        notice: { key: 'departments.run_started', values: { run } },
-      }),
+      result: StartedRuns,
+      run: async (ask, { input }) =>
+        startedRuns(await commandsOf(services, ask).deleteDepartments(input.reason)),
+      next: (_ask, started) =>
+        started.runs.length > 1
+          ? toStarted(started)
+          : {
+              to: `/runs/${started.run}`,
+              notice: { key: 'departments.run_started', values: { run: started.run } },
+            },
     }),
   ]
 }

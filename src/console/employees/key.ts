@@ -12,12 +12,12 @@ export function employeeName({ enterpriseCode, userid }: EmployeeKey): string {
  * The employee whom an address names: `userid`, or `enterprise/userid`. One whom dirsync does not know may be known to HR.
  * @throws Problem when several enterprises have a user id
  */
-export async function resolveKey({ pool, config }: Services, name: string): Promise<EmployeeKey> {
+export async function resolveKey({ pool, config, hr }: Services, name: string): Promise<EmployeeKey> {
   const slash = name.indexOf('/')
   if (slash >= 0) {
     const enterpriseCode = name.slice(0, slash)
     const codes = await enterpriseCodes(pool, config.PLATFORM_ENTERPRISE_CODE)
-    if (enterpriseCode === '' || codes.includes(enterpriseCode))
+    if (enterpriseCode === '' || [...codes, ...hr.codes].includes(enterpriseCode))
       return { enterpriseCode, userid: name.slice(slash + 1) }
   }
   const [first, second] = await findEmployees(pool, [name])

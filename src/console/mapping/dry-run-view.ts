@@ -39,18 +39,26 @@ const TONES: Record<DryRunResult['state'], Tone> = {
   failed: 'bad',
 }
 
-/** The list, and a form for another one. @param text what the form begins with: kept where it was refused */
+/** What the form for another dry run begins with: kept where it was refused. */
+interface Given {
+  text: string
+  source: string
+  /** Names of the HR sources; empty where there is only one. */
+  sources: readonly string[]
+}
+
+/** The list, and a form for another one. */
 export function dryRunsBody(
   ask: Ask,
   { dry_runs, next }: DryRunsResult,
-  text: string,
+  given: Given,
   mistake: Mistake | null,
 ): SafeHtml {
   const { t, language } = ask
   return html`${head(t('mapping.dry_runs'))}
   <p><a href="/mapping">${t('mapping.back')}</a></p>
-  ${mistake ? mistakeAlert(ask, text, mistake) : ''}
-  ${selectForm(ask, text)}
+  ${mistake ? mistakeAlert(ask, given.text, mistake) : ''}
+  ${selectForm(ask, given)}
   ${live(
     ask.url === '/mapping/dry-runs' ? ask : { ...ask, url: '/mapping/dry-runs' },
     'dry-runs',
@@ -62,6 +70,14 @@ export function dryRunsBody(
         [
           { title: t('mapping.number'), kind: 'main', cell: ({ id }) => `#${id}` },
           { title: t('employees.state'), cell: row => state(TONES[row.state], stateWord(ask, row.state)) },
+          ...(given.sources.length > 0
+            ? [
+                {
+                  title: t('runs.source'),
+                  cell: (row: DryRunsResult['dry_runs'][number]) => row.source || null,
+                },
+              ]
+            : []),
           { title: t('mapping.asked_for'), cell: row => since(ask, row.requested_at) },
           { title: t('mapping.by'), kind: 'spare', cell: row => foreign(row.requested_by) },
           {
@@ -94,10 +110,18 @@ function stateWord({ language }: Ask, name: string): string {
   return textOr(language, `dry_run_state.${name}`, name)
 }
 
-function selectForm(ask: Ask, text: string): SafeHtml {
+function selectForm(ask: Ask, { text, source, sources }: Given): SafeHtml {
   const { t } = ask
   if (!ask.may('operator')) return html`<p class="soft">${t('mapping.operator_only')}</p>`
+  const choice =
+    sources.length === 0
+      ? ''
+      : html`<p class="field"><label for="source">${t('runs.source')}</label>
+    <select id="source" name="source">${sources.map(
+      name => html`<option value="${name}"${name === source ? html` selected` : ''}>${name}</option>`,
+    )}</select></p>`
   return html`<form method="post" action="/mapping/dry-runs" class="select">
+    ${choice}
     <p class="field"><label for="mapping">${t('mapping.select')}</label>
     <textarea id="mapping" name="mapping" class="code" rows="${Math.min(24, Math.max(8, text.split('\n').length + 2))}" required maxlength="100000" spellcheck="false"
       aria-describedby="mapping-hint">${text}</textarea>
@@ -148,7 +172,12 @@ export function dryRunBody(ask: Ask, dryRun: DryRunResult, what: string | undefi
   return html`${head(t('mapping.dry_run', { id: dryRun.id }))}
   <p><a href="/mapping/dry-runs">${t('mapping.all_dry_runs')}</a></p>
   ${live(ask, 'dry-run', ['dry_runs'], html`${progress(ask, dryRun)}${outcome(ask, dryRun, what)}`)}
-  ${section(t('mapping.select_tried'), selectForm(ask, dryRun.mapping))}`
+  ${section(t('mapping.select_tried'), selectForm(ask, tried(dryRun)))}`
+}
+
+/** Another one begins with what this one has tried, of the same source. */
+function tried({ mapping: text, source }: DryRunResult): Given {
+  return { text, source, sources: source === '' ? [] : [source] }
 }
 
 function progress(ask: Ask, dryRun: DryRunResult): SafeHtml {

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { EmployeeKey } from '../../directory/employee.ts'
+import type { NamedSource } from '../../hr/sources.ts'
 import { decodeCursor, encodeCursor } from '../../lib/cursor.ts'
 import { dryRunPage, listDryRuns, readDryRun } from '../../report/dry-runs.ts'
 import { readMapping, type TriedEmployee } from '../../report/mapping.ts'
@@ -12,7 +13,14 @@ import type { Services } from '../services.ts'
 
 const File = z.object({ file: z.string(), sql: z.string() })
 
+export const SourceQuery = z.object({
+  source: z.string().max(20).optional().describe('Name of one of several HR sources; absent: the first one'),
+})
+
 export const MappingResult = z.object({
+  source: z.string().describe('The HR source whose mapping it is; empty where there is only one'),
+  sources: z.array(z.string()).describe('Names of all of them; empty where there is only one'),
+  enterprise_codes: z.array(z.string()).nullable().describe('Its enterprises; null: all there are'),
   employees: File.nullable().describe('null: the file cannot be read, see error'),
   departments: File.nullable(),
   error: z.string().nullable().describe('Why HR or a file cannot be read, or what is wrong with the mapping'),
@@ -36,9 +44,23 @@ export type MappingResult = z.infer<typeof MappingResult>
 /** Mappings of earlier times that are listed. */
 const HISTORY = 10
 
-export async function readMappingResult({ pool, hr }: Services): Promise<MappingResult> {
-  const page = await readMapping(pool, hr)
+/** @throws Problem where there is no source of that name */
+export function sourceOf({ hr }: Services, name: string | undefined): NamedSource {
+  const source = name === undefined || name === '' ? hr.all[0] : hr.named(name)
+  if (!source) throw new Problem('not_found', `There is no HR source ${JSON.stringify(name)}.`)
+  return source
+}
+
+export async function readMappingResult(
+  services: Services,
+  name: string | undefined,
+): Promise<MappingResult> {
+  const source = sourceOf(services, name)
+  const page = await readMapping(services.pool, source)
   return {
+    source: source.name,
+    sources: namesOf(services),
+    enterprise_codes: source.codes && [...source.codes],
     employees: page.employees,
     departments: page.departments,
     error: page.hrError,
@@ -49,6 +71,10 @@ export async function readMappingResult({ pool, hr }: Services): Promise<Mapping
     read_at: page.readAt,
     history: page.history.slice(0, HISTORY),
   }
+}
+
+export function namesOf({ hr }: Services): string[] {
+  return hr.areNamed ? hr.all.map(({ name }) => name) : []
 }
 
 // One employee, tried
@@ -77,6 +103,7 @@ const DryRunLine = z.object({
   requested_by: z.string(),
   requested_at: z.date(),
   address: z.string().nullable(),
+  source: z.string().describe('The HR source that it reads; empty where there is only one'),
   state: z.enum(['requested', 'running', 'done', 'failed']),
   phase: z.enum(['plan', 'new', 'today', 'compare']).nullable().describe('What it does while it runs'),
   rows_read: z.number(),
@@ -85,7 +112,7 @@ const DryRunLine = z.object({
   message: z.string().nullable().describe('failed: why'),
 })
 
-export const DryRunsQuery = z.object({ cursor, limit: pageSize })
+export const DryRunsQuery = SourceQuery.extend({ cursor, limit: pageSize })
 export const DryRunsResult = z.object({ dry_runs: z.array(DryRunLine), next: z.string().nullable() })
 export type DryRunsResult = z.infer<typeof DryRunsResult>
 
@@ -109,6 +136,7 @@ function lineResult(line: Awaited<ReturnType<typeof listDryRuns>>[number]): z.ou
     requested_by: line.requestedBy,
     requested_at: line.requestedAt,
     address: line.address,
+    source: line.source,
     state: line.state,
     phase: line.phase,
     rows_read: line.rowsRead,

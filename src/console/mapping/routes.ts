@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { HrUnavailableError, MappingError } from '../../hr/source.ts'
+import type { NamedSource } from '../../hr/sources.ts'
 import { tryEmployee } from '../../report/mapping.ts'
 import { requestDryRun } from '../../sync/dry-run.ts'
 import type { Ask } from '../ask.ts'
@@ -15,9 +16,12 @@ import {
   DryRunsQuery,
   DryRunsResult,
   MappingResult,
+  namesOf,
   readDryRunResult,
   readDryRuns,
   readMappingResult,
+  SourceQuery,
+  sourceOf,
   TriedResult,
   triedResult,
 } from './query.ts'
@@ -35,8 +39,9 @@ export function mapping(services: Services): Endpoint[] {
       path: '/mapping',
       tag: 'mapping',
       summary: 'The columns of the mapping: types, share of empty values, rule breaks; unmanaged fields',
+      query: SourceQuery,
       result: MappingResult,
-      run: () => readMappingResult(services),
+      run: (_ask, { input }) => readMappingResult(services, input.source),
       page: (ask, result) => ({
         title: ask.t('mapping.title'),
         nav: 'mapping',
@@ -56,7 +61,11 @@ export function mapping(services: Services): Endpoint[] {
       page: async (ask, tried) => ({
         title: ask.t('mapping.title'),
         nav: 'mapping',
-        body: mappingBody(ask, await readMappingResult(services), tried),
+        body: mappingBody(
+          ask,
+          await readMappingResult(services, services.hr.of(tried.enterprise_code)?.name),
+          tried,
+        ),
       }),
     }),
     read({
@@ -66,22 +75,31 @@ export function mapping(services: Services): Endpoint[] {
       query: DryRunsQuery,
       result: DryRunsResult,
       run: (_ask, { input }) => readDryRuns(services, input),
-      page: async (ask, result) => dryRunsPage(ask, result, await todaysSelect(services), null),
+      page: async (ask, result, { input }) => {
+        const source = sourceOf(services, input.source)
+        return dryRunsPage(
+          ask,
+          result,
+          { text: await todaysSelect(source), source: source.name, sources: namesOf(services) },
+          null,
+        )
+      },
     }),
     action({
       path: '/mapping/dry-runs',
       tag: 'mapping',
       summary: 'Finds out what another SELECT would change, without changing anything',
-      body: z.object({ mapping: mappingText }),
+      body: SourceQuery.extend({ mapping: mappingText }),
       starts: true,
       result: z.object({ id: z.number() }),
-      run: (ask, { input }) => request(services, ask, input.mapping),
+      run: (ask, { input }) => request(services, ask, input),
       next: (_ask, { id }) => ({ to: `/mapping/dry-runs/${id}` }),
       refused: async (ask, problem, { input }) => {
         const { reason, place } =
           problem.cause instanceof MappingError ? problem.cause : { reason: problem.message, place: null }
         const dryRuns = await readDryRuns(services, { limit: 20 })
-        return dryRunsPage(ask, dryRuns, input.mapping, { message: reason, place })
+        const given = { text: input.mapping, source: input.source ?? '', sources: namesOf(services) }
+        return dryRunsPage(ask, dryRuns, given, { message: reason, place })
       },
     }),
     read({
@@ -101,10 +119,15 @@ export function mapping(services: Services): Endpoint[] {
   ]
 }
 
-async function request({ pool, hr }: Services, { asker }: Ask, text: string): Promise<{ id: number }> {
+async function request(
+  services: Services,
+  { asker }: Ask,
+  { mapping: text, source }: { mapping: string; source?: string | undefined },
+): Promise<{ id: number }> {
+  const { name } = sourceOf(services, source)
   try {
     // Browsers end the lines of a form in their own way.
-    return { id: await requestDryRun({ pool, hr }, asker, text.replaceAll('\r\n', '\n')) }
+    return { id: await requestDryRun(services, asker, { sql: text.replaceAll('\r\n', '\n'), source: name }) }
   } catch (error) {
     if (!(error instanceof MappingError)) throw error
     throw new Problem('invalid', error.message, { cause: error })
@@ -112,7 +135,7 @@ async function request({ pool, hr }: Services, { asker }: Ask, text: string): Pr
 }
 
 /** What somebody begins with who wants to try something else; empty where the file cannot be read. */
-async function todaysSelect({ hr }: Services): Promise<string> {
+async function todaysSelect({ hr }: NamedSource): Promise<string> {
   try {
     return (await hr.texts()).employees.sql
   } catch (error) {
@@ -124,12 +147,12 @@ async function todaysSelect({ hr }: Services): Promise<string> {
 function dryRunsPage(
   ask: Ask,
   result: DryRunsResult,
-  text: string,
+  given: Parameters<typeof dryRunsBody>[2],
   mistake: Parameters<typeof dryRunsBody>[3],
 ) {
   return {
     title: ask.t('mapping.dry_runs'),
     nav: 'mapping' as const,
-    body: dryRunsBody(ask, result, text, mistake),
+    body: dryRunsBody(ask, result, given, mistake),
   }
 }

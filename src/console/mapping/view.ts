@@ -22,7 +22,7 @@ import {
   table,
   time,
 } from '../ui/parts.ts'
-import { employeePath } from '../ui/paths.ts'
+import { employeePath, mappingPath } from '../ui/paths.ts'
 import type { MappingResult, TriedResult } from './query.ts'
 
 /** What HR's columns become, how full they are, and which rows break rules in them. */
@@ -45,12 +45,14 @@ export function mappingBody(ask: Ask, mapping: MappingResult, tried: TriedResult
           },
         ],
       }),
-      html`<a class="button" href="/mapping/dry-runs">${t('mapping.dry_runs')}</a>`,
+      html`<a class="button" href="/mapping/dry-runs${mapping.source && `?source=${mapping.source}`}">${t('mapping.dry_runs')}</a>`,
     ],
   })}
+  ${sourceChoice(ask, mapping)}
   ${mapping.error === null ? '' : alert('bad', t('mapping.broken'), foreign(inLanguage(language, mapping.error)))}
   ${tried === null ? '' : triedSection(ask, tried)}
   ${facts([
+    [t('mapping.enterprises'), mapping.enterprise_codes?.map(code => code || '–').join(', ') ?? null],
     [t('mapping.file'), employees && code(employees.file)],
     [t('mapping.since'), mapping.since ? since(ask, mapping.since) : t('mapping.not_used')],
     [
@@ -74,6 +76,15 @@ export function mappingBody(ask: Ask, mapping: MappingResult, tried: TriedResult
   ${employees ? section(t('mapping.select'), copyable(t, employees.sql), { aside: employees.file }) : ''}
   ${departments ? section(t('mapping.select_departments'), copyable(t, departments.sql), { aside: departments.file }) : ''}
   ${mapping.history.length < 2 ? '' : section(t('mapping.history'), history(ask, mapping))}`
+}
+
+/** Where there are several HR sources, which one is shown. */
+function sourceChoice({ t }: Ask, { source, sources }: MappingResult): SafeHtml {
+  if (sources.length === 0) return html``
+  return html`<p>${t('runs.source')}: ${sources.map(
+    name =>
+      html`${name === source ? html`<strong>${name}</strong>` : html`<a href="${mappingPath(name)}">${name}</a>`} `,
+  )}</p>`
 }
 
 function columns(ask: Ask, mapping: MappingResult): SafeHtml {

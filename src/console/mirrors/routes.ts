@@ -80,7 +80,10 @@ export function mirrors(services: Services): Endpoint[] {
       params: z.object({ mirror: z.enum(MIRRORS) }),
       result: z.object({ run: z.number() }),
       starts: true,
-      run: async (ask, { params }) => ({ run: await commandsOf(services, ask).resync(params.mirror) }),
+      run: async (ask, { params }) => {
+        const [run = 0] = await commandsOf(services, ask).resync(params.mirror)
+        return { run }
+      },
       next: (_ask, { run }, { params }) => ({
         to: `/mirrors/${params.mirror}`,
         notice: { key: 'mirrors.asked', values: { run: String(run) } },

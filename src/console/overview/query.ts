@@ -29,12 +29,19 @@ export const OverviewResult = z.object({
     }),
   ),
   held_runs: z.array(
-    z.object({ id: z.number(), kind: z.string(), requested_at: z.date(), planned: z.number().nullable() }),
+    z.object({
+      id: z.number(),
+      kind: z.string(),
+      hr_source: z.string().describe('Empty: HR has only one, or the run is about all of it'),
+      requested_at: z.date(),
+      planned: z.number().nullable(),
+    }),
   ),
   latest_runs: z.array(
     z.object({
       id: z.number(),
       kind: z.string(),
+      hr_source: z.string(),
       state: z.string(),
       requested_at: z.date(),
       finished_at: z.date().nullable(),
@@ -94,7 +101,7 @@ export async function readConsoleOverview(db: Pool, language: Language): Promise
     aliveProcesses(db),
     readUrgent(db, language),
     db.query<OverviewResult['held_runs'][number]>(
-      `select id, kind, requested_at, planned from dirsync.sync_run
+      `select id, kind, hr_source, requested_at, planned from dirsync.sync_run
        where state = 'held' and finished_at is null order by id`,
     ),
   ])

@@ -177,14 +177,14 @@ function todoAlert(ask: Ask, todo: Todo): SafeHtml {
     case 'held':
       return alert(
         'warn',
-        t('overview.held', { run: todo.run.id, planned: todo.run.planned ?? 0 }),
+        inSource(todo.run, t('overview.held', { run: todo.run.id, planned: todo.run.planned ?? 0 })),
         html`<a href="/runs/${todo.run.id}/plan">${t('overview.held.remedy')}</a>`,
       )
     case 'suspect':
     case 'failed':
       return alert(
         'warn',
-        t(`overview.${todo.what}`, { run: todo.run.id }),
+        inSource(todo.run, t(`overview.${todo.what}`, { run: todo.run.id })),
         html`${runMessage(ask.language, todo.run) ?? ''} <a href="/runs/${todo.run.id}">${t('common.details')}</a>`,
       )
     case 'alerts':
@@ -196,6 +196,11 @@ function todoAlert(ask: Ask, todo: Todo): SafeHtml {
         html`<a href="/cases">${t('overview.cases_wait.remedy')}</a>`,
       )
   }
+}
+
+/** What is said of a run, with the source of HR that it is about, where there are several. */
+function inSource({ hr_source }: { hr_source: string }, text: string): string {
+  return hr_source === '' ? text : `${hr_source}: ${text}`
 }
 
 /** More alerts than this are counted. */
@@ -281,6 +286,14 @@ function latestRuns(ask: Ask, { latest_runs }: OverviewResult): SafeHtml {
     [
       { title: t('overview.run'), kind: 'main', cell: ({ id }) => `#${id}` },
       { title: t('overview.kind'), cell: ({ kind }) => textOr(language, `run_kind.${kind}`, kind) },
+      ...(latest_runs.some(({ hr_source }) => hr_source !== '')
+        ? [
+            {
+              title: t('runs.source'),
+              cell: ({ hr_source }: OverviewResult['latest_runs'][number]) => hr_source || null,
+            },
+          ]
+        : []),
       { title: t('overview.state'), cell: run => runState(ask, run.state) },
       { title: t('overview.requested'), kind: 'spare', cell: run => since(ask, run.requested_at) },
       {

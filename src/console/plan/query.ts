@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { HrSource } from '../../hr/source.ts'
+import type { EmployeeLookup } from '../../hr/sources.ts'
 import { decodeCursor, encodeCursor } from '../../lib/cursor.ts'
 import type { Pool } from '../../lib/database.ts'
 import { type PlanEntry, planOverview, planPage } from '../../report/stored-plan.ts'
@@ -36,6 +36,7 @@ export type Entry = z.infer<typeof Entry>
 export const PlanResult = z.object({
   run: z.number(),
   kind: z.string(),
+  hr_source: z.string().describe('The HR source that it is about; empty where there is only one'),
   state: z.string(),
   message: z.string().nullable().describe('Why it is held'),
   in_scope: z.number().nullable(),
@@ -68,7 +69,7 @@ export type PlanResult = z.infer<typeof PlanResult>
 /** @throws Problem when there is no such run */
 export async function readPlan(
   db: Pool,
-  hr: HrSource,
+  hr: EmployeeLookup,
   run: number,
   { cursor, limit, ...filter }: z.infer<typeof PlanQuery>,
 ): Promise<PlanResult> {
@@ -83,6 +84,7 @@ export async function readPlan(
   return {
     run,
     kind: overview.kind,
+    hr_source: overview.source,
     state: overview.state,
     message: overview.message,
     in_scope: overview.inScope,
@@ -126,7 +128,7 @@ const CHUNK = 1000
 /** A plan whole, as far as the filter goes, in the order of the page. */
 export async function* readWholePlan(
   db: Pool,
-  hr: HrSource,
+  hr: EmployeeLookup,
   run: number,
   filter: PlanFilter,
 ): AsyncGenerator<Entry> {

@@ -4,7 +4,7 @@ import { action, download, type Endpoint, read } from '../endpoint.ts'
 import { decided, RunParams, reason } from '../runs/routes.ts'
 import type { Services } from '../services.ts'
 import { PlanFilter, PlanQuery, PlanResult, readPlan, readWholePlan } from './query.ts'
-import { planBody } from './view.ts'
+import { planBody, planTitle } from './view.ts'
 
 /** The stored plan of a held run: look at it, then approve or reject it. */
 export function plan(services: Services): Endpoint[] {
@@ -21,7 +21,7 @@ export function plan(services: Services): Endpoint[] {
       result: PlanResult,
       run: (_ask, { params, input }) => readPlan(pool, hr, params.id, input),
       page: (ask, result, { input }) => ({
-        title: ask.t('plan.title', { run: result.run }),
+        title: planTitle(ask, result),
         nav: 'runs',
         body: planBody(ask, result, input, config),
       }),

@@ -38,6 +38,12 @@ type Breakers = Pick<
   'BREAKER_EMPLOYEES' | 'BREAKER_EMPLOYEES_PERCENT' | 'BREAKER_DEPARTMENTS' | 'BREAKER_DEPARTMENTS_PERCENT'
 >
 
+/** With the HR source, where there are several. */
+export function planTitle({ t }: Ask, { run, hr_source }: Pick<PlanResult, 'run' | 'hr_source'>): string {
+  const title = t('plan.title', { run })
+  return hr_source === '' ? title : `${title} (${hr_source})`
+}
+
 /** What would be sent, to whom and why it needs somebody: what an operator has to see before they decide. */
 export function planBody(ask: Ask, plan: PlanResult, filter: PlanFilter, breakers: Breakers): SafeHtml {
   const { t } = ask
@@ -45,7 +51,7 @@ export function planBody(ask: Ask, plan: PlanResult, filter: PlanFilter, breaker
     ask,
     'plan',
     ['runs'],
-    html`${head(t('plan.title', { run: plan.run }), {
+    html`${head(planTitle(ask, plan), {
       aside: runState(ask, plan.state),
       actions: plan.state === 'held' ? decisions(ask, plan) : [],
     })}

@@ -24,19 +24,20 @@ interface Filter {
   kind?: string | undefined
   state?: string | undefined
   by?: string | undefined
+  source?: string | undefined
   since?: string | undefined
 }
 
 const PERIODS = ['24h', '7d', '30d']
 
 /** What has been going on, and what needs somebody. */
-export function runsBody(ask: Ask, { runs, next }: RunsResult, filter: Filter): SafeHtml {
+export function runsBody(ask: Ask, { runs, next, sources }: RunsResult, filter: Filter): SafeHtml {
   const { t } = ask
   const start = ask.may('operator')
     ? [html`<a class="button main" href="/runs/new">${t('runs.start')}</a>`]
     : []
   return html`${head(t('runs.title'), { actions: start })}
-    ${filterForm(ask, filter)}
+    ${filterForm(ask, filter, sources)}
     ${live(
       ask,
       'runs',
@@ -49,6 +50,9 @@ export function runsBody(ask: Ask, { runs, next }: RunsResult, filter: Filter): 
             kind: 'main',
             cell: run => html`<span class="nowrap">#${run.id} ${kindName(ask, run.kind)}</span>`,
           },
+          ...(sources.length > 0
+            ? [{ title: t('runs.source'), cell: (run: RunItem) => run.hr_source || null }]
+            : []),
           {
             title: t('runs.state'),
             cell: run => runStanding(ask, run),
@@ -80,11 +84,11 @@ export function runsBody(ask: Ask, { runs, next }: RunsResult, filter: Filter): 
     )}`
 }
 
-function isFiltered({ kind, state, by, since }: Filter): boolean {
-  return [kind, state, by, since].some(value => value !== undefined)
+function isFiltered({ kind, state, by, source, since }: Filter): boolean {
+  return [kind, state, by, source, since].some(value => value !== undefined)
 }
 
-function filterForm(ask: Ask, filter: Filter): SafeHtml {
+function filterForm(ask: Ask, filter: Filter, sources: readonly string[]): SafeHtml {
   const { t, language } = ask
   const all = { value: '', text: t('common.all') }
   const choices = (values: readonly string[], text: (value: string) => string, given?: string) => [
@@ -118,6 +122,16 @@ function filterForm(ask: Ask, filter: Filter): SafeHtml {
         filter.by,
       ),
     },
+    ...(sources.length > 0
+      ? [
+          {
+            name: 'source',
+            label: t('runs.source'),
+            value: filter.source,
+            choices: [all, ...sources.map(name => ({ value: name, text: name }))],
+          },
+        ]
+      : []),
     {
       name: 'since',
       label: t('runs.asked'),

@@ -16,6 +16,7 @@ import {
 } from '../../report/run-story.ts'
 import type { TimeLeft } from '../../report/time-left.ts'
 import { aliveProcesses, countRoles } from '../../sync/process.ts'
+import { sourceNames } from '../../sync/sources.ts'
 import { cursor, pageSize, rowNumber } from '../endpoint.ts'
 import { Problem } from '../problem.ts'
 
@@ -45,6 +46,7 @@ export const RunQuery = z.object({
     .describe(
       'people, dirsync (by itself), me, or who asked: cron, start, trigger, poller, replan, console:NAME, cli:NAME',
     ),
+  source: z.string().max(20).optional().describe('Name of an HR source, where there are several'),
   since: z
     .string()
     .regex(/^(\d{1,4}[hdw]|\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)?)?)$/, {
@@ -60,7 +62,11 @@ type RunQuery = z.infer<typeof RunQuery>
 const RunItem = ListedRun.extend({ time_left: TimeLeftResult })
 export type RunItem = z.infer<typeof RunItem>
 
-export const RunsResult = z.object({ runs: z.array(RunItem), next: z.string().nullable() })
+export const RunsResult = z.object({
+  runs: z.array(RunItem),
+  next: z.string().nullable(),
+  sources: z.array(z.string()).describe('Names of the HR sources; empty where there is only one'),
+})
 export type RunsResult = z.infer<typeof RunsResult>
 
 export async function readRuns(
@@ -70,18 +76,20 @@ export async function readRuns(
   now: Date,
 ): Promise<RunsResult> {
   const before = decodeCursor(z.tuple([rowNumber]), query.cursor)
-  const { kind, state, by, since, limit } = query
+  const { kind, state, by, source, since, limit } = query
+  const sources = await sourceNames(db)
   const { runs, next } = await listRunsPage(
     db,
     {
       kind,
       state,
+      source,
       by: by === 'me' ? asker.actor : by,
       since: since === undefined ? undefined : momentOf(since, now),
     },
     { before: before?.[0] ?? null, limit },
   )
-  return { runs: runs.map(itemOf), next: next === null ? null : encodeCursor([next]) }
+  return { runs: runs.map(itemOf), next: next === null ? null : encodeCursor([next]), sources }
 }
 
 const HOURS = { h: 1, d: 24, w: 168 }
@@ -204,6 +212,17 @@ export function casesOf(run: { cases_by_category: Record<string, number> }): num
 
 // What can be started
 
+export const StartedRuns = z.object({
+  run: z.number(),
+  runs: z.array(z.number()).describe('All of them: where HR has several sources, one for each'),
+})
+export type StartedRuns = z.infer<typeof StartedRuns>
+
+/** @param runs at least one */
+export function startedRuns(runs: readonly number[]): StartedRuns {
+  return { run: runs[0] ?? 0, runs: [...runs] }
+}
+
 /** Kinds that a person starts by themselves; `retry` begins with its cases. */
 export const STARTED = RUN_KINDS.filter(kind => kind !== 'retry')
 
@@ -212,16 +231,18 @@ export const StartPageResult = z.object({
   employees: z.number().describe('Employees whom HR has in service'),
   permitted_per_second: z.number().nullable(),
   roles_alive: Counts,
+  sources: z.array(z.string()).describe('Names of the HR sources; empty where there is only one'),
 })
 export type StartPageResult = z.infer<typeof StartPageResult>
 
 const OUT_OF_SCOPE = new Set(['left', 'vanished'])
 
 export async function readStartPage(db: Pool): Promise<StartPageResult> {
-  const [{ employees }, pace, processes] = await Promise.all([
+  const [{ employees }, pace, processes, sources] = await Promise.all([
     readFigures(db),
     readPace(db),
     aliveProcesses(db),
+    sourceNames(db),
   ])
   return {
     kinds: [...STARTED],
@@ -230,5 +251,6 @@ export async function readStartPage(db: Pool): Promise<StartPageResult> {
       .reduce((sum, { count }) => sum + count, 0),
     permitted_per_second: pace.permitted_per_second,
     roles_alive: countRoles(processes),
+    sources,
   }
 }

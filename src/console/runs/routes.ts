@@ -13,7 +13,9 @@ import {
   readRuns,
   readStartPage,
   STARTED,
+  StartedRuns,
   StartPageResult,
+  startedRuns,
 } from './query.ts'
 import { runBody, runTitle } from './run-view.ts'
 import { startBody } from './start-view.ts'
@@ -35,6 +37,11 @@ const StartBody = z.object({
     .union([z.string(), z.array(z.string())])
     .optional()
     .describe('employees: user ids or enterprise/userid; a text has one per line, or commas between them'),
+  source: z
+    .string()
+    .max(20)
+    .optional()
+    .describe('changes, full, departments: one of several HR sources; absent: each of them'),
 })
 type StartBody = z.infer<typeof StartBody>
 
@@ -67,10 +74,10 @@ export function runs(services: Services): Endpoint[] {
       tag: 'runs',
       summary: 'Start a run, or join the same one that still waits to begin',
       body: StartBody,
-      result: z.object({ run: z.number() }),
+      result: StartedRuns,
       starts: true,
-      run: async (ask, { input }) => ({ run: await start(commandsOf(services, ask), input) }),
-      next: (_ask, { run }) => ({ to: `/runs/${run}`, notice: { key: 'runs.started', values: { run } } }),
+      run: async (ask, { input }) => startedRuns(await start(commandsOf(services, ask), input)),
+      next: (_ask, started) => toStarted(started),
     }),
     read({
       path: '/runs/:id',
@@ -100,13 +107,24 @@ export function runs(services: Services): Endpoint[] {
   ]
 }
 
-function start(commands: Commands, { kind, max_age, employees }: StartBody): Promise<number> {
+/** Where somebody goes who has started runs. */
+export function toStarted({ run, runs }: StartedRuns) {
+  return runs.length === 1
+    ? { to: `/runs/${run}`, notice: { key: 'runs.started', values: { run } } as const }
+    : { to: '/runs', notice: { key: 'runs.started_each', values: { runs: runs.join(', ') } } as const }
+}
+
+async function start(
+  commands: Commands,
+  { kind, max_age, employees, source = '' }: StartBody,
+): Promise<number[]> {
+  const of = source === '' ? null : source
   if (max_age !== undefined && kind !== 'full')
     throw new Problem('invalid', `max_age: a run of kind ${kind} takes none`)
-  if (kind === 'full') return commands.resyncFull(max_age === undefined ? null : periodOf(max_age))
-  if (kind === 'employees') return commands.resyncEmployees(namesOf(employees ?? ''))
+  if (kind === 'full') return commands.resyncFull(max_age === undefined ? null : periodOf(max_age), of)
+  if (kind === 'employees') return [await commands.resyncEmployees(namesOf(employees ?? ''))]
   if (employees !== undefined) throw new Problem('invalid', `employees: a run of kind ${kind} takes none`)
-  return commands.resync(kind)
+  return commands.resync(kind, of)
 }
 
 const UNITS = { m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 }

@@ -24,6 +24,7 @@ import {
   tiles,
   time,
 } from '../ui/parts.ts'
+import { mappingPath } from '../ui/paths.ts'
 import { caseState } from '../ui/states.ts'
 import { isPlan, progressOf } from './list-view.ts'
 import { casesOf, type RunResult } from './query.ts'
@@ -32,8 +33,12 @@ import { kindName, runStanding, tookMs, whoText } from './words.ts'
 
 type GateSettings = Pick<Config, 'GATE_MAX_EMPTIED' | 'GATE_MAX_FEWER_ROWS'>
 
-export function runTitle(ask: Ask, { id, kind }: Pick<RunResult, 'id' | 'kind'>): string {
-  return ask.t('runs.heading', { run: id, kind: kindName(ask, kind) })
+export function runTitle(
+  ask: Ask,
+  { id, kind, hr_source }: Pick<RunResult, 'id' | 'kind' | 'hr_source'>,
+): string {
+  const named = kindName(ask, kind)
+  return ask.t('runs.heading', { run: id, kind: hr_source ? `${named}, ${hr_source}` : named })
 }
 
 /** One run: where it stands, what it came to, and how that compares. */
@@ -151,7 +156,7 @@ function alertsOf(ask: Ask, run: RunResult): SafeHtml[] {
       alert(
         'bad',
         t('runs.is_suspect'),
-        html`<p>${message ?? ''}</p><ol><li>${t('runs.suspect.look')} <a href="/mapping">${t('nav.mapping')}</a></li><li>${t(
+        html`<p>${message ?? ''}</p><ol><li>${t('runs.suspect.look')} <a href="${mappingPath(run.hr_source)}">${t('nav.mapping')}</a></li><li>${t(
           'runs.suspect.again',
         )} ${ask.may('operator') ? html`<a href="/runs/new">${t('runs.start')}</a>` : ''}</li><li>${t(
           'runs.suspect.true',
@@ -337,6 +342,7 @@ function about(ask: Ask, run: RunResult): SafeHtml {
         ? html`${links}${run.named > named.length ? t('runs.and_more', { count: run.named - named.length }) : ''}`
         : null,
     ],
+    [t('runs.source'), run.hr_source || null],
     [t('runs.max_age'), run.max_age_s && duration(ask, run.max_age_s * 1000)],
     [t('runs.asked'), html`${time(ask, run.requested_at)}, ${whoText(ask, run.requested_by)}`],
     [t('runs.began'), run.started_at && time(ask, run.started_at)],

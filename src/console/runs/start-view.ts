@@ -1,5 +1,6 @@
 import { html, type SafeHtml } from '@remix-run/html-template'
 import { capitalised } from '../../lib/text.ts'
+import { KINDS_BY_SOURCE } from '../../sync/run.ts'
 import type { Ask } from '../ask.ts'
 import { actionForm, alert, duration, type Field, figure, head } from '../ui/parts.ts'
 import { STARTED, type StartPageResult } from './query.ts'
@@ -23,7 +24,11 @@ export function startBody(ask: Ask, page: StartPageResult): SafeHtml {
           role: 'operator',
           folded: false,
           ...(kind === 'changes' ? { tone: 'main' as const } : {}),
-          fields: [{ name: 'kind', type: 'hidden', value: kind }, ...fieldsOf(ask, kind)],
+          fields: [
+            { name: 'kind', type: 'hidden', value: kind },
+            ...fieldsOf(ask, kind),
+            ...sourceField(ask, kind, page),
+          ],
         })}
       </li>`,
     )}</ul>`
@@ -53,6 +58,21 @@ function fieldsOf({ t }: Ask, kind: StartedKind): Field[] {
       },
     ]
   return []
+}
+
+/** Kinds that each of several HR sources has runs of its own for. */
+function sourceField({ t }: Ask, kind: StartedKind, { sources }: StartPageResult): Field[] {
+  if (sources.length === 0 || !KINDS_BY_SOURCE.some(own => own === kind)) return []
+  return [
+    {
+      name: 'source',
+      label: t('runs.source'),
+      choices: [
+        { value: '', text: t('runs.source.each') },
+        ...sources.map(name => ({ value: name, text: name })),
+      ],
+    },
+  ]
 }
 
 /** In calls, and in time where the rate is known. */

@@ -16,3 +16,8 @@ export function departmentPath(enterpriseCode: string, deptCode: string): string
   })
   return `/departments?${query}`
 }
+
+/** The page of a mapping. @param source of HR; empty where there is only one */
+export function mappingPath(source: string): string {
+  return source === '' ? '/mapping' : `/mapping?source=${encodeURIComponent(source)}`
+}

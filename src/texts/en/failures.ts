@@ -50,6 +50,14 @@ export const failures = {
     "End the employment in the platform's back office (its interface cannot), or correct HR.",
   'said.keyless_one': 'One row of HR has no user id, or one that is far too long.',
   'said.keyless_many': '{count} rows of HR have no user id, or one that is far too long.',
+  'said.keyless_one_of': 'One row of HR source {name} has no user id, or one that is far too long.',
+  'said.keyless_many_of': '{count} rows of HR source {name} have no user id, or one that is far too long.',
+  'said.stray_owned':
+    'HR source {name} delivers this employee, but enterprise {code} is that of HR source {owner}.',
+  'said.stray_unowned':
+    'HR source {name} delivers this employee, but enterprise {code} is that of no source.',
+  'said.stray_remedy':
+    'Leave the row out of the mapping of the source whose enterprise it is not, or correct enterprise_codes in the file of HR_SOURCES. The next run that reads every row then closes this.',
   'said.keyless_remedy':
     'Give each a user id of at most 100 characters in HR, or leave them out of the mapping. The next run that reads every row then closes this.',
   'said.worker_ended': 'The worker ended {count} times in the middle of this job.',
@@ -98,6 +106,7 @@ export const failures = {
   'said.attribute_twice': 'employee_attribute: each attributeCode may occur once only',
   // Halts.
   'said.hr_unread': 'HR cannot be read',
+  'said.source_unread': 'HR source {name} cannot be read',
   'said.hr_unread_remedy': 'Run `dirsync doctor`; work continues by itself once HR answers again.',
   'said.hr_silent':
     'the HR database does not answer ({reason}); check HR_DATABASE_URL and that the server is up',
@@ -121,6 +130,8 @@ export const failures = {
     'HR delivers {rows} rows with a user id, {percent} % fewer than the last good run ({before}): check the mapping query and the HR database, or raise GATE_MAX_FEWER_ROWS if so many have left',
   'said.emptied':
     '{columns} turned empty for more than {percent} % of the rows: check the mapping query and the HR database, or raise GATE_MAX_EMPTIED if this is so in HR',
+  'said.straying':
+    '{count} of {rows} rows that HR delivers are of enterprises that are not those of the source: check the mapping query, or enterprise_codes in the file of HR_SOURCES',
   'said.nothing_enqueued': 'Nothing was enqueued.',
   'said.employees_change':
     '{changing} of {total} employees would change, more than {count} and {percent} %: look at the plan, then approve or reject the run.',
@@ -136,11 +147,16 @@ export const failures = {
   'said.held_already': 'Run {run} is held with such a plan already: approve or reject that one.',
   'said.took_place': 'HR looks right again: run {run} took its place.',
   'said.nothing_sent': 'Nothing of this plan was sent.',
+  'said.source_gone': 'Its HR source is not among those of the settings any more.',
+  'said.taken_back': 'What waited to be sent was taken back.',
   'said.left_out': '{count} planned rows are left out: a later plan that passed has seen newer ones.',
   'said.unknown_names': 'unknown: {names}',
+  'said.source_silent': 'HR source {name} does not answer',
+  'said.of_source': 'HR source {name}',
+  'said.no_source': 'no HR source has enterprise {code}',
   'said.knows_nobody': 'neither HR nor dirsync knows an employee {names}',
   'said.reads_again': 'run {run} reads {kind} again',
-  'said.no_departments_sql': 'HR_DEPARTMENTS_SQL is not set: no department is ever deleted',
+  'said.no_departments_sql': '{setting} is not set: no department is ever deleted',
   'said.no_departments': 'HR delivered no departments at all: check the mapping query and the HR database.',
   'said.switched': 'The database was switched to another account of the platform.',
   // Mirrors.

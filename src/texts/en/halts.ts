@@ -6,6 +6,7 @@ export const halts = {
   'halts.what': '{scope}: {category}',
   'halts.everything': 'Everything is halted',
   'halts.enterprise': 'Enterprise {code} is halted',
+  'halts.hr_source': 'HR source {source} cannot be read',
   'halts.own_enterprise': 'The enterprise without a code is halted',
   'halts.since': 'Since',
   'halts.raised_by': 'Raised by',

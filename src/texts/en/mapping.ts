@@ -3,6 +3,7 @@ export const mapping = {
   'mapping.title': 'Mapping',
   'mapping.broken': 'The mapping cannot be read.',
   'mapping.file': 'File',
+  'mapping.enterprises': 'Enterprises',
   'mapping.since': 'In use since',
   'mapping.not_used': 'no plan has used it yet',
   'mapping.rows': 'Rows',

@@ -82,6 +82,12 @@ export const failures = {
   'said.left_remedy': '请在平台后台办理离职（接口无此功能），或更正人事数据。',
   'said.keyless_one': '人事数据中有 1 行没有员工 ID，或员工 ID 过长。',
   'said.keyless_many': '人事数据中有 {count} 行没有员工 ID，或员工 ID 过长。',
+  'said.keyless_one_of': '人事数据源 {name} 有 1 行没有员工 ID，或员工 ID 过长。',
+  'said.keyless_many_of': '人事数据源 {name} 有 {count} 行没有员工 ID，或员工 ID 过长。',
+  'said.stray_owned': '人事数据源 {name} 提供了该员工，但企业 {code} 属于人事数据源 {owner}。',
+  'said.stray_unowned': '人事数据源 {name} 提供了该员工，但企业 {code} 不属于任何数据源。',
+  'said.stray_remedy':
+    '请从不拥有该企业的数据源的映射中排除该行，或更正 HR_SOURCES 文件中的 enterprise_codes。此后，下一次读取全部行的同步任务会关闭此条。',
   'said.keyless_remedy':
     '请在人事系统中为每行填写不超过 100 个字符的员工 ID，或在字段映射中排除这些行。下一次读取全部数据的同步任务会将此项关闭。',
   'said.worker_ended': '工作进程在处理此项时中途退出了 {count} 次。',
@@ -128,6 +134,7 @@ export const failures = {
   'said.attribute_twice': '“扩展字段”的每个 attributeCode 只能出现一次',
   // Halts.
   'said.hr_unread': '无法读取人事系统',
+  'said.source_unread': '人事数据源 {name} 无法读取',
   'said.hr_unread_remedy': '请运行 `dirsync doctor`；人事系统恢复后会自动继续。',
   'said.hr_silent': '人事数据库没有响应（{reason}）；请检查 HR_DATABASE_URL 以及服务器是否正常运行',
   'said.hr_login': '人事数据库拒绝登录（{reason}）；请检查 HR_DATABASE_URL 中的用户、密码和数据库',
@@ -146,6 +153,8 @@ export const failures = {
     '人事系统返回 {rows} 行带员工 ID 的数据，比上次正常同步（{before} 行）少 {percent}%：请检查映射查询和人事数据库；如确有这么多人离职，请调高 GATE_MAX_FEWER_ROWS',
   'said.emptied':
     '{columns}在超过 {percent}% 的行中变为空值：请检查映射查询和人事数据库；如人事系统中确实如此，请调高 GATE_MAX_EMPTIED',
+  'said.straying':
+    '人事系统提供的 {rows} 行中有 {count} 行所属的企业不属于该数据源：请检查映射查询，或 HR_SOURCES 文件中的 enterprise_codes',
   'said.nothing_enqueued': '未写入任何待发送项。',
   'said.employees_change':
     '共 {total} 名员工，其中 {changing} 名将发生变更，超过 {count} 名且超过 {percent}%：请查看计划，然后批准或驳回该同步任务。',
@@ -161,11 +170,16 @@ export const failures = {
   'said.held_already': '第 {run} 号同步任务已有同样的计划待审批：请批准或驳回那一个。',
   'said.took_place': '人事数据已恢复正常：已由第 {run} 号同步任务取代。',
   'said.nothing_sent': '此计划未发送任何内容。',
+  'said.source_gone': '其人事数据源已不在设置之中。',
+  'said.taken_back': '等待发送的内容已收回。',
   'said.left_out': '略过 {count} 行计划内容：之后通过的计划已有更新的数据。',
   'said.unknown_names': '未找到：{names}',
+  'said.source_silent': '人事数据源 {name} 没有响应',
+  'said.of_source': '人事数据源 {name}',
+  'said.no_source': '没有任何人事数据源包含企业 {code}',
   'said.knows_nobody': '人事系统和 dirsync 中都没有员工 {names}',
   'said.reads_again': '第 {run} 号同步任务将重新读取{kind}',
-  'said.no_departments_sql': '未设置 HR_DEPARTMENTS_SQL：不会删除任何部门',
+  'said.no_departments_sql': '未设置 {setting}：不会删除任何部门',
   'said.no_departments': '人事系统没有返回任何部门：请检查映射查询和人事数据库。',
   'said.switched': '数据库已切换到另一个平台账号。',
   // Mirrors.

@@ -8,6 +8,7 @@ export const halts = {
   'halts.what': '{scope}：{category}',
   'halts.everything': '全部停摆',
   'halts.enterprise': '企业 {code} 已停摆',
+  'halts.hr_source': '人事数据源 {source} 无法读取',
   'halts.own_enterprise': '未设企业编码的企业已停摆',
   'halts.since': '开始于',
   'halts.raised_by': '发起者',

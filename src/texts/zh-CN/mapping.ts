@@ -5,6 +5,7 @@ export const mapping = {
   'mapping.title': '字段映射',
   'mapping.broken': '无法读取字段映射。',
   'mapping.file': '文件',
+  'mapping.enterprises': '所属企业',
   'mapping.since': '启用时间',
   'mapping.not_used': '尚未用于任何计划',
   'mapping.rows': '行数',

@@ -1,0 +1,36 @@
+import { UsageError } from './failure.ts'
+
+/**
+ * The one HR source that a command is about.
+ * @param name as `--source` gives it
+ * @throws UsageError where that names none, or more than one may be meant
+ */
+export function oneSource<Source extends { name: string }>(
+  sources: readonly Source[],
+  name: string | undefined,
+): Source {
+  const named = namedSource(sources, name)
+  if (named) return named
+  const [only, ...others] = sources
+  if (only && others.length === 0) return only
+  throw new UsageError(`this is about one HR source: name it with --source (${namesOf(sources)})`)
+}
+
+/** The source of `--source`; null without it. @throws UsageError where there is none of that name */
+export function namedSource<Source extends { name: string }>(
+  sources: readonly Source[],
+  name: string | undefined,
+): Source | null {
+  if (name === undefined) return null
+  const found = sources.find(source => source.name === name && name !== '')
+  if (found) return found
+  throw new UsageError(
+    sources.every(source => source.name === '')
+      ? '--source works only with HR_SOURCES, which names the HR systems'
+      : `there is no HR source ${JSON.stringify(name)}: there are ${namesOf(sources)}`,
+  )
+}
+
+function namesOf(sources: readonly { name: string }[]): string {
+  return sources.map(({ name }) => name).join(', ')
+}

@@ -1,0 +1,154 @@
+import type { EmployeeKey } from '../directory/employee.ts'
+import { within } from '../lib/waiting.ts'
+import { type HrEmployeeRow, type HrSource, HrUnavailableError } from './source.ts'
+
+/** Whose rows something is about. */
+export interface SourceScope {
+  /** Name of the source; empty where there is only one, and for what is about all of them. */
+  readonly name: string
+  /** The enterprises that are its own; null: all there are. */
+  readonly codes: readonly string[] | null
+}
+
+/** HR as a whole. */
+export const WHOLE: SourceScope = { name: '', codes: null }
+
+/** One HR system. */
+export interface NamedSource extends SourceScope {
+  readonly hr: HrSource
+}
+
+/** Whoever can say what HR has of some employees. */
+export type EmployeeLookup = Pick<HrSource, 'lookup'>
+
+/** How long one of several sources may take to tell of its columns, where the others are waiting. */
+const INSPECT_MS = 5000
+
+function tooLate(): HrUnavailableError {
+  return new HrUnavailableError('the HR database does not answer')
+}
+
+type Rows = Map<string, HrEmployeeRow | 'duplicate'>
+
+/** What a look-up in all sources found. */
+interface Asked {
+  rows: Rows
+  /** Sources that gave no answer, with the reason. */
+  failures: { source: NamedSource; error: unknown }[]
+}
+
+/**
+ * All the HR systems of a deployment: one, or several that have enterprises of their own. Each has its own mapping, connections
+ * and snapshot. A key is asked of the source that its enterprise belongs to, and of no other one.
+ */
+export class HrSources {
+  readonly all: readonly NamedSource[]
+  readonly #byCode: ReadonlyMap<string, NamedSource>
+
+  /** @param sources codes are disjoint; the only source that has null for them is alone */
+  constructor(sources: readonly NamedSource[]) {
+    this.all = sources
+    this.#byCode = new Map(sources.flatMap(source => (source.codes ?? []).map(code => [code, source])))
+  }
+
+  /** HR where there is only one system. */
+  static one(hr: HrSource): HrSources {
+    return new HrSources([{ ...WHOLE, hr }])
+  }
+
+  /** Whether HR_SOURCES names them. */
+  get areNamed(): boolean {
+    return this.all.some(({ codes }) => codes !== null)
+  }
+
+  /** Whether any of them knows departments: without a departments' mapping none is ever deleted. */
+  get hasDepartments(): boolean {
+    return this.all.some(({ hr }) => hr.hasDepartments)
+  }
+
+  /** The enterprises of all sources; empty where there is only one, which may have any. */
+  get codes(): string[] {
+    return [...this.#byCode.keys()]
+  }
+
+  /** The source of an enterprise; null where it belongs to none. */
+  of(enterpriseCode: string): NamedSource | null {
+    const [first] = this.all
+    return first?.codes === null ? first : (this.#byCode.get(enterpriseCode) ?? null)
+  }
+
+  named(name: string): NamedSource | null {
+    return this.all.find(source => source.name === name) ?? null
+  }
+
+  /**
+   * As `HrSource.lookup`, of the sources that the keys belong to. Fails when one of them does, and for a key that belongs to
+   * none.
+   */
+  async lookup(keys: readonly EmployeeKey[], options: LookupOptions = {}): Promise<Rows> {
+    const stray = keys.find(({ enterpriseCode }) => this.of(enterpriseCode) === null)
+    if (stray) throw new HrUnavailableError(`no HR source has enterprise ${stray.enterpriseCode || '(none)'}`)
+    const { rows, failures } = await this.ask(keys, options)
+    if (failures[0]) throw failures[0].error
+    return rows
+  }
+
+  /**
+   * The same as far as sources answer. They are asked side by side; one that `fingerprint` could not ask, whose mapping is
+   * therefore missing in what it gave, is not asked again.
+   */
+  async ask(
+    keys: readonly EmployeeKey[],
+    { mapping = null, ...options }: LookupOptions = {},
+  ): Promise<Asked> {
+    const owned = Map.groupBy(keys, ({ enterpriseCode }) => this.of(enterpriseCode))
+    const asked: Asked = { rows: new Map(), failures: [] }
+    await Promise.all(
+      [...owned].map(async ([source, wanted]) => {
+        if (source === null) return
+        try {
+          if (mapping?.includes('=') && mappingFor(source, mapping) === null) throw tooLate()
+          const found = await source.hr.lookup(wanted, { ...options, mapping: mappingFor(source, mapping) })
+          for (const [key, row] of found) asked.rows.set(key, row)
+        } catch (error) {
+          asked.failures.push({ source, error })
+        }
+      }),
+    )
+    return asked
+  }
+
+  /** The mappings in use, as a plan that is about all sources carries them. A source that fails is left out if others answer. */
+  async fingerprint(): Promise<string> {
+    const looked = await Promise.allSettled(
+      this.all.map(async ({ name, hr }) => {
+        const inspected = hr.inspect()
+        const { fingerprint } = await (this.areNamed ? within(INSPECT_MS, inspected, tooLate) : inspected)
+        return { name, fingerprint }
+      }),
+    )
+    const found = looked.flatMap(result => (result.status === 'fulfilled' ? [result.value] : []))
+    const [failed] = looked.filter(result => result.status === 'rejected')
+    if (found.length === 0) throw failed?.reason
+    if (!this.areNamed) return found.map(({ fingerprint }) => fingerprint).join()
+    return found.map(({ name, fingerprint }) => `${name}=${fingerprint}`).join(' ')
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.all.map(({ hr }) => hr.close()))
+  }
+}
+
+/** As whom processes of a deployment listen to a source's trigger: one of them does at a time. */
+export function listenerOf(deployment: string, { name }: SourceScope): string {
+  return name === '' ? deployment : `${deployment} ${name}`
+}
+
+type LookupOptions = Parameters<HrSource['lookup']>[1] & {}
+
+/** The fingerprint for one source, out of what `HrSources.fingerprint` or a plan of that source has written. */
+export function mappingFor({ name, codes }: SourceScope, mapping: string | null): string | null {
+  if (codes === null || !mapping?.includes('=')) return mapping
+  const own = mapping.split(' ').find(part => part.startsWith(`${name}=`))
+  return own === undefined ? null : own.slice(name.length + 1)
+}

@@ -1,0 +1,121 @@
+import type { HrKind } from '../hr/server.ts'
+import { type SourceScope, WHOLE } from '../hr/sources.ts'
+import { type ClientBase, onlyRow, type Pool, transaction } from '../lib/database.ts'
+import { endCases } from './cases.ts'
+import { NOBODY } from './plan-employees.ts'
+import { KINDS_BY_SOURCE, type RunKind } from './run.ts'
+
+/** What all processes have to know of the sources that HR_SOURCES names, in the order of the file. */
+export interface KnownSource {
+  name: string
+  kind: HrKind
+  /** Without user and password. */
+  address: string
+  enterpriseCodes: readonly string[]
+}
+
+/** One process at a time writes them down. */
+const LOCK = 0x68727372 // 'hrsr'
+
+/**
+ * Writes down which sources HR has, at the start of a process. Runs of sources that are not among them any more end, since
+ * nobody plans them; employees of their enterprises stay as they are, here and on the platform.
+ * @param sources empty where there is only one HR system
+ */
+export async function claimSources(db: Pool, sources: readonly KnownSource[]): Promise<void> {
+  await transaction(db, async client => {
+    await client.query('select pg_advisory_xact_lock($1)', [LOCK])
+    const { rows } = await client.query<{ changed: number }>(
+      `with named as (
+         select * from jsonb_to_recordset($1)
+           as s (name text, kind text, address text, "enterpriseCodes" text[], position smallint)
+       ), gone as (
+         delete from dirsync.hr_source h where not exists (select from named n where n.name = h.name)
+         returning h.name
+       ), known as (
+         insert into dirsync.hr_source as h (name, position, kind, address, enterprise_codes)
+         select name, position, kind, address, "enterpriseCodes" from named
+         on conflict (name) do update
+         set position = excluded.position, kind = excluded.kind, address = excluded.address,
+             enterprise_codes = excluded.enterprise_codes, seen_at = now()
+         returning h.name
+       )
+       -- As the table was before.
+       select (select count(*) from gone)::int
+         + (select count(*) from named n
+            where not exists (select from dirsync.hr_source h
+                              where h.name = n.name and h.enterprise_codes = n."enterpriseCodes"))::int as changed`,
+      [JSON.stringify(sources.map((source, position) => ({ ...source, position })))],
+    )
+    const names = sources.length === 0 ? [''] : sources.map(({ name }) => name)
+    await endRunsOfOthers(client, names)
+    if (onlyRow(rows).changed === 0) return
+    await endCasesOfOthers(client, names)
+    if (sources.length > 0) await letGo(client, sources)
+    // Whoever reads HR next says whether it answers.
+    await client.query(`delete from dirsync.halt where category = 'hr_unavailable'`)
+  })
+  await db.query(`select pg_notify('dirsync', 'run')`)
+}
+
+/** Why runs end. */
+const REASON = 'Its HR source is not among those of the settings any more. Nothing of this plan was sent.'
+const REASON_OF_REST =
+  'Its HR source is not among those of the settings any more. What waited to be sent was taken back.'
+
+/** Ends what nobody plans any more. What a run has in the outbox goes with the next look at it, as with one that is cancelled. */
+async function endRunsOfOthers(db: ClientBase, names: readonly string[]): Promise<void> {
+  await db.query(
+    `update dirsync.sync_run
+     set state = case state when 'held' then 'rejected' else 'cancelled' end, finished_at = now(), message = $3
+     where state in ('held', 'requested', 'planning') and finished_at is null
+       and kind = any ($1) and hr_source <> all ($2)`,
+    [KINDS_BY_SOURCE, names, REASON],
+  )
+  await db.query(
+    `update dirsync.sync_run set cancelled_at = now(), message = $3
+     where state = 'running' and finished_at is null and cancelled_at is null and hr_source <> ''
+       and kind = any ($1) and hr_source <> all ($2)`,
+    [KINDS_BY_SOURCE, names, REASON_OF_REST],
+  )
+}
+
+/** Work that waited for a plan of a source that is gone would wait for ever: a worker lets it go. */
+async function letGo(db: ClientBase, sources: readonly KnownSource[]): Promise<void> {
+  await db.query(
+    `update dirsync.pending set not_before = now(), replan_at = null
+     where replan_at is not null and enterprise_code <> all ($1)`,
+    [sources.flatMap(({ enterpriseCodes }) => enterpriseCodes)],
+  )
+}
+
+/** Cases about rows that nobody reads any more. */
+async function endCasesOfOthers(db: ClientBase, names: readonly string[]): Promise<void> {
+  const { rows } = await db.query<{ id: number }>(
+    `select id from dirsync.dead_letter
+     where state <> 'resolved'
+       and (operation = 'read-hr' and field <> all ($1)
+            -- Of the time when there was one HR system; several have a case each.
+            or '' <> all ($1) and entity_key = $2 and operation = 'update-employee')`,
+    [names, NOBODY],
+  )
+  await endCases(
+    db,
+    rows.map(({ id }) => ({ id, runId: null, resolution: 'obsolete' })),
+  )
+}
+
+/** Names of the sources, in the order of HR_SOURCES; none where there is only one HR system. */
+export async function sourceNames(db: Pool): Promise<string[]> {
+  const { rows } = await db.query<{ name: string }>('select name from dirsync.hr_source order by position')
+  return rows.map(({ name }) => name)
+}
+
+/** The sources that a run of this kind is asked for, one run each. */
+export async function sourcesFor(db: ClientBase | Pool, kind: RunKind): Promise<SourceScope[]> {
+  if (!(KINDS_BY_SOURCE as readonly RunKind[]).includes(kind)) return [WHOLE]
+  const { rows } = await db.query<SourceScope>(
+    'select name, enterprise_codes as codes from dirsync.hr_source order by position',
+  )
+  return rows.length === 0 ? [WHOLE] : rows
+}

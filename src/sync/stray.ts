@@ -1,0 +1,62 @@
+import type { SourceScope } from '../hr/sources.ts'
+import type { ClientBase } from '../lib/database.ts'
+import { endCases } from './cases.ts'
+import { NOBODY } from './plan-employees.ts'
+
+/**
+ * Rows that one of several sources delivers for an enterprise that is another one's, or nobody's. They are not planned, so
+ * that each employee has one source, whose row goes on being synced. A case for each employee names both sources.
+ */
+
+/**
+ * Opens a case for each row in `stray` that has none yet.
+ * @param sweep every row was read: cases of rows that are not delivered any more end
+ */
+export async function recordStray(
+  db: ClientBase,
+  runId: number,
+  { name }: SourceScope,
+  sweep: boolean,
+): Promise<void> {
+  await db.query(
+    `with told as (
+       select distinct s.enterprise_code, s.userid,
+              case when o.name is null
+                then format('HR source %s delivers this employee, but enterprise %s is that of no source.',
+                            $1::text, code)
+                else format('HR source %s delivers this employee, but enterprise %s is that of HR source %s.',
+                            $1::text, code, o.name) end as message
+       from stray s
+       cross join lateral (select coalesce(nullif(s.enterprise_code, ''), '(none)') as code) shown
+       left join dirsync.hr_source o on s.enterprise_code = any (o.enterprise_codes)
+     )
+     select dirsync.record_failure(jsonb_build_object(
+       'enterprise_code', enterprise_code, 'entity', 'employee', 'entity_key', userid,
+       'operation', 'read-hr', 'field', $1::text, 'category', 'stray_row',
+       'message', message, 'remedy', $2::text, 'source_hash', md5(message)::uuid, 'state', 'open',
+       'last_run_id', $3::bigint))
+     from told t
+     where not exists (select from dirsync.dead_letter d
+                       where d.enterprise_code = t.enterprise_code and d.entity_key = t.userid
+                         and d.operation = 'read-hr' and d.field = $1 and d.state not in ('resolved', 'retrying')
+                         and d.source_hash = md5(t.message)::uuid)
+     order by enterprise_code, userid`,
+    [name, REMEDY, runId],
+  )
+  if (!sweep) return
+  const { rows } = await db.query<{ id: number }>(
+    `select id from dirsync.dead_letter d
+     where operation = 'read-hr' and field = $1 and entity_key <> $2 and state <> 'resolved'
+       and not exists (select from stray s
+                       where s.enterprise_code = d.enterprise_code and s.userid = d.entity_key)
+     order by id`,
+    [name, NOBODY],
+  )
+  await endCases(
+    db,
+    rows.map(({ id }) => ({ id, runId, resolution: 'succeeded' })),
+  )
+}
+
+const REMEDY =
+  'Leave the row out of the mapping of the source whose enterprise it is not, or correct enterprise_codes in the file of HR_SOURCES. The next run that reads every row then closes this.'

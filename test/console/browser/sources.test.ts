@@ -1,0 +1,60 @@
+import type { Browser, Page } from 'playwright-core'
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { until } from '../../helpers/company.ts'
+import { createGroup, type Group } from '../../helpers/group.ts'
+import { expectAccessible, openBrowser, screenshot, startConsoleService, visit } from './browser.ts'
+
+let browser: Browser
+let group: Group
+let service: Awaited<ReturnType<typeof startConsoleService>>
+
+beforeAll(async () => {
+  ;[browser, group] = await Promise.all([openBrowser(), createGroup()])
+  service = await startConsoleService(group.settings)
+})
+afterEach(async () => {
+  for (const context of browser.contexts()) await context.close()
+})
+afterAll(async () => {
+  await browser?.close()
+  await service?.stop()
+  await group?.[Symbol.asyncDispose]()
+})
+
+const main = (page: Page) => page.locator('main').textContent()
+
+test('where HR has several sources, pages say which one they are about', async () => {
+  await group.own.pool.query(`select dirsync.resync('full')`)
+  const ended = `select from dirsync.sync_run where finished_at is not null`
+  await until(async () => (await group.own.pool.query(ended)).rowCount === 2)
+  await group.beijing.admin.query('delete from person')
+  const page = await visit(browser, service.url)
+  await page.goto('/runs/new')
+  const changes = page.locator('li', { hasText: 'Changes' }).first()
+  expect(await changes.locator('select[name=source] option').allInnerTexts()).toEqual([
+    'each of them',
+    'shanghai',
+    'beijing',
+  ])
+  await screenshot(page, 'sources-start')
+  await changes.locator('button').click()
+  await page.waitForURL('**/runs')
+  expect(await main(page)).toContain('Runs 3, 4 are requested, one for each HR source.')
+  await until(async () => (await group.own.pool.query(ended)).rowCount === 4)
+  await page.goto('/runs?source=beijing')
+  expect(await page.locator('tbody tr').count()).toBe(2)
+  await screenshot(page, 'sources-runs')
+  await expectAccessible(page)
+
+  await page.goto('/')
+  expect(await main(page)).toMatch(/beijing: .*[\s\S]*no rows at all/)
+  await screenshot(page, 'sources-overview')
+  await page.goto('/runs/4')
+  expect(await page.locator('h1').textContent()).toContain('beijing')
+  await page.locator('main a[href="/mapping?source=beijing"]').first().click()
+  expect(await main(page)).toMatch(/shanghai beijing[\s\S]*E2/)
+  await screenshot(page, 'sources-mapping')
+  await expectAccessible(page)
+  await page.locator('main a[href="/mapping?source=shanghai"]').click()
+  expect(await main(page)).toContain('E1')
+})

@@ -1,0 +1,152 @@
+import { readFile, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { pino } from 'pino'
+import { expect, test } from 'vitest'
+import { loadConfig } from '../../src/config.ts'
+import { startService } from '../../src/main.ts'
+import { until } from '../helpers/company.ts'
+import { createGroup, EACH } from '../helpers/group.ts'
+import { spawnDirsync } from '../helpers/process.ts'
+import { startTcpProxy } from '../queue/tcp-proxy.ts'
+
+test('one source is away: the other one goes on, with its own halt alone, until it is back', async () => {
+  await using group = await createGroup()
+  const { own, shanghai, beijing, server, settings } = group
+  const once = spawnDirsync(['start', '--once', '--json'], { env: settings })
+  expect(await once.exited).toMatchObject({ code: 0 })
+  expect(JSON.parse(once.stdout)).toMatchObject({
+    ok: true,
+    employees: { in_scope: 2 * EACH, updated: 2 * EACH },
+  })
+  expect(new Set((await group.names()).values())).toEqual(
+    new Set(Array.from({ length: EACH }, (_, i) => `Person ${i}`)),
+  )
+
+  await beijing.admin.query(`update person set name = 'Late' where userid = 'b1'`)
+  const logger = pino({ level: 'silent' })
+  const service = await startService({
+    config: loadConfig(settings),
+    roles: ['scheduler', 'worker'],
+    logger,
+    schedule: false,
+  })
+  await using stack = new AsyncDisposableStack()
+  stack.defer(() => service.stop())
+  const halts = async () =>
+    (await own.pool.query('select scope, category, message from dirsync.halt order by scope')).rows
+  const resync = async () => (await own.pool.query('select dirsync.resync()')).rowCount
+
+  // It goes away between the plan and the work: what waits for it is halted, and nothing else.
+  await own.pool.query(`select dirsync.pause('until it is away')`)
+  await resync()
+  await until(async () => (await own.pool.query('select from dirsync.pending')).rowCount === 1)
+  await server.stop()
+  await own.pool.query('select dirsync.resume()')
+  const raised = await until(async () => {
+    const rows = await halts()
+    return rows.length > 0 && rows
+  })
+  expect(raised).toEqual([
+    {
+      scope: 'E2',
+      category: 'hr_unavailable',
+      message: expect.stringMatching(/^HR source beijing cannot be read: /),
+    },
+  ])
+  await shanghai.pool.query(`update person set name = 'Changed' where userid = 's1'`)
+  await resync()
+  await until(async () => (await group.names()).get('E1/s1') === 'Changed')
+  expect(await halts()).toHaveLength(1)
+  const { rows: runs } = await own.pool.query(
+    `select hr_source, state from dirsync.sync_run where kind = 'changes' order by id desc limit 2`,
+  )
+  await until(async () => {
+    const { rows } = await own.pool.query(
+      `select from dirsync.sync_run where hr_source = 'beijing' and state = 'failed'`,
+    )
+    return rows.length === 1
+  })
+  expect(runs.map(run => run.hr_source)).toEqual(['beijing', 'shanghai'])
+
+  await server.restart()
+  await own.pool.query(`select dirsync.probe_now('E2')`)
+  await until(async () => (await group.names()).get('E2/b1') === 'Late')
+  await until(async () => (await halts()).length === 0)
+})
+
+test('what HR changes is sent at once from each, by a trigger here and by looking for newer rows there', async () => {
+  await using group = await createGroup()
+  const { shanghai, beijing, settings } = group
+  const timed = 'alter table person add column updated_at timestamp not null default current_timestamp'
+  await shanghai.pool.query(timed)
+  await beijing.admin.query(`${timed} on update current_timestamp`)
+  const folder = dirname(settings.HR_SOURCES ?? '')
+  await writeFile(join(folder, 'employees.sql'), 'select userid, name, active, updated_at from person')
+  const install = ['hr', 'install-trigger', '--source', 'shanghai']
+  expect(await spawnDirsync(install, { env: settings }).exited).toMatchObject({ code: 0 })
+  const service = await startService({
+    config: loadConfig({ ...settings, HR_POLL_SECONDS: '0.2', SCHEDULE_SYNC_CHANGES: 'off' }),
+    roles: ['scheduler', 'worker'],
+    logger: pino({ level: 'silent' }),
+    schedule: true,
+  })
+  await using stack = new AsyncDisposableStack()
+  stack.defer(() => service.stop())
+  // Each begins with a plan of everything.
+  await until(async () => (await group.names()).get('E1/s1') === 'Person 1')
+  await until(async () => (await group.names()).get('E2/b1') === 'Person 1')
+  await shanghai.pool.query(`update person set name = 'Heard' where userid = 's2'`)
+  await beijing.admin.query(`update person set name = 'Seen' where userid = 'b2'`)
+  await until(async () => (await group.names()).get('E1/s2') === 'Heard')
+  await until(async () => (await group.names()).get('E2/b2') === 'Seen')
+  const { rows } = await group.own.pool.query(
+    `select distinct hr_source, requested_by as by from dirsync.sync_run
+     where requested_by = case hr_source when 'shanghai' then 'trigger' else 'poller' end order by 1`,
+  )
+  expect(rows).toEqual([
+    { hr_source: 'beijing', by: 'poller' },
+    { hr_source: 'shanghai', by: 'trigger' },
+  ])
+})
+
+test('one source takes connections and never answers: plans and work of the other one go on', async () => {
+  await using group = await createGroup()
+  const { own, shanghai, beijing, settings } = group
+  await using proxy = await startTcpProxy(shanghai.url)
+  const file = settings.HR_SOURCES ?? ''
+  await writeFile(file, (await readFile(file, 'utf8')).replace(shanghai.url, proxy.url))
+  await using stack = new AsyncDisposableStack()
+  const service = await startService({
+    config: loadConfig(settings),
+    roles: ['scheduler', 'worker'],
+    logger: pino({ level: 'silent' }),
+    schedule: false,
+  })
+  stack.defer(() => service.stop())
+  await own.pool.query('select dirsync.resync()')
+  await until(async () => (await group.names()).get('E1/s1') === 'Person 1')
+  await until(async () => (await group.names()).get('E2/b1') === 'Person 1')
+  proxy.hang()
+  await beijing.admin.query(`update person set name = 'Changed' where userid = 'b1'`)
+  const { rows } = await own.pool.query('select dirsync.resync() as id')
+  await until(async () => (await group.names()).get('E2/b1') === 'Changed')
+  const { rows: hanging } = await own.pool.query(
+    'select hr_source, state from dirsync.sync_run where id = $1',
+    [rows[0].id],
+  )
+  expect(hanging).toEqual([{ hr_source: 'shanghai', state: 'planning' }])
+  await proxy.refuse()
+})
+
+test('--once does what can be done, and ends with 1 where a source is away', async () => {
+  await using group = await createGroup()
+  await group.server.stop()
+  const once = spawnDirsync(['start', '--once', '--json'], { env: group.settings })
+  expect(await once.exited).toMatchObject({ code: 1 })
+  const { ok, runs, employees, messages } = JSON.parse(once.stdout)
+  expect({ ok, full: runs.full.length }).toEqual({ ok: false, full: 2 })
+  expect(employees).toMatchObject({ in_scope: EACH, updated: EACH })
+  expect(messages[0]).toMatchObject({ message: expect.stringContaining('does not answer') })
+  const names = await group.names()
+  expect([names.get('E1/s1'), names.get('E2/b1')]).toEqual(['Person 1', 'Old'])
+})

@@ -1,0 +1,456 @@
+import { createServer, type Socket } from 'node:net'
+import type { Connection } from 'mysql2/promise'
+import type pg from 'pg'
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
+import { HrSources, mappingFor, type NamedSource } from '../../src/hr/sources.ts'
+import { claim } from '../../src/sync/claim.ts'
+import { Commands } from '../../src/sync/commands.ts'
+import type { PlannerOptions } from '../../src/sync/plan-kind.ts'
+import { Planner } from '../../src/sync/planner.ts'
+import { finishRuns, type Run, type RunKind, readRun, requestRun } from '../../src/sync/run.ts'
+import { requestReplan, requestScheduledRun } from '../../src/sync/run-requests.ts'
+import { claimSources } from '../../src/sync/sources.ts'
+import { until } from '../helpers/company.ts'
+import { freePort } from '../helpers/free-port.ts'
+import { createMariadbDatabase, type MariadbDatabase } from '../helpers/mariadb.ts'
+import { createTestDatabase, type TestDatabase } from '../helpers/postgres.ts'
+import { hrSource } from '../hr/hr-database.ts'
+import { SILENT, StoreUnderTest } from './store-under-test.ts'
+
+/** Little, so that few rows are enough. */
+const LIMITS: PlannerOptions['limits'] = {
+  gate: { maxFewerRows: 20, maxEmptied: 20 },
+  breaker: { count: 3, percent: 10 },
+  departments: { count: 1, percent: 10 },
+  departmentGraceMs: 0,
+  sweepIntervalMs: 3_600_000,
+}
+const MAPPING = 'select enterprise_code, userid, name, mobile, dept_code, active from person'
+const DEPARTMENTS = 'select enterprise_code, dept_code, parent_code, active from department'
+const TABLES = `
+  create table person (enterprise_code varchar(20), userid varchar(50), name varchar(50), mobile varchar(20),
+                       dept_code varchar(20), active boolean default true);
+  create table department (enterprise_code varchar(20), dept_code varchar(20), parent_code varchar(20),
+                           active boolean default true)`
+
+const store = new StoreUnderTest()
+let shanghai: TestDatabase
+let beijing: MariadbDatabase
+
+beforeAll(async () => {
+  ;[shanghai, beijing] = await Promise.all([createTestDatabase(), createMariadbDatabase()])
+  await shanghai.pool.query(TABLES)
+  await beijing.admin.query(TABLES)
+})
+beforeEach(async () => {
+  await shanghai.pool.query('delete from person; delete from department')
+  await beijing.admin.query('delete from person; delete from department')
+})
+afterAll(() => Promise.all([shanghai.close(), beijing.close()]))
+
+/** The two sources: a company in PostgreSQL with enterprise E1, one in MariaDB with E2. */
+const both = () => [source('shanghai', ['E1'], shanghai.url), source('beijing', ['E2'], beijing.url)]
+
+function source(name: string, codes: string[], url: string, departments?: string): NamedSource {
+  const [defaultEnterpriseCode = ''] = codes
+  const hr = hrSource(url, MAPPING, { defaultEnterpriseCode, ...(departments && { departments }) })
+  return { name, codes, hr }
+}
+
+/** A process starts with these sources. */
+async function settle(sources: NamedSource[]): Promise<HrSources> {
+  await claimSources(
+    store.pool,
+    sources.map(({ name, codes, hr }) => ({
+      name,
+      kind: hr.kind,
+      address: 'hr.example/hr',
+      enterpriseCodes: codes ?? [],
+    })),
+  )
+  return new HrSources(sources)
+}
+
+function plannerOf(hr: HrSources, name: string): Planner {
+  return new Planner({
+    pool: store.pool,
+    hr,
+    source: name,
+    logger: SILENT,
+    limits: LIMITS,
+    sellerAppids: [],
+    ownEnterprise: '',
+  })
+}
+
+/** Plans a run of one source, as its planner would. */
+async function plan(
+  hr: HrSources,
+  name: string,
+  kind: RunKind = 'changes',
+  keys: string[] = [],
+): Promise<Run> {
+  const id = await requestRun(store.pool, kind, keys, 'test', name)
+  await plannerOf(hr, name).planNext(new AbortController().signal)
+  return (await readRun(store.pool, id)) as Run
+}
+
+/** The platform confirms everything that is in the outbox. */
+async function acknowledge(): Promise<void> {
+  await store.pool.query(
+    `update dirsync.employee e set acknowledged_hash = source_hash, platform_state = 'in_service'
+     from dirsync.pending p where p.entity_key = e.userid and p.enterprise_code = e.enterprise_code`,
+  )
+  await store.pool.query('delete from dirsync.pending')
+  await finishRuns(store.pool)
+}
+
+const people = (code: string, count: number, prefix = 'e') =>
+  Array.from({ length: count }, (_, i) => [code, `${prefix}${i}`, `n${i}`, `1380000000${i}`, 'D0'])
+const COLUMNS = '(enterprise_code, userid, name, mobile, dept_code)'
+
+function hire(place: pg.Pool | Connection, rows: string[][]): Promise<unknown> {
+  const values = rows.map(row => `(${row.map(value => `'${value}'`).join(', ')})`).join(', ')
+  const sql = `insert into person ${COLUMNS} values ${values}`
+  return 'release' in place || 'totalCount' in place
+    ? (place as pg.Pool).query(sql)
+    : (place as Connection).query(sql)
+}
+
+/** Both companies with ten employees each, all of them in step. */
+async function inStep(): Promise<HrSources> {
+  await hire(shanghai.pool, people('E1', 10))
+  await hire(beijing.admin, people('E2', 10, 'b'))
+  const hr = await settle(both())
+  for (const { name } of hr.all) await plan(hr, name)
+  await acknowledge()
+  return hr
+}
+
+const employees = () =>
+  store.rows<{ code: string; n: number; vanished: number }>(
+    `select enterprise_code as code, count(*)::int as n, count(vanished_at)::int as vanished
+     from dirsync.employee group by 1 order by 1`,
+  )
+const pending = async () =>
+  (
+    await store.rows<{ key: string }>(
+      `select enterprise_code || '/' || entity_key as key from dirsync.pending order by 1`,
+    )
+  ).map(({ key }) => key)
+const cases = () =>
+  store.rows(
+    `select enterprise_code as code, entity_key as key, field, category, message, state
+     from dirsync.dead_letter order by id`,
+  )
+
+describe('each source is judged for itself', () => {
+  test('a request without a source makes a run for each, one of all employees none', async () => {
+    await settle(both())
+    const commands = new Commands(store.pool, { actor: 'test' })
+    const runs = await commands.resync('changes')
+    expect(runs).toHaveLength(2)
+    expect(await commands.resync('changes', 'beijing')).toEqual([runs[1]])
+    expect(await commands.resync('openids')).toHaveLength(1)
+    await expect(commands.resync('changes', 'nowhere')).rejects.toThrow("no HR source 'nowhere'")
+    expect(await requestScheduledRun(store.pool, 'departments', 'cron', SILENT)).toHaveLength(2)
+    expect(
+      await store.rows(
+        `select kind, hr_source from dirsync.sync_run where kind <> 'departments' order by id`,
+      ),
+    ).toEqual([
+      { kind: 'changes', hr_source: 'shanghai' },
+      { kind: 'changes', hr_source: 'beijing' },
+      { kind: 'openids', hr_source: '' },
+    ])
+  })
+
+  test('an empty one is suspect, and the other one goes on', async () => {
+    const hr = await inStep()
+    await beijing.admin.query('delete from person')
+    await shanghai.pool.query(`update person set name = 'Changed' where userid = 'e1'`)
+    expect(await plan(hr, 'beijing')).toMatchObject({
+      state: 'source_suspect',
+      message: expect.stringContaining('no rows at all'),
+    })
+    expect(await plan(hr, 'shanghai')).toMatchObject({ state: 'running', inScope: 10 })
+    expect(await pending()).toEqual(['E1/e1'])
+    expect(await employees()).toEqual([
+      { code: 'E1', n: 10, vanished: 0 },
+      { code: 'E2', n: 10, vanished: 0 },
+    ])
+  })
+
+  test('a held run stands beside a running one, and is judged again with its own source alone', async () => {
+    const hr = await inStep()
+    await beijing.admin.query(`update person set name = 'Changed'`)
+    await shanghai.pool.query(`update person set name = 'Changed' where userid = 'e1'`)
+    const held = await plan(hr, 'beijing')
+    expect(held).toMatchObject({ state: 'held', message: expect.stringContaining('10 of 10 employees') })
+    expect(await plan(hr, 'shanghai')).toMatchObject({ state: 'running' })
+    expect(await store.value('select rejudge_at from dirsync.sync_run where id = $1', [held.id])).toBeNull()
+    // Another tick finds the held one, and no second plan of it; the other source has a run of its own.
+    const again = await requestScheduledRun(store.pool, 'changes', 'cron', SILENT)
+    expect(again).toEqual([expect.any(Number), held.id])
+    await store.pool.query('select dirsync.approve($1)', [held.id])
+    await plannerOf(hr, 'shanghai').planNext(new AbortController().signal)
+    expect((await readRun(store.pool, held.id))?.state).toBe('requested')
+    await plannerOf(hr, 'beijing').planNext(new AbortController().signal)
+    expect((await readRun(store.pool, held.id))?.state).toBe('running')
+    expect(await pending()).toHaveLength(11)
+  })
+
+  test('a leaver of one is no leaver of the other, though both know the user id', async () => {
+    await hire(shanghai.pool, people('E1', 10))
+    await hire(beijing.admin, people('E2', 10))
+    const hr = await settle(both())
+    for (const { name } of hr.all) await plan(hr, name)
+    await acknowledge()
+    await shanghai.pool.query(`delete from person where userid = 'e3'`)
+    expect(await plan(hr, 'shanghai')).toMatchObject({ plan: { reasons: { vanished: 1 } } })
+    expect(await pending()).toEqual(['E1/e3'])
+  })
+
+  test('departments of another source are neither missing nor deleted', async () => {
+    await hire(shanghai.pool, people('E1', 2))
+    await hire(beijing.admin, people('E2', 2))
+    await shanghai.pool.query(
+      `insert into department values ('E1', 'D0', null, true), ('E1', 'D1', null, true)`,
+    )
+    await beijing.admin.query(
+      `insert into department values ('E2', 'D0', null, true), ('E2', 'D1', null, true)`,
+    )
+    const hr = await settle([
+      source('shanghai', ['E1'], shanghai.url, DEPARTMENTS),
+      source('beijing', ['E2'], beijing.url, DEPARTMENTS),
+    ])
+    for (const { name } of hr.all) await plan(hr, name, 'departments')
+    await shanghai.pool.query(`delete from department where dept_code = 'D1'`)
+    await plan(hr, 'shanghai', 'departments')
+    expect(await plan(hr, 'shanghai', 'departments')).toMatchObject({
+      inScope: 2,
+      plan: { reasons: { delete: 1 } },
+    })
+    expect(await pending()).toEqual(['E1/D1'])
+    expect(await plan(hr, 'beijing', 'departments')).toMatchObject({ inScope: 2, plan: { reasons: {} } })
+  })
+
+  test('rows that workers found changed are judged by a run of their own source', async () => {
+    const hr = await inStep()
+    await store.pool.query(
+      `insert into dirsync.pending (operation, enterprise_code, entity_key, priority, not_before, replan_at)
+       values ('update-employee', 'E2', 'b1', 3, 'infinity', now())`,
+    )
+    const [first, second] = hr.all
+    expect(await requestReplan(store.pool, first)).toBeNull()
+    const run = await until(async () => {
+      const asked = await requestReplan(store.pool, second)
+      return typeof asked === 'number' && asked
+    })
+    expect(await readRun(store.pool, run)).toMatchObject({ kind: 'changes', source: 'beijing' })
+  })
+
+  test('workers read each with the mapping of its own latest plan', async () => {
+    await hire(shanghai.pool, people('E1', 1))
+    await hire(beijing.admin, people('E2', 1, 'b'))
+    const hr = await settle(both())
+    const keys = [
+      { operation: 'update-employee', enterpriseCode: 'E1', entityKey: 'e0', detail: '' },
+      { operation: 'update-employee', enterpriseCode: 'E2', entityKey: 'b0', detail: '' },
+    ] as const
+    const [first, second] = hr.all as [NamedSource, NamedSource]
+    for (const { name } of hr.all) await plan(hr, name)
+    const fingerprints = await store.rows<{ mapping: string }>(
+      'select mapping from dirsync.sync_run order by id',
+    )
+    expect((await claim(store.pool, [...keys], true)).map(claimed => claimed?.mapping)).toEqual(
+      fingerprints.map(({ mapping }) => mapping),
+    )
+    // One of named employees is about all of them.
+    await plan(hr, '', 'employees', ['e0'])
+    const [claimed, other] = await claim(store.pool, [...keys], true)
+    expect(claimed?.mapping).toMatch(/^shanghai=\S+ beijing=\S+$/)
+    expect(mappingFor(first, claimed?.mapping ?? null)).toBe(fingerprints[0]?.mapping)
+    expect(mappingFor(second, other?.mapping ?? null)).toBe(fingerprints[1]?.mapping)
+  })
+
+  test('a named employee is looked for in all of them, and one that is away is named', async () => {
+    await hire(shanghai.pool, people('E1', 2))
+    const away = source('beijing', ['E2'], `postgres://nobody@127.0.0.1:${await freePort()}/hr`)
+    const hr = await settle([source('shanghai', ['E1'], shanghai.url), away])
+    expect(await plan(hr, '', 'employees', ['e1', 'b1'])).toMatchObject({
+      state: 'running',
+      message: 'unknown: b1; HR source beijing does not answer',
+    })
+    expect(await pending()).toEqual(['E1/e1'])
+  })
+})
+
+describe('a source that hangs', () => {
+  /** Takes connections and never says a word. */
+  async function silentServer(): Promise<{ url: string; connected: Promise<void>; hangUp(): void }> {
+    const sockets = new Set<Socket>()
+    const { promise: connected, resolve } = Promise.withResolvers<void>()
+    const server = createServer(socket => {
+      sockets.add(socket)
+      resolve()
+    })
+    await new Promise<void>(listening => server.listen(0, '127.0.0.1', listening))
+    const hangUp = () => {
+      for (const socket of sockets) socket.destroy()
+      server.close()
+    }
+    onTestFinished(hangUp)
+    const address = server.address()
+    const port = typeof address === 'object' && address ? address.port : 0
+    return { url: `postgres://nobody@127.0.0.1:${port}/hr`, connected, hangUp }
+  }
+
+  test('does not delay the plan of another one', async () => {
+    await hire(beijing.admin, people('E2', 3, 'b'))
+    const { url, connected, hangUp } = await silentServer()
+    const hr = await settle([source('shanghai', ['E1'], url), source('beijing', ['E2'], beijing.url)])
+    const hanging = await requestRun(store.pool, 'changes', [], 'test', 'shanghai')
+    const planning = plannerOf(hr, 'shanghai').planNext(new AbortController().signal)
+    await connected
+    const begun = performance.now()
+    expect(await plan(hr, 'beijing')).toMatchObject({ state: 'running', inScope: 3 })
+    expect(performance.now() - begun).toBeLessThan(3000)
+    expect(await readRun(store.pool, hanging)).toMatchObject({ state: 'planning' })
+    hangUp()
+    await planning
+    expect(await readRun(store.pool, hanging)).toMatchObject({ state: 'failed' })
+  })
+})
+
+describe('an employee whom two sources deliver', () => {
+  test('is a case that names both, while the row of the owner goes on being synced', async () => {
+    const hr = await inStep()
+    await shanghai.pool.query(
+      `insert into person ${COLUMNS} values ('E2', 'b1', 'Twice', '13900000000', 'D0'), ('E9', 'x', 'X', '1', 'D0')`,
+    )
+    await beijing.admin.query(`update person set name = 'Changed' where userid = 'b1'`)
+    expect(await plan(hr, 'shanghai')).toMatchObject({ state: 'running', inScope: 10, planned: 0 })
+    expect(await cases()).toEqual([
+      {
+        code: 'E2',
+        key: 'b1',
+        field: 'shanghai',
+        category: 'stray_row',
+        message: 'HR source shanghai delivers this employee, but enterprise E2 is that of HR source beijing.',
+        state: 'open',
+      },
+      expect.objectContaining({
+        code: 'E9',
+        message: 'HR source shanghai delivers this employee, but enterprise E9 is that of no source.',
+      }),
+    ])
+    expect(await plan(hr, 'beijing')).toMatchObject({ state: 'running', plan: { reasons: { changed: 1 } } })
+    expect(await pending()).toEqual(['E2/b1'])
+    // It is told once, and over when the row is gone.
+    await acknowledge()
+    await plan(hr, 'shanghai')
+    expect(await store.value('select sum(occurrences)::int from dirsync.dead_letter')).toBe(2)
+    await shanghai.pool.query(`delete from person where enterprise_code <> 'E1'`)
+    await plan(hr, 'shanghai')
+    expect(await cases()).toMatchObject([{ state: 'resolved' }, { state: 'resolved' }])
+  })
+
+  test('more than a few such rows are a mapping that broke, and no mass of cases', async () => {
+    const hr = await inStep()
+    await hire(shanghai.pool, people('E2', 4, 'b'))
+    expect(await plan(hr, 'shanghai')).toMatchObject({
+      state: 'source_suspect',
+      message: expect.stringContaining('4 of 14 rows that HR delivers are of enterprises'),
+    })
+    expect(await cases()).toEqual([])
+  })
+
+  test('rows without a user id are a case of each source', async () => {
+    await hire(shanghai.pool, [...people('E1', 5), ['E1', '', 'n', '1', 'D0']])
+    await hire(beijing.admin, [...people('E2', 5), ['E2', '', 'n', '1', 'D0']])
+    const hr = await settle(both())
+    for (const { name } of hr.all) await plan(hr, name)
+    expect(await cases()).toMatchObject([{ field: 'shanghai' }, { field: 'beijing' }])
+    await shanghai.pool.query(`delete from person where userid = ''`)
+    for (const { name } of hr.all) await plan(hr, name)
+    expect(await cases()).toMatchObject([{ state: 'resolved' }, { state: 'open' }])
+  })
+})
+
+describe('the sources change', () => {
+  test('one that is added is not held for all its employees', async () => {
+    await hire(shanghai.pool, people('E1', 10))
+    const one = await settle([source('shanghai', ['E1'], shanghai.url)])
+    await plan(one, 'shanghai')
+    await acknowledge()
+    await hire(beijing.admin, people('E2', 10, 'b'))
+    const hr = await settle(both())
+    expect(await plan(hr, 'beijing')).toMatchObject({ state: 'running', plan: { reasons: { new: 10 } } })
+  })
+
+  test('one that is taken away makes no leavers; its held and waiting runs end, and what waits is taken back', async () => {
+    const hr = await inStep()
+    await beijing.admin.query(`update person set name = 'Changed' where userid = 'b1'`)
+    const running = await plan(hr, 'beijing')
+    expect(running.state).toBe('running')
+    await beijing.admin.query(`update person set name = 'Other'`)
+    const held = await plan(hr, 'beijing')
+    const waiting = await requestRun(store.pool, 'full', [], 'test', 'beijing')
+    const rest = await settle([source('shanghai', ['E1'], shanghai.url)])
+    expect(await readRun(store.pool, held.id)).toMatchObject({
+      state: 'rejected',
+      message: expect.stringContaining('not among those of the settings any more'),
+    })
+    expect(await readRun(store.pool, waiting)).toMatchObject({ state: 'cancelled' })
+    await finishRuns(store.pool)
+    expect(await readRun(store.pool, running.id)).toMatchObject({ state: 'cancelled' })
+    expect(await plan(rest, 'shanghai')).toMatchObject({ state: 'running', planned: 0 })
+    expect(await pending()).toEqual([])
+    expect(await employees()).toEqual([
+      { code: 'E1', n: 10, vanished: 0 },
+      { code: 'E2', n: 10, vanished: 0 },
+    ])
+    // When it comes back, what it has changed is planned as ever.
+    expect(await plan(await settle(both()), 'beijing')).toMatchObject({ state: 'held', planned: 10 })
+  })
+
+  test('from one HR to several: nobody is sent anew, and the gate knows how many there were', async () => {
+    await hire(shanghai.pool, [...people('E1', 10), ...people('E2', 10, 'b')])
+    const hr = hrSource(shanghai.url, MAPPING)
+    const whole = HrSources.one(hr)
+    expect(await plan(whole, '')).toMatchObject({ state: 'running', inScope: 20 })
+    await acknowledge()
+    await hire(beijing.admin, people('E2', 3, 'b'))
+    await shanghai.pool.query(`delete from person where enterprise_code = 'E2'`)
+    const several = await settle(both())
+    expect(await plan(several, 'shanghai')).toMatchObject({ state: 'running', planned: 0, inScope: 10 })
+    expect(await plan(several, 'beijing')).toMatchObject({
+      state: 'source_suspect',
+      message: expect.stringContaining('HR delivers 3 rows, 70 % fewer than the last good run (10)'),
+    })
+    await beijing.admin.query('delete from person')
+    await hire(beijing.admin, people('E2', 10, 'b'))
+    expect(await plan(several, 'beijing')).toMatchObject({ state: 'running', planned: 0, inScope: 10 })
+  })
+
+  test('an enterprise that moves to another source is judged there', async () => {
+    await hire(shanghai.pool, [...people('E1', 5), ...people('E3', 5, 'c')])
+    await hire(beijing.admin, people('E2', 5, 'b'))
+    const hr = await settle([
+      source('shanghai', ['E1', 'E3'], shanghai.url),
+      source('beijing', ['E2'], beijing.url),
+    ])
+    for (const { name } of hr.all) await plan(hr, name)
+    await acknowledge()
+    await shanghai.pool.query(`delete from person where enterprise_code = 'E3'`)
+    await hire(beijing.admin, people('E3', 5, 'c'))
+    const moved = await settle([
+      source('shanghai', ['E1'], shanghai.url),
+      source('beijing', ['E2', 'E3'], beijing.url),
+    ])
+    for (const { name } of moved.all)
+      expect(await plan(moved, name)).toMatchObject({ state: 'running', planned: 0 })
+    expect(await employees()).toMatchObject([{ vanished: 0 }, { vanished: 0 }, { vanished: 0 }])
+  })
+})
