@@ -36,7 +36,10 @@ export async function readFacts(connection: Connection): Promise<HrFacts> {
   }
 }
 
-/** Tables and views of the user's, the largest first: the server shows those alone that one has a right to. */
+/**
+ * Tables and views of the user's: those of the address' own database before others, the largest first. The server shows those
+ * alone that one has a right to.
+ */
 export async function readTables(connection: Connection): Promise<HrTable[]> {
   const { rows } = await cells(
     connection,
@@ -44,7 +47,7 @@ export async function readTables(connection: Connection): Promise<HrTable[]> {
      from information_schema.tables
      where table_schema not in ('mysql', 'sys', 'information_schema', 'performance_schema')
        and table_type in ('BASE TABLE', 'VIEW')
-     order by data_length desc, table_schema, table_name`,
+     order by table_schema <> database(), data_length desc, table_schema, table_name`,
   )
   return rows.map(row => {
     const [schema = '', name = '', count] = row.map(cell => cell?.toString('utf8'))
