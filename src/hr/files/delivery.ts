@@ -1,0 +1,431 @@
+import { hash, randomUUID } from 'node:crypto'
+import { mkdir, readdir, rename, rm, stat } from 'node:fs/promises'
+import { basename, join } from 'node:path'
+import type { Logger } from 'pino'
+import { HrDeliveryError, HrUnavailableError } from '../errors.ts'
+import {
+  type Connection,
+  createKept,
+  duckDbError,
+  type Instance,
+  literal,
+  openKept,
+  quoted,
+} from './duckdb.ts'
+import { toHrError } from './errors.ts'
+import { type DataFile, type Folder, incompleteness, readFolder } from './folder.ts'
+import type { FilesSettings } from './settings.ts'
+import { csvShape, edgesOf, encodingOf, FileProblem, namedColumns, nameOf, writeAsUtf8 } from './text.ts'
+import { type Sheet, withWorkbook } from './xlsx.ts'
+
+/*
+ * The last good delivery of a folder, kept as a DuckDB database with a table for each file. A new one is read in as soon as it
+ * is complete, beside the one before, and takes its place with one rename: whoever reads sees one or the other. Deliveries
+ * that are not complete, or that hold a file which cannot be read, never become one.
+ */
+
+/** A kept delivery, open for reading. */
+export interface Kept {
+  stamp: string
+  instance: Instance
+  files: KeptFile[]
+}
+
+export interface KeptFile {
+  name: string
+  tables: string[]
+  rows: number
+  /** Of its text; null for Parquet and XLSX, which have none. */
+  encoding: string | null
+}
+
+export class Deliveries {
+  readonly #folder: string
+  readonly #settings: FilesSettings
+  readonly #logger: Logger
+  /** What was opened last, and those that somebody still reads. */
+  #kept: Kept | null = null
+  readonly #readers = new Map<Kept, number>()
+  /** The folder as it is, since it is so. */
+  #seen = { stamp: '', at: new Date(0) }
+  /** A delivery that turned out to be of no use: it is not read in again. */
+  #refused: { stamp: string; problem: string } | null = null
+  #looking: Promise<Look> | null = null
+
+  constructor(folder: string, settings: FilesSettings, logger: Logger) {
+    this.#folder = folder
+    this.#settings = settings
+    this.#logger = logger
+  }
+
+  /**
+   * Has some work done on the last good delivery.
+   * @param options.isForRun only if that is also what lies in the folder now
+   * @param options.timeoutMs after which a delivery that is being read in is not waited for, where there is an older one
+   * @throws HrDeliveryError, HrUnavailableError
+   */
+  async read<T>(
+    options: { isForRun?: boolean; timeoutMs?: number | undefined },
+    work: (kept: Kept) => Promise<T>,
+  ): Promise<T> {
+    const kept = await this.take(options)
+    try {
+      return await work(kept)
+    } finally {
+      this.release(kept)
+    }
+  }
+
+  /** As `read`, for longer; to be given back by `release`. */
+  async take({
+    isForRun = false,
+    timeoutMs,
+  }: {
+    isForRun?: boolean
+    timeoutMs?: number | undefined
+  }): Promise<Kept> {
+    const looking = this.look()
+    const older = this.#kept
+    const look = await (older !== null && timeoutMs !== undefined
+      ? Promise.race([looking, after(timeoutMs, { kept: older, problem: null })])
+      : looking)
+    const { kept, problem } = look
+    if (kept === null || (isForRun && problem !== null))
+      throw new HrDeliveryError(`the delivery in ${this.#folder} is not complete: ${problem}`)
+    this.#readers.set(kept, (this.#readers.get(kept) ?? 0) + 1)
+    return kept
+  }
+
+  release(kept: Kept): void {
+    const readers = (this.#readers.get(kept) ?? 1) - 1
+    if (readers > 0) this.#readers.set(kept, readers)
+    else {
+      this.#readers.delete(kept)
+      if (kept !== this.#kept) kept.instance.closeSync()
+    }
+  }
+
+  /** Looks at the folder, and reads in what is new and complete. Whoever asks meanwhile gets the same answer. */
+  look(): Promise<Look> {
+    this.#looking ??= this.#look()
+      .catch(error => {
+        throw toHrError(error)
+      })
+      .finally(() => {
+        this.#looking = null
+      })
+    return this.#looking
+  }
+
+  close(): void {
+    const kept = this.#kept
+    this.#kept = null
+    if (kept && !this.#readers.has(kept)) kept.instance.closeSync()
+  }
+
+  async #look(): Promise<Look> {
+    const { complete, encoding } = this.#settings
+    const folder = await readFolder(this.#folder, complete)
+    if (folder.stamp !== this.#seen.stamp) this.#seen = { stamp: folder.stamp, at: new Date() }
+    if (this.#kept?.stamp === folder.stamp && folder.problem === null)
+      return { folder, kept: this.#kept, problem: null }
+    const place = join(this.#settings.keep, hash('sha256', `${folder.path} ${encoding}`, 'hex').slice(0, 16))
+    await mkdir(place, { recursive: true, mode: 0o700 }).catch(error => {
+      throw new HrUnavailableError(
+        `HR's deliveries cannot be kept in ${this.#settings.keep} (${error.code}); set HR_FILES_KEEP to a folder that may be written`,
+      )
+    })
+    await this.#openLast(place, folder.stamp)
+    const last = this.#kept
+    if (last?.stamp === folder.stamp && folder.problem === null) return { folder, kept: last, problem: null }
+    const names = last?.files.map(({ name }) => name) ?? []
+    const moment = { now: new Date(), seenAt: this.#seen.at }
+    let problem = incompleteness(folder, complete, names, moment)
+    const isMissing = names.some(name => !folder.files.some(file => file.name === name))
+    if (problem !== null && isMissing) problem += `; if it is no longer delivered, remove ${place}`
+    if (this.#refused?.stamp === folder.stamp) problem ??= this.#refused.problem
+    if (problem !== null) return { folder, kept: last, problem }
+    problem = await this.#readIn(folder, place)
+    if (problem !== null) this.#refused = { stamp: folder.stamp, problem }
+    return { folder, kept: this.#kept, problem }
+  }
+
+  /** Opens the last good delivery, if it is another one than is open: another process may have kept it. */
+  async #openLast(place: string, wanted: string): Promise<void> {
+    const names = (await readdir(place)).filter(name => name.endsWith(EXTENSION))
+    const dated = await Promise.all(
+      names.map(async name => ({
+        name,
+        at: (await stat(join(place, name)).catch(() => null))?.mtimeMs ?? 0,
+      })),
+    )
+    const newest = dated.sort((a, b) => b.at - a.at)[0]?.name
+    const name = names.includes(`${wanted}${EXTENSION}`) ? `${wanted}${EXTENSION}` : newest
+    const stamp = name?.slice(0, -EXTENSION.length)
+    if (stamp === undefined || stamp === this.#kept?.stamp) return
+    try {
+      this.#replace(await opened(join(place, `${stamp}${EXTENSION}`), stamp))
+    } catch (error) {
+      if (error instanceof HrUnavailableError) throw error
+      // Gone meanwhile, or of another version of DuckDB: as if it had never been kept.
+      this.#logger.warn({ reason: duckDbError(error)?.type }, 'a kept delivery cannot be opened')
+    }
+  }
+
+  #replace(kept: Kept): void {
+    const before = this.#kept
+    this.#kept = kept
+    if (before && !this.#readers.has(before)) before.instance.closeSync()
+  }
+
+  /** Keeps a new delivery in place of the last one. Null, or what is wrong with it. */
+  async #readIn(folder: Folder, place: string): Promise<string | null> {
+    const { complete, encoding } = this.#settings
+    const work = join(place, `.${randomUUID()}`)
+    const startedAt = performance.now()
+    await mkdir(work, { mode: 0o700 })
+    try {
+      const rests = 'restMs' in complete
+      const database = join(work, 'delivery')
+      const instance = await createKept(database, [folder.path, work])
+      try {
+        const connection = await instance.connect()
+        await connection.run(
+          'create schema dirsync; create table dirsync.contents (name varchar, tables varchar[], rows bigint, encoding varchar)',
+        )
+        for (const file of folder.files) {
+          const {
+            tables,
+            rows,
+            encoding: found,
+          } = await readInFile(connection, file, { encoding, rests, work })
+          await connection.run(
+            `insert into dirsync.contents values (${literal(file.name)}, [${tables.map(literal).join(', ')}], ${rows},
+              ${found === null ? 'null' : literal(found)})`,
+          )
+        }
+        connection.closeSync()
+      } finally {
+        instance.closeSync()
+      }
+      const now = await readFolder(this.#folder, complete)
+      if (now.stamp !== folder.stamp) return 'its files changed while they were read'
+      await rename(database, join(place, `${folder.stamp}${EXTENSION}`))
+      this.#replace(await opened(join(place, `${folder.stamp}${EXTENSION}`), folder.stamp))
+      await this.#forgetOthers(place, folder.stamp)
+      const files = this.#kept?.files.map(({ name, rows }) => `${name} (${rows})`).join(', ')
+      const tookMs = Math.round(performance.now() - startedAt)
+      this.#logger.info({ files, tookMs }, 'a delivery was read in')
+      return null
+    } catch (error) {
+      if (error instanceof FileProblem) return error.message
+      throw error
+    } finally {
+      await rm(work, { recursive: true, force: true })
+    }
+  }
+
+  /** Whoever still reads an older one has it open. What a process left behind when it died is a day old. */
+  async #forgetOthers(place: string, stamp: string): Promise<void> {
+    for (const name of await readdir(place)) {
+      if (name.startsWith(`${stamp}.`)) continue
+      const at = (await stat(join(place, name)).catch(() => null))?.mtimeMs ?? 0
+      if (name.startsWith('.') && Date.now() - at < 24 * 3_600_000) continue
+      await rm(join(place, name), { recursive: true, force: true })
+    }
+  }
+}
+
+const EXTENSION = '.duckdb'
+
+/** What a look at the folder came to. */
+export interface Look {
+  folder: Folder
+  /** The last good delivery, if there is any. */
+  kept: Kept | null
+  /** Why what lies in the folder is not it. */
+  problem: string | null
+}
+
+async function after<T>(ms: number, value: T): Promise<T> {
+  const { promise, resolve } = Promise.withResolvers<T>()
+  setTimeout(() => resolve(value), ms).unref()
+  return promise
+}
+
+async function opened(path: string, stamp: string): Promise<Kept> {
+  const instance = await openKept(path)
+  try {
+    const connection = await instance.connect()
+    const reader = await connection.runAndReadAll(
+      'select name, array_to_string(tables, chr(10)), rows::varchar, encoding from dirsync.contents order by name',
+    )
+    connection.closeSync()
+    const files = (reader.getRows() as (string | null)[][]).map(([name, tables, rows, encoding]) => ({
+      name: name ?? '',
+      tables: (tables ?? '').split('\n'),
+      rows: Number(rows),
+      encoding: encoding ?? null,
+    }))
+    return { stamp, instance, files }
+  } catch (error) {
+    instance.closeSync()
+    throw error
+  }
+}
+
+// One file
+
+interface Reading {
+  encoding: FilesSettings['encoding']
+  /** Whether nobody says that the files are complete, so that a cut would have to be seen. */
+  rests: boolean
+  /** A folder for copies. */
+  work: string
+}
+
+/** Makes the tables of a file. @throws FileProblem */
+async function readInFile(
+  connection: Connection,
+  file: DataFile,
+  reading: Reading,
+): Promise<{ tables: string[]; rows: number; encoding: string | null }> {
+  try {
+    if (file.bytes === 0) throw new FileProblem('is empty')
+    switch (file.format) {
+      case 'parquet':
+        return await counted(connection, [file.table], null, () =>
+          connection.run(`create table ${quoted(file.table)} as from read_parquet(${literal(file.path)})`),
+        )
+      case 'xlsx':
+        return await withWorkbook(file.path, sheets => readInSheets(connection, file, sheets))
+      default: {
+        const encoding = await encodingOf(file.path, reading.encoding)
+        // DuckDB reads CSV with a mark at its beginning, but not JSON.
+        const isRead = encoding === 'utf-8' && file.format === 'csv'
+        const path = isRead ? file.path : join(reading.work, `${randomUUID()}.${file.format}`)
+        if (!isRead) await writeAsUtf8(file.path, encoding, path)
+        const result = await counted(connection, [file.table], nameOf(encoding), () =>
+          file.format === 'csv'
+            ? readInCsv(connection, file, path, reading.rests)
+            : readInJson(connection, file, path),
+        )
+        if (!isRead) await rm(path)
+        return result
+      }
+    }
+  } catch (error) {
+    if (error instanceof FileProblem) throw new FileProblem(`${file.name} ${error.message}`)
+    const told = duckDbError(error)
+    if (told && file.format !== 'xlsx') throw new FileProblem(`${file.name} ${explained(told.message, file)}`)
+    const { code } = error as NodeJS.ErrnoException
+    if (code === 'ENOENT' || code === 'EACCES') throw new FileProblem(`${file.name} cannot be read (${code})`)
+    throw error
+  }
+}
+
+async function counted(
+  connection: Connection,
+  tables: string[],
+  encoding: string | null,
+  make: () => Promise<unknown>,
+): Promise<{ tables: string[]; rows: number; encoding: string | null }> {
+  await make()
+  const counts = tables.map(table => `(select count(*) from ${quoted(table)})`).join(' + ')
+  const rows = (await connection.runAndReadAll(`select ${counts}`)).getRows()[0]?.[0]
+  return { tables, rows: Number(rows), encoding }
+}
+
+/** DuckDB's own message may hold the line: only what it says of it is passed on. */
+function explained(message: string, { format }: DataFile): string {
+  if (format === 'parquet') return 'is not whole, or no Parquet'
+  if (format === 'json') {
+    const place = /at byte \d+ in (?:line|record\/value) \d+/.exec(message)?.[0]
+    return `is no JSON${place ? `: it is broken ${place}` : ''}`
+  }
+  const line = /CSV Error on Line: (\d+)/.exec(message)?.[1]
+  const [, expected, found] = /Expected Number of Columns: (\d+) Found: (\d+)/.exec(message) ?? []
+  const reason =
+    expected !== undefined
+      ? `has ${found} values, and the first line names ${expected} columns`
+      : message.includes('unterminated quote')
+        ? 'has a quote that is not closed'
+        : 'is no CSV'
+  return line === undefined ? `cannot be read: it ${reason}` : `cannot be read: line ${line} ${reason}`
+}
+
+async function readInCsv(
+  connection: Connection,
+  file: DataFile,
+  path: string,
+  rests: boolean,
+): Promise<void> {
+  if (rests && !(await edgesOf(path)).hasLineEnd)
+    throw new FileProblem(
+      'ends in the middle of its last line: let the export end it, or deliver with a marker',
+    )
+  const { delimiter, columns } = await csvShape(path)
+  const types = columns.map(column => `${literal(column)}: 'VARCHAR'`).join(', ')
+  await connection.run(
+    `create table ${quoted(file.table)} as from read_csv(${literal(path)}, auto_detect = false, header = true,
+       delim = ${literal(delimiter)}, quote = '"', escape = '"', nullstr = '', allow_quoted_nulls = false,
+       strict_mode = true, null_padding = false, columns = {${types}})`,
+  )
+}
+
+/** Every member becomes a column of text: DuckDB would guess types, and take texts that look like dates for dates. */
+async function readInJson(connection: Connection, file: DataFile, path: string): Promise<void> {
+  const { first, last } = await edgesOf(path)
+  const isArray = first === '['
+  if (isArray && last !== ']') throw new FileProblem('ends in the middle of its array')
+  const source = `read_json_objects(${literal(path)}, format = '${isArray ? 'array' : 'newline_delimited'}')`
+  const keys = await connection.runAndReadAll(
+    `select distinct unnest(json_keys(json)) as k from ${source} order by k`,
+  )
+  const names = namedColumns((keys.getRows() as [string][]).map(([name]) => name))
+  if (names.length === 0) throw new FileProblem('holds no object')
+  const list = names.map(
+    name => `json ->> ${literal(`/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`)} as ${quoted(name)}`,
+  )
+  await connection.run(`create table ${quoted(file.table)} as select ${list.join(', ')} from ${source}`)
+}
+
+/** The first sheet has the name of the file, a further one also its own: `staff.xlsx` is staff and staff_Sheet2. */
+async function readInSheets(
+  connection: Connection,
+  file: DataFile,
+  sheets: Sheet[],
+): Promise<{ tables: string[]; rows: number; encoding: null }> {
+  const tables: string[] = []
+  let count = 0
+  for (const [i, { name, rows }] of sheets.entries()) {
+    const table = i === 0 ? file.table : `${file.table}_${name}`
+    let columns: string[] | null = null
+    let appender: Awaited<ReturnType<Connection['createAppender']>> | undefined
+    for await (const bundle of rows()) {
+      for (const row of bundle) {
+        if (columns === null) {
+          columns = namedColumns(row)
+          await connection.run(
+            `create table ${quoted(table)} (${columns.map(column => `${quoted(column)} varchar`).join(', ')})`,
+          )
+          appender = await connection.createAppender(table)
+          tables.push(table)
+          continue
+        }
+        for (let at = 0; at < columns.length; at += 1) {
+          const value = row[at] ?? null
+          if (value === null) appender?.appendNull()
+          else appender?.appendVarchar(value)
+        }
+        appender?.endRow()
+        count += 1
+      }
+      appender?.flushSync()
+    }
+    appender?.closeSync()
+    if (columns === null && i === 0)
+      throw new FileProblem(`has nothing in its first sheet, ${basename(name)}`)
+  }
+  return { tables, rows: count, encoding: null }
+}

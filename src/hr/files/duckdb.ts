@@ -1,0 +1,114 @@
+import { HrUnavailableError } from '../errors.ts'
+
+/** DuckDB is there only where somebody wants it: it is 70 MB. */
+type DuckDb = typeof import('@duckdb/node-api')
+export type Connection = import('@duckdb/node-api').DuckDBConnection
+export type Instance = import('@duckdb/node-api').DuckDBInstance
+
+let loading: Promise<DuckDb> | undefined
+
+/** @throws HrUnavailableError that says what to install */
+export async function duckDb(): Promise<DuckDb> {
+  loading ??= import('@duckdb/node-api')
+  try {
+    return await loading
+  } catch (error) {
+    loading = undefined
+    throw new HrUnavailableError(
+      'HR in files is read by DuckDB, which is not installed here: run npm install @duckdb/node-api, with Node.js 24 on glibc',
+      { cause: error },
+    )
+  }
+}
+
+/** More of a delivery than this is not held in memory; what does not fit goes to `temp_directory`. */
+const MEMORY = '96MB'
+
+/** Nothing is fetched, loaded or written but what we ask for: no extension, no secret, no file outside the given places. */
+const LOCKED = {
+  enable_external_access: 'false',
+  autoinstall_known_extensions: 'false',
+  autoload_known_extensions: 'false',
+  allow_community_extensions: 'false',
+  allow_persistent_secrets: 'false',
+}
+
+/** Settings of every session: the day of a moment is the day in China, and errors tell their place. */
+const SETTINGS = ["set global TimeZone = 'Asia/Shanghai'", 'set global errors_as_json = true']
+
+/** A kept delivery, which can only be read; and nothing else can be, whatever a mapping asks for. */
+export async function openKept(path: string): Promise<Instance> {
+  return opened(path, { access_mode: 'READ_ONLY', temp_directory: `${path}.tmp` }, [])
+}
+
+/** A new delivery's database, which reads the files of some folders. */
+export async function createKept(path: string, folders: readonly string[]): Promise<Instance> {
+  return opened(path, { temp_directory: `${path}.tmp` }, [
+    // They are read as fast as they are written, and gone tomorrow: compressing them would take longer than all else.
+    "set force_compression = 'uncompressed'",
+    `set allowed_directories = [${folders.map(literal).join(', ')}]`,
+  ])
+}
+
+async function opened(path: string, options: Record<string, string>, before: string[]): Promise<Instance> {
+  const { DuckDBInstance } = await duckDb()
+  const { enable_external_access, ...locked } = LOCKED
+  const instance = await DuckDBInstance.create(path, {
+    ...options,
+    ...locked,
+    memory_limit: MEMORY,
+    threads: '2',
+  })
+  try {
+    const connection = await instance.connect()
+    const settings = [
+      ...SETTINGS,
+      ...before,
+      `set enable_external_access = ${enable_external_access}`,
+      'set lock_configuration = true',
+    ]
+    for (const statement of settings) await connection.run(statement)
+    connection.closeSync()
+    return instance
+  } catch (error) {
+    instance.closeSync()
+    throw error
+  }
+}
+
+export function literal(text: string): string {
+  return `'${text.replaceAll("'", "''")}'`
+}
+
+/** A name in quotes, whatever it holds. */
+export function quoted(name: string): string {
+  return `"${name.replaceAll('"', '""')}"`
+}
+
+/** What DuckDB says of an error, as far as it tells. */
+export interface DuckDbError {
+  /** Such as Parser, Binder, Conversion. */
+  type: string
+  message: string
+  /** Of its place in the statement: bytes before it. */
+  position: number | null
+}
+
+export function duckDbError(error: unknown): DuckDbError | null {
+  const text = error instanceof Error ? error.message : ''
+  const start = text.indexOf('{"exception_type"')
+  if (start === -1) return null
+  try {
+    const { exception_type, exception_message, position } = JSON.parse(text.slice(start)) as Record<
+      string,
+      string
+    >
+    return {
+      type: exception_type ?? '',
+      message: exception_message ?? '',
+      position: position === undefined ? null : Number(position),
+    }
+  } catch {
+    return null
+  }
+}
