@@ -100,7 +100,8 @@ function tenths(ms: number): number {
 
 /** Where HR is, as the settings describe it. Nothing is connected yet. */
 export function hrServerOf(config: Config, logger: Logger): HrServer {
-  return hrServer(config.HR_DATABASE_URL, logger)
+  const { HR_FILES_ENCODING: encoding, HR_FILES_COMPLETE: complete, HR_FILES_KEEP: keep } = config
+  return hrServer(config.HR_DATABASE_URL, logger, { encoding, complete, keep })
 }
 
 /**

@@ -46,6 +46,7 @@ export const RULES: Record<string, Rule> = {
     may: [
       'src/lib/',
       'src/directory/',
+      'src/hr/files/settings.ts',
       'src/hr/mysql/address.ts',
       'src/platform/operation.ts',
       'src/sync/mirror-kind.ts',

@@ -3,6 +3,7 @@ import { connectHr, connectPlatform, hrServerOf } from '../connections.ts'
 import { isHeard } from '../hr/postgres/change-listener.ts'
 import { connectClient } from '../hr/postgres/connection.ts'
 import { triggeredTables } from '../hr/postgres/trigger.ts'
+import type { HrFacts } from '../hr/server.ts'
 import { type HrSource, HrUnavailableError, MappingError } from '../hr/source.ts'
 import type { Pool } from '../lib/database.ts'
 import { sentenceOf } from '../lib/failure.ts'
@@ -48,9 +49,10 @@ export async function examineHr(
 async function examineAccess(config: Config, logger: Logger): Promise<Finding[]> {
   const server = hrServerOf(config, logger)
   try {
-    const { product, readOnly, writableTables, session, unheeded = [] } = await server.facts()
+    const { product, readOnly, writableTables, session, delivery, unheeded = [] } = await server.facts()
     const findings = [ok('hr', `${product} answers; sessions are read-only (${readOnly})`)]
     if (session !== undefined) findings.push(ok('hr', session))
+    if (delivery) findings.push(...deliveryFindings(delivery))
     if (unheeded.length > 0)
       findings.push(
         warning(
@@ -76,6 +78,20 @@ async function examineAccess(config: Config, logger: Logger): Promise<Finding[]>
   }
 }
 
+function deliveryFindings({ files, problem, ignored }: NonNullable<HrFacts['delivery']>): Finding[] {
+  const findings = [ok('hr', `the last whole delivery: ${files}`)]
+  if (problem !== null)
+    findings.push(
+      warning(
+        'hr',
+        `what is in the folder now is no whole delivery: ${problem}`,
+        'Runs stop until it is one; look-ups read the last whole delivery.',
+      ),
+    )
+  if (ignored.length > 0) findings.push(ok('hr', `not data, and not read: ${ignored.join(', ')}`))
+  return findings
+}
+
 async function examineMapping({ HR_POLL_SECONDS }: Config, hr: HrSource): Promise<Finding[]> {
   try {
     const { employees, departments } = await hr.inspect()
@@ -85,7 +101,7 @@ async function examineMapping({ HR_POLL_SECONDS }: Config, hr: HrSource): Promis
       departments
         ? ok('mapping', `${departments.file}: ${departments.columns.join(', ')}`)
         : ok('mapping', 'HR_DEPARTMENTS_SQL is not set: no department is ever deleted'),
-      ...(polls && !employees.columns.includes('updated_at')
+      ...(polls && hr.kind !== 'files' && !employees.columns.includes('updated_at')
         ? [
             warning(
               'mapping',

@@ -78,6 +78,7 @@ describe('while it looks at HR', () => {
     const polling = new HrPoller({
       pool: store.pool,
       hr: {
+        delivery: async () => undefined,
         async changedSince(since) {
           const rows = await hr.changedSince(since)
           looks.count += 1

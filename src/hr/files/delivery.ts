@@ -1,5 +1,5 @@
 import { hash, randomUUID } from 'node:crypto'
-import { mkdir, readdir, rename, rm, stat } from 'node:fs/promises'
+import { chmod, mkdir, readdir, rename, rm, stat } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import type { Logger } from 'pino'
 import { HrDeliveryError, HrUnavailableError } from '../errors.ts'
@@ -118,9 +118,7 @@ export class Deliveries {
   }
 
   close(): void {
-    const kept = this.#kept
-    this.#kept = null
-    if (kept && !this.#readers.has(kept)) kept.instance.closeSync()
+    this.#replace(null)
   }
 
   async #look(): Promise<Look> {
@@ -162,6 +160,8 @@ export class Deliveries {
     const newest = dated.sort((a, b) => b.at - a.at)[0]?.name
     const name = names.includes(`${wanted}${EXTENSION}`) ? `${wanted}${EXTENSION}` : newest
     const stamp = name?.slice(0, -EXTENSION.length)
+    // Somebody has removed it, to have it forgotten.
+    if (stamp === undefined) this.#replace(null)
     if (stamp === undefined || stamp === this.#kept?.stamp) return
     try {
       this.#replace(await opened(join(place, `${stamp}${EXTENSION}`), stamp))
@@ -172,7 +172,7 @@ export class Deliveries {
     }
   }
 
-  #replace(kept: Kept): void {
+  #replace(kept: Kept | null): void {
     const before = this.#kept
     this.#kept = kept
     if (before && !this.#readers.has(before)) before.instance.closeSync()
@@ -210,6 +210,7 @@ export class Deliveries {
       }
       const now = await readFolder(this.#folder, complete)
       if (now.stamp !== folder.stamp) return 'its files changed while they were read'
+      await chmod(database, 0o600)
       await rename(database, join(place, `${folder.stamp}${EXTENSION}`))
       this.#replace(await opened(join(place, `${folder.stamp}${EXTENSION}`), folder.stamp))
       await this.#forgetOthers(place, folder.stamp)
@@ -315,11 +316,13 @@ async function readInFile(
       }
     }
   } catch (error) {
-    if (error instanceof FileProblem) throw new FileProblem(`${file.name} ${error.message}`)
+    if (error instanceof FileProblem) throw new FileProblem(`the file ${file.name} ${error.message}`)
     const told = duckDbError(error)
-    if (told && file.format !== 'xlsx') throw new FileProblem(`${file.name} ${explained(told.message, file)}`)
+    if (told && file.format !== 'xlsx')
+      throw new FileProblem(`the file ${file.name} ${explained(told.message, file)}`)
     const { code } = error as NodeJS.ErrnoException
-    if (code === 'ENOENT' || code === 'EACCES') throw new FileProblem(`${file.name} cannot be read (${code})`)
+    if (code === 'ENOENT' || code === 'EACCES')
+      throw new FileProblem(`the file ${file.name} cannot be read (${code})`)
     throw error
   }
 }
@@ -339,19 +342,15 @@ async function counted(
 /** DuckDB's own message may hold the line: only what it says of it is passed on. */
 function explained(message: string, { format }: DataFile): string {
   if (format === 'parquet') return 'is not whole, or no Parquet'
-  if (format === 'json') {
-    const place = /at byte \d+ in (?:line|record\/value) \d+/.exec(message)?.[0]
-    return `is no JSON${place ? `: it is broken ${place}` : ''}`
-  }
+  if (format === 'json') return 'is not whole, or no JSON'
   const line = /CSV Error on Line: (\d+)/.exec(message)?.[1]
   const [, expected, found] = /Expected Number of Columns: (\d+) Found: (\d+)/.exec(message) ?? []
-  const reason =
-    expected !== undefined
-      ? `has ${found} values, and the first line names ${expected} columns`
-      : message.includes('unterminated quote')
-        ? 'has a quote that is not closed'
-        : 'is no CSV'
-  return line === undefined ? `cannot be read: it ${reason}` : `cannot be read: line ${line} ${reason}`
+  if (line === undefined) return 'cannot be read: it is no CSV'
+  if (expected !== undefined)
+    return `cannot be read: line ${line} has ${found} values, and the first line names ${expected} columns`
+  if (message.includes('unterminated quote'))
+    return `cannot be read: line ${line} has a quote that is not closed`
+  return `cannot be read: line ${line} is no CSV`
 }
 
 async function readInCsv(

@@ -58,7 +58,7 @@ export async function readFolder(folder: string, complete: Completeness): Promis
     )
     const tables = Map.groupBy(files, ({ table }) => table.toLowerCase())
     for (const [, [one, other]] of tables)
-      if (one && other) problems.push(`${one.name} and ${other.name} would be the same table`)
+      if (one && other) problems.push(`the files ${one.name} and ${other.name} would be the same table`)
     return {
       path,
       files,
@@ -83,12 +83,12 @@ async function dataFile(folder: string, name: string, problems: string[]): Promi
   try {
     const path = await realpath(join(folder, name))
     if (!path.startsWith(`${folder}${sep}`)) {
-      problems.push(`${name} is a symbolic link that leads out of the folder`)
+      problems.push(`the file ${name} is a symbolic link that leads out of the folder`)
       return null
     }
     const { size, mtimeNs, ctimeNs, ino, mtime, ctime, ...found } = await statOf(path)
     if (!found.isFile) {
-      problems.push(`${name} is not a file`)
+      problems.push(`the file ${name} is not a regular file`)
       return null
     }
     return {
@@ -103,7 +103,7 @@ async function dataFile(folder: string, name: string, problems: string[]): Promi
     }
   } catch (error) {
     // Gone since the folder was listed, or a link to nowhere.
-    problems.push(`${name} cannot be read (${(error as NodeJS.ErrnoException).code})`)
+    problems.push(`the file ${name} cannot be read (${(error as NodeJS.ErrnoException).code})`)
     return null
   }
 }
@@ -129,16 +129,16 @@ export function incompleteness(
   if (files.length === 0)
     return 'the folder has no file of data: .csv, .tsv, .json, .ndjson, .parquet or .xlsx'
   const missing = last.find(name => !files.some(file => file.name === name))
-  if (missing !== undefined) return `${missing}, which the last delivery had, is missing`
+  if (missing !== undefined) return `the file ${missing}, which the last delivery had, is missing`
   if ('marker' in complete) {
     if (markedAt === null) return `the marker ${complete.marker} is missing`
     const newer = files.find(({ writtenAt }) => writtenAt > markedAt)
-    return newer ? `${newer.name} is newer than the marker ${complete.marker}` : null
+    return newer ? `the file ${newer.name} is newer than the marker ${complete.marker}` : null
   }
   const [latest] = [...files].sort((a, b) => b.changedAt.getTime() - a.changedAt.getTime())
   const since = Math.min(latest?.changedAt.getTime() ?? 0, seenAt.getTime())
   const rested = now.getTime() - since
   if (rested >= complete.restMs) return null
   const seconds = Math.max(0, Math.floor(rested / 1000))
-  return `${latest?.name} was still being written ${seconds} s ago, and a delivery is complete after ${complete.restMs / 1000} s without a change`
+  return `the file ${latest?.name} was still being written ${seconds} s ago, and a delivery is complete after ${complete.restMs / 1000} s without a change`
 }
