@@ -203,7 +203,7 @@ function numberText(text: string): string {
   if (!Number.isFinite(value)) return text
   if (Number.isSafeInteger(value)) return String(value)
   const rounded = Number(value.toPrecision(15))
-  return Number.isInteger(rounded) ? BigInt(rounded).toString() : String(rounded)
+  return String(rounded)
 }
 
 // Cells
