@@ -19,6 +19,7 @@ import {
 import { halving } from './halving.ts'
 import { makespan } from './makespan.ts'
 import { pacing } from './pacing.ts'
+import { planFilesMemory, planFilesRows } from './plan-files.ts'
 import { planMemory } from './plan-memory.ts'
 import { planMysqlMemory, planMysqlRows } from './plan-mysql.ts'
 import { planRows } from './plan-rows.ts'
@@ -161,6 +162,8 @@ function benchmarksOf(workshop: Workshop, options: Options): Benchmark[] {
     planMemory(database, options.employees, workshop.folder, logger),
     planMysqlRows(workshop, options.employees, logger),
     planMysqlMemory(workshop, options.employees, logger),
+    planFilesRows(workshop, options.employees, logger),
+    planFilesMemory(workshop, options.employees, logger),
     worker('redis', workshop, options.jobs, logger),
     worker('postgres', workshop, options.jobs, logger),
     tracesOff(workshop),

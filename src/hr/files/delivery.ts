@@ -190,6 +190,7 @@ export class Deliveries {
       const instance = await createKept(database, [folder.path, work])
       try {
         const connection = await instance.connect()
+        await connection.run('use kept')
         await connection.run(
           'create schema dirsync; create table dirsync.contents (name varchar, tables varchar[], rows bigint, encoding varchar)',
         )
@@ -327,6 +328,9 @@ async function readInFile(
   }
 }
 
+/** Types of errors that say nothing of the file. */
+const NOT_OF_THE_FILE = new Set(['Out of Memory', 'IO', 'INTERNAL', 'FATAL', 'INTERRUPT', 'Permission'])
+
 async function counted(
   connection: Connection,
   tables: string[],
@@ -368,7 +372,7 @@ async function readInCsv(
   await connection.run(
     `create table ${quoted(file.table)} as from read_csv(${literal(path)}, auto_detect = false, header = true,
        delim = ${literal(delimiter)}, quote = '"', escape = '"', nullstr = '', allow_quoted_nulls = false,
-       strict_mode = true, null_padding = false, columns = {${types}})`,
+       strict_mode = true, null_padding = false, buffer_size = 2097152, max_line_size = 1048576, columns = {${types}})`,
   )
 }
 

@@ -21,8 +21,11 @@ export async function duckDb(): Promise<DuckDb> {
   }
 }
 
-/** More of a delivery than this is not held in memory; what does not fit goes to `temp_directory`. */
-const MEMORY = '96MB'
+/**
+ * More than this is not held in memory. Reading in needs little, and more would only be filled with what is written. A mapping
+ * that joins, sorts or groups a million rows needs more, and what does not fit goes to `temp_directory`.
+ */
+const MEMORY = { readingIn: '64MB', reading: '256MB' }
 
 /** Nothing is fetched, loaded or written but what we ask for: no extension, no secret, no file outside the given places. */
 const LOCKED = {
@@ -38,14 +41,16 @@ const SETTINGS = ["set global TimeZone = 'Asia/Shanghai'", 'set global errors_as
 
 /** A kept delivery, which can only be read; and nothing else can be, whatever a mapping asks for. */
 export async function openKept(path: string): Promise<Instance> {
-  return opened(path, { access_mode: 'READ_ONLY', temp_directory: `${path}.tmp` }, [])
+  const options = { access_mode: 'READ_ONLY', memory_limit: MEMORY.reading, temp_directory: `${path}.tmp` }
+  return opened(path, options, [])
 }
 
-/** A new delivery's database, which reads the files of some folders. */
+/** A new delivery's database, which reads the files of some folders. Its tables are made in `kept`. */
 export async function createKept(path: string, folders: readonly string[]): Promise<Instance> {
-  return opened(path, { temp_directory: `${path}.tmp` }, [
-    // They are read as fast as they are written, and gone tomorrow: compressing them would take longer than all else.
-    "set force_compression = 'uncompressed'",
+  const options = { memory_limit: MEMORY.readingIn, temp_directory: `${path}.tmp` }
+  return opened(':memory:', options, [
+    // So many rows are held in memory until they are written.
+    `attach ${literal(path)} as kept (row_group_size 16384)`,
     `set allowed_directories = [${folders.map(literal).join(', ')}]`,
   ])
 }
@@ -53,11 +58,11 @@ export async function createKept(path: string, folders: readonly string[]): Prom
 async function opened(path: string, options: Record<string, string>, before: string[]): Promise<Instance> {
   const { DuckDBInstance } = await duckDb()
   const { enable_external_access, ...locked } = LOCKED
+  // One thread: whoever takes the rows has as much to do.
   const instance = await DuckDBInstance.create(path, {
     ...options,
     ...locked,
-    memory_limit: MEMORY,
-    threads: '2',
+    threads: '1',
   })
   try {
     const connection = await instance.connect()

@@ -43,7 +43,9 @@ export function toHrError(error: unknown, statement?: Statement, timeoutMs: numb
   if (timeoutMs !== null) return hrTooSlow(timeoutMs)
   const told = duckDbError(error)
   if (!told || !statement || TRANSIENT.has(told.type))
-    return new HrUnavailableError(`HR's files cannot be read (${told?.type ?? 'DuckDB is closed'})`)
+    return new HrUnavailableError(`HR's files cannot be read (${told?.type ?? codeOf(error)})`, {
+      cause: error,
+    })
   const { file, sql, offset } = statement.mapping
   const place = told.position === null ? null : placeOf(sql, told.position - offset)
   if (ABOUT_THE_STATEMENT.has(told.type))
@@ -51,6 +53,10 @@ export function toHrError(error: unknown, statement?: Statement, timeoutMs: numb
   if (told.type === 'Conversion' || told.type === 'Out of Range' || told.type === 'Invalid Input')
     return valueRefused(file, `DuckDB: ${told.type}`, place)
   return new HrDataError(`${file}: the query failed on a value in HR (DuckDB: ${told.type})`)
+}
+
+function codeOf(error: unknown): string {
+  return (error as NodeJS.ErrnoException).code ?? 'DuckDB does not answer'
 }
 
 /** DuckDB counts in bytes of UTF-8; the place in the mapping, or null outside it. */

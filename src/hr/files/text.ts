@@ -25,28 +25,26 @@ interface Block {
   line: number
 }
 
-/** The file in blocks that end with a line, where its lines are not too long for that. */
+/** The file in blocks that end with a line, where its lines are not too long for that. Each is gone with the next one. */
 async function* blocksOf(file: FileHandle, unit: 1 | 2): AsyncGenerator<Block> {
-  let [offset, line, rest] = [0, 1, Buffer.alloc(0)]
+  const buffer = Buffer.allocUnsafe(2 * BLOCK_BYTES)
+  let [offset, line, rest] = [0, 1, 0]
   for (;;) {
-    const { buffer, bytesRead } = await file.read(
-      Buffer.allocUnsafe(BLOCK_BYTES),
-      0,
-      BLOCK_BYTES,
-      offset + rest.length,
-    )
+    const { bytesRead } = await file.read(buffer, rest, BLOCK_BYTES, offset + rest)
     if (bytesRead === 0) break
-    const read = Buffer.concat([rest, buffer.subarray(0, bytesRead)])
+    const read = buffer.subarray(0, rest + bytesRead)
     const end = unit === 1 ? read.lastIndexOf(NEWLINE) + 1 : read.length - (read.length % 2)
     const length = end === 0 && read.length > BLOCK_BYTES ? read.length : end
-    const bytes = read.subarray(0, length)
-    rest = Buffer.from(read.subarray(length))
+    rest = read.length - length
     if (length === 0) continue
+    const bytes = read.subarray(0, length)
+    const inside = lines(bytes)
     yield { bytes, offset, line }
+    buffer.copyWithin(0, length, read.length)
     offset += length
-    line += lines(bytes)
+    line += inside
   }
-  if (rest.length > 0) yield { bytes: rest, offset, line }
+  if (rest > 0) yield { bytes: buffer.subarray(0, rest), offset, line }
 }
 
 function lines(bytes: Buffer): number {

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
+import { gb18030 } from '../../../examples/files/gb18030.ts'
 import { HrDeliveryError } from '../../../src/hr/source.ts'
 import { errorOf } from '../contract/source-under-test.ts'
 import { delivered } from './delivered.ts'
-import { gb18030 } from './gb18030.ts'
 
 const SQL = 'select 工号 as userid, 姓名 as name, 备注 as remark from staff'
 const TEXT = '工号,姓名,备注\n007,张三,"a,""b"\n"8",李四,\n'
