@@ -196,7 +196,7 @@ export const SETTINGS = {
         const isMysql = /^(?:mysql|mariadb):/.test(text)
         const problem = isMysql
           ? addressProblem(text)
-          : text.startsWith('files:')
+          : text.startsWith('files:/')
             ? folderProblem(text)
             : null
         if (problem) context.addIssue(problem)

@@ -88,7 +88,7 @@ test('the nine steps bring files to the platform, and half a file nowhere', asyn
   })
   expect(await typedToEnd(4, 8)).toContain('source_suspect')
   const { rows } = await own.pool.query(
-    'select count(*)::int as leavers from dirsync.employee where false',
+    'select count(*)::int as leavers from dirsync.employee where not active',
   )
   expect(rows[0].leavers).toBe(1)
   await typedToEnd(4, 9)

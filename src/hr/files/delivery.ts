@@ -42,6 +42,8 @@ export interface KeptFile {
 export class Deliveries {
   readonly #folder: string
   readonly #settings: FilesSettings
+  /** Where its deliveries are kept. */
+  readonly #place: string
   readonly #logger: Logger
   /** What was opened last, and those that somebody still reads. */
   #kept: Kept | null = null
@@ -55,6 +57,8 @@ export class Deliveries {
   constructor(folder: string, settings: FilesSettings, logger: Logger) {
     this.#folder = folder
     this.#settings = settings
+    const name = hash('sha256', `${folder} ${settings.encoding}`, 'hex').slice(0, 16)
+    this.#place = join(settings.keep, name)
     this.#logger = logger
   }
 
@@ -122,35 +126,37 @@ export class Deliveries {
   }
 
   async #look(): Promise<Look> {
-    const { complete, encoding } = this.#settings
-    const folder = await readFolder(this.#folder, complete)
+    const { complete } = this.#settings
+    let folder: Folder
+    try {
+      folder = await readFolder(this.#folder, complete)
+    } catch (error) {
+      await this.#openLast(null)
+      if (this.#kept === null) throw error
+      return { folder: null, kept: this.#kept, problem: (error as Error).message }
+    }
     if (folder.stamp !== this.#seen.stamp) this.#seen = { stamp: folder.stamp, at: new Date() }
-    if (this.#kept?.stamp === folder.stamp && folder.problem === null)
-      return { folder, kept: this.#kept, problem: null }
-    const place = join(this.#settings.keep, hash('sha256', `${folder.path} ${encoding}`, 'hex').slice(0, 16))
-    await mkdir(place, { recursive: true, mode: 0o700 }).catch(error => {
-      throw new HrUnavailableError(
-        `HR's deliveries cannot be kept in ${this.#settings.keep} (${error.code}); set HR_FILES_KEEP to a folder that may be written`,
-      )
-    })
-    await this.#openLast(place, folder.stamp)
+    await this.#openLast(folder.stamp)
     const last = this.#kept
     if (last?.stamp === folder.stamp && folder.problem === null) return { folder, kept: last, problem: null }
     const names = last?.files.map(({ name }) => name) ?? []
     const moment = { now: new Date(), seenAt: this.#seen.at }
     let problem = incompleteness(folder, complete, names, moment)
     const isMissing = names.some(name => !folder.files.some(file => file.name === name))
-    if (problem !== null && isMissing) problem += `; if it is no longer delivered, remove ${place}`
+    if (problem !== null && isMissing) problem += `; if it is no longer delivered, remove ${this.#place}`
     if (this.#refused?.stamp === folder.stamp) problem ??= this.#refused.problem
     if (problem !== null) return { folder, kept: last, problem }
-    problem = await this.#readIn(folder, place)
+    problem = await this.#readIn(folder)
     if (problem !== null) this.#refused = { stamp: folder.stamp, problem }
     return { folder, kept: this.#kept, problem }
   }
 
   /** Opens the last good delivery, if it is another one than is open: another process may have kept it. */
-  async #openLast(place: string, wanted: string): Promise<void> {
-    const names = (await readdir(place)).filter(name => name.endsWith(EXTENSION))
+  async #openLast(wanted: string | null): Promise<void> {
+    const place = this.#place
+    const names = (await readdir(place).catch(() => [])).filter(name => name.endsWith(EXTENSION))
+    // The one that is open, where it is still there, needs no look at the others.
+    if (this.#kept?.stamp === wanted && names.includes(`${wanted}${EXTENSION}`)) return
     const dated = await Promise.all(
       names.map(async name => ({
         name,
@@ -172,6 +178,19 @@ export class Deliveries {
     }
   }
 
+  /** Private, whoever made it. */
+  async #makePlace(): Promise<void> {
+    try {
+      await mkdir(this.#place, { recursive: true, mode: 0o700 })
+      await chmod(this.#place, 0o700)
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException
+      throw new HrUnavailableError(
+        `HR's deliveries cannot be kept in ${this.#settings.keep} (${code}); set HR_FILES_KEEP to a folder that may be written`,
+      )
+    }
+  }
+
   #replace(kept: Kept | null): void {
     const before = this.#kept
     this.#kept = kept
@@ -179,8 +198,10 @@ export class Deliveries {
   }
 
   /** Keeps a new delivery in place of the last one. Null, or what is wrong with it. */
-  async #readIn(folder: Folder, place: string): Promise<string | null> {
+  async #readIn(folder: Folder): Promise<string | null> {
     const { complete, encoding } = this.#settings
+    const place = this.#place
+    await this.#makePlace()
     const work = join(place, `.${randomUUID()}`)
     const startedAt = performance.now()
     await mkdir(work, { mode: 0o700 })
@@ -242,7 +263,8 @@ const EXTENSION = '.duckdb'
 
 /** What a look at the folder came to. */
 export interface Look {
-  folder: Folder
+  /** Null where it cannot be read. */
+  folder: Folder | null
   /** The last good delivery, if there is any. */
   kept: Kept | null
   /** Why what lies in the folder is not it. */
@@ -319,7 +341,7 @@ async function readInFile(
   } catch (error) {
     if (error instanceof FileProblem) throw new FileProblem(`the file ${file.name} ${error.message}`)
     const told = duckDbError(error)
-    if (told && file.format !== 'xlsx')
+    if (told && !NOT_OF_THE_FILE.has(told.type) && file.format !== 'xlsx')
       throw new FileProblem(`the file ${file.name} ${explained(told.message, file)}`)
     const { code } = error as NodeJS.ErrnoException
     if (code === 'ENOENT' || code === 'EACCES')

@@ -6,10 +6,17 @@ import type { Completeness } from './settings.ts'
 
 /** What lies in the folder that HR is delivered to, and whether that is a whole delivery. */
 
-export const FORMATS = { csv: 'csv', tsv: 'csv', json: 'json', ndjson: 'json', jsonl: 'json' } as const
 export type Format = 'csv' | 'json' | 'parquet' | 'xlsx'
 
-const FORMAT_OF: Record<string, Format> = { ...FORMATS, parquet: 'parquet', xlsx: 'xlsx' }
+const FORMAT_OF: Record<string, Format> = {
+  csv: 'csv',
+  tsv: 'csv',
+  json: 'json',
+  ndjson: 'json',
+  jsonl: 'json',
+  parquet: 'parquet',
+  xlsx: 'xlsx',
+}
 
 /** Names under which programs write what they will move into its place. */
 const UNFINISHED = /^[.~]|~$|\.(?:tmp|temp|part|partial|filepart|crdownload|swp|lock)$/i

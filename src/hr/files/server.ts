@@ -74,7 +74,7 @@ function deliveryFacts({ kept, problem, folder }: Look): NonNullable<HrFacts['de
   const files = kept?.files.map(
     ({ name, rows, encoding }) => `${name} (${rows} rows${encoding === null ? '' : `, ${encoding}`})`,
   )
-  return { files: files?.join(', ') ?? '', problem, ignored: folder.ignored }
+  return { files: files?.join(', ') ?? '', problem, ignored: folder?.ignored ?? [] }
 }
 
 /** One delivery, which nobody changes any more. */

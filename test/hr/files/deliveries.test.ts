@@ -1,9 +1,12 @@
-import { readdir, rm, unlink, utimes, writeFile } from 'node:fs/promises'
+import { spawn } from 'node:child_process'
+import { readdir, rename, rm, unlink, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { text as textOf } from 'node:stream/consumers'
 import { DuckDBInstance } from '@duckdb/node-api'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, inject, test } from 'vitest'
 import { type Folder, incompleteness } from '../../../src/hr/files/folder.ts'
 import { HrDeliveryError } from '../../../src/hr/source.ts'
+import { registerChild } from '../../helpers/children.ts'
 import { temporaryFolder } from '../../helpers/temporary-folder.ts'
 import { errorOf, key } from '../contract/source-under-test.ts'
 import { type Delivered, delivered } from './delivered.ts'
@@ -167,6 +170,15 @@ describe('while the next delivery is not complete', () => {
     expect((await source.lookup([key('1')])).size).toBe(1)
   })
 
+  test('a folder that cannot be read is no delivery either, in a process that has just begun', async () => {
+    const hr = await delivered()
+    await hr.deliver('staff.csv', GOOD)
+    expect(await hr.rows(SQL)).toHaveLength(2)
+    await rename(hr.folder, `${hr.folder}-away`)
+    expect(await incomplete(hr)).toMatch(/^the HR database does not answer \(ENOENT, /)
+    expect(await found(hr, '1', '2')).toBe(2)
+  })
+
   test('an empty folder is suspect, and nobody has left', async () => {
     const hr = await delivered()
     await hr.deliver('staff.csv', GOOD)
@@ -175,6 +187,27 @@ describe('while the next delivery is not complete', () => {
     expect(await incomplete(hr)).toMatch(/^the folder has no file of data/)
     expect(await found(hr, '1', '2')).toBe(2)
   })
+})
+
+test('what cannot be kept is not read', async () => {
+  const hr = await delivered({ keep: '/dev/null/kept' })
+  await hr.deliver('staff.csv', GOOD)
+  expect((await errorOf(hr.rows(SQL))).message).toBe(
+    "HR's deliveries cannot be kept in /dev/null/kept (ENOTDIR); set HR_FILES_KEEP to a folder that may be written",
+  )
+})
+
+test('without DuckDB, a sentence says what to install', async () => {
+  const hr = await delivered()
+  await hr.deliver('staff.csv', GOOD)
+  const fixture = join(import.meta.dirname, 'fixtures/without-duckdb.ts')
+  const child = spawn(process.execPath, [fixture, hr.folder, hr.settings.keep], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  registerChild(inject('runFolder'), child)
+  expect(await textOf(child.stdout)).toBe(
+    'HrUnavailableError: HR in files is read by DuckDB, which is not installed here: run npm install @duckdb/node-api, with Node.js 24 on glibc\n',
+  )
 })
 
 test('one delivery is kept, and no other', async () => {
