@@ -49,6 +49,8 @@ export async function openKept(path: string): Promise<Instance> {
 export async function createKept(path: string, folders: readonly string[]): Promise<Instance> {
   const options = { memory_limit: MEMORY.readingIn, temp_directory: `${path}.tmp` }
   return opened(':memory:', options, [
+    // Trying which of all ways to compress is best would take as long again as reading.
+    "set force_compression = 'fsst'",
     // So many rows are held in memory until they are written.
     `attach ${literal(path)} as kept (row_group_size 16384)`,
     `set allowed_directories = [${folders.map(literal).join(', ')}]`,

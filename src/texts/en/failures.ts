@@ -246,10 +246,10 @@ export const failures = {
   'doctor.sql_mode': "the HR server's sql_mode has {modes}, which mappings are read without",
   'doctor.portable_sql':
     'In mappings, write names in backticks, texts in single quotes, and concat() instead of ||.',
-  'doctor.delivery': 'the last whole delivery: {files}',
-  'doctor.delivery_next': 'what is in the folder now is no whole delivery: {words}',
+  'doctor.delivery': 'the last whole delivery: {words}',
+  'doctor.delivery_next': 'what is in the folder now is no whole delivery',
   'doctor.delivery_wait': 'Runs stop until it is one; look-ups read the last whole delivery.',
-  'doctor.delivery_ignored': 'not data, and not read: {files}',
+  'doctor.delivery_ignored': 'not data, and not read: {words}',
   'doctor.trigger_heard': '{names}: a scheduler listens',
   'doctor.trigger_unheard': '{names}: installed, and nobody listens',
   'doctor.start_scheduler':
