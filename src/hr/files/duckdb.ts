@@ -21,11 +21,8 @@ export async function duckDb(): Promise<DuckDb> {
   }
 }
 
-/**
- * More than this is not held in memory. Reading in needs little, and more would only be filled with what is written. A mapping
- * that joins, sorts or groups a million rows needs more, and what does not fit goes to `temp_directory`.
- */
-const MEMORY = { readingIn: '64MB', reading: '256MB' }
+/** More than this is not held in memory. What a join, a sort or a group needs beyond it goes to `temp_directory`. */
+const MEMORY = '256MB'
 
 /** Nothing is fetched, loaded or written but what we ask for: no extension, no secret, no file outside the given places. */
 const LOCKED = {
@@ -41,13 +38,17 @@ const SETTINGS = ["set global TimeZone = 'Asia/Shanghai'", 'set global errors_as
 
 /** A kept delivery, which can only be read; and nothing else can be, whatever a mapping asks for. */
 export async function openKept(path: string): Promise<Instance> {
-  const options = { access_mode: 'READ_ONLY', memory_limit: MEMORY.reading, temp_directory: `${path}.tmp` }
+  const options = { access_mode: 'READ_ONLY', memory_limit: MEMORY, temp_directory: `${path}.tmp` }
   return opened(path, options, [])
 }
 
 /** A new delivery's database, which reads the files of some folders. Its tables are made in `kept`. */
-export async function createKept(path: string, folders: readonly string[]): Promise<Instance> {
-  const options = { memory_limit: MEMORY.readingIn, temp_directory: `${path}.tmp` }
+export async function createKept(
+  path: string,
+  folders: readonly string[],
+  memory: string,
+): Promise<Instance> {
+  const options = { memory_limit: memory, temp_directory: `${path}.tmp` }
   return opened(':memory:', options, [
     // Trying which of all ways to compress is best would take as long again as reading.
     "set force_compression = 'fsst'",

@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process'
 import { readdir, rename, rm, unlink, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { text as textOf } from 'node:stream/consumers'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { DuckDBInstance } from '@duckdb/node-api'
 import { describe, expect, inject, test } from 'vitest'
 import { type Folder, incompleteness } from '../../../src/hr/files/folder.ts'
@@ -10,6 +11,7 @@ import { registerChild } from '../../helpers/children.ts'
 import { temporaryFolder } from '../../helpers/temporary-folder.ts'
 import { errorOf, key } from '../contract/source-under-test.ts'
 import { type Delivered, delivered } from './delivered.ts'
+import { FILES_KIND } from './server-under-test.ts'
 
 const SQL = 'select id as userid, name from staff'
 const GOOD = 'id,name\n1,A\n2,B\n'
@@ -74,6 +76,15 @@ describe('a CSV file', () => {
     await hr.deliver('staff.csv', content)
     expect(await incomplete(hr)).toBe(`the file staff.csv ${message}`)
   })
+})
+
+test('a CSV file may have hundreds of columns', async () => {
+  const names = Array.from({ length: 300 }, (_, i) => `c${i}`).join(',')
+  const row = Array.from({ length: 298 }, (_, i) => `some value of column ${i}`).join(',')
+  const rows = Array.from({ length: 12_000 }, (_, i) => `${i},n${i},${row}`).join('\n')
+  const hr = await delivered()
+  await hr.deliver('staff.csv', `${names}\n${rows}\n`)
+  expect(await hr.rows('select c0 as userid, c1 as name from staff')).toHaveLength(12_000)
 })
 
 describe('a JSON file', () => {
@@ -187,6 +198,22 @@ describe('while the next delivery is not complete', () => {
     expect(await incomplete(hr)).toMatch(/^the folder has no file of data/)
     expect(await found(hr, '1', '2')).toBe(2)
   })
+})
+
+test('a scan that is closed before its first row stops DuckDB', async () => {
+  const hr = await delivered()
+  await hr.deliver('staff.csv', GOOD)
+  const scan = await hr.source(`select 1 as userid, ${FILES_KIND.slow} as name from staff`).scan({})
+  scan.stream.resume()
+  const busy = async () => {
+    const before = process.cpuUsage()
+    await sleep(100)
+    const { user, system } = process.cpuUsage(before)
+    return user + system > 20_000
+  }
+  await expect.poll(busy).toBe(true)
+  await scan.close()
+  await expect.poll(busy).toBe(false)
 })
 
 test('what cannot be kept is not read', async () => {
