@@ -123,6 +123,12 @@ async function examineTrigger(
   { kind }: HrSource,
   deployment: Deployment | null,
 ): Promise<Finding[]> {
+  if (kind === 'files')
+    return [
+      config.HR_POLL_SECONDS > 0
+        ? ok('trigger', `HR is in files: a new delivery is looked for every ${config.HR_POLL_SECONDS} s`)
+        : ok('trigger', 'HR is in files: cron jobs find a new delivery, and at once with HR_POLL_SECONDS'),
+    ]
   if (kind !== 'postgres')
     return [
       config.HR_POLL_SECONDS > 0

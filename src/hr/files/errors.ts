@@ -49,10 +49,18 @@ export function toHrError(error: unknown, statement?: Statement, timeoutMs: numb
   const { file, sql, offset } = statement.mapping
   const place = told.position === null ? null : placeOf(sql, told.position - offset)
   if (ABOUT_THE_STATEMENT.has(told.type))
-    return mappingRefused(file, `${told.message.replace(/\s*\n\s*/g, ' ')} (${told.type} Error)`, place, null)
+    return mappingRefused(file, `${withoutColumns(told.message)} (${told.type} Error)`, place, null)
   if (told.type === 'Conversion' || told.type === 'Out of Range' || told.type === 'Invalid Input')
     return valueRefused(file, `DuckDB: ${told.type}`, place)
   return new HrDataError(`${file}: the query failed on a value in HR (DuckDB: ${told.type})`)
+}
+
+/** Of a file whose first line names no columns, what DuckDB holds for their names are somebody's values. */
+function withoutColumns(message: string): string {
+  return message
+    .replace(/\s*Candidate bindings: .*$/s, '')
+    .trim()
+    .replace(/\s*\n\s*/g, ' ')
 }
 
 function codeOf(error: unknown): string {

@@ -178,12 +178,12 @@ function firstRecord(text: string, delimiter: string): string[] {
 /** The names of columns as a mapping writes them: without blanks around them, all different. @throws FileProblem */
 export function namedColumns(cells: readonly (string | null)[]): string[] {
   const names = cells.map((cell, i) => cell?.trim() || `column${i + 1}`)
-  const twice = names.find(
-    (name, i) => names.findIndex(other => other.toLowerCase() === name.toLowerCase()) !== i,
-  )
-  if (twice !== undefined)
+  const first = (name: string) => names.findIndex(other => other.toLowerCase() === name.toLowerCase())
+  const twice = names.findIndex((name, i) => first(name) !== i)
+  // Not by their names: where the first line is somebody's, they are values.
+  if (twice !== -1)
     throw new FileProblem(
-      `has the column ${JSON.stringify(twice.slice(0, 50))} more than once in its first line`,
+      `has the same name for columns ${first(names[twice] as string) + 1} and ${twice + 1} in its first line`,
     )
   return names
 }

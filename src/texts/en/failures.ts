@@ -130,7 +130,8 @@ export const failures = {
   'said.file_no_text':
     'the file {file} line {line} (from byte {bytes} on) is no text in {encoding}; check HR_FILES_ENCODING, or the export',
   'said.file_cut_character': 'the file {file} ends in the middle of a character of {encoding}',
-  'said.file_columns_twice': 'the file {file} has the column {column} more than once in its first line',
+  'said.file_columns_twice':
+    'the file {file} has the same name for columns {column} and {other} in its first line',
   'said.file_columns':
     'the file {file} cannot be read: line {line} has {count} values, and the first line names {limit} columns',
   'said.file_quote': 'the file {file} cannot be read: line {line} has a quote that is not closed',
@@ -250,6 +251,8 @@ export const failures = {
   'doctor.delivery_next': 'what is in the folder now is no whole delivery',
   'doctor.delivery_wait': 'Runs stop until it is one; look-ups read the last whole delivery.',
   'doctor.delivery_ignored': 'not data, and not read: {words}',
+  'doctor.files_cron': 'HR is in files: cron jobs find a new delivery, and at once with HR_POLL_SECONDS',
+  'doctor.files_polled': 'HR is in files: a new delivery is looked for every {seconds} s',
   'doctor.trigger_heard': '{names}: a scheduler listens',
   'doctor.trigger_unheard': '{names}: installed, and nobody listens',
   'doctor.start_scheduler':

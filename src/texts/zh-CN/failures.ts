@@ -155,7 +155,7 @@ export const failures = {
   'said.file_no_text':
     '文件 {file} 第 {line} 行（从第 {bytes} 字节起）不是 {encoding} 文本；请检查 HR_FILES_ENCODING 或导出程序',
   'said.file_cut_character': '文件 {file} 在一个 {encoding} 字符中间结束',
-  'said.file_columns_twice': '文件 {file} 的首行中列 {column} 出现多次',
+  'said.file_columns_twice': '文件 {file} 的首行中第 {column} 列和第 {other} 列同名',
   'said.file_columns': '文件 {file} 无法读取：第 {line} 行有 {count} 个值，而首行有 {limit} 列',
   'said.file_quote': '文件 {file} 无法读取：第 {line} 行的引号没有闭合',
   'said.file_no_csv_line': '文件 {file} 无法读取：第 {line} 行不是 CSV',
@@ -269,6 +269,8 @@ export const failures = {
   'doctor.delivery_next': '文件夹中现有的不是完整交付',
   'doctor.delivery_wait': '交付完整之前批次会停止；查询使用最近一次完整交付。',
   'doctor.delivery_ignored': '不是数据，不会读取：{words}',
+  'doctor.files_cron': '人事数据为文件：由定时任务发现新交付，设置 HR_POLL_SECONDS 可即时发现',
+  'doctor.files_polled': '人事数据为文件：每 {seconds} 秒查找一次新交付',
   'doctor.trigger_heard': '{names}：调度进程正在监听',
   'doctor.trigger_unheard': '{names}：已安装，但没有进程监听',
   'doctor.start_scheduler': '请启动调度进程。如已在运行，HR_DATABASE_URL 不能经过连接池或指向只读副本。',

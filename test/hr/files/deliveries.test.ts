@@ -69,13 +69,20 @@ describe('a CSV file', () => {
       'id,name\n1,"secret-7\n',
       'cannot be read: line 2 has a quote that is not closed',
     ],
-    ['a column twice', 'id,name,ID\n1,A,2\n', 'has the column "ID" more than once in its first line'],
+    ['a column twice', 'id,name,ID\n1,A,2\n', 'has the same name for columns 1 and 3 in its first line'],
     ['nothing in it', '', 'is empty'],
   ])('with %s is no delivery', async (_, content, message) => {
     const hr = await delivered()
     await hr.deliver('staff.csv', content)
     expect(await incomplete(hr)).toBe(`the file staff.csv ${message}`)
   })
+})
+
+test('a first line that is an employee is not told', async () => {
+  const hr = await delivered()
+  await hr.deliver('staff.csv', 'secret-7,13800000000\n1,A\n')
+  const error = await errorOf(hr.rows(SQL))
+  expect(error.message).toMatch(/Referenced column "id" not found in FROM clause! \(Binder Error\)$/)
 })
 
 test('a CSV file may have hundreds of columns', async () => {
