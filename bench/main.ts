@@ -20,6 +20,7 @@ import { halving } from './halving.ts'
 import { hrCheckMemory } from './hr-check.ts'
 import { makespan } from './makespan.ts'
 import { pacing } from './pacing.ts'
+import { planFilesMemory, planFilesRows } from './plan-files.ts'
 import { planMemory } from './plan-memory.ts'
 import { planMysqlMemory, planMysqlRows } from './plan-mysql.ts'
 import { planRows } from './plan-rows.ts'
@@ -163,6 +164,8 @@ function benchmarksOf(workshop: Workshop, options: Options): Benchmark[] {
     hrCheckMemory(database, options.employees, workshop.folder),
     planMysqlRows(workshop, options.employees, logger),
     planMysqlMemory(workshop, options.employees, logger),
+    planFilesRows(workshop, options.employees, logger),
+    planFilesMemory(workshop, options.employees, logger),
     worker('redis', workshop, options.jobs, logger),
     worker('postgres', workshop, options.jobs, logger),
     tracesOff(workshop),

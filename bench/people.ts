@@ -1,3 +1,4 @@
+import { DuckDBInstance } from '@duckdb/node-api'
 import { createConnection } from 'mysql2/promise'
 import type pg from 'pg'
 
@@ -83,4 +84,34 @@ export async function createMysqlPeople(url: string, count: number): Promise<voi
      analyze table employee`,
   )
   await db.end()
+}
+
+/**
+ * Writes the same people into a CSV file, one in a hundred with a note of this moment.
+ * @returns how many those are
+ */
+export async function writePeopleCsv(path: string, count: number): Promise<number> {
+  const instance = await DuckDBInstance.create(':memory:', { threads: '2' })
+  const connection = await instance.connect()
+  const list = `[${SYLLABLES.map(text => `'${text}'`).join(', ')}]`
+  const syllable = (divisor: number) => `${list}[1 + (i // ${divisor}) % ${SYLLABLES.length}]`
+  await connection.run(
+    `copy (
+       select 'e' || lpad(i::varchar, 8, '0') as staff_id,
+         ${syllable(1)} || ${syllable(16)} || ' ' || ${syllable(256)} || ${syllable(4096)} || ${syllable(65536)} as full_name,
+         'W' || i as work_number, 1 + i % 2 as sex, case when i % 3 = 0 then 'P' || lpad(i::varchar, 8, '0') end as passport,
+         'staff' || i || '@example.com' as mail, '13' || lpad(i::varchar, 9, '0') as phone,
+         case when i % 100 = 50 then 'Seen at ${Date.now()}' when i % 5 = 0 then 'Works from site ' || i % 40 end as note,
+         'D' || i % ${DEPARTMENTS.length} as unit, 'G' || i % 12 as grade, date '1960-01-01' + (i % 15000)::integer as born_on,
+         date '2000-01-01' + (i % 9000)::integer as hired_on, 1 + i % 300 as cost_center, null as left_on
+       from range(1, ${count + 1}) r (i)) to '${path}' (format csv, header)`,
+  )
+  const rows = (
+    await connection.runAndReadAll(
+      `select count(*)::integer from range(1, ${count + 1}) r (i) where i % 100 = 50`,
+    )
+  ).getRows()
+  connection.closeSync()
+  instance.closeSync()
+  return Number(rows[0]?.[0])
 }

@@ -1,6 +1,7 @@
 import pg from 'pg'
 import type { Logger } from 'pino'
 import { EMPLOYEE_FIELDS } from '../src/directory/employee.ts'
+import { FILES_DEFAULTS } from '../src/hr/files/settings.ts'
 import { hrServer } from '../src/hr/servers.ts'
 import { HrSource } from '../src/hr/source.ts'
 import { createPool, transaction } from '../src/lib/database.ts'
@@ -19,7 +20,12 @@ export const LIMITS = {
 /** The sample HR table as dirsync reads it, by its mapping or another one. */
 export function openHr(url: string, logger: Logger, sql = EMPLOYEES_SQL): HrSource {
   return new HrSource({
-    server: hrServer(url, logger),
+    // What is moved into a folder is whole, and kept beside it.
+    server: hrServer(url, logger, {
+      ...FILES_DEFAULTS,
+      complete: { restMs: 0 },
+      keep: `${url.replace(/^files:/, '')}.kept`,
+    }),
     employeesSql: { file: 'employees.sql', sql },
     departmentsSql: null,
     logger,

@@ -4,6 +4,7 @@ import { z } from 'zod'
 import type { ChannelSettings } from './alerts/channel.ts'
 import { CHANNEL_PREFIX, type OwnSettings, readChannels } from './alerts/channel-settings.ts'
 import { ACCESS_ROLES, type AccessRole } from './console/auth/viewer.ts'
+import { completeness, ENCODINGS, folderProblem } from './hr/files/settings.ts'
 import { addressProblem } from './hr/mysql/address.ts'
 import { readSourceList, SourceListError, type SourceSettings } from './hr/source-list.ts'
 import { isEncodedAddress } from './lib/text.ts'
@@ -22,6 +23,8 @@ export class ConfigError extends Error {
 
 // The types of settings: from the text of a variable to its value. Descriptions stand in docs/settings.md.
 
+/** A folder has no host. */
+const beginning = (protocol: string) => (protocol === 'files' ? 'files:/' : `${protocol}://`)
 const url = (...protocols: string[]) =>
   z
     .string()
@@ -29,18 +32,20 @@ const url = (...protocols: string[]) =>
       error: 'should have special characters of its password percent-encoded',
       abort: true,
     })
-    .refine(text => URL.canParse(text) && protocols.includes(text.split('://')[0] as string), {
-      error: `should be an address beginning with ${protocols.map(protocol => `${protocol}://`).join(' or ')}`,
+    .refine(text => URL.canParse(text) && protocols.some(protocol => text.startsWith(beginning(protocol))), {
+      error: `should be an address beginning with ${protocols.map(beginning).join(' or ')}`,
     })
     .describe(`address, ${protocols[0]}://…`)
 /** Where an HR system is. */
-const hrAddress = url('postgres', 'postgresql', 'mysql', 'mariadb')
+const hrAddress = url('postgres', 'postgresql', 'mysql', 'mariadb', 'files')
   .superRefine((text, context) => {
-    const isMysql = /^(?:mysql|mariadb):/.test(text) && URL.canParse(text)
-    const problem = isMysql ? addressProblem(text) : null
+    if (!URL.canParse(text)) return
+    const isMysql = /^(?:mysql|mariadb):/.test(text)
+    const isFolder = text.startsWith('files:/')
+    const problem = isMysql ? addressProblem(text) : isFolder ? folderProblem(text) : null
     if (problem) context.addIssue(problem)
   })
-  .describe('address, postgres://… or mysql://…')
+  .describe('address, postgres://… or mysql://… or files:/…')
 const number = (min: number, max: number, otherwise = '') =>
   z
     .string()
@@ -194,7 +199,8 @@ export const SETTINGS = {
   },
   HR_DATABASE_URL: {
     group: 'HR',
-    meaning: 'PostgreSQL, MySQL or MariaDB of the HR system. dirsync only reads it.',
+    meaning:
+      'PostgreSQL, MySQL or MariaDB of the HR system, or the folder that HR hands files over in. dirsync only reads it.',
     type: hrAddress,
     example: 'postgres://hr_reader:secret@hr.example:5432/hr',
     secret: true,
@@ -202,10 +208,41 @@ export const SETTINGS = {
   HR_POLL_SECONDS: {
     group: 'HR',
     meaning:
-      'How often to look in HR for rows with a newer updated_at, so that changes are sent at once without a trigger. 0 never does.',
+      'How often to look in HR for rows with a newer updated_at, or for a new delivery of files, so that changes are sent at once without a trigger. 0 never does.',
     type: number(0, 3600),
     default: '0',
     example: '1',
+  },
+  HR_FILES_COMPLETE: {
+    group: 'HR',
+    meaning:
+      'When files are a whole delivery: once nothing has changed for a time, or a marker is there that was written after them.',
+    type: z
+      .string()
+      .transform((text, context) => {
+        const complete = completeness(text)
+        if (complete !== null) return complete
+        context.addIssue('should be a time such as 60s or 5m, or marker: and the name of a file')
+        return z.NEVER
+      })
+      .describe('time, or marker:NAME'),
+    default: '60s',
+    example: 'marker:_SUCCESS',
+  },
+  HR_FILES_ENCODING: {
+    group: 'HR',
+    meaning: 'Encoding of CSV and JSON files. With auto, each file is looked at.',
+    type: choice('auto', ...ENCODINGS),
+    default: 'auto',
+    example: 'gb18030',
+  },
+  HR_FILES_KEEP: {
+    group: 'HR',
+    meaning:
+      'Folder in which the last whole delivery of files is kept, for look-ups. Nobody else can read it.',
+    type: z.string().describe('path'),
+    default: '.dirsync/hr-files',
+    example: '/var/lib/dirsync/hr-files',
   },
   HR_EMPLOYEES_SQL: {
     group: 'HR',
@@ -883,6 +920,9 @@ export function loadStores(
 
 const HR_SETTINGS = {
   HR_DATABASE_URL: true,
+  HR_FILES_ENCODING: true,
+  HR_FILES_COMPLETE: true,
+  HR_FILES_KEEP: true,
   HR_DEPARTMENTS_SQL: true,
   PLATFORM_ENTERPRISE_CODE: true,
   DIRSYNC_LANG: true,
@@ -890,7 +930,7 @@ const HR_SETTINGS = {
 } as const
 
 /** Where HR is, and how it is read. */
-export type HrSettings = Pick<Config, 'PLATFORM_ENTERPRISE_CODE' | 'DIRSYNC_LANG' | 'LOG_LEVEL' | 'sources'>
+export type HrSettings = Pick<Config, keyof typeof HR_SETTINGS | 'sources'>
 
 /**
  * Reads the settings of HR, and of the log, alone.

@@ -102,8 +102,9 @@ function tenths(ms: number): number {
 }
 
 /** Where one of the HR systems is. Nothing is connected yet. */
-export function hrServerOf({ address }: SourceSettings, logger: Logger): HrServer {
-  return hrServer(address, logger)
+export function hrServerOf(config: HrSettings, { address }: SourceSettings, logger: Logger): HrServer {
+  const { HR_FILES_ENCODING: encoding, HR_FILES_COMPLETE: complete, HR_FILES_KEEP: keep } = config
+  return hrServer(address, logger, { encoding, complete, keep })
 }
 
 /**
@@ -124,7 +125,7 @@ export async function connectHr(config: Config, logger: Logger): Promise<HrSourc
 
 /** One of the HR systems. @throws ConfigError, MappingError */
 export async function connectSource(
-  { PLATFORM_ENTERPRISE_CODE }: HrSettings,
+  config: HrSettings,
   settings: SourceSettings,
   logger: Logger,
 ): Promise<HrSource> {
@@ -133,14 +134,14 @@ export async function connectSource(
   const [onlyCode] = codes?.length === 1 ? codes : []
   const of = (setting: string, field: string) => (name === '' ? setting : `${field} of HR source ${name}`)
   return new HrSource({
-    server: hrServerOf(settings, name === '' ? logger : logger.child({ source: name })),
+    server: hrServerOf(config, settings, name === '' ? logger : logger.child({ source: name })),
     employeesSql: await mapping(of('HR_EMPLOYEES_SQL', 'employees_sql'), employeesSql),
     departmentsSql:
       departmentsSql === null
         ? null
         : await mapping(of('HR_DEPARTMENTS_SQL', 'departments_sql'), departmentsSql),
     reread: file => readFile(file, 'utf8'),
-    defaultEnterpriseCode: onlyCode ?? PLATFORM_ENTERPRISE_CODE,
+    defaultEnterpriseCode: onlyCode ?? config.PLATFORM_ENTERPRISE_CODE,
     logger: name === '' ? logger : logger.child({ source: name }),
   })
 }

@@ -47,6 +47,9 @@ test('the least is enough: everything else has a default or is absent', () => {
     REDIS_URL: null,
     HR_DEPARTMENTS_SQL: null,
     HR_POLL_SECONDS: 0,
+    HR_FILES_COMPLETE: { restMs: 60_000 },
+    HR_FILES_ENCODING: 'auto',
+    HR_FILES_KEEP: '.dirsync/hr-files',
     PLATFORM_SIGN_ALGORITHM: 'sha256',
     PLATFORM_ENTERPRISE_CODE: '',
     PLATFORM_RATE_LIMIT: 10,
@@ -157,7 +160,7 @@ describe('what is missing', () => {
 
 describe('a wrong value is one sentence: the variable, what it holds and what it should hold', () => {
   const POSTGRES = 'should be an address beginning with postgres:// or postgresql://'
-  const HR = `${POSTGRES} or mysql:// or mariadb://`
+  const HR = `${POSTGRES} or mysql:// or mariadb:// or files:/`
   test.each([
     ['DATABASE_URL', 'dirsync:pass@db', POSTGRES],
     ['DATABASE_URL', 'mysql://dirsync:pass@db/x', POSTGRES],
@@ -180,6 +183,14 @@ describe('a wrong value is one sentence: the variable, what it holds and what it
       'mysql://u:pass@hr/hr?ssl-mode=required&ssl-ca=/ca.pem',
       'should have ssl-mode=verify-ca or verify-identity with ssl-ca',
     ],
+    ['HR_DATABASE_URL', 'files:pass', HR],
+    ['HR_DATABASE_URL', 'files://pass/hr', 'should name a folder by its whole path, as in files:/srv/hr'],
+    ['HR_DATABASE_URL', 'files:/', 'should name a folder by its whole path, as in files:/srv/hr'],
+    [
+      'HR_DATABASE_URL',
+      'files:/pass?x',
+      'should have ? and # of the path percent-encoded, and no parameters',
+    ],
     ['REDIS_URL', 'localhost:pass', 'should be an address beginning with redis:// or rediss://'],
   ])('%s=%s, which is a secret and not shown', (name, value, wanted) => {
     const complaint = complaintAbout({ [name]: value })
@@ -190,6 +201,13 @@ describe('a wrong value is one sentence: the variable, what it holds and what it
   test.each([
     ['PLATFORM_BASE_URL', 'platform.example', 'should be an address beginning with http:// or https://'],
     ['PLATFORM_BASE_URL', 'ftp://platform', 'should be an address beginning with http:// or https://'],
+    ['HR_FILES_COMPLETE', '60', 'should be a time such as 60s or 5m, or marker: and the name of a file'],
+    [
+      'HR_FILES_COMPLETE',
+      'marker:../x',
+      'should be a time such as 60s or 5m, or marker: and the name of a file',
+    ],
+    ['HR_FILES_ENCODING', 'big5', 'should be one of auto, utf-8, gb18030, utf-16le, utf-16be'],
     ['PLATFORM_APP_ID', 'x'.repeat(33), 'should have at most 32 characters'],
     ['PLATFORM_SIGN_ALGORITHM', 'md5', 'should be one of sha256, sha1, sha512'],
     ['REFUND_PRICE_DIFFERENCE', 'yes', 'should be one of true, false'],

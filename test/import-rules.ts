@@ -47,6 +47,7 @@ export const RULES: Record<string, Rule> = {
     may: [
       'src/lib/',
       'src/directory/',
+      'src/hr/files/settings.ts',
       'src/hr/mysql/address.ts',
       'src/hr/source-list.ts',
       'src/platform/operation.ts',

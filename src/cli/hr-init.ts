@@ -74,7 +74,7 @@ async function init(options: InitOptions): Promise<void> {
   await using settings = await openSettings(checked, loadUnmappedHr, logger)
   await using opened = new AsyncDisposableStack()
   const source = oneSource(settings.config.sources, options.source)
-  const server = opened.adopt(hrServerOf(source, logger), async hr => hr.close())
+  const server = opened.adopt(hrServerOf(settings.config, source, logger), async hr => hr.close())
   using questions = new Questions(options.yes === true)
   void stopSignal().then(() => questions[Symbol.dispose]())
 

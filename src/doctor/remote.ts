@@ -3,6 +3,7 @@ import { connectPlatform, connectSource, hrServerOf } from '../connections.ts'
 import { isHeard } from '../hr/postgres/change-listener.ts'
 import { connectClient } from '../hr/postgres/connection.ts'
 import { triggeredTables } from '../hr/postgres/trigger.ts'
+import type { HrFacts } from '../hr/server.ts'
 import { type HrSource, HrUnavailableError, MappingError } from '../hr/source.ts'
 import type { SourceSettings } from '../hr/source-list.ts'
 import { listenerOf } from '../hr/sources.ts'
@@ -64,11 +65,12 @@ async function examineSource(
 
 /** Whether HR answers, and what its user may do there. */
 async function examineAccess(config: Config, settings: SourceSettings, logger: Logger): Promise<Finding[]> {
-  const server = hrServerOf(settings, logger)
+  const server = hrServerOf(config, settings, logger)
   try {
-    const { product, readOnly, writableTables, session, unheeded = [] } = await server.facts()
+    const { product, readOnly, writableTables, session, delivery, unheeded = [] } = await server.facts()
     const findings = [ok('hr', `${product} answers; sessions are read-only (${readOnly})`)]
     if (session !== undefined) findings.push(ok('hr', session))
+    if (delivery) findings.push(...deliveryFindings(delivery))
     if (unheeded.length > 0)
       findings.push(
         warning(
@@ -94,6 +96,20 @@ async function examineAccess(config: Config, settings: SourceSettings, logger: L
   }
 }
 
+function deliveryFindings({ files, problem, ignored }: NonNullable<HrFacts['delivery']>): Finding[] {
+  const findings = [ok('hr', `the last whole delivery: ${files}`)]
+  if (problem !== null)
+    findings.push(
+      warning(
+        'hr',
+        `what is in the folder now is no whole delivery: ${problem}`,
+        'Runs stop until it is one; look-ups read the last whole delivery.',
+      ),
+    )
+  if (ignored.length > 0) findings.push(ok('hr', `not data, and not read: ${ignored.join(', ')}`))
+  return findings
+}
+
 async function examineMapping(
   { HR_POLL_SECONDS }: Config,
   { codes }: SourceSettings,
@@ -110,7 +126,7 @@ async function examineMapping(
             'mapping',
             `${codes ? 'departments_sql' : 'HR_DEPARTMENTS_SQL'} is not set: no department is ever deleted`,
           ),
-      ...(polls && !employees.columns.includes('updated_at')
+      ...(polls && hr.kind !== 'files' && !employees.columns.includes('updated_at')
         ? [
             warning(
               'mapping',
@@ -133,6 +149,12 @@ async function examineTrigger(
   { kind }: HrSource,
   deployment: Deployment | null,
 ): Promise<Finding[]> {
+  if (kind === 'files')
+    return [
+      config.HR_POLL_SECONDS > 0
+        ? ok('trigger', `HR is in files: a new delivery is looked for every ${config.HR_POLL_SECONDS} s`)
+        : ok('trigger', 'HR is in files: cron jobs find a new delivery, and at once with HR_POLL_SECONDS'),
+    ]
   if (kind !== 'postgres')
     return [
       config.HR_POLL_SECONDS > 0

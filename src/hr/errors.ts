@@ -34,7 +34,12 @@ export class MappingError extends Error {
 /** The HR database does not answer, or stopped in the middle of an answer. The next try may succeed. */
 export class HrUnavailableError extends Error {
   readonly code = 'HR_UNAVAILABLE'
-  override readonly name = 'HrUnavailableError'
+  override readonly name: string = 'HrUnavailableError'
+}
+
+/** What HR has handed over is not whole. A run that would read it is suspect; with the next delivery all may be well. */
+export class HrDeliveryError extends HrUnavailableError {
+  override readonly name = 'HrDeliveryError'
 }
 
 /** HR returned rows that the mapping or dirsync cannot use as a whole. A single bad employee is no such case. */

@@ -42,6 +42,8 @@ export interface HrServer {
   tables(): Promise<HrTable[]>
   /** What doctor tells about it. @throws HrUnavailableError */
   facts(): Promise<HrFacts>
+  /** Of HR that is handed over as a whole: which delivery is there, null while none is complete. */
+  delivery?(): Promise<string | null>
   /** Closes the reader's connections; sessions are closed by whoever opened them. */
   close(): Promise<void>
 }
@@ -54,6 +56,8 @@ export interface SessionOptions {
   name: string
   /** Longest time for each statement, whatever the one before it has set; null: there is no limit. */
   timeoutMs: number | null
+  /** What it reads is judged by a run: HR that was handed over only in part will not do, nor what was there before. */
+  isForRun?: boolean
 }
 
 /** Reads HR. Fails with HrUnavailableError, with MappingError at its place in the file, or with HrDataError. */
@@ -150,6 +154,8 @@ export interface HrFacts {
   writableTables: number
   /** A sentence about how sessions are set up, where the server's own settings may be others; absent: there is nothing to tell. */
   session?: string
+  /** Of HR in files: what was delivered last, and why what lies there now is not it. */
+  delivery?: { files: string; problem: string | null; ignored: readonly string[] }
   /** Names of the server's settings that give SQL another meaning, and that mappings are read without. */
   unheeded?: readonly string[]
 }

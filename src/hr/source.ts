@@ -18,7 +18,7 @@ import type { HrFacts, HrKind, HrReader, HrServer } from './server.ts'
 import { HrSnapshot } from './snapshot.ts'
 import { singleSelect } from './statement.ts'
 
-export { HrDataError, HrUnavailableError, MappingError } from './errors.ts'
+export { HrDataError, HrDeliveryError, HrUnavailableError, MappingError } from './errors.ts'
 export type { EmployeeMapping, MappingFile } from './mapping.ts'
 export type { HrEmployeeRow, HrScan } from './scan.ts'
 
@@ -111,7 +111,7 @@ export class HrSource {
    */
   async scan(options: { since?: Date | undefined; signal?: AbortSignal | undefined }): Promise<HrScan> {
     options.signal?.throwIfAborted()
-    const session = await this.#server.open({ name: 'dirsync', timeoutMs: null })
+    const session = await this.#server.open({ name: 'dirsync', timeoutMs: null, isForRun: true })
     try {
       const { employees } = await this.#look(session)
       options.signal?.throwIfAborted()
@@ -157,6 +157,11 @@ export class HrSource {
     return this.#asFound(employees, () =>
       readChangedRows(this.#server.reader, employees, this.#defaultEnterprise, since),
     )
+  }
+
+  /** Which delivery of files HR is, null while none is complete; undefined where HR is not handed over but lives. */
+  async delivery(): Promise<string | null | undefined> {
+    return this.#server.delivery?.()
   }
 
   /** All departments, checked: codes present and unique, no cycles. */

@@ -18,7 +18,7 @@ const NOTHING_TO_LOOK_FOR_MS = 5000
 
 interface HrPollerOptions {
   pool: Pool
-  hr: Pick<HrSource, 'changedSince'>
+  hr: Pick<HrSource, 'changedSince' | 'delivery'>
   /** Which source that is. */
   scope: SourceScope
   changes: Pick<HrChanges, 'changed'>
@@ -30,7 +30,8 @@ interface HrPollerOptions {
 
 /**
  * Looks for rows of HR that are newer than those seen, where HR has no trigger, and names them as a trigger would. Every look
- * reads the rows of the last minutes, by `updated_at`; where none of them is new it asks for nothing.
+ * reads the rows of the last minutes, by `updated_at`; where none of them is new it asks for nothing. Of HR that is handed over in
+ * files it looks for another delivery, of which any row may be new.
  */
 export class HrPoller {
   readonly #options: HrPollerOptions
@@ -39,6 +40,8 @@ export class HrPoller {
   #troubled = false
   /** Whether it has asked for a plan to begin from. */
   #hasAsked = false
+  /** The delivery for which it has asked for a plan. */
+  #delivery: string | null = null
 
   constructor(options: HrPollerOptions) {
     this.#options = options
@@ -92,6 +95,13 @@ export class HrPoller {
   /** Whether there was something to look for: the mapping has `updated_at`, and a plan has seen how new HR is. */
   async #look(seen: SeenRows): Promise<boolean> {
     const { pool, hr, scope, changes } = this.#options
+    const delivery = await hr.delivery()
+    if (delivery !== undefined) {
+      // While none is complete, the cron job says so.
+      if (delivery !== null && delivery !== this.#delivery) changes.changed(null)
+      this.#delivery = delivery ?? this.#delivery
+      return true
+    }
     const now = new Date()
     const since = seen.since(now) ?? beforehand(await watermark(pool, scope))
     const rows = await hr.changedSince(since ?? now)

@@ -1,3 +1,4 @@
+import { HrDeliveryError } from '../hr/source.ts'
 import { WHOLE } from '../hr/sources.ts'
 import { type ClientBase, onlyRow, repeatOnDeadlock, transaction, withConnection } from '../lib/database.ts'
 import { type Trace, traced, UNTRACED } from '../lib/tracing.ts'
@@ -103,20 +104,30 @@ export class Planner {
       if (error instanceof RunTakenBack) return log.info('run cancelled while it was planned')
       const what = error instanceof Error ? error.message : String(error)
       const message = run.source === '' ? what : `HR source ${run.source}: ${what}`
-      log.error({ err: message }, 'run failed')
+      const isSuspect = error instanceof HrDeliveryError
+      if (isSuspect) log.warn({ err: message }, 'run planned: HR is suspect')
+      else log.error({ err: message }, 'run failed')
       trace.fail()
-      await this.#recordFailure(run, message)
+      await this.#recordFailure(
+        run,
+        isSuspect ? `${message}. Nothing was enqueued.` : message,
+        isSuspect ? 'source_suspect' : 'failed',
+      )
     }
   }
 
   /** A held run stays held, whatever kept HR from being judged again. */
-  async #recordFailure(run: PlannableRun, message: string): Promise<void> {
+  async #recordFailure(
+    run: PlannableRun,
+    message: string,
+    state: 'failed' | 'source_suspect',
+  ): Promise<void> {
     const { pool } = this.#options
     if (run.state === 'held') {
       const [held = ''] = (run.message ?? '').split(SINCE_HELD)
       return judgeLater(pool, run.id, `${held} HR could not be judged again: ${message}`.trim())
     }
-    await recordPlan(pool, run.id, { state: 'failed', message }).catch(error => {
+    await recordPlan(pool, run.id, { state, message }).catch(error => {
       if (!(error instanceof RunTakenBack)) throw error
     })
   }

@@ -59,6 +59,45 @@ test('of HR in MySQL, what its sessions are, what its user may, and how changes 
   ])
 })
 
+test('of HR in files, what was delivered, and why what lies there now is not whole', async () => {
+  await using deployment = await createDeployment()
+  const folder = await temporaryFolder()
+  const mapping = join(await temporaryFolder(), 'employees.sql')
+  await writeFile(mapping, 'select id as userid, name from staff')
+  await writeFile(join(folder, 'staff.csv'), 'id,name\n1,A\n')
+  await writeFile(join(folder, 'staff.xls'), 'old')
+  const settings = {
+    ...deployment.settings,
+    HR_DATABASE_URL: `files:${folder}`,
+    HR_EMPLOYEES_SQL: mapping,
+    HR_DEPARTMENTS_SQL: '',
+    HR_FILES_COMPLETE: '0s',
+    HR_FILES_KEEP: await temporaryFolder(),
+    HR_POLL_SECONDS: '2',
+  }
+  const about = async () =>
+    (await findingsOf(settings))
+      .filter(({ check }) => ['hr', 'mapping', 'trigger'].includes(check))
+      .map(({ status, check, what }) => `${status} ${check}: ${what.replaceAll(mapping, 'employees.sql')}`)
+  const whole = [
+    expect.stringMatching(/^ok hr: DuckDB \d+\.\d+\.\d+ answers; sessions are read-only \(a kept copy\)$/),
+    'ok hr: the last whole delivery: staff.csv (1 rows, UTF-8)',
+  ]
+  const rest = [
+    'ok hr: not data, and not read: staff.xls',
+    'ok mapping: employees.sql: enterprise_code, userid, name',
+    'ok mapping: HR_DEPARTMENTS_SQL is not set: no department is ever deleted',
+    'ok trigger: HR is in files: a new delivery is looked for every 2 s',
+  ]
+  expect(await about()).toEqual([...whole, ...rest])
+  await writeFile(join(folder, 'staff.csv'), 'id,name\n1')
+  expect(await about()).toEqual([
+    ...whole,
+    'warning hr: what is in the folder now is no whole delivery: the file staff.csv ends in the middle of its last line: let the export end it, or deliver with a marker',
+    ...rest,
+  ])
+})
+
 test('who has seen enough may leave: nothing stays open', async () => {
   await using deployment = await createDeployment()
   const { settings, own } = deployment

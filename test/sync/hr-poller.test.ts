@@ -80,6 +80,7 @@ describe('while it looks at HR', () => {
       pool: store.pool,
       scope: WHOLE,
       hr: {
+        delivery: async () => undefined,
         async changedSince(since) {
           const rows = await hr.changedSince(since)
           looks.count += 1

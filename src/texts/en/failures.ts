@@ -114,6 +114,46 @@ export const failures = {
     'the HR database refuses the login ({reason}); check user, password and database in HR_DATABASE_URL',
   'said.hr_no_database':
     'the HR server has no such database ({reason}); check user, password and database in HR_DATABASE_URL',
+  // Deliveries of files.
+  'said.delivery_incomplete': 'the delivery in {folder} is not complete',
+  'said.delivery_changed': 'its files changed while they were read',
+  'said.delivery_forget': 'if it is no longer delivered, remove {folder}',
+  'said.delivery_empty': 'the folder has no file of data: .csv, .tsv, .json, .ndjson, .parquet or .xlsx',
+  'said.delivery_unkept':
+    "HR's deliveries cannot be kept in {folder} ({reason}); set HR_FILES_KEEP to a folder that may be written",
+  'said.no_duckdb':
+    'HR in files is read by DuckDB, which is not installed here: run npm install @duckdb/node-api, with Node.js 24 on glibc',
+  'said.file_missing': 'the file {file}, which the last delivery had, is missing',
+  'said.marker_missing': 'the marker {file} is missing',
+  'said.marker_old': 'the file {file} is newer than the marker {marker}',
+  'said.file_writing':
+    'the file {file} was still being written {count} s ago, and a delivery is complete after {limit} s without a change',
+  'said.file_link': 'the file {file} is a symbolic link that leads out of the folder',
+  'said.file_irregular': 'the file {file} is not a regular file',
+  'said.file_unreadable': 'the file {file} cannot be read ({reason})',
+  'said.files_twice': 'the files {file} and {other} would be the same table',
+  'said.file_empty': 'the file {file} is empty',
+  'said.file_cut':
+    'the file {file} ends in the middle of its last line: let the export end it, or deliver with a marker',
+  'said.file_cut_array': 'the file {file} ends in the middle of its array',
+  'said.file_no_text':
+    'the file {file} line {line} (from byte {bytes} on) is no text in {encoding}; check HR_FILES_ENCODING, or the export',
+  'said.file_cut_character': 'the file {file} ends in the middle of a character of {encoding}',
+  'said.file_columns_twice':
+    'the file {file} has the same name for columns {column} and {other} in its first line',
+  'said.file_columns':
+    'the file {file} cannot be read: line {line} has {count} values, and the first line names {limit} columns',
+  'said.file_quote': 'the file {file} cannot be read: line {line} has a quote that is not closed',
+  'said.file_no_csv_line': 'the file {file} cannot be read: line {line} is no CSV',
+  'said.file_no_csv': 'the file {file} cannot be read: it is no CSV',
+  'said.file_no_json': 'the file {file} is not whole, or no JSON',
+  'said.file_broken_xml': 'the file {file} is broken',
+  'said.file_no_object': 'the file {file} holds no object',
+  'said.file_no_parquet': 'the file {file} is not whole, or no Parquet',
+  'said.file_no_workbook': 'the file {file} is not a workbook of Excel',
+  'said.file_formula': 'the file {file} has {value} in cell {cell} of sheet {sheet}: mend its formula',
+  'said.file_no_sheet': 'the file {file} has nothing in its first sheet, {sheet}',
+  'said.file_too_big': 'the file {file} holds more than 512 MB of shared texts; export it as CSV',
   'said.paused_by': 'All calls are paused by {name}: {words}',
   'said.resume_remedy': 'Let them go on with `dirsync resume`.',
   // What stops a run before it writes, and what became of it.
@@ -223,6 +263,12 @@ export const failures = {
   'doctor.sql_mode': "the HR server's sql_mode has {modes}, which mappings are read without",
   'doctor.portable_sql':
     'In mappings, write names in backticks, texts in single quotes, and concat() instead of ||.',
+  'doctor.delivery': 'the last whole delivery: {words}',
+  'doctor.delivery_next': 'what is in the folder now is no whole delivery',
+  'doctor.delivery_wait': 'Runs stop until it is one; look-ups read the last whole delivery.',
+  'doctor.delivery_ignored': 'not data, and not read: {words}',
+  'doctor.files_cron': 'HR is in files: cron jobs find a new delivery, and at once with HR_POLL_SECONDS',
+  'doctor.files_polled': 'HR is in files: a new delivery is looked for every {seconds} s',
   'doctor.trigger_heard': '{names}: a scheduler listens',
   'doctor.trigger_unheard': '{names}: installed, and nobody listens',
   'doctor.start_scheduler':

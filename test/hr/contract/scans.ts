@@ -186,7 +186,7 @@ export function scanContract(contract: Contract): void {
       await expect(source.scan({ signal: AbortSignal.abort() })).rejects.toMatchObject({ name: 'AbortError' })
     })
 
-    contract.test('slow SELECT', 'while the server has not sent a row yet', async () => {
+    contract.test(['slow SELECT', 'connections'], 'while the server has not sent a row yet', async () => {
       const scan = await contract.source(`select ${contract.kind.slow} as name, 1 as userid`).scan({})
       expect(await contract.place.connections()).toBeGreaterThan(0)
       const startedAt = performance.now()

@@ -1,0 +1,155 @@
+import type { MappedColumn } from '../mapping.ts'
+import type { ColumnShape, HrQuery, KeyCondition } from '../server.ts'
+import type { Dialect } from '../statement.ts'
+import { literal, quoted } from './duckdb.ts'
+import type { Statement } from './errors.ts'
+
+/** How DuckDB is asked for the rows of a mapping, and how its types are printed. */
+
+export const DUCKDB: Dialect = {
+  beginnings: ['select', 'with', 'from', 'values'],
+  quotes: [
+    { opening: "e'", hasEscapes: true },
+    { opening: "E'", hasEscapes: true },
+    { opening: "'", hasEscapes: false },
+    { opening: '"', hasEscapes: false },
+  ],
+  nameQuote: '"',
+  hasDollarQuotes: true,
+  lineComment: /--/y,
+  nestsComments: true,
+}
+
+// Types, as DuckDB writes them: `VARCHAR`, `DECIMAL(12,2)`, `VARCHAR[]`, `STRUCT("a" INTEGER)`
+
+const isList = (type: string) => type.endsWith(']')
+const isObject = (type: string) => /^(?:STRUCT|MAP)\(/.test(type) && !isList(type)
+const isMoment = (type: string) => /^(?:DATE$|TIMESTAMP)/.test(type) && !isList(type)
+const OTHER = /^(?:BLOB|BIT|INTERVAL|UNION|GEOMETRY|VARIANT)\b/
+const DAYS = new Set(['birth_day', 'entry_day'])
+
+export function shapeOf(type: string): ColumnShape {
+  if (isMoment(type)) return 'moment'
+  if (isList(type)) return OTHER.test(type) ? 'other' : 'array'
+  if (type === 'JSON' || isObject(type)) return 'json'
+  return OTHER.test(type) ? 'other' : 'plain'
+}
+
+// The statement
+
+/** The statement that returns the rows of a query, every value as canonical text in bytes: as a text it would lose marks. */
+export function rowsStatement(query: HrQuery): Statement {
+  const { columns, counted } = query
+  const list = columns.map((name, i) => `encode(${textOf(query, name)}) as c${i}`)
+  const all = counted ? [...list, 'encode(count(*)::varchar) as n'] : list
+  return around(query, `select ${all.join(', ')} from (\n`, counted ? ' group by all' : '')
+}
+
+/**
+ * The statement that returns each row as one value, a line of COPY text in bytes. A line without a character that has to be
+ * escaped, as nearly all are, is put together without looking at its values one by one.
+ */
+export function linesStatement(query: HrQuery): Statement {
+  const names = query.columns.map((_, i) => `c${i}`)
+  const all = `concat(${names.join(', ')})`
+  const hasSpecial = ESCAPES.map(([character]) => `contains(l, ${character})`).join(' or ')
+  const list = query.columns.map((name, i) => `${textOf(query, name)} as c${i}`).join(', ')
+  return around(
+    query,
+    `select encode(case when ${hasSpecial} then ${line(names.map(escaped))} else ${line(names)} end || chr(10))
+     from (select *, ${all} as l from (select ${list} from (\n`,
+    '))',
+  )
+}
+
+/** What COPY text writes for characters, the backslash first. */
+const ESCAPES = [
+  ["'\\'", "'\\\\'"],
+  ...[...'btnvfr'].map((letter, i) => [`chr(${[8, 9, 10, 11, 12, 13][i]})`, `'\\${letter}'`]),
+] as [character: string, written: string][]
+
+function escaped(value: string): string {
+  return ESCAPES.reduce((text, [character, written]) => `replace(${text}, ${character}, ${written})`, value)
+}
+
+function line(values: string[]): string {
+  return `concat_ws(chr(9), ${values.map(value => `coalesce(${value}, '\\N')`).join(', ')})`
+}
+
+function around(query: HrQuery, before: string, after: string): Statement {
+  const { mapping, where = [], since, limit } = query
+  const updated = mapping.columns.get('updated_at')
+  const conditions = where.map(condition => conditionText(query, condition))
+  if (updated && since)
+    conditions.unshift(`${moment(updated)} >= ${literal(since.toISOString())}::timestamptz`)
+  const clauses = conditions.length > 0 ? ` where ${conditions.join(' and ')}` : ''
+  const text = `${before}${mapping.sql}\n) m${clauses}${after}${limit === undefined ? '' : ` limit ${limit}`}`
+  const { file, sql } = mapping
+  return { text, mapping: { file, sql, offset: Buffer.byteLength(before) } }
+}
+
+/** Keys are compared as they print: a delivery has no index that another comparison could use. */
+function conditionText(query: HrQuery, { column, values }: KeyCondition): string {
+  if (!query.mapping.columns.has(column))
+    throw new Error(`${query.mapping.file} maps no ${column} to compare`)
+  return `${textOf(query, column)} in (${values.map(literal).join(', ')})`
+}
+
+/** The canonical text of a column of the mapping `m`. */
+function textOf({ mapping, defaultEnterprise }: HrQuery, name: string): string {
+  const column = mapping.columns.get(name)
+  if (name === 'enterprise_code') return enterpriseText(column, defaultEnterprise)
+  if (!column) return 'null::varchar'
+  const { type } = column
+  const value = reference(column)
+  if (name === 'userid')
+    return type === 'VARCHAR'
+      ? `case when contains(${value}, chr(0)) then null else trim(${value}, ' ') end`
+      : type.startsWith('DECIMAL')
+        ? `${value}::varchar`
+        : plainText(value, type)
+  if (name === 'active' && type === 'VARCHAR') return `trim(${value}, ' ')`
+  if (name === 'updated_at') return `${moment(column)}::varchar`
+  if (name === 'closed_at') return `epoch(${moment(column)})::varchar`
+  if (DAYS.has(name) && isMoment(type)) return `${value}::date::varchar`
+  return plainText(value, type)
+}
+
+function enterpriseText(column: MappedColumn | undefined, defaultEnterprise: string): string {
+  const otherwise = literal(defaultEnterprise)
+  if (!column) return otherwise
+  return `coalesce(nullif(trim(replace(${reference(column)}::varchar, chr(0), ''), ' '), ''), ${otherwise})`
+}
+
+/** One without a zone is China's time, which is the session's. */
+function moment(column: MappedColumn): string {
+  return `${reference(column)}::timestamp${column.type.includes('ZONE') ? 'tz' : '::timestamptz'}`
+}
+
+/** How values of a type print wherever they are mapped to. */
+function plainText(value: string, type: string): string {
+  if (type === 'VARCHAR') return value
+  if (isList(type)) return `array_to_string(${value}::varchar[], ',')`
+  if (isObject(type)) return `to_json(${value})::varchar`
+  if (type === 'BOOLEAN') return `case ${value} when true then 't' when false then 'f' end`
+  if (/^DECIMAL\(\d+,[1-9]/.test(type)) return `rtrim(rtrim(${value}::varchar, '0'), '.')`
+  if (type === 'DOUBLE') return doubleText(value)
+  // By its text: as a double it would get digits that it never had.
+  if (type === 'FLOAT') return doubleText(`${value}::varchar::double`)
+  if (/^TIMESTAMP_/.test(type)) return `${value}::timestamp::varchar`
+  return `${value}::varchar`
+}
+
+/** DuckDB writes 1e15 with all its digits, and whole numbers with `.0`. */
+function doubleText(value: string): string {
+  return `case when isnan(${value}) then 'NaN'
+    when isinf(${value}) then case when ${value} > 0 then 'Infinity' else '-Infinity' end
+    when abs(${value}) >= 1e15 and abs(${value}) < 1e16
+      then rtrim(regexp_replace(${value}::hugeint::varchar, '^(-?\\d)(\\d*?)0*$', '\\1.\\2'), '.') || 'e+15'
+    else regexp_replace(${value}::varchar, '\\.0$', '') end`
+}
+
+/** The column in the mapping. */
+function reference(column: MappedColumn): string {
+  return `m.${quoted(column.source)}`
+}

@@ -1,0 +1,278 @@
+import type { Readable } from 'node:stream'
+import sax, { type Tag } from 'sax'
+import { type Entry, openPromise, type ZipFile } from 'yauzl'
+import { withoutTrailingZeros } from '../canonical.ts'
+import { FileProblem } from './text.ts'
+
+/**
+ * Workbooks of Excel, row by row: a zip of XML, of which only the texts that cells share are held in memory. Every value is
+ * text: a day is yyyy-MM-dd, a number has the 15 digits that Excel shows, and a text keeps its leading zeros.
+ */
+
+/** Shared texts that take more than this are no list of employees. */
+const MOST_SHARED_BYTES = 512 * 1024 * 1024
+
+export interface Sheet {
+  name: string
+  /** Rows that are not empty, in bundles, the line of names included. A value that is not there is null or missing. */
+  rows(): AsyncGenerator<(string | null)[][]>
+}
+
+/** Opens a workbook for as long as `work` takes. @throws FileProblem */
+export async function withWorkbook<T>(path: string, work: (sheets: Sheet[]) => Promise<T>): Promise<T> {
+  const zip = await openPromise(path, { autoClose: false, lazyEntries: true }).catch(error => {
+    throw new FileProblem(`is not a workbook of Excel (${(error as Error).message})`)
+  })
+  try {
+    return await work(await sheetsOf(zip))
+  } catch (error) {
+    if (error instanceof BrokenXml) throw new FileProblem(`is broken: ${error.message}`)
+    throw error
+  } finally {
+    zip.close()
+  }
+}
+
+async function sheetsOf(zip: ZipFile): Promise<Sheet[]> {
+  const parts = new Map<string, Entry>()
+  for await (const entry of zip.eachEntry()) parts.set(entry.fileName, entry)
+  const stream = async (name: string): Promise<Readable | null> => {
+    const entry = parts.get(name)
+    return entry ? zip.openReadStreamPromise(entry) : null
+  }
+  const targets = new Map<string, string>()
+  let sharedStrings = 'xl/sharedStrings.xml'
+  await parse(await stream('xl/_rels/workbook.xml.rels'), {
+    open(name, { Id, Target = '', Type = '' }) {
+      if (name !== 'Relationship') return
+      const target = Target.startsWith('/') ? Target.slice(1) : `xl/${Target}`
+      if (Id !== undefined) targets.set(Id, target)
+      if (Type.endsWith('/sharedStrings')) sharedStrings = target
+    },
+  })
+  const listed: { name: string; part: string }[] = []
+  let epoch: Epoch = 1900
+  await parse(await stream('xl/workbook.xml'), {
+    open(tag, attributes) {
+      if (tag === 'workbookPr' && /^(?:1|true)$/.test(attributes.date1904 ?? '')) epoch = 1904
+      if (tag !== 'sheet') return
+      const id = Object.entries(attributes).find(([name]) => /(?:^|:)id$/.test(name))?.[1] ?? ''
+      const part = targets.get(id)
+      if (part !== undefined && parts.has(part)) listed.push({ name: attributes.name ?? '', part })
+    },
+  })
+  if (listed.length === 0) throw new FileProblem('is not a workbook of Excel: it lists no sheet')
+  if ((parts.get(sharedStrings)?.uncompressedSize ?? 0) > MOST_SHARED_BYTES)
+    throw new FileProblem('holds more than 512 MB of shared texts; export it as CSV')
+  const texts = await sharedTexts(await stream(sharedStrings))
+  const dates = await dateStyles(await stream('xl/styles.xml'))
+  return listed.map(({ name, part }) => ({
+    name,
+    rows: async function* () {
+      yield* sheetRows(await stream(part), { sheet: name, texts, dates, epoch })
+    },
+  }))
+}
+
+// XML
+
+class BrokenXml extends Error {}
+
+interface Handlers {
+  /** Names without the prefix of their namespace. */
+  open?(name: string, attributes: Record<string, string | undefined>): void
+  text?(text: string): void
+  close?(name: string): void
+}
+
+async function parse(stream: Readable | null, handlers: Handlers): Promise<void> {
+  for await (const _ of pieces(stream, handlers));
+}
+
+/** Feeds a stream to the handlers, and stops after each piece of it. */
+async function* pieces(stream: Readable | null, { open, text, close }: Handlers): AsyncGenerator<void> {
+  if (stream === null) return
+  const parser = sax.parser(true)
+  const local = (name: string) => name.slice(name.indexOf(':') + 1)
+  parser.onopentag = tag => open?.(local(tag.name), (tag as Tag).attributes)
+  parser.onclosetag = name => close?.(local(name))
+  parser.ontext = piece => text?.(piece)
+  parser.oncdata = piece => text?.(piece)
+  parser.onerror = error => {
+    throw new BrokenXml(error.message.split('\n')[0])
+  }
+  try {
+    for await (const piece of stream.setEncoding('utf8')) {
+      parser.write(piece)
+      yield
+    }
+    parser.close()
+  } catch (error) {
+    if (error instanceof FileProblem) throw error
+    throw new BrokenXml((error as Error).message)
+  } finally {
+    stream.destroy()
+  }
+}
+
+/** The texts that cells share: of a text with several fonts all parts, and not how it is pronounced. */
+async function sharedTexts(stream: Readable | null): Promise<string[]> {
+  const texts: string[] = []
+  let [current, isText, isPhonetic] = ['', false, false]
+  await parse(stream, {
+    open(name) {
+      if (name === 'si') current = ''
+      else if (name === 'rPh') isPhonetic = true
+      else if (name === 't') isText = !isPhonetic
+    },
+    text(piece) {
+      if (isText) current += piece
+    },
+    close(name) {
+      if (name === 'si') texts.push(unescaped(current))
+      else if (name === 'rPh') isPhonetic = false
+      else if (name === 't') isText = false
+    },
+  })
+  return texts
+}
+
+/** Characters that XML cannot hold are written as their number, such as _x000D_. */
+function unescaped(text: string): string {
+  return text.includes('_x')
+    ? text.replace(/_x([0-9A-Fa-f]{4})_/g, (_, code) => String.fromCharCode(Number.parseInt(code, 16)))
+    : text
+}
+
+// Dates
+
+type Epoch = 1900 | 1904
+
+/** Number formats that Excel has by itself and that show a day or a time. */
+const DATE_FORMATS = [
+  [14, 22],
+  [27, 36],
+  [45, 47],
+  [50, 58],
+] as const
+
+/** For each style of a cell, whether it shows a number as a day or a time. */
+async function dateStyles(stream: Readable | null): Promise<boolean[]> {
+  const own = new Map<string, boolean>()
+  const styles: boolean[] = []
+  let isOfCells = false
+  await parse(stream, {
+    open(name, { numFmtId = '', formatCode = '' }) {
+      if (name === 'numFmt') own.set(numFmtId, showsDate(formatCode))
+      else if (name === 'cellXfs') isOfCells = true
+      else if (name === 'xf' && isOfCells) {
+        const id = Number(numFmtId)
+        styles.push(own.get(numFmtId) ?? DATE_FORMATS.some(([from, to]) => id >= from && id <= to))
+      }
+    },
+    close(name) {
+      if (name === 'cellXfs') isOfCells = false
+    },
+  })
+  return styles
+}
+
+/** Leaves out what a format writes as it stands, and its colours and languages. */
+function showsDate(format: string): boolean {
+  const bare = format.replace(/"[^"]*"|\\.|_.|\*.|\[(?!h+\]|m+\]|s+\])[^\]]*\]/gi, '')
+  return /[ymdhs]/i.test(bare) && !/general/i.test(bare)
+}
+
+const DAY_MS = 86_400_000
+
+/** A day's number as Excel counts, in which 1900 is a leap year. */
+function dateText(serial: number, epoch: Epoch): string | null {
+  const days = epoch === 1904 ? serial + 1462 : serial < 60 ? serial + 1 : serial
+  const date = new Date(Math.round(days * DAY_MS) - 25_569 * DAY_MS)
+  if (serial < 0 || Number.isNaN(date.getTime()) || date.getUTCFullYear() > 9999) return null
+  const [day = '', time = ''] = date.toISOString().slice(0, 23).split('T')
+  const seconds = withoutTrailingZeros(time)
+  if (serial < 1) return seconds
+  return seconds === '00:00:00' ? day : `${day} ${seconds}`
+}
+
+/** With the digits that Excel shows: it computes in binary, and writes 17 of them. */
+function numberText(text: string): string {
+  if (/^-?\d{1,15}$/.test(text)) return text
+  const value = Number(text)
+  if (!Number.isFinite(value)) return text
+  if (Number.isSafeInteger(value)) return String(value)
+  const rounded = Number(value.toPrecision(15))
+  return String(rounded)
+}
+
+// Cells
+
+interface SheetContext {
+  sheet: string
+  texts: readonly string[]
+  dates: readonly boolean[]
+  epoch: Epoch
+}
+
+async function* sheetRows(
+  stream: Readable | null,
+  context: SheetContext,
+): AsyncGenerator<(string | null)[][]> {
+  let bundle: (string | null)[][] = []
+  let row: (string | null)[] = []
+  let cell = { type: '', isDate: false, column: 0, place: '' }
+  let [value, isValue, isPhonetic] = ['', false, false]
+  const handlers: Handlers = {
+    open(name, { r = '', t = 'n', s = '' }) {
+      if (name === 'row') row = []
+      else if (name === 'c') {
+        const column = r === '' ? row.length : columnOf(r)
+        cell = { type: t, isDate: context.dates[Number(s)] ?? false, column, place: r }
+        value = ''
+      } else if (name === 'rPh') isPhonetic = true
+      else if (name === 'v' || name === 't') isValue = !isPhonetic
+    },
+    text(piece) {
+      if (isValue) value += piece
+    },
+    close(name) {
+      if (name === 'v' || name === 't') isValue = false
+      else if (name === 'rPh') isPhonetic = false
+      else if (name === 'c') {
+        while (row.length < cell.column) row.push(null)
+        row[cell.column] = value === '' ? null : cellText(value, cell, context)
+      } else if (name === 'row' && row.some(text => text !== null)) bundle.push(row)
+    },
+  }
+  for await (const _ of pieces(stream, handlers)) {
+    if (bundle.length === 0) continue
+    yield bundle
+    bundle = []
+  }
+  if (bundle.length > 0) yield bundle
+}
+
+function cellText(
+  value: string,
+  { type, isDate, place }: { type: string; isDate: boolean; place: string },
+  { sheet, texts, dates: _, epoch }: SheetContext,
+): string | null {
+  if (type === 's') return texts[Number(value)] || null
+  if (type === 'inlineStr' || type === 'str') return unescaped(value)
+  if (type === 'b') return value === '1' ? 'true' : 'false'
+  if (type === 'd') return value.replace('T', ' ').replace(/ 00:00:00(?:\.0+)?Z?$/, '')
+  if (type === 'e') throw new FileProblem(`has ${value} in cell ${place} of sheet ${sheet}: mend its formula`)
+  return isDate ? dateText(Number(value), epoch) : numberText(value)
+}
+
+/** From a cell's place, such as 27 for AB7. */
+function columnOf(place: string): number {
+  let column = 0
+  for (const letter of place) {
+    const digit = letter.charCodeAt(0) - 64
+    if (digit < 1 || digit > 26) break
+    column = column * 26 + digit
+  }
+  return Math.min(column, 16_384) - 1
+}

@@ -1,0 +1,322 @@
+import { spawn } from 'node:child_process'
+import { readdir, rename, rm, unlink, utimes, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { text as textOf } from 'node:stream/consumers'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { DuckDBInstance } from '@duckdb/node-api'
+import { describe, expect, inject, test } from 'vitest'
+import { type Folder, incompleteness } from '../../../src/hr/files/folder.ts'
+import { HrDeliveryError } from '../../../src/hr/source.ts'
+import { registerChild } from '../../helpers/children.ts'
+import { temporaryFolder } from '../../helpers/temporary-folder.ts'
+import { errorOf, key } from '../contract/source-under-test.ts'
+import { type Delivered, delivered } from './delivered.ts'
+import { FILES_KIND } from './server-under-test.ts'
+
+const SQL = 'select id as userid, name from staff'
+const GOOD = 'id,name\n1,A\n2,B\n'
+
+const incomplete = async (hr: Delivered) => {
+  const error = await errorOf(hr.rows(SQL))
+  expect(error).toBeInstanceOf(HrDeliveryError)
+  return error.message.replace(/^.*is not complete: /, '')
+}
+const found = async (hr: Delivered, ...userids: string[]) =>
+  (await hr.source(SQL).lookup(userids.map(userid => key(userid)))).size
+
+describe('a CSV file', () => {
+  test.each([
+    ['commas', 'id,name\n007,"A, ""B"""\n', [['007', 'A, "B"']]],
+    ['semicolons', 'id;name\n007;A\n', [['007', 'A']]],
+    ['tabs', 'id\tname\n007\tA\n', [['007', 'A']]],
+    ['Windows line ends', 'id,name\r\n007,A\r\n', [['007', 'A']]],
+    ['a line end within quotes', 'id,name\n007,"A\nB"\n', [['007', 'A\nB']]],
+    [
+      'empty values, which are not there, and empty texts',
+      'id,name\n1,\n2,""\n',
+      [
+        ['1', null],
+        ['2', ''],
+      ],
+    ],
+    ['numbers and days as they are written', 'id,name\n0012.50,2024-01-31\n', [['0012.50', '2024-01-31']]],
+    ['blanks around names of columns, and line ends at the end', ' id , name\n1,A\n\n\n', [['1', 'A']]],
+    ['nobody', 'id,name\n', []],
+  ])('is read with %s', async (_, content, rows) => {
+    const hr = await delivered()
+    await hr.deliver('staff.csv', content)
+    expect((await hr.rows(SQL)).map(({ userid, name }) => [userid, name])).toEqual(rows)
+  })
+
+  test.each([
+    [
+      'a record that is cut off',
+      'id,name\n1,A\n2',
+      'ends in the middle of its last line: let the export end it, or deliver with a marker',
+    ],
+    [
+      'a record with fewer values',
+      'id,name\n1,A\n2\n',
+      'cannot be read: line 3 has 1 values, and the first line names 2 columns',
+    ],
+    [
+      'a record with more values',
+      'id,name\n1,secret-7,x\n',
+      'cannot be read: line 2 has 3 values, and the first line names 2 columns',
+    ],
+    [
+      'a quote that is not closed',
+      'id,name\n1,"secret-7\n',
+      'cannot be read: line 2 has a quote that is not closed',
+    ],
+    ['a column twice', 'id,name,ID\n1,A,2\n', 'has the same name for columns 1 and 3 in its first line'],
+    ['nothing in it', '', 'is empty'],
+  ])('with %s is no delivery', async (_, content, message) => {
+    const hr = await delivered()
+    await hr.deliver('staff.csv', content)
+    expect(await incomplete(hr)).toBe(`the file staff.csv ${message}`)
+  })
+})
+
+test('a first line that is an employee is not told', async () => {
+  const hr = await delivered()
+  await hr.deliver('staff.csv', 'secret-7,13800000000\n1,A\n')
+  const error = await errorOf(hr.rows(SQL))
+  expect(error.message).toMatch(/Referenced column "id" not found in FROM clause! \(Binder Error\)$/)
+})
+
+test('a CSV file may have hundreds of columns', async () => {
+  const names = Array.from({ length: 300 }, (_, i) => `c${i}`).join(',')
+  const row = Array.from({ length: 298 }, (_, i) => `some value of column ${i}`).join(',')
+  const rows = Array.from({ length: 12_000 }, (_, i) => `${i},n${i},${row}`).join('\n')
+  const hr = await delivered()
+  await hr.deliver('staff.csv', `${names}\n${rows}\n`)
+  expect(await hr.rows('select c0 as userid, c1 as name from staff')).toHaveLength(12_000)
+})
+
+describe('a JSON file', () => {
+  const expected = [
+    { enterprise_code: '', userid: '007', name: '姓' },
+    { enterprise_code: '', userid: '12', name: null },
+  ]
+  test.each([
+    ['array', '[{"id": "007", "name": "姓", "x": {"y": [1]}},\n {"id": 12, "name": null}]'],
+    ['line for each', '{"id": "007", "name": "姓"}\n{"id": 12}\n'],
+  ])('is read: an %s', async (_, content) => {
+    const hr = await delivered()
+    await hr.deliver('staff.json', content)
+    expect(await hr.rows(SQL)).toEqual(expected)
+  })
+
+  test.each([
+    ['a cut array', '[{"id": 1, "name": "A"},\n', 'ends in the middle of its array'],
+    ['a cut object', '[{"id": 1, "name": "A"}, {"id": 2', 'ends in the middle of its array'],
+    ['a cut line', '{"id": 1, "name": "A"}\n{"id": ', 'is not whole, or no JSON'],
+    ['no objects', '[]', 'holds no object'],
+  ])('with %s is no delivery', async (_, content, message) => {
+    const hr = await delivered()
+    await hr.deliver('staff.json', content)
+    expect(await incomplete(hr)).toBe(`the file staff.json ${message}`)
+  })
+})
+
+test('a Parquet file that is cut off is no delivery', async () => {
+  const hr = await delivered()
+  const path = join(await temporaryFolder(), 'staff.parquet')
+  const instance = await DuckDBInstance.create()
+  const connection = await instance.connect()
+  await connection.run(`copy (select 1 as id, 'A' as name) to '${path}'`)
+  const { readFile } = await import('node:fs/promises')
+  const content = await readFile(path)
+  await hr.deliver('staff.parquet', content.subarray(0, -20))
+  expect(await incomplete(hr)).toBe('the file staff.parquet is not whole, or no Parquet')
+  await hr.deliver('staff.parquet', content)
+  expect(await hr.rows(SQL)).toHaveLength(1)
+})
+
+describe('while the next delivery is not complete', () => {
+  test('runs are suspect, and look-ups read the last one, in every process', async () => {
+    const hr = await delivered()
+    await hr.deliver('staff.csv', GOOD)
+    expect(await hr.rows(SQL)).toHaveLength(2)
+    await hr.deliver('staff.csv', 'id,name\n1,A\n3')
+    expect(await incomplete(hr)).toMatch(/ends in the middle/)
+    expect(await found(hr, '1', '2', '3')).toBe(2)
+    await hr.deliver('staff.csv', 'id,name\n1,A\n3,C\n4,D\n')
+    expect(await hr.rows(SQL)).toHaveLength(3)
+    expect(await found(hr, '1', '2', '3', '4')).toBe(3)
+  })
+
+  test('a dry run reads the last one', async () => {
+    const hr = await delivered()
+    await hr.deliver('staff.csv', GOOD)
+    const source = hr.source(SQL)
+    await source.inspect()
+    await hr.deliver('staff.csv', 'id')
+    await using snapshot = await source.snapshot(10_000)
+    const mapping = await snapshot.inspect((await source.texts()).employees)
+    expect((await snapshot.lookup(mapping, [key('1'), key('2')])).size).toBe(2)
+  })
+
+  test('files that are still written under another name do not count', async () => {
+    const hr = await delivered()
+    await hr.deliver('staff.csv', GOOD)
+    for (const name of [
+      '.staff.csv.Xy12',
+      'other.csv.part',
+      'other.csv.filepart',
+      'other.csv.tmp',
+      '~$book.xlsx',
+    ])
+      await writeFile(join(hr.folder, name), 'half')
+    expect(await hr.rows(SQL)).toHaveLength(2)
+  })
+
+  test('one that lacks a file of the last one is suspect, until that is forgotten', async () => {
+    const hr = await delivered()
+    await hr.deliver('staff.csv', GOOD)
+    await hr.deliver('units.csv', 'code\nA\n')
+    const source = hr.source(SQL)
+    await source.inspect()
+    await unlink(join(hr.folder, 'units.csv'))
+    const message = await incomplete(hr)
+    expect(message).toMatch(
+      /^the file units\.csv, which the last delivery had, is missing; if it is no longer delivered, remove /,
+    )
+    await rm(message.replace(/^.* remove /, ''), { recursive: true })
+    expect(await hr.rows(SQL)).toHaveLength(2)
+    expect((await source.lookup([key('1')])).size).toBe(1)
+  })
+
+  test('a folder that cannot be read is no delivery either, in a process that has just begun', async () => {
+    const hr = await delivered()
+    await hr.deliver('staff.csv', GOOD)
+    expect(await hr.rows(SQL)).toHaveLength(2)
+    await rename(hr.folder, `${hr.folder}-away`)
+    expect(await incomplete(hr)).toMatch(/^the HR database does not answer \(ENOENT, /)
+    expect(await found(hr, '1', '2')).toBe(2)
+  })
+
+  test('an empty folder is suspect, and nobody has left', async () => {
+    const hr = await delivered()
+    await hr.deliver('staff.csv', GOOD)
+    expect(await hr.rows(SQL)).toHaveLength(2)
+    await unlink(join(hr.folder, 'staff.csv'))
+    expect(await incomplete(hr)).toMatch(/^the folder has no file of data/)
+    expect(await found(hr, '1', '2')).toBe(2)
+  })
+})
+
+test('a scan that is closed before its first row stops DuckDB', async () => {
+  const hr = await delivered()
+  await hr.deliver('staff.csv', GOOD)
+  const scan = await hr.source(`select 1 as userid, ${FILES_KIND.slow} as name from staff`).scan({})
+  scan.stream.resume()
+  const busy = async () => {
+    const before = process.cpuUsage()
+    await sleep(100)
+    const { user, system } = process.cpuUsage(before)
+    return user + system > 20_000
+  }
+  await expect.poll(busy).toBe(true)
+  await scan.close()
+  await expect.poll(busy).toBe(false)
+})
+
+test('what cannot be kept is not read', async () => {
+  const hr = await delivered({ keep: '/dev/null/kept' })
+  await hr.deliver('staff.csv', GOOD)
+  expect((await errorOf(hr.rows(SQL))).message).toBe(
+    "HR's deliveries cannot be kept in /dev/null/kept (ENOTDIR); set HR_FILES_KEEP to a folder that may be written",
+  )
+})
+
+test('without DuckDB, a sentence says what to install', async () => {
+  const hr = await delivered()
+  await hr.deliver('staff.csv', GOOD)
+  const fixture = join(import.meta.dirname, 'fixtures/without-duckdb.ts')
+  const child = spawn(process.execPath, [fixture, hr.folder, hr.settings.keep], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  registerChild(inject('runFolder'), child)
+  expect(await textOf(child.stdout)).toBe(
+    'HrUnavailableError: HR in files is read by DuckDB, which is not installed here: run npm install @duckdb/node-api, with Node.js 24 on glibc\n',
+  )
+})
+
+test('one delivery is kept, and no other', async () => {
+  const hr = await delivered()
+  for (const content of [GOOD, 'id,name\n1,A\n', GOOD]) {
+    await hr.deliver('staff.csv', content)
+    await hr.rows(SQL)
+  }
+  const [place = ''] = await readdir(hr.settings.keep)
+  expect(await readdir(join(hr.settings.keep, place))).toHaveLength(1)
+})
+
+test('two files that would be the same table are no delivery', async () => {
+  const hr = await delivered()
+  await hr.deliver('Staff.csv', GOOD)
+  await hr.deliver('staff.json', '[]')
+  expect(await incomplete(hr)).toBe('the files Staff.csv and staff.json would be the same table')
+})
+
+test('a marker makes a delivery, and has to be newer than the files', async () => {
+  const hr = await delivered({ complete: { marker: '_SUCCESS' } })
+  // It says that the file is complete, so its last line need not end.
+  await hr.deliver('staff.csv', 'id,name\n1,A\n2,B')
+  expect(await incomplete(hr)).toBe('the marker _SUCCESS is missing')
+  await hr.deliver('_SUCCESS', '')
+  expect(await hr.rows(SQL)).toHaveLength(2)
+  await hr.deliver('staff.csv', 'id,name\n1,A')
+  const soon = new Date(Date.now() + 5000)
+  await utimes(join(hr.folder, 'staff.csv'), soon, soon)
+  expect(await incomplete(hr)).toBe('the file staff.csv is newer than the marker _SUCCESS')
+  expect(await found(hr, '1', '2')).toBe(2)
+  await utimes(join(hr.folder, '_SUCCESS'), soon, soon)
+  expect(await hr.rows(SQL)).toHaveLength(1)
+})
+
+describe('files at rest', () => {
+  const at = (seconds: number) => new Date(Date.UTC(2026, 0, 1, 0, 0, seconds))
+  const folder = (changedAt: Date): Folder => ({
+    path: '/hr',
+    files: [
+      {
+        name: 'staff.csv',
+        table: 'staff',
+        format: 'csv',
+        path: '/hr/staff.csv',
+        bytes: 1,
+        state: '',
+        changedAt,
+        writtenAt: at(0),
+      },
+    ],
+    ignored: [],
+    stamp: '',
+    markedAt: null,
+    problem: null,
+  })
+  const judged = (changedAt: Date, now: Date, seenAt: Date) =>
+    incompleteness(folder(changedAt), { restMs: 60_000 }, [], { now, seenAt })
+
+  test('are a delivery after their time, and not before', () => {
+    expect(judged(at(0), at(59), at(59))).toBe(
+      'the file staff.csv was still being written 59 s ago, and a delivery is complete after 60 s without a change',
+    )
+    expect(judged(at(0), at(60), at(60))).toBe(null)
+  })
+
+  test('rest though their clock is ahead of ours, once they were seen so for that time', () => {
+    expect(judged(at(9999), at(59), at(0))).not.toBe(null)
+    expect(judged(at(9999), at(60), at(0))).toBe(null)
+  })
+})
+
+test('what just arrived rests first', async () => {
+  const hr = await delivered({ complete: { restMs: 60_000 } })
+  await hr.deliver('staff.csv', GOOD)
+  expect(await incomplete(hr)).toMatch(/^the file staff\.csv was still being written \d+ s ago/)
+  expect(await hr.source(SQL).delivery()).toBe(null)
+})

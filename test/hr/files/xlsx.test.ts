@@ -1,0 +1,125 @@
+import { expect, test } from 'vitest'
+import { HrDeliveryError } from '../../../src/hr/source.ts'
+import { errorOf } from '../contract/source-under-test.ts'
+import { delivered } from './delivered.ts'
+import { type SheetXml, workbook } from './workbook.ts'
+
+const SQL = 'select id as userid, value as remark from staff'
+const text = (value: string) => `<c t="inlineStr"><is><t xml:space="preserve">${value}</t></is></c>`
+const staff = (...cells: string[]): SheetXml => ({
+  name: 'Sheet1',
+  rows: [text('id') + text('value'), ...cells.map((cell, i) => text(String(i + 1)) + cell)],
+})
+
+async function remarks(book: Buffer): Promise<(string | null | undefined)[]> {
+  const hr = await delivered()
+  await hr.deliver('staff.xlsx', book)
+  return (await hr.rows(SQL)).map(({ remark }) => remark)
+}
+
+test('texts are what they are, shared or not', async () => {
+  const texts = [
+    '<t>007</t>',
+    '<r><t>two </t></r><r><t>fonts</t></r><rPh><t>spoken</t></rPh>',
+    '<t>a_x000D_b</t>',
+  ]
+  const cells = [0, 1, 2].map(i => `<c t="s"><v>${i}</v></c>`)
+  const others = [
+    text(' blanks '),
+    '<c t="str"><f>A1</f><v>of a formula</v></c>',
+    '<c t="inlineStr"><is><t/></is></c>',
+    '<c/>',
+    '',
+  ]
+  expect(await remarks(workbook([staff(...cells, ...others)], { texts }))).toEqual([
+    ...['007', 'two fonts', 'a\rb', ' blanks ', 'of a formula'],
+    ...[null, null, null],
+  ])
+})
+
+test('numbers have no noise, and no exponent', async () => {
+  const numbers: [string, string][] = [
+    ['1', '1'],
+    ['13800138000', '13800138000'],
+    ['0.30000000000000004', '0.3'],
+    ['1.1000000000000001', '1.1'],
+    ['-2.5', '-2.5'],
+    ['1E3', '1000'],
+    ['4.4052419880101E+17', '440524198801010000'],
+  ]
+  const cells = numbers.map(([value]) => `<c><v>${value}</v></c>`)
+  expect(await remarks(workbook([staff(...cells)]))).toEqual(numbers.map(([, shown]) => shown))
+})
+
+test('what Excel shows as a day or a time is one', async () => {
+  const values: [style: number, value: string, shown: string][] = [
+    [1, '45351', '2024-02-29'],
+    [2, '25569', '1970-01-01'],
+    [1, '1', '1900-01-01'],
+    [1, '59', '1900-02-28'],
+    [1, '61', '1900-03-01'],
+    [1, '45351.520833333336', '2024-02-29 12:30:00'],
+    [1, '0.5', '12:00:00'],
+    [3, '45351', '45351'],
+    [0, '45351', '45351'],
+  ]
+  const cells = values.map(([style, value]) => `<c s="${style}"><v>${value}</v></c>`)
+  expect(
+    await remarks(
+      workbook([staff(...cells, '<c t="d"><v>2024-02-29T00:00:00</v></c>', '<c t="b"><v>1</v></c>')]),
+    ),
+  ).toEqual([...values.map(([, , shown]) => shown), ...['2024-02-29', 'true']])
+  expect(
+    await remarks(
+      workbook([staff('<c s="1"><v>0</v></c>', '<c s="1"><v>43889</v></c>')], { date1904: true }),
+    ),
+  ).toEqual([...['00:00:00', '2024-02-29']])
+})
+
+test('cells stand where they say, empty rows are none, and further sheets are further tables', async () => {
+  const hr = await delivered()
+  const first: SheetXml = {
+    name: 'Staff',
+    rows: [
+      '',
+      '<c r="B2" t="inlineStr"><is><t>id</t></is></c><c r="AA2" t="inlineStr"><is><t>value</t></is></c>',
+      '<c r="B3"><v>7</v></c><c r="AA3"><v>8</v></c><c r="AB3"><v>9</v></c>',
+      '<c r="B4"/>',
+    ],
+  }
+  await hr.deliver(
+    'staff.xlsx',
+    workbook([first, { name: 'Old', rows: [text('id'), text('9')] }, { name: 'Empty', rows: [] }]),
+  )
+  expect(await hr.rows(`${SQL} union all select id, 'old' from "staff_Old"`)).toEqual([
+    { enterprise_code: '', userid: '7', remark: '8' },
+    { enterprise_code: '', userid: '9', remark: 'old' },
+  ])
+})
+
+const BOOK = workbook([staff('<c><v>1</v></c>')])
+test.each([
+  ['that is cut off', BOOK.subarray(0, -100), /^the file staff\.xlsx is not a workbook of Excel \(/],
+  [
+    'that is no workbook',
+    Buffer.from('PK but no zip'),
+    /^the file staff\.xlsx is not a workbook of Excel \(/,
+  ],
+  ['whose XML is broken', workbook([staff('<c><v>1</c>')]), /^the file staff\.xlsx is broken: /],
+  [
+    'with a formula that fails',
+    workbook([staff('<c r="B2" t="e"><v>#N/A</v></c>')]),
+    /^the file staff\.xlsx has #N\/A in cell B2 of sheet Sheet1: mend its formula$/,
+  ],
+  [
+    'with nothing in it',
+    workbook([{ name: 'Sheet1', rows: [] }]),
+    /^the file staff\.xlsx has nothing in its first sheet, Sheet1$/,
+  ],
+])('one %s is no delivery', async (_, book, message) => {
+  const hr = await delivered()
+  await hr.deliver('staff.xlsx', book)
+  const error = await errorOf(hr.rows(SQL))
+  expect(error).toBeInstanceOf(HrDeliveryError)
+  expect(error.message.replace(/^.*is not complete: /, '')).toMatch(message)
+})

@@ -1,0 +1,121 @@
+import { unlink } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { WHOLE } from '../../src/hr/sources.ts'
+import { SessionLocks } from '../../src/lib/session-locks.ts'
+import { HrPoller } from '../../src/sync/hr-poller.ts'
+import { requestRun } from '../../src/sync/run.ts'
+import { until } from '../helpers/company.ts'
+import { type Delivered, delivered } from '../hr/files/delivered.ts'
+import { PlanUnderTest } from './plan-under-test.ts'
+import { SILENT } from './store-under-test.ts'
+
+const under = new PlanUnderTest()
+const SQL = 'select userid, name from staff'
+const staff = (count: number) =>
+  ['userid,name', ...Array.from({ length: count }, (_, i) => `e${i},n${i}`), ''].join('\n')
+
+/** A company of ten that is in step. */
+async function inStep(): Promise<Delivered> {
+  const hr = await delivered()
+  await hr.deliver('staff.csv', staff(10))
+  expect(await under.plan('changes', { source: hr.source(SQL) })).toMatchObject({
+    state: 'running',
+    planned: 10,
+  })
+  await under.acknowledge()
+  return hr
+}
+
+test.each([
+  [
+    'is half-written',
+    (hr: Delivered) => hr.deliver('staff.csv', staff(9).slice(0, -3)),
+    'ends in the middle of its last line',
+  ],
+  [
+    'has half a record',
+    (hr: Delivered) => hr.deliver('staff.csv', `${staff(9)}e9\n`),
+    'line 11 has 1 values',
+  ],
+  ['is gone', (hr: Delivered) => unlink(join(hr.folder, 'staff.csv')), 'the folder has no file of data'],
+  [
+    'is no text',
+    (hr: Delivered) =>
+      hr.deliver('staff.csv', Buffer.concat([Buffer.from(staff(9)), Buffer.from([0x65, 0x2c, 0xff, 0x0a])])),
+    'is no text in GB18030',
+  ],
+])('a delivery that %s makes a run suspect, and nobody a leaver', async (_, change, message) => {
+  const hr = await inStep()
+  const before = await under.untouched()
+  await change(hr)
+  for (const kind of ['changes', 'full'] as const) {
+    const source = hr.source(SQL)
+    expect(await under.plan(kind, { source })).toMatchObject({
+      state: 'source_suspect',
+      message: expect.stringMatching(/^the delivery in .* is not complete: .*\. Nothing was enqueued\.$/),
+      finishedAt: expect.any(Date),
+    })
+    expect((await under.plan(kind, { source })).message).toContain(message)
+  }
+  expect(await under.untouched()).toEqual(before)
+  await hr.deliver('staff.csv', staff(10))
+  expect(await under.plan('changes', { source: hr.source(SQL) })).toMatchObject({
+    state: 'running',
+    planned: 0,
+  })
+})
+
+test('a held run stays held while the delivery is not whole', async () => {
+  const hr = await inStep()
+  await hr.deliver('staff.csv', staff(10).replace(/,n(?=\d)/g, ',m'))
+  const source = hr.source(SQL)
+  expect(await under.plan('changes', { source })).toMatchObject({ state: 'held' })
+  await hr.deliver('staff.csv', 'userid')
+  expect(await under.plan('changes', { source })).toMatchObject({ state: 'source_suspect' })
+  const held = await under.store.rows('select state from dirsync.sync_run where state = $1', ['held'])
+  expect(held).toHaveLength(1)
+})
+
+test('the poller asks for a run for each whole delivery, and for none that is not', async () => {
+  const hr = await inStep()
+  const source = hr.source(SQL)
+  const locks = new SessionLocks(under.store.url, SILENT)
+  const looks = { count: 0 }
+  const asked: (string[] | null)[] = []
+  const poller = new HrPoller({
+    pool: under.store.pool,
+    hr: {
+      changedSince: () => Promise.reject(new Error('a delivery is not asked for rows')),
+      async delivery() {
+        const found = await source.delivery()
+        looks.count += 1
+        return found
+      },
+    },
+    scope: WHOLE,
+    changes: { changed: userids => asked.push(userids) },
+    locks,
+    everyMs: 10,
+    logger: SILENT,
+  })
+  onTestFinished(async () => {
+    await poller.stop()
+    await locks.close()
+  })
+  poller.start()
+  const looked = async () => {
+    const { count } = looks
+    await until(async () => looks.count >= count + 2)
+  }
+  await looked()
+  expect(asked).toEqual([null])
+  await hr.deliver('staff.csv', 'userid')
+  await looked()
+  expect(asked).toEqual([null])
+  await hr.deliver('staff.csv', staff(11))
+  await looked()
+  expect(asked).toEqual([null, null])
+  const run = await requestRun(under.store.pool, 'changes', [], 'poller')
+  expect(await under.planRequested(run, source)).toMatchObject({ state: 'running', planned: 1 })
+})
