@@ -1,4 +1,5 @@
 import type { Config } from '../config.ts'
+import { isOfDelivery } from '../hr/errors.ts'
 import { STANDINGS_IN_SCOPE } from '../report/figures.ts'
 import { NEEDED_ROLES } from '../sync/process.ts'
 import { withoutKeys } from '../sync/safety.ts'
@@ -77,6 +78,9 @@ const heldRuns: Judge = (facts, { ALERT_HELD_RUN: minutes }) =>
         forMs: minutes * MINUTE_MS,
       }))
 
+/** A delivery of files may be under way for so long, every night, before anybody has to look. */
+const DELIVERING_MINUTES = 15
+
 const suspectSources: Judge = ({ suspects }, { ALERT_SOURCE_SUSPECT: minutes }) =>
   minutes === null
     ? []
@@ -86,7 +90,7 @@ const suspectSources: Judge = ({ suspects }, { ALERT_SOURCE_SUSPECT: minutes }) 
         // A user id may be a mobile number, or a name.
         facts: { run, kind, message: withoutKeys(message), ...named(source) },
         since,
-        forMs: minutes * MINUTE_MS,
+        forMs: (isOfDelivery(message) ? Math.max(minutes, DELIVERING_MINUTES) : minutes) * MINUTE_MS,
       }))
 
 const overdueRuns: Judge = ({ schedules }, { ALERT_RUN_OVERDUE: intervals }, now) =>

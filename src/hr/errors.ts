@@ -40,6 +40,15 @@ export class HrUnavailableError extends Error {
 /** What HR has handed over is not whole. A run that would read it is suspect; with the next delivery all may be well. */
 export class HrDeliveryError extends HrUnavailableError {
   override readonly name = 'HrDeliveryError'
+
+  constructor(folder: string, problem: string | null) {
+    super(`the delivery in ${folder} is not complete: ${problem}`)
+  }
+}
+
+/** Whether the message of a run is that of an {@link HrDeliveryError}. */
+export function isOfDelivery(message: string): boolean {
+  return /the delivery in .+ is not complete: /s.test(message)
 }
 
 /** HR returned rows that the mapping or dirsync cannot use as a whole. A single bad employee is no such case. */

@@ -463,6 +463,16 @@ test('an inhibited rule is inhibited by others than itself', () => {
   for (const rule of RULE_NAMES) expect(RULES[rule].inhibitedBy ?? []).not.toContain(rule)
 })
 
+test('a delivery of files has a quarter of an hour before it is an alert, or as long as is set', () => {
+  const message =
+    'HR source beijing: the delivery in /srv/hr is not complete: the file a.csv is empty. Nothing was enqueued.'
+  const suspects = [{ run: 8, kind: 'full', source: 'beijing', message, since: NOW }]
+  const waits = (settings: Record<string, string>) => find({ suspects }, settings).map(({ forMs }) => forMs)
+  expect(waits({})).toEqual([15 * MINUTE])
+  expect(waits({ ALERT_SOURCE_SUSPECT: '30' })).toEqual([30 * MINUTE])
+  expect(waits({ ALERT_SOURCE_SUSPECT: 'off' })).toEqual([])
+})
+
 test.each(LANGUAGES)('user ids that HR delivers twice stay in dirsync: %s', language => {
   for (const keys of [['13800138000'], ['zhangsan', 'li): make', 'wang\n)']]) {
     const message = `${duplication(keys)}. Nothing was enqueued.`

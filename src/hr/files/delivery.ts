@@ -32,7 +32,7 @@ export interface KeptFile {
 }
 
 export class Deliveries {
-  readonly #folder: string
+  readonly folder: string
   readonly #settings: FilesSettings
   /** Where its deliveries are kept. */
   readonly #place: string
@@ -47,7 +47,7 @@ export class Deliveries {
   #looking: Promise<Look> | null = null
 
   constructor(folder: string, settings: FilesSettings, logger: Logger) {
-    this.#folder = folder
+    this.folder = folder
     this.#settings = settings
     const name = hash('sha256', `${folder} ${settings.encoding}`, 'hex').slice(0, 16)
     this.#place = join(settings.keep, name)
@@ -86,8 +86,7 @@ export class Deliveries {
       ? Promise.race([looking, after(timeoutMs, { kept: older, problem: null })])
       : looking)
     const { kept, problem } = look
-    if (kept === null || (isForRun && problem !== null))
-      throw new HrDeliveryError(`the delivery in ${this.#folder} is not complete: ${problem}`)
+    if (kept === null || (isForRun && problem !== null)) throw new HrDeliveryError(this.folder, problem)
     this.#readers.set(kept, (this.#readers.get(kept) ?? 0) + 1)
     return kept
   }
@@ -121,7 +120,7 @@ export class Deliveries {
     const { complete } = this.#settings
     let folder: Folder
     try {
-      folder = await readFolder(this.#folder, complete)
+      folder = await readFolder(this.folder, complete)
     } catch (error) {
       await this.#openLast(null)
       if (this.#kept === null) throw error
@@ -198,7 +197,7 @@ export class Deliveries {
     await mkdir(work, { mode: 0o700 })
     try {
       const database = await readIn(folder, this.#settings, work)
-      const now = await readFolder(this.#folder, this.#settings.complete)
+      const now = await readFolder(this.folder, this.#settings.complete)
       if (now.stamp !== folder.stamp) return 'its files changed while they were read'
       await chmod(database, 0o600)
       await rename(database, join(place, `${folder.stamp}${EXTENSION}`))

@@ -61,7 +61,7 @@ export class FilesServer implements HrServer {
   async facts(): Promise<HrFacts> {
     const { version } = await duckDb()
     const look = await this.#deliveries.look()
-    if (look.kept === null) throw new HrDeliveryError(`the delivery is not complete: ${look.problem}`)
+    if (look.kept === null) throw new HrDeliveryError(this.#deliveries.folder, look.problem)
     return {
       product: `DuckDB ${version().replace(/^v/, '')}`,
       readOnly: 'a kept copy',
