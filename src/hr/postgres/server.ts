@@ -213,6 +213,6 @@ async function describe(client: Client, { file, sql }: MappingFile): Promise<Des
       const place = placeAfter(sql.slice(0, parameter))
       throw mappingRefused(file, `there is no parameter ${name} (42P02)`, place, error)
     }
-    throw toHrError(error, { file, sql, offset: before.length })
+    throw toHrError(error, { file, sql, offset: before.length }, false)
   }
 }
