@@ -235,6 +235,25 @@ describe('a mapping that is wrong', () => {
     )
   })
 
+  test('is told where it is not in UTF-8, before anything is compared with it', async () => {
+    const file = join(folder, 'gbk.sql')
+    // 在职 as an editor in China may save it.
+    const sql = ["select ygbh as userid, xm as name,\n  zt = '", "' as active from yuangong"]
+    await writeFile(
+      file,
+      Buffer.concat([Buffer.from(sql[0] ?? ''), Buffer.from('d4dad6b0', 'hex'), Buffer.from(sql[1] ?? '')]),
+    )
+    const message = `dirsync: ${file}:2:9: the file is not in UTF-8; save it as UTF-8\n`
+    const ways = [
+      dirsync(['hr', 'check', '--mapping', file], { HR_DATABASE_URL: postgres.url }),
+      dirsync(['hr', 'check'], { HR_DATABASE_URL: postgres.url, HR_EMPLOYEES_SQL: file }),
+    ]
+    for (const { code, stderr } of await Promise.all(ways)) {
+      expect(code).toBe(2)
+      expect(stderr).toContain(message)
+    }
+  })
+
   test('is told where its file is not there, and where HR is not', async () => {
     expect(
       await dirsync(['hr', 'check', '--mapping', 'no.sql'], { HR_DATABASE_URL: postgres.url }),
