@@ -218,6 +218,29 @@ test('many different values are estimated, and said to be', async () => {
   expect(many.stdout).toContain('≈ is an estimate')
 })
 
+test('rows of enterprises that are not those of the source are told', async () => {
+  await writeFile(
+    join(folder, 'two.sql'),
+    "select ygbh as userid, xm as name, 'E2' as enterprise_code from yuangong where ygbh = 'E0001'",
+  )
+  const [one, other] = [
+    ['one', 'E1'],
+    ['other', 'E2'],
+  ].map(([name, code]) => ({
+    name,
+    address: postgres.url,
+    employees_sql: 'two.sql',
+    enterprise_codes: [code],
+  }))
+  await writeFile(join(folder, 'sources.json'), JSON.stringify([one, other]))
+  const env = { HR_SOURCES: join(folder, 'sources.json') }
+  const stray = await dirsync(['hr', 'check', '--source', 'one'], env)
+  expect(stray.code).toBe(1)
+  expect(stray.stdout).toMatch(/1 row +of enterprises that are not those of the source \(E2\): they are not/)
+  const own = await dirsync(['hr', 'check', '--source', 'other', '--json'], env)
+  expect(own.json()).toMatchObject({ ok: true, stray: { rows: 0, enterprise_codes: [] } })
+})
+
 describe('a mapping that is wrong', () => {
   test('is told with its place, exit 2', async () => {
     const wrong = await checked('select ygbh as userid,\n  nme as name\nfrom yuangong')

@@ -16,6 +16,9 @@ export const workbench = {
   'hr_check.rules': 'Broken rules',
   'hr_check.rows_of': '{rows, plural, one {# row} other {# rows}}',
   'hr_check.keyless': 'without a user id: they are nobody’s, and are not synced',
+  'hr_check.stray': 'of enterprises that are not those of the source ({codes}): they are not synced',
+  'hr_check.no_room':
+    'what is compared cannot be kept in a temporary file ({reason}): name a folder with more room in TMPDIR, some 250 MB for a million employees',
   'hr_check.no_rows': 'HR delivers no rows at all: check the SELECT, and what the HR user may read.',
   'hr_check.shared': 'Shared values',
   'hr_check.same':

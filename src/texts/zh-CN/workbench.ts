@@ -18,6 +18,9 @@ export const workbench = {
   'hr_check.rules': '不符合的规则',
   'hr_check.rows_of': '{rows, number} 行',
   'hr_check.keyless': '没有员工 ID：不属于任何人，不会同步',
+  'hr_check.stray': '属于不归该来源的企业（{codes}）：不会同步',
+  'hr_check.no_room':
+    '用于比较的临时文件无法写入（{reason}）：请用 TMPDIR 指定空间更大的目录，每百万员工约 250 MB',
   'hr_check.no_rows': '人事系统没有返回任何行：请检查 SELECT 以及人事数据库用户的读取权限。',
   'hr_check.shared': '共用的值',
   'hr_check.same': '{count, number} 个值由多名员工共用',
