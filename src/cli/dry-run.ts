@@ -126,7 +126,7 @@ function printDryRun(found: DryRun, entities: Entities, file: string, program: s
   if (state !== 'done' || !summary) {
     const place = found.errorLine === null ? null : { line: found.errorLine, column: found.errorColumn }
     head(colours.red(say('shell.dry_run_failed')))
-    printText(`${placed(file, place)}: ${said(message ?? '')}`)
+    printText(place ? `${placed(file, place)}: ${said(message ?? '')}` : said(message ?? ''))
     if (place) print(...excerpt(mapping, place))
     return
   }

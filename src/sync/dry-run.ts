@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { toDesired } from '../directory/desired.ts'
 import { EMPLOYEE_FIELDS, type EmployeeField, keyText } from '../directory/employee.ts'
 import { hideValue, maskValue } from '../directory/masking.ts'
+import type { Place } from '../hr/errors.ts'
 import { type EmployeeMapping, scanColumns } from '../hr/mapping.ts'
 import type { HrSnapshot } from '../hr/snapshot.ts'
 import { HrDataError, type HrEmployeeRow, HrUnavailableError, MappingError } from '../hr/source.ts'
@@ -473,11 +474,23 @@ async function store(pool: Pool, id: number, { summary, entities }: Found): Prom
   })
 }
 
+/** A place is one in the SELECT that is tried out; today's file may be the one that is wrong. */
+function mistakeOf(error: unknown): { message: string; place: Place | null } {
+  if (error instanceof MappingError && error.file === FILE)
+    return { message: error.reason, place: error.place }
+  if (error instanceof MappingError)
+    return { message: `the SELECT in use is wrong: ${error.message}`, place: null }
+  const words = error instanceof Error ? error.message : String(error)
+  const [prefix = '', line, column] = AT_PLACE.exec(words) ?? []
+  const place = line === undefined ? null : { line: Number(line), column: Number(column) }
+  return { message: words.slice(prefix.length), place }
+}
+
+const AT_PLACE = new RegExp(`^${FILE}(?::(\\d+):(\\d+))?: `)
+
 /** The message of a person's mistake says what is wrong; of anything else, that it is dirsync's own. */
 async function fail(db: Pool, id: number, error: unknown): Promise<void> {
-  const place = error instanceof MappingError ? error.place : null
-  const words = error instanceof Error ? error.message : String(error)
-  const message = error instanceof MappingError ? error.reason : words.replace(`${FILE}: `, '')
+  const { message, place } = mistakeOf(error)
   await db.query(
     `update dirsync.dry_run
      set state = 'failed', finished_at = now(), message = $2, error_line = $3, error_column = $4
