@@ -158,7 +158,8 @@ export async function dryRunNow(
     const done = await alone(deps.pool, async () => {
       const id = await insertDryRun(deps.pool, asker, mapping, 'running')
       options.begun?.(id)
-      await carryOut(deps, { id, mapping }, options.signal)
+      // Whoever stops it wants no scheduler to read HR for it instead.
+      await carryOut(deps, { id, mapping }, options.signal, () => fail(deps.pool, id, new Error(STOPPED)))
       return id
     })
     if (done !== null) return done
@@ -174,7 +175,8 @@ export async function runNextDryRun(deps: DryRunDeps, signal: AbortSignal): Prom
   if (rowCount === 0) return false
   const done = await alone(deps.pool, async () => {
     const next = await claimDryRun(deps.pool)
-    if (next) await carryOut(deps, next, signal)
+    // Another process takes it up.
+    if (next) await carryOut(deps, next, signal, () => giveBack(deps.pool, next.id))
     return next !== null
   })
   return done ?? false
@@ -216,7 +218,12 @@ async function claimDryRun(db: Pool): Promise<Claimed | null> {
 
 // Carrying it out
 
-async function carryOut(deps: DryRunDeps, { id, mapping }: Claimed, stopping: AbortSignal): Promise<void> {
+async function carryOut(
+  deps: DryRunDeps,
+  { id, mapping }: Claimed,
+  stopping: AbortSignal,
+  stopped: () => Promise<void>,
+): Promise<void> {
   const { pool, logger } = deps
   const log = logger.child({ dryRun: id })
   const timeout = AbortSignal.timeout(TOTAL_MS)
@@ -230,8 +237,7 @@ async function carryOut(deps: DryRunDeps, { id, mapping }: Claimed, stopping: Ab
     log.info({ compared: found.summary.compared }, 'dry run done')
   } catch (error) {
     await progress.end()
-    // Another process takes it up.
-    if (stopping.aborted) return await giveBack(pool, id)
+    if (stopping.aborted) return await stopped()
     const isStopped = timeout.aborted || progress.tooMany.aborted
     if (!isExpected(error) && !isStopped) log.error({ err: String(error) }, 'dry run failed')
     if (progress.tooMany.aborted) await fail(pool, id, new Error(tooManyText(progress.most)))
@@ -255,6 +261,8 @@ const MOST_TIMES = 10
 const LEAST_LIMIT = 100_000
 
 const TOO_LONG = `It took more than ${TOTAL_MS / 60_000} minutes, and was stopped.`
+
+const STOPPED = 'It was stopped before it was done.'
 
 function isExpected(error: unknown): error is Error {
   return error instanceof MappingError || error instanceof HrUnavailableError || error instanceof HrDataError

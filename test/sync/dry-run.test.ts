@@ -324,6 +324,23 @@ describe('dry runs of several processes', () => {
     expect(await readDryRun(place.store.pool, waiting)).toMatchObject({ state: 'done' })
   })
 
+  test('in the foreground, who stops it has stopped it for everybody', async () => {
+    await place.inStep(3, TODAY)
+    const stop = new AbortController()
+    const slow = `select userid, name || pg_sleep(60) as name from person`
+    const running = dryRunNow(deps(), ASKER, { sql: slow, source: '' }, { signal: stop.signal })
+    await until(async () => {
+      const [newest] = await listDryRuns(place.store.pool, { limit: 1 })
+      return newest?.state === 'running'
+    })
+    stop.abort()
+    expect(await readDryRun(place.store.pool, await running)).toMatchObject({
+      state: 'failed',
+      message: 'It was stopped before it was done.',
+    })
+    expect(await runNextDryRun(deps(), never)).toBe(false)
+  })
+
   test('in the foreground it waits for its turn, and ends with its number', async () => {
     await place.inStep(2, TODAY)
     const begun: number[] = []
