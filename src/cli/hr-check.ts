@@ -137,10 +137,15 @@ function printNext({ isClean, rows, source }: HrCheck, program: string, options:
   else if (rows === 0) printText(say('hr_check.no_rows'), 0)
   else printText(say('hr_check.not_clean', { file: source.mapping }), 0)
   const given = (['mapping', 'source'] as const)
-    .flatMap(name => (options[name] === undefined ? [] : [` --${name} ${options[name]}`]))
+    .flatMap(name => (options[name] === undefined ? [] : [` --${name} ${shellWord(options[name])}`]))
     .join('')
   if (isClean) print(say('hr_check.next', { command: `${program} plan${given}` }))
   else print(say('hr_check.again', { command: `${program} hr check${given}` }))
+}
+
+/** An argument as a shell takes it. */
+function shellWord(text: string): string {
+  return /^[\w./:@%+=,\u0080-\uffff-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`
 }
 
 function printColumns(columns: ColumnFigures[], rows: number): void {

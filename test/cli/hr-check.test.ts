@@ -218,6 +218,13 @@ test('many different values are estimated, and said to be', async () => {
   expect(many.stdout).toContain('≈ is an estimate')
 })
 
+test('the command to go on with can be typed as it stands', async () => {
+  const file = join(folder, "new mapping's.sql")
+  await writeFile(file, `select ygbh as userid, xm as name from yuangong where ygbh = 'E0001'`)
+  const { stdout } = await dirsync(['hr', 'check', '--mapping', file], { HR_DATABASE_URL: postgres.url })
+  expect(stdout).toContain(`plan --mapping '${join(folder, "new mapping'\\''s.sql")}'\n`)
+})
+
 test('rows of enterprises that are not those of the source are told', async () => {
   await writeFile(
     join(folder, 'two.sql'),
