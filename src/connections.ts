@@ -1,5 +1,6 @@
-import { readFile } from 'node:fs/promises'
 import { type Config, ConfigError, type HrSettings } from './config.ts'
+import { MappingError } from './hr/errors.ts'
+import { readMapping } from './hr/mapping.ts'
 import type { HrServer } from './hr/server.ts'
 import { hrServer } from './hr/servers.ts'
 import { HrSource } from './hr/source.ts'
@@ -140,7 +141,7 @@ export async function connectSource(
       departmentsSql === null
         ? null
         : await mapping(of('HR_DEPARTMENTS_SQL', 'departments_sql'), departmentsSql),
-    reread: file => readFile(file, 'utf8'),
+    reread: readMapping,
     defaultEnterpriseCode: onlyCode ?? config.PLATFORM_ENTERPRISE_CODE,
     logger: name === '' ? logger : logger.child({ source: name }),
   })
@@ -167,8 +168,9 @@ export function accountOf(config: Config): Account {
 
 async function mapping(setting: string, file: string) {
   try {
-    return { file, sql: await readFile(file, 'utf8') }
+    return { file, sql: await readMapping(file) }
   } catch (cause) {
+    if (cause instanceof MappingError) throw cause
     throw new ConfigError(`${setting} holds ${JSON.stringify(file)} but that file cannot be read`, { cause })
   }
 }

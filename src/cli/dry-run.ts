@@ -1,6 +1,6 @@
-import { readFile } from 'node:fs/promises'
 import { qualified } from '../directory/employee.ts'
 import { MappingError, placed } from '../hr/errors.ts'
+import { readMapping } from '../hr/mapping.ts'
 import { type DryRun, dryRunPage, readDryRun } from '../report/dry-runs.ts'
 import { dryRunNow } from '../sync/dry-run.ts'
 import { lastSweep } from '../sync/plan-employees.ts'
@@ -40,7 +40,8 @@ const VERDICT_TEXTS = {
 
 /** `dirsync plan --mapping FILE`: what another SELECT of employees would change. It is stored, for the console too. */
 export async function dryRunOf(file: string, options: { json?: true; source?: string }): Promise<void> {
-  const mapping = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
+  const mapping = await readMapping(file).catch((error: NodeJS.ErrnoException) => {
+    if (error instanceof MappingError) throw error
     throw new UsageError(`${file} cannot be read (${error.code})`)
   })
   await using context = await openContext({ handlesSignals: true })
@@ -125,7 +126,7 @@ function printDryRun(found: DryRun, entities: Entities, file: string, program: s
   if (state !== 'done' || !summary) {
     const place = found.errorLine === null ? null : { line: found.errorLine, column: found.errorColumn }
     head(colours.red(say('shell.dry_run_failed')))
-    printText(`${placed(file, place)}: ${said(message ?? '')}`)
+    printText(place ? `${placed(file, place)}: ${said(message ?? '')}` : said(message ?? ''))
     if (place) print(...excerpt(mapping, place))
     return
   }

@@ -5,8 +5,8 @@ import { colours, cut, terminalWidth, widthOf } from './output.ts'
 /** The line of a mapping file that an error is about, with a mark below the column; nothing where it is not known. */
 export async function excerptOf({ file, place }: Pick<MappingError, 'file' | 'place'>): Promise<string[]> {
   if (!place) return []
-  const text = await readFile(file, 'utf8').catch(() => '')
-  return excerpt(text, place)
+  const text = await readFile(file, 'utf8').catch(() => null)
+  return text === null ? [] : excerpt(text, place)
 }
 
 /** The line of a text with a mark below the column. */

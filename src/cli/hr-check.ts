@@ -76,9 +76,17 @@ async function check(options: CheckOptions): Promise<void> {
   const source = oneSource(settings.config.sources, options.source)
   const mapped = mapping === undefined ? source : { ...source, employeesSql: mapping }
   const hr = opened.adopt(await connectSource(settings.config, mapped, logger), opened => opened.close())
-  const found = await checkHr(hr, { signal: stop.signal, read: rows => progress.show(rows) })
+  const found = await checkHr(hr, {
+    codes: source.codes,
+    signal: stop.signal,
+    read: rows => progress.show(rows),
+  })
     .catch(error => {
-      throw stop.signal.aborted ? new FailedError(say('hr_check.stopped')) : error
+      if (stop.signal.aborted) throw new FailedError(say('hr_check.stopped'))
+      // The one thing that is written: what shared values are found by.
+      if (error.code === 'ERR_SQLITE_ERROR')
+        throw new FailedError(say('hr_check.no_room', { reason: error.message }))
+      throw error
     })
     .finally(() => progress.end())
   if (options.json) printJson(documentOf(found))
@@ -108,6 +116,7 @@ function printCheck(found: HrCheck, program: string, options: CheckOptions): voi
     ...(found.keyless > 0
       ? [[say('hr_check.rows_of', { rows: found.keyless }), say('hr_check.keyless')] as Fact]
       : []),
+    ...(found.stray.rows > 0 ? [strayFact(found.stray)] : []),
     ...found.broken.flatMap(brokenFacts),
   ])
   printFindings(say('hr_check.shared'), found.alike.flatMap(likenessFacts))
@@ -128,10 +137,15 @@ function printNext({ isClean, rows, source }: HrCheck, program: string, options:
   else if (rows === 0) printText(say('hr_check.no_rows'), 0)
   else printText(say('hr_check.not_clean', { file: source.mapping }), 0)
   const given = (['mapping', 'source'] as const)
-    .flatMap(name => (options[name] === undefined ? [] : [` --${name} ${options[name]}`]))
+    .flatMap(name => (options[name] === undefined ? [] : [` --${name} ${shellWord(options[name])}`]))
     .join('')
   if (isClean) print(say('hr_check.next', { command: `${program} plan${given}` }))
   else print(say('hr_check.again', { command: `${program} hr check${given}` }))
+}
+
+/** An argument as a shell takes it. */
+function shellWord(text: string): string {
+  return /^[\w./:@%+=,\u0080-\uffff-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`
 }
 
 function printColumns(columns: ColumnFigures[], rows: number): void {
@@ -174,6 +188,11 @@ function printFindings(title: string, facts: Fact[]): void {
   if (present.length === 0) return
   printTitle(title)
   printFacts(present)
+}
+
+function strayFact({ rows, codes }: HrCheck['stray']): Fact {
+  const shown = codes.map(code => code || say('shell.empty')).join(say('shell.comma'))
+  return [say('hr_check.rows_of', { rows }), say('hr_check.stray', { codes: shown })]
 }
 
 function brokenFacts({ rows, message, samples }: BrokenRule): Fact[] {
@@ -238,6 +257,7 @@ function documentOf(found: HrCheck) {
     active: found.active,
     leavers: found.leavers,
     without_userid: found.keyless,
+    stray: { rows: found.stray.rows, enterprise_codes: found.stray.codes },
     columns: columns.map(({ name, source: from, distinct, ...column }) => ({
       column: from,
       field: name,

@@ -129,7 +129,7 @@ export async function askActive(
     if (subject === 'employees' && isCalled(column.name, LEAVING_NAMES))
       rules.push({
         text: say('hr_init.by_day', { column: plain(column.name) }),
-        rule: async () => ({ by: 'day', column: column.name, shape: column.shape }),
+        rule: async () => ({ by: 'day', column }),
       })
     const states = isCalled(column.name, STATUS_NAMES) ? await statesOf(server, table, column) : null
     if (states)
@@ -152,7 +152,11 @@ export async function askActive(
       ? { answer: () => askStates(questions, column, states, subject) }
       : { problem: say('hr_init.no_states', { column: plain(text) }) }
   })
-  return rule()
+  const active = await rule()
+  const unused = free.filter(({ name }) => isCalled(name, [...STATUS_NAMES, ...LEAVING_NAMES]))
+  if (active.by === 'nothing' && unused.length > 0)
+    printText(say(`hr_init.unused.${subject}`, { columns: listed(unused.map(({ name }) => name)) }))
+  return active
 }
 
 async function askStates(

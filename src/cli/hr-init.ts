@@ -19,7 +19,7 @@ import {
 import { FailedError, stopSignal, UsageError } from './failure.ts'
 import { askActive, askMeanings, meaningName } from './hr-init-questions.ts'
 import { say, speak } from './language.ts'
-import { colours, figure, print, printTable, printText, printTitle } from './output.ts'
+import { colours, figure, plain, print, printTable, printText, printTitle } from './output.ts'
 import { Questions } from './questions.ts'
 import { checkSettings, openSettings } from './settings.ts'
 import { oneSource } from './source.ts'
@@ -86,9 +86,9 @@ async function init(options: InitOptions): Promise<void> {
   const chosen = await askMeanings(questions, columns, meanings, guessed)
   const active = await askActive(questions, server, table, columns, chosen, subject)
 
-  const sql = completed(subject, selectOf(table, chosen, active, server.dialect), active)
+  const sql = selectOf(table, chosen, active, server.dialect, additionsOf(subject, chosen, active))
   // Shown first: where nothing can be written, as in a container, it can be copied.
-  print('', sql)
+  print('', ...sql.split('\n').map(plain))
   await writeFile(file, sql, { flag: options.force ? 'w' : 'wx' }).catch((error: NodeJS.ErrnoException) => {
     throw new FailedError(say('hr_init.unwritable', { file, code: error.code ?? '' }))
   })
@@ -148,7 +148,7 @@ async function chosenTable(
 }
 
 function printColumns(table: HrTable, columns: HrColumn[], meaningOf: (name: string) => string | null): void {
-  printTitle(say('hr_init.columns_of', { table: table.name }))
+  printTitle(say('hr_init.columns_of', { table: plain(table.name) }))
   printTable(columns, [
     { title: say('hr_check.column.column'), of: ({ name }) => name },
     { title: say('hr_check.column.type'), of: ({ type }) => type.replace(/^_(.*)/, '$1[]'), gives: true },
@@ -161,13 +161,12 @@ function printColumns(table: HrTable, columns: HrColumn[], meaningOf: (name: str
 // The end
 
 /** Departments have to say whether they are open, and who their parents are. */
-function completed(subject: Subject, sql: string, active: ActiveRule): string {
-  if (subject === 'employees') return sql
-  const additions = [
+function additionsOf(subject: Subject, chosen: readonly Chosen[], active: ActiveRule): string[] {
+  if (subject === 'employees') return []
+  return [
     ...(active.by === 'nothing' ? ['true as active'] : []),
-    ...(/ as parent_code\b/.test(sql) ? [] : ['null as parent_code']),
+    ...(chosen.some(({ meaning }) => meaning === 'parent_code') ? [] : ['null as parent_code']),
   ]
-  return additions.reduce((text, addition) => text.replace(/\nfrom /, `,\n  ${addition}\nfrom `), sql)
 }
 
 function countOf(chosen: readonly Chosen[], active: ActiveRule): number {
@@ -181,7 +180,7 @@ async function tellNext(
   program: string,
 ): Promise<void> {
   const { file, sql, table, count, source } = begun
-  print(say('hr_init.written', { file, count, table: table.name }))
+  print(say('hr_init.written', { file, count, table: plain(table.name) }))
   const inspect = subject === 'employees' ? inspectEmployees : inspectDepartments
   const mistake = await inspect(server.reader, { file, sql }).then(
     () => null,

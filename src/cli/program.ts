@@ -113,7 +113,8 @@ export async function runProgram(args: string[]): Promise<number> {
 /** A mapping that is wrong, with its line. The server's words are in the message already. */
 async function tellMistake(error: MappingError): Promise<void> {
   const { excerptOf } = await import('./excerpt.ts')
-  tell([error.message, ...(await excerptOf(error)).map(line => ` ${line}`)].join('\n'))
+  const { plain } = await import('./output.ts')
+  tell([plain(error.message), ...(await excerptOf(error)).map(line => ` ${line}`)].join('\n'))
 }
 
 function tell(sentence: string): void {

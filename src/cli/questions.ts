@@ -34,7 +34,7 @@ export class Questions implements Disposable {
       const text = (await this.#next()).trim() || guess || ''
       const understood = await understand(text)
       if ('answer' in understood) return understood.answer
-      if (this.#takesGuesses) throw new FailedError(understood.problem)
+      if (this.#takesGuesses) throw new FailedError(`${understood.problem} ${say('hr_init.unguessable')}`)
       printText(understood.problem)
     }
   }

@@ -1,4 +1,6 @@
+import { isUtf8 } from 'node:buffer'
 import { hash } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
 import { EMPLOYEE_FIELDS, type EmployeeField } from '../directory/employee.ts'
 import { MappingError, onlyPlaceOf, placeAfter } from './errors.ts'
 import type { ColumnShape, DescribedColumn, HrReader } from './server.ts'
@@ -7,6 +9,19 @@ import type { ColumnShape, DescribedColumn, HrReader } from './server.ts'
 export interface MappingFile {
   file: string
   sql: string
+}
+
+/**
+ * The text of a mapping file. One in another encoding would be read all the same, and compare with texts that nobody has:
+ * with a status in Chinese, everybody would have left.
+ * @throws MappingError where it is not UTF-8, and the file system's own errors
+ */
+export async function readMapping(file: string): Promise<string> {
+  const bytes = await readFile(file)
+  const text = bytes.toString('utf8')
+  if (isUtf8(bytes)) return text
+  const place = placeAfter(text.slice(0, text.indexOf('\ufffd')))
+  throw new MappingError('MAPPING_FILE', file, 'the file is not in UTF-8; save it as UTF-8', { place })
 }
 
 /** A mapping whose columns have been checked on the server. */

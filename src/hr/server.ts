@@ -143,6 +143,8 @@ export interface HrTable {
   sql: string
   /** About how many rows it has; null where the server does not know. */
   rows: number | null
+  /** The columns that the user may read; absent: all of them. */
+  readable?: readonly string[]
 }
 
 export interface HrFacts {

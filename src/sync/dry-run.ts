@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { toDesired } from '../directory/desired.ts'
 import { EMPLOYEE_FIELDS, type EmployeeField, keyText } from '../directory/employee.ts'
 import { hideValue, maskValue } from '../directory/masking.ts'
+import type { Place } from '../hr/errors.ts'
 import { type EmployeeMapping, scanColumns } from '../hr/mapping.ts'
 import type { HrSnapshot } from '../hr/snapshot.ts'
 import { HrDataError, type HrEmployeeRow, HrUnavailableError, MappingError } from '../hr/source.ts'
@@ -157,7 +158,8 @@ export async function dryRunNow(
     const done = await alone(deps.pool, async () => {
       const id = await insertDryRun(deps.pool, asker, mapping, 'running')
       options.begun?.(id)
-      await carryOut(deps, { id, mapping }, options.signal)
+      // Whoever stops it wants no scheduler to read HR for it instead.
+      await carryOut(deps, { id, mapping }, options.signal, () => fail(deps.pool, id, new Error(STOPPED)))
       return id
     })
     if (done !== null) return done
@@ -173,7 +175,8 @@ export async function runNextDryRun(deps: DryRunDeps, signal: AbortSignal): Prom
   if (rowCount === 0) return false
   const done = await alone(deps.pool, async () => {
     const next = await claimDryRun(deps.pool)
-    if (next) await carryOut(deps, next, signal)
+    // Another process takes it up.
+    if (next) await carryOut(deps, next, signal, () => giveBack(deps.pool, next.id))
     return next !== null
   })
   return done ?? false
@@ -215,7 +218,12 @@ async function claimDryRun(db: Pool): Promise<Claimed | null> {
 
 // Carrying it out
 
-async function carryOut(deps: DryRunDeps, { id, mapping }: Claimed, stopping: AbortSignal): Promise<void> {
+async function carryOut(
+  deps: DryRunDeps,
+  { id, mapping }: Claimed,
+  stopping: AbortSignal,
+  stopped: () => Promise<void>,
+): Promise<void> {
   const { pool, logger } = deps
   const log = logger.child({ dryRun: id })
   const timeout = AbortSignal.timeout(TOTAL_MS)
@@ -229,8 +237,7 @@ async function carryOut(deps: DryRunDeps, { id, mapping }: Claimed, stopping: Ab
     log.info({ compared: found.summary.compared }, 'dry run done')
   } catch (error) {
     await progress.end()
-    // Another process takes it up.
-    if (stopping.aborted) return await giveBack(pool, id)
+    if (stopping.aborted) return await stopped()
     const isStopped = timeout.aborted || progress.tooMany.aborted
     if (!isExpected(error) && !isStopped) log.error({ err: String(error) }, 'dry run failed')
     if (progress.tooMany.aborted) await fail(pool, id, new Error(tooManyText(progress.most)))
@@ -254,6 +261,8 @@ const MOST_TIMES = 10
 const LEAST_LIMIT = 100_000
 
 const TOO_LONG = `It took more than ${TOTAL_MS / 60_000} minutes, and was stopped.`
+
+const STOPPED = 'It was stopped before it was done.'
 
 function isExpected(error: unknown): error is Error {
   return error instanceof MappingError || error instanceof HrUnavailableError || error instanceof HrDataError
@@ -473,11 +482,23 @@ async function store(pool: Pool, id: number, { summary, entities }: Found): Prom
   })
 }
 
+/** A place is one in the SELECT that is tried out; today's file may be the one that is wrong. */
+function mistakeOf(error: unknown): { message: string; place: Place | null } {
+  if (error instanceof MappingError && error.file === FILE)
+    return { message: error.reason, place: error.place }
+  if (error instanceof MappingError)
+    return { message: `the SELECT in use is wrong: ${error.message}`, place: null }
+  const words = error instanceof Error ? error.message : String(error)
+  const [prefix = '', line, column] = AT_PLACE.exec(words) ?? []
+  const place = line === undefined ? null : { line: Number(line), column: Number(column) }
+  return { message: words.slice(prefix.length), place }
+}
+
+const AT_PLACE = new RegExp(`^${FILE}(?::(\\d+):(\\d+))?: `)
+
 /** The message of a person's mistake says what is wrong; of anything else, that it is dirsync's own. */
 async function fail(db: Pool, id: number, error: unknown): Promise<void> {
-  const place = error instanceof MappingError ? error.place : null
-  const words = error instanceof Error ? error.message : String(error)
-  const message = error instanceof MappingError ? error.reason : words.replace(`${FILE}: `, '')
+  const { message, place } = mistakeOf(error)
   await db.query(
     `update dirsync.dry_run
      set state = 'failed', finished_at = now(), message = $2, error_line = $3, error_column = $4

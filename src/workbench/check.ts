@@ -28,6 +28,8 @@ export interface HrCheck {
   leavers: number
   /** Rows that are nobody's. */
   keyless: number
+  /** Rows of enterprises that are not those of the source, and codes of some. */
+  stray: { rows: number; codes: string[] }
   columns: ColumnFigures[]
   broken: BrokenRule[]
   alike: LikenessFound[]
@@ -59,17 +61,25 @@ const GOES_WITH: Partial<Record<EmployeeField, EmployeeField>> = {
   card_no: 'card_type',
 }
 
+/** Codes that are shown of enterprises that are not those of the source. */
+const CODES = 5
+
 /** Longest time for one statement of HR's server. */
 const STATEMENT_MS = 60 * 60_000
 
 /**
  * Checks HR as its mappings, read anew, see it.
+ * @param options.codes enterprises of the source; null: whatever it delivers
  * @param options.read is told how many rows have been read
  * @throws MappingError, HrUnavailableError, HrDataError
  */
 export async function checkHr(
   hr: HrSource,
-  { signal, read }: { signal: AbortSignal; read: (rows: number) => void },
+  {
+    codes,
+    signal,
+    read,
+  }: { codes: readonly string[] | null; signal: AbortSignal; read: (rows: number) => void },
 ): Promise<HrCheck> {
   const { product } = await hr.facts()
   const files = await hr.texts()
@@ -89,6 +99,7 @@ export async function checkHr(
   )
   const departmentCollector = departments && new DepartmentCollector(departments, seed)
   const counts = { rows: 0, active: 0, leavers: 0, keyless: 0 }
+  const stray = { rows: 0, codes: new Set<string>() }
   const rows = new ScanRows(scan.columns)
   const collect = (row: HrEmployeeRow) => {
     // A doubtful one counts as active, and as a broken rule.
@@ -96,13 +107,21 @@ export async function checkHr(
     counts.rows += 1
     counts[isActive ? 'active' : 'leavers'] += 1
     if (!row.userid) counts.keyless += 1
+    else if (codes?.includes(row.enterprise_code ?? '') === false) {
+      stray.rows += 1
+      if (stray.codes.size < CODES) stray.codes.add(row.enterprise_code ?? '')
+    }
     columns.add(row, isActive)
     if (row.userid) likeness.add(row, isActive)
     departmentCollector?.add(row, isActive)
   }
   const sink = new Writable({
     write(chunk: Buffer, _encoding, done) {
-      for (const row of rows.push(chunk)) collect(row)
+      try {
+        for (const row of rows.push(chunk)) collect(row)
+      } catch (error) {
+        return done(error as Error)
+      }
       read(counts.rows)
       // Rows come by the thousand in one turn of the event loop; a signal has its turn in between.
       setImmediate(done)
@@ -115,6 +134,7 @@ export async function checkHr(
   }
   const found = {
     ...counts,
+    stray: { rows: stray.rows, codes: [...stray.codes] },
     broken: columns.broken,
     alike: await withValues(snapshot, mapping, likeness.result()),
     departments: departmentCollector?.result ?? null,
@@ -139,12 +159,13 @@ export async function checkHr(
 function isClean({
   rows,
   keyless,
+  stray,
   broken,
   alike,
   departments,
-}: Pick<HrCheck, 'rows' | 'keyless' | 'broken' | 'alike' | 'departments'>): boolean {
+}: Pick<HrCheck, 'rows' | 'keyless' | 'stray' | 'broken' | 'alike' | 'departments'>): boolean {
   const hasDepartmentTrouble = departments?.findings.some(({ kind }) => !DEPARTMENT_HINTS.has(kind)) ?? false
-  return rows > 0 && keyless === 0 && broken.length + alike.length === 0 && !hasDepartmentTrouble
+  return rows > 0 && keyless + stray.rows === 0 && broken.length + alike.length === 0 && !hasDepartmentTrouble
 }
 
 /** The few values that are shown are read again, at the same moment of HR: none had to be kept. */

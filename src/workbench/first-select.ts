@@ -1,6 +1,7 @@
 import { parseActive } from '../directory/field-rules.ts'
+import { HrDataError, MappingError } from '../hr/errors.ts'
 import type { Mapping } from '../hr/mapping.ts'
-import type { ColumnShape, HrServer, HrTable } from '../hr/server.ts'
+import type { HrServer, HrTable } from '../hr/server.ts'
 import { type Dialect, quotedName, quotedText } from '../hr/statement.ts'
 import { genderOf, type HrColumn } from './guess.ts'
 
@@ -10,8 +11,12 @@ import { genderOf, type HrColumn } from './guess.ts'
 const SAMPLED = 200
 
 /** The columns of a table, each with values of some rows. */
-export async function readColumns(server: HrServer, { name, sql }: HrTable): Promise<HrColumn[]> {
-  const described = await server.reader.describe({ file: name, sql: `select * from ${sql}` })
+export async function readColumns(
+  server: HrServer,
+  { name, sql, readable: named }: HrTable,
+): Promise<HrColumn[]> {
+  const list = named?.map(column => quotedName(column, server.dialect)).join(', ') ?? '*'
+  const described = await server.reader.describe({ file: name, sql: `select ${list} from ${sql}` })
   const readable = described.filter(({ shape }) => shape !== 'other')
   const mapping = plainMapping(server, { name, sql }, readable)
   const columns = [...mapping.columns.keys()]
@@ -35,13 +40,19 @@ const MOST_VALUES = 12
  */
 export async function statesOf(server: HrServer, table: HrTable, column: HrColumn): Promise<string[] | null> {
   const mapping = plainMapping(server, table, [column])
-  const rows = await server.reader.rows({
-    mapping,
-    columns: [...mapping.columns.keys()],
-    defaultEnterprise: '',
-    counted: true,
-    limit: MOST_VALUES + 2,
-  })
+  const rows = await server.reader
+    .rows({
+      mapping,
+      columns: [...mapping.columns.keys()],
+      defaultEnterprise: '',
+      counted: true,
+      limit: MOST_VALUES + 2,
+    })
+    .catch(error => {
+      // Of some types the server cannot tell what is equal: a json, a point.
+      if (error instanceof MappingError || error instanceof HrDataError) return []
+      throw error
+    })
   const counts = rows
     .flatMap(([value, count]) => (value?.trim() ? [{ value, count: Number(count) }] : []))
     .sort((a, b) => b.count - a.count)
@@ -75,8 +86,8 @@ export type ActiveRule =
   | { by: 'states'; column: string; active: readonly string[] }
   /** A column whose values, some of them, mean: closed. Any other value means: open. */
   | { by: 'closed states'; column: string; closed: readonly string[] }
-  /** A column with the day of leaving. */
-  | { by: 'day'; column: string; shape: ColumnShape }
+  /** A column with the day of leaving, or with nothing, or with a day long ago that stands for nothing. */
+  | { by: 'day'; column: Pick<HrColumn, 'name' | 'type' | 'shape'> }
 
 /** What a column of a SELECT becomes. */
 export interface Chosen {
@@ -84,16 +95,18 @@ export interface Chosen {
   meaning: string
 }
 
-/** The SELECT as a file has it. */
+/** The SELECT as a file has it. @param additions expressions with their names, after those of the columns */
 export function selectOf(
   table: HrTable,
   chosen: readonly Chosen[],
   active: ActiveRule,
   dialect: Dialect,
+  additions: readonly string[] = [],
 ): string {
   const lines = chosen.map(({ column, meaning }) => `${expressionOf(column, meaning, dialect)} as ${meaning}`)
   const rule = activeExpression(active, dialect)
   if (rule !== null) lines.splice(1, 0, `${rule} as active`)
+  lines.push(...additions)
   return `select\n${lines.map(line => `  ${line}`).join(',\n')}\nfrom ${table.sql}\n`
 }
 
@@ -109,13 +122,19 @@ function expressionOf({ name, values }: HrColumn, meaning: string, dialect: Dial
 
 function activeExpression(active: ActiveRule, dialect: Dialect): string | null {
   if (active.by === 'nothing') return null
+  if (active.by === 'day') return dayExpression(active.column, dialect)
   const column = quotedName(active.column, dialect)
   if (active.by === 'flag') return column
   const list = (values: readonly string[]) => values.map(value => quotedText(value, dialect)).join(', ')
   if (active.by === 'states') return `case when ${column} in (${list(active.active)}) then 1 else 0 end`
-  if (active.by === 'closed states')
-    return `case when ${column} in (${list(active.closed)}) then 0 else 1 end`
-  // The day itself is the last one in service.
-  const stays = active.shape === 'moment' ? `${column} >= current_date` : `${column} = ''`
+  return `case when ${column} in (${list(active.closed)}) then 0 else 1 end`
+}
+
+/** The day itself is the last one in service. Many an HR system writes 0000-00-00 or 1900-01-01 for none. */
+function dayExpression({ name, type, shape }: Pick<HrColumn, 'name' | 'type' | 'shape'>, dialect: Dialect) {
+  const column = quotedName(name, dialect)
+  const none = /char|text|name/.test(type) ? "''" : '0'
+  const stays =
+    shape === 'moment' ? `${column} >= current_date or ${column} < '1901-01-01'` : `${column} = ${none}`
   return `case when ${column} is null or ${stays} then 1 else 0 end`
 }

@@ -218,6 +218,36 @@ test('many different values are estimated, and said to be', async () => {
   expect(many.stdout).toContain('≈ is an estimate')
 })
 
+test('the command to go on with can be typed as it stands', async () => {
+  const file = join(folder, "new mapping's.sql")
+  await writeFile(file, `select ygbh as userid, xm as name from yuangong where ygbh = 'E0001'`)
+  const { stdout } = await dirsync(['hr', 'check', '--mapping', file], { HR_DATABASE_URL: postgres.url })
+  expect(stdout).toContain(`plan --mapping '${join(folder, "new mapping'\\''s.sql")}'\n`)
+})
+
+test('rows of enterprises that are not those of the source are told', async () => {
+  await writeFile(
+    join(folder, 'two.sql'),
+    "select ygbh as userid, xm as name, 'E2' as enterprise_code from yuangong where ygbh = 'E0001'",
+  )
+  const [one, other] = [
+    ['one', 'E1'],
+    ['other', 'E2'],
+  ].map(([name, code]) => ({
+    name,
+    address: postgres.url,
+    employees_sql: 'two.sql',
+    enterprise_codes: [code],
+  }))
+  await writeFile(join(folder, 'sources.json'), JSON.stringify([one, other]))
+  const env = { HR_SOURCES: join(folder, 'sources.json') }
+  const stray = await dirsync(['hr', 'check', '--source', 'one'], env)
+  expect(stray.code).toBe(1)
+  expect(stray.stdout).toMatch(/1 row +of enterprises that are not those of the source \(E2\): they are not/)
+  const own = await dirsync(['hr', 'check', '--source', 'other', '--json'], env)
+  expect(own.json()).toMatchObject({ ok: true, stray: { rows: 0, enterprise_codes: [] } })
+})
+
 describe('a mapping that is wrong', () => {
   test('is told with its place, exit 2', async () => {
     const wrong = await checked('select ygbh as userid,\n  nme as name\nfrom yuangong')
@@ -233,6 +263,25 @@ describe('a mapping that is wrong', () => {
     expect(unknown.stderr).toMatch(
       /other\.sql:2:9: unknown column "nme"; .*\n {4}2 \| {3}xm as nme\n {16}\^\n$/,
     )
+  })
+
+  test('is told where it is not in UTF-8, before anything is compared with it', async () => {
+    const file = join(folder, 'gbk.sql')
+    // 在职 as an editor in China may save it.
+    const sql = ["select ygbh as userid, xm as name,\n  zt = '", "' as active from yuangong"]
+    await writeFile(
+      file,
+      Buffer.concat([Buffer.from(sql[0] ?? ''), Buffer.from('d4dad6b0', 'hex'), Buffer.from(sql[1] ?? '')]),
+    )
+    const message = `dirsync: ${file}:2:9: the file is not in UTF-8; save it as UTF-8\n`
+    const ways = [
+      dirsync(['hr', 'check', '--mapping', file], { HR_DATABASE_URL: postgres.url }),
+      dirsync(['hr', 'check'], { HR_DATABASE_URL: postgres.url, HR_EMPLOYEES_SQL: file }),
+    ]
+    for (const { code, stderr } of await Promise.all(ways)) {
+      expect(code).toBe(2)
+      expect(stderr).toContain(message)
+    }
   })
 
   test('is told where its file is not there, and where HR is not', async () => {

@@ -100,7 +100,7 @@ from yuangong
     const table = ['init', '--table', 'Order "Staff"', '--force']
     expect(await hr(postgres.url, [...table, '--yes'])).toMatchObject({
       code: 1,
-      stderr: 'dirsync: One column has to be userid.\n',
+      stderr: 'dirsync: One column has to be userid. There is nothing to guess: answer it, without --yes.\n',
     })
     const flag = await hr(postgres.url, table, 'userid\n\n\n-\n\n-\n\n\n')
     expect(flag).toMatchObject({ code: 0, stderr: '' })
@@ -113,7 +113,7 @@ from "Order ""Staff"""
 `)
     await hr(postgres.url, table, '1\n\n\n\n\n\n2\n')
     expect(await written()).toContain(
-      `case when "left_on" is null or "left_on" >= current_date then 1 else 0 end as active`,
+      `case when "left_on" is null or "left_on" >= current_date or "left_on" < '1901-01-01' then 1 else 0 end as active`,
     )
   })
 
@@ -135,6 +135,87 @@ from "Order ""Staff"""
     const asked = await hr(postgres.url, ['init', '--table', 'Order "Staff"', '--force'], '1\n.\nFull Name\n')
     expect(asked.stdout).toContain('Full Name cannot tell it')
     expect(asked.stdout).not.toMatch(/Ann|Ben/)
+  })
+})
+
+describe('of a table that is strange', () => {
+  const active = async (url: string, mapping = 'employees.sql') => {
+    const { stdout } = await hr(url, ['check', '--mapping', mapping, '--json'])
+    const { rows, active } = JSON.parse(stdout)
+    return `${active} of ${rows}`
+  }
+
+  test('a day that stands for none makes nobody a leaver', async () => {
+    const days = "('0000-00-00'), ('1900-01-01'), (null), ('2999-12-31'), ('2020-01-01')"
+    await mariadb.admin.query(`set sql_mode = '';
+      create table days (id int auto_increment primary key, name char(1) default 'n', lzrq date, telephone int);
+      insert into days (lzrq) values ${days}`)
+    expect(await hr(mariadb.url, ['init', '--yes', '--table', 'days'])).toMatchObject({ code: 0 })
+    expect(await active(mariadb.url)).toBe('4 of 5')
+    await postgres.pool.query(`create table days as select n as id, 'n' as name, (n - 1) * 20200101 as lzrq
+      from generate_series(1, 2) n`)
+    expect(await hr(postgres.url, ['init', '--yes', '--force', '--table', 'days'])).toMatchObject({ code: 0 })
+    expect(await active(postgres.url)).toBe('1 of 2')
+  })
+
+  test('a status that cannot be one is left out, and told', async () => {
+    await postgres.pool.query(`create table odd as select n as id, 'n' as name, '{}'::json as status
+      from generate_series(1, 4) n`)
+    const { code, stdout } = await hr(postgres.url, ['init', '--yes', '--table', 'odd'])
+    expect(code).toBe(0)
+    expect(stdout).toContain('By its name, status may tell who has left, and is not used')
+  })
+
+  test('the columns that the user may read are read', async () => {
+    const grants = (
+      role: string,
+    ) => `create table own_rights (salary int, userid int, name text, mobile text);
+      insert into own_rights values (1, 1, 'n', '19900000001');
+      grant select (userid, name, mobile) on own_rights to ${role}`
+    const role = `${postgres.name}_reader`
+    const user = `${mariadb.name}_reader`
+    await postgres.pool.query(`create role ${role} login password 'reader'; ${grants(role)}`)
+    await mariadb.admin.query(`create user ${user} identified by 'reader'; ${grants(user)}`)
+    try {
+      for (const [database, name] of [
+        [postgres, role],
+        [mariadb, user],
+      ] as const) {
+        const url = Object.assign(new URL(database.url), { username: name, password: 'reader' }).href
+        expect(await hr(url, ['init', '--yes', '--force', '--table', 'own_rights'])).toMatchObject({
+          code: 0,
+          stderr: '',
+        })
+        expect(await active(url)).toBe('1 of 1')
+      }
+    } finally {
+      await postgres.pool.query(`drop table own_rights; drop role ${role}`)
+      await mariadb.admin.query(`drop user ${user}`)
+    }
+  })
+
+  test('a table that keeps its versions is one, and a view that is broken is told without a line', async () => {
+    await mariadb.admin.query(`create table kept (id int, name char(1)) with system versioning;
+      create table base (id int); create view broken as select id from base; drop table base`)
+    expect(await hr(mariadb.url, ['init', '--yes', '--table', 'kept'])).toMatchObject({ code: 0, stderr: '' })
+    const { code, stderr } = await hr(mariadb.url, ['init', '--yes', '--force', '--table', 'broken'])
+    expect(code).toBe(2)
+    expect(stderr).toMatch(/^dirsync: broken.*View .* references invalid table.*\n$/)
+  })
+
+  test('names and states steer no terminal, and are written as they are', async () => {
+    await postgres.pool.query(`create table U&"odd\\001b[2Jnames" (id int, name text, U&"a\\000afrom me" text, zt text);
+      insert into U&"odd\\001b[2Jnames" select n, 'n', 'x', case n % 2 when 0 then U&'\\5728\\001b[31m' else 'no' end
+      from generate_series(1, 8) n`)
+    const { code, stdout } = await hr(
+      postgres.url,
+      ['init', '--table', 'odd\x1b[2Jnames'],
+      '\n\nremark\n\n\n1\n',
+    )
+    expect(code).toBe(0)
+    expect(stdout).not.toContain('\x1b')
+    expect(await written()).toContain('"a\nfrom me" as remark')
+    expect(await active(postgres.url)).toBe('4 of 8')
   })
 })
 

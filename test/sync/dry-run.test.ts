@@ -202,6 +202,27 @@ describe('a SELECT that is wrong', () => {
     })
   })
 
+  test('is not blamed for the place where the one in use is wrong', async () => {
+    await place.inStep(3, TODAY)
+    const broken = deps(place.source('select userid,\n  nme as name\nfrom person'))
+    const id = await dryRunNow(broken, ASKER, { sql: TODAY, source: '' }, { signal: never })
+    expect(await readDryRun(place.store.pool, id)).toMatchObject({
+      state: 'failed',
+      message: expect.stringMatching(/^the SELECT in use is wrong: \S+:2:3: column "nme" does not exist/),
+      errorLine: null,
+    })
+  })
+
+  test('is told the place of a cast that a value does not pass, as far as the server knows it', async () => {
+    await place.inStep(3, TODAY)
+    expect(await dryRun(`select userid,\n  'x'::int as name from person`)).toMatchObject({
+      state: 'failed',
+      message: expect.stringMatching(/^the query failed on a value in HR/),
+      errorLine: 2,
+      errorColumn: 3,
+    })
+  })
+
   test('without the condition of a join is stopped before it fills the disk', async () => {
     await place.hire(2)
     const found = await dryRun(`select userid || i as userid, name from person, generate_series(1, 60000) i`)
@@ -301,6 +322,23 @@ describe('dry runs of several processes', () => {
     expect(await readDryRun(place.store.pool, waiting)).toMatchObject({ state: 'requested' })
     await runNextDryRun(deps(), never)
     expect(await readDryRun(place.store.pool, waiting)).toMatchObject({ state: 'done' })
+  })
+
+  test('in the foreground, who stops it has stopped it for everybody', async () => {
+    await place.inStep(3, TODAY)
+    const stop = new AbortController()
+    const slow = `select userid, name || pg_sleep(60) as name from person`
+    const running = dryRunNow(deps(), ASKER, { sql: slow, source: '' }, { signal: stop.signal })
+    await until(async () => {
+      const [newest] = await listDryRuns(place.store.pool, { limit: 1 })
+      return newest?.state === 'running'
+    })
+    stop.abort()
+    expect(await readDryRun(place.store.pool, await running)).toMatchObject({
+      state: 'failed',
+      message: 'It was stopped before it was done.',
+    })
+    expect(await runNextDryRun(deps(), never)).toBe(false)
   })
 
   test('in the foreground it waits for its turn, and ends with its number', async () => {

@@ -43,22 +43,28 @@ export async function readFacts(connection: Connection): Promise<HrFacts> {
 export async function readTables(connection: Connection): Promise<HrTable[]> {
   const { rows } = await cells(
     connection,
-    `select if(table_schema = database(), '', table_schema), table_name, table_rows
-     from information_schema.tables
+    `select if(table_schema = database(), '', table_schema), table_name, table_rows, ${READABLE}
+     from information_schema.tables t
      where table_schema not in ('mysql', 'sys', 'information_schema', 'performance_schema')
-       and table_type in ('BASE TABLE', 'VIEW')
+       and table_type in ('BASE TABLE', 'SYSTEM VERSIONED', 'VIEW')
      order by table_schema <> database(), data_length desc, table_schema, table_name`,
   )
   return rows.map(row => {
-    const [schema = '', name = '', count] = row.map(cell => cell?.toString('utf8'))
+    const [schema = '', name = '', count, readable] = row.map(cell => cell?.toString('utf8'))
     const names = [schema, name].filter(part => part !== '')
     return {
       name: names.join('.'),
       sql: names.map(part => quotedName(part, MYSQL)).join('.'),
       rows: count === undefined ? null : Number(count),
+      ...(readable !== undefined && { readable: readable.split('\0') }),
     }
   })
 }
+
+/** The columns of a table `t` to which the user has a right by itself; null without any. */
+const READABLE = `
+  (select group_concat(p.column_name separator '\\0') from information_schema.column_privileges p
+   where p.privilege_type = 'SELECT' and p.table_schema = t.table_schema and p.table_name = t.table_name)`
 
 /** How many tables the user may write to, by a right of its own: to all, to those of a database, or to some. */
 const WRITABLE = `
@@ -66,7 +72,7 @@ const WRITABLE = `
   from information_schema.tables t
   join (select concat('''', substring_index(current_user(), '@', 1), '''@''',
                       substring_index(current_user(), '@', -1), '''') as grantee) me
-  where t.table_type = 'BASE TABLE'
+  where t.table_type in ('BASE TABLE', 'SYSTEM VERSIONED')
     and t.table_schema not in ('mysql', 'sys', 'information_schema', 'performance_schema')
     and (exists (select 1 from information_schema.user_privileges p
                  where p.grantee = me.grantee and p.privilege_type in ('INSERT', 'UPDATE', 'DELETE'))

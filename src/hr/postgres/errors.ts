@@ -14,6 +14,11 @@ const TRANSIENT = /^(?:08|28|3D|40|53|55|57|58|XX)/
 
 /** Classes whose messages speak of the statement's text and of names in the schema, never of values in rows. */
 const ABOUT_THE_STATEMENT = /^(?:42|0A|25)/
+/**
+ * Of class 42, what functions raise that read a row's text as a query, a path or a name quotes that text: `to_tsquery(name)`.
+ * It has no position, or says where in that text; what is about the statement has one alone, but for rights and collations.
+ */
+const MAY_QUOTE_A_VALUE = /^42(?!501|P2)/
 
 /** What the server answers to a login that it refuses. */
 const REFUSALS: Record<string, 'login' | 'database'> = {
@@ -27,14 +32,21 @@ const REFUSALS: Record<string, 'login' | 'database'> = {
  * for the same reason errors about data carry no cause.
  *
  * @param mapping file and text of the statement that was running, and the length of what stood before the text
+ * @param hasRows whether the statement looked at rows; false: it was planned alone
  */
-export function toHrError(error: unknown, mapping?: { file: string; sql: string; offset: number }): Error {
+export function toHrError(
+  error: unknown,
+  mapping?: { file: string; sql: string; offset: number },
+  hasRows = true,
+): Error {
   if (isExplained(error)) return error
   if (!(error instanceof pg.DatabaseError)) return unavailable(error, codeOf(error))
   const state = error.code ?? 'no SQLSTATE'
   if (TRANSIENT.test(state) || !mapping) return unavailable(error, state)
   const place = placeOf(error, mapping)
-  if (ABOUT_THE_STATEMENT.test(state))
+  const isPlaced = error.position !== undefined && error.where === undefined
+  const mayQuote = hasRows && !isPlaced && MAY_QUOTE_A_VALUE.test(state)
+  if (ABOUT_THE_STATEMENT.test(state) && !mayQuote)
     return mappingRefused(mapping.file, `${error.message} (${state})`, place, error)
   return valueRefused(mapping.file, state, place)
 }

@@ -65,17 +65,22 @@ export class PostgresServer implements HrServer {
       const rows = await textRows(
         this.#pool,
         `select concat(case when not pg_table_is_visible(c.oid) then n.nspname || '.' end, c.relname),
-           c.oid::regclass::text, nullif(c.reltuples, -1)::bigint
+           c.oid::regclass::text, nullif(c.reltuples, -1)::bigint,
+           case when not has_table_privilege(c.oid, 'select') then
+             (select json_agg(a.attname order by a.attnum) from pg_attribute a
+              where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
+                and has_column_privilege(c.oid, a.attnum, 'select')) end
          from pg_class c join pg_namespace n on n.oid = c.relnamespace
          where c.relkind in ('r', 'p', 'v', 'm', 'f') and not c.relispartition
            and n.nspname not in ('pg_catalog', 'information_schema') and n.nspname !~ '^pg_'
            and has_schema_privilege(n.oid, 'usage') and has_any_column_privilege(c.oid, 'select')
          order by pg_relation_size(c.oid) desc nulls last, 1`,
       )
-      return rows.map(([name, sql, count]) => ({
+      return rows.map(([name, sql, count, readable]) => ({
         name: name ?? '',
         sql: sql ?? '',
         rows: count === null || count === undefined ? null : Number(count),
+        ...(readable && { readable: JSON.parse(readable) as string[] }),
       }))
     } catch (error) {
       throw toHrError(error)
@@ -213,6 +218,6 @@ async function describe(client: Client, { file, sql }: MappingFile): Promise<Des
       const place = placeAfter(sql.slice(0, parameter))
       throw mappingRefused(file, `there is no parameter ${name} (42P02)`, place, error)
     }
-    throw toHrError(error, { file, sql, offset: before.length })
+    throw toHrError(error, { file, sql, offset: before.length }, false)
   }
 }

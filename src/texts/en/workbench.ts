@@ -16,6 +16,9 @@ export const workbench = {
   'hr_check.rules': 'Broken rules',
   'hr_check.rows_of': '{rows, plural, one {# row} other {# rows}}',
   'hr_check.keyless': 'without a user id: they are nobody’s, and are not synced',
+  'hr_check.stray': 'of enterprises that are not those of the source ({codes}): they are not synced',
+  'hr_check.no_room':
+    'what is compared cannot be kept in a temporary file ({reason}): name a folder with more room in TMPDIR, some 250 MB for a million employees',
   'hr_check.no_rows': 'HR delivers no rows at all: check the SELECT, and what the HR user may read.',
   'hr_check.shared': 'Shared values',
   'hr_check.same':
@@ -84,6 +87,10 @@ export const workbench = {
   'hr_init.by_day': 'by the day of leaving in {column}',
   'hr_init.another': 'another column: type its name',
   'hr_init.which_rule': 'A number, or a column',
+  'hr_init.unused.employees':
+    'By its name, {columns} may tell who has left, and is not used: every row counts as an active employee.',
+  'hr_init.unused.departments':
+    'By its name, {columns} may tell which departments are closed, and is not used: every one counts as open.',
   'hr_init.no_states':
     '{column} cannot tell it: it has too many different values, or hardly any that several rows have.',
   'hr_init.which_states.employees': 'Which of the values mean that somebody is in service? Numbers',
@@ -93,6 +100,7 @@ export const workbench = {
   'hr_init.exists': '{file} is there already: name another one with --output, or give --force',
   'hr_init.unwritable': '{file} cannot be written ({code}): name another one with --output',
   'hr_init.ended': 'the answers ended before the last question; --yes takes all guesses',
+  'hr_init.unguessable': 'There is nothing to guess: answer it, without --yes.',
   'hr_init.accepted': 'HR accepts it, and dirsync its columns.',
   'hr_init.refused': 'It is written, and cannot be used yet:',
   'hr_init.set': 'Set: {setting}',

@@ -110,3 +110,24 @@ test('is one read-only, repeatable-read transaction, without a time limit', asyn
     { name: 'repeatable read', remark: 'on', dept_code: '0', entry_day: '2024-02-29' },
   ])
 })
+
+test('says nothing of a value that a function takes for a query or a name', async () => {
+  const database = await hrDatabase(
+    `create table staff (id int, nick text); insert into staff values (1, 'secret 7')`,
+  )
+  for (const expression of [
+    'to_tsquery(nick)::text',
+    'nick::jsonpath::text',
+    'current_setting(nick)',
+    'nick::regtype::text',
+  ]) {
+    const source = hrSource(database.url, `select id as userid, ${expression} as name from staff`)
+    const scan = await source.scan({})
+    const failure = await rowsOf(scan).catch(error => error)
+    expect(failure).toMatchObject({
+      code: 'HR_DATA',
+      message: expect.stringContaining('failed on a value in HR (SQLSTATE 42'),
+    })
+    expect(`${failure.message} ${failure.cause}`).not.toContain('secret')
+  }
+})
