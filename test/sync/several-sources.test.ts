@@ -453,4 +453,33 @@ describe('the sources change', () => {
       expect(await plan(moved, name)).toMatchObject({ state: 'running', planned: 0 })
     expect(await employees()).toMatchObject([{ vanished: 0 }, { vanished: 0 }, { vanished: 0 }])
   })
+
+  test('an enterprise that moves to a source that has none of it makes no leavers, few as they are', async () => {
+    await hire(shanghai.pool, [...people('E1', 10), ...people('E3', 2, 'c')])
+    await hire(beijing.admin, people('E2', 10, 'b'))
+    const hr = await settle([
+      source('shanghai', ['E1', 'E3'], shanghai.url),
+      source('beijing', ['E2'], beijing.url),
+    ])
+    for (const { name } of hr.all) await plan(hr, name)
+    await acknowledge()
+    const moved = await settle([
+      source('shanghai', ['E1'], shanghai.url),
+      source('beijing', ['E2', 'E3'], beijing.url),
+    ])
+    expect(await plan(moved, 'beijing')).toMatchObject({
+      state: 'source_suspect',
+      message:
+        'HR delivers none of the 2 employees who are known of enterprise E3: check the mapping query, or enterprise_codes in the file of HR_SOURCES. Nothing was enqueued.',
+    })
+    expect(await pending()).toEqual([])
+    // Where it is read as a whole once, whoever leaves is a leaver, the last one of an enterprise, too.
+    await hire(beijing.admin, people('E3', 2, 'c'))
+    expect(await plan(moved, 'beijing')).toMatchObject({ state: 'running', planned: 0 })
+    await beijing.admin.query(`delete from person where enterprise_code = 'E3'`)
+    expect(await plan(moved, 'beijing')).toMatchObject({
+      state: 'running',
+      plan: { reasons: { vanished: 2 } },
+    })
+  })
 })

@@ -1,4 +1,4 @@
-import { duplication, suspicion } from '../../src/sync/safety.ts'
+import { duplication, misassignment, straying, suspicion } from '../../src/sync/safety.ts'
 
 const LIMITS = { maxFewerRows: 20, maxEmptied: 20 }
 const rows = (count: number, keyless = 0, empty: Record<string, number> = {}) => ({
@@ -15,6 +15,8 @@ const GATE = [
   suspicion(rows(3), rows(5), [], LIMITS),
   suspicion(rows(4, 1), rows(5), [], LIMITS),
   suspicion(rows(5, 0, { name: 4, mobile: 4 }), rows(5, 0, { name: 0, mobile: 0 }), [], LIMITS),
+  straying({ ...rows(3), stray: 3 }, null, { gate: LIMITS, breaker: { count: 1 } }),
+  misassignment([{ code: 'E3', employees: 2 }]),
   duplication(['e1']),
   duplication(['e1', 'e2']),
 ].map(reason => `${reason}. Nothing was enqueued.`)

@@ -132,6 +132,8 @@ export const failures = {
     '{columns} turned empty for more than {percent} % of the rows: check the mapping query and the HR database, or raise GATE_MAX_EMPTIED if this is so in HR',
   'said.straying':
     '{count} of {rows} rows that HR delivers are of enterprises that are not those of the source: check the mapping query, or enterprise_codes in the file of HR_SOURCES',
+  'said.misassigned':
+    'HR delivers none of the {employees} employees who are known of enterprise {code}: check the mapping query, or enterprise_codes in the file of HR_SOURCES',
   'said.nothing_enqueued': 'Nothing was enqueued.',
   'said.employees_change':
     '{changing} of {total} employees would change, more than {count} and {percent} %: look at the plan, then approve or reject the run.',

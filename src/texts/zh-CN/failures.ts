@@ -155,6 +155,8 @@ export const failures = {
     '{columns}在超过 {percent}% 的行中变为空值：请检查映射查询和人事数据库；如人事系统中确实如此，请调高 GATE_MAX_EMPTIED',
   'said.straying':
     '人事系统提供的 {rows} 行中有 {count} 行所属的企业不属于该数据源：请检查映射查询，或 HR_SOURCES 文件中的 enterprise_codes',
+  'said.misassigned':
+    '企业 {code} 已知的 {employees} 名员工，人事系统一名也未提供：请检查映射查询，或 HR_SOURCES 文件中的 enterprise_codes',
   'said.nothing_enqueued': '未写入任何待发送项。',
   'said.employees_change':
     '共 {total} 名员工，其中 {changing} 名将发生变更，超过 {count} 名且超过 {percent}%：请查看计划，然后批准或驳回该同步任务。',
