@@ -109,12 +109,17 @@ export async function storeDeletions(db: ClientBase, runId: number, work: Work[]
   )
 }
 
-/** The deletions that the plan of a held run has stored. */
-export async function storedDeletions(db: ClientBase, runId: number): Promise<Work[]> {
+/** The deletions that the plan of a held run has stored, of some enterprises. @param codes null: of all there are */
+export async function storedDeletions(
+  db: ClientBase,
+  runId: number,
+  codes: SourceScope['codes'] = null,
+): Promise<Work[]> {
   const { rows } = await db.query<Work>(
     `select operation, enterprise_code as "enterpriseCode", entity_key as "entityKey", '' as detail, wave
-     from dirsync.planned_work where run_id = $1 and operation = 'delete-department'`,
-    [runId],
+     from dirsync.planned_work
+     where run_id = $1 and operation = 'delete-department' and ($2::text[] is null or enterprise_code = any ($2))`,
+    [runId, codes],
   )
   return rows
 }

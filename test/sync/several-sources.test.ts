@@ -482,4 +482,38 @@ describe('the sources change', () => {
       plan: { reasons: { vanished: 2 } },
     })
   })
+
+  test('a held plan sends nothing of an enterprise that has moved since', async () => {
+    await hire(shanghai.pool, [...people('E1', 10), ...people('E3', 10, 'c')])
+    await hire(beijing.admin, people('E2', 10, 'b'))
+    const hr = await settle([
+      source('shanghai', ['E1', 'E3'], shanghai.url),
+      source('beijing', ['E2'], beijing.url),
+    ])
+    for (const { name } of hr.all) await plan(hr, name)
+    await acknowledge()
+    // Shanghai hands its second company over before the file of HR_SOURCES says so.
+    await shanghai.pool.query(
+      `delete from person where userid in ('c1', 'c2', 'c3');
+       update person set name = 'Changed' where enterprise_code = 'E1'`,
+    )
+    const held = await plan(hr, 'shanghai')
+    expect(held).toMatchObject({ state: 'held', planned: 13 })
+    await hire(beijing.admin, people('E3', 10, 'c'))
+    const moved = await settle([
+      source('shanghai', ['E1'], shanghai.url),
+      source('beijing', ['E2', 'E3'], beijing.url),
+    ])
+    expect(await plan(moved, 'beijing')).toMatchObject({ state: 'running', planned: 0 })
+    await store.pool.query('select dirsync.approve($1)', [held.id])
+    await plannerOf(moved, 'shanghai').planNext(new AbortController().signal)
+    expect(await readRun(store.pool, held.id)).toMatchObject({
+      state: 'running',
+      message: expect.stringMatching(
+        /^3 planned rows are left out: .* or another HR source has their enterprise now/,
+      ),
+    })
+    expect(await employees()).toMatchObject([{ vanished: 0 }, { vanished: 0 }, { vanished: 0 }])
+    expect(await pending()).toHaveLength(10)
+  })
 })

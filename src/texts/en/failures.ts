@@ -152,6 +152,8 @@ export const failures = {
   'said.source_gone': 'Its HR source is not among those of the settings any more.',
   'said.taken_back': 'What waited to be sent was taken back.',
   'said.left_out': '{count} planned rows are left out: a later plan that passed has seen newer ones.',
+  'said.left_out_or_moved':
+    '{count} planned rows are left out: a later plan that passed has seen newer ones, or another HR source has their enterprise now.',
   'said.unknown_names': 'unknown: {names}',
   'said.source_silent': 'HR source {name} does not answer',
   'said.of_source': 'HR source {name}',

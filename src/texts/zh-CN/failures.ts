@@ -175,6 +175,8 @@ export const failures = {
   'said.source_gone': '其人事数据源已不在设置之中。',
   'said.taken_back': '等待发送的内容已收回。',
   'said.left_out': '略过 {count} 行计划内容：之后通过的计划已有更新的数据。',
+  'said.left_out_or_moved':
+    '略过 {count} 行计划内容：之后通过的计划已有更新的数据，或其企业现属于另一个数据源。',
   'said.unknown_names': '未找到：{names}',
   'said.source_silent': '人事数据源 {name} 没有响应',
   'said.of_source': '人事数据源 {name}',
