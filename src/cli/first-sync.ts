@@ -21,7 +21,7 @@ import {
   terminalWidth,
   words,
 } from './output.ts'
-import { followRun, isUnfinished } from './progress.ts'
+import { followRun, isHrAway, isUnfinished } from './progress.ts'
 
 /** How often to check whether HR may be read again, for rows that changed since their plan. */
 const EARLY_MS = 100
@@ -96,11 +96,12 @@ export async function firstSync(options: {
     await follow('retry', run)
   }
   if (isStopped) return null
+  const halts = await readHalts(pool)
   return {
-    ok,
+    ok: ok && !isHrAway(halts),
     runs,
     summary: await syncSummary(pool, Math.min(...Object.values(runs).flat()), since),
-    halts: await readHalts(pool),
+    halts,
     messages,
     seconds: Math.round((performance.now() - began) / 100) / 10,
   }

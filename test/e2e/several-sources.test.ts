@@ -150,3 +150,24 @@ test('--once does what can be done, and ends with 1 where a source is away', asy
   const names = await group.names()
   expect([names.get('E1/s1'), names.get('E2/b1')]).toEqual(['Person 1', 'Old'])
 })
+
+test('a run whose source goes away in the middle of its work is no success', async () => {
+  await using group = await createGroup()
+  const { own, settings } = group
+  await using proxy = await startTcpProxy(group.beijing.url)
+  await writeFile(join(dirname(settings.HR_SOURCES ?? ''), 'beijing.url'), proxy.url)
+  await using stack = new AsyncDisposableStack()
+  const service = await startService({
+    // One job after the other, and slowly.
+    config: loadConfig({ ...settings, PLATFORM_RATE_LIMIT: '5', WORKER_CONCURRENCY: '1' }),
+    roles: ['scheduler', 'worker'],
+    logger: pino({ level: 'silent' }),
+    schedule: false,
+  })
+  stack.defer(() => service.stop())
+  const waiting = spawnDirsync(['resync', '--source', 'beijing', '--wait'], { env: settings })
+  await until(async () => (await own.pool.query('select from dirsync.attempt')).rowCount === 1)
+  await proxy.refuse()
+  expect(await waiting.exited).toMatchObject({ code: 1 })
+  expect(waiting.stdout).toMatch(/[1-5] halted/)
+})
