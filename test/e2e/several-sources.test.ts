@@ -151,6 +151,18 @@ test('--once does what can be done, and ends with 1 where a source is away', asy
   expect([names.get('E1/s1'), names.get('E2/b1')]).toEqual(['Person 1', 'Old'])
 })
 
+test('--once tells what is wrong with each source', async () => {
+  await using group = await createGroup()
+  await group.beijing.admin.query('delete from person')
+  await group.shanghai.pool.query('delete from person')
+  const once = spawnDirsync(['start', '--once'], { env: group.settings })
+  expect(await once.exited).toMatchObject({ code: 1 })
+  for (const [run, source] of ['shanghai', 'beijing'].entries())
+    expect(once.stdout).toMatch(
+      new RegExp(`HR source ${source} · Run ${run + 1}: source suspect\\n +HR delivered no rows at all`),
+    )
+})
+
 test('a run whose source goes away in the middle of its work is no success', async () => {
   await using group = await createGroup()
   const { own, settings } = group
