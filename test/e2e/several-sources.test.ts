@@ -149,6 +149,12 @@ test('--once does what can be done, and ends with 1 where a source is away', asy
   expect(messages[0]).toMatchObject({ message: expect.stringContaining('does not answer') })
   const names = await group.names()
   expect([names.get('E1/s1'), names.get('E2/b1')]).toEqual(['Person 1', 'Old'])
+  // Whom nobody knows who could be asked, the other one may know.
+  const looking = spawnDirsync(['employee', 'b9'], { env: group.settings })
+  expect(await looking.exited).toMatchObject({ code: 1 })
+  expect(looking.stderr).toBe(
+    'dirsync: dirsync knows no employee b9, and HR source beijing cannot be asked\n',
+  )
 })
 
 test('--once tells what is wrong with each source', async () => {
