@@ -3,6 +3,7 @@ import type { Connection } from 'mysql2/promise'
 import type pg from 'pg'
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { HrSources, mappingFor, type NamedSource } from '../../src/hr/sources.ts'
+import { previewRun } from '../../src/report/preview.ts'
 import { claim } from '../../src/sync/claim.ts'
 import { Commands } from '../../src/sync/commands.ts'
 import type { PlannerOptions } from '../../src/sync/plan-kind.ts'
@@ -321,6 +322,16 @@ describe('a source that hangs', () => {
     await planning
     expect(await readRun(store.pool, hanging)).toMatchObject({ state: 'failed' })
   })
+})
+
+test('the plan of each tells of its own open ids', async () => {
+  const hr = await inStep()
+  const missing = hr.all.map(async source => {
+    const options = { kind: 'changes', maxAgeMs: null, limits: LIMITS } as const
+    const { openids } = await previewRun({ pool: store.pool, source, ...options, sellerAppids: ['app00001'] })
+    return openids
+  })
+  expect(await Promise.all(missing)).toEqual([10, 10])
 })
 
 describe('an employee whom two sources deliver', () => {
