@@ -281,7 +281,7 @@ describe('each source is judged for itself', () => {
     const hr = await settle([source('shanghai', ['E1'], shanghai.url), away])
     expect(await plan(hr, '', 'employees', ['e1', 'b1'])).toMatchObject({
       state: 'running',
-      message: 'unknown: b1; HR source beijing does not answer',
+      message: 'unknown: b1; HR source beijing cannot be read',
     })
     expect(await pending()).toEqual(['E1/e1'])
   })

@@ -155,7 +155,6 @@ export const failures = {
   'said.left_out_or_moved':
     '{count} planned rows are left out: a later plan that passed has seen newer ones, or another HR source has their enterprise now.',
   'said.unknown_names': 'unknown: {names}',
-  'said.source_silent': 'HR source {name} does not answer',
   'said.of_source': 'HR source {name}',
   'said.no_source': 'no HR source has enterprise {code}',
   'said.knows_nobody': 'neither HR nor dirsync knows an employee {names}',

@@ -178,7 +178,6 @@ export const failures = {
   'said.left_out_or_moved':
     '略过 {count} 行计划内容：之后通过的计划已有更新的数据，或其企业现属于另一个数据源。',
   'said.unknown_names': '未找到：{names}',
-  'said.source_silent': '人事数据源 {name} 没有响应',
   'said.of_source': '人事数据源 {name}',
   'said.no_source': '没有任何人事数据源包含企业 {code}',
   'said.knows_nobody': '人事系统和 dirsync 中都没有员工 {names}',
