@@ -109,11 +109,11 @@ export const failures = {
   'said.source_unread': 'HR source {name} cannot be read',
   'said.hr_unread_remedy': 'Run `dirsync doctor`; work continues by itself once HR answers again.',
   'said.hr_silent':
-    'the HR database does not answer ({reason}); check HR_DATABASE_URL and that the server is up',
+    'the HR database does not answer ({reason}); check HR_DATABASE_URL or HR_SOURCES, and that the server is up',
   'said.hr_login':
-    'the HR database refuses the login ({reason}); check user, password and database in HR_DATABASE_URL',
+    'the HR database refuses the login ({reason}); check user, password and database in HR_DATABASE_URL or HR_SOURCES',
   'said.hr_no_database':
-    'the HR server has no such database ({reason}); check user, password and database in HR_DATABASE_URL',
+    'the HR server has no such database ({reason}); check user, password and database in HR_DATABASE_URL or HR_SOURCES',
   'said.paused_by': 'All calls are paused by {name}: {words}',
   'said.resume_remedy': 'Let them go on with `dirsync resume`.',
   // What stops a run before it writes, and what became of it.

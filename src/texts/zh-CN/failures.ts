@@ -136,10 +136,12 @@ export const failures = {
   'said.hr_unread': '无法读取人事系统',
   'said.source_unread': '人事数据源 {name} 无法读取',
   'said.hr_unread_remedy': '请运行 `dirsync doctor`；人事系统恢复后会自动继续。',
-  'said.hr_silent': '人事数据库没有响应（{reason}）；请检查 HR_DATABASE_URL 以及服务器是否正常运行',
-  'said.hr_login': '人事数据库拒绝登录（{reason}）；请检查 HR_DATABASE_URL 中的用户、密码和数据库',
+  'said.hr_silent':
+    '人事数据库没有响应（{reason}）；请检查 HR_DATABASE_URL 或 HR_SOURCES，以及服务器是否正常运行',
+  'said.hr_login':
+    '人事数据库拒绝登录（{reason}）；请检查 HR_DATABASE_URL 或 HR_SOURCES 中的用户、密码和数据库',
   'said.hr_no_database':
-    '人事服务器上没有该数据库（{reason}）；请检查 HR_DATABASE_URL 中的用户、密码和数据库',
+    '人事服务器上没有该数据库（{reason}）；请检查 HR_DATABASE_URL 或 HR_SOURCES 中的用户、密码和数据库',
   'said.paused_by': '全部调用已由 {name} 暂停：{words}',
   'said.resume_remedy': '用 `dirsync resume` 恢复。',
   // What stops a run before it writes, and what became of it.
