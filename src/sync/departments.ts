@@ -28,7 +28,10 @@ export async function departmentFacts(
   const isOwn = ({ enterpriseCode }: { enterpriseCode: string }) => !codes || codes.includes(enterpriseCode)
   const [delivered, employees] = await Promise.all([hr.departments(), hr.employeesByDepartment()])
   const departments = delivered.filter(isOwn)
-  if (departments.length > 0) await rememberDepartments(db, departments, codes)
+  // An enterprise of which there is none at all has not closed them all: more likely it is not the source's.
+  const told =
+    codes?.filter(code => departments.some(({ enterpriseCode }) => enterpriseCode === code)) ?? null
+  if (departments.length > 0) await rememberDepartments(db, departments, told)
   const known = await knownDepartments(db, employees.filter(isOwn), codes)
   const total = known.filter(department => !department.deleted).length
   if (departments.length === 0) return { inHr: 0, total, deletions: [], wanted: [] }

@@ -494,6 +494,28 @@ describe('the sources change', () => {
     })
   })
 
+  test('departments of an enterprise that moves to a source that has none of them are not missing', async () => {
+    await shanghai.pool.query(
+      `insert into department values ('E1', 'D0', null, true), ('E3', 'D3', null, true)`,
+    )
+    await beijing.admin.query(
+      `insert into department values ('E2', 'D0', null, true), ('E2', 'D1', null, true)`,
+    )
+    const first = await settle([
+      source('shanghai', ['E1', 'E3'], shanghai.url, DEPARTMENTS),
+      source('beijing', ['E2'], beijing.url, DEPARTMENTS),
+    ])
+    for (const { name } of first.all) await plan(first, name, 'departments')
+    const moved = await settle([
+      source('shanghai', ['E1'], shanghai.url, DEPARTMENTS),
+      source('beijing', ['E2', 'E3'], beijing.url, DEPARTMENTS),
+    ])
+    await beijing.admin.query(`delete from department where dept_code = 'D1'`)
+    await plan(moved, 'beijing', 'departments')
+    expect(await plan(moved, 'beijing', 'departments')).toMatchObject({ plan: { reasons: { delete: 1 } } })
+    expect(await pending()).toEqual(['E2/D1'])
+  })
+
   test('a held plan sends nothing of an enterprise that has moved since', async () => {
     await hire(shanghai.pool, [...people('E1', 10), ...people('E3', 10, 'c')])
     await hire(beijing.admin, people('E2', 10, 'b'))
