@@ -50,16 +50,16 @@ async function findEmployee(
   name: string,
 ): Promise<EmployeeKey> {
   const known = await findEmployees(pool, [name])
-  const inHr = hr
+  const { keys: inHr, silent } = hr
     ? await findInHr(hr, name, await enterpriseCodes(pool, config.PLATFORM_ENTERPRISE_CODE))
-    : []
+    : { keys: [], silent: ['HR'] }
   const found = [...new Map([...known, ...inHr].map(key => [keyText(key), key])).values()]
   const [first, second] = found
   if (!first)
     throw new FailedError(
-      hr
+      silent.length === 0
         ? `neither HR nor dirsync knows an employee ${name}`
-        : `dirsync knows no employee ${name}, and HR cannot be asked`,
+        : `dirsync knows no employee ${name}, and ${silent.join(' and ')} cannot be asked`,
     )
   if (second) {
     const names = found.map(({ enterpriseCode, userid }) => `${enterpriseCode}/${userid}`)
@@ -68,7 +68,12 @@ async function findEmployee(
   return first
 }
 
-async function findInHr(hr: HrSources, name: string, enterprises: string[]): Promise<EmployeeKey[]> {
+/** Whom HR has by that name, and which of several sources could not be asked. */
+async function findInHr(
+  hr: HrSources,
+  name: string,
+  enterprises: string[],
+): Promise<{ keys: EmployeeKey[]; silent: string[] }> {
   const slash = name.indexOf('/')
   const candidates = [
     ...[...new Set([...enterprises, ...hr.codes])].map(enterpriseCode => ({ enterpriseCode, userid: name })),
@@ -77,7 +82,8 @@ async function findInHr(hr: HrSources, name: string, enterprises: string[]): Pro
   ]
   const { rows, failures } = await hr.ask(candidates, { anyEnterprise: true })
   if (failures[0] && !hr.areNamed) throw failures[0].error
-  return candidates.filter(key => rows.has(keyText(key)))
+  const silent = failures.map(({ source }) => `HR source ${source.name}`)
+  return { keys: candidates.filter(key => rows.has(keyText(key))), silent }
 }
 
 const IN_HR: Record<EmployeePreview['hr'], TextKey> = {

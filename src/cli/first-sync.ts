@@ -21,7 +21,7 @@ import {
   terminalWidth,
   words,
 } from './output.ts'
-import { followRun, isUnfinished } from './progress.ts'
+import { followRun, isHrAway, isUnfinished } from './progress.ts'
 
 /** How often to check whether HR may be read again, for rows that changed since their plan. */
 const EARLY_MS = 100
@@ -34,7 +34,7 @@ interface SyncResult {
   summary: SyncSummary
   halts: Halt[]
   /** Why a run did not come to its end, or what it has to say, by its number. */
-  messages: { run: number; state: RunState; message: string }[]
+  messages: { run: number; state: RunState; source: string; message: string }[]
   seconds: number
 }
 
@@ -67,9 +67,9 @@ export async function firstSync(options: {
     const end = await followRun({ pool, id, label, quiet, stopped })
     if (!end) return false
     const message = end.message ?? (end.state === 'done' ? null : end.state)
-    // What halts everything is reported once, for the first run that it stopped.
-    if (message !== null && !messages.some(told => told.message === message))
-      messages.push({ run: id, state: end.state, message })
+    // What halts everything is reported once, for the first run that it stopped; what is wrong with two sources twice.
+    if (message !== null && !messages.some(told => told.message === message && told.source === source))
+      messages.push({ run: id, state: end.state, source, message })
     isHalted ||= isUnfinished(end.state)
     return end.state === 'done'
   }
@@ -96,11 +96,12 @@ export async function firstSync(options: {
     await follow('retry', run)
   }
   if (isStopped) return null
+  const halts = await readHalts(pool)
   return {
-    ok,
+    ok: ok && !isHrAway(halts),
     runs,
     summary: await syncSummary(pool, Math.min(...Object.values(runs).flat()), since),
-    halts: await readHalts(pool),
+    halts,
     messages,
     seconds: Math.round((performance.now() - began) / 100) / 10,
   }
@@ -126,7 +127,11 @@ export function printSummary(
 ): void {
   const { ok, runs, summary, halts, seconds } = sync
   if (options.json) {
-    const messages = sync.messages.map(({ run, message }) => ({ run, message }))
+    const messages = sync.messages.map(({ run, source, message }) => ({
+      run,
+      ...(source && { source }),
+      message,
+    }))
     printJson({ ok, runs, ...summary, halts, messages, seconds })
     return
   }
@@ -199,13 +204,9 @@ function printHalt({ scope, message, remedy, since }: Halt): void {
 }
 
 function printMessages(messages: SyncResult['messages'], program: string): void {
-  for (const { run, state, message } of messages) {
-    print(
-      '',
-      colours.yellow(
-        say('shell.run_state_is', { run: String(run), state: words(named('run_state', state)) }),
-      ),
-    )
+  for (const { run, state, source, message } of messages) {
+    const shown = say('shell.run_state_is', { run: String(run), state: words(named('run_state', state)) })
+    print('', colours.yellow(source ? `${say('shell.hr_source', { source })} · ${shown}` : shown))
     printText(said(message))
     if (state === 'held')
       printArrow(say('shell.decide_hint', { plan: `${program} plan ${run}`, run: String(run) }))

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { SingleBar } from 'cli-progress'
 import type { Pool } from '../lib/database.ts'
 import { runTimeLeft, type TimeLeft } from '../report/time-left.ts'
-import { readHalts } from '../sync/halts.ts'
+import { type Halt, readHalts } from '../sync/halts.ts'
 import { type RunProgress, runProgress } from '../sync/run.ts'
 import { named, say } from './language.ts'
 import { pad, shortTimeLeft, timeLeftText } from './output.ts'
@@ -18,6 +18,11 @@ const AWAY_MS = 60_000
 /** True of a run that waits to begin or goes on. */
 export function isUnfinished(state: RunProgress['state']): boolean {
   return state === 'requested' || state === 'planning' || state === 'running'
+}
+
+/** True when a source of HR does not answer: runs end all the same, and leave undone what waits for it. */
+export function isHrAway(halts: readonly Halt[]): boolean {
+  return halts.some(({ category }) => category === 'hr_unavailable')
 }
 
 /**

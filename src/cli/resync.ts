@@ -1,6 +1,7 @@
 import { type Command, Option } from 'commander'
 import { type RunStory, readRunStory } from '../report/run-story.ts'
 import { Commands } from '../sync/commands.ts'
+import { readHalts } from '../sync/halts.ts'
 import { MIRRORS } from '../sync/mirror-kind.ts'
 import { employeeNames, periodOf } from './arguments.ts'
 import {
@@ -13,7 +14,7 @@ import {
 import { FailedError, stopSignal, UsageError } from './failure.ts'
 import { say } from './language.ts'
 import { print, printJson } from './output.ts'
-import { followRun } from './progress.ts'
+import { followRun, isHrAway } from './progress.ts'
 import { printRunEnd } from './runs.ts'
 import { namedSource } from './source.ts'
 
@@ -63,7 +64,7 @@ export function resyncCommand(program: Command): void {
       `
 --orders, --accounts and --taxpayers also work where MIRRORS leaves them out.
 With --wait: exit 0 when the run is done; 1 when it failed, is held, HR looked
-wrong, or everything is halted.
+wrong or went away meanwhile, or everything is halted.
 
 Examples:
   dirsync resync --wait
@@ -159,8 +160,10 @@ async function waitFor(
   if (!end) throw new FailedError(`run ${run} goes on without this command: ${program} runs ${run}`)
   const story = await readRunStory(pool, run)
   if (!story) throw new FailedError(`run ${run} is gone`)
-  // A named employee that nobody knows was not synced, whatever became of the others.
-  const ok = end.state === 'done' && !(story.kind === 'employees' && end.message)
+  // A named employee that nobody knows was not synced, whatever became of the others; nor was one whose HR source went away.
+  const isUnknown = story.kind === 'employees' && end.message !== null
+  const isAway = (story.result?.outcomes.halted ?? 0) > 0 && isHrAway(await readHalts(pool))
+  const ok = end.state === 'done' && !isUnknown && !isAway
   return { ok, story: { ...story, message: end.message } }
 }
 

@@ -70,7 +70,7 @@ export function isExplained(error: unknown): error is Error {
 /** @param reason the server's code, or that of the connection */
 export function hrAway(reason: string, cause: unknown): HrUnavailableError {
   return new HrUnavailableError(
-    `the HR database does not answer (${reason}); check HR_DATABASE_URL and that the server is up`,
+    `the HR database does not answer (${reason}); check HR_DATABASE_URL or HR_SOURCES, and that the server is up`,
     { cause },
   )
 }
@@ -83,7 +83,7 @@ const REFUSALS = {
 /** A login that the server refuses. */
 export function hrRefuses(what: keyof typeof REFUSALS, reason: string, cause: unknown): HrUnavailableError {
   return new HrUnavailableError(
-    `${REFUSALS[what]} (${reason}); check user, password and database in HR_DATABASE_URL`,
+    `${REFUSALS[what]} (${reason}); check user, password and database in HR_DATABASE_URL or HR_SOURCES`,
     { cause },
   )
 }

@@ -75,7 +75,11 @@ const listOf = (address: z.ZodType<string>) =>
             departments_sql: path.optional(),
             enterprise_codes: z
               .array(
-                z.string('should be an enterprise code').max(20, 'should have at most 20 characters'),
+                z
+                  .string('should be an enterprise code')
+                  .max(20, 'should have at most 20 characters')
+                  // HR's codes are read without blanks around them, and a halt of * is one of everything.
+                  .refine(code => code === code.trim() && code !== '*', 'should be an enterprise code'),
                 'should be a list of enterprise codes, such as ["E1"]',
               )
               .min(1, 'should have at least one enterprise code; "" is that of a single enterprise'),
@@ -114,7 +118,8 @@ const listOf = (address: z.ZodType<string>) =>
 
 function contentOf(file: string, what: string): string {
   try {
-    return readFileSync(file, 'utf8')
+    // Some editors write a mark of the encoding at the beginning, which is no JSON.
+    return readFileSync(file, 'utf8').replace(/^\uFEFF/, '')
   } catch {
     throw new SourceListError([`${what} cannot be read`])
   }

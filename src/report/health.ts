@@ -134,7 +134,7 @@ const HEALTH = `
   ), schedules as (
     select k.kind, hr.name as source, s.interval_seconds as interval,
            case when good.finished_at is not null then ${ageOf('good.finished_at')} end as "lastGood",
-           ${ageOf(`greatest(good.finished_at, s.in_force_since, late.claimed_at, halted.at, latest.decided_at)`)} as idle,
+           ${ageOf(`greatest(good.finished_at, s.in_force_since, late.claimed_at, halted.at, latest.decided_at, added.at)`)} as idle,
            latest.planned,
            case when latest.state = 'running' then ${ageOf('greatest(latest.planned_at, latest.decided_at)')} end as begun
     from (values ('changes', 'sync-changes'), ('full', 'full-resync')) k (kind, job)
@@ -142,6 +142,10 @@ const HEALTH = `
       on s.job = k.job and s.interval_seconds is not null and s.paused_at is null
     cross join everything_halted halted
     cross join lateral ${RUN_SOURCES} hr
+    -- A schedule may be older than one of several sources, which is first asked for a run when a tick finds it.
+    cross join lateral (select case when hr.name <> '' then coalesce(
+                          (select requested_at from dirsync.sync_run r
+                           where ${OF_EVERYBODY} and r.hr_source = hr.name order by id limit 1), now()) end as at) added
     left join lateral (select finished_at from dirsync.sync_run r
                        where ${OF_EVERYBODY} and r.kind = k.kind and r.hr_source = hr.name and state = 'done'
                        order by id desc limit 1) good on true

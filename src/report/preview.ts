@@ -50,7 +50,7 @@ export function previewRun(options: {
     const run = { kind, state: 'requested', maxAgeMs } as const
     const employees = await planEmployees(db, hr, run, limits, new AbortController().signal, source)
     const keys = kind === 'full' ? await activeEmployees(db) : []
-    const openids = await countUnbound(db, sellerAppids)
+    const openids = await countUnbound(db, sellerAppids, source.codes)
     if (!hr.hasDepartments) return { employees, keys, departments: null, openids }
     const { total, deletions } = await departmentFacts(db, source, {
       graceMs: limits.departmentGraceMs,

@@ -28,7 +28,10 @@ export async function departmentFacts(
   const isOwn = ({ enterpriseCode }: { enterpriseCode: string }) => !codes || codes.includes(enterpriseCode)
   const [delivered, employees] = await Promise.all([hr.departments(), hr.employeesByDepartment()])
   const departments = delivered.filter(isOwn)
-  if (departments.length > 0) await rememberDepartments(db, departments, codes)
+  // An enterprise of which there is none at all has not closed them all: more likely it is not the source's.
+  const told =
+    codes?.filter(code => departments.some(({ enterpriseCode }) => enterpriseCode === code)) ?? null
+  if (departments.length > 0) await rememberDepartments(db, departments, told)
   const known = await knownDepartments(db, employees.filter(isOwn), codes)
   const total = known.filter(department => !department.deleted).length
   if (departments.length === 0) return { inHr: 0, total, deletions: [], wanted: [] }
@@ -109,12 +112,17 @@ export async function storeDeletions(db: ClientBase, runId: number, work: Work[]
   )
 }
 
-/** The deletions that the plan of a held run has stored. */
-export async function storedDeletions(db: ClientBase, runId: number): Promise<Work[]> {
+/** The deletions that the plan of a held run has stored, of some enterprises. @param codes null: of all there are */
+export async function storedDeletions(
+  db: ClientBase,
+  runId: number,
+  codes: SourceScope['codes'] = null,
+): Promise<Work[]> {
   const { rows } = await db.query<Work>(
     `select operation, enterprise_code as "enterpriseCode", entity_key as "entityKey", '' as detail, wave
-     from dirsync.planned_work where run_id = $1 and operation = 'delete-department'`,
-    [runId],
+     from dirsync.planned_work
+     where run_id = $1 and operation = 'delete-department' and ($2::text[] is null or enterprise_code = any ($2))`,
+    [runId, codes],
   )
   return rows
 }

@@ -1,3 +1,4 @@
+import type { SourceScope } from '../hr/sources.ts'
 import type { ClientBase, Pool } from '../lib/database.ts'
 import { onlyRow, WORK_MS } from '../lib/database.ts'
 import type { ClaimKey } from './claim.ts'
@@ -102,11 +103,17 @@ const UNBOUND = `
     and (not exists (select from dirsync.hr_source)
          or exists (select from dirsync.hr_source h where e.enterprise_code = any (h.enterprise_codes)))`
 
-/** How many open ids are missing. */
-export async function countUnbound(db: ClientBase, sellerAppids: string[]): Promise<number> {
-  const { rows } = await db.query<{ n: number }>(`select count(*)::int as n from (${UNBOUND}) unbound`, [
-    sellerAppids,
-  ])
+/** How many open ids are missing. @param codes of these enterprises; null: of all there are */
+export async function countUnbound(
+  db: ClientBase,
+  sellerAppids: string[],
+  codes: SourceScope['codes'] = null,
+): Promise<number> {
+  const { rows } = await db.query<{ n: number }>(
+    `select count(*)::int as n from (${UNBOUND}) unbound
+     where $2::text[] is null or enterprise_code = any ($2)`,
+    [sellerAppids, codes],
+  )
   return onlyRow(rows).n
 }
 

@@ -7,7 +7,16 @@ import { traced } from '../lib/tracing.ts'
 import { endCases } from './cases.ts'
 import { compare, type Difference, stageRows, stageScan, writeEmployeePlan } from './plan-tables.ts'
 import { OF_EVERYBODY, type PlannedRun, type Run } from './run.ts'
-import { type Breaker, duplication, type RunLimits, straying, suspicion, trips } from './safety.ts'
+import {
+  type Breaker,
+  duplication,
+  misassignment,
+  type RunLimits,
+  straying,
+  suspicion,
+  trips,
+  type UndeliveredEnterprise,
+} from './safety.ts'
 
 /** Rows changed while the newest one was read may carry an older time; so much is read again. */
 export const WATERMARK_OVERLAP_MS = 5 * 60_000
@@ -62,11 +71,13 @@ export async function planEmployees(
     mapping,
   }
   const before = last?.statistics ?? (codes && (await knownAs(db, codes)))
+  const missing = last === null && codes ? await undelivered(db, codes) : []
   const suspect =
     straying(source, sweep ? null : last.statistics.rows, limits) ??
     (sweep
       ? suspicion(source, before, difference.duplicates, limits.gate)
-      : duplication(difference.duplicates))
+      : duplication(difference.duplicates)) ??
+    misassignment(missing)
   if (suspect) return { ...planned, state: 'source_suspect', message: `${suspect}. Nothing was enqueued.` }
   const total = sweep ? inScope : (last?.statistics.rows ?? inScope)
   // The first run changes everybody, which is as it should be.
@@ -154,6 +165,18 @@ async function knownAs(db: ClientBase, codes: readonly string[]): Promise<Source
   )
   const { employees } = onlyRow(rows)
   return employees === 0 ? null : { rows: employees, keyless: 0, empty: {}, newest: null }
+}
+
+/** Enterprises of a source with the employees who are known of them, where `staged` has no row of the enterprise. */
+async function undelivered(db: ClientBase, codes: readonly string[]): Promise<UndeliveredEnterprise[]> {
+  const { rows } = await db.query<UndeliveredEnterprise>(
+    `select e.enterprise_code as code, count(*)::int as employees from dirsync.employee e
+     where e.enterprise_code = any ($1) and e.active and e.vanished_at is null
+       and not exists (select from staged s where s.enterprise_code = e.enterprise_code)
+     group by 1 order by 1`,
+    [codes],
+  )
+  return rows
 }
 
 /**

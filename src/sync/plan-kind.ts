@@ -153,7 +153,7 @@ async function planNamed(
   if (employees.length === 0)
     return unable('failed', `neither HR nor dirsync knows an employee ${missing.join(', ')}`)
   const work = employees.map(key => workOf('update-employee', key.enterpriseCode, key.userid))
-  const silent = failures.map(({ source }) => `HR source ${source.name} does not answer`)
+  const silent = failures.map(({ source }) => `HR source ${source.name} cannot be read`)
   const unknown = missing.length > 0 ? [`unknown: ${missing.join(', ')}`, ...silent].join('; ') : null
   return {
     planned: {

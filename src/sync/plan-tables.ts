@@ -345,16 +345,22 @@ export async function storeEmployeePlan(db: ClientBase, runId: number): Promise<
 
 /**
  * Makes the stored plan of a held run the table `difference` again, for `writeEmployeePlan`.
- * @returns how many of its rows are left out, because a later plan that passed has seen another HR row
+ * @param codes the enterprises that are still its source's; null: all there are
+ * @returns how many of its rows are left out, because a later plan that passed has seen another HR row, or they are no more
+ *   the source's
  */
-export async function restoreEmployeePlan(db: ClientBase, runId: number): Promise<number> {
+export async function restoreEmployeePlan(
+  db: ClientBase,
+  runId: number,
+  codes: SourceScope['codes'],
+): Promise<number> {
   await db.query(
     // CREATE TABLE AS takes no parameters.
     `${DIFFERENCE}
      select w.enterprise_code, w.entity_key as userid, w.active, w.source_hash as hash, w.previous_hash,
             e.userid is null as unknown,
             w.source_hash is distinct from e.source_hash or e.vanished_at is not null as fresh, w.reason
-     from dirsync.planned_work w
+     from ${rowsOf('dirsync.planned_work', codes)} w
      left join dirsync.employee e on e.enterprise_code = w.enterprise_code and e.userid = w.entity_key
      where w.run_id = ${runId} and e.source_hash is not distinct from w.previous_hash`,
   )

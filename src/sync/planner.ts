@@ -201,18 +201,18 @@ async function stayHeld(
 /** Exactly what was approved goes into the outbox; HR is not asked. */
 async function carryOut({ hr }: PlannerOptions, db: ClientBase, run: PlannableRun): Promise<PlannedRun> {
   let message: string | null = null
+  // Since the plan was stored, the file of HR_SOURCES may have given an enterprise to another source.
+  const scope = hr.named(run.source) ?? WHOLE
   if (run.kind === 'departments')
-    await addWork(db, run.id, PRIORITY.background, await storedDeletions(db, run.id))
+    await addWork(db, run.id, PRIORITY.background, await storedDeletions(db, run.id, scope.codes))
   else {
-    const leftOut = await restoreEmployeePlan(db, run.id)
+    const leftOut = await restoreEmployeePlan(db, run.id, scope.codes)
     const keyless = await keylessOf(db, run.id)
-    await applyEmployeePlan(db, run.id, {
-      isFull: run.kind === 'full',
-      keyless,
-      scope: hr.named(run.source) ?? WHOLE,
-    })
+    await applyEmployeePlan(db, run.id, { isFull: run.kind === 'full', keyless, scope })
     if (leftOut > 0)
-      message = `${leftOut} planned rows are left out: a later plan that passed has seen newer ones.`
+      message = scope.codes
+        ? `${leftOut} planned rows are left out: a later plan that passed has seen newer ones, or another HR source has their enterprise now.`
+        : `${leftOut} planned rows are left out: a later plan that passed has seen newer ones.`
   }
   await recordApproved(db, run.id, message)
   if (EMPLOYEE_KINDS.includes(run.kind)) await rejudgeHeldRuns(db, run.source)

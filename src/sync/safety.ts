@@ -91,6 +91,21 @@ export function straying(
   return `${stray} of ${rows} rows that HR delivers are of enterprises that are not those of the source: check the mapping query, or enterprise_codes in the file of HR_SOURCES`
 }
 
+/** An enterprise of which a source delivers no row, and how many active employees are known of it. */
+export interface UndeliveredEnterprise {
+  code: string
+  employees: number
+}
+
+/**
+ * Why a source that is read for the first time since it has its enterprises looks wrong: of one of them it has nobody, few as
+ * those may be among all its rows. A slip in the file of HR_SOURCES must not make leavers of a whole enterprise.
+ */
+export function misassignment([first]: readonly UndeliveredEnterprise[]): string | null {
+  if (!first) return null
+  return `HR delivers none of the ${first.employees} employees who are known of enterprise ${first.code || '(none)'}: check the mapping query, or enterprise_codes in the file of HR_SOURCES`
+}
+
 /** Why HR looks wrong when it delivers these keys more than once; null when there are none. */
 export function duplication(keys: readonly string[]): string | null {
   if (keys.length === 0) return null

@@ -248,6 +248,15 @@ describe('runs that are overdue', () => {
     expect(await found()).toEqual([])
   })
 
+  test('not at once for an HR source that is added to a schedule of long standing', async () => {
+    await sql(`update dirsync.job_schedule set in_force_since = now() - interval '90 days'`)
+    const place = { kind: 'postgres', address: 'hr.example/hr' }
+    await plant(store, 'hr_source', { ...place, name: 'shanghai', position: 0, enterprise_codes: ['E1'] })
+    expect(await found()).toEqual([])
+    await goodRun(30, { hr_source: 'shanghai', state: 'failed', requested_at: minutesAgo(30) })
+    expect(await rules()).toEqual(['run_overdue changes shanghai'])
+  })
+
   test('not at once after a halt, or after somebody decided about one that was held', async () => {
     await goodRun(600)
     await raiseHalt(

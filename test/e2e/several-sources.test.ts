@@ -149,4 +149,43 @@ test('--once does what can be done, and ends with 1 where a source is away', asy
   expect(messages[0]).toMatchObject({ message: expect.stringContaining('does not answer') })
   const names = await group.names()
   expect([names.get('E1/s1'), names.get('E2/b1')]).toEqual(['Person 1', 'Old'])
+  // Whom nobody knows who could be asked, the other one may know.
+  const looking = spawnDirsync(['employee', 'b9'], { env: group.settings })
+  expect(await looking.exited).toMatchObject({ code: 1 })
+  expect(looking.stderr).toBe(
+    'dirsync: dirsync knows no employee b9, and HR source beijing cannot be asked\n',
+  )
+})
+
+test('--once tells what is wrong with each source', async () => {
+  await using group = await createGroup()
+  await group.beijing.admin.query('delete from person')
+  await group.shanghai.pool.query('delete from person')
+  const once = spawnDirsync(['start', '--once'], { env: group.settings })
+  expect(await once.exited).toMatchObject({ code: 1 })
+  for (const [run, source] of ['shanghai', 'beijing'].entries())
+    expect(once.stdout).toMatch(
+      new RegExp(`HR source ${source} · Run ${run + 1}: source suspect\\n +HR delivered no rows at all`),
+    )
+})
+
+test('a run whose source goes away in the middle of its work is no success', async () => {
+  await using group = await createGroup()
+  const { own, settings } = group
+  await using proxy = await startTcpProxy(group.beijing.url)
+  await writeFile(join(dirname(settings.HR_SOURCES ?? ''), 'beijing.url'), proxy.url)
+  await using stack = new AsyncDisposableStack()
+  const service = await startService({
+    // One job after the other, and slowly.
+    config: loadConfig({ ...settings, PLATFORM_RATE_LIMIT: '5', WORKER_CONCURRENCY: '1' }),
+    roles: ['scheduler', 'worker'],
+    logger: pino({ level: 'silent' }),
+    schedule: false,
+  })
+  stack.defer(() => service.stop())
+  const waiting = spawnDirsync(['resync', '--source', 'beijing', '--wait'], { env: settings })
+  await until(async () => (await own.pool.query('select from dirsync.attempt')).rowCount === 1)
+  await proxy.refuse()
+  expect(await waiting.exited).toMatchObject({ code: 1 })
+  expect(waiting.stdout).toMatch(/[1-5] halted/)
 })

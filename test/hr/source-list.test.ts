@@ -76,6 +76,16 @@ describe('HR_SOURCES', () => {
     ])
   })
 
+  test('a mark of the encoding at its beginning is no mistake', () => {
+    expect(problemsOf(`\uFEFF${JSON.stringify([SHANGHAI])}`)).toEqual([])
+  })
+
+  test.each([' E1', '*'])('%j is no enterprise code', code => {
+    expect(problemsOf([{ ...SHANGHAI, enterprise_codes: ['E2', code] }])).toEqual([
+      'source 1 (shanghai), enterprise_codes 2 should be an enterprise code',
+    ])
+  })
+
   test('its own name may stand in a file', () => {
     const place = folder()
     writeFileSync(join(place, 'name'), `${fileWith([SHANGHAI], place)}\n`)

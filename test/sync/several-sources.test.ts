@@ -3,6 +3,7 @@ import type { Connection } from 'mysql2/promise'
 import type pg from 'pg'
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { HrSources, mappingFor, type NamedSource } from '../../src/hr/sources.ts'
+import { previewRun } from '../../src/report/preview.ts'
 import { claim } from '../../src/sync/claim.ts'
 import { Commands } from '../../src/sync/commands.ts'
 import type { PlannerOptions } from '../../src/sync/plan-kind.ts'
@@ -280,7 +281,7 @@ describe('each source is judged for itself', () => {
     const hr = await settle([source('shanghai', ['E1'], shanghai.url), away])
     expect(await plan(hr, '', 'employees', ['e1', 'b1'])).toMatchObject({
       state: 'running',
-      message: 'unknown: b1; HR source beijing does not answer',
+      message: 'unknown: b1; HR source beijing cannot be read',
     })
     expect(await pending()).toEqual(['E1/e1'])
   })
@@ -321,6 +322,16 @@ describe('a source that hangs', () => {
     await planning
     expect(await readRun(store.pool, hanging)).toMatchObject({ state: 'failed' })
   })
+})
+
+test('the plan of each tells of its own open ids', async () => {
+  const hr = await inStep()
+  const missing = hr.all.map(async source => {
+    const options = { kind: 'changes', maxAgeMs: null, limits: LIMITS } as const
+    const { openids } = await previewRun({ pool: store.pool, source, ...options, sellerAppids: ['app00001'] })
+    return openids
+  })
+  expect(await Promise.all(missing)).toEqual([10, 10])
 })
 
 describe('an employee whom two sources deliver', () => {
@@ -452,5 +463,90 @@ describe('the sources change', () => {
     for (const { name } of moved.all)
       expect(await plan(moved, name)).toMatchObject({ state: 'running', planned: 0 })
     expect(await employees()).toMatchObject([{ vanished: 0 }, { vanished: 0 }, { vanished: 0 }])
+  })
+
+  test('an enterprise that moves to a source that has none of it makes no leavers, few as they are', async () => {
+    await hire(shanghai.pool, [...people('E1', 10), ...people('E3', 2, 'c')])
+    await hire(beijing.admin, people('E2', 10, 'b'))
+    const hr = await settle([
+      source('shanghai', ['E1', 'E3'], shanghai.url),
+      source('beijing', ['E2'], beijing.url),
+    ])
+    for (const { name } of hr.all) await plan(hr, name)
+    await acknowledge()
+    const moved = await settle([
+      source('shanghai', ['E1'], shanghai.url),
+      source('beijing', ['E2', 'E3'], beijing.url),
+    ])
+    expect(await plan(moved, 'beijing')).toMatchObject({
+      state: 'source_suspect',
+      message:
+        'HR delivers none of the 2 employees who are known of enterprise E3: check the mapping query, or enterprise_codes in the file of HR_SOURCES. Nothing was enqueued.',
+    })
+    expect(await pending()).toEqual([])
+    // Where it is read as a whole once, whoever leaves is a leaver, the last one of an enterprise, too.
+    await hire(beijing.admin, people('E3', 2, 'c'))
+    expect(await plan(moved, 'beijing')).toMatchObject({ state: 'running', planned: 0 })
+    await beijing.admin.query(`delete from person where enterprise_code = 'E3'`)
+    expect(await plan(moved, 'beijing')).toMatchObject({
+      state: 'running',
+      plan: { reasons: { vanished: 2 } },
+    })
+  })
+
+  test('departments of an enterprise that moves to a source that has none of them are not missing', async () => {
+    await shanghai.pool.query(
+      `insert into department values ('E1', 'D0', null, true), ('E3', 'D3', null, true)`,
+    )
+    await beijing.admin.query(
+      `insert into department values ('E2', 'D0', null, true), ('E2', 'D1', null, true)`,
+    )
+    const first = await settle([
+      source('shanghai', ['E1', 'E3'], shanghai.url, DEPARTMENTS),
+      source('beijing', ['E2'], beijing.url, DEPARTMENTS),
+    ])
+    for (const { name } of first.all) await plan(first, name, 'departments')
+    const moved = await settle([
+      source('shanghai', ['E1'], shanghai.url, DEPARTMENTS),
+      source('beijing', ['E2', 'E3'], beijing.url, DEPARTMENTS),
+    ])
+    await beijing.admin.query(`delete from department where dept_code = 'D1'`)
+    await plan(moved, 'beijing', 'departments')
+    expect(await plan(moved, 'beijing', 'departments')).toMatchObject({ plan: { reasons: { delete: 1 } } })
+    expect(await pending()).toEqual(['E2/D1'])
+  })
+
+  test('a held plan sends nothing of an enterprise that has moved since', async () => {
+    await hire(shanghai.pool, [...people('E1', 10), ...people('E3', 10, 'c')])
+    await hire(beijing.admin, people('E2', 10, 'b'))
+    const hr = await settle([
+      source('shanghai', ['E1', 'E3'], shanghai.url),
+      source('beijing', ['E2'], beijing.url),
+    ])
+    for (const { name } of hr.all) await plan(hr, name)
+    await acknowledge()
+    // Shanghai hands its second company over before the file of HR_SOURCES says so.
+    await shanghai.pool.query(
+      `delete from person where userid in ('c1', 'c2', 'c3');
+       update person set name = 'Changed' where enterprise_code = 'E1'`,
+    )
+    const held = await plan(hr, 'shanghai')
+    expect(held).toMatchObject({ state: 'held', planned: 13 })
+    await hire(beijing.admin, people('E3', 10, 'c'))
+    const moved = await settle([
+      source('shanghai', ['E1'], shanghai.url),
+      source('beijing', ['E2', 'E3'], beijing.url),
+    ])
+    expect(await plan(moved, 'beijing')).toMatchObject({ state: 'running', planned: 0 })
+    await store.pool.query('select dirsync.approve($1)', [held.id])
+    await plannerOf(moved, 'shanghai').planNext(new AbortController().signal)
+    expect(await readRun(store.pool, held.id)).toMatchObject({
+      state: 'running',
+      message: expect.stringMatching(
+        /^3 planned rows are left out: .* or another HR source has their enterprise now/,
+      ),
+    })
+    expect(await employees()).toMatchObject([{ vanished: 0 }, { vanished: 0 }, { vanished: 0 }])
+    expect(await pending()).toHaveLength(10)
   })
 })

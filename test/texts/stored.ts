@@ -1,4 +1,4 @@
-import { duplication, suspicion } from '../../src/sync/safety.ts'
+import { duplication, misassignment, straying, suspicion } from '../../src/sync/safety.ts'
 
 const LIMITS = { maxFewerRows: 20, maxEmptied: 20 }
 const rows = (count: number, keyless = 0, empty: Record<string, number> = {}) => ({
@@ -15,6 +15,8 @@ const GATE = [
   suspicion(rows(3), rows(5), [], LIMITS),
   suspicion(rows(4, 1), rows(5), [], LIMITS),
   suspicion(rows(5, 0, { name: 4, mobile: 4 }), rows(5, 0, { name: 0, mobile: 0 }), [], LIMITS),
+  straying({ ...rows(3), stray: 3 }, null, { gate: LIMITS, breaker: { count: 1 } }),
+  misassignment([{ code: 'E3', employees: 2 }]),
   duplication(['e1']),
   duplication(['e1', 'e2']),
 ].map(reason => `${reason}. Nothing was enqueued.`)
@@ -27,7 +29,7 @@ export const STORED: readonly string[] = [
   'A swap: a wants the e-mail address of b, b that of a. None of them can go first.',
   'On the platform, change the mobile number of a (138****1234) to a temporary one, then retry dead letter 4: the others follow by themselves.',
   'On the platform, change the e-mail address of a to a temporary one, then retry dead letter 4: the others follow by themselves.',
-  'HR cannot be read: the HR database does not answer (57P01); check HR_DATABASE_URL and that the server is up',
+  'HR cannot be read: the HR database does not answer (57P01); check HR_DATABASE_URL or HR_SOURCES, and that the server is up',
   'name must have at most 50 characters; card_no must end with the right check digit',
   'employee_attribute must be a JSON array of {attributeCode, attributeValue} or a JSON object of code: value',
   '51 of 80 employees would change, more than 50 and 10 %: look at the plan, then approve or reject the run. Since then HR has changed 1 row: approval sends the plan as it was stored and leaves them to the next one.',

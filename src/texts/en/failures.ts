@@ -109,11 +109,11 @@ export const failures = {
   'said.source_unread': 'HR source {name} cannot be read',
   'said.hr_unread_remedy': 'Run `dirsync doctor`; work continues by itself once HR answers again.',
   'said.hr_silent':
-    'the HR database does not answer ({reason}); check HR_DATABASE_URL and that the server is up',
+    'the HR database does not answer ({reason}); check HR_DATABASE_URL or HR_SOURCES, and that the server is up',
   'said.hr_login':
-    'the HR database refuses the login ({reason}); check user, password and database in HR_DATABASE_URL',
+    'the HR database refuses the login ({reason}); check user, password and database in HR_DATABASE_URL or HR_SOURCES',
   'said.hr_no_database':
-    'the HR server has no such database ({reason}); check user, password and database in HR_DATABASE_URL',
+    'the HR server has no such database ({reason}); check user, password and database in HR_DATABASE_URL or HR_SOURCES',
   // Deliveries of files.
   'said.delivery_incomplete': 'the delivery in {folder} is not complete',
   'said.delivery_changed': 'its files changed while they were read',
@@ -172,6 +172,8 @@ export const failures = {
     '{columns} turned empty for more than {percent} % of the rows: check the mapping query and the HR database, or raise GATE_MAX_EMPTIED if this is so in HR',
   'said.straying':
     '{count} of {rows} rows that HR delivers are of enterprises that are not those of the source: check the mapping query, or enterprise_codes in the file of HR_SOURCES',
+  'said.misassigned':
+    'HR delivers none of the {employees} employees who are known of enterprise {code}: check the mapping query, or enterprise_codes in the file of HR_SOURCES',
   'said.nothing_enqueued': 'Nothing was enqueued.',
   'said.employees_change':
     '{changing} of {total} employees would change, more than {count} and {percent} %: look at the plan, then approve or reject the run.',
@@ -190,8 +192,9 @@ export const failures = {
   'said.source_gone': 'Its HR source is not among those of the settings any more.',
   'said.taken_back': 'What waited to be sent was taken back.',
   'said.left_out': '{count} planned rows are left out: a later plan that passed has seen newer ones.',
+  'said.left_out_or_moved':
+    '{count} planned rows are left out: a later plan that passed has seen newer ones, or another HR source has their enterprise now.',
   'said.unknown_names': 'unknown: {names}',
-  'said.source_silent': 'HR source {name} does not answer',
   'said.of_source': 'HR source {name}',
   'said.no_source': 'no HR source has enterprise {code}',
   'said.knows_nobody': 'neither HR nor dirsync knows an employee {names}',

@@ -136,10 +136,12 @@ export const failures = {
   'said.hr_unread': '无法读取人事系统',
   'said.source_unread': '人事数据源 {name} 无法读取',
   'said.hr_unread_remedy': '请运行 `dirsync doctor`；人事系统恢复后会自动继续。',
-  'said.hr_silent': '人事数据库没有响应（{reason}）；请检查 HR_DATABASE_URL 以及服务器是否正常运行',
-  'said.hr_login': '人事数据库拒绝登录（{reason}）；请检查 HR_DATABASE_URL 中的用户、密码和数据库',
+  'said.hr_silent':
+    '人事数据库没有响应（{reason}）；请检查 HR_DATABASE_URL 或 HR_SOURCES，以及服务器是否正常运行',
+  'said.hr_login':
+    '人事数据库拒绝登录（{reason}）；请检查 HR_DATABASE_URL 或 HR_SOURCES 中的用户、密码和数据库',
   'said.hr_no_database':
-    '人事服务器上没有该数据库（{reason}）；请检查 HR_DATABASE_URL 中的用户、密码和数据库',
+    '人事服务器上没有该数据库（{reason}）；请检查 HR_DATABASE_URL 或 HR_SOURCES 中的用户、密码和数据库',
   // Deliveries of files.
   'said.delivery_incomplete': '{folder} 中的交付不完整',
   'said.delivery_changed': '读取期间文件发生了变化',
@@ -190,6 +192,8 @@ export const failures = {
     '{columns}在超过 {percent}% 的行中变为空值：请检查映射查询和人事数据库；如人事系统中确实如此，请调高 GATE_MAX_EMPTIED',
   'said.straying':
     '人事系统提供的 {rows} 行中有 {count} 行所属的企业不属于该数据源：请检查映射查询，或 HR_SOURCES 文件中的 enterprise_codes',
+  'said.misassigned':
+    '企业 {code} 已知的 {employees} 名员工，人事系统一名也未提供：请检查映射查询，或 HR_SOURCES 文件中的 enterprise_codes',
   'said.nothing_enqueued': '未写入任何待发送项。',
   'said.employees_change':
     '共 {total} 名员工，其中 {changing} 名将发生变更，超过 {count} 名且超过 {percent}%：请查看计划，然后批准或驳回该同步任务。',
@@ -208,8 +212,9 @@ export const failures = {
   'said.source_gone': '其人事数据源已不在设置之中。',
   'said.taken_back': '等待发送的内容已收回。',
   'said.left_out': '略过 {count} 行计划内容：之后通过的计划已有更新的数据。',
+  'said.left_out_or_moved':
+    '略过 {count} 行计划内容：之后通过的计划已有更新的数据，或其企业现属于另一个数据源。',
   'said.unknown_names': '未找到：{names}',
-  'said.source_silent': '人事数据源 {name} 没有响应',
   'said.of_source': '人事数据源 {name}',
   'said.no_source': '没有任何人事数据源包含企业 {code}',
   'said.knows_nobody': '人事系统和 dirsync 中都没有员工 {names}',

@@ -38,7 +38,7 @@ export function failureContract(contract: Contract): void {
       const url = kind.wrong.password?.(contract.place.url) ?? ''
       await expectAway(
         contract.source(SIMPLE, { url }),
-        /^the HR database refuses the login \(.*\); check user, password and database in HR_DATABASE_URL$/,
+        /^the HR database refuses the login \(.*\); check user, password and database in HR_DATABASE_URL or HR_SOURCES$/,
       )
     })
 

@@ -68,7 +68,7 @@ test('a server that refuses the login for the moment is asked again within secon
   await allowLogins(false)
   const heard = listen(url, 'production', logger)
   expect(await warned).toBe(
-    'the HR database does not answer (55000); check HR_DATABASE_URL and that the server is up',
+    'the HR database does not answer (55000); check HR_DATABASE_URL or HR_SOURCES, and that the server is up',
   )
   const refusedAt = performance.now()
   await allowLogins(true)
