@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander'
 import { qualified } from '../directory/employee.ts'
-import { HrDataError, HrUnavailableError, MappingError } from '../hr/source.ts'
+import { isOfHr } from '../hr/source.ts'
 import type { NamedSource } from '../hr/sources.ts'
 import { previewRun, type RunPreview } from '../report/preview.ts'
 import { limitsOf } from '../sync/safety.ts'
@@ -174,10 +174,8 @@ async function planSource(
     const comparison = options.full && !isSuspect ? await compared(context, preview, options) : null
     return { source: name, preview, comparison, error: null }
   } catch (error) {
-    const isOfHr =
-      error instanceof HrUnavailableError || error instanceof HrDataError || error instanceof MappingError
     // Of several, the others may answer.
-    if (!isOfHr || name === '') throw error
+    if (!isOfHr(error) || name === '') throw error
     return { source: name, preview: null, comparison: null, error: error.message }
   }
 }

@@ -57,14 +57,14 @@ export class HrDataError extends Error {
   override readonly name = 'HrDataError'
 }
 
+/** Whether an error says what is wrong with HR: it is no error of ours. */
+export function isOfHr(error: unknown): error is HrUnavailableError | HrDataError | MappingError {
+  return error instanceof HrUnavailableError || error instanceof HrDataError || error instanceof MappingError
+}
+
 /** Whether an error is one of these already, or says that somebody gave up waiting: it needs no explanation. */
 export function isExplained(error: unknown): error is Error {
-  return (
-    error instanceof MappingError ||
-    error instanceof HrUnavailableError ||
-    error instanceof HrDataError ||
-    (error instanceof Error && error.name === 'AbortError')
-  )
+  return isOfHr(error) || (error instanceof Error && error.name === 'AbortError')
 }
 
 /** @param reason the server's code, or that of the connection */

@@ -18,7 +18,7 @@ import type { HrFacts, HrKind, HrReader, HrServer } from './server.ts'
 import { HrSnapshot } from './snapshot.ts'
 import { singleSelect } from './statement.ts'
 
-export { HrDataError, HrDeliveryError, HrUnavailableError, MappingError } from './errors.ts'
+export { HrDataError, HrDeliveryError, HrUnavailableError, isOfHr, MappingError } from './errors.ts'
 export type { EmployeeMapping, MappingFile } from './mapping.ts'
 export type { HrEmployeeRow, HrScan } from './scan.ts'
 

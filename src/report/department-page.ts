@@ -1,4 +1,5 @@
 import type { DepartmentDeletion } from '../directory/department.ts'
+import { isOfHr } from '../hr/source.ts'
 import type { HrSources } from '../hr/sources.ts'
 import { type Pool, rolledBack } from '../lib/database.ts'
 import { departmentFacts } from '../sync/departments.ts'
@@ -51,21 +52,31 @@ export interface DeletionPreview {
   deletions: DepartmentDeletion[]
   /** Whether the breaker would hold it. */
   isHeld: boolean
+  /** Why a source of HR is left out, where there are others. */
+  unread: string[]
 }
 
-/** Reads the departments of HR's sources and counts the employees in them, as the runs do; leaves nothing behind. */
+/**
+ * Reads the departments of HR's sources and counts the employees in them, as the runs do; leaves nothing behind.
+ * @throws HrUnavailableError, HrDataError, MappingError where none of them can be read
+ */
 export async function previewDeletions(
   pool: Pool,
   hr: HrSources,
   limits: RunLimits,
 ): Promise<DeletionPreview> {
   return rolledBack(pool, async db => {
-    const preview: DeletionPreview = { total: 0, deletions: [], isHeld: false }
-    for (const source of hr.all.filter(({ hr: { hasDepartments } }) => hasDepartments)) {
-      const { total, deletions } = await departmentFacts(db, source, {
-        graceMs: limits.departmentGraceMs,
-        now: new Date(),
+    const preview: DeletionPreview = { total: 0, deletions: [], isHeld: false, unread: [] }
+    const sources = hr.all.filter(({ hr: { hasDepartments } }) => hasDepartments)
+    for (const source of sources) {
+      const { departmentGraceMs: graceMs } = limits
+      const facts = await departmentFacts(db, source, { graceMs, now: new Date() }).catch(error => {
+        if (!isOfHr(error) || preview.unread.length + 1 === sources.length) throw error
+        preview.unread.push(`HR source ${source.name} cannot be read: ${error.message}`)
+        return null
       })
+      if (facts === null) continue
+      const { total, deletions } = facts
       preview.total += total
       preview.deletions.push(...deletions)
       preview.isHeld ||= trips(limits.departments, deletions.length, total)

@@ -1,6 +1,6 @@
 import { toActual } from '../directory/desired.ts'
 import { type EmployeeFields, type EmployeeKey, keyText } from '../directory/employee.ts'
-import { HrDataError, type HrEmployeeRow, HrUnavailableError, MappingError } from '../hr/source.ts'
+import { type HrEmployeeRow, HrUnavailableError, isOfHr } from '../hr/source.ts'
 import type { EmployeeLookup } from '../hr/sources.ts'
 import type { Pool } from '../lib/database.ts'
 import { within } from '../lib/waiting.ts'
@@ -102,8 +102,7 @@ async function readHr(
       : within(timeoutMs, reading, () => tooSlow(timeoutMs)))
     return { row: rows.get(keyText(key)) ?? null }
   } catch (error) {
-    if (error instanceof HrUnavailableError || error instanceof HrDataError || error instanceof MappingError)
-      return { error: error.message }
+    if (isOfHr(error)) return { error: error.message }
     throw error
   }
 }

@@ -1,7 +1,7 @@
 import { type RowProblem, toDesired } from '../directory/desired.ts'
 import { EMPLOYEE_FIELDS, type EmployeeField, type EmployeeKey, keyText } from '../directory/employee.ts'
 import { hideValue, maskValue } from '../directory/masking.ts'
-import { HrDataError, HrUnavailableError, MappingError, type MappingFile } from '../hr/source.ts'
+import { HrUnavailableError, isOfHr, type MappingFile } from '../hr/source.ts'
 import type { EmployeeLookup, NamedSource } from '../hr/sources.ts'
 import type { Pool } from '../lib/database.ts'
 import { within } from '../lib/waiting.ts'
@@ -94,9 +94,7 @@ async function orError<T extends object>(asked: Promise<T>): Promise<T | { error
   try {
     return await within(HR_MS, asked, late)
   } catch (error) {
-    const isOfHr =
-      error instanceof HrUnavailableError || error instanceof HrDataError || error instanceof MappingError
-    if (!isOfHr) throw error
+    if (!isOfHr(error)) throw error
     return { error: error.message }
   }
 }

@@ -1,6 +1,6 @@
 import type { EmployeeField } from '../directory/employee.ts'
 import { hideValue, maskValue } from '../directory/masking.ts'
-import { HrDataError, HrUnavailableError, MappingError } from '../hr/source.ts'
+import { HrUnavailableError, isOfHr } from '../hr/source.ts'
 import type { EmployeeLookup } from '../hr/sources.ts'
 import type { Pool } from '../lib/database.ts'
 import { within } from '../lib/waiting.ts'
@@ -131,10 +131,6 @@ export async function planPage(
     if (!isOfHr(error)) throw error
     return { entries: entities.map(unread), next, hrError: error.message }
   }
-}
-
-function isOfHr(error: unknown): error is Error {
-  return error instanceof HrUnavailableError || error instanceof HrDataError || error instanceof MappingError
 }
 
 /** Entities of a stored plan that are looked up in HR together. */

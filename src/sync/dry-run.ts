@@ -6,7 +6,7 @@ import { hideValue, maskValue } from '../directory/masking.ts'
 import type { Place } from '../hr/errors.ts'
 import { type EmployeeMapping, scanColumns } from '../hr/mapping.ts'
 import type { HrSnapshot } from '../hr/snapshot.ts'
-import { HrDataError, type HrEmployeeRow, HrUnavailableError, MappingError } from '../hr/source.ts'
+import { type HrEmployeeRow, isOfHr, MappingError } from '../hr/source.ts'
 import type { HrSources, NamedSource } from '../hr/sources.ts'
 import {
   onlyRow,
@@ -239,7 +239,7 @@ async function carryOut(
     await progress.end()
     if (stopping.aborted) return await stopped()
     const isStopped = timeout.aborted || progress.tooMany.aborted
-    if (!isExpected(error) && !isStopped) log.error({ err: String(error) }, 'dry run failed')
+    if (!isOfHr(error) && !isStopped) log.error({ err: String(error) }, 'dry run failed')
     if (progress.tooMany.aborted) await fail(pool, id, new Error(tooManyText(progress.most)))
     else await fail(pool, id, timeout.aborted ? new Error(TOO_LONG) : error)
   }
@@ -263,10 +263,6 @@ const LEAST_LIMIT = 100_000
 const TOO_LONG = `It took more than ${TOTAL_MS / 60_000} minutes, and was stopped.`
 
 const STOPPED = 'It was stopped before it was done.'
-
-function isExpected(error: unknown): error is Error {
-  return error instanceof MappingError || error instanceof HrUnavailableError || error instanceof HrDataError
-}
 
 interface Found {
   summary: DryRunSummary

@@ -1,6 +1,6 @@
 import { type EmployeeField, type EmployeeKey, keyText } from '../directory/employee.ts'
 import { rowHash } from '../directory/hash.ts'
-import { HrDataError, HrUnavailableError, MappingError } from '../hr/source.ts'
+import { HrUnavailableError, isOfHr } from '../hr/source.ts'
 import { type HrSources, mappingFor, type NamedSource } from '../hr/sources.ts'
 import { Batcher } from '../lib/batcher.ts'
 import type { Pool } from '../lib/database.ts'
@@ -347,10 +347,6 @@ function entityOf({ operation }: ClaimKey): 'employee' | 'department' {
 /** Employees and departments are locked apart; all operations on one employee share its lock. */
 function lockName(key: ClaimKey): string {
   return JSON.stringify(['dirsync', entityOf(key), key.enterpriseCode, key.entityKey])
-}
-
-function isOfHr(error: unknown): error is Error {
-  return error instanceof HrUnavailableError || error instanceof HrDataError || error instanceof MappingError
 }
 
 function tooLate(): HrUnavailableError {

@@ -1,7 +1,7 @@
 import { toDesired } from '../directory/desired.ts'
 import { EMPLOYEE_FIELDS, type EmployeeField, type EmployeeFields, keyText } from '../directory/employee.ts'
 import { type AcknowledgedHashes, fieldHash, rowHash } from '../directory/hash.ts'
-import { HrDataError, type HrEmployeeRow, HrUnavailableError, MappingError } from '../hr/source.ts'
+import { type HrEmployeeRow, isOfHr } from '../hr/source.ts'
 import type { EmployeeLookup } from '../hr/sources.ts'
 import { onlyRow, type Pool, withConnection } from '../lib/database.ts'
 import type { Logger } from '../lib/logger.ts'
@@ -204,9 +204,7 @@ async function readPlan({ pool, hr, logger }: PlanReaderDeps, reading: Reading, 
     }
     await storeFigures(pool, run)
   } catch (error) {
-    const isOfHr =
-      error instanceof HrUnavailableError || error instanceof HrDataError || error instanceof MappingError
-    if (!isOfHr) throw error
+    if (!isOfHr(error)) throw error
     logger.warn({ runId: run, err: error.message }, 'the figures of a held plan wait for HR')
     await pool.query(
       `update dirsync.plan_reading

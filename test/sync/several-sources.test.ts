@@ -2,7 +2,9 @@ import { createServer, type Socket } from 'node:net'
 import type { Connection } from 'mysql2/promise'
 import type pg from 'pg'
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
+import { HrUnavailableError } from '../../src/hr/source.ts'
 import { HrSources, mappingFor, type NamedSource } from '../../src/hr/sources.ts'
+import { previewDeletions } from '../../src/report/department-page.ts'
 import { previewRun } from '../../src/report/preview.ts'
 import { claim } from '../../src/sync/claim.ts'
 import { Commands } from '../../src/sync/commands.ts'
@@ -234,6 +236,19 @@ describe('each source is judged for itself', () => {
     })
     expect(await pending()).toEqual(['E1/D1'])
     expect(await plan(hr, 'beijing', 'departments')).toMatchObject({ inScope: 2, plan: { reasons: {} } })
+  })
+
+  test('a look at departments to be deleted says which source is left out', async () => {
+    await shanghai.pool.query(`insert into department values ('E1', 'D0', null, true)`)
+    const away = source('beijing', ['E2'], `postgres://nobody@127.0.0.1:${await freePort()}/hr`, DEPARTMENTS)
+    const hr = await settle([source('shanghai', ['E1'], shanghai.url, DEPARTMENTS), away])
+    await plan(hr, 'shanghai', 'departments')
+    expect(await previewDeletions(store.pool, hr, LIMITS)).toEqual({
+      ...{ total: 1, deletions: [], isHeld: false },
+      unread: [expect.stringMatching(/^HR source beijing cannot be read: the HR database does not answer/)],
+    })
+    const alone = new HrSources([away])
+    await expect(previewDeletions(store.pool, alone, LIMITS)).rejects.toBeInstanceOf(HrUnavailableError)
   })
 
   test('rows that workers found changed are judged by a run of their own source', async () => {

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { HrDataError, HrUnavailableError, MappingError } from '../../hr/source.ts'
+import { isOfHr } from '../../hr/source.ts'
 import { decodeCursor, encodeCursor } from '../../lib/cursor.ts'
 import { previewDeletions, wayToDepartment } from '../../report/department-page.ts'
 import {
@@ -146,6 +146,7 @@ export const DeletionsResult = z.object({
       }),
     )
     .describe('At most 200 of them, in the order in which they would go'),
+  unread: z.array(z.string()).describe('HR sources that are left out, since they cannot be read, and why'),
 })
 export type DeletionsResult = z.infer<typeof DeletionsResult>
 
@@ -153,9 +154,9 @@ const DELETIONS = 200
 
 /** @throws Problem where HR cannot be read */
 export async function readDeletions({ pool, hr, config }: Services): Promise<DeletionsResult> {
-  if (!hr.hasDepartments) return { total: 0, count: 0, held: false, deletions: [] }
+  if (!hr.hasDepartments) return { total: 0, count: 0, held: false, deletions: [], unread: [] }
   try {
-    const { total, deletions, isHeld } = await previewDeletions(pool, hr, limitsOf(config))
+    const { total, deletions, isHeld, unread } = await previewDeletions(pool, hr, limitsOf(config))
     return {
       total,
       count: deletions.length,
@@ -165,10 +166,10 @@ export async function readDeletions({ pool, hr, config }: Services): Promise<Del
         dept_code: one.deptCode,
         wave: one.wave,
       })),
+      unread,
     }
   } catch (error) {
-    if (error instanceof HrUnavailableError || error instanceof HrDataError || error instanceof MappingError)
-      throw new Problem('invalid', error.message, { status: 503, cause: error })
+    if (isOfHr(error)) throw new Problem('invalid', error.message, { status: 503, cause: error })
     throw error
   }
 }

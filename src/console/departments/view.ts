@@ -1,5 +1,6 @@
 import { html, type SafeHtml } from '@remix-run/html-template'
 import { beginning } from '../../lib/text.ts'
+import { inLanguage } from '../../texts/failures.ts'
 import type { Ask } from '../ask.ts'
 import {
   actionForm,
@@ -206,12 +207,14 @@ function employeesOf(ask: Ask, enterprise: string, department: string, n: number
 }
 
 /** What a run would do, before anybody starts it. */
-export function deletionsBody(ask: Ask, { total, count, held, deletions }: DeletionsResult): SafeHtml {
-  const { t } = ask
+export function deletionsBody(ask: Ask, result: DeletionsResult): SafeHtml {
+  const { t, language } = ask
+  const { total, count, held, deletions, unread } = result
   return html`${head(t('departments.run'))}
   <p><a href="/departments">${t('departments.back')}</a></p>
   <div class="stack">
     <p>${t('departments.would_delete', { count, total })}</p>
+    ${unread.map(message => alert('warn', t('departments.left_out'), inLanguage(language, message)))}
     ${held ? alert('warn', t('departments.would_be_held'), t('departments.would_be_held.remedy')) : ''}
   </div>
   ${table(

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { EMPLOYEE_FIELDS } from '../../directory/employee.ts'
-import { HrDataError, HrUnavailableError, MappingError } from '../../hr/source.ts'
+import { isOfHr } from '../../hr/source.ts'
 import { RevealError, revealValue } from '../../report/reveal.ts'
 import type { Ask } from '../ask.ts'
 import { action, type Endpoint, read } from '../endpoint.ts'
@@ -119,8 +119,7 @@ async function reveal({ pool, hr }: Services, ask: Ask, what: Parameters<typeof 
   } catch (error) {
     if (error instanceof RevealError)
       throw new Problem('invalid', ask.t(`employees.reveal.${error.code}`), { cause: error })
-    if (error instanceof HrUnavailableError || error instanceof HrDataError || error instanceof MappingError)
-      throw new Problem('invalid', error.message, { status: 503, cause: error })
+    if (isOfHr(error)) throw new Problem('invalid', error.message, { status: 503, cause: error })
     throw error
   }
 }
