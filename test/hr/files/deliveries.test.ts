@@ -4,7 +4,8 @@ import { join } from 'node:path'
 import { text as textOf } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { DuckDBInstance } from '@duckdb/node-api'
-import { describe, expect, inject, test } from 'vitest'
+import { describe, expect, inject, onTestFinished, test } from 'vitest'
+import { openKept } from '../../../src/hr/files/duckdb.ts'
 import { type Folder, incompleteness } from '../../../src/hr/files/folder.ts'
 import { HrDeliveryError } from '../../../src/hr/source.ts'
 import { registerChild } from '../../helpers/children.ts'
@@ -221,6 +222,23 @@ test('a scan that is closed before its first row stops DuckDB', async () => {
   await expect.poll(busy).toBe(true)
   await scan.close()
   await expect.poll(busy).toBe(false)
+})
+
+test('what does not fit into memory lies where no other reader puts it', async () => {
+  const hr = await delivered()
+  await hr.deliver('staff.csv', GOOD)
+  await hr.rows(SQL)
+  const [place = ''] = await readdir(hr.settings.keep)
+  const [name = ''] = await readdir(join(hr.settings.keep, place))
+  const folders = new Set<unknown>()
+  for (let i = 0; i < 2; i += 1) {
+    const instance = await openKept(join(hr.settings.keep, place, name))
+    onTestFinished(() => instance.closeSync())
+    const connection = await instance.connect()
+    const reader = await connection.runAndReadAll("select current_setting('temp_directory')")
+    folders.add(reader.getRows()[0]?.[0])
+  }
+  expect(folders.size).toBe(2)
 })
 
 test('what cannot be kept is not read', async () => {
