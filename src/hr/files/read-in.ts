@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { rm } from 'node:fs/promises'
+import { rm, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Connection, createKept, duckDbError, type Instance, literal, quoted } from './duckdb.ts'
 import type { DataFile, Folder } from './folder.ts'
@@ -73,10 +73,13 @@ async function readInFile(
 ): Promise<{ tables: string[]; rows: number; encoding: string | null }> {
   try {
     if (file.bytes === 0) throw new FileProblem('is empty')
+    // Under a name of ours: DuckDB would take staff[1].csv for a pattern, and read staff1.csv.
+    const path = join(reading.work, `${randomUUID()}.${file.format}`)
     switch (file.format) {
       case 'parquet':
+        await symlink(file.path, path)
         return await counted(connection, [file.table], null, () =>
-          connection.run(`create table ${quoted(file.table)} as from read_parquet(${literal(file.path)})`),
+          connection.run(`create table ${quoted(file.table)} as from read_parquet(${literal(path)})`),
         )
       case 'xlsx':
         return await withWorkbook(file.path, sheets => readInSheets(connection, file, sheets))
@@ -84,14 +87,14 @@ async function readInFile(
         const encoding = await encodingOf(file.path, reading.encoding)
         // DuckDB reads CSV with a mark at its beginning, but not JSON.
         const isRead = encoding === 'utf-8' && file.format === 'csv'
-        const path = isRead ? file.path : join(reading.work, `${randomUUID()}.${file.format}`)
-        if (!isRead) await writeAsUtf8(file.path, encoding, path)
+        if (isRead) await symlink(file.path, path)
+        else await writeAsUtf8(file.path, encoding, path)
         const result = await counted(connection, [file.table], nameOf(encoding), () =>
           file.format === 'csv'
             ? readInCsv(connection, file, path, reading.rests)
             : readInJson(connection, file, path),
         )
-        if (!isRead) await rm(path)
+        await rm(path)
         return result
       }
     }

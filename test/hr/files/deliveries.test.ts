@@ -241,6 +241,18 @@ test('what does not fit into memory lies where no other reader puts it', async (
   expect(folders.size).toBe(2)
 })
 
+test.each(['csv', 'json'])('a name that looks like a pattern is the name of one %s file', async extension => {
+  const hr = await delivered()
+  const content = (id: string) =>
+    extension === 'csv' ? `id,name\n${id},A\n` : `[{"id": "${id}", "name": "A"}]`
+  await hr.deliver(`staff[1].${extension}`, content('1'))
+  await hr.deliver(`staff1.${extension}`, content('2'))
+  await hr.deliver(`staff*.${extension}`, content('3'))
+  const ids = async (table: string) =>
+    (await hr.rows(`select id as userid, name from "${table}"`)).map(({ userid }) => userid)
+  expect([await ids('staff[1]'), await ids('staff1'), await ids('staff*')]).toEqual([['1'], ['2'], ['3']])
+})
+
 test('what cannot be kept is not read', async () => {
   const hr = await delivered({ keep: '/dev/null/kept' })
   await hr.deliver('staff.csv', GOOD)
