@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { readdir, realpath, stat } from 'node:fs/promises'
-import { join, sep } from 'node:path'
+import { extname, join, sep } from 'node:path'
 import { hrAway } from '../errors.ts'
 import type { Completeness } from './settings.ts'
 
@@ -8,15 +8,15 @@ import type { Completeness } from './settings.ts'
 
 export type Format = 'csv' | 'json' | 'parquet' | 'xlsx'
 
-const FORMAT_OF: Record<string, Format> = {
-  csv: 'csv',
-  tsv: 'csv',
-  json: 'json',
-  ndjson: 'json',
-  jsonl: 'json',
-  parquet: 'parquet',
-  xlsx: 'xlsx',
-}
+const FORMAT_OF = new Map<string, Format>([
+  ['csv', 'csv'],
+  ['tsv', 'csv'],
+  ['json', 'json'],
+  ['ndjson', 'json'],
+  ['jsonl', 'json'],
+  ['parquet', 'parquet'],
+  ['xlsx', 'xlsx'],
+])
 
 /** Names under which programs write what they will move into its place. */
 const UNFINISHED = /^[.~]|~$|\.(?:tmp|temp|part|partial|filepart|crdownload|swp|lock)$/i
@@ -82,7 +82,7 @@ export async function readFolder(folder: string, complete: Completeness): Promis
 
 function formatOf(name: string): Format | undefined {
   if (UNFINISHED.test(name)) return undefined
-  return FORMAT_OF[name.slice(name.lastIndexOf('.') + 1).toLowerCase()]
+  return FORMAT_OF.get(extname(name).slice(1).toLowerCase())
 }
 
 /** Null, and a problem, for what is no file, or lies elsewhere: a link must not make us read what is none of HR's. */

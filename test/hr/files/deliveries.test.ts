@@ -253,6 +253,14 @@ test.each(['csv', 'json'])('a name that looks like a pattern is the name of one 
   expect([await ids('staff[1]'), await ids('staff1'), await ids('staff*')]).toEqual([['1'], ['2'], ['3']])
 })
 
+test('names of files decide what is data, and no other words do', async () => {
+  const hr = await delivered()
+  await hr.deliver('staff.csv', GOOD)
+  await hr.deliver('notes.constructor', 'x')
+  await hr.deliver('csv', 'x')
+  expect(await hr.rows(SQL)).toHaveLength(2)
+})
+
 test('what cannot be kept is not read', async () => {
   const hr = await delivered({ keep: '/dev/null/kept' })
   await hr.deliver('staff.csv', GOOD)
