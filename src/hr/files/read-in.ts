@@ -52,6 +52,8 @@ async function readInAll(instance: Instance, files: readonly DataFile[], reading
          ${encoding === null ? 'null' : literal(encoding)})`,
     )
   }
+  // Closing writes the tables too, and says nothing where it fails, as on a full disk.
+  await connection.run('checkpoint kept')
   connection.closeSync()
 }
 

@@ -224,6 +224,33 @@ test('a scan that is closed before its first row stops DuckDB', async () => {
   await expect.poll(busy).toBe(false)
 })
 
+test('a disk that is full keeps nothing by halves, and look-ups read what was kept', async () => {
+  const hr = await delivered()
+  const read = async (...limit: string[]) => {
+    const fixture = join(import.meta.dirname, 'fixtures/full-disk.ts')
+    const child = spawn(
+      'sh',
+      ['-c', `${limit.join(' ')} exec "$0" "$@"`, process.execPath, fixture, hr.folder, hr.settings.keep],
+      {
+        stdio: ['ignore', 'pipe', 'inherit'],
+      },
+    )
+    registerChild(inject('runFolder'), child)
+    return textOf(child.stdout)
+  }
+  await hr.deliver('staff.csv', GOOD)
+  // No file may have more than 100 blocks: DuckDB begins one, and cannot write the tables.
+  expect(await read('ulimit -f 100;')).toMatch(/^run: HR's files cannot be read \(IO\)\nlook-up: /)
+  const [place = ''] = await readdir(hr.settings.keep)
+  expect(await readdir(join(hr.settings.keep, place))).toEqual([])
+  expect(await hr.rows(SQL)).toHaveLength(2)
+  await hr.deliver('staff.csv', 'id,name\n1,A\n')
+  expect(await read('ulimit -f 100;')).toMatch(
+    /^run: the delivery in .* is not complete: HR's files cannot be read \(IO\)\nlook-up: 2\n$/,
+  )
+  expect(await read()).toBe('run: ok\nlook-up: 1\n')
+})
+
 test('what does not fit into memory lies where no other reader puts it', async () => {
   const hr = await delivered()
   await hr.deliver('staff.csv', GOOD)
