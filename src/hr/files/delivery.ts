@@ -40,8 +40,9 @@ export class Deliveries {
   /** What was opened last, and those that somebody still reads. */
   #kept: Kept | null = null
   readonly #readers = new Map<Kept, number>()
-  /** The folder as it is, since it is so. */
-  #seen = { stamp: '', at: new Date(0) }
+  /** The folder as it is, since it is so, and when it was last otherwise. */
+  #seen = { stamp: '', at: new Date(0), otherAt: null as Date | null }
+  #lookedAt: Date | null = null
   /** A delivery that turned out to be of no use: it is not read in again. Where that is not its fault, not before long. */
   #refused: { stamp: string; problem: string; until: number } | null = null
   #looking: Promise<Look> | null = null
@@ -126,13 +127,16 @@ export class Deliveries {
       if (this.#kept === null) throw error
       return { folder: null, kept: this.#kept, problem: (error as Error).message }
     }
-    if (folder.stamp !== this.#seen.stamp) this.#seen = { stamp: folder.stamp, at: new Date() }
+    const now = new Date()
+    if (folder.stamp !== this.#seen.stamp)
+      this.#seen = { stamp: folder.stamp, at: now, otherAt: this.#lookedAt }
+    this.#lookedAt = now
     await this.#openLast(folder.stamp)
     const last = this.#kept
     if (last?.stamp === folder.stamp && folder.problem === null) return { folder, kept: last, problem: null }
     const names = last?.files.map(({ name }) => name) ?? []
-    const moment = { now: new Date(), seenAt: this.#seen.at }
-    let problem = incompleteness(folder, complete, names, moment)
+    const { at: seenAt, otherAt } = this.#seen
+    let problem = incompleteness(folder, complete, names, { now, seenAt, otherAt })
     const isMissing = names.some(name => !folder.files.some(file => file.name === name))
     if (problem !== null && isMissing) problem += `; if it is no longer delivered, remove ${this.#place}`
     const { stamp } = folder

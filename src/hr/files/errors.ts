@@ -65,6 +65,7 @@ function withoutColumns(message: string): string {
 
 function reasonOf(error: unknown, type: string | undefined): string {
   if (/no space left/i.test(String(error))) return 'no space left in HR_FILES_KEEP'
+  if (/Corrupt database file/.test(String(error))) return 'what HR_FILES_KEEP holds is broken: remove it'
   return type ?? (error as NodeJS.ErrnoException).code ?? 'DuckDB does not answer'
 }
 

@@ -125,12 +125,13 @@ async function statOf(path: string) {
  * Why the files are no whole delivery, as a sentence; null when they are one, as far as one can tell from outside.
  * @param last names of the files of the last good delivery
  * @param seenAt since when the folder has been seen as it is; its own clock may be ahead of ours
+ * @param otherAt when it was last seen otherwise, if ever; its own clock may be behind ours
  */
 export function incompleteness(
   { files, markedAt, problem }: Folder,
   complete: Completeness,
   last: readonly string[],
-  { now, seenAt }: { now: Date; seenAt: Date },
+  { now, seenAt, otherAt }: { now: Date; seenAt: Date; otherAt: Date | null },
 ): string | null {
   if (problem !== null) return problem
   if (files.length === 0)
@@ -143,7 +144,8 @@ export function incompleteness(
     return newer ? `the file ${newer.name} is newer than the marker ${complete.marker}` : null
   }
   const [latest] = [...files].sort((a, b) => b.changedAt.getTime() - a.changedAt.getTime())
-  const since = Math.min(latest?.changedAt.getTime() ?? 0, seenAt.getTime())
+  const changed = Math.min(latest?.changedAt.getTime() ?? 0, seenAt.getTime())
+  const since = Math.max(changed, otherAt?.getTime() ?? 0)
   const rested = now.getTime() - since
   if (rested >= complete.restMs) return null
   const seconds = Math.max(0, Math.floor(rested / 1000))

@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process'
-import { readdir, rename, rm, unlink, utimes, writeFile } from 'node:fs/promises'
+import { open, readdir, rename, rm, unlink, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { text as textOf } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -251,6 +251,20 @@ test('a disk that is full keeps nothing by halves, and look-ups read what was ke
   expect(await read()).toBe('run: ok\nlook-up: 1\n')
 })
 
+test('what is kept and no longer what was written is told, and read by nobody', async () => {
+  const hr = await delivered()
+  const rows = Array.from({ length: 50_000 }, (_, i) => `${i},name ${i}\n`)
+  await hr.deliver('staff.csv', `id,name\n${rows.join('')}`)
+  expect(await hr.rows(SQL)).toHaveLength(50_000)
+  const [place = ''] = await readdir(hr.settings.keep)
+  const [name = ''] = await readdir(join(hr.settings.keep, place))
+  await using kept = await open(join(hr.settings.keep, place, name), 'r+')
+  await kept.write(Buffer.from('garbage'), 0, 7, 100_000)
+  expect((await errorOf(hr.rows(SQL))).message).toBe(
+    "HR's files cannot be read (what HR_FILES_KEEP holds is broken: remove it)",
+  )
+})
+
 test('what does not fit into memory lies where no other reader puts it', async () => {
   const hr = await delivered()
   await hr.deliver('staff.csv', GOOD)
@@ -363,8 +377,8 @@ describe('files at rest', () => {
     markedAt: null,
     problem: null,
   })
-  const judged = (changedAt: Date, now: Date, seenAt: Date) =>
-    incompleteness(folder(changedAt), { restMs: 60_000 }, [], { now, seenAt })
+  const judged = (changedAt: Date, now: Date, seenAt: Date, otherAt: Date | null = null) =>
+    incompleteness(folder(changedAt), { restMs: 60_000 }, [], { now, seenAt, otherAt })
 
   test('are a delivery after their time, and not before', () => {
     expect(judged(at(0), at(59), at(59))).toBe(
@@ -376,6 +390,11 @@ describe('files at rest', () => {
   test('rest though their clock is ahead of ours, once they were seen so for that time', () => {
     expect(judged(at(9999), at(59), at(0))).not.toBe(null)
     expect(judged(at(9999), at(60), at(0))).toBe(null)
+  })
+
+  test('do not rest though their clock is behind ours, while they were seen to change', () => {
+    expect(judged(at(-9999), at(59), at(10), at(0))).toMatch(/was still being written 59 s ago/)
+    expect(judged(at(-9999), at(60), at(10), at(0))).toBe(null)
   })
 })
 
