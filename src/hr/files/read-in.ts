@@ -103,6 +103,10 @@ async function readInFile(
   } catch (error) {
     if (error instanceof FileProblem) throw new FileProblem(`the file ${file.name} ${error.message}`)
     const told = duckDbError(error)
+    if (told?.type === 'Catalog')
+      throw new FileProblem(
+        `the file ${file.name} would be a table that another file, or a sheet, already is`,
+      )
     if (told && !NOT_OF_THE_FILE.has(told.type) && file.format !== 'xlsx')
       throw new FileProblem(`the file ${file.name} ${explained(told.message, file)}`)
     const { code } = error as NodeJS.ErrnoException

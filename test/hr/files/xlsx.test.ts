@@ -98,6 +98,15 @@ test('cells stand where they say, empty rows are none, and further sheets are fu
   ])
 })
 
+test('a file that has the name of a sheet is told', async () => {
+  const hr = await delivered()
+  await hr.deliver('staff.xlsx', workbook([staff(), { ...staff(), name: 'Old' }]))
+  await hr.deliver('staff_old.csv', 'id,value\n1,A\n')
+  expect((await errorOf(hr.rows(SQL))).message).toMatch(
+    /: the file staff_old\.csv would be a table that another file, or a sheet, already is$/,
+  )
+})
+
 const BOOK = workbook([staff('<c><v>1</v></c>')])
 test.each([
   ['that is cut off', BOOK.subarray(0, -100), /^the file staff\.xlsx is not a workbook of Excel \(/],
