@@ -40,10 +40,11 @@ export class Deliveries {
   /** What was opened last, and those that somebody still reads. */
   #kept: Kept | null = null
   readonly #readers = new Map<Kept, number>()
-  /** The folder as it is, since it is so. */
-  #seen = { stamp: '', at: new Date(0) }
-  /** A delivery that turned out to be of no use: it is not read in again. */
-  #refused: { stamp: string; problem: string } | null = null
+  /** The folder as it is, since it is so, and when it was last otherwise. */
+  #seen = { stamp: '', at: new Date(0), otherAt: null as Date | null }
+  #lookedAt: Date | null = null
+  /** A delivery that turned out to be of no use: it is not read in again. Where that is not its fault, not before long. */
+  #refused: { stamp: string; problem: string; until: number } | null = null
   #looking: Promise<Look> | null = null
 
   constructor(folder: string, settings: FilesSettings, logger: Logger) {
@@ -81,9 +82,9 @@ export class Deliveries {
     timeoutMs?: number | undefined
   }): Promise<Kept> {
     const looking = this.look()
-    const older = this.#kept
-    const look = await (older !== null && timeoutMs !== undefined
-      ? Promise.race([looking, after(timeoutMs, { kept: older, problem: null })])
+    // Whichever is open then: another process' delivery may have taken the place of the one that is open now.
+    const look = await (this.#kept !== null && timeoutMs !== undefined
+      ? Promise.race([looking, after(timeoutMs, () => ({ kept: this.#kept, problem: null }))])
       : looking)
     const { kept, problem } = look
     if (kept === null || (isForRun && problem !== null)) throw new HrDeliveryError(this.folder, problem)
@@ -126,19 +127,30 @@ export class Deliveries {
       if (this.#kept === null) throw error
       return { folder: null, kept: this.#kept, problem: (error as Error).message }
     }
-    if (folder.stamp !== this.#seen.stamp) this.#seen = { stamp: folder.stamp, at: new Date() }
+    const now = new Date()
+    if (folder.stamp !== this.#seen.stamp)
+      this.#seen = { stamp: folder.stamp, at: now, otherAt: this.#lookedAt }
+    this.#lookedAt = now
     await this.#openLast(folder.stamp)
     const last = this.#kept
     if (last?.stamp === folder.stamp && folder.problem === null) return { folder, kept: last, problem: null }
     const names = last?.files.map(({ name }) => name) ?? []
-    const moment = { now: new Date(), seenAt: this.#seen.at }
-    let problem = incompleteness(folder, complete, names, moment)
+    const { at: seenAt, otherAt } = this.#seen
+    let problem = incompleteness(folder, complete, names, { now, seenAt, otherAt })
     const isMissing = names.some(name => !folder.files.some(file => file.name === name))
     if (problem !== null && isMissing) problem += `; if it is no longer delivered, remove ${this.#place}`
-    if (this.#refused?.stamp === folder.stamp) problem ??= this.#refused.problem
+    const { stamp } = folder
+    if (this.#refused?.stamp === stamp && performance.now() < this.#refused.until)
+      problem ??= this.#refused.problem
     if (problem !== null) return { folder, kept: last, problem }
-    problem = await this.#readIn(folder)
-    if (problem !== null) this.#refused = { stamp: folder.stamp, problem }
+    try {
+      problem = await this.#readIn(folder)
+      if (problem !== null) this.#refused = { stamp, problem, until: Number.POSITIVE_INFINITY }
+    } catch (error) {
+      if (last === null) throw error
+      problem = toHrError(error).message
+      this.#refused = { stamp, problem, until: performance.now() + TRY_AGAIN_MS }
+    }
     return { folder, kept: this.#kept, problem }
   }
 
@@ -227,6 +239,8 @@ export class Deliveries {
 }
 
 const EXTENSION = '.duckdb'
+/** Where a disk is full, reading in all of a delivery for every look-up would keep nobody but the disk busy. */
+const TRY_AGAIN_MS = 30_000
 
 /** What a look at the folder came to. */
 export interface Look {
@@ -238,9 +252,9 @@ export interface Look {
   problem: string | null
 }
 
-async function after<T>(ms: number, value: T): Promise<T> {
+async function after<T>(ms: number, value: () => T): Promise<T> {
   const { promise, resolve } = Promise.withResolvers<T>()
-  setTimeout(() => resolve(value), ms).unref()
+  setTimeout(() => resolve(value()), ms).unref()
   return promise
 }
 

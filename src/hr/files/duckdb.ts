@@ -1,3 +1,5 @@
+import { randomUUID } from 'node:crypto'
+import { dirname, join } from 'node:path'
 import { HrUnavailableError } from '../errors.ts'
 
 /** DuckDB is there only where somebody wants it: it is 70 MB. */
@@ -36,9 +38,13 @@ const LOCKED = {
 /** Settings of every session: the day of a moment is the day in China, and errors tell their place. */
 const SETTINGS = ["set global TimeZone = 'Asia/Shanghai'", 'set global errors_as_json = true']
 
-/** A kept delivery, which can only be read; and nothing else can be, whatever a mapping asks for. */
+/**
+ * A kept delivery, which can only be read; and nothing else can be, whatever a mapping asks for. What does not fit into memory
+ * goes to a folder of its own: DuckDB's names in it are always the same, and two processes would read each other's rows.
+ */
 export async function openKept(path: string): Promise<Instance> {
-  const options = { access_mode: 'READ_ONLY', memory_limit: MEMORY, temp_directory: `${path}.tmp` }
+  const spill = join(dirname(path), `.${randomUUID()}`)
+  const options = { access_mode: 'READ_ONLY', memory_limit: MEMORY, temp_directory: spill }
   return opened(path, options, [])
 }
 

@@ -43,7 +43,7 @@ export function toHrError(error: unknown, statement?: Statement, timeoutMs: numb
   if (timeoutMs !== null) return hrTooSlow(timeoutMs)
   const told = duckDbError(error)
   if (!told || !statement || TRANSIENT.has(told.type))
-    return new HrUnavailableError(`HR's files cannot be read (${told?.type ?? codeOf(error)})`, {
+    return new HrUnavailableError(`HR's files cannot be read (${reasonOf(error, told?.type)})`, {
       cause: error,
     })
   const { file, sql, offset } = statement.mapping
@@ -63,8 +63,10 @@ function withoutColumns(message: string): string {
     .replace(/\s*\n\s*/g, ' ')
 }
 
-function codeOf(error: unknown): string {
-  return (error as NodeJS.ErrnoException).code ?? 'DuckDB does not answer'
+function reasonOf(error: unknown, type: string | undefined): string {
+  if (/no space left/i.test(String(error))) return 'no space left in HR_FILES_KEEP'
+  if (/Corrupt database file/.test(String(error))) return 'what HR_FILES_KEEP holds is broken: remove it'
+  return type ?? (error as NodeJS.ErrnoException).code ?? 'DuckDB does not answer'
 }
 
 /** The place in the mapping, or null outside it. DuckDB's parser counts characters, whatever comes after it bytes of UTF-8. */

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { readdir, realpath, stat } from 'node:fs/promises'
-import { join, sep } from 'node:path'
+import { extname, join, sep } from 'node:path'
 import { hrAway } from '../errors.ts'
 import type { Completeness } from './settings.ts'
 
@@ -8,15 +8,15 @@ import type { Completeness } from './settings.ts'
 
 export type Format = 'csv' | 'json' | 'parquet' | 'xlsx'
 
-const FORMAT_OF: Record<string, Format> = {
-  csv: 'csv',
-  tsv: 'csv',
-  json: 'json',
-  ndjson: 'json',
-  jsonl: 'json',
-  parquet: 'parquet',
-  xlsx: 'xlsx',
-}
+const FORMAT_OF = new Map<string, Format>([
+  ['csv', 'csv'],
+  ['tsv', 'csv'],
+  ['json', 'json'],
+  ['ndjson', 'json'],
+  ['jsonl', 'json'],
+  ['parquet', 'parquet'],
+  ['xlsx', 'xlsx'],
+])
 
 /** Names under which programs write what they will move into its place. */
 const UNFINISHED = /^[.~]|~$|\.(?:tmp|temp|part|partial|filepart|crdownload|swp|lock)$/i
@@ -82,7 +82,7 @@ export async function readFolder(folder: string, complete: Completeness): Promis
 
 function formatOf(name: string): Format | undefined {
   if (UNFINISHED.test(name)) return undefined
-  return FORMAT_OF[name.slice(name.lastIndexOf('.') + 1).toLowerCase()]
+  return FORMAT_OF.get(extname(name).slice(1).toLowerCase())
 }
 
 /** Null, and a problem, for what is no file, or lies elsewhere: a link must not make us read what is none of HR's. */
@@ -125,12 +125,13 @@ async function statOf(path: string) {
  * Why the files are no whole delivery, as a sentence; null when they are one, as far as one can tell from outside.
  * @param last names of the files of the last good delivery
  * @param seenAt since when the folder has been seen as it is; its own clock may be ahead of ours
+ * @param otherAt when it was last seen otherwise, if ever; its own clock may be behind ours
  */
 export function incompleteness(
   { files, markedAt, problem }: Folder,
   complete: Completeness,
   last: readonly string[],
-  { now, seenAt }: { now: Date; seenAt: Date },
+  { now, seenAt, otherAt }: { now: Date; seenAt: Date; otherAt: Date | null },
 ): string | null {
   if (problem !== null) return problem
   if (files.length === 0)
@@ -143,7 +144,8 @@ export function incompleteness(
     return newer ? `the file ${newer.name} is newer than the marker ${complete.marker}` : null
   }
   const [latest] = [...files].sort((a, b) => b.changedAt.getTime() - a.changedAt.getTime())
-  const since = Math.min(latest?.changedAt.getTime() ?? 0, seenAt.getTime())
+  const changed = Math.min(latest?.changedAt.getTime() ?? 0, seenAt.getTime())
+  const since = Math.max(changed, otherAt?.getTime() ?? 0)
   const rested = now.getTime() - since
   if (rested >= complete.restMs) return null
   const seconds = Math.max(0, Math.floor(rested / 1000))

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { rm } from 'node:fs/promises'
+import { rm, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Connection, createKept, duckDbError, type Instance, literal, quoted } from './duckdb.ts'
 import type { DataFile, Folder } from './folder.ts'
@@ -52,6 +52,8 @@ async function readInAll(instance: Instance, files: readonly DataFile[], reading
          ${encoding === null ? 'null' : literal(encoding)})`,
     )
   }
+  // Closing writes the tables too, and says nothing where it fails, as on a full disk.
+  await connection.run('checkpoint kept')
   connection.closeSync()
 }
 
@@ -73,10 +75,13 @@ async function readInFile(
 ): Promise<{ tables: string[]; rows: number; encoding: string | null }> {
   try {
     if (file.bytes === 0) throw new FileProblem('is empty')
+    // Under a name of ours: DuckDB would take staff[1].csv for a pattern, and read staff1.csv.
+    const path = join(reading.work, `${randomUUID()}.${file.format}`)
     switch (file.format) {
       case 'parquet':
+        await symlink(file.path, path)
         return await counted(connection, [file.table], null, () =>
-          connection.run(`create table ${quoted(file.table)} as from read_parquet(${literal(file.path)})`),
+          connection.run(`create table ${quoted(file.table)} as from read_parquet(${literal(path)})`),
         )
       case 'xlsx':
         return await withWorkbook(file.path, sheets => readInSheets(connection, file, sheets))
@@ -84,20 +89,24 @@ async function readInFile(
         const encoding = await encodingOf(file.path, reading.encoding)
         // DuckDB reads CSV with a mark at its beginning, but not JSON.
         const isRead = encoding === 'utf-8' && file.format === 'csv'
-        const path = isRead ? file.path : join(reading.work, `${randomUUID()}.${file.format}`)
-        if (!isRead) await writeAsUtf8(file.path, encoding, path)
+        if (isRead) await symlink(file.path, path)
+        else await writeAsUtf8(file.path, encoding, path)
         const result = await counted(connection, [file.table], nameOf(encoding), () =>
           file.format === 'csv'
             ? readInCsv(connection, file, path, reading.rests)
             : readInJson(connection, file, path),
         )
-        if (!isRead) await rm(path)
+        await rm(path)
         return result
       }
     }
   } catch (error) {
     if (error instanceof FileProblem) throw new FileProblem(`the file ${file.name} ${error.message}`)
     const told = duckDbError(error)
+    if (told?.type === 'Catalog')
+      throw new FileProblem(
+        `the file ${file.name} would be a table that another file, or a sheet, already is`,
+      )
     if (told && !NOT_OF_THE_FILE.has(told.type) && file.format !== 'xlsx')
       throw new FileProblem(`the file ${file.name} ${explained(told.message, file)}`)
     const { code } = error as NodeJS.ErrnoException

@@ -223,6 +223,8 @@ async function* sheetRows(
   let row: (string | null)[] = []
   let cell = { type: '', isDate: false, column: 0, place: '' }
   let [value, isValue, isPhonetic] = ['', false, false]
+  // Programs that write workbooks without computing them leave formulas with no value at all.
+  let [hasFormula, hasValue] = [false, false]
   const handlers: Handlers = {
     open(name, { r = '', t = 'n', s = '' }) {
       if (name === 'row') row = []
@@ -230,8 +232,14 @@ async function* sheetRows(
         const column = r === '' ? row.length : columnOf(r)
         cell = { type: t, isDate: context.dates[Number(s)] ?? false, column, place: r }
         value = ''
-      } else if (name === 'rPh') isPhonetic = true
-      else if (name === 'v' || name === 't') isValue = !isPhonetic
+        hasFormula = false
+        hasValue = false
+      } else if (name === 'f') hasFormula = true
+      else if (name === 'rPh') isPhonetic = true
+      else if (name === 'v' || name === 't') {
+        isValue = !isPhonetic
+        hasValue = true
+      }
     },
     text(piece) {
       if (isValue) value += piece
@@ -240,6 +248,10 @@ async function* sheetRows(
       if (name === 'v' || name === 't') isValue = false
       else if (name === 'rPh') isPhonetic = false
       else if (name === 'c') {
+        if (hasFormula && !hasValue)
+          throw new FileProblem(
+            `has a formula without a value in cell ${cell.place} of sheet ${context.sheet}: save it with Excel`,
+          )
         while (row.length < cell.column) row.push(null)
         row[cell.column] = value === '' ? null : cellText(value, cell, context)
       } else if (name === 'row' && row.some(text => text !== null)) bundle.push(row)
@@ -258,7 +270,11 @@ function cellText(
   { type, isDate, place }: { type: string; isDate: boolean; place: string },
   { sheet, texts, dates: _, epoch }: SheetContext,
 ): string | null {
-  if (type === 's') return texts[Number(value)] || null
+  if (type === 's') {
+    const text = texts[Number(value)]
+    if (text === undefined) throw new FileProblem(`lacks the text of cell ${place} of sheet ${sheet}`)
+    return text || null
+  }
   if (type === 'inlineStr' || type === 'str') return unescaped(value)
   if (type === 'b') return value === '1' ? 'true' : 'false'
   if (type === 'd') return value.replace('T', ' ').replace(/ 00:00:00(?:\.0+)?Z?$/, '')

@@ -1,10 +1,11 @@
 import { spawn } from 'node:child_process'
-import { readdir, rename, rm, unlink, utimes, writeFile } from 'node:fs/promises'
+import { open, readdir, rename, rm, unlink, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { text as textOf } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { DuckDBInstance } from '@duckdb/node-api'
-import { describe, expect, inject, test } from 'vitest'
+import { describe, expect, inject, onTestFinished, test } from 'vitest'
+import { openKept } from '../../../src/hr/files/duckdb.ts'
 import { type Folder, incompleteness } from '../../../src/hr/files/folder.ts'
 import { HrDeliveryError } from '../../../src/hr/source.ts'
 import { registerChild } from '../../helpers/children.ts'
@@ -223,6 +224,84 @@ test('a scan that is closed before its first row stops DuckDB', async () => {
   await expect.poll(busy).toBe(false)
 })
 
+test('a disk that is full keeps nothing by halves, and look-ups read what was kept', async () => {
+  const hr = await delivered()
+  const read = async (...limit: string[]) => {
+    const fixture = join(import.meta.dirname, 'fixtures/full-disk.ts')
+    const child = spawn(
+      'sh',
+      ['-c', `${limit.join(' ')} exec "$0" "$@"`, process.execPath, fixture, hr.folder, hr.settings.keep],
+      {
+        stdio: ['ignore', 'pipe', 'inherit'],
+      },
+    )
+    registerChild(inject('runFolder'), child)
+    return textOf(child.stdout)
+  }
+  await hr.deliver('staff.csv', GOOD)
+  // No file may have more than 100 blocks: DuckDB begins one, and cannot write the tables.
+  expect(await read('ulimit -f 100;')).toMatch(/^run: HR's files cannot be read \(IO\)\nlook-up: /)
+  const [place = ''] = await readdir(hr.settings.keep)
+  expect(await readdir(join(hr.settings.keep, place))).toEqual([])
+  expect(await hr.rows(SQL)).toHaveLength(2)
+  await hr.deliver('staff.csv', 'id,name\n1,A\n')
+  expect(await read('ulimit -f 100;')).toMatch(
+    /^run: the delivery in .* is not complete: HR's files cannot be read \(IO\)\nlook-up: 2\n$/,
+  )
+  expect(await read()).toBe('run: ok\nlook-up: 1\n')
+})
+
+test('what is kept and no longer what was written is told, and read by nobody', async () => {
+  const hr = await delivered()
+  const rows = Array.from({ length: 50_000 }, (_, i) => `${i},name ${i}\n`)
+  await hr.deliver('staff.csv', `id,name\n${rows.join('')}`)
+  expect(await hr.rows(SQL)).toHaveLength(50_000)
+  const [place = ''] = await readdir(hr.settings.keep)
+  const [name = ''] = await readdir(join(hr.settings.keep, place))
+  await using kept = await open(join(hr.settings.keep, place, name), 'r+')
+  await kept.write(Buffer.from('garbage'), 0, 7, 100_000)
+  expect((await errorOf(hr.rows(SQL))).message).toBe(
+    "HR's files cannot be read (what HR_FILES_KEEP holds is broken: remove it)",
+  )
+})
+
+test('what does not fit into memory lies where no other reader puts it', async () => {
+  const hr = await delivered()
+  await hr.deliver('staff.csv', GOOD)
+  await hr.rows(SQL)
+  const [place = ''] = await readdir(hr.settings.keep)
+  const [name = ''] = await readdir(join(hr.settings.keep, place))
+  const folders = new Set<unknown>()
+  for (let i = 0; i < 2; i += 1) {
+    const instance = await openKept(join(hr.settings.keep, place, name))
+    onTestFinished(() => instance.closeSync())
+    const connection = await instance.connect()
+    const reader = await connection.runAndReadAll("select current_setting('temp_directory')")
+    folders.add(reader.getRows()[0]?.[0])
+  }
+  expect(folders.size).toBe(2)
+})
+
+test.each(['csv', 'json'])('a name that looks like a pattern is the name of one %s file', async extension => {
+  const hr = await delivered()
+  const content = (id: string) =>
+    extension === 'csv' ? `id,name\n${id},A\n` : `[{"id": "${id}", "name": "A"}]`
+  await hr.deliver(`staff[1].${extension}`, content('1'))
+  await hr.deliver(`staff1.${extension}`, content('2'))
+  await hr.deliver(`staff*.${extension}`, content('3'))
+  const ids = async (table: string) =>
+    (await hr.rows(`select id as userid, name from "${table}"`)).map(({ userid }) => userid)
+  expect([await ids('staff[1]'), await ids('staff1'), await ids('staff*')]).toEqual([['1'], ['2'], ['3']])
+})
+
+test('names of files decide what is data, and no other words do', async () => {
+  const hr = await delivered()
+  await hr.deliver('staff.csv', GOOD)
+  await hr.deliver('notes.constructor', 'x')
+  await hr.deliver('csv', 'x')
+  expect(await hr.rows(SQL)).toHaveLength(2)
+})
+
 test('what cannot be kept is not read', async () => {
   const hr = await delivered({ keep: '/dev/null/kept' })
   await hr.deliver('staff.csv', GOOD)
@@ -298,8 +377,8 @@ describe('files at rest', () => {
     markedAt: null,
     problem: null,
   })
-  const judged = (changedAt: Date, now: Date, seenAt: Date) =>
-    incompleteness(folder(changedAt), { restMs: 60_000 }, [], { now, seenAt })
+  const judged = (changedAt: Date, now: Date, seenAt: Date, otherAt: Date | null = null) =>
+    incompleteness(folder(changedAt), { restMs: 60_000 }, [], { now, seenAt, otherAt })
 
   test('are a delivery after their time, and not before', () => {
     expect(judged(at(0), at(59), at(59))).toBe(
@@ -311,6 +390,11 @@ describe('files at rest', () => {
   test('rest though their clock is ahead of ours, once they were seen so for that time', () => {
     expect(judged(at(9999), at(59), at(0))).not.toBe(null)
     expect(judged(at(9999), at(60), at(0))).toBe(null)
+  })
+
+  test('do not rest though their clock is behind ours, while they were seen to change', () => {
+    expect(judged(at(-9999), at(59), at(10), at(0))).toMatch(/was still being written 59 s ago/)
+    expect(judged(at(-9999), at(60), at(10), at(0))).toBe(null)
   })
 })
 

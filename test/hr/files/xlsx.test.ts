@@ -27,13 +27,14 @@ test('texts are what they are, shared or not', async () => {
   const others = [
     text(' blanks '),
     '<c t="str"><f>A1</f><v>of a formula</v></c>',
+    '<c t="str"><f>A1</f><v></v></c>',
     '<c t="inlineStr"><is><t/></is></c>',
     '<c/>',
     '',
   ]
   expect(await remarks(workbook([staff(...cells, ...others)], { texts }))).toEqual([
     ...['007', 'two fonts', 'a\rb', ' blanks ', 'of a formula'],
-    ...[null, null, null],
+    ...[null, null, null, null],
   ])
 })
 
@@ -97,6 +98,15 @@ test('cells stand where they say, empty rows are none, and further sheets are fu
   ])
 })
 
+test('a file that has the name of a sheet is told', async () => {
+  const hr = await delivered()
+  await hr.deliver('staff.xlsx', workbook([staff(), { ...staff(), name: 'Old' }]))
+  await hr.deliver('staff_old.csv', 'id,value\n1,A\n')
+  expect((await errorOf(hr.rows(SQL))).message).toMatch(
+    /: the file staff_old\.csv would be a table that another file, or a sheet, already is$/,
+  )
+})
+
 const BOOK = workbook([staff('<c><v>1</v></c>')])
 test.each([
   ['that is cut off', BOOK.subarray(0, -100), /^the file staff\.xlsx is not a workbook of Excel \(/],
@@ -110,6 +120,16 @@ test.each([
     'with a formula that fails',
     workbook([staff('<c r="B2" t="e"><v>#N/A</v></c>')]),
     /^the file staff\.xlsx has #N\/A in cell B2 of sheet Sheet1: mend its formula$/,
+  ],
+  [
+    'with a formula that nobody has computed',
+    workbook([staff('<c r="B2"><f>A1</f></c>')]),
+    /^the file staff\.xlsx has a formula without a value in cell B2 of sheet Sheet1: save it with Excel$/,
+  ],
+  [
+    'without the text of a cell',
+    workbook([staff('<c r="B2" t="s"><v>1</v></c>')], { texts: ['<t>one</t>'] }),
+    /^the file staff\.xlsx lacks the text of cell B2 of sheet Sheet1$/,
   ],
   [
     'with nothing in it',
