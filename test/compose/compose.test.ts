@@ -129,7 +129,7 @@ test('the receiver of notifications is off unless asked for, and does nothing el
   const { profiles, command } = service('notifications')
   expect(profiles).toEqual(['notifications'])
   expect(command).toEqual(['start', '--roles', 'notifications,console'])
-  expect(dockerfile).toMatch(/^ +NOTIFICATION_HOST=0\.0\.0\.0$/m)
+  expect(dockerfile).toMatch(/^ +NOTIFICATION_HOST=0\.0\.0\.0(?: \\)?$/m)
 })
 
 test('the schema is up to date and the stores are healthy before anything works', () => {
