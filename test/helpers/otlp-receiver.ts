@@ -30,6 +30,8 @@ export interface OtlpReceiver extends AsyncDisposable {
   readonly requests: { path: string; headers: IncomingHttpHeaders }[]
   /** How it answers: well, with this status, or never. */
   behaviour: 'takes' | 'hangs' | number
+  /** Requests that are not answered, and that nobody has given up yet. */
+  readonly hanging: number
   /** Waits for a span. */
   find(wanted: (span: ReceivedSpan) => boolean): Promise<ReceivedSpan>
   close(): Promise<void>
@@ -39,11 +41,18 @@ export async function startOtlpReceiver(): Promise<OtlpReceiver> {
   const spans: ReceivedSpan[] = []
   const bodies: Buffer[] = []
   const requests: OtlpReceiver['requests'] = []
+  let hanging = 0
   const server = createServer(async (request, response) => {
     const chunks: Buffer[] = []
     for await (const chunk of request) chunks.push(chunk)
     requests.push({ path: request.url ?? '', headers: request.headers })
-    if (receiver.behaviour === 'hangs') return
+    if (receiver.behaviour === 'hangs') {
+      hanging += 1
+      response.once('close', () => {
+        hanging -= 1
+      })
+      return
+    }
     if (receiver.behaviour !== 'takes') return response.writeHead(receiver.behaviour).end()
     const sent = Buffer.concat(chunks)
     const body = request.headers['content-encoding'] === 'gzip' ? gunzipSync(sent) : sent
@@ -66,6 +75,9 @@ export async function startOtlpReceiver(): Promise<OtlpReceiver> {
     bodies,
     requests,
     behaviour: 'takes',
+    get hanging() {
+      return hanging
+    },
     find: wanted => until(async () => spans.find(wanted) ?? null),
     close,
     [Symbol.asyncDispose]: close,
