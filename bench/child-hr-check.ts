@@ -1,16 +1,24 @@
 import { createLogger } from '../src/lib/logger.ts'
 import { checkHr } from '../src/workbench/check.ts'
 import { answerParent } from './child.ts'
-import type { CheckTask } from './hr-check.ts'
+import type { Checked, CheckTask } from './hr-check.ts'
 import { openHr } from './planned-database.ts'
 
-// Checks once and answers with this process' peak of resident memory in MB.
-answerParent<CheckTask, number>(async ({ hr: url, employees }) => {
+// Checks once and answers with what that took.
+answerParent<CheckTask, Checked>(async ({ hr: url, employees }) => {
   const hr = openHr(url, createLogger({ level: 'warn', pretty: false }))
   const started = performance.now()
-  const { rows } = await checkHr(hr, { codes: null, signal: new AbortController().signal, read: () => {} })
+  const { rows } = await checkHr(hr, {
+    codes: null,
+    leaversAbound: () => false,
+    signal: new AbortController().signal,
+    read: () => {},
+  })
+  const seconds = (performance.now() - started) / 1000
   await hr.close()
   if (rows !== employees) throw new Error(`${rows} rows were checked, of ${employees}`)
-  process.stderr.write(`${employees} rows checked in ${Math.round(performance.now() - started)} ms\n`)
-  return process.resourceUsage().maxRSS / 1024
+  const { maxRSS, userCPUTime, systemCPUTime } = process.resourceUsage()
+  const cpu = ((userCPUTime + systemCPUTime) / 1e6).toFixed(1)
+  process.stderr.write(`${employees} rows checked in ${seconds.toFixed(1)} s, with ${cpu} s of CPU\n`)
+  return { seconds, megabytes: maxRSS / 1024 }
 })

@@ -53,7 +53,7 @@ answerParent<WorkTask, number>(async task => {
     locks,
     logger,
     concurrentCalls: concurrency,
-    departmentGraceMs: 0,
+    limits: { gate: { maxFewerRows: 20, maxEmptied: 20 }, departmentGraceMs: 0 },
     tracing,
   })
   const worker = queue.work(

@@ -17,7 +17,7 @@ import {
   toJson,
 } from './figure.ts'
 import { halving } from './halving.ts'
-import { hrCheckMemory } from './hr-check.ts'
+import { hrCheckMemory, hrCheckSeconds } from './hr-check.ts'
 import { makespan } from './makespan.ts'
 import { pacing } from './pacing.ts'
 import { planFilesMemory, planFilesRows } from './plan-files.ts'
@@ -161,7 +161,8 @@ function benchmarksOf(workshop: Workshop, options: Options): Benchmark[] {
   return [
     planRows(() => database(options.employees), options.employees, logger),
     planMemory(database, options.employees, workshop.folder, logger),
-    hrCheckMemory(database, options.employees, workshop.folder),
+    hrCheckSeconds(() => database(options.employees), options.employees, workshop.folder, logger),
+    hrCheckMemory(database, 2 * options.employees, workshop.folder),
     planMysqlRows(workshop, options.employees, logger),
     planMysqlMemory(workshop, options.employees, logger),
     planFilesRows(workshop, options.employees, logger),

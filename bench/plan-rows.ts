@@ -42,7 +42,7 @@ export function planRows(database: () => Promise<string>, employees: number, log
 }
 
 /** What the scan asks the server, word for word, as the server tells it. */
-async function scanStatement(url: string, hr: HrSource): Promise<string> {
+export async function scanStatement(url: string, hr: HrSource): Promise<string> {
   const scan = await hr.scan({})
   const client = new pg.Client({ connectionString: url })
   await client.connect()
@@ -59,7 +59,8 @@ async function scanStatement(url: string, hr: HrSource): Promise<string> {
   }
 }
 
-async function copySeconds(url: string, statement: string): Promise<number> {
+/** How long a bare read takes. */
+export async function copySeconds(url: string, statement: string): Promise<number> {
   const client = await connectClient(url)
   try {
     const startedAt = performance.now()

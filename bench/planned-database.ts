@@ -14,6 +14,7 @@ import { createPeople, EMPLOYEES_SQL } from './people.ts'
 export const LIMITS = {
   gate: { maxFewerRows: 100, maxEmptied: 100 },
   breaker: { count: Number.MAX_SAFE_INTEGER, percent: 100 },
+  maxLeavers: 50,
   sweepIntervalMs: 0,
 }
 

@@ -54,7 +54,7 @@ export class Workshop {
 
   /** Connection string of a new, empty database on an embedded PostgreSQL with its durable settings. */
   async database(): Promise<string> {
-    this.#postgres ??= startEmbeddedPostgres({ dataDir: join(this.folder, 'postgres'), mode: 'durable' })
+    this.#postgres ??= startEmbeddedPostgres({ dataDir: join(this.folder, 'postgres') })
     const server = await this.#postgres
     this.#databases += 1
     const name = `bench_${this.#databases}`

@@ -1,11 +1,17 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { RULE_NAMES, RULES, type RuleName, type Severity } from '../src/alerts/rule.ts'
+import { RULE_NAMES, RULES, type RuleName, type Severity, settingOf } from '../src/alerts/rule.ts'
 import { runbookOf } from '../src/alerts/text.ts'
 import { SETTINGS } from '../src/config.ts'
 import { LANGUAGES, type Language } from '../src/texts/texts.ts'
+import { table } from './settings.ts'
 
-/** `npm run docs:runbook`: writes docs/runbook.md and docs/runbook.zh-CN.md from the texts of the rules. */
+/**
+ * `npm run docs:runbook`: writes docs/runbook.md and docs/runbook.zh-CN.md from the rules and their texts, and the table of the
+ * rules in docs/alerts.md.
+ */
+
+const ROOT = join(import.meta.dirname, '..')
 
 /** By language: the page's name, and what it says besides the steps. */
 const PAGES: Record<Language, { file: string; introduction: string; words: Words }> = {
@@ -65,14 +71,34 @@ export function runbookPage(language: Language): { file: string; text: string } 
 
 /** In one line: how bad, from which figure on, and when it is not told. */
 function factsOf(rule: RuleName, { severity, setting, inhibited, separator, end }: Words): string {
-  const name = `ALERT_${rule.toUpperCase()}` as `ALERT_${Uppercase<RuleName>}`
+  const name = settingOf(rule)
   const others = RULES[rule].inhibitedBy?.map(other => `\`${other}\``).join(', ')
   const facts = [severity[RULES[rule].severity], setting(name, SETTINGS[name].default)]
   return [...facts, ...(others ? [inhibited(others)] : [])].join(separator) + end
 }
 
+/** docs/alerts.md with the table of the rules as they are. */
+export function alertsPage(): { file: string; text: string } {
+  const file = 'docs/alerts.md'
+  const rows = RULE_NAMES.map(rule => {
+    const { severity, meaning, figure, second, remindedAfterHours } = RULES[rule]
+    const settings = [settingOf(rule), ...(second ? [second.name] : [])]
+    const reminded = remindedAfterHours && ` Told again after ${remindedAfterHours.join(' and ')} hours.`
+    return [
+      `\`${rule}\``,
+      severity,
+      `${meaning}${second ? ` ${second.meaning}` : ''}${reminded ?? ''}`.replace('… … ', ''),
+      settings.map(setting => `\`${setting}\``).join(', '),
+      [figure, ...(second ? [second] : [])].map(each => each.default).join(', '),
+    ]
+  })
+  const header = ['Rule', 'Severity', 'Its figure', 'Setting', 'Default']
+  const text = readFileSync(join(ROOT, file), 'utf8')
+  return { file, text: text.replace(/^\| Rule .*?\n(?!\|)/ms, () => table(header, rows)) }
+}
+
 if (import.meta.main)
-  for (const { file, text } of LANGUAGES.map(runbookPage)) {
-    const path = join(import.meta.dirname, '..', file)
+  for (const { file, text } of [...LANGUAGES.map(runbookPage), alertsPage()]) {
+    const path = join(ROOT, file)
     if (text !== readFileSync(path, { encoding: 'utf8', flag: 'a+' })) writeFileSync(path, text)
   }

@@ -6,10 +6,11 @@ import pg from 'pg'
 import { type BrowserContext, chromium, type Page } from 'playwright-core'
 import { createLogger } from '../src/lib/logger.ts'
 import { openEmbedded } from '../src/trial/environment.ts'
+import { program } from '../test/helpers/programs.ts'
 
 /**
  * `npm run screenshots`: writes docs/images/*.png from the trial as it is after its first sync, with a held run and decisions,
- * so that the pictures stay true. Needs Chromium: /usr/bin/chromium, or the one that CHROMIUM names.
+ * so that the pictures stay true. Needs Chromium.
  */
 
 const IMAGES = join(import.meta.dirname, 'images')
@@ -35,7 +36,7 @@ try {
   console.error(`the console is at ${address.origin}`)
   const held = await holdARun()
   const browser = await chromium.launch({
-    executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
+    executablePath: program('chromium'),
     args: ['--no-sandbox'],
   })
   try {

@@ -93,7 +93,7 @@ function defaultOf(name: string, setting: Shown): string {
 }
 
 /** A table with its columns aligned, as the formatter wants it. */
-function table(header: string[], rows: string[][]): string {
+export function table(header: string[], rows: string[][]): string {
   const widths = header.map((_, column) =>
     Math.max(3, ...[header, ...rows].map(cells => (cells[column] ?? '').length)),
   )

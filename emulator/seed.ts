@@ -195,7 +195,7 @@ export function applySeed(platform: Platform, seed: unknown): Record<string, num
 }
 
 /** Everything the platform holds, in the seed format; with `userid`, the employees of that id and their open ids. */
-export function currentState(platform: Platform, userid?: string) {
+export function currentState(platform: Platform, userid?: string): Record<string, unknown> {
   const employees = platform.employees.list(userid)
   const openids = platform.openids.list(userid)
   if (userid !== undefined) return { employees, openids }

@@ -1,5 +1,6 @@
 import type { Pool } from '../src/lib/database.ts'
 import type { Logger } from '../src/lib/logger.ts'
+import { restLostCases } from '../src/sync/cases.ts'
 import type { Feeder } from '../src/sync/feeder.ts'
 import type { Mirror } from '../src/sync/mirror-kind.ts'
 import { requestDueRetries } from '../src/sync/retries.ts'
@@ -7,14 +8,14 @@ import type { RunKind } from '../src/sync/run.ts'
 import { noteStanding } from '../src/sync/tally.ts'
 import { pruneHistory } from './prune.ts'
 
-/** What a tick may use. */
+/** The resources of a tick. */
 export interface JobContext {
   pool: Pool
   feeder: Feeder
   logger: Logger
   /** The mirrors that are switched on. */
   mirrors: readonly Mirror[]
-  /** Requests a run of the kind, unless one waits or goes on already; while one is held, HR is judged again. */
+  /** Requests a run of the kind, unless one is waiting or in progress; while one is held, HR is checked again. */
   requestRun(kind: RunKind): Promise<void>
 }
 
@@ -62,6 +63,7 @@ export const CRON_JOBS: readonly CronJob[] = [
     does: 'tries dead letters again that are due',
     schedule: '*/10 * * * * *',
     async run({ pool }) {
+      await restLostCases(pool)
       await requestDueRetries(pool)
     },
   },

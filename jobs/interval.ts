@@ -1,11 +1,11 @@
 import cron, { type ScheduledTask } from 'node-cron'
 
 const DAY_S = 86_400
-/** Days that are looked at: a schedule of less than one tick a year is taken for one of a year. */
+/** Days to search: a schedule with less than one tick a year counts as yearly. */
 const DAYS = 367
 
 /**
- * The longest time between two ticks, in seconds: what nobody needs to wonder at. Nights, weekends and the ends of months count.
+ * The longest regular time between two ticks, in seconds. Nights, weekends and the ends of months count.
  * @param task of the expression: it knows which days match
  */
 export function longestInterval(expression: string, task: Pick<ScheduledTask, 'match'>, now: Date): number {

@@ -1,6 +1,6 @@
 import type { Pool } from '../src/lib/database.ts'
 
-/** Removes what is only history. Returns the rows removed, by table. */
+/** Deletes rows that are only history. Returns the rows deleted, by table. */
 export async function pruneHistory(db: Pool): Promise<Record<string, number>> {
   const removed: Record<string, number> = {}
   for (const [table, condition] of Object.entries(OLD)) {
@@ -10,16 +10,16 @@ export async function pruneHistory(db: Pool): Promise<Record<string, number>> {
   return removed
 }
 
-/** By table, in the order in which they are pruned: which of its rows `t` are nothing but history. */
+/** By table, in the order in which they are pruned: which of its rows `t` are only history. */
 const OLD = {
   attempt: `started_at < now() - interval '30 days'`,
   call_minute: `minute < now() - interval '30 days'`,
-  // Curves show 30 days, from the beginning of a day on.
+  // Charts show 30 days, from the beginning of a day on.
   call_hour: `hour < now() - interval '35 days'`,
   standing_history: `at < now() - interval '35 days'`,
   dead_letter: `
     state = 'resolved' and resolved_at < now() - interval '180 days'
-    -- What a person accepted stays accepted as long as whom it concerns is there; else it would fail anew.
+    -- A case that a person accepted stays accepted while its subject exists; otherwise it would fail anew.
     or state = 'ignored' and last_failed_at < now() - interval '180 days' and entity <> 'mirror'
       and not exists (select from dirsync.employee e
                       where e.enterprise_code = t.enterprise_code and e.userid = t.entity_key
@@ -36,7 +36,9 @@ const OLD = {
       and id < (select coalesce(max(id), 0) from dirsync.sync_run s
                 where sweep and source is not null and state = 'done'
                   and (s.hr_source = t.hr_source or t.kind not in ('changes', 'full')))
-    -- HR's trigger may ask for a run every second, retries for one every ten seconds.
+    -- HR's trigger may request a run every second, retries one every ten seconds: their attempts go as soon.
+    or (kind = 'changes' and keys <> '{}' or kind = 'retry' and requested_by = 'cron')
+      and finished_at < now() - interval '30 days'
     or (kind = 'changes' and keys <> '{}' or kind = 'retry') and planned = 0
       and finished_at < now() - interval '1 day'`,
   planned_work: `
@@ -48,7 +50,7 @@ const OLD = {
       and due_at < (select max(due_at) from dirsync.job_tick later where later.job = t.job)`,
   alert_message: `created_at < now() - interval '30 days'`,
   alert: `ended_at < now() - interval '180 days'`,
-  // They show from where somebody has signed in before, and who was signed in when.
+  // They show from where a user has signed in before, and who was signed in when.
   console_session: `expires_at < now() - interval '30 days'`,
   sign_in_key: `expires_at < now() - interval '30 days'`,
   sign_in_flow: 'expires_at < now()',
@@ -56,7 +58,7 @@ const OLD = {
   idempotency_key: `at < now() - interval '1 day'`,
   sign_in_failure: `last_at < now() - interval '1 hour'`,
   api_token: `least(revoked_at, expires_at) < now() - interval '180 days'`,
-  // A trigger refuses to delete any that is younger.
+  // A trigger refuses to delete younger ones.
   command: `requested_at < now() - interval '180 days'`,
   bulk_action: `
     created_at < now() - interval '1 day' and (state = 'preview' or created_at < now() - interval '30 days')`,

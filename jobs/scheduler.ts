@@ -3,10 +3,14 @@ import cron from 'node-cron'
 import { ConfigError } from '../src/config.ts'
 import type { Pool } from '../src/lib/database.ts'
 import type { Logger } from '../src/lib/logger.ts'
+import { ownZone } from '../src/lib/time-text.ts'
 import type { CronJob, JobContext } from './index.ts'
 import { longestInterval } from './interval.ts'
 
-/** A job with the expression that holds for it. */
+/** How often to log a job that fails at every tick in the same way. */
+const TELL_AGAIN_MS = 600_000
+
+/** A job with the expression in force. */
 interface ScheduledJob {
   job: CronJob
   expression: string
@@ -38,7 +42,7 @@ export function settingName(job: string): string {
   return `SCHEDULE_${job.toUpperCase().replaceAll('-', '_')}`
 }
 
-/** A job in the library's hands. */
+/** A job as scheduled with the library. */
 interface Task {
   task: ScheduledTask
   /** Seconds; see `longestInterval`. */
@@ -55,25 +59,35 @@ interface SchedulerOptions {
   logger: Logger
 }
 
+/** How often to check whether the clock was put back. */
+const CLOCK_MS = 1000
+/** A starting process leaves alone the ticks of a process whose clock is ahead by less. */
+const AHEAD = '1 minute'
+
 /** Runs cron jobs. However many processes do so, a tick runs once: in the one that writes its row first. */
 export class CronScheduler {
   readonly #options: SchedulerOptions
   /** By job. */
   readonly #tasks = new Map<CronJob, Task>()
   readonly #running = new Set<Promise<void>>()
-  /** Jobs that a person's request has begun here, and that go on. */
+  /** Jobs that a person's request has started here and that are still running. */
   readonly #requested = new Set<string>()
+  /** The last logged error of each job. */
+  readonly #told = new Map<string, { error: string; at: number }>()
   #isStarted = false
+  #watch: NodeJS.Timeout | undefined
+  #rescheduling: Promise<void> = Promise.resolve()
   #serving: Promise<void> = Promise.resolve()
 
   constructor(options: SchedulerOptions) {
     this.#options = options
   }
 
-  /** Runs what was missed while everything was down, once, and schedules the rest. When it fails, nothing is scheduled. */
+  /** Runs jobs that were missed while everything was down, once, and schedules the rest. When it fails, nothing is scheduled. */
   async start(): Promise<void> {
     const { pool, jobs, areAll } = this.#options
     try {
+      await forgetTicks(pool, jobs, AHEAD)
       for (const scheduled of jobs) await this.#schedule(scheduled)
       if (areAll) await rememberOff(pool, jobs)
     } catch (error) {
@@ -81,19 +95,48 @@ export class CronScheduler {
       throw error
     }
     this.#isStarted = true
+    this.#watchClock()
     this.wake()
   }
 
-  /** Looks whether a person has asked to run a job at once (`dirsync.run_schedule`). */
+  /**
+   * After the clock is put back, the same times come again: without this, neither the library nor the rows of past ticks would
+   * let a job run until those times have passed.
+   */
+  #watchClock(): void {
+    let ahead = Date.now() - performance.now()
+    this.#watch = setInterval(() => {
+      const before = ahead
+      ahead = Date.now() - performance.now()
+      if (ahead > before - CLOCK_MS) return
+      this.#rescheduling = this.#rescheduling
+        .then(() => this.#scheduleAnew())
+        // The database is away: at least the library's schedules continue.
+        .catch((error: Error) => this.#options.logger.debug({ error }, 'not all scheduled anew'))
+    }, CLOCK_MS)
+  }
+
+  async #scheduleAnew(): Promise<void> {
+    const { pool, jobs, logger } = this.#options
+    logger.warn('the clock was put back: cron jobs go on by the new time')
+    for (const { task } of this.#tasks.values()) await task.destroy()
+    const scheduled = await Promise.allSettled(jobs.map(job => this.#schedule(job)))
+    await forgetTicks(pool, jobs, '0')
+    for (const result of scheduled) if (result.status === 'rejected') throw result.reason
+  }
+
+  /** Checks whether a person has requested to run a job at once (`dirsync.run_schedule`). */
   wake(): void {
     if (!this.#isStarted) return
-    // One after the other: the second look finds what the first one missed.
+    // One after the other: the second check finds what the first one missed.
     this.#serving = this.#serving.then(() => this.#serveRequests())
   }
 
-  /** Schedules nothing more and waits for the ticks in hand. */
+  /** Stops scheduling and waits for the ticks in progress. */
   async stop(): Promise<void> {
     this.#isStarted = false
+    clearInterval(this.#watch)
+    await this.#rescheduling
     for (const { task } of this.#tasks.values()) await task.destroy()
     this.#tasks.clear()
     await this.#serving
@@ -139,8 +182,8 @@ export class CronScheduler {
       if (claimed === 'paused') logger.debug({ job: job.name }, 'the job is paused: its tick is left out')
       else await this.#run(job, due)
     } catch (error) {
-      // The database is away: the coordinator says so once, and the next tick tries again.
-      logger.debug({ job: job.name, err: (error as Error).message }, 'tick not run')
+      // The database is away: the coordinator reports that once, and the next tick retries.
+      logger.debug({ job: job.name, error }, 'tick not run')
     }
   }
 
@@ -148,14 +191,24 @@ export class CronScheduler {
   async #run(job: CronJob, due: Date): Promise<void> {
     const { pool, logger, context } = this.#options
     const error = await failureOf(() => job.run(context))
-    if (error) logger.error({ job: job.name, err: error }, 'cron job failed; its next tick tries again')
+    if (error && this.#isNews(job.name, error))
+      logger.error({ job: job.name, error }, 'cron job failed; its next tick tries again')
+    if (!error) this.#told.delete(job.name)
     await finishTick(pool, job.name, due, error)
+  }
+
+  /** Whether an error differs from the last logged one of this job, or that was long ago. */
+  #isNews(job: string, error: string): boolean {
+    const told = this.#told.get(job)
+    if (told?.error === error && Date.now() - told.at < TELL_AGAIN_MS) return false
+    this.#told.set(job, { error, at: Date.now() })
+    return true
   }
 
   async #serveRequests(): Promise<void> {
     const { pool, jobs, processId, logger } = this.#options
     try {
-      // What a request began here is not begun beside it again: that request waits for its end.
+      // A job that a request started here is not started a second time: that request waits for its end.
       const free = jobs.map(({ job }) => job).filter(({ name }) => !this.#requested.has(name))
       const requests = await claimRequests(
         pool,
@@ -168,7 +221,7 @@ export class CronScheduler {
         logger.info({ job: name }, 'running it now, as a person asked')
         this.#requested.add(name)
         const tick = this.#run(job, due)
-          .catch((error: Error) => logger.debug({ job: name, err: error.message }, 'its end was not noted'))
+          .catch((error: Error) => logger.debug({ job: name, error }, 'its end was not noted'))
           .finally(() => {
             this.#running.delete(tick)
             this.#requested.delete(name)
@@ -177,13 +230,13 @@ export class CronScheduler {
         this.#running.add(tick)
       }
     } catch (error) {
-      // The listener makes a new connection once the database is back, and then looks again.
-      logger.debug({ err: (error as Error).message }, 'requests for jobs were not looked for')
+      // The listener reconnects once the database is back, and then checks again.
+      logger.debug({ error }, 'requests for jobs were not looked for')
     }
   }
 }
 
-/** What the work failed with, or null. */
+/** The error of the work, or null. */
 async function failureOf(work: () => Promise<void>): Promise<string | null> {
   try {
     await work()
@@ -193,13 +246,13 @@ async function failureOf(work: () => Promise<void>): Promise<string | null> {
   }
 }
 
-/** The library's own words go where all words go; they repeat what is told here, so they are for debugging. */
+/** The library's own messages go to our log; they repeat ours, so they are for debugging. */
 function libraryLogger(logger: Logger): NonNullable<TaskOptions['logger']> {
   const tell = (message: string | Error) => logger.debug({ component: 'node-cron' }, String(message))
   return { info: tell, warn: tell, error: tell, debug: tell }
 }
 
-/** The tick of a job that was due while no scheduler ran; null when none was missed. */
+/** The tick of a job that was due while no scheduler ran; null without one. */
 async function missedTick(db: Pool, { job, expression }: ScheduledJob): Promise<Date | null> {
   const { rows } = await db.query<{ due: Date }>(
     `select next_due_at as due from dirsync.job_schedule s
@@ -210,7 +263,16 @@ async function missedTick(db: Pool, { job, expression }: ScheduledJob): Promise<
   return rows[0]?.due ?? null
 }
 
-/** Remembers when a job is due next, and how often it is. */
+/** Future ticks cannot have run: they are from before the clock was put back. */
+async function forgetTicks(db: Pool, jobs: readonly ScheduledJob[], ahead: string): Promise<void> {
+  await db.query(
+    `delete from dirsync.job_tick
+     where job = any ($1) and due_at > $2::timestamptz + $3::interval and requested_by is null`,
+    [jobs.map(({ job }) => job.name), new Date(), ahead],
+  )
+}
+
+/** Stores when a job is due next, and how often it is. */
 async function rememberNext(
   db: Pool,
   { job, expression }: ScheduledJob,
@@ -219,18 +281,18 @@ async function rememberNext(
   const next = task.getNextRun()
   if (!next) return
   await db.query(
-    `insert into dirsync.job_schedule as s (job, expression, next_due_at, interval_seconds)
-     values ($1, $2, $3, $4)
+    `insert into dirsync.job_schedule as s (job, expression, next_due_at, interval_seconds, time_zone)
+     values ($1, $2, $3, $4, $5)
      on conflict (job) do update
      set expression = excluded.expression, next_due_at = excluded.next_due_at,
-         interval_seconds = excluded.interval_seconds,
+         interval_seconds = excluded.interval_seconds, time_zone = excluded.time_zone,
          in_force_since = case when s.expression = excluded.expression and s.interval_seconds is not null
                                then s.in_force_since else now() end`,
-    [job.name, expression, next, interval],
+    [job.name, expression, next, interval, ownZone()],
   )
 }
 
-/** Remembers that all other jobs are switched off, so that nobody waits for them. */
+/** Stores that all other jobs are switched off, so that they are not reported as overdue. */
 async function rememberOff(db: Pool, jobs: readonly ScheduledJob[]): Promise<void> {
   await db.query(
     `update dirsync.job_schedule set interval_seconds = null
@@ -239,7 +301,7 @@ async function rememberOff(db: Pool, jobs: readonly ScheduledJob[]): Promise<voi
   )
 }
 
-/** Claims a tick, for exactly one of all processes that try. Where the job is paused, that is all: it has ended. */
+/** Claims a tick, for exactly one of all processes that try. If the job is paused, the tick ends there. */
 async function claimTick(
   db: Pool,
   job: string,
@@ -261,7 +323,7 @@ async function claimTick(
   return tick.paused ? 'paused' : 'claimed'
 }
 
-/** Takes what people asked to run at once, each request for exactly one of all processes: its tick is claimed with it. */
+/** Claims people's requests to run jobs at once, each for exactly one of all processes: its tick is claimed with it. */
 async function claimRequests(
   db: Pool,
   jobs: string[],

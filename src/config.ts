@@ -3,16 +3,26 @@ import { BlockList, isIP } from 'node:net'
 import { z } from 'zod'
 import type { ChannelSettings } from './alerts/channel.ts'
 import { CHANNEL_PREFIX, type OwnSettings, readChannels } from './alerts/channel-settings.ts'
+import {
+  type FigureName,
+  RULE_NAMES,
+  RULES,
+  type RuleName,
+  type SecondName,
+  settingOf,
+} from './alerts/rule.ts'
 import { ACCESS_ROLES, type AccessRole } from './console/auth/viewer.ts'
-import { completeness, ENCODINGS, folderProblem } from './hr/files/settings.ts'
+import { completeness, ENCODINGS, folderProblem, headingRows } from './hr/files/settings.ts'
 import { addressProblem } from './hr/mysql/address.ts'
 import { readSourceList, SourceListError, type SourceSettings } from './hr/source-list.ts'
+import { isThisMachine } from './lib/http-server.ts'
+import { io } from './lib/io.ts'
 import { isEncodedAddress } from './lib/text.ts'
 import { OPERATION_NAMES } from './platform/operation.ts'
 import { MIRRORS, type Mirror } from './sync/mirror-kind.ts'
 
 /*
- * Every setting of dirsync, as data: SETTINGS says what each is, loadConfig reads them from the environment.
+ * Every setting of dirsync, as data: SETTINGS describes them, loadConfig reads them from the environment.
  * `npm run docs:settings` writes docs/settings.md from this file, and a test compares the two.
  */
 
@@ -21,7 +31,7 @@ export class ConfigError extends Error {
   readonly code = 'CONFIG_INVALID'
 }
 
-// The types of settings: from the text of a variable to its value. Descriptions stand in docs/settings.md.
+// The types of settings: from the text of a variable to its value. Descriptions are in docs/settings.md.
 
 /** A folder has no host. */
 const beginning = (protocol: string) => (protocol === 'files' ? 'files:/' : `${protocol}://`)
@@ -36,7 +46,7 @@ const url = (...protocols: string[]) =>
       error: `should be an address beginning with ${protocols.map(beginning).join(' or ')}`,
     })
     .describe(`address, ${protocols[0]}://…`)
-/** Where an HR system is. */
+/** The address of an HR system. */
 const hrAddress = url('postgres', 'postgresql', 'mysql', 'mariadb', 'files')
   .superRefine((text, context) => {
     if (!URL.canParse(text)) return
@@ -60,7 +70,7 @@ const integer = (min: number, max: number) =>
   number(min, max)
     .refine(Number.isInteger, { error: 'should be a whole number' })
     .describe(`whole number, ${min} to ${max}`)
-/** A figure of a rule of alerts; null where the rule is switched off. */
+/** A threshold of an alert rule; null where the rule is switched off. */
 const figureOrOff = (min: number, max: number) =>
   number(min, max, ', or off')
     .or(z.literal('off').transform(() => null))
@@ -73,7 +83,7 @@ const language = z
   .regex(/^(?:zh|en)(?:[-_.@].*)?$|^(?:C|POSIX)(?:\..*)?$/i, { error: 'should be en or zh-CN', abort: true })
   .transform(tag => (/^zh/i.test(tag) ? 'zh-CN' : 'en'))
   .describe('en, zh-CN')
-/** A setting without a default; null where it is not set. */
+/** A setting without a default; null when unset. */
 const optional = <Type extends z.ZodType>(type: Type) =>
   type.or(z.undefined().transform(() => null)).describe(type.description ?? 'text')
 const list = z.string().transform(text => [
@@ -100,9 +110,9 @@ function operationLimits(items: string[], context: z.RefinementCtx): Map<string,
   return limits
 }
 
-/** Which roles the values of a claim give, from a text such as `groups:dirsync-admins=admin,hr=reviewer`. */
+/** The roles that the values of a claim grant, from a text such as `groups:dirsync-admins=admin,hr=reviewer`. */
 export interface ClaimRoles {
-  /** Name of the claim; one within another has a dot, such as `realm_access.roles`. */
+  /** Name of the claim; a nested one has a dot, such as `realm_access.roles`. */
   claim: string
   /** Role by value of the claim. */
   roles: ReadonlyMap<string, AccessRole>
@@ -111,7 +121,7 @@ export interface ClaimRoles {
 const CLAIM_ROLES = `claim:value=role,…, with the roles ${ACCESS_ROLES.join(', ')}`
 
 function claimRoles(text: string, context: z.RefinementCtx): ClaimRoles {
-  // The name of a claim may be an address, and so have a colon itself.
+  // The name of a claim may be a URL, and so contain a colon.
   const [, claim = '', pairs = ''] = /^((?:https?:\/\/)?[^:]+):(.+)$/.exec(text) ?? []
   const roles = new Map<string, AccessRole>()
   for (const pair of pairs.split(',')) {
@@ -126,7 +136,7 @@ function claimRoles(text: string, context: z.RefinementCtx): ClaimRoles {
   return { claim: claim.trim(), roles }
 }
 
-/** An address, or a range of them such as 10.0.0.0/8. */
+/** An address, or a range such as 10.0.0.0/8. */
 function isRange(text: string): boolean {
   const [address = '', bits, ...rest] = text.split('/')
   const family = isIP(address)
@@ -141,7 +151,7 @@ function isRange(text: string): boolean {
   }
 }
 
-/** Headers of HTTP from a text such as `authorization=Bearer%20abc,x-tenant=7`, as the OpenTelemetry standard has it. */
+/** HTTP headers from a text such as `authorization=Bearer%20abc,x-tenant=7`, as the OpenTelemetry standard writes them. */
 function httpHeaders(text: string, context: z.RefinementCtx): ReadonlyMap<string, string> {
   const headers = new Map<string, string>()
   for (const pair of text.split(',')) {
@@ -158,7 +168,7 @@ function httpHeaders(text: string, context: z.RefinementCtx): ReadonlyMap<string
 
 const HTTP_HEADERS = 'name=value,…, with values percent-encoded'
 
-/** Null for a text that is not percent-encoded as it should be. */
+/** Null for invalid percent-encoding. */
 function decode(text: string): string | null {
   try {
     return decodeURIComponent(text)
@@ -168,18 +178,39 @@ function decode(text: string): string | null {
 }
 
 interface Setting {
-  /** Heading that it stands under in docs/settings.md. */
+  /** Its heading in docs/settings.md. */
   group: string
-  /** What it is, in one plain sentence. */
+  /** Its meaning, in one plain sentence. */
   meaning: string
   type: z.ZodType
-  /** A value as one may write it. */
+  /** An example value. */
   example: string
-  /** The value where nothing is set. */
+  /** The value when unset. */
   default?: string
   /** Never shown, and better given as NAME_FILE. */
   secret?: true
 }
+
+const ruleFigure = <Type extends z.ZodType>(
+  meaning: string,
+  figure: (typeof RULES)[RuleName]['figure'],
+  type: (min: number, max: number) => Type,
+) => ({
+  ...{ group: 'Alerts', meaning, type: type(figure.min, figure.max) },
+  ...{ default: String(figure.default), example: String(figure.example) },
+})
+type RuleFigure<Type extends z.ZodType> = ReturnType<typeof ruleFigure<Type>>
+
+const RULE_FIGURES = Object.fromEntries(
+  RULE_NAMES.flatMap(rule => {
+    const { meaning, figure, second } = RULES[rule]
+    return [
+      [settingOf(rule), ruleFigure(meaning, figure, figureOrOff)],
+      ...(second ? [[second.name, ruleFigure(second.meaning, second, number)]] : []),
+    ]
+  }),
+) as Record<FigureName, RuleFigure<ReturnType<typeof figureOrOff>>> &
+  Record<SecondName, RuleFigure<ReturnType<typeof number>>>
 
 /** Every setting but the schedules (`SCHEDULE_<JOB>`, one per cron job) and the channels (`ALERT_CHANNEL_<NAME>`). */
 export const SETTINGS = {
@@ -213,6 +244,22 @@ export const SETTINGS = {
     default: '0',
     example: '1',
   },
+  HR_ROW_LIMIT_KB: {
+    group: 'HR',
+    meaning:
+      'The longest row of HR that is read, in kB. A longer one stops the run, which names it: a mapping may have joined a photo.',
+    type: number(1, 102_400),
+    default: '1024',
+    example: '4096',
+  },
+  DRY_RUN_MEMORY_MB: {
+    group: 'HR',
+    meaning:
+      'Memory of the process that reads HR for a dry run of another SELECT. One that needs more fails.',
+    type: number(256, 65_536),
+    default: '512',
+    example: '1024',
+  },
   HR_FILES_COMPLETE: {
     group: 'HR',
     meaning:
@@ -235,6 +282,22 @@ export const SETTINGS = {
     type: choice('auto', ...ENCODINGS),
     default: 'auto',
     example: 'gb18030',
+  },
+  HR_FILES_HEADINGS: {
+    group: 'HR',
+    meaning:
+      'Which row of a workbook, or line of a CSV, names the columns, where dirsync does not find it by itself: by the name of the table.',
+    type: z
+      .string()
+      .transform((text, context) => {
+        const rows = headingRows(text)
+        if (rows !== null) return rows
+        context.addIssue('should be names of tables with a row each, such as staff=3, staff_Sheet2=2')
+        return z.NEVER
+      })
+      .describe('TABLE=ROW, …'),
+    default: '',
+    example: 'staff=3',
   },
   HR_FILES_KEEP: {
     group: 'HR',
@@ -379,6 +442,14 @@ export const SETTINGS = {
     type: number(0, 100),
     default: '10',
     example: '5',
+  },
+  BREAKER_LEAVERS_PERCENT: {
+    group: 'Safety',
+    meaning:
+      'The first run is held, and `dirsync hr check` warns, when more than this percentage of the employees have left.',
+    type: number(0, 100),
+    default: '50',
+    example: '80',
   },
   BREAKER_DEPARTMENTS: {
     group: 'Safety',
@@ -538,9 +609,7 @@ export const SETTINGS = {
     meaning: 'The identity provider (OpenID Connect). Set: people may sign in there, beside passwords.',
     type: optional(
       url('https', 'http').refine(
-        text =>
-          text.startsWith('https:') ||
-          /^http:\/\/(?:localhost|127\.\d+\.\d+\.\d+|\[::1\])(?:[:/]|$)/.test(text),
+        text => text.startsWith('https:') || isThisMachine(new URL(text).hostname),
         { error: 'should begin with https://, unless it is on this machine' },
       ),
     ),
@@ -576,155 +645,7 @@ export const SETTINGS = {
     default: 'openid profile email',
     example: 'openid profile email groups',
   },
-  ALERT_HALT: {
-    group: 'Alerts',
-    meaning: 'Minutes that a halt lasts before it is an alert.',
-    type: figureOrOff(0, 1440),
-    default: '0',
-    example: '5',
-  },
-  ALERT_PAUSED: {
-    group: 'Alerts',
-    meaning: 'Hours that calls stay paused before it is an alert.',
-    type: figureOrOff(0, 720),
-    default: '4',
-    example: '12',
-  },
-  ALERT_HELD_RUN: {
-    group: 'Alerts',
-    meaning: 'Minutes that a held run waits before it is an alert.',
-    type: figureOrOff(0, 1440),
-    default: '0',
-    example: '15',
-  },
-  ALERT_SOURCE_SUSPECT: {
-    group: 'Alerts',
-    meaning: 'Minutes that HR looks wrong before it is an alert.',
-    type: figureOrOff(0, 1440),
-    default: '0',
-    example: '15',
-  },
-  ALERT_RUN_OVERDUE: {
-    group: 'Alerts',
-    meaning: 'Intervals of its schedule without a good changes or full run before it is an alert.',
-    type: figureOrOff(1, 100),
-    default: '3',
-    example: '6',
-  },
-  ALERT_CASES_JUMP: {
-    group: 'Alerts',
-    meaning: 'It is an alert when the open cases of a category rise within an hour by more than this …',
-    type: figureOrOff(0, 10_000_000),
-    default: '20',
-    example: '100',
-  },
-  ALERT_CASES_JUMP_PERCENT: {
-    group: 'Alerts',
-    meaning: '… and by more than this percentage of the employees.',
-    type: number(0, 100),
-    default: '5',
-    example: '2',
-  },
-  ALERT_OUT_OF_STEP: {
-    group: 'Alerts',
-    meaning: 'It is an alert when less than this percentage of the employees is in step for an hour.',
-    type: figureOrOff(0, 100),
-    default: '98',
-    example: '95',
-  },
-  ALERT_WORK_STUCK: {
-    group: 'Alerts',
-    meaning:
-      'Minutes that work waits, while nothing is halted, before it is an alert. Full runs do not count.',
-    type: figureOrOff(1, 10_080),
-    default: '60',
-    example: '120',
-  },
-  ALERT_MONEY_UNKNOWN: {
-    group: 'Alerts',
-    meaning: 'Minutes that the outcome of a refund or top-up is unknown before it is an alert.',
-    type: figureOrOff(0, 1440),
-    default: '0',
-    example: '30',
-  },
-  ALERT_CALLS_REJECTED: {
-    group: 'Alerts',
-    meaning: 'It is an alert when the platform rejects more than this percentage of the calls as too many.',
-    type: figureOrOff(0, 100),
-    default: '1',
-    example: '5',
-  },
-  ALERT_ROLE_MISSING: {
-    group: 'Alerts',
-    meaning: 'Minutes without a living worker or scheduler before it is an alert.',
-    type: figureOrOff(0, 1440),
-    default: '1',
-    example: '5',
-  },
-  ALERT_NOTIFICATION_MISFIT: {
-    group: 'Alerts',
-    meaning: 'Signed notifications within a day that fit no refund before it is an alert.',
-    type: figureOrOff(1, 10_000),
-    default: '1',
-    example: '3',
-  },
-  ALERT_CLOCK: {
-    group: 'Alerts',
-    meaning: "Seconds that this machine's clock may differ from the platform's.",
-    type: figureOrOff(1, 300),
-    default: '60',
-    example: '30',
-  },
-  ALERT_TOKENS: {
-    group: 'Alerts',
-    meaning: 'Access tokens created within an hour before it is an alert. The platform permits 60.',
-    type: figureOrOff(1, 60),
-    default: '20',
-    example: '40',
-  },
-  ALERT_QUEUE_AWAY: {
-    group: 'Alerts',
-    meaning: 'Minutes that the queue may be away before it is an alert.',
-    type: figureOrOff(0, 1440),
-    default: '1',
-    example: '5',
-  },
-  ALERT_DATABASE_FULL: {
-    group: 'Alerts',
-    meaning:
-      "Percentage of the connections of dirsync's database, and of ALERT_DATABASE_GB, that may be used.",
-    type: figureOrOff(1, 100),
-    default: '80',
-    example: '90',
-  },
-  ALERT_DATABASE_GB: {
-    group: 'Alerts',
-    meaning: "How large dirsync's database may become, in GB.",
-    type: number(0.1, 100_000),
-    default: '50',
-    example: '200',
-  },
-  ALERT_DATABASE_SLOW: {
-    group: 'Alerts',
-    meaning: "Milliseconds that reading dirsync's figures may take, three times in a row.",
-    type: figureOrOff(10, 10_000),
-    default: '1000',
-    example: '3000',
-  },
-  ALERT_DATABASE_AWAY: {
-    group: 'Alerts',
-    meaning: "Minutes that dirsync's database may be away before it is an alert.",
-    type: figureOrOff(0, 1440),
-    default: '1',
-    example: '5',
-  },
-  ALERT_DEAD_CHANNEL: {
-    group: 'Alerts',
-    meaning: 'Minutes that a channel takes no message before the others are told.',
-    type: figureOrOff(1, 1440),
-    default: '10',
-    example: '30',
-  },
+  ...RULE_FIGURES,
   ALERT_REPEAT_HOURS: {
     group: 'Alerts',
     meaning: 'Hours after which an alert that goes on is told again.',
@@ -734,7 +655,8 @@ export const SETTINGS = {
   },
   ALERT_MESSAGES_PER_HOUR: {
     group: 'Alerts',
-    meaning: 'Messages that a channel gets within an hour at most; then one summary.',
+    meaning:
+      'Messages about one rule that a channel gets within an hour at most; then one summary. A critical alert that is new always passes.',
     type: integer(1, 1000),
     default: '20',
     example: '60',
@@ -746,6 +668,19 @@ export const SETTINGS = {
     type: optional(url('https', 'http')),
     example: 'https://monitor.example.com/ping/0b3e',
     secret: true,
+  },
+  DEPLOYMENT_NAME: {
+    group: 'Console and log',
+    meaning: 'What you call this deployment. Alerts, the console and `dirsync status` say it.',
+    type: optional(
+      z
+        .string()
+        .refine(text => text.length <= 40 && !/\p{Cc}/u.test(text), {
+          error: 'should be at most 40 characters on one line',
+        })
+        .describe('text of at most 40 characters'),
+    ),
+    example: 'production',
   },
   DIRSYNC_LANG: {
     group: 'Console and log',
@@ -794,7 +729,7 @@ export const SETTINGS = {
 
 type Name = keyof typeof SETTINGS
 
-/** The settings that a deployment cannot do without. Where none of the first three is set, everything runs embedded. */
+/** The settings that a deployment needs. Where none of the first three is set, everything runs embedded. */
 export const ESSENTIAL = [
   'DATABASE_URL',
   'HR_DATABASE_URL',
@@ -813,19 +748,19 @@ const schema = z.object(
 export type Config = z.infer<typeof schema> & {
   /** `SCHEDULE_<JOB>` as given, by job name in lower case with hyphens; checked by the jobs themselves. */
   schedules: Record<string, string>
-  /** Where alerts go: `ALERT_CHANNEL_<NAME>` and what belongs to each. */
+  /** Where alerts go: `ALERT_CHANNEL_<NAME>` and the settings of each. */
   channels: readonly ChannelSettings[]
   /** The HR systems: that of HR_DATABASE_URL, or those of HR_SOURCES. */
   sources: readonly SourceSettings[]
-  /** The platform is the emulator of the trial, whose port may be another one at each start. */
+  /** The platform is the emulator of the trial, whose port may change at each start. */
   embedded: boolean
 }
 
 export type Environment = Record<string, string | undefined>
 
-/** The process's environment: the only place that reads it. */
+/** The program's environment: the only place that reads it. */
 export function environment(): Environment {
-  return process.env
+  return io().env
 }
 
 /** True when none of the addresses is set, so that everything runs embedded. */
@@ -851,7 +786,7 @@ export function loadConfig(env: Environment): Config {
   }
 }
 
-/** Settings that HR's are among, with the systems that they name. */
+/** Reads settings that include HR's, with the systems that they name. */
 function readWithSources<Schema extends z.ZodObject>(
   env: Environment,
   wanted: Schema,
@@ -871,10 +806,10 @@ function readWithSources<Schema extends z.ZodObject>(
   return { ...config, sources: named?.sources ?? [one] }
 }
 
-/** What stands where HR_SOURCES names the systems. Nobody reads it: whoever connects to HR goes by `Config.sources`. */
+/** Placeholders for where HR_SOURCES names the systems. They are never read: HR is connected by `Config.sources`. */
 const IN_PLACE_OF_ONE = { HR_DATABASE_URL: 'postgres://sources', HR_EMPLOYEES_SQL: 'sources' }
 
-/** The HR systems that HR_SOURCES names, and what is wrong with that. */
+/** The HR systems that HR_SOURCES names, and the errors in it. */
 function readSources(env: Environment): { sources: SourceSettings[]; complaints: string[] } {
   const beside = (['HR_DATABASE_URL', 'HR_EMPLOYEES_SQL', 'HR_DEPARTMENTS_SQL'] as const).filter(name =>
     present(env, name),
@@ -883,7 +818,7 @@ function readSources(env: Environment): { sources: SourceSettings[]; complaints:
     name => `${name} is set beside HR_SOURCES, which names the HR systems: unset one`,
   )
   const found = readSetting(env, 'HR_SOURCES')
-  // A file that holds its name and cannot be read is complained about with the other settings.
+  // A file that should hold its value and cannot be read is reported with the other settings.
   if (!('value' in found)) return { sources: [], complaints }
   try {
     return { sources: readSourceList(found.value, hrAddress), complaints }
@@ -894,7 +829,7 @@ function readSources(env: Environment): { sources: SourceSettings[]; complaints:
   }
 }
 
-/** Half a configuration of the identity provider is none: nobody should believe that it works. */
+/** Refuses a partial configuration of the identity provider, which would look as if it worked. */
 function assertWholeOidc(config: z.infer<typeof schema>): void {
   const wanted = ['OIDC_ISSUER', 'OIDC_CLIENT_ID', 'OIDC_CLIENT_SECRET', 'OIDC_ROLES'] as const
   if (wanted.every(name => config[name] === null)) return
@@ -906,7 +841,7 @@ function assertWholeOidc(config: z.infer<typeof schema>): void {
 }
 
 /**
- * Reads the settings of dirsync's own stores, and of the log, alone.
+ * Reads only the settings of dirsync's own stores and of the log.
  * @throws ConfigError as {@link loadConfig} does
  */
 export function loadStores(
@@ -920,11 +855,14 @@ export function loadStores(
 
 const HR_SETTINGS = {
   HR_DATABASE_URL: true,
+  HR_ROW_LIMIT_KB: true,
   HR_FILES_ENCODING: true,
   HR_FILES_COMPLETE: true,
+  HR_FILES_HEADINGS: true,
   HR_FILES_KEEP: true,
   HR_DEPARTMENTS_SQL: true,
   PLATFORM_ENTERPRISE_CODE: true,
+  BREAKER_LEAVERS_PERCENT: true,
   DIRSYNC_LANG: true,
   LOG_LEVEL: true,
 } as const
@@ -933,34 +871,40 @@ const HR_SETTINGS = {
 export type HrSettings = Pick<Config, keyof typeof HR_SETTINGS | 'sources'>
 
 /**
- * Reads the settings of HR, and of the log, alone.
+ * Reads only the settings of HR and of the log.
  * @throws ConfigError as {@link loadConfig} does
  */
 export function loadHr(env: Environment): HrSettings {
   return readWithSources(env, schema.pick({ ...HR_SETTINGS, HR_EMPLOYEES_SQL: true }))
 }
 
-/** The same for somebody who has no mapping of employees yet, or names another one. */
+/** The same without a mapping of employees, for callers that have none yet or name another one. */
 export function loadUnmappedHr(env: Environment): HrSettings {
   return readWithSources(env, schema.pick(HR_SETTINGS))
 }
 
 /**
- * Reads the channels of alerts, and what their messages need, alone.
+ * Reads only the channels of alerts, and the settings that their messages need.
  * @throws ConfigError as {@link loadConfig} does
  */
-export function loadAlerts(env: Environment): Pick<Config, 'channels' | 'CONSOLE_URL' | 'DIRSYNC_LANG'> {
+export function loadAlerts(
+  env: Environment,
+): Pick<Config, 'channels' | 'CONSOLE_URL' | 'DEPLOYMENT_NAME' | 'DIRSYNC_LANG'> {
   const { channels, complaints } = readChannelSettings(env)
-  const config = readAll(env, schema.pick({ CONSOLE_URL: true, DIRSYNC_LANG: true }), complaints)
+  const config = readAll(
+    env,
+    schema.pick({ CONSOLE_URL: true, DEPLOYMENT_NAME: true, DIRSYNC_LANG: true }),
+    complaints,
+  )
   return { ...config, channels: speaking(channels, config.DIRSYNC_LANG) }
 }
 
-/** The channels with a language each. @param language of those that name none */
+/** The channels with a language each. @param language of channels that name none */
 function speaking(channels: readonly OwnSettings[], language: Config['DIRSYNC_LANG']): ChannelSettings[] {
   return channels.map(channel => ({ ...channel, language: channel.language ?? language }))
 }
 
-/** @param further what is wrong with other settings, to be told in the same breath */
+/** @param further errors in other settings, reported together with these */
 function readAll<Schema extends z.ZodObject>(
   env: Environment,
   wanted: Schema,
@@ -981,7 +925,7 @@ function readAll<Schema extends z.ZodObject>(
   }
   if (missing.length > 0) complaints.unshift(`missing settings: ${missing.join(', ')}${wayOut(env)}`)
   const parsed = wanted.safeParse(values)
-  // What could not be read is complained about already.
+  // A value that could not be read has been reported already.
   const issues = parsed.error?.issues.filter(({ path }) => String(path[0]) in values) ?? []
   complaints.push(...issues.map(issue => complaint(issue, values)), ...further)
   if (!parsed.success || complaints.length > 0) throw new ConfigError(complaints.join('\n'))
@@ -994,7 +938,7 @@ function fileComplaint(name: string, { file, flaw }: { file: string; flaw: keyof
   return `${name}_FILE holds ${JSON.stringify(file)} but that file ${FLAWS[flaw]}`
 }
 
-/** What else a person in a checkout may have meant. Where settings come in files there is nothing embedded. */
+/** What else a person in a checkout may have meant. Settings from files are never embedded ones. */
 function wayOut(env: Environment): string {
   const hasFiles = Object.keys(SETTINGS).some(name => env[`${name}_FILE`]?.trim())
   return hasFiles
@@ -1024,9 +968,9 @@ function schedules(env: Environment): Record<string, string> {
   )
 }
 
-/** The channels of alerts, each setting also as `NAME_FILE`, and what is wrong with them. */
+/** The channels of alerts, each setting also as `NAME_FILE`, and their errors. */
 function readChannelSettings(env: Environment): ReturnType<typeof readChannels> {
-  // One that lacks its name is meant for a channel, too.
+  // One without its name is meant for a channel, too.
   const names = Object.keys(env).filter(name => `${name}_`.startsWith(CHANNEL_PREFIX))
   const values = new Map<string, string>()
   const complaints: string[] = []
@@ -1048,7 +992,7 @@ type Found =
   | { flaw: 'absent' }
   | { flaw: 'empty' | 'unreadable'; file: string }
 
-/** A setting as the environment, or the file that `NAME_FILE` names, has it. */
+/** A setting from the environment, or from the file that `NAME_FILE` names. */
 export function readSetting(env: Environment, name: string): Found {
   const value = env[name]?.trim()
   if (value) return { value, file: null }

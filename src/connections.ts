@@ -21,8 +21,8 @@ import type { Pacing } from './sync/process.ts'
 import type { KnownSource } from './sync/sources.ts'
 
 /**
- * The platform as the settings describe it, behind the pacer and the token that all processes share. Its calls are counted,
- * and part of whatever trace they are made in.
+ * The platform as the settings describe it, behind the pacer and the token that all processes share. Its calls are counted, and
+ * belong to the current trace.
  */
 export function connectPlatform(
   config: Config,
@@ -77,7 +77,7 @@ export function connectPlatform(
   })
 }
 
-/** A call from when it was wanted to its answer, with the platform's own trace id, by which its vendor finds it. */
+/** Traces a call from its request to its answer, with the platform's own trace id, by which its vendor finds it. */
 export function traceCall(tracing: Tracing, call: CallReport): void {
   const { operation, durationMs, waitedMs, code, httpStatus, traceId, tooFast } = call
   tracing.tell({
@@ -102,15 +102,16 @@ function tenths(ms: number): number {
   return Math.round(ms * 10) / 10
 }
 
-/** Where one of the HR systems is. Nothing is connected yet. */
+/** The server of one of the HR systems. Not connected yet. */
 export function hrServerOf(config: HrSettings, { address }: SourceSettings, logger: Logger): HrServer {
   const { HR_FILES_ENCODING: encoding, HR_FILES_COMPLETE: complete, HR_FILES_KEEP: keep } = config
-  return hrServer(address, logger, { encoding, complete, keep })
+  const files = { encoding, complete, keep, headings: config.HR_FILES_HEADINGS }
+  return hrServer(address, logger, files, config.HR_ROW_LIMIT_KB * 1024)
 }
 
 /**
  * HR as the settings describe it.
- * @throws ConfigError when a mapping file cannot be read; MappingError when it holds no single SELECT
+ * @throws ConfigError when a mapping file cannot be read; MappingError when it does not hold a single SELECT
  */
 export async function connectHr(config: Config, logger: Logger): Promise<HrSources> {
   await using stack = new AsyncDisposableStack()
@@ -131,7 +132,7 @@ export async function connectSource(
   logger: Logger,
 ): Promise<HrSource> {
   const { name, employeesSql, departmentsSql, codes } = settings
-  // Rows without a code can only be those of the one enterprise that there is.
+  // Rows without a code can only belong to the single enterprise.
   const [onlyCode] = codes?.length === 1 ? codes : []
   const of = (setting: string, field: string) => (name === '' ? setting : `${field} of HR source ${name}`)
   return new HrSource({
@@ -147,13 +148,24 @@ export async function connectSource(
   })
 }
 
-/** The HR systems that HR_SOURCES names, as the database remembers them; none where there is only one. */
+/** The HR systems that HR_SOURCES names, as the database stores them; empty when there is only one. */
 export function knownSources({ sources }: Config, hr: HrSources): KnownSource[] {
-  return sources.flatMap(({ name, address, codes }) => {
-    const { host, pathname } = new URL(address)
+  return sources.flatMap(source => {
+    const { name, codes } = source
     const kind = hr.named(name)?.hr.kind
-    return codes && kind ? [{ name, kind, address: host + pathname, enterpriseCodes: codes }] : []
+    return codes && kind ? [{ name, kind, address: placeOf(source), enterpriseCodes: codes }] : []
   })
+}
+
+/** The address of each HR system in the settings, by its name. */
+export function hrAddresses({ sources }: Config): Record<string, string> {
+  return Object.fromEntries(sources.map(source => [source.name, placeOf(source)]))
+}
+
+/** Without user, password and parameters. */
+function placeOf({ address }: SourceSettings): string {
+  const { host, pathname } = new URL(address)
+  return host + pathname
 }
 
 /** The account of the platform that the settings name. */

@@ -4,7 +4,7 @@ import { CRON_JOBS } from '../jobs/index.ts'
 import { CronScheduler, scheduledJobs } from '../jobs/scheduler.ts'
 import { startAlertService } from './alerts/service.ts'
 import { type Config, type Environment, environment } from './config.ts'
-import { accountOf, connectHr, connectPlatform, knownSources } from './connections.ts'
+import { accountOf, connectHr, connectPlatform, hrAddresses, knownSources } from './connections.ts'
 import { startConsole } from './console/server.ts'
 import { ChangeListener } from './hr/postgres/change-listener.ts'
 import { type HrSources, listenerOf, type NamedSource, WHOLE } from './hr/sources.ts'
@@ -22,6 +22,7 @@ import { openOtlp } from './otlp.ts'
 import { PLATFORM_CODES } from './platform/codes.ts'
 import { createQueueBackend, type QueueBackend } from './queue/backend.ts'
 import { jobsInHand } from './queue/job-worker.ts'
+import { probeAccount } from './sync/account-probe.ts'
 import { BulkRunner } from './sync/bulk.ts'
 import { Coordinator } from './sync/coordinator.ts'
 import { claimDeployment, type Deployment } from './sync/deployment.ts'
@@ -30,7 +31,14 @@ import { HrPoller } from './sync/hr-poller.ts'
 import { HrReadings } from './sync/hr-readings.ts'
 import { JobProcessor } from './sync/job-processor.ts'
 import { Planner } from './sync/planner.ts'
-import { deregister, heartbeat, type Pacing, type Role } from './sync/process.ts'
+import {
+  deregister,
+  heartbeat,
+  NEEDED_ROLES,
+  type Pacing,
+  type QueueState,
+  type Role,
+} from './sync/process.ts'
 import { HrChanges, requestScheduledRun } from './sync/run-requests.ts'
 import { limitsOf, type RunLimits } from './sync/safety.ts'
 import { claimSources } from './sync/sources.ts'
@@ -43,7 +51,7 @@ export interface Service {
   readonly consoleUrl: string | null
   /** Where the receiver of refund notifications listens; null without that role. */
   readonly receiverUrl: string | null
-  /** Stops everything within 10 s: first the work, then what it was done with. Idempotent. */
+  /** Stops everything within 10 s: first the work, then its resources. Idempotent. */
   stop(): Promise<void>
 }
 
@@ -53,15 +61,15 @@ interface ServiceOptions {
   logger: Logger
   /** False leaves the cron jobs out (`--once`); the scheduler still plans and feeds. */
   schedule: boolean
-  /** Where the settings came from; by default the environment of this process. */
+  /** Where the settings came from; default: the environment of this process. */
   env?: Environment
   /** How a person types the program, for hints. */
   program?: string
 }
 
 /**
- * Starts one process with the roles that were asked for.
- * @throws ConfigError, MappingError, MigrationError, AccountError, QueueError; what was started by then is stopped
+ * Starts one process with the requested roles.
+ * @throws ConfigError, MappingError, MigrationError, AccountError, QueueError; parts started by then are stopped
  */
 export async function startService(options: ServiceOptions): Promise<Service> {
   const { roles, logger } = options
@@ -88,7 +96,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   }
 }
 
-/** What every role works with. */
+/** What all roles share. */
 interface Core extends ServiceOptions {
   hr: HrSources
   pool: Pool
@@ -101,7 +109,7 @@ interface Core extends ServiceOptions {
   notified: ((payload: string) => void)[]
 }
 
-/** To dirsync's own database, of a process with all roles. */
+/** Connections to dirsync's own database of a process with all roles. */
 const CONNECTIONS = 12
 /** Each planner may be waiting for its HR, with the lock on one and the transaction on another one. */
 const CONNECTIONS_OF_A_PLANNER = 2
@@ -123,11 +131,16 @@ async function startCore(options: ServiceOptions, stops: Stops): Promise<Core> {
   if (reviewerStatements.length > 0)
     logger.warn('the role dirsync_reviewer could not be created: `dirsync migrate` prints what to run')
 
-  // Registered before the deployment is claimed: either whoever switches the account sees this process, or this
+  // Registered before the deployment is claimed: either the command that switches the account sees this process, or this
   // process sees the other account.
-  const entry = await register(pool, options, stops)
-  const deployment = await claimDeployment(pool, accountOf(config))
-  await claimSources(pool, knownSources(config, hr))
+  const entry = await register(pool, options, hr, stops)
+  const deployment = await claimDeployment(pool, accountOf(config), config.DEPLOYMENT_NAME)
+  // Processes that only display, or hear notifications, have no say in which sources there are.
+  if (needsQueue(roles)) await claimSources(pool, knownSources(config, hr))
+  await entry.watchSources(isOutdated => {
+    if (isOutdated) logger.error({ sources: hr.all.map(({ name }) => name) }, OUTDATED)
+    else logger.info('the HR sources of this process are those in force again: it goes on')
+  })
   const tracing =
     otlp === null
       ? UNTRACED
@@ -145,11 +158,19 @@ async function startCore(options: ServiceOptions, stops: Stops): Promise<Core> {
   })
   stops.afterwards(() => queue.close())
   await queue.prepare()
-  entry.showQueue(() => queue.awaySince)
+  entry.showQueue(queue)
   return { ...options, hr, pool, queue, deployment, entry, cronJobs, tracing, notified: [] }
 }
 
-/** Hears what people and other processes ask for, on one connection for all roles. */
+const OUTDATED =
+  'another process was started later with other HR sources: this one plans and sends nothing for those that differ. Give both the same HR_SOURCES, and restart this one'
+
+/** Whether the roles plan or do the work of runs. */
+function needsQueue(roles: readonly Role[]): boolean {
+  return NEEDED_ROLES.some(role => roles.includes(role))
+}
+
+/** Listens for requests of people and other processes, on one connection for all roles. */
 async function listen({ config, logger, notified }: Core, stops: Stops): Promise<void> {
   if (notified.length === 0) return
   const listener = dirsyncListener(config.DATABASE_URL, logger, payload => {
@@ -162,13 +183,23 @@ async function listen({ config, logger, notified }: Core, stops: Stops): Promise
 const HEARTBEAT_MS = 5000
 
 /** Registers this process in `dirsync.process` and keeps it alive there by heartbeats. */
-async function register(pool: Pool, { roles, logger }: ServiceOptions, stops: Stops) {
-  const me = { id: randomUUID(), host: hostname(), pid: process.pid, roles: [...roles], version: VERSION }
+async function register(pool: Pool, { config, roles, logger }: ServiceOptions, hr: HrSources, stops: Stops) {
+  const me = {
+    ...{ id: randomUUID(), host: hostname(), pid: process.pid, roles: [...roles], version: VERSION },
+    ...{ hrOwners: hr.owners, hrAddresses: hrAddresses(config) },
+  }
   let pacing: (() => Pacing) | undefined
-  let queueAwaySince = (): Date | null => null
-  const sign = () => heartbeat(pool, { ...me, pacer: pacing?.() ?? null, queueAwaySince: queueAwaySince() })
+  let queue: QueueState | undefined
+  let isOutdated = false
+  const watching: ((isOutdated: boolean) => void)[] = []
+  const sign = async () => {
+    const pacer = pacing?.() ?? null
+    const was = isOutdated
+    isOutdated = await heartbeat(pool, { ...me, pacer, queue })
+    if (isOutdated !== was) for (const told of watching) told(isOutdated)
+  }
   const timer = setInterval(
-    () => sign().catch(error => logger.debug({ err: error.message }, 'no heartbeat')),
+    () => sign().catch(error => logger.debug({ error }, 'no heartbeat')),
     HEARTBEAT_MS,
   )
   stops.afterwards(async () => {
@@ -178,14 +209,21 @@ async function register(pool: Pool, { roles, logger }: ServiceOptions, stops: St
   await sign()
   return {
     id: me.id,
-    /** From now on each heartbeat tells how the pacer stands. */
+    /** From now on each heartbeat includes the state of the pacer. */
     showPacing(of: () => Pacing): Promise<void> {
       pacing = of
       return sign()
     },
-    /** From now on each heartbeat tells whether the queue is reached. */
-    showQueue(of: () => Date | null): void {
-      queueAwaySince = of
+    /** Whether another process was started later with other HR sources. */
+    isOutdated: () => isOutdated,
+    /** From now on `told` is called when that becomes so, and when it is over. */
+    watchSources(told: (isOutdated: boolean) => void): Promise<void> {
+      watching.push(told)
+      return sign()
+    },
+    /** From now on each heartbeat includes the state of the queue. */
+    showQueue(of: QueueState): void {
+      queue = of
     },
   }
 }
@@ -194,12 +232,13 @@ type Console = Awaited<ReturnType<typeof startConsole>>
 
 async function startConsoleRole(core: Core, stops: Stops): Promise<Console> {
   const { config, roles, logger, queue, pool, hr, tracing, notified } = core
-  const needsQueue = roles.includes('worker') || roles.includes('scheduler')
+  const works = needsQueue(roles)
   const web = await startConsole({
     config,
     roles,
     version: VERSION,
-    checkQueue: needsQueue ? () => queue.counts() : null,
+    checkQueue: works ? () => queue.check() : null,
+    isOutdated: () => works && core.entry.isOutdated(),
     platformCodes: Object.keys(PLATFORM_CODES),
     hr,
     platform: onceNeeded(() => {
@@ -216,7 +255,7 @@ async function startConsoleRole(core: Core, stops: Stops): Promise<Console> {
   return web
 }
 
-/** Makes something when it is first asked for, and keeps it. */
+/** Creates a value on first use, and keeps it. */
 function onceNeeded<T>(make: () => T): () => T {
   let made: { value: T } | undefined
   return () => {
@@ -233,7 +272,7 @@ async function startNotifications({ config, logger }: Core, web: Console | null,
 
 /** How often the worker adjusts its jobs in hand to what the pacer allows. */
 const FOLLOW_PACER_MS = 500
-/** How long jobs in hand may take to end by themselves. */
+/** How long running jobs may take to end by themselves. */
 const JOBS_END_WITHIN_MS = 6000
 
 /** Does the jobs of the queue, settles refunds and reads the mirrors: everything that calls the platform. */
@@ -247,6 +286,7 @@ async function startWorker(core: Core, web: Console | null, stops: Stops): Promi
 
   const pacing = () => client.pacing()
   web?.metrics.watchPacer(pacing)
+  web?.metrics.watchPool('worker', pool)
   await core.entry.showPacing(pacing)
 
   const processor = new JobProcessor({
@@ -256,7 +296,7 @@ async function startWorker(core: Core, web: Console | null, stops: Stops): Promi
     locks,
     logger: logger.child({ component: 'worker' }),
     concurrentCalls: most,
-    departmentGraceMs: config.DEPARTMENT_GRACE_HOURS * 3_600_000,
+    limits: limitsOf(config),
     tracing,
     onSettled: web?.metrics.observeJob,
   })
@@ -293,6 +333,9 @@ async function startWorker(core: Core, web: Console | null, stops: Stops): Promi
   })
   mirrors.start()
   stops.work(() => mirrors.stop())
+  const probe = probeAccount({ pool, client, logger })
+  probe.start()
+  stops.work(() => probe.stop())
 }
 
 /** Calls per second that may leave now. */
@@ -321,14 +364,19 @@ async function startScheduler(core: Core, stops: Stops): Promise<void> {
   const coordinator = new Coordinator({
     pool,
     planners,
-    sources: hr.all,
     feeder,
     logger: logger.child({ component: 'scheduler' }),
     tracing,
   })
   coordinator.start()
   stops.work(() => coordinator.stop())
-  const readings = new HrReadings({ pool, hr, limits, logger: logger.child({ component: 'readings' }) })
+  const readings = new HrReadings({
+    pool,
+    hr,
+    limits,
+    memoryMb: config.DRY_RUN_MEMORY_MB,
+    logger: logger.child({ component: 'readings' }),
+  })
   readings.start()
   stops.work(() => readings.stop())
   const cron = cronOf(core, feeder)
@@ -347,7 +395,7 @@ async function startScheduler(core: Core, stops: Stops): Promise<void> {
   await cron.start()
 }
 
-/** Hears HR's trigger, which PostgreSQL alone can have. */
+/** Listens to HR's trigger, which only PostgreSQL can have. */
 function startListener(core: Core, scope: NamedSource, limits: RunLimits, stops: Stops): void {
   const { config, pool, deployment } = core
   const settings = config.sources.find(({ name }) => name === scope.name)
@@ -362,16 +410,27 @@ function startListener(core: Core, scope: NamedSource, limits: RunLimits, stops:
   })
   stops.work(() => changes.stop())
   const listening = listenerOf(deployment.id, scope)
-  const trigger = new ChangeListener(settings.address, listening, logger, userids => changes.changed(userids))
+  const listen = () => {
+    const trigger = new ChangeListener(settings.address, listening, logger, userids =>
+      changes.changed(userids),
+    )
+    trigger.start()
+    return trigger
+  }
+  let trigger = listen()
   stops.afterwards(() => trigger.close())
-  trigger.start()
+  // A process with the sources in force takes over.
+  void core.entry.watchSources(isOutdated => {
+    if (isOutdated) void trigger.close()
+    else trigger = listen()
+  })
 }
 
 function loggerOf({ logger }: Core, { name }: NamedSource): Logger {
   return name === '' ? logger : logger.child({ source: name })
 }
 
-/** Looks for newer rows of a source between the cron jobs. */
+/** Polls a source for newer rows between the cron jobs. */
 function startPoller(core: Core, scope: NamedSource, limits: RunLimits, stops: Stops): void {
   const { config, pool } = core
   const { hr } = scope
@@ -407,7 +466,7 @@ function cronOf({ config, pool, logger, schedule, cronJobs, entry }: Core, feede
   })
 }
 
-/** Carries out what people do to many cases at once. */
+/** Carries out bulk actions on cases. */
 function startBulk({ pool, logger, notified }: Core, stops: Stops): void {
   const runner = new BulkRunner({ pool, logger: logger.child({ component: 'bulk' }) })
   runner.start()
@@ -417,10 +476,11 @@ function startBulk({ pool, logger, notified }: Core, stops: Stops): void {
   })
 }
 
-/** Judges what is wrong and tells people, in every process, so that whichever lives does it. */
-function startAlerts({ config, entry, logger, notified }: Core, stops: Stops): void {
+/** Evaluates alerts and sends them, in every process, so that any process alive does it. */
+function startAlerts({ config, deployment, entry, logger, notified }: Core, stops: Stops): void {
   const alerts = startAlertService({
     config,
+    deployment,
     processId: entry.id,
     logger: logger.child({ component: 'alerts' }),
   })
@@ -433,14 +493,14 @@ function startAlerts({ config, entry, logger, notified }: Core, stops: Stops): v
 
 /** How long the work (jobs, plans, cron jobs) may take to stop. */
 const WORK_STOPS_WITHIN_MS = 7500
-/** How long every other part may take. One that hangs, say on an HR database that does not answer, is left behind. */
+/** How long every other part may take. One that hangs, say on an HR database that does not answer, is abandoned. */
 const PART_STOPS_WITHIN_MS = 500
-/** How long all of it may take, so that the process ends within 10 s: what is stopped later is not waited for. */
+/** How long all of it may take, so that the process ends within 10 s: later parts are not waited for. */
 const ALL_STOPS_WITHIN_MS = 9000
 
 type Stop = () => Promise<unknown>
 
-/** How to stop what was started: the work at the same time, then the other parts, the last one first. */
+/** How to stop everything that was started: the work first, all at once, then the other parts, the last one first. */
 class Stops {
   readonly #work: Stop[] = []
   readonly #parts: Stop[] = []
@@ -477,7 +537,7 @@ class Stops {
     try {
       await within(ms, stop(), () => new Error(`it has not stopped after ${ms} ms and is left behind`))
     } catch (error) {
-      this.#logger.warn({ err: (error as Error).message }, 'a part did not stop cleanly')
+      this.#logger.warn({ error }, 'a part did not stop cleanly')
     }
   }
 }

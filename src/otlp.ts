@@ -12,39 +12,39 @@ import { VERSION } from './version.ts'
  * loads them when a collector is set, and nothing else in dirsync knows them.
  */
 
-/** Spans that wait to be sent, at most. While the collector is away or slow, whatever comes on top is lost. */
+/** Most spans that wait to be sent. While the collector is away or slow, any more are dropped. */
 const MOST_WAITING = 8192
 /** Spans in one request. */
 const BATCH = 512
-/** Fewer than a batch are sent after this long. */
+/** A partial batch is sent after this long. */
 const SEND_AFTER_MS = 1000
-/** A collector has this long to take a batch, with all tries. */
+/** How long a collector may take over a batch, retries included. */
 const PATIENCE_MS = 5000
-/** How long the spans of the last moments may take to be sent when the process stops. */
+/** How long sending the last spans may take when the process stops. */
 const FLUSH_WITHIN_MS = 400
 
 /** Sends what it collects, until it is closed. */
 export interface OtlpSender {
   collect: Collector
-  /** Sends what waits, for a moment, and gives the rest up. */
+  /** Sends what waits, within FLUSH_WITHIN_MS, and drops the rest. */
   close(): Promise<void>
 }
 
-/** What it is told by the settings. */
+/** The settings that it needs. */
 type OtlpSettings = Pick<
   Config,
   'OTEL_EXPORTER_OTLP_ENDPOINT' | 'OTEL_EXPORTER_OTLP_HEADERS' | 'OTEL_SERVICE_NAME'
 >
 
 /**
- * A sender to the collector that the settings name; null where they name none. Opens no connection yet.
+ * A sender to the collector that the settings name; null without one. Opens no connection yet.
  * @throws ConfigError where the packages of OpenTelemetry are not installed
  */
 export async function openOtlp(config: OtlpSettings, logger: Logger): Promise<OtlpSender | null> {
   if (config.OTEL_EXPORTER_OTLP_ENDPOINT === null) return null
   const { api, exporter, resources, sdk } = await loadPackages()
   const trouble = new Trouble(logger, 'sending traces')
-  // The exporter and the SDK read the environment by themselves: what is given here goes before that.
+  // The exporter and the SDK read the environment by themselves: these options override it.
   const otlp = new exporter.OTLPTraceExporter({
     url: `${config.OTEL_EXPORTER_OTLP_ENDPOINT.replace(/\/+$/, '')}/v1/traces`,
     headers: Object.fromEntries(config.OTEL_EXPORTER_OTLP_HEADERS ?? []),
@@ -101,13 +101,12 @@ export async function openOtlp(config: OtlpSettings, logger: Logger): Promise<Ot
     },
     async close() {
       const given = new Promise(resolve => setTimeout(resolve, FLUSH_WITHIN_MS).unref())
-      // A collector that does not take them has been told of, or is told of now.
+      // A failure of the collector has been reported before, or is now.
       await Promise.race([provider.shutdown().catch(error => trouble.report(error)), given])
     },
   }
 }
 
-/** Loads what is needed of OpenTelemetry. */
 async function loadPackages() {
   try {
     const [api, exporter, resources, sdk] = await Promise.all([
@@ -125,14 +124,14 @@ async function loadPackages() {
   }
 }
 
-/** Gives the next span the ids that were recorded: those of shared traces are known to other processes. */
+/** Gives the next span the recorded ids: other processes know those of shared traces. */
 class GivenIds {
   next: SpanReference = { traceId: '', spanId: '' }
   generateTraceId = () => this.next.traceId
   generateSpanId = () => this.next.spanId
 }
 
-/** The exporter, with its failures told: once per outage, in our log. */
+/** The exporter, with its failures logged: once per outage, in our log. */
 function told(exporter: SpanExporter, trouble: Trouble): SpanExporter {
   return {
     export(spans, done) {

@@ -1,6 +1,4 @@
-import { readFileSync } from 'node:fs'
+import manifest from '../package.json' with { type: 'json' }
 
-/** Version of this installation, from package.json. */
-export const VERSION: string = JSON.parse(
-  readFileSync(new URL('../package.json', import.meta.url), 'utf8'),
-).version
+/** Version of this installation. */
+export const VERSION: string = manifest.version

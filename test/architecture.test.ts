@@ -1,7 +1,9 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, normalize, relative } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { NEEDED } from './helpers/programs.ts'
 import { PRODUCTION, RULES, type Rule } from './import-rules.ts'
+import { reachOf } from './unit.ts'
 
 const ROOT = join(import.meta.dirname, '..')
 interface Import {
@@ -11,7 +13,7 @@ interface Import {
 }
 
 const IMPORT =
-  /(?:^|[;}\n])\s*(?:import|export)\s+(type\s+)?(?:[^'"();]*?\sfrom\s+)?['"](\.{1,2}\/[^'"]+)['"]/g
+  /(?:^|[;}\n])\s*(?:import|export)\s+(type\s+)?(?:[^'"();]*?\sfrom\s+)?['"](\.{1,2}\/[^'"]+\.ts)['"]/g
 const DYNAMIC = /\bimport\(\s*['"`](\.{1,2}\/[^'"`]+)['"`]/g
 
 /** The project's own files that a source text imports. */
@@ -67,11 +69,31 @@ test('the application never imports tests, benchmarks or examples', () => {
   expect(strays).toEqual([])
 })
 
+test('no modules of src/ import each other in a circle, not even their types', () => {
+  const left = new Map(
+    production
+      .filter(({ file }) => file.startsWith('src/'))
+      .map(({ file, text }) => [file, importsOf(file, text).map(({ target }) => target)]),
+  )
+  for (let size = 0; size !== left.size; ) {
+    size = left.size
+    const wanted = new Set([...left.values()].flat())
+    for (const [file, targets] of left)
+      if (!wanted.has(file) || !targets.some(target => left.has(target))) left.delete(file)
+  }
+  expect([...left.keys()]).toEqual([])
+})
+
 test('only config.ts reads the environment', () => {
   const readers = production.filter(({ text }) =>
-    /\bprocess\.env\b|\bprocess\[|{[^}]*\benv\b[^}]*}\s*=\s*process\b/.test(text),
+    /\b(?:process|io\(\))\.env\b|\bprocess\[|{[^}]*\benv\b[^}]*}\s*=\s*(?:process|io)\b/.test(text),
   )
   expect(readers.map(({ file }) => file)).toEqual(['src/config.ts'])
+})
+
+test('an error is logged under the key error, which alone keeps personal data out of a line', () => {
+  const other = /\{ reason: (?:\(?error\b|sentenceOf|reasonOf|toHrError).* }, '|\blogger\.\w+\(\{[^}]*\berr: /
+  expect(production.filter(({ text }) => other.test(text)).map(({ file }) => file)).toEqual([])
 })
 
 test('no module of the directory knows a clock, a network, a database or a file', () => {
@@ -109,4 +131,29 @@ describe('the rules themselves', () => {
       .map(({ file }) => relative('.', file))
     expect(unknown).toEqual([])
   })
+})
+
+test('the program names its files as TypeScript in imports alone, as in its package they are JavaScript', () => {
+  // Elsewhere, as of a process that is started: `${name}${extname(import.meta.filename)}`.
+  const named = production.flatMap(({ file, text }) => {
+    const code = text
+      .replace(/\/\*[\s\S]*?\*\/|^\s*\/\/.*$/gm, '')
+      .replace(/\b(?:from|import\()\s*['"`][^'"`]+['"`]/g, '')
+    return [...code.matchAll(/['"`][^'"`\n]*\.ts['"`]/g)].map(([name]) => `${file}: ${name}`)
+  })
+  expect(named).toEqual([])
+})
+
+test('a test file that can start a program has the tag of it', () => {
+  const tags = Object.keys(NEEDED)
+  const untagged = sources
+    .filter(({ file }) => file.endsWith('.test.ts'))
+    .flatMap(({ file }) => {
+      const reached = [...reachOf(join(ROOT, file))].map(path => readFileSync(path, 'utf8'))
+      const lacks = (tag: string) =>
+        reached.some(text => text.includes(`program('${tag}'`)) &&
+        !reached.some(text => new RegExp(`@module-tag ${tag}\\b|tags: [^\\n]*'${tag}'`).test(text))
+      return tags.filter(lacks).map(tag => `${file}: ${tag}`)
+    })
+  expect(untagged).toEqual([])
 })

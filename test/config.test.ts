@@ -1,8 +1,17 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { RULES, type RuleName, settingOf } from '../src/alerts/rule.ts'
 import { ConfigError, type Environment, ESSENTIAL, isEmbedded, loadConfig, SETTINGS } from '../src/config.ts'
 import { temporaryFolder } from './helpers/temporary-folder.ts'
+
+/** The defaults of the rules of alerts. */
+const FIGURES = Object.fromEntries(
+  Object.entries(RULES).flatMap(([rule, { figure, second }]) => [
+    [settingOf(rule as RuleName), figure.default],
+    ...(second ? [[second.name, second.default]] : []),
+  ]),
+)
 
 /** The least that a deployment sets. */
 const LEAST: Environment = {
@@ -47,8 +56,11 @@ test('the least is enough: everything else has a default or is absent', () => {
     REDIS_URL: null,
     HR_DEPARTMENTS_SQL: null,
     HR_POLL_SECONDS: 0,
+    HR_ROW_LIMIT_KB: 1024,
+    DRY_RUN_MEMORY_MB: 512,
     HR_FILES_COMPLETE: { restMs: 60_000 },
     HR_FILES_ENCODING: 'auto',
+    HR_FILES_HEADINGS: new Map(),
     HR_FILES_KEEP: '.dirsync/hr-files',
     PLATFORM_SIGN_ALGORITHM: 'sha256',
     PLATFORM_ENTERPRISE_CODE: '',
@@ -64,6 +76,7 @@ test('the least is enough: everything else has a default or is absent', () => {
     GATE_MAX_EMPTIED: 20,
     BREAKER_EMPLOYEES: 50,
     BREAKER_EMPLOYEES_PERCENT: 10,
+    BREAKER_LEAVERS_PERCENT: 50,
     BREAKER_DEPARTMENTS: 3,
     BREAKER_DEPARTMENTS_PERCENT: 5,
     DEPARTMENT_GRACE_HOURS: 24,
@@ -85,30 +98,11 @@ test('the least is enough: everything else has a default or is absent', () => {
     NOTIFICATION_URL: null,
     NOTIFICATION_HOST: '127.0.0.1',
     NOTIFICATION_PORT: 8081,
-    ALERT_HALT: 0,
-    ALERT_PAUSED: 4,
-    ALERT_HELD_RUN: 0,
-    ALERT_SOURCE_SUSPECT: 0,
-    ALERT_RUN_OVERDUE: 3,
-    ALERT_CASES_JUMP: 20,
-    ALERT_CASES_JUMP_PERCENT: 5,
-    ALERT_OUT_OF_STEP: 98,
-    ALERT_WORK_STUCK: 60,
-    ALERT_MONEY_UNKNOWN: 0,
-    ALERT_CALLS_REJECTED: 1,
-    ALERT_ROLE_MISSING: 1,
-    ALERT_NOTIFICATION_MISFIT: 1,
-    ALERT_CLOCK: 60,
-    ALERT_TOKENS: 20,
-    ALERT_QUEUE_AWAY: 1,
-    ALERT_DATABASE_FULL: 80,
-    ALERT_DATABASE_GB: 50,
-    ALERT_DATABASE_SLOW: 1000,
-    ALERT_DATABASE_AWAY: 1,
-    ALERT_DEAD_CHANNEL: 10,
+    ...FIGURES,
     ALERT_REPEAT_HOURS: 4,
     ALERT_MESSAGES_PER_HOUR: 20,
     HEARTBEAT_URL: null,
+    DEPLOYMENT_NAME: null,
     DIRSYNC_LANG: 'en',
     LOG_LEVEL: 'info',
     OTEL_EXPORTER_OTLP_ENDPOINT: null,
@@ -207,6 +201,11 @@ describe('a wrong value is one sentence: the variable, what it holds and what it
       'marker:../x',
       'should be a time such as 60s or 5m, or marker: and the name of a file',
     ],
+    [
+      'HR_FILES_HEADINGS',
+      'staff',
+      'should be names of tables with a row each, such as staff=3, staff_Sheet2=2',
+    ],
     ['HR_FILES_ENCODING', 'big5', 'should be one of auto, utf-8, gb18030, utf-16le, utf-16be'],
     ['PLATFORM_APP_ID', 'x'.repeat(33), 'should have at most 32 characters'],
     ['PLATFORM_SIGN_ALGORITHM', 'md5', 'should be one of sha256, sha1, sha512'],
@@ -232,6 +231,7 @@ describe('a wrong value is one sentence: the variable, what it holds and what it
     ['GATE_MAX_EMPTIED', '20%', 'should be a number'],
     ['BREAKER_EMPLOYEES', '50.5', 'should be a whole number'],
     ['BREAKER_EMPLOYEES_PERCENT', '1000', 'should be between 0 and 100'],
+    ['BREAKER_LEAVERS_PERCENT', 'half', 'should be a number'],
     ['BREAKER_DEPARTMENTS', 'three', 'should be a number'],
     ['BREAKER_DEPARTMENTS_PERCENT', ',5', 'should be a number'],
     ['DEPARTMENT_GRACE_HOURS', '9000', 'should be between 0 and 8760'],
@@ -254,6 +254,7 @@ describe('a wrong value is one sentence: the variable, what it holds and what it
     ['OIDC_ISSUER', 'http://login.example', 'should begin with https://, unless it is on this machine'],
     ['OIDC_ISSUER', 'http://localhost.example', 'should begin with https://, unless it is on this machine'],
     ['OIDC_SCOPES', 'profile email', 'should have openid among its scopes'],
+    ['DEPLOYMENT_NAME', 'x'.repeat(41), 'should be at most 40 characters on one line'],
     ['DIRSYNC_LANG', 'fr', 'should be en or zh-CN'],
     ['LOG_LEVEL', 'verbose', 'should be one of trace, debug, info, warn, error, silent'],
     [

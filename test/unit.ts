@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, normalize, relative } from 'node:path'
 
 /*
@@ -25,14 +25,19 @@ export function unitTests(): string[] {
     .sort()
 }
 
-function needsAServer(file: string, seen = new Set<string>()): boolean {
-  seen.add(file)
-  return importsOf(file).some(target => {
-    if (NEEDS_A_SERVER.test(target)) return true
-    if (!target.startsWith('.')) return false
+/** A file, and all that it imports of test/, directly or not. */
+export function reachOf(file: string, reached = new Set<string>()): Set<string> {
+  reached.add(file)
+  for (const target of importsOf(file)) {
     const path = normalize(join(dirname(file), target))
-    return !relative(TESTS, path).startsWith('..') && !seen.has(path) && needsAServer(path, seen)
-  })
+    const isOfTests = target.startsWith('.') && !relative(TESTS, path).startsWith('..') && existsSync(path)
+    if (isOfTests && !reached.has(path)) reachOf(path, reached)
+  }
+  return reached
+}
+
+function needsAServer(file: string): boolean {
+  return [...reachOf(file)].some(reached => importsOf(reached).some(target => NEEDS_A_SERVER.test(target)))
 }
 
 function importsOf(file: string): string[] {

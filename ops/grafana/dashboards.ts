@@ -11,7 +11,9 @@ import { curves, DATASOURCE, layOut, type Placed, type PlainDashboard, stat } fr
 
 /** 0 while the figures are there; nothing while the database is away. */
 const NONE = '0 * (max(dirsync_database_up{job="$job"}) == 1)'
-const IN_SCOPE = 'standing=~"in_step|awaiting_activation|dead_lettered|halted|waiting"'
+/** By what they are not, so that a standing that is added later counts as in scope and as not in step. */
+const IN_SCOPE = 'standing!~"left|vanished"'
+const NOT_IN_STEP = 'standing!~"in_step|left|vanished"'
 
 const OPERATIONS: Placed[] = [
   stat({
@@ -29,7 +31,7 @@ const OPERATIONS: Placed[] = [
     description:
       'Work stands still for everything or for an enterprise. The console tells why, and what to do.',
     unit: 'short',
-    expr: `sum(max by (category) (dirsync_halts{job="$job"})) or ${NONE}`,
+    expr: `sum(max by (category, scope, source) (dirsync_halts{job="$job"})) or ${NONE}`,
     steps: ['green', [1, 'red']],
     words: { '0': 'none' },
   }),
@@ -84,12 +86,13 @@ const OPERATIONS: Placed[] = [
   }),
   curves({
     title: 'Employees who are not in step',
-    description: 'And why not: to be sent, halted, in review, or not yet on the platform.',
+    description:
+      'And why not: to be sent, halted, held or rejected, in review, accepted as different, or not yet on the platform.',
     unit: 'short',
     stacked: true,
     queries: [
       {
-        expr: `max by (standing) (dirsync_employees{job="$job",standing=~"awaiting_activation|dead_lettered|halted|waiting"})`,
+        expr: `max by (standing) (dirsync_employees{job="$job",${NOT_IN_STEP}})`,
         legend: '{{standing}}',
       },
     ],
@@ -182,7 +185,12 @@ const OPERATIONS: Placed[] = [
     unit: 'short',
     stacked: true,
     steps: true,
-    queries: [{ expr: 'max by (category) (dirsync_halts{job="$job"})', legend: '{{category}}' }],
+    queries: [
+      {
+        expr: 'sum by (category) (max by (category, scope, source) (dirsync_halts{job="$job"}))',
+        legend: '{{category}}',
+      },
+    ],
   }),
   curves({
     title: 'Alerts by rule',
@@ -220,10 +228,77 @@ const OPERATIONS: Placed[] = [
   }),
 ]
 
-const CALLS = 'dirsync_platform_calls_total{job="$job"}'
 const quantile = (share: number, histogram: string, by = '') =>
   `histogram_quantile(${share}, sum by (le${by}) (rate(${histogram}_bucket{job="$job"}[$__rate_interval])))`
 
+const OBJECTIVE: Placed[] = [
+  curves({
+    title: 'From a change in HR to the platform',
+    description: 'From when dirsync found it to the confirmation. The objective: 99 % within 10 minutes.',
+    unit: 's',
+    limit: 600,
+    queries: [
+      { expr: quantile(0.5, 'dirsync_change_seconds'), legend: '50 %' },
+      { expr: quantile(0.99, 'dirsync_change_seconds'), legend: '99 %' },
+    ],
+  }),
+  curves({
+    title: 'Runs that ended, by state',
+    description: 'Within an hour. failed and source_suspect ask for a look at the run.',
+    unit: 'short',
+    stacked: true,
+    queries: [
+      {
+        expr: 'sum by (state) (max by (kind, state) (increase(dirsync_runs_total{job="$job"}[1h])))',
+        legend: '{{state}}',
+      },
+    ],
+  }),
+  curves({
+    title: 'Processes: CPU',
+    description: 'Cores in use. One process uses little more than one.',
+    unit: 'short',
+    queries: [
+      {
+        expr: 'rate(process_cpu_seconds_total{job="$job"}[$__rate_interval])',
+        legend: '{{instance}}',
+      },
+    ],
+  }),
+  curves({
+    title: 'Processes: memory',
+    description: 'Resident. Containers of docker-compose have 512 MB.',
+    unit: 'bytes',
+    queries: [{ expr: 'process_resident_memory_bytes{job="$job"}', legend: '{{instance}}' }],
+  }),
+  curves({
+    title: 'Processes: lag of the event loop, 99 %',
+    description: 'Beyond a second the process answers late, and its locks are at risk.',
+    unit: 's',
+    queries: [{ expr: 'nodejs_eventloop_lag_p99_seconds{job="$job"}', legend: '{{instance}}' }],
+  }),
+  curves({
+    title: 'Processes: starts within an hour',
+    description: 'More than three within 15 minutes is an alert.',
+    unit: 'short',
+    steps: true,
+    queries: [{ expr: 'changes(process_start_time_seconds{job="$job"}[1h])', legend: '{{instance}}' }],
+  }),
+  curves({
+    title: 'Requests that wait for a database connection',
+    description:
+      'Of a worker. Now and then a few; always some: the database is slow, or has too few connections.',
+    unit: 'short',
+    queries: [
+      {
+        expr: 'sum by (pool, instance) (dirsync_pool_connections{job="$job",state="waiting"})',
+        legend: '{{instance}} {{pool}}',
+      },
+    ],
+  }),
+]
+
+const CALLS = 'dirsync_platform_calls_total{job="$job"}'
 const PLATFORM_CALLS: Placed[] = [
   stat({
     title: 'Calls now',
@@ -380,7 +455,7 @@ export const DASHBOARDS: Readonly<Record<string, PlainDashboard>> = {
   'dirsync-operations.json': dashboard(
     { uid: 'dirsync-operations', title: 'dirsync: operations' },
     'Is everybody in step, and if not, why?',
-    OPERATIONS,
+    [...OPERATIONS, ...OBJECTIVE],
   ),
   'dirsync-platform-calls.json': dashboard(
     { uid: 'dirsync-platform-calls', title: 'dirsync: platform calls' },

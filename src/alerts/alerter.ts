@@ -6,8 +6,16 @@ import { DatabaseAway, isAway } from './away.ts'
 import type { Channel } from './channel.ts'
 import { compose } from './compose.ts'
 import { decide, type Limits } from './decide.ts'
+import type { Sender } from './message.ts'
 import { giveUpOld, noteWithheld, writeMessages } from './outbox.ts'
-import { type Change, claimJudgement, noteChannels, readOutlook, recordFindings } from './record.ts'
+import {
+  type Change,
+  claimJudgement,
+  noteChannels,
+  readOutlook,
+  recordFindings,
+  wasJudged,
+} from './record.ts'
 import { type Finding, RULES } from './rule.ts'
 import { alertText } from './text.ts'
 
@@ -20,6 +28,7 @@ const GAP = 14 / 15
 
 interface AlerterOptions {
   pool: Pool
+  deployment: Sender
   /** Of `dirsync.process`. */
   processId: string
   /** Finds out what is wrong at this moment. */
@@ -53,7 +62,7 @@ export class Alerter {
       step: () => this.#step(),
       pauseMs: intervalMs,
       retryMs: intervalMs / SOONER,
-      failed: error => logger.error({ err: error.message }, 'alerts were not judged; trying again'),
+      failed: error => logger.error({ error }, 'alerts were not judged; trying again'),
     })
   }
 
@@ -71,7 +80,8 @@ export class Alerter {
       await this.#away.writeDown(this.#options.pool)
       await this.#judge()
     } catch (error) {
-      if (isAway(error)) await this.#away.missed(new Date())
+      if (isAway(error) || !(await wasJudged(this.#options.pool)))
+        await this.#away.missed(new Date(), error as Error)
       throw error
     }
   }
@@ -93,7 +103,7 @@ export class Alerter {
   }
 
   async #carryOut(client: ClientBase, now: Date) {
-    const { find, channels, limits, consoleUrl } = this.#options
+    const { find, channels, limits, consoleUrl, deployment } = this.#options
     const changes = await recordFindings(client, await find(now))
     await noteChannels(client, channels)
     const givenUp = await giveUpOld(client)
@@ -102,7 +112,7 @@ export class Alerter {
     const { drafts, withheld } = decide(outlook, settings, limits)
     const messages = drafts.map(draft => {
       const { language = 'en' } = settings.find(({ name }) => name === draft.channel) ?? {}
-      return { draft, message: compose(language, draft, { now, consoleUrl }, limits) }
+      return { draft, message: compose(language, draft, { now, consoleUrl, deployment }, limits) }
     })
     await writeMessages(client, messages, outlook.waiting)
     await noteWithheld(client, withheld)
@@ -110,10 +120,10 @@ export class Alerter {
   }
 
   #log(changes: readonly Change[], givenUp: readonly string[]): void {
-    const { logger, language } = this.#options
+    const { logger, language, deployment } = this.#options
     for (const { id, event, rule, subject, facts } of changes) {
       const { title, remedy } = alertText(language, { rule, subject, facts })
-      const about = { alert: id, rule, subject }
+      const about = { deployment: deployment.name ?? deployment.id, alert: id, rule, subject }
       if (event === 'ended') logger.info(about, 'an alert is over')
       else if (RULES[rule].severity === 'critical') logger.error({ ...about, remedy }, title)
       else logger.warn({ ...about, remedy }, title)

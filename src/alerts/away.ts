@@ -6,8 +6,9 @@ import type { Channel } from './channel.ts'
 import { compose } from './compose.ts'
 import { answerOf, sendWithin } from './courier.ts'
 import { type AlertEvent, isWithinBound, type Limits, type Outlook, type StandingAlert } from './decide.ts'
-import type { Message } from './message.ts'
-import { RULES } from './rule.ts'
+import type { Message, Sender } from './message.ts'
+import { returnsOf } from './record.ts'
+import { muteOf, RULES } from './rule.ts'
 import { alertText } from './text.ts'
 
 /**
@@ -16,13 +17,14 @@ import { alertText } from './text.ts'
  */
 const CANNOT_SERVE = /^(?:08|28|3D|53|57|58|XX|25006)/
 
-/** Whether a judgement failed for want of the database, and not by a mistake of ours. */
+/** Whether a judgement failed for want of the database, and not by what it found there. */
 export function isAway(error: unknown): boolean {
   if (error instanceof DatabaseError) return CANNOT_SERVE.test(error.code ?? '')
   return !(error instanceof TypeError || error instanceof RangeError || error instanceof ReferenceError)
 }
 
 interface AwayOptions {
+  deployment: Sender
   channels: readonly Channel[]
   /** How long the database must be away before people are told; null: they never are. */
   afterMs: number | null
@@ -52,6 +54,7 @@ export class DatabaseAway {
   #known: Pick<Outlook, 'sent' | 'mutes'> = { sent: [], mutes: [] }
   #since: Date | null = null
   #raisedAt: Date | null = null
+  #error = ''
   #taken: Taken[] = []
 
   constructor(options: AwayOptions) {
@@ -65,24 +68,28 @@ export class DatabaseAway {
     if (outlook) this.#known = outlook
   }
 
-  /** The database did not answer at this moment. */
-  async missed(now: Date): Promise<void> {
+  /** The database did not answer at this moment, or what it answered could not be judged. */
+  async missed(now: Date, error: Error): Promise<void> {
     const { afterMs, channels, logger, language } = this.#options
     this.#since ??= now
+    this.#error = error.message
     if (!this.#isLastJudge || afterMs === null || now.getTime() - this.#since.getTime() < afterMs) return
     if (this.#raisedAt === null) {
-      const { title, remedy } = alertText(language, AWAY)
-      logger.error({ rule: AWAY.rule, remedy }, title)
+      const { title, remedy } = alertText(language, { ...AWAY, facts: { error: this.#error } })
+      logger.error({ rule: AWAY.rule, remedy, error: this.#error }, title)
     }
     this.#raisedAt ??= now
-    if (this.#known.mutes.some(({ rule, until }) => rule === AWAY.rule && until > now)) return
+    if (muteOf(AWAY, this.#known.mutes, now)) return
     await Promise.all(channels.map(channel => this.#tell(channel, now)))
   }
 
   /** Writes down what was told while the database was away, if it answers again and there is something. */
   async writeDown(pool: Pool): Promise<void> {
     if (this.#raisedAt === null || this.#since === null) return
-    await recordAway(pool, { since: this.#since, raisedAt: this.#raisedAt, taken: this.#taken })
+    await recordAway(pool, {
+      ...{ since: this.#since, raisedAt: this.#raisedAt, taken: this.#taken },
+      facts: { error: this.#error },
+    })
     this.#since = null
     this.#raisedAt = null
     this.#taken = []
@@ -94,23 +101,23 @@ export class DatabaseAway {
   }
 
   async #tell(channel: Channel, now: Date): Promise<void> {
-    const { limits, consoleUrl, logger } = this.#options
+    const { limits, consoleUrl, deployment, logger } = this.#options
     const { name, language } = channel.settings
     const own = this.#taken.filter(taken => taken.channel === name)
     const last = own.at(-1)
     if (last && now.getTime() - last.at.getTime() < limits.repeatHours * 3_600_000) return
     const sent = [
       ...this.#known.sent,
-      ...own.map(({ at }) => ({ channel: name, kind: 'alerts', at }) as const),
+      ...own.map(({ at }) => ({ channel: name, kind: 'alerts', at, about: [AWAY] }) as const),
     ]
-    if (!isWithinBound(name, sent, now, limits)) return
+    const alert = { ...AWAY, since: this.#since ?? now, facts: { error: this.#error } }
+    if (!isWithinBound(name, alert, sent, now, limits)) return
     const event = last ? 'repeated' : 'raised'
-    const alert = { ...AWAY, since: this.#since ?? now }
     const events = [{ alert, event } as const]
     const message = compose(
       language,
       { kind: 'alerts', events, silentUntil: null },
-      { now, consoleUrl },
+      { now, consoleUrl, deployment },
       limits,
     )
     try {
@@ -133,23 +140,30 @@ const AWAY = {
   subject: '',
   severity: RULES.database_away.severity,
   state: 'firing',
-  facts: {},
+  returns: 0,
   goneAt: null,
   endedAt: null,
-} as const satisfies Omit<StandingAlert, 'since'>
+  acknowledged: null,
+} as const satisfies Omit<StandingAlert, 'since' | 'facts'>
 
 /** Writes the alert as one that is gone since now, with the messages that told it. */
 async function recordAway(
   pool: Pool,
-  { since, raisedAt, taken }: { since: Date; raisedAt: Date; taken: readonly Taken[] },
+  {
+    since,
+    raisedAt,
+    taken,
+    facts,
+  }: { since: Date; raisedAt: Date; taken: readonly Taken[]; facts: StandingAlert['facts'] },
 ): Promise<void> {
   await transaction(pool, async client => {
     const { rows } = await client.query<{ id: number }>(
-      `insert into dirsync.alert (rule, subject, severity, state, since, raised_at, gone_at)
-       values ($1, $2, $3, 'firing', $4, $5, now())
-       on conflict (rule, subject) where state <> 'ended' do update set gone_at = excluded.gone_at
+      `insert into dirsync.alert as a (rule, subject, severity, state, since, raised_at, gone_at, facts, returns)
+       values ($1, $2, $3, 'firing', $4, $5, now(), $6, ${returnsOf('$1', '$2', '$4::timestamptz')})
+       on conflict (rule, subject) where state <> 'ended'
+       do update set gone_at = excluded.gone_at, returns = a.returns + 1
        returning id`,
-      [AWAY.rule, AWAY.subject, AWAY.severity, since, raisedAt],
+      [AWAY.rule, AWAY.subject, AWAY.severity, since, raisedAt, facts],
     )
     for (const { channel, event, at, message, answer } of taken)
       await client.query(

@@ -1,3 +1,4 @@
+import { isThisMachine } from '../lib/http-server.ts'
 import { closestName, isEncodedAddress } from '../lib/text.ts'
 import type { Language } from '../texts/texts.ts'
 import { CHANNEL_KINDS, type ChannelKind, type ChannelSettings } from './channel.ts'
@@ -36,6 +37,13 @@ export const CHANNEL_SETTINGS = {
     meaning: 'The language of its messages. Without it, that of DIRSYNC_LANG.',
     values: 'en, zh-CN',
     example: 'zh-CN',
+  },
+  _MENTION: {
+    meaning:
+      'Whom its critical messages and tests mention, so that a muted chat rings: mobile numbers of DingTalk, user ids of WeCom, open ids of Feishu and Lark, member ids of Slack. WeCom has no all.',
+    values: 'all, or ids separated by commas',
+    example: 'all',
+    secret: true,
   },
   _FROM: {
     meaning: 'The sender of mail. Without it, the user of the address, where that is a mail address.',
@@ -134,6 +142,9 @@ function readChannel(
     const flaw = secretFlaw(kind, secret)
     if (flaw) wrong('_SECRET', flaw)
   }
+  const mention = listOf(parts._MENTION)
+  const mentionFlaw = mention.length > 0 && flawOfMention(kind, mention)
+  if (mentionFlaw) wrong('_MENTION', mentionFlaw)
   const mail = kind === 'mail' ? readMail(url, parts) : { from: null, to: [], missing: [] }
   const needless = kind === 'mail' ? [] : (['_FROM', '_TO'] as const).filter(part => parts[part])
   for (const part of needless) wrong(part, `only mail has that, and ${setting('')} is of the kind ${kind}`)
@@ -144,7 +155,7 @@ function readChannel(
   if (flaws.length > 0 || !isSeverity(least) || language === undefined) return { channel: null, flaws }
   const { from, to } = mail
   return {
-    channel: { name: name.toLowerCase(), kind, url: url.href, secret, least, language, from, to },
+    channel: { name: name.toLowerCase(), kind, url: url.href, secret, least, language, mention, from, to },
     flaws,
   }
 }
@@ -232,11 +243,6 @@ function isDecodable(text: string): boolean {
   }
 }
 
-/** Whether a host name is this machine's own. */
-export function isThisMachine(host: string): boolean {
-  return /^(?:localhost|127\.\d+\.\d+\.\d+|\[?::1\]?)$/i.test(host)
-}
-
 /** What is wrong with a secret that signs; null: nothing. */
 function secretFlaw(kind: ChannelKind, secret: string): string | null {
   if (kind === 'mail' || kind === 'wecom' || kind === 'slack')
@@ -247,14 +253,35 @@ function secretFlaw(kind: ChannelKind, secret: string): string | null {
   return bytes >= 24 && bytes <= 64 ? null : 'should be whsec_ and 24 to 64 bytes as base64'
 }
 
+/** Whom a chat may mention: how its ids look, what they are, and whether it knows a word for everybody. */
+const MENTIONS: Partial<Record<ChannelKind, { id: RegExp; wanted: string; knowsAll: boolean }>> = {
+  dingtalk: { id: /^\+?\d[\d-]{5,19}$/, wanted: 'mobile numbers', knowsAll: true },
+  wecom: { id: /^[\w.@-]{1,64}$/, wanted: 'user ids', knowsAll: false },
+  feishu: { id: /^[\w-]{1,64}$/, wanted: 'open ids (ou_…)', knowsAll: true },
+  slack: { id: /^[UW][A-Z0-9]{5,20}$/, wanted: 'member ids (U…)', knowsAll: true },
+}
+
+/** What is wrong with whom a channel is to mention; null: nothing. */
+function flawOfMention(kind: ChannelKind, ids: readonly string[]): string | null {
+  const known = MENTIONS[kind]
+  if (!known) return `a channel of the kind ${kind} mentions no one: unset it`
+  const isRight = (id: string) => (id === 'all' ? known.knowsAll && ids.length === 1 : known.id.test(id))
+  if (ids.length <= 20 && ids.every(isRight)) return null
+  return `should be ${known.knowsAll ? 'all, or ' : ''}up to 20 ${known.wanted} separated by commas`
+}
+
+function listOf(text = ''): string[] {
+  return text
+    .split(',')
+    .map(item => item.trim())
+    .filter(Boolean)
+}
+
 /** Sender and recipients of mail. */
 function readMail(url: URL, parts: Partial<Record<ChannelPart, string>>) {
   const user = decodeURIComponent(url.username)
   const from = parts._FROM ?? (isMailAddress(user) ? user : null)
-  const to = (parts._TO ?? '')
-    .split(',')
-    .map(address => address.trim())
-    .filter(Boolean)
+  const to = listOf(parts._TO)
   const missing: ChannelPart[] = []
   if (from === null) missing.push('_FROM')
   if (to.length === 0) missing.push('_TO')

@@ -17,6 +17,8 @@ export interface ChannelSettings {
   /** Alerts of a lesser severity are not sent there. */
   least: Severity
   language: Language
+  /** Whom critical messages of a chat mention, by the vendor's ids; `all`: everybody. */
+  mention: readonly string[]
   /** Of mail. */
   from: string | null
   to: readonly string[]

@@ -1,7 +1,8 @@
 import { minuteTime, zoneName } from '../lib/time-text.ts'
+import { actorText } from '../texts/actor.ts'
 import { type Language, type Translate, translator } from '../texts/texts.ts'
 import type { AlertEvent, Draft, Limits, StandingAlert } from './decide.ts'
-import type { Message, MessageAlert } from './message.ts'
+import { type Message, type MessageAlert, type Sender, titled } from './message.ts'
 import { alertText } from './text.ts'
 
 /** So many alerts stand in one message; the others are counted. */
@@ -15,7 +16,7 @@ const MINUTE_MS = 60_000
 export function compose(
   language: Language,
   { kind, events, silentUntil }: Pick<Draft, 'kind' | 'events' | 'silentUntil'>,
-  at: { now: Date; consoleUrl: string | null },
+  at: { now: Date; consoleUrl: string | null; deployment: Sender },
   { messagesPerHour }: Pick<Limits, 'messagesPerHour'>,
 ): Message {
   const t = translator(language)
@@ -36,7 +37,8 @@ export function compose(
         : null
   return {
     ...{ kind, language, tone, alerts, note },
-    title: titleOf(t, { kind, tone, alerts }, events),
+    title: titled(at.deployment, titleOf(t, { kind, tone, alerts }, events)),
+    deployment: { id: at.deployment.id, name: at.deployment.name },
     url: at.consoleUrl && `${at.consoleUrl}/alerts`,
     urlText: t('alerts.message.open'),
     at: at.now,
@@ -63,15 +65,24 @@ function messageAlert(
   event: AlertEvent,
   { now, consoleUrl }: { now: Date; consoleUrl: string | null },
 ): MessageAlert {
-  const { id, rule, subject, severity, since, endedAt, facts } = alert
-  const { title, what, remedy, over } = alertText(language, { rule, subject, facts })
+  const { rule, subject, severity, since, endedAt, facts, returns } = alert
+  const { title, what, remedy, over } = alertText(language, { rule, subject, facts, returns })
   return {
-    ...{ id, rule, subject, severity, event, title, since, endedAt, facts },
-    what: event === 'recovered' ? over : what,
+    key: subject === '' ? rule : `${rule}:${subject}`,
+    ...{ rule, subject, severity, event, title, since, endedAt, facts },
+    what: event === 'recovered' ? over : event === 'acknowledged' ? takenText(language, alert) : what,
     when: whenText(language, since, endedAt, now),
-    remedy: event === 'recovered' ? null : remedy,
+    // Whoever takes care of it knows what to do.
+    remedy: event === 'recovered' || event === 'acknowledged' ? null : remedy,
     url: consoleUrl && `${consoleUrl}/alerts/rules/${rule}`,
   }
+}
+
+/** Who takes care of an alert, and what they said. */
+function takenText(language: Language, { acknowledged }: Pick<StandingAlert, 'acknowledged'>): string {
+  const t = translator(language)
+  const by = actorText({ t }, acknowledged?.by ?? '')
+  return t('alerts.message.taken', { by, reason: acknowledged?.reason ?? 'none' })
 }
 
 /** Since when an alert holds, or from when to when it held, and how long that is. */

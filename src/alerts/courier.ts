@@ -59,7 +59,7 @@ export class Courier {
     this.#loop = new Loop({
       step: () => this.#sendDue(),
       pauseMs: POLL_MS,
-      failed: error => options.logger.debug({ err: error.message }, 'messages were not looked for'),
+      failed: error => options.logger.debug({ error }, 'messages were not looked for'),
     })
   }
 
@@ -91,9 +91,7 @@ export class Courier {
       const channel = channels.find(({ settings }) => settings.name === taken.channel)
       if (!channel) continue
       const sending = this.#deliver(channel, taken)
-        .catch((error: Error) =>
-          this.#options.logger.debug({ err: error.message }, 'its outcome was not noted'),
-        )
+        .catch((error: Error) => this.#options.logger.debug({ error }, 'its outcome was not noted'))
         .finally(() => this.#inHand.delete(taken.channel))
       this.#inHand.set(taken.channel, sending)
     }

@@ -1,5 +1,14 @@
 import type { ChannelSettings } from './channel.ts'
-import { type Finding, inhibitorOf, RULES, type RuleName, SEVERITIES, type Severity } from './rule.ts'
+import {
+  type Finding,
+  inhibitorOf,
+  type Mute,
+  muteOf,
+  RULES,
+  type RuleName,
+  SEVERITIES,
+  type Severity,
+} from './rule.ts'
 
 /*
  * Who is told of what, decided from rows and a moment. Each judgement decides anew for each channel, about everything that it
@@ -15,13 +24,17 @@ export interface StandingAlert {
   state: 'firing' | 'ended'
   facts: Finding['facts']
   since: Date
+  /** How often it came back soon after it was gone. */
+  returns: number
   /** When it was first found to hold no more; null: it holds. */
   goneAt: Date | null
   endedAt: Date | null
+  /** Who takes care of it, as recorded, and what they said; null: no one has said so. */
+  acknowledged: { by: string; reason: string | null } | null
 }
 
 /** What a channel is told about an alert. */
-export type AlertEvent = 'raised' | 'repeated' | 'recovered'
+export type AlertEvent = 'raised' | 'repeated' | 'acknowledged' | 'recovered'
 
 /** What a channel knows of an alert. */
 export interface Told {
@@ -31,10 +44,20 @@ export interface Told {
   firstAt: Date | null
   /** When it was last told so. */
   lastAt: Date | null
+  isAcknowledged: boolean
   isRecovered: boolean
   isWithheld: boolean
   /** What the message says that still waits; null: nothing. */
   waiting: AlertEvent | null
+}
+
+/** A message that a channel took. */
+export interface Sent {
+  channel: string
+  kind: 'alerts' | 'summary'
+  at: Date
+  /** The alerts that it told of. */
+  about: readonly { rule: string; subject: string }[]
 }
 
 /** Everything that decides about messages. */
@@ -46,18 +69,19 @@ export interface Outlook {
   alerts: readonly StandingAlert[]
   told: readonly Told[]
   /** Messages of the last hour, oldest first. */
-  sent: readonly { channel: string; kind: 'alerts' | 'summary'; at: Date }[]
+  sent: readonly Sent[]
   /** Channels whose message is being sent at this moment. */
   busy: readonly string[]
   /** Messages that wait and were taken back, to be decided about anew. */
   waiting: readonly { id: number; channel: string }[]
-  mutes: readonly { rule: string; until: Date }[]
+  mutes: readonly Mute[]
   isQuiet: boolean
 }
 
 export interface Limits {
   /** After how many hours an alert that goes on is told again. */
   repeatHours: number
+  /** About one rule. */
   messagesPerHour: number
 }
 
@@ -107,9 +131,13 @@ export function decide(
   return decision
 }
 
-const NOTHING: Pick<Told, 'firstAt' | 'lastAt' | 'isRecovered' | 'isWithheld' | 'waiting'> = {
+const NOTHING: Pick<
+  Told,
+  'firstAt' | 'lastAt' | 'isAcknowledged' | 'isRecovered' | 'isWithheld' | 'waiting'
+> = {
   firstAt: null,
   lastAt: null,
+  isAcknowledged: false,
   isRecovered: false,
   isWithheld: false,
   waiting: null,
@@ -126,7 +154,7 @@ function eventOf(
   if (alert.rule === 'dead_channel' && alert.subject === channel.name) return null
   const wasTold = known.firstAt !== null
   const isKeptByHours = isQuiet && alert.severity !== 'critical'
-  const isMuted = mutes.some(({ rule, until }) => rule === alert.rule && until > now)
+  const isMuted = muteOf(alert, mutes, now) !== undefined
 
   if (alert.state === 'ended') {
     if (known.isRecovered || isKeptByHours) return null
@@ -137,19 +165,14 @@ function eventOf(
   if (alert.goneAt !== null && known.waiting === null) return null
   if (rank(alert.severity) < rank(channel.least)) return null
   // Where nobody judged, nobody worked: the machine was off, or it slept.
-  const causes = [
-    ...alerts.map(other => ({ ...other, source: sourceOf(other) })),
-    { rule: 'role_missing', endedAt: watchedSince },
-  ]
-  if (inhibitorOf(alert.rule, causes, now, sourceOf(alert)) !== undefined) return null
+  const causes = [...alerts, { rule: 'role_missing', facts: {}, endedAt: watchedSince }]
+  if (inhibitorOf(alert, causes, now) !== undefined) return null
+  // Whoever was told of it hears once who takes care of it, and then no more until it is over.
+  if (wasTold && alert.acknowledged)
+    return known.isAcknowledged || isKeptByHours || isMuted ? null : 'acknowledged'
   if (wasTold && !isDue(alert.rule, known, now, limits)) return null
   if (isKeptByHours || isMuted) return wasTold ? null : 'withheld'
   return wasTold ? 'repeated' : 'raised'
-}
-
-/** The source of HR that an alert is about, where there are several. */
-function sourceOf({ facts }: Pick<StandingAlert, 'facts'>): string {
-  return String(facts.source ?? '')
 }
 
 /** Whether an alert that goes on is to be told again. */
@@ -166,7 +189,7 @@ function isDue(
   return moments.some(moment => moment > lastAt.getTime() && moment <= now.getTime())
 }
 
-/** The message that the channel's bound permits: as usual, or one summary an hour; null: there is nothing to say, or silence. */
+/** The message that the channel's bound permits: what it may hear, or one summary an hour; null: there is nothing to say, or silence. */
 function draftOf(
   channel: string,
   events: Draft['events'],
@@ -175,25 +198,44 @@ function draftOf(
 ): Draft | null {
   if (events.length === 0) return null
   const lately = ofLastHour(channel, sent, now)
-  const silentUntil = silenceOf(lately, limits)
-  if (silentUntil === null) return { channel, kind: 'alerts', events, silentUntil }
+  const passing = events.filter(({ alert }) => silenceOf(lately, alert, limits) === null)
+  if (passing.length > 0) return { channel, kind: 'alerts', events: passing, silentUntil: null }
   if (lately.some(({ kind }) => kind === 'summary')) return null
-  return { channel, kind: 'summary', events, silentUntil }
+  const ends = events.map(({ alert }) => silenceOf(lately, alert, limits)?.getTime() ?? 0)
+  return { channel, kind: 'summary', events, silentUntil: new Date(Math.min(...ends)) }
 }
 
-/** Whether a channel may have one more message. */
-export function isWithinBound(channel: string, sent: Outlook['sent'], now: Date, limits: Limits): boolean {
-  return silenceOf(ofLastHour(channel, sent, now), limits) === null
+/** Whether a channel may have one more message about an alert. */
+export function isWithinBound(
+  channel: string,
+  alert: StandingAlert,
+  sent: Outlook['sent'],
+  now: Date,
+  limits: Limits,
+): boolean {
+  return silenceOf(ofLastHour(channel, sent, now), alert, limits) === null
 }
 
 function ofLastHour(channel: string, sent: Outlook['sent'], now: Date): Outlook['sent'] {
   return sent.filter(message => message.channel === channel && now.getTime() - message.at.getTime() < HOUR_MS)
 }
 
-/** Until when a channel may have no message, after these of an hour; null: it may have one. */
-function silenceOf(lately: Outlook['sent'], { messagesPerHour }: Limits): Date | null {
-  const oldest = lately.filter(({ kind }) => kind === 'alerts').at(-messagesPerHour)
-  return oldest ? new Date(oldest.at.getTime() + HOUR_MS) : null
+/**
+ * Until when a channel may have no message about an alert, after these of an hour; null: it may have one. The bound is one of
+ * each rule, so that a rule that talks much takes no room from others; and what is critical and new always passes.
+ */
+function silenceOf(
+  lately: Outlook['sent'],
+  { rule, subject, severity }: Pick<StandingAlert, 'rule' | 'subject' | 'severity'>,
+  { messagesPerHour }: Limits,
+): Date | null {
+  const about = lately.filter(message => message.about.some(one => one.rule === rule))
+  const isNew = !about.some(message =>
+    message.about.some(one => one.rule === rule && one.subject === subject),
+  )
+  const oldest = about.at(-messagesPerHour)
+  if (!oldest || (severity === 'critical' && isNew)) return null
+  return new Date(oldest.at.getTime() + HOUR_MS)
 }
 
 function byUrgency(a: Draft['events'][number], b: Draft['events'][number]): number {

@@ -60,20 +60,20 @@ function dated<Row extends { since: Date }>(row: Row): Row {
 }
 
 /** Kinds whose latest run that judged HR found it wrong. The condition names the runs that count, so that an index has them. */
-const suspectsAmong = (kinds: string[], condition: string) => `
-    select latest.id as run, k.kind, s.name as source, coalesce(latest.message, '') as message,
+const suspectsAmong = (kind: string, condition: string) => `
+    select latest.id as run, latest.kind, s.name as source, coalesce(latest.message, '') as message,
            first.finished_at as since
-    from unnest('{${kinds}}'::text[]) k (kind)
+    from (values ('${kind}')) k (kind)
     cross join lateral ${RUN_SOURCES} s
-    cross join lateral (select id, state, message from dirsync.sync_run r
-                        where ${condition} and r.kind = k.kind and r.hr_source = s.name and ${HAS_JUDGED}
+    cross join lateral (select id, kind, state, message from dirsync.sync_run r
+                        where ${condition} and r.hr_source = s.name and ${HAS_JUDGED}
                         order by id desc limit 1) latest
     left join lateral (select id from dirsync.sync_run r
-                       where ${condition} and r.kind = k.kind and r.hr_source = s.name and ${HAS_JUDGED}
+                       where ${condition} and r.hr_source = s.name and ${HAS_JUDGED}
                          and state <> 'source_suspect'
                        order by id desc limit 1) right_one on true
     cross join lateral (select finished_at from dirsync.sync_run r
-                        where ${condition} and r.kind = k.kind and r.hr_source = s.name
+                        where ${condition} and r.hr_source = s.name
                           and state = 'source_suspect' and r.id > coalesce(right_one.id, 0)
                         order by id limit 1) first
     where latest.state = 'source_suspect'`
@@ -92,8 +92,8 @@ const DETAILS = `
   ), held_runs as (
     select id as run, kind, hr_source as source, coalesce(planned, 0) as planned, coalesce(planned_at, requested_at) as since
     from dirsync.sync_run where state = 'held' and finished_at is null
-  ), suspects as (${suspectsAmong(['changes', 'full'], OF_EVERYBODY)}
-    union all ${suspectsAmong(['departments'], `kind = 'departments'`)}
+  ), suspects as (${suspectsAmong('changes', OF_EVERYBODY)}
+    union all ${suspectsAmong('departments', `kind = 'departments'`)}
   ), last_hour as (
     select open_cases from dirsync.standing_history where at > now() - interval '1 hour'
   ), least_cases as (

@@ -3,6 +3,7 @@ import type { Pool } from '../lib/database.ts'
 import { codeOf } from '../lib/failure.ts'
 import type { Logger } from '../lib/logger.ts'
 import { Loop } from '../lib/loop.ts'
+import { readHealth } from '../report/health.ts'
 import { jitter } from '../sync/backoff.ts'
 import { OF_EVERYBODY } from '../sync/run.ts'
 
@@ -16,6 +17,9 @@ const LAST_CALL_MS = 3000
 const LEASE_MS = 30_000
 /** A run that ended longer ago says nothing of how things are: the next good one is called for. */
 const NEWS = `interval '1 hour'`
+
+/** Work that nothing holds back and that waits for longer is overdue. */
+const OVERDUE_SECONDS = 15 * 60
 
 /** Milliseconds until the monitor is called again after so many failures: 5 s, doubling up to 5 min, ± 30 %. */
 function callAgainMs(attempts: number, random: number): number {
@@ -31,7 +35,8 @@ interface HeartbeatOptions {
 
 /**
  * Calls a monitor elsewhere after each good `changes` or `full` run over everybody, so that it notices when none comes. Any
- * number of processes may do so; a run is called for once, and where several ended meanwhile only the latest.
+ * number of processes may do so; a run is called for once, and where several ended meanwhile only the latest. Runs end well
+ * while what they planned before goes nowhere: then none is called for.
  */
 export class Heartbeat {
   readonly #options: HeartbeatOptions
@@ -44,7 +49,7 @@ export class Heartbeat {
     this.#loop = new Loop({
       step: signal => this.#callIfDue(CALL_MS, signal),
       pauseMs: POLL_MS,
-      failed: error => options.logger.debug({ err: error.message }, 'no good run was looked for'),
+      failed: error => options.logger.debug({ error }, 'no good run was looked for'),
     })
   }
 
@@ -61,6 +66,7 @@ export class Heartbeat {
 
   async #callIfDue(timeoutMs: number, stopping?: AbortSignal): Promise<void> {
     const { pool, logger } = this.#options
+    if (!(await isDue(pool)) || (await isOverdue(pool))) return
     const due = await takeDue(pool)
     if (!due) return
     const { ok, answer } = await this.#call(timeoutMs, stopping)
@@ -96,29 +102,50 @@ interface Due {
   attempts: number
 }
 
-/** Takes the call for the latest good run, unless it was made, is being made, or has to wait. */
+/** The latest good run. */
+const LATEST = `
+  with good as (
+    select latest.id, latest.finished_at
+    from (values ('changes'), ('full')) k (kind)
+    cross join lateral (
+      select r.id, r.finished_at from dirsync.sync_run r
+      where r.kind = k.kind and r.state = 'done' and ${OF_EVERYBODY}
+        and r.finished_at > now() - ${NEWS}
+      order by r.finished_at desc, r.id desc limit 1) latest
+  ), latest as (
+    select id from good order by finished_at desc, id desc limit 1
+  )`
+
+/** SQL: a run is to be called for, unless that was done, is being done, or has to wait. */
+const isCallable = (run: string) => `(
+  c.run_id <> ${run}
+  or c.called_at is null and c.not_before <= now() and (c.leased_until is null or c.leased_until <= now()))`
+
+async function isDue(db: Pool): Promise<boolean> {
+  const { rowCount } = await db.query(
+    `${LATEST} select from latest left join dirsync.heartbeat_call c on true
+     where c.run_id is null or ${isCallable('latest.id')}`,
+  )
+  return rowCount === 1
+}
+
+/** Whether work waits for too long although nothing holds it back, or cannot get into the queue. */
+async function isOverdue(db: Pool): Promise<boolean> {
+  const { work, queueAway } = await readHealth(db)
+  return queueAway !== null || (work[0]?.age ?? 0) > OVERDUE_SECONDS
+}
+
+/** Takes the call for the latest good run, where it is due. */
 async function takeDue(db: Pool): Promise<Due | null> {
   const { rows } = await db.query<Due>(
-    `with good as (
-       select latest.id, latest.finished_at
-       from (values ('changes'), ('full')) k (kind)
-       cross join lateral (
-         select r.id, r.finished_at from dirsync.sync_run r
-         where r.kind = k.kind and r.state = 'done' and ${OF_EVERYBODY}
-           and r.finished_at > now() - ${NEWS}
-         order by r.finished_at desc, r.id desc limit 1) latest
-     ), latest as (
-       select id from good order by finished_at desc, id desc limit 1
-     )
+    `${LATEST}
      insert into dirsync.heartbeat_call as c (run_id, attempts, leased_until)
      select id, 1, now() + $1 * interval '1 ms' from latest
      on conflict (one) do update
      set run_id = excluded.run_id, called_at = null, leased_until = excluded.leased_until,
          attempts = case when c.run_id = excluded.run_id then c.attempts else 0 end + 1,
-         answer = case when c.run_id = excluded.run_id then c.answer end
-     where c.run_id <> excluded.run_id
-        or c.called_at is null and c.not_before <= now()
-           and (c.leased_until is null or c.leased_until <= now())
+         answer = case when c.called_at is null then c.answer end
+     where ${isCallable('excluded.run_id')}
      returning run_id as "runId", attempts`,
     [LEASE_MS],
   )

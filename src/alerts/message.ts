@@ -2,10 +2,25 @@ import { createHash } from 'node:crypto'
 import type { Language } from '../texts/texts.ts'
 import type { RuleName, Severity } from './rule.ts'
 
+/** The deployment that a message is from. */
+export interface Sender {
+  /** Null: sent without its database, as a test may be. */
+  id: string | null
+  /** DEPLOYMENT_NAME; null: it has no name. */
+  name: string | null
+}
+
+/** The title of a message with the deployment's name before it, so that people who have several know of which it is. */
+export function titled({ name }: Sender, title: string): string {
+  return name === null ? title : `${name} · ${title}`
+}
+
 /** What a channel sends: short, in one language, without personal data. Stored before it is sent. */
 export interface Message {
   kind: 'alerts' | 'summary' | 'test'
   language: Language
+  /** Absent: an earlier version wrote the message. */
+  deployment?: Sender
   /** The worst of its alerts; of a test `info`. `recovered` where nothing in it goes on. */
   tone: Severity | 'recovered'
   /** One line of plain text, such as `dirsync: 2 alerts, the worst critical`. */
@@ -22,11 +37,12 @@ export interface Message {
 
 /** One alert in a message. Texts are plain, without markup but backticks around commands. */
 export interface MessageAlert {
-  id: number
+  /** The same in each message about it, whichever process sends it: rule and subject. */
+  key: string
   rule: RuleName
   subject: string
   severity: Severity
-  event: 'raised' | 'repeated' | 'recovered'
+  event: 'raised' | 'repeated' | 'acknowledged' | 'recovered'
   /** A few words: what and of what, such as `Halted: enterprise E900`. */
   title: string
   /** One or two sentences with the figures. */
@@ -49,7 +65,7 @@ export interface MessageAlert {
  */
 export function deliveryId({ kind, alerts, url, at }: Message, id: string): string {
   // A message that waits may get later words, and with them another time, as long as it is about the same.
-  const about = alerts.length > 0 ? alerts.map(({ id, event, since }) => [id, event, since]) : at
+  const about = alerts.length > 0 ? alerts.map(({ key, event, since }) => [key, event, since]) : at
   const hash = createHash('sha256').update(JSON.stringify([kind, url, about]))
   return `dirsync-${id}-${hash.digest('hex').slice(0, 12)}`
 }

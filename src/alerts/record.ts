@@ -1,21 +1,20 @@
-import { type ClientBase, onlyRow } from '../lib/database.ts'
+import { LOCKS } from '../lib/advisory-lock.ts'
+import { type ClientBase, onlyRow, type Pool } from '../lib/database.ts'
 import type { Channel } from './channel.ts'
 import type { Outlook, StandingAlert, Told } from './decide.ts'
-import { type Finding, RULE_NAMES, RULES, type RuleName } from './rule.ts'
+import { CALM_MINUTES, type Finding, RULE_NAMES, RULES, type RuleName } from './rule.ts'
 
 /*
  * What PostgreSQL remembers of alerts: who judged, what was found, which channel was told what. All of a judgement is one
  * transaction, whose `now()` is the moment of the judgement: a judge that dies leaves nothing half done.
  */
 
-/** Taken by whoever judges, until the end of their transaction. */
-const LOCK = 0x616c7274 // 'alrt'
-
 /** After so long without a judgement nobody was there: all was down, or the machine slept. */
 const NOBODY_FOR = `interval '3 minutes'`
 
 /**
- * Claims the judgement of this moment.
+ * Claims the judgement of this moment. It stays with the process that judged last unless that misses two: while the database
+ * is away, nobody can ask who is to tell of it, so that no two may take themselves for the last.
  * @param gapMs nobody judges again so soon after a judgement
  * @returns the moment; null when somebody else is judging or has judged. And whether this process was the last to judge.
  */
@@ -32,17 +31,25 @@ export async function claimJudgement(
        set judged_at = excluded.judged_at, judged_by = excluded.judged_by,
            watched_since = case when j.judged_at < now() - ${NOBODY_FOR} then now()
                                 else least(j.watched_since, now()) end
-       where j.judged_at <= now() - $2 * interval '1 ms'
+       where j.judged_at <= now() - $2 * interval '1 ms' * case j.judged_by when $1 then 1 else 2 end
           -- The server's clock was put back, or another server with another clock took over.
           or j.judged_at > now() + interval '1 minute'
        returning 1
      )
      select exists (select from claimed) as mine, now() as now,
             (select judged_by from dirsync.alert_judgement) as last`,
-    [processId, gapMs, LOCK],
+    [processId, gapMs, LOCKS.alerts],
   )
   const { mine, now, last } = onlyRow(rows)
   return { now: mine ? now : null, isLast: mine || last === processId }
+}
+
+/** Whether any process has judged within two minutes, as far as that can be read. */
+export async function wasJudged(db: Pool): Promise<boolean> {
+  const { rowCount } = await db
+    .query(`select from dirsync.alert_judgement where judged_at > now() - interval '2 minutes'`)
+    .catch(() => ({ rowCount: 0 }))
+  return rowCount === 1
 }
 
 /** An alert that a judgement raised or ended. */
@@ -54,8 +61,15 @@ export interface Change {
   facts: Finding['facts']
 }
 
-/** How long an alert must be gone before it is over: one that comes and goes is one alert. */
+/** How long an alert must be gone before it is over. */
 const GONE_FOR = `interval '60 seconds'`
+const CALM_FOR = `interval '${CALM_MINUTES} minutes'`
+const OVER_IF_GONE_BY = `now() - case when returns > 0 then ${CALM_FOR} else ${GONE_FOR} end`
+
+/** SQL: how often an alert that begins at a moment has come back. */
+export const returnsOf = (rule: string, subject: string, since: string) => `(
+  select coalesce(max(returns) + 1, 0) from dirsync.alert
+  where state = 'ended' and rule = ${rule} and subject = ${subject} and ended_at > ${since} - ${CALM_FOR})`
 
 /** Brings the alerts in line with everything that is wrong now. */
 export async function recordFindings(db: ClientBase, findings: readonly Finding[]): Promise<Change[]> {
@@ -76,6 +90,7 @@ export async function recordFindings(db: ClientBase, findings: readonly Finding[
        -- While it is pending, what it began with may be over and something later in its place.
        update dirsync.alert a
        set facts = f.facts, gone_at = null,
+           returns = a.returns + case when a.gone_at <= now() - ${GONE_FOR} then 1 else 0 end,
            since = case a.state when 'pending' then coalesce(f.since, a.since) else a.since end,
            state = case when a.state = 'firing' or coalesce(f.since, a.since) <= f.long_enough
                    then 'firing' else 'pending' end,
@@ -85,8 +100,9 @@ export async function recordFindings(db: ClientBase, findings: readonly Finding[
        where a.state <> 'ended' and a.rule = f.rule and a.subject = f.subject
        returning a.*
      ), new as (
-       insert into dirsync.alert (rule, subject, severity, facts, since, state, raised_at)
+       insert into dirsync.alert (rule, subject, severity, facts, since, returns, state, raised_at)
        select rule, subject, severity, facts, coalesce(since, now()),
+              ${returnsOf('f.rule', 'f.subject', 'coalesce(f.since, now())')},
               case when coalesce(since, now()) <= long_enough then 'firing' else 'pending' end,
               case when coalesce(since, now()) <= long_enough then now() end
        from found f
@@ -96,8 +112,8 @@ export async function recordFindings(db: ClientBase, findings: readonly Finding[
      ), gone as (
        update dirsync.alert a
        set gone_at = coalesce(gone_at, now()),
-           state = case when gone_at <= now() - ${GONE_FOR} then 'ended' else 'firing' end,
-           ended_at = case when gone_at <= now() - ${GONE_FOR} then gone_at end
+           state = case when gone_at <= ${OVER_IF_GONE_BY} then 'ended' else 'firing' end,
+           ended_at = case when gone_at <= ${OVER_IF_GONE_BY} then gone_at end
        where state = 'firing'
          and not exists (select from found f where f.rule = a.rule and f.subject = a.subject)
        returning a.*
@@ -160,12 +176,18 @@ export async function readOutlook(db: ClientBase, channels: readonly Channel[]):
     [names, free],
   )
   const { rows: sent } = await db.query<Outlook['sent'][number]>(
-    `select channel, kind, sent_at as at from dirsync.alert_message
+    `select channel, kind, sent_at as at,
+            (select coalesce(jsonb_agg(jsonb_build_object('rule', a.rule, 'subject', a.subject)), '[]')
+             from dirsync.alert_notice n join dirsync.alert a on a.id = n.alert_id
+             where n.message_id = m.id) as about
+     from dirsync.alert_message m
      where state = 'sent' and channel = any ($1) and sent_at > now() - interval '1 hour' order by sent_at`,
     [names],
   )
   const { rows: alerts } = await db.query<StandingAlert>(
-    `select id, rule, subject, severity, state, facts, since, gone_at as "goneAt", ended_at as "endedAt"
+    `select id, rule, subject, severity, state, facts, since, returns, gone_at as "goneAt", ended_at as "endedAt",
+            case when acknowledged_by is not null
+                 then jsonb_build_object('by', acknowledged_by, 'reason', acknowledged_reason) end as acknowledged
      from dirsync.alert a
      where rule = any ($1)
        and (state = 'firing' or state = 'ended' and ended_at > now() - ${ENDED_WITHIN})
@@ -176,6 +198,7 @@ export async function readOutlook(db: ClientBase, channels: readonly Channel[]):
     `select alert_id as "alertId", channel,
             min(at) filter (where event in ('raised', 'repeated')) as "firstAt",
             max(at) filter (where event in ('raised', 'repeated')) as "lastAt",
+            coalesce(bool_or(event = 'acknowledged'), false) as "isAcknowledged",
             coalesce(bool_or(event = 'recovered'), false) as "isRecovered",
             coalesce(bool_or(event = 'withheld'), false) as "isWithheld",
             max(waiting) as waiting
@@ -189,7 +212,7 @@ export async function readOutlook(db: ClientBase, channels: readonly Channel[]):
     [alerts.map(({ id }) => id), names, free],
   )
   const { rows: mutes } = await db.query<Outlook['mutes'][number]>(
-    'select rule, until from dirsync.alert_mute where until > now()',
+    'select rule, subject, until from dirsync.alert_mute where until > now()',
   )
   const { rows: moment } = await db.query<Pick<Outlook, 'now' | 'watchedSince' | 'isQuiet'>>(
     `select now() as now, dirsync.is_quiet(now()) as "isQuiet", watched_since as "watchedSince"

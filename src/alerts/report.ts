@@ -4,7 +4,17 @@ import { decodeCursor, encodeCursor, MOMENT_AND_ID, momentKey, momentOfKey } fro
 import { onlyRow, type Pool } from '../lib/database.ts'
 import { type Language, translator } from '../texts/texts.ts'
 import { ChannelReport, readChannels, takersOf } from './channel-report.ts'
-import { inhibitorOf, RULE_NAMES, RULES, type RuleName, SEVERITIES, type Severity } from './rule.ts'
+import {
+  CALM_MINUTES,
+  inhibitorOf,
+  muteOf,
+  RULE_NAMES,
+  RULES,
+  type RuleName,
+  SEVERITIES,
+  type Severity,
+  settingOf,
+} from './rule.ts'
 import { alertText } from './text.ts'
 
 /*
@@ -18,7 +28,9 @@ const rule = z.enum(RULE_NAMES)
 /** What a channel was told last about an alert. */
 const Told = z.object({
   channel: z.string(),
-  event: z.string().describe('raised, repeated, recovered; withheld: quiet hours or a mute kept it back'),
+  event: z
+    .string()
+    .describe('raised, repeated, acknowledged, recovered; withheld: quiet hours or a mute kept it back'),
   at: z.date(),
   message_state: z
     .string()
@@ -53,17 +65,33 @@ export const Alert = z.object({
   facts: z.record(z.string(), z.union([z.string(), z.number(), z.null()])),
   since: z.date(),
   raised_at: z.date().nullable(),
-  gone_at: z.date().nullable().describe('Since when it no longer holds; it is over after a minute of that'),
+  returns: z.number().describe(`How often it came back within ${CALM_MINUTES} minutes of being gone`),
+  gone_at: z
+    .date()
+    .nullable()
+    .describe(
+      `Since when it no longer holds; it is over after a minute of that, or ${CALM_MINUTES} once it came back`,
+    ),
   ended_at: z.date().nullable(),
+  acknowledged_by: z
+    .string()
+    .nullable()
+    .describe('Who takes care of it: it is not told again until it is over; null: no one has said so'),
+  acknowledged_at: z.date().nullable(),
+  acknowledged_reason: z.string().nullable(),
   told: z.array(Told).describe('By channel; empty: nobody'),
   channels: z.array(z.string()).describe('Those that take alerts of its severity'),
   kept_back: KeptBack.nullable().describe('Why nobody is told of it now; null: it is told'),
 })
 export type Alert = z.infer<typeof Alert>
 
-/** A mute of a rule that holds. */
+/** A mute that holds. */
 const Mute = z.object({
   rule: z.string(),
+  subject: z
+    .string()
+    .nullable()
+    .describe('The subject of the alerts that it keeps back; null: all of the rule'),
   until: z.date(),
   reason: z.string(),
   muted_by: z.string(),
@@ -100,7 +128,7 @@ export const RuleReport = z.object({
   inhibited_by: z.array(rule).describe('While one of these fires, it is not told'),
   channels: z.array(z.string()).describe('Those that take alerts of its severity'),
   firing: z.number().describe('Alerts of it that go on'),
-  mute: Mute.nullable(),
+  mutes: z.array(Mute),
 })
 export type RuleReport = z.infer<typeof RuleReport>
 
@@ -141,10 +169,11 @@ export async function readAlerts(
         `select ${COLUMNS} from dirsync.alert where state <> 'ended' and rule = any($1) ${WORST_FIRST} limit $2`,
         [only === undefined ? RULE_NAMES : [only], MOST],
       ),
-      db.query<FiringRule>(FIRING_RULES),
+      db.query<FiringAlert>(FIRING_ALERTS),
       readChannels(db, settings.channels),
       db.query<Mute>(
-        'select rule, until, reason, muted_by, muted_at from dirsync.alert_mute where until > now()',
+        `select rule, subject, until, reason, muted_by, muted_at from dirsync.alert_mute
+         where until > now() order by subject nulls first`,
       ),
       readQuietHours(db),
       db.query<Pick<z.infer<typeof Heartbeat>, 'run' | 'called_at' | 'answer'>>(
@@ -163,8 +192,8 @@ export async function readAlerts(
     rules: RULE_NAMES.map(name => ({
       ...figuresOf(name, settings, language),
       channels: takersOf(RULES[name].severity, channels),
-      firing: firing.find(({ rule }) => rule === name)?.n ?? 0,
-      mute: mutes.find(({ rule }) => rule === name) ?? null,
+      firing: firing.filter(({ rule }) => rule === name).reduce((sum, { n }) => sum + n, 0),
+      mutes: mutes.filter(({ rule }) => rule === name),
     })),
     quiet_hours: quietHours,
     heartbeat: {
@@ -198,7 +227,8 @@ async function readQuietHours(db: Pool): Promise<QuietHours | null> {
 type AlertRow = Omit<Alert, 'title' | 'what' | 'remedy' | 'told' | 'channels' | 'kept_back'>
 
 const WORST_FIRST = `order by array_position('{critical,warning,info}', severity), coalesce(raised_at, since) desc, id desc`
-const COLUMNS = 'id, rule, subject, severity, state, facts, since, raised_at, gone_at, ended_at'
+const COLUMNS =
+  'id, rule, subject, severity, state, facts, since, raised_at, returns, gone_at, ended_at, acknowledged_by, acknowledged_at, acknowledged_reason'
 
 /** The alerts with their texts, and with what each channel was told last. */
 async function withTexts(
@@ -221,14 +251,16 @@ async function withTexts(
   }))
 }
 
-function textsOf(language: Language, row: Pick<AlertRow, 'rule' | 'subject' | 'facts'>) {
+function textsOf(language: Language, row: Pick<AlertRow, 'rule' | 'subject' | 'facts' | 'returns'>) {
   const { title, what, remedy } = alertText(language, row)
   return { title, what, remedy }
 }
 
-/** A rule of which alerts go on, or have ended so lately that others may still follow from it. */
-export interface FiringRule {
+/** Alerts of a rule that go on and are about the same, as far as others follow from them; or that ended lately. */
+export interface FiringAlert {
   rule: string
+  /** What of their facts tells what they are about. */
+  facts: Readonly<Record<string, unknown>>
   /** How many go on. */
   n: number
   muted: boolean
@@ -236,22 +268,40 @@ export interface FiringRule {
   ended_at: Date | null
 }
 
-/** SQL: these rules, as {@link FiringRule}. */
-export const FIRING_RULES = `
-  select a.rule, (count(*) filter (where a.state = 'firing'))::int as n, count(m.rule) > 0 as muted,
-         case when not bool_or(a.state = 'firing') then max(a.ended_at) end as ended_at
-  from dirsync.alert a left join dirsync.alert_mute m on m.rule = a.rule and m.until > now()
-  where a.state = 'firing' or a.state = 'ended' and a.ended_at > now() - interval '1 hour' group by a.rule`
+/** SQL: whether an alert `a` is muted. */
+const IS_MUTED = `exists (
+  select from dirsync.alert_mute m
+  where m.rule = a.rule and (m.subject is null or m.subject = a.subject) and m.until > now())`
 
-/** What keeps a rule from being told. The rows may have come as JSON, which has no dates. */
-function inhibitor(rule: RuleName, firing: readonly FiringRule[]): RuleName | undefined {
-  const causes = firing.map(({ rule, ended_at }) => ({ rule, endedAt: ended_at && new Date(ended_at) }))
-  return inhibitorOf(rule, causes, new Date())
+/** SQL: these alerts, as {@link FiringAlert}. */
+export const FIRING_ALERTS = `
+  select a.rule, about.facts, (count(*) filter (where a.state = 'firing'))::int as n, muted,
+         case when not bool_or(a.state = 'firing') then max(a.ended_at) end as ended_at
+  from dirsync.alert a
+  cross join lateral (select jsonb_strip_nulls(jsonb_build_object(
+      'scope', a.facts -> 'scope', 'source', a.facts -> 'source', 'kind', a.facts -> 'kind'))) about (facts)
+  cross join lateral (select ${IS_MUTED}) m (muted)
+  where a.state = 'firing' or a.state = 'ended' and a.ended_at > now() - interval '1 hour'
+  group by a.rule, about.facts, muted`
+
+/** What keeps an alert from being told. The rows may have come as JSON, which has no dates. */
+function inhibitor(
+  alert: { rule: RuleName; facts: FiringAlert['facts'] },
+  firing: readonly FiringAlert[],
+): RuleName | undefined {
+  const causes = firing.map(({ ended_at, ...cause }) => ({
+    ...cause,
+    endedAt: ended_at && new Date(ended_at),
+  }))
+  return inhibitorOf(alert, causes, new Date())
 }
 
-/** The rules whose alerts ask for somebody: neither muted, nor said by others already. */
-function urgent(firing: readonly FiringRule[]): FiringRule[] {
-  return firing.filter(({ rule, muted }) => !muted && isRule(rule) && inhibitor(rule, firing) === undefined)
+/** Whether alerts ask for somebody: neither muted, nor said by others already. */
+function isAskedFor(
+  { rule, facts, muted }: Pick<FiringAlert, 'rule' | 'facts' | 'muted'>,
+  firing: readonly FiringAlert[],
+): boolean {
+  return !muted && isRule(rule) && inhibitor({ rule, facts }, firing) === undefined
 }
 
 function isRule(name: string): name is RuleName {
@@ -259,8 +309,8 @@ function isRule(name: string): name is RuleName {
 }
 
 /** How many alerts ask for somebody. */
-export function countUrgent(firing: readonly FiringRule[]): number {
-  return urgent(firing).reduce((sum, { n }) => sum + n, 0)
+export function countUrgent(firing: readonly FiringAlert[]): number {
+  return firing.filter(each => isAskedFor(each, firing)).reduce((sum, { n }) => sum + n, 0)
 }
 
 /** An alert that asks for somebody, in a few words. */
@@ -269,31 +319,32 @@ export type UrgentAlert = z.infer<typeof UrgentAlert>
 
 /** Reads the alerts that ask for somebody, the worst first. */
 export async function readUrgent(db: Pool, language: Language): Promise<UrgentAlert[]> {
-  const { rows: firing } = await db.query<FiringRule>(FIRING_RULES)
-  const rules = urgent(firing).map(({ rule }) => rule)
-  if (rules.length === 0) return []
+  const { rows: firing } = await db.query<FiringAlert>(FIRING_ALERTS)
+  if (countUrgent(firing) === 0) return []
   const { rows } = await db.query<AlertRow>(
-    `select ${COLUMNS} from dirsync.alert where state = 'firing' and rule = any($1) ${WORST_FIRST} limit $2`,
-    [rules, MOST],
+    `select ${COLUMNS} from dirsync.alert a where state = 'firing' and not ${IS_MUTED} ${WORST_FIRST} limit $1`,
+    [MOST],
   )
-  return rows.map(({ rule, subject, severity, since, facts }) => ({
-    ...{ rule, subject, severity, since },
-    title: alertText(language, { rule, subject, facts }).title,
-  }))
+  return rows
+    .filter(row => isAskedFor({ ...row, muted: false }, firing))
+    .map(({ rule, subject, severity, since, facts }) => ({
+      ...{ rule, subject, severity, since },
+      title: alertText(language, { rule, subject, facts }).title,
+    }))
 }
 
 /** What keeps an alert from being told: the strongest reason. */
 function keptBack(
-  { rule, severity, state }: Pick<AlertRow, 'rule' | 'severity' | 'state'>,
-  firing: readonly FiringRule[],
+  { rule, subject, severity, state, facts }: AlertRow,
+  firing: readonly FiringAlert[],
   mutes: readonly Mute[],
   quietHours: QuietHours | null,
 ): KeptBack | null {
   if (state !== 'firing') return null
-  const mute = mutes.find(each => each.rule === rule)
+  const mute = muteOf({ rule, subject }, mutes, new Date())
   const nobody = { until: null, rule: null, by: null, reason: null }
   if (mute) return { ...nobody, why: 'mute', until: mute.until, by: mute.muted_by, reason: mute.reason }
-  const cause = inhibitor(rule, firing)
+  const cause = inhibitor({ rule, facts }, firing)
   if (cause) return { ...nobody, why: 'inhibited', rule: cause }
   const until = quietHours?.until ?? null
   return until && severity !== 'critical' ? { ...nobody, why: 'quiet_hours', until } : null
@@ -349,32 +400,27 @@ export async function readAlertHistory(
 
 // Rules
 
-/** The figures of rules that have two. */
-const SECOND_FIGURE = {
-  cases_jump: 'ALERT_CASES_JUMP_PERCENT',
-  database_full: 'ALERT_DATABASE_GB',
-} as const satisfies Partial<Record<RuleName, keyof Config>>
-
 function figuresOf(
   rule: RuleName,
   settings: Settings,
   language: Language,
-): Omit<RuleReport, 'channels' | 'firing' | 'mute'> {
+): Omit<RuleReport, 'channels' | 'firing' | 'mutes'> {
   const t = translator(language)
-  const name = `ALERT_${rule.toUpperCase() as Uppercase<RuleName>}` as const
+  const { severity, inhibitedBy = [], second } = RULES[rule]
+  const name = settingOf(rule)
   const figure = settings[name]
-  const second = rule === 'cases_jump' || rule === 'database_full' ? SECOND_FIGURE[rule] : null
+  const further = second ? [{ name: second.name, value: settings[second.name] }] : []
   return {
     rule,
     title: t(`alert_rule.${rule}`),
-    severity: RULES[rule].severity,
+    severity,
     figure:
       figure === null
         ? t('alerts.figure.off')
-        : t(`alerts.figure.${rule}`, { figure, second: second && settings[second] }),
+        : t(`alerts.figure.${rule}`, { figure, second: further[0]?.value ?? null }),
     off: figure === null,
-    settings: [{ name, value: figure }, ...(second ? [{ name: second, value: settings[second] }] : [])],
-    inhibited_by: [...(RULES[rule].inhibitedBy ?? [])],
+    settings: [{ name, value: figure }, ...further],
+    inhibited_by: [...inhibitedBy],
   }
 }
 

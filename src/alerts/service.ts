@@ -7,6 +7,7 @@ import { Courier } from './courier.ts'
 import { readFacts } from './facts.ts'
 import { findings } from './findings.ts'
 import { Heartbeat } from './heartbeat.ts'
+import type { Sender } from './message.ts'
 
 /** How often the rules are judged, by whichever process comes first. */
 const JUDGE_MS = 30_000
@@ -32,10 +33,11 @@ interface AlertService {
  */
 export function startAlertService(options: {
   config: Config
+  deployment: Sender
   processId: string
   logger: Logger
 }): AlertService {
-  const { config, processId, logger } = options
+  const { config, deployment, processId, logger } = options
   const pool = createPool(config.DATABASE_URL, {
     ...{ max: CONNECTIONS, name: 'alerts', timeoutMs: STATEMENT_MS },
     logger,
@@ -44,7 +46,7 @@ export function startAlertService(options: {
   const { ALERT_DATABASE_AWAY: awayMinutes } = config
   const courier = new Courier({ pool, channels, logger })
   const alerter = new Alerter({
-    ...{ pool, processId, channels, logger, intervalMs: JUDGE_MS },
+    ...{ pool, deployment, processId, channels, logger, intervalMs: JUDGE_MS },
     find: async now => findings(await readFacts(pool), config, now),
     limits: { repeatHours: config.ALERT_REPEAT_HOURS, messagesPerHour: config.ALERT_MESSAGES_PER_HOUR },
     databaseAwayMs: awayMinutes === null ? null : awayMinutes * 60_000,

@@ -3,7 +3,7 @@ import { translator } from '../texts/texts.ts'
 import type { ChannelSettings } from './channel.ts'
 import { openChannel } from './channels/index.ts'
 import { answerOf, sendWithin } from './courier.ts'
-import type { Message } from './message.ts'
+import { type Message, type Sender, titled } from './message.ts'
 
 /** What became of a test message. */
 export const TestAnswer = z.object({
@@ -15,11 +15,14 @@ export type TestAnswer = z.infer<typeof TestAnswer>
 
 /**
  * Sends a test message at once, past the outbox, and says what the server answered. It needs no database.
- * @param consoleUrl CONSOLE_URL
+ * @param from.consoleUrl CONSOLE_URL
  */
-export async function sendTest(settings: ChannelSettings, consoleUrl: string | null): Promise<TestAnswer> {
+export async function sendTest(
+  settings: ChannelSettings,
+  from: { consoleUrl: string | null; deployment: Sender },
+): Promise<TestAnswer> {
   const channel = openChannel(settings)
-  const message = testMessage(settings, consoleUrl, new Date())
+  const message = testMessage(settings, from, new Date())
   const id = `test-${crypto.randomUUID()}`
   try {
     const answer = await sendWithin(channel, { id, message }, new AbortController().signal)
@@ -33,7 +36,7 @@ export async function sendTest(settings: ChannelSettings, consoleUrl: string | n
 
 function testMessage(
   { name, language, least }: ChannelSettings,
-  consoleUrl: string | null,
+  { consoleUrl, deployment }: Parameters<typeof sendTest>[1],
   at: Date,
 ): Message {
   const t = translator(language)
@@ -41,7 +44,8 @@ function testMessage(
     kind: 'test',
     language,
     tone: 'info',
-    title: t('alerts.test.title'),
+    title: titled(deployment, t('alerts.test.title')),
+    deployment,
     alerts: [],
     note: t('alerts.test.note', { channel: name, least: t(`severity.${least}`) }),
     url: consoleUrl && `${consoleUrl}/alerts`,

@@ -1,4 +1,5 @@
 import type { Command } from 'commander'
+import { io } from '../lib/io.ts'
 import { ACCOUNT_STATUS, PRODUCT_CATEGORY } from '../platform/states.ts'
 import { FailedError } from './failure.ts'
 import {
@@ -41,7 +42,7 @@ async function accounts(account: string | undefined, options: LookUpOptions): Pr
   if (options.json) return printJson({ accounts: found })
   if (found.length === 0)
     return print('The enterprise has no limit account. In a group, name the enterprise: --enterprise CODE.')
-  process.stdout.write(
+  io().stdout.write(
     table(
       [
         { title: 'ACCOUNT', of: row => row.account_openid ?? null },
@@ -56,7 +57,7 @@ async function accounts(account: string | undefined, options: LookUpOptions): Pr
   const subs = found.flatMap(account => (account.sub_limits ?? []).map(sub => ({ ...sub, of: account.name })))
   if (subs.length > 0) {
     printTitle('Sub-accounts')
-    process.stdout.write(
+    io().stdout.write(
       table(
         [
           { title: 'ID', of: row => row.id, align: 'right' },

@@ -7,6 +7,8 @@ import {
   readAlerts,
 } from '../alerts/report.ts'
 import type { RuleName, Severity } from '../alerts/rule.ts'
+import { readDeployment } from '../sync/deployment.ts'
+import { actorText } from '../texts/actor.ts'
 import { type CommandContext, openContext } from './context.ts'
 import { named, say, shellLanguage } from './language.ts'
 import {
@@ -15,8 +17,10 @@ import {
   print,
   printArrow,
   printAside,
+  printFrame,
   printJson,
   printTable,
+  printText,
   printTitle,
   shortTime,
 } from './output.ts'
@@ -48,6 +52,7 @@ export async function list(options: Options): Promise<void> {
       firing === 0 ? say('alerts.shell.none', { time }) : say('alerts.shell.firing', { count: firing, time }),
     )
   }
+  if (found.alerts.length > 0) printFrame((await readDeployment(context.pool))?.name ?? null)
   const urgent = found.alerts.filter(isUrgent)
   if (urgent.length > 0) printUrgent(urgent)
   const others = found.alerts.filter(alert => !isUrgent(alert))
@@ -61,6 +66,7 @@ type Standing = AlertsReport['alerts'][number]
 function printUrgent(alerts: readonly Standing[]): void {
   print('')
   printTable(alerts, [
+    { title: say('alerts.shell.id'), of: ({ id }) => id, align: 'right' },
     {
       title: say('alerts.severity'),
       of: ({ severity }) => named('severity', severity),
@@ -71,6 +77,15 @@ function printUrgent(alerts: readonly Standing[]): void {
     { title: say('alerts.since'), of: ({ since }) => shortTime(since) },
     { title: say('alerts.told'), of: toldText, gives: true },
   ])
+  for (const { id, acknowledged_by: by, acknowledged_reason: reason } of alerts)
+    if (by !== null)
+      printText(
+        say('alerts.shell.in_hand', {
+          id: String(id),
+          by: actorText({ t: say }, by),
+          reason: reason ?? 'none',
+        }),
+      )
   printArrow(alerts[0]?.remedy ?? '')
 }
 
@@ -126,6 +141,7 @@ export async function channels(options: Options): Promise<void> {
   if (options.json) return printJson(channels)
   if (channels.length === 0)
     return print(say('alerts.no_channel'), say('alerts.shell.set_one', { example: EXAMPLE }))
+  printFrame((await readDeployment(context.pool))?.name ?? null)
   printTable(channels, [
     { title: say('alerts.channel'), of: ({ name }) => name },
     { title: say('alerts.shell.kind'), of: ({ kind }) => kind },
@@ -140,12 +156,15 @@ export async function channels(options: Options): Promise<void> {
       paint: paintedBy(({ state }) => (state === 'failing' ? 'failed' : state === 'fine' ? 'ok' : '')),
     },
   ])
+  // Whole, since it says what is wrong with the settings.
+  for (const { name, state, last_answer } of channels)
+    if (state === 'failing' && last_answer !== null)
+      printText(say('shell.channel_answer', { name, answer: last_answer }))
 }
 
-function channelState({ state, last_answer, waiting }: ChannelReport): string {
+function channelState({ state, waiting }: ChannelReport): string {
   return [
     say(`alerts.channel_state.${state}`),
-    state === 'failing' ? last_answer : null,
     waiting > 0 ? say('alerts.channel.waiting', { count: waiting }) : null,
   ]
     .filter(part => part !== null)
@@ -169,9 +188,11 @@ export async function rules(options: Options): Promise<void> {
   ])
 }
 
-function ruleState({ firing, mute }: RuleReport): string | null {
+function ruleState({ firing, mutes }: RuleReport): string | null {
   const parts = [
-    mute ? say('alerts.shell.muted', { time: shortTime(mute.until) }) : null,
+    ...mutes.map(({ subject, until }) =>
+      say('alerts.rule.muted', { subject: subject ?? 'none', time: shortTime(until) }),
+    ),
     firing > 0 ? say('alerts.rule.firing', { count: firing }) : null,
   ].filter(part => part !== null)
   return parts.length > 0 ? parts.join(say('shell.comma')) : null
@@ -186,6 +207,7 @@ export async function history(
   if (options.json) return printJson({ alerts })
   if (alerts.length === 0)
     return print(say(since || rule ? 'alerts.history.no_match' : 'alerts.history.none'))
+  printFrame((await readDeployment(context.pool))?.name ?? null)
   printTable(alerts, [
     { title: say('alerts.severity'), of: ({ severity }) => named('severity', severity) },
     { title: say('alerts.rule'), of: ({ rule }) => rule, spare: true },

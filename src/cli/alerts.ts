@@ -4,9 +4,10 @@ import type { AlertsReport } from '../alerts/report.ts'
 import { RULE_NAMES, type RuleName } from '../alerts/rule.ts'
 import { sendTest, type TestAnswer } from '../alerts/test-message.ts'
 import { environment, isEmbedded, loadAlerts } from '../config.ts'
+import { ownZone } from '../lib/time-text.ts'
 import { Commands } from '../sync/commands.ts'
 import { channels, EXAMPLE, history, list, type Options, report, rules } from './alert-lists.ts'
-import { futureOf, limitOf, oneOf, pastOf, periodOf, reasonOf } from './arguments.ts'
+import { futureOf, limitOf, numberOf, oneOf, pastOf, periodOf, reasonOf } from './arguments.ts'
 import { openContext, openStores } from './context.ts'
 import { FailedError, UsageError } from './failure.ts'
 import { say, speak } from './language.ts'
@@ -92,9 +93,19 @@ Examples:
     .action(test)
 
   command
+    .command('acknowledge')
+    .description('say that you take care of an alert: channels are not told again until it is over')
+    .argument('<id>', 'number of the alert, as dirsync alerts lists it', numberOf('alert'))
+    .option('--reason <reason>', 'what you do about it; channels that were told hear it', reasonOf)
+    .option('--json', 'print one JSON document')
+    .addHelpText('after', examples('dirsync alerts acknowledge 71 --reason "the vendor renews the secret"'))
+    .action(acknowledge)
+
+  command
     .command('mute')
     .description('keep the alerts of a rule from all channels for a time')
     .argument('<rule>', 'name of the rule, as dirsync alerts rules lists it', ruleOf)
+    .option('--subject <subject>', 'only those about this, such as an enterprise code or a run')
     .option('--for <time>', 'how long: 30m, 4h, 3d, 2w; 30 days at most', periodOf('--for'))
     .option('--until <time>', 'until when: 2030-01-31, 2030-01-31T08:00', futureOf('--until'))
     .requiredOption('--reason <reason>', 'why, for whoever asks later', reasonOf)
@@ -103,6 +114,7 @@ Examples:
       'after',
       examples(
         'dirsync alerts mute held_run --for 4h --reason "the department moves today"',
+        'dirsync alerts mute halt --subject E900 --for 3d --reason "code is on its way"',
         'dirsync alerts mute clock --until 2030-01-31T08:00 --reason "NTP comes"',
       ),
     )
@@ -112,8 +124,12 @@ Examples:
     .command('unmute')
     .description('let the alerts of a rule through again')
     .argument('<rule>', 'name of the rule', ruleOf)
+    .option('--subject <subject>', 'only those about this, as they were muted')
     .option('--json', 'print one JSON document')
-    .addHelpText('after', examples('dirsync alerts unmute held_run'))
+    .addHelpText(
+      'after',
+      examples('dirsync alerts unmute held_run', 'dirsync alerts unmute halt --subject E900'),
+    )
     .action(unmute)
 
   command
@@ -132,7 +148,7 @@ Examples:
 // Whether messages get through
 
 async function test(options: Options & { channel?: string }): Promise<void> {
-  const { channels, CONSOLE_URL, DIRSYNC_LANG } = loadAlerts(environment())
+  const { channels, CONSOLE_URL, DEPLOYMENT_NAME, DIRSYNC_LANG } = loadAlerts(environment())
   speak(DIRSYNC_LANG)
   if (channels.length === 0)
     throw new FailedError(`no channel is set, so nobody is told of any alert: set one, such as ${EXAMPLE}`)
@@ -142,7 +158,8 @@ async function test(options: Options & { channel?: string }): Promise<void> {
     throw new UsageError(
       `there is no channel ${JSON.stringify(options.channel)}: choose one of ${channels.map(({ name }) => name).join(', ')}`,
     )
-  const answers = await Promise.all(chosen.map(channel => sendTest(channel, CONSOLE_URL)))
+  const from = { consoleUrl: CONSOLE_URL, deployment: { id: null, name: DEPLOYMENT_NAME } }
+  const answers = await Promise.all(chosen.map(channel => sendTest(channel, from)))
   if (options.json) printJson(answers)
   else printAnswers(answers)
   await noteAnswers(answers)
@@ -169,25 +186,37 @@ function printAnswers(answers: TestAnswer[]): void {
   }
 }
 
-// What nobody wants to hear
+// Who takes care of it, and what nobody wants to hear
+
+async function acknowledge(id: number, options: Options & { reason?: string }): Promise<void> {
+  await using context = await openContext()
+  const acknowledged = await new Commands(context.pool, context.asker).acknowledgeAlert(
+    id,
+    options.reason ?? null,
+  )
+  if (options.json) printJson({ id, acknowledged })
+  else print(say(acknowledged ? 'alerts.acknowledged' : 'alerts.not_acknowledged'))
+}
 
 async function mute(
   rule: RuleName,
-  options: Options & { for?: number; until?: Date; reason: string },
+  options: Options & { subject?: string; for?: number; until?: Date; reason: string },
 ): Promise<void> {
   if ((options.for === undefined) === (options.until === undefined))
     throw new UsageError('give either --for, such as 4h, or --until, such as 2030-01-31T08:00')
   const until = options.until ?? new Date(Date.now() + (options.for ?? 0))
   await using context = await openContext()
-  await new Commands(context.pool, context.asker).muteAlert(rule, until, options.reason)
-  if (options.json) printJson({ rule, until })
-  else print(say('alerts.shell.muted_now', { rule, time: longTime(until) }))
+  const { subject = null, reason } = options
+  await new Commands(context.pool, context.asker).muteAlert(rule, subject, until, reason)
+  if (options.json) printJson({ rule, subject, until })
+  else print(say('alerts.shell.muted_now', { rule, subject: subject ?? 'none', time: longTime(until) }))
 }
 
-async function unmute(rule: RuleName, options: Options): Promise<void> {
+async function unmute(rule: RuleName, options: Options & { subject?: string }): Promise<void> {
   await using context = await openContext()
-  const unmuted = await new Commands(context.pool, context.asker).unmuteAlert(rule)
-  if (options.json) printJson({ rule, unmuted })
+  const { subject = null } = options
+  const unmuted = await new Commands(context.pool, context.asker).unmuteAlert(rule, subject)
+  if (options.json) printJson({ rule, subject, unmuted })
   else print(say(unmuted ? 'alerts.unmuted' : 'alerts.not_muted'))
 }
 
@@ -212,7 +241,7 @@ async function quiet(hours: Hours | undefined, options: Options & { timeZone?: s
     else print(say(cleared ? 'alerts.quiet_hours.cleared' : 'alerts.quiet_hours.not_set'))
     return
   }
-  const timeZone = options.timeZone ?? Intl.DateTimeFormat().resolvedOptions().timeZone
+  const timeZone = options.timeZone ?? ownZone()
   await commands.setQuietHours({ ...hours, timeZone })
   if (options.json) printJson({ ...hours, time_zone: timeZone })
   else print(say('alerts.quiet_hours.were_set', { ...hours, zone: timeZone }))

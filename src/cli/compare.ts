@@ -1,4 +1,5 @@
 import { type EmployeeFields, type EmployeeKey, keyText, qualified } from '../directory/employee.ts'
+import { type HrEmployeeRow, keyOf } from '../hr/scan.ts'
 import { HrDataError, HrUnavailableError } from '../hr/source.ts'
 import type { HrSources } from '../hr/sources.ts'
 import type { Pool } from '../lib/database.ts'
@@ -7,7 +8,7 @@ import { PlatformError } from '../platform/errors.ts'
 import { employeeMemories } from '../report/employee-story.ts'
 import { askPlatform, type EmployeeView, lookAt, previewOf } from '../report/employee-view.ts'
 import type { EmployeePreview, FieldPreview } from '../report/preview.ts'
-import { enterpriseCodes, findEmployees } from '../sync/employee.ts'
+import { enterpriseCodes, findEmployees, present } from '../sync/employee.ts'
 import type { TextKey } from '../texts/texts.ts'
 import type { CommandContext } from './context.ts'
 import { FailedError, UsageError } from './failure.ts'
@@ -51,7 +52,7 @@ async function findEmployee(
 ): Promise<EmployeeKey> {
   const known = await findEmployees(pool, [name])
   const { keys: inHr, silent } = hr
-    ? await findInHr(hr, name, await enterpriseCodes(pool, config.PLATFORM_ENTERPRISE_CODE))
+    ? await findInHr(pool, hr, name, await enterpriseCodes(pool, config.PLATFORM_ENTERPRISE_CODE))
     : { keys: [], silent: ['HR'] }
   const found = [...new Map([...known, ...inHr].map(key => [keyText(key), key])).values()]
   const [first, second] = found
@@ -70,6 +71,7 @@ async function findEmployee(
 
 /** Whom HR has by that name, and which of several sources could not be asked. */
 async function findInHr(
+  pool: Pool,
   hr: HrSources,
   name: string,
   enterprises: string[],
@@ -80,7 +82,10 @@ async function findInHr(
     // No run may have met the named enterprise yet.
     ...(slash > 0 ? [{ enterpriseCode: name.slice(0, slash), userid: name.slice(slash + 1) }] : []),
   ]
-  const { rows, failures } = await hr.ask(candidates, { anyEnterprise: true })
+  const { rows, failures } = await hr.ask(candidates, {
+    anyEnterprise: true,
+    expected: missing => present(pool, missing),
+  })
   if (failures[0] && !hr.areNamed) throw failures[0].error
   const silent = failures.map(({ source }) => `HR source ${source.name}`)
   return { keys: candidates.filter(key => rows.has(keyText(key))), silent }
@@ -155,7 +160,7 @@ export function viewDocument({ key, preview, hrError, platform, platformError }:
   }
 }
 
-/** Employees whose rows and memories are read at once. */
+/** Employees whose memories are read at once, and who are asked about side by side. */
 const BATCH = 100
 const SAMPLE = 10
 
@@ -176,15 +181,16 @@ export interface Comparison {
 }
 
 /**
- * Asks the platform about every one of these employees.
+ * Asks the platform about every one of the employees whose rows of HR these are.
+ * @param total about how many there are
  * @throws PlatformError, FailedError when it answers none of a batch
  */
 export async function compareAll(
   context: CommandContext,
-  keys: EmployeeKey[],
+  rows: AsyncIterable<HrEmployeeRow>,
+  total: number,
   progress: Progress,
 ): Promise<Comparison> {
-  const hr = await context.hr()
   const client = await context.platform()
   const comparison: Comparison = {
     asked: 0,
@@ -197,25 +203,38 @@ export async function compareAll(
     fields: {},
     sample: [],
   }
-  for (let from = 0; from < keys.length; from += BATCH) {
-    const batch = keys.slice(from, from + BATCH)
-    const preview = await previewer(hr, context.pool, batch)
-    const answers = await Promise.all(batch.map(key => compareOne(comparison, client, key, preview)))
+  let done = 0
+  for await (const batch of batchesOf(rows)) {
+    const preview = await previewer(context.pool, batch)
+    const answers = await Promise.all(batch.map(row => compareOne(comparison, client, row, preview)))
     const failure = answers.find(answer => answer instanceof PlatformError)
     if (failure && !answers.includes('answered')) throw new FailedError(failure.message)
-    progress.show({ state: 'running', planned: keys.length, left: keys.length - from - batch.length })
+    done += batch.length
+    progress.show({ state: 'running', planned: total, left: Math.max(0, total - done) })
   }
   return comparison
+}
+
+async function* batchesOf(rows: AsyncIterable<HrEmployeeRow>): AsyncGenerator<HrEmployeeRow[]> {
+  let batch: HrEmployeeRow[] = []
+  for await (const row of rows) {
+    batch.push(row)
+    if (batch.length < BATCH) continue
+    yield batch
+    batch = []
+  }
+  if (batch.length > 0) yield batch
 }
 
 /** Adds one employee to the comparison. */
 async function compareOne(
   comparison: Comparison,
   client: PlatformClient,
-  key: EmployeeKey,
+  row: HrEmployeeRow,
   preview: Preview,
 ): Promise<'answered' | 'not asked' | PlatformError> {
-  const { hr } = preview(key, null)
+  const key = keyOf(row)
+  const { hr } = preview(row, null)
   if (hr === 'invalid' || hr === 'duplicate') comparison.invalid_hr_row += 1
   if (hr !== 'present') return 'not asked'
   const answer = await askPlatform(client, key)
@@ -228,7 +247,7 @@ async function compareOne(
     return answer
   }
   if (answer === 'absent') comparison.not_on_platform += 1
-  else count(comparison, key, preview(key, answer))
+  else count(comparison, key, preview(row, answer))
   return 'answered'
 }
 
@@ -274,10 +293,10 @@ export function printComparison(comparison: Comparison): void {
 }
 
 /** What reconciling an employee would do, given the platform's answer. */
-type Preview = (key: EmployeeKey, actual: EmployeeFields | null) => EmployeePreview
+type Preview = (row: HrEmployeeRow, actual: EmployeeFields | null) => EmployeePreview
 
-/** Reads what HR and dirsync's memory hold of some employees. */
-async function previewer(hr: HrSources, pool: Pool, keys: EmployeeKey[]): Promise<Preview> {
-  const [rows, memories] = await Promise.all([hr.lookup(keys), employeeMemories(pool, keys)])
-  return (key, actual) => previewOf(rows.get(keyText(key)) ?? null, actual, memories.get(keyText(key)))
+/** Reads what dirsync's memory holds of some employees. */
+async function previewer(pool: Pool, rows: readonly HrEmployeeRow[]): Promise<Preview> {
+  const memories = await employeeMemories(pool, rows.map(keyOf))
+  return (row, actual) => previewOf(row, actual, memories.get(keyText(keyOf(row))))
 }

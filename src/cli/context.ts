@@ -2,13 +2,14 @@ import { userInfo } from 'node:os'
 import { type Config, loadConfig, loadStores } from '../config.ts'
 import type { HrSources } from '../hr/sources.ts'
 import { createPool, type Pool } from '../lib/database.ts'
+import { io } from '../lib/io.ts'
 import { createLogger, type Logger } from '../lib/logger.ts'
 import { missingMigrations } from '../lib/migrate.ts'
 import type { PlatformClient } from '../platform/client.ts'
 import type { Asker } from '../sync/commands.ts'
 import { assertAccount } from '../sync/deployment.ts'
 import { aliveProcesses, missingAmong, NEEDED_ROLES, type NeededRole } from '../sync/process.ts'
-import { FailedError, sentenceOf } from './failure.ts'
+import { FailedError, STOP_SIGNALS, sentenceOf } from './failure.ts'
 import { namedList, say, speak } from './language.ts'
 import { printAside } from './output.ts'
 import { type CheckedSettings, checkSettings, openSettings } from './settings.ts'
@@ -100,10 +101,7 @@ async function open<Settings extends Pick<Config, 'DATABASE_URL' | 'DIRSYNC_LANG
 ): Promise<Stores<Settings>> {
   const checked = checkSettings(load)
   speak(checked.language)
-  const logger = createLogger({
-    level: checked.logLevel ?? 'warn',
-    pretty: process.stderr.isTTY === true,
-  })
+  const logger = createLogger({ level: checked.logLevel ?? 'warn' })
   await using opened = new AsyncDisposableStack()
   const settings = opened.use(await openSettings(checked, load, logger))
   if (!handlesSignals) opened.use(closedBySignal(settings))
@@ -119,11 +117,16 @@ async function open<Settings extends Pick<Config, 'DATABASE_URL' | 'DIRSYNC_LANG
 
 /** Ctrl-C ends the command at once, but not without taking the embedded parts down. */
 function closedBySignal(settings: AsyncDisposable): Disposable {
+  const program = io()
   const end = () => {
-    void Promise.resolve(settings[Symbol.asyncDispose]()).finally(() => process.exit(130))
+    void Promise.resolve(settings[Symbol.asyncDispose]()).finally(() => program.exit(130))
   }
-  process.once('SIGINT', end).once('SIGTERM', end)
-  return { [Symbol.dispose]: () => void process.off('SIGINT', end).off('SIGTERM', end) }
+  for (const signal of STOP_SIGNALS) program.once(signal, end)
+  return {
+    [Symbol.dispose]() {
+      for (const signal of STOP_SIGNALS) program.off(signal, end)
+    },
+  }
 }
 
 /** @throws FailedError when dirsync's own database does not answer */

@@ -1,20 +1,14 @@
 import type { Command } from 'commander'
 import { csvLine } from '../lib/csv.ts'
 import { PLATFORM_CODES } from '../platform/codes.ts'
-import {
-  type CaseFilter,
-  casesAfter,
-  type DeadLetter,
-  knownCategories,
-  listCases,
-  readCase,
-} from '../report/review.ts'
-import { CASE_STATES, type CaseState } from '../sync/cases.ts'
+import { countCases, everyCase, listCasesPage } from '../report/cases.ts'
+import { DeadLetter, knownCategories, readCase } from '../report/review.ts'
+import { type CaseFilter, FIELDS } from '../sync/case-filter.ts'
 import { Commands } from '../sync/commands.ts'
 import { futureOf, limitOf, numberOf, numbersOf, oneOf, reasonOf } from './arguments.ts'
 import { type CommandContext, openContext, warnWhenNobodyWorks } from './context.ts'
 import { FailedError, UsageError } from './failure.ts'
-import { named, namedWithValue, said, say } from './language.ts'
+import { named, namedWithValue, said, say, who } from './language.ts'
 import {
   type Column,
   coloured,
@@ -34,6 +28,7 @@ import {
 export function deadLettersCommand(program: Command): void {
   const command = program
     .command('dead-letters')
+    .alias('cases')
     .description('review what failed: list, show, retry, ignore, snooze, assign, comment, export')
     .addHelpText(
       'after',
@@ -50,7 +45,7 @@ Examples:
   dirsync dead-letters ignore 17 --reason "shared phone, agreed with them"`,
     )
 
-  filtered(command.command('list').description('list the open ones, or those in one state'))
+  filtered(command.command('list').description('list the open ones, or those that match'))
     .option('--limit <n>', 'how many to list', limitOf, 50)
     .option('--json', 'print one JSON document')
     .addHelpText(
@@ -59,6 +54,7 @@ Examples:
         'dirsync dead-letters list',
         'dirsync dead-letters list --state ignored',
         'dirsync dead-letters list --category missing_department --limit 200',
+        'dirsync dead-letters list --enterprise E100 --older-than 3d --assignee -',
       ),
     )
     .action(list)
@@ -85,7 +81,7 @@ Examples:
 
   command
     .command('ignore')
-    .description('accept one as it is; it reopens when the HR row changes')
+    .description('accept one as it is; it reopens when the HR row changes or fails for another reason')
     .argument('<id>', 'number of the dead letter', numberOf('dead letter'))
     .requiredOption('--reason <reason>', 'why, for whoever asks later', reasonOf)
     .option('--json', 'print one JSON document')
@@ -153,25 +149,39 @@ Examples:
     .action(exportAll)
 }
 
-function filtered(command: Command): Command {
-  return command
-    .option(
-      '--state <state>',
-      `only those in this state: ${CASE_STATES.join(', ')}`,
-      oneOf('state', CASE_STATES),
-    )
-    .option('--category <category>', 'only those of this category')
-}
+/** Fields of the filter that have an option in the singular. */
+const SINGULAR: Partial<Record<keyof CaseFilter, string>> = { states: 'state', categories: 'category' }
+const FILTERS = (Object.keys(FIELDS) as (keyof CaseFilter)[]).map(field => {
+  const option = SINGULAR[field] ?? field
+  const flag = option.replace(/[A-Z]/g, capital => `-${capital.toLowerCase()}`)
+  return { field, option, flag, schema: FIELDS[field] }
+})
 
-interface FilterOptions {
-  state?: CaseState
-  category?: string
+type FilterOptions = Record<string, unknown>
+
+/** Adds an option for each field of the filter. */
+function filtered(command: Command): Command {
+  for (const { flag, schema } of FILTERS) {
+    const value = flag.includes('-') ? 'value' : flag
+    const does = schema.description?.replace(/^./, letter => letter.toLowerCase())
+    command.option(`--${flag} <${value}>`, does ?? '', text => {
+      const { success, data, error } = schema.safeParse(text)
+      if (success) return data
+      const [issue] = error.issues
+      if (issue?.code === 'invalid_value') oneOf(flag, issue.values.map(String))(text)
+      throw new UsageError(`--${flag} holds ${JSON.stringify(text)}: ${issue?.message}`)
+    })
+  }
+  return command
 }
 
 async function list(options: FilterOptions & { limit: number; json?: true }): Promise<void> {
   await using context = await openContext()
-  const filter = await checkedFilter(context, options)
-  const { total, cases } = await listCases(context.pool, filter, options.limit)
+  const filter = await filterOf(context, options)
+  const [{ cases }, { count: total }] = await Promise.all([
+    listCasesPage(context.pool, filter, { limit: options.limit }),
+    countCases(context.pool, filter, Number.MAX_SAFE_INTEGER - 1),
+  ])
   if (options.json) printJson({ total, dead_letters: cases })
   else printCases(cases, total, context.program)
 }
@@ -190,7 +200,8 @@ async function retry(ids: number[] | undefined, options: { category?: string; js
     throw new UsageError('give either the numbers of dead letters or --category, not both')
   await using context = await openContext()
   const commands = new Commands(context.pool, context.asker)
-  const { category } = await checkedFilter(context, options)
+  const { category } = options
+  if (category !== undefined) await assertCategories(context, [category])
   const run = await (category === undefined ? commands.retry(numbers) : commands.retryCategory(category))
   if (options.json) printJson({ run, state: 'requested' })
   else print(say('shell.retry_run', { run: String(run), command: `${context.program} runs ${run}` }))
@@ -232,65 +243,18 @@ async function comment(id: number, options: { text: string; json?: true }): Prom
   else print(`The comment is in the story: ${context.program} dead-letters show ${id}`)
 }
 
-/** Columns of the export, in this order. */
-const DEAD_LETTER_COLUMNS = [
-  'id',
-  'enterprise_code',
-  'entity',
-  'entity_key',
-  'operation',
-  'field',
-  'category',
-  'platform_code',
-  'trace_id',
-  'message',
-  'remedy',
-  'changed_fields',
-  'blocked_by',
-  'source_hash',
-  'state',
-  'first_failed_at',
-  'last_failed_at',
-  'occurrences',
-  'next_retry_at',
-  'snooze_until',
-  'first_run_id',
-  'last_run_id',
-  'resolution',
-  'resolved_by',
-  'resolved_at',
-  'note',
-  'version',
-  'swap_id',
-  'assignee',
-] as const satisfies readonly (keyof DeadLetter)[]
-
-const PAGE = 1000
-
 async function exportAll(options: FilterOptions & { csv?: true; json?: true }): Promise<void> {
   if (options.csv && options.json) throw new UsageError('give either --csv or --json, not both')
   await using context = await openContext()
-  const { pool } = context
-  const filter = await checkedFilter(context, options)
+  const cases = everyCase(context.pool, await filterOf(context, options))
   if (options.json) {
     const all = []
-    for await (const page of pages(pool, filter)) all.push(...page)
+    for await (const row of cases) all.push(row)
     return printJson({ dead_letters: all })
   }
-  print(csvLine(DEAD_LETTER_COLUMNS))
-  for await (const page of pages(pool, filter))
-    for (const row of page) print(csvLine(DEAD_LETTER_COLUMNS.map(column => row[column])))
-}
-
-/** All cases that match, page by page. */
-async function* pages(pool: CommandContext['pool'], filter: CaseFilter) {
-  for (let after = 0; ; ) {
-    const page = await casesAfter(pool, filter, after, PAGE)
-    const last = page.at(-1)
-    if (!last) return
-    yield page
-    after = last.id
-  }
+  const columns = DeadLetter.keyof().options
+  print(csvLine(columns))
+  for await (const row of cases) print(csvLine(columns.map(column => row[column])))
 }
 
 /** Categories that a dead letter may have: those of the platform's answers, and what dirsync itself finds. */
@@ -300,6 +264,7 @@ const CATEGORIES: readonly string[] = [
     .map(({ category }) => category),
   ...[
     'invalid_hr_row',
+    'unsettled_hr_row',
     'left_hr',
     'not_applied',
     'unknown_payer',
@@ -309,16 +274,17 @@ const CATEGORIES: readonly string[] = [
   ],
 ]
 
+async function filterOf(context: CommandContext, options: FilterOptions): Promise<CaseFilter> {
+  const filter: CaseFilter = Object.fromEntries(FILTERS.map(({ field, option }) => [field, options[option]]))
+  await assertCategories(context, filter.categories ?? [])
+  return filter
+}
+
 /** @throws UsageError for a category that neither the catalogue nor any case knows */
-async function checkedFilter(
-  { pool }: CommandContext,
-  { state, category }: FilterOptions,
-): Promise<CaseFilter> {
-  if (category !== undefined) {
-    const known = [...new Set([...CATEGORIES, ...(await knownCategories(pool))])].sort()
-    oneOf('category', known)(category)
-  }
-  return { state, category }
+async function assertCategories({ pool }: CommandContext, categories: string[]): Promise<void> {
+  if (categories.length === 0) return
+  const known = [...new Set([...CATEGORIES, ...(await knownCategories(pool))])].sort()
+  categories.forEach(oneOf('category', known))
 }
 
 function swapColumn(): Column<DeadLetter> {
@@ -406,7 +372,7 @@ function printCase(found: NonNullable<Awaited<ReturnType<typeof readCase>>>, pro
       found.resolved_at &&
         say('shell.resolved_by', {
           time: longTime(found.resolved_at),
-          name: found.resolved_by,
+          name: who(found.resolved_by ?? ''),
           resolution: named('resolution', found.resolution),
         }),
     ],
@@ -417,7 +383,7 @@ function printCase(found: NonNullable<Awaited<ReturnType<typeof readCase>>>, pro
   printTable(found.events, [
     { title: say('shell.column.at'), of: event => longTime(event.at) },
     { title: say('shell.column.event'), of: event => named('event', event.event) },
-    { title: say('shell.column.by'), of: event => event.actor, gives: true },
+    { title: say('shell.column.by'), of: event => who(event.actor), gives: true },
     { title: say('shell.column.run'), of: event => event.run_id, align: 'right' },
     { title: say('shell.column.note'), of: event => noteOf(event.note), gives: true },
   ])

@@ -2,6 +2,7 @@ import type { Command } from 'commander'
 import { Commands } from '../sync/commands.ts'
 import { numberOf, reasonOf } from './arguments.ts'
 import { type CommandContext, openContext, warnWhenNobodyWorks } from './context.ts'
+import { UsageError } from './failure.ts'
 import { say } from './language.ts'
 import { examples, print, printJson } from './output.ts'
 
@@ -27,12 +28,16 @@ export function decideCommands(program: Command): void {
     .addHelpText('after', examples('dirsync reject 12 --reason "HR import was broken"'))
     .action(reject)
 
-  aboutRun(program, 'cancel')
+  program
+    .command('cancel')
+    .argument('[run]', 'number of the run', numberOf('run'))
+    .option('--json', 'print one JSON document')
     .description(
       'take back what a run has not sent yet; calls under way are finished. The next run plans it again.',
     )
     .option('--reason <text>', 'why, for whoever looks at the run later')
-    .addHelpText('after', examples('dirsync cancel 12 --reason "wrong day"'))
+    .option('--dry-run <number>', 'end a dry run of another SELECT instead', numberOf('dry run'))
+    .addHelpText('after', examples('dirsync cancel 12 --reason "wrong day"', 'dirsync cancel --dry-run 7'))
     .action(cancel)
 
   program
@@ -84,7 +89,14 @@ async function reject(run: number, options: DecisionOptions): Promise<void> {
   else print(say('shell.rejected', { run: String(run) }))
 }
 
-async function cancel(run: number, options: DecisionOptions): Promise<void> {
+async function cancel(
+  run: number | undefined,
+  options: DecisionOptions & { dryRun?: number },
+): Promise<void> {
+  const { dryRun } = options
+  if (dryRun !== undefined && run === undefined) return await cancelDryRun(dryRun, options)
+  if (run === undefined || dryRun !== undefined)
+    throw new UsageError('give the number of a run, or --dry-run with the number of a dry run')
   await using context = await openContext()
   await commandsOf(context).cancel(run, options.reason ?? null)
   if (options.json) printJson({ run, decision: 'cancelled' })
@@ -93,6 +105,13 @@ async function cancel(run: number, options: DecisionOptions): Promise<void> {
       say('shell.cancelled', { run: String(run) }),
       say('shell.pause_instead', { command: `${context.program} pause --reason "…"` }),
     )
+}
+
+async function cancelDryRun(id: number, { json }: DecisionOptions): Promise<void> {
+  await using context = await openContext()
+  await commandsOf(context).cancelDryRun(id)
+  if (json) printJson({ dry_run: id, decision: 'cancelled' })
+  else print(say('shell.dry_run_cancelled', { id: String(id) }))
 }
 
 async function pause(options: { reason: string; json?: true }): Promise<void> {

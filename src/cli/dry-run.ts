@@ -26,13 +26,15 @@ import { oneSource } from './source.ts'
 const SAMPLE = 20
 const POLL_MS = 500
 
-const VERDICTS = {
+/** What would become of a run, in documents. */
+export const VERDICTS = {
   running: 'would run',
   held: 'would be held',
   source_suspect: 'would stop: HR looks wrong',
 }
 
-const VERDICT_TEXTS = {
+/** The same for people. */
+export const VERDICT_TEXTS = {
   running: 'shell.would_run',
   held: 'shell.would_be_held',
   source_suspect: 'shell.would_stop',
@@ -61,7 +63,7 @@ export async function dryRunOf(file: string, options: { json?: true; source?: st
       progress.show({ state: 'running', planned: total, left: Math.max(0, total - found.rowsRead) })
   }, POLL_MS)
   const id = await dryRunNow(
-    { pool, hr, limits: limitsOf(config), logger },
+    { pool, hr, limits: limitsOf(config), memoryMb: config.DRY_RUN_MEMORY_MB, logger },
     { actor },
     { sql: mapping, source: source.name },
     {

@@ -61,6 +61,12 @@ async function employee(name: string, options: { json?: true }): Promise<void> {
   printOrders(story)
 }
 
+/** With the run that waits for a decision, or was rejected. */
+function standingText({ standing, held }: NonNullable<EmployeeStory['record']>): string {
+  const name = named('standing', standing)
+  return held ? `${name} (#${held.run})` : name
+}
+
 function printRecord({ record, halts }: EmployeeStory): void {
   printTitle(say('shell.title.what_dirsync_knows'))
   if (!record) {
@@ -68,7 +74,7 @@ function printRecord({ record, halts }: EmployeeStory): void {
     return
   }
   printFacts([
-    [say('shell.fact.standing'), say(record.in_step ? 'shell.in_step' : 'shell.not_in_step')],
+    [say('shell.fact.standing'), standingText(record)],
     [say('shell.fact.on_platform'), words(named('platform_state', record.platform_state))],
     [say('shell.fact.confirmed'), longTime(record.acknowledged_at)],
     [say('shell.fact.asked'), longTime(record.queried_at)],

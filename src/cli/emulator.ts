@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { type Command, Option } from 'commander'
 import { startEmulator } from '../../emulator/emulator.ts'
 import { stopSignal, UsageError } from './failure.ts'
+import { print } from './output.ts'
 
 /** `dirsync emulator`: the stand-alone platform. */
 export function emulatorCommand(program: Command): void {
@@ -40,7 +41,7 @@ Examples:
         ...{ port, host, appId: appid, appSecret, signAlgorithm, strict, data },
         seed: seed && seedOf(await textOf('--seed', seed), seed),
       })
-      console.log(`emulator listens on ${emulator.url} for application ${appid}`)
+      print(`emulator listens on ${emulator.url} for application ${appid}`)
       await stopSignal()
       await emulator.close()
     })

@@ -1,4 +1,5 @@
 import { codeOf } from '../lib/failure.ts'
+import { io } from '../lib/io.ts'
 
 export { sentenceOf } from '../lib/failure.ts'
 
@@ -34,15 +35,19 @@ export function exitCodeOf(error: unknown): number {
   return WRONG_USE.has(codeOf(error)) ? 2 : 1
 }
 
-const STOP_SIGNALS = ['SIGINT', 'SIGTERM'] as const
+export const STOP_SIGNALS = ['SIGINT', 'SIGTERM'] as const
 
 /** Resolves at the first signal that asks the process to stop; a second one ends it at once. */
 export function stopSignal(): Promise<void> {
+  const program = io()
   return new Promise(resolve => {
     const stop = () => {
-      for (const signal of STOP_SIGNALS) process.off(signal, stop).once(signal, () => process.exit(1))
+      for (const signal of STOP_SIGNALS) {
+        program.off(signal, stop)
+        program.once(signal, () => program.exit(1))
+      }
       resolve()
     }
-    for (const signal of STOP_SIGNALS) process.on(signal, stop)
+    for (const signal of STOP_SIGNALS) program.on(signal, stop)
   })
 }

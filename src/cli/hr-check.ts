@@ -3,17 +3,24 @@ import type { Command } from 'commander'
 import { loadHr, loadUnmappedHr } from '../config.ts'
 import { connectSource } from '../connections.ts'
 import { type EmployeeKey, qualified } from '../directory/employee.ts'
+import { maskKey } from '../directory/masking.ts'
+import type { HrDelivery } from '../hr/server.ts'
+import { judgeTimes, type TimesFinding } from '../hr/updated-times.ts'
 import { createLogger } from '../lib/logger.ts'
+import { leaversAbound } from '../sync/safety.ts'
 import type { TextKey } from '../texts/texts.ts'
 import { checkHr, type HrCheck, type LikenessFound } from '../workbench/check.ts'
 import type { BrokenRule, ColumnFigures } from '../workbench/columns.ts'
 import type { DepartmentFinding } from '../workbench/departments.ts'
+import type { Doubt } from '../workbench/doubts.ts'
 import { FailedError, stopSignal, UsageError } from './failure.ts'
 import { named, namedList, said, say, speak } from './language.ts'
 import {
   colours,
+  duration,
   type Fact,
   figure,
+  longTime,
   plain,
   print,
   printFacts,
@@ -67,7 +74,7 @@ async function check(options: CheckOptions): Promise<void> {
     })
   const checked = checkSettings(load)
   speak(checked.language)
-  const logger = createLogger({ level: checked.logLevel ?? 'warn', pretty: process.stderr.isTTY === true })
+  const logger = createLogger({ level: checked.logLevel ?? 'warn' })
   await using settings = await openSettings(checked, load, logger)
   const stop = new AbortController()
   void stopSignal().then(() => stop.abort())
@@ -78,6 +85,7 @@ async function check(options: CheckOptions): Promise<void> {
   const hr = opened.adopt(await connectSource(settings.config, mapped, logger), opened => opened.close())
   const found = await checkHr(hr, {
     codes: source.codes,
+    leaversAbound: (left, total) => leaversAbound(left, total, settings.config.BREAKER_LEAVERS_PERCENT),
     signal: stop.signal,
     read: rows => progress.show(rows),
   })
@@ -111,6 +119,7 @@ function printCheck(found: HrCheck, program: string, options: CheckOptions): voi
         }),
     ],
   ])
+  printDelivery(found.delivery)
   if (rows > 0) printColumns(columns, rows)
   printFindings(say('hr_check.rules'), [
     ...(found.keyless > 0
@@ -118,6 +127,11 @@ function printCheck(found: HrCheck, program: string, options: CheckOptions): voi
       : []),
     ...(found.stray.rows > 0 ? [strayFact(found.stray)] : []),
     ...found.broken.flatMap(brokenFacts),
+  ])
+  const times = found.times ? judgeTimes(found.times, new Date()) : []
+  printFindings(say('hr_check.doubts'), [
+    ...found.doubts.map(doubtFact),
+    ...times.filter(({ key }) => key === 'doctor.in_future').flatMap(timesFacts),
   ])
   printFindings(say('hr_check.shared'), found.alike.flatMap(likenessFacts))
   if (departments && departments.findings.length > 0) {
@@ -127,13 +141,29 @@ function printCheck(found: HrCheck, program: string, options: CheckOptions): voi
   printFindings(say('hr_check.hints'), [
     fieldsFact('write_only', found.writeOnly),
     fieldsFact('unmanaged', found.unmanaged),
+    ...times.filter(({ key }) => key !== 'doctor.in_future').flatMap(timesFacts),
+    ...found.readWhole.flatMap(readWholeFacts),
   ])
   printNext(found, program, options)
 }
 
-function printNext({ isClean, rows, source }: HrCheck, program: string, options: CheckOptions): void {
+/** Of HR in files: which delivery this is about, and why what lies in the folder now is not it. */
+export function printDelivery(delivery: HrDelivery | null): void {
+  if (delivery === null) return
+  const { files, writtenAt, problem } = delivery
+  const time = writtenAt === null ? '' : longTime(writtenAt)
+  printFacts([[say('hr_check.delivery'), say('hr_check.delivery_of', { files: files ?? '', time })]])
+  if (problem !== null) printText(say('hr_check.delivery_refused', { reason: said(problem) }))
+}
+
+function printNext(
+  { isClean, delivery, rows, source }: HrCheck,
+  program: string,
+  options: CheckOptions,
+): void {
   print('')
   if (isClean) print(colours.green(say('hr_check.clean')))
+  else if (delivery && delivery.problem !== null) printText(say('hr_check.deliver_again'), 0)
   else if (rows === 0) printText(say('hr_check.no_rows'), 0)
   else printText(say('hr_check.not_clean', { file: source.mapping }), 0)
   const given = (['mapping', 'source'] as const)
@@ -203,6 +233,11 @@ function brokenFacts({ rows, message, samples }: BrokenRule): Fact[] {
   ]
 }
 
+function doubtFact({ kind, field, rows, of, values }: Doubt): Fact {
+  const shown = values.map(({ value, rows }) => `${said(value) || say('shell.empty')}: ${figure(rows)}`)
+  return [field, say(`hr_check.doubt.${kind}`, { rows, of, values: shown.join(say('shell.comma')) })]
+}
+
 function likenessFacts({ column, same, alike }: LikenessFound): Fact[] {
   const name = named('field', column)
   const text = column === 'userid' ? 'hr_check.same_userid' : 'hr_check.same'
@@ -227,13 +262,26 @@ function groupText(group: (EmployeeKey & { value: string | null })[]): string {
 }
 
 function keyName({ enterpriseCode, userid }: EmployeeKey): string {
-  return qualified(enterpriseCode, userid)
+  return qualified(enterpriseCode, maskKey(userid))
 }
 
 function printDepartments({ kind, count, isExact, employees, samples }: DepartmentFinding): void {
   const text = say(`hr_check.department.${kind}`, { count, employees })
   printText(isExact ? text : `≈ ${text}`)
   printText(samples.map(plain).join(say('hr_check.semicolon')), 4)
+}
+
+function readWholeFacts({ table, rows, index }: HrCheck['readWhole'][number]): Fact[] {
+  const remedy = index ? say('doctor.make_index', { statement: index }) : say('doctor.map_plainly')
+  return [
+    [say('hr_check.look_ups'), say('doctor.reads_whole', { table, rows: figure(rows) })],
+    ['', remedy],
+  ]
+}
+
+function timesFacts({ key, remedy, ...found }: TimesFinding): Fact[] {
+  const shown = 'ageMs' in found ? { time: duration(found.ageMs) } : { count: figure(found.count) }
+  return [['updated_at', say(key, shown)], ...(remedy === null ? [] : [['', say(remedy)] as Fact])]
 }
 
 function fieldsFact(what: 'write_only' | 'unmanaged', fields: string[]): Fact {
@@ -245,7 +293,10 @@ function fieldsFact(what: 'write_only' | 'unmanaged', fields: string[]): Fact {
 
 function documentOf(found: HrCheck) {
   const { source, rows, columns, broken, alike, departments } = found
-  const key = ({ enterpriseCode, userid }: EmployeeKey) => ({ enterprise_code: enterpriseCode, userid })
+  const key = ({ enterpriseCode, userid }: EmployeeKey) => ({
+    enterprise_code: enterpriseCode,
+    userid: maskKey(userid),
+  })
   const groups = ({ groups: count, samples }: LikenessFound['same']) => ({
     groups: count,
     samples: samples.map(group => group.map(employee => ({ ...key(employee), value: employee.value }))),
@@ -253,6 +304,11 @@ function documentOf(found: HrCheck) {
   return {
     ok: found.isClean,
     source,
+    delivery: found.delivery && {
+      files: found.delivery.files,
+      written_at: found.delivery.writtenAt,
+      problem: found.delivery.problem,
+    },
     rows,
     active: found.active,
     leavers: found.leavers,
@@ -274,6 +330,12 @@ function documentOf(found: HrCheck) {
       same: groups(same),
       written_differently: groups(written),
     })),
+    doubts: found.doubts,
+    updated_at: found.times && {
+      newest: found.times.newest,
+      in_future: found.times.inFuture,
+      missing: found.times.missing,
+    },
     departments: departments && {
       departments: departments.departments,
       closed: departments.closed,
@@ -284,5 +346,6 @@ function documentOf(found: HrCheck) {
     },
     write_only: found.writeOnly,
     unmanaged: found.unmanaged,
+    look_ups_read_whole: found.readWhole,
   }
 }

@@ -1,19 +1,41 @@
 import { parseActive } from '../directory/field-rules.ts'
 import type { HrServer, HrTable } from '../hr/server.ts'
-import { type ActiveRule, type Chosen, statesOf } from '../workbench/first-select.ts'
 import {
+  type ActiveRule,
+  type Chosen,
+  type CountedValue,
+  countActive,
+  statesOf,
+  withDays,
+} from '../workbench/first-select.ts'
+import {
+  calledIn,
   canBecome,
+  type Gender,
+  genderCertainty,
+  genderOf,
   type HrColumn,
-  isCalled,
-  isInService,
   LEAVING_NAMES,
   type Meaning,
   STATUS_NAMES,
+  standingsOf,
 } from '../workbench/guess.ts'
-import type { Subject } from './hr-init.ts'
 import { namedWithValue, say } from './language.ts'
-import { pad, plain, print, printText, printTitle, terminalWidth, widthOf } from './output.ts'
+import {
+  figure,
+  pad,
+  plain,
+  print,
+  printTable,
+  printText,
+  printTitle,
+  terminalWidth,
+  widthOf,
+} from './output.ts'
 import type { Questions } from './questions.ts'
+
+/** What a mapping is of. */
+export type Subject = 'employees' | 'departments'
 
 /** What `dirsync hr init` asks about the columns of a table. */
 
@@ -110,7 +132,92 @@ async function askForNeeded(
   chosen.set(needed.column, { column, meaning: needed.column })
 }
 
+// Men and women
+
+/**
+ * Of a gender that HR does not write as the platform does: what its values are, by all rows. What may mean one thing or the
+ * other is asked; without anybody to ask, it is left out.
+ */
+export async function askGender(
+  questions: Questions,
+  server: HrServer,
+  table: HrTable,
+  chosen: readonly Chosen[],
+): Promise<Chosen[]> {
+  const gender = chosen.find(({ meaning }) => meaning === 'gender')
+  const states = gender && (await statesOf(server, table, gender.column))
+  if (!gender || !states) return [...chosen]
+  const values = states.map(({ value }) => value)
+  const certainty = genderCertainty(values)
+  const column = plain(gender.column.name)
+  if (certainty === 'unknown' && !questions.isAsking) {
+    printText(say('hr_init.gender_unknown', { column, values: counted(states) }), 0)
+    return chosen.filter(part => part !== gender)
+  }
+  const genders = new Map<string, Gender>()
+  for (const value of values) {
+    const guess = genderOf(value)
+    if (guess === '3') genders.set(value, guess)
+  }
+  if (certainty !== 'sure') printStates(states)
+  for (const [sex, key] of [
+    ['1', 'men'],
+    ['2', 'women'],
+  ] as const) {
+    const guess = values.filter(value => genderOf(value) === sex)
+    const answer =
+      certainty === 'sure'
+        ? guess
+        : await askValues(questions, say(`hr_init.which_${key}`, { column }), values, {
+            guess: certainty === 'usual' ? guess : null,
+            mayBeNone: true,
+          })
+    for (const value of answer) genders.set(value, sex)
+  }
+  const isPlatforms = values.every(value => genders.get(value) === value)
+  return chosen.map(part => (part === gender && !isPlatforms ? { ...part, genders } : part))
+}
+
+// Values
+
+function printStates(states: readonly CountedValue[]): void {
+  printTable(states, [
+    { title: say('hr_init.column.value'), of: ({ value }) => plain(value) },
+    { title: say('hr_init.column.rows'), of: ({ rows }) => figure(rows), align: 'right' },
+  ])
+}
+
+/** Some of the values, typed as they are shown. @param given.guess null: there is none */
+async function askValues(
+  questions: Questions,
+  question: string,
+  values: readonly string[],
+  { guess, mayBeNone = false }: { guess: readonly string[] | null; mayBeNone?: boolean },
+): Promise<string[]> {
+  const shown = guess === null ? null : guess.length === 0 ? LEAVE_OUT : guess.map(plain).join(', ')
+  const find = (text: string) => values.find(value => value === text || plain(value) === text)
+  return questions.ask(question, shown, text => {
+    if (mayBeNone && text === LEAVE_OUT) return { answer: [] }
+    if (guess !== null && text === shown) return { answer: [...guess] }
+    const whole = find(text)
+    const found = whole === undefined ? text.split(/[,，、]/).map(part => find(part.trim())) : [whole]
+    const answer = found.flatMap(value => (value === undefined ? [] : [value]))
+    if (answer.length === found.length) return { answer }
+    return { problem: say('hr_init.no_value', { values: listed(values) }) }
+  })
+}
+
 // Who has left
+
+/** A way to tell who has left. */
+interface Way {
+  text: string
+  ask: () => Promise<ActiveRule>
+  /** What it comes to unless other values are named; null: only a person can say. */
+  guess: ActiveRule | null
+  /** Whether the guess leaves at least half of the rows in service. */
+  isPlausible: boolean
+}
 
 /** How HR tells who is in service, or which departments are open. */
 export async function askActive(
@@ -124,26 +231,34 @@ export async function askActive(
   const free = columns.filter(
     ({ name, shape }) => shape !== 'other' && !chosen.some(c => c.column.name === name),
   )
-  const rules: { text: string; rule: () => Promise<ActiveRule> }[] = []
+  const called = calledIn(columns)
+  const isCalled = ({ name }: HrColumn, names: readonly string[]) => names.includes(called(name))
+  const ways: Way[] = []
   for (const column of free) {
-    if (subject === 'employees' && isCalled(column.name, LEAVING_NAMES))
-      rules.push({
-        text: say('hr_init.by_day', { column: plain(column.name) }),
-        rule: async () => ({ by: 'day', column }),
-      })
-    const states = isCalled(column.name, STATUS_NAMES) ? await statesOf(server, table, column) : null
-    if (states)
-      rules.unshift({
-        text: say('hr_init.by_states', { column: plain(column.name), values: listed(states) }),
-        rule: () => askStates(questions, column, states, subject),
-      })
+    if (subject === 'employees' && isCalled(column, LEAVING_NAMES)) {
+      const way = await wayByDay(server, table, column)
+      if (way) ways.push(way)
+    }
+    const states = isCalled(column, STATUS_NAMES) ? await statesOf(server, table, column) : null
+    if (states) ways.unshift(await wayByStates(questions, server, table, column, states, subject))
   }
-  rules.push({ text: say(`hr_init.by_nothing.${subject}`), rule: async () => ({ by: 'nothing' }) })
+  const nothing: ActiveRule = { by: 'nothing' }
+  ways.push({
+    text: say(`hr_init.by_nothing.${subject}`),
+    ask: async () => nothing,
+    guess: nothing,
+    isPlausible: true,
+  })
   print('', say(`hr_init.leavers.${subject}`))
-  for (const [i, { text }] of rules.entries()) printText(`${i + 1} ${text}`)
+  for (const [i, { text }] of ways.entries()) printText(`${i + 1} ${text}`)
   if (free.length > 0) printText(`  ${say('hr_init.another')}`)
-  const rule = await questions.ask(say('hr_init.which_rule'), '1', async text => {
-    const answer = rules[Number(text) - 1]?.rule
+  const first = ways.findIndex(({ guess, isPlausible }) =>
+    questions.isAsking ? guess === null || isPlausible : guess !== null && isPlausible,
+  )
+  // Of a first way that makes most people leave, a person has to say that it is so.
+  const proposed = questions.isAsking && first > 0 ? null : String(first + 1)
+  const ask = await questions.ask(say('hr_init.which_rule'), proposed, async text => {
+    const answer = ways[Number(text) - 1]?.ask
     if (answer) return { answer }
     const column = columns.find(({ name }) => name === text)
     if (!column) return { problem: say('hr_init.which_rule') }
@@ -152,38 +267,102 @@ export async function askActive(
       ? { answer: () => askStates(questions, column, states, subject) }
       : { problem: say('hr_init.no_states', { column: plain(text) }) }
   })
-  const active = await rule()
-  const unused = free.filter(({ name }) => isCalled(name, [...STATUS_NAMES, ...LEAVING_NAMES]))
+  const active = await ask()
+  const unused = free.filter(column => isCalled(column, [...STATUS_NAMES, ...LEAVING_NAMES]))
   if (active.by === 'nothing' && unused.length > 0)
     printText(say(`hr_init.unused.${subject}`, { columns: listed(unused.map(({ name }) => name)) }))
+  const count = active.by === 'nothing' ? null : await countActive(server, table, active)
+  if (count) printText(say(`hr_init.active.${subject}`, count))
   return active
+}
+
+/** Null where HR cannot tell days by it. */
+async function wayByDay(server: HrServer, table: HrTable, named: HrColumn): Promise<Way | null> {
+  const column = await withDays(server, table, named)
+  const guess: ActiveRule = { by: 'day', column }
+  const count = await countActive(server, table, guess)
+  return (
+    count && {
+      text: say('hr_init.by_day', {
+        column: plain(column.name),
+        left: count.of - count.active,
+        of: count.of,
+      }),
+      ask: async () => guess,
+      guess,
+      isPlausible: isPlausible(count),
+    }
+  )
+}
+
+async function wayByStates(
+  questions: Questions,
+  server: HrServer,
+  table: HrTable,
+  column: HrColumn,
+  states: readonly CountedValue[],
+  subject: Subject,
+): Promise<Way> {
+  const active = guessedStates(states, subject)
+  const guess = active && ruleOf(column, states, active, subject)
+  const count = guess && (await countActive(server, table, guess))
+  return {
+    text: say('hr_init.by_states', { column: plain(column.name), values: counted(states) }),
+    ask: () => askStates(questions, column, states, subject),
+    guess,
+    isPlausible: count !== null && isPlausible(count),
+  }
+}
+
+/** That most have left is hardly ever so, and does harm where it is not. */
+function isPlausible({ active, of }: { active: number; of: number }): boolean {
+  return active >= of / 2
+}
+
+/**
+ * The values that mean in service, or open. Of employees each value has to say what it means; a department stays open unless
+ * its value says that it is closed.
+ */
+function guessedStates(states: readonly CountedValue[], subject: Subject): string[] | null {
+  const values = states.map(({ value }) => value)
+  const standings = standingsOf(values)
+  if (subject === 'employees' ? standings.includes(null) : !standings.some(standing => standing !== null))
+    return null
+  const active = values.filter((_, i) => standings[i] !== 'gone')
+  return active.length === 0 ? null : active
 }
 
 async function askStates(
   questions: Questions,
   column: HrColumn,
-  states: readonly string[],
+  states: readonly CountedValue[],
   subject: Subject,
 ): Promise<ActiveRule> {
-  for (const [i, state] of states.entries()) printText(`${i + 1} ${plain(state)}`, 4)
-  const guess = states.flatMap((state, i) => (isInService(state) ? [i + 1] : []))
-  const active = await questions.ask(
-    say(`hr_init.which_states.${subject}`),
-    guess.length > 0 ? guess.join(',') : null,
-    text => {
-      const answer = text.split(/[\s,，]+/).map(number => states[Number(number) - 1])
-      return answer.every(state => state !== undefined)
-        ? { answer }
-        : { problem: say('hr_init.no_number', { count: states.length }) }
-    },
-  )
+  printStates(states)
+  const question = say(`hr_init.which_states.${subject}`)
+  const values = states.map(({ value }) => value)
+  const active = await askValues(questions, question, values, { guess: guessedStates(states, subject) })
+  return ruleOf(column, states, active, subject)
+}
+
+function ruleOf(
+  column: HrColumn,
+  states: readonly CountedValue[],
+  active: readonly string[],
+  subject: Subject,
+): ActiveRule {
+  const values = states.map(({ value }) => value)
   // What says true and false already can stay as it is.
-  const isFlag = states.every(state => parseActive(state) === active.includes(state))
+  const isFlag = values.every(state => parseActive(state) === active.includes(state))
   if (isFlag) return { by: 'flag', column: column.name }
   if (subject === 'employees') return { by: 'states', column: column.name, active }
   // A value that nobody has seen yet must close no department: closed ones are deleted.
-  const closed = states.filter(state => !active.includes(state))
+  const closed = values.filter(state => !active.includes(state))
   return closed.length === 0 ? { by: 'nothing' } : { by: 'closed states', column: column.name, closed }
+}
+
+function counted(states: readonly CountedValue[]): string {
+  return states.map(({ value, rows }) => `${plain(value)} (${figure(rows)})`).join(say('shell.comma'))
 }
 
 function listed(states: readonly string[]): string {

@@ -14,10 +14,13 @@ import {
   EMPLOYEE_MEANINGS,
   guesses,
   type HrColumn,
+  isRuledOut,
   isTableOf,
 } from '../workbench/guess.ts'
 import { FailedError, stopSignal, UsageError } from './failure.ts'
-import { askActive, askMeanings, meaningName } from './hr-init-questions.ts'
+import { printDelivery } from './hr-check.ts'
+import type { Subject } from './hr-init-questions.ts'
+import { askActive, askGender, askMeanings, meaningName } from './hr-init-questions.ts'
 import { say, speak } from './language.ts'
 import { colours, figure, plain, print, printTable, printText, printTitle } from './output.ts'
 import { Questions } from './questions.ts'
@@ -32,9 +35,6 @@ interface InitOptions {
   yes?: true
   source?: string
 }
-
-/** What a mapping is of. */
-export type Subject = 'employees' | 'departments'
 
 const SETTINGS = { employees: 'HR_EMPLOYEES_SQL', departments: 'HR_DEPARTMENTS_SQL' } as const
 
@@ -70,7 +70,7 @@ async function init(options: InitOptions): Promise<void> {
   const checked = checkSettings(loadUnmappedHr)
   speak(checked.language)
   if (!options.force) await assertAbsent(file)
-  const logger = createLogger({ level: checked.logLevel ?? 'warn', pretty: process.stderr.isTTY === true })
+  const logger = createLogger({ level: checked.logLevel ?? 'warn' })
   await using settings = await openSettings(checked, loadUnmappedHr, logger)
   await using opened = new AsyncDisposableStack()
   const source = oneSource(settings.config.sources, options.source)
@@ -83,7 +83,11 @@ async function init(options: InitOptions): Promise<void> {
   const meanings = subject === 'employees' ? EMPLOYEE_MEANINGS : DEPARTMENT_MEANINGS
   const guessed = guesses(columns, meanings)
   printColumns(table, columns, name => meaningName(guessed.get(name)))
-  const chosen = await askMeanings(questions, columns, meanings, guessed)
+  const meant = await askMeanings(questions, columns, meanings, guessed)
+  for (const { column, meaning } of meant)
+    if (meanings.some(known => known.column === meaning && isRuledOut(column.values, known)))
+      printText(colours.yellow(say('hr_init.personal', { column: plain(column.name) })), 0)
+  const chosen = await askGender(questions, server, table, meant)
   const active = await askActive(questions, server, table, columns, chosen, subject)
 
   const sql = selectOf(table, chosen, active, server.dialect, additionsOf(subject, chosen, active))
@@ -191,6 +195,8 @@ async function tellNext(
     throw mistake instanceof MappingError ? mistake : (mistake as Error)
   }
   print(colours.green(say('hr_init.accepted')))
+  const delivery = (await server.delivery?.([{ file, sql }])) ?? null
+  printDelivery(delivery)
   printText(say('hr_init.unguessed', { page: 'docs/mapping.md' }), 0)
   const setting =
     source === ''
@@ -200,4 +206,5 @@ async function tellNext(
   const option = source === '' ? '' : ` --source ${source}`
   for (const command of ['hr check', 'plan'])
     print(say('hr_init.then', { command: `${program} ${command}${option}` }))
+  if (delivery && delivery.problem !== null) throw new FailedError('')
 }

@@ -88,7 +88,7 @@ function common(command: Command): Command {
 }
 
 async function change(options: TriggerOptions, what: 'install' | 'remove'): Promise<void> {
-  const logger = createLogger({ level: 'warn', pretty: process.stderr.isTTY === true })
+  const logger = createLogger({ level: 'warn' })
   await using settings = await openSettings(checkSettings(), loadConfig, logger)
   const { address, employeesSql: file } = oneSource(settings.config.sources, options.source)
   const url = options.url ?? address

@@ -1,3 +1,5 @@
+import { perRun } from '../lib/io.ts'
+import { actorText } from '../texts/actor.ts'
 import { inLanguage } from '../texts/failures.ts'
 import { type Language, type TextKey, type TextValues, textOr, translator } from '../texts/texts.ts'
 
@@ -5,21 +7,26 @@ import { type Language, type TextKey, type TextValues, textOr, translator } from
  * The language in which commands speak to people: results and their titles. Help, refused options and `--json` are English
  * whatever the language, for scripts and for search engines.
  */
-let language: Language = 'en'
+const speech = perRun<{ language: Language }>(() => ({ language: 'en' }))
 
-/** Chooses the language of this process, once its settings are known. */
+/** Chooses the language of this command, once its settings are known. */
 export function speak(wish: Language): void {
-  language = wish
+  speech().language = wish
 }
 
-/** The language of this process. */
+/** The language of this command. */
 export function shellLanguage(): Language {
-  return language
+  return speech().language
 }
 
-/** A text of the catalogue in the language of this process. */
+/** A text of the catalogue in the language of this command. */
 export function say(key: TextKey, values?: TextValues): string {
-  return translator(language)(key, values)
+  return translator(shellLanguage())(key, values)
+}
+
+/** Who did something, as people call them. */
+export function who(actor: string): string {
+  return actorText({ t: say }, actor)
 }
 
 /** A list of names in the catalogue: what stands before the dot. */
@@ -48,6 +55,7 @@ export type Names =
 
 /** The name of a value. In English that is the value as it is stored, which is also what options take. */
 export function named<Value extends string | null | undefined>(list: Names, value: Value): Value | string {
+  const language = shellLanguage()
   return language === 'en' || !value ? value : textOr(language, `${list}.${value}`, value)
 }
 
@@ -62,9 +70,9 @@ export function namedWithValue(list: Names, value: string): string {
   return name === value ? value : `${name} (${value})`
 }
 
-/** A message or remedy as it is stored, in the language of this process. */
+/** A message or remedy as it is stored, in the language of this command. */
 export function said<Text extends string | null | undefined>(stored: Text): Text | string {
-  return stored ? inLanguage(language, stored) : stored
+  return stored ? inLanguage(shellLanguage(), stored) : stored
 }
 
 /** The meaning of one of the platform's own values; the value itself where nobody knows it. */
@@ -72,5 +80,5 @@ export function meaning(
   list: 'asset_code' | 'payment_order_status',
   value: string | number | null,
 ): string | number | null {
-  return value === null ? null : textOr(language, `${list}.${value}`, String(value))
+  return value === null ? null : textOr(shellLanguage(), `${list}.${value}`, String(value))
 }

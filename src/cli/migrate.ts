@@ -1,6 +1,7 @@
 import type { Command } from 'commander'
 import { ConfigError, loadConfig } from '../config.ts'
 import { assertNoPooler } from '../lib/database.ts'
+import { io } from '../lib/io.ts'
 import { migrate } from '../lib/migrate.ts'
 import { openQueueStore } from '../queue/backend.ts'
 import { storeTexts } from '../texts/store.ts'
@@ -58,6 +59,6 @@ function tellWhatIsMissing({ embedded, env }: CheckedSettings): void {
     loadConfig(env)
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error
-    process.stderr.write(`dirsync: a start needs more: ${sentenceOf(error)}\n`)
+    io().stderr.write(`dirsync: a start needs more: ${sentenceOf(error)}\n`)
   }
 }

@@ -1,8 +1,10 @@
 import { type Command, Option } from 'commander'
+import { io } from '../lib/io.ts'
 import type { Entry, EntryState, Journal } from '../money/journal.ts'
 import { limitOf, oneOf } from './arguments.ts'
 import { openContext } from './context.ts'
 import { FailedError, UsageError } from './failure.ts'
+import { who } from './language.ts'
 import { printShown } from './look-up.ts'
 import {
   colours,
@@ -138,7 +140,7 @@ async function list<Row extends Entry>(kind: MoneyKind<Row>, options: ListOption
     ],
     shown,
   )
-  process.stdout.write(text)
+  io().stdout.write(text)
   printShown(shown, more)
   print(`Everything about one: ${program} ${kind.command} show ${kind.numberOf(shown[0] as Row)}`)
 }
@@ -194,10 +196,10 @@ export function printEntry<Row extends Entry>(kind: MoneyKind<Row>, row: Row, pr
     ['message', row.state === 'notified' || row.resolved_by ? null : row.message],
     ['code', row.platform_code],
     ['trace', row.trace_id],
-    ['sent', `${longTime(row.sent_at)} by ${row.requested_by}`],
+    ['sent', `${longTime(row.sent_at)} by ${who(row.requested_by)}`],
     ['outcome known', longTime(row.settled_at)],
     ...kind.since(row),
-    ['resolved', row.resolved_by && `by ${row.resolved_by}: ${row.resolution}`],
+    ['resolved', row.resolved_by && `by ${who(row.resolved_by)}: ${row.resolution}`],
   ])
   if (row.state === 'unknown') printArrow(kind.remedy(row, program))
 }

@@ -1,4 +1,5 @@
 import type { Command } from 'commander'
+import { io } from '../lib/io.ts'
 import type { OrderRecord, PaymentOrder, PaymentOrderDetail } from '../platform/operations/payment-order.ts'
 import {
   ACTIVITY_TYPE,
@@ -151,7 +152,7 @@ function dayAt(ms: number): string {
 
 /** Payment orders under each other. */
 function printOrders(orders: PaymentOrder[]): void {
-  process.stdout.write(
+  io().stdout.write(
     table(
       [
         { title: 'TRADE NO', of: row => row.trade_no ?? null },
@@ -223,7 +224,7 @@ function printDelivery(delivery: Delivery, number: number): void {
   const products = delivery.product_list ?? []
   if (products.length === 0) return
   print('')
-  process.stdout.write(
+  io().stdout.write(
     table(
       [
         { title: 'SKU', of: row => row.sku_code ?? null },

@@ -1,10 +1,27 @@
 import { stripVTControlCharacters } from 'node:util'
 import pc from 'picocolors'
 import { qualified } from '../directory/employee.ts'
+import { io, perRun } from '../lib/io.ts'
+import * as texts from '../lib/time-text.ts'
 import type { TimeLeft } from '../report/time-left.ts'
 import { type Names, named, say } from './language.ts'
 
-export { longTime, shortTime } from '../lib/time-text.ts'
+// Times
+
+/** Whether this command shows times, and has said in which zone they are. */
+const zone = perRun(() => ({ isNeeded: false, isSaid: false }))
+
+/** A time for a table. */
+export function shortTime(date: Date | null): string | null {
+  zone().isNeeded ||= date !== null
+  return texts.shortTime(date)
+}
+
+/** A time for a story, to the second. */
+export function longTime(date: Date | null): string | null {
+  zone().isNeeded ||= date !== null
+  return texts.longTime(date)
+}
 
 /** The end of a help text. */
 export function examples(...commands: string[]): string {
@@ -13,20 +30,36 @@ export function examples(...commands: string[]): string {
 
 /** Prints one JSON document: indented on a terminal, else on one line. */
 export function printJson(document: unknown): void {
-  process.stdout.write(`${JSON.stringify(document, null, process.stdout.isTTY ? 2 : undefined)}\n`)
+  io().stdout.write(`${JSON.stringify(document, null, io().stdout.isTTY ? 2 : undefined)}\n`)
 }
 
 export function print(...lines: string[]): void {
-  process.stdout.write(lines.map(line => `${line}\n`).join(''))
+  io().stdout.write(lines.map(line => `${line}\n`).join(''))
 }
 
 /** Tells a person something beside the result, on standard error. */
 export function printAside(text: string): void {
-  process.stderr.write(
+  io().stderr.write(
     wrap(text, 80)
       .map(line => `${line}\n`)
       .join(''),
   )
+}
+
+/** Prints in which zone the times are, and of which deployment they tell where that has a name. */
+export function printFrame(deployment: string | null): void {
+  zone().isSaid = true
+  print(
+    colours.dim(say('shell.frame', { deployment: deployment ?? 'none', zone: texts.zoneName(new Date()) })),
+  )
+}
+
+/** At the end of a command: in which zone its times were, unless it has said so. */
+export function printZone(): void {
+  const { isNeeded, isSaid } = zone()
+  if (!isNeeded || isSaid) return
+  print('')
+  printFrame(null)
 }
 
 /** Prints the title of a section, with a blank line above. */
@@ -116,7 +149,7 @@ export interface Column<Row> {
 
 /** Prints rows under their titles. */
 export function printTable<Row>(rows: readonly Row[], columns: Column<NoInfer<Row>>[]): void {
-  process.stdout.write(table(columns, rows))
+  io().stdout.write(table(columns, rows))
 }
 
 /** Rows under their titles, no wider than the terminal: what does not fit is cut with …. */
@@ -215,11 +248,23 @@ export function wrap(text: string, width: number): string[] {
 
 /** Columns of the terminal; 80 where there is none. */
 export function terminalWidth(): number {
-  return process.stdout.columns || 80
+  return io().stdout.columns || 80
 }
 
 /** Colours of standard output: on a terminal only, and never where NO_COLOR is set. */
-export const colours = pc.createColors(pc.isColorSupported && process.stdout.isTTY === true)
+export const colours = {
+  bold: onTerminal('bold'),
+  cyan: onTerminal('cyan'),
+  dim: onTerminal('dim'),
+  green: onTerminal('green'),
+  red: onTerminal('red'),
+  yellow: onTerminal('yellow'),
+}
+
+function onTerminal(colour: 'bold' | 'cyan' | 'dim' | 'green' | 'red' | 'yellow') {
+  const paint = pc.createColors(pc.isColorSupported)[colour]
+  return (text: string): string => (io().stdout.isTTY ? paint(text) : text)
+}
 
 /** The colour of a state of a run or a dead letter, by what it asks of a person. @param text its name */
 export function coloured(state: string, text = state): string {

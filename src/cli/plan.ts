@@ -2,6 +2,7 @@ import { type Command, Option } from 'commander'
 import { qualified } from '../directory/employee.ts'
 import { isOfHr } from '../hr/source.ts'
 import type { NamedSource } from '../hr/sources.ts'
+import { ScanSpool, SpoolError } from '../hr/spool.ts'
 import { previewRun, type RunPreview } from '../report/preview.ts'
 import { limitsOf } from '../sync/safety.ts'
 import { employeeName, numberOf, periodOf } from './arguments.ts'
@@ -14,7 +15,7 @@ import {
   viewDocument,
 } from './compare.ts'
 import { type CommandContext, openContext } from './context.ts'
-import { dryRunOf } from './dry-run.ts'
+import { dryRunOf, VERDICT_TEXTS, VERDICTS } from './dry-run.ts'
 import { FailedError, UsageError } from './failure.ts'
 import { named, namedList, said, say } from './language.ts'
 import { colours, countsText, print, printFacts, printJson, printText, printTitle } from './output.ts'
@@ -32,18 +33,6 @@ interface PlanOptions {
   json?: true
   csv?: true
 }
-
-const VERDICTS = {
-  running: 'would run',
-  held: 'would be held',
-  source_suspect: 'would stop: HR looks wrong',
-}
-
-const VERDICT_TEXTS = {
-  running: 'shell.would_run',
-  held: 'shell.would_be_held',
-  source_suspect: 'shell.would_stop',
-} as const
 
 /** `dirsync plan`: what a run would do, without doing it. */
 export function planCommand(program: Command): void {
@@ -162,6 +151,7 @@ async function planSource(
 ): Promise<SourcePlan> {
   const { name } = source
   try {
+    await using spool = options.full && (await ScanSpool.open())
     const preview = await previewRun({
       pool: context.pool,
       source,
@@ -169,11 +159,13 @@ async function planSource(
       maxAgeMs: options.maxAge ?? null,
       limits: limitsOf(context.config),
       sellerAppids: context.config.SELLER_APPIDS,
+      spool: spool || undefined,
     })
     const isSuspect = preview.employees.state === 'source_suspect'
     const comparison = options.full && !isSuspect ? await compared(context, preview, options) : null
     return { source: name, preview, comparison, error: null }
   } catch (error) {
+    if (error instanceof SpoolError) throw new FailedError(say('shell.no_room', { reason: error.message }))
     // Of several, the others may answer.
     if (!isOfHr(error) || name === '') throw error
     return { source: name, preview: null, comparison: null, error: error.message }
@@ -204,17 +196,17 @@ function printSourcePlan(
 ): void {
   if (source !== '') printTitle(say('shell.hr_source', { source }))
   if (preview) printPlan(kindOf(options), preview, comparison, program, source)
-  else printText(colours.red(said(error)))
+  else printText(colours.red(said(error ?? '')))
 }
 
 async function compared(
   context: CommandContext,
-  { keys }: RunPreview,
+  { rows, employees: { difference } }: RunPreview,
   options: PlanOptions,
 ): Promise<Comparison> {
   const progress = createProgress(say('shell.asking'), options.json === true)
   try {
-    return await compareAll(context, keys, progress)
+    return await compareAll(context, rows(), difference.inScope - difference.skipped, progress)
   } finally {
     progress.end()
   }
@@ -239,6 +231,7 @@ function document(
     departments: departments && {
       total: departments.total,
       verdict: VERDICTS[departments.isHeld ? 'held' : 'running'],
+      message: departments.doubt?.message ?? null,
       deletions: departments.deletions.map(departmentName),
     },
     openids: { missing: openids },
@@ -295,7 +288,8 @@ function printPlan(
 function departmentsLine(departments: RunPreview['departments'], source: string): string {
   if (!departments)
     return say('shell.no_departments_sql', { setting: source ? 'departments_sql' : 'HR_DEPARTMENTS_SQL' })
-  const { deletions, isHeld } = departments
+  const { deletions, isHeld, doubt } = departments
+  if (doubt) return said(doubt.message)
   if (deletions.length === 0) return say('shell.none_to_delete')
   const names = deletions.slice(0, 20).map(departmentName).join(', ')
   return say(isHeld ? 'shell.departments_held' : 'shell.departments_to_delete', {

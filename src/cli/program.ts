@@ -1,6 +1,7 @@
 import { stripVTControlCharacters } from 'node:util'
 import { Command, CommanderError } from 'commander'
 import { MappingError } from '../hr/errors.ts'
+import { io } from '../lib/io.ts'
 import { VERSION } from '../version.ts'
 import { exitCodeOf, sentenceOf } from './failure.ts'
 
@@ -41,7 +42,7 @@ const COMMANDS: Record<string, [summary: string, load: () => Promise<Add>]> = {
   'cancel <run>': ['take back what a run has not sent yet', decide],
   pause: ['stop all calls to the platform', decide],
   resume: ['let calls go on after a pause', decide],
-  'dead-letters': [
+  'dead-letters|cases': [
     'review what failed',
     () => import('./dead-letters.ts').then(file => file.deadLettersCommand),
   ],
@@ -90,24 +91,66 @@ const COMMANDS: Record<string, [summary: string, load: () => Promise<Add>]> = {
   ],
 }
 
-const nameOf = (usage: string) => usage.split(' ', 1).join()
-const BY_NAME = new Map(Object.entries(COMMANDS).map(([usage, [, load]]) => [nameOf(usage), load]))
+const namesOf = (usage: string) => usage.split(' ', 1).join().split('|')
+const BY_NAME = new Map(
+  Object.entries(COMMANDS).flatMap(([usage, [, load]]) => namesOf(usage).map(name => [name, load])),
+)
 
 /**
  * Runs one command, such as `['status', '--json']`.
  * @returns the exit code; a failure has been told on standard error
  */
 export async function runProgram(args: string[]): Promise<number> {
+  const program = await createProgram(args)
   try {
-    await (await createProgram(args)).parseAsync(args, { from: 'user' })
+    await program.parseAsync(args, { from: 'user' })
     return 0
   } catch (error) {
-    // Help and version are no failures; everything else that commander refuses, in its own words, is wrong usage.
-    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2
+    if (error instanceof CommanderError) {
+      // Help and version are no failures; everything else that commander refuses is wrong usage.
+      if (error.message.startsWith('error: ')) tell(refusal(error, calledOf(program, args)))
+      return error.exitCode === 0 ? 0 : 2
+    }
     if (error instanceof MappingError) await tellMistake(error)
     else tell(sentenceOf(error))
     return exitCodeOf(error)
   }
+}
+
+/** What the arguments call. */
+function calledOf(program: Command, args: string[]): Command {
+  return args.reduce(
+    (called, arg) =>
+      called.commands.find(command => [command.name(), ...command.aliases()].includes(arg)) ?? called,
+    program,
+  )
+}
+
+/** What commander refuses, in its words; where something is missing, with what that is and what to type. */
+function refusal({ code, message }: CommanderError, called: Command): string {
+  const [, what = ''] = /^error: (.*)$/s.exec(message) ?? []
+  const missing =
+    code === 'commander.missingArgument'
+      ? called.registeredArguments.find(argument => what.includes(`'${argument.name()}'`))
+      : code === 'commander.missingMandatoryOptionValue'
+        ? called.options.find(({ flags }) => what.includes(`'${flags}'`))
+        : undefined
+  const told = missing ? [`${missing.name()}: ${missing.description}`, 'For example:', exampleOf(called)] : []
+  return [what, ...told, '(run with --help for the usage)'].join('\n').replaceAll('\n', '\n  ')
+}
+
+/** An example in the help of a command. */
+function exampleOf(command: Command): string {
+  const help: string[] = []
+  command.configureOutput({ writeOut: text => help.push(text) }).outputHelp()
+  // One goes on in the next line perhaps, or is followed by what it does.
+  const examples =
+    help
+      .join('')
+      .split('Examples:\n')[1]
+      ?.split(/(?<!\\)\n/) ?? []
+  const own = examples.find(line => line.includes(` ${command.name()} `)) ?? ''
+  return own.replace(/(?<=[^\n ]) {2,}\S.*$/, '').trim()
 }
 
 /** A mapping that is wrong, with its line. The server's words are in the message already. */
@@ -124,7 +167,7 @@ function tell(sentence: string): void {
   const lines = [`dirsync: ${first}`, ...rest.map(line => (line.startsWith(' ') ? line : `dirsync: ${line}`))]
   const text = `${lines.join('\n')}\n`
   // Colours are chosen for standard output, which may be a terminal while this is a file.
-  process.stderr.write(process.stderr.isTTY ? text : stripVTControlCharacters(text))
+  io().stderr.write(io().stderr.isTTY ? text : stripVTControlCharacters(text))
 }
 
 /** The program with the command that the arguments call; of the others it knows the name and the summary. */
@@ -134,7 +177,11 @@ async function createProgram(args: string[]): Promise<Command> {
       'Keeps the employee directory of an enterprise-benefits platform in step with an HR database.',
     )
     .version(VERSION)
-    .showHelpAfterError('(run with --help for the usage)')
+    .configureOutput({
+      outputError: () => {},
+      writeOut: text => io().stdout.write(text),
+      writeErr: text => io().stderr.write(text),
+    })
     .configureHelp({ sortSubcommands: false, showGlobalOptions: false })
     .enablePositionalOptions()
     .addHelpText(
@@ -149,10 +196,11 @@ Examples:
 Exit codes: 0 done, 1 failed or held, 2 wrong usage or setting.`,
     )
     .exitOverride()
+    .hook('postAction', async () => (await import('./output.ts')).printZone())
   const called = args.find(arg => BY_NAME.has(arg))
   const load = called === undefined ? undefined : BY_NAME.get(called)
   for (const [usage, [summary, loads]] of Object.entries(COMMANDS)) {
-    if (program.commands.some(command => command.name() === nameOf(usage))) continue
+    if (program.commands.some(command => namesOf(usage).includes(command.name()))) continue
     if (loads === load) (await load())(program)
     else program.command(usage).summary(summary)
   }

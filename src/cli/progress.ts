@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { SingleBar } from 'cli-progress'
 import type { Pool } from '../lib/database.ts'
+import { io } from '../lib/io.ts'
 import { runTimeLeft, type TimeLeft } from '../report/time-left.ts'
 import { type Halt, readHalts } from '../sync/halts.ts'
 import { type RunProgress, runProgress } from '../sync/run.ts'
@@ -85,7 +86,7 @@ export interface Progress {
 /** A bar on a terminal, a line per tenth elsewhere, nothing when quiet. */
 export function createProgress(label: string, quiet: boolean): Progress {
   if (quiet) return { show() {}, end() {} }
-  return process.stderr.isTTY ? bar(label) : lines(label)
+  return io().stderr.isTTY ? bar(label) : lines(label)
 }
 
 function bar(label: string): Progress {
@@ -95,7 +96,7 @@ function bar(label: string): Progress {
     barIncompleteChar: '░',
     barsize: 32,
     hideCursor: true,
-    stream: process.stderr,
+    stream: io().stderr,
   })
   bar.start(0, 0, { state: named('run_state', 'planning') })
   return {
@@ -118,7 +119,7 @@ function lines(label: string): Progress {
       if (tenth === shown) return
       shown = tenth
       const ends = timeLeft && state === 'running' ? `  ${timeLeftText(timeLeft)}` : ''
-      process.stderr.write(`  ${pad(label, 12)} ${planned - left}/${planned}${ends}\n`)
+      io().stderr.write(`  ${pad(label, 12)} ${planned - left}/${planned}${ends}\n`)
     },
     end() {},
   }
@@ -130,7 +131,7 @@ const ROWS_PER_LINE = 100_000
 /** Counts up what nobody knows the end of: in place on a terminal, a line now and then elsewhere, nothing when quiet. */
 export function createCounter(label: string, quiet: boolean): { show(rows: number): void; end(): void } {
   if (quiet) return { show() {}, end() {} }
-  const isTerminal = process.stderr.isTTY
+  const isTerminal = io().stderr.isTTY
   let shown = 0
   let told = Number.NEGATIVE_INFINITY
   const text = (rows: number) => `  ${pad(label, 12)} ${say('hr_check.rows_of', { rows })}`
@@ -140,11 +141,11 @@ export function createCounter(label: string, quiet: boolean): { show(rows: numbe
       if (!isDue) return
       told = performance.now()
       shown = rows
-      process.stderr.write(isTerminal ? `\r${text(rows)}` : `${text(rows)}\n`)
+      io().stderr.write(isTerminal ? `\r${text(rows)}` : `${text(rows)}\n`)
     },
     end() {
       // What stands there is no part of the answer.
-      if (isTerminal && shown > 0) process.stderr.write('\r\u001b[K')
+      if (isTerminal && shown > 0) io().stderr.write('\r\u001b[K')
     },
   }
 }

@@ -1,4 +1,5 @@
 import { createInterface, type Interface } from 'node:readline'
+import { io } from '../lib/io.ts'
 import { FailedError } from './failure.ts'
 import { say } from './language.ts'
 import { colours, print, printText } from './output.ts'
@@ -30,7 +31,7 @@ export class Questions implements Disposable {
     understand: (text: string) => Understood<Answer> | Promise<Understood<Answer>>,
   ): Promise<Answer> {
     for (;;) {
-      process.stdout.write(`${question}${guess === null ? '' : colours.dim(` [${guess}]`)}: `)
+      io().stdout.write(`${question}${guess === null ? '' : colours.dim(` [${guess}]`)}: `)
       const text = (await this.#next()).trim() || guess || ''
       const understood = await understand(text)
       if ('answer' in understood) return understood.answer
@@ -55,7 +56,7 @@ export class Questions implements Disposable {
       return ''
     }
     if (!this.#answers) {
-      this.#lines = createInterface({ input: process.stdin })
+      this.#lines = createInterface({ input: io().stdin })
       this.#answers = this.#lines[Symbol.asyncIterator]()
     }
     const { value, done } = await this.#answers.next()
@@ -64,7 +65,7 @@ export class Questions implements Disposable {
       throw new FailedError(say('hr_init.ended'))
     }
     // What was typed at a terminal stands there already.
-    if (!process.stdin.isTTY) print(value)
+    if (!io().stdin.isTTY) print(value)
     return value
   }
 }

@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises'
 import { createInterface } from 'node:readline/promises'
 import { text } from 'node:stream/consumers'
-import type { ReadStream, WriteStream } from 'node:tty'
 import { type Command, Option } from 'commander'
+import { io } from '../lib/io.ts'
 import { FailedError, UsageError } from './failure.ts'
 
 /** A request of the platform that a person puts together from flags and a file, and confirms where it moves money. */
@@ -87,7 +87,7 @@ export async function readRequestFile(file: string): Promise<Record<string, unkn
   const name = file === '-' ? 'standard input' : JSON.stringify(file)
   let content: string
   try {
-    content = file === '-' ? await text(process.stdin) : await readFile(file, 'utf8')
+    content = file === '-' ? await text(io().stdin) : await readFile(file, 'utf8')
   } catch (cause) {
     throw new UsageError(`--json names ${name}, which cannot be read`, { cause })
   }
@@ -113,22 +113,14 @@ export function parseJson(content: string, holder: string): unknown {
   }
 }
 
-/** Where a person is asked: the question goes to standard error, so that standard output holds the result alone. */
-interface Terminal {
-  input: NodeJS.ReadableStream & Partial<Pick<ReadStream, 'isTTY'>>
-  output: NodeJS.WritableStream & Partial<Pick<WriteStream, 'isTTY'>>
-}
-
-const CONSOLE: Terminal = { input: process.stdin, output: process.stderr }
-
 /**
  * Whether a person has to be asked before money moves.
  * @param what what would be sent, such as `refund`
  * @throws UsageError where nobody can be asked and `--yes` was not given
  */
-export function needsQuestion(what: string, yes: boolean, { input, output } = CONSOLE): boolean {
+export function needsQuestion(what: string, yes: boolean): boolean {
   if (yes) return false
-  if (input.isTTY && output.isTTY) return true
+  if (io().stdin.isTTY && io().stderr.isTTY) return true
   throw new UsageError(
     `this moves money, and there is no terminal to ask on: give --yes to send the ${what} without a question`,
   )
@@ -139,12 +131,9 @@ export function needsQuestion(what: string, yes: boolean, { input, output } = CO
  * @param signal takes the question back, which is a no too
  * @throws FailedError when the answer is no
  */
-export async function confirm(
-  summary: string[],
-  question: string,
-  signal: AbortSignal,
-  { input, output } = CONSOLE,
-): Promise<void> {
+export async function confirm(summary: string[], question: string, signal: AbortSignal): Promise<void> {
+  // On standard error, so that standard output holds the result alone.
+  const { stdin: input, stderr: output } = io()
   output.write(summary.map(line => `${line}\n`).join(''))
   const terminal = createInterface({ input, output, terminal: output.isTTY === true })
   const answer = await new Promise<string>(resolve => {

@@ -1,4 +1,5 @@
 import { type Command, Option } from 'commander'
+import { io } from '../lib/io.ts'
 import { type RunStory, readRunStory } from '../report/run-story.ts'
 import { Commands } from '../sync/commands.ts'
 import { readHalts } from '../sync/halts.ts'
@@ -172,7 +173,7 @@ async function bringUpWhenEmbedded(context: CommandContext): Promise<AsyncDispos
   const { pool, embedded, config, logger } = context
   const missing = embedded ? await missingRoles(pool) : []
   if (missing.length === 0) return { async [Symbol.asyncDispose]() {} }
-  process.stderr.write(`${say('shell.does_it_itself')}\n`)
+  io().stderr.write(`${say('shell.does_it_itself')}\n`)
   const { startService } = await import('../main.ts')
   const service = await startService({ config, roles: missing, logger, schedule: false })
   return { [Symbol.asyncDispose]: () => service.stop() }

@@ -1,10 +1,11 @@
 import type { Command } from 'commander'
+import { BY_ITSELF, RUN_KINDS, RUN_STATES, type RunFilter } from '../report/run-list.ts'
 import { listRuns, type RunStory, readRunStory } from '../report/run-story.ts'
 import type { PlanSummary } from '../sync/run.ts'
-import { limitOf, numberOf } from './arguments.ts'
+import { limitOf, numberOf, oneOf, pastOf } from './arguments.ts'
 import { openContext } from './context.ts'
 import { FailedError } from './failure.ts'
-import { named, said, say } from './language.ts'
+import { named, said, say, who } from './language.ts'
 import {
   byCount,
   coloured,
@@ -30,19 +31,32 @@ export function runsCommand(program: Command): void {
     .command('runs')
     .description('list the latest runs, or tell the story of one')
     .argument('[run]', 'number of a run', numberOf('run'))
+    .option('--kind <kind>', `only of this kind: ${RUN_KINDS.join(', ')}`, oneOf('kind', RUN_KINDS))
+    .option('--state <state>', `only in this state: ${RUN_STATES.join(', ')}`, oneOf('state', RUN_STATES))
+    .option(
+      '--by <who>',
+      `only those that they asked for: people, dirsync, ${BY_ITSELF.join(', ')}, or a name`,
+    )
+    .option('--source <name>', 'only of this HR source')
+    .option('--since <time>', 'asked for since a time (2026-11-21), or 12h, 7d, 4w ago', pastOf('--since'))
     .option('--limit <n>', 'how many to list', limitOf, 20)
     .option('--json', 'print one JSON document')
     .addHelpText(
       'after',
-      examples('dirsync runs', 'dirsync runs 12     its plan, what came of it, who asked, its dead letters'),
+      examples(
+        'dirsync runs',
+        'dirsync runs --by people --since 7d',
+        'dirsync runs 12     its plan, what came of it, who asked, its dead letters',
+      ),
     )
     .action((run: number | undefined, options) => (run === undefined ? list(options) : show(run, options)))
 }
 
-async function list(options: { limit: number; json?: true }): Promise<void> {
+async function list({ limit, json, ...filter }: RunFilter & { limit: number; json?: true }): Promise<void> {
   await using context = await openContext()
-  const runs = await listRuns(context.pool, options.limit)
-  if (options.json) return printJson({ runs })
+  const runs = await listRuns(context.pool, filter, limit)
+  if (json) return printJson({ runs })
+  if (runs.length === 0 && Object.keys(filter).length > 0) return print(say('shell.no_such_runs'))
   if (runs.length === 0) return print(say('shell.no_runs', { command: `${context.program} resync` }))
   printTable(runs, [
     { title: say('shell.column.run'), of: run => run.id, align: 'right' },
@@ -95,7 +109,7 @@ function printRunStory(run: RunStory, program: string): void {
     [say('shell.fact.max_age'), run.max_age_s && duration(run.max_age_s * 1000)],
     [
       say('shell.fact.requested'),
-      say('shell.time_by', { time: longTime(run.requested_at), name: run.requested_by }),
+      say('shell.time_by', { time: longTime(run.requested_at), name: who(run.requested_by) }),
     ],
     [say('shell.fact.planned'), longTime(run.planned_at)],
     [say(run.cancelled_at ? 'shell.fact.cancelled' : 'shell.fact.decided'), decisionText(run)],
@@ -164,7 +178,7 @@ function decisionText({ decided_at, decided_by, cancelled_at, finished_at }: Run
   const isEnding = cancelled_at !== null && finished_at === null
   return (
     decided_at &&
-    say('shell.time_by', { time: longTime(decided_at), name: decided_by }) +
+    say('shell.time_by', { time: longTime(decided_at), name: who(decided_by ?? '') }) +
       (isEnding ? say('shell.calls_finish') : '')
   )
 }

@@ -1,6 +1,7 @@
 import type { Config } from '../config.ts'
 import { accountOf } from '../connections.ts'
-import { type Outcome, type SendDeps, sendRefund, sendTopUp } from '../money/send.ts'
+import type { SendDeps } from '../money/journal.ts'
+import { type Outcome, sendRefund, sendTopUp } from '../money/send.ts'
 import type { PlatformClient } from '../platform/client.ts'
 import { PlatformError } from '../platform/errors.ts'
 import {
@@ -170,7 +171,7 @@ async function sendRequest<Request extends object>(
     }),
   )
   // What is sent is written down, for this account and no other to settle.
-  await claimDeployment(pool, accountOf(config))
+  await claimDeployment(pool, accountOf(config), config.DEPLOYMENT_NAME)
   const client = await context.platform()
   const stop = new AbortController()
   void stopSignal().then(() => stop.abort())

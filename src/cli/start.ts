@@ -3,16 +3,19 @@ import { type Config, loadConfig } from '../config.ts'
 import { connectHr } from '../connections.ts'
 import { createSignInKey } from '../console/auth/sign-in-key.ts'
 import { hasPasswordUsers } from '../console/auth/users.ts'
+import { misspeltSettings } from '../doctor/settings.ts'
 import { HrUnavailableError, MappingError } from '../hr/source.ts'
 import type { NamedSource } from '../hr/sources.ts'
 import { assertNoPooler, createPool } from '../lib/database.ts'
+import { tellCrashes } from '../lib/in-hand.ts'
+import { io } from '../lib/io.ts'
 import { createLogger, type Logger } from '../lib/logger.ts'
 import { within } from '../lib/waiting.ts'
 import type { Service } from '../main.ts'
 import { ROLES, type Role } from '../sync/process.ts'
 import { latestRuns } from '../sync/run.ts'
 import { assertAnswers, NEEDED_ROLES } from './context.ts'
-import { FailedError, sentenceOf, stopSignal, UsageError } from './failure.ts'
+import { FailedError, stopSignal, UsageError } from './failure.ts'
 import { firstSync, printSummary } from './first-sync.ts'
 import { namedList, said, say, speak } from './language.ts'
 import { printAside } from './output.ts'
@@ -74,12 +77,14 @@ async function start(options: StartOptions): Promise<void> {
     throw new UsageError('--once needs the roles scheduler and worker: leave --roles out')
   if (options.fresh && !checked.embedded)
     throw new UsageError('--fresh works only with the embedded default: it never clears a database of yours')
-  const isWatched = process.stderr.isTTY === true
+  const isWatched = io().stderr.isTTY === true
   // Somebody who watches the progress bar wants to see trouble only.
   const level = checked.logLevel ?? (isWatched || options.once ? 'warn' : 'info')
-  const logger = createLogger({ level, pretty: isWatched, say: said })
+  const isRead = isWatched || (options.once === true && !options.json)
+  const logger = createLogger({ level, pretty: isRead, say: said })
   // A service that nobody watches writes nothing but its log to standard error, in one format; these few lines always.
   const isLogged = !isWatched && !options.once
+  tellCrashes(logger)
   const announcer = logger.child({}, { level: 'info' })
   const tell = (line: string) => {
     if (options.json) return
@@ -87,8 +92,13 @@ async function start(options: StartOptions): Promise<void> {
     else printAside(line)
   }
 
+  const greet = () => {
+    tell(greeting(checked, roles))
+    for (const { what, remedy } of misspeltSettings(checked.env)) logger.warn(`${what}. ${remedy}`)
+  }
+
   const stopped = stopSignal()
-  if (!isLogged) tell(greeting(checked, roles))
+  if (!isLogged) greet()
   await using settings = await openSettings(checked, loadConfig, logger, { fresh: options.fresh ?? false })
   const { config } = settings
   await assertUsable(config, logger)
@@ -102,14 +112,14 @@ async function start(options: StartOptions): Promise<void> {
     program: checked.program,
   })
   // Not before: a start that is refused is one sentence and no log.
-  if (isLogged) tell(greeting(checked, roles))
+  if (isLogged) greet()
   const sync = () => syncAtStart(service, options, checked, config, isLogged, stopped)
   try {
     if (options.once) return await sync()
     if (isWhole)
       await sync().catch(error => {
         // The service itself rides it out: what is planned goes on, and cron does the rest.
-        logger.warn({ err: sentenceOf(error) }, 'the first sync could not be followed to its end')
+        logger.warn({ error }, 'the first sync could not be followed to its end')
       })
     if (service.consoleUrl) tell(await consoleLine(service, service.consoleUrl, checked, config))
     if (service.receiverUrl) tell(say('shell.receiver', { url: service.receiverUrl }))

@@ -9,9 +9,10 @@ import { timesLeft } from '../report/time-left.ts'
 import { readDeployment } from '../sync/deployment.ts'
 import { aliveProcesses, type ProcessRow } from '../sync/process.ts'
 import { MOST_COUNTED, type WithheldField, withheldFields } from '../sync/withheld.ts'
+import { withActor } from '../texts/actor.ts'
 import { type CommandContext, missingAmong, nobodyAlive, openContext } from './context.ts'
 import { sentenceOf } from './failure.ts'
-import { named, namedList, said, say } from './language.ts'
+import { named, namedList, said, say, who } from './language.ts'
 import {
   colours,
   countsText,
@@ -24,6 +25,7 @@ import {
   print,
   printArrow,
   printFacts,
+  printFrame,
   printJson,
   printTable,
   printText,
@@ -52,20 +54,27 @@ export function statusCommand(program: Command): void {
 async function status(options: { json?: true }): Promise<void> {
   await using context = await openContext()
   const { pool } = context
-  const [overview, processes, queue, [pace, left], withheld, refunds, topUps, alerts] = await Promise.all([
-    readOverview(pool),
-    aliveProcesses(pool),
-    queueStatus(context),
-    readPace(pool).then(async pace => [pace, await timesLeft(pool, pace)] as const),
-    withheldFields(pool),
-    openRefunds(pool),
-    openTopUps(pool),
-    firingAlerts(pool),
-  ])
+  const [deployment, overview, processes, queue, [pace, left], withheld, refunds, topUps, alerts] =
+    await Promise.all([
+      readDeployment(pool),
+      readOverview(pool),
+      aliveProcesses(pool),
+      queueStatus(context),
+      readPace(pool).then(async pace => [pace, await timesLeft(pool, pace)] as const),
+      withheldFields(pool),
+      openRefunds(pool),
+      openTopUps(pool),
+      firingAlerts(pool),
+    ])
   if (options.json) {
     const { employees, outbox, ...rest } = overview
-    const alive = processes.map(({ startedAt, ...row }) => ({ ...row, started_at: startedAt }))
+    const alive = processes.map(({ startedAt, isOutdated, ...row }) => ({
+      ...row,
+      started_at: startedAt,
+      is_outdated: isOutdated,
+    }))
     return printJson({
+      deployment: deployment && { id: deployment.id, name: deployment.name },
       processes: alive,
       employees,
       queue,
@@ -79,6 +88,7 @@ async function status(options: { json?: true }): Promise<void> {
       alerts,
     })
   }
+  printFrame(deployment?.name ?? null)
   printProcesses(processes, context.program)
   printHalts(overview)
   printAlerts(alerts, context.program)
@@ -123,6 +133,12 @@ function printProcesses(processes: ProcessRow[], program: string): void {
       { title: say('shell.column.since'), of: row => shortTime(row.startedAt) },
       { title: say('shell.column.version'), of: row => row.version },
     ])
+  const outdated = processes.filter(({ isOutdated }) => isOutdated)
+  if (outdated.length > 0)
+    printText(
+      say('shell.outdated', { processes: outdated.map(({ host, pid }) => `${pid} (${host})`).join(', ') }),
+      2,
+    )
   const missing = missingAmong(processes)
   const sentence = nobodyAlive(missing, program)
   if (missing.length > 0) print(colours.yellow(`  ${sentence.charAt(0).toUpperCase()}${sentence.slice(1)}`))
@@ -131,13 +147,13 @@ function printProcesses(processes: ProcessRow[], program: string): void {
 function printHalts({ halts }: Overview): void {
   if (halts.length === 0) return
   printTitle(say('shell.title.halted'))
-  for (const { scope, since, next_probe_at, message, remedy } of halts) {
+  for (const { scope, since, next_probe_at, message, remedy, raised_by } of halts) {
     const what = scope === '*' ? say('shell.everything') : say('shell.enterprise', { code: scope })
     const until = next_probe_at
       ? say('shell.next_try', { time: shortTime(next_probe_at) })
       : say('shell.until_resumed')
     print(colours.red(`  ${say('shell.halted_since', { what, time: shortTime(since), until })}`))
-    printText(said(message), 4)
+    printText(withActor({ t: say }, said(message), raised_by), 4)
     printArrow(said(remedy), 4)
   }
 }
@@ -201,7 +217,7 @@ function printPace(pace: Pace): void {
   }
   if (pace.cap) {
     const { per_second, until, set_by, reason } = pace.cap
-    const lowered = `lowered to ${perSecond(per_second)} until ${shortTime(until)} by ${set_by}: ${reason}`
+    const lowered = `lowered to ${perSecond(per_second)} until ${shortTime(until)} by ${who(set_by)}: ${reason}`
     for (const line of wrap(plain(lowered), terminalWidth() - 2)) print(colours.yellow(`  ${line}`))
   }
   if (pace.operations.length === 0) return

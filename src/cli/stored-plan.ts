@@ -5,7 +5,7 @@ import { readRunStory } from '../report/run-story.ts'
 import { isStored, type PlanEntry, readStoredPlan } from '../report/stored-plan.ts'
 import { openContext } from './context.ts'
 import { FailedError } from './failure.ts'
-import { named, said, say } from './language.ts'
+import { named, said, say, who } from './language.ts'
 import {
   byCount,
   coloured,
@@ -88,7 +88,8 @@ export async function storedPlan(run: number, options: { json?: true; csv?: true
     ],
     [
       say('shell.fact.decided'),
-      story.decided_at && say('shell.time_by', { time: longTime(story.decided_at), name: story.decided_by }),
+      story.decided_at &&
+        say('shell.time_by', { time: longTime(story.decided_at), name: who(story.decided_by ?? '') }),
     ],
     [say('shell.fact.reason'), story.decision_reason],
     [say('shell.fact.columns'), figures && columnsText(figures.columns)],

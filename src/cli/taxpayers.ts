@@ -1,4 +1,5 @@
 import type { Command } from 'commander'
+import { io } from '../lib/io.ts'
 import { TAXPAYER_NATURE, TAXPAYER_STATUS } from '../platform/states.ts'
 import { limitOf, oneOf } from './arguments.ts'
 import {
@@ -56,7 +57,7 @@ async function taxpayers(identifier: string, options: Options): Promise<void> {
     return print(
       'There is no such taxpayer: check the number, --name and --nature. In a group, name the enterprise: --enterprise CODE.',
     )
-  process.stdout.write(
+  io().stdout.write(
     table(
       [
         { title: 'NAME', of: row => row.taxpayer_name, gives: true },

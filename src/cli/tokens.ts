@@ -1,9 +1,11 @@
 import type { Command } from 'commander'
 import { type ApiToken, addToken, listTokens, revokeToken, tokenName } from '../console/auth/tokens.ts'
 import { ACCESS_ROLES, type AccessRole } from '../console/auth/viewer.ts'
+import { longTime, zoneName } from '../lib/time-text.ts'
 import { futureOf, oneOf } from './arguments.ts'
 import { openContext } from './context.ts'
-import { examples, longTime, print, printAside, printJson, printTable, shortTime } from './output.ts'
+import { who } from './language.ts'
+import { examples, print, printAside, printJson, printTable, shortTime } from './output.ts'
 
 /** `dirsync tokens`: bearer tokens of the API. */
 export function tokensCommand(program: Command): void {
@@ -64,7 +66,8 @@ async function add(name: string, options: { role: AccessRole; expires: Date; jso
   const token = await addToken(context.pool, context.actor, { name, role, expiresAt: expires })
   if (options.json) return printJson({ name, role, expires_at: expires, token })
   print(token)
-  printAside(`Keep it: nobody can show it again. It is good until ${longTime(expires)}, as ${role}.`)
+  const until = `${longTime(expires)} ${zoneName(expires)}`
+  printAside(`Keep it: nobody can show it again. It is good until ${until}, as ${role}.`)
 }
 
 async function list(options: { json?: true }): Promise<void> {
@@ -78,7 +81,7 @@ async function list(options: { json?: true }): Promise<void> {
     { title: 'state', of: stateOf },
     { title: 'ends', of: token => shortTime(token.expires_at) },
     { title: 'last used', of: token => shortTime(token.last_used_at) },
-    { title: 'added by', of: token => token.created_by, gives: true, spare: true },
+    { title: 'added by', of: token => who(token.created_by), gives: true, spare: true },
   ])
 }
 

@@ -13,6 +13,7 @@ import {
   userName,
 } from '../console/auth/users.ts'
 import { ACCESS_ROLES, type AccessRole } from '../console/auth/viewer.ts'
+import { io } from '../lib/io.ts'
 import { oneOf } from './arguments.ts'
 import { openContext } from './context.ts'
 import { FailedError, UsageError } from './failure.ts'
@@ -167,14 +168,16 @@ async function link(options: Options): Promise<void> {
   await using context = await openContext()
   const { CONSOLE_URL, CONSOLE_PORT } = context.config
   const key = await createLinkKey(context.pool, context.actor)
-  const url = `${CONSOLE_URL ?? `http://127.0.0.1:${CONSOLE_PORT}`}/sign-in/key?key=${key}`
+  // At port 0, as in the trial, only the process that listens knows where.
+  const address = CONSOLE_URL ?? (CONSOLE_PORT === 0 ? '' : `http://127.0.0.1:${CONSOLE_PORT}`)
+  const url = `${address}/sign-in/key?key=${key}`
   if (options.json) return printJson({ url })
   print(url)
-  printAside(
-    CONSOLE_URL === null
-      ? 'Good for one sign-in within 24 hours. If the console listens elsewhere, put its address in front.'
-      : 'Good for one sign-in within 24 hours.',
-  )
+  const hint =
+    address === ''
+      ? " Put the console's address in front, which dirsync start prints."
+      : ' If the console listens elsewhere, put its address in front.'
+  printAside(`Good for one sign-in within 24 hours.${CONSOLE_URL === null ? hint : ''}`)
 }
 
 /**
@@ -182,8 +185,8 @@ async function link(options: Options): Promise<void> {
  * @throws UsageError when there is none, or the two differ
  */
 async function askPassword(): Promise<string> {
-  if (!process.stdin.isTTY) {
-    using lines = createInterface({ input: process.stdin })
+  if (!io().stdin.isTTY) {
+    using lines = createInterface({ input: io().stdin })
     const line = await nextLine(lines)
     if (line === null || line === '')
       throw new UsageError('there is no terminal to ask on: give the password on standard input')
@@ -191,11 +194,11 @@ async function askPassword(): Promise<string> {
   }
   const silence = new Writable({ write: (_chunk, _encoding, done) => done() })
   // In terminal mode readline takes care of the echo: it goes to where it is not seen.
-  using lines = createInterface({ input: process.stdin, output: silence, terminal: true })
+  using lines = createInterface({ input: io().stdin, output: silence, terminal: true })
   const ask = async (question: string) => {
-    process.stderr.write(question)
+    io().stderr.write(question)
     const line = await nextLine(lines)
-    process.stderr.write('\n')
+    io().stderr.write('\n')
     if (line === null) throw new FailedError('nothing was changed')
     return line
   }

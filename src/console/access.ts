@@ -33,6 +33,7 @@ export const ACCESS: Readonly<Record<string, Access>> = {
   'GET /alerts': 'viewer',
   'GET /alerts/history': 'viewer',
   'GET /alerts/rules/:rule': 'viewer',
+  'POST /alerts/:id/acknowledge': 'operator',
   'POST /alerts/mute': 'operator',
   'POST /alerts/unmute': 'operator',
   'POST /alerts/quiet-hours': 'operator',
@@ -87,6 +88,7 @@ export const ACCESS: Readonly<Record<string, Access>> = {
   'GET /mapping': 'viewer',
   'POST /mapping/try': 'operator',
   'POST /mapping/dry-runs': 'operator',
+  'POST /mapping/dry-runs/:id/cancel': 'operator',
   'GET /mapping/dry-runs': 'viewer',
   'GET /mapping/dry-runs/:id': 'viewer',
 

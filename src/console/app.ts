@@ -1,11 +1,13 @@
-import { createHash, timingSafeEqual } from 'node:crypto'
+import { createHash, randomUUID, timingSafeEqual } from 'node:crypto'
 import cookie from '@fastify/cookie'
 import formbody from '@fastify/formbody'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fastify from 'fastify'
 import fp from 'fastify-plugin'
 import { Registry } from 'prom-client'
+import { isThisMachine } from '../lib/http-server.ts'
 import type { Logger } from '../lib/logger.ts'
+import { shortened } from '../lib/text.ts'
 import type { Role } from '../sync/process.ts'
 import { isTextKey, type Translate } from '../texts/texts.ts'
 import { ACCESS } from './access.ts'
@@ -23,13 +25,19 @@ import { preferences } from './preferences.ts'
 import { Problem, problemOf } from './problem.ts'
 import type { Readiness } from './readiness.ts'
 import { endpoints } from './screens.ts'
-import type { Services } from './services.ts'
+import { commandsOf, type Services } from './services.ts'
+import { Shares } from './shares.ts'
 import { assetOf } from './ui/assets.ts'
 import { bare, layout, problemBody } from './ui/layout.ts'
 
 /** More than anybody has to send: the longest is a mapping that somebody pastes. */
 const MAX_BODY_BYTES = 256 * 1024
+/** How long a request may take to arrive: its headers, and all of it. Looked at each second. */
+const HEADERS_TIMEOUT_MS = 5_000
 const REQUEST_TIMEOUT_MS = 10_000
+const LOOK_FOR_SLOW_MS = 1_000
+/** Connections at a time; streams of pages that are open are among them. */
+const MAX_CONNECTIONS = 2_000
 /** A user id may be long, and more so once it is encoded. */
 const MAX_PARAM_LENGTH = 600
 
@@ -63,11 +71,15 @@ export function buildApp(options: AppOptions): FastifyInstance {
     logger: false,
     bodyLimit: MAX_BODY_BYTES,
     requestTimeout: REQUEST_TIMEOUT_MS,
+    http: { headersTimeout: HEADERS_TIMEOUT_MS, connectionsCheckingInterval: LOOK_FOR_SLOW_MS },
     forceCloseConnections: 'idle',
+    // Told to the caller of a request that failed, and unlike any other process's.
+    genReqId: () => randomUUID(),
     routerOptions: { maxParamLength: MAX_PARAM_LENGTH },
     ...(options.proxies.length > 0 ? { trustProxy: [...options.proxies] } : {}),
     frameworkErrors: (error, _request, reply) => refuse(reply.headers(headers), error, logger),
   })
+  app.server.maxConnections = MAX_CONNECTIONS
   app.addHook('onRequest', async (_request, reply) => {
     reply.headers(headers)
   })
@@ -75,7 +87,8 @@ export function buildApp(options: AppOptions): FastifyInstance {
     // The route, not the address: queries and keys stay out of the log.
     const route = request.routeOptions.url ?? null
     const durationMs = Math.round(reply.elapsedTime)
-    logger.debug({ method: request.method, route, status: reply.statusCode, durationMs }, 'request')
+    const { id: requestId, method } = request
+    logger.debug({ requestId, method, route, status: reply.statusCode, durationMs }, 'request')
   })
   // Before anything is registered: a plugin's routes have the handler of the moment at which they are added.
   app.setErrorHandler((error, request, reply) => tell(request, reply, error, logger))
@@ -96,6 +109,7 @@ export function buildApp(options: AppOptions): FastifyInstance {
 /** Everything that comes after somebody has been recognised. */
 async function guard(app: FastifyInstance, options: AppOptions): Promise<void> {
   const { services, publicUrl, readOnly, readiness, logger, live } = options
+  const shares = new Shares()
   const kit: Kit = {
     askOf(request) {
       if (!request.viewer) throw new Error('a route for nobody asked who is asking')
@@ -107,11 +121,17 @@ async function guard(app: FastifyInstance, options: AppOptions): Promise<void> {
       return reply.type('text/html; charset=utf-8').send(String(layout(ask, page, frame)))
     },
     notify: leaveNotice,
+    async look(ask, { command, values }) {
+      shares.look(ask.viewer.name)
+      await commandsOf(services, ask).note(command, values)
+    },
     keys: new IdempotencyKeys(services.pool),
   }
 
   app.addHook('onRequest', async (request, reply) => {
     const { url } = request.routeOptions
+    if (!isForUs(request, publicUrl))
+      throw new Problem('misdirected', '', { values: { host: shortened(request.host, 100) } })
     // What does not exist is told to everybody in the same words.
     if (url === undefined) return undefined
     const access = ACCESS[keyOf(request.method, url)] ?? 'admin'
@@ -122,6 +142,9 @@ async function guard(app: FastifyInstance, options: AppOptions): Promise<void> {
       throw new Problem('forbidden', '', { values: { role: t(`role.${access}`) } })
     }
     if (readOnly && isChange(request) && !ALWAYS.has(url)) throw new Problem('read_only')
+    // The stream of what moves has a bound of its own.
+    if (access !== 'open' && request.viewer && url !== '/events')
+      await shares.admit(request.viewer.name, reply)
     return undefined
   })
   app.setNotFoundHandler((request, reply) =>
@@ -186,6 +209,18 @@ export function keyOf(method: string, url: string): string {
 
 function isChange({ method }: FastifyRequest): boolean {
   return method !== 'GET' && method !== 'HEAD'
+}
+
+/** Routes that probes and proxies ask, by whatever name they know this process. */
+const BY_ANY_NAME = new Set(['/healthz', '/readyz', '/metrics'])
+
+/**
+ * Whether the request is meant for this console. Without CONSOLE_URL it is known by the names of this machine alone: a page
+ * of another name that leads here is somebody else's. What brings a token was made for us, under whatever name.
+ */
+function isForUs(request: FastifyRequest, publicUrl: string | null): boolean {
+  if (publicUrl !== null || isThisMachine(request.hostname)) return true
+  return request.viewer?.via === 'token' || BY_ANY_NAME.has(request.routeOptions.url ?? '')
 }
 
 /**
@@ -315,20 +350,16 @@ function tell(request: FastifyRequest, reply: FastifyReply, error: unknown, logg
 
 /** Tells the caller in general words what is wrong with the request. What went wrong on our side is for the log alone. */
 function refuse(reply: FastifyReply, error: unknown, logger: Logger): FastifyReply {
-  const { statusCode = 500, code, message, stack } = error as Error & { statusCode?: number; code?: string }
+  const { statusCode = 500 } = error as Error & { statusCode?: number }
   if (statusCode >= 400 && statusCode < 500)
     return answer(reply, statusCode, 'BAD_REQUEST', 'The console does not understand this request.')
-  logger.error({ error: { code, message, stack } }, 'a request to the console failed')
+  logger.error({ error }, 'a request to the console failed')
   return answer(reply, 500, 'INTERNAL', 'The request failed inside dirsync; its log says why.')
 }
 
 function report(request: FastifyRequest, error: unknown, logger: Logger): void {
-  const { code, message, stack } = error as Error & { code?: string }
   const route = request.routeOptions.url ?? null
-  logger.error(
-    { reference: request.id, route, error: { code, message, stack } },
-    'a request to the console failed',
-  )
+  logger.error({ requestId: request.id, route, error }, 'a request to the console failed')
 }
 
 function codeOf({ kind, status }: Problem): string {

@@ -1,4 +1,5 @@
 import type { FastifyRequest } from 'fastify'
+import { ownZone } from '../lib/time-text.ts'
 import type { Language, Translate } from '../texts/texts.ts'
 import { languageOf, translator } from '../texts/texts.ts'
 import { type AccessRole, mayAs, type Viewer } from './auth/viewer.ts'
@@ -43,9 +44,9 @@ export function tasteOf(request: FastifyRequest): Taste {
 
 const zones = new Map<string, string>()
 
-/** The zone where it is one that this Node.js knows, else UTC. */
+/** The viewer's zone where it is one that this Node.js knows, else that of this process. */
 function zoneOf(name: string | undefined): string {
-  if (!name || name.length > 60) return 'UTC'
+  if (!name || name.length > 60) return ownZone()
   const known = zones.get(name)
   if (known) return known
   try {
@@ -53,7 +54,7 @@ function zoneOf(name: string | undefined): string {
     if (zones.size < 1000) zones.set(name, zone)
     return zone
   } catch {
-    return 'UTC'
+    return ownZone()
   }
 }
 

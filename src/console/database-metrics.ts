@@ -1,8 +1,8 @@
-import { Gauge, Registry } from 'prom-client'
+import { Counter, Gauge, Registry } from 'prom-client'
 import { RULE_NAMES, RULES } from '../alerts/rule.ts'
 import type { Pool } from '../lib/database.ts'
 import type { JobOperation } from '../queue/job.ts'
-import { type Figures, STANDINGS } from '../report/figures.ts'
+import { type Figures, SHOWN_STANDINGS } from '../report/figures.ts'
 import { type Health, readHealth } from '../report/health.ts'
 import { ROLES } from '../sync/process.ts'
 import type { RunState } from '../sync/run.ts'
@@ -36,9 +36,14 @@ export class DatabaseMetrics {
     })
     // A registry of its own per reading: what is gone from the database is gone from the answer.
     const registry = new Registry()
-    const add: AddGauge = (name, help, labelNames, samples) => {
-      const gauge = new Gauge({ name, help, labelNames, registers: [registry] })
-      for (const [labels, value] of samples) gauge.set(labels, value)
+    const add: AddMetric = (name, help, labelNames, samples) => {
+      const parts = { name, help, labelNames, registers: [registry] }
+      const counter = name.endsWith('_total') ? new Counter(parts) : null
+      const gauge = counter ? null : new Gauge(parts)
+      for (const [labels, value] of samples) {
+        counter?.inc(labels, value)
+        gauge?.set(labels, value)
+      }
     }
     const up = health === null ? 0 : 1
     add('dirsync_database_up', '1 when this scrape could read the database, otherwise 0.', [], [[{}, up]])
@@ -50,7 +55,7 @@ export class DatabaseMetrics {
   }
 }
 
-type AddGauge = <Label extends string>(
+type AddMetric = <Label extends string>(
   name: string,
   help: string,
   labelNames: Label[],
@@ -77,12 +82,12 @@ function keys<Name extends string>(names: Record<Name, 1>): Name[] {
   return Object.keys(names) as Name[]
 }
 
-/** Labels of a kind of runs; where HR has several sources, with the name of one. */
-function ofSource(kind: string, source: string): Record<string, string> {
-  return source === '' ? { kind } : { kind, source }
+/** Labels; where HR has several sources, with the name of one. */
+function ofSource(labels: Record<string, string>, source: string): Record<string, string> {
+  return source === '' ? labels : { ...labels, source }
 }
 
-function addFigures(add: AddGauge, figures: Figures): void {
+function addFigures(add: AddMetric, figures: Figures): void {
   add(
     'dirsync_pending_entities',
     'Entities whose desired state the platform has not confirmed, by operation and whether they are in the queue.',
@@ -115,6 +120,23 @@ function addFigures(add: AddGauge, figures: Figures): void {
     ['state'],
     RUN_STATES.map(state => [{ state }, countOf(figures.runs, row => row.state === state)]),
   )
+  const ended = (of: (row: Figures['endedRuns'][number]) => number) =>
+    figures.endedRuns.map((row): [{ kind: string; state: string }, number] => {
+      const { kind, state } = row
+      return [{ kind, state }, of(row)]
+    })
+  add(
+    'dirsync_runs_total',
+    'Runs that ended, by kind and state. Counted in the database, for all processes together.',
+    ['kind', 'state'],
+    ended(row => row.ended),
+  )
+  add(
+    'dirsync_run_seconds_total',
+    'How long they took, from their request to their end, added up.',
+    ['kind', 'state'],
+    ended(row => row.seconds),
+  )
   add(
     'dirsync_run_last_success_age_seconds',
     'Time since the last successful run ended, by kind; absent when there was none.',
@@ -123,15 +145,18 @@ function addFigures(add: AddGauge, figures: Figures): void {
   )
   add(
     'dirsync_halts',
-    'Halts in force, by category.',
-    ['category'],
-    figures.halts.map(({ category, count }) => [{ category }, count]),
+    'Halts in force, by category: of everything, of a source of HR, or of an enterprise.',
+    ['category', 'scope', 'source'],
+    figures.halts.map(({ category, scope, source, count }) => [ofSource({ category, scope }, source), count]),
   )
   add(
     'dirsync_employees',
     'Employees by standing: how far the platform agrees with HR, and why not.',
     ['standing'],
-    STANDINGS.map(standing => [{ standing }, countOf(figures.employees, row => row.standing === standing)]),
+    SHOWN_STANDINGS.map(standing => [
+      { standing },
+      countOf(figures.employees, row => row.standing === standing),
+    ]),
   )
   add(
     'dirsync_processes',
@@ -163,24 +188,48 @@ function addFigures(add: AddGauge, figures: Figures): void {
 }
 
 /** What alerts are raised by. */
-function addHealth(add: AddGauge, health: Health): void {
+function addHealth(add: AddMetric, health: Health): void {
   add(
     'dirsync_run_suspect',
     '1 when the latest run that judged HR found it wrong, otherwise 0, by kind; absent when there was none.',
     ['kind', 'source'],
-    health.judgements.map(({ kind, source, suspect }) => [ofSource(kind, source), suspect ? 1 : 0]),
+    health.judgements.map(({ kind, source, suspect }) => [ofSource({ kind }, source), suspect ? 1 : 0]),
   )
   add(
     'dirsync_run_interval_seconds',
     'The longest time between two ticks of its schedule, by kind; absent while it is off or paused.',
     ['kind', 'source'],
-    health.schedules.map(({ kind, source, interval }) => [ofSource(kind, source), interval]),
+    health.schedules.map(({ kind, source, interval }) => [ofSource({ kind }, source), interval]),
   )
   add(
     'dirsync_run_unsuccessful_seconds',
     'For how long there should have been a good run, by kind: since the last one or since its schedule has been in force, without halts and what a run under way needs; absent while it is off or paused.',
     ['kind', 'source'],
-    health.schedules.map(({ kind, source, unsuccessful }) => [ofSource(kind, source), unsuccessful]),
+    health.schedules.map(({ kind, source, unsuccessful }) => [ofSource({ kind }, source), unsuccessful]),
+  )
+  add(
+    'dirsync_schedule_paused_seconds',
+    'For how long a person has paused a cron job, by its name; absent while it is not paused.',
+    ['schedule'],
+    health.pausedSchedules.map(({ job, age }) => [{ schedule: job }, age]),
+  )
+  add(
+    'dirsync_job_failing_seconds',
+    'Time since a cron job, or a run that it asks for, first failed without a good one after it; absent while it is fine. changes and full: see dirsync_run_unsuccessful_seconds.',
+    ['schedule', 'source'],
+    health.failingJobs.map(({ job, source, age }) => [ofSource({ schedule: job }, source), age]),
+  )
+  add(
+    'dirsync_processes_lost',
+    'Processes that went without a word within a day and that no other has replaced.',
+    [],
+    [[{}, health.lostProcesses.length]],
+  )
+  add(
+    'dirsync_heartbeat_failing',
+    '1 while the monitor of HEARTBEAT_URL does not take a call, otherwise 0.',
+    [],
+    [[{}, health.heartbeatFailing === null ? 0 : 1]],
   )
   add(
     'dirsync_work_oldest_age_seconds',
@@ -217,7 +266,13 @@ function addHealth(add: AddGauge, health: Health): void {
     'dirsync_queue_away_seconds',
     'For how long a living process has not reached the queue; 0 when all do.',
     [],
-    [[{}, health.queueAway ?? 0]],
+    [[{}, health.queueAway?.age ?? 0]],
+  )
+  add(
+    'dirsync_processes_outdated',
+    'Living processes with other HR sources than the one that was started last.',
+    [],
+    [[{}, health.outdatedProcesses.length]],
   )
   const { bytes, connections, connectionsLimit } = health.database
   add('dirsync_database_size_bytes', 'Size of the database of dirsync.', [], [[{}, bytes]])
@@ -243,6 +298,12 @@ function addHealth(add: AddGauge, health: Health): void {
     'For how long a channel of alerts has taken no message; 0 when it is fine.',
     ['channel'],
     health.channels.map(({ channel, failing }) => [{ channel }, failing]),
+  )
+  add(
+    'dirsync_alert_deliveries',
+    'Messages of alerts of the last seven days, by channel and what became of them: waiting, sent, given_up.',
+    ['channel', 'state'],
+    health.messages.map(({ channel, state, count }) => [{ channel, state }, count]),
   )
 }
 

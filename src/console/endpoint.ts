@@ -88,7 +88,15 @@ export interface Kit {
   /** Remembers a notice for the next page. */
   notify(reply: FastifyReply, notice: Notice): void
   keys: IdempotencyKeys
+  /**
+   * Notes in the audit that somebody is about to look beyond dirsync's own tables, or to take a file along.
+   * @throws Problem `too_many` for one who does so all the time
+   */
+  look(ask: Ask, look: { command: Look; values: Record<string, unknown> }): Promise<void>
 }
+
+/** What the audit calls a look: it changes nothing, but asks the platform or HR, or takes data along. */
+export type Look = 'explain' | 'try_mapping' | 'ask_token' | 'doctor' | 'export'
 
 /**
  * Something to look at.
@@ -148,6 +156,7 @@ export interface Next {
 
 /**
  * Something to do. It has been recorded by the time it takes effect: `run` goes through Commands, or notes it itself.
+ * @param definition.looks it changes nothing and goes through no Commands: what the audit calls it
  * @param definition.starts true: /api/v1 takes an Idempotency-Key, so that a repeated request starts nothing twice
  * @param definition.page instead of `next`: the answer is shown at once (for what reads much, and changes nothing)
  * @param definition.refused the page with what was typed, for input that cannot be taken; absent: an error page
@@ -162,6 +171,7 @@ export function action<
     body?: Body
     result: Result
     starts?: true
+    looks?: Look
     run(ask: Ask, asked: Input<Params, Body>): Promise<z.output<Result>>
     refused?(ask: Ask, problem: Problem, asked: Input<Params, Body>): Page | Promise<Page>
   } & (
@@ -169,7 +179,7 @@ export function action<
       | { page(ask: Ask, result: z.output<Result>, asked: Input<Params, Body>): Page | Promise<Page> }
     ),
 ): Endpoint {
-  const { path, summary, tag, result, starts } = definition
+  const { path, summary, tag, result, starts, looks } = definition
   const { params, rest: body, askedOf } = parser(definition.params, definition.body, 'body')
   return {
     method: 'POST',
@@ -186,15 +196,19 @@ export function action<
         ...(starts ? { headers: IDEMPOTENCY } : {}),
         response: { 200: result },
       }
+      const run = async (ask: Ask, asked: Input<Params, Body>) => {
+        if (looks) await kit.look(ask, { command: looks, values: { ...asked.params, ...asked.input } })
+        return definition.run(ask, asked)
+      }
       app.post(API + path, { schema, validatorCompiler: PARSED }, async (request, reply) => {
         const ask = kit.askOf(request)
         const asked = askedOf(request)
         const key = request.headers['idempotency-key']
-        if (!starts || key === undefined) return reply.send(await definition.run(ask, asked))
+        if (!starts || key === undefined) return reply.send(await run(ask, asked))
         const route = `${path} ${JSON.stringify([asked.params, asked.input])}`
         const text = await kit.keys.once(
           { owner: ask.asker.actor, key: String(key), request: digest(route) },
-          async () => JSON.stringify(z.encode(result, await definition.run(ask, asked))),
+          async () => JSON.stringify(z.encode(result, await run(ask, asked))),
         )
         return reply.type('application/json').serializer(String).send(text)
       })
@@ -203,7 +217,7 @@ export function action<
         const asked = askedOf(request)
         let done: z.output<Result>
         try {
-          done = await definition.run(ask, asked)
+          done = await run(ask, asked)
         } catch (error) {
           const problem = problemOf(error)
           if (problem.kind !== 'invalid' || !definition.refused) throw error
@@ -249,10 +263,12 @@ export function download<Params extends Shape = typeof NOTHING, Query extends Sh
     register(app, kit) {
       const handler = async (request: FastifyRequest, reply: FastifyReply) => {
         const asked = askedOf(request)
-        const lines = definition.lines(kit.askOf(request), asked)
-        reply
-          .type('text/csv; charset=utf-8')
-          .header('content-disposition', `attachment; filename="${definition.fileName(asked)}"`)
+        const ask = kit.askOf(request)
+        const filter = Object.keys(asked.input).length > 0 ? asked.input : null
+        const file = definition.fileName(asked)
+        await kit.look(ask, { command: 'export', values: { file, filter } })
+        const lines = definition.lines(ask, asked)
+        reply.type('text/csv; charset=utf-8').header('content-disposition', `attachment; filename="${file}"`)
         return reply.send(ReadableStream.from(encoded(lines)))
       }
       const operation = operationId('GET', path)

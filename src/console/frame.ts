@@ -1,4 +1,4 @@
-import { countUrgent, FIRING_RULES, type FiringRule } from '../alerts/report.ts'
+import { countUrgent, FIRING_ALERTS, type FiringAlert } from '../alerts/report.ts'
 import { onlyRow } from '../lib/database.ts'
 import type { Services } from './services.ts'
 import type { Frame } from './ui/layout.ts'
@@ -11,7 +11,7 @@ export async function readFrame({ pool }: Services, own: Pick<Frame, 'notice' | 
     cases: number
     held: number
     halts: number
-    alerts: FiringRule[]
+    alerts: FiringAlert[]
   }>({
     name: 'console frame',
     text: `
@@ -22,7 +22,7 @@ export async function readFrame({ pool }: Services, own: Pick<Frame, 'notice' | 
                        where source = 'sync_run' and state = 'held'), 0)::int as held,
              (select count(*) from dirsync.halt)::int as halts,
              (select coalesce(jsonb_agg(f), '[]')
-              from (${FIRING_RULES}) f) as alerts`,
+              from (${FIRING_ALERTS}) f) as alerts`,
   })
   const { name, app_id, cases, held, halts, alerts } = onlyRow(rows)
   return {

@@ -176,11 +176,12 @@ async function readMarks(pool: Pool): Promise<Record<Topic, string>> {
       union all
       select 'alerts', concat_ws(' ',
         (select concat_ws('|', judged_at, judged_at > now() - interval '2 minutes') from dirsync.alert_judgement),
-        (select md5(string_agg(concat_ws('|', id, state, gone_at), ',' order by id)) from dirsync.alert
+        (select md5(string_agg(concat_ws('|', id, state, gone_at, acknowledged_at), ',' order by id)) from dirsync.alert
          where state <> 'ended'),
         (select string_agg(concat_ws('|', name, last_sent_at, failing_since, last_answer), ',' order by name)
          from dirsync.alert_channel),
-        (select string_agg(concat_ws('|', rule, until), ',' order by rule) from dirsync.alert_mute
+        (select string_agg(concat_ws('|', rule, subject, until), ',' order by rule, subject)
+         from dirsync.alert_mute
          where until > now()),
         (select set_at from dirsync.quiet_hours))
       union all

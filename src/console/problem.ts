@@ -11,6 +11,7 @@ type Kind =
   | 'internal'
   | 'database'
   | 'too_many'
+  | 'misdirected'
 
 const STATUS: Record<Kind, number> = {
   not_found: 404,
@@ -22,6 +23,7 @@ const STATUS: Record<Kind, number> = {
   internal: 500,
   database: 503,
   too_many: 429,
+  misdirected: 421,
 }
 
 /**

@@ -1,11 +1,15 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import type { Pool } from '../lib/database.ts'
 import type { PacerSnapshot } from '../pacing/pacer.ts'
 import type { CallReport } from '../platform/caller.ts'
+import type { OnSettled } from '../sync/job-processor.ts'
 
 /** Seconds. A call ends within its time-out of 10 s. */
 const CALL_BUCKETS = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 /** A call of a full run may wait while others are sent. */
 const WAIT_BUCKETS = [0.001, 0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]
+/** The objective is 10 minutes: `le="600"` counts those that kept it. */
+const CHANGE_BUCKETS = [1, 5, 15, 30, 60, 120, 300, 600, 1800, 3600, 14_400, 86_400]
 /** A job waits for the pacer before each of its calls. */
 const JOB_BUCKETS = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120]
 
@@ -46,6 +50,12 @@ export class ProcessMetrics {
     'How long the jobs of this process took, with the time they waited for the pacer.',
     JOB_BUCKETS,
   )
+  readonly #changeSeconds = new Histogram({
+    name: 'dirsync_change_seconds',
+    help: 'Time from the moment at which dirsync found a change in HR, or a person asked, to the confirmation by the platform.',
+    buckets: CHANGE_BUCKETS,
+    registers: [this.#registry],
+  })
   readonly #notifications = this.#counter(
     'dirsync_notifications_total',
     'Refund notifications that this process received, by outcome: stored, repeated, or why it refused them.',
@@ -90,14 +100,35 @@ export class ProcessMetrics {
   }
 
   /** Fits `onSettled` of the job processor. */
-  readonly observeJob = (job: { operation: string; outcome: string; durationMs: number }): void => {
-    const { operation, outcome, durationMs } = job
+  readonly observeJob = (job: Parameters<NonNullable<OnSettled>>[0]): void => {
+    const { operation, outcome, durationMs, changeMs } = job
+    if (changeMs !== null) this.#changeSeconds.observe(changeMs / 1000)
     this.#jobs.inc({ operation, outcome })
     this.#jobSeconds.observe({ operation }, durationMs / 1000)
   }
 
   /** Fits `onOutcome` of the receiver of notifications. */
   readonly observeNotification = (outcome: string): void => this.#notifications.inc({ outcome })
+
+  /** Shows how many connections of a pool of this process there are, and who waits for one, at each scrape. */
+  watchPool(name: string, pool: Pick<Pool, 'totalCount' | 'idleCount' | 'waitingCount'>): void {
+    this.#pools.set(name, pool)
+  }
+
+  readonly #pools = new Map<string, Pick<Pool, 'totalCount' | 'idleCount' | 'waitingCount'>>()
+  readonly #poolGauge = new Gauge({
+    name: 'dirsync_pool_connections',
+    help: 'Database connections of this process, by pool: in use, idle, and requests that wait for one.',
+    labelNames: ['pool', 'state'],
+    registers: [this.#registry],
+    collect: () => {
+      for (const [pool, { totalCount, idleCount, waitingCount }] of this.#pools) {
+        this.#poolGauge.set({ pool, state: 'used' }, totalCount - idleCount)
+        this.#poolGauge.set({ pool, state: 'idle' }, idleCount)
+        this.#poolGauge.set({ pool, state: 'waiting' }, waitingCount)
+      }
+    },
+  })
 
   /** Shows how the pacer of this process stands at the moment of each scrape. */
   watchPacer(snapshot: () => PacerSnapshot): void {

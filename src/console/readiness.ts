@@ -11,7 +11,7 @@ export type Phase = 'starting' | 'running' | 'stopping'
 
 /** Something that the process cannot work without. It says nothing about the inside: anybody may ask. */
 interface Missing {
-  part: 'process' | 'database' | 'schema' | 'queue'
+  part: 'process' | 'database' | 'schema' | 'queue' | 'hr_sources'
   problem: string
   remedy: string
 }
@@ -31,13 +31,23 @@ export class Readiness {
   phase: Phase = 'starting'
   readonly #pool: Pool
   readonly #checkQueue: (() => Promise<unknown>) | null
+  readonly #isOutdated: () => boolean
   readonly #logger: Logger
   #missing = ''
   #checking: Promise<ReadinessReport> | undefined
 
-  /** @param options.checkQueue rejects when the queue is away; null: the process works without it */
-  constructor(options: { pool: Pool; checkQueue: (() => Promise<unknown>) | null; logger: Logger }) {
+  /**
+   * @param options.checkQueue rejects when the queue is away or refuses writes; null: the process works without it
+   * @param options.isOutdated whether the process has other HR sources than one that was started later
+   */
+  constructor(options: {
+    pool: Pool
+    checkQueue: (() => Promise<unknown>) | null
+    isOutdated: () => boolean
+    logger: Logger
+  }) {
     this.#pool = options.pool
+    this.#isOutdated = options.isOutdated
     this.#checkQueue = options.checkQueue
     this.#logger = options.logger
   }
@@ -59,6 +69,7 @@ export class Readiness {
     }
     let halts: ReadinessReport['halts'] = []
     if (this.phase !== 'running') missing.push(phaseProblem(this.phase))
+    if (this.#isOutdated()) missing.push(SOURCES_PROBLEM)
     await Promise.all([
       within(TIMEOUT_MS, this.#readDatabase()).then(found => {
         halts = found.halts
@@ -102,9 +113,16 @@ const DATABASE_PROBLEM: Missing = {
 
 const QUEUE_PROBLEM: Missing = {
   part: 'queue',
-  problem: `the queue cannot be reached, or does not answer within ${TIMEOUT_MS / 1000} s`,
+  problem: `the queue cannot be reached, refuses writes, or does not answer within ${TIMEOUT_MS / 1000} s`,
   remedy:
-    'Check that Redis runs and that REDIS_URL is right. Without REDIS_URL, check PostgreSQL and DATABASE_URL.',
+    'Check that Redis runs, has memory and disk left, and that REDIS_URL is right. Without REDIS_URL, check PostgreSQL and DATABASE_URL.',
+}
+
+const SOURCES_PROBLEM: Missing = {
+  part: 'hr_sources',
+  problem:
+    'another process was started later with other HR sources, so this one does nothing for those that differ',
+  remedy: 'Give both the same HR_SOURCES, and restart this one.',
 }
 
 function schemaProblem(lacking: string[]): Missing {

@@ -38,6 +38,7 @@ interface Console {
  * Starts the console role: health, readiness and metrics over HTTP. It has its own database connections: a busy worker does
  * not make it look dead, and a scrape does not hold up the work.
  * @param options.checkQueue rejects when the queue is away; null: the process does not need it
+ * @param options.isOutdated as of `Readiness`
  * @param options.platformCodes the platform's codes that may stand in metrics
  * @throws ConsoleError when it cannot listen on CONSOLE_HOST and CONSOLE_PORT
  */
@@ -46,6 +47,7 @@ export async function startConsole(options: {
   roles: readonly Role[]
   version: string
   checkQueue: (() => Promise<unknown>) | null
+  isOutdated: () => boolean
   platformCodes: Iterable<string>
   hr: HrSources
   /** Connects to the platform when somebody first needs it; closed with the process. */
@@ -65,11 +67,15 @@ export async function startConsole(options: {
     timeoutMs: STATEMENT_TIMEOUT_MS,
   })
   const metrics = new ProcessMetrics({ version, platformCodes: options.platformCodes })
-  const readiness = new Readiness({ pool, checkQueue: options.checkQueue, logger })
+  const readiness = new Readiness({
+    pool,
+    checkQueue: options.checkQueue,
+    isOutdated: options.isOutdated,
+    logger,
+  })
   const databaseMetrics = new DatabaseMetrics({
     pool,
-    onTrouble: error =>
-      logger.debug({ err: error.message }, 'metrics without the figures of the database, which is away'),
+    onTrouble: error => logger.debug({ error }, 'metrics without the figures of the database, which is away'),
   })
   const live = new Live(pool)
   const app = buildApp({

@@ -1,4 +1,4 @@
-/** What is known of a department: HR's last word and dirsync's memory of it. */
+/** A department: its latest state in HR and dirsync's record of it. */
 export interface KnownDepartment {
   enterpriseCode: string
   deptCode: string
@@ -13,20 +13,20 @@ export interface KnownDepartment {
   deleted: boolean
   /** True when its deletion is a dead letter that waits for a retry. */
   parked: boolean
-  /** Employees in it, in HR and in what is known of the platform, together. */
+  /** Employees in it, in HR and in the known state of the platform, together. */
   employees: number
 }
 
 export interface DepartmentDeletion {
   enterpriseCode: string
   deptCode: string
-  /** 0 for departments without departments below; a parent's wave is higher than each of its children's. */
+  /** 0 for departments without children; a parent's wave is higher than each of its children's. */
   wave: number
 }
 
 /**
- * The departments to delete, children before parents: closed or missing for longer than the grace period,
- * without employees, and with nothing below that stays.
+ * The departments to delete, children before parents: closed or missing for longer than the grace period, without employees,
+ * and without a descendant that stays.
  * @param graceMs milliseconds that must have passed since the closing
  */
 export function planDeletions(
@@ -39,15 +39,17 @@ export function planDeletions(
   for (const department of departments) {
     if (department.parentCode === null || department.deleted) continue
     const parent = key(department.enterpriseCode, department.parentCode)
-    children.set(parent, [...(children.get(parent) ?? []), department])
+    const siblings = children.get(parent)
+    if (siblings) siblings.push(department)
+    else children.set(parent, [department])
   }
   const expired = (department: KnownDepartment) => {
-    // One that HR closed first and dropped later has been closed since the former.
+    // A department that HR closed first and dropped later counts from its closing.
     const since = (department.active ? null : department.closedAt) ?? department.missingSince
     return since !== null && now.getTime() - since.getTime() > graceMs
   }
   const waves = new Map<string, number | null>()
-  /** Wave of a department that may go, null of one that stays. A cycle stays. */
+  /** Wave of a department that may be deleted, null of one that stays. A cycle stays. */
   const waveOf = (department: KnownDepartment): number | null => {
     const id = key(department.enterpriseCode, department.deptCode)
     const known = waves.get(id)
@@ -56,7 +58,7 @@ export function planDeletions(
     if (department.parked || department.employees > 0 || !expired(department)) return null
     const below = (children.get(id) ?? []).map(waveOf)
     if (below.includes(null)) return null
-    const wave = below.length === 0 ? 0 : Math.max(...(below as number[])) + 1
+    const wave = below.reduce<number>((highest, one) => Math.max(highest, (one ?? 0) + 1), 0)
     waves.set(id, wave)
     return wave
   }

@@ -18,23 +18,24 @@ import {
   type SingleField,
 } from './field-rules.ts'
 
-/** One broken rule of an HR row. The message names the rule and never holds a value. */
+/** A broken rule of an HR row. The message names the rule and never holds a value. */
 export interface RowProblem {
   field: EmployeeField | 'userid' | 'enterprise_code' | 'active'
   rule: string
   message: string
 }
 
-/** The desired employee, or everything that is wrong with the row. */
+/** The desired employee, or all problems of the row. */
 type DesiredResult = { ok: true; desired: DesiredEmployee } | { ok: false; problems: RowProblem[] }
 
 /** Text of one column as the HR mapping returns it. */
 type Row = Readonly<Record<string, string | null>>
 
 /**
- * Validates and normalises an HR row to the platform's field rules (sections 2.3 and 4.3). All problems of the row are
- * collected. A column that is not among `columns` stays unmanaged, except that a mapped `mobile` brings `mobile_area`
- * (86 where HR has none) and a mapped `card_no` brings `card_type`: the platform takes each pair together.
+ * Validates and normalises an HR row by the platform's field rules (sections 2.3 and 4.3). All problems of the row are
+ * collected. Of a leaver only the key is checked, since nothing else is ever sent: fields that break a rule are left out. A
+ * column that is not among `columns` stays unmanaged, except that a mapped `mobile` brings `mobile_area` (86 where HR has none)
+ * and a mapped `card_no` brings `card_type`: the platform takes each pair together.
  *
  * @param row text per column; `userid` and `enterprise_code` as the HR source trims them
  * @param columns the columns that the mapping returns; `code` has been renamed to `corp_code`
@@ -52,17 +53,20 @@ export function toDesired(row: Row, columns: readonly string[]): DesiredResult {
     })
   }
   const fields: EmployeeFields = {}
+  const broken: RowProblem[] = []
   for (const column of columns) {
-    if (column === 'mobile') setMobile(row, fields, problems)
-    else if (column === 'card_no') setCard(row, fields, problems)
+    if (column === 'mobile') setMobile(row, fields, broken)
+    else if (column === 'card_no') setCard(row, fields, broken)
     else if (isSingle(column)) {
       const value = FIELD_RULES[column](row[column] ?? '')
-      if (value instanceof RuleBreak) problems.push(problem(column, value))
+      if (value instanceof RuleBreak) broken.push(problem(column, value))
       else fields[column] = value
     }
   }
+  if (active !== false) problems.push(...broken)
   if (problems.length > 0 || active === undefined) return { ok: false, problems }
-  return { ok: true, desired: { key, active, fields } }
+  const assumesPassport = fields.card_type === '2' && !trimText(row.card_type ?? '')
+  return { ok: true, desired: { key, active, fields, ...(assumesPassport && { assumesPassport }) } }
 }
 
 function checkKey(key: EmployeeKey, problems: RowProblem[]): void {
@@ -72,7 +76,7 @@ function checkKey(key: EmployeeKey, problems: RowProblem[]): void {
   if (userid === '') found('userid', 'required', 'not be empty')
   if (!fits(userid, 100)) found('userid', 'too_long', 'have at most 100 characters')
   if (!fits(enterpriseCode, 20)) found('enterprise_code', 'too_long', 'have at most 20 characters')
-  // Signing trims values, so an edge that prints nothing would make two different keys one on the platform.
+  // Signing trims values, so two keys that differ in an invisible edge would be one on the platform.
   const edges = 'not begin or end with a blank or invisible character'
   if (trimText(userid) !== userid) found('userid', 'format', edges)
   if (trimText(enterpriseCode) !== enterpriseCode) found('enterprise_code', 'format', edges)
@@ -100,7 +104,8 @@ function setCard(row: Row, fields: EmployeeFields, problems: RowProblem[]): void
   }
 }
 
-function isSingle(column: string): column is SingleField {
+/** Whether a column's values are checked on their own, without other columns. */
+export function isSingle(column: string): column is SingleField {
   return Object.hasOwn(FIELD_RULES, column)
 }
 
@@ -113,13 +118,13 @@ export const WRITE_ONLY_FIELDS: ReadonlySet<EmployeeField> = new Set(['cost_cent
 
 const TOLD_FIELDS = EMPLOYEE_FIELDS.filter(field => !WRITE_ONLY_FIELDS.has(field))
 
-/** Null from the platform means "the feature is off, or nothing is set" here: it tells nothing (section 2.3). */
+/** Null from the platform means "the feature is off, or nothing is set" here, so it says nothing (section 2.3). */
 export const FEATURE_FIELDS: ReadonlySet<EmployeeField> = new Set(['level', 'category'])
 
 /**
- * What the platform holds, in canonical text, from the answer of `employee/get` (section 4.4). A field that the answer
- * lacks stays away (unknown); null and empty text become null. Only for `level` and `category`, whose null means
- * unknown, a known emptiness is kept apart as the empty text.
+ * The platform's state in canonical text, from the answer of `employee/get` (section 4.4). A field missing from the answer
+ * stays absent (unknown); null and empty text become null. Only for `level` and `category`, whose null means unknown, a known
+ * empty value is kept apart as the empty text.
  */
 export function toActual(answer: object): EmployeeFields {
   const fields: EmployeeFields = {}

@@ -6,12 +6,12 @@ import {
   type EmployeeFields,
   type FieldValue,
 } from './employee.ts'
-import { attributeCodes, CLEAR_VALUE, DEFAULT_MOBILE_AREA } from './field-rules.ts'
+import { attributeCodes, CLEAR_VALUE, DEFAULT_MOBILE_AREA, looksLikeIdentityNumber } from './field-rules.ts'
 import { type AcknowledgedHashes, fieldHash } from './hash.ts'
 
-/** Fields that differ and are sent together, held back together and acknowledged together. */
+/** Differing fields that are sent, held back and acknowledged together. */
 export interface FieldUnit {
-  /** The field that names the unit: `mobile` stands for the area code too, `card_no` for the document type. */
+  /** The field that names the unit: `mobile` includes the area code, `card_no` the document type. */
   unit: EmployeeField
   fields: EmployeeField[]
 }
@@ -27,7 +27,7 @@ const UNITS: readonly FieldUnit[] = EMPLOYEE_FIELDS.filter(
   return { unit, fields: partner ? [partner, unit] : [unit] }
 })
 
-/** What is sent to clear a field; a field that is not here cannot be cleared (section 4.3). */
+/** The value that clears a field; a field that is not here cannot be cleared (section 4.3). */
 const CLEARING: Partial<Record<EmployeeField, string>> = {
   birth_day: CLEAR_VALUE,
   entry_day: CLEAR_VALUE,
@@ -43,9 +43,9 @@ export function unitOf(field: EmployeeField): EmployeeField {
 }
 
 /**
- * The units in which the platform differs from HR, in canonical order. What the platform does not tell (write-only
- * fields, features that may be off, fields missing from its answer) is compared with what was last acknowledged.
- * HR having no value differs only where the field can be cleared and the platform holds something.
+ * The units in which the platform differs from HR, in canonical order. Values that the platform does not return (write-only
+ * fields, features that may be off, fields missing from its answer) are compared with the last acknowledged ones. An empty
+ * value in HR differs only where the field can be cleared and the platform holds something.
  *
  * @param actual the platform's answer as {@link toActual} gives it
  */
@@ -63,9 +63,19 @@ export function diffEmployee(input: {
   })
 }
 
+/** Whether a merely assumed passport would replace an identity card on the platform. */
+export function mistakesDocument(
+  { unit }: FieldUnit,
+  desired: Pick<DesiredEmployee, 'assumesPassport'>,
+  { card_type, card_no }: EmployeeFields,
+): boolean {
+  if (unit !== 'card_no' || !desired.assumesPassport) return false
+  return (card_type ?? (looksLikeIdentityNumber(card_no ?? '') ? '1' : null)) === '1'
+}
+
 /**
- * Parameters of `employee/update` (section 4.3) that bring the units to their desired state, with the key. A number
- * that changes goes as `code` (the present one where it is known) and `new_corp_code`.
+ * Parameters of `employee/update` (section 4.3) that bring the units to their desired state, with the key. A changed number
+ * goes as `code` (the current one where it is known) and `new_corp_code`.
  */
 export function updateParams(
   desired: DesiredEmployee,
@@ -87,8 +97,8 @@ export function updateParams(
 }
 
 /**
- * Whether the platform's answer tells what it holds of a field; of the others (write-only ones, features that may be off)
- * only what was acknowledged is known.
+ * Whether the platform's answer includes the value of a field; for the others (write-only ones, features that may be off) only
+ * the acknowledged value is known.
  */
 export function isTold(unit: EmployeeField, actual: EmployeeFields): boolean {
   const held = actual[unit]
@@ -96,7 +106,7 @@ export function isTold(unit: EmployeeField, actual: EmployeeFields): boolean {
   return held !== null || !FEATURE_FIELDS.has(unit)
 }
 
-/** Nothing acknowledged and nothing wanted is no difference: there is nothing to clear as far as anyone knows. */
+/** Nothing acknowledged and nothing wanted is no difference: as far as is known there is nothing to clear. */
 function differsFromAcknowledged(
   fields: readonly EmployeeField[],
   desired: EmployeeFields,
@@ -121,13 +131,13 @@ function isEqual(field: EmployeeField, wanted: FieldValue, held: FieldValue): bo
 // Values that the platform accepts and does not keep
 
 /**
- * Per unit that was sent, the hash of what the platform showed before. While it shows that again after it accepted another
- * value, it did not keep the value: sending it once more would change nothing. Somebody who edits an employee on the platform
- * leaves something else, or does it after the platform was seen to have kept the value, which forgets the hash.
+ * Per sent unit, the hash of the platform's value before. If the platform accepted another value and still shows that one, it
+ * did not keep the new value: sending it again would change nothing. An edit on the platform leaves a third value, or comes
+ * after the platform was seen to keep the value, which clears the hash.
  */
 export type OverwrittenHashes = Partial<Record<EmployeeField, string>>
 
-/** Those of the differing units whose present value the platform has accepted, and shows again what it showed before. */
+/** The differing units whose current value the platform has accepted while it still shows the value before. */
 export function unkeptUnits(
   differing: readonly FieldUnit[],
   known: {
@@ -146,8 +156,8 @@ export function unkeptUnits(
 }
 
 /**
- * What to remember after an attempt: of units that were accepted what they overwrote, as far as the platform tells it; of
- * units that still differ what was known; of all others nothing.
+ * The record after an attempt: for accepted units the values they replaced, if the platform shows them; for units that still
+ * differ the earlier record; for all others nothing.
  */
 export function overwrittenAfter(
   before: OverwrittenHashes,
@@ -170,47 +180,47 @@ function shownHash(unit: FieldUnit, actual: EmployeeFields): string {
 
 // Fields that are switched off for an enterprise
 
-/** A refusal that may mean that a field is switched off for everybody; of its value only a hash. */
+/** A refusal that may mean that a field is switched off for the enterprise; it holds only a hash of the value. */
 export interface FieldRefusal {
   userid: string
   valueHash: string
-  /** The attributeCodes of the value; null for a field that has none. */
+  /** The attributeCodes of the value; null for a field without them. */
   codes: string[] | null
 }
 
-/** A field that is withheld from an enterprise's employees, as one of them sees it. */
+/** A field withheld from an enterprise's employees, as it applies to one of them. */
 export interface FieldBlock {
   field: string
-  /** What is withheld are values that have all attributeCodes of one of these lists; null: the field as a whole. */
+  /** Values that have all attributeCodes of one of these lists are withheld; null: the whole field. */
   codes: string[][] | null
-  /** This employee is to find out whether the field gets through by now. */
+  /** This employee's update tests whether the platform takes the field by now. */
   probing: boolean
-  /** Hash of the value of this employee that was refused; null: none was. */
+  /** Hash of this employee's refused value; null without one. */
   refusedHash: string | null
 }
 
-/** Refusals of one and the same value by so many employees count as those of two different values. */
+/** This many refusals of the same value count as those of two different values. */
 const SAME_VALUE = 5
 
-/** The attributeCodes that a value has, without what PostgreSQL cannot store; null for a field that has none. */
+/** The attributeCodes of a value, without those that PostgreSQL cannot store; null for a field without them. */
 export function codesOf(field: EmployeeField, value: FieldValue): string[] | null {
   if (field !== 'employee_attribute') return null
   return attributeCodes(value).map(code => code.toWellFormed().replaceAll('\0', ''))
 }
 
-/** True when a block of these codes is about a value with those: whatever has refused codes is refused, whatever else it has. */
+/** True when a block of these codes covers a value with those: additional codes do not make it acceptable. */
 export function covers(blocked: FieldBlock['codes'], codes: string[] | null): boolean {
   return blocked === null || (codes !== null && blocked.some(list => isWithin(list, codes)))
 }
 
-/** True when one of the blocks is about the value. */
+/** True when one of the blocks covers the value. */
 export function isAmong(field: EmployeeField, value: FieldValue, blocks: readonly FieldBlock[]): boolean {
   return blocks.some(block => block.field === field && covers(block.codes, codesOf(field, value)))
 }
 
 /**
- * True when the value is not to be sent: a block is about it, and this employee neither probes it nor has got another value
- * than the one that was refused.
+ * True when the value must not be sent: a block covers it, and this employee neither probes it nor has a value other than the
+ * refused one.
  */
 export function isWithheld(field: EmployeeField, value: FieldValue, blocks: readonly FieldBlock[]): boolean {
   const block = blocks.find(candidate => isAmong(field, value, [candidate]))
@@ -219,8 +229,8 @@ export function isWithheld(field: EmployeeField, value: FieldValue, blocks: read
 }
 
 /**
- * What to block after a refusal that may be about the value alone: refusals of at least two employees with different values
- * are about the field. Of attributes it is the fewest codes that all of those refused had.
+ * What to block after a refusal that may concern the value alone: refusals of at least two employees with different values
+ * concern the field. For attributes the block has the codes that all refused values share.
  * @param refusals of the field in this run, the latest included
  * @returns null: nothing yet; else the block's codes
  */

@@ -32,15 +32,17 @@ export interface EmployeeKey {
   userid: string
 }
 
-/** What HR wants the platform to hold, validated and normalised. */
+/** The state that HR wants on the platform, validated and normalised. */
 export interface DesiredEmployee {
   key: EmployeeKey
-  /** False for a leaver: never synced, a finding while still in service on the platform. */
+  /** False for a leaver: never synced, but a finding while still in service on the platform. */
   active: boolean
   fields: EmployeeFields
+  /** HR gives no document type: a passport is only assumed from the number. */
+  assumesPassport?: true
 }
 
-/** An employee or department as people and commands name it: with its enterprise before it, where there are several. */
+/** The name of an employee or department for people and commands: with its enterprise as a prefix, if there are several. */
 export function qualified(enterpriseCode: string, key: string): string {
   return enterpriseCode === '' ? key : `${enterpriseCode}/${key}`
 }

@@ -10,7 +10,7 @@ import {
 } from '../lib/text.ts'
 import type { EmployeeField, FieldValue } from './employee.ts'
 
-/** How HR's texts become the values that the platform takes, or the rule that they break. */
+/** Turns HR's texts into values for the platform, or into the rule that they break. */
 
 /** Why a value cannot be sent: the broken rule and a sentence about the rule. It never holds the value itself. */
 export class RuleBreak {
@@ -31,10 +31,10 @@ export const CLEAR_VALUE = '#default#'
 /** Canonical text, null for empty, or the rule that the text breaks. */
 type Normalise = (text: string) => FieldValue | RuleBreak
 
-/** Fields that stand alone; `card_*` and `mobile*` are normalised in pairs. */
+/** Fields on their own; `card_*` and `mobile*` are normalised in pairs. */
 export type SingleField = Exclude<EmployeeField, 'card_type' | 'card_no' | 'mobile_area' | 'mobile'>
 
-/** How the text of each column becomes the canonical value of its field (sections 2.3 and 4.3). */
+/** Turns the text of each column into the canonical value of its field (sections 2.3 and 4.3). */
 export const FIELD_RULES: Readonly<Record<SingleField, Normalise>> = {
   name: limitedText('name', 50),
   corp_code: pattern(
@@ -115,7 +115,7 @@ function normaliseCategory(text: string): FieldValue | RuleBreak {
   const categories = categoryList(trimText(text))
   if (categories instanceof RuleBreak) return categories
   const joined = joinCategories(categories)
-  // A list that begins like a JSON array would be read as one the next time.
+  // A list that begins like a JSON array would be parsed as one the next time.
   if (joined.startsWith('[')) return BAD_CATEGORY
   return joined.includes(CLEAR_VALUE) ? RESERVED_CATEGORY : joined || null
 }
@@ -161,6 +161,8 @@ const FALSE = new Set(['f', 'false', '0', 'n', 'no'])
  * Undefined when the text is none of these.
  */
 export function parseActive(text: string | null | undefined): boolean | undefined {
+  // HR servers print this; hr check parses every row.
+  if (text === 't') return true
   const word = plainText(text ?? '').toLowerCase()
   if (word === '' || TRUE.has(word)) return true
   return FALSE.has(word) ? false : undefined
@@ -172,6 +174,10 @@ const BAD_CARD_TYPE = new RuleBreak('one_of', 'card_type must be 1 (identity car
 const BAD_PASSPORT = new RuleBreak(
   'format',
   'card_no must be a passport number of 1 to 20 letters and digits, or an identity number of 18 or 15 places',
+)
+const NO_PASSPORT = new RuleBreak(
+  'format',
+  'card_no must be an identity number of 18 or 15 places, or have card_type 2 beside it if it is a passport number of digits alone',
 )
 const IDENTITY_FAULTS = {
   format: new RuleBreak('format', 'card_no must be an identity number of 18 or 15 places'),
@@ -187,8 +193,8 @@ export function normaliseCardType(text: string): FieldValue | RuleBreak {
 }
 
 /**
- * A document number in capitals and its type. Without a type, what is written like an identity number is one, and
- * anything else is a passport.
+ * A document number in capitals and its type. Without a type, a number in the form of an identity number is one; one that may
+ * have lost a digit is neither, and any other is a passport.
  */
 export function normaliseCard(
   text: string,
@@ -201,6 +207,7 @@ export function normaliseCard(
     const fault = identityNumberFault(number)
     return fault ? IDENTITY_FAULTS[fault] : { type, number }
   }
+  if (cardType === null && mayBeIdentityNumber(number)) return NO_PASSPORT
   return /^[0-9A-Z]{1,20}$/.test(number) ? { type, number } : BAD_PASSPORT
 }
 
@@ -209,20 +216,25 @@ const SHORT = /^[1-9]\d{5}(\d{2})(\d{2})(\d{2})\d{3}$/
 const WEIGHTS = [7, 9, 10, 5, 8, 4, 2, 1, 6, 3, 7, 9, 10, 5, 8, 4, 2]
 const CHECK_CHARACTERS = '10X98765432'
 
-/** Whether the text is written like a mainland identity number (18 or 15 places), right or wrong. `X` is a capital. */
+/** Whether the text has the form of a mainland identity number (18 or 15 characters), valid or not. `X` is a capital. */
 export function looksLikeIdentityNumber(text: string): boolean {
   return /^(?:\d{17}[\dX]|\d{15})$/.test(text)
 }
 
-/** The 18th place of an identity number, from its first 17 digits (ISO 7064 MOD 11-2, GB 11643). */
+/** Digits alone, or nearly all those of an identity number, as after a typing error. */
+function mayBeIdentityNumber(text: string): boolean {
+  return /^\d+X?$/.test(text) || (text.match(/\d/g)?.length ?? 0) >= 14
+}
+
+/** The 18th character of an identity number, from its first 17 digits (ISO 7064 MOD 11-2, GB 11643). */
 export function identityCheckCharacter(digits: string): string {
   const sum = WEIGHTS.reduce((total, weight, index) => total + weight * Number(digits[index]), 0)
   return CHECK_CHARACTERS.charAt(sum % 11)
 }
 
 /**
- * What is wrong with a mainland identity number, or null when it is sound. 18 places are checked with their check
- * digit; the 15 places of the first generation have none and mean a birth in the 1900s.
+ * What is wrong with a mainland identity number, or null when it is valid. Numbers of 18 characters are checked with their
+ * check digit; the 15 of the first generation have none and mean a birth in the 1900s.
  */
 export function identityNumberFault(text: string): 'format' | 'birth_date' | 'check_digit' | null {
   const long = LONG.exec(text)
@@ -235,6 +247,24 @@ export function identityNumberFault(text: string): 'format' | 'birth_date' | 'ch
   }
   if (long && identityCheckCharacter(text.slice(0, 17)) !== text[17]) return 'check_digit'
   return null
+}
+
+/** The kind of a text that identifies a person, and so is unsuitable as a user id. */
+export type PersonalKind = 'identity' | 'mobile' | 'email'
+
+/** Whether the text is an identity number, a mainland mobile number or an e-mail address, and which. */
+export function personalKind(text: string): PersonalKind | null {
+  const plain = plainText(text)
+  if (plain.length < 3) return null
+  if (plain.includes('@')) return normaliseEmail(plain) instanceof RuleBreak ? null : 'email'
+  const digits = plain.length < 11 ? '' : digitsOf(plain)
+  if (digits.length < 11) return null
+  const fault = identityNumberFault(digits.toUpperCase())
+  if (fault === null || fault === 'check_digit') return 'identity'
+  const mobile = normaliseMobile(plain, null)
+  const isMobile =
+    mobile && !(mobile instanceof RuleBreak) && /^86 1[3-9]\d{9}$/.test(`${mobile.area} ${mobile.mobile}`)
+  return isMobile ? 'mobile' : null
 }
 
 // Mobile numbers: area code and number
@@ -270,10 +300,10 @@ export function normaliseMobileArea(text: string): string | null | RuleBreak {
 }
 
 /**
- * The digits of a mobile number and its area code. `+CC` and `00CC` in front of the number are understood: they give
- * the area code where `area` is null, and must agree with it otherwise. Empty text gives null.
+ * The digits of a mobile number and its area code. `+CC` and `00CC` in front of the number are parsed: they give the area code
+ * where `area` is null, and must match it otherwise. Empty text gives null.
  *
- * @param area normalised area code of the row, null when it has none
+ * @param area normalised area code of the row, null without one
  */
 export function normaliseMobile(
   text: string,
@@ -334,8 +364,8 @@ const BAD_TYPE = new RuleBreak(
 const TWICE = new RuleBreak('duplicate', 'employee_attribute: each attributeCode may occur once only')
 
 /**
- * Canonical JSON text of the extended fields, sorted by code. Entries without a value are left out; when none is
- * left, the answer is null.
+ * Canonical JSON text of the extended fields, sorted by code. Entries without a value are left out; the result is null when
+ * none is left.
  */
 function normaliseEmployeeAttribute(text: string): string | null | RuleBreak {
   const trimmed = trimText(text)

@@ -2,14 +2,14 @@ import { hash } from 'node:crypto'
 import { EMPLOYEE_FIELDS, type EmployeeField, type EmployeeFields, type FieldValue } from './employee.ts'
 
 /**
- * Raised when normalisation changes, so that every row is looked at again.
- * The mapped columns are part of the seed too: another mapping makes every row differ.
+ * Raised when normalisation changes, so that every row is checked again. The mapped columns are part of the seed too: another
+ * mapping makes every row differ.
  */
 const RULES_VERSION = 1
 
 const FIELDS: ReadonlySet<string> = new Set(EMPLOYEE_FIELDS)
 
-/** Enterprise code and user id have at most 480 bytes where the platform can know them; an index takes 2,700. */
+/** Enterprise code and user id have at most 480 bytes on the platform; an index takes 2,700. */
 const MAX_KEY_BYTES = 2000
 
 const NEWLINE = 0x0a
@@ -17,30 +17,35 @@ const TAB = 0x09
 const BACKSLASH = 0x5c
 const LETTER_N = 0x4e
 
-/** What an HR scan looked like; compared with the last good one by the sanity gate. */
+/** Figures of an HR scan; the sanity gate compares them with the last good ones. */
 export interface SourceStatistics {
   rows: number
-  /** Rows without a user id, or with one that no index takes; they cannot be synced. */
+  /** Rows of active employees; missing in statistics of earlier versions. */
+  active?: number
+  /** Rows without a user id, or with one too long for an index; they cannot be synced. */
   keyless: number
   /** Empty values per mapped column. */
   empty: Record<string, number>
-  /** Newest `updated_at` as PostgreSQL prints it; null when it is not mapped or there was no row. */
+  /**
+   * Newest `updated_at` as PostgreSQL prints it; null when it is not mapped or there was no row. Future times do not count:
+   * they say nothing about what has been read.
+   */
   newest: string | null
-  /** Of one of several sources: the enterprises that were its own. */
+  /** With several sources: the enterprises of this one. */
   codes?: readonly string[]
-  /** Of one of several sources: rows of enterprises that are not its own. They are not synced. */
+  /** With several sources: rows of enterprises that belong to others. They are not synced. */
   stray?: number
 }
 
-/** What stands before and after the rows of a COPY in binary format. */
+/** The bytes before and after the rows of a COPY in binary format. */
 export const COPY_BEGIN = Buffer.from('PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0', 'latin1')
 export const COPY_END = Buffer.from('\xff\xff', 'latin1')
 
 /**
- * Turns the lines of an HR scan (COPY text: `enterprise_code, userid, active?, updated_at?`, then fields) into rows of
- * the staging table (`enterprise_code, userid, active, hash`) in COPY's binary format, which PostgreSQL takes in less than
- * half of the time that text costs it, and counts what the sanity gate needs.
- * The bytes are hashed as they come: a row that HR did not change is never parsed, which is what makes a million of them cheap.
+ * Turns the lines of an HR scan (COPY text: `enterprise_code, userid, active?, updated_at?`, then fields) into rows of the
+ * staging table (`enterprise_code, userid, active, hash`) in COPY's binary format, which PostgreSQL loads in less than half the
+ * time of text, and counts what the sanity gate needs. The bytes are hashed as they come: an unchanged row is never parsed,
+ * which makes a million of them cheap.
  */
 export class RowHasher {
   readonly #seed: Buffer
@@ -55,9 +60,13 @@ export class RowHasher {
   #keyless = 0
   #active = 0
   #newest = ''
+  /** In China's time zone, like HR's times. */
+  readonly #now: string
 
-  constructor(columns: readonly string[]) {
+  /** @param now later times are in the future; default: none are */
+  constructor(columns: readonly string[], now?: Date) {
     this.#columns = columns
+    this.#now = now ? new Date(now.getTime() + CHINA_MS).toISOString().replace('T', ' ') : '~'
     this.#activeColumn = columns.indexOf('active')
     this.#updatedColumn = columns.indexOf('updated_at')
     this.#firstField = columns.findIndex(column => FIELDS.has(column))
@@ -66,7 +75,7 @@ export class RowHasher {
     this.#seed.copy(this.#scratch)
   }
 
-  /** The rows of the complete lines of a chunk; what is left of the last one waits for the next chunk. */
+  /** The rows of the complete lines of a chunk; the rest of the last one waits for the next chunk. */
   push(chunk: Buffer): Buffer {
     const input = this.#rest.length > 0 ? Buffer.concat([this.#rest, chunk]) : chunk
     const parts: Buffer[] = []
@@ -74,7 +83,7 @@ export class RowHasher {
     let written = 0
     let start = 0
     for (let end = input.indexOf(NEWLINE, start); end !== -1; end = input.indexOf(NEWLINE, start)) {
-      // A staged row is longer than its HR line by the hash and by what COPY says of each column.
+      // A staged row is longer than its HR line by the hash and COPY's headers of each column.
       if (written + (end - start) + 128 > output.length) {
         parts.push(output.subarray(0, written))
         output = Buffer.allocUnsafe(input.length + 65_536)
@@ -83,7 +92,7 @@ export class RowHasher {
       written = this.#line(input, start, end, output, written)
       start = end + 1
     }
-    // Copied, so that the chunk it came in can be freed.
+    // Copied, so that its chunk can be freed.
     this.#rest = Buffer.from(input.subarray(start))
     parts.push(output.subarray(0, written))
     return parts.length === 1 ? (parts[0] as Buffer) : Buffer.concat(parts)
@@ -97,6 +106,7 @@ export class RowHasher {
   get statistics(): SourceStatistics {
     return {
       rows: this.#rows,
+      active: this.#active,
       keyless: this.#keyless,
       empty: Object.fromEntries(
         this.#columns.flatMap((column, i) =>
@@ -118,7 +128,7 @@ export class RowHasher {
     const [empty, firstField] = [this.#empty, this.#firstField]
     for (let i = start; i <= end; i++) {
       const byte = input[i] as number
-      // One comparison for most bytes: only tabs and what is rarer yet are at most a newline.
+      // One comparison for most bytes: only tabs and rarer ones are at most a newline.
       if (byte > NEWLINE || (byte !== TAB && i < end)) continue
       if (column >= firstField) {
         if (i - begin <= 2 && isEmpty(input, begin, i)) (empty[column] as number)++
@@ -152,26 +162,29 @@ export class RowHasher {
     }
     this.#scratch[this.#seed.length] = active
     input.copy(this.#scratch, this.#seed.length + 1, from, to)
-    // A text with a character for each byte: quicker than a buffer for every row.
+    // A text with a character for each byte: faster than a buffer for every row.
     return hash('sha256', this.#scratch.subarray(0, length), 'binary')
   }
 
   #updated(input: Buffer, from: number, to: number): void {
     const text = input.toString('latin1', from, to)
     // ISO timestamps in one zone sort as text.
-    if (text !== '\\N' && text > this.#newest) this.#newest = text
+    if (text !== '\\N' && text > this.#newest && text <= this.#now) this.#newest = text
   }
 }
+
+/** China's UTC offset. */
+export const CHINA_MS = 8 * 3_600_000
 
 /** Whether a value of a COPY text line is empty, or null. */
 function isEmpty(input: Buffer, from: number, to: number): boolean {
   return to <= from || (to - from === 2 && input[from] === BACKSLASH && input[from + 1] === LETTER_N)
 }
 
-/** Of the digest, as many as a uuid has. */
+/** Bytes of the digest that are used, as many as a uuid has. */
 const HASH_BYTES = 16
 
-/** Writes a value of a COPY text line as COPY's binary format has it: its length and its bytes. */
+/** Converts a value of a COPY text line to COPY's binary format: its length and its bytes. */
 function writeText(input: Buffer, from: number, to: number, output: Buffer, offset: number): number {
   let at = offset + 4
   for (let i = from; i < to; i++) {
@@ -188,7 +201,7 @@ function unescaped(letter: number): number {
 }
 
 /**
- * Hash of one HR row as a uuid text, the same as the staging table gets for it.
+ * Hash of one HR row as a uuid text, the same as in the staging table.
  * @param row column → text as PostgreSQL prints it
  */
 export function rowHash(columns: readonly string[], row: Record<string, string | null>): string {
@@ -198,7 +211,12 @@ export function rowHash(columns: readonly string[], row: Record<string, string |
   return `${text.slice(0, 8)}-${text.slice(8, 12)}-${text.slice(12, 16)}-${text.slice(16, 20)}-${text.slice(20, 32)}`
 }
 
-/** Whether a row counts as active, as the staging table gets it. */
+/** Whether a row has no usable key: no user id, or a key too long for an index. */
+export function isKeyless({ enterprise_code, userid }: Record<string, string | null>): boolean {
+  return !userid || Buffer.byteLength(`${enterprise_code}${userid}`) > MAX_KEY_BYTES
+}
+
+/** Whether a row counts as active, as in the staging table. */
 export function rowIsActive(row: Record<string, string | null>): boolean {
   return !isInactive((row.active ?? 't').charCodeAt(0))
 }
@@ -256,15 +274,16 @@ export function hashFields(
 }
 
 /**
- * A number below 2^53 that tells values apart; never 0. Millions are compared and nobody gains by a collision, so it need
- * not be a cryptographic one, which would cost most of a dry run's time. (It is known as cyrb53.)
- * @param seed 32 bits; with another one the numbers are others
+ * A number below 2^53 that distinguishes values; never 0. Millions are compared and a collision benefits no attacker, so it
+ * need not be a cryptographic hash, which would cost most of a dry run's time. (It is known as cyrb53.)
+ * @param seed 32 bits; another seed gives other numbers
+ * @param scope prefix of the text
  */
-export function smallHash(text: string, seed = 0): number {
+export function smallHash(text: string, seed = 0, scope = ''): number {
   let high = 0xdeadbeef ^ seed
   let low = 0x41c6ce57 ^ seed
-  for (let i = 0; i < text.length; i++) {
-    const code = text.charCodeAt(i)
+  for (let i = -scope.length; i < text.length; i++) {
+    const code = i < 0 ? scope.charCodeAt(scope.length + i) : text.charCodeAt(i)
     high = Math.imul(high ^ code, 2654435761)
     low = Math.imul(low ^ code, 1597334677)
   }

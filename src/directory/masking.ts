@@ -1,7 +1,8 @@
 import { beginning } from '../lib/text.ts'
 import type { EmployeeField, FieldValue } from './employee.ts'
+import { personalKind } from './field-rules.ts'
 
-/** Fields that tell nothing about a person's identity; attempts and dead letters show them as they are. */
+/** Fields that do not identify a person; attempts and dead letters show them unmasked. */
 const SHOWN: ReadonlySet<EmployeeField> = new Set([
   'corp_code',
   'gender',
@@ -15,8 +16,8 @@ const SHOWN: ReadonlySet<EmployeeField> = new Set([
 ])
 
 /**
- * A field's value as attempts, dead letters and the story of an employee show it: enough for a person who knows the
- * employee to recognise what is wrong, too little to reach the employee by. Null stays null.
+ * A field's value as attempts, dead letters and an employee's story show it: enough for a reader who knows the employee to
+ * recognise the error, too little to contact the employee. Null stays null.
  */
 export function maskValue(field: EmployeeField, value: FieldValue): FieldValue {
   if (value === null || value === '' || SHOWN.has(field)) return value
@@ -38,9 +39,17 @@ export function maskValue(field: EmployeeField, value: FieldValue): FieldValue {
   }
 }
 
+/** A user id as the workbench shows it: masked where it identifies a person. */
+export function maskKey(key: string): string {
+  const kind = personalKind(key)
+  if (kind === 'email') return maskEmail(key)
+  if (kind === null) return key
+  return kind === 'mobile' ? middleMasked(key, 11, [3, 4]) : middleMasked(key, 15, [3, 2])
+}
+
 /**
- * A value that breaks a rule, and so may be anything: a name in the column of grades, a mobile number in that of dates.
- * Only its length is told. Null and the empty text stay as they are.
+ * A value that breaks a rule, and so may be anything: a name in the column of grades, a mobile number in that of dates. Only
+ * its length is shown. Null and the empty text stay as they are.
  */
 export function hideValue(value: FieldValue): FieldValue {
   return value === null || value === '' ? value : `**** (${[...value].length} characters)`
@@ -51,8 +60,8 @@ function firstCharacter(text: string): string {
 }
 
 /**
- * Shows both ends, and nothing at all of a text so short that the ends would give it away.
- * @param long characters from which on the ends are as given; of a shorter text they are 1 and 2
+ * Shows both ends, and nothing at all of a text so short that the ends would reveal it.
+ * @param long characters from which on the ends are as given; for a shorter text they are 1 and 2
  */
 function middleMasked(text: string, long: number, ends: [head: number, tail: number]): string {
   const characters = [...text]
@@ -61,7 +70,7 @@ function middleMasked(text: string, long: number, ends: [head: number, tail: num
   return `${characters.slice(0, head).join('')}****${characters.slice(-tail).join('')}`
 }
 
-/** Of `yyyy-MM-dd`, or of another text as long. */
+/** For `yyyy-MM-dd`, or another text of the same length. */
 function yearMasked(text: string): string {
   const characters = [...text]
   return characters.length === 10 ? `****${characters.slice(4).join('')}` : text
@@ -72,7 +81,7 @@ function maskEmail(email: string): string {
   return at < 1 ? '***' : `${firstCharacter(email)}***${email.slice(at)}`
 }
 
-/** `code=***` per extended field, of the canonical JSON text or of whatever HR has in its place. */
+/** `code=***` per extended field, from the canonical JSON text or HR's raw value. */
 function maskAttributes(json: string): string {
   const codes = [...json.matchAll(/"attributeCode":"((?:[^"\\]|\\.)*)"/g)].map(match =>
     unescaped(match[1] ?? ''),
@@ -80,7 +89,7 @@ function maskAttributes(json: string): string {
   return codes.map(code => `${code}=***`).join(', ')
 }
 
-/** What stands between the quotes of a JSON text; as it stands where that is no JSON. */
+/** The content of a quoted JSON text; unchanged if it is not JSON. */
 function unescaped(text: string): string {
   try {
     return (JSON.parse(`"${text}"`) as string).toWellFormed()
@@ -93,8 +102,8 @@ function unescaped(text: string): string {
 const FORM = 20
 
 /**
- * What a value looks like and nothing of what it says, for columns that nobody has named yet: 9 for every digit, a and A for
- * letters, 字 for every other letter; what stands between them is kept.
+ * The form of a value without its content, for columns that have no name yet: 9 for every digit, a and A for letters, 字 for
+ * every other letter; everything else is kept.
  */
 export function formOf(value: string): string {
   const form = value.replace(/\p{Cc}+/gu, ' ').replace(/[\p{Nd}\p{L}\p{M}]/gu, character => {
@@ -106,17 +115,17 @@ export function formOf(value: string): string {
   return shown.length < form.length ? `${shown}…` : shown
 }
 
-/** Foreign texts are cut to this before they are looked at, so that a huge one costs nothing. */
+/** Foreign texts are cut to this length first, so that a huge one costs nothing. */
 const READ = 2000
 const KEPT = 300
 
 const EMAIL = /[^\s@＠<>"']+[@＠][^\s@＠<>"']+/g
-/** A number, also one of several groups: `138 1234 5678`, `+86-138-1234-5678`, `E12345678`, full-width digits. */
+/** A number, possibly in groups: `138 1234 5678`, `+86-138-1234-5678`, `E12345678`, full-width digits. */
 const NUMBER = /(?<![A-Za-z\p{Nd}])[A-Za-z]*\p{Nd}[A-Za-z\p{Nd}]*(?:[ .()/+-]{1,2}\p{Nd}[A-Za-z\p{Nd}]*)*/gu
 
 /**
- * A foreign text without what may identify a person in it: numbers of five and more digits, in groups or not, and e-mail
- * addresses. For the platform's own messages, which dead letters quote; what PostgreSQL cannot store in a text is gone too.
+ * A foreign text without numbers of five and more digits, in groups or not, and e-mail addresses, which may identify a person.
+ * For the platform's own messages, which dead letters quote; characters that PostgreSQL cannot store are gone too.
  */
 export function maskText(text: string): string {
   const masked = beginning(text, READ)

@@ -1,8 +1,9 @@
 import { ChannelError, type ChannelSettings } from '../alerts/channel.ts'
-import { CHANNEL_PREFIX, isThisMachine } from '../alerts/channel-settings.ts'
+import { CHANNEL_PREFIX } from '../alerts/channel-settings.ts'
 import { openChannel } from '../alerts/channels/index.ts'
 import { checkMailServer } from '../alerts/channels/mail.ts'
 import type { Config } from '../config.ts'
+import { isThisMachine } from '../lib/http-server.ts'
 import { type Finding, ok, warning } from './finding.ts'
 
 /** Whether alerts reach somebody. Nothing is sent; robots and webhooks can only be tried by a message. */

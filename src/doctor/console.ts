@@ -2,6 +2,7 @@ import { allowInsecureRequests, discovery } from 'openid-client'
 import type { Config } from '../config.ts'
 import type { Pool } from '../lib/database.ts'
 import { codeOf, sentenceOf } from '../lib/failure.ts'
+import { isThisMachine } from '../lib/http-server.ts'
 import { type Finding, failed, ok, warning } from './finding.ts'
 
 /** How long to wait for the identity provider, in seconds. */
@@ -64,13 +65,11 @@ async function examineProvider({ OIDC_ISSUER, OIDC_CLIENT_ID }: ConsoleSettings)
   }
 }
 
-const LOOPBACK = /^(?:localhost|127\.\d+\.\d+\.\d+|\[?::1\]?)$/
-
 /** Other machines reach it, and by an address without TLS. */
 function examineAddress({ CONSOLE_HOST, CONSOLE_URL }: ConsoleSettings): Finding[] {
-  const isPublic = !LOOPBACK.test(CONSOLE_HOST)
+  const isPublic = !isThisMachine(CONSOLE_HOST)
   if (!isPublic || CONSOLE_URL === null || CONSOLE_URL.startsWith('https:')) return []
-  if (LOOPBACK.test(new URL(CONSOLE_URL).hostname)) return []
+  if (isThisMachine(new URL(CONSOLE_URL).hostname)) return []
   return [
     warning(
       'console',

@@ -30,7 +30,7 @@ export async function* examine({ config, env, program, logger }: Examination): A
   yield* examineSchedules(config)
   const pool = createPool(config.DATABASE_URL, { max: 4, name: 'doctor', logger })
   try {
-    const database = await examineDatabase(pool, config.DATABASE_URL, program)
+    const database = await examineDatabase(pool, config, program)
     yield* database.findings
     const deployment = database.isReady ? await readDeployment(pool) : null
     if (database.isReady) yield examineAccount(deployment, accountOf(config))

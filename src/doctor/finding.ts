@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { translator } from '../texts/texts.ts'
 
 /** One line of `dirsync doctor`. */
 export const Finding = z.object({
@@ -20,3 +21,6 @@ export function warning(check: string, what: string, remedy?: string): Finding {
 export function failed(check: string, what: string, remedy?: string): Finding {
   return { check, status: 'failed', what, ...(remedy && { remedy }) }
 }
+
+/** The doctor speaks English, whatever the language of the commands. */
+export const inEnglish = translator('en')

@@ -4,7 +4,7 @@ import { type Config, ConfigError } from '../config.ts'
 import { assertNoPooler, onlyRow, type Pool, PoolerError } from '../lib/database.ts'
 import { sentenceOf } from '../lib/failure.ts'
 import { migrationFindings } from '../lib/migrate.ts'
-import { shortTime } from '../lib/time-text.ts'
+import { ownZone, shortTime, zoneName } from '../lib/time-text.ts'
 import { openQueueStore } from '../queue/backend.ts'
 import {
   type Account,
@@ -14,9 +14,15 @@ import {
   isSameAccount,
 } from '../sync/deployment.ts'
 import { readHalts } from '../sync/halts.ts'
-import { aliveProcesses, countRoles, missingAmong, NEEDED_ROLES } from '../sync/process.ts'
-import { translator } from '../texts/texts.ts'
-import { type Finding, failed, ok, warning } from './finding.ts'
+import {
+  aliveProcesses,
+  countRoles,
+  differingAddresses,
+  missingAmong,
+  NEEDED_ROLES,
+} from '../sync/process.ts'
+import { withActor } from '../texts/actor.ts'
+import { type Finding, failed, inEnglish, ok, warning } from './finding.ts'
 
 /** The schedules of the cron jobs. */
 export function examineSchedules(config: Config): Finding[] {
@@ -24,7 +30,7 @@ export function examineSchedules(config: Config): Finding[] {
     const jobs = scheduledJobs(CRON_JOBS, config.schedules)
     const off = CRON_JOBS.filter(({ name }) => !jobs.some(({ job }) => job.name === name))
     const others = off.length > 0 ? `; off: ${off.map(({ name }) => name).join(', ')}` : ''
-    return [ok('schedules', `${jobs.length} cron jobs${others}`)]
+    return [ok('schedules', `${jobs.length} cron jobs, scheduled in the time zone ${ownZone()}${others}`)]
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error
     return [failed('schedules', error.message)]
@@ -34,7 +40,7 @@ export function examineSchedules(config: Config): Finding[] {
 /** dirsync's own database; `isReady` when it answers, keeps its locks and has the whole schema. */
 export async function examineDatabase(
   pool: Pool,
-  url: string,
+  { DATABASE_URL: url, embedded }: Config,
   program: string,
 ): Promise<{ findings: Finding[]; isReady: boolean }> {
   let version: string
@@ -64,7 +70,21 @@ export async function examineDatabase(
         'the role dirsync_reviewer is missing or may not read failed_syncs',
         `${program} migrate prints what an administrator has to run.`,
       )
-  return { findings: [answers, ok('schema', 'up to date'), reviewer], isReady: true }
+  const { rows } = await pool.query<{ rolsuper: boolean }>(
+    'select rolsuper from pg_roles where rolname = session_user',
+  )
+  // An embedded cluster is nobody's but the trial's.
+  const owner =
+    onlyRow(rows).rolsuper && !embedded
+      ? [
+          warning(
+            'owner',
+            'the role of DATABASE_URL is a superuser: what it runs can switch the audit off',
+            'Let a role own the database that is no superuser: docs/compose.md has the statements.',
+          ),
+        ]
+      : []
+  return { findings: [answers, ok('schema', 'up to date'), reviewer, ...owner], isReady: true }
 }
 
 /** Which account of the platform the database belongs to. */
@@ -78,7 +98,10 @@ export function examineAccount(deployment: Deployment | null, settings: Account)
     return failed('account', new AccountError(deployment, settings).message)
   const { id, name, since } = deployment
   const called = name === null ? id : `${name} (${id})`
-  return ok('account', `${accountText(deployment)}, since ${shortTime(since)}; deployment ${called}`)
+  return ok(
+    'account',
+    `${accountText(deployment)}, since ${shortTime(since)} ${zoneName(since)}; deployment ${called}`,
+  )
 }
 
 /** The queue, as its store sees itself. */
@@ -91,23 +114,32 @@ export async function examineQueue({ REDIS_URL, DATABASE_URL }: Config): Promise
 
 /** Which processes are running, and what halts them. */
 export async function examineService(pool: Pool, program: string): Promise<Finding[]> {
-  const [processes, halts] = await Promise.all([aliveProcesses(pool), readHalts(pool)])
+  const [processes, halts, addresses] = await Promise.all([
+    aliveProcesses(pool),
+    readHalts(pool),
+    differingAddresses(pool),
+  ])
   const missing = missingAmong(processes)
   const alive = Object.entries(countRoles(processes)).map(([role, count]) => `${count} ${role}`)
   return [
     missing.length > 0
       ? warning('processes', nobodyAlive(missing, program))
       : ok('processes', `running: ${alive.join(', ')}`),
-    ...halts.map(({ scope, message, remedy }) =>
-      scope === '*'
-        ? failed('halt', `everything is halted: ${message}`, remedy)
-        : warning('halt', `enterprise ${scope} is halted: ${message}`, remedy),
+    ...addresses.map(({ source, address, processes }) =>
+      warning(
+        'processes',
+        `${source === '' ? 'HR' : `HR source ${source}`} is read at ${address} by ${processes}, and elsewhere by others`,
+        'Where these are different databases, give all processes the same one and restart them: each would send what its own says.',
+      ),
     ),
+    ...halts.map(({ scope, message, remedy, raisedBy }) => {
+      const why = withActor({ t: inEnglish }, message, raisedBy)
+      return scope === '*'
+        ? failed('halt', `everything is halted: ${why}`, remedy)
+        : warning('halt', `enterprise ${scope} is halted: ${why}`, remedy)
+    }),
   ]
 }
-
-/** The doctor speaks English, whatever the language of the commands. */
-const inEnglish = translator('en')
 
 function nobodyAlive(missing: readonly string[], program: string): string {
   const command = `${program} start`

@@ -1,12 +1,13 @@
 import { type Config, ConfigError } from '../config.ts'
 import { connectPlatform, connectSource, hrServerOf } from '../connections.ts'
+import type { ChangedRow } from '../hr/changed-rows.ts'
 import { isHeard } from '../hr/postgres/change-listener.ts'
 import { connectClient } from '../hr/postgres/connection.ts'
 import { triggeredTables } from '../hr/postgres/trigger.ts'
-import type { HrFacts } from '../hr/server.ts'
 import { type HrSource, HrUnavailableError, MappingError } from '../hr/source.ts'
 import type { SourceSettings } from '../hr/source-list.ts'
 import { listenerOf } from '../hr/sources.ts'
+import { judgeTimes, printedMoment, UpdatedTimesCollector } from '../hr/updated-times.ts'
 import type { Pool } from '../lib/database.ts'
 import { sentenceOf } from '../lib/failure.ts'
 import type { Logger } from '../lib/logger.ts'
@@ -15,7 +16,7 @@ import type { PacerSnapshot } from '../pacing/pacer.ts'
 import { PlatformError } from '../platform/errors.ts'
 import { SIGN_ALGORITHMS, type SignAlgorithm } from '../platform/request.ts'
 import type { Deployment } from '../sync/deployment.ts'
-import { type Finding, failed, ok, warning } from './finding.ts'
+import { type Finding, failed, inEnglish, ok, warning } from './finding.ts'
 
 /**
  * The HR systems and their mappings, side by side; where they have names, a finding carries that of its own.
@@ -67,16 +68,23 @@ async function examineSource(
 async function examineAccess(config: Config, settings: SourceSettings, logger: Logger): Promise<Finding[]> {
   const server = hrServerOf(config, settings, logger)
   try {
-    const { product, readOnly, writableTables, session, delivery, unheeded = [] } = await server.facts()
+    const { product, readOnly, writableTables, session, unheeded = [], hidden = [] } = await server.facts()
     const findings = [ok('hr', `${product} answers; sessions are read-only (${readOnly})`)]
     if (session !== undefined) findings.push(ok('hr', session))
-    if (delivery) findings.push(...deliveryFindings(delivery))
     if (unheeded.length > 0)
       findings.push(
         warning(
           'hr',
           `the HR server's sql_mode has ${unheeded.join(', ')}, which mappings are read without`,
           'In mappings, write names in backticks, texts in single quotes, and concat() instead of ||.',
+        ),
+      )
+    if (hidden.length > 0)
+      findings.push(
+        warning(
+          'hr',
+          `row-level security decides which rows of ${hidden.join(', ')} the HR user sees, and may hide all of them`,
+          'Give the HR user a policy that shows all employees, or BYPASSRLS.',
         ),
       )
     if (!config.embedded && writableTables > 0)
@@ -96,7 +104,12 @@ async function examineAccess(config: Config, settings: SourceSettings, logger: L
   }
 }
 
-function deliveryFindings({ files, problem, ignored }: NonNullable<HrFacts['delivery']>): Finding[] {
+/** Of HR in files: what was delivered last, and why what lies there now is not it. */
+async function examineDelivery(hr: HrSource): Promise<Finding[]> {
+  const delivery = await hr.delivery()
+  // Without any, looking at the mapping says why.
+  if (!delivery?.files) return []
+  const { files, problem, ignored } = delivery
   const findings = [ok('hr', `the last whole delivery: ${files}`)]
   if (problem !== null)
     findings.push(
@@ -116,9 +129,12 @@ async function examineMapping(
   hr: HrSource,
 ): Promise<Finding[]> {
   try {
+    const delivered = await examineDelivery(hr)
     const { employees, departments } = await hr.inspect()
     const polls = HR_POLL_SECONDS > 0
+    const readWhole = await hr.lookupReadsWhole()
     return [
+      ...delivered,
       ok('mapping', `${employees.file}: ${employees.columns.join(', ')}`),
       departments
         ? ok('mapping', `${departments.file}: ${departments.columns.join(', ')}`)
@@ -135,11 +151,37 @@ async function examineMapping(
             ),
           ]
         : []),
+      ...examineTimes(await hr.changedSince(new Date(Date.now() - DAY_MS)), new Date()),
+      ...readWhole.map(({ table, rows, index }) =>
+        warning(
+          'mapping',
+          `every look-up of an employee reads all of ${table}, about ${rows} rows`,
+          index === null
+            ? 'Write the mapping so that an index finds one user id: map its column as it is, and join by indexed columns.'
+            : `Have an index made in HR: ${index}.`,
+        ),
+      ),
     ]
   } catch (error) {
-    if (!(error instanceof MappingError) && !(error instanceof HrUnavailableError)) throw error
+    if (error instanceof HrUnavailableError) return [failed('hr', error.message)]
+    if (!(error instanceof MappingError)) throw error
     return [failed('mapping', error.message, 'Correct the mapping file.')]
   }
+}
+
+const DAY_MS = 86_400_000
+
+/** What `updated_at` says of the last day; null: it is not mapped. */
+function examineTimes(rows: readonly ChangedRow[] | null, now: Date): Finding[] {
+  if (rows === null) return []
+  const times = new UpdatedTimesCollector(now)
+  for (const { updatedAt } of rows) times.add(printedMoment(updatedAt))
+  const findings = judgeTimes(times.result, now).map(({ key, remedy, ...figure }) => {
+    const shown = 'ageMs' in figure ? { time: duration(figure.ageMs) } : figure
+    const what = inEnglish(key, shown)
+    return remedy === null ? ok('mapping', what) : warning('mapping', what, inEnglish(remedy))
+  })
+  return times.result.newest === null ? [ok('mapping', inEnglish('doctor.none_new')), ...findings] : findings
 }
 
 /** The optional trigger: whether it is there, and whether somebody listens. */

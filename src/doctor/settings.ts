@@ -20,12 +20,16 @@ export function settingsFailures({ message }: ConfigError, env: Environment): Fi
 }
 
 /** Names that begin like this are probably meant for dirsync. */
-const OURS = /^(?:PLATFORM|HR|GATE|BREAKER|SCHEDULE|SELLER|SWEEP|ALERT)_/
+const OURS = /^(?:DIRSYNC|PLATFORM|HR|GATE|BREAKER|SCHEDULE|SELLER|SWEEP|ALERT)_/
+/** Those of docker-compose.yml. */
+const OF_COMPOSE = ['DEPLOYMENT', 'NOTIFICATION_PORT', 'PORT', 'VERSION', 'WORKERS'].map(
+  name => `DIRSYNC_${name}`,
+)
 
 /** Variables that look like settings and are none, with the setting that may be meant. */
-function misspeltSettings(env: Environment): Finding[] {
+export function misspeltSettings(env: Environment): Finding[] {
   const settings = [...Object.keys(SETTINGS), ...CRON_JOBS.map(job => settingName(job.name))]
-  const known = new Set(settings.flatMap(name => [name, `${name}_FILE`]))
+  const known = new Set([...settings.flatMap(name => [name, `${name}_FILE`]), ...OF_COMPOSE])
   return (
     Object.keys(env)
       // A channel's are checked with the settings, and stop the start.

@@ -1,4 +1,4 @@
-/** For servers that print numbers and moments in a way of their own: the canonical text, as PostgreSQL prints it. */
+/** The canonical text of numbers and times, as PostgreSQL prints it, for servers that print them differently. */
 
 /** A double: the fewest digits that give the same number, with an exponent below 1e-4 and from 1e15 on. */
 export function floatText(value: number): string {
@@ -9,7 +9,7 @@ export function floatText(value: number): string {
   return `${digits}e${power < 0 ? '-' : '+'}${String(Math.abs(power)).padStart(2, '0')}`
 }
 
-/** A decimal or a moment, as text: without zeros at the end of its fraction, or of its seconds' fraction. */
+/** A decimal or a time, as text: without zeros at the end of its fraction, or of its seconds' fraction. */
 export function withoutTrailingZeros(text: string): string {
   return text.replace(/(\.\d*?)0*(?!\d)/, (_, fraction) => (fraction === '.' ? '' : fraction))
 }

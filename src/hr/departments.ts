@@ -1,21 +1,22 @@
 import { parseActive } from '../directory/field-rules.ts'
 import { beginning, fits, trimText } from '../lib/text.ts'
 import { HrDataError } from './errors.ts'
-import { DEPARTMENT_COLUMNS, type Mapping } from './mapping.ts'
+import { DEPARTMENT_COLUMNS } from './mapping.ts'
 import type { HrReader, HrValues } from './server.ts'
+import type { Mapping } from './statement.ts'
 
 /** One department of the departments' mapping. */
 export interface HrDepartmentRow {
   enterpriseCode: string
   deptCode: string
-  /** Null for a department at the top. */
+  /** Null for a top-level department. */
   parentCode: string | null
   active: boolean
-  /** When it was closed; null when it is not, or `closed_at` is not mapped. */
+  /** When it was closed; null when it is open, or `closed_at` is not mapped. */
   closedAt: Date | null
 }
 
-/** How many active employees HR has in a department. */
+/** The number of active employees in a department. */
 export interface DepartmentCount {
   enterpriseCode: string
   deptCode: string
@@ -32,7 +33,7 @@ export async function readDepartments(
   return checkDepartments(mapping.file, rows)
 }
 
-/** Counts the active employees of each department that has any; a doubtful `active` counts as active. */
+/** Counts the active employees of each department that has any; an unclear `active` counts as active. */
 export async function countEmployees(
   reader: HrReader,
   mapping: Mapping,
@@ -53,15 +54,15 @@ export async function countEmployees(
   return [...counts.values()]
 }
 
-/** Something that makes the departments of HR useless as a whole, until it is mended. */
+/** An error that makes all departments of HR unusable until it is fixed. */
 export interface DepartmentProblem {
   rule: 'required' | 'too_long' | 'duplicate' | 'active' | 'closed_at' | 'cycle'
-  /** Codes that it is about; of a cycle, in their order. */
+  /** The codes concerned; of a cycle, in their order. */
   codes: string[]
   message: string
 }
 
-/** Departments of rows with the columns of a departments' mapping. Throws an HrDataError that names all that is wrong. */
+/** Departments from rows with the columns of a departments' mapping. Throws an HrDataError that names all problems. */
 function checkDepartments(file: string, rows: HrValues[]): HrDepartmentRow[] {
   const { departments, problems } = examineDepartments(rows)
   if (problems.length > 0)
@@ -69,7 +70,7 @@ function checkDepartments(file: string, rows: HrValues[]): HrDepartmentRow[] {
   return departments
 }
 
-/** The departments that can be used, and everything that is wrong with the others. */
+/** The usable departments, and all problems of the others. */
 export function examineDepartments(rows: HrValues[]): {
   departments: HrDepartmentRow[]
   problems: DepartmentProblem[]

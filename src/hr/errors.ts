@@ -1,17 +1,17 @@
-/** Where in a mapping's text, both counted from 1. */
+/** A position in a mapping's text, counted from 1. */
 export interface Place {
   line: number
-  /** Null where the server names the line alone, and its words fit several places. */
+  /** Null when the server names only the line, and its message fits several positions. */
   column: number | null
 }
 
-/** The mapping itself is wrong: nothing can be read until somebody mends the file. */
+/** The mapping itself is wrong: nothing can be read until the file is fixed. */
 export class MappingError extends Error {
   /** What is wrong: the file, its statement, the server's opinion of it, its columns, or that there is no mapping. */
   readonly code: 'MAPPING_FILE' | 'MAPPING_STATEMENT' | 'MAPPING_SQL' | 'MAPPING_COLUMNS' | 'MAPPING_MISSING'
 
   readonly file: string
-  /** Where it is wrong, as far as that is one place. */
+  /** Where it is wrong, if that is a single place. */
   readonly place: Place | null
   /** What is wrong, without file and place. */
   readonly reason: string
@@ -31,13 +31,13 @@ export class MappingError extends Error {
   }
 }
 
-/** The HR database does not answer, or stopped in the middle of an answer. The next try may succeed. */
+/** The HR database does not answer, or stopped in the middle of an answer. A retry may succeed. */
 export class HrUnavailableError extends Error {
   readonly code = 'HR_UNAVAILABLE'
   override readonly name: string = 'HrUnavailableError'
 }
 
-/** What HR has handed over is not whole. A run that would read it is suspect; with the next delivery all may be well. */
+/** HR's delivery is incomplete. A run that would read it is suspect; the next delivery may be fine. */
 export class HrDeliveryError extends HrUnavailableError {
   override readonly name = 'HrDeliveryError'
 
@@ -51,18 +51,18 @@ export function isOfDelivery(message: string): boolean {
   return /the delivery in .+ is not complete: /s.test(message)
 }
 
-/** HR returned rows that the mapping or dirsync cannot use as a whole. A single bad employee is no such case. */
+/** HR returned rows that the mapping or dirsync cannot use as a whole. A single bad employee does not count. */
 export class HrDataError extends Error {
   readonly code = 'HR_DATA'
   override readonly name = 'HrDataError'
 }
 
-/** Whether an error says what is wrong with HR: it is no error of ours. */
+/** Whether an error reports a problem of HR rather than of ours. */
 export function isOfHr(error: unknown): error is HrUnavailableError | HrDataError | MappingError {
   return error instanceof HrUnavailableError || error instanceof HrDataError || error instanceof MappingError
 }
 
-/** Whether an error is one of these already, or says that somebody gave up waiting: it needs no explanation. */
+/** Whether an error is one of these already, or an abort: it needs no explanation. */
 export function isExplained(error: unknown): error is Error {
   return isOfHr(error) || (error instanceof Error && error.name === 'AbortError')
 }
@@ -78,6 +78,7 @@ export function hrAway(reason: string, cause: unknown): HrUnavailableError {
 const REFUSALS = {
   login: 'the HR database refuses the login',
   database: 'the HR server has no such database',
+  right: 'the HR user has no right to this database, or there is none of this name',
 }
 
 /** A login that the server refuses. */
@@ -94,7 +95,7 @@ export function hrTooSlow(timeoutMs: number): HrUnavailableError {
   return new HrUnavailableError(`HR's server needed more than ${seconds} s for the SELECT, and stopped it`)
 }
 
-/** The server's own words about a mapping's text. They must not hold values of rows. */
+/** The server's own message about a mapping's text. It must not hold values of rows. */
 export function mappingRefused(
   file: string,
   message: string,
@@ -104,26 +105,33 @@ export function mappingRefused(
   return new MappingError('MAPPING_SQL', file, message, { place, cause })
 }
 
-/** A value in HR that the mapping's expressions cannot take. It has no cause: the server's message may hold the value. */
+/** An HR value that the mapping's expressions cannot take. It has no cause: the server's message may hold the value. */
 export function valueRefused(file: string, sqlState: string, place: Place | null): HrDataError {
   return new HrDataError(
-    `${placed(file, place)}: the query failed on a value in HR (SQLSTATE ${sqlState}); make its casts and arithmetic accept every row`,
+    `${placed(file, place)}: the query failed on a value in HR (SQLSTATE ${sqlState}); make its casts and arithmetic accept every row (\`dirsync hr check\` tells which does not)`,
   )
 }
 
-/** A place as editors and compilers name it: `employees.sql:3:18`. */
+/** A subquery in the mapping that finds more than one row for some employee. */
+export function subqueryOfMany(file: string, sqlState: string, place: Place | null): HrDataError {
+  return new HrDataError(
+    `${placed(file, place)}: a subquery returned more than one row for an employee (${sqlState}); make it return one, such as with max() or limit 1`,
+  )
+}
+
+/** A position as editors and compilers write it: `employees.sql:3:18`. */
 export function placed(file: string, place: Place | null): string {
   if (place === null) return file
   return place.column === null ? `${file}:${place.line}` : `${file}:${place.line}:${place.column}`
 }
 
-/** The place that follows a text. */
+/** The position after a text. */
 export function placeAfter(text: string): Place {
   const lines = text.split('\n')
   return { line: lines.length, column: [...(lines.at(-1) ?? '')].length + 1 }
 }
 
-/** Where a name stands in SQL, whatever its case, if there is only one place; `before` is what it has to follow. */
+/** The position of a name in SQL, ignoring case, if it occurs once; `before` is the text that it has to follow. */
 export function onlyPlaceOf(name: string, sql: string, before = ''): number | null {
   const written = name.replace(/[^\w\u0080-\uffff]/g, '\\$&')
   const word = new RegExp(`(?<![\\w$\\u0080-\\uffff])${before}${written}(?![\\w$\\u0080-\\uffff])`, 'gi')

@@ -1,30 +1,46 @@
 import { type EmployeeKey, keyText } from '../directory/employee.ts'
-import { type EmployeeMapping, type MappedColumn, scanColumns } from './mapping.ts'
+import { type EmployeeMapping, scanColumns } from './mapping.ts'
 import type { HrEmployeeRow } from './scan.ts'
-import type { HrReader, HrServer, HrValues, KeyCondition } from './server.ts'
+import type { HrQuery, HrReader, HrServer, HrValues, KeyComparison, KeyCondition } from './server.ts'
+import type { MappedColumn } from './statement.ts'
+import { withinLimit } from './whole-lines.ts'
 
 type Found = Map<string, HrEmployeeRow | 'duplicate'>
 
-/** What look-ups are made with. */
+/** The inputs of every look-up. */
 interface LookupPlace {
-  server: Pick<HrServer, 'keyComparison'>
+  server: Pick<HrServer, 'keyComparison' | 'settings'>
   reader: HrReader
   mapping: EmployeeMapping
   defaultEnterprise: string
 }
 
+/** How employees are looked up. */
+export interface LookupOptions {
+  /**
+   * The keys name each user id in every enterprise, since it is not known which one has it: once found under one of them, it is
+   * no longer looked up under others.
+   */
+  anyEnterprise?: boolean
+  /**
+   * Of the employees not found by an index: those that HR should have. Only for these all of HR is read, since their user ids
+   * may have blanks around them. Default: all of them.
+   */
+  expected?: (missing: EmployeeKey[]) => EmployeeKey[] | Promise<EmployeeKey[]>
+  /** How long a person is willing to wait for each answer; default: as long as a job. */
+  timeoutMs?: number
+}
+
 /**
- * The rows of some employees, by key text. Asks by the columns' own types first. What that does not find may still be there,
- * written with blanks around it or in a type without a native comparison: it is asked for by its text, which reads all of HR.
- * @param options.anyEnterprise a user id that was found under one enterprise is not asked for under others any more
- * @param options.timeoutMs after which each of the two queries is given up
+ * The rows of some employees, by key text. Queries by the columns' own types first. A key not found may have blanks around it,
+ * so it is queried by its text, as are columns whose type has no native comparison. That reads all of HR.
  */
 export async function lookupEmployees(
   { server, reader, mapping, defaultEnterprise }: LookupPlace,
   keys: readonly EmployeeKey[],
-  { anyEnterprise = false, timeoutMs }: { anyEnterprise?: boolean; timeoutMs?: number | undefined } = {},
+  { anyEnterprise = false, expected, timeoutMs }: LookupOptions = {},
 ): Promise<Found> {
-  // No key has the character 0; sending it would be an error of many a server.
+  // No key has the character 0; many servers reject it.
   const wanted = new Map(
     keys.filter(key => !`${key.userid}${key.enterpriseCode}`.includes('\0')).map(key => [keyText(key), key]),
   )
@@ -33,45 +49,82 @@ export async function lookupEmployees(
   const ask = async (where: KeyCondition[]) => {
     if (where.some(({ values }) => values.length === 0)) return
     const query = { mapping, columns, defaultEnterprise, where }
-    collect(await reader.rows(query, timeoutMs), columns, wanted, found)
+    const rows = withinLimit(query, await reader.rows(query, timeoutMs), server.settings.rowLimit)
+    collect(rows, columns, wanted, found)
   }
-  const userid = mapping.columns.get('userid') as MappedColumn
-  const enterprise = mapping.columns.get('enterprise_code')
-  const comparison = server.keyComparison(userid.type)
-  const ofEnterprise = enterprise && server.keyComparison(enterprise.type)
-  const byType = (asked: readonly EmployeeKey[]): KeyCondition => ({
-    column: 'userid',
-    by: 'type',
-    values: distinct(asked.map(key => key.userid)).filter(value => comparison?.holds(value)),
-  })
-
+  const missing = () => {
+    const settled = new Set(anyEnterprise ? [...found.keys()].map(text => wanted.get(text)?.userid) : [])
+    return [...wanted]
+      .filter(([text, key]) => !found.has(text) && !settled.has(key.userid))
+      .map(([, key]) => key)
+  }
+  const { comparison, ofEnterprise } = comparisonsOf(server, mapping)
   if (comparison) {
-    const present = [...wanted.values()]
-    const codes = distinct(present.map(key => key.enterpriseCode))
-    // It narrows where an index may serve; whether each pair is one of the keys, `collect` sees. Rows without a code have
-    // the default one: an `or` for them would cost the index more often than it helps.
-    const narrows = ofEnterprise && !codes.includes(defaultEnterprise)
-    const values = narrows ? codes.filter(code => ofEnterprise.holds(code)) : []
-    await ask([
-      byType(present),
-      ...(narrows ? [{ column: 'enterprise_code', by: 'type', values } as const] : []),
-    ])
+    const where = conditionsByType({ server, mapping, defaultEnterprise }, [...wanted.values()], comparison)
+    await ask(where)
+    // The codes of enterprises may have blanks around them as well.
+    if (where.length > 1 && !ofEnterprise?.isExact) await ask([useridByType(missing(), comparison)])
   }
-  const settled = new Set(anyEnterprise ? [...found.keys()].map(text => wanted.get(text)?.userid) : [])
-  const rest = [...wanted]
-    .filter(([text, key]) => !found.has(text) && !settled.has(key.userid))
-    .map(([, key]) => key)
-  const mayHide = !comparison?.isExact || (enterprise !== undefined && !ofEnterprise?.isExact)
-  if (rest.length > 0 && mayHide)
-    await ask([
-      comparison?.isExact
-        ? byType(rest)
-        : { column: 'userid', by: 'text', values: distinct(rest.map(key => key.userid)) },
-    ])
+  if (comparison?.isExact) return found
+  const rest = missing()
+  const sought = comparison && expected && rest.length > 0 ? await expected(rest) : rest
+  await ask([{ column: 'userid', by: 'text', values: distinct(sought.map(key => key.userid)) }])
   return found
 }
 
-/** Rows of wanted keys; a comparison may also have brought others (another enterprise, another spelling). */
+/** Sample keys, one for each type. No employee has them. */
+const SAMPLES = [
+  { userid: 'dirsync_user', enterpriseCode: 'dirsync_enterprise' },
+  { userid: '101', enterpriseCode: '102' },
+  { userid: '00000000-0000-0000-0000-000000000001', enterpriseCode: '00000000-0000-0000-0000-000000000002' },
+]
+
+/** The first query of an employee's look-up, to be explained; with the user id that it names. */
+export function sampleLookup(place: Omit<LookupPlace, 'reader'>): { query: HrQuery; userid: string } {
+  const { server, mapping, defaultEnterprise } = place
+  const { comparison, ofEnterprise } = comparisonsOf(server, mapping)
+  const sampleOf = (name: 'userid' | 'enterpriseCode', by: KeyComparison | null | undefined) =>
+    (SAMPLES.find(sample => by?.holds(sample[name])) ?? SAMPLES[0])?.[name] ?? ''
+  const userid = sampleOf('userid', comparison)
+  const key = { userid, enterpriseCode: sampleOf('enterpriseCode', ofEnterprise) }
+  const where: KeyCondition[] = comparison
+    ? conditionsByType(place, [key], comparison)
+    : [{ column: 'userid', by: 'text', values: [userid] }]
+  return { query: { mapping, columns: scanColumns(mapping), defaultEnterprise, where }, userid }
+}
+
+function comparisonsOf(server: LookupPlace['server'], { columns }: EmployeeMapping) {
+  const enterprise = columns.get('enterprise_code')
+  return {
+    comparison: server.keyComparison((columns.get('userid') as MappedColumn).type),
+    enterprise,
+    ofEnterprise: enterprise && server.keyComparison(enterprise.type),
+  }
+}
+
+function conditionsByType(
+  { server, mapping, defaultEnterprise }: Omit<LookupPlace, 'reader'>,
+  keys: readonly EmployeeKey[],
+  comparison: KeyComparison,
+): KeyCondition[] {
+  const { ofEnterprise } = comparisonsOf(server, mapping)
+  const codes = distinct(keys.map(key => key.enterpriseCode))
+  // It narrows the rows where an index may serve; `collect` checks whether each pair is one of the keys. Rows without a code
+  // have the default one: an `or` for them would cost the index more often than it helps.
+  const narrows = ofEnterprise && !codes.includes(defaultEnterprise)
+  const values = narrows ? codes.filter(code => ofEnterprise.holds(code)) : []
+  return [
+    useridByType(keys, comparison),
+    ...(narrows ? [{ column: 'enterprise_code', by: 'type', values } as const] : []),
+  ]
+}
+
+function useridByType(keys: readonly EmployeeKey[], comparison: KeyComparison): KeyCondition {
+  const values = distinct(keys.map(key => key.userid)).filter(value => comparison.holds(value))
+  return { column: 'userid', by: 'type', values }
+}
+
+/** Rows of the wanted keys; a comparison may also have returned others (another enterprise, another spelling). */
 function collect(
   rows: HrValues[],
   columns: readonly string[],

@@ -4,16 +4,11 @@ import { readFile } from 'node:fs/promises'
 import { EMPLOYEE_FIELDS, type EmployeeField } from '../directory/employee.ts'
 import { MappingError, onlyPlaceOf, placeAfter } from './errors.ts'
 import type { ColumnShape, DescribedColumn, HrReader } from './server.ts'
-
-/** A mapping file: its name for messages, and its text. */
-export interface MappingFile {
-  file: string
-  sql: string
-}
+import type { MappedColumn, Mapping, MappingFile } from './statement.ts'
 
 /**
- * The text of a mapping file. One in another encoding would be read all the same, and compare with texts that nobody has:
- * with a status in Chinese, everybody would have left.
+ * The text of a mapping file. One in another encoding would still be readable, but its literals would match no data: with a
+ * Chinese status, all employees would have left.
  * @throws MappingError where it is not UTF-8, and the file system's own errors
  */
 export async function readMapping(file: string): Promise<string> {
@@ -24,23 +19,10 @@ export async function readMapping(file: string): Promise<string> {
   throw new MappingError('MAPPING_FILE', file, 'the file is not in UTF-8; save it as UTF-8', { place })
 }
 
-/** A mapping whose columns have been checked on the server. */
-export interface Mapping extends MappingFile {
-  /** Where each mapped column comes from, by its canonical name (`code` has become `corp_code`). */
-  columns: ReadonlyMap<string, MappedColumn>
-}
-
-export interface MappedColumn {
-  /** Its name in the mapping's SELECT. */
-  source: string
-  /** The server's own name for its type. */
-  type: string
-}
-
 export interface EmployeeMapping extends Mapping {
   /** Managed fields in canonical order. */
   fields: EmployeeField[]
-  /** Sixteen characters that change with the SELECT and with the columns that it returns. */
+  /** Sixteen characters that change with the SELECT and with its columns. */
   fingerprint: string
 }
 
@@ -63,7 +45,7 @@ export async function inspectDepartments(reader: HrReader, mapping: MappingFile)
   return departmentMapping(mapping.file, mapping.sql, await reader.describe(mapping))
 }
 
-/** @throws MappingError when there is a mapping of departments, and employees cannot be counted by department */
+/** @throws MappingError when there is a mapping of departments, but employees cannot be counted by department */
 export function assertDepartments(employees: EmployeeMapping, departmentsFile: string): void {
   if (!employees.columns.has('dept_code'))
     throw new MappingError(
@@ -104,16 +86,16 @@ export function departmentMapping(file: string, sql: string, described: Describe
   return { file, sql, columns: checkedColumns({ file, sql }, described, DEPARTMENT_COLUMNS, required) }
 }
 
-/** Something that is wrong with the columns of a mapping. */
+/** An error in the columns of a mapping. */
 interface Problem {
   message: string
-  /** The column that it is about, if there is one. */
+  /** The column concerned, if there is one. */
   column?: string
 }
 
 /**
  * The columns by canonical name.
- * @throws MappingError that names everything that is wrong with them, `problems` included
+ * @throws MappingError with all their problems, `problems` included
  */
 function checkedColumns(
   { file, sql }: MappingFile,
@@ -142,7 +124,7 @@ function checkedColumns(
   return new Map([...columns].map(([name, column]) => [name === 'code' ? 'corp_code' : name, column]))
 }
 
-/** Where a SELECT names one of its columns, where that is sure: after the only `as` before the name, or its only mention. */
+/** Where a SELECT names one of its columns, if that is certain: after the only `as` before the name, or its only occurrence. */
 function placeInSelect(column: string, sql: string): number | null {
   return onlyPlaceOf(column, sql, 'as\\s+["`]?') ?? onlyPlaceOf(column, sql)
 }

@@ -1,33 +1,41 @@
 import { once } from 'node:events'
 import { addAbortSignal, pipeline, type Readable, Transform } from 'node:stream'
+import type { EmployeeKey } from '../directory/employee.ts'
 import { type EmployeeMapping, scanColumns } from './mapping.ts'
 import type { HrSession } from './server.ts'
+import { WholeLines } from './whole-lines.ts'
 
 /**
- * One employee as HR's mapping returns it: canonical column → text. Dates are `yyyy-MM-dd`, booleans `t`/`f`,
- * `category` is joined by commas; `enterprise_code` and `userid` are always there, trimmed.
+ * One employee from HR's mapping: canonical column → text. Dates are `yyyy-MM-dd`, booleans `t`/`f`, `category` is joined by
+ * commas; `enterprise_code` and `userid` are always there, trimmed.
  */
 export type HrEmployeeRow = Record<string, string | null>
 
-/** A pass over all employees of HR, at one moment. Close it when it is not read to its end. */
+/** The key of a row's employee. */
+export function keyOf({ enterprise_code, userid }: HrEmployeeRow): EmployeeKey {
+  return { enterpriseCode: enterprise_code ?? '', userid: userid ?? '' }
+}
+
+/** A pass over all employees of HR, in one snapshot. Close it when it is not read to its end. */
 export interface HrScan {
   columns: string[]
   /** Fingerprint of the mapping that it reads with. */
   mapping: string
   /**
-   * COPY text format (UTF-8): one line per row with exactly `columns`. Fails with HrUnavailableError, HrDataError, or
-   * the signal's AbortError. When it closes, the session is closed, if it is the last thing that the session does.
+   * COPY text format (UTF-8): one line per row with exactly `columns`, in chunks of whole lines. Fails with HrUnavailableError,
+   * HrDataError, or the signal's AbortError. Closing it closes the session, if it is the session's last use.
    */
   stream: Readable
-  /** Ends the reading, whatever was read. Idempotent. */
+  /** Ends the reading at any point. Idempotent. */
   close(): Promise<void>
 }
 
 /**
  * Streams all employees.
- * @param options.since only rows with `updated_at` at or after this moment; ignored when it is not mapped
+ * @param options.since only rows with `updated_at` at or after this time; ignored when it is not mapped
  * @param options.endsSession the session is closed when the stream closes; otherwise only where it was not read to its end
- * @param options.read is told of every chunk
+ * @param options.rowLimit the longest row that is read, in bytes
+ * @param options.read called with every chunk
  */
 export async function openScan(
   session: HrSession,
@@ -37,17 +45,24 @@ export async function openScan(
     since?: Date | undefined
     signal?: AbortSignal | undefined
     endsSession: boolean
+    rowLimit: number
     read?: (chunk: Buffer) => void
   },
 ): Promise<HrScan> {
-  const { defaultEnterprise, since, signal, endsSession, read } = options
+  const { defaultEnterprise, since, signal, endsSession, rowLimit, read } = options
   const columns = scanColumns(mapping)
   const { source, failureOf } = await session.lines({ mapping, columns, defaultEnterprise, since })
+  const whole = new WholeLines(mapping.file, columns, rowLimit)
   let isComplete = false
   const stream = new Transform({
     transform(chunk: Buffer, _encoding, done) {
-      read?.(chunk)
-      done(null, chunk)
+      try {
+        const lines = whole.push(chunk)
+        if (lines.length > 0) read?.(lines)
+        done(null, lines)
+      } catch (error) {
+        done(error as Error)
+      }
     },
     flush(done) {
       isComplete = true

@@ -1,10 +1,10 @@
 import type { Readable } from 'node:stream'
-import type { Mapping, MappingFile } from './mapping.ts'
-import type { Dialect } from './statement.ts'
+import type { FilesSettings } from './files/settings.ts'
+import type { Dialect, Mapping, MappingFile } from './statement.ts'
 
 /**
- * What a kind of HR server has to be able to do. Everything else (which columns a mapping may have, look-ups, departments,
- * dry runs) is the same for all of them; docs/decisions/0025-hr-sources.md tells what a new kind has to write.
+ * The interface of a kind of HR server. Everything else (which columns a mapping may have, look-ups, departments, dry runs) is
+ * the same for all of them; docs/decisions/0025-hr-sources.md says what a new kind has to implement.
  *
  * Values leave a server as canonical text, the same for the same value whichever server it comes from:
  *
@@ -16,96 +16,117 @@ import type { Dialect } from './statement.ts'
  *     date                 yyyy-MM-dd
  *     timestamp            yyyy-MM-dd hh:mm:ss, with a fraction where there is one, without zeros at its end
  *     timestamptz          the same in China's time, followed by +08
- *     birth_day, entry_day the day; of a moment, the day in China
+ *     birth_day, entry_day the day; of a timestamp, the day in China
  *     updated_at           as a timestamptz; one without a zone is China's time, a date its first moment
- *     closed_at            seconds since 1970, or a text that is no number where the moment has none
- *     array                its items, joined by commas; those that are null are left out
+ *     closed_at            seconds since 1970, or a non-numeric text where the time has none
+ *     array                its items, joined by commas; null items are left out
  *     json                 as the server prints it
  *
- * A user id that is a decimal keeps its zeros: it is a name. `enterprise_code` and `userid` never hold the character 0, as no
- * key of ours can: it is left out of an enterprise code, and a user id that holds it is null.
+ * A user id that is a decimal keeps its zeros: it is a name. `enterprise_code` and `userid` never hold the character 0, as none
+ * of our keys can: it is left out of an enterprise code, and a user id that holds it is null.
  */
 export interface HrServer {
   readonly kind: HrKind
-  /** How its SQL is read, to find one SELECT in a file. */
+  /** The settings that it is made from. */
+  readonly settings: HrServerSettings
+  /** The dialect of its SQL, for finding the single SELECT in a file. */
   readonly dialect: Dialect
-  /** Answers questions on connections that are kept; for look-ups, each of which sees the present. */
+  /** Runs queries on pooled connections; for look-ups, each of which sees the present. */
   readonly reader: HrReader
   /** How user ids and enterprise codes are compared in a column's own type; null: only by their text. */
   keyComparison(type: string): KeyComparison | null
   /**
-   * Opens a connection of its own that shows HR as it is at one moment and can write nothing.
+   * Opens a dedicated read-only connection with a snapshot of HR.
    * @throws HrUnavailableError
    */
   open(options: SessionOptions): Promise<HrSession>
   /** Tables and views that the user may read, the largest first. @throws HrUnavailableError */
   tables(): Promise<HrTable[]>
-  /** What doctor tells about it. @throws HrUnavailableError */
+  /** The facts that doctor reports about it. @throws HrUnavailableError */
   facts(): Promise<HrFacts>
-  /** Of HR that is handed over as a whole: which delivery is there, null while none is complete. */
-  delivery?(): Promise<string | null>
-  /** Closes the reader's connections; sessions are closed by whoever opened them. */
+  /**
+   * The big tables that a query scans in full, by the server's own plan; where that is known, with the index that would avoid
+   * it. Absent: nothing that a person could change.
+   * @param userid the value of the query's condition that the index is to find
+   * @throws HrUnavailableError, MappingError
+   */
+  readWhole?(query: HrQuery, userid: string): Promise<TableReadWhole[]>
+  /** For delivered HR: what some mappings read of it. @throws HrUnavailableError */
+  delivery?(mappings: readonly MappingFile[]): Promise<HrDelivery>
+  /** Closes the reader's connections; the caller of `open` closes its session. */
   close(): Promise<void>
 }
 
-/** `mysql` is MariaDB as well; `files` are files that were handed over. */
+/** The settings of a server, in any process. */
+export interface HrServerSettings {
+  /** Its address, possibly with a password. */
+  url: string
+  /** How files are read, for HR in files. */
+  files: FilesSettings
+  /** The longest row that is read, in bytes. */
+  rowLimit: number
+}
+
+/** `mysql` includes MariaDB; `files` are delivered files. */
 export type HrKind = 'postgres' | 'mysql' | 'files'
 
 export interface SessionOptions {
-  /** What the connection is for, as the server's list of connections shows it. */
+  /** The purpose of the connection, for the server's list of connections. */
   name: string
-  /** Longest time for each statement, whatever the one before it has set; null: there is no limit. */
+  /** Longest time for each statement, whatever settings the previous one made; null: no limit. */
   timeoutMs: number | null
-  /** What it reads is judged by a run: HR that was handed over only in part will not do, nor what was there before. */
+  /** A run checks what it reads: neither a partial delivery nor the previous one will do. */
   isForRun?: boolean
 }
 
-/** Reads HR. Fails with HrUnavailableError, with MappingError at its place in the file, or with HrDataError. */
+/** Reads HR. Fails with HrUnavailableError, with MappingError at its position in the file, or with HrDataError. */
 export interface HrReader {
   /** The columns that a SELECT returns. No row of it is read. */
   describe(mapping: MappingFile): Promise<DescribedColumn[]>
   /**
    * The rows of a query, as canonical text.
-   * @param timeoutMs after which it is given up; absent: after as long as a job may wait
+   * @param timeoutMs after which it is given up; default: as long as a job may wait
    */
   rows(query: HrQuery, timeoutMs?: number): Promise<HrValues[]>
 }
 
-/** HR at one moment. One thing at a time: each has to end before the next one begins. */
+/** A snapshot of HR. Sequential: each operation has to end before the next one begins. */
 export interface HrSession extends HrReader {
-  /** Streams the rows of a query, in the order of its SELECT. Whoever does not read it to its end closes the session. */
+  /** Streams the rows of a query, in the order of its SELECT. A caller that does not read it to its end closes the session. */
   lines(query: HrQuery): Promise<HrLines>
-  /** Closes the connection, whatever it is at. Never fails; idempotent. */
+  /** Closes the connection, even during a query. Never fails; idempotent. */
   close(): Promise<void>
 }
 
 export type HrValues = (string | null)[]
 
 export interface HrLines {
-  /** COPY text format of PostgreSQL in UTF-8, a line per row. It reads no more of HR than is taken from it. */
+  /** COPY text format of PostgreSQL in UTF-8, a line per row. It does not read HR ahead of its consumer. */
   source: Readable
-  /** What a failure of the source means. */
+  /** Translates a failure of the source. */
   failureOf(error: Error): Error
 }
 
-/** Which rows and columns of a mapping are wanted. */
+/** The wanted rows and columns of a mapping. */
 export interface HrQuery {
   mapping: Mapping
   /** Canonical names. One that is not mapped is null in every row; `enterprise_code` is the default one. */
   columns: readonly string[]
-  /** Enterprise code of rows that have none, or a blank one. */
+  /** Enterprise code of rows without one, or with a blank one. */
   defaultEnterprise: string
-  /** Only rows with `updated_at` at or after this moment; ignored when it is not mapped. */
+  /** Only rows with `updated_at` at or after this time, or without any; ignored when it is not mapped. */
   since?: Date | undefined
-  /** Not more rows than this, whichever. */
+  /** With `since`: rows without a time are left out. */
+  datedOnly?: boolean
+  /** Most rows, in any order. */
   limit?: number
   /** All of them must hold. */
   where?: readonly KeyCondition[]
-  /** Each different row once, followed by how many of it there are. */
+  /** Each distinct row once, followed by its count. */
   counted?: boolean
 }
 
-/** Rows whose key column has one of the values. It may also let others through that the server holds to be equal. */
+/** Rows whose key column has one of the values. It may also match others that the server considers equal. */
 export interface KeyCondition {
   column: 'userid' | 'enterprise_code'
   /** `type`: compared in the column's own type, so that an index on it serves; `text`: by its canonical text. */
@@ -115,9 +136,9 @@ export interface KeyCondition {
 }
 
 export interface KeyComparison {
-  /** Whether a key's text can be a value of this type at all; one that cannot is nobody's key. */
+  /** Whether a key's text can be a value of this type at all; otherwise no row has it. */
   holds(text: string): boolean
-  /** Values print in one way only, without blanks: a key that equality does not find is not there. */
+  /** No value has blanks around it: a key that equality does not find does not exist. */
   isExact: boolean
 }
 
@@ -130,34 +151,60 @@ export interface DescribedColumn {
 }
 
 /**
- * What a column's values are like, as far as it decides what it may be mapped to: `moment` is a date or a timestamp, and
- * what is `other`, such as bytes, can be mapped to nothing.
+ * The shape of a column's values, which decides what it may be mapped to: `moment` is a date or a timestamp, and `other`, such
+ * as bytes, cannot be mapped.
  */
 export type ColumnShape = 'plain' | 'moment' | 'array' | 'json' | 'other'
 
-/** A table or a view, before anything is mapped. */
+/** A table or a view, before any mapping. */
 export interface HrTable {
-  /** As people name it, with its schema where it has to be. */
+  /** Its name for people, with its schema if needed. */
   name: string
-  /** The same as a SELECT names it, in quotes where it needs them. */
+  /** The same for a SELECT, in quotes if needed. */
   sql: string
-  /** About how many rows it has; null where the server does not know. */
+  /** Approximate number of rows; null when the server does not know it. */
   rows: number | null
-  /** The columns that the user may read; absent: all of them. */
+  /** The columns that the user may read; default: all of them. */
   readable?: readonly string[]
+}
+
+/** A table that a look-up of one employee scans in full. */
+export interface TableReadWhole {
+  /** Its name in a statement. */
+  table: string
+  /** Approximate number of rows. */
+  rows: number
+  /** The statement that creates an index for it; null when the plan does not tell which one. */
+  index: string | null
+}
+
+/** A smaller table is scanned in less time than a round trip takes. */
+export const MANY_ROWS = 5000
+
+/** A delivery, as far as it is read. */
+export interface HrDelivery {
+  /** Identifies the delivery; null while the current one is incomplete. */
+  stamp: string | null
+  /** What is read: files with their rows and encodings, and when the newest of them was written; null while there is nothing. */
+  files: string | null
+  writtenAt: Date | null
+  /** Why the current content is not it. */
+  problem: string | null
+  /** Names of files without data. */
+  ignored: readonly string[]
 }
 
 export interface HrFacts {
   /** Product and version, such as `PostgreSQL 18.4`. */
   product: string
-  /** The server's own word for whether a session can only read, such as `on`. */
+  /** The server's own word for whether a session is read-only, such as `on`. */
   readOnly: string
   /** How many tables the user may write to, if a session did not forbid it. */
   writableTables: number
-  /** A sentence about how sessions are set up, where the server's own settings may be others; absent: there is nothing to tell. */
+  /** A sentence about how sessions are set up, where the server's own settings may differ; absent: nothing to report. */
   session?: string
-  /** Of HR in files: what was delivered last, and why what lies there now is not it. */
-  delivery?: { files: string; problem: string | null; ignored: readonly string[] }
-  /** Names of the server's settings that give SQL another meaning, and that mappings are read without. */
+  /** Tables of which a policy shows the user only some rows, and perhaps none. */
+  hidden?: readonly string[]
+  /** Names of the server's settings that change the meaning of SQL, and that mappings are read without. */
   unheeded?: readonly string[]
 }

@@ -4,23 +4,31 @@ import { FILES_DEFAULTS, type FilesSettings } from './files/settings.ts'
 import { MysqlServer } from './mysql/server.ts'
 import { PostgresServer } from './postgres/server.ts'
 import type { HrServer } from './server.ts'
+import { ROW_LIMIT } from './whole-lines.ts'
 
 /**
- * The HR server that an address leads to: its scheme says of which kind it is. Nothing is connected yet.
- * @param files how files are read, where HR is in files
+ * The HR server of an address, whose scheme decides its kind. Not connected yet.
+ * @param files how files are read, for HR in files
+ * @param rowLimit the longest row that is read, in bytes
  */
-export function hrServer(url: string, logger: Logger, files: FilesSettings = FILES_DEFAULTS): HrServer {
+export function hrServer(
+  url: string,
+  logger: Logger,
+  files: FilesSettings = FILES_DEFAULTS,
+  rowLimit = ROW_LIMIT,
+): HrServer {
   const log = logger.child({ component: 'hr' })
+  const settings = { url, files, rowLimit }
   const scheme = url.slice(0, url.indexOf(':'))
   switch (scheme) {
     case 'postgres':
     case 'postgresql':
-      return new PostgresServer(url, log)
+      return new PostgresServer(settings, log)
     case 'mysql':
     case 'mariadb':
-      return new MysqlServer(url, log)
+      return new MysqlServer(settings, log)
     case 'files':
-      return new FilesServer(url, files, log)
+      return new FilesServer(settings, log)
     default:
       throw new Error(`HR cannot be read from an address that begins with ${scheme}:`)
   }

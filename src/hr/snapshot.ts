@@ -1,4 +1,5 @@
 import type { EmployeeKey } from '../directory/employee.ts'
+import { type Culprit, findCulprit } from './culprit.ts'
 import { examineDepartments } from './departments.ts'
 import { lookupEmployees } from './lookup.ts'
 import {
@@ -7,25 +8,25 @@ import {
   type EmployeeMapping,
   inspectDepartments,
   inspectEmployees,
-  type MappingFile,
 } from './mapping.ts'
 import { type HrEmployeeRow, type HrScan, openScan } from './scan.ts'
 import type { HrServer, HrSession } from './server.ts'
+import type { MappingFile } from './statement.ts'
 import { singleSelect } from './statement.ts'
 
 interface SnapshotOptions {
-  /** What it is for, as the server's list of connections shows it. */
+  /** Its purpose, for the server's list of connections. */
   name: string
   defaultEnterprise: string
-  /** The departments' mapping, which asks something of that of the employees; null without one. */
+  /** The departments' mapping, which has a requirement for that of the employees; null without one. */
   departmentsFile: string | null
   timeoutMs: number
 }
 
 /**
- * HR as it is at one moment, read with any mapping: with today's and with one that somebody tries out. Everything happens in
- * one session that can write nothing and is closed afterwards, so that nothing which a SELECT may set outlives it. One thing
- * at a time: each has to end before the next one begins.
+ * A snapshot of HR, read with any mapping: with today's and with one under test. Everything happens in one read-only session
+ * that is closed afterwards, so that no setting of a SELECT outlives it. Sequential: each operation has to end before the next
+ * one begins.
  */
 export class HrSnapshot implements AsyncDisposable {
   readonly #server: HrServer
@@ -54,8 +55,8 @@ export class HrSnapshot implements AsyncDisposable {
   }
 
   /**
-   * Streams all employees. One that is not read to its end ends the snapshot.
-   * @param read is told of every chunk
+   * Streams all employees. Closing it before its end closes the snapshot.
+   * @param read called with every chunk
    */
   async scan(
     mapping: EmployeeMapping,
@@ -64,10 +65,11 @@ export class HrSnapshot implements AsyncDisposable {
   ): Promise<HrScan> {
     signal.throwIfAborted()
     const { defaultEnterprise } = this.#options
-    return openScan(this.#session, mapping, { defaultEnterprise, signal, read, endsSession: false })
+    const { rowLimit } = this.#server.settings
+    return openScan(this.#session, mapping, { defaultEnterprise, rowLimit, signal, read, endsSession: false })
   }
 
-  /** All departments, whatever is wrong with them. Needs a mapping of them. @throws MappingError, HrUnavailableError */
+  /** All departments, with all their problems. Needs a mapping of them. @throws MappingError, HrUnavailableError */
   async departments({ file, sql }: MappingFile): Promise<ReturnType<typeof examineDepartments>> {
     const select = singleSelect({ file, sql }, this.#server.dialect)
     const mapping = await inspectDepartments(this.#session, { file, sql: select })
@@ -75,6 +77,11 @@ export class HrSnapshot implements AsyncDisposable {
     return examineDepartments(
       await this.#session.rows({ mapping, columns: DEPARTMENT_COLUMNS, defaultEnterprise }),
     )
+  }
+
+  /** The value that made a scan fail with HrDataError, found by reading again; null where it cannot be found. */
+  culprit(mapping: EmployeeMapping): Promise<Culprit | null> {
+    return findCulprit(this.#session, mapping, this.#options.defaultEnterprise)
   }
 
   /** As `HrSource.lookup`. */

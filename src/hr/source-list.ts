@@ -6,16 +6,16 @@ import { z } from 'zod'
 export interface SourceSettings {
   /** Empty where there is only one. */
   name: string
-  /** Address of its server; its scheme says of which kind that is. */
+  /** Address of its server; the scheme decides its kind. */
   address: string
   /** Files of its mappings. */
   employeesSql: string
   departmentsSql: string | null
-  /** The enterprises that are its own; null: all there are. */
+  /** The enterprises that are its own; null: all. */
   codes: string[] | null
 }
 
-/** What is wrong with the file of HR_SOURCES: a sentence for each problem, with its place in the file. */
+/** Errors in the file of HR_SOURCES: a sentence for each, with its place in the file. */
 export class SourceListError extends Error {
   readonly problems: readonly string[]
 
@@ -28,7 +28,7 @@ export class SourceListError extends Error {
 
 /**
  * The sources in the file of HR_SOURCES; its paths are relative to it.
- * @param address checks an address as HR_DATABASE_URL is checked
+ * @param address checks an address like HR_DATABASE_URL
  * @throws SourceListError
  */
 export function readSourceList(file: string, address: z.ZodType<string>): SourceSettings[] {
@@ -78,7 +78,7 @@ const listOf = (address: z.ZodType<string>) =>
                 z
                   .string('should be an enterprise code')
                   .max(20, 'should have at most 20 characters')
-                  // HR's codes are read without blanks around them, and a halt of * is one of everything.
+                  // HR's codes are trimmed, and a halt of * means everything.
                   .refine(code => code === code.trim() && code !== '*', 'should be an enterprise code'),
                 'should be a list of enterprise codes, such as ["E1"]',
               )
@@ -118,7 +118,7 @@ const listOf = (address: z.ZodType<string>) =>
 
 function contentOf(file: string, what: string): string {
   try {
-    // Some editors write a mark of the encoding at the beginning, which is no JSON.
+    // Some editors write a byte order mark at the beginning, which is not JSON.
     return readFileSync(file, 'utf8').replace(/^\uFEFF/, '')
   } catch {
     throw new SourceListError([`${what} cannot be read`])
@@ -140,7 +140,7 @@ function jsonOf(content: string): unknown {
   try {
     return JSON.parse(content)
   } catch {
-    // The parser's words may quote the file, which holds passwords.
+    // The parser's message may quote the file, which holds passwords.
     const before = content.slice(0, mistakeIn(content)).split('\n')
     throw new SourceListError([
       `it is not JSON: line ${before.length}, column ${(before.at(-1) ?? '').length + 1}`,
@@ -148,7 +148,7 @@ function jsonOf(content: string): unknown {
   }
 }
 
-/** Where a text stops being JSON: up to there it is one that goes on, which the parser finds wrong at its end only. */
+/** Where a text stops being JSON: a valid prefix is one in which the parser finds an error only at its end. */
 function mistakeIn(content: string): number {
   let [good, bad] = [0, content.length + 1]
   while (bad - good > 1) {

@@ -3,46 +3,57 @@ import type { EmployeeField, EmployeeKey } from '../directory/employee.ts'
 import { type ChangedRow, readChangedRows } from './changed-rows.ts'
 import { countEmployees, type DepartmentCount, type HrDepartmentRow, readDepartments } from './departments.ts'
 import { MappingError } from './errors.ts'
-import { lookupEmployees } from './lookup.ts'
+import { type LookupOptions, lookupEmployees, sampleLookup } from './lookup.ts'
 import {
   assertDepartments,
   type EmployeeMapping,
   inspectDepartments,
   inspectEmployees,
-  type Mapping,
-  type MappingFile,
   scanColumns,
 } from './mapping.ts'
 import { type HrEmployeeRow, type HrScan, openScan } from './scan.ts'
-import type { HrFacts, HrKind, HrReader, HrServer } from './server.ts'
+import type {
+  HrDelivery,
+  HrFacts,
+  HrKind,
+  HrReader,
+  HrServer,
+  HrServerSettings,
+  TableReadWhole,
+} from './server.ts'
 import { HrSnapshot } from './snapshot.ts'
+import type { Mapping, MappingFile } from './statement.ts'
 import { singleSelect } from './statement.ts'
 
 export { HrDataError, HrDeliveryError, HrUnavailableError, isOfHr, MappingError } from './errors.ts'
-export type { EmployeeMapping, MappingFile } from './mapping.ts'
+export type { EmployeeMapping } from './mapping.ts'
 export type { HrEmployeeRow, HrScan } from './scan.ts'
+export type { MappingFile } from './statement.ts'
 
 interface HrOptions {
-  /** Where HR is. The source closes it. */
+  /** The HR server. The source closes it. */
   server: HrServer
   /** Text of the employees' mapping, with its file's name for messages. */
   employeesSql: MappingFile
   /** Text of the departments' mapping; null when there is none. */
   departmentsSql: MappingFile | null
-  /** Reads a mapping file anew, whenever the mappings are looked at; absent: the texts stay as they are. */
+  /** Reads a mapping file anew at each check of the mappings; default: the texts stay as they are. */
   reread?: (file: string) => Promise<string>
-  /** Enterprise code of rows that have none; default ''. */
+  /** Enterprise code of rows without one; default ''. */
   defaultEnterpriseCode?: string
   logger: Logger
 }
 
-/** What the mappings return, once they have passed every check. */
+/** What another process needs to make the same source. */
+export type HrSourceSettings = Omit<HrOptions, 'server' | 'reread' | 'logger'> & { server: HrServerSettings }
+
+/** The columns of the mappings, once they have passed every check. */
 interface MappingInspection {
   /** Columns of every scan, in their order. */
   employees: { file: string; columns: string[]; fields: EmployeeField[] }
   /** Null without a departments' mapping. */
   departments: { file: string; columns: string[] } | null
-  /** Of the employees' mapping, as a plan made with it carries it. */
+  /** Of the employees' mapping, as recorded with a plan made with it. */
   fingerprint: string
 }
 
@@ -53,9 +64,9 @@ interface Mappings {
 }
 
 /**
- * The HR system: a server behind two mapping queries, only ever read. Connects when it is first asked something.
- * Every method fails with HrUnavailableError when HR does not answer, with MappingError when a mapping is wrong, and with
- * HrDataError when what HR returns is of no use as a whole. The constructor throws a MappingError for a text that is not one SELECT.
+ * The HR system: a server behind two mapping queries, read-only. Connects at the first query. Every method fails with
+ * HrUnavailableError when HR does not answer, with MappingError when a mapping is wrong, and with HrDataError when HR's rows
+ * are unusable as a whole. The constructor throws a MappingError for a text that is not one SELECT.
  */
 export class HrSource {
   readonly #options: HrOptions
@@ -79,7 +90,6 @@ export class HrSource {
     this.#logger = logger.child({ component: 'hr' })
   }
 
-  /** Where HR is. */
   get kind(): HrKind {
     return this.#server.kind
   }
@@ -89,12 +99,12 @@ export class HrSource {
     return this.#options.departmentsSql !== null
   }
 
-  /** @throws MappingError when a text cannot be one SELECT; the server is not asked */
+  /** @throws MappingError when a text cannot be one SELECT; the server is not queried */
   assertSelect(mapping: MappingFile): void {
     this.#checked(mapping)
   }
 
-  /** Looks at both mappings, their files included, and checks them without reading a row. */
+  /** Reads both mappings, their files included, and checks them without reading a row. */
   async inspect(): Promise<MappingInspection> {
     this.#mappings = undefined
     const { employees, departments } = await this.#inspected()
@@ -106,8 +116,8 @@ export class HrSource {
   }
 
   /**
-   * Streams all employees as they are at one moment.
-   * @param options.since only rows with `updated_at` at or after this moment; ignored when it is not mapped
+   * Streams all employees in one snapshot.
+   * @param options.since only rows with `updated_at` at or after this time; ignored when it is not mapped
    */
   async scan(options: { since?: Date | undefined; signal?: AbortSignal | undefined }): Promise<HrScan> {
     options.signal?.throwIfAborted()
@@ -119,6 +129,7 @@ export class HrSource {
       const scan = await openScan(session, employees, {
         ...options,
         defaultEnterprise: this.#defaultEnterprise,
+        rowLimit: this.#server.settings.rowLimit,
         endsSession: true,
       })
       this.#scans.add(scan)
@@ -131,49 +142,54 @@ export class HrSource {
   }
 
   /**
-   * The present rows of some employees, by `keyText`. A key that HR does not have is missing from the answer; one that it
-   * has more than once is 'duplicate'. A row has the columns of the mapping that it was read with.
-   * @param options.mapping fingerprint of the mapping to read with; without it, or where it is not to be found here, the
-   *   present one is used
-   * @param options.anyEnterprise the keys name each user id in every enterprise there is, since it is not known which one
-   *   has it: HR is not read through for the others once one of them has it
-   * @param options.timeoutMs how long somebody who looks is willing to wait for an answer; absent: as long as a job is
+   * The current rows of some employees, by `keyText`. A key that HR does not have is missing from the answer; one that it has
+   * more than once is 'duplicate'. A row has the columns of the mapping that it was read with.
+   * @param options.mapping fingerprint of the mapping to read with; without it, or if it cannot be found here, the current one
+   * is used
    */
   async lookup(
     keys: readonly EmployeeKey[],
-    options: { mapping?: string | null; anyEnterprise?: boolean; timeoutMs?: number } = {},
+    { mapping = null, ...options }: LookupOptions & { mapping?: string | null } = {},
   ): Promise<Map<string, HrEmployeeRow | 'duplicate'>> {
     if (keys.length === 0) return new Map()
-    const { mapping = null, anyEnterprise = false, timeoutMs } = options
     const employees = await this.#mappingOf(mapping)
     const [server, defaultEnterprise] = [this.#server, this.#defaultEnterprise]
     const place = { server, reader: server.reader, mapping: employees, defaultEnterprise }
-    return this.#asFound(employees, () => lookupEmployees(place, keys, { anyEnterprise, timeoutMs }))
+    return this.#asFound(employees, () => lookupEmployees(place, keys, options))
   }
 
-  /** The rows that HR changed at or after a moment, and perhaps not all of them; null where `updated_at` is not mapped. */
-  async changedSince(since: Date): Promise<ChangedRow[] | null> {
+  /** The big tables that every look-up of an employee scans in full. */
+  async lookupReadsWhole(): Promise<TableReadWhole[]> {
+    const [server, defaultEnterprise] = [this.#server, this.#defaultEnterprise]
+    const { query, userid } = sampleLookup({ server, mapping: await this.mapping(), defaultEnterprise })
+    return (await server.readWhole?.(query, userid)) ?? []
+  }
+
+  /** The rows that HR changed at or after a time, possibly not all of them; null where `updated_at` is not mapped. */
+  async changedSince(since: Date, datedOnly = false): Promise<ChangedRow[] | null> {
     const employees = await this.mapping()
     return this.#asFound(employees, () =>
-      readChangedRows(this.#server.reader, employees, this.#defaultEnterprise, since),
+      readChangedRows(this.#server.reader, employees, this.#defaultEnterprise, since, datedOnly),
     )
   }
 
-  /** Which delivery of files HR is, null while none is complete; undefined where HR is not handed over but lives. */
-  async delivery(): Promise<string | null | undefined> {
-    return this.#server.delivery?.()
+  /** For delivered HR: what the mappings read of it; undefined for a live HR. @throws as `texts` does, HrUnavailableError */
+  async delivery(): Promise<HrDelivery | undefined> {
+    if (this.#server.delivery === undefined) return undefined
+    const { employees, departments } = await this.texts()
+    return this.#server.delivery(departments ? [employees, departments] : [employees])
   }
 
   /** All departments, checked: codes present and unique, no cycles. */
   async departments(): Promise<HrDepartmentRow[]> {
-    // Looked at anew every time: a mapping of departments that broke is no reason to forget the employees' one.
+    // Inspected anew every time: a broken mapping of departments is no reason to drop the employees' one.
     const { departments } = await this.#look(this.#server.reader)
     if (!departments)
       throw new MappingError('MAPPING_MISSING', 'HR_DEPARTMENTS_SQL', 'there is no mapping of departments')
     return readDepartments(this.#server.reader, departments, this.#defaultEnterprise)
   }
 
-  /** How many active employees HR has in each department that has any. */
+  /** The number of active employees in each department that has any. */
   async employeesByDepartment(): Promise<DepartmentCount[]> {
     const employees = await inspectEmployees(
       this.#server.reader,
@@ -188,12 +204,12 @@ export class HrSource {
     return countEmployees(this.#server.reader, employees, this.#defaultEnterprise)
   }
 
-  /** The employees' mapping with the types of its columns, as it was last found good. */
+  /** The employees' mapping with the types of its columns, as of the last successful check. */
   async mapping(): Promise<EmployeeMapping> {
     return (await this.#inspected()).employees
   }
 
-  /** The texts of both mappings as they are now. @throws MappingError */
+  /** The current texts of both mappings. @throws MappingError */
   async texts(): Promise<{ employees: MappingFile; departments: MappingFile | null }> {
     const { employeesSql, departmentsSql } = this.#options
     return {
@@ -203,9 +219,9 @@ export class HrSource {
   }
 
   /**
-   * One moment of HR in a session of its own, for mappings of the caller's choice.
+   * A snapshot of HR in a session of its own, for mappings of the caller's choice.
    * @param timeoutMs longest time for each of its statements
-   * @param name what it is for, as the server's list of connections shows it
+   * @param name its purpose, for the server's list of connections
    */
   snapshot(timeoutMs: number, name = 'dirsync dry run'): Promise<HrSnapshot> {
     return HrSnapshot.open(this.#server, {
@@ -216,18 +232,29 @@ export class HrSource {
     })
   }
 
+  /** The settings that it is made from, with the current texts. @throws MappingError */
+  async settings(): Promise<HrSourceSettings> {
+    const { employees, departments } = await this.texts()
+    return {
+      server: this.#server.settings,
+      employeesSql: employees,
+      departmentsSql: departments,
+      defaultEnterpriseCode: this.#defaultEnterprise,
+    }
+  }
+
   /** What the server is. @throws HrUnavailableError */
   facts(): Promise<HrFacts> {
     return this.#server.facts()
   }
 
-  /** Closes the connections and ends scans that are under way. Idempotent. */
+  /** Closes the connections and ends scans in progress. Idempotent. */
   close(): Promise<void> {
     this.#closing ??= Promise.all([...this.#scans].map(scan => scan.close())).then(() => this.#server.close())
     return this.#closing
   }
 
-  /** HR's tables may change under a running service: where a mapping turns out wrong, the columns are looked at anew. */
+  /** HR's tables may change under a running service: when a mapping turns out wrong, the columns are inspected anew. */
   async #asFound<T>(employees: EmployeeMapping, read: () => Promise<T>): Promise<T> {
     try {
       return await read()
@@ -240,7 +267,7 @@ export class HrSource {
     }
   }
 
-  /** The mapping of this fingerprint, or the present one where this process cannot find it. */
+  /** The mapping of this fingerprint, or the current one if this process cannot find it. */
   async #mappingOf(fingerprint: string | null): Promise<EmployeeMapping> {
     if (fingerprint === null) return (await this.#inspected()).employees
     const known = this.#known.find(fingerprint)
@@ -257,7 +284,7 @@ export class HrSource {
     return found ?? employees
   }
 
-  /** The mappings as they were last found good; a failure is not remembered. */
+  /** The mappings as of the last successful check; failures are not cached. */
   #inspected(): Promise<Mappings> {
     if (this.#mappings) return this.#mappings
     const inspecting = this.#look(this.#server.reader)
@@ -270,7 +297,7 @@ export class HrSource {
 
   /**
    * Reads the files and checks the columns of both mappings.
-   * @param reader what is asked; the answer of a session holds for that session
+   * @param reader what is queried; the answer of a session holds for that session
    */
   async #look(reader: HrReader): Promise<Mappings> {
     const { employeesSql, departmentsSql } = this.#options
@@ -299,14 +326,14 @@ export class HrSource {
   }
 }
 
-/** As many as may be in use at a time: of the plans under way, of one that is held, of one that came to nothing. */
+/** Most mappings in use at a time: of the plans in progress, of a held one, of one that failed. */
 const KEPT = 4
-/** A fingerprint that this process could not find is looked for again after this long. */
+/** How long until an unknown fingerprint is looked up again. */
 const LOOK_AGAIN_MS = 5000
 
 /**
- * The employees' mappings that this process has seen, by fingerprint. Workers read HR with the mapping of the last plan
- * that passed, though the file may have changed since.
+ * The employees' mappings that this process has seen, by fingerprint. Workers read HR with the mapping of the last plan that
+ * passed, even if the file has changed since.
  */
 class KnownMappings {
   readonly #mappings = new Map<string, EmployeeMapping>()
@@ -327,7 +354,7 @@ class KnownMappings {
     this.#mappings.delete(mapping.fingerprint)
   }
 
-  /** Whether it is time to look at HR and the file for an unknown fingerprint; every so often, not for every key. */
+  /** Whether it is time to check HR and the file for an unknown fingerprint; periodically, not for every key. */
   isWorthALook(fingerprint: string): boolean {
     const now = performance.now()
     if (this.#missed.fingerprint === fingerprint && now < this.#missed.until) return false

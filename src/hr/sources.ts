@@ -2,26 +2,29 @@ import type { EmployeeKey } from '../directory/employee.ts'
 import { within } from '../lib/waiting.ts'
 import { type HrEmployeeRow, type HrSource, HrUnavailableError } from './source.ts'
 
-/** Whose rows something is about. */
+/** The part of HR that something concerns. */
 export interface SourceScope {
-  /** Name of the source; empty where there is only one, and for what is about all of them. */
+  /** Name of the source; empty where there is only one, and for all of them together. */
   readonly name: string
-  /** The enterprises that are its own; null: all there are. */
+  /** The enterprises that are its own; null: all. */
   readonly codes: readonly string[] | null
 }
 
 /** HR as a whole. */
 export const WHOLE: SourceScope = { name: '', codes: null }
 
+/** Names of sources by their enterprises. */
+export type Owners = Readonly<Record<string, string>>
+
 /** One HR system. */
 export interface NamedSource extends SourceScope {
   readonly hr: HrSource
 }
 
-/** Whoever can say what HR has of some employees. */
+/** Looks up employees in HR. */
 export type EmployeeLookup = Pick<HrSource, 'lookup'>
 
-/** How long one of several sources may take to tell of its columns, where the others are waiting. */
+/** How long one of several sources may take to describe its columns while the others wait. */
 const INSPECT_MS = 5000
 
 function tooLate(): HrUnavailableError {
@@ -30,7 +33,7 @@ function tooLate(): HrUnavailableError {
 
 type Rows = Map<string, HrEmployeeRow | 'duplicate'>
 
-/** What a look-up in all sources found. */
+/** The result of a look-up in all sources. */
 interface Asked {
   rows: Rows
   /** Sources that gave no answer, with the reason. */
@@ -38,20 +41,20 @@ interface Asked {
 }
 
 /**
- * All the HR systems of a deployment: one, or several that have enterprises of their own. Each has its own mapping, connections
- * and snapshot. A key is asked of the source that its enterprise belongs to, and of no other one.
+ * All the HR systems of a deployment: one, or several with enterprises of their own. Each has its own mapping, connections and
+ * snapshot. A key is looked up only in the source of its enterprise.
  */
 export class HrSources {
   readonly all: readonly NamedSource[]
   readonly #byCode: ReadonlyMap<string, NamedSource>
 
-  /** @param sources codes are disjoint; the only source that has null for them is alone */
+  /** @param sources codes are disjoint; a source with null for them is the only one */
   constructor(sources: readonly NamedSource[]) {
     this.all = sources
     this.#byCode = new Map(sources.flatMap(source => (source.codes ?? []).map(code => [code, source])))
   }
 
-  /** HR where there is only one system. */
+  /** HR with a single system. */
   static one(hr: HrSource): HrSources {
     return new HrSources([{ ...WHOLE, hr }])
   }
@@ -61,7 +64,7 @@ export class HrSources {
     return this.all.some(({ codes }) => codes !== null)
   }
 
-  /** Whether any of them knows departments: without a departments' mapping none is ever deleted. */
+  /** Whether any of them has departments: without a departments' mapping none is ever deleted. */
   get hasDepartments(): boolean {
     return this.all.some(({ hr }) => hr.hasDepartments)
   }
@@ -71,7 +74,12 @@ export class HrSources {
     return [...this.#byCode.keys()]
   }
 
-  /** The source of an enterprise; null where it belongs to none. */
+  /** The source of each enterprise; empty where there is one HR system. */
+  get owners(): Owners {
+    return Object.fromEntries([...this.#byCode].map(([code, { name }]) => [code, name]))
+  }
+
+  /** The source of an enterprise; null when it belongs to none. */
   of(enterpriseCode: string): NamedSource | null {
     const [first] = this.all
     return first?.codes === null ? first : (this.#byCode.get(enterpriseCode) ?? null)
@@ -81,10 +89,7 @@ export class HrSources {
     return this.all.find(source => source.name === name) ?? null
   }
 
-  /**
-   * As `HrSource.lookup`, of the sources that the keys belong to. Fails when one of them does, and for a key that belongs to
-   * none.
-   */
+  /** Like `HrSource.lookup`, in the sources of the keys. Fails when one of them does, and for a key that belongs to none. */
   async lookup(keys: readonly EmployeeKey[], options: LookupOptions = {}): Promise<Rows> {
     const stray = keys.find(({ enterpriseCode }) => this.of(enterpriseCode) === null)
     if (stray) throw new HrUnavailableError(`no HR source has enterprise ${stray.enterpriseCode || '(none)'}`)
@@ -94,8 +99,8 @@ export class HrSources {
   }
 
   /**
-   * The same as far as sources answer. They are asked side by side; one that `fingerprint` could not ask, whose mapping is
-   * therefore missing in what it gave, is not asked again.
+   * The same, as far as sources answer. They are queried concurrently; one that `fingerprint` could not query, whose mapping is
+   * therefore missing in its result, is not queried again.
    */
   async ask(
     keys: readonly EmployeeKey[],
@@ -118,7 +123,7 @@ export class HrSources {
     return asked
   }
 
-  /** The mappings in use, as a plan that is about all sources carries them. A source that fails is left out if others answer. */
+  /** The mappings in use, as recorded with a plan of all sources. A source that fails is left out if others answer. */
   async fingerprint(): Promise<string> {
     const looked = await Promise.allSettled(
       this.all.map(async ({ name, hr }) => {
@@ -139,14 +144,14 @@ export class HrSources {
   }
 }
 
-/** As whom processes of a deployment listen to a source's trigger: one of them does at a time. */
+/** The name under which processes of a deployment listen to a source's trigger: one of them does at a time. */
 export function listenerOf(deployment: string, { name }: SourceScope): string {
   return name === '' ? deployment : `${deployment} ${name}`
 }
 
 type LookupOptions = Parameters<HrSource['lookup']>[1] & {}
 
-/** The fingerprint for one source, out of what `HrSources.fingerprint` or a plan of that source has written. */
+/** The fingerprint for one source, from the text that `HrSources.fingerprint` or a plan of that source has written. */
 export function mappingFor({ name, codes }: SourceScope, mapping: string | null): string | null {
   if (codes === null || !mapping?.includes('=')) return mapping
   const own = mapping.split(' ').find(part => part.startsWith(`${name}=`))

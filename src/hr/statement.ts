@@ -1,31 +1,54 @@
 import { MappingError, placeAfter } from './errors.ts'
-import type { MappingFile } from './mapping.ts'
 
-/** How a server's SQL is read, as far as quotes and comments go: a semicolon in one of them ends no statement. */
+/** A mapping file: its name for messages, and its text. */
+export interface MappingFile {
+  file: string
+  sql: string
+}
+
+/** A mapping whose columns have been checked on the server. */
+export interface Mapping extends MappingFile {
+  /** The source of each mapped column, by its canonical name (`code` has become `corp_code`). */
+  columns: ReadonlyMap<string, MappedColumn>
+}
+
+export interface MappedColumn {
+  /** Its name in the mapping's SELECT. */
+  source: string
+  /** The server's own name for its type. */
+  type: string
+}
+
+/** How to parse a server's SQL, as far as quotes and comments go: a semicolon in one of them does not end a statement. */
 export interface Dialect {
-  /** The words that a SELECT may begin with, in small letters. A parenthesis always may. */
+  /** The words that a SELECT may begin with, in lower case. A parenthesis always may. */
   beginnings: readonly string[]
-  /** What opens a text or a quoted name; its last character ends it. The first that fits counts. */
+  /** What opens a text or a quoted name; its last character ends it. The first match counts. */
   quotes: readonly { opening: string; hasEscapes: boolean }[]
-  /** What stands around a quoted name; doubled, it is a character of the name. */
+  /** The quote of a name; doubled, it is a character of the name. */
   nameQuote: string
   /** Whether `$tag$ … $tag$` is a text. */
   hasDollarQuotes: boolean
-  /** What begins a comment that ends with its line; a sticky expression. */
+  /** A comment that ends with its line; a sticky expression. */
   lineComment: RegExp
-  /** Whether comments between slashes and stars may hold others. */
+  /** Whether block comments nest. */
   nestsComments: boolean
-  /** What begins a comment that the server runs as a part of the statement, which is refused; a sticky expression. */
+  /** The beginning of a comment that the server executes as part of the statement, which is refused; a sticky expression. */
   executedComment?: RegExp
+  /**
+   * Calls that do more than read, such as lock or sleep, for servers that do not report what a SELECT calls. They are refused.
+   * Matched against the words of the statement separated by blanks, in lower case; names are without their quotes.
+   */
+  acts?: RegExp
 }
 
 /**
- * The one SELECT of a mapping file, from the file's first character (so that positions hold) up to its final
- * semicolon. Throws a MappingError for an empty file, several statements, or another kind of statement.
+ * The single SELECT of a mapping file, from the file's first character (so that positions hold) up to its final semicolon.
+ * Throws a MappingError for an empty file, several statements, or another kind of statement.
  */
 export function singleSelect({ file, sql }: MappingFile, dialect: Dialect): string {
   const text = sql.replace(/^\ufeff/, '')
-  let first: string | undefined
+  const words: { word: string; at: number }[] = []
   let end: number | undefined
   let depth = 0
   let at = 0
@@ -44,7 +67,7 @@ export function singleSelect({ file, sql }: MappingFile, dialect: Dialect): stri
       if (end !== undefined) {
         throw refuseHere('a second statement begins; the mapping must be one SELECT')
       }
-      first ??= text.slice(at, token.end).toLowerCase()
+      words.push({ word: wordOf(text.slice(at, token.end), dialect), at })
     }
     if (character === '(') depth += 1
     if (character === ')') depth -= 1
@@ -52,13 +75,25 @@ export function singleSelect({ file, sql }: MappingFile, dialect: Dialect): stri
     if (character === ';') end ??= at
     at = token.end
   }
+  const [{ word: first } = {}] = words
   if (first === undefined) throw refuse('the file holds no statement; it must be one SELECT')
   if (first !== '(' && !dialect.beginnings.includes(first))
     throw refuse('the statement must be a SELECT (or begin with WITH)')
+  const acting = dialect.acts?.exec(words.map(({ word }) => word).join(' '))
+  if (acting) {
+    at = words[acting.input.slice(0, acting.index).split(' ').length - 1]?.at ?? 0
+    throw refuseHere(`${acting[0].replace(' (', '')} can do more than read; leave it out`)
+  }
   return text.slice(0, end)
 }
 
-/** A name as a SELECT writes it, whatever characters it has and whatever it means in SQL. */
+/** A token in lower case, a name without its quotes; for a text, and for a name unlike any of the server's own, two quotes. */
+function wordOf(token: string, { nameQuote }: Dialect): string {
+  const word = token.startsWith(nameQuote) ? token.slice(1, -1) : token
+  return /^(?:\w+|[^\s'"$\w])$/.test(word) ? word.toLowerCase() : "''"
+}
+
+/** A name as a SELECT writes it, whatever its characters and its meaning in SQL. */
 export function quotedName(name: string, { nameQuote }: Dialect): string {
   return `${nameQuote}${name.replaceAll(nameQuote, nameQuote.repeat(2))}${nameQuote}`
 }
@@ -71,7 +106,7 @@ export function quotedText(text: string, { quotes }: Dialect): string {
 
 interface Token {
   kind: 'plain' | 'comment' | 'executed'
-  /** Where it ends, or null when it never does. */
+  /** Its end, or null when it is unterminated. */
   end: number | null
 }
 
@@ -80,8 +115,8 @@ const DOLLAR_QUOTE = /\$(?:[A-Za-z_\u0080-\uffff][\w\u0080-\uffff]*)?\$/y
 
 /** The comment, quote, word or character that begins at `at`. */
 function tokenAt(text: string, at: number, dialect: Dialect): Token {
-  if (matchAt(dialect.lineComment, text, at))
-    return { kind: 'comment', end: after(text.indexOf('\n', at), 0) ?? text.length }
+  const comment = matchAt(dialect.lineComment, text, at)
+  if (comment) return { kind: 'comment', end: at + comment.length }
   if (text.startsWith('/*', at)) {
     const isExecuted = dialect.executedComment !== undefined && matchAt(dialect.executedComment, text, at)
     const end = endOfComment(text, at + 2, dialect.nestsComments)
@@ -92,8 +127,7 @@ function tokenAt(text: string, at: number, dialect: Dialect): Token {
 
 function endOfPlain(text: string, at: number, { quotes, hasDollarQuotes }: Dialect): number | null {
   for (const { opening, hasEscapes } of quotes)
-    if (text.startsWith(opening, at))
-      return endOfQuoted(text, at + opening.length, opening.slice(-1), hasEscapes)
+    if (text.startsWith(opening, at)) return endOfQuoted(text, at + opening.length, opening, hasEscapes)
   const dollars = hasDollarQuotes && matchAt(DOLLAR_QUOTE, text, at)
   if (dollars) return after(text.indexOf(dollars, at + dollars.length), dollars.length)
   return at + (matchAt(WORD, text, at)?.length ?? 1)
@@ -120,11 +154,21 @@ function endOfComment(text: string, inside: number, nests: boolean): number | nu
   }
 }
 
-/** A doubled quote is read as the end of one text and the beginning of the next, which comes to the same. */
-function endOfQuoted(text: string, inside: number, quote: string, hasEscapes: boolean): number | null {
+/** What may separate the parts of one text, at least a line break. */
+const GOES_ON = /[ \t\f\v]*(?:--[^\n\r]*)?[\n\r](?:\s|--[^\n\r]*[\n\r])*'/y
+
+/**
+ * A doubled quote is parsed as the end of one text and the beginning of the next, which is equivalent. So is a text that
+ * continues on another line, except for E'…', whose next part has escapes as well.
+ */
+function endOfQuoted(text: string, inside: number, opening: string, hasEscapes: boolean): number | null {
   for (let at = inside; at < text.length; at += 1) {
     if (hasEscapes && text[at] === '\\') at += 1
-    else if (text[at] === quote) return at + 1
+    else if (text[at] === opening.at(-1)) {
+      const next = opening.length > 1 && matchAt(GOES_ON, text, at + 1)
+      if (!next) return at + 1
+      at += next.length
+    }
   }
   return null
 }

@@ -5,8 +5,8 @@ interface Waiter<Item, Answer> {
 }
 
 /**
- * Turns many single requests into few grouped ones. Items submitted within one turn of the event loop, or while a batch is
- * under way, travel together; at most one batch is under way at a time. Equal items are not joined.
+ * Groups single requests into batches. Items submitted within one turn of the event loop, or while a batch is in flight, go out
+ * together; at most one batch is in flight at a time. Equal items are not deduplicated.
  */
 export class Batcher<Item, Answer> {
   readonly #run: (items: Item[]) => Promise<Answer[]>
@@ -15,8 +15,8 @@ export class Batcher<Item, Answer> {
   #running = false
 
   /**
-   * @param run carries out a group; it gives one answer per item, in the order of the items
-   * @param options.maxBatch the most items handed to one `run`; more are carried out one group after the other
+   * @param run processes a batch; it gives one answer per item, in the order of the items
+   * @param options.maxBatch the most items handed to one `run`; larger batches are split and run one after the other
    */
   constructor(run: (items: Item[]) => Promise<Answer[]>, options: { maxBatch: number }) {
     this.#run = run

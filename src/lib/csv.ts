@@ -12,8 +12,8 @@ function cell(value: unknown): string {
       : typeof value === 'object'
         ? JSON.stringify(value)
         : String(value)
-  // A spreadsheet takes a text with such a beginning for a formula; an apostrophe makes it a text again. Those of China and
-  // Japan take the full-width characters too.
+  // Spreadsheets take a text that begins like this for a formula; an apostrophe makes it a text again. Those of China and Japan
+  // accept the full-width characters too.
   const safe = /^[=+\-@\t\r\n＝＋－＠]/.test(text) ? `'${text}` : text
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe
 }

@@ -1,6 +1,7 @@
 import { z } from 'zod'
+import { storable } from './database.ts'
 
-/** Where a page of a list ends: an address can carry it, and the next page begins behind it (keyset paging). */
+/** Marks where a page of a list ends, in a form that fits into a URL; the next page begins after it (keyset pagination). */
 
 /** The text is not a cursor of this list. */
 export class CursorError extends Error {
@@ -12,36 +13,40 @@ export class CursorError extends Error {
   }
 }
 
-/** @param position what the list is sorted by, of the last row of the page */
+/** @param position the sort key of the page's last row */
 export function encodeCursor(position: readonly (string | number)[]): string {
   return Buffer.from(JSON.stringify(position)).toString('base64url')
 }
 
 /**
- * The position that a cursor means; null for the first page.
- * @throws CursorError when this list has not made it
+ * Decodes the position in a cursor; null for the first page.
+ * @throws CursorError when the text is not a cursor of this list
  */
 export function decodeCursor<Position extends z.ZodType>(
   schema: Position,
   cursor: string | null | undefined,
 ): z.output<Position> | null {
   if (cursor === null || cursor === undefined) return null
+  const text = Buffer.from(cursor, 'base64url').toString('utf8')
   try {
-    return schema.parse(JSON.parse(Buffer.from(cursor, 'base64url').toString('utf8')))
+    const position = schema.parse(JSON.parse(text))
+    // No row has a text that PostgreSQL cannot hold.
+    if (JSON.stringify(storable(position)) === JSON.stringify(position)) return position
   } catch {
-    throw new CursorError()
+    // Not JSON, or of another shape: the same answer.
   }
+  throw new CursorError()
 }
 
-/** The position in a list that is sorted by a moment, then by number. */
+/** The position in a list that is sorted by time, then by number. */
 export const MOMENT_AND_ID = z.tuple([z.int().nonnegative(), z.int().nonnegative()])
 
-/** SQL: a moment as a key of a cursor, exact to the microsecond. */
+/** SQL: a timestamp as a cursor key, exact to the microsecond. */
 export function momentKey(column: string): string {
   return `(extract(epoch from ${column}) * 1000000)::bigint`
 }
 
-/** SQL: the moment that such a key means. */
+/** SQL: the timestamp of such a key. */
 export function momentOfKey(key: string): string {
   return `timestamptz 'epoch' + ${key}::bigint * interval '1 microsecond'`
 }

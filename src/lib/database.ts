@@ -5,8 +5,8 @@ import type { Logger } from './logger.ts'
 import { within } from './waiting.ts'
 
 /**
- * What runs statements. A statement whose rows are read says what a row is, `query<{ id: number }>(…)`: rows of one that does
- * not are `never`, and reading a column of them does not compile.
+ * Runs statements. A statement whose rows are read names their type, `query<{ id: number }>(…)`: without one, rows are `never`,
+ * and reading a column does not compile.
  */
 export interface ClientBase extends Omit<pg.ClientBase, 'query'> {
   query: Query
@@ -26,10 +26,16 @@ interface Query {
   <Stream extends pg.Submittable>(stream: Stream): Stream
 }
 
-/** The row of a statement that always gives one. */
+/** The only row of a statement that always returns one. */
 export function onlyRow<Row>([row]: Row[]): Row {
   if (row === undefined) throw new TypeError('a statement that always gives a row gave none')
   return row
+}
+
+/** The database's time, which all processes agree on whatever their own clocks say. */
+export async function databaseTime(db: ClientBase | Pool): Promise<Date> {
+  const { rows } = await db.query<{ now: Date }>('select now()')
+  return onlyRow(rows).now
 }
 
 /** Reads bigint columns as numbers: those of rows and cases stay far below 2^53. */
@@ -37,22 +43,22 @@ const types = new pg.TypeOverrides()
 types.setTypeParser(pg.types.builtins.INT8, Number)
 
 /**
- * How long a statement may take before its connection is given up, by kind of work. The client counts: a database that hangs
- * without closing the connection cannot say that it gives up.
+ * How long each kind of work may hold up a statement before its connection is dropped. The client keeps the time: a database
+ * that hangs without closing the connection cannot report a timeout.
  */
 
-/** Claims, settlements and whatever else a job writes: milliseconds by themselves, longer behind a plan's rows. */
+/** Claims, settlements and other writes of a job: milliseconds by themselves, longer behind a plan's rows. */
 export const WORK_MS = 10_000
-/** Giving the queue a chunk of the outbox. */
+/** Feeding a chunk of the outbox to the queue. */
 export const FEED_MS = 30_000
-/** Whatever has no limit of its own: statements of plans, migrations, pruning of history. */
+/** Everything without a limit of its own: statements of plans, migrations, pruning of history. */
 const ANY_MS = 10 * 60_000
-/** Copying all of HR, which takes as long as HR does. */
+/** Copying all of HR, which takes as long as HR takes. */
 export const COPY_MS = 60 * 60_000
 
 /**
  * A pool of connections to dirsync's own database. An idle connection that drops is logged, never fatal.
- * @param options.timeoutMs longest time to connect and for each statement; absent: 5 s to connect, 10 minutes for a statement
+ * @param options.timeoutMs longest time to connect and for each statement; default: 5 s to connect, 10 minutes for a statement
  */
 export function createPool(
   url: string,
@@ -62,11 +68,11 @@ export function createPool(
   const timeouts = timeoutMs && {
     connectionTimeoutMillis: timeoutMs,
     statement_timeout: timeoutMs,
-    // The server may be unable to tell us that it gave up.
+    // The server may be unable to report its own timeout.
     query_timeout: timeoutMs,
   }
   const pool = new pg.Pool({ ...connection(url, name), max, query_timeout: ANY_MS, ...timeouts })
-  pool.on('error', error => logger.warn({ err: error.message }, 'an idle database connection dropped'))
+  pool.on('error', error => logger.warn({ error }, 'an idle database connection dropped'))
   return pool
 }
 
@@ -87,8 +93,8 @@ function connection(url: string, name: string) {
 }
 
 /**
- * Has the server end a session within 15 s when its client's host died without a word, and so free its locks: its own
- * defaults take hours. Servers before version 14 do not have every one of these settings.
+ * Makes the server end a session, and so free its locks, within 15 s of its client's host dying silently: the server's own
+ * defaults take hours. Servers before version 14 lack some of these settings.
  */
 export const NOTICE_LOST_CLIENT = `
   select set_config(name, value, false)
@@ -97,9 +103,9 @@ export const NOTICE_LOST_CLIENT = `
   join pg_settings using (name)`
 
 /**
- * Lends one connection of the pool to `work`. A connection that dropped, or on which a statement was given up, does not go
- * back to the pool.
- * @param timeoutMs for all of `work`, but not for getting the connection; then the connection is closed. Absent: no limit
+ * Lends one connection of the pool to `work`. A connection that dropped, or on which a statement timed out, does not return to
+ * the pool.
+ * @param timeoutMs for all of `work`, but not for getting the connection; then the connection is closed. Default: no limit
  * @throws StatementTimeoutError
  */
 export async function withConnection<T>(
@@ -112,7 +118,7 @@ export async function withConnection<T>(
   const note = (error: Error) => {
     broken = error
   }
-  // A connection that drops between two statements says so by this event, which ends the process if nobody listens.
+  // A connection that drops between two statements emits this event, which ends the process unless it is handled.
   client.on('error', note)
   try {
     if (timeoutMs === undefined) return await work(client)
@@ -127,9 +133,9 @@ export async function withConnection<T>(
 }
 
 /**
- * Runs `work` in one transaction; rolled back when it throws.
- * @param timeoutMs for all of it; absent: each statement has the pool's
- * @throws StatementTimeoutError after which nobody knows whether it was committed
+ * Runs `work` in one transaction; rolls back when it throws.
+ * @param timeoutMs for all of it; default: each statement has the pool's
+ * @throws StatementTimeoutError after which it is unknown whether the transaction was committed
  */
 export async function transaction<T>(
   pool: Pool,
@@ -143,7 +149,7 @@ export async function transaction<T>(
       await client.query('commit')
       return result
     } catch (error) {
-      // Behind a statement that was given up it would wait for ever.
+      // Queued behind a statement that timed out, the rollback would wait for ever.
       if (!isGivenUp(error)) await rollback(client)
       throw error
     }
@@ -151,7 +157,7 @@ export async function transaction<T>(
   return withConnection(pool, run, timeoutMs)
 }
 
-/** Runs `work` in a transaction that leaves nothing behind, whatever it wrote. */
+/** Runs `work` in a transaction that is always rolled back. */
 export async function rolledBack<T>(pool: Pool, work: (client: PoolClient) => Promise<T>): Promise<T> {
   return withConnection(pool, async client => {
     try {
@@ -168,7 +174,7 @@ async function rollback(client: ClientBase): Promise<void> {
   await client.query('rollback').catch(() => undefined)
 }
 
-/** A statement, or a transaction, that was given up. Nobody knows whether it was committed. */
+/** A statement or transaction that timed out. It is unknown whether it was committed. */
 class StatementTimeoutError extends Error {
   readonly code = 'STATEMENT_TIMEOUT'
 
@@ -178,7 +184,7 @@ class StatementTimeoutError extends Error {
   }
 }
 
-/** True for the error of a statement that its client gave up: its connection is of no use any more. */
+/** True for the error of a statement that the client gave up: its connection is unusable. */
 function isGivenUp(error: unknown): boolean {
   return (
     error instanceof StatementTimeoutError ||
@@ -189,18 +195,18 @@ function isGivenUp(error: unknown): boolean {
 /** SQLSTATE deadlock_detected. */
 const DEADLOCK = '40P01'
 const REPEATS = 5
-/** Lets those that waited for the one that was ended go first. */
+/** Lets the waiters of the transaction that was ended go first. */
 const PAUSE_MS = 50
 
 /**
- * Repeats what PostgreSQL ended to break a deadlock. Plans and outcomes lock rows in one order, except for the rare outcome
- * that asks for others. The action writes in one transaction, so nothing of a first try is left.
+ * Repeats a transaction that PostgreSQL ended to break a deadlock. Plans and outcomes lock rows in one order, except for the
+ * rare outcome that requests others. The action writes in one transaction, so nothing of a first try remains.
  */
 export function repeatOnDeadlock<T>(action: () => Promise<T>): Promise<T> {
   return repeatWhere(isDeadlock, action)
 }
 
-/** The same, also for what was given up and may have been committed: for an action that has no effect a second time. */
+/** The same, also for a timeout that may have been committed: for actions without effect a second time. */
 export function repeatWhatIsFenced<T>(action: () => Promise<T>): Promise<T> {
   return repeatWhere(error => isDeadlock(error) || isGivenUp(error), action)
 }
@@ -220,7 +226,7 @@ function isDeadlock(error: unknown): boolean {
   return error instanceof DatabaseError && error.code === DEADLOCK
 }
 
-/** The same for the last step of a transaction: what was done before it is kept. */
+/** The same for the last step of a transaction: the work before it is kept. */
 export async function repeatStepOnDeadlock<T>(db: ClientBase, step: () => Promise<T>): Promise<T> {
   await db.query('savepoint step')
   return repeatOnDeadlock(async () => {
@@ -233,10 +239,10 @@ export async function repeatStepOnDeadlock<T>(db: ClientBase, step: () => Promis
   })
 }
 
-/** How often the connections are compared: other users of the pooler may take a backend in between. */
+/** How often to compare the connections: other users of the pooler may take a backend in between. */
 const ROUNDS = 3
 
-/** DATABASE_URL leads through a pooler that lends a connection another backend for every transaction. */
+/** DATABASE_URL leads through a pooler that gives a connection another backend for every transaction. */
 export class PoolerError extends Error {
   readonly code = 'DATABASE_POOLED'
 
@@ -249,9 +255,8 @@ export class PoolerError extends Error {
 }
 
 /**
- * Finds a pooler in transaction or statement mode by what dirsync builds on: a lock taken by one connection keeps another
- * one out, and the connection stays with its backend. The lock comes first, since some poolers keep the backend for
- * whoever holds one.
+ * Detects a pooler in transaction or statement mode by testing what dirsync relies on: a lock taken by one connection keeps
+ * another out, and a connection keeps its backend. The lock comes first, since some poolers keep the backend of a lock holder.
  * @throws PoolerError, or what `pg` throws when the database does not answer
  */
 export async function assertNoPooler(url: string): Promise<void> {
@@ -263,7 +268,7 @@ export async function assertNoPooler(url: string): Promise<void> {
     return client
   }
   const [holder, other] = [await connect(), await connect()]
-  // A key of this check alone: where there is a pooler, the lock may stay behind.
+  // A key of this check alone: behind a pooler, the lock may remain.
   const key = randomInt(2 ** 47)
   const backend = async (statement: string, values: unknown[] = []) =>
     onlyRow((await holder.query<{ pid: number }>(statement, values)).rows).pid
@@ -274,18 +279,18 @@ export async function assertNoPooler(url: string): Promise<void> {
       key,
     ])
     if (onlyRow(rows).taken) throw new PoolerError()
-    // A pooler has to give the holder another backend than the one that this transaction keeps.
+    // A pooler has to give the lock holder another backend than the one that this transaction keeps.
     if ((await backend('select pg_backend_pid() as pid')) !== pid) throw new PoolerError()
     await other.query('rollback')
   }
 }
 
-/** A text as PostgreSQL can store it: U+0000 and half characters, which it cannot, become U+FFFD. */
+/** A text as PostgreSQL can store it: U+0000 and unpaired surrogates become U+FFFD. */
 export function storableText(text: string): string {
   return text.includes('\0') || !text.isWellFormed() ? text.toWellFormed().replaceAll('\0', '\ufffd') : text
 }
 
-/** A value made of objects, lists and texts, with each of its texts storable. */
+/** A value of objects, lists and texts, each text made storable. */
 export function storable<T>(value: T): T
 export function storable(value: unknown): unknown {
   if (typeof value === 'string') return storableText(value)
@@ -295,8 +300,8 @@ export function storable(value: unknown): unknown {
 }
 
 /**
- * JSON of rows that the platform gave, for `jsonb_populate_recordset`. What PostgreSQL's texts and times cannot hold and
- * nobody misses is replaced: NUL and half characters by U+FFFD, moments before the year 1 (an empty date of some platforms) by null.
+ * JSON of rows that the platform gave, for `jsonb_populate_recordset`. Values that PostgreSQL cannot hold and that carry no
+ * information are replaced: NUL and unpaired surrogates by U+FFFD, times before the year 1 (some empty dates) by null.
  */
 export function storableJson(rows: unknown): string {
   return JSON.stringify(rows, function (this: Record<string, unknown>, name, value: unknown) {

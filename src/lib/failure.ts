@@ -1,4 +1,4 @@
-/** The error in one sentence, with its cause where that adds something. Several wrong settings are a line each. */
+/** The error in one sentence, with its cause where that adds something. Several wrong settings take a line each. */
 export function sentenceOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   if (codeOf(error) === 'EADDRINUSE') return portTaken(error)
@@ -11,7 +11,7 @@ export function sentenceOf(error: unknown): string {
   return cause === '' || message.includes(cause) ? message : `${message} (${cause})`
 }
 
-/** The code that an error carries, in whatever form; empty where it has none. */
+/** The code of an error, in whatever form it carries one; empty without one. */
 export function codeOf(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : ''
 }

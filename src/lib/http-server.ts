@@ -1,10 +1,10 @@
 import type { FastifyInstance } from 'fastify'
 
-/** Why a server cannot listen: something else does, or this machine or user may not. */
+/** Why a server cannot listen: the port is taken, or the address is not allowed on this machine or to this user. */
 export type ListenTrouble = 'PORT_TAKEN' | 'ADDRESS_REFUSED'
 
 /**
- * Reads the error of a server that could not listen where the settings `<prefix>_HOST` and `<prefix>_PORT` say.
+ * Explains the error of a server that could not listen on the settings `<prefix>_HOST` and `<prefix>_PORT`.
  * @returns the trouble and one sentence that names the setting; null when the error is about something else
  */
 export function listenTrouble(
@@ -37,7 +37,12 @@ export function listeningUrl(host: string, port: number): string {
   return `http://${host.includes(':') ? `[${host}]` : host}:${port}`
 }
 
-/** Lets requests under way end, for `graceMs` at most, and closes every connection. */
+/** Whether a host name or address is a loopback one, which no other machine can reach. */
+export function isThisMachine(host: string): boolean {
+  return /^(?:localhost|127\.\d+\.\d+\.\d+|\[?::1\]?)$/i.test(host)
+}
+
+/** Lets requests in flight end, for `graceMs` at most, and closes every connection. */
 export async function closeServer(app: FastifyInstance, graceMs: number): Promise<void> {
   const timer = setTimeout(() => app.server.closeAllConnections(), graceMs)
   try {

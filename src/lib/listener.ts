@@ -7,15 +7,17 @@ export const RECONNECT_MS = 1000
 interface ListenerOptions {
   /** A new connection, not opened yet. */
   connection: () => pg.Client
-  /** Makes an opened connection listen, and acts on what may have been missed. `closing` aborts when the listener closes. */
+  /**
+   * Makes an opened connection listen, and catches up on what may have been missed. `closing` aborts when the listener closes.
+   */
   listen: (client: pg.Client, closing: AbortSignal) => Promise<unknown>
   /** Called with the payload of every notification. */
   heard: (payload: string) => void
-  /** Called when a connection failed or dropped; answers after how many milliseconds to make the next one. */
+  /** Called when a connection failed or dropped; returns the delay in milliseconds before the next one. */
   lost: (error: Error | undefined) => number
 }
 
-/** Keeps one connection that hears notifications, and makes a new one whenever it drops. */
+/** Keeps one connection that receives notifications, and replaces it whenever it drops. */
 export class Listener {
   readonly #options: ListenerOptions
   readonly #closing = new AbortController()
@@ -26,7 +28,7 @@ export class Listener {
     this.#options = options
   }
 
-  /** Connects and listens. Never rejects: what fails is tried again. */
+  /** Connects and listens. Never rejects: failures are retried. */
   async start(): Promise<void> {
     const client = this.#options.connection()
     this.#client = client
@@ -50,7 +52,7 @@ export class Listener {
   #lost(client: pg.Client, error?: Error): void {
     if (this.#closing.signal.aborted || this.#client !== client) return
     this.#client = null
-    client.end().catch(() => undefined) // what is left of it; a second failure says nothing new
+    client.end().catch(() => undefined) // the rest of it; a second failure says nothing new
     this.#retry = setTimeout(() => void this.start(), this.#options.lost(error))
   }
 }
@@ -65,7 +67,7 @@ export function dirsyncListener(url: string, logger: Logger, wake: (payload: str
     },
     heard: wake,
     lost: error => {
-      logger.warn({ err: error?.message }, 'the notification connection dropped; polling goes on')
+      logger.warn({ error }, 'the notification connection dropped; polling goes on')
       return RECONNECT_MS
     },
   })

@@ -1,17 +1,23 @@
 import { Writable } from 'node:stream'
+import { inspect } from 'node:util'
 import { type Logger, type LoggerOptions, pino, stdTimeFunctions } from 'pino'
 import pretty from 'pino-pretty'
+import { io } from './io.ts'
 
 export type { Logger }
 
+/** The key of an error in every log line. */
+export const SERIALIZERS = { error: errorFacts }
+
 /**
- * The logger of a process: JSON lines on standard error, or readable lines where a person watches.
- * Nothing personal may be handed to it (law 7); the redaction is a second net for what libraries log.
+ * The logger of a process: JSON lines on standard error, or sentences on a terminal.
+ * Nothing personal may be passed to it (law 7); the redaction is a second net for what libraries log.
  */
 export function createLogger(options: {
   level: string
-  pretty: boolean
-  /** Says a warning or error, or its remedy, in the language of those who are called for. */
+  /** Sentences; by default on a terminal. */
+  pretty?: boolean
+  /** Translates a warning or error, or its remedy, into the language of its readers. */
   say?: (text: string) => string
 }): Logger {
   const { say } = options
@@ -20,24 +26,45 @@ export function createLogger(options: {
     level: options.level,
     base: { pid: process.pid },
     timestamp: stdTimeFunctions.isoTime,
+    serializers: SERIALIZERS,
     redact: ['*.mobile', '*.email', '*.card_no', '*.access_token', '*.appsecret', '*.sign'],
   }
-  if (!options.pretty) return pino(settings, pino.destination({ fd: 2, sync: true }))
-  const clearing = new Writable({
-    // Whatever stands in the line, a progress bar say, is drawn anew after the message.
+  const { stderr } = io()
+  const isTerminal = stderr.isTTY === true
+  if (!(options.pretty ?? isTerminal))
+    return pino(settings, stderr === process.stderr ? pino.destination({ fd: 2, sync: true }) : stderr)
+  const destination = new Writable({
+    // Anything on the line, such as a progress bar, is drawn again after the message.
     write(chunk, _encoding, done) {
-      process.stderr.write(`\r\u001b[2K${chunk}`, done)
+      stderr.write(isTerminal ? `\r\u001b[2K${chunk}` : chunk, done)
     },
   })
   return pino(
     settings,
     pretty({
-      destination: clearing,
-      ignore: 'pid,component',
+      destination,
+      ...(!isTerminal && { colorize: false }),
+      ignore: 'pid',
       translateTime: 'SYS:HH:MM:ss',
-      singleLine: true,
+      messageFormat: sentence,
+      hideObject: true,
     }),
   )
+}
+
+/** The event, its subject, its cause, and what to do. */
+function sentence(line: Record<string, unknown>): string {
+  const { msg, error, remedy, level, time, pid, component, deployment, ...about } = line
+  const { code, message = code, stack } = (error ?? {}) as { code?: string; message?: string; stack?: string }
+  const facts = Object.entries(about).map(
+    ([key, value]) =>
+      `${key} ${typeof value === 'string' ? value : inspect(value, { breakLength: Infinity })}`,
+  )
+  return [
+    `${msg}${facts.length > 0 ? ` (${facts.join(', ')})` : ''}${message === undefined ? '' : `: ${message}`}`,
+    ...(stack === undefined ? [] : [stack]),
+    ...(remedy === undefined ? [] : [`  → ${remedy}`]),
+  ].join('\n')
 }
 
 const WARNING = 40
@@ -60,4 +87,20 @@ function hasRemedy(fields: unknown): fields is { remedy: string } {
   return (
     typeof fields === 'object' && fields !== null && 'remedy' in fields && typeof fields.remedy === 'string'
   )
+}
+
+/**
+ * The logged facts of an error. Further properties, such as PostgreSQL's `detail`, may hold values of rows. A stack reveals a
+ * bug in dirsync; an error with a code is a known trouble and needs none.
+ */
+function errorFacts(error: unknown): Record<string, unknown> | undefined {
+  if (error === undefined || error === null) return undefined
+  if (!(error instanceof Error)) return typeof error === 'object' ? { ...error } : { message: String(error) }
+  const { name, message, stack, code, traceId } = error as Error & { code?: unknown; traceId?: unknown }
+  return {
+    name,
+    message,
+    ...(code === undefined ? { stack } : { code }),
+    ...(traceId === undefined ? {} : { traceId }),
+  }
 }

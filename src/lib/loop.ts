@@ -1,12 +1,12 @@
 import { pause } from './waiting.ts'
 
 interface LoopOptions {
-  /** What to do again and again; true: there is more to do. */
+  /** The work to repeat; true: there is more to do. */
   step(signal: AbortSignal): Promise<void> | Promise<boolean>
   pauseMs: number
-  /** How long to pause while there is more to do; absent: not at all. */
+  /** How long to pause while there is more to do; default: not at all. */
   busyMs?: number
-  /** How long to pause after a step that failed; absent: as after any other. */
+  /** How long to pause after a step that failed; default: as after any other. */
   retryMs?: number
   /** Called with the first error of several in a row: once per outage, not once per step. */
   failed(error: Error): void
@@ -27,13 +27,13 @@ export class Loop {
     this.#running ??= this.#run()
   }
 
-  /** Has the next step begin at once. */
+  /** Starts the next step at once. */
   wake(): void {
     this.#wake.resolve()
     this.#wake = Promise.withResolvers()
   }
 
-  /** Begins no further step and waits for the one in hand, whose signal aborts. */
+  /** Starts no further step and waits for the current one, whose signal aborts. */
   async stop(): Promise<void> {
     this.#stopping.abort()
     this.wake()
@@ -45,7 +45,7 @@ export class Loop {
     const { signal } = this.#stopping
     let isInTrouble = false
     while (!signal.aborted) {
-      // Taken before the step, so that nothing that is told during it is missed.
+      // Taken before the step, so that no wake-up during it is missed.
       const woken = this.#wake.promise
       let rest = pauseMs
       try {

@@ -1,9 +1,18 @@
 import { readdir, readFile } from 'node:fs/promises'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { DatabaseError } from 'pg'
+import { onceLocked } from './advisory-lock.ts'
 import type { ClientBase, Pool, PoolClient } from './database.ts'
-import { onlyRow, withConnection } from './database.ts'
+import { onlyRow } from './database.ts'
 
 const DIRECTORY = new URL('../migrations/', import.meta.url)
-const LOCK = 0x64697273 // 'dirs'
+
+/**
+ * While a migration waits for a table, everything else that wants the table waits behind it. So it waits this long, and tries
+ * again later.
+ */
+const LOCK_TIMEOUT_MS = 1000
+const LOCK_TRIES = 30
 
 /** The first of the files that were joined into one per theme before the first release. */
 const BEFORE_RELEASE = '0001_directory.sql'
@@ -15,25 +24,17 @@ export class MigrationError extends Error {
 interface MigrationResult {
   /** Names of the files applied by this call. */
   applied: string[]
-  /** Statements that somebody who may create roles has to run; empty when the reviewer's role is in place. */
+  /** Statements for someone who may create roles; empty when the reviewer's role is in place. */
   reviewerStatements: string[]
 }
 
 /**
  * Brings schema `dirsync` up to date: applies every numbered file once, each in its own transaction, under a lock.
- * @throws MigrationError naming the file when one fails, or saying why this code cannot go on from this database
+ * @throws MigrationError naming the file when one fails, or saying why this code cannot continue from this database
  */
 export async function migrate(pool: Pool): Promise<MigrationResult> {
   const files = await migrationFiles()
-  return withConnection(pool, async client => {
-    await client.query('select pg_advisory_lock($1)', [LOCK])
-    try {
-      return await bringUpToDate(client, files)
-    } finally {
-      // The lock goes with the connection, if that is gone.
-      await client.query('select pg_advisory_unlock($1)', [LOCK]).catch(() => undefined)
-    }
-  })
+  return onceLocked(pool, 'migration', client => bringUpToDate(client, files))
 }
 
 async function migrationFiles(): Promise<string[]> {
@@ -42,7 +43,7 @@ async function migrationFiles(): Promise<string[]> {
 
 async function bringUpToDate(client: PoolClient, files: string[]): Promise<MigrationResult> {
   const { rowCount: schemas } = await client.query(`select from pg_namespace where nspname = 'dirsync'`)
-  // "if not exists" would need the right to create schemas even where somebody else has made this one.
+  // "if not exists" would need the right to create schemas even where the schema exists.
   if (schemas === 0) await client.query('create schema dirsync')
   await client.query(`create table if not exists dirsync.migration (
     name text primary key, applied_at timestamptz not null default now())`)
@@ -75,18 +76,26 @@ function assertKnown(unknown: string[]): void {
     )
 }
 
-async function apply(client: PoolClient, name: string): Promise<void> {
+async function apply(client: PoolClient, name: string, tries = 1): Promise<void> {
   const sql = await readFile(new URL(name, DIRECTORY), 'utf8')
   try {
     await client.query('begin')
+    await client.query(`set local lock_timeout = ${LOCK_TIMEOUT_MS}`)
     await client.query('insert into dirsync.migration (name) values ($1)', [name])
     await client.query(sql)
     await client.query('commit')
   } catch (cause) {
     await client.query('rollback').catch(() => undefined) // a connection that is gone has ended it already
-    throw new MigrationError(`migration ${name} failed and was rolled back: ${(cause as Error).message}`, {
-      cause,
-    })
+    const { code, message } = cause as Partial<DatabaseError> & Error
+    const isLocked = code === '55P03'
+    if (isLocked && tries < LOCK_TRIES) {
+      await sleep(LOCK_TIMEOUT_MS)
+      return apply(client, name, tries + 1)
+    }
+    const remedy = isLocked
+      ? '. Another transaction holds a table: find it in pg_stat_activity, end it, then migrate again'
+      : ''
+    throw new MigrationError(`migration ${name} failed and was rolled back: ${message}${remedy}`, { cause })
   }
 }
 
@@ -101,7 +110,7 @@ export async function missingMigrations(pool: Pool): Promise<string[]> {
   return files.filter(file => !known.includes(file))
 }
 
-/** What `migrate` would still have to do: files that the database lacks, and whether the reviewer has its rights. */
+/** What `migrate` still has to do: files that the database lacks, and whether the reviewer has its rights. */
 export async function migrationFindings(pool: Pool): Promise<{ missing: string[]; hasReviewer: boolean }> {
   const missing = await missingMigrations(pool)
   if (missing.length > 0) return { missing, hasReviewer: false }
@@ -146,7 +155,7 @@ const GRANTS = [
 /**
  * Creates the role `dirsync_reviewer` where the database user may, and grants it its rights.
  * Roles belong to the whole server, so another database's migration may be creating the same role at this moment.
- * @returns the statements that somebody else has to run, empty when all is done.
+ * @returns the statements that a privileged user has to run, empty when all is done.
  */
 async function grantReviewer(client: ClientBase): Promise<string[]> {
   const exists = async () =>

@@ -4,22 +4,22 @@ import { Batcher } from './batcher.ts'
 import { createClient, NOTICE_LOST_CLIENT } from './database.ts'
 import type { Logger } from './logger.ts'
 
-/** How long a lock may wait to be given back together with others. */
+/** How long a released lock may wait to be returned together with others. */
 const RETURN_WITHIN_MS = 10
 
-/** How often a connection is asked for a sign of life. */
+/** How often to probe the connection. */
 const PULSE_MS = 1000
 
 /**
- * A connection is given up when the last statement that was answered was sent this long ago: its locks count as lost, and
- * whoever relies on them is told. That is earlier than the server frees them (15 s after it last heard of us, see
- * NOTICE_LOST_CLIENT), so nobody else gets a lock whose holder has not been told.
+ * A connection is given up this long after the sending of the last statement that was answered: its locks count as lost, and
+ * their holders are told. That is earlier than the server frees them (15 s after it last heard of us, see NOTICE_LOST_CLIENT),
+ * so no other process gets a lock before its holder was told.
  */
 const SILENT_MS = 10_000
 
 /**
  * Locks on keys across all processes, held on one connection (one call at a time per employee, law 3). When the process dies,
- * its connection closes and the server frees them at once: nobody waits for a lease to run out.
+ * its connection closes and the server frees them at once, without a lease to wait for.
  */
 export class SessionLocks {
   readonly #url: string
@@ -29,11 +29,11 @@ export class SessionLocks {
   #connecting: Promise<Connection> | null = null
   #closed = false
 
-  /** Locks that nobody here holds any more; given back together with the next ones that are taken. */
+  /** Locks without a holder in this process; returned together with the next ones that are taken. */
   #returned: { key: string; given: () => void }[] = []
   #giveBack: NodeJS.Timeout | null = null
 
-  /** Answers the connection that took the lock; null when somebody else has it. A null for a key only gives back. */
+  /** Answers the connection that took the lock; null when another process holds it. A null for a key only returns locks. */
   readonly #taking = new Batcher<string | null, Connection | null>(keys => this.#exchange(keys), {
     maxBatch: 500,
   })
@@ -44,9 +44,9 @@ export class SessionLocks {
   }
 
   /**
-   * Takes a lock. Waits while this process has it itself; null when another process has it.
-   * The signal aborts when the lock is lost with its connection: from then on another process may work on the same
-   * entity, so nothing more may be sent. Until the lock is given back, it aborts with the caller's own signal, too.
+   * Takes a lock. Waits while this process holds it itself; null when another process holds it.
+   * The signal aborts when the lock is lost with its connection: from then on another process may work on the same entity, so
+   * nothing more may be sent. Until the lock is released, it aborts with the caller's own signal, too.
    */
   async lock(key: string, stop?: AbortSignal): Promise<AbortSignal | null> {
     for (let held = this.#held.get(key); held; held = this.#held.get(key)) await held.released
@@ -76,11 +76,11 @@ export class SessionLocks {
     if (this.#returned.length === 0) return
     this.#taking.submit(null).catch(error => {
       // It fails only when the connection is gone, and the locks with it.
-      this.#logger.debug({ err: (error as Error).message }, 'locks were lost with their connection')
+      this.#logger.debug({ error }, 'locks were lost with their connection')
     })
   }
 
-  /** Gives back what was returned, then takes these: one statement for both. */
+  /** Returns released locks, then takes these: one statement for both. */
   async #exchange(keys: (string | null)[]): Promise<(Connection | null)[]> {
     const returned = this.#returned
     this.#returned = []
@@ -131,11 +131,8 @@ export class SessionLocks {
       this.#connecting = null
       const locks = [...this.#held.values()].filter(held => held.connection === connection)
       if (connected && !this.#closed)
-        this.#logger.warn(
-          { err: error?.message, locks: locks.length },
-          'the lock connection is gone; jobs in hand stop',
-        )
-      // Tell the holders first: once the connection is closed, others get the locks.
+        this.#logger.warn({ error, locks: locks.length }, 'the lock connection is gone; jobs in hand stop')
+      // Tell the holders first: once the connection is closed, other processes get the locks.
       for (const held of locks) held.abort(lostReason())
       void connection.end()
     }
@@ -151,14 +148,14 @@ export class SessionLocks {
   }
 }
 
-/** The connection that has the locks. It looks after its own pulse. */
+/** The connection that holds the locks. It probes itself. */
 class Connection {
   readonly #client: pg.Client
   readonly #lost: (error?: Error) => void
   #pulse: NodeJS.Timeout | undefined
-  /** When the last statement that was answered had been sent, by this process's steady clock. */
+  /** When the last answered statement was sent, by this process's monotonic clock. */
   #heardOf = 0
-  /** Statements without an answer so far. */
+  /** Statements that were not answered yet. */
   #asked = 0
 
   /** @param lost called when it drops or falls silent, perhaps more than once */
@@ -201,9 +198,9 @@ class Connection {
   }
 }
 
-/** A lock that this process has, or is about to take. */
+/** A lock that this process holds, or is about to take. */
 class Held {
-  /** The connection that has it; null before it has been taken. */
+  /** The connection that holds it; null before it has been taken. */
   connection: Connection | null = null
   readonly #released = Promise.withResolvers<void>()
   readonly #controller = new AbortController()

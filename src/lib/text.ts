@@ -1,8 +1,8 @@
-/** Blanks of every script, control characters, and characters that print nothing (zero width, direction marks). */
+/** White space of every script, control characters, and characters that print nothing (zero width, direction marks). */
 const EDGES = /^[\s\p{Cc}\p{Cf}]+|[\s\p{Cc}\p{Cf}]+$/gu
 const INVISIBLE = /[\s\p{Cc}\p{Cf}]/gu
 const FULL_WIDTH = /[\uff01-\uff5e\u3000]/g
-/** Printable ASCII without blanks: most values, and none of the above is among them. */
+/** Printable ASCII without blanks: most values, and no character of EDGES. */
 const PLAIN = /^[!-~]*$/
 
 /** Whether a character of this code needs no closer look at the edge of a text: printable ASCII or a common ideograph. */
@@ -50,17 +50,17 @@ export function beginning(text: string, limit: number): string {
   return text.slice(0, last >= 0xd800 && last <= 0xdbff ? limit - 1 : limit)
 }
 
-/** The text, cut with … where it is longer than so many code units. */
+/** The text, cut with … where it is longer than this many code units. */
 export function shortened(text: string, limit: number): string {
   return text.length <= limit ? text : `${beginning(text, limit)}…`
 }
 
-/** The name that is at most two letters away from a misspelt one, one letter before two; undefined where none is. */
+/** The name at most two letters away from a misspelt one, preferring one letter to two; undefined without one. */
 export function closestName(name: string, names: readonly string[]): string | undefined {
   return names.find(other => areClose(name, other, 1)) ?? names.find(other => areClose(name, other, 2))
 }
 
-/** Whether one text becomes the other by inserting, removing or replacing at most so many letters. */
+/** Whether one text becomes the other by inserting, removing or replacing at most this many letters. */
 function areClose(a: string, b: string, left: number): boolean {
   let same = 0
   while (same < a.length && a[same] === b[same]) same += 1
@@ -75,13 +75,13 @@ function areClose(a: string, b: string, left: number): boolean {
   ].some(([x = '', y = '']) => areClose(x, y, left - 1))
 }
 
-/** Whether an address has no raw @ or #, which ends up in its host name or in nothing at all: as in a password. */
+/** Whether an address has no raw @ or #, as in a password: one that has is parsed with a wrong host name, or none at all. */
 export function isEncodedAddress(text: string): boolean {
   const afterScheme = text.slice(text.indexOf('://') + 3)
   return !afterScheme.includes('#') && (afterScheme.match(/@/g)?.length ?? 0) <= 1
 }
 
-/** A text as it stands at the beginning of a line or a sentence. */
+/** A text with a capital first letter, for the beginning of a line or a sentence. */
 export function capitalised(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1)
 }
@@ -112,7 +112,7 @@ export function normaliseDate(text: string): string | null {
   return `${year}-${month.padStart(2, '0')}-${day.padStart(2, '0')}`
 }
 
-/** `MM-dd` of a day without a year (29 February exists), or null when the text is no such day. */
+/** `MM-dd` of a day without a year (29 February exists), or null when there is no such day. */
 export function normaliseMonthDay(text: string): string | null {
   const match = MONTH_DAY.exec(plainText(text))
   if (!match) return null
@@ -123,7 +123,7 @@ export function normaliseMonthDay(text: string): string | null {
 
 const DATE_TIME = /^(\d{4})-(\d{2})-(\d{2})[ T]([01]\d|2[0-3]):([0-5]\d):([0-5]\d)(?:\.\d+)?$/
 
-/** The moment that the platform's `yyyy-MM-dd HH:mm:ss`, a time of GMT+8, means; null for a text that means none. */
+/** The time of the platform's `yyyy-MM-dd HH:mm:ss`, in GMT+8; null for a text that is not one. */
 export function platformTime(text: string): Date | null {
   const [match, year, month, day, hour, minute, second] = DATE_TIME.exec(text.trim()) ?? []
   if (match === undefined || !isCalendarDate(Number(year), Number(month), Number(day))) return null

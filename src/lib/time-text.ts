@@ -16,18 +16,23 @@ export function longTime(date: Date | null): string | null {
   return date && `${day(date)} ${clock(date)}:${pad2(date.getSeconds())}`
 }
 
-/** A moment to the minute, for people who may be elsewhere: 14:05 today, 11-21 14:05 before; `zoneName` belongs to it. */
+/** A time to the minute, for readers who may be elsewhere: 14:05 today, 11-21 14:05 before. Print `zoneName` with it. */
 export function minuteTime(date: Date, now: Date): string {
   return day(date) === day(now) ? clock(date) : `${day(date).slice(5)} ${clock(date)}`
 }
 
-/** How far the clocks of the process are ahead at a moment: UTC, UTC+8, UTC-3:30. */
+/** The UTC offset of the process at a given time: UTC, UTC+8, UTC-3:30. */
 export function zoneName(date: Date): string {
   const ahead = -date.getTimezoneOffset()
   if (ahead === 0) return 'UTC'
   const minutes = Math.abs(ahead) % 60
   const hours = Math.floor(Math.abs(ahead) / 60)
   return `UTC${ahead < 0 ? '-' : '+'}${hours}${minutes ? `:${pad2(minutes)}` : ''}`
+}
+
+/** The time zone of the process: Asia/Shanghai, UTC. */
+export function ownZone(): string {
+  return Intl.DateTimeFormat().resolvedOptions().timeZone
 }
 
 /** How long something took or takes: 0.4 s, 12 s, 3 min, 2 h, 5 d. */

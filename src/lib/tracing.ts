@@ -3,19 +3,19 @@ import { hash } from 'node:crypto'
 import { codeOf } from './failure.ts'
 
 /*
- * Traces: where the time of a run or a job went. Code says `traced('claim', …)`, which is nothing but the work itself where
- * nobody records. What is recorded stays in memory until the whole trace is over, and is handed over then: whether it is
- * sent may depend on how it went, and whoever sends it cannot hold up the work.
+ * Traces: where the time of a run or a job went. Code says `traced('claim', …)`, which only does the work while tracing is off.
+ * Spans stay in memory until the whole trace is over, and are handed over then: whether it is sent may depend on its outcome,
+ * and its sender cannot hold up the work.
  *
  * A span holds names, codes and figures. Nothing personal may be put into it, and no key of an employee or a department.
  */
 
 export type Attributes = Record<string, string | number | boolean>
 
-/** A piece of work that took time. */
+/** A timed piece of work. */
 export interface Span {
   id: string
-  /** The span that it is part of, perhaps one that another process sends; null where it is part of none. */
+  /** Its parent span, perhaps sent by another process; null for a root. */
   parentId: string | null
   name: string
   /** `client`: a call to another system; `consumer`: work that a queue handed out. */
@@ -29,7 +29,7 @@ export interface Span {
   links: SpanReference[]
 }
 
-/** Names a span of whatever process. */
+/** Names a span of any process. */
 export interface SpanReference {
   traceId: string
   spanId: string
@@ -38,48 +38,48 @@ export interface SpanReference {
 /** Takes the spans of a trace, parents first. It neither waits nor throws. */
 export type Collector = (traceId: string, spans: Span[]) => void
 
-/** A trace that goes on, as the work that it is about sees it. */
+/** A trace in progress, as the traced work sees it. */
 export interface Trace {
-  /** The work came up `ms` milliseconds ago. What lay between then and its beginning becomes its first part. */
+  /** The work was due `ms` milliseconds ago. The time until it began becomes its first part. */
   cameUp(ms: number, waitedIn: string): void
-  /** It is about something that a shared trace is about, too. */
+  /** Links it to a shared trace on the same subject. */
   belongsTo(shared: string): void
   annotate(attributes: Attributes): void
-  /** Marks it as failed, although nothing was thrown. */
+  /** Marks it as failed although nothing was thrown. */
   fail(): void
-  /** There was nothing to do: it is not sent. */
+  /** There was nothing to do: the trace is not sent. */
   drop(): void
 }
 
-/** Work that is over, told afterwards. */
+/** Work that is over, recorded afterwards. */
 export interface PastWork {
   name: string
   kind?: Span['kind']
   tookMs: number
   /** How long ago it ended. Default: now. */
   endedMsAgo?: number
-  /** Its first part, in which it waited. */
+  /** Its first part, spent waiting. */
   waited?: { for: string; ms: number }
   attributes: Attributes
   failed?: boolean
 }
 
-/** Records traces, or does not. */
+/** Records traces, or ignores them. */
 export interface Tracing {
-  /** False where nothing is recorded: ask where it costs something to find out what to record. */
+  /** False while tracing is off: check it before computing costly attributes. */
   readonly isOn: boolean
   /**
-   * Does work within a trace: one of its own, or the shared one named by `partOf`, to which any process may add. Of the
-   * traces of their own in which nothing failed, only a share may be sent.
+   * Does work within a trace: one of its own, or the shared one named by `partOf`, to which any process may add. Of the own
+   * traces without a failure, only a share may be sent.
    */
   trace<T>(
     name: string,
     options: { kind?: Span['kind']; partOf?: string; attributes?: Attributes },
     work: (trace: Trace) => Promise<T>,
   ): Promise<T>
-  /** Tells of work that is over. It becomes part of the present trace, or without one a trace of its own. */
+  /** Records work that is over, as part of the current trace or else as a trace of its own. */
   tell(past: PastWork): void
-  /** Tells of the whole that a shared trace is about: the span that its parts are part of. */
+  /** Records the root span of a shared trace. */
   conclude(shared: string, past: PastWork): void
 }
 
@@ -95,13 +95,13 @@ export const UNTRACED: Tracing = {
 
 const present = new AsyncLocalStorage<{ recording: Recording; span: Span }>()
 
-/** Does a part of whatever is traced at present, as a span of its own. Outside of a trace it only does it. */
+/** Does a part of the traced work as a span of its own. Outside a trace it only does it. */
 export function traced<T>(name: string, work: () => Promise<T>): Promise<T> {
   const here = present.getStore()
   return here === undefined ? work() : here.recording.record(here.recording.begin(name, here.span.id), work)
 }
 
-/** Adds facts to the span of the present work, if it is traced. */
+/** Adds attributes to the current span, if there is one. */
 export function annotate(attributes: Attributes): void {
   const here = present.getStore()
   if (here !== undefined) Object.assign(here.span.attributes, attributes)
@@ -115,8 +115,8 @@ export class Tracer implements Tracing {
   readonly #collect: Collector
 
   /**
-   * @param options.deployment its id: processes that have it in common agree on the ids of shared traces without a word
-   * @param options.share of the traces in which nothing failed, how many are handed over; 0 to 1
+   * @param options.deployment its id: processes that share it agree on the ids of shared traces without communicating
+   * @param options.share share of the traces without a failure that is handed over; 0 to 1
    */
   constructor(options: { deployment: string; share: number; collect: Collector }) {
     this.#deployment = options.deployment
@@ -168,18 +168,18 @@ export class Tracer implements Tracing {
   }
 }
 
-/** The span that a shared trace is about, from its name alone. */
+/** The root span of a shared trace, derived from its name alone. */
 function referenceTo(deployment: string, shared: string): SpanReference {
   const digest = hash('sha256', `${deployment} ${shared}`)
   return { traceId: digest.slice(0, 32), spanId: digest.slice(32, 48) }
 }
 
-/** The spans of a trace, or of this process's part in one, while they come. */
+/** The spans of a trace, or of this process's part in one, as they come. */
 class Recording {
   readonly traceId: string
   readonly parentId: string | null
   readonly isShared: boolean
-  /** The wall clock when the trace began, and since then the monotonic one: a clock that is set turns no span around. */
+  /** The wall clock when the trace began, and since then the monotonic one: setting the clock cannot reverse a span. */
   readonly #epoch = Date.now() - performance.now()
   #spans: Span[] = []
   #isOver = false
@@ -230,10 +230,10 @@ class Recording {
     this.#isOver = true
   }
 
-  /** The spans so far. What still goes on ends here, and what comes later is not heard. */
+  /** The spans so far. Those still open end here, and later ones are dropped. */
   close(): Span[] {
     const [spans, now] = [this.#spans, this.now()]
-    this.drop() // what outlives the work, a connection say, may hold on to it
+    this.drop() // anything that outlives the work, such as a connection, may hold on to it
     for (const span of spans) if (Number.isNaN(span.endedAt)) span.endedAt = now
     return spans
   }
@@ -252,7 +252,7 @@ class Recording {
   }
 }
 
-/** The root of a recording in the hands of its work. */
+/** The root of a recording, as passed to its work. */
 class OpenTrace implements Trace {
   readonly #recording: Recording
   readonly #root: Span
@@ -289,7 +289,7 @@ class OpenTrace implements Trace {
   }
 }
 
-/** 16 hexadecimal digits. Nobody has to be kept from guessing them, and a job needs ten: so not from the system's source. */
+/** 16 hexadecimal digits. They need not be unguessable, and a job needs ten: so not from the system's random source. */
 function randomId(): string {
   const half = () =>
     Math.floor(Math.random() * 2 ** 32)

@@ -1,9 +1,9 @@
 import { addAbortListener } from 'node:events'
 
-/** How to wait: no longer than some time, until told to give up, or in a line for one of a few permits. */
+/** Ways to wait: up to a timeout, until aborted, or in line for one of a few permits. */
 
 /**
- * The outcome of `promise`, or a rejection when it takes longer than `ms`. What comes later is not heard.
+ * The outcome of `promise`, or a rejection when it takes longer than `ms`. A later outcome is ignored.
  * @param late makes the error of the rejection
  */
 export async function within<T>(
@@ -35,7 +35,7 @@ export async function unlessAborted<T>(
   return await Promise.race([promise, aborted.promise])
 }
 
-/** Waits so long, or until `woken` resolves. */
+/** Waits for this long, or until `woken` resolves. */
 export async function pause(ms: number, woken: Promise<void>): Promise<void> {
   const timer = Promise.withResolvers<void>()
   const timeout = setTimeout(timer.resolve, ms)
@@ -43,7 +43,7 @@ export async function pause(ms: number, woken: Promise<void>): Promise<void> {
   clearTimeout(timeout)
 }
 
-/** A number of permits. Whoever finds none waits in line, lower priority numbers first. */
+/** A number of permits. Callers wait in line for a free one, lower priority numbers first. */
 export class Semaphore {
   readonly #line = new WaitingLine<() => void>()
   readonly #permits: number
@@ -64,7 +64,7 @@ export class Semaphore {
     return undefined
   }
 
-  /** Gives a permit back, to the first in line. */
+  /** Returns a permit, which goes to the first in line. */
   release(): void {
     if (!this.#handOn()) this.#taken -= 1
   }
@@ -86,12 +86,12 @@ export class Semaphore {
   }
 }
 
-/** Every tenth turn goes to whoever has waited longest, so that nobody waits for ever. */
+/** Every tenth turn goes to the longest waiter, so that low priorities are never starved. */
 const FAIR_TURN = 10
 
 /** A line of waiting items: lower priority numbers first; within one priority, first come, first served. */
 export class WaitingLine<T> {
-  /** Sorted by priority. Each item has its number in the order of arrival. There are few priorities and many items. */
+  /** Sorted by priority. Each item has its arrival number. There are few priorities and many items. */
   readonly #lanes: { priority: number; items: Map<T, number> }[] = []
   #size = 0
   #came = 0
@@ -114,7 +114,6 @@ export class WaitingLine<T> {
     this.#size += 1
   }
 
-  /** Takes an item out of the line, wherever it stands. */
   remove(item: T): void {
     for (const lane of this.#lanes) {
       if (lane.items.delete(item)) {
@@ -124,7 +123,6 @@ export class WaitingLine<T> {
     }
   }
 
-  /** Takes the next item. */
   shift(): T | undefined {
     if (this.#size === 0) return undefined
     this.#turns += 1

@@ -12,7 +12,7 @@ import {
 
 const OPERATION = 'assets/limit/enterprise/get'
 
-/** Limit accounts and their sub-accounts (section 4.9): all of an enterprise in one call. */
+/** Limit accounts and their sub-accounts (section 4.9): one call returns all of an enterprise. */
 export class AccountReader implements MirrorReader {
   async plan(_db: ClientBase, enterpriseCodes: string[]): Promise<ReadingPlan> {
     const tasks = enterpriseCodes.map(enterpriseCode => ({
@@ -32,7 +32,7 @@ export class AccountReader implements MirrorReader {
     const accounts = await calls.make((client, options) =>
       client.limitAccounts.list(enterpriseParameter(enterpriseCode), options),
     )
-    // One without an id cannot be kept.
+    // A row without an id cannot be stored.
     const kept = accounts.flatMap(account =>
       account.account_openid === null ? [] : [{ ...account, account_openid: account.account_openid }],
     )
@@ -44,8 +44,7 @@ export class AccountReader implements MirrorReader {
 }
 
 /**
- * Stores all accounts of an enterprise. Those that the platform does not show any more are marked gone; what is as it was
- * is not written.
+ * Stores an enterprise's accounts. Those that the platform no longer shows are marked gone; unchanged ones are not written.
  * @returns how many accounts and sub-accounts were new, different or gone
  */
 async function storeAccounts(

@@ -6,15 +6,15 @@ import { halt } from '../sync/halts.ts'
 import { type Mirror, mirrorOperation } from '../sync/mirror-kind.ts'
 import { failure, type JobResult, judge, result, verdictResult } from '../sync/outcome.ts'
 import { dropMirrorTasks, type MirrorTask, noteMirrorAttempt, postponeMirrorTask } from './mirror.ts'
-import type { MirrorWorkDependencies } from './mirror-work.ts'
+import type { MirrorWorkDependencies } from './mirror-reader.ts'
 
 type Dependencies = Pick<MirrorWorkDependencies, 'pool' | 'logger'>
 
 /**
- * Writes what a failed reading comes to, by the same catalogue as a failed job: again later, a halt, or a case. A part that
- * was refused is given up; when the platform stays away, so is the whole run. A reading that calls for a halt again and
- * again gives the run up too, without a case: the mirror itself may be what is wrong, and employees wait for the halt to end.
- * @throws whatever is not a failure of the platform or of its data
+ * Turns a failed reading into a retry, a halt or a case, by the same catalogue as a failed job. A part that was refused is
+ * given up; when the platform stays away, so is the whole run. Repeated halts give the run up too, without a case: the mirror
+ * itself may be at fault, and employees wait for the halt to end.
+ * @throws anything that is not a failure of the platform or of its data
  */
 export async function settleFailure(
   deps: Dependencies,
@@ -51,12 +51,12 @@ export async function settleFailure(
     for (const failed of outcome.failures) await recordFailure(db, { key, runId, startedAt }, failed)
     await dropMirrorTasks(db, runId, dropped === 'run' ? {} : { enterpriseCode, part }, lesson)
   })
-  logger.warn({ runId, mirror, outcome: name, platformCode, err: error }, 'a mirror could not read a task')
+  logger.warn({ runId, mirror, outcome: name, platformCode, error }, 'a mirror could not read a task')
 }
 
 type Cases = Parameters<typeof verdictResult>[0]['claim']['cases']
 
-/** What a failure comes to; unless it is tried again, what is given up, and why. */
+/** The result of a failure; unless it is retried, what is given up, and why. */
 interface Judged {
   outcome: JobResult
   dropped: 'part' | 'run'
@@ -100,7 +100,7 @@ async function judged(
   return { outcome, dropped: ofEnterprise ? 'part' : 'run', lesson }
 }
 
-/** The platform gave something that no column can hold. */
+/** The platform sent a value that does not fit any column. */
 function unfit(error: DatabaseError, part: string, cases: Cases): Judged {
   const message = `What the platform gave cannot be stored (SQLSTATE ${error.code}).`
   const remedy = 'Report it with the attempt and its time.'

@@ -1,42 +1,54 @@
-import type { ClientBase } from '../lib/database.ts'
+import type { ClientBase, Pool } from '../lib/database.ts'
+import type { Logger } from '../lib/logger.ts'
+import type { Tracing } from '../lib/tracing.ts'
 import type { CallOptions, PlatformClient } from '../platform/client.ts'
 import type { MirrorRun, MirrorTask, PageCursor, PlannedTask } from './mirror.ts'
 
-/** One mirror: what to read, how, and where to put it. */
+export interface MirrorWorkDependencies {
+  pool: Pool
+  client: PlatformClient
+  logger: Logger
+  /** Enterprise code of the deployment itself; empty for a single enterprise. */
+  ownEnterprise: string
+  /** Default: none. */
+  tracing?: Tracing
+}
+
+/** One mirror: what to read, how, and where to store it. */
 export interface MirrorReader {
   /** @param now the run's time: what "today" means to it */
   plan(db: ClientBase, enterpriseCodes: string[], now: Date): Promise<ReadingPlan>
-  /** The operation that reading the task calls. */
+  /** The operation that reads the task. */
   operation(task: MirrorTask): string
-  /** Reads the present page of a task. @throws PlatformError */
+  /** Reads the current page of a task. @throws PlatformError */
   read(task: MirrorTask, calls: CountedCalls): Promise<Reading>
-  /** In the transaction that ends the run. */
+  /** Runs in the transaction that ends the run. */
   conclude?(db: ClientBase, run: MirrorRun): Promise<void>
 }
 
-/** What a run is to read. */
+/** The tasks of a run. */
 export interface ReadingPlan {
   tasks: PlannedTask[]
-  /** Tasks by kind, for people. */
+  /** Number of tasks by kind, for people. */
   reasons: Record<string, number>
-  /** Every part there is, with tasks now or not. */
+  /** Every part of the mirror, with or without tasks now. */
   parts: string[]
-  /** Why there is nothing to read, where there is nothing. */
+  /** Why there is nothing to read, if so. */
   nothing?: string
 }
 
-/** What the platform gave. */
+/** The platform's answer. */
 export interface Reading {
-  /** Rows that it gave. */
+  /** Number of rows in it. */
   rows: number
-  /** Stores them, in the transaction that moves the cursor; tells how many changed and what to read next, if anything. */
+  /** Stores them, in the transaction that moves the cursor; returns how many changed and what to read next, if anything. */
   store(db: ClientBase): Promise<{ changed: number; next: PageCursor | null }>
 }
 
-/** After everything else: what is mirrored can wait. */
+/** After everything else: mirrors can wait. */
 const PRIORITY = 9
 
-/** The platform as one reading sees it: counts the calls, and gives each its signal and priority. */
+/** The platform for one reading: counts the calls, and gives each its signal and priority. */
 export class CountedCalls {
   count = 0
   readonly #client: PlatformClient
@@ -53,22 +65,21 @@ export class CountedCalls {
   }
 }
 
-/** As a parameter of a call; a single enterprise has none. */
+/** The enterprise as a parameter of a call; omitted for a single enterprise. */
 export function enterpriseParameter(enterpriseCode: string): { enterprise_code?: string } {
   return enterpriseCode === '' ? {} : { enterprise_code: enterpriseCode }
 }
 
 export const FIRST_PAGE: PageCursor = { page: 1, pass: 1, most: 0 }
 
-/** Passes over the pages of one list, however restless it is. */
+/** Passes over the pages of one list, however often it changes. */
 const MAX_PASSES = 3
-/** Pages of one pass: a platform that neither counts nor ends is not believed. */
+/** Pages of one pass, in case a platform neither counts nor ends. */
 const MAX_PAGES = 10_000
 
 /**
- * The cursor after a page, or null when the list was read.
- * When rows go while pages are read, others move up and slip through. That shows at the end: the platform counts fewer rows
- * than before, or more than are known. Then another pass is made.
+ * The cursor after a page, or null at the end of the list. When rows are removed while pages are read, others move up and are
+ * missed. That shows at the end: the platform counts fewer rows than before, or more than are known. Then another pass is made.
  * @param isLast whether it was the last page of its pass
  * @param total rows of the list by the platform's count; null when it does not say
  * @param known different rows seen so far

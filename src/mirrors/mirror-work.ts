@@ -1,9 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import type { Pool } from '../lib/database.ts'
 import { repeatOnDeadlock, transaction } from '../lib/database.ts'
-import type { Logger } from '../lib/logger.ts'
-import { annotate, type Tracing, traced, UNTRACED } from '../lib/tracing.ts'
-import type { PlatformClient } from '../platform/client.ts'
+import { annotate, traced, UNTRACED } from '../lib/tracing.ts'
 import { probeDelay } from '../sync/backoff.ts'
 import { endObsoleteMirrorCases, mirrorCases, resolveCases } from '../sync/cases.ts'
 import { enterpriseCodes } from '../sync/employee.ts'
@@ -25,26 +22,17 @@ import {
   noteMirrorAttempt,
   writeMirrorPlan,
 } from './mirror.ts'
+import type { MirrorWorkDependencies } from './mirror-reader.ts'
 import { CountedCalls, type MirrorReader, type Reading } from './mirror-reader.ts'
 
-/** Categories of halts that say nothing of the platform. */
+/** Categories of halts that are not the platform's. */
 const HALTS_OF_OTHERS = ['hr_unavailable']
-/** How often to look whether a halt of everything may be probed. */
+/** How often to check whether a halt of everything may be probed. */
 const HALTED_MS = 500
-/** States of cases that dirsync does not try again by itself, but for the slow probe. */
+/** States of cases that dirsync does not retry by itself, except by the slow probe. */
 const RESTING = ['open', 'snoozed', 'ignored']
 
-export interface MirrorWorkDependencies {
-  pool: Pool
-  client: PlatformClient
-  logger: Logger
-  /** Enterprise code of the deployment itself; empty for a single enterprise. */
-  ownEnterprise: string
-  /** Default: none. */
-  tracing?: Tracing
-}
-
-/** When the reading of a task began, over all its pages. */
+/** The start of the reading of a task, across all its pages. */
 interface Execution {
   position: number
   startedAt: Date
@@ -52,8 +40,8 @@ interface Execution {
 }
 
 /**
- * Carries out the runs of one mirror. The caller sees to it that nobody else does at the same time. If this process dies
- * over a run, whoever takes the run up goes on at its cursor.
+ * Carries out the runs of one mirror. The caller ensures that no other process does so at the same time. If this process dies
+ * during a run, the next one continues at its cursor.
  */
 export class MirrorWork {
   readonly #mirror: Mirror
@@ -68,7 +56,7 @@ export class MirrorWork {
     this.#deps = deps
   }
 
-  /** Takes up the run that was begun, or begins the next one, and works until it has ended. @throws when the signal aborts */
+  /** Resumes the current run, or begins the next one, and works until it has ended. @throws when the signal aborts */
   async next(signal: AbortSignal): Promise<void> {
     const { pool, logger, tracing = UNTRACED } = this.#deps
     const begun = await begunMirrorRun(pool, this.#mirror)
@@ -94,7 +82,7 @@ export class MirrorWork {
       const codes = enterprisesToAsk(await enterpriseCodes(db, ownEnterprise))
       const plan = await this.#reader.plan(db, codes, run.startedAt)
       await endObsoleteMirrorCases(db, this.#operation, { enterpriseCodes: codes, parts: plan.parts }, run.id)
-      // Nobody asked for it by name: what the platform refused is not asked again at every tick.
+      // A scheduled run does not ask again at every tick for what the platform refused.
       const resting =
         run.requestedBy === 'cron'
           ? (await mirrorCases(db, this.#operation)).filter(({ state }) => RESTING.includes(state))
@@ -175,7 +163,7 @@ export class MirrorWork {
     })
   }
 
-  /** The enterprise is halted: what is left of it is given up, so that the run can end. */
+  /** The enterprise is halted: its remaining tasks are given up, so that the run can end. */
   async #leave(run: MirrorRun, task: MirrorTask, halt: Halt): Promise<void> {
     const { enterpriseCode } = task
     const name = enterpriseCode === '' ? 'The enterprise' : `Enterprise ${enterpriseCode}`
@@ -198,7 +186,7 @@ function timesOf({ startedAt, begun }: Execution): { startedAt: Date; durationMs
   return { startedAt, durationMs: Math.round(performance.now() - begun) }
 }
 
-/** PostgreSQL is away, or another process has taken the run. What the platform gave may still be unfit for its columns. */
+/** PostgreSQL is away, or another process has taken the run. The platform's values may still not fit their columns. */
 function isOurTrouble(error: unknown): boolean {
   return !isUnfit(error) && !(error instanceof Error && error.name === 'PlatformError')
 }

@@ -1,40 +1,40 @@
 import { type ClientBase, onlyRow, type Pool } from '../lib/database.ts'
-import { restMirrorCases } from '../sync/cases.ts'
-import { MIRRORS, type Mirror, type MirrorOperation } from '../sync/mirror-kind.ts'
+import { restLostCases } from '../sync/cases.ts'
+import type { Mirror, MirrorOperation } from '../sync/mirror-kind.ts'
 
 /**
- * The runs of mirrors and their tasks, in SQL. A run is planned as tasks, which are read one after the other; the row of a
- * task holds the cursor of its reader and goes when it is read. A run without tasks is over.
+ * The runs of mirrors and their tasks, in SQL. A run is planned as tasks, which are read one after the other; the row of a task
+ * holds its reader's cursor and is deleted at the end. A run without tasks is over.
  */
 
 export interface MirrorRun {
   id: number
   kind: Mirror
   requestedBy: string
-  /** The database's time when it began: what "today" means to the run, whatever the clocks of processes say. */
+  /** The database's time when it began: the run's "today", whatever the clocks of processes say. */
   startedAt: Date
 }
 
-/** One thing that a run has to read: a day, an order, an enterprise's accounts, a taxpayer. */
+/** One thing to read: a day, an order, an enterprise's accounts, a taxpayer. */
 export interface PlannedTask {
   enterpriseCode: string
-  /** The tasks that fail and heal as one, see `dirsync.mirror_task.part`. */
+  /** The tasks that fail and recover together, see `dirsync.mirror_task.part`. */
   part: string
   entityKey: string
   detail: string
 }
 
-/** Where a reader of pages stands. */
+/** Position of a paging reader. */
 export interface PageCursor {
   /** The page to read next, from 1. */
   page: number
-  /** The pass over the pages that it belongs to, from 1. */
+  /** The current pass over the pages, from 1. */
   pass: number
-  /** The most rows that the platform has counted during the pass. */
+  /** The highest row count of the platform during the pass. */
   most: number
 }
 
-/** A task and how far it has been read. */
+/** A task and its progress. */
 export interface MirrorTask extends PlannedTask, PageCursor {
   runId: number
   position: number
@@ -47,19 +47,19 @@ export interface MirrorTask extends PlannedTask, PageCursor {
   handedOutAt: Date
 }
 
-/** The mirrors that have a run which waits to begin, or goes on, perhaps without anybody at work on it. */
-export async function wantedMirrors(db: Pool): Promise<Mirror[]> {
-  const { rows } = await db.query<{ kind: Mirror }>(
-    `select distinct kind from dirsync.sync_run
-     where finished_at is null and kind = any ($1) and state in ('requested', 'running')`,
-    [MIRRORS],
+/** Whether a mirror has a run waiting or in progress, perhaps without a process working on it. */
+export async function isWanted(db: Pool, mirror: Mirror): Promise<boolean> {
+  const { rowCount } = await db.query(
+    `select from dirsync.sync_run
+     where finished_at is null and kind = $1 and state in ('requested', 'running') limit 1`,
+    [mirror],
   )
-  return rows.map(row => row.kind)
+  return rowCount === 1
 }
 
 const RUN = 'id, kind, requested_by as "requestedBy", started_at as "startedAt"'
 
-/** The run of a mirror that was begun and has not ended. */
+/** The run of a mirror that has begun and not ended. */
 export async function begunMirrorRun(db: Pool, mirror: Mirror): Promise<MirrorRun | null> {
   const { rows } = await db.query<MirrorRun>(
     `select ${RUN} from dirsync.sync_run
@@ -70,7 +70,7 @@ export async function begunMirrorRun(db: Pool, mirror: Mirror): Promise<MirrorRu
   return rows[0] ?? null
 }
 
-/** The oldest run of a mirror that waits to begin, begun by the transaction that plans it. */
+/** The oldest waiting run of a mirror, begun by the transaction that plans it. */
 export async function claimMirrorRun(db: ClientBase, mirror: Mirror): Promise<MirrorRun | null> {
   const { rows } = await db.query<MirrorRun>(
     `update dirsync.sync_run set state = 'running', started_at = now(), planned_at = now()
@@ -83,7 +83,7 @@ export async function claimMirrorRun(db: ClientBase, mirror: Mirror): Promise<Mi
 }
 
 /**
- * Writes the tasks of a run. Without any, the run is done.
+ * Writes the tasks of a run. Without tasks, the run is done.
  * @param plan.reasons tasks by kind, for people
  * @param plan.message why there is nothing to read
  */
@@ -114,7 +114,7 @@ export async function writeMirrorPlan(
   )
 }
 
-/** The next task of a run; null when it has read all. */
+/** The next task of a run; null when none is left. */
 export async function nextMirrorTask(db: Pool, runId: number): Promise<MirrorTask | null> {
   const { rows } = await db.query<MirrorTask>(
     `select run_id as "runId", position, enterprise_code as "enterpriseCode", part, entity_key as "entityKey",
@@ -128,7 +128,7 @@ export async function nextMirrorTask(db: Pool, runId: number): Promise<MirrorTas
 }
 
 /**
- * Moves the cursor of a task, or removes the task that was read to its end, in the transaction that stores what was read.
+ * Moves the cursor of a task, or deletes the finished task, in the transaction that stores the rows.
  * @param progress rows read and changed since the cursor last moved, and the calls they took
  * @param next null: the task is over
  * @throws when another process has moved the cursor: then nothing may be stored
@@ -180,7 +180,6 @@ export async function isPartRead(
   return onlyRow(rows).isRead
 }
 
-/** Puts a task off. */
 export async function postponeMirrorTask(
   db: ClientBase,
   { runId, position }: MirrorTask,
@@ -194,7 +193,7 @@ export async function postponeMirrorTask(
 }
 
 /**
- * Gives tasks up, and tells why in the run's message.
+ * Deletes tasks, and says why in the run's message.
  * @param which those of a part, of an enterprise (without `part`), or all (without either)
  */
 export async function dropMirrorTasks(
@@ -215,7 +214,7 @@ export async function dropMirrorTasks(
   )
 }
 
-/** How one execution of a task went, for the history. */
+/** One execution of a task, for the history. */
 interface MirrorAttempt {
   startedAt: Date
   durationMs: number
@@ -251,7 +250,7 @@ export async function noteMirrorAttempt(
  */
 export async function finishMirrorRun(
   db: ClientBase,
-  { id, kind }: MirrorRun,
+  { id }: MirrorRun,
 ): Promise<{ state: 'done' | 'failed'; message: string | null } | null> {
   const { rows } = await db.query<{ state: 'done' | 'failed'; message: string | null }>(
     `update dirsync.sync_run
@@ -266,6 +265,6 @@ export async function finishMirrorRun(
      returning state, message`,
     [id],
   )
-  await restMirrorCases(db, kind)
+  await restLostCases(db)
   return rows[0] ?? null
 }

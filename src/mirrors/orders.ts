@@ -24,15 +24,15 @@ import {
 const LIST = 'enterprise/consume/list'
 const GET = 'enterprise/consume/get'
 const PAGE_SIZE = 100
-/** Part of the orders that are asked for one by one: when that is refused, the days are read all the same. */
+/** Part of the orders that are read one by one: if it is refused, the days are read all the same. */
 const OLDER = 'older_orders'
-/** Answer to the number of an order that does not exist (section 7). */
+/** The answer for an order number that does not exist (section 7). */
 const NO_SUCH_ORDER = 1000220120
 
 /**
- * Payment orders (sections 4.7 and 4.8): day by day, page by page within a day. Every day of a moving window; of those that
- * have left it, what was missed, and now and then those of which an order may still be refunded. One by one those of older
- * days with something under way, and those that dirsync has refunded.
+ * Payment orders (sections 4.7 and 4.8): day by day, page by page within a day. Every day of a moving window; of earlier days,
+ * those that were missed, and now and then those with an order that may still be refunded. Older orders are read one by one
+ * while something is in progress, or after dirsync refunded them.
  */
 export class OrderReader implements MirrorReader {
   readonly #days: number
@@ -56,7 +56,7 @@ export class OrderReader implements MirrorReader {
     return {
       tasks,
       reasons: { days: tasks.length - older, [OLDER]: older },
-      // An order that could not be asked for is planned again: without any, nothing is refused any more.
+      // An order that could not be read is planned again: once there are none, no refusal is left.
       parts: older > 0 ? ['', OLDER] : [''],
     }
   }
@@ -80,7 +80,7 @@ async function readPage(task: MirrorTask, calls: CountedCalls): Promise<Reading>
   const { total_count, data_list } = await calls.make((client, options) =>
     client.paymentOrders.page({ ...query, ...enterpriseParameter(enterpriseCode) }, options),
   )
-  // One without a number cannot be kept.
+  // An order without a number cannot be stored.
   const orders = data_list.flatMap(order =>
     order.trade_no === null ? [] : [mirroredOrder(order.trade_no, order)],
   )
@@ -122,10 +122,10 @@ async function readOrder(task: MirrorTask, calls: CountedCalls): Promise<Reading
 const ZONE_MS = 8 * 3_600_000
 const DAY_MS = 24 * 3_600_000
 
-/** Days of which every run reads the orders again: today and yesterday. */
+/** Days whose orders every run reads again: today and yesterday. */
 const FRESH_DAYS = 2
 
-/** `yyyy-MM-dd` of a moment, in GMT+8. */
+/** `yyyy-MM-dd` of a time, in GMT+8. */
 export function platformDay(moment: Date): string {
   return new Date(moment.getTime() + ZONE_MS).toISOString().slice(0, 10)
 }
@@ -136,7 +136,7 @@ export function windowStart(now: Date, days: number): string {
 }
 
 /**
- * The days of the window whose orders are to be read, newest first: today and yesterday always, older ones once a day.
+ * The days of the window to read, newest first: today and yesterday always, older ones once a day.
  * @param days length of the window, today included
  * @param readAt when a day was last read to the end
  */

@@ -3,9 +3,9 @@ import { onlyRow, storableJson } from '../lib/database.ts'
 import type { PaymentOrder } from '../platform/operations/payment-order.ts'
 import { endCases } from '../sync/cases.ts'
 
-/** The table of payment orders, and the days of which the list was read. */
+/** The table of payment orders, and the days whose list was read. */
 
-/** What is kept of an order, by the names of its columns; amounts are decimal texts. */
+/** The stored columns of an order; amounts are decimal texts. */
 export function mirroredOrder(trade_no: string, order: Omit<PaymentOrder, 'payer_name'>) {
   const { out_trade_no, userid, subject, total_amount, pay_amount, refund_amount, status } = order
   return {
@@ -38,7 +38,7 @@ const LIST = FACTS.join(', ')
 const factsOf = (row: string) => `(${FACTS.map(name => `${row}.${name}`).join(', ')})`
 
 /**
- * Stores orders that the platform's list showed under a day. What is as it was is not written.
+ * Stores orders that the platform listed under a day. Unchanged ones are not written.
  * @param day yyyy-MM-dd in GMT+8
  * @returns how many were new or different
  */
@@ -63,8 +63,8 @@ export async function storeListedOrders(
 }
 
 /**
- * Stores one order that was asked for by itself. What is as it was is not written.
- * @param order null: the platform has none of that number
+ * Stores one order that was read by its number. An unchanged one is not written.
+ * @param order null: the platform has no such order
  * @returns how many were different: 1 or 0
  */
 export async function storeAskedOrder(
@@ -87,7 +87,7 @@ export async function storeAskedOrder(
   return rowCount ?? 0
 }
 
-/** How many orders are known to be listed under a day. */
+/** The number of orders listed under a day. */
 export async function countListedOrders(
   db: ClientBase,
   enterpriseCode: string,
@@ -100,7 +100,7 @@ export async function countListedOrders(
   return onlyRow(rows).n
 }
 
-/** Notes that a day was read to the end. */
+/** Records that a day was read to the end. */
 export async function noteDayRead(db: ClientBase, enterpriseCode: string, day: string): Promise<void> {
   await db.query(
     `insert into dirsync.mirror_day (enterprise_code, day, read_at) values ($1, $2, now())
@@ -122,25 +122,25 @@ export async function daysRead(
   return new Map(rows.map(({ day, at }) => [day, at]))
 }
 
-/** Days that every run looks at, `yyyy-MM-dd` in GMT+8. */
+/** The days of the window, `yyyy-MM-dd` in GMT+8. */
 interface Window {
   start: string
   today: string
 }
 
-/** Beyond this age an order is not asked for again, final or not. */
+/** Above this age an order is not read again, final or not. */
 const ORDER_MAX_AGE_DAYS = 180
 
-/** How often days that have left the window are read again, as long as an order of theirs is not final. */
+/** How often to read days outside the window again while one of their orders is not final. */
 const READ_AGAIN_AFTER_DAYS = 7
 
-/** Nothing can happen any more to an order `o`: reversed, or refunded in full. */
+/** Whether an order `o` can no longer change: reversed, or refunded in full. */
 const IS_FINAL = `(o.status = 7
   or o.status = 6 and o.refund_amount >= coalesce(o.pay_amount, o.total_amount))`
 
 /**
- * Days that have left the window and are to be read, newest first: those that were not read after their end, because dirsync
- * or the platform was away, and once a week those of which an order may still be refunded. The oldest are given up.
+ * Days outside the window to read, newest first: those that were not read after their end, because dirsync or the platform was
+ * away, and once a week those with an order that may still be refunded. The oldest are given up.
  */
 export async function olderDays(
   db: ClientBase,
@@ -166,15 +166,15 @@ export async function olderDays(
 }
 
 /**
- * Payment order states (section 3.1) in which nothing is under way: completed, refunded, reversed. The first two are not
- * final: an order may still be refunded, or refunded further.
+ * Payment order states (section 3.1) with nothing in progress: completed, refunded, reversed. The first two are not final: an
+ * order may still be refunded, or refunded further.
  */
 const QUIET_STATES = [3, 6, 7]
 
 /**
- * Orders whose day has left the window, to be asked for one by one, newest first: those with something under way, once a
- * day; the oldest are given up. And those that dirsync has refunded, or was notified of, since they were last read.
- * Numbers longer than the platform takes (section 4.8) are left out.
+ * Orders outside the window to read one by one, newest first: those with something in progress, once a day; the oldest are
+ * given up. Also those that dirsync refunded, or was notified of, since they were last read. Numbers longer than the platform
+ * takes (section 4.8) are left out.
  */
 export async function ordersToAsk(
   db: ClientBase,
@@ -205,8 +205,8 @@ export async function ordersToAsk(
 }
 
 /**
- * Payers who are unknown to HR and dirsync become cases, once HR has been read at all. A case ends when its payer is known.
- * @param start first day of the window: older orders may be of people who are long gone
+ * Opens a case for each payer unknown to HR and dirsync, once HR has been read at all. A case ends when its payer is known.
+ * @param start first day of the window: older orders may be of people who left long ago
  */
 export async function recordUnknownPayers(db: ClientBase, runId: number, start: string): Promise<void> {
   const { rows: known } = await db.query<{ id: number }>(
@@ -248,7 +248,7 @@ export async function recordUnknownPayers(db: ClientBase, runId: number, start: 
 const PAYER_REMEDY =
   'Find out who it is: an employee that HR or its mapping leaves out, or somebody who should not pay. The case ends when the employee is in HR.'
 
-/** A payment order of an employee's story; amounts are decimal texts. */
+/** A payment order in an employee's story; amounts are decimal texts. */
 export interface EmployeeOrder {
   trade_no: string
   created_at: Date | null

@@ -14,7 +14,7 @@ import {
 
 const OPERATION = 'taxpayer/findList'
 const PAGE_SIZE = 100
-/** General and small-scale taxpayers: a query without a nature gives the small-scale ones alone. */
+/** General and small-scale taxpayers: a query without a nature returns only the small-scale ones. */
 const NATURES = ['1', '2']
 
 /** The taxpayers of the configured identification numbers (section 4.13), by number and nature. */
@@ -81,8 +81,8 @@ export class TaxpayerReader implements MirrorReader {
 }
 
 /**
- * Stores all taxpayers that the platform gave for an identification number and a nature. Those that it does not show any
- * more are marked gone; what is as it was is not written.
+ * Stores all taxpayers that the platform returned for an identification number and a nature. Those that it no longer shows are
+ * marked gone; unchanged rows are not written.
  * @returns how many were new, different or gone
  */
 async function storeTaxpayers(

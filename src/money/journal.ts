@@ -1,9 +1,12 @@
-import type { ClientBase, Pool, PoolClient } from '../lib/database.ts'
-import { NOTICE_LOST_CLIENT, onlyRow, transaction, withConnection } from '../lib/database.ts'
+import { type Lock, tryLockTransaction } from '../lib/advisory-lock.ts'
+import type { Pool } from '../lib/database.ts'
+import { onlyRow, transaction } from '../lib/database.ts'
+import type { Logger } from '../lib/logger.ts'
+import type { PlatformClient } from '../platform/client.ts'
 import { type Asker, actAs } from '../sync/commands.ts'
 
 /**
- * The journal of what moves money: one table for refunds, one for top-ups, the same life in both. A row is written before
+ * The journal of what moves money: one table for refunds, one for top-ups, with the same life cycle. A row is written before
  * its call, and its number is never sent again:
  *
  *     requested → accepted, rejected   the platform answered
@@ -11,10 +14,10 @@ import { type Asker, actAs } from '../sync/commands.ts'
  *     unknown   → accepted, rejected   the order record shows it (refunds alone), or a person says so
  *     any state → notified             the platform's notification (refunds alone)
  *
- * A late answer of the platform overrules whatever was thought meanwhile, but nothing overrules its notification.
+ * A late answer of the platform overrides any earlier state, but nothing overrides its notification.
  */
 
-/** What the rows of both tables have. */
+/** The columns that both tables share. */
 export interface Entry {
   enterprise_code: string
   state: EntryState
@@ -31,32 +34,32 @@ export interface Entry {
 export const ENTRY_STATES = ['requested', 'unknown', 'accepted', 'rejected', 'notified'] as const
 export type EntryState = (typeof ENTRY_STATES)[number]
 
-/** How many rows have an outcome that nobody knows yet, and since when. */
+/** How many rows have an unknown outcome, and since when. */
 export interface OpenEntries {
   requested: number
   unknown: number
   oldest: Date | null
 }
 
-/** What a call ended with. */
+/** How a call ended. */
 export type Answer =
   | { state: 'accepted'; receipt: string }
   | { state: 'rejected'; platformCode: number; message: string; traceId: string | null }
   | { state: 'unknown'; platformCode: number | null; message: string; traceId: string | null }
 
-/** How one table differs from the other. */
+/** What differs between the two tables. */
 interface Kind<Row> {
   table: 'refund' | 'topup'
   /** What people call a row. */
   noun: 'refund' | 'top-up'
-  /** The column of the number that we give it. */
+  /** The column of our own number. */
   number: keyof Row & string
-  /** The column of the number that the platform gives it. */
+  /** The column of the platform's number. */
   receipt: keyof Row & string
-  /** The platform has a question about what became of it; its row says when to ask next. */
+  /** The platform can be asked for the outcome; the row says when to ask next. */
   canBeAsked: boolean
   /** Key of the lock that its sender holds. */
-  lockOf(row: Row): string
+  lockOf(row: Row): Lock
 }
 
 export class Journal<Row extends Entry> {
@@ -70,7 +73,7 @@ export class Journal<Row extends Entry> {
     this.noun = kind.noun
     this.#kind = kind
     this.#table = `dirsync.${kind.table}`
-    // What was refunded before tells whether this refund was carried out. Where that is not known, asking is no use.
+    // The amount refunded before tells whether this refund was carried out. Without it, asking is useless.
     this.#askSoon = kind.canBeAsked
       ? ', next_settle_at = case when refunded_before is not null then now() end'
       : ''
@@ -99,8 +102,8 @@ export class Journal<Row extends Entry> {
   }
 
   /**
-   * The rows of a page: those whose outcome is open before all others, then the latest first.
-   * @param page.since when they were sent: from this moment on
+   * A page of rows: open outcomes first, then the latest first.
+   * @param page.since only those sent at or after this time
    * @param page.after number of the last row of the page before
    */
   async page(
@@ -116,7 +119,7 @@ export class Journal<Row extends Entry> {
     const { number } = this.#kind
     const values: unknown[] = [limit]
     const place = (value: unknown) => `$${values.push(value)}`
-    // With a state there is one kind of row, and an index of its own.
+    // With a state given, all rows are of one kind, which has an index of its own.
     const open = state === undefined ? [`(t.state in ('requested', 'unknown'))`] : []
     const order = [...open, 't.sent_at', `t.${number}`]
     const rank = `(${order.join(', ')})`
@@ -124,7 +127,7 @@ export class Journal<Row extends Entry> {
     if (state !== undefined) conditions.push(`t.state = ${place(state)}`)
     if (since !== undefined) {
       conditions.push(`t.sent_at >= ${place(since)}`)
-      // The index begins with whether the outcome is open: there it shall end at the moment, too.
+      // The index begins with whether the outcome is open: the closed part has to stop at that time, too.
       if (state === undefined) conditions.push(`${rank} >= (false, ${place(since)}, '')`)
     }
     if (after !== undefined)
@@ -139,9 +142,9 @@ export class Journal<Row extends Entry> {
     return rows
   }
 
-  /** How many rows are in each state, counted up to a number so that it costs the same however many there are. */
+  /** The number of rows in each state, counted up to a limit so that the cost stays the same however many there are. */
   async counts(db: Pool, most: number): Promise<Record<EntryState, number>> {
-    // Each state stands in the statement itself: only so PostgreSQL knows which are rare, and reads an index for them.
+    // Each state is a literal in the statement: only then does PostgreSQL know which are rare, and uses an index for them.
     const counted = ENTRY_STATES.map(
       state =>
         `'${state}', (select count(*) from (select from ${this.#table} where state = '${state}' limit $1) few)`,
@@ -153,7 +156,7 @@ export class Journal<Row extends Entry> {
     return onlyRow(rows).counts
   }
 
-  /** Forgets what was written down but not sent: its number stays free. */
+  /** Deletes a row that was written but not sent: its number stays free. */
   async forget(db: Pool, number: string): Promise<void> {
     await db.query(
       `delete from ${this.#table} where ${this.#kind.number} = $1 and state in ('requested', 'unknown')`,
@@ -191,7 +194,7 @@ export class Journal<Row extends Entry> {
     )
   }
 
-  /** Finds rows whose sender died before it stored the answer: their outcome is unknown. Returns their numbers. */
+  /** Marks rows whose sender died before it stored the answer as unknown. Returns their numbers. */
   async adopt(pool: Pool): Promise<string[]> {
     const { number: numberColumn, lockOf } = this.#kind
     const { rows } = await pool.query<Row>(`select * from ${this.#table} where state = 'requested'`)
@@ -200,7 +203,7 @@ export class Journal<Row extends Entry> {
       const number = String(row[numberColumn])
       const isAdopted = await transaction(pool, async client => {
         // Freed when the transaction ends.
-        if (!(await takes(client, 'pg_try_advisory_xact_lock', lockOf(row)))) return false
+        if (!(await tryLockTransaction(client, lockOf(row)))) return false
         const { rowCount } = await client.query(
           `update ${this.#table}
            set state = 'unknown', message = 'its sender ended before it stored the answer' ${this.#askSoon}
@@ -215,7 +218,7 @@ export class Journal<Row extends Entry> {
   }
 
   /**
-   * A person says what became of a row whose outcome is unknown. It is written down before it takes effect.
+   * Stores a person's word on a row whose outcome is unknown. It is logged before it takes effect.
    * @throws JournalError when there is no such row, or its outcome is known or still awaited
    */
   async resolve(
@@ -259,45 +262,18 @@ export class Journal<Row extends Entry> {
   }
 }
 
-/**
- * Runs `work` while this session has the lock that says "somebody alive is sending this". It is held on the connection that
- * `work` is given: what `work` writes there is written under the lock, and when the process dies the server frees it.
- * @returns null when another session has the lock; nothing was run
- */
-export function whileSending<T>(
-  pool: Pool,
-  lock: string,
-  work: (db: PoolClient) => Promise<T>,
-): Promise<T | null> {
-  return withConnection(pool, async db => {
-    // When a whole host dies, the server notices within seconds and frees the lock.
-    await db.query(NOTICE_LOST_CLIENT)
-    if (!(await takes(db, 'pg_try_advisory_lock', lock))) return null
-    try {
-      return await work(db)
-    } finally {
-      // If the connection is gone, the lock is too.
-      await db.query('select pg_advisory_unlock(hashtextextended($1, 0))', [lock]).catch(() => undefined)
-    }
-  })
+/** What sending needs. */
+export interface SendDeps {
+  pool: Pool
+  client: PlatformClient
+  logger: Logger
 }
 
-async function takes(
-  db: ClientBase,
-  how: 'pg_try_advisory_lock' | 'pg_try_advisory_xact_lock',
-  lock: string,
-): Promise<boolean> {
-  const { rows } = await db.query<{ taken: boolean }>(`select ${how}(hashtextextended($1, 0)) as taken`, [
-    lock,
-  ])
-  return onlyRow(rows).taken
-}
-
-/** The journal refuses what was asked for; nothing was sent. */
+/** The journal refuses a request; nothing was sent. */
 export class JournalError extends Error {
   /**
-   * `ALREADY_SENT`: the number was used. `ORDER_BUSY`: another refund of the order is open. `ACCOUNT_BUSY`: another top-up
-   * of the account is. `NOT_FOUND`: there is no such number. `NOT_UNKNOWN`: nothing is left for a person to decide.
+   * `ALREADY_SENT`: the number was used. `ORDER_BUSY`: another refund of the order is open. `ACCOUNT_BUSY`: another top-up of
+   * the account is open. `NOT_FOUND`: there is no such number. `NOT_UNKNOWN`: nothing is left for a person to decide.
    */
   readonly code: 'ALREADY_SENT' | 'ORDER_BUSY' | 'ACCOUNT_BUSY' | 'NOT_FOUND' | 'NOT_UNKNOWN'
 

@@ -6,6 +6,7 @@ import type { Pool } from '../lib/database.ts'
 import { createPool } from '../lib/database.ts'
 import { closeServer, type ListenTrouble, listeningUrl, listenTrouble } from '../lib/http-server.ts'
 import type { Logger } from '../lib/logger.ts'
+import { TokenBucket } from '../lib/token-bucket.ts'
 import { MAX_FORM_BYTES, verifyNotification } from '../platform/notification.ts'
 import type { SignAlgorithm } from '../platform/request.ts'
 import { recordNotification } from './refund.ts'
@@ -14,20 +15,19 @@ import { recordNotification } from './refund.ts'
 const PATH = '/notifications/refund'
 const FORM_TYPE = /^application\/x-www-form-urlencoded(\s*;\s*charset="?utf-8"?)?\s*$/i
 const MAX_HEADER_BYTES = 8 * 1024
-/** Far more than the refunds of an enterprise. The platform sends again what is turned away. */
+/** Far more than the refunds of an enterprise. The platform resends what is turned away. */
 const LIMITS: ReceiverLimits = { burst: 100, perSecond: 20, timeoutMs: 10_000, connections: 250 }
-/** A statement that takes longer counts as failed: the platform sends again what was not answered. */
+/** A statement that takes longer counts as failed: the platform resends notifications without an answer. */
 const STATEMENT_TIMEOUT_MS = 3000
-/** How long requests under way may take to end when the receiver closes. */
+/** How long requests in flight may take when the receiver closes. */
 const CLOSE_GRACE_MS = 300
 
-/** What the receiver bears. */
 export interface ReceiverLimits {
-  /** Notifications that are stored, and refusals that are logged: each so many at once, … */
+  /** Notifications that are stored, and refusals that are logged: this many of each at once, … */
   burst: number
-  /** … and so many in the long run. */
+  /** … and this many per second in the long run. */
   perSecond: number
-  /** A request, headers and body, arrives within this. */
+  /** How soon a request has to arrive, headers and body. */
   timeoutMs: number
   connections: number
 }
@@ -35,14 +35,13 @@ export interface ReceiverLimits {
 interface Receiver {
   /** Where it listens, as a person would type it. */
   readonly url: string
-  /** Answers the requests under way, closes every connection and ends. Idempotent. */
+  /** Answers the requests in flight, closes every connection and stops. Idempotent. */
   close(): Promise<void>
 }
 
 /**
- * Starts the role `notifications`. It has database connections of its own, so that other work never keeps the platform
- * waiting.
- * @param onOutcome called with a fixed word for everything that came
+ * Starts the role `notifications`. It has database connections of its own, so that other work never keeps the platform waiting.
+ * @param onOutcome called with a fixed word for every request
  * @throws ReceiverError when it cannot listen on NOTIFICATION_HOST and NOTIFICATION_PORT
  */
 export async function startReceiver(
@@ -104,17 +103,17 @@ interface ReceiverOptions {
   limits: ReceiverLimits
   /** Milliseconds since 1970. */
   clock: () => number
-  /** Called for everything that came: `stored`, `repeated`, or the fixed word for why it was refused. */
+  /** Called for every request: `stored`, `repeated`, or the fixed word for why it was refused. */
   onOutcome?: ((outcome: string) => void) | undefined
   logger: Logger
 }
 
 /**
- * Builds the receiver of refund notifications (section 6): `POST /notifications/refund` answers `success` once a
- * notification is stored, or was before, and `fail` to all else. It does not listen yet.
+ * Builds the receiver of refund notifications (section 6): `POST /notifications/refund` answers `success` once a notification
+ * is stored, or was before, and `fail` to all else. It does not listen yet.
  *
- * Anybody may knock here. Junk costs a bounded read and one hash, and never reaches the database; however much of it
- * comes, notifications that are signed have a rate of their own.
+ * The endpoint is open to the world. Junk costs a bounded read and one hash, and never reaches the database; however much of it
+ * comes, signed notifications have a rate limit of their own.
  */
 export function buildReceiver(options: ReceiverOptions): FastifyInstance {
   const { pool, limits, clock, logger } = options
@@ -122,7 +121,7 @@ export function buildReceiver(options: ReceiverOptions): FastifyInstance {
   const admitRefusal = refusals(options)
   const refuse = (reply: FastifyReply, status: number, reason: string) =>
     reply.code(admitRefusal(status, reason)).send('fail')
-  /** For a body that may not have been read: nothing more is taken from this connection. */
+  /** For a body that may not have been read: the connection is closed without reading on. */
   const hangUp = (reply: FastifyReply, status: number, reason: string) =>
     refuse(reply.header('connection', 'close'), status, reason)
 
@@ -158,7 +157,8 @@ export function buildReceiver(options: ReceiverOptions): FastifyInstance {
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
   app.setErrorHandler((error, _request, reply) => {
     const { statusCode = 500, code, name } = error as { statusCode?: number; code?: string; name?: string }
-    if (statusCode >= 500) logger.error({ code, name }, 'a request to the receiver of notifications failed')
+    if (statusCode >= 500)
+      logger.error({ error: { name, code } }, 'a request to the receiver of notifications failed')
     return hangUp(reply, statusCode, statusCode === 413 ? 'too_large' : 'request')
   })
   app.setNotFoundHandler((_request, reply) => hangUp(reply, 404, 'address'))
@@ -176,8 +176,11 @@ export function buildReceiver(options: ReceiverOptions): FastifyInstance {
     try {
       outcome = await recordNotification(pool, verified.notification)
     } catch (error) {
-      // The code alone: a message of the database may quote what it was given.
-      logger.error({ code: (error as { code?: string }).code }, 'a refund notification could not be stored')
+      // The code alone: a database message may quote values.
+      logger.error(
+        { error: { code: (error as { code?: string }).code } },
+        'a refund notification could not be stored',
+      )
       return refuse(reply, 503, 'database')
     }
     if (outcome === 'unknown') return refuse(reply, 404, 'unknown_refund')
@@ -201,7 +204,7 @@ function flawOfRequest({ method, raw }: FastifyRequest): { status: number; reaso
   return null
 }
 
-/** Answers what is not HTTP, or came too slowly. */
+/** Answers requests that are not HTTP, or came too slowly. */
 function refuseRaw(socket: Socket, status: number): void {
   if (socket.writable)
     socket.write(`HTTP/1.1 ${status} Refused\r\nConnection: close\r\nContent-Length: 4\r\n\r\nfail`)
@@ -209,10 +212,9 @@ function refuseRaw(socket: Socket, status: number): void {
 }
 
 /**
- * Logs refusals, without anything that was received. Beyond the rate they are only counted, so that a flood of them does
- * not flood the log.
- * @returns a function that takes the status and a fixed word for the reason, and gives the status to answer with: the same,
- *   or 429 beyond the rate
+ * Logs refusals, without any received value. Beyond the rate they are only counted, so that they cannot flood the log.
+ * @returns a function that takes the status and a fixed word for the reason, and gives the status to answer with: the same, or
+ * 429 beyond the rate
  */
 function refusals({ limits, clock, onOutcome, logger }: ReceiverOptions) {
   const logged = new TokenBucket(limits)
@@ -227,28 +229,5 @@ function refusals({ limits, clock, onOutcome, logger }: ReceiverOptions) {
     unlogged = 0
     logger.warn({ reason, status, ...more }, 'a request to the receiver of notifications was refused')
     return status
-  }
-}
-
-/** Lets `burst` pass at once, and `perSecond` in the long run. */
-export class TokenBucket {
-  readonly #rate: { burst: number; perSecond: number }
-  #tokens: number
-  #filledAt = 0
-
-  constructor(rate: { burst: number; perSecond: number }) {
-    this.#rate = rate
-    this.#tokens = rate.burst
-  }
-
-  /** True when one more may pass. @param now milliseconds of any clock; one that is set back does no harm */
-  take(now: number): boolean {
-    const { burst, perSecond } = this.#rate
-    const seconds = Math.max(0, now - this.#filledAt) / 1000
-    this.#filledAt = now
-    this.#tokens = Math.min(burst, this.#tokens + seconds * perSecond)
-    if (this.#tokens < 1) return false
-    this.#tokens -= 1
-    return true
   }
 }

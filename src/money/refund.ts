@@ -1,3 +1,4 @@
+import type { Lock } from '../lib/advisory-lock.ts'
 import type { ClientBase, Pool } from '../lib/database.ts'
 import { onlyRow } from '../lib/database.ts'
 import type { RefundNotification } from '../platform/notification.ts'
@@ -13,16 +14,16 @@ export interface Refund extends Entry {
   refunded_before: string | null
   notified_at: Date | null
   trade_no: string | null
-  /** How often the order record was asked about it, and when it is asked next. */
+  /** How often the order record was asked about it, and when to ask next. */
   settle_attempts: number
   next_settle_at: Date | null
-  /** Since when the order record has been unable to tell; a person has to find out. */
+  /** Since when the order record could not tell; a person has to find out. */
   left_to_person_at: Date | null
 }
 
-/** Refunds of one order are sent one after the other: else nobody could tell which of them its record shows. */
-export function orderLock(outerTradeNo: string): string {
-  return `refund:${outerTradeNo}`
+/** Refunds of one order are sent one after the other: otherwise its record could not tell them apart. */
+export function orderLock(outerTradeNo: string): Lock {
+  return { key: `refund:${outerTradeNo}` }
 }
 
 export const refundJournal = new Journal<Refund>({
@@ -34,14 +35,14 @@ export const refundJournal = new Journal<Refund>({
   lockOf: ({ outer_trade_no }) => orderLock(outer_trade_no),
 })
 
-/** What is known of a refund before it is sent. */
+/** A refund before it is sent. */
 type NewRefund = Pick<
   Refund,
   'outer_refund_no' | 'outer_trade_no' | 'enterprise_code' | 'refund_amount' | 'refunded_before'
 >
 
 /**
- * Writes a refund down.
+ * Writes a refund to the journal.
  * @returns false when its number was used before, or another refund of the order is open
  */
 export async function writeRefund(db: ClientBase | Pool, refund: NewRefund, actor: string): Promise<boolean> {
@@ -56,7 +57,7 @@ export async function writeRefund(db: ClientBase | Pool, refund: NewRefund, acto
   return rowCount === 1
 }
 
-/** The open refund of an order: there is one at most. */
+/** The open refund of an order; there is at most one. */
 export async function openRefundOf(db: Pool, outerTradeNo: string): Promise<Refund | null> {
   const { rows } = await db.query<Refund>(
     `select * from dirsync.refund where outer_trade_no = $1 and state in ('requested', 'unknown')`,
@@ -75,7 +76,7 @@ export async function acceptedAmount(db: Pool, outerTradeNo: string): Promise<st
   return onlyRow(rows).amount
 }
 
-/** The payment orders behind an order: those in the mirror, else those that earlier refunds of the order have named. */
+/** The payment orders behind an order: from the mirror, else from earlier refunds of the order. */
 export async function tradeNumbersOf(
   db: Pool,
   outerTradeNo: string,
@@ -94,7 +95,7 @@ export async function tradeNumbersOf(
   return rows
 }
 
-/** Refunds whose outcome nobody knows yet; `for_person` of the unknown ones wait for a person. */
+/** Refunds with an unknown outcome; `for_person` of them wait for a person. */
 export async function openRefunds(db: Pool): Promise<OpenEntries & { for_person: number }> {
   const { rows } = await db.query<OpenEntries & { for_person: number }>(
     `select count(*) filter (where state = 'requested') as requested,
@@ -108,10 +109,10 @@ export async function openRefunds(db: Pool): Promise<OpenEntries & { for_person:
   return onlyRow(rows)
 }
 
-/** Categories of halts that say nothing of the platform. */
+/** Categories of halts that are not the platform's. */
 export const HALTS_OF_OTHERS = ['hr_unavailable']
 
-/** An unknown refund that one process asks about now. */
+/** An unknown refund claimed by one process. */
 export interface ClaimedRefund extends Refund {
   /** Milliseconds since it was written down, by the database's clock. */
   age_ms: number
@@ -120,9 +121,9 @@ export interface ClaimedRefund extends Refund {
 }
 
 /**
- * Takes an unknown refund to ask the order record about, and puts the next time off: 5 s, doubling up to 10 minutes.
- * @param outerRefundNo this one, due or not, for a person; null: one that is due. While the platform is halted, that is
- *   only when a probe is
+ * Claims an unknown refund to ask the order record about, and sets the next time: 5 s, doubling up to 10 minutes.
+ * @param outerRefundNo this one, due or not, for a person; null: one that is due. While the platform is halted, that is only
+ * when a probe is
  */
 export async function claimUnknown(db: Pool, outerRefundNo: string | null): Promise<ClaimedRefund | null> {
   const { rows } = await db.query<ClaimedRefund>(
@@ -151,8 +152,8 @@ export async function claimUnknown(db: Pool, outerRefundNo: string | null): Prom
 const STATE_OF = { carried_out: 'accepted', not_carried_out: 'rejected', unknown: 'unknown' } as const
 
 /**
- * Stores what the order record showed, unless the outcome has become known otherwise.
- * @param forPerson asking again will not tell: a person has to find out, unless a later verdict says otherwise
+ * Stores what the order record showed, unless the outcome has become known meanwhile.
+ * @param forPerson asking again will not tell: a person has to find out, unless a later answer says otherwise
  */
 export async function storeVerdict(
   db: Pool,
@@ -173,10 +174,9 @@ export async function storeVerdict(
 }
 
 /**
- * Stores the platform's notification of a refund (section 6), whatever was thought of its outcome before. It is committed
- * when this returns.
+ * Stores the platform's notification of a refund (section 6), overriding any earlier state. It is committed when this returns.
  * @returns `repeated`: it was stored before, nothing changed; `unknown`: dirsync never sent such a refund; `mismatch`: the
- *   refund is of another order or amount
+ * refund is of another order or amount
  */
 export async function recordNotification(
   db: Pool,
@@ -199,12 +199,12 @@ export async function recordNotification(
     [outer_refund_no, trade_no],
   )
   if (rowCount === 1) return 'stored'
-  // After `success` the platform never tells again. So do not say it of a row that has gone since it was read.
+  // After `success` the platform never notifies again, so never answer it for a row that has gone since it was read.
   const isThere = (await refundJournal.read(db, outer_refund_no)) !== null
   return isThere ? 'repeated' : refused(db, outer_refund_no, 'unknown')
 }
 
-/** Writes a notification down that fits no refund: somebody should look at it. */
+/** Records a notification that matches no refund, for a person to look at. */
 async function refused<Reason extends 'unknown' | 'mismatch'>(
   db: Pool,
   outerRefundNo: string,

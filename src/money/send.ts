@@ -1,9 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { maskText } from '../directory/masking.ts'
+import { whileLocked } from '../lib/advisory-lock.ts'
 import type { Pool } from '../lib/database.ts'
 import type { Logger } from '../lib/logger.ts'
 import { trimText } from '../lib/text.ts'
-import type { CallOptions, PlatformClient } from '../platform/client.ts'
+import type { CallOptions } from '../platform/client.ts'
 import { entryOfCode } from '../platform/codes.ts'
 import { PlatformError } from '../platform/errors.ts'
 import {
@@ -15,30 +16,24 @@ import {
 import { tokenCreate } from '../platform/operations/token.ts'
 import { SENT_WITHIN_MS } from '../platform/refund-settlement.ts'
 import { checkedParameters } from '../platform/request.ts'
-import { type Answer, type Entry, type Journal, JournalError, whileSending } from './journal.ts'
+import type { SendDeps } from './journal.ts'
+import { type Answer, type Entry, type Journal, JournalError } from './journal.ts'
 import { openRefundOf, orderLock, refundJournal, writeRefund } from './refund.ts'
 import { readRefundedBefore } from './settle.ts'
 import { beginTopUp, type NewTopUp, otherOpenTopUp, topUpJournal, topUpLock, writeTopUp } from './top-up.ts'
 
-/** What sending needs. */
-export interface SendDeps {
-  pool: Pool
-  client: PlatformClient
-  logger: Logger
-}
-
 interface SendOptions {
-  /** Who asks, for the journal: `cli:` and the shell user. */
+  /** The requester, for the journal: `cli:` and the shell user. */
   actor: string
-  /** Gives up. Before the call nothing has happened then; afterwards the outcome is unknown. */
+  /** Aborts. Before the call nothing has happened then; afterwards the outcome is unknown. */
   signal?: AbortSignal
 }
 
-/** What became of a refund or a top-up, as far as it is known. */
+/** The outcome of a refund or a top-up, as far as it is known. */
 export interface Outcome {
   number: string
   state: Answer['state']
-  /** The platform's own number for it, when it was accepted. */
+  /** The platform's own number for it, when accepted. */
   receipt: string | null
   /** The error code that the platform answered with. */
   platformCode: number | null
@@ -48,11 +43,11 @@ export interface Outcome {
 }
 
 /**
- * Refunds an order (section 4.10): written down first, sent once, its answer stored. If this process dies meanwhile, the
- * settler finds out what became of it.
+ * Refunds an order (section 4.10): writes it down, sends it once, stores the answer. If this process dies meanwhile, the
+ * settler finds out the outcome.
  * @throws JournalError when the number was used before, or another refund of the order is open: nothing was sent
  * @throws PlatformError when nothing was sent (a parameter breaks a rule, the order is not known, the platform cannot be
- *   reached, it asks to wait); the number stays free
+ * reached, it asks to wait); the number stays free
  */
 export async function sendRefund(
   deps: SendDeps,
@@ -67,7 +62,7 @@ export async function sendRefund(
     enterprise_code: trimText(request.enterprise_code ?? ''),
     refund_amount: trimText(request.refundAmount),
   }
-  const outcome = await whileSending(pool, orderLock(refund.outer_trade_no), async db => {
+  const outcome = await whileLocked(pool, orderLock(refund.outer_trade_no), async db => {
     const refusal = await refusalOfRefund(pool, refund)
     if (refusal) throw refusal
     // Read under the lock: until this refund is settled, dirsync sends no other one of the order.
@@ -94,7 +89,7 @@ export async function sendRefund(
   )
 }
 
-/** Why a refund must not be sent; null when nothing stands against it. */
+/** Why a refund must not be sent; null when it may be. */
 async function refusalOfRefund(
   pool: Pool,
   refund: { outer_refund_no: string; outer_trade_no: string },
@@ -119,11 +114,10 @@ async function refusalOfRefund(
 }
 
 /**
- * Applies for a top-up (section 4.12): written down first, sent once, its answer stored. An unknown outcome stays unknown
- * until a person resolves it, for the platform has no question about it.
- * @param options.althoughOpen numbers of open applications for the same account, beside which this one is to be sent
- * @throws JournalError when the number was used before, or the account has an open application that is not named: nothing
- *   was sent
+ * Applies for a top-up (section 4.12): writes it down, sends it once, stores the answer. An unknown outcome stays unknown until
+ * a person resolves it, since the platform offers no query for it.
+ * @param options.althoughOpen numbers of open applications for the same account that may stay open beside this one
+ * @throws JournalError when the number was used before, or an open application of the account is not named: nothing was sent
  * @throws PlatformError when nothing was sent; the number stays free
  */
 export async function sendTopUp(
@@ -140,7 +134,7 @@ export async function sendTopUp(
     amount: trimText(application.amount),
     although_open: options.althoughOpen.map(trimText),
   }
-  const outcome = await whileSending(pool, topUpLock(topUp.external_code), db =>
+  const outcome = await whileLocked(pool, topUpLock(topUp.external_code), db =>
     sendOnce(deps, options, {
       journal: topUpJournal,
       number: topUp.external_code,
@@ -185,17 +179,17 @@ function alreadySent(
   )
 }
 
-/** What moves money, and how to write it down and send it. */
+/** A transfer of money, and how to write it down and send it. */
 interface Transfer {
   journal: Pick<Journal<Entry>, 'noun' | 'forget' | 'storeAnswer'>
   number: string
   /** Writes it down; false when the journal refuses it. */
   begin(): Promise<boolean>
-  /** Writes it down again, should the database have failed over to a copy without its row. */
+  /** Writes it down again, in case the database has failed over to a copy without its row. */
   restore(): Promise<boolean>
-  /** Sends it; gives the platform's own number for it. */
+  /** Sends it; returns the platform's own number. */
   call(options: CallOptions): Promise<string>
-  /** What happens, or is to be done, when the database is back that could not store the answer. */
+  /** What happens, or is to be done, once a database that could not store the answer is back. */
   ifNotStored: string
 }
 
@@ -213,7 +207,7 @@ async function sendOnce(
   } catch (error) {
     const failed = failedAnswer(error, logger)
     if (failed === null) {
-      // If the row cannot be forgotten, it will be found dead: unknown, as after any crash.
+      // A row that cannot be deleted is later found without a sender: unknown, as after any crash.
       await storePatiently(() => journal.forget(pool, number), logger)
       throw error
     }
@@ -241,12 +235,12 @@ async function sendOnce(
 }
 
 /**
- * What a failure says about a call that must not be repeated: refused by a code of the platform, or nobody knows. Null:
- * nothing was carried out, and its number is still free.
+ * What a failure says about a call that must not be repeated: refused by a code of the platform, or unknown. Null: nothing was
+ * carried out, and its number is still free.
  */
 export function failedAnswer(error: unknown, logger: Logger): Exclude<Answer, { state: 'accepted' }> | null {
   if (!(error instanceof PlatformError)) {
-    logger.error({ err: (error as Error).message }, 'a call that must not be repeated failed on our side')
+    logger.error({ error }, 'a call that must not be repeated failed on our side')
     return {
       state: 'unknown',
       platformCode: null,
@@ -265,7 +259,7 @@ export function failedAnswer(error: unknown, logger: Logger): Exclude<Answer, { 
   return { state: 'rejected', platformCode, message: said, traceId }
 }
 
-/** Refused for the application, its token, clock or enterprise: the platform did not look at what was asked. */
+/** Refused for the application, its token, clock or enterprise: the platform did not look at the request itself. */
 function isAboutAccess({ disposition, platformCode }: PlatformError): boolean {
   return disposition === 'halt' || entryOfCode(platformCode)?.disposition === 'refresh-token'
 }
@@ -273,7 +267,7 @@ function isAboutAccess({ disposition, platformCode }: PlatformError): boolean {
 const TRIES = 3
 const PAUSE_MS = 1000
 
-/** Stores what became of a call, through a database that is away for a moment. False when it is away for longer. */
+/** Stores the outcome of a call, retrying through a short outage of the database. False after a longer one. */
 async function storePatiently(store: () => Promise<void>, logger: Logger): Promise<boolean> {
   for (let attempt = 1; ; attempt++) {
     try {
@@ -281,7 +275,7 @@ async function storePatiently(store: () => Promise<void>, logger: Logger): Promi
       return true
     } catch (error) {
       if (attempt === TRIES) {
-        logger.error({ err: (error as Error).message }, 'what became of a call could not be stored')
+        logger.error({ error }, 'what became of a call could not be stored')
         return false
       }
     }

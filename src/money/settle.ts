@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises'
+import { Loop } from '../lib/loop.ts'
 import type { CallOptions } from '../platform/client.ts'
 import { PlatformError } from '../platform/errors.ts'
 import type { PaymentOrderDetail } from '../platform/operations/payment-order.ts'
@@ -6,6 +6,7 @@ import { cents, refundedAmount, settleRefund, wouldShow } from '../platform/refu
 import { meaningOf, PAYMENT_ORDER_STATUS } from '../platform/states.ts'
 import { probeDelay } from '../sync/backoff.ts'
 import { forbidding, healHalts } from '../sync/halts.ts'
+import type { SendDeps } from './journal.ts'
 import { JournalError } from './journal.ts'
 import {
   acceptedAmount,
@@ -17,68 +18,48 @@ import {
   storeVerdict,
   tradeNumbersOf,
 } from './refund.ts'
-import type { SendDeps } from './send.ts'
 import { topUpJournal } from './top-up.ts'
 
 /** How often to look for refunds that are due. */
 const LOOK_EVERY_MS = 2000
-/** Settling waits for calls that a person waits for. */
+/** Settling yields to calls that a person waits for. */
 const PRIORITY = 1
 /** Halts that an answer of the order record does not disprove: it is asked without an enterprise code. */
 const NOT_DISPROVED = [...HALTS_OF_OTHERS, 'enterprise_code']
 
-/** What settling needs. */
 export interface SettleDeps extends SendDeps {
-  /** Milliseconds after which a refund that nothing shows was not carried out. */
+  /** Milliseconds after which a refund that nothing shows counts as not carried out. */
   notCarriedOutAfterMs: number
 }
 
 /**
- * Finds out what became of refunds whose answer is missing: their sender died, or their call failed with an unknown
- * outcome. Any number of processes may run it; one at a time asks about a refund.
+ * Finds out the outcome of refunds without an answer: their sender died, or their call failed with an unknown outcome. Any
+ * number of processes may run it; one at a time asks about a refund.
  */
 export class RefundSettler {
   readonly #deps: SettleDeps
-  readonly #stopping = new AbortController()
-  #loop: Promise<void> | null = null
-  #isInTrouble = false
+  readonly #loop: Loop
 
   constructor(deps: SettleDeps) {
     this.#deps = deps
+    this.#loop = new Loop({
+      step: signal => this.#settleDue(signal),
+      pauseMs: LOOK_EVERY_MS,
+      failed: error => deps.logger.error({ error }, 'refunds cannot be settled; trying again'),
+    })
   }
 
   start(): void {
-    this.#loop ??= this.#run()
+    this.#loop.start()
   }
 
-  async stop(): Promise<void> {
-    this.#stopping.abort()
-    await this.#loop
+  stop(): Promise<void> {
+    return this.#loop.stop()
   }
 
-  async #run(): Promise<void> {
-    const { signal } = this.#stopping
+  async #settleDue(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
-      try {
-        await this.#settleDue()
-        this.#isInTrouble = false
-      } catch (error) {
-        // Once per outage of the database, not once per turn.
-        if (!this.#isInTrouble && !signal.aborted)
-          this.#deps.logger.error(
-            { err: (error as Error).message },
-            'refunds cannot be settled; trying again',
-          )
-        this.#isInTrouble = true
-      }
-      await sleep(LOOK_EVERY_MS, undefined, { signal }).catch(() => undefined) // aborted: the loop ends
-    }
-  }
-
-  async #settleDue(): Promise<void> {
-    const { signal } = this.#stopping
-    while (!signal.aborted) {
-      // Before each refund: while the platform is down they take long, and there is always another one.
+      // Before each refund: while the platform is down each takes long, and there is always another one.
       await this.#adopt()
       const refund = await claimUnknown(this.#deps.pool, null)
       if (refund === null) return
@@ -127,7 +108,7 @@ export async function settleNow(deps: SettleDeps, outerRefundNo: string): Promis
 const LEFT_TO_PERSON = 'ask the platform, then say so with dirsync refund resolve'
 
 /**
- * Asks what became of a refund, and stores the verdict.
+ * Asks for the outcome of a refund, and stores the verdict.
  * @returns whether the platform answered
  */
 async function settle(deps: SettleDeps, refund: ClaimedRefund, options: CallOptions): Promise<boolean> {
@@ -151,12 +132,12 @@ async function settle(deps: SettleDeps, refund: ClaimedRefund, options: CallOpti
   return isAnswered
 }
 
-/** What the platform says, judged and in words. */
+/** The platform's answer, classified and in words. */
 type Finding = ReturnType<typeof settleRefund> & { shown: string; isAnswered: boolean }
 
 /**
  * Asks the order record; the payment orders only where the record alone would say "not carried out".
- * @returns null when we gave the call up, or a person has paused all calls: that says nothing of the refund
+ * @returns null when the call was aborted, or all calls are paused: that says nothing of the refund
  */
 async function ask(
   deps: SettleDeps,
@@ -197,8 +178,8 @@ function inWords({ trade_no, status, refund_amount }: PaymentOrderDetail): strin
 }
 
 /**
- * What was refunded of an order before a refund that is about to be sent. Null also while the order record does not show
- * yet what dirsync itself has refunded: later that could be taken for this refund.
+ * What was refunded of an order before a refund that is about to be sent. Null also while the order record does not show yet
+ * what dirsync itself has refunded: later that could be taken for this refund.
  * @throws PlatformError
  */
 export async function readRefundedBefore(
@@ -212,8 +193,8 @@ export async function readRefundedBefore(
 }
 
 /**
- * What the order record (section 4.11) shows as refunded of an order. Null when it does not say, or cannot be asked: its
- * limits for the trade number are narrower than those of a refund.
+ * What the order record (section 4.11) shows as refunded of an order. Null when it does not say, or cannot be asked: its limits
+ * for the trade number are narrower than those of a refund.
  * @throws PlatformError
  */
 async function readRefunded(

@@ -1,3 +1,4 @@
+import { type Lock, lockTransaction } from '../lib/advisory-lock.ts'
 import type { ClientBase, Pool, PoolClient } from '../lib/database.ts'
 import { onlyRow } from '../lib/database.ts'
 import { type Entry, Journal, type OpenEntries } from './journal.ts'
@@ -9,16 +10,16 @@ export interface TopUp extends Entry {
   account_openid: string
   amount: string
   apply_charge_openid: string | null
-  /** Open applications for the same account that its sender named, to send this one all the same. */
+  /** Open applications for the same account that its sender named as acceptable beside this one. */
   although_open: string[]
 }
 
 /** An application is sent by one session at a time. */
-export function topUpLock(externalCode: string): string {
-  return `topup:${externalCode}`
+export function topUpLock(externalCode: string): Lock {
+  return { key: `topup:${externalCode}` }
 }
 
-/** The platform has no question about an application: where its outcome is unknown, a person finds it out. */
+/** The platform offers no query for an application: an unknown outcome is left to a person. */
 export const topUpJournal = new Journal<TopUp>({
   table: 'topup',
   noun: 'top-up',
@@ -28,7 +29,7 @@ export const topUpJournal = new Journal<TopUp>({
   lockOf: ({ external_code }) => topUpLock(external_code),
 })
 
-/** What is known of an application before it is sent. */
+/** An application before it is sent. */
 export type NewTopUp = Pick<
   TopUp,
   'external_code' | 'account_openid' | 'enterprise_code' | 'amount' | 'although_open'
@@ -36,15 +37,13 @@ export type NewTopUp = Pick<
 
 /**
  * Writes an application down before it is sent, unless the account has another open one that its sender did not name.
- * @returns false when there is such a one, or its number was used before: nothing was written
+ * @returns false when there is one, or its number was used before: nothing was written
  */
 export async function beginTopUp(db: PoolClient, topUp: NewTopUp, actor: string): Promise<boolean> {
   await db.query('begin')
   try {
     // Another process that begins one for the same account waits here until it can see this one.
-    await db.query('select pg_advisory_xact_lock(hashtextextended($1, 0))', [
-      `topup-account:${topUp.account_openid}`,
-    ])
+    await lockTransaction(db, { key: `topup-account:${topUp.account_openid}` })
     const isWritten = (await otherOpenTopUp(db, topUp)) === null && (await writeTopUp(db, topUp, actor))
     await db.query('commit')
     return isWritten
@@ -81,7 +80,7 @@ export async function writeTopUp(db: ClientBase | Pool, topUp: NewTopUp, actor: 
   return rowCount === 1
 }
 
-/** Applications whose outcome nobody knows yet; every unknown one waits for a person. */
+/** Applications with an unknown outcome; each waits for a person. */
 export async function openTopUps(db: Pool): Promise<OpenEntries> {
   const { rows } = await db.query<OpenEntries>(
     `select count(*) filter (where state = 'requested') as requested,

@@ -1,9 +1,9 @@
 import type { Pool } from '../lib/database.ts'
 import type { Logger } from '../lib/logger.ts'
 
-/** How often the counts are written. */
+/** How often to write the counts. */
 const FLUSH_MS = 2000
-/** The present rate is that of the last so many seconds. */
+/** The current rate is measured over this many seconds. */
 const RECENT_SECONDS = 10
 
 /** One exchange with the platform, as its client reports it. */
@@ -20,14 +20,14 @@ const NONE = { calls: 0, tooFast: 0, failed: 0, waitedMs: 0, longestWaitMs: 0, d
 type Counts = typeof NONE
 
 /**
- * Counts the calls of this process and adds them to `dirsync.call_minute`, with one statement every two seconds in which there
- * were any. While the database is away they are kept; a process that is killed takes its last two seconds along.
+ * Counts the calls of this process and adds them to `dirsync.call_minute`, with one statement every two seconds unless there
+ * were none. While the database is away they are kept; a process that is killed loses its last two seconds.
  */
 export class CallCounter {
   readonly #pool: Pool
   readonly #log: Logger
   #counts = new Map<string, Counts>()
-  /** Calls by second, for as long as they count as recent. */
+  /** Calls by second, while they count as recent. */
   readonly #recent = new Map<number, number>()
   #timer: NodeJS.Timeout | undefined
   #writing: Promise<void> = Promise.resolve()
@@ -60,7 +60,7 @@ export class CallCounter {
     return calls / RECENT_SECONDS
   }
 
-  /** Writes what is left. May be called more than once. */
+  /** Writes what is left. Idempotent. */
   close(): Promise<void> {
     this.#flush()
     return this.#writing
@@ -102,7 +102,7 @@ export class CallCounter {
       await this.#pool.query(WRITE, [JSON.stringify(rows)])
     } catch (error) {
       for (const [operation, row] of counts) this.#add(operation, row)
-      this.#log.debug({ err: (error as Error).message }, 'calls could not be written down; they are kept')
+      this.#log.debug({ error }, 'calls could not be written down; they are kept')
     }
   }
 }
@@ -111,7 +111,7 @@ function presentSecond(): number {
   return Math.floor(performance.now() / 1000)
 }
 
-/** Sorted, so that two processes never wait for each other. */
+/** Sorted, so that two processes never deadlock. */
 const WRITE = `
   insert into dirsync.call_minute as m
     (minute, operation, calls, too_fast, failed, waited_ms, longest_wait_ms, duration_ms)

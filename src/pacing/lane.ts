@@ -7,28 +7,28 @@ import { type Lateness, Turnstile, type TurnstileClock } from './turnstile.ts'
 
 /** Longest span of slots that one process reserves at a time. */
 const LONGEST_SPAN_MS = 250
-/** … and this many for callers who wait already, if they are over within a second: at low rates, fewer questions. */
+/** … and this many for waiting callers, if they end within a second: at low rates, fewer queries. */
 const FEW_SLOTS = 4
-/** Span reserved while other processes reserve too but nobody has to wait for it. */
+/** Span reserved while other processes reserve too but no caller waits for it. */
 const SHORT_SPAN_MS = 4
-/** The next slots are asked for this long before the present ones end, and the answering time earlier. */
+/** Slots are requested this long, plus the round trip, before the current ones end. */
 const LEAD_MS = 25
-/** … and, by a process that has them to itself, this part of its span before: then an answer may well be late. */
+/** … and, by a process that has the slots to itself, this share of its span before: a late answer then does no harm. */
 const LEAD_PART = 0.4
-/** The same for a budget's slot, which is given up to 10 ms ahead. */
+/** The same for a budget's slot, which is granted up to 10 ms ahead. */
 const BUDGET_LEAD_MS = 8
-/** How long to wait after a question that failed. */
+/** Delay before asking again after a failure. */
 const RETRY_MS = 1000
-/** How often to ask at least while callers wait, so that a hold-off is noticed of which nothing was heard. */
+/** How often to ask at least while callers wait, in case the notification of a hold-off was lost. */
 const CHECK_MS = 3000
 /** How often to ask at least while a lowered rate has no slot soon: it may be restored. */
 const CAPPED_CHECK_MS = 500
-/** Longest delay that a timer of Node takes. */
+/** Longest delay of a Node timer. */
 const LONGEST_TIMER_MS = 2_147_483_647
 
 interface Parts {
   lease: (wanted: WantedSlots) => Promise<Lease>
-  /** Distance of the slots in milliseconds, before it is stretched; null: as learnt. */
+  /** Distance of the slots in milliseconds, before it is stretched; null: the learnt one. */
   spacingMs: number | null
   budget?: Budget
   clock: SlotClock
@@ -37,9 +37,9 @@ interface Parts {
 }
 
 /**
- * Leases slots, a run of them at a time, and lets its callers pass on them one by one; a slot that nobody took expires.
- * It asks early enough for slots to follow each other without a gap, and where other processes wait for slots too, for no
- * more than its own callers need. While no lease can be had, its callers wait.
+ * Leases slots, a run of them at a time, and passes them to its callers one by one; unused slots expire. It asks early enough
+ * for slots to follow each other without a gap, and where other processes wait for slots too, for no more than its own callers
+ * need. Without a lease, its callers wait.
  */
 export class Lane {
   readonly #parts: Parts
@@ -48,11 +48,11 @@ export class Lane {
   #spacingMs: number
   /** The same without a rate that a person has lowered for a time. */
   #ownSpacingMs: number
-  /** How far ahead slots are reserved; 0 where others have to wait for them. */
+  /** How far ahead slots are reserved; 0 while other processes wait for them. */
   #spanMs: number
   #leasing: Promise<void> | null = null
   #askedAt = Number.NEGATIVE_INFINITY
-  /** Not to ask before: the budget has no slot until then, or the last question failed. */
+  /** Earliest time to ask: the budget has no slot before, or the last query failed. */
   #notBefore = Number.NEGATIVE_INFINITY
   #isAway = false
   #timer: { at: number; handle: NodeJS.Timeout } | null = null
@@ -73,7 +73,7 @@ export class Lane {
     return this.#turnstile.waiting
   }
 
-  /** Distance of the slots, but for a rate that a person has lowered for a time. */
+  /** Distance of the slots, ignoring a rate that a person has lowered for a time. */
   get ownSpacingMs(): number {
     return this.#ownSpacingMs
   }
@@ -110,16 +110,16 @@ export class Lane {
     else if (isAwaited) this.#ask(0)
   }
 
-  /** From when on slots are missing: before the present ones end, as long as it takes to get more. */
+  /** When to ask for more slots: before the current ones end, by the time that an answer takes. */
   #missingAt(): number {
     const { waiting, slotsLeft, slotsEnd } = this.#turnstile
-    // Where others have to wait for slots, none is reserved in advance.
+    // While other processes wait for slots, none are reserved in advance.
     if (this.#spanMs === 0 && waiting <= slotsLeft) return Number.POSITIVE_INFINITY
     if (slotsLeft === 0) return Number.NEGATIVE_INFINITY
     return slotsEnd - Math.max(LEAD_MS, this.#spanMs * LEAD_PART) - this.#parts.clock.roundTripMs
   }
 
-  /** What the callers in line need, and at least what the present span holds. */
+  /** The slots that callers in line need, at least those of the current span. */
   #missing(): number {
     if (this.#parts.budget) return 1
     const slotsIn = (ms: number) => Math.max(1, Math.floor(ms / this.#spacingMs))
@@ -143,12 +143,12 @@ export class Lane {
     try {
       leased = await lease({
         count,
-        // What was learnt has room for lateness in it already.
+        // A learnt rate already has room for lateness.
         spacingMs: spacingMs && spacingMs * stretch,
         ...(budget && { budget: { ...budget, spacingMs: budget.spacingMs * stretch } }),
       })
     } catch (error) {
-      if (!this.#isAway && !this.#closed) log?.warn({ err: error }, 'no slots can be had: calls wait')
+      if (!this.#isAway && !this.#closed) log?.warn({ error }, 'no slots can be had: calls wait')
       this.#isAway = true
       this.#notBefore = performance.now() + RETRY_MS
       return
@@ -165,7 +165,7 @@ export class Lane {
     if (budget) this.#notBefore = start + (lease.count === 0 ? 0 : budget.spacingMs) - BUDGET_LEAD_MS
     else this.#spanMs = nextSpan(this.#spanMs, lease)
     if (lease.count === 0) {
-      // A slot that is far away only because the rate was lowered is not given yet: that may end before.
+      // A slot that is far away only because of a lowered rate is not reserved yet: the cap may end before.
       const soon = performance.now() + CAPPED_CHECK_MS
       if (isCapped(lease)) this.#notBefore = Math.min(start - BUDGET_LEAD_MS - clock.roundTripMs, soon)
       return
@@ -175,7 +175,7 @@ export class Lane {
     this.#turnstile.grant(start, this.#spacingMs, lease.count, this.#ownSpacingMs)
   }
 
-  /** Sees at `at` what is wanted by then. */
+  /** Checks at `at` how many slots are wanted. */
   #wakeAt(at: number, now: number): void {
     if (this.#timer !== null && this.#timer.at <= at) return
     this.#cancelTimer()
@@ -192,7 +192,7 @@ export class Lane {
   }
 }
 
-/** A process alone reserves ever longer spans. Beside others it takes little, and nothing in advance once slots are short. */
+/** A process alone reserves ever longer spans. Beside others it reserves little, and nothing in advance once slots are short. */
 function nextSpan(spanMs: number, { shared, startMs, nowMs }: Lease): number {
   if (!shared) return Math.min(LONGEST_SPAN_MS, Math.max(SHORT_SPAN_MS, spanMs * 2))
   return startMs - nowMs > SHORT_SPAN_MS / 2 ? 0 : SHORT_SPAN_MS
@@ -206,7 +206,7 @@ export function isCapped({ spacingMs, ownSpacingMs }: Lease): boolean {
 const CLOCK: TurnstileClock = {
   now: () => performance.now(),
   after: (ms, run) => {
-    // After what has arrived was read: in a process that was held up, a hold-off may be among it.
+    // Runs after incoming data was read: in a process that was held up, a hold-off may be among it.
     let reading: NodeJS.Immediate | undefined
     const read = () => {
       reading = setImmediate(run)
@@ -219,34 +219,34 @@ const CLOCK: TurnstileClock = {
   },
 }
 
-/** A slow answer counts for less by this factor with each that follows. */
+/** Decay of a slow answer's weight with each answer that follows. */
 const FORGETTING = 0.8
 
-/** What the time of whoever keeps the slots is on our monotonic clock, as far as the answers tell. */
+/** Converts the slot keeper's time to our monotonic clock, as far as its answers tell. */
 export class SlotClock {
   /** Our time minus theirs; null before the first answer. */
   #offsetMs: number | null = null
   #roundTripMs = 0
 
-  /** How long an answer may take, by those of late. */
+  /** How long an answer may take, judged by recent ones. */
   get roundTripMs(): number {
     return this.#roundTripMs
   }
 
-  /** Notes that it was `theirMs` there at some moment between `asked` and `answered`. */
+  /** Notes that their time was `theirMs` at some moment between `asked` and `answered`. */
   note(asked: number, answered: number, theirMs: number): void {
     this.#roundTripMs = Math.max(answered - asked, this.#roundTripMs * FORGETTING)
-    // The true offset lies between these two; what was learnt before is kept as far as it fits.
+    // The true offset lies between these two; the earlier estimate is kept as far as it fits.
     const most = answered - theirMs
     this.#offsetMs = Math.min(Math.max(this.#offsetMs ?? most, asked - theirMs), most)
   }
 
-  /** Their moment on our clock. */
+  /** Their time on our clock. */
   ours(theirMs: number): number {
     return theirMs + (this.#offsetMs ?? 0)
   }
 
-  /** Our moment on their clock. */
+  /** Our time on their clock. */
   theirs(ourMs: number): number {
     return ourMs - (this.#offsetMs ?? 0)
   }

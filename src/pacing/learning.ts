@@ -2,45 +2,31 @@ import { performance } from 'node:perf_hooks'
 import type { Logger } from 'pino'
 import { isCapped, type SlotClock } from './lane.ts'
 import type { CallOutcome } from './pacer.ts'
-import type { Lease, Slots, WantedSlots } from './slots.ts'
+import type { LearntRate, Lease, Slots, WantedSlots } from './slots.ts'
 
-/** What has been learnt of a limit that nobody told, or told too high. Times are those of the slots. */
-export interface LearntRate {
-  /** Calls per second that are let go, of all processes together; headroom is in it already. */
-  ratePerSecond: number
-  /** The rate at which calls were last refused; null while it is searched, or where the rate is as it was set. */
-  ceiling: number | null
-  /** When it was last lowered, null if never: refusals of calls sent before are not counted again. */
-  loweredAtMs: number | null
-  /** When it was last changed. */
-  changedAtMs: number
-  /** Slots that had ever been reserved by then. */
-  leasedAtChange: number
-}
-
-/** What the present rate turned out to be. Times as in {@link LearntRate}. */
+/** An observation about the current rate. Times as in {@link LearntRate}. */
 type RateEvent =
   /** A call was refused for coming too fast. `acceptedAtMs`: when the last accepted call was sent, null if none ever was. */
   | { kind: 'refused'; sentAtMs: number; acceptedAtMs: number | null }
-  /** All slots were used since then, so that it is known to be permitted and a higher one is wanted. */
+  /** All slots were used since then, so the rate is known to be permitted and a higher one is wanted. */
   | { kind: 'used'; sinceMs: number }
 
 interface Moment {
   nowMs: number
-  /** Slots ever reserved. */
+  /** Slots reserved in total. */
   leased: number
 }
 
-/** For so long, and so many slots, the rate has to be used before it may grow. */
+/** The rate has to be used for this long, and for this many slots, before it may grow. */
 const USED_FOR_MS = 2000
 const USED_SLOTS = 8
-/** Share of the slots that have to be reserved, by all processes … */
+/** Share of the slots that all processes have to reserve … */
 const RESERVED = 0.6
-/** … and to be used, of those that this one reserved. It has some in advance. */
+/** … and share of its own slots that this process has to use. It holds some in advance. */
 const USED = 0.6
-/** How often a change is tried where others change the rate at the same moment: theirs is read, and learnt from again. */
+/** How often to try a change while others change the rate at the same time: each try reads theirs and learns from there. */
 const TRIES = 3
-/** The platform's own name among the rates that are learnt. */
+/** Name of the platform's own rate among the learnt ones. */
 const PLATFORM = 'platform'
 
 interface Parts {
@@ -53,27 +39,27 @@ interface Parts {
 }
 
 /**
- * Leases slots at the learnt rate, and learns it together with the other processes: what was observed here is brought into
- * what all of them know. Refusals are written at once, growth every few seconds, by whichever process is first. A rate that
- * was set is where it begins, what it returns to, and never exceeds; nothing is written before it was refused.
+ * Leases slots at the learnt rate, and learns it together with the other processes: observations made here are merged into the
+ * shared record. Refusals are written at once, growth every few seconds, by whichever process is first. A rate that was set is
+ * where it begins, what it returns to, and never exceeds; nothing is written before a refusal.
  */
 export class RateLearner {
   readonly #parts: Parts
-  /** Each rate that was set is learnt for itself: a changed setting begins anew. */
+  /** Each set rate is learnt under its own name: a changed setting begins anew. */
   readonly #name: string
   /** Slots per second at the rate that was set; infinite where it is to be learnt. */
   readonly #most: number
   #known: Lease | null = null
   /** When the last accepted call was sent, on our clock. */
   #acceptedAt: number | null = null
-  /** Since then the present rate was used or not: slots of all, and slots and calls of this process. */
+  /** Start of the window in which the use of the rate is measured: slots of all processes, slots and calls of this one. */
   #window = { ms: 0, leased: 0, granted: 0, ended: 0 }
   #granted = 0
   #ended = 0
   #writing: Promise<void> | null = null
-  /** A refusal that came while something was written. */
+  /** A refusal that came during a write. */
   #pending: RateEvent | null = null
-  /** This process was the first to lower the rate that was set: it says so, once, as soon as the figure is known. */
+  /** The first process to lower the rate that was set logs a warning, once, as soon as the figure is known. */
   #warning: 'none' | 'due' | 'given' = 'none'
 
   constructor(parts: Parts) {
@@ -82,12 +68,12 @@ export class RateLearner {
     this.#most = parts.spacingMs === null ? Number.POSITIVE_INFINITY : 1000 / parts.spacingMs
   }
 
-  /** What is known of the rate; null before the first lease, and where nothing is known against what was set. */
+  /** What is known of the rate; null before the first lease, and while nothing contradicts the rate that was set. */
   get learnt(): LearntRate | null {
     return this.#known?.learnt ?? null
   }
 
-  /** Reserves slots at the learnt rate, after making a beginning where nothing was ever learnt. */
+  /** Reserves slots at the learnt rate, starting the record if there is none. */
   async lease(wanted: WantedSlots): Promise<Lease> {
     let lease = await this.#ask(wanted)
     if (lease.learnt === null && this.#parts.rate === 'auto') {
@@ -109,7 +95,7 @@ export class RateLearner {
     }
   }
 
-  /** Resolves once what is being written is. */
+  /** Resolves once the write in progress is done. */
   async close(): Promise<void> {
     await this.#writing
     const { learnt } = this
@@ -132,8 +118,8 @@ export class RateLearner {
     // A rate as it was set cannot grow.
     if (lease.learnt === null || lease.learnt.ratePerSecond >= this.#most) return
     this.#warn(lease.learnt, lease.nowMs)
-    // What leaves while a person has lowered the rate says nothing of a higher one. A refusal still lowers the learnt rate
-    // itself: the cap never becomes its ceiling, so once it is over the rate returns to where it was.
+    // Calls made while a person has lowered the rate say nothing about a higher one. A refusal still lowers the learnt rate
+    // itself: the cap never becomes its ceiling, so afterwards the rate returns to where it was.
     if (isCapped(lease)) {
       this.#begin(lease.nowMs, lease.leased)
       return
@@ -150,7 +136,7 @@ export class RateLearner {
     else this.#begin(lease.nowMs, lease.leased)
   }
 
-  /** Once the rate is not lowered any more: the first refusal alone does not tell what the platform permits. */
+  /** Called once the rate is no longer falling: the first refusal alone does not tell what the platform permits. */
   #warn({ ratePerSecond, ceiling, loweredAtMs }: LearntRate, nowMs: number): void {
     if (this.#warning !== 'due' || ceiling === null || nowMs - (loweredAtMs ?? 0) < AGAIN_WITHIN_MS) return
     this.#warning = 'given'
@@ -199,40 +185,40 @@ export class RateLearner {
         }
       }
     } catch (error) {
-      log?.debug({ err: error }, 'what was learnt of the rate could not be kept')
+      log?.debug({ error }, 'what was learnt of the rate could not be kept')
     }
   }
 }
 
 /** Calls per second before anything is known. */
 const START_RATE = 5
-/** A platform that permits less has to be given by its figure. */
+/** A platform that permits less needs its rate set. */
 const LOWEST_RATE = 0.1
-/** While it is searched, the rate grows by this factor in a second … */
+/** While searching, the rate grows by this factor in a second … */
 const GROWTH = 1.25
-/** … or in so many calls, if that takes longer. */
+/** … or in this many calls, if that takes longer. */
 const CALLS_PER_GROWTH = 4
-/** What is left of the rate after a refusal … */
+/** Share of the rate that remains after a refusal … */
 const LOWERED = 0.85
-/** … and when one lowering was not enough: refused again so soon after. */
+/** … and after another one so soon that one lowering was not enough. */
 const LOWERED_AGAIN = 0.6
 const AGAIN_WITHIN_MS = 12_000
-/** For so long refusals still tell of the rate before: of slots that were reserved at it, and of what the platform counts. */
+/** For this long refusals still concern the rate before: slots reserved at it, and the platform's own counting window. */
 const SETTLING_MS = 1000
 /** The ceiling is reached again after this long … */
 const RETURN_MS = 45_000
-/** … or so many calls, if that takes longer: hence one call in so many is refused, or fewer. */
+/** … or this many calls, if that takes longer: hence at most one call in this many is refused. */
 const RETURN_CALLS = 180
 /** … but no longer than this: after an incident that left next to nothing, the rate is back within minutes. */
 const LONGEST_RETURN_MS = 180_000
-/** So far above the ceiling it is none any more. */
+/** This far above the ceiling, the ceiling no longer holds. */
 const ABANDONED = 1.4
-/** Changed later than now by more than this: the clock was put back. */
+/** A change later than now by more than this means that the clock was put back. */
 const CLOCK_PUT_BACK_MS = 5000
 /** A change below this share is not worth a write: the next one makes up for it. */
 const LEAST_GROWTH = 0.005
 
-/** Where learning begins. */
+/** Where learning starts. */
 export function initialRate({ nowMs, leased }: Moment): LearntRate {
   return {
     ratePerSecond: START_RATE,
@@ -243,14 +229,14 @@ export function initialRate({ nowMs, leased }: Moment): LearntRate {
   }
 }
 
-/** A rate that was set, and that nothing is known against. */
+/** A rate as it was set, without evidence against it. */
 export function rateAsSet(setRate: number, moment: Moment): LearntRate {
   return { ...initialRate(moment), ratePerSecond: setRate }
 }
 
 /**
  * What is known after an event. The same object: nothing new.
- * @param setRate calls per second that are never exceeded, and that it returns to
+ * @param setRate calls per second that are never exceeded, and that the rate returns to
  */
 export function learn(
   learnt: LearntRate,
@@ -271,7 +257,7 @@ function lowered(
   const { ratePerSecond, loweredAtMs } = learnt
   let left = LOWERED
   if (loweredAtMs !== null) {
-    // Sent at the rate before, or to a platform that accepts nothing at all: that says nothing of the present rate.
+    // Sent at the rate before, or to a platform that accepts nothing at all: that says nothing about the current rate.
     const settledAtMs = loweredAtMs + SETTLING_MS
     if (refusal.sentAtMs < settledAtMs || (refusal.acceptedAtMs ?? 0) < loweredAtMs) return learnt
     if (refusal.sentAtMs - loweredAtMs < AGAIN_WITHIN_MS) left = LOWERED_AGAIN
@@ -305,8 +291,8 @@ function searched(rate: number, ms: number): number {
 }
 
 /**
- * The rate after `ms` milliseconds on a cubic that is flat at the ceiling: quickly back to just below it, long there, and
- * ever faster away from it once it turns out to be none.
+ * The rate after `ms` milliseconds on a cubic that is flat at the ceiling: quickly back to just below it, long there, and ever
+ * faster above it once the ceiling turns out not to hold.
  */
 function curve(rate: number, ceiling: number, ms: number): number {
   const returnMs = Math.min(LONGEST_RETURN_MS, Math.max(RETURN_MS, (RETURN_CALLS * 1000) / ceiling))

@@ -1,39 +1,37 @@
-/** What a caller tells the pacer before a call to the platform. */
+/** A caller's request to make one call to the platform. */
 export interface PaceRequest {
   /** Name of the operation, for example `employee/get`. */
   operation: string
   /** Lower goes first; callers of the same priority are served in the order they came. Default {@link DEFAULT_PRIORITY}. */
   priority?: number
-  /** Gives up waiting; `acquire` then rejects with the signal's reason. */
+  /** Aborts the wait; `acquire` then rejects with the signal's reason. */
   signal?: AbortSignal
 }
 
-/** What became of one exchange with the platform. */
+/** The outcome of one exchange with the platform. */
 export interface CallOutcome {
   operation: string
   /** Monotonic milliseconds (`performance.now()`). */
   sentAt: number
-  /** Whether the platform refused the call because there were too many. */
+  /** Whether the platform refused the call because of too many calls. */
   tooFast: boolean
 }
 
-/** How a pacer stands. */
+/** The state of a pacer. */
 export interface PacerSnapshot {
-  /**
-   * Calls per second that may leave, of all processes together, but for `cap`; 0 while an unknown rate is not yet learnt.
-   */
+  /** Calls per second of all processes together, ignoring `cap`; 0 while an unknown rate is not yet learnt. */
   ratePerSecond: number
   /** Calls per second that were set; null where the rate is to be learnt. */
   set: number | null
-  /** Whether the rate was learnt instead of set, or lowered because the platform refused what was set. */
+  /** Whether the rate was learnt, or lowered because the platform refused the set one. */
   learnt: boolean
-  /** The rate at which the platform last refused calls; null where none is known. */
+  /** The rate at which the platform last refused calls; null without one. */
   ceiling: number | null
-  /** A rate that a person has set for a time; null where none holds. It may be above `ratePerSecond`. */
+  /** A rate that a person has set for a time; null without one. It may be above `ratePerSecond`. */
   cap: number | null
-  /** Callers of this process in line. */
+  /** Callers in line in this process. */
   waiting: number
-  /** Milliseconds for which calls still hold off because the platform asked for it. */
+  /** Milliseconds left of a hold-off that the platform asked for. */
   pausedForMs: number
 }
 
@@ -44,13 +42,13 @@ export interface PacerSnapshot {
 export interface Pacer {
   /** Resolves when the caller may make exactly one call, now. */
   acquire(request: PaceRequest): Promise<void>
-  /** Lets no call leave for `ms` milliseconds, because the platform asked for it. Never shortens an earlier request. */
+  /** Lets no call leave for `ms` milliseconds, because the platform asked for it. Never shortens an earlier hold-off. */
   holdOff(ms: number, reason: string): Promise<void>
   /** Learns from an exchange that has ended. */
   observe(outcome: CallOutcome): void
-  /** How things stand now, as far as this process knows. */
+  /** The current state, as far as this process knows it. */
   snapshot(): PacerSnapshot
-  /** Turns away whoever still waits, with {@link PacerClosedError}. May be called more than once. */
+  /** Rejects every waiting caller with {@link PacerClosedError}. Idempotent. */
   close(): Promise<void>
 }
 
@@ -65,7 +63,7 @@ export class CallsPausedError extends Error {
   }
 }
 
-/** The pacer was closed while a caller waited, or before it came. No call was made. */
+/** The pacer was closed before the caller's turn came. No call was made. */
 export class PacerClosedError extends Error {
   readonly code = 'PACER_CLOSED'
 

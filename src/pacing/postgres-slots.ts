@@ -2,27 +2,26 @@ import { randomUUID } from 'node:crypto'
 import type pg from 'pg'
 import { createClient, onlyRow } from '../lib/database.ts'
 import type { Logger } from '../lib/logger.ts'
-import type { LearntRate } from './learning.ts'
-import type { Lease, LeaseRequest, Slots } from './slots.ts'
+import type { LearntRate, Lease, LeaseRequest, Slots } from './slots.ts'
 
-/** A statement without an answer by then is given up, and its connection with it. */
+/** A statement that takes longer is given up, and its connection with it. */
 const STATEMENT_MS = 2000
-/** Hold-offs are told here, as their length in milliseconds. */
+/** Hold-offs are announced here, as their length in milliseconds. */
 const CHANNEL = 'dirsync_pacer'
 
 /**
- * The slots that all processes of a deployment share: `dirsync.pacer` has the next free one, `dirsync.learnt_rate` what was
- * learnt. Everything goes over one connection of its own, so that a lease never waits behind a job's statements and hold-offs
- * are heard on it. A connection that is lost, or does not answer, is replaced by whoever asks next.
+ * The slots that all processes of a deployment share: `dirsync.pacer` has the next free one, `dirsync.learnt_rate` the learnt
+ * rates. Everything goes over one dedicated connection, so that a lease never waits behind a job's statements and hold-offs
+ * arrive on it. A connection that is lost, or does not answer, is replaced at the next request.
  */
 export class PostgresSlots implements Slots {
   readonly #url: string
   readonly #log: Logger | undefined
-  /** Tells this process from the others. */
+  /** Identifies this process. */
   readonly #holder = randomUUID()
   #onHoldOff: (ms: number) => void = () => undefined
   #connection: Connection | null = null
-  /** The statement before the next one; a connection carries out one at a time. */
+  /** The latest statement; a connection runs one at a time. */
   #last: Promise<unknown> = Promise.resolve()
   #closed = false
 
@@ -45,7 +44,7 @@ export class PostgresSlots implements Slots {
     return { ...lease, learnt: lease.version === 0 ? null : learnt, cap }
   }
 
-  /** Told before it is kept, which may have to wait for processes that reserve. */
+  /** Announced before it is stored, which may have to wait for processes that reserve. */
   async holdOff(ms: number, reason: string): Promise<void> {
     const whole = Math.ceil(ms)
     await Promise.all([
@@ -69,14 +68,14 @@ export class PostgresSlots implements Slots {
     this.#closed = true
     const connection = this.#connection
     // In pg, `connect` never settles on a client that is ended meanwhile: let it finish first.
-    await connection?.ready.catch(() => undefined) // whoever asked is told
+    await connection?.ready.catch(() => undefined) // its caller is told
     this.#connection = null
     await connection?.client.end().catch(() => undefined) // it may be gone already
   }
 
   #query<Row extends pg.QueryResultRow = never>(statement: pg.QueryConfig): Promise<pg.QueryResult<Row>> {
     const answer = this.#last.then(() => this.#send<Row>(statement))
-    this.#last = answer.catch(() => undefined) // whoever asked is told
+    this.#last = answer.catch(() => undefined) // its caller is told
     return answer
   }
 
@@ -104,7 +103,7 @@ export class PostgresSlots implements Slots {
     const connection = { client, ready: connect() }
     client.on('notification', ({ payload }) => {
       const ms = Number(payload)
-      if (Number.isFinite(ms) && ms >= 0) this.#onHoldOff(ms) // whoever may connect may notify
+      if (Number.isFinite(ms) && ms >= 0) this.#onHoldOff(ms) // any user who may connect may notify
     })
     client.on('error', error => this.#drop(connection, error))
     client.on('end', () => this.#drop(connection))
@@ -114,8 +113,8 @@ export class PostgresSlots implements Slots {
   #drop(connection: Connection, error?: Error): void {
     if (this.#connection !== connection) return
     this.#connection = null
-    this.#log?.debug({ err: error?.message }, 'the connection dropped; the next question makes a new one')
-    connection.client.end().catch(() => undefined) // what is left of it; a second failure says nothing new
+    this.#log?.debug({ error }, 'the connection dropped; the next question makes a new one')
+    connection.client.end().catch(() => undefined) // the rest of it; a second failure says nothing new
   }
 }
 
@@ -151,7 +150,9 @@ const HOLD_OFF = `
                         then excluded.pause_reason else p.pause_reason end,
     paused_until = greatest(p.paused_until, excluded.paused_until)`
 
-/** Version 0 stands for none: a row is made only where none is expected, and replaced only in the version expected. */
+/**
+ * Version 0 means that there is no row: one is inserted only where none is expected, and replaced only in the version expected.
+ */
 const LEARN = `
   insert into dirsync.learnt_rate as l
     (gate, version, rate_per_second, ceiling, lowered_at, changed_at, leased_at_change)

@@ -15,26 +15,26 @@ import { Lateness } from './turnstile.ts'
 export interface SlotPacerOptions {
   slots: Slots
   /**
-   * Permitted calls per second, of all processes together: kept to, and lowered while the platform refuses them.
-   * `auto`: to be learnt.
+   * Permitted calls per second, of all processes together: the upper limit, lowered while the platform refuses calls. `auto`:
+   * to be learnt.
    */
   rate: number | 'auto'
   /** Permitted calls per second of single operations. */
   budgets: ReadonlyMap<string, number>
-  /** Asks whether a person has paused all calls; asked a few times a second while calls are made or wait. */
+  /** Returns whether a person has paused all calls; asked a few times a second while calls are made or wait. */
   isPaused?: () => Promise<boolean>
   logger?: Logger | undefined
 }
 
 /**
- * How long a notification holds calls off by itself. Until then whoever waits has asked for slots, and the answer tells the
- * hold-off that was kept: a notification of somebody else cannot stop all calls.
+ * How long an unconfirmed notification holds calls off. By then waiting callers have asked for slots, and the answer brings the
+ * stored hold-off: a forged notification cannot stop all calls.
  */
 const BELIEVED_MS = 3000
 
 /**
- * The pacer: lets each call leave on a slot. An operation with a budget has a lane of its own, whose slots are those that
- * budget and platform have free together. Whether the slots are shared with other processes is up to whoever keeps them.
+ * The pacer: lets each call leave on a slot. An operation with a budget has a lane of its own, whose slots are free for both
+ * budget and platform. The given `Slots` decide whether they are shared with other processes.
  */
 export class SlotPacer implements Pacer {
   readonly #slots: Slots
@@ -45,7 +45,7 @@ export class SlotPacer implements Pacer {
   readonly #budgets: Map<string, Lane>
   readonly #learner: RateLearner
   readonly #pause: PauseWatch | null
-  /** The rate that a person has set for a time, as the last lease had it; `until` on our clock. */
+  /** A rate that a person has set for a time, from the last lease; `until` on our clock. */
   #cap: { ratePerSecond: number; until: number } | null = null
 
   constructor({ slots, rate, budgets, isPaused, logger }: SlotPacerOptions) {
@@ -71,7 +71,7 @@ export class SlotPacer implements Pacer {
     slots.watch(ms => this.#holdUntil(performance.now() + Math.min(ms, BELIEVED_MS)))
   }
 
-  /** @throws CallsPausedError, also where the pause came while the call waited for its turn */
+  /** @throws CallsPausedError, also when the pause came while the call waited for its turn */
   acquire(request: PaceRequest): Promise<void> {
     const lane = this.#budgets.get(request.operation) ?? this.#platform
     if (this.#pause === null) return lane.acquire(request)
@@ -84,7 +84,7 @@ export class SlotPacer implements Pacer {
     try {
       await this.#slots.holdOff(ms, reason)
     } catch (error) {
-      this.#log?.warn({ err: error, ms }, 'other processes could not be told to hold off')
+      this.#log?.warn({ error, ms }, 'other processes could not be told to hold off')
     }
   }
 
@@ -137,8 +137,8 @@ export class SlotPacer implements Pacer {
 }
 
 /**
- * Share of the permitted rate that is used. In any second it leaves 20 ms, by which calls may come closer together than
- * they were spaced (a late timer, the network), before a limit that counts a sliding second sees one too many.
+ * Share of the permitted rate that is used. It leaves 20 ms in any second, by which calls may arrive closer together than they
+ * were spaced (a late timer, the network) before a limit with a sliding second counts one too many.
  */
 const HEADROOM = 0.98
 
@@ -153,7 +153,7 @@ function spacingMs(ratePerSecond: number): number {
   return 1000 / (ratePerSecond * HEADROOM)
 }
 
-/** How long an answer to "are calls paused?" is good for: a pause takes effect within this. */
+/** How long an answer to "are calls paused?" is valid: a pause takes effect within this. */
 const GOOD_FOR_MS = 250
 /** How often to ask while calls wait, so that a call whose turn has come need not wait for the answer as well. */
 const ASK_EVERY_MS = 150
@@ -171,7 +171,7 @@ class PauseWatch {
     this.#isPaused = isPaused
   }
 
-  /** Waits for a call's turn. Looks before, and again when it has come. */
+  /** Waits for a call's turn. Checks before, and again when it has come. */
   async unlessPaused(signal: AbortSignal | undefined, turn: () => Promise<void>): Promise<void> {
     await this.#assertGoing(signal)
     this.#waiting += 1
@@ -200,12 +200,12 @@ class PauseWatch {
   #keepAsking(): void {
     this.#timer ??= setTimeout(() => {
       this.#timer = null
-      this.#ask().catch(() => undefined) // whoever needs the answer asks again
+      this.#ask().catch(() => undefined) // callers that need the answer ask again
       this.#keepAsking()
     }, ASK_EVERY_MS)
   }
 
-  /** One question at a time: a database that does not answer is not asked again until it has been given up. */
+  /** One query at a time: a database that does not answer is not asked again until the query has timed out. */
   #ask(): Promise<void> {
     this.#asking ??= this.#isPaused()
       .then(paused => {

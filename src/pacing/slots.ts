@@ -1,28 +1,27 @@
 import { performance } from 'node:perf_hooks'
-import type { LearntRate } from './learning.ts'
 
 /**
- * The moments at which calls may leave, one each, handed out to whoever asks: a slot is never in the past, never within a
- * hold-off, and never given twice. All processes of a deployment share them in PostgreSQL (`postgres-slots.ts`); a process
- * alone keeps them in memory. Times are milliseconds on the clock of whoever keeps them.
+ * The times at which calls may leave, one each: a slot is never in the past, never within a hold-off, and never given twice.
+ * All processes of a deployment share them in PostgreSQL (`postgres-slots.ts`); a process alone keeps them in memory. Times are
+ * milliseconds on the clock of the slots' keeper.
  */
 export interface Slots {
-  /** Reserves the next free slots, in one step whoever else asks. */
+  /** Reserves the next free slots atomically. */
   lease(request: LeaseRequest): Promise<Lease>
   /** Reserves nothing within `ms` milliseconds from now. Never shortens an earlier hold-off. */
   holdOff(ms: number, reason: string): Promise<void>
-  /** Replaces what was learnt under a name; false when somebody else was faster, that is when the version is another one. */
+  /** Replaces the record learnt under a name; false when another process was faster, that is when the version differs. */
   learn(name: string, expectedVersion: number, learnt: LearntRate): Promise<boolean>
-  /** Sets who is told when any process begins a hold-off. One that went unheard comes with the next lease. Call it once. */
+  /** Sets the callback for hold-offs that any process begins. A missed one comes with the next lease. Call it once. */
   watch(onHoldOff: (ms: number) => void): void
 }
 
 export interface WantedSlots {
-  /** Slots to reserve; 0 only asks how things stand. */
+  /** Slots to reserve; 0 only reads the state. */
   count: number
   /** Distance between two slots in milliseconds, longer where a lower rate was learnt; null: by the learnt rate. */
   spacingMs: number | null
-  /** An operation that must have a slot of its own at the same moment; `count` is then 1. */
+  /** An operation that needs a slot of its own at the same time; `count` is then 1. */
   budget?: Budget
 }
 
@@ -31,7 +30,7 @@ export interface LeaseRequest extends WantedSlots {
   learntAs: string
 }
 
-/** An operation that has a limit of its own, and the distance between two of its calls. */
+/** An operation with a limit of its own, and the distance between two of its calls. */
 export interface Budget {
   operation: string
   spacingMs: number
@@ -43,30 +42,44 @@ export interface RateCap {
   untilMs: number
 }
 
-/** Slots that were reserved, evenly spaced from `startMs` on, and how things stand. */
+/** What was learnt about a limit that was not set, or set too high. Times are on the slots' clock. */
+export interface LearntRate {
+  /** Calls per second of all processes together, headroom included. */
+  ratePerSecond: number
+  /** The rate at which calls were last refused; null while searching, or where the rate is as it was set. */
+  ceiling: number | null
+  /** When it was last lowered, null if never: refusals of calls sent before are not counted again. */
+  loweredAtMs: number | null
+  /** When it was last changed. */
+  changedAtMs: number
+  /** Slots reserved in total at that time. */
+  leasedAtChange: number
+}
+
+/** Reserved slots, evenly spaced from `startMs` on, and the state of the pacing. */
 export interface Lease {
-  /** The first slot; where the budget had none, the moment from which it has one. */
+  /** The first slot; where the budget had none, the time from which it has one. */
   startMs: number
-  /** Slots that were reserved: as many as were asked for, or none; fewer while a person has lowered the rate. */
+  /** Slots reserved: as many as requested, or none; fewer while a person has lowered the rate. */
   count: number
   nowMs: number
   heldUntilMs: number | null
   /** Whether another process reserved before this one. */
   shared: boolean
-  /** Distance of the slots; 0 when it was to be learnt and nothing is known yet: then none are reserved. */
+  /** Distance of the slots; 0 when it is to be learnt and nothing is known yet: then none are reserved. */
   spacingMs: number
-  /** What their distance is while no person has lowered the rate. */
+  /** Their distance without a rate that a person has lowered. */
   ownSpacingMs: number
-  /** A rate that a person has set for a time; it may be above the others, and then changes nothing. */
+  /** A rate that a person has set for a time; above the other rates it changes nothing. */
   cap: RateCap | null
-  /** Slots ever reserved, these included. */
+  /** Slots reserved in total, these included. */
   leased: number
   learnt: LearntRate | null
-  /** Version of what was learnt; 0 when nothing was. */
+  /** Version of the learnt record; 0 without one. */
   version: number
 }
 
-/** A budget's slot that is further away than this is not reserved yet, so that others may go first. */
+/** A budget's slot further away than this is not reserved yet, so that other calls may go first. */
 const BUDGET_AHEAD_MS = 10
 
 /** Slots of a process alone. */
@@ -74,7 +87,7 @@ export class MemorySlots implements Slots {
   #nextMs = 0
   #leased = 0
   #heldUntilMs: number | null = null
-  /** When each operation with a budget has its next slot. */
+  /** The next slot of each operation with a budget. */
   readonly #budgets = new Map<string, number>()
   readonly #rates = new Map<string, { version: number; learnt: LearntRate }>()
 
@@ -99,7 +112,7 @@ export class MemorySlots implements Slots {
       learnt,
       version,
     }
-    // Nobody lowers the rate of a process alone.
+    // The rate of a process alone cannot be lowered by a person.
     return { ...standing, startMs, count: given, spacingMs: spacing, ownSpacingMs: spacing, cap: null }
   }
 
@@ -114,6 +127,6 @@ export class MemorySlots implements Slots {
     return true
   }
 
-  /** Nobody else holds this process off. */
+  /** A process alone has no other one to hear hold-offs from. */
   watch(): void {}
 }

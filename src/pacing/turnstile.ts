@@ -1,29 +1,29 @@
 import { WaitingLine } from '../lib/waiting.ts'
 import { DEFAULT_PRIORITY, type PaceRequest, PacerClosedError } from './pacer.ts'
 
-/** The clock and the timers that a turnstile goes by. */
+/** The clock and timers of a turnstile. */
 export interface TurnstileClock {
   /** Monotonic milliseconds. */
   now(): number
-  /** Runs `run` once after about `ms` milliseconds; returns how to cancel it. */
+  /** Runs `run` once after about `ms` milliseconds; returns a function that cancels it. */
   after(ms: number, run: () => void): () => void
 }
 
-/** What the owner of a turnstile is told. */
+/** The callbacks of a turnstile's owner. */
 interface Owner {
-  /** A caller came, or callers are left in line after slots were used: time to see whether slots run out. */
+  /** A caller came, or callers are left in line after slots were used: time to check whether slots run out. */
   wanting(): void
-  /** Nobody is left in line. */
+  /** The line is empty. */
   idle(): void
 }
 
 /**
- * A timer comes up to a millisecond or two late, and nobody can wait for less:
- * a caller who meets no line may use slots that became due within this many milliseconds.
+ * Timers are a millisecond or two late and cannot wait for less: a caller who meets no line may use slots that became due
+ * within this many milliseconds.
  */
 const GRAIN_MS = 2
 
-/** Slots that are later than this say nothing of the timers: the process was stopped, or the computer asleep. */
+/** Slots later than this say nothing about the timers: the process was stopped, or the computer asleep. */
 const STOPPED_MS = 1000
 
 interface Waiter {
@@ -32,11 +32,11 @@ interface Waiter {
 }
 
 /**
- * Lets one caller pass at each slot that it is granted. It decides when, not how many: its owner grants the slots.
+ * Lets one caller pass at each granted slot. It decides when, not how many: its owner grants the slots.
  *
- * When a timer was late, the slots that became due meanwhile are used together if they are not too late (`Lateness`):
- * one at a time would lose the others, since the next timer will be late too. So calls come together by at most what
- * the allowed lateness holds, a tenth of a second; the slots after them stay where they are.
+ * When a timer was late, the slots that became due meanwhile are used together if they are not too late (`Lateness`): one at a
+ * time would lose the others, since the next timer will be late too. So the calls that come together are at most those of the
+ * allowed lateness, a tenth of a second; later slots stay where they are.
  */
 export class Turnstile {
   readonly #clock: TurnstileClock
@@ -49,7 +49,7 @@ export class Turnstile {
   #timerAt = Number.POSITIVE_INFINITY
   #closed = false
 
-  /** @param lateness what the owner spaces the slots by; all turnstiles of a process share one */
+  /** @param lateness determines the spacing of the owner's slots; all turnstiles of a process share one */
   constructor(clock: TurnstileClock, lateness: Lateness, owner: Owner) {
     this.#clock = clock
     this.#lateness = lateness
@@ -61,7 +61,7 @@ export class Turnstile {
     return this.#line.size
   }
 
-  /** Nobody passes before; `-Infinity` before the first hold-off. */
+  /** No caller passes before this; `-Infinity` before the first hold-off. */
   get heldUntil(): number {
     return this.#heldUntil
   }
@@ -122,7 +122,7 @@ export class Turnstile {
     this.#release()
   }
 
-  /** Lets nobody pass before `time`; slots before it expire. Never shortens an earlier hold-off. */
+  /** Lets no caller pass before `time`; slots before it expire. Never shortens an earlier hold-off. */
   holdUntil(time: number): void {
     if (time <= this.#heldUntil) return
     this.#heldUntil = time
@@ -130,7 +130,7 @@ export class Turnstile {
     if (this.#line.size > 0) this.#owner.wanting()
   }
 
-  /** Turns everybody away, now and later. */
+  /** Rejects every caller, now and later. */
   close(): void {
     this.#closed = true
     this.#cancelTimer?.()
@@ -161,7 +161,7 @@ export class Turnstile {
     }
   }
 
-  /** Wakes up for the next slot. A timer that fires too early, because its slot expired, does no harm. */
+  /** Sets the timer for the next slot. A timer that fires too early, because its slot expired, does no harm. */
   #arm(now: number): void {
     const wakeAt = this.#slots.nextAt
     if (wakeAt === Number.POSITIVE_INFINITY || (this.#cancelTimer !== null && this.#timerAt <= wakeAt)) return
@@ -185,8 +185,8 @@ interface Stretch {
 }
 
 /**
- * Moments at which one call each may leave, in order of time.
- * A slot is used at its time or later, never before; a slot that nobody wanted expires and is not made up for.
+ * Times at which one call each may leave, in order. A slot is used at its time or later, never before; an unused slot expires
+ * and is not made up for.
  */
 class SlotSchedule {
   readonly #stretches: Stretch[] = []
@@ -252,16 +252,16 @@ const COST_PER_MS = 1.5 / 1000
 /** The first calls of a process are slow to leave: code is compiled, connections are opened. */
 const WARM_UP_MS = 1500
 const WARM_UP_STRETCH = 0.06
-/** Every so often what was noted counts for half as much. */
+/** After this time a sample counts for half as much. */
 const HALF_LIFE_MS = 30_000
-/** As many slots in time are taken for granted, so that a single late one changes little. */
+/** This many slots are assumed to have been on time, so that a single late one changes little. */
 const BELIEVED = 20
 
 /**
- * How late slots may be used. A call that leaves late comes closer to the one a second of slots later, so what is allowed
- * has to be paid for by a wider spacing, and what is not allowed is lost. On a busy machine timers are late: of the two
- * losses together, as the recent past had it, the least is chosen. On a quiet one that is the least lateness, and the
- * spacing is as given. Times are milliseconds of any one clock.
+ * How late slots may be used. A call that leaves late comes closer to the one a second of slots later, so allowed lateness
+ * costs a wider spacing, and slots later than allowed are lost. On a busy machine timers are late: the allowance with the
+ * lowest total loss in the recent past is chosen. On a quiet one that is the lowest, and the spacing is as given. Times are
+ * milliseconds of any one clock.
  */
 export class Lateness {
   /** Slots by the step that would have sufficed, the last for those beyond any; older ones count less. */
@@ -275,12 +275,12 @@ export class Lateness {
     return this.#allowedMs
   }
 
-  /** How much further apart the slots have to be, as a factor; more while the process may still be warming up. */
+  /** Factor by which the slots have to be further apart; larger while the process may still be warming up. */
   stretchAt(now: number): number {
     return 1 + (this.#allowedMs - LEAST_MS) * COST_PER_MS + (this.#isWarm(now) ? 0 : WARM_UP_STRETCH)
   }
 
-  /** Notes how late a slot was that somebody waited for, whether it was used or not. */
+  /** Notes how late a slot was for a waiting caller, used or not. */
   note(lateMs: number, now: number): void {
     this.#firstAt = Math.min(this.#firstAt, now)
     if (!this.#isWarm(now)) return

@@ -17,13 +17,13 @@ import type { Operation } from './operation.ts'
 import type { ParameterTexts, RequestBuilder } from './request.ts'
 
 export interface CallOptions {
-  /** Gives the call up; it then fails with kind `aborted`. */
+  /** Aborts the call, which then fails with kind `aborted`. */
   signal?: AbortSignal
   /** Place in the pacer's line: lower goes first. */
   priority?: number
-  /** Our time in milliseconds since 1970 after which it is not sent any more; it then fails with kind `aborted`. */
+  /** Our time in milliseconds since 1970 after which it is no longer sent; it then fails with kind `aborted`. */
   sendBefore?: number
-  /** Called after each HTTP exchange that it took. */
+  /** Called after each HTTP exchange. */
   onCall?: (call: CallReport) => void
 }
 
@@ -35,11 +35,11 @@ export interface CallReport {
   code: number | string
   /** Absent when no answer came. */
   httpStatus?: number
-  /** The platform's own id of the call, which its support asks for; absent where it told none. */
+  /** The platform's own id of the call, which its support asks for; absent where it gave none. */
   traceId?: string
   /** How long it waited for its turn before it was sent, in milliseconds. */
   waitedMs: number
-  /** Whether the platform refused it because there were too many calls. */
+  /** Whether the platform refused it because of too many calls. */
   tooFast: boolean
 }
 
@@ -55,7 +55,7 @@ interface CallerParts {
   onCall: ((call: CallReport) => void) | undefined
 }
 
-/** Carries out single attempts: paced, signed, sent within a deadline, read, reported. It repeats nothing. */
+/** Makes single attempts: paced, signed, sent within a deadline, read, reported. It never retries. */
 export class PlatformCaller {
   readonly #parts: CallerParts
   readonly #agent: Agent
@@ -109,12 +109,12 @@ export class PlatformCaller {
     return this.#agent.close()
   }
 
-  /** Waits until the pacer lets the call go. */
+  /** Waits for the pacer. */
   async #turn(operation: string, options: CallOptions): Promise<void> {
     try {
       await this.#parts.pacer.acquire({ operation, ...options })
     } catch (error) {
-      // Whatever kept it from getting its turn, nothing was sent.
+      // Whatever the reason that its turn did not come, nothing was sent.
       if (!(error instanceof CallsPausedError)) throw abortedError(operation, error)
       throw new PlatformError({ kind: 'paused', operation, outcomeKnown: true }, error)
     }
@@ -137,7 +137,7 @@ export class PlatformCaller {
     }
   }
 
-  /** Tells the pacer and whoever counts of an exchange that has ended. */
+  /** Reports a finished exchange to the pacer and to `onCall`. */
   #ended(exchange: Exchange, error: PlatformError | null, onCall: CallOptions['onCall']): void {
     const { operation, sentAt, waitedMs, answer } = exchange
     const durationMs = performance.now() - sentAt
@@ -162,16 +162,16 @@ export class PlatformCaller {
   }
 }
 
-/** An exchange under way. */
+/** An exchange in flight. */
 interface Exchange {
   operation: string
   sentAt: number
   waitedMs: number
-  /** As soon as one came. */
+  /** Set as soon as one came. */
   answer?: HttpAnswer
 }
 
-/** A call given up before anything was sent. */
+/** A call aborted before anything was sent. */
 export function abortedError(operation: string, cause: unknown): PlatformError {
   return new PlatformError({ kind: 'aborted', operation, outcomeKnown: true }, cause)
 }
@@ -180,21 +180,21 @@ export function abortedError(operation: string, cause: unknown): PlatformError {
 const HEADER_GRAIN_MS = 999
 
 /**
- * How far the platform's clock is ahead of ours, learnt from the `Date` header of its answers. It is measured all the time,
- * but applied only once the platform refuses our timestamp (1000210001), so that a gateway whose `Date` is wrong does no harm
- * to a machine whose clock is right.
+ * How far the platform's clock is ahead of ours, learnt from the `Date` header of its answers. It is measured all the time, but
+ * applied only once the platform refuses our timestamp (1000210001), so that a gateway with a wrong `Date` does no harm to a
+ * machine with a right clock.
  */
 export class ClockOffset {
   #measuredMs: number | null = null
   #appliedMs = 0
   #lastHeader: string | undefined
 
-  /** What is added to our time in `timestamp`, in milliseconds. */
+  /** Milliseconds added to our time in `timestamp`. */
   get appliedMs(): number {
     return this.#appliedMs
   }
 
-  /** The platform's clock minus ours in milliseconds, as far as whole seconds tell; null before the first answer. */
+  /** The platform's clock minus ours in milliseconds, as precise as whole seconds allow; null before the first answer. */
   get measuredMs(): number | null {
     return this.#measuredMs
   }
@@ -210,7 +210,7 @@ export class ClockOffset {
     this.#measuredMs = Math.min(Math.max(this.#measuredMs ?? 0, least), most)
   }
 
-  /** Applies what was measured. False when nothing was. */
+  /** Applies the measured offset. False without one. */
   correct(): boolean {
     if (this.#measuredMs === null) return false
     this.#appliedMs = this.#measuredMs

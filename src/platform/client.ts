@@ -64,7 +64,7 @@ export interface UnsettledRefund {
   refundAmount: string
   refundedBefore: string | null
   sentAt: Date
-  /** Number of the payment order, where it is known: the refund must not show there either, nor be under way. */
+  /** Number of the payment order, where it is known: the refund must not show there either, nor be in progress. */
   tradeNo?: string
   /** Enterprise of the payment order; absent for a single enterprise. */
   enterpriseCode?: string
@@ -74,15 +74,15 @@ export interface UnsettledRefund {
 
 /**
  * The platform's operations (section 4), typed. Every call is checked, paced, signed and given a token. When the platform
- * refuses the token or the timestamp, the client renews or corrects it and repeats the call, once for each. Every other
- * failure is thrown as a {@link PlatformError}: whether to try again is up to you, who know whether the work is still wanted.
+ * refuses the token or the timestamp, the client renews or corrects it and repeats the call, once for each. Every other failure
+ * is thrown as a {@link PlatformError}: retrying is up to the caller, who knows whether the work is still wanted.
  */
 export class PlatformClient {
   readonly employees = {
     /** Queries an employee in service (section 4.4). */
     get: (query: EmployeeQuery, options?: CallOptions): Promise<PlatformEmployee> =>
       this.#session.call(employeeGet, query, options),
-    /** Updates an employee (section 4.3); answers the work number. */
+    /** Updates an employee (section 4.3); returns the work number. */
     update: (update: EmployeeUpdate, options?: CallOptions): Promise<string> =>
       this.#session.call(employeeUpdate, update, options),
     /** Binds, or finds, the employee's open id for a merchant application (section 4.5). */
@@ -91,18 +91,18 @@ export class PlatformClient {
   }
 
   readonly departments = {
-    /** Deletes a department (section 4.6); answers its code. */
+    /** Deletes a department (section 4.6); returns its code. */
     delete: (department: DepartmentDeletion, options?: CallOptions): Promise<string> =>
       this.#session.call(departmentDelete, department, options),
   }
 
   readonly tokens = {
-    /** Creates a token for everyone, through the store and its fuse (section 4.1). */
+    /** Creates a token for all processes, through the store and its fuse (section 4.1). */
     create: async (): Promise<TokenAnswer> => {
       const { accessToken, createdAt, expiresAt } = await this.#session.renewToken()
       return { access_token: accessToken, expires_in: (expiresAt.getTime() - createdAt.getTime()) / 1000 }
     },
-    /** Queries the token in use (section 4.2); waits while 60 queries have been made within a minute (section 8). */
+    /** Queries the token in use (section 4.2); waits after 60 queries within a minute (section 8). */
     info: (options?: CallOptions): Promise<TokenAnswer> => this.#session.call(tokenInfo, {}, options),
   }
 
@@ -118,7 +118,7 @@ export class PlatformClient {
         signal: options.signal,
       })
     },
-    /** One page of them. Without a size the platform gives 20 rows. */
+    /** One page of them. Without a size the platform returns 20 rows. */
     page: (query: PaymentOrderPageQuery, options?: CallOptions): Promise<PaymentOrderPage> =>
       this.#session.call(paymentOrderList, query, options),
     /** One payment order, with its goods if it is one of the new mall (section 4.8). */
@@ -127,13 +127,13 @@ export class PlatformClient {
   }
 
   readonly limitAccounts = {
-    /** The enterprise's limit accounts, or the one that is named (section 4.9). */
+    /** The enterprise's limit accounts, or a named one (section 4.9). */
     list: (query: LimitAccountQuery = {}, options?: CallOptions): Promise<LimitAccount[]> =>
       this.#session.call(limitAccountGet, query, options),
   }
 
   readonly taxpayers = {
-    /** Every taxpayer with the identification number (section 4.13), of one nature: small-scale where none is given. */
+    /** Every taxpayer with the identification number (section 4.13), of one nature: small-scale by default. */
     list: (query: TaxpayerListQuery, options: CallOptions = {}): AsyncIterable<Taxpayer> => {
       const pageSize = Number(query.page_size ?? LARGEST_PAGE)
       return everyRow({
@@ -144,28 +144,29 @@ export class PlatformClient {
         signal: options.signal,
       })
     },
-    /** One page of them. Without a size the platform gives 50 rows. */
+    /** One page of them. Without a size the platform returns 50 rows. */
     page: (query: TaxpayerPageQuery, options?: CallOptions): Promise<TaxpayerPage> =>
       this.#session.call(taxpayerList, query, options),
   }
 
   readonly orders = {
-    /** A merchant's order by its external trade number (section 4.11), or its trade number alone if that is all there is. */
+    /** A merchant's order by its external trade number (section 4.11), or its trade number alone if there is no more. */
     record: (query: OrderRecordQuery, options?: CallOptions): Promise<OrderRecord | string> =>
       this.#session.call(orderRecordGet, query, options),
   }
 
   readonly refunds = {
     /**
-     * Refunds an order (section 4.10); answers the platform's trade number. It is sent once.
+     * Refunds an order (section 4.10); returns the platform's trade number. It is sent once.
      * @throws OutcomeUnknownError when it may have been carried out: ask `settle`, do not send it again
      */
     create: (request: RefundRequest, options?: CallOptions): Promise<string> =>
       this.#session.call(refundCreate, request, options),
     /**
-     * Finds out whether a refund whose outcome is unknown was carried out, by the order record and, where its number is
-     * given, the payment order.
-     * @param refund `refundedBefore`: the record's `refund_amount` before it was sent, null if unknown; amounts are decimal texts
+     * Finds out whether a refund with an unknown outcome was carried out, by the order record and, given its number, the
+     * payment order.
+     * @param refund `refundedBefore`: the record's `refund_amount` before it was sent, null if unknown; amounts are decimal
+     * texts
      */
     settle: async (refund: UnsettledRefund, options?: CallOptions): Promise<RefundVerdict> => {
       const record = await this.orders.record({ outer_trade_no: refund.outerTradeNo }, options)
@@ -197,13 +198,13 @@ export class PlatformClient {
     this.#clock = options.clock ?? Date.now
   }
 
-  /** How the platform's clock and ours differ. */
+  /** The difference between the platform's clock and ours. */
   get clockOffset(): ClockOffset {
     return this.#session.clockOffset
   }
 
   /**
-   * Any operation by its name, for callers that learn it at run time.
+   * Any operation by name, for callers that learn it at run time.
    * @param params texts or numbers, by the platform's names
    */
   async call(
@@ -217,7 +218,7 @@ export class PlatformClient {
     return this.tokens.create()
   }
 
-  /** Lets calls in flight end, then closes the connections. May be called more than once. */
+  /** Lets calls in flight end, then closes the connections. Idempotent. */
   close(): Promise<void> {
     return this.#session.close()
   }
@@ -227,7 +228,7 @@ export class PlatformClient {
   }
 }
 
-/** One page of a list that the platform gives page by page. */
+/** One page of a paged list. */
 export interface Page<Row> {
   readonly total_count: number | null
   readonly has_next?: boolean | null
@@ -238,15 +239,14 @@ export interface Page<Row> {
 const MOST_PASSES = 3
 
 /**
- * Every row of a paged list, each once. The next page is fetched while the rows of the present one are consumed; when
- * the consumer ends early, that fetch is given up.
+ * Every row of a paged list, each once. The next page is fetched while the rows of the current one are consumed; when the
+ * consumer ends early, that fetch is aborted.
  *
- * Rows that are added or removed meanwhile push others over the edge of a page. A row that was seen before is skipped. When
- * the total changed between pages, or fewer rows were seen than there are, the pages are read again for the rows that
- * slipped by, three times at most. (When one row goes and another comes between the same two pages, that cannot always be
- * noticed.)
- * @param fetch gives one page, counted from 1
- * @param keyOf what tells one row from another; a row without a key is given in the first pass only
+ * Rows that are added or removed meanwhile push others over the edge of a page. A row that was seen before is skipped. When the
+ * total changed between pages, or fewer rows were seen than there are, the pages are read again for the missed rows, three
+ * times at most. (A row removed and another added between the same two pages cannot always be noticed.)
+ * @param fetch returns one page, counted from 1
+ * @param keyOf identifies a row; a row without a key is returned in the first pass only
  */
 export async function* everyRow<Row>(options: {
   fetch: (index: number, signal: AbortSignal) => Promise<Page<Row>>
@@ -295,6 +295,6 @@ export async function* everyRow<Row>(options: {
 function isLast<Row>(page: Page<Row>, rowsOfPass: number, pageSize: number): boolean {
   if (page.data_list.length === 0) return true
   if (typeof page.has_next === 'boolean') return !page.has_next
-  // The total, not a short page: a platform may give fewer rows a page than it is asked for.
+  // The total, not a short page: a platform may return fewer rows a page than requested.
   return page.total_count === null ? page.data_list.length < pageSize : rowsOfPass >= page.total_count
 }

@@ -1,12 +1,12 @@
 import type { EmployeeField } from '../directory/employee.ts'
 
 /**
- * What a failure asks for: `retry` with growing delays, `wait` without spending an attempt, `refresh-token`,
- * `park` it for review, `done` (the goal is reached), or `halt` everything.
+ * What to do about a failure: `retry` with growing delays, `wait` without spending an attempt, `refresh-token`, `park` it for
+ * review, `done` (the goal is reached), or `halt` everything.
  */
 export type Disposition = 'retry' | 'wait' | 'refresh-token' | 'park' | 'done' | 'halt'
 
-/** What a reviewer filters failures by: made from code, HTTP status and circumstances. */
+/** What reviewers filter failures by: derived from code, HTTP status and circumstances. */
 export type FailureCategory =
   | 'aborted'
   | 'paused'
@@ -36,14 +36,14 @@ export type FailureCategory =
 /** The part of an update that is held back: `mobile` stands for the area code too, `card_no` for the document type. */
 export type HeldBackField = Exclude<EmployeeField, 'mobile_area' | 'card_type'>
 
-/** What the project knows about one platform code or one kind of failure. */
+/** What is known about one platform code or one kind of failure. */
 export interface CatalogueEntry {
   /** Short name, as metrics and the console show it. */
   readonly name: string
   /** What happened, in one sentence. */
   readonly meaning: string
   readonly disposition: Disposition
-  /** The disposition once the client itself has done what `disposition` asks (once per call) and it was not enough. */
+  /** The disposition once the client has done what `disposition` says (once per call) in vain. */
   readonly persisting?: Disposition
   readonly category: FailureCategory
   /** What the reviewer should do, in one sentence. */
@@ -54,17 +54,17 @@ export interface CatalogueEntry {
   readonly field?: HeldBackField
   /** How far the verdict reaches beyond the one entity. */
   readonly scope?: 'all' | 'enterprise'
-  /** Repeats permitted before the failure is parked; the usual number when absent. */
+  /** Retries permitted before the failure is parked; the usual number when absent. */
   readonly attempts?: number
   /** State of the dead letter, when it is not simply open. */
   readonly state?: 'awaiting_activation'
   /**
-   * The operations among those that must not be repeated for which the code means that nothing was carried out; `all`: the
-   * platform answers it before any operation looks at what was asked. Of an operation that is not listed the code says
-   * nothing: "system busy" may come after the effect.
+   * The non-idempotent operations for which the code means that nothing was carried out; `all`: the platform answers it before
+   * any operation looks at the request. For an operation that is not listed the code says nothing: "system busy" may come after
+   * the effect.
    */
   readonly refuses?: 'all' | readonly string[]
-  /** Operations for which the same code asks for something else. */
+  /** Operations for which the same code has another disposition. */
   readonly operations?: Readonly<Record<string, Disposition>>
 }
 
@@ -250,7 +250,7 @@ export const PLATFORM_CODES = {
   },
 } as const satisfies Readonly<Record<number, CatalogueEntry>>
 
-/** Failures for which the platform has no code of its own. */
+/** Failures without a platform code. */
 export const CIRCUMSTANCES = {
   rate_limited: {
     name: 'rate_limited',

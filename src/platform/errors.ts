@@ -15,7 +15,7 @@ export type FailureKind =
   | 'http' // an HTTP status other than 200
   | 'timeout'
   | 'connection'
-  | 'malformed' // an answer that is not what the specification says, or longer than is read
+  | 'malformed' // an answer that breaks the specification, or is too long
   | 'invalid_request' // nothing was sent
   | 'token_fuse' // nothing was sent
   | 'aborted'
@@ -38,15 +38,15 @@ export interface PlatformFailure {
   readonly httpStatus?: number | undefined
   /** Identifies the call to the vendor's support. */
   readonly traceId?: string | undefined
-  /** How long the platform (or the token fuse) asks us to stay away. */
+  /** How long the platform (or the token fuse) asks us to wait. */
   readonly retryAfterMs?: number | undefined
-  /** False when the platform may have carried the call out although we did not hear of it (law 9). */
+  /** False when the platform may have carried the call out without our knowing (law 9). */
   readonly outcomeKnown: boolean
   /** With `invalid_request`. */
   readonly problems?: readonly ParameterProblem[] | undefined
 }
 
-/** A call to the platform that failed: the facts, and what they ask for. */
+/** A failed call to the platform: the facts, and what to do about them. */
 export class PlatformError extends Error implements PlatformFailure {
   /** `PLATFORM_` and the kind in capitals, for example `PLATFORM_TIMEOUT`. */
   readonly code: string
@@ -59,11 +59,11 @@ export class PlatformError extends Error implements PlatformFailure {
   readonly retryAfterMs?: number | undefined
   readonly outcomeKnown: boolean
   readonly problems?: readonly ParameterProblem[] | undefined
-  /** What the failure asks for; `verdict` says more. */
+  /** What to do about the failure; `verdict` says more. */
   readonly disposition: Disposition
   readonly #verdict: Verdict
 
-  /** @param entry what the catalogue says about it */
+  /** @param entry its entry in the catalogue */
   constructor(failure: PlatformFailure, cause?: unknown, entry: CatalogueEntry = entryOf(failure)) {
     const verdict = verdictBy(entry, failure, failure.operation)
     const sentence = `${whatFailed(failure)}: ${verdict.meaning} ${verdict.remedy}`
@@ -85,15 +85,15 @@ export class PlatformError extends Error implements PlatformFailure {
       Object.defineProperty(this, 'platformMessage', { value: failure.platformMessage })
   }
 
-  /** What the catalogue says about this failure of its operation. */
+  /** The catalogue's verdict on this failure of its operation. */
   get verdict(): Verdict {
     return this.#verdict
   }
 }
 
 /**
- * A call that is not idempotent (refund, top-up) was sent, and whether the platform carried it out is unknown: no answer
- * came, or none that says so. It is never repeated here. Find out what became of it before you send anything again.
+ * A call that is not idempotent (refund, top-up) was sent, and whether the platform carried it out is unknown: no answer came,
+ * or none that says so. It is never repeated here. Find out its outcome before you send anything again.
  */
 export class OutcomeUnknownError extends PlatformError {
   override readonly code = 'PLATFORM_OUTCOME_UNKNOWN'
@@ -105,7 +105,7 @@ export class OutcomeUnknownError extends PlatformError {
   }
 }
 
-/** What is to be done about one failure of one operation. */
+/** What to do about one failure of one operation. */
 export interface Verdict {
   disposition: Disposition
   category: FailureCategory
@@ -115,17 +115,17 @@ export interface Verdict {
   remedy: string
   /** The one part of the update to hold back; the others can still be sent. */
   field?: HeldBackField
-  /** How far it reaches: `halt` stops everything or the enterprise; a feature that is parked is off for the enterprise. */
+  /** How far it reaches: `halt` stops everything or the enterprise; a parked feature is off for the enterprise. */
   scope?: 'all' | 'enterprise'
-  /** With `wait` and `halt`: milliseconds until it makes sense to try again. */
+  /** With `wait` and `halt`: milliseconds until it makes sense to retry. */
   retryAfterMs?: number
-  /** With `retry`: repeats permitted before it is parked; absent where the usual number applies. */
+  /** With `retry`: retries permitted before it is parked; absent: the usual number. */
   attempts?: number
   /** With `park`: state of the dead letter when it is not simply open. */
   state?: 'awaiting_activation'
 }
 
-/** The verdict about whatever was thrown while an operation was carried out, which may have needed another one. */
+/** The verdict on any error thrown by an operation, including one of another operation that it needed. */
 export function dispositionOf(error: unknown, operation: string): Verdict {
   if (error instanceof PlatformError)
     return operation === error.operation ? error.verdict : verdictBy(entryOf(error), error, operation)
@@ -133,10 +133,10 @@ export function dispositionOf(error: unknown, operation: string): Verdict {
   return { disposition, category, meaning, remedy }
 }
 
-/** Operations that send what HR has. */
+/** Operations whose values come from HR. */
 const IS_ABOUT_HR = /^(?:employee|department)\//
 
-/** What an entry means for one operation, once the client has renewed the token or corrected its clock in vain. */
+/** An entry's verdict for one operation, once the client has renewed the token or corrected its clock in vain. */
 function verdictBy(entry: CatalogueEntry, failure: PlatformFailure, operation: string): Verdict {
   const verdict: Verdict = {
     disposition: entry.operations?.[operation] ?? entry.persisting ?? entry.disposition,
@@ -171,7 +171,7 @@ function entryOf(failure: PlatformFailure): CatalogueEntry {
   }
 }
 
-/** The unit that all problems of a request are about, if there is just one. */
+/** The unit of all problems of a request, if there is just one. */
 function onlyFieldOf(failure: PlatformFailure): HeldBackField | undefined {
   const units = new Set(failure.problems?.map(problem => unitOfParameter(problem.field)))
   return units.size === 1 ? [...units][0] : undefined

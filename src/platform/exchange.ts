@@ -38,18 +38,18 @@ export class ExchangeError extends Error {
   }
 }
 
-/** How far an exchange may go. */
+/** The limits of an exchange. */
 export interface ExchangeLimits {
-  /** For everything: waiting for a connection, headers and body. */
+  /** In total: waiting for a connection, headers and body. */
   timeoutMs: number
-  /** Of the body, as it comes over the wire: nothing is unpacked. */
+  /** Of the body as transferred: nothing is decompressed. */
   maxAnswerBytes: number
 }
 
 /**
- * Sends one request and collects the whole answer. It uses undici's `dispatch`, which `request` is built on: only there can
- * one tell whether a request that failed was sent at all. It also needs no stream per body.
- * @throws ExchangeError; of kind `malformed` for an answer that is too long, of which no more is read
+ * Sends one request and collects the whole answer. It uses undici's `dispatch`, the layer below `request`: only there can one
+ * tell whether a failed request was sent at all. It also needs no stream per body.
+ * @throws ExchangeError; of kind `malformed` for an answer that is too long, which is not read further
  */
 export function exchange(
   agent: Agent,
@@ -61,7 +61,7 @@ export function exchange(
     if (signal?.aborted) return reject(new ExchangeError('aborted', false, signal.reason))
     const handler = new AnswerCollector(resolve, reject, limits, signal)
     const { origin, path, headers, body } = request
-    // Time-outs of its own are off: the collector's deadline covers them.
+    // undici's own timeouts are off: the collector's deadline covers them.
     agent.dispatch(
       { origin, path, method: 'POST', headers, body, headersTimeout: 0, bodyTimeout: 0 },
       handler,
@@ -99,7 +99,7 @@ class AnswerCollector implements Dispatcher.DispatchHandler {
     this.#abortListener = signal && addAbortListener(signal, () => this.#fail('aborted', signal.reason))
   }
 
-  /** The request is on its way. Until here it waited for a connection. */
+  /** The request is being sent. Until here it waited for a connection. */
   onRequestStart(controller: Dispatcher.DispatchController): void {
     if (this.#failure) controller.abort(this.#failure)
     else this.#controller = controller
@@ -149,7 +149,7 @@ class AnswerCollector implements Dispatcher.DispatchHandler {
   }
 }
 
-/** How long to stay away where the platform says that there were too many calls, but not for how long. */
+/** How long to wait after too many calls when the platform does not say. */
 const DEFAULT_WAIT_MS = 1000
 
 /**
@@ -205,19 +205,19 @@ function factsOf(operation: string, answer: HttpAnswer) {
   return { operation, httpStatus: answer.status, traceId: traceIdOf(answer) }
 }
 
-/** The platform's id of the call that was answered. */
+/** The platform's id of the answered call. */
 export function traceIdOf({ headers }: HttpAnswer): string | undefined {
   const trace = headers['x-trace-id']
   return Array.isArray(trace) ? trace[0] : trace
 }
 
-/** Matches where there may be an escape of U+0000 or of half a character; halves mostly come in pairs, which are fine. */
+/** Matches a possible escape of U+0000 or of a surrogate; surrogates mostly come in valid pairs. */
 const ODD = /\\u(?:0000|d[89a-f])/i
 const PAIR_OR_ODDITY = /\\u(d[89ab][0-9a-f]{2}\\ud[c-f][0-9a-f]{2})|\\u(?:0000|d[89a-f][0-9a-f]{2})|\\[^u]/gi
 
 /**
- * JSON in which U+0000 and half characters, which nobody could store or show, are replaced by U+FFFD. They can only come as
- * escapes: the body has been read as UTF-8, and JSON has no control characters within texts.
+ * JSON with U+0000 and unpaired surrogates, which cannot be stored or shown, replaced by U+FFFD. They can only come as escapes:
+ * the body has been read as UTF-8, and JSON has no control characters within texts.
  */
 function withoutOddities(json: string): string {
   if (!ODD.test(json)) return json
@@ -235,12 +235,12 @@ function parseObject(
   }
 }
 
-/** Longer advice is cut: a wrong header must not silence dirsync for days, and asking once an hour harms nobody. */
+/** Longer advice is cut: a wrong header must not silence dirsync for days, and asking once an hour does no harm. */
 const LONGEST_MS = 3_600_000
 
 /**
- * Milliseconds that a `Retry-After` header asks to wait: seconds, or an HTTP date, which is compared with the answer's
- * own `Date` so that our clock does not matter. Undefined when there is none that can be read.
+ * Milliseconds that a `Retry-After` header asks to wait: seconds, or an HTTP date, which is compared with the answer's own
+ * `Date` so that our clock does not matter. Undefined when there is none that can be read.
  */
 export function retryAfterMs(
   header: string | undefined,

@@ -3,8 +3,8 @@ import { CLEAR_VALUE } from '../directory/field-rules.ts'
 import { fits, normaliseDate, normaliseMonthDay, platformTime } from '../lib/text.ts'
 
 /**
- * Building blocks of the operations' schemas. Parameters are texts, trimmed and not empty, because that is what travels.
- * Answers are read as leniently as their meaning allows. Messages never contain the value.
+ * Building blocks of the operations' schemas. Parameters are texts, trimmed and not empty, as they are sent. Answers are parsed
+ * as leniently as their meaning allows. Messages never contain the value.
  */
 
 /** Text of `least` to `limit` characters (code points) that UTF-8 can carry. */
@@ -50,8 +50,8 @@ function wholeWhere(holds: (value: number) => boolean, rule: string) {
 }
 
 /**
- * Decimal with at most two places, as a text. A number is refused: it has been through binary floating point.
- * It comes out as what `JSON.stringify` writes digit for digit.
+ * Decimal with at most two places, as a text. A number is refused: it has been through binary floating point. The result is
+ * written digit for digit by `JSON.stringify`.
  */
 export function decimal(least: string, most: string) {
   const rule = `must be a decimal from ${least} to ${most} with at most 2 places, as a text`
@@ -67,7 +67,7 @@ export function decimal(least: string, most: string) {
     .transform(rawNumber)
 }
 
-/** An external number of the merchant's. The client, which knows the application id, checks that it begins with it. */
+/** An external number of the merchant. The client, which knows the application id, checks that the number begins with it. */
 export function externalNumber(limit: number, least: number) {
   return text(limit, least, `must have ${least} to ${limit} characters and begin with the application id`)
 }
@@ -95,10 +95,10 @@ export const mobileArea = digits(10)
 export const email = text(100)
 export const thirdType = oneOf(['1', '2', '3', '4', '5'], 'a third type from 1 to 5')
 
-/** A text of an answer; a number is taken as its text; null and absence are no error. */
+/** A text of an answer; a number becomes its text; null and absence are allowed. */
 export const answerText = z.union([z.string(), z.number().transform(String)]).nullish()
 
-/** A whole number of an answer; digits in a text are taken as their number, an empty text as null. */
+/** A whole number of an answer; digits in a text become their number, an empty text null. */
 export const answerInteger = z
   .union([
     z.int(),
@@ -109,7 +109,7 @@ export const answerInteger = z
   ])
   .nullish()
 
-/** Fields of answers in which whatever has no value is null. Unknown codes and states are kept as they are. */
+/** Fields of answers that are null without a value. Unknown codes and states are kept as they are. */
 
 export const textOrNull = answerText.transform(value => value ?? null)
 export const wholeOrNull = answerInteger.transform(value => value ?? null)
@@ -122,10 +122,10 @@ export const decimalOrNull = answerText.transform((value, context) => {
   return decimal
 })
 
-/** A date-time of GMT+8 as the moment it means; null also where it cannot be read. */
+/** A date-time of GMT+8 as a Date; null also where it cannot be read. */
 export const timeOrNull = answerText.transform(value => (value ? platformTime(value) : null))
 
-/** A list; null where there is none. */
+/** A list; null without one. */
 export function listOrNull<Item extends z.ZodType>(item: Item) {
   return z
     .array(item)
@@ -133,7 +133,7 @@ export function listOrNull<Item extends z.ZodType>(item: Item) {
     .transform(list => list ?? null)
 }
 
-/** The rows of a page; none where the platform says null. One without the field is no page. */
+/** The rows of a page; empty where the platform says null. An answer without the field is not a page. */
 export function rows<Row extends z.ZodType>(row: Row) {
   return z
     .array(row)
@@ -159,18 +159,18 @@ export function parseExactly(text: string): unknown {
 
 /** A decimal text as the JSON number that is written with the same digits. */
 function rawNumber(decimal: string): RawNumber {
-  // Node has it; TypeScript's library does not know it yet.
+  // Node has it; TypeScript's library does not declare it yet.
   return (JSON as JSON & { rawJSON(text: string): RawNumber }).rawJSON(decimal)
 }
 
 const NUMBER = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d{1,4}))?$/
 
-/** More digits than this is no amount; it keeps `1e9999` from becoming a text of that length. */
+/** An amount never has more digits; it keeps `1e9999` from becoming a text of that length. */
 const MOST_DIGITS = 60
 
 /**
- * The plain decimal of a number's source text (as JSON writes numbers): digit for digit, an exponent written out.
- * `100.00` stays `100.00`, `1e2` becomes `100`. Null when the text is no such number.
+ * The plain decimal of a number's source text (as JSON writes numbers): digit for digit, an exponent written out. `100.00`
+ * stays `100.00`, `1e2` becomes `100`. Null when the text is not such a number.
  */
 export function plainDecimal(source: string): string | null {
   const [text, sign = '', whole = '', fraction = '', exponent] = NUMBER.exec(source) ?? []

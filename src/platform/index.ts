@@ -1,4 +1,4 @@
-/** The platform's client as a library: `dirsync/platform`. It needs no database and reads no setting. */
+/** The platform's client as a library: `dirsync/platform`. It needs no database and reads no settings. */
 
 export type { CallOutcome, PaceRequest, Pacer, PacerSnapshot } from '../pacing/pacer.ts'
 export {

@@ -2,17 +2,17 @@ import { timingSafeEqual } from 'node:crypto'
 import { z } from 'zod'
 import { type SignAlgorithm, sign } from './request.ts'
 
-/** More than a form with the longest permitted values, every byte percent-encoded, needs. */
+/** More than a form with the longest permitted values needs, every byte percent-encoded. */
 export const MAX_FORM_BYTES = 8 * 1024
 /** Section 6 names seven; the platform may add some. */
 const MAX_FIELDS = 16
 /** Sections 6 and 8: a deviation of more than 5 minutes is rejected. */
 const TIMESTAMP_TOLERANCE_MS = 5 * 60_000
 
-/** What the serializers of forms emit: visible ASCII characters, everything else percent-encoded. */
+/** What form serializers emit: visible ASCII characters, everything else percent-encoded. */
 const FORM = /^[\x21-\x7e]+$/
 const NAME = /^[a-z][a-z0-9_]*$/i
-/** In a value these two would let one signed text be read as different fields. */
+/** Within a value these two would let one signed text be read as different fields. */
 const SEPARATOR = /[&=]/
 /** Control characters, unassigned and private code points: no number or amount contains them. */
 const CONTROL = /\p{C}/u
@@ -27,14 +27,14 @@ const fields = z.object({
   sign: z.string(),
 })
 
-/** The platform's word that a refund was completed (section 6); the amount is the decimal text as sent. */
+/** The platform's statement that a refund was completed (section 6); the amount is the decimal text as sent. */
 export type RefundNotification = Pick<
   z.output<typeof fields>,
   'outer_trade_no' | 'outer_refund_no' | 'refund_amount' | 'trade_no'
 >
 
 /**
- * - `malformed`: no form, or one with a field that is repeated, missing, empty or of a wrong shape
+ * - `malformed`: not a form, or one with a field that is repeated, missing, empty or of a wrong shape
  * - `wrong_application`: meant for another application
  * - `wrong_signature`: not from the platform, or altered on the way
  * - `wrong_timestamp`: more than 5 minutes old, or from the future
@@ -42,8 +42,8 @@ export type RefundNotification = Pick<
 export type NotificationFlaw = 'malformed' | 'wrong_application' | 'wrong_signature' | 'wrong_timestamp'
 
 /**
- * Tells whether the body of a request is a refund notification of the platform (section 6), and reads it. Within
- * 5 minutes a copy of a notification passes as well: if you act on one, you have to recognise repeats.
+ * Verifies that the body of a request is a refund notification of the platform (section 6), and reads it. Within 5 minutes a
+ * copy of a notification passes as well: a caller that acts on one has to recognise repeats.
  * @param form the body as received, `application/x-www-form-urlencoded`
  * @param options.now milliseconds since 1970
  */
@@ -86,7 +86,7 @@ function parseForm(text: string): Record<string, string> | null {
   return Object.fromEntries(entries)
 }
 
-/** Null for percent signs that encode no UTF-8. */
+/** Null for percent signs that do not encode UTF-8. */
 function decode(text: string): string | null {
   try {
     return decodeURIComponent(text.replaceAll('+', ' '))

@@ -1,7 +1,7 @@
 import type { z } from 'zod'
 import type { ParameterProblem } from './errors.ts'
 
-/** What a request's rules may need to know of the application that sends it. */
+/** What a request's rules need to know about its application. */
 export interface Application {
   readonly appId: string
   /** Whether the merchant settles by price difference: a refund then needs `costAmount` or `tradeInfo` (section 2.9). */
@@ -18,19 +18,19 @@ export interface Operation<
   readonly name: Name
   /** How the business parameters travel in the body. A JSON body is signed as the parameter `_body`. */
   readonly encoding: 'form' | 'json'
-  /** Whether doing it twice has the effect of doing it once. Others are never repeated. */
+  /** Whether repeating it has no further effect. Others are never repeated. */
   readonly idempotent: boolean
   /** Whether the call carries the access token; token creation alone does not. */
   readonly token: boolean
   /** Parameters that an explicit empty text clears: sent empty, not signed. Empty texts of others are not sent. */
   readonly clearedByEmpty: readonly string[]
-  /** With a JSON body: the business parameters that travel in the query string all the same. */
+  /** With a JSON body: the business parameters that still travel in the query string. */
   readonly inQuery: readonly string[]
   /** Whether it has amounts: the answer's numbers are then read by their source text, and no number is taken for a text. */
   readonly decimals: boolean
   /** Whether the answer may come without its envelope, as section 2.1 shows it for the payment order list. */
   readonly bareAnswer: boolean
-  /** Calls permitted in any minute (section 8), where it has a limit of its own. */
+  /** Calls permitted in any minute (section 8), for an operation with its own limit. */
   readonly perMinute?: number
   /** Business parameters: texts, with the specification's limits. */
   readonly request: Request
@@ -63,7 +63,7 @@ export function defineOperation<
   return { ...DEFAULTS, ...operation }
 }
 
-/** The problems of external numbers, given by their fields: one that has a value must begin with the application id. */
+/** The problems of external numbers, by field: a given one must begin with the application id. */
 export function foreignNumbers(
   appId: string,
   numbers: Readonly<Record<string, string | undefined>>,

@@ -1,11 +1,11 @@
 import { ORDER_RECORD_STATUS, PAYMENT_ORDER_STATUS } from './states.ts'
 
-/** Longest time between a refund's row in the journal and the moment at which it is sent. */
+/** Longest time between writing a refund to the journal and sending it. */
 export const SENT_WITHIN_MS = 30_000
 
 /**
- * Until then a refund that nothing shows may still arrive: the platform refuses a request whose timestamp is off by more
- * than 5 minutes (section 5), our clock may have been ahead by as much, and it was sent within {@link SENT_WITHIN_MS}.
+ * Until then a refund that nothing shows may still arrive: the platform refuses a request whose timestamp is off by more than 5
+ * minutes (section 5), our clock may have been ahead by as much, and it was sent within {@link SENT_WITHIN_MS}.
  */
 const ARRIVES_WITHIN_MS = 11 * 60_000
 
@@ -20,7 +20,7 @@ export interface RefundedRecord {
   status?: number | null | undefined
 }
 
-/** When a refund was sent, and how long ago that must be before "not carried out" may be inferred. */
+/** When a refund was sent, and its age from which "not carried out" may be inferred. */
 interface RefundAge {
   sentAt: Date
   now: Date
@@ -28,15 +28,14 @@ interface RefundAge {
   notCarriedOutAfterMs: number
 }
 
-/** Whether a refund was sent so long ago that it would show if it had been carried out. */
+/** Whether a refund is old enough to show if it had been carried out. */
 export function wouldShow({ sentAt, now, notCarriedOutAfterMs }: RefundAge): boolean {
   return now.getTime() - sentAt.getTime() > Math.max(notCarriedOutAfterMs, ARRIVES_WITHIN_MS)
 }
 
 /**
- * What became of a refund whose answer was lost, judged by what the order record said before and says now, and by the
- * payment orders behind the order. `unknown` also when anything but this very refund may explain what they say.
- * Amounts are decimal strings.
+ * The outcome of a refund whose answer was lost, inferred from the order record before and now, and from the payment orders
+ * behind the order. `unknown` also when anything but this very refund may explain them. Amounts are decimal strings.
  * @param refund.refundedBefore null: the record did not say
  * @param refund.refundedNow null: the record does not say
  * @param refund.paymentOrders empty: no trade number is known
@@ -61,7 +60,7 @@ export function settleRefund(
   return showNothingElse(refund.paymentOrders, before) ? known('not_carried_out') : unknown(true)
 }
 
-/** Whether payment orders say that exactly this was refunded, and that no refund is under way. */
+/** Whether the payment orders show exactly this amount as refunded, and no refund in progress. */
 function showNothingElse(orders: readonly RefundedRecord[], refunded: bigint): boolean {
   if (orders.length === 0) return true
   const amounts = orders.map(({ status, refund_amount = null }) => {
@@ -74,14 +73,14 @@ function showNothingElse(orders: readonly RefundedRecord[], refunded: bigint): b
   )
 }
 
-/** How much of an order is refunded; null when the record is a bare trade number or leaves it open. */
+/** How much of an order is refunded; null when the record is a bare trade number or does not say. */
 export function refundedAmount(record: RefundedRecord | string): string | null {
   if (typeof record === 'string') return null
   const isUntouched = record.status === ORDER_RECORD_STATUS.NOT_REFUNDED.value
   return record.refund_amount ?? (isUntouched ? '0' : null)
 }
 
-/** A decimal string in hundredths; null when it is none, or has more than two places. */
+/** A decimal string in hundredths; null when it is not a decimal, or has more than two places. */
 export function cents(decimal: string | null): bigint | null {
   const match = decimal?.match(/^(\d{1,18})(?:\.(\d{1,2})0*)?$/)
   return match ? BigInt(`${match[1]}${(match[2] ?? '').padEnd(2, '0')}`) : null

@@ -13,13 +13,13 @@ const PUBLIC_NAMES = ['access_token', 'appid', 'appsecret', 'grant_type', 'times
 /** The name under which a JSON body is signed. */
 const JSON_BODY = '_body'
 
-/** Business parameters as they travel; a JSON body is the one named {@link JSON_BODY}. */
+/** Business parameters as they are sent; a JSON body is the one named {@link JSON_BODY}. */
 export type ParameterTexts = Record<string, string>
 
 /**
  * Turns parameters into the texts that are sent, and checks them. Texts are trimmed. A parameter without a value (absent, null,
  * empty) is left out, unless an empty text clears it.
- * @param application absent: rules that need to know about it are not checked
+ * @param application default: rules that depend on it are not checked
  * @throws PlatformError of kind `invalid_request`, naming parameters and rules, never values
  */
 export function checkedParameters(
@@ -52,7 +52,7 @@ export function checkedParameters(
   return values as ParameterTexts
 }
 
-/** The body's text, and beside it what travels in the query string. */
+/** The body's text, and beside it the parameters of the query string. */
 function jsonTexts(operation: Operation, request: Readonly<Record<string, unknown>>): ParameterTexts {
   const texts: ParameterTexts = {}
   const body: Record<string, unknown> = {}
@@ -64,7 +64,7 @@ function jsonTexts(operation: Operation, request: Readonly<Record<string, unknow
   return texts
 }
 
-/** A structured value with its texts trimmed and without whatever has no value; items of lists keep their places. */
+/** A structured value with its texts trimmed and without empty values; items of lists keep their places. */
 function withoutBlanks(value: unknown): unknown {
   if (typeof value === 'string') return trimText(value)
   if (typeof value !== 'object' || value === null) return value

@@ -18,11 +18,11 @@ import {
   type TokenStore,
 } from './token.ts'
 
-/** Goes before every other caller of the pacer: nobody gets anywhere without a token. */
+/** Before every other caller of the pacer: they all need a token. */
 const TOKEN_PRIORITY = -1
 
 const DEFAULT_RATE = 10
-/** A page of a hundred orders with their goods is far below it. */
+/** Far above a page of a hundred orders with their goods. */
 const DEFAULT_ANSWER_BYTES = 8 * 1024 * 1024
 
 export interface PlatformClientOptions {
@@ -39,7 +39,7 @@ export interface PlatformClientOptions {
   pacer?: Pacer
   /** Calls per second of the default pacer. Default 10. */
   ratePerSecond?: number
-  /** Codes of the platform (section 7, or undocumented) that mean: too many calls. HTTP 429 always does. Default none. */
+  /** Codes of the platform (section 7, or undocumented) that mean too many calls. HTTP 429 always does. Default none. */
   tooFastCodes?: readonly number[]
   logger?: Logger
   /** For one exchange: getting a connection, headers and body. Default 10 s. */
@@ -55,11 +55,11 @@ export interface PlatformClientOptions {
 }
 
 /**
- * An application's session with the platform: its token, the difference of the clocks, and calls that are checked. A call
- * is repeated when the platform refused its token or its timestamp, once for each.
+ * An application's session with the platform: its token, the clock offset, and checked calls. A call is repeated when the
+ * platform refused its token or its timestamp, once for each.
  */
 export class PlatformSession {
-  /** How the platform's clock and ours differ. */
+  /** The difference between the platform's clock and ours. */
   readonly clockOffset = new ClockOffset()
 
   readonly #caller: PlatformCaller
@@ -130,18 +130,18 @@ export class PlatformSession {
     }
   }
 
-  /** A new token for everyone, through the store and its fuse. */
+  /** A new token for all processes, through the store and its fuse. */
   renewToken(): Promise<PlatformToken> {
     return this.#keeper.renew().catch(asPlatformError)
   }
 
-  /** Lets calls in flight end, then closes the connections. May be called more than once. */
+  /** Lets calls in flight end, then closes the connections. Idempotent. */
   close(): Promise<void> {
     this.#closing ??= this.#caller.close()
     return this.#closing
   }
 
-  /** The token to use now. Whoever waits for one that is being renewed may give up by its own signal. */
+  /** The token to use now. Callers that wait for a renewal may abort by their own signals. */
   #token(operation: string, signal: AbortSignal | undefined): string | Promise<string> {
     const current = this.#keeper.current()
     if (typeof current === 'string') return current
@@ -155,7 +155,7 @@ export class PlatformSession {
   }
 }
 
-/** The fuse of token creation is a failure of the call that needed the token. */
+/** Turns the fuse of token creation into a failure of the call that needed the token. */
 function asPlatformError(error: unknown): never {
   if (!(error instanceof TokenFuseError)) throw error
   const { retryAfterMs } = error

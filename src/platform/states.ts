@@ -1,7 +1,4 @@
-/**
- * Codes and states of sections 2 and 3, with their meanings. Answers keep values that stand in none
- * of these tables.
- */
+/** Codes and states of sections 2 and 3, with their meanings. Answers keep values that are in none of these tables. */
 
 /** A value of the platform and what it means. */
 export interface State<Value extends number | string = number | string> {
@@ -9,7 +6,7 @@ export interface State<Value extends number | string = number | string> {
   readonly meaning: string
 }
 
-/** The values of one field, by a name for each. */
+/** The values of one field, each under a name. */
 export type States = Readonly<Record<string, State>>
 
 /** What a field's value means; undefined for one that the specification does not know. */

@@ -1,4 +1,5 @@
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto'
+import { lockTransaction } from '../lib/advisory-lock.ts'
 import type { Pool, PoolClient } from '../lib/database.ts'
 import { transaction, WORK_MS } from '../lib/database.ts'
 import {
@@ -17,8 +18,8 @@ interface TokenRow {
 }
 
 /**
- * The access token in `dirsync.platform_token`, shared by every process of one application. Ages come from the
- * database's clock and are turned into this process's time, so that processes with different clocks agree.
+ * The access token in `dirsync.platform_token`, shared by every process of one application. Ages come from the database's clock
+ * and are converted to this process's time, so that processes with different clocks agree.
  */
 export class PostgresTokenStore implements TokenStore {
   readonly #pool: Pool
@@ -26,8 +27,8 @@ export class PostgresTokenStore implements TokenStore {
   readonly #cipher: TokenCipher
 
   /**
-   * @param options.pool must permit two connections: while one holds the lock of a renewal, another counts the creation
-   *   and serves the pacer
+   * @param options.pool must permit two connections: while one holds the lock of a renewal, another counts the creation and
+   * serves the pacer
    */
   constructor(options: { pool: Pool; baseUrl: string; appId: string; appSecret: string }) {
     if ((options.pool.options.max ?? 10) < 2) {
@@ -47,10 +48,7 @@ export class PostgresTokenStore implements TokenStore {
     create: () => Promise<CreatedToken>,
   ): Promise<PlatformToken> {
     return transaction(this.#pool, async client => {
-      await client.query('select pg_advisory_xact_lock(hashtext($1), hashtext($2))', [
-        'dirsync token',
-        JSON.stringify(this.#account),
-      ])
+      await lockTransaction(client, ['token', JSON.stringify(this.#account)])
       const stored = await this.#read(client)
       if (stored !== null && usable(stored)) return stored
       await this.#noteCreation()
@@ -93,8 +91,8 @@ export class PostgresTokenStore implements TokenStore {
   }
 
   /**
-   * Counts a creation, or throws. It does so outside the transaction that holds the lock, so that the count stands whatever
-   * becomes of the call. Nobody else counts meanwhile, because the lock is held.
+   * Counts a creation, or throws. It does so outside the transaction that holds the lock, so that the count stands whatever the
+   * outcome of the call. The lock keeps others from counting meanwhile.
    */
   async #noteCreation(): Promise<void> {
     const { rows } = await this.#pool.query<{ wait_ms: number | null }>(
@@ -109,7 +107,7 @@ export class PostgresTokenStore implements TokenStore {
          select $1, $2 where (select count(*) from recent) < $3
          returning id
        )
-       -- Null where it was noted; else until the oldest of the recent ones no longer counts.
+       -- Null where it was counted; else the time until the oldest of the recent ones no longer counts.
        select extract(epoch from min(created_at) - clock_timestamp())::float8 * 1000 + $4 as wait_ms
        from recent
        where not exists (select from noted)`,
@@ -148,7 +146,7 @@ class TokenCipher {
   readonly #key: Buffer
   readonly #context: Buffer
 
-  /** @param context what the token belongs to; a token sealed for one context cannot be opened for another */
+  /** @param context the token's owner; a token sealed for one context cannot be opened for another */
   constructor(appSecret: string, context: string) {
     this.#key = Buffer.from(hkdfSync('sha256', appSecret, context, 'dirsync platform token', 32))
     this.#context = Buffer.from(context)
@@ -173,7 +171,7 @@ class TokenCipher {
     try {
       return Buffer.concat([text, decipher.final()]).toString('utf8')
     } catch {
-      return null // the tag does not fit: it was sealed with another key
+      return null // the tag does not match: it was sealed with another key
     }
   }
 }

@@ -7,26 +7,26 @@ export interface PlatformToken {
   expiresAt: Date
 }
 
-/** What token creation answers: the token and its validity in seconds. */
+/** The answer of token creation: the token and its validity in seconds. */
 export interface CreatedToken {
   accessToken: string
   expiresIn: number
 }
 
-/** Where the access token lives, shared by everyone who uses the same application. */
+/** The store of the access token, shared by all users of the same application. */
 export interface TokenStore {
-  /** The present token, or null when there is none that can be read. */
+  /** The current token, or null when there is none that can be read. */
   read(): Promise<PlatformToken | null>
   /**
-   * Gets a token, creating one only when the stored one will not do. Whoever calls at the same time waits and gets the
-   * same new token. A creation is counted before it is tried.
+   * Gets a token, creating one only when the stored one will not do. Concurrent callers wait and get the same new token. A
+   * creation is counted before it is tried.
    * @throws TokenFuseError when the hour's creations are used up
    */
   refresh(
     usable: (token: PlatformToken | null) => boolean,
     create: () => Promise<CreatedToken>,
   ): Promise<PlatformToken>
-  /** Forgets exactly this token; does nothing when another one is stored by now. */
+  /** Deletes exactly this token; does nothing when another one is stored by now. */
   drop(accessToken: string): Promise<void>
 }
 
@@ -35,7 +35,7 @@ export const TOKEN_CREATIONS_PER_HOUR = 50
 
 export const HOUR_MS = 3_600_000
 
-/** Too many tokens were created in the last hour; no further one was asked for. */
+/** Too many tokens were created in the last hour; no further one was requested. */
 export class TokenFuseError extends Error {
   readonly code = 'TOKEN_FUSE'
   /** Milliseconds until the next creation is permitted. */
@@ -54,12 +54,12 @@ export class TokenFuseError extends Error {
 /** Share of a token's life after which it is renewed; the published clients do the same. */
 const USED_SHARE = 0.8
 
-/** How long to go on with a token past its share, when renewing failed, before the next try. */
+/** How long to use a token past its share, when renewing failed, before the next try. */
 const RENEW_AGAIN_MS = 60_000
 
 /**
- * The process's view of the shared token: kept in memory while it is fresh, then read from the store again, then renewed.
- * However many calls want one at the same moment, the store is asked once.
+ * The process's view of the shared token: cached in memory while it is fresh, then read from the store again, then renewed.
+ * Concurrent requests query the store once.
  */
 export class TokenKeeper {
   readonly #store: TokenStore
@@ -93,7 +93,7 @@ export class TokenKeeper {
     return this.#renewal
   }
 
-  /** Forgets exactly this token, here and in the store, because the platform refused it. */
+  /** Deletes exactly this token, here and in the store, because the platform refused it. */
   refuse(accessToken: string): Promise<void> {
     if (this.#refused !== accessToken) {
       this.#refused = accessToken
@@ -103,7 +103,7 @@ export class TokenKeeper {
     return this.#dropping
   }
 
-  /** Creates a new token whatever the present one is like. */
+  /** Creates a new token whatever the state of the current one. */
   async renew(): Promise<PlatformToken> {
     const token = await this.#store.refresh(() => false, this.#create)
     this.#hold(token, renewalTime(token))
@@ -123,7 +123,7 @@ export class TokenKeeper {
       const isAlive =
         stored !== null && stored.accessToken !== this.#refused && now < stored.expiresAt.getTime()
       if (!isAlive) throw error
-      this.#log?.warn({ err: error }, 'the access token could not be renewed; the present one stays in use')
+      this.#log?.warn({ error }, 'the access token could not be renewed; the present one stays in use')
       return this.#hold(stored, Math.min(now + RENEW_AGAIN_MS, stored.expiresAt.getTime()))
     }
   }
@@ -139,7 +139,7 @@ function renewalTime({ createdAt, expiresAt }: PlatformToken): number {
   return createdAt.getTime() + (expiresAt.getTime() - createdAt.getTime()) * USED_SHARE
 }
 
-/** A token store for one process that need not remember anything when it ends. */
+/** A token store for one process, lost when it ends. */
 export class MemoryTokenStore implements TokenStore {
   readonly #clock: () => number
   #token: PlatformToken | null = null
@@ -159,7 +159,7 @@ export class MemoryTokenStore implements TokenStore {
     create: () => Promise<CreatedToken>,
   ): Promise<PlatformToken> {
     const renewed = this.#turn.then(() => this.#refresh(usable, create))
-    this.#turn = renewed.catch(() => undefined) // whoever waits for this turn hears of it through `renewed`
+    this.#turn = renewed.catch(() => undefined) // callers waiting for this turn get the failure through `renewed`
     return renewed
   }
 

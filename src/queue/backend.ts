@@ -16,7 +16,7 @@ const OPERATION_TIMEOUT_MS = 10_000
 interface QueueCounts {
   waiting: number
   active: number
-  /** Everything that has not ended. */
+  /** Every job that has not ended. */
   total: number
 }
 
@@ -27,8 +27,8 @@ interface StoreOptions {
 }
 
 /**
- * The queue in Redis or PostgreSQL. Opens nothing yet.
- * @param options.deployment its id is part of the queue's name: another one in the same store has a queue of its own
+ * Creates the queue in Redis or PostgreSQL. Opens no connection yet.
+ * @param options.deployment its id is part of the queue's name: another deployment in the same store has a queue of its own
  */
 export function createQueueBackend(
   options: StoreOptions & { deployment: string; logger: Logger },
@@ -37,47 +37,63 @@ export function createQueueBackend(
   return new QueueBackend(openQueueStore(options), id, options.logger)
 }
 
-/** The store alone, to prepare or examine it without a queue. Opens nothing yet. */
+/** The store alone, to prepare or examine it without a queue. Opens no connection yet. */
 export function openQueueStore({ redisUrl, databaseUrl }: StoreOptions): QueueStore {
   return redisUrl === null ? createPostgresStore(databaseUrl) : createRedisStore(redisUrl)
 }
 
 type BullQueue = Queue<JobData, void, JobOperation, JobData, void, JobOperation, IQueueBackend, unknown>
 
+interface Opened {
+  queue: BullQueue
+  connection: StoreConnection
+}
+
 /**
  * Distributes jobs to workers, at most one at a time of the same id, lower priorities first, and gives a job whose process
- * vanished to another one within 20 s. Jobs of the same key and different ids know nothing of each other: the processor
- * sees to it that no two of them work at once. The queue carries keys only. Outcomes, retries and delays live in the
- * outbox, from which the queue is fed again whenever it was wiped.
+ * vanished to another one within 20 s. Jobs of the same key and different ids know nothing of each other: the processor sees to
+ * it that no two of them work at once. The queue carries keys only. Outcomes, retries and delays live in the outbox, from which
+ * the queue is fed again after a wipe.
  *
  * The operations reject with a QueueError within some seconds while the store is away.
  *
  * Duplicates are kept out by BullMQ's job ids, which are free again as soon as a job is removed at its end. BullMQ's
- * `deduplication` would also keep an add that comes while its job is active, but then adds job by job on PostgreSQL, with
- * one of the server's shared locks each, and has more to do at the end of every job; the outbox gives such a request
- * another id anyway (`jobId`). BullMQ's own ids start again at 1 when the store is wiped, while jobs with the same ids may
- * still be running, whose locks the worker would then confuse; the outbox never reuses the id of a job that has begun.
+ * `deduplication` would also keep an add that comes while its job is active, but then adds job by job on PostgreSQL, with one
+ * of the server's shared locks each, and has more to do at the end of every job; the outbox gives such a request another id
+ * anyway (`jobId`). BullMQ's own ids start again at 1 when the store is wiped, while jobs with the same ids may still be
+ * running, whose locks the worker would then confuse; the outbox never reuses the id of a job that has begun.
  */
 export class QueueBackend {
   readonly #store: QueueStore
   readonly #id: BullId
   readonly #trouble: Trouble
-  #opened: { queue: BullQueue; connection: StoreConnection } | undefined
+  /** Apart from reads: a full store still answers those. */
+  readonly #writes: Trouble
+  #opened: Opened | undefined
   #closing: Promise<void> | undefined
 
   constructor(store: QueueStore, id: BullId, logger: Logger) {
     this.#store = store
     this.#id = id
     this.#trouble = new Trouble(logger, 'the queue')
+    this.#writes = new Trouble(logger, 'writing to the queue')
   }
 
   get kind(): 'redis' | 'postgres' {
     return this.#store.kind
   }
 
-  /** Since when operations on it have failed; null: they succeed. */
+  /** Since when operations have failed or writes were refused; null while they succeed. */
   get awaySince(): Date | null {
-    return this.#trouble.since
+    const [first = null] = [this.#trouble.since, this.#writes.since]
+      .filter(since => since !== null)
+      .sort((a, b) => a.getTime() - b.getTime())
+    return first
+  }
+
+  /** The error of the latest operation, while the store is away. */
+  get lastError(): string | null {
+    return this.#trouble.last ?? this.#writes.last
   }
 
   /** Brings the store up to date, or finds that it cannot serve. @throws QueueError */
@@ -90,8 +106,8 @@ export class QueueBackend {
   }
 
   /**
-   * Adds jobs. One whose id waits or is active is left as it is; once that has ended, the id is free again. Safe to repeat
-   * as a whole when it rejects: part of the jobs may be queued.
+   * Adds jobs. One whose id waits or is active is left as it is; once that has ended, the id is free again. After a rejection
+   * part of the jobs may be queued; repeating the call as a whole is safe.
    */
   async add(jobs: QueuedJob[]): Promise<void> {
     for (let from = 0; from < jobs.length; from += CHUNK) {
@@ -100,12 +116,15 @@ export class QueueBackend {
         data: { key },
         opts: { jobId: id, priority, removeOnComplete: true, removeOnFail: true },
       }))
-      await this.#do('add', queue => queue.addBulk(entries))
+      await this.#do('add', ({ queue }) => queue.addBulk(entries), true)
     }
   }
 
-  counts(): Promise<QueueCounts> {
-    return this.#do('count', async queue => {
+  /** @throws QueueError also while the store refuses writes: the caller wants to add, or wants others to */
+  async counts(): Promise<QueueCounts> {
+    // There may be nothing to add for a long time, so the refused write is tried until it succeeds.
+    if (this.#writes.since !== null) await this.check()
+    return this.#do('count', async ({ queue }) => {
       const counts = await queue.getJobCounts('active', 'waiting', 'prioritized', 'delayed')
       const { active = 0, waiting = 0, prioritized = 0, delayed = 0 } = counts
       const idle = waiting + prioritized + delayed
@@ -113,9 +132,14 @@ export class QueueBackend {
     })
   }
 
-  /** Whether somebody has paused the queue itself, with a tool of BullMQ's: no worker claims a job then. */
+  /** Tests a write. @throws QueueError while the store is away, or refuses writes */
+  async check(): Promise<void> {
+    await this.#do('write', ({ connection }) => connection.write(this.#id.name), true)
+  }
+
+  /** Whether the queue itself was paused with a tool of BullMQ's: workers then claim no job. */
   isPaused(): Promise<boolean> {
-    return this.#do('read the pause', queue => queue.isPaused())
+    return this.#do('read the pause', ({ queue }) => queue.isPaused())
   }
 
   /**
@@ -135,7 +159,7 @@ export class QueueBackend {
 
   /** Removes every job, waiting or active, and the pause. */
   async obliterate(): Promise<void> {
-    await this.#do('obliterate', queue => queue.obliterate({ force: true }))
+    await this.#do('obliterate', ({ queue }) => queue.obliterate({ force: true }))
   }
 
   /** Close the workers first. Idempotent. */
@@ -149,26 +173,28 @@ export class QueueBackend {
     await this.#opened?.connection.close()
   }
 
-  async #do<T>(what: string, operation: (queue: BullQueue) => Promise<T>): Promise<T> {
+  async #do<T>(what: string, operation: (opened: Opened) => Promise<T>, isWrite = false): Promise<T> {
     try {
       const result = await within(OPERATION_TIMEOUT_MS, operation(this.#open()), late)
       this.#trouble.works()
+      if (isWrite) this.#writes.works()
       return result
     } catch (error) {
-      this.#trouble.report(error)
+      const trouble = isWrite && this.#store.isAnswer(error) ? this.#writes : this.#trouble
+      trouble.report(error)
       if (error instanceof QueueError) throw error
-      const message = `The queue could not ${what}: ${this.#store.kind} is away.`
+      const message = `The queue could not ${what}: ${this.#store.kind} is away, or refuses it.`
       throw new QueueError('QUEUE_UNAVAILABLE', message, error)
     }
   }
 
-  #open(): BullQueue {
+  #open(): Opened {
     if (this.#closing !== undefined) throw new QueueError('QUEUE_UNAVAILABLE', 'The queue is closed.')
     this.#opened ??= this.#connect()
-    return this.#opened.queue
+    return this.#opened
   }
 
-  #connect(): { queue: BullQueue; connection: StoreConnection } {
+  #connect(): Opened {
     const report = (error: unknown) => this.#trouble.report(error)
     const connection = this.#store.connect('producer', report)
     const queue: BullQueue = new Queue(
@@ -179,7 +205,7 @@ export class QueueBackend {
         // Otherwise BullMQ would wait for ever for the first connection, and never forget that its first command failed.
         skipWaitingForReady: true,
         skipVersionCheck: true,
-        streams: { events: { maxLen: 100 } }, // nobody reads them
+        streams: { events: { maxLen: 100 } }, // they have no reader
       },
       connection.backendFactory,
     )

@@ -5,7 +5,7 @@ import { Trouble } from '../lib/trouble.ts'
 import type { JobOperation } from './job.ts'
 import type { QueueStore, StoreConnection } from './store.ts'
 
-/** What a job of BullMQ holds: its key. Nothing personal may ever be added. */
+/** A job's payload in BullMQ: its key. Nothing personal may ever be added. */
 export interface JobData {
   key: string
 }
@@ -16,25 +16,25 @@ export interface BullId {
   prefix: string
 }
 
-/** @param signal aborts when the worker stops, or when it has lost the job to another one */
+/** @param signal aborts when the worker stops, or when it has lost the job to another worker */
 export type JobHandler = (job: { name: JobOperation; key: string }, signal: AbortSignal) => Promise<void>
 
 /** How often to check whether the worker still claims jobs. */
 const WATCH_EVERY_MS = 3_000
 
-/** After this many checks in a row in which jobs wait and it has room, but claims none, a worker is replaced. */
+/** A worker is replaced after this many consecutive checks in which jobs wait and it has room, but claims none. */
 const CHECKS_UNTIL_STUCK = 3
 
-/** A handler that threw keeps its place for this long, so that an outage does not empty the queue in a flood. */
+/** A handler that threw keeps its slot for this long, so that an outage does not drain the queue in a flood. */
 const REST_AFTER_FAILURE_MS = 1_000
 
-/** The locks of a process that vanished run out within this span, so that its jobs are logged in one line. */
+/** The locks of a process that vanished expire within this span, so that its jobs are logged in one line. */
 const TELL_STALLED_AFTER_MS = 5_000
 
 /** How long aborted jobs have to end. */
 const GRACE_MS = 700
 
-/** How long the jobs of a worker that was replaced have to end: more than any of them takes. */
+/** How long the jobs of a replaced worker have to end: more than any of them takes. */
 const REPLACED_MS = 60_000
 
 interface WorkerParts {
@@ -51,7 +51,7 @@ interface WorkerParts {
 
 /**
  * Claims jobs and runs the handler on them. Survives outages of the store by itself, replaces BullMQ's worker when that is
- * stuck, and ends within a deadline.
+ * stuck, and stops within a deadline.
  */
 export class JobWorker {
   readonly #parts: WorkerParts
@@ -79,21 +79,21 @@ export class JobWorker {
     this.#watch = setInterval(() => this.#check(), WATCH_EVERY_MS)
   }
 
-  /** Jobs in the handler's hands. */
+  /** Jobs in the handler. */
   get running(): number {
     return this.#running
   }
 
-  /** From 1. Jobs that run already go on when it falls. */
+  /** At least 1. Running jobs continue when it falls. */
   setConcurrency(concurrency: number): void {
     this.#worker.concurrency = concurrency
     this.#concurrency = concurrency
   }
 
   /**
-   * Stops claiming and waits for the running jobs. At the deadline their signals are aborted. Jobs that end by throwing go
-   * back to the queue; jobs that do not end are taken up elsewhere when their locks expire. Takes the deadline and about a
-   * second at most, also without a store. Idempotent.
+   * Stops claiming and waits for the running jobs. At the deadline their signals are aborted. Jobs that end by throwing go back
+   * to the queue; jobs that do not end are claimed elsewhere when their locks expire. Takes at most the deadline and about a
+   * second, also without a store. Idempotent.
    */
   close(deadlineMs: number): Promise<void> {
     this.#closing ??= this.#close(deadlineMs)
@@ -105,7 +105,7 @@ export class JobWorker {
     this.#tellStalled()
     const workers = [...this.#workers]
     const ended = Promise.all(workers.map(worker => worker.end()))
-    // Without jobs there is nothing to wait for but the store, which may be away.
+    // Without jobs, only the store is left to wait for, and it may be away.
     if (this.#running === 0) this.#becomesIdle.resolve()
     const idle = this.#becomesIdle.promise.then(() => sleep(GRACE_MS, undefined, { ref: false }))
     if (await isFirst(ended, sleep(deadlineMs, undefined, { ref: false }), idle)) return
@@ -170,7 +170,7 @@ export class JobWorker {
   async #check(): Promise<void> {
     const isClaiming = Date.now() - this.#claimedAt < WATCH_EVERY_MS
     if (isClaiming || this.#running >= this.#concurrency) this.#vainChecks = 0
-    // Once it claims again, somebody still has to notice that the outage is over.
+    // Once it claims again, a check still has to notice the end of the outage.
     if ((isClaiming && !this.#parts.isAway()) || this.#checking) return
     this.#checking = true
     try {
@@ -190,7 +190,7 @@ export class JobWorker {
     const stuck = this.#worker
     this.#worker = this.#open()
     this.#vainChecks = 0
-    // Its running jobs may still end well.
+    // Its running jobs may still succeed.
     isFirst(stuck.end(), sleep(REPLACED_MS, undefined, { ref: false })).then(ended => {
       if (!ended) stuck.abandon()
       this.#workers.delete(stuck)
@@ -214,24 +214,24 @@ async function isFirst(promise: Promise<unknown>, ...others: Promise<unknown>[])
 }
 
 /**
- * A killed process' job is free 10 s after its last sign of life and taken up within 2 to 4 s more. Stalls are no
- * verdict on the job (`attempt` rows are), so BullMQ's own limit is out of the way. A claim or completion that finds the
- * store away is repeated after 1 s; BullMQ's 15 s would be longer than the lock.
+ * A job of a killed process is free 10 s after its last sign of life and claimed within 2 to 4 s more. Stalls do not count
+ * against a job (`attempt` rows do), so BullMQ's own limit is out of the way. A claim or completion that finds the store away
+ * is repeated after 1 s; BullMQ's 15 s would be longer than the lock.
  */
 const SETTINGS = {
   lockDuration: 10_000,
   stalledInterval: 2_000,
   maxStalledCount: 50,
   runRetryDelay: 1_000,
-  skipVersionCheck: true, // prepare() and doctor() check it, and say it in our words
+  skipVersionCheck: true, // prepare() and doctor() check it, and report it in our words
 }
 
-/** BullMQ asks again at once after a claim that failed otherwise than by a refused connection. */
+/** BullMQ retries at once after a claim that failed otherwise than by a refused connection. */
 const PAUSE_AFTER_FAILED_CLAIM_MS = 250
 
 type BullJob = Job<JobData, void, JobOperation>
 
-/** BullMQ's worker, with a pause between failed claims and a way to end it that does not depend on the store. */
+/** BullMQ's worker, with a pause between failed claims and a way to end it without the store. */
 class BullWorker extends Worker<JobData, void, JobOperation, IQueueBackend, JobProgress, unknown> {
   readonly #store: StoreConnection
 
@@ -265,7 +265,7 @@ class BullWorker extends Worker<JobData, void, JobOperation, IQueueBackend, JobP
     await this.#store.close()
   }
 
-  /** Drops everything at once. What runs here is taken up by another process when its lock has expired. */
+  /** Drops everything at once. Running jobs are claimed by another process when their locks expire. */
   abandon(): void {
     this.cancelAllJobs()
     const ignore = () => {} // the connections are cut next
@@ -275,16 +275,16 @@ class BullWorker extends Worker<JobData, void, JobOperation, IQueueBackend, JobP
   }
 }
 
-/** Jobs in hand for each call at a time, at most. */
+/** Most jobs in hand per concurrent call. */
 const JOBS_PER_CALL = 4
 
-/** At a time jobs are taken up for no more than this long of calls: on a busy machine reading and writing take about as long. */
+/** Claim jobs for at most this many seconds of calls: on a busy machine reading and writing take about as long. */
 const SECONDS_AHEAD = 0.25
 
 /**
- * How many jobs a worker takes up at a time. While some call the platform, others are read or written down, and the more of
- * them there are, the fewer statements each of them costs PostgreSQL. But at a rate that permits few calls they would only
- * wait for the pacer, ahead of more urgent ones that come later.
+ * How many jobs a worker holds at a time. While some call the platform, others are read or written down, and more of them at
+ * once mean fewer statements each. But at a rate that permits few calls they would only wait for the pacer, ahead of more
+ * urgent ones that come later.
  *
  * @param concurrentCalls calls to the platform at a time
  * @param ratePerSecond permitted calls per second

@@ -3,7 +3,7 @@ import { hash } from 'node:crypto'
 /** What a worker can do with an entity. */
 export type JobOperation = 'update-employee' | 'delete-department' | 'bind-openid'
 
-/** What a job is about; all that the queue ever holds of it. */
+/** The subject of a job; all that the queue ever holds of it. */
 export interface JobKey {
   enterpriseCode: string
   entityKey: string
@@ -16,7 +16,7 @@ export interface QueuedJob {
   /** Tells jobs apart. Not a whole number, and without a colon: BullMQ gives these a meaning. */
   id: string
   name: JobOperation
-  /** As `formatJobKey` made it. */
+  /** Made by `formatJobKey`. */
   key: string
   /** 1 (first) to 10. */
   priority: number
@@ -27,7 +27,7 @@ export function formatJobKey(key: JobKey): string {
   return JSON.stringify([key.enterpriseCode, key.entityKey, key.detail])
 }
 
-/** @throws SyntaxError for a text that `formatJobKey` did not make. */
+/** @throws SyntaxError for a text that `formatJobKey` did not make */
 export function parseJobKey(text: string): JobKey {
   const parts: unknown = JSON.parse(text)
   if (!Array.isArray(parts) || parts.length !== 3 || parts.some(part => typeof part !== 'string'))
@@ -37,9 +37,9 @@ export function parseJobKey(text: string): JobKey {
 }
 
 /**
- * The id that a job has in the queue, where a second one with the same id is ignored while the first waits or runs. So
- * feeding the same request again is harmless, while a request at a better priority is a job of its own, and so is one that
- * came after a worker had begun the row: `request` has changed by then.
+ * The id of a job in the queue, which ignores a second one with the same id while the first waits or runs. So feeding the same
+ * request again is harmless, while a request at a better priority is a job of its own, and so is one that came after a worker
+ * had begun the row: `request` has changed by then.
  * @param key as `formatJobKey` made it
  * @param request which of the requests for that key it is
  * @returns 22 characters of base64url, which say nothing about the key

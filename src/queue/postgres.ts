@@ -21,13 +21,13 @@ import {
   type StoreConnection,
 } from './store.ts'
 
-/** The schema in which BullMQ keeps its tables; beside `dirsync` in the same database. */
+/** The schema of BullMQ's tables, beside `dirsync` in the same database. */
 const SCHEMA = 'bullmq'
 
-/** A worker holds one connection for LISTEN; more than this in use at once made it slower, not faster. */
+/** A worker holds one connection for LISTEN; using more than these at once made it slower, not faster. */
 const CONNECTIONS: Record<ConnectionRole, number> = { producer: 3, worker: 10 }
 
-/** A connection on which a statement got no answer for this long is given up. */
+/** A connection is dropped when a statement on it got no answer for this long. */
 const SILENCE_MS = 5_000
 
 /** The queue in PostgreSQL, for installations without Redis. */
@@ -37,6 +37,7 @@ export function createPostgresStore(databaseUrl: string): QueueStore {
     connect: (role, onError) => connect(databaseUrl, role, onError),
     prepare: () => withClient(databaseUrl, client => runMigrations(client, SCHEMA)).then(() => {}),
     doctor: () => examine(databaseUrl),
+    isAnswer: error => error instanceof pg.DatabaseError,
   }
 }
 
@@ -51,6 +52,8 @@ function connect(url: string, role: ConnectionRole, onError: (error: unknown) =>
     onConnect: setUp,
   })
   pool.on('error', onError)
+  // A connection in use may break between two statements; the next statement then fails.
+  pool.on('connect', client => client.on('error', () => {}))
   const clients = new Set<pg.PoolClient>()
   pool.on('connect', client => clients.add(client))
   pool.on('remove', client => clients.delete(client))
@@ -68,6 +71,7 @@ function connect(url: string, role: ConnectionRole, onError: (error: unknown) =>
   return {
     connection: pool,
     backendFactory: backendFactory as BackendFactory<IQueueBackend, unknown>,
+    write: queue => write(pool, queue),
     close,
     cut() {
       for (const client of clients) client.end().catch(onError)
@@ -76,10 +80,19 @@ function connect(url: string, role: ConnectionRole, onError: (error: unknown) =>
   }
 }
 
+/** Beside BullMQ's own rows of a queue, under a name that it does not use. */
+function write(db: pg.Pool | pg.Client, queue: string): Promise<unknown> {
+  return db.query(
+    `insert into ${SCHEMA}.meta (queue, field, value) values ($1, 'dirsync:written', now()::text)
+     on conflict (queue, field) do update set value = excluded.value`,
+    [queue],
+  )
+}
+
 /**
- * BullMQ names its tables without their schema. These are statements and no start-up options, since options in the
- * connection string would win over ours. A commit need not wait for the disk: what PostgreSQL forgets of the queue when
- * its machine fails is fed again.
+ * BullMQ names its tables without their schema. These are statements rather than start-up options, since options in the
+ * connection string would override ours. A commit need not wait for the disk: whatever PostgreSQL loses of the queue when its
+ * machine fails is fed again.
  */
 async function setUp(client: pg.ClientBase): Promise<void> {
   await client.query(
@@ -88,8 +101,8 @@ async function setUp(client: pg.ClientBase): Promise<void> {
 }
 
 /**
- * BullMQ remembers for ever that its first look at the schema failed, so a worker that starts while PostgreSQL is away
- * would never work. This one looks again.
+ * BullMQ never looks again once its first look at the schema failed, so a worker that starts while PostgreSQL is away would
+ * never work. This one looks again.
  */
 class QueueConnection extends PostgresConnection {
   #ready: Promise<void> | undefined
@@ -122,6 +135,7 @@ async function examine(url: string): Promise<Finding[]> {
       )
       const findings: Finding[] = [{ ok: true, what: `PostgreSQL ${rows[0]?.version} holds the queue` }]
       const schema = await assertSchemaCompatibility(client, SCHEMA)
+      await write(client, 'dirsync-doctor')
       return [...findings, { ok: true, what: `the queue's schema is of version ${schema}` }]
     })
   } catch (error) {

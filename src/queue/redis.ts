@@ -10,7 +10,7 @@ import {
 
 const MINIMUM_VERSION = '6.2.0'
 
-/** A connection on which a command got no answer for this long is made anew; a worker's may block for 5 s. */
+/** A connection is replaced when a command got no answer for this long; a worker's may block for 5 s. */
 const SILENCE_MS: Record<ConnectionRole, number> = { producer: 5_000, worker: 8_000 }
 
 const OPTIONS = {
@@ -19,18 +19,19 @@ const OPTIONS = {
   retryStrategy: (attempts: number) => Math.min(attempts * 100, 500),
 } satisfies RedisOptions
 
-/** The queue in Redis, version 6.2 or later, which should keep everything: AOF on, `noeviction`. */
+/** The queue in Redis, version 6.2 or later, which should persist everything: AOF on, `noeviction`. */
 export function createRedisStore(redisUrl: string): QueueStore {
   return {
     kind: 'redis',
     connect: (role, onError) => connect(redisUrl, role, onError),
     async prepare() {
-      const { version } = await readServer(redisUrl)
+      const { version } = await withClient(redisUrl, readServer)
       if (isTooOld(version)) {
         throw new QueueError('QUEUE_STORE_TOO_OLD', `The queue needs Redis 6.2 or later, this is ${version}.`)
       }
     },
     doctor: () => examine(redisUrl),
+    isAnswer,
   }
 }
 
@@ -39,22 +40,32 @@ function connect(url: string, role: ConnectionRole, onError: (error: unknown) =>
     ...OPTIONS,
     connectionName: 'dirsync-queue',
     socketTimeout: SILENCE_MS[role],
-    // A producer's command is refused after two vain attempts to connect; a worker's waits for as long as it takes.
+    // A producer's command fails after two attempts to connect; a worker's waits for as long as it takes.
     maxRetriesPerRequest: role === 'producer' ? 1 : null,
   })
   client.on('error', onError)
   return {
     connection: client,
     backendFactory: createRedisBackend as BackendFactory<IQueueBackend, unknown>,
+    write: queue => write(client, queue),
     close: async () => client.disconnect(),
     cut: () => client.disconnect(),
   }
 }
 
+/** Expiry of the key that only tests whether Redis takes writes. */
+const WRITTEN_FOR_SECONDS = 60
+
+function write(client: Redis, queue: string): Promise<unknown> {
+  return client.set(`bull:${queue}:written`, '', 'EX', WRITTEN_FOR_SECONDS)
+}
+
 async function examine(url: string): Promise<Finding[]> {
   let server: RedisFacts
+  let refusal: string | null
   try {
-    server = await readServer(url)
+    server = await withClient(url, readServer)
+    refusal = await withClient(url, refusalOf)
   } catch {
     return [{ ok: false, what: 'Redis does not answer', remedy: 'start it, or correct REDIS_URL' }]
   }
@@ -67,6 +78,12 @@ async function examine(url: string): Promise<Finding[]> {
       `Redis ${version} answers`,
       `Redis is of version ${version}`,
       'use Redis 6.2 or later',
+    ),
+    check(
+      refusal === null,
+      'Redis takes writes',
+      `Redis refuses writes: ${refusal}`,
+      'give it more memory (maxmemory) or room on its disk, or connect to the primary; its log says more',
     ),
     check(
       policy === 'noeviction',
@@ -90,20 +107,39 @@ interface RedisFacts {
 }
 
 /** Reads INFO, which hosted servers allow where they forbid CONFIG. */
-async function readServer(url: string): Promise<RedisFacts> {
+async function readServer(client: Redis): Promise<RedisFacts> {
+  const info = await client.info()
+  const fact = (name: string) => new RegExp(`^${name}:(.*?)\\r?$`, 'm').exec(info)?.[1] ?? ''
+  return {
+    version: fact('redis_version'),
+    policy: fact('maxmemory_policy'),
+    appendOnly: fact('aof_enabled') === '1',
+  }
+}
+
+/** Why Redis refuses writes; null when it takes them. */
+async function refusalOf(client: Redis): Promise<string | null> {
+  try {
+    await write(client, 'dirsync-doctor')
+    return null
+  } catch (error) {
+    if (isAnswer(error)) return error.message
+    throw error
+  }
+}
+
+function isAnswer(error: unknown): error is Error {
+  return error instanceof Error && error.name === 'ReplyError'
+}
+
+async function withClient<T>(url: string, action: (client: Redis) => Promise<T>): Promise<T> {
   const client = new Redis(url, { ...OPTIONS, maxRetriesPerRequest: 0, retryStrategy: () => null })
   let failure: unknown
   client.on('error', error => {
     failure = error
   })
   try {
-    const info = await client.info()
-    const fact = (name: string) => new RegExp(`^${name}:(.*?)\\r?$`, 'm').exec(info)?.[1] ?? ''
-    return {
-      version: fact('redis_version'),
-      policy: fact('maxmemory_policy'),
-      appendOnly: fact('aof_enabled') === '1',
-    }
+    return await action(client)
   } catch (error) {
     throw new QueueError(
       'QUEUE_UNAVAILABLE',

@@ -3,24 +3,28 @@ import type { BackendFactory, IQueueBackend } from 'bullmq'
 /** Where the queue lives: Redis (redis.ts) or PostgreSQL (postgres.ts). */
 export interface QueueStore {
   readonly kind: 'redis' | 'postgres'
-  /** @param onError hears of connections that break; they are made again by themselves */
+  /** @param onError called when a connection breaks; it reconnects by itself */
   connect(role: ConnectionRole, onError: (error: unknown) => void): StoreConnection
   /** Brings the store up to date (PostgreSQL: its schema), or finds that it cannot serve. @throws QueueError */
   prepare(): Promise<void>
   doctor(): Promise<Finding[]>
+  /** Whether the failure is an answer of the store: it is reachable, and refuses. */
+  isAnswer(error: unknown): boolean
 }
 
 /**
- * Somebody waits for what a producer does, so it fails within some seconds while the store is away. A worker has nobody to
- * tell and waits for the store instead.
+ * The callers of a producer wait, so it fails within some seconds while the store is away. A worker has no caller to fail and
+ * waits for the store instead.
  */
 export type ConnectionRole = 'producer' | 'worker'
 
-/** Connections to the store that one `Queue` or `Worker` of BullMQ uses and nobody else. */
+/** Connections to the store of a single BullMQ `Queue` or `Worker`. */
 export interface StoreConnection {
   /** BullMQ's `connection` option. */
   readonly connection: unknown
   readonly backendFactory: BackendFactory<IQueueBackend, unknown>
+  /** Writes a value that is never read: a store with a full disk or memory still answers reads. */
+  write(queue: string): Promise<unknown>
   /** Closes what BullMQ leaves open, once its `Queue` or `Worker` is closed. Idempotent. */
   close(): Promise<void>
   /** Drops every connection at once, whatever is in flight. */
@@ -36,7 +40,7 @@ export interface Finding {
 
 type QueueErrorCode = 'QUEUE_UNAVAILABLE' | 'QUEUE_NOT_MIGRATED' | 'QUEUE_STORE_TOO_OLD'
 
-/** An operation on the queue could not be done. Nothing is lost: what was not queued is fed again from the outbox. */
+/** An operation on the queue failed. Nothing is lost: what was not queued is fed again from the outbox. */
 export class QueueError extends Error {
   readonly code: QueueErrorCode
 

@@ -75,6 +75,26 @@ export async function listCasesPage(
   }
 }
 
+const EXPORT_PAGE = 500
+
+/** All cases that match, page by page: whatever happens meanwhile, none comes twice. */
+export async function* everyCase(
+  db: Pool,
+  filter: CaseFilter,
+  order: CaseOrder = 'latest',
+): AsyncGenerator<DeadLetter> {
+  for (let after: string | null = null; ; ) {
+    const page: { cases: DeadLetter[]; next: string | null } = await listCasesPage(db, filter, {
+      after,
+      limit: EXPORT_PAGE,
+      order,
+    })
+    yield* page.cases
+    if (page.next === null) return
+    after = page.next
+  }
+}
+
 /** The numbers of the cases among which all that match are; null when they are not few. */
 async function fewOf(db: Pool, filter: CaseFilter): Promise<number[] | null> {
   const values = new Values()
@@ -264,7 +284,7 @@ export async function caseStory(db: Pool, id: number): Promise<CaseStory | null>
 
 async function readBlocker(db: Pool, key: EmployeeKey): Promise<Blocker> {
   const { rows } = await db.query<NonNullable<Blocker['employee']>>(
-    `select active, coalesce(acknowledged_hash = source_hash, false) as in_step, platform_state, dept_code,
+    `select active, standing = 'in_step' as in_step, platform_state, dept_code,
             vanished_at
      from dirsync.employee where enterprise_code = $1 and userid = $2`,
     [key.enterpriseCode, key.userid],

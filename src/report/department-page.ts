@@ -68,15 +68,16 @@ export async function previewDeletions(
   return rolledBack(pool, async db => {
     const preview: DeletionPreview = { total: 0, deletions: [], isHeld: false, unread: [] }
     const sources = hr.all.filter(({ hr: { hasDepartments } }) => hasDepartments)
+    let silent = 0
     for (const source of sources) {
-      const { departmentGraceMs: graceMs } = limits
-      const facts = await departmentFacts(db, source, { graceMs, now: new Date() }).catch(error => {
-        if (!isOfHr(error) || preview.unread.length + 1 === sources.length) throw error
+      const facts = await departmentFacts(db, source, limits).catch(error => {
+        if (!isOfHr(error) || ++silent === sources.length) throw error
         preview.unread.push(`HR source ${source.name} cannot be read: ${error.message}`)
         return null
       })
       if (facts === null) continue
-      const { total, deletions } = facts
+      const { total, deletions, doubt } = facts
+      if (doubt) preview.unread.push(doubt.message)
       preview.total += total
       preview.deletions.push(...deletions)
       preview.isHeld ||= trips(limits.departments, deletions.length, total)

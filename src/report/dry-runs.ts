@@ -1,5 +1,5 @@
 import type { Pool } from '../lib/database.ts'
-import type { DryRunSummary } from '../sync/dry-run.ts'
+import type { DryRunSummary } from '../sync/dry-run-reading.ts'
 import type { DifferenceKind } from '../sync/dry-run-tables.ts'
 import { beginningWith } from '../sync/stored-plan.ts'
 
@@ -11,7 +11,7 @@ export interface DryRunLine {
   address: string | null
   /** The HR source that it reads; empty where there is only one. */
   source: string
-  state: 'requested' | 'running' | 'done' | 'failed'
+  state: 'requested' | 'running' | 'done' | 'failed' | 'cancelled'
   /** What it does while it runs. */
   phase: 'plan' | 'new' | 'today' | 'compare' | null
   /** Rows read from HR so far: every row is read two times with the SELECT and once with today's mapping. */

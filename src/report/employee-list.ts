@@ -1,27 +1,9 @@
 import type { EmployeeKey } from '../directory/employee.ts'
 import type { Pool } from '../lib/database.ts'
-
-/** How an employee stands, as the tally counts them; those that wait while a halt is in force are no standing of their own. */
-export const STANDINGS = [
-  'in_step',
-  'waiting',
-  'dead_lettered',
-  'awaiting_activation',
-  'left',
-  'vanished',
-] as const
-export type Standing = (typeof STANDINGS)[number]
+import { STANDINGS, type Standing } from '../sync/employee.ts'
 
 /** Standings that have a list of their own: whoever is in step needs none. */
 export const LISTED = STANDINGS.filter(standing => standing !== 'in_step')
-
-/** SQL: the standing of a row of `dirsync.employee`; word for word that of the index employee_standing. */
-const STANDING_OF = `case when vanished_at is not null then 'vanished'
-       when not active then 'left'
-       when acknowledged_hash = source_hash then 'in_step'
-       when parked_hash = source_hash and platform_state = 'absent' then 'awaiting_activation'
-       when parked_hash = source_hash then 'dead_lettered'
-       else 'waiting' end`
 
 /** An employee in a list. */
 export interface ListedEmployee extends EmployeeKey {
@@ -70,10 +52,10 @@ export function listStatement(
     const standing = value(filter.standing)
     conditions.push(
       // A range and an order by it: an equation would let PostgreSQL walk through everybody in the order of their keys.
-      `(${STANDING_OF}) between ${standing} and ${standing}`,
-      `(vanished_at is not null or not active or acknowledged_hash is distinct from source_hash)`,
+      `standing between ${standing} and ${standing}`,
+      `standing <> 'in_step'`,
     )
-    order.unshift(`(${STANDING_OF})`)
+    order.unshift('standing')
     if (after) from.unshift(filter.standing)
   }
   if (filter.department)
@@ -89,7 +71,7 @@ export function listStatement(
                select from dirsync.dead_letter d
                where d.enterprise_code = e.enterprise_code and d.entity_key = e.userid
                  and d.entity = 'employee' and d.state not in ('resolved', 'ignored') limit 100) few) as "openCases"
-     from (select enterprise_code, userid, dept_code, acknowledged_at, ${STANDING_OF} as standing
+     from (select enterprise_code, userid, dept_code, acknowledged_at, standing
            from dirsync.employee ${conditions.length > 0 ? `where ${conditions.join(' and ')}` : ''}
            order by ${order.join(', ')} limit $1) e
      order by e.enterprise_code, e.userid`
@@ -109,7 +91,7 @@ export async function countStandings(db: Pool): Promise<Record<Standing, number>
 /** How one employee stands; null when no run has seen them. */
 export async function readStanding(db: Pool, key: EmployeeKey): Promise<Standing | null> {
   const { rows } = await db.query<{ standing: Standing }>(
-    `select ${STANDING_OF} as standing from dirsync.employee where enterprise_code = $1 and userid = $2`,
+    `select standing from dirsync.employee where enterprise_code = $1 and userid = $2`,
     [key.enterpriseCode, key.userid],
   )
   return rows[0]?.standing ?? null

@@ -1,13 +1,13 @@
 import type { Pool } from '../lib/database.ts'
-import { enterpriseCodes } from '../sync/employee.ts'
+import { enterpriseCodes, type Standing } from '../sync/employee.ts'
 
 /** An employee whom dirsync knows, as a list of search results shows one. */
 export interface FoundEmployee {
   enterpriseCode: string
   userid: string
   foundBy: 'userid' | 'case' | 'openid'
-  /** As the tally counts employees; unknown: there is a case, and no run has seen the employee. */
-  standing: 'in_step' | 'awaiting_activation' | 'dead_lettered' | 'waiting' | 'left' | 'vanished' | 'unknown'
+  /** unknown: there is a case, and no run has seen the employee. */
+  standing: Standing | 'unknown'
   /** At most 100 are counted. */
   openCases: number
 }
@@ -43,13 +43,7 @@ export async function searchEmployees(
        select distinct on (enterprise_code, userid) * from found order by enterprise_code, userid, rank
      )
      select o.enterprise_code as "enterpriseCode", o.userid, o.found_by as "foundBy",
-            case when e.userid is null then 'unknown'
-                 when e.vanished_at is not null then 'vanished'
-                 when not e.active then 'left'
-                 when e.acknowledged_hash = e.source_hash then 'in_step'
-                 when e.parked_hash = e.source_hash and e.platform_state = 'absent' then 'awaiting_activation'
-                 when e.parked_hash = e.source_hash then 'dead_lettered'
-                 else 'waiting' end as standing,
+            coalesce(e.standing, 'unknown') as standing,
             (select count(*)::int from (
                select from dirsync.dead_letter d
                where d.enterprise_code = o.enterprise_code and d.entity_key = o.userid

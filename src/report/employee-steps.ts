@@ -25,7 +25,10 @@ export const STEP_TEXTS = [
   'judged_rules_broken',
   'judged_row_changed',
   'judged_not_yet',
+  'judged_held',
+  'judged_rejected',
   'judged_gave_up',
+  'judged_unsettled',
   'asked_in_service',
   'asked_absent',
   'asked_refused',
@@ -65,7 +68,8 @@ type Said = Pick<Step, 'state' | 'what' | 'remedy' | 'caseId'>
 /** Always five, in order. */
 export function stepsOf(story: EmployeeStory): Step[] {
   const attempt = story.attempts.find(({ operation }) => operation === 'update-employee') ?? story.attempts[0]
-  const said = attempt ? ofAttempt(attempt, story) : withoutAttempt(story)
+  const waits = story.record?.held
+  const said = waits ? ofHeld(story, waits.run) : attempt ? ofAttempt(attempt, story) : withoutAttempt(story)
   return said.flatMap((one, i) => {
     const step = STEPS[i]
     return step ? [{ step, at: timeOf(step, one, attempt, story), ...one }] : []
@@ -93,6 +97,13 @@ const NOT_NEEDED = say('skipped', 'asked_not_needed')
 const NOTHING = say('skipped', 'sent_nothing')
 const NOT_REACHED = say('skipped', 'not_reached')
 const LATER = say('waiting', 'not_reached')
+
+/** What the latest attempt came to is about an older row than the one that is held, or was rejected. */
+function ofHeld({ record }: EmployeeStory, run: number): Five {
+  return record?.standing === 'rejected'
+    ? [READ, IN_SCOPE, say('skipped', 'judged_rejected', { run }), NOT_REACHED, NOT_REACHED]
+    : [READ, IN_SCOPE, say('waiting', 'judged_held', { run }), LATER, LATER]
+}
 
 // By the outcome of the attempt
 
@@ -142,9 +153,9 @@ function partlySent(attempt: Attempt, story: EmployeeStory): Said {
   return say('failed', 'sent_partly', { fields: fields.join(', '), count: fields.length, held }, about)
 }
 
-/** The fields of open cases and those that are withheld from everybody. */
+/** The fields of unresolved cases, accepted ones among them, and those that are withheld from everybody. */
 function heldFields({ dead_letters, record }: EmployeeStory): string {
-  const open = dead_letters.filter(isOpen).map(({ field }) => field)
+  const open = dead_letters.filter(({ state }) => state !== 'resolved').map(({ field }) => field)
   return [...new Set([...open, ...(record?.withheld ?? [])])].filter(Boolean).join(', ')
 }
 
@@ -158,6 +169,8 @@ function parked(attempt: Attempt, story: EmployeeStory): Five {
     return [READ, say('failed', 'scope_left_in_service', reason, about), PASSED, FOUND, NOTHING]
   if (category === 'invalid_hr_row')
     return [READ, IN_SCOPE, say('failed', 'judged_rules_broken', reason, about), NOT_REACHED, NOT_REACHED]
+  if (category === 'unsettled_hr_row')
+    return [READ, IN_SCOPE, say('failed', 'judged_unsettled', reason, about), NOT_REACHED, NOT_REACHED]
   if (category === 'internal_error')
     return [
       READ,

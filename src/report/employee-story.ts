@@ -4,6 +4,7 @@ import { type EmployeeField, type EmployeeKey, keyText } from '../directory/empl
 import type { Pool } from '../lib/database.ts'
 import { latestOrdersOf } from '../mirrors/payment-order.ts'
 import { blocksOf, type OpenCase } from '../sync/claim.ts'
+import { STANDINGS } from '../sync/employee.ts'
 import { DeadLetter } from './review.ts'
 
 /** What dirsync tried once, and what came of it. */
@@ -30,6 +31,16 @@ export const EmployeeStory = z.object({
       platform_state: z.enum(['unknown', 'in_service', 'absent']),
       dept_code: z.string().nullable(),
       withheld: z.array(z.string()),
+      standing: z.enum(STANDINGS),
+      held: z
+        .object({
+          run: z.number(),
+          decided_by: z.string().nullable(),
+          decided_at: z.string().nullable(),
+          reason: z.string().nullable(),
+        })
+        .nullable()
+        .describe('The run with the HR row that waits for a decision, or was rejected'),
       vanished_at: z.date().nullable(),
       acknowledged_at: z.date().nullable(),
       queried_at: z.date().nullable(),
@@ -99,8 +110,11 @@ export async function readEmployeeStory(db: Pool, key: EmployeeKey): Promise<Emp
   const [[record], pending, attempts, dead_letters, bindings, payment_orders, { rows: halts }] =
     await Promise.all([
       read<NonNullable<EmployeeStory['record']>>(
-        `select active, coalesce(acknowledged_hash = source_hash, false) as in_step, platform_state, dept_code,
-                withheld, vanished_at, acknowledged_at, queried_at
+        `select active, standing = 'in_step' as in_step, platform_state, dept_code,
+                withheld, vanished_at, acknowledged_at, queried_at, standing,
+                (select jsonb_build_object('run', r.id, 'decided_by', r.decided_by, 'decided_at', r.decided_at,
+                                           'reason', r.decision_reason)
+                 from dirsync.sync_run r where r.id = held_run) as held
          from dirsync.employee where enterprise_code = $1 and userid = $2`,
       ),
       read<EmployeeStory['pending'][number]>(

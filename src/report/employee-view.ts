@@ -6,6 +6,7 @@ import type { Pool } from '../lib/database.ts'
 import { within } from '../lib/waiting.ts'
 import type { PlatformClient } from '../platform/client.ts'
 import { PlatformError } from '../platform/errors.ts'
+import { present } from '../sync/employee.ts'
 import { type Step, stepsOf } from './employee-steps.ts'
 import {
   type EmployeeMemories,
@@ -68,7 +69,7 @@ export async function lookAt(
 ): Promise<EmployeeView> {
   const { db, hr, client, hrMs } = place
   const [found, answer, memories] = await Promise.all([
-    readHr(hr, key, hrMs),
+    readHr(db, hr, key, hrMs),
     client && askPlatform(client, key, AbortSignal.timeout(PLATFORM_MS)),
     employeeMemories(db, [key]),
   ])
@@ -89,13 +90,17 @@ type HrRow = HrEmployeeRow | 'duplicate' | null
 
 /** The row of HR, or why there is none to be had. Without a limit it is waited for as a job does. */
 async function readHr(
+  db: Pool,
   hr: EmployeeLookup | null,
   key: EmployeeKey,
   timeoutMs?: number,
 ): Promise<{ row: HrRow } | { error: string }> {
   if (hr === null) return { error: 'this process does not read HR' }
   try {
-    const reading = hr.lookup([key], timeoutMs === undefined ? {} : { timeoutMs })
+    const reading = hr.lookup([key], {
+      expected: missing => present(db, missing),
+      ...(timeoutMs !== undefined && { timeoutMs }),
+    })
     // The mapping may have to be looked at first, which has limits of its own.
     const rows = await (timeoutMs === undefined
       ? reading

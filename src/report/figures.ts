@@ -1,23 +1,22 @@
 import { onlyRow, type Pool } from '../lib/database.ts'
 import type { JobOperation } from '../queue/job.ts'
+import { STANDINGS } from '../sync/employee.ts'
 import { ALIVE, type Role } from '../sync/process.ts'
-import { RUN_KINDS, type RunKind, type RunState } from '../sync/run.ts'
+import { PRESENT_KINDS, type RunKind, type RunState } from '../sync/run.ts'
 import { STANDING } from '../sync/tally.ts'
 
-/** Standings of employees whom HR has in service. */
-export const STANDINGS_IN_SCOPE = [
-  'in_step', // the platform confirmed every field
-  'awaiting_activation', // not yet on the platform
-  'dead_lettered', // a field or the whole is in review
-  'halted', // to be sent, but work stands still
-  'waiting', // to be sent
-] as const
+/** As `employee.standing` has them; of those that wait, some are halted: work stands still. */
+export const SHOWN_STANDINGS = [...STANDINGS, 'halted'] as const
 
-export const STANDINGS = [
-  ...STANDINGS_IN_SCOPE,
-  'left', // HR says so
-  'vanished', // HR has no row any more
-] as const
+/** Standings of employees whom HR does not have in service; all others are in scope. */
+export const STANDINGS_OUT_OF_SCOPE = ['left', 'vanished'] as const
+
+export const STANDINGS_IN_SCOPE = SHOWN_STANDINGS.filter(
+  (
+    standing,
+  ): standing is Exclude<(typeof SHOWN_STANDINGS)[number], (typeof STANDINGS_OUT_OF_SCOPE)[number]> =>
+    !(STANDINGS_OUT_OF_SCOPE as readonly string[]).includes(standing),
+)
 
 /** Where everything stands, in numbers that name nobody. Ages and durations are seconds. */
 export interface Figures {
@@ -26,9 +25,12 @@ export interface Figures {
   deadLetters: { category: string; state: string; count: number }[]
   /** Of the last 180 days. */
   runs: { state: RunState; count: number }[]
+  /** Since dirsync has counted them; `seconds` from their request to their end, added up. */
+  endedRuns: { kind: RunKind; state: RunState; ended: number; seconds: number }[]
   lastSuccesses: { kind: RunKind; age: number }[]
-  halts: { category: string; count: number }[]
-  employees: { standing: (typeof STANDINGS)[number]; count: number }[]
+  /** `source`: of HR, where it has several, which is away for all of its enterprises. */
+  halts: { category: string; scope: 'everything' | 'source' | 'enterprise'; source: string; count: number }[]
+  employees: { standing: (typeof SHOWN_STANDINGS)[number]; count: number }[]
   processes: { role: Role; count: number }[]
   /** Calls to the platform over the last ten seconds, and the share of the permitted rate that they were. */
   pace: Pick<Pace, 'calls_per_second' | 'permitted_per_second' | 'utilisation'>
@@ -64,12 +66,16 @@ const FIGURES = `
     from dirsync.tally where source = 'sync_run' group by 1 having sum(n) > 0
   ), last_successes as (
     select kind, ${ageOf('finished_at')} as age
-    from (${RUN_KINDS}) k
+    from (${PRESENT_KINDS}) k
     cross join lateral (select max(finished_at) as finished_at from dirsync.sync_run r
                         where r.kind = k.kind and r.state = 'done') s
     where finished_at is not null
   ), halts as (
-    select category, count(*) from dirsync.halt group by 1
+    select category, coalesce(s.name, '') as source, count(*),
+           case when s.name is not null then 'source' when h.scope = '*' then 'everything' else 'enterprise' end as scope
+    from dirsync.halt h
+    left join dirsync.hr_source s on h.category = 'hr_unavailable' and h.scope = any (s.enterprise_codes)
+    group by 1, 2, 4
   ), employees as (
     select ${STANDING} as standing, sum(n)::int as count
     from dirsync.tally t where source = 'employee' group by 1 having sum(n) > 0
@@ -77,7 +83,7 @@ const FIGURES = `
     select role, count(*) from dirsync.process, unnest(roles) as role where ${ALIVE} group by 1
   )
   select ${listOf('pending')} as pending, ${listOf('dead_letters')} as "deadLetters",
-         ${listOf('runs')} as runs, ${listOf('last_successes')} as "lastSuccesses",
+         ${listOf('runs')} as runs, ${listOf('dirsync.run_count')} as "endedRuns", ${listOf('last_successes')} as "lastSuccesses",
          ${listOf('halts')} as halts, ${listOf('employees')} as employees, ${listOf('processes')} as processes,
          coalesce((select greatest(max(extract(epoch from paused_until - now())), 0)::float8 from dirsync.pacer), 0)
            as "platformPause"`
@@ -107,7 +113,7 @@ export interface Pace {
   paused_until: Date | null
   pause_reason: string | null
   /** A lower rate that a person has set for a time. */
-  cap: RateCap | null
+  cap: RateCapRow | null
   /** Of the last five minutes. */
   operations: {
     operation: string
@@ -121,7 +127,7 @@ export interface Pace {
 }
 
 /** See `dirsync.rate_cap`. */
-export interface RateCap {
+export interface RateCapRow {
   per_second: number
   since: Date
   until: Date
@@ -172,7 +178,7 @@ export async function readPace(db: Pool): Promise<Pace> {
              coalesce(p.pause_reason, (select pause_reason from dirsync.pacer
                                        where paused_until > now() limit 1)) as pause_reason
       from (select) as one left join newest n on true left join pause p on true`),
-    db.query<RateCap>(
+    db.query<RateCapRow>(
       'select per_second, since, until, set_by, reason from dirsync.rate_cap where until > now()',
     ),
     db.query<Pace['operations'][number]>(`

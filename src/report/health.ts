@@ -1,6 +1,6 @@
 import { onlyRow, type Pool } from '../lib/database.ts'
 import type { JobOperation } from '../queue/job.ts'
-import { ALIVE } from '../sync/process.ts'
+import { ALIVE, IS_OUTDATED, LOST_PROCESSES } from '../sync/process.ts'
 import { OF_EVERYBODY, RUN_SOURCES } from '../sync/run.ts'
 import { type Figures, readFigures } from './figures.ts'
 
@@ -13,8 +13,17 @@ export interface Health extends Figures {
   judgements: { kind: ScheduledKind | 'departments'; source: string; suspect: boolean }[]
   /** Of kinds that are scheduled and not paused. */
   schedules: ScheduleHealth[]
+  /** Jobs that a person has paused. */
+  pausedSchedules: { job: string; by: string; reason: string; age: number }[]
+  /**
+   * Jobs that failed when they last ran, or whose latest run did, with the age of the first failure since one was good. Whether
+   * there are good `changes` and `full` runs is for `schedules` to tell.
+   */
+  failingJobs: { job: string; source: string; error: string; age: number }[]
   /** Work that is not a full run's and that nothing holds back, by operation; the oldest first. */
   work: WorkHealth[]
+  /** Age of the job that a worker began last, whatever came of it; null: none is remembered. */
+  lastJob: number | null
   /** What was sent and may have been carried out; `for_person` of it waits for a person. */
   outcomesUnknown: Record<'refund' | 'topup', { count: number; for_person: number; since: Date | null }>
   /** Refunds of which the platform notified within a day, and that dirsync never sent so. */
@@ -23,13 +32,21 @@ export interface Health extends Figures {
   tokenCreations: number
   /** Of the living process whose clock is furthest off: the platform's less its own. Null: none knows. */
   clockOffset: number | null
-  /** For how long a living process has not reached the queue; null: all reach it. */
-  queueAway: number | null
+  /** For how long a living process has not reached the queue, or been refused, and with what error; null: all reach it. */
+  queueAway: { age: number; error: string | null } | null
+  /** Living processes with other HR sources than the one that was started last, as `host (process 1)`. */
+  outdatedProcesses: string[]
+  /** Processes that went without a word and that no other has replaced. */
+  lostProcesses: { process: string; roles: string }[]
+  /** What the monitor of HEARTBEAT_URL answered last; null: it takes calls, or none is due. */
+  heartbeatFailing: string | null
   database: { bytes: number; connections: number; connectionsLimit: number }
   /** Alerts that fire. */
   alerts: { rule: string; severity: string; count: number }[]
   /** Channels that a living process has among its settings. */
   channels: { channel: string; failing: number }[]
+  /** Of the last seven days. */
+  messages: { channel: string; state: 'waiting' | 'sent' | 'given_up'; count: number }[]
   /** How long it took to read all this. */
   took: number
 }
@@ -44,14 +61,18 @@ interface ScheduleHealth {
   lastGood: number | null
   /**
    * For how long there should have been a good run: since the last one, since its schedule has been in force, since whatever
-   * held it up is over, and beyond what a run under way needs.
+   * held it up is over, since HR was last judged for a held run, and beyond what a run under way needs.
    */
   unsuccessful: number
+  /** Why the latest run failed, or a held one could not be judged again; null: neither. */
+  error: string | null
 }
 
 interface WorkHealth {
   operation: JobOperation
   count: number
+  /** So many of them are in the queue. */
+  queued: number
   /** Time since it was asked for and could be done, beyond what all such work under way needs. */
   age: number
 }
@@ -87,9 +108,9 @@ export async function readHealth(db: Pool): Promise<Health> {
     ...figures,
     ...health,
     outcomesUnknown: { refund: dated(refund), topup: dated(topup) },
-    schedules: schedules.map(({ kind, source, interval, lastGood, idle, planned, begun }) => {
+    schedules: schedules.map(({ kind, source, interval, lastGood, error, idle, planned, begun }) => {
       const overtime = begun === null ? idle : Math.max(0, begun - (planned ?? 0) * secondsEach)
-      return { kind, source, interval, lastGood, unsuccessful: Math.min(idle, overtime) }
+      return { kind, source, interval, lastGood, error, unsuccessful: Math.min(idle, overtime) }
     }),
     work: work
       .map(row => ({ ...row, age: Math.max(0, row.age - plannedWork * secondsEach) }))
@@ -109,6 +130,13 @@ const listOf = (name: string) => `(select coalesce(jsonb_agg(x), '[]') from ${na
 
 /** States in which a run has judged HR: it passed the sanity gate, or did not. */
 export const HAS_JUDGED = `planned_at is not null and state not in ('requested', 'planning', 'failed')`
+
+/** Condition on a tick: it was not left out, and is over. */
+const RAN = 'finished_at is not null and skipped is null'
+/** Condition on a run: it went its way, without a person's word. */
+const SUCCEEDED_OR_FAILED = `finished_at is not null and state not in ('cancelled', 'rejected', 'superseded')`
+/** A monitor that does not answer is called at least so often. */
+const CALLED_WITHIN = `interval '15 minutes'`
 
 const HEALTH = `
   with everything_halted as (
@@ -134,8 +162,10 @@ const HEALTH = `
   ), schedules as (
     select k.kind, hr.name as source, s.interval_seconds as interval,
            case when good.finished_at is not null then ${ageOf('good.finished_at')} end as "lastGood",
-           ${ageOf(`greatest(good.finished_at, s.in_force_since, late.claimed_at, halted.at, latest.decided_at, added.at)`)} as idle,
+           ${ageOf(`greatest(good.finished_at, s.in_force_since, late.claimed_at, halted.at, latest.decided_at, held.judged_at, added.at)`)} as idle,
            latest.planned,
+           coalesce(case when latest.state = 'failed' then latest.message end,
+                    substring(held.message from 'HR could not be judged again: (.*)$')) as error,
            case when latest.state = 'running' then ${ageOf('greatest(latest.planned_at, latest.decided_at)')} end as begun
     from (values ('changes', 'sync-changes'), ('full', 'full-resync')) k (kind, job)
     join dirsync.job_schedule s
@@ -149,19 +179,61 @@ const HEALTH = `
     left join lateral (select finished_at from dirsync.sync_run r
                        where ${OF_EVERYBODY} and r.kind = k.kind and r.hr_source = hr.name and state = 'done'
                        order by id desc limit 1) good on true
-    left join lateral (select state, planned, planned_at, decided_at from dirsync.sync_run r
+    left join lateral (select state, message, planned, planned_at, decided_at from dirsync.sync_run r
                        where ${OF_EVERYBODY} and r.kind = k.kind and r.hr_source = hr.name
                        order by id desc limit 1) latest on true
+    -- While a run is held HR is judged again and again: it waits for a person, not for the schedule.
+    left join lateral (select coalesce(judged_at, planned_at) as judged_at, message from dirsync.sync_run r
+                       where ${OF_EVERYBODY} and r.kind in ('changes', 'full') and r.hr_source = hr.name
+                         and state = 'held' and finished_at is null
+                       order by 1 desc nulls last limit 1) held on true
     -- A tick that came later than the next one was due: nobody was there, or the database was away.
     left join lateral (select max(claimed_at) as claimed_at from dirsync.job_tick t
                        where t.job = k.job and requested_by is null
                          and claimed_at > due_at + s.interval_seconds * interval '1 second') late on true
+  ), in_force as (
+    select job, interval_seconds from dirsync.job_schedule where interval_seconds is not null and paused_at is null
+  ), paused_schedules as (
+    select job, coalesce(paused_by, '') as by, coalesce(pause_reason, '') as reason, ${ageOf('paused_at')} as age
+    from dirsync.job_schedule where interval_seconds is not null and paused_at is not null
+  ), failing_jobs as (
+    select s.job, '' as source, latest.error, ${ageOf('first.finished_at')} as age
+    from in_force s
+    cross join lateral (select error from dirsync.job_tick t where t.job = s.job and ${RAN}
+                        order by due_at desc limit 1) latest
+    left join lateral (select due_at from dirsync.job_tick t where t.job = s.job and ${RAN} and error is null
+                       order by due_at desc limit 1) good on true
+    cross join lateral (select finished_at from dirsync.job_tick t
+                        where t.job = s.job and ${RAN} and due_at > coalesce(good.due_at, '-infinity')
+                        order by due_at limit 1) first
+    where latest.error is not null
+    union all
+    select k.job, hr.name, coalesce(latest.message, ''), ${ageOf('first.finished_at')}
+    from (values ('departments', 'departments'), ('openids', 'openids'), ('orders', 'mirror-orders'),
+                 ('accounts', 'mirror-accounts'), ('taxpayers', 'mirror-taxpayers')) k (kind, job)
+    join in_force s on s.job = k.job
+    cross join lateral ${RUN_SOURCES} hr
+    cross join lateral (select state, message, finished_at from dirsync.sync_run r
+                        where r.kind = k.kind and r.hr_source = hr.name and ${SUCCEEDED_OR_FAILED}
+                        order by id desc limit 1) latest
+    left join lateral (select id from dirsync.sync_run r
+                       where r.kind = k.kind and r.hr_source = hr.name and ${SUCCEEDED_OR_FAILED}
+                         and state <> 'failed'
+                       order by id desc limit 1) good on true
+    cross join lateral (select finished_at from dirsync.sync_run r
+                        where r.kind = k.kind and r.hr_source = hr.name and state = 'failed'
+                          and r.id > coalesce(good.id, 0)
+                        order by id limit 1) first
+    -- A mirror that was switched off has a schedule still, and no runs.
+    where latest.state = 'failed'
+      and latest.finished_at > now() - interval '1 hour' - 2 * s.interval_seconds * interval '1 second'
+  ), lost as (${LOST_PROCESSES}
   ), outbox as (
-    select operation, enterprise_code, run_id, since, sum(n) as n
-    from dirsync.tally where source = 'pending' and priority < 7 group by 1, 2, 3, 4 having sum(n) > 0
+    select operation, enterprise_code, run_id, enqueued, since, sum(n) as n
+    from dirsync.tally where source = 'pending' and priority < 7 group by 1, 2, 3, 4, 5 having sum(n) > 0
   ), work as (
     -- An entity that is asked for anew, because HR has changed it, has waited since then.
-    select operation, sum(n)::int as count,
+    select operation, sum(n)::int as count, coalesce(sum(n) filter (where enqueued), 0)::int as queued,
            ${ageOf(`min(greatest(o.since, r.requested_at, r.decided_at, halted.at, workers.since))`)} as age
     from outbox o
     cross join everything_halted halted
@@ -184,8 +256,12 @@ const HEALTH = `
   ), channels as (
     select name as channel, coalesce(${ageOf('failing_since')}, 0) as failing
     from dirsync.alert_channel where seen_at > now() - interval '5 minutes'
+  ), messages as (
+    select channel, state, count(*)::int as count
+    from dirsync.alert_message where created_at > now() - interval '7 days' group by 1, 2
   )
   select ${listOf('judgements')} as judgements, ${listOf('schedules')} as schedules, ${listOf('work')} as work,
+         (select ${ageOf('started_at')} from dirsync.attempt order by id desc limit 1) as "lastJob",
          -- Of full runs, what is merely asked for has the lowest priority and is in nobody's way.
          (select coalesce(sum(planned - case when kind = 'full' then coalesce((plan #>> '{reasons,asked}')::int, 0)
                                              else 0 end), 0)::int
@@ -198,8 +274,15 @@ const HEALTH = `
          (select (pacer ->> 'clockOffsetMs')::float8 / 1000 from dirsync.process
           where pacer ->> 'clockOffsetMs' is not null and ${ALIVE}
           order by abs((pacer ->> 'clockOffsetMs')::float8) desc limit 1) as "clockOffset",
-         (select extract(epoch from now() - min(queue_away_since))::float8
-          from dirsync.process where ${ALIVE}) as "queueAway",
+         (select jsonb_build_object('age', ${ageOf('queue_away_since')}, 'error', queue_error)
+          from dirsync.process where queue_away_since is not null and ${ALIVE}
+          order by queue_away_since limit 1) as "queueAway",
+         (select coalesce(jsonb_agg(format('%s (process %s)', host, pid) order by started_at), '[]')
+          from dirsync.process where ${ALIVE} and ${IS_OUTDATED}) as "outdatedProcesses",
+         ${listOf('paused_schedules')} as "pausedSchedules", ${listOf('failing_jobs')} as "failingJobs",
+         ${listOf('lost')} as "lostProcesses",
+         (select answer from dirsync.heartbeat_call
+          where called_at is null and greatest(not_before, leased_until) > now() - ${CALLED_WITHIN}) as "heartbeatFailing",
          (select jsonb_build_object(
             'bytes', pg_database_size(current_database()),
             -- pg_stat_activity hides from ordinary users which sessions are clients'.
@@ -207,4 +290,5 @@ const HEALTH = `
             'connectionsLimit', current_setting('max_connections')::int
               - current_setting('superuser_reserved_connections')::int
               - coalesce(current_setting('reserved_connections', true)::int, 0))) as database,
-         ${listOf('alerts')} as alerts, ${listOf('channels')} as channels`
+         ${listOf('alerts')} as alerts, ${listOf('channels')} as channels,
+         ${listOf('messages')} as messages`

@@ -77,9 +77,8 @@ type StandingColumns = Pick<History, 'in_step' | 'open_cases' | 'pending' | 'old
 const STANDINGS = `
   with recorded as (
     select floor((extract(epoch from at)::float8 - $1::float8) / $2::float8)::int as point,
-           min(case when in_step + awaiting_activation + dead_lettered + halted + waiting > 0
-                    then in_step::float8 / (in_step + awaiting_activation + dead_lettered + halted + waiting)
-               end) as in_step,
+           min(in_step::float8 / nullif(in_step + awaiting_activation + dead_lettered + accepted + held
+                                        + rejected + halted + waiting, 0)) as in_step,
            max(cases) as cases, max(pending) as pending, max(oldest_pending_seconds) as oldest,
            max(is_halted::int) as halted
     from dirsync.standing_history

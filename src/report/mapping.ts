@@ -5,6 +5,7 @@ import { HrUnavailableError, isOfHr, type MappingFile } from '../hr/source.ts'
 import type { EmployeeLookup, NamedSource } from '../hr/sources.ts'
 import type { Pool } from '../lib/database.ts'
 import { within } from '../lib/waiting.ts'
+import { present } from '../sync/employee.ts'
 import { lastSweep } from '../sync/plan-employees.ts'
 
 /** How long a page waits for HR. */
@@ -157,9 +158,11 @@ export interface TriedEmployee {
 }
 
 /** Reads one employee with the mapping in use, and checks the row as a sync would. */
-export async function tryEmployee(hr: EmployeeLookup, key: EmployeeKey): Promise<TriedEmployee> {
+export async function tryEmployee(db: Pool, hr: EmployeeLookup, key: EmployeeKey): Promise<TriedEmployee> {
   const nothing = { hrError: null, fields: [], problems: [] }
-  const found = await orError(hr.lookup([key], { timeoutMs: HR_MS }))
+  const found = await orError(
+    hr.lookup([key], { expected: missing => present(db, missing), timeoutMs: HR_MS }),
+  )
   if ('error' in found) return { ...nothing, hr: 'unknown', hrError: found.error }
   const row = found.get(keyText(key))
   if (row === undefined || row === 'duplicate')

@@ -6,15 +6,15 @@ import { type TopUp, topUpJournal } from '../money/top-up.ts'
 /** Refunds and top-ups for people: which are open, and what became of each. */
 
 /** Beyond this states are not counted. */
-export const MOST_COUNTED = 1000
+export const MOST_ENTRIES_COUNTED = 1000
 
 /** Rows by state; one more than `MOST_COUNTED` stands for more. */
 export async function moneyCounts(
   db: Pool,
 ): Promise<{ refunds: Record<EntryState, number>; topUps: Record<EntryState, number> }> {
   const [refunds, topUps] = await Promise.all([
-    refundJournal.counts(db, MOST_COUNTED + 1),
-    topUpJournal.counts(db, MOST_COUNTED + 1),
+    refundJournal.counts(db, MOST_ENTRIES_COUNTED + 1),
+    topUpJournal.counts(db, MOST_ENTRIES_COUNTED + 1),
   ])
   return { refunds, topUps }
 }

@@ -1,7 +1,7 @@
 import { onlyRow, type Pool } from '../lib/database.ts'
 import { openRefunds } from '../money/refund.ts'
 import { openTopUps } from '../money/top-up.ts'
-import { RUN_KINDS, RUN_SOURCES } from '../sync/run.ts'
+import { PRESENT_KINDS, RUN_SOURCES } from '../sync/run.ts'
 import { STANDING } from '../sync/tally.ts'
 import { STANDINGS_IN_SCOPE } from './figures.ts'
 
@@ -26,7 +26,7 @@ export interface Overview {
     /** Null: not before a person resumes. */
     next_probe_at: Date | null
   }[]
-  /** The latest run of each kind, and of each source of HR that has runs of its own. */
+  /** The latest run of each kind, and of each source of HR that has runs of its own; and all that wait for a decision. */
   runs: {
     id: number
     kind: string
@@ -69,10 +69,17 @@ export async function readOverview(db: Pool): Promise<Overview> {
     ),
     db.query<Overview['runs'][number]>(
       `select r.id, r.kind, r.hr_source, state, requested_at, finished_at, planned, message
-       from (${RUN_KINDS}) k
-       cross join lateral ${RUN_SOURCES} s
-       cross join lateral (select * from dirsync.sync_run r
-                           where r.kind = k.kind and r.hr_source = s.name order by id desc limit 1) r
+       from dirsync.sync_run r
+       -- Each by an index: with OR all runs would be read.
+       where r.id = any (array(
+         select id from dirsync.sync_run where state = 'held' and finished_at is null
+         union all
+         select latest.id
+         from (${PRESENT_KINDS}) k
+         cross join lateral ${RUN_SOURCES} s
+         cross join lateral (select id from dirsync.sync_run r
+                             where r.kind = k.kind and r.hr_source = s.name
+                             order by id desc limit 1) latest))
        order by r.id desc`,
     ),
     db.query<Overview['jobs'][number]>(
@@ -121,6 +128,9 @@ export const STANDINGS_AFTER_SYNC = [
   'partly_updated',
   'awaiting_activation',
   'dead_lettered',
+  'accepted',
+  'held',
+  'rejected',
   'halted',
   'waiting',
 ] as const
@@ -159,18 +169,15 @@ export async function syncSummary(db: Pool, firstRun: number, since: Date): Prom
          from attempts where operation = 'update-employee' and fields <> '{}'
        ), employees as (
          select case
-                  when e.acknowledged_hash = e.source_hash
-                    then case when s.entity_key is null then 'in_step' else 'updated' end
-                  when e.parked_hash = e.source_hash
-                    then case when e.platform_state = 'absent' then 'awaiting_activation'
-                              when s.entity_key is null then 'dead_lettered'
-                              else 'partly_updated' end
+                  when e.standing = 'in_step' and s.entity_key is not null then 'updated'
+                  when e.standing = 'dead_lettered' and s.entity_key is not null then 'partly_updated'
+                  when e.standing <> 'waiting' then e.standing
                   when exists (select from dirsync.halt h where h.scope in ('*', e.enterprise_code)) then 'halted'
                   else 'waiting'
                 end as standing
          from dirsync.employee e
          left join sent s on s.enterprise_code = e.enterprise_code and s.entity_key = e.userid
-         where e.active and e.vanished_at is null
+         where e.standing not in ('left', 'vanished')
        ), standings as (
          select standing, count(*) as n from employees group by 1
        ), calls as (

@@ -8,15 +8,16 @@ import {
   type EmployeeKey,
   type FieldValue,
 } from '../directory/employee.ts'
-import { rowHash } from '../directory/hash.ts'
+import { isKeyless, rowHash, rowIsActive } from '../directory/hash.ts'
 import { hideValue, maskValue } from '../directory/masking.ts'
-import type { HrEmployeeRow } from '../hr/source.ts'
+import { type HrEmployeeRow, keyOf } from '../hr/scan.ts'
 import type { NamedSource } from '../hr/sources.ts'
+import type { ScanSpool } from '../hr/spool.ts'
 import { type Pool, rolledBack } from '../lib/database.ts'
-import { departmentFacts } from '../sync/departments.ts'
+import { type DepartmentFacts, departmentFacts } from '../sync/departments.ts'
 import { countUnbound } from '../sync/outbox.ts'
 import { type EmployeePlan, planEmployees } from '../sync/plan-employees.ts'
-import { activeEmployees } from '../sync/plan-tables.ts'
+import { skippedEmployees } from '../sync/plan-tables.ts'
 import { holdBack } from '../sync/reconcile-employee.ts'
 import { type RunLimits, trips } from '../sync/safety.ts'
 import type { EmployeeMemories } from './employee-story.ts'
@@ -26,15 +27,23 @@ import type { EmployeeMemories } from './employee-story.ts'
 /** What runs started now would do. */
 export interface RunPreview {
   employees: EmployeePlan
-  /** Active employees of HR but those that the run would skip; read for `full` alone. */
-  keys: EmployeeKey[]
+  /** The rows of active employees but those that the run would skip, as the plan has read them; empty without a spool. */
+  rows: () => AsyncIterable<HrEmployeeRow>
   /** Null without a departments' mapping. */
-  departments: { total: number; deletions: DepartmentDeletion[]; isHeld: boolean } | null
+  departments: {
+    total: number
+    deletions: DepartmentDeletion[]
+    isHeld: boolean
+    doubt: DepartmentFacts['doubt']
+  } | null
   /** Missing bindings: employees × merchant applications. */
   openids: number
 }
 
-/** Plans as the planner does, in a transaction that leaves nothing behind. */
+/**
+ * Plans as the planner does, in a transaction that leaves nothing behind.
+ * @param options.spool takes HR's rows, to be looked at afterwards without reading HR again
+ */
 export function previewRun(options: {
   pool: Pool
   source: NamedSource
@@ -43,22 +52,40 @@ export function previewRun(options: {
   maxAgeMs: number | null
   limits: RunLimits
   sellerAppids: string[]
+  spool?: ScanSpool | undefined
 }): Promise<RunPreview> {
-  const { pool, source, kind, maxAgeMs, limits, sellerAppids } = options
+  const { pool, source, kind, maxAgeMs, limits, sellerAppids, spool } = options
   const { hr } = source
+  const reader: Parameters<typeof planEmployees>[1] = {
+    inspect: () => hr.inspect(),
+    scan: async reading => {
+      const scan = await hr.scan(reading)
+      return spool ? spool.keep(scan) : scan
+    },
+  }
   return rolledBack(pool, async db => {
     const run = { kind, state: 'requested', maxAgeMs } as const
-    const employees = await planEmployees(db, hr, run, limits, new AbortController().signal, source)
-    const keys = kind === 'full' ? await activeEmployees(db) : []
+    const employees = await planEmployees(db, reader, run, limits, new AbortController().signal, source)
+    const skips = employees.difference.skipped > 0 ? await skippedEmployees(db) : () => false
+    const rows = () => rowsToAsk(spool, source, skips)
     const openids = await countUnbound(db, sellerAppids, source.codes)
-    if (!hr.hasDepartments) return { employees, keys, departments: null, openids }
-    const { total, deletions } = await departmentFacts(db, source, {
-      graceMs: limits.departmentGraceMs,
-      now: new Date(),
-    })
+    if (!hr.hasDepartments) return { employees, rows, departments: null, openids }
+    const { total, deletions, doubt } = await departmentFacts(db, source, limits)
     const isHeld = trips(limits.departments, deletions.length, total)
-    return { employees, keys, departments: { total, deletions, isHeld }, openids }
+    return { employees, rows, departments: { total, deletions, isHeld, doubt }, openids }
   })
+}
+
+async function* rowsToAsk(
+  spool: ScanSpool | undefined,
+  { codes }: NamedSource,
+  skips: (key: EmployeeKey) => boolean,
+): AsyncGenerator<HrEmployeeRow> {
+  if (!spool) return
+  for await (const row of spool.rows()) {
+    if (isKeyless(row) || !rowIsActive(row) || codes?.includes(row.enterprise_code ?? '') === false) continue
+    if (!skips(keyOf(row))) yield row
+  }
 }
 
 // One employee
@@ -102,13 +129,13 @@ export function previewEmployee(input: {
   const { desired } = validated
   const differing = actual ? diffEmployee({ desired, actual, acknowledged: memory.acknowledged }) : []
   const unkept = actual ? unkeptUnits(differing, { desired, actual, ...memory }) : []
-  const { send, blocked, parked, givenUp } = holdBack(
-    differing,
+  const { send, blocked, parked, givenUp, mistaken } = holdBack(differing, {
     desired,
-    memory,
-    rowHash(columns, row),
+    actual: actual ?? {},
+    claim: memory,
+    hash: rowHash(columns, row),
     unkept,
-  )
+  })
   const isIn = (units: FieldUnit[], field: EmployeeField) => units.some(unit => unit.fields.includes(field))
   const judge = (field: EmployeeField): Pick<FieldPreview, 'standing' | 'note'> => {
     if (actual === null) return { standing: 'unknown', note: null }
@@ -117,6 +144,11 @@ export function previewEmployee(input: {
       return { standing: 'held_back', note: 'its feature is switched off for the enterprise' }
     if (isIn(givenUp, field))
       return { standing: 'held_back', note: 'the platform accepted it before, and did not keep it' }
+    if (isIn(mistaken, field))
+      return {
+        standing: 'held_back',
+        note: 'HR does not say that it is a passport, and the platform has an identity card',
+      }
     if (isIn(parked, field)) {
       const unit = parked.find(({ fields }) => fields.includes(field))
       const open = memory.cases.find(({ field: named }) => unit?.fields.includes(named as EmployeeField))

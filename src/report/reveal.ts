@@ -1,6 +1,7 @@
 import { EMPLOYEE_FIELDS, type EmployeeKey, keyText } from '../directory/employee.ts'
 import type { EmployeeLookup } from '../hr/sources.ts'
 import { type Pool, transaction } from '../lib/database.ts'
+import { present } from '../sync/employee.ts'
 
 /** A value that was asked for is not to be had. */
 export class RevealError extends Error {
@@ -41,7 +42,9 @@ export async function revealValue(
       { enterprise_code: key.enterpriseCode, userid: key.userid, field, reason },
     ])
   })
-  const row = (await hr.lookup([key], { timeoutMs: HR_MS })).get(keyText(key))
+  const row = (await hr.lookup([key], { expected: missing => present(db, missing), timeoutMs: HR_MS })).get(
+    keyText(key),
+  )
   if (row === undefined || row === 'duplicate')
     throw new RevealError('NOT_IN_HR', 'HR has no single row for this employee')
   if (!(field in row)) throw new RevealError('FIELD_UNKNOWN', `HR's mapping has no column ${field}`)

@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { onlyRow, type Pool } from '../lib/database.ts'
-import { CASE_STATES, type CaseState } from '../sync/cases.ts'
+import type { Pool } from '../lib/database.ts'
+import { CASE_STATES } from '../sync/cases.ts'
 
 /** One row of `dirsync.dead_letter`, named as its columns. */
 export const DeadLetter = z.object({
@@ -49,50 +49,6 @@ export const DeadLetterEvent = z.object({
   note: z.string().nullable(),
 })
 type DeadLetterEvent = z.infer<typeof DeadLetterEvent>
-
-/** Which cases; without states those that are neither resolved nor ignored. */
-export interface CaseFilter {
-  state?: CaseState | undefined
-  category?: string | undefined
-}
-
-const MATCHES = `
-  ($1::text is null and state not in ('resolved', 'ignored') or state = $1) and ($2::text is null or category = $2)`
-
-/** The first cases in the order of `failed_syncs`, and how many there are in all. */
-export async function listCases(
-  db: Pool,
-  filter: CaseFilter,
-  limit: number,
-): Promise<{ total: number; cases: DeadLetter[] }> {
-  const values = [filter.state ?? null, filter.category ?? null]
-  const [{ rows: counted }, { rows: cases }] = await Promise.all([
-    db.query<{ total: number }>(
-      `select count(*)::int as total from dirsync.dead_letter where ${MATCHES}`,
-      values,
-    ),
-    db.query<DeadLetter>(
-      `select * from dirsync.dead_letter where ${MATCHES}
-       order by state <> 'open', last_failed_at desc, id desc limit $3`,
-      [...values, limit],
-    ),
-  ])
-  return { total: onlyRow(counted).total, cases }
-}
-
-/** The cases that follow a case number, so that all can be read page by page. */
-export async function casesAfter(
-  db: Pool,
-  filter: CaseFilter,
-  id: number,
-  limit: number,
-): Promise<DeadLetter[]> {
-  const { rows } = await db.query<DeadLetter>(
-    `select * from dirsync.dead_letter where ${MATCHES} and id > $3 order by id limit $4`,
-    [filter.state ?? null, filter.category ?? null, id, limit],
-  )
-  return rows
-}
 
 /** A case with its story, oldest step first, and the other cases of its swap; null when no case has the number. */
 export async function readCase(

@@ -89,21 +89,7 @@ export async function listRunsPage(
 ): Promise<{ runs: ListedRun[]; next: number | null }> {
   const values: unknown[] = [page.limit + 1]
   const place = (value: unknown) => `$${values.push(value)}`
-  // Only what is asked for stands in the statement, so that each filter finds its index.
-  const conditions = ['true']
-  if (filter.kind) conditions.push(`r.kind = ${place(filter.kind)}`)
-  if (filter.state) conditions.push(`r.state = ${place(filter.state)}`)
-  if (filter.source) conditions.push(`r.hr_source = ${place(filter.source)}`)
-  if (filter.by) conditions.push(byCondition(filter.by, place))
-  if (filter.since) {
-    const since = place(filter.since)
-    conditions.push(
-      // Numbers grow with time: reading stops where older runs begin.
-      `r.requested_at >= ${since}
-       and r.id >= (select min(id) from (select id from dirsync.sync_run where requested_at >= ${since}
-                                         order by requested_at limit 100) first)`,
-    )
-  }
+  const conditions = [matches(filter, place)]
   if (page.before) conditions.push(`r.id < ${place(page.before)}`)
   const { rows } = await db.query<Row>(
     `select id, kind, hr_source, state, cardinality(keys) as named, requested_by, requested_at, started_at, finished_at,
@@ -129,6 +115,25 @@ export async function listRunsPage(
     })),
     next: rows.length > page.limit ? (shown.at(-1)?.id ?? null) : null,
   }
+}
+
+/** SQL: whether run `r` matches. Only what is asked for stands in it, so that each filter finds its index. */
+export function matches(filter: RunFilter, place: (value: unknown) => string): string {
+  const conditions = ['true']
+  if (filter.kind) conditions.push(`r.kind = ${place(filter.kind)}`)
+  if (filter.state) conditions.push(`r.state = ${place(filter.state)}`)
+  if (filter.source) conditions.push(`r.hr_source = ${place(filter.source)}`)
+  if (filter.by) conditions.push(byCondition(filter.by, place))
+  if (filter.since) {
+    const since = place(filter.since)
+    conditions.push(
+      // Numbers grow with time: reading stops where older runs begin.
+      `r.requested_at >= ${since}
+       and r.id >= (select min(id) from (select id from dirsync.sync_run where requested_at >= ${since}
+                                         order by requested_at limit 100) first)`,
+    )
+  }
+  return conditions.join(' and ')
 }
 
 /** In the words of the index, so that PostgreSQL finds it. */

@@ -4,6 +4,7 @@ import { onlyRow, type Pool } from '../lib/database.ts'
 import { LEFT, OF_EVERYBODY, type PlanSummary, type RunResult } from '../sync/run.ts'
 import { CommandRow } from './audit.ts'
 import { DeadLetter } from './review.ts'
+import { matches, type RunFilter } from './run-list.ts'
 import { runTimeLeft, type TimeLeft } from './time-left.ts'
 
 /** One row of `dirsync.sync_run`, named as its columns. */
@@ -73,17 +74,19 @@ export interface RunStory extends RunRow {
 
 const CASES = 20
 /** For a page, more cases of a run are not counted: looking takes no longer when a hundred thousand failed in it. */
-export const MOST_COUNTED = 1000
+export const MOST_CASES_COUNTED = 1000
 
 const COLUMNS = `id, kind, hr_source, keys, state, requested_by, requested_at, started_at, planned_at, finished_at,
   approved, decided_by, decided_at, decision_reason, cancelled_at, judged_at,
   sweep, extract(epoch from max_age)::float8 as max_age_s, in_scope, planned, plan, result, message`
 
-/** The latest runs, newest first. */
-export async function listRuns(db: Pool, limit: number): Promise<RunRow[]> {
+/** The latest runs that match, newest first. */
+export async function listRuns(db: Pool, filter: RunFilter, limit: number): Promise<RunRow[]> {
+  const values: unknown[] = [limit]
+  const conditions = matches(filter, value => `$${values.push(value)}`)
   const { rows } = await db.query<RunRow>(
-    `select ${COLUMNS} from dirsync.sync_run order by id desc limit $1`,
-    [limit],
+    `select ${COLUMNS} from dirsync.sync_run r where ${conditions} order by id desc limit $1`,
+    values,
   )
   return rows
 }
@@ -145,7 +148,7 @@ export const RunFigures = z.object({
   calls: z.number().nullable(),
   waited_ms: z.number().nullable().describe('Time that its calls waited for the pacer, summed up'),
   too_fast: z.number().nullable(),
-  new_cases: z.number().describe(`Cases that failed for the first time in it, at most ${MOST_COUNTED}`),
+  new_cases: z.number().describe(`Cases that failed for the first time in it, at most ${MOST_CASES_COUNTED}`),
 })
 export type RunFigures = z.infer<typeof RunFigures>
 
@@ -170,7 +173,7 @@ export async function readRunComparison(
             case when r.result is not null then ${sumIn('waitedMs')} end as waited_ms,
             case when r.result is not null then ${sumIn('tooFast')} end as too_fast,
             (select count(*) from (select from dirsync.dead_letter d where d.first_run_id = r.id
-                                   limit ${MOST_COUNTED}) d)::int as new_cases
+                                   limit ${MOST_CASES_COUNTED}) d)::int as new_cases
      from (select * from run union all select * from before) r
      order by r.id desc`,
     [id],

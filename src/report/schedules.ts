@@ -18,6 +18,10 @@ export type Tick = z.infer<typeof Tick>
 export const Schedule = z.object({
   job: z.string(),
   expression: z.string().describe('Cron expression; six fields begin with seconds'),
+  time_zone: z
+    .string()
+    .nullable()
+    .describe('In which the scheduler reads the expression; null: an older version runs it'),
   words: z.object({ en: z.string(), 'zh-CN': z.string() }).describe('The expression in plain words'),
   next_due_at: z.date(),
   overdue: z.boolean().describe('Nobody ran it when it was due: no scheduler, or switched off'),
@@ -40,7 +44,7 @@ const TICKS = 10
 export async function listSchedules(db: Pool): Promise<Schedule[]> {
   const [{ rows: schedules }, { rows: ticks }] = await Promise.all([
     db.query<Omit<Schedule, 'words' | 'ticks'>>(
-      `select job, expression, next_due_at, next_due_at < now() - interval '1 minute' as overdue,
+      `select job, expression, time_zone, next_due_at, next_due_at < now() - interval '1 minute' as overdue,
               paused_at, paused_by, pause_reason, dirsync.pause_effect(job) as pause_effect,
               run_requested_at, run_requested_by
        from dirsync.job_schedule order by next_due_at, job`,

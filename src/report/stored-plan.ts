@@ -38,13 +38,18 @@ export interface PlanOverview {
   state: string
   message: string | null
   inScope: number | null
+  /** Whom the plan is about, those who leave among them. */
+  total: number | null
   planned: number | null
   reasons: Record<string, number>
+  /** Of a first run that is held because so many have left; else null. */
+  leavers: { left: number; of: number } | null
   /** Whether the plan is stored: only held runs keep theirs. */
   stored: boolean
   /** Rows that HR has changed since, as the planner found when it judged HR again; null: it has not yet. */
   changedSince: number | null
   judgedAt: Date | null
+  approved: boolean
   decidedBy: string | null
   decidedAt: Date | null
   decisionReason: string | null
@@ -71,10 +76,11 @@ export interface PlanReading {
 export async function planOverview(db: Pool, run: number): Promise<PlanOverview | null> {
   const { rows } = await db.query<PlanOverview>(
     `select r.id as run, r.kind, r.hr_source as source, r.state, r.message, r.in_scope as "inScope", r.planned,
-            coalesce(r.plan -> 'reasons', '{}') as reasons,
+            coalesce((r.plan ->> 'total')::int, r.in_scope) as total,
+            coalesce(r.plan -> 'reasons', '{}') as reasons, r.plan -> 'leavers' as leavers,
             exists (select from dirsync.planned_work w where w.run_id = r.id) as stored,
             (r.plan ->> 'changed_since')::int as "changedSince", r.judged_at as "judgedAt",
-            r.decided_by as "decidedBy", r.decided_at as "decidedAt", r.decision_reason as "decisionReason",
+            r.approved, r.decided_by as "decidedBy", r.decided_at as "decidedAt", r.decision_reason as "decisionReason",
             null as figures
      from dirsync.sync_run r where r.id = $1`,
     [run],
@@ -155,8 +161,10 @@ export async function* readStoredPlan(
   }
 }
 
-function entryOf({ enterpriseCode, entityKey, reason }: PlannedEntity, change: PlannedChange): PlanEntry {
+function entryOf(entity: PlannedEntity, change: PlannedChange): PlanEntry {
+  const { enterpriseCode, entityKey, reason } = entity
   const { department, changedSince, broken } = change
+  if (changedSince) return { ...unread(entity), changedSince }
   const changed = Object.entries(change.changed).map(([field, value]) => ({
     field,
     value: maskValue(field as EmployeeField, value),

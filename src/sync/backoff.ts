@@ -1,7 +1,7 @@
 const HOUR = 3_600_000
 const WEEK = 7 * 24 * HOUR
 
-/** Attempts that a transient failure is given before it is parked; an unclassified one is given two. */
+/** Attempts for a transient failure before it is parked; an unclassified one gets two. */
 export const MAX_ATTEMPTS = 5
 
 /**
@@ -17,7 +17,7 @@ export function probeDelay(probes: number, random: number): number {
   return jitter(Math.min(2000 * 2 ** probes, 300_000), random)
 }
 
-/** Milliseconds until a case that may heal by itself is tried again: an hour, doubling up to a day, ± 30 %. */
+/** Milliseconds until a case that may recover by itself is tried again: an hour, doubling up to a day, ± 30 %. */
 export function healingDelay(occurrences: number, random: number): number {
   return jitter(Math.min(HOUR * 2 ** (occurrences - 1), 24 * HOUR), random)
 }
@@ -27,7 +27,13 @@ export function slowProbeDelay(random: number): number {
   return jitter(WEEK, random)
 }
 
-/** ± 30 %, so that what failed together is not tried again together. */
+/** Longest delay of work or a probe. A longer one means that the clock was put back. */
+export const LONGEST_DELAY_MS = HOUR
+
+/** The same for a case: longer than its slow probe. */
+export const LONGEST_REST_MS = 10 * 24 * HOUR
+
+/** ± 30 %, so that work that failed together is not retried together. */
 export function jitter(milliseconds: number, random: number): number {
   return Math.round(milliseconds * (0.7 + 0.6 * random))
 }

@@ -6,13 +6,13 @@ import { type CaseState, openStates } from './cases.ts'
 import { type Asker, asAsker, CommandError } from './commands.ts'
 
 /**
- * What a person does to many cases at once: `dirsync.bulk_action` and its cases in `dirsync.bulk_item`. A preview names the
+ * A person's action on many cases at once: `dirsync.bulk_action` and its cases in `dirsync.bulk_item`. A preview lists the
  * cases and changes nothing; once it is confirmed, a process with the console's or the scheduler's role carries it out in
- * batches. The outcome of a case is written in the transaction that acts on it, so that no case has its turn twice.
+ * batches. The outcome of a case is written in the transaction that acts on it, so that no case is acted on twice.
  */
 export type BulkAction = 'retry' | 'snooze' | 'ignore' | 'assign' | 'comment'
 
-/** What to do, and to which cases. */
+/** The action and the cases. */
 export type BulkRequest = { of: { filter: CaseFilter } | { ids: readonly number[] } } & (
   | { action: 'retry' }
   | { action: 'snooze'; until: Date; reason?: string | null | undefined }
@@ -24,16 +24,16 @@ export type BulkRequest = { of: { filter: CaseFilter } | { ids: readonly number[
 export interface BulkPreview {
   id: number
   action: BulkAction
-  /** Cases that it names. */
+  /** Number of selected cases. */
   total: number
   /** Whether more matched than one action takes: those are left out. */
   more: boolean
   categories: Record<string, number>
   states: Partial<Record<CaseState, number>>
-  /** Of the total, those that it can be done to as they stand, and those that are resolved or ignored already. */
+  /** Of the total, the cases that the action applies to, and those that are resolved or ignored already. */
   willAct: number
   willSkip: number
-  /** How many runs a retry makes. */
+  /** Number of runs that a retry makes. */
   runs: number
   sample: BulkSample[]
 }
@@ -51,15 +51,15 @@ interface BulkSample {
   last_failed_at: Date
 }
 
-/** One action names so many cases at most. */
+/** Most cases of one action. */
 export const MOST_CASES = 100_000
-/** Cases per transaction: stopping an action takes no longer than that many. */
+/** Cases per transaction, the most that stopping an action waits for. */
 const BATCH = 200
-/** One run tries so many cases again. */
+/** Most cases that one run retries. */
 const CASES_OF_RUN = 10_000
 const SAMPLE = 20
 
-/** The states in which an action can be done to a case. SQL says the same in `dirsync.bulk_judge`. */
+/** The states in which an action applies to a case. SQL says the same in `dirsync.bulk_judge`. */
 export const POSSIBLE: Record<BulkAction, (state: CaseState) => boolean> = {
   retry: state => state !== 'resolved',
   snooze: state => openStates.has(state),
@@ -69,8 +69,8 @@ export const POSSIBLE: Record<BulkAction, (state: CaseState) => boolean> = {
 }
 
 /**
- * Names the cases as they stand at this moment, and says what would happen. Nothing happens to them; a preview that nobody
- * confirms is forgotten after a day.
+ * Selects the cases as they are now, and says what would happen. Nothing happens to them; an unconfirmed preview is deleted
+ * after a day.
  * @throws CommandError when an argument is wrong, or no case matches
  */
 export async function previewBulk(pool: Pool, asker: Asker, request: BulkRequest): Promise<BulkPreview> {
@@ -132,27 +132,27 @@ function argumentsOf(request: BulkRequest): Record<string, unknown> {
 }
 
 /**
- * Confirms a preview: the action is written down, and the runner begins.
- * @throws CommandError when there is no such preview (any more), or somebody has confirmed it
+ * Confirms a preview: records the action, and the runner begins.
+ * @throws CommandError when the preview is gone, or was confirmed already
  */
 export async function startBulk(pool: Pool, asker: Asker, id: number): Promise<void> {
   await asAsker(pool, asker, client => client.query('select dirsync.bulk_start($1, $2)', [id, asker.actor]))
 }
 
 /**
- * Stops an action after the batch in hand, or throws a preview away. What is done stays done.
+ * Stops an action after the current batch, or discards a preview. Finished cases stay as they are.
  * @throws CommandError when there is no such action, or it has ended
  */
 export async function stopBulk(pool: Pool, asker: Asker, id: number): Promise<void> {
   await asAsker(pool, asker, client => client.query('select dirsync.bulk_stop($1)', [id]))
 }
 
-/** Without a notification, how often to look for an action. */
+/** How often to check for an action without a notification. */
 const IDLE_MS = 1000
 
 /**
- * Carries out what was confirmed, batch by batch. Any number of processes may do so: one at a time works on an action, and
- * when it dies the next one goes on where it was.
+ * Carries out confirmed actions, batch by batch. Any number of processes may run it: one at a time works on an action, and when
+ * it dies the next one continues there.
  */
 export class BulkRunner {
   readonly #loop: Loop
@@ -167,7 +167,7 @@ export class BulkRunner {
         return onlyRow(rows).id !== null
       },
       pauseMs: IDLE_MS,
-      failed: error => logger.error({ err: error.message }, 'a bulk action stopped; trying again'),
+      failed: error => logger.error({ error }, 'a bulk action stopped; trying again'),
     })
   }
 
@@ -175,12 +175,12 @@ export class BulkRunner {
     this.#loop.start()
   }
 
-  /** Looks at once whether there is something to do. */
+  /** Checks for work at once. */
   wake(): void {
     this.#loop.wake()
   }
 
-  /** Stops after the batch in hand. */
+  /** Stops after the current batch. */
   stop(): Promise<void> {
     return this.#loop.stop()
   }

@@ -1,51 +1,48 @@
 import { z } from 'zod'
 import { CASE_STATES, type CaseState, openStates } from './cases.ts'
 
-/** Which cases: what an address of the console says, what a bulk action keeps, and the SQL that finds them. */
+/** Filters of cases: from the console's URL, for a bulk action, and as SQL. */
 
-/** As `assignee`: cases that nobody takes care of. */
+/** As `assignee`: cases without an assignee. */
 export const NOBODYS = '-'
 
-/** As the index has it: only Latin capitals are the same as small letters. */
+/** As in the index: only Latin letters are matched without case. */
 const LOWER_KEY = 'lower(d.entity_key collate "C")'
 
-/** A part of a key is looked for from so many characters on; fewer have to be its beginning. */
+/** Minimum length of a key fragment; shorter ones have to be a prefix. */
 const PART_FROM = 3
 
 const text = (most: number) => z.string().trim().min(1).max(most)
-/** One value or several, repeated or with commas between them. */
+/** One value or several, repeated or separated by commas. */
 const list = <Item extends z.ZodType>(item: Item) =>
   z.preprocess(
     given => (Array.isArray(given) ? given : [given]).flatMap(one => String(one).split(',')).filter(Boolean),
     z.array(item).min(1).max(50),
   )
 const number = z.coerce.number().int().min(0).max(Number.MAX_SAFE_INTEGER)
-const period = z.string().regex(/^\d{1,4}[hdw]$/)
+const period = z.string().regex(/^\d{1,4}[hdw]$/, 'give a time such as 12h, 3d, 2w')
 
+/** The fields of the filter. The console's URLs and the shell's options are derived from it. */
 export const FIELDS = {
-  states: list(z.enum(CASE_STATES)),
-  categories: list(text(100)),
-  code: number,
-  entity: z.enum(['employee', 'department', 'mirror', 'enterprise']),
-  operation: text(100),
-  field: text(100),
-  enterprise: text(100),
-  /** The beginning of a key, or a part of three characters or more; capitals do not matter. */
-  key: text(120),
-  /** A name, or `-` for cases that nobody takes care of. */
-  assignee: text(200),
-  /** A run in which the case failed first or last. */
-  run: number,
-  /** Since the first failure: 12h, 3d, 2w. */
-  olderThan: period,
-  /** The key that has to change first. */
-  blockedBy: text(120),
+  states: list(z.enum(CASE_STATES)).describe(
+    `In one of these states: ${CASE_STATES.join(', ')}; absent: neither resolved nor ignored`,
+  ),
+  categories: list(text(100)).describe('Of one of these categories'),
+  code: number.describe('With this code of the platform'),
+  entity: z
+    .enum(['employee', 'department', 'mirror', 'enterprise'])
+    .describe('Of an employee, a department, a mirror or an enterprise'),
+  operation: text(100).describe('Of this operation, such as update-employee'),
+  field: text(100).describe('Of this field, such as mobile'),
+  enterprise: text(100).describe('Of this enterprise'),
+  key: text(120).describe('With this beginning of the key, or part of it from three characters on'),
+  assignee: text(200).describe(`Assigned to this person; ${NOBODYS}: to no one`),
+  run: number.describe('That failed first or last in this run'),
+  olderThan: period.describe('That failed first so long ago: 12h, 3d, 2w'),
+  blockedBy: text(120).describe('That wait for a change of this key'),
 }
 
-/**
- * Reads a filter from the parameters of an address. Empty parameters are as good as none, and those that are not part of a
- * filter are left out.
- */
+/** Reads a filter from URL parameters. Empty parameters are ignored, as are those of other things. */
 export const caseFilterSchema = z.preprocess(
   withoutEmpty,
   z.object(FIELDS).partial(),
@@ -62,7 +59,7 @@ function withoutEmpty(given: unknown): unknown {
   )
 }
 
-/** What is filtered by, in the order in which people read it. */
+/** The filter's fields, in reading order. */
 export function describeFilter(filter: CaseFilter): { name: keyof CaseFilter; values: string[] }[] {
   return (Object.keys(FIELDS) as (keyof CaseFilter)[]).flatMap(name => {
     const value = filter[name]
@@ -70,24 +67,24 @@ export function describeFilter(filter: CaseFilter): { name: keyof CaseFilter; va
   })
 }
 
-/** The filter as parameters of an address. */
+/** The filter as URL parameters. */
 export function filterQuery(filter: CaseFilter): URLSearchParams {
   return new URLSearchParams(
     Object.fromEntries(describeFilter(filter).map(({ name, values }) => [name, values.join(',')])),
   )
 }
 
-/** The states that the filter lets through: without a word those that are neither resolved nor ignored. */
+/** The states that the filter selects: by default those neither resolved nor ignored. */
 export function statesOf(filter: CaseFilter): readonly CaseState[] {
   return filter.states ?? [...openStates]
 }
 
-/** Whether the filter lets cases through that are resolved or ignored. */
+/** Whether the filter selects resolved or ignored cases. */
 export function includesClosed(filter: CaseFilter): boolean {
   return statesOf(filter).some(state => !openStates.has(state))
 }
 
-/** Values of a statement, and the place of each. */
+/** Values of a statement, and their placeholders. */
 export class Values {
   readonly all: unknown[] = []
 
@@ -101,7 +98,7 @@ export class Values {
 /** SQL: whether case `d` matches the filter. */
 export function matches(filter: CaseFilter, values: Values): string {
   const conditions = [
-    // Said as the partial indexes say it.
+    // Written like the partial indexes.
     filter.states === undefined
       ? `d.state not in ('resolved', 'ignored')`
       : `d.state = any (${values.add(filter.states)})`,
@@ -128,8 +125,8 @@ export function matches(filter: CaseFilter, values: Values): string {
 }
 
 /**
- * SQL: the numbers of few cases among which all that match are, each by an index of its own. A key may be anywhere in the
- * key of a case that is not resolved; of the many resolved ones it has to be the beginning.
+ * SQL: the numbers of a few cases that include all matching ones, each found by an index of its own. For unresolved cases a key
+ * may be anywhere in the case's key; for the many resolved ones it has to be a prefix.
  */
 export function narrow(filter: CaseFilter, values: Values): string | null {
   const { key, run, assignee, blockedBy } = filter
@@ -157,7 +154,7 @@ function hasKey(key: string, values: Values): string {
            and ${LOWER_KEY} like ${values.add(`%${pattern(key)}%`)})`
 }
 
-/** For LIKE, in which these three characters mean something. */
+/** Escapes the three characters that LIKE interprets. */
 function pattern(key: string): string {
   return key.replace(/[A-Z]/g, capital => capital.toLowerCase()).replace(/[\\%_]/g, '\\$&')
 }

@@ -1,13 +1,12 @@
 import type { ClientBase, Pool } from '../lib/database.ts'
 import { onlyRow } from '../lib/database.ts'
 import type { ClaimKey, OpenCase } from './claim.ts'
-import { type Mirror, type MirrorOperation, mirrorOperation } from './mirror-kind.ts'
-import type { Failure, JobResult } from './outcome.ts'
-import type { Settlement } from './settlement.ts'
+import type { MirrorOperation } from './mirror-kind.ts'
+import type { Failure, JobResult, Settlement } from './outcome.ts'
 
 /**
- * The states of a case for review (`dirsync.dead_letter`), and all statements that change them. Elsewhere it is decided
- * which cases are concerned; the few SQL functions that change a state are those that people call, and `record_failure`.
+ * The states of a case for review (`dirsync.dead_letter`), and all statements that change them. Other modules decide which
+ * cases are concerned; the few SQL functions that change a state are those that people call, and `record_failure`.
  */
 export const CASE_STATES = [
   'open',
@@ -21,12 +20,12 @@ export const CASE_STATES = [
 ] as const
 export type CaseState = (typeof CASE_STATES)[number]
 
-/** The states of a case that still wants to be solved. */
+/** The states of a case that still needs a solution. */
 export const openStates: ReadonlySet<CaseState> = new Set(
   CASE_STATES.filter(state => state !== 'resolved' && state !== 'ignored'),
 )
 
-/** What a failure leaves behind, by its category. */
+/** The states after a failure, by its category. */
 const FAILED = ['open', 'retry_scheduled', 'awaiting_activation'] as const satisfies CaseState[]
 const WAITING = [...FAILED, 'blocked'] as const satisfies CaseState[]
 
@@ -38,11 +37,11 @@ interface CaseTransition {
   to: readonly CaseState[]
 }
 
-/** Every way from one state to another. The diagram in ARCHITECTURE.md is made from this, and a test holds the SQL to it. */
+/** Every transition between states. The diagram in ARCHITECTURE.md is made from this, and a test holds the SQL to it. */
 export const CASE_TRANSITIONS: readonly CaseTransition[] = [
   { event: 'fails', by: 'dirsync', from: ['new', ...WAITING, 'retrying'], to: FAILED },
   { event: 'fails after its time', by: 'dirsync', from: ['snoozed'], to: FAILED },
-  { event: 'fails with another HR row', by: 'dirsync', from: ['ignored'], to: FAILED },
+  { event: 'fails with another HR row or reason', by: 'dirsync', from: ['ignored'], to: FAILED },
   { event: 'its holder has work', by: 'dirsync', from: ['open'], to: ['blocked'] },
   { event: 'its holder has changed', by: 'dirsync', from: ['open'], to: ['retrying'] },
   { event: 'is part of a swap', by: 'dirsync', from: ['blocked'], to: ['open'] },
@@ -67,7 +66,7 @@ export const CASE_TRANSITIONS: readonly CaseTransition[] = [
   },
 ]
 
-/** A case that an outcome has opened, counted up, resolved or released, and the run in which it did. */
+/** A case that an outcome has opened, counted up, resolved or released, and the run of that outcome. */
 export interface TouchedCase {
   id: number
   runId: number | null
@@ -75,13 +74,13 @@ export interface TouchedCase {
 
 /** A case that has just failed. */
 export interface RecordedCase extends TouchedCase {
-  /** Somebody has what it wants … */
+  /** Another employee holds the value that it wants … */
   waits: boolean
-  /** … and has changed since it was refused. */
+  /** … and has changed since the refusal. */
   isDue: boolean
 }
 
-/** Opens a case, or counts up the one there is. */
+/** Opens a case, or counts up the existing one. */
 export async function recordFailure(
   client: ClientBase,
   { key, runId, startedAt }: Pick<Settlement, 'runId' | 'startedAt'> & { key: CaseKey },
@@ -127,7 +126,7 @@ export async function recordFailure(
 
 type CaseKey = Pick<ClaimKey, 'enterpriseCode' | 'entityKey'> & { operation: string }
 
-/** @param failure columns of the case, and when dirsync tries again by itself; returns the number of the case */
+/** @param failure columns of the case, and when dirsync retries by itself; returns the number of the case */
 export async function recordCase(
   client: ClientBase,
   { nextRetryMs, ...columns }: { nextRetryMs: number; [column: string]: unknown },
@@ -140,7 +139,7 @@ export async function recordCase(
   return onlyRow(rows).id
 }
 
-/** Resolves the cases that outcomes have settled, also those that a person had ignored: their reason is gone. */
+/** Resolves the cases that outcomes have settled, including those that a person had ignored: their reason is gone. */
 export async function resolveCases(
   client: ClientBase,
   settlements: (Pick<Settlement, 'runId' | 'failures' | 'resolve' | 'employee' | 'outcome'> & {
@@ -162,14 +161,14 @@ export async function resolveCases(
        on d.enterprise_code = s."enterpriseCode" and d.entity_key = s."entityKey"
        and d.operation = s.operation
      where d.entity <> 'enterprise' and d.state <> 'resolved' and not s.kept ? d.field
-       -- Here the field says which job it is, or which part of a mirror.
+       -- Here the field names the job, or the part of a mirror.
        and (s.operation not in ('bind-openid', 'mirror-orders', 'mirror-taxpayers') or d.field = s.detail)`,
     [JSON.stringify(resolving)],
   )
   return endCases(client, rows)
 }
 
-/** Nothing went through: what the other cases were about does not matter any more. */
+/** Whether the outcome makes the other cases moot: there is nothing left to bring to the platform. */
 function isMoot(outcome: JobResult['outcome'], employee: JobResult['employee']): boolean {
   return (
     ['obsolete', 'left', 'awaiting_activation'].includes(outcome) ||
@@ -202,7 +201,7 @@ export async function endCases(
   return rows
 }
 
-/** Ends every case there is, in the name of the person who had a reason. */
+/** Ends every case, on behalf of the person who gave the reason. */
 export async function endAllCases(client: ClientBase, reason: string): Promise<void> {
   await client.query(
     `with ended as (
@@ -232,15 +231,23 @@ export async function markRetrying(
        where id = any ($1) and state <> 'resolved'
        returning id
      )
-     insert into dirsync.dead_letter_event (dead_letter_id, event, run_id)
-     select id, 'retried', $2 from retried
+     insert into dirsync.dead_letter_event (dead_letter_id, actor, event, run_id)
+     select t.id, coalesce(
+              -- The person who named the case; several people may have joined the run.
+              (select c.requested_by from dirsync.command c
+               where c.run_id = $2 and c.name = 'retry'
+                 and coalesce(c.arguments -> 'ids', jsonb_build_array(c.arguments -> 'id')) @> to_jsonb(t.id)
+               order by c.id desc limit 1),
+              (select r.requested_by from dirsync.sync_run r where r.id = $2 and r.requested_by <> 'cron'),
+              'dirsync'), 'retried', $2
+     from retried t
      returning dead_letter_id as id`,
     [ids, runId],
   )
   return rows.map(({ id }) => id)
 }
 
-/** Cases that were to be retried, and whose job ended before it came to them, wait for their next turn. */
+/** Cases to be retried whose job ended before it reached them wait for their next turn. */
 export async function restCases(client: ClientBase, settlements: Settlement[]): Promise<void> {
   const keys = settlements.filter(({ resolve }) => typeof resolve === 'object').map(({ key }) => key)
   if (keys.length === 0) return
@@ -256,23 +263,13 @@ export async function restCases(client: ClientBase, settlements: Settlement[]): 
   )
 }
 
-/**
- * The same at the end of a mirror's run: parts have their turn soon, payers who are found no more wait for a person. Where
- * another run of the mirror is requested, all of them are left to it.
- */
-export async function restMirrorCases(client: ClientBase, mirror: Mirror): Promise<void> {
-  await client.query(
-    `update dirsync.dead_letter
-     set state = case entity when 'mirror' then 'retry_scheduled' else 'open' end,
-         next_retry_at = now() + case entity when 'mirror' then interval '1 hour' else interval '7 days' end,
-         version = version + 1
-     where operation = $1 and state = 'retrying'
-       and not exists (select from dirsync.sync_run where kind = $2 and state = 'requested')`,
-    [mirrorOperation(mirror), mirror],
-  )
+/** The same for all cases whose work is gone: it was cancelled, or a mirror has read everything else. Returns how many. */
+export async function restLostCases(db: ClientBase | Pool): Promise<number> {
+  const { rows } = await db.query<{ rested: number }>('select dirsync.rest_cases()::int as rested')
+  return onlyRow(rows).rested
 }
 
-/** Cases that waited for their holder wait for a person, who alone can break the circle of a swap. */
+/** Cases that waited for their holder now wait for a person, since only a person can resolve a swap. */
 export async function openBlocked(client: ClientBase, ids: number[]): Promise<void> {
   await client.query(
     `update dirsync.dead_letter set state = 'open' where id = any ($1) and state = 'blocked'`,
@@ -280,7 +277,7 @@ export async function openBlocked(client: ClientBase, ids: number[]): Promise<vo
   )
 }
 
-/** A case that a person ignored is about more than before, so that they have to decide anew. */
+/** A case that a person ignored has grown, so that it needs a new decision. */
 export async function reopenIgnored(
   client: ClientBase,
   { id, runId }: TouchedCase,
@@ -325,8 +322,8 @@ export async function mirrorCases(
 }
 
 /**
- * Ends the cases of parts that are not asked for any more. What a person ignored stays ignored: the part may be asked for
- * again, and would come back as a case.
+ * Ends the cases of parts that are no longer read. Ignored ones stay ignored: the part may be read again, and would come back
+ * as a case.
  */
 export async function endObsoleteMirrorCases(
   client: ClientBase,

@@ -1,15 +1,16 @@
 import type { FieldBlock } from '../directory/difference.ts'
 import type { EmployeeField } from '../directory/employee.ts'
+import type { Owners } from '../hr/sources.ts'
 import type { Pool } from '../lib/database.ts'
 import { WORK_MS } from '../lib/database.ts'
 import type { JobKey, JobOperation } from '../queue/job.ts'
 
-/** Names a job: one operation on one entity. */
+/** The key of a job: one operation on one entity. */
 export interface ClaimKey extends JobKey {
   operation: JobOperation
 }
 
-/** An unresolved case of the entity and operation, as far as it matters for the next attempt. */
+/** The columns of an entity's unresolved case that matter for the next attempt. */
 export interface OpenCase {
   field: string
   category: string
@@ -18,38 +19,46 @@ export interface OpenCase {
   occurrences: number
 }
 
-/** What a worker knows when it begins a job: the outbox row and the memory of the entity. */
+/** A worker's data at the start of a job: the outbox row and the stored state of the entity. */
 export interface Claim {
-  /** The database's time: all processes agree on it, whatever their own clocks say. */
+  /** The database's time, which all processes agree on whatever their own clocks say. */
   startedAt: Date
   version: number
-  /** Fencing token: an outcome counts only while no later execution has begun. Never used twice. */
+  /** Fencing token: an outcome counts only while no later execution has begun. Never reused. */
   execution: number
   /** Executions begun without an outcome, this one included. */
   starts: number
-  /** An earlier execution may have changed the platform without telling: it died, or its answer was lost. */
+  /** An earlier execution may have changed the platform without an outcome: it died, or its answer was lost. */
   sentUnknown: boolean
   attempts: number
   runId: number | null
-  /** Milliseconds since it was fed to the queue; null where the outbox believes that it is not there. */
+  /** Milliseconds since it was fed to the queue; null if the outbox does not count it as queued. */
   fedMsAgo: number | null
+  /** Milliseconds since a run of changes, or a person, requested it; null: another kind of run did. */
+  changeMsAgo: number | null
   priority: number
   /** A halt was raised after this job had been enqueued: give it back. */
   halted: boolean
-  /** A halt is in force, which a call that comes through disproves. */
+  /** A halt is in force, which a successful call disproves. */
   underHalt: boolean
-  /** Hash of the HR row as the last plan that passed saw it; null where it saw none. */
+  /** Hash of the HR row in the last plan that passed; null without one. */
   sourceHash: string | null
-  /** A person named the entity: it is sent as HR has it now, whatever a plan saw. */
+  /** Whether the employee is in service, by HR's last word; true for an employee whom no plan has seen yet. */
+  active: boolean
+  /** A person named the entity: HR's current row is sent, whatever a plan saw. */
   named: boolean
   /**
-   * Fingerprint of the mapping that the latest plan that passed was made with, as `mappingFor` reads it; null when none was.
-   * Of several sources: the latest of the entity's own.
+   * Fingerprint of the latest passed plan's mapping, as `mappingFor` reads it; null without one. With several sources: the
+   * latest of the entity's own.
    */
   mapping: string | null
+  /** Another HR row, or its absence, waits for a decision, or was rejected … */
+  isHeld: boolean
+  /** … with this hash; null where HR has none. */
+  heldHash: string | null
   acknowledgedHash: string | null
   acknowledged: Partial<Record<EmployeeField, string>>
-  /** Per field that was sent, the hash of what the platform showed before. */
+  /** Per sent field, the hash of the platform's value before. */
   overwritten: Partial<Record<EmployeeField, string>>
   cases: OpenCase[]
   /** Fields that are withheld from the enterprise's employees. */
@@ -57,15 +66,18 @@ export interface Claim {
 }
 
 /**
- * Begins jobs, with one statement for all that are wanted at the same moment.
- * @param sourcesAreNamed whether HR has sources with mappings of their own
- * @returns one claim per key; null where the outbox has no row, or none that is due: there is nothing to do
+ * Begins jobs, with one statement for all that are requested at the same time.
+ * @param owners the sources of HR as this process knows them. A row whose enterprise has another source by now is given back:
+ * only a process started since can read its HR row
+ * @returns one claim per key; null where the outbox has no row, or none that is due and this process's: there is nothing to do
  */
-export async function claim(db: Pool, keys: ClaimKey[], sourcesAreNamed = false): Promise<(Claim | null)[]> {
+export async function claim(db: Pool, keys: ClaimKey[], owners: Owners = {}): Promise<(Claim | null)[]> {
+  const areNamed = Object.keys(owners).length > 0
   const statement = {
-    name: sourcesAreNamed ? 'claim by source' : 'claim',
-    text: sourcesAreNamed ? CLAIM_BY_SOURCE : CLAIM,
+    name: areNamed ? 'claim by source' : 'claim',
+    text: areNamed ? CLAIM_BY_SOURCE : CLAIM,
     values: [
+      owners,
       keys.map(key => key.operation),
       keys.map(key => key.enterpriseCode),
       keys.map(key => key.entityKey),
@@ -78,7 +90,10 @@ export async function claim(db: Pool, keys: ClaimKey[], sourcesAreNamed = false)
   return keys.map((_, i) => claims.get(i + 1) ?? null)
 }
 
-/** SQL: the blocks of an enterprise as one of its employees sees them. The parameters are expressions for both. */
+/** Delay of a row that this process cannot claim: by then a worker that can may be free. */
+const GIVEN_BACK_MS = 2000
+
+/** SQL: the blocks of an enterprise as they apply to one of its employees. The parameters are expressions for both. */
 export function blocksOf(enterpriseCode: string, userid: string): string {
   return `coalesce((
     select jsonb_agg(jsonb_build_object(
@@ -95,7 +110,7 @@ const LATEST_MAPPING = `(select r.mapping from dirsync.sync_run r
         where r.mapping is not null and r.state in ('running', 'done')
         order by r.planned_at desc limit 1)`
 
-/** Of each source the mapping of its latest plan, or of the latest one of named employees or cases, whichever came last. */
+/** For each source the mapping of its latest plan, or of the latest one of named employees or cases, whichever is later. */
 const MAPPINGS = `mappings as materialized (
   select s.enterprise_codes,
          (select r.mapping
@@ -113,18 +128,22 @@ const MAPPINGS = `mappings as materialized (
 
 const claimWith = (ctes: string, mapping: string) => `
 with ${ctes}wanted as (
-  select * from unnest($1::text[], $2::text[], $3::text[], $4::text[])
+  select * from unnest($2::text[], $3::text[], $4::text[], $5::text[])
     with ordinality as w (operation, enterprise_code, entity_key, detail, position)
-  -- Always true. PostgreSQL then expects the same few rows whatever the arrays hold, and plans this once
-  -- per connection.
+  -- Always true. PostgreSQL then expects the same few rows whatever the arrays hold, and plans this once per
+  -- connection.
   where position between 1 and 1000000
+), owners as materialized (
+  select $1::jsonb as mine, dirsync.hr_owners() as present
 ), held as materialized (
-  select w.* from wanted w
+  select w.*, (o.mine = '{}') = (o.present = '{}')
+           and o.mine ->> w.enterprise_code is not distinct from o.present ->> w.enterprise_code as ours
+  from owners o cross join wanted w
   join dirsync.pending p on p.operation = w.operation and p.enterprise_code = w.enterprise_code
                         and p.entity_key = w.entity_key and p.detail = w.detail
-  -- Of two jobs for a row, the second must not cut short the delay that the first one asked for.
+  -- Of two jobs for a row, the second must not cut short the delay that the first one set.
   where p.not_before <= now()
-  -- The order in which everybody locks several rows.
+  -- The lock order of every statement that locks several rows.
   order by p.operation, p.enterprise_code, p.entity_key, p.detail
   for update of p
 ), begun as (
@@ -132,18 +151,27 @@ with ${ctes}wanted as (
   set starts = p.starts + 1, execution = nextval('dirsync.execution'),
       sent_unknown = p.sent_unknown or p.starts > 0
   from held h
-  where p.operation = h.operation and p.enterprise_code = h.enterprise_code
+  where h.ours and p.operation = h.operation and p.enterprise_code = h.enterprise_code
     and p.entity_key = h.entity_key and p.detail = h.detail
   returning h.position, p.*
+), given_back as (
+  update dirsync.pending p
+  set enqueued_at = null, not_before = now() + interval '${GIVEN_BACK_MS} milliseconds'
+  from held h
+  where not h.ours and p.operation = h.operation and p.enterprise_code = h.enterprise_code
+    and p.entity_key = h.entity_key and p.detail = h.detail
 )
 select now() as "startedAt", b.position::int, b.version, b.execution, b.starts,
        b.sent_unknown as "sentUnknown", b.attempts, b.run_id as "runId", b.priority, b.named,
        (extract(epoch from now() - b.enqueued_at) * 1000)::float8 as "fedMsAgo",
+       (select (extract(epoch from now() - b.created_at) * 1000)::float8 from dirsync.sync_run r
+        where r.id = b.run_id and r.kind in ('changes', 'employees')) as "changeMsAgo",
        exists (select from dirsync.halt h where h.scope in ('*', b.enterprise_code)
                  and (b.enqueued_at is null or b.enqueued_at < h.since)) as halted,
        exists (select from dirsync.halt h where h.scope in ('*', b.enterprise_code)) as "underHalt",
        ${mapping} as mapping,
-       e.source_hash as "sourceHash", e.acknowledged_hash as "acknowledgedHash",
+       coalesce(e.active, true) as active,
+       e.source_hash as "sourceHash", e.held_run is not null as "isHeld", e.held_hash as "heldHash", e.acknowledged_hash as "acknowledgedHash",
        coalesce(e.acknowledged, '{}') as acknowledged, coalesce(e.overwritten, '{}') as overwritten,
        coalesce((select jsonb_agg(jsonb_build_object(
                           'field', d.field, 'category', d.category, 'sourceHash', d.source_hash,

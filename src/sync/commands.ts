@@ -1,17 +1,17 @@
 import { type ClientBase, onlyRow, type Pool, type PoolClient, transaction } from '../lib/database.ts'
 import type { RunKind } from './run.ts'
 
-/** Who asks, and from where: both go into `dirsync.command`. */
+/** Who makes a request, and from where: both go into `dirsync.command`. */
 export interface Asker {
-  /** Beside the database user: `cli:` and the shell user, `console:` and the user's name. */
+  /** The requester beside the database user: `cli:` and the shell user, `console:` and the user's name. */
   actor: string
-  /** Of the browser; absent: the record has that of the database client. */
+  /** Of the browser; default: the database client's. */
   address?: string | null | undefined
 }
 
 /**
- * What a person asked for cannot be done: there is no such thing (any more), an argument is wrong, or somebody else has been
- * quicker. The message of a conflict says who, what they did, and when.
+ * A person's request cannot be carried out: its object is gone or unknown, an argument is wrong, or another person was faster.
+ * The message of a conflict says who, what they did, and when.
  */
 export class CommandError extends Error {
   readonly code: 'COMMAND_NOT_FOUND' | 'COMMAND_INVALID' | 'COMMAND_CONFLICT'
@@ -31,10 +31,10 @@ const CODES: Record<string, CommandError['code']> = {
 }
 
 /**
- * What a person may ask for. Everything goes through the SQL functions that reviewers use too, so that the rules and the
- * audit in `dirsync.command` are the same. A method throws a CommandError when it cannot be done.
+ * A person's commands. Everything goes through the SQL functions that reviewers use too, so that the rules and the audit in
+ * `dirsync.command` are the same. A method throws a CommandError when it cannot be done.
  *
- * Who decides about a case may say which version of it they saw: if somebody has changed it since, it is a conflict.
+ * Decisions about a case may state the version that the person saw: if the case has changed since, it is a conflict.
  */
 export class Commands {
   readonly #pool: Pool
@@ -46,15 +46,15 @@ export class Commands {
   }
 
   /**
-   * Requests a run, or finds the same one that still waits to begin: one for each source of HR that it is about. Returns
-   * their numbers, at least one.
+   * Requests a run, or finds an equal one that still waits to begin: one for each source of HR that it covers. Returns their
+   * numbers, at least one.
    * @param source of HR, where there are several; null: all of them
    */
   resync(kind: Exclude<RunKind, 'employees' | 'retry'>, source: string | null = null): Promise<number[]> {
     return this.#askAll('select dirsync.resync($1, source => $2)', [kind, source])
   }
 
-  /** Runs that delete departments. @param reason why somebody wants it now; kept in the audit */
+  /** Runs that delete departments. @param reason why it is wanted now; kept in the audit */
   deleteDepartments(reason: string): Promise<number[]> {
     return this.#askAll(
       `select dirsync.request_run('departments', '{}', 'resync', $1, null, s.name)
@@ -63,7 +63,7 @@ export class Commands {
     )
   }
 
-  /** The same for a full run. @param maxAgeMs leaves out whom the platform confirmed within this time; null: nobody */
+  /** The same for a full run. @param maxAgeMs skips employees whom the platform confirmed within this time; null: none */
   resyncFull(maxAgeMs: number | null, source: string | null = null): Promise<number[]> {
     return this.#askAll(
       `select dirsync.resync('full', max_age => $1 * interval '1 millisecond', source => $2)`,
@@ -80,8 +80,8 @@ export class Commands {
   }
 
   /**
-   * One run that tries all the cases again. There is none when one of them does not exist or is resolved.
-   * @param expectedVersion of the case, where there is one
+   * One run that retries all the cases. No run is made when one of them does not exist or is resolved.
+   * @param expectedVersion of the case, if it is a single one
    */
   retry(ids: number[], expectedVersion?: number): Promise<number> {
     return this.#do(async client => {
@@ -116,12 +116,12 @@ export class Commands {
     return this.#decide(id, expectedVersion, 'select dirsync.snooze($1, $2, $3)', [id, until, reason])
   }
 
-  /** @param assignee who takes care of the case; null: nobody */
+  /** @param assignee who takes care of the case; null: unassigned */
   assign(id: number, assignee: string | null, expectedVersion?: number): Promise<number> {
     return this.#decide(id, expectedVersion, 'select dirsync.assign($1, $2)', [id, assignee])
   }
 
-  /** Adds to the story of a case; what others did meanwhile does not matter. */
+  /** Adds to the story of a case; concurrent changes do not matter. */
   comment(id: number, text: string): Promise<number> {
     return this.#ask('select dirsync.comment($1, $2)', [id, text])
   }
@@ -134,9 +134,14 @@ export class Commands {
     return this.#ask('select dirsync.reject($1, $2)', [run, reason])
   }
 
-  /** Takes a run's waiting work back; what is in hand ends. */
+  /** Cancels a run's waiting work; jobs in flight finish. */
   cancel(run: number, reason: string | null): Promise<number> {
     return this.#ask('select dirsync.cancel($1, $2)', [run, reason])
+  }
+
+  /** Ends a dry run that is not over. */
+  cancelDryRun(dryRun: number): Promise<number> {
+    return this.#ask('select dirsync.cancel_dry_run($1)', [dryRun])
   }
 
   /** Stops all calls of the deployment. Returns the reason. */
@@ -149,54 +154,64 @@ export class Commands {
     return this.#ask('select dirsync.resume()', [])
   }
 
-  /** Lowers the rate of all calls until a time; then it comes back by itself. Returns the rate. */
+  /** Lowers the rate of all calls until a time, after which it returns by itself. Returns the rate. */
   lowerRate(perSecond: number, until: Date, reason: string): Promise<number> {
     return this.#ask('select dirsync.lower_rate($1, $2, $3)', [perSecond, until, reason])
   }
 
-  /** Ends it before its time. Returns whether the rate was lowered. */
+  /** Restores the rate early. Returns whether it was lowered. */
   restoreRate(): Promise<boolean> {
     return this.#ask('select dirsync.restore_rate()', [])
   }
 
-  /** Leaves a cron job's ticks out. Returns what that means for the directory; null: nothing. */
+  /** Skips a cron job's ticks. Returns the consequences for the directory; null: none. */
   pauseSchedule(job: string, reason: string): Promise<string | null> {
     return this.#ask('select dirsync.pause_schedule($1, $2)', [job, reason])
   }
 
-  /** Lets it run again. Returns whether it was paused. */
+  /** Resumes the job. Returns whether it was paused. */
   resumeSchedule(job: string): Promise<boolean> {
     return this.#ask('select dirsync.resume_schedule($1)', [job])
   }
 
-  /** Runs a cron job once, at once. Returns when that was asked for: `due_at` of the tick. */
+  /** Runs a cron job once, at once. Returns the time of the request: `due_at` of the tick. */
   runSchedule(job: string): Promise<Date> {
     return this.#ask('select dirsync.run_schedule($1)', [job])
   }
 
-  /** Lets the next probe of a halt happen at once. Returns its scope. */
+  /** Makes the next probe of a halt due at once. Returns its scope. */
   probeNow(scope: string): Promise<string> {
     return this.#ask('select dirsync.probe_now($1)', [scope])
   }
 
-  /** Keeps the alerts of a rule from all channels until a time within 30 days. Returns the time. */
-  muteAlert(rule: string, until: Date, reason: string): Promise<Date> {
-    return this.#ask('select dirsync.mute_alert($1, $2, $3)', [rule, until, reason])
+  /** Acknowledges an alert for the requester. Returns false when it is over, or was acknowledged already. */
+  acknowledgeAlert(id: number, reason: string | null): Promise<boolean> {
+    return this.#ask('select dirsync.acknowledge_alert($1, $2)', [id, reason])
   }
 
-  /** Lets them through again before their time. Returns whether the rule was muted. */
-  unmuteAlert(rule: string): Promise<boolean> {
-    return this.#ask('select dirsync.unmute_alert($1)', [rule])
+  /** Mutes a rule's alerts on all channels until a time within 30 days. Returns the time. */
+  muteAlert(rule: string, subject: string | null, until: Date, reason: string): Promise<Date> {
+    return this.#ask('select dirsync.mute_alert($1, $2, $3, $4)', [rule, until, reason, subject])
   }
 
-  /** From when to when only critical alerts are sent each day. @param hours.starts and `ends`: HH:MM */
+  /** Unmutes them early. Returns whether the rule was muted. */
+  unmuteAlert(rule: string, subject: string | null): Promise<boolean> {
+    return this.#ask('select dirsync.unmute_alert($1, $2)', [rule, subject])
+  }
+
+  /** The daily hours in which only critical alerts are sent. @param hours.starts and `ends`: HH:MM */
   async setQuietHours(hours: { starts: string; ends: string; timeZone: string }): Promise<void> {
     await this.#ask('select dirsync.set_quiet_hours($1, $2, $3)', [hours.starts, hours.ends, hours.timeZone])
   }
 
-  /** Ends quiet hours for good. Returns whether there were any. */
+  /** Removes quiet hours. Returns whether there were any. */
   clearQuietHours(): Promise<boolean> {
     return this.#ask('select dirsync.clear_quiet_hours()', [])
+  }
+
+  /** Records that a person viewed data outside dirsync, such as the platform's, or downloaded a file. */
+  async note(name: string, values: Record<string, unknown>): Promise<void> {
+    await this.#ask('select dirsync.note_command($1, null, $2)', [name, values])
   }
 
   #ask<T = number>(sql: string, values: unknown[]): Promise<T> {
@@ -223,8 +238,8 @@ export class Commands {
 }
 
 /**
- * Runs `work` in one transaction in the name of who asks.
- * @throws CommandError for what the SQL functions refuse
+ * Runs `work` in one transaction on behalf of the requester.
+ * @throws CommandError when the SQL functions refuse
  */
 export async function asAsker<T>(
   pool: Pool,
@@ -243,7 +258,7 @@ export async function asAsker<T>(
   }
 }
 
-/** Has what this transaction writes down say who asks, and from where. */
+/** Records the requester and their address with everything that this transaction writes. */
 export async function actAs(client: ClientBase, { actor, address }: Asker): Promise<void> {
   await client.query(
     `select set_config('dirsync.actor', $1, true), set_config('dirsync.address', $2, true)`,

@@ -1,26 +1,25 @@
-import type { SourceScope } from '../hr/sources.ts'
 import type { Pool } from '../lib/database.ts'
 import type { Logger } from '../lib/logger.ts'
+import { Loop } from '../lib/loop.ts'
 import { type Tracing, UNTRACED } from '../lib/tracing.ts'
-import { pause } from '../lib/waiting.ts'
 import type { Feeder } from './feeder.ts'
+import { detachHalted } from './outbox.ts'
 import type { Planner } from './planner.ts'
 import { finishRuns } from './run.ts'
 import { requestReplan } from './run-requests.ts'
 import { traceRun } from './run-trace.ts'
+import { sourcesFor } from './sources.ts'
 import { foldTally } from './tally.ts'
 
-/** Without a notification, how often to look for something to do. */
+/** How often to check for work without a notification. */
 const IDLE_MS = 1000
-/** While runs go on, how often to fill up the queue. */
+/** How often to fill the queue while runs are in progress. */
 const BUSY_MS = 50
 
 interface CoordinatorOptions {
   pool: Pool
-  /** One for each source of HR, and one for what is about none of several. */
+  /** One for each source of HR, and one for runs without a source if there are several. */
   planners: readonly Planner[]
-  /** The sources whose changed rows wait for a plan. */
-  sources: readonly SourceScope[]
   feeder: Feeder
   logger: Logger
   /** Default: none. */
@@ -28,77 +27,57 @@ interface CoordinatorOptions {
 }
 
 /**
- * The scheduler role's loops: plan requested runs, feed the queue, end runs that have nothing left, keep the tally short.
- * Any number of processes may run them; planning and feeding are each done by one at a time.
+ * The scheduler role's loops: plan requested runs, feed the queue, end finished runs, keep the tally short. Any number of
+ * processes may run them; planning and feeding are each done by one at a time.
  */
 export class Coordinator {
-  readonly #options: CoordinatorOptions
-  readonly #stopping = new AbortController()
-  #loops: Promise<void>[] = []
-  #wake = Promise.withResolvers<void>()
-  #troubled = false
+  readonly #loops: Loop[]
 
-  constructor(options: CoordinatorOptions) {
-    this.#options = options
-  }
-
-  start(): void {
-    const { pool, planners, sources, feeder, logger, tracing = UNTRACED } = this.#options
+  constructor({ pool, planners, feeder, logger, tracing = UNTRACED }: CoordinatorOptions) {
+    const loop = (what: string, step: (signal: AbortSignal) => Promise<boolean>) =>
+      new Loop({
+        step,
+        pauseMs: IDLE_MS,
+        busyMs: BUSY_MS,
+        failed: error => logger.error({ error }, `${what} failed; trying again`),
+      })
     this.#loops = [
       ...planners.map(planner =>
-        this.#loop(async () => {
-          const planned = await planner.planNext(this.#stopping.signal)
+        loop('planning', async signal => {
+          const planned = await planner.planNext(signal)
           if (planned) this.wake()
           return planned
         }),
       ),
-      this.#loop(async () => {
+      loop('feeding the queue', async () => {
         const fed = await feeder.feed()
         const { ended, left } = await finishRuns(pool)
         for (const runId of ended) {
           logger.info({ runId }, 'run done')
           await traceRun(pool, tracing, runId)
         }
-        for (const source of sources) await requestReplan(pool, source)
+        for (const source of await sourcesFor(pool, 'changes')) await requestReplan(pool, source)
         return fed > 0 || left > 0
       }),
-      this.#loop(async () => {
+      // Separate from the feed, which much work of a halted enterprise must not hold up.
+      loop('setting halted work aside', async () => (await detachHalted(pool)) > 0),
+      loop('keeping the tally short', async () => {
         await foldTally(pool)
         return false
       }),
     ]
   }
 
-  /** Looks at once whether there is something to do. */
+  start(): void {
+    for (const loop of this.#loops) loop.start()
+  }
+
+  /** Checks for work at once. */
   wake(): void {
-    this.#wake.resolve()
-    this.#wake = Promise.withResolvers()
+    for (const loop of this.#loops) loop.wake()
   }
 
   async stop(): Promise<void> {
-    this.#stopping.abort()
-    this.wake()
-    await Promise.all(this.#loops)
-  }
-
-  /** Repeats `step`: soon while it finds work, else at the next notification or tick. */
-  async #loop(step: () => Promise<boolean>): Promise<void> {
-    const { signal } = this.#stopping
-    while (!signal.aborted) {
-      let worked = false
-      // Taken before the step, so that nothing that is told during it is missed.
-      const woken = this.#wake.promise
-      try {
-        worked = await step()
-        this.#troubled = false
-      } catch (error) {
-        if (signal.aborted) return
-        // Once per outage of the database or the queue, not once per second.
-        if (!this.#troubled)
-          this.#options.logger.error({ err: (error as Error).message }, 'coordination failed; trying again')
-        this.#troubled = true
-      }
-      await pause(worked ? BUSY_MS : IDLE_MS, woken)
-    }
+    await Promise.all(this.#loops.map(loop => loop.stop()))
   }
 }

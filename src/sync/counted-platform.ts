@@ -6,15 +6,15 @@ import type { CallOptions, PlatformClient } from '../platform/client.ts'
 import { PlatformError } from '../platform/errors.ts'
 
 /**
- * The platform as one job sees it: every call has the job's signal and priority, waits for a slot among the calls of all
- * jobs, and is counted by operation.
+ * The platform for one job: every call has the job's signal and priority, waits for a slot among the calls of all jobs, and is
+ * counted by operation.
  */
 export class CountedPlatform {
-  /** Exchanges with the platform. */
+  /** Exchanges with the platform, by operation. */
   readonly calls: Record<string, number> = {}
-  /** How long they waited for the pacer. */
+  /** Milliseconds that they waited for the pacer. */
   readonly waitedMs: Record<string, number> = {}
-  /** How many of them the platform rejected because there were too many. */
+  /** How many of them the platform refused because of too many calls. */
   readonly tooFast: Record<string, number> = {}
   /** True once the platform itself has answered a call, even with a refusal. */
   answered = false
@@ -84,7 +84,7 @@ export class CountedPlatform {
   }
 }
 
-/** True for a failure that had no effect. A code that asks for a repetition ("system busy") may come after it. */
+/** True for a failure that had no effect. A code that asks for a repetition ("system busy") may come after the effect. */
 function isRefusal(error: unknown): boolean {
   return error instanceof PlatformError && error.outcomeKnown && error.disposition !== 'retry'
 }
@@ -101,7 +101,7 @@ export function employeeParams({ enterpriseCode, userid }: EmployeeKey): {
   return { userid, ...enterpriseParams(enterpriseCode) }
 }
 
-/** A single enterprise has no code, and calls without one are for it. */
+/** A single enterprise has no code; calls without one are for it. */
 export function enterpriseParams(enterpriseCode: string): { enterprise_code?: string } {
   return enterpriseCode === '' ? {} : { enterprise_code: enterpriseCode }
 }

@@ -1,52 +1,144 @@
 import { type DepartmentDeletion, type KnownDepartment, planDeletions } from '../directory/department.ts'
 import type { DepartmentCount, HrDepartmentRow } from '../hr/departments.ts'
 import type { NamedSource, SourceScope } from '../hr/sources.ts'
-import type { ClientBase, Pool } from '../lib/database.ts'
+import { Batcher } from '../lib/batcher.ts'
+import { type ClientBase, databaseTime, type Pool } from '../lib/database.ts'
 import type { Claim } from './claim.ts'
 import type { CountedPlatform } from './counted-platform.ts'
 import type { Work } from './outbox.ts'
 import { type JobResult, judge, result } from './outcome.ts'
+import { lastPlanPassed, lastSweep } from './plan-employees.ts'
+import { missingEmployees, type RunLimits } from './safety.ts'
 
-/** What HR says of departments now, remembered, and the deletions that follow from it. */
-interface DepartmentFacts {
-  /** Departments that HR delivers; with none at all nothing is remembered and nothing is to be deleted. */
+/** HR's current departments, merged into the stored ones, and the deletions that follow from them. */
+export interface DepartmentFacts {
+  /** Departments that HR delivers; without any, nothing is stored and nothing is to be deleted. */
   inHr: number
   /** Departments not deleted yet. */
   total: number
-  /** What a run deletes, without those whose deletion failed before: they wait for the retry of their case. */
+  /** Why their employees are uncertain, so that none may be deleted; null when they are certain. */
+  doubt: { isSuspect: boolean; message: string } | null
+  /** A run's deletions, without those that failed before: they wait for the retry of their case. */
   deletions: DepartmentDeletion[]
-  /** Everything that HR wants deleted, whatever became of it so far. */
+  /** Everything that HR wants deleted, whatever its state so far. */
   wanted: DepartmentDeletion[]
 }
 
-/** Reads a source's departments and the employees in them, remembers them and plans deletions. Other sources' are left alone. */
+type DepartmentLimits = Pick<RunLimits, 'gate' | 'departmentGraceMs'>
+
+/** Reads a source's departments and their employees, stores them and plans deletions. Other sources' are left alone. */
 export async function departmentFacts(
   db: ClientBase | Pool,
-  { hr, codes }: Pick<NamedSource, 'hr' | 'codes'>,
-  options: { graceMs: number; now: Date },
+  source: NamedSource,
+  limits: DepartmentLimits,
 ): Promise<DepartmentFacts> {
+  return judged(db, source, await readHr(db, source), limits)
+}
+
+/** A source's departments in HR at one moment. */
+interface Reading {
+  departments: number
+  counts: DepartmentCount[]
+}
+
+async function readHr(db: ClientBase | Pool, { hr, codes }: NamedSource): Promise<Reading> {
   const isOwn = ({ enterpriseCode }: { enterpriseCode: string }) => !codes || codes.includes(enterpriseCode)
   const [delivered, employees] = await Promise.all([hr.departments(), hr.employeesByDepartment()])
   const departments = delivered.filter(isOwn)
-  // An enterprise of which there is none at all has not closed them all: more likely it is not the source's.
+  // An enterprise without any department has not closed them all: more likely it is not the source's.
   const told =
     codes?.filter(code => departments.some(({ enterpriseCode }) => enterpriseCode === code)) ?? null
   if (departments.length > 0) await rememberDepartments(db, departments, told)
-  const known = await knownDepartments(db, employees.filter(isOwn), codes)
+  return { departments: departments.length, counts: employees.filter(isOwn) }
+}
+
+async function judged(
+  db: ClientBase | Pool,
+  source: NamedSource,
+  { departments: inHr, counts }: Reading,
+  { gate, departmentGraceMs }: DepartmentLimits,
+): Promise<DepartmentFacts> {
+  const known = await knownDepartments(db, counts, source.codes)
   const total = known.filter(department => !department.deleted).length
-  if (departments.length === 0) return { inHr: 0, total, deletions: [], wanted: [] }
+  const doubt = await doubtOf(db, source, counts, gate)
+  if (inHr === 0 || doubt) return { inHr, total, doubt, deletions: [], wanted: [] }
   const unparked = known.map(department => ({ ...department, parked: false }))
+  const now = await databaseTime(db)
   return {
-    inHr: departments.length,
+    inHr,
     total,
-    deletions: planDeletions(known, options.now, options.graceMs),
-    wanted: planDeletions(unparked, options.now, options.graceMs),
+    doubt,
+    deletions: planDeletions(known, now, departmentGraceMs),
+    wanted: planDeletions(unparked, now, departmentGraceMs),
+  }
+}
+
+/** How long deletions of one run share a reading of HR. */
+const BELIEVED_MS = 30_000
+
+/**
+ * Reads a source's departments for the jobs that delete them: all jobs of a run share a reading of HR. The stored departments
+ * are read for every request.
+ */
+export class DepartmentReader {
+  readonly #batcher: Batcher<number | null, DepartmentFacts>
+  #last: { run: number | null; begun: number; reading: Reading } | undefined
+
+  constructor(db: Pool, source: NamedSource, limits: DepartmentLimits) {
+    this.#batcher = new Batcher(
+      async runs => {
+        const facts = await judged(db, source, await this.#read(db, source, runs), limits)
+        return runs.map(() => facts)
+      },
+      { maxBatch: 500 },
+    )
+  }
+
+  /** @param run that requested the deletion; null: HR is read anew */
+  facts(run: number | null): Promise<DepartmentFacts> {
+    return this.#batcher.submit(run)
+  }
+
+  async #read(db: Pool, source: NamedSource, runs: readonly (number | null)[]): Promise<Reading> {
+    const [first = null] = runs
+    const run = runs.every(other => other === first) ? first : null
+    const last = this.#last
+    const begun = performance.now()
+    if (last && run !== null && last.run === run && begun - last.begun < BELIEVED_MS) return last.reading
+    const reading = await readHr(db, source)
+    this.#last = { run, begun, reading }
+    return reading
   }
 }
 
 /**
- * Remembers what HR says now: new, closed, reopened and missing departments.
- * @param codes the enterprises that it says it of; null: all there are
+ * A department's staff is trusted as far as the sanity gate and the breaker trust HR's employees: a deletion cannot be undone.
+ */
+async function doubtOf(
+  db: ClientBase | Pool,
+  source: SourceScope,
+  counts: readonly DepartmentCount[],
+  gate: RunLimits['gate'],
+): Promise<DepartmentFacts['doubt']> {
+  const last = await lastSweep(db, source)
+  const suspect = last && missingEmployees(sum(counts), last.statistics, gate)
+  if (suspect) return { isSuspect: true, message: `${suspect}. Nothing was enqueued.` }
+  if (last && (await lastPlanPassed(db, source.name))) return null
+  return {
+    isSuspect: false,
+    message:
+      'No department is deleted before a run has read all employees and passed: look at the latest run of kind changes.',
+  }
+}
+
+function sum(counts: readonly DepartmentCount[]): number {
+  return counts.reduce((total, { employees }) => total + employees, 0)
+}
+
+/**
+ * Stores HR's current departments: new, closed, reopened and missing ones. Other rows are not touched, and rows are locked in
+ * the order of their keys, as jobs of several workers store the same.
+ * @param codes the enterprises covered; null: all
  */
 export async function rememberDepartments(
   db: ClientBase | Pool,
@@ -54,31 +146,48 @@ export async function rememberDepartments(
   codes: SourceScope['codes'] = null,
 ): Promise<void> {
   await db.query(
-    `with seen as (
-       select * from jsonb_to_recordset($1) as s (
+    `with seen as materialized (
+       select "enterpriseCode" as enterprise_code, "deptCode" as dept_code, "parentCode" as parent_code, active,
+              "closedAt" as closed_at
+       from jsonb_to_recordset($1) as s (
          "enterpriseCode" text, "deptCode" text, "parentCode" text, active boolean, "closedAt" timestamptz)
+     ), differing as materialized (
+       select d.enterprise_code, d.dept_code, s.dept_code is null as missing
+       from dirsync.department d
+       left join seen s using (enterprise_code, dept_code)
+       where case when s.dept_code is null
+                  then d.first_missing_at is null and ($2::text[] is null or d.enterprise_code = any ($2))
+                  else (d.parent_code, d.active) is distinct from (s.parent_code, s.active)
+                    or d.first_missing_at is not null
+                    or s.active and (d.closed_at is not null or d.deleted_at is not null)
+                    or not s.active and (d.closed_at is null or d.closed_at <> s.closed_at) end
+       order by 1, 2 for update of d
      ), missing as (
        update dirsync.department d set first_missing_at = now()
-       where d.first_missing_at is null and ($2::text[] is null or d.enterprise_code = any ($2)) and not exists (
-         select from seen s where s."enterpriseCode" = d.enterprise_code and s."deptCode" = d.dept_code)
+       from differing f
+       where f.missing and d.enterprise_code = f.enterprise_code and d.dept_code = f.dept_code
      )
      insert into dirsync.department as d (enterprise_code, dept_code, parent_code, active, closed_at)
-     select "enterpriseCode", "deptCode", "parentCode", active,
-            case when not active then coalesce("closedAt", now()) end
-     from seen
+     select enterprise_code, dept_code, s.parent_code, s.active,
+            case when not s.active then coalesce(s.closed_at, known.closed_at, now()) end
+     from seen s
+     left join dirsync.department known using (enterprise_code, dept_code)
+     left join differing f using (enterprise_code, dept_code)
+     where known.dept_code is null or f.dept_code is not null
+     order by 1, 2
      on conflict (enterprise_code, dept_code) do update
      set parent_code = excluded.parent_code, active = excluded.active, first_missing_at = null,
-         closed_at = case when not excluded.active then (
-           select coalesce(s."closedAt", d.closed_at, now()) from seen s
-           where s."enterpriseCode" = d.enterprise_code and s."deptCode" = d.dept_code) end,
+         closed_at = excluded.closed_at,
          -- A department that HR opens again may be closed and deleted again.
          deleted_at = case when excluded.active then null else d.deleted_at end,
+         rejected_run = case when excluded.active = d.active and d.first_missing_at is null
+                              and excluded.parent_code is not distinct from d.parent_code then d.rejected_run end,
          parked_at = case when excluded.active is distinct from d.active then null else d.parked_at end`,
     [JSON.stringify(seen), codes],
   )
 }
 
-/** Every department of some enterprises with the employees in it, in HR (as counted by the caller) and in what is known of the platform. */
+/** Every department of some enterprises with its employees, in HR (counted by the caller) and as known of the platform. */
 export async function knownDepartments(
   db: ClientBase | Pool,
   employeesInHr: DepartmentCount[],
@@ -87,7 +196,7 @@ export async function knownDepartments(
   const { rows } = await db.query<KnownDepartment>(
     `select d.enterprise_code as "enterpriseCode", d.dept_code as "deptCode", d.parent_code as "parentCode",
             d.active, d.closed_at as "closedAt", d.first_missing_at as "missingSince",
-            d.deleted_at is not null as deleted, d.parked_at is not null as parked,
+            d.deleted_at is not null as deleted, d.parked_at is not null or d.rejected_run is not null as parked,
             coalesce(h.employees, 0)
               + (select count(*)::int from dirsync.employee e
                  where e.platform_state = 'in_service' and e.enterprise_code = d.enterprise_code
@@ -112,7 +221,7 @@ export async function storeDeletions(db: ClientBase, runId: number, work: Work[]
   )
 }
 
-/** The deletions that the plan of a held run has stored, of some enterprises. @param codes null: of all there are */
+/** The deletions in the stored plan of a held run, for some enterprises. @param codes null: all */
 export async function storedDeletions(
   db: ClientBase,
   runId: number,
@@ -131,7 +240,7 @@ interface DepartmentJob {
   enterpriseCode: string
   deptCode: string
   claim: Claim
-  /** The deletions that HR's present state asks for. */
+  /** The deletions that HR's current state asks for. */
   wanted: DepartmentDeletion[]
 }
 

@@ -4,11 +4,11 @@ import { actAs } from './commands.ts'
 import { ALIVE, type ProcessRow } from './process.ts'
 
 /**
- * The database is the memory of one account of the platform. Another address or application is refused until a person
- * switches the account.
+ * The database belongs to one account of the platform. Another address or application is refused until a person switches the
+ * account.
  */
 export interface Account {
-  /** Address of the platform as `new URL()` writes it; `embedded` for the trial's emulator, at whatever port. */
+  /** Address of the platform as `new URL()` writes it; `embedded` for the trial's emulator, whatever its port. */
   baseUrl: string
   appId: string
   /** For the record: the account stays the same when it changes. */
@@ -22,7 +22,7 @@ export interface Deployment extends Account {
   since: Date
 }
 
-/** The settings name another account than the database remembers. */
+/** The settings name another account than the database's. */
 export class AccountError extends Error {
   readonly code = 'ACCOUNT_OTHER'
 
@@ -44,7 +44,7 @@ export function isSameAccount(a: Account, b: Account): boolean {
   return a.baseUrl === b.baseUrl && a.appId === b.appId
 }
 
-/** Whose memory the database is; null before the first start. */
+/** The account that the database belongs to; null before the first start. */
 export async function readDeployment(db: ClientBase | Pool): Promise<Deployment | null> {
   const { rows } = await db.query<Deployment>(
     `select id, name, base_url as "baseUrl", app_id as "appId", enterprise_code as "enterpriseCode", since
@@ -54,18 +54,23 @@ export async function readDeployment(db: ClientBase | Pool): Promise<Deployment 
 }
 
 /**
- * Call it before you call the platform or write what it says: makes the database the memory of this account, if it is
- * nobody's yet. Of several at once one decides.
- * @throws AccountError when it is another account's
+ * Call it before you call the platform or store its answers: assigns the database to this account, if it has none yet. Of
+ * several concurrent calls one decides.
+ * @param name DEPLOYMENT_NAME
+ * @throws AccountError when the database belongs to another account
  */
-export async function claimDeployment(db: Pool, account: Account): Promise<Deployment> {
+export async function claimDeployment(
+  db: Pool,
+  account: Account,
+  name: string | null = null,
+): Promise<Deployment> {
   const deployment = await transaction(db, async client => {
-    // Waits for whoever inserts or switches at this moment; what they committed is read next.
+    // Waits for a concurrent insert or switch; its result is read next.
     await client.query(
-      `insert into dirsync.deployment as d (base_url, app_id, enterprise_code) values ($1, $2, $3)
-       on conflict (only_row) do update set enterprise_code = excluded.enterprise_code
+      `insert into dirsync.deployment as d (base_url, app_id, enterprise_code, name) values ($1, $2, $3, $4)
+       on conflict (only_row) do update set enterprise_code = excluded.enterprise_code, name = excluded.name
        where d.base_url = excluded.base_url and d.app_id = excluded.app_id`,
-      [account.baseUrl, account.appId, account.enterpriseCode],
+      [account.baseUrl, account.appId, account.enterpriseCode, name],
     )
     return (await readDeployment(client)) as Deployment
   })
@@ -74,15 +79,15 @@ export async function claimDeployment(db: Pool, account: Account): Promise<Deplo
 }
 
 /**
- * Call it before you only look: the database may be nobody's yet.
- * @throws AccountError when it is another account's
+ * Call it before you only read: the database may be unassigned yet.
+ * @throws AccountError when it belongs to another account
  */
 export async function assertAccount(db: Pool, account: Account): Promise<void> {
   const deployment = await readDeployment(db)
   if (deployment && !isSameAccount(deployment, account)) throw new AccountError(deployment, account)
 }
 
-/** Tables of what the platform said, or of what is to be asked of it. None of it holds for another account. */
+/** Tables of the platform's state and of requests to it. None of it holds for another account. */
 export const MEMORY = [
   'pending',
   'planned_work',
@@ -107,7 +112,7 @@ export const MEMORY = [
 /** Why runs and cases end. */
 const REASON = 'The database was switched to another account of the platform.'
 
-/** What a switch forgets, as a person counts it. */
+/** What a switch deletes, in figures for a person. */
 interface Forgotten {
   employees: number
   departments: number
@@ -116,7 +121,7 @@ interface Forgotten {
   payment_orders: number
   limit_accounts: number
   taxpayers: number
-  /** Runs that end: held, waiting or under way. */
+  /** Runs that end: held, waiting or in progress. */
   runs: number
   /** Cases that become obsolete. */
   dead_letters: number
@@ -132,7 +137,7 @@ class SwitchError extends Error {
   }
 }
 
-/** What a switch of the account would forget. */
+/** Counts what a switch of the account would delete. */
 export async function countMemory(db: ClientBase | Pool): Promise<Forgotten> {
   const { rows } = await db.query<Forgotten>(
     `select (select count(*) from dirsync.employee)::int as employees,
@@ -149,12 +154,12 @@ export async function countMemory(db: ClientBase | Pool): Promise<Forgotten> {
 }
 
 /**
- * Makes the database the memory of another account. All that was learnt of the old one goes, and with it the deployment's
- * id, so that nobody reads an old queue. History stays: attempts, finished runs, cases (as obsolete), refunds, top-ups.
- * With `keepMemory` only address and application id change.
- * @param options.actor who asks: `cli:` and the shell user
- * @returns null when the database is the memory of that account already
- * @throws SwitchError while processes are alive, or while money is under way that the new account could not settle
+ * Assigns the database to another account. Everything learnt about the old one goes, and with it the deployment's id, so that
+ * no process reads an old queue. History stays: attempts, finished runs, cases (as obsolete), refunds, top-ups. With
+ * `keepMemory` only address and application id change.
+ * @param options.actor the requester: `cli:` and the shell user
+ * @returns null when the database belongs to that account already
+ * @throws SwitchError while processes are alive, or while transfers of money are open that the new account could not settle
  */
 export async function switchAccount(
   pool: Pool,
@@ -163,7 +168,7 @@ export async function switchAccount(
 ): Promise<{ from: Deployment | null; forgotten: Forgotten | null } | null> {
   return transaction(pool, async client => {
     await actAs(client, options)
-    // Whoever starts now waits until this is done, and nobody makes the row meanwhile.
+    // A process that starts now waits until this is done, and cannot create the row meanwhile.
     await client.query('lock table dirsync.deployment in exclusive mode')
     const from = await readDeployment(client)
     if (from && isSameAccount(from, to)) return null
@@ -202,7 +207,7 @@ async function forget(client: ClientBase): Promise<Forgotten> {
   await assertNoOpenMoney(client)
   const forgotten = await countMemory(client)
   for (const table of MEMORY) await client.query(`delete from dirsync.${table}`)
-  // What stood in the way of the one account says nothing of the other; a person's pause holds for both.
+  // Obstacles of the one account say nothing about the other; a person's pause holds for both.
   await client.query(`delete from dirsync.halt where category <> 'paused'`)
   await client.query(
     `update dirsync.sync_run

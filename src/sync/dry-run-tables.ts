@@ -3,21 +3,21 @@ import { pipeline } from 'node:stream/promises'
 import { from as copyFrom } from 'pg-copy-streams'
 import { toDesired } from '../directory/desired.ts'
 import { EMPLOYEE_FIELDS, type EmployeeField } from '../directory/employee.ts'
-import { copyText, rowIsActive, smallHash } from '../directory/hash.ts'
+import { copyText, isKeyless, rowIsActive, smallHash } from '../directory/hash.ts'
 import { ScanRows } from '../hr/lines.ts'
 import type { HrEmployeeRow, HrScan } from '../hr/source.ts'
 import type { SourceScope } from '../hr/sources.ts'
 import { type ClientBase, COPY_MS, onlyRow } from '../lib/database.ts'
 
 /**
- * The set-based half of a dry run. The rows of both mappings are validated as they stream by, and staged as small hashes per
- * field in two temporary tables; one join of them says for whom the mappings differ. All functions work on one connection
- * inside one transaction, with which the tables go.
+ * The set-based half of a dry run. The rows of both mappings are validated as they stream, and staged as small hashes per field
+ * in two temporary tables; a join of them finds the employees for whom the mappings differ. All functions work on one
+ * connection inside one transaction, which drops the tables at its end.
  */
 
 export type Side = 'new_row' | 'today_row'
 
-/** One row per HR row, of one mapping. */
+/** One row per HR row of one mapping. */
 const STAGED = `(
   enterprise_code text,
   userid          text,
@@ -27,12 +27,9 @@ const STAGED = `(
   broken          text[]    -- columns that break rules
 ) on commit drop`
 
-/** A key longer than this is nobody's: no index takes it. */
-const MAX_KEY_BYTES = 2000
-
 /**
  * Stages the rows of a scan.
- * @param codes the enterprises of the source that is read; null: all there are
+ * @param codes the enterprises of the source; null: all
  */
 export async function stageSide(
   db: ClientBase,
@@ -47,7 +44,7 @@ export async function stageSide(
   const toLines = new Transform({
     transform(chunk: Buffer, _encoding, done) {
       const lines = rows.push(chunk).map(row => stagedLine(row, scan.columns))
-      // Rows come by the thousand in one turn of the event loop; others have their turn in between.
+      // Thousands of rows arrive in one turn of the event loop; other work gets its turn in between.
       setImmediate(done, null, lines.join(''))
     },
   })
@@ -61,10 +58,10 @@ export async function stageSide(
   await db.query(`analyze ${side}`)
 }
 
-/** One row as COPY text; nothing for a row that is nobody's. */
+/** One row as COPY text; empty for a row without a usable key. */
 function stagedLine(row: HrEmployeeRow, columns: readonly string[]): string {
   const { enterprise_code, userid } = row
-  if (!userid || Buffer.byteLength(`${enterprise_code}${userid}`) > MAX_KEY_BYTES) return ''
+  if (!userid || isKeyless(row)) return ''
   const validated = toDesired(row, columns)
   const active = validated.ok ? validated.desired.active : rowIsActive(row)
   const fields = validated.ok ? validated.desired.fields : {}
@@ -86,7 +83,7 @@ function hashOf(value: string | null | undefined): string {
   return value === null || value === '' ? '0' : String(smallHash(value))
 }
 
-/** What becomes of an employee under the other mapping. */
+/** The change of an employee under the other mapping. */
 export const DIFFERENCES = ['appears', 'disappears', 'breaks', 'mends', 'changes'] as const
 export type DifferenceKind = (typeof DIFFERENCES)[number]
 
@@ -101,7 +98,7 @@ export interface DifferenceFigures {
   compared: Partial<Record<DifferenceKind, number>>
   /** Highest first. */
   columns: Counted[]
-  /** The 50 departments with most of them. */
+  /** The 50 departments with the most of them. */
   departments: { department: string; n: number }[]
   /** Active employees per column that breaks a rule. */
   broken: Counted[]
@@ -110,7 +107,7 @@ export interface DifferenceFigures {
 
 const NAMES = `array['${EMPLOYEE_FIELDS.join("', '")}']`
 
-/** Joins both sides, and counts. A column that nobody managed before changes those alone for whom HR has a value. */
+/** Joins and counts both sides. A previously unmapped column changes only employees for whom HR has a value. */
 export async function compareSides(db: ClientBase): Promise<DifferenceFigures> {
   await db.query(
     `create temp table dry_difference on commit drop as
@@ -162,7 +159,7 @@ export interface DifferingEmployee {
   fields: (EmployeeField | 'userid' | 'enterprise_code' | 'active')[]
 }
 
-/** Some of the employees for whom the mappings differ: of each kind its share, so that a rare one is not crowded out. */
+/** Some of the employees for whom the mappings differ, with a share for each kind, so that a rare one is not crowded out. */
 export async function someDifferences(db: ClientBase, limit: number): Promise<DifferingEmployee[]> {
   const { rows } = await db.query<DifferingEmployee>(
     `select enterprise_code as "enterpriseCode", userid as "entityKey", reason, department, fields

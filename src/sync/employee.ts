@@ -2,11 +2,25 @@ import type { EmployeeField, EmployeeKey } from '../directory/employee.ts'
 import type { ClientBase, Pool } from '../lib/database.ts'
 import { WORK_MS } from '../lib/database.ts'
 
+/** The states of an employee: the column `employee.standing` computes them, and every display or count reads it. */
+export const STANDINGS = [
+  'in_step', // the platform confirmed every field
+  'waiting', // to be sent
+  'held', // HR has another row, which waits for a decision about a run
+  'rejected', // HR has another row, which a person rejected
+  'dead_lettered', // a field or the whole is in review
+  'accepted', // a field or the whole differs, and a person ignored that
+  'awaiting_activation', // not yet on the platform
+  'left', // HR says so
+  'vanished', // HR no longer has a row
+] as const
+export type Standing = (typeof STANDINGS)[number]
+
 /** Employees known by these names: a user id, or `enterprise/userid`. */
 export async function findEmployees(db: ClientBase | Pool, names: string[]): Promise<EmployeeKey[]> {
   const candidates = keysOf(names, await enterpriseCodes(db, ''))
   const { rows } = await db.query<EmployeeKey>(
-    // Both ways of naming somebody go by the primary key, given the enterprises.
+    // Both forms of a name use the primary key, given the enterprises.
     `select e.enterprise_code as "enterpriseCode", e.userid
      from unnest($1::text[], $2::text[]) as k (enterprise_code, userid)
      join dirsync.employee e on e.enterprise_code = k.enterprise_code and e.userid = k.userid
@@ -16,10 +30,22 @@ export async function findEmployees(db: ClientBase | Pool, names: string[]): Pro
   return rows
 }
 
+/** Those of the employees whom HR had when it was last read. */
+export async function present(db: ClientBase | Pool, keys: readonly EmployeeKey[]): Promise<EmployeeKey[]> {
+  const { rows } = await db.query<EmployeeKey>(
+    `select e.enterprise_code as "enterpriseCode", e.userid
+     from unnest($1::text[], $2::text[]) as k (enterprise_code, userid)
+     join dirsync.employee e on e.enterprise_code = k.enterprise_code and e.userid = k.userid
+     where e.vanished_at is null order by 1, 2`,
+    [keys.map(key => key.enterpriseCode), keys.map(key => key.userid)],
+  )
+  return rows
+}
+
 /** The enterprise codes in use, the deployment's own among them. */
 export async function enterpriseCodes(db: ClientBase | Pool, own: string): Promise<string[]> {
   const { rows } = await db.query<{ code: string }>(
-    // One look into the primary key's index for each enterprise, however many employees it has.
+    // One index look-up per enterprise, however many employees it has.
     `with recursive codes as (
        select min(enterprise_code) as code from dirsync.employee
        union all
@@ -33,8 +59,8 @@ export async function enterpriseCodes(db: ClientBase | Pool, own: string): Promi
 }
 
 /**
- * Marks fields of which nobody knows what the platform holds until an attempt confirms them: no value has this hash, so
- * they differ from whatever HR says.
+ * Marks fields whose value on the platform is unknown until an attempt confirms them: no value has this hash, so they differ
+ * from anything in HR.
  */
 export async function doubtFields(db: Pool, key: EmployeeKey, fields: EmployeeField[]): Promise<void> {
   const doubted = JSON.stringify(Object.fromEntries(fields.map(field => [field, '?'])))
@@ -60,7 +86,7 @@ function keysOf(names: string[], enterpriseCodes: string[]): EmployeeKey[] {
   )
 }
 
-/** Hash of the employee's HR row as the last plan that passed saw it; null where it saw none. */
+/** Hash of the employee's HR row in the last plan that passed; null without one. */
 export async function plannedHash(db: Pool, { enterpriseCode, userid }: EmployeeKey): Promise<string | null> {
   const { rows } = await db.query<{ source_hash: string | null }>(
     'select source_hash from dirsync.employee where enterprise_code = $1 and userid = $2',

@@ -1,18 +1,18 @@
+import { tryLockTransaction } from '../lib/advisory-lock.ts'
 import type { ClientBase, Pool } from '../lib/database.ts'
-import { FEED_MS, onlyRow, transaction } from '../lib/database.ts'
+import { FEED_MS, transaction } from '../lib/database.ts'
 import type { Logger } from '../lib/logger.ts'
 import { formatJobKey, jobId, type QueuedJob } from '../queue/job.ts'
 import { probeDelay } from './backoff.ts'
-import { countEnqueued, detachHalted, type Fed, refeed, takeForQueue, takeProbes } from './outbox.ts'
+import { countEnqueued, endLateDelays, type Fed, refeed, takeForQueue, takeProbes } from './outbox.ts'
 
-/** One feeder at a time, of all processes. */
-const LOCK = 0x66656564 // 'feed'
+/** Rows per chunk. One process feeds at a time. */
 const CHUNK = 1000
-/** How many chunks may be on their way into the queue while the next one is taken. */
+/** How many chunks may be in flight to the queue while the next one is taken. */
 const ADDS = 2
-/** How many jobs are fed in one go at most, so that a process that stops does not wait for long. */
+/** Most jobs fed in one go, so that a stopping process does not wait for long. */
 const AT_ONCE = 5000
-/** Rows that were enqueued more recently may still be on their way into the queue. */
+/** Rows enqueued more recently may still be in flight to the queue. */
 const SETTLE_MS = 3000
 
 /** What the feeder needs of the queue. */
@@ -21,7 +21,7 @@ export interface FedQueue {
   counts(): Promise<{ total: number }>
 }
 
-/** Moves work from the outbox to the queue, up to a high-water mark, and finds what the queue has lost. */
+/** Moves work from the outbox to the queue, up to a high-water mark, and finds jobs that the queue has lost. */
 export class Feeder {
   readonly #pool: Pool
   readonly #queue: FedQueue
@@ -36,7 +36,7 @@ export class Feeder {
     this.#logger = options.logger
   }
 
-  /** Fills the queue. Returns how many jobs it got: none while another process feeds it. */
+  /** Fills the queue. Returns how many jobs it added: none while another process feeds it. */
   async feed(): Promise<number> {
     const { total } = await this.#queue.counts()
     let room = Math.min(this.#highWater - total, AT_ONCE)
@@ -64,14 +64,10 @@ export class Feeder {
     return fed
   }
 
-  /** Takes up to `room` rows, and whatever is to be let through as a probe. */
+  /** Takes up to `room` rows, and those to be let through as probes. */
   #take(room: number): Promise<Fed[]> {
     const take = async (client: ClientBase) => {
-      const { rows } = await client.query<{ mine: boolean }>('select pg_try_advisory_xact_lock($1) as mine', [
-        LOCK,
-      ])
-      if (!onlyRow(rows).mine) return []
-      await detachHalted(client)
+      if (!(await tryLockTransaction(client, 'feeder'))) return []
       const probes = await takeProbes(client, probesSoFar => probeDelay(probesSoFar + 1, Math.random()))
       return room > 0 ? [...probes, ...(await takeForQueue(client, room))] : probes
     }
@@ -79,10 +75,11 @@ export class Feeder {
   }
 
   /**
-   * Feeds again what the outbox believes to be in the queue and the queue does not have: it was wiped, or a process died
-   * between marking and adding. Two sweeps in a row must agree, since jobs end between the two counts.
+   * Feeds again the rows that the outbox counts as queued and the queue does not have: it was wiped, or a process died between
+   * marking and adding. Two sweeps in a row must agree, since jobs end between the two counts.
    */
   async sweep(): Promise<void> {
+    await endLateDelays(this.#pool)
     const enqueued = await countEnqueued(this.#pool)
     const { total } = enqueued === 0 ? { total: 0 } : await this.#queue.counts()
     const missing = Math.max(0, enqueued - total)

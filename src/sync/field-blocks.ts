@@ -2,14 +2,14 @@ import { covers, type FieldRefusal, toBlock } from '../directory/difference.ts'
 import type { ClientBase } from '../lib/database.ts'
 import { healingDelay } from './backoff.ts'
 import { endCases, recordCase, reopenIgnored } from './cases.ts'
-import type { Settlement } from './settlement.ts'
+import type { RefusedField, Settlement } from './outcome.ts'
 import { IS_CASE_OF_BLOCK, tellWithheld, unblock } from './withheld.ts'
 
 /**
- * Fields that are switched off for an enterprise. The platform's refusals are gathered as hashes; once they can be about
- * nothing else than the field, it is withheld from everybody there, and one case of the enterprise stands for all. It is probed
- * with one employee at a time, at growing intervals or when a person retries the case. When anybody gets the field through,
- * the block goes, and a run in the background asks the employees it was withheld from.
+ * Fields that are switched off for an enterprise. The platform's refusals are collected as hashes; once only the field can
+ * explain them, it is withheld from all its employees, and one case of the enterprise stands for all. It is probed with one
+ * employee at a time, at growing intervals or when a person retries the case. When an update with the field succeeds, the block
+ * goes, and a background run covers the employees it was withheld from.
  */
 
 /** Stands for the enterprise code in the case of a single enterprise, which has none. */
@@ -17,14 +17,6 @@ const SINGLE_ENTERPRISE = '(single enterprise)'
 
 /** How many refusals of a run count as evidence, the latest first. */
 const EVIDENCE = 500
-
-/** A refusal of a field that may be switched off. */
-export interface RefusedField extends Omit<FieldRefusal, 'userid'> {
-  field: string
-  platformCode: number | null
-  /** It can mean nothing else. */
-  certain: boolean
-}
 
 interface BlockRow {
   codes: string[][] | null
@@ -34,7 +26,7 @@ interface BlockRow {
 }
 
 /**
- * Notes what the platform refused, and blocks what must be off.
+ * Records the platform's refusals, and blocks fields that must be off.
  * @returns the fields whose failure does not become a case of this employee, because the enterprise's stands for it
  */
 export async function recordRefusals(client: ClientBase, settlement: Settlement): Promise<string[]> {
@@ -98,7 +90,7 @@ async function noteRefusal(
   )
 }
 
-/** Of the same run: what was refused last month says nothing about today. */
+/** Of the same run: last month's refusals say nothing about today. */
 async function refusalsOf(
   client: ClientBase,
   enterpriseCode: string,
@@ -113,7 +105,7 @@ async function refusalsOf(
   return rows
 }
 
-/** Earlier refusals whose case has ended are over: those employees have the field withheld like everybody else. */
+/** Earlier refusals whose case has ended are over: the field is withheld from those employees as from all others. */
 async function forgetSettled(client: ClientBase, { key, runId }: Settlement, field: string): Promise<void> {
   await client.query(
     `delete from dirsync.field_refusal r
@@ -125,7 +117,7 @@ async function forgetSettled(client: ClientBase, { key, runId }: Settlement, fie
   )
 }
 
-/** Blocks the field, or further attributeCodes of it; the cases of single employees go into the enterprise's. */
+/** Blocks the field, or further attributeCodes of it; the cases of single employees merge into the enterprise's. */
 async function openBlock(
   client: ClientBase,
   settlement: Settlement,
@@ -158,7 +150,7 @@ async function openBlock(
   await tellWithheld(client)
 }
 
-/** The enterprise's case stands for the cases of employees who were refused what is withheld now. */
+/** The enterprise's case replaces the cases of employees whose refused fields are withheld now. */
 async function mergeCases(client: ClientBase, { key, runId }: Settlement, field: string): Promise<void> {
   const { rows } = await client.query<{ id: number; userid: string; into: number }>(
     `select own.id, r.userid, d.id as into
@@ -219,7 +211,7 @@ async function countCase(
   return id
 }
 
-/** Fields that got through are sent again: their cases end, and a run asks for those they were withheld from. */
+/** Unblocks fields that succeeded: their cases end, and a run is requested for the employees they were withheld from. */
 export async function liftBlocks(
   client: ClientBase,
   { key, runId, unblockFields }: Settlement,

@@ -2,7 +2,7 @@ import type { SourceScope } from '../hr/sources.ts'
 import type { Pool } from '../lib/database.ts'
 import { WORK_MS } from '../lib/database.ts'
 import type { Logger } from '../lib/logger.ts'
-import { probeDelay } from './backoff.ts'
+import { LONGEST_DELAY_MS, probeDelay } from './backoff.ts'
 
 /** A reason why no calls are made, for everything or for one enterprise. */
 export interface Halt {
@@ -12,21 +12,29 @@ export interface Halt {
   platformCode: number | null
   message: string
   remedy: string
+  /** dirsync, or the person who paused all calls. */
+  raisedBy: string
   since: Date
-  /** Probes that failed. */
+  /** Failed probes. */
   probes: number
   /** Null: not before a person resumes. */
   nextProbeAt: Date | null
 }
 
+/** Condition on a halt. A wait longer than any interval between probes means that the clock was put back. */
+export const PROBE_IS_DUE = `next_probe_at <= now()
+  or next_probe_at < 'infinity' and next_probe_at > now() + interval '${LONGEST_DELAY_MS} milliseconds'`
+
 type Reason = Pick<Halt, 'category' | 'platformCode' | 'message' | 'remedy'>
+
+type Source = SourceScope & { name: string }
 
 interface Dependencies {
   pool: Pool
   logger: Logger
 }
 
-/** Raises a halt, and the alarm when it is a new one. */
+/** Raises a halt, and logs an alarm when it is new. */
 export async function halt({ pool, logger }: Dependencies, scope: string, reason: Reason): Promise<void> {
   const { category, message, remedy, platformCode } = reason
   if (await raiseHalt(pool, { ...reason, scope }, probeDelay(0, Math.random())))
@@ -34,8 +42,8 @@ export async function halt({ pool, logger }: Dependencies, scope: string, reason
 }
 
 /**
- * Returns true when the halt is new. A halt because of HR gives way to one because of the platform: it does not stop
- * mirrors, and is raised again if HR stays away.
+ * Returns true when the halt is new. A halt because of HR gives way to one because of the platform: it does not stop mirrors,
+ * and is raised again if HR stays away.
  */
 export async function raiseHalt(
   db: Pool,
@@ -67,7 +75,7 @@ export async function healHalts(
 }
 
 /**
- * Lifts the halts that are disproved by a call that began at `startedAt` and came through. Returns their scopes.
+ * Lifts the halts that are disproved by a successful call that began at `startedAt`. Returns their scopes.
  * @param except categories that the call says nothing about
  */
 export async function liftHalts(
@@ -88,12 +96,35 @@ export async function liftHalts(
   return rows.map(row => row.scope)
 }
 
-/** What a halt stops because of a source of HR: everything, or the enterprises that are the source's own. */
-export function scopesOf({ codes }: SourceScope): readonly string[] {
+/** The scopes that a source of HR halts: everything, or its own enterprises. */
+function scopesOf({ codes }: SourceScope): readonly string[] {
   return codes ?? ['*']
 }
 
-/** A source of HR has answered: halts because it did not are over. Returns the scopes of those there were. */
+/** Stops everything, or with several sources the work that waits for this one, until HR answers again. */
+export async function haltForHr(deps: Dependencies, source: Source, error: string): Promise<void> {
+  for (const scope of scopesOf(source))
+    await halt(deps, scope, {
+      category: 'hr_unavailable',
+      message: source.name
+        ? `HR source ${source.name} cannot be read: ${error}`
+        : `HR cannot be read: ${error}`,
+      remedy: 'Run `dirsync doctor`; work continues by itself once HR answers again.',
+      platformCode: null,
+    })
+}
+
+/** Lifts halts as `liftHrHalt` does, and logs it. */
+export async function healHrHalt(
+  { pool, logger }: Dependencies,
+  source: Source,
+  startedAt: Date,
+): Promise<void> {
+  for (const scope of await liftHrHalt(pool, source, startedAt))
+    logger.info({ scope, ...(source.name && { source: source.name }) }, 'HR answers again: work continues')
+}
+
+/** Lifts the halts for an HR source that has answered. Returns the scopes of those there were. */
 export async function liftHrHalt(db: Pool, source: SourceScope, startedAt: Date): Promise<string[]> {
   const { rows } = await db.query<{ scope: string }>(
     `with lifted as (
@@ -107,7 +138,7 @@ export async function liftHrHalt(db: Pool, source: SourceScope, startedAt: Date)
   return rows.map(({ scope }) => scope)
 }
 
-/** Whether a person has stopped all calls (`dirsync.pause`). */
+/** Whether a person has paused all calls (`dirsync.pause`). */
 export async function isPaused(db: Pool): Promise<boolean> {
   const statement = {
     text: `select from dirsync.halt where scope = '*' and category = 'paused'`,
@@ -119,7 +150,7 @@ export async function isPaused(db: Pool): Promise<boolean> {
 
 export async function readHalts(db: Pool): Promise<Halt[]> {
   const { rows } = await db.query<Halt>(
-    `select scope, category, platform_code as "platformCode", message, remedy, since, probes,
+    `select scope, category, platform_code as "platformCode", message, remedy, raised_by as "raisedBy", since, probes,
             nullif(next_probe_at, 'infinity') as "nextProbeAt"
      from dirsync.halt order by scope`,
   )
@@ -146,7 +177,7 @@ export async function forbidding(
   const { rowCount } = await db.query(
     `update dirsync.halt
      set next_probe_at = now() + $2 * interval '1 millisecond', probes = probes + 1
-     where scope = $1 and probes = $3 and next_probe_at <= now()`,
+     where scope = $1 and probes = $3 and (${PROBE_IS_DUE})`,
     [halt.scope, nextProbe(halt.probes), halt.probes],
   )
   return rowCount === 1 ? { halt: null, isProbe: true } : { halt, isProbe: false }

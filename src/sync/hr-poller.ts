@@ -7,40 +7,43 @@ import type { Logger } from '../lib/logger.ts'
 import type { SessionLocks } from '../lib/session-locks.ts'
 import { WATERMARK_OVERLAP_MS, watermark } from './plan-employees.ts'
 import type { HrChanges } from './run-requests.ts'
+import { areInForce } from './sources.ts'
 
-/** Held by the one process of a deployment that looks at a source; the others stand by. */
+/** Held by the one process of a deployment that polls a source; the others stand by. */
 const LOCK = 'hr poller'
 const STANDBY_MS = 2000
-/** HR is read for at most this share of the time, however often one wants to look. */
+/** HR is read for at most this share of the time, however short the interval. */
 const READING_SHARE = 0.1
-/** How soon to look again for a plan to begin from, or for a mapping that can be used. */
+/** Delay while there is no plan to start from, or no usable mapping. */
 const NOTHING_TO_LOOK_FOR_MS = 5000
 
 interface HrPollerOptions {
   pool: Pool
   hr: Pick<HrSource, 'changedSince' | 'delivery'>
-  /** Which source that is. */
+  /** The polled source. */
   scope: SourceScope
   changes: Pick<HrChanges, 'changed'>
   locks: SessionLocks
-  /** How often to look. */
+  /** Polling interval. */
   everyMs: number
   logger: Logger
 }
 
 /**
- * Looks for rows of HR that are newer than those seen, where HR has no trigger, and names them as a trigger would. Every look
- * reads the rows of the last minutes, by `updated_at`; where none of them is new it asks for nothing. Of HR that is handed over in
- * files it looks for another delivery, of which any row may be new.
+ * Polls HR without a trigger for rows newer than those seen, and names them as a trigger would. Every poll reads the rows of
+ * the last minutes, by `updated_at`; without new ones it requests nothing. For HR in files it looks for another delivery, in
+ * which any row may be new.
  */
 export class HrPoller {
   readonly #options: HrPollerOptions
   readonly #stopping = new AbortController()
   #working: Promise<void> | undefined
   #troubled = false
-  /** Whether it has asked for a plan to begin from. */
+  /** Whether it has requested a plan to start from. */
   #hasAsked = false
-  /** The delivery for which it has asked for a plan. */
+  /** Whether rows without a time are too many to be read. */
+  #datedOnly = false
+  /** The delivery for which it has requested a plan. */
   #delivery: string | null = null
 
   constructor(options: HrPollerOptions) {
@@ -61,8 +64,10 @@ export class HrPoller {
     const lock = scope.name === '' ? LOCK : `${LOCK} ${scope.name}`
     const { signal: stopping } = this.#stopping
     while (!stopping.aborted) {
-      // Without the database there is no lock; whoever needs the database says so.
-      const held = await locks.lock(lock, stopping).catch(() => null)
+      // Without the database there is no lock; other parts report that.
+      const held = (await this.#isInForce().catch(() => false))
+        ? await locks.lock(lock, stopping).catch(() => null)
+        : null
       if (held !== null) {
         await this.#lookRepeatedly(held)
         await locks.unlock(lock).catch(() => undefined) // lost with its connection
@@ -71,18 +76,25 @@ export class HrPoller {
     }
   }
 
+  /** If not, a process started since does the polling. */
+  #isInForce(): Promise<boolean> {
+    const { pool, scope } = this.#options
+    return areInForce(pool, { all: [scope] }, scope.name)
+  }
+
   async #lookRepeatedly(held: AbortSignal): Promise<void> {
     const seen = new SeenRows()
     while (!held.aborted) {
       const begun = performance.now()
       let pause = this.#options.everyMs
       try {
+        if (!(await this.#isInForce())) return
         if (!(await this.#look(seen))) pause = Math.max(pause, NOTHING_TO_LOOK_FOR_MS)
         this.#troubled = false
       } catch (error) {
         if (!this.#troubled)
           this.#options.logger.warn(
-            { err: (error as Error).message },
+            { error },
             'HR is not looked at for newer rows; cron jobs find changes all the same',
           )
         this.#troubled = true
@@ -92,22 +104,28 @@ export class HrPoller {
     }
   }
 
-  /** Whether there was something to look for: the mapping has `updated_at`, and a plan has seen how new HR is. */
+  /** Whether polling is possible: the mapping has `updated_at`, and a plan has seen how recent HR is. */
   async #look(seen: SeenRows): Promise<boolean> {
     const { pool, hr, scope, changes } = this.#options
     const delivery = await hr.delivery()
     if (delivery !== undefined) {
+      const { stamp } = delivery
       // While none is complete, the cron job says so.
-      if (delivery !== null && delivery !== this.#delivery) changes.changed(null)
-      this.#delivery = delivery ?? this.#delivery
+      if (stamp !== null && stamp !== this.#delivery) changes.changed(null)
+      this.#delivery = stamp ?? this.#delivery
       return true
     }
     const now = new Date()
     const since = seen.since(now) ?? beforehand(await watermark(pool, scope))
-    const rows = await hr.changedSince(since ?? now)
+    let rows = await hr.changedSince(since ?? now, this.#datedOnly)
+    if (!this.#datedOnly && rows !== null && rows.length > MOST_CHANGED) {
+      // Perhaps most rows have no time at all: those are left to runs.
+      this.#datedOnly = true
+      rows = await hr.changedSince(since ?? now, true)
+    }
     if (rows === null) return false
     if (since === null) {
-      // Such a plan, and with it whatever came by then.
+      // Such a plan also covers whatever came by then.
       if (!this.#hasAsked) changes.changed(null)
       this.#hasAsked = true
       return false
@@ -119,38 +137,45 @@ export class HrPoller {
   }
 }
 
-/** Which rows were there at the last look. */
+/** The rows of the last poll. */
 export class SeenRows {
   #rows = new Map<string, string>()
-  /** The newest `updated_at`, by HR's clock. */
-  #newest: Date | null = null
-  /** Since so many rows were new that they were not looked at one by one: nothing older counts. */
-  #floor: Date | null = null
+  /** The newest `updated_at` that is not in the future, by HR's clock, which may be hours behind ours. */
+  #newest: number | null = null
+  /** Set when too many rows were new to be checked one by one: a lower bound of HR's clock, and our time then. */
+  #floor: { hr: number; at: number } | null = null
 
   /**
-   * From when on to look: a transaction may commit later than it wrote, and a row from the future must not hide the present.
-   * Null before the first look.
+   * Where to read from: a transaction may commit later than it wrote, and a row from the future must not hide the present. Null
+   * until a row has shown HR's time.
    */
   since(now: Date): Date | null {
-    if (this.#newest === null && this.#floor === null) return null
-    const newest = Math.min(this.#newest?.getTime() ?? 0, now.getTime())
-    return beforehand(new Date(Math.max(newest, this.#floor?.getTime() ?? 0)))
+    const floor = this.#floorAt(now)
+    if (this.#newest === null && floor === null) return null
+    return beforehand(new Date(Math.max(this.#newest ?? 0, floor ?? 0)))
   }
 
-  /** User ids of rows that were not there at the last look, or were otherwise. */
+  /** User ids of rows that are new or different since the last poll. */
   unseen(rows: readonly ChangedRow[], now: Date): string[] | 'too many' {
+    const newest = rows.reduce<number | null>((latest, { updatedAt }) => {
+      const time = updatedAt.getTime()
+      return time <= now.getTime() && (latest === null || time > latest) ? time : latest
+    }, null)
     if (rows.length > MOST_CHANGED) {
-      this.#floor = now
+      const floor = Math.max(newest ?? now.getTime(), this.#floorAt(now) ?? Number.NEGATIVE_INFINITY)
+      this.#floor = { hr: floor, at: now.getTime() }
       return 'too many'
     }
     const before = this.#rows
     this.#rows = new Map(rows.map(({ key, hash }) => [key, hash]))
-    for (const { updatedAt } of rows)
-      if (updatedAt.getTime() > (this.#newest?.getTime() ?? Number.NEGATIVE_INFINITY))
-        this.#newest = updatedAt
-    this.#newest ??= now
+    if (newest !== null && newest > (this.#newest ?? Number.NEGATIVE_INFINITY)) this.#newest = newest
     const unseen = rows.filter(({ key, hash }) => before.get(key) !== hash)
     return [...new Set(unseen.map(({ userid }) => userid))]
+  }
+
+  /** HR's clock has advanced as ours has. */
+  #floorAt(now: Date): number | null {
+    return this.#floor && this.#floor.hr + now.getTime() - this.#floor.at
   }
 }
 

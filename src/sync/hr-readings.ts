@@ -4,21 +4,24 @@ import type { Logger } from '../lib/logger.ts'
 import { Loop } from '../lib/loop.ts'
 import { runNextDryRun } from './dry-run.ts'
 import type { RunLimits } from './safety.ts'
+import { areInForce } from './sources.ts'
 import { readNextPlan } from './stored-plan.ts'
 
-/** Without a notification, how often to look for something to read. */
+/** How often to check for something to read without a notification. */
 const POLL_MS = 1000
 
 interface HrReadingsOptions {
   pool: Pool
   hr: HrSources
   limits: RunLimits
+  /** Memory of the process of a dry run, in MB. */
+  memoryMb: number
   logger: Logger
 }
 
 /**
- * The scheduler role's long readings of HR, for people who look: the figures of held plans, and dry runs of other mappings. No
- * run waits for them. Any number of processes may do it; each of the two is done by one at a time.
+ * The scheduler role's long readings of HR for people: the figures of held plans, and dry runs of other mappings. No run waits
+ * for them. Any number of processes may run them; each of the two is done by one at a time.
  */
 export class HrReadings {
   readonly #loops: Loop[]
@@ -26,10 +29,9 @@ export class HrReadings {
   constructor(options: HrReadingsOptions) {
     const loop = (step: (signal: AbortSignal) => Promise<boolean>) =>
       new Loop({
-        step,
+        step: async signal => (await areInForce(options.pool, options.hr, '')) && step(signal),
         pauseMs: POLL_MS,
-        failed: error =>
-          options.logger.error({ err: error.message }, 'HR is not read for a page; trying again'),
+        failed: error => options.logger.error({ error }, 'HR is not read for a page; trying again'),
       })
     this.#loops = [
       loop(signal => readNextPlan(options, signal)),
@@ -41,12 +43,12 @@ export class HrReadings {
     for (const loop of this.#loops) loop.start()
   }
 
-  /** Looks at once whether there is something to read. */
+  /** Checks at once for something to read. */
   wake(): void {
     for (const loop of this.#loops) loop.wake()
   }
 
-  /** Stops in the middle: another process goes on, or this one after its next start. */
+  /** Stops in the middle: another process continues, or this one after its next start. */
   async stop(): Promise<void> {
     await Promise.all(this.#loops.map(loop => loop.stop()))
   }

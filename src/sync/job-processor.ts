@@ -4,6 +4,7 @@ import { HrUnavailableError, isOfHr } from '../hr/source.ts'
 import { type HrSources, mappingFor, type NamedSource } from '../hr/sources.ts'
 import { Batcher } from '../lib/batcher.ts'
 import type { Pool } from '../lib/database.ts'
+import { inHand } from '../lib/in-hand.ts'
 import type { Logger } from '../lib/logger.ts'
 import type { SessionLocks } from '../lib/session-locks.ts'
 import { type Trace, type Tracing, traced, UNTRACED } from '../lib/tracing.ts'
@@ -12,11 +13,12 @@ import type { PlatformClient } from '../platform/client.ts'
 import { type JobOperation, parseJobKey } from '../queue/job.ts'
 import { type Claim, type ClaimKey, claim } from './claim.ts'
 import { CountedPlatform } from './counted-platform.ts'
-import { deleteDepartment, departmentFacts } from './departments.ts'
+import { DepartmentReader, deleteDepartment } from './departments.ts'
 import { doubtFields, plannedHash } from './employee.ts'
-import { halt, healHalts, liftHrHalt, scopesOf } from './halts.ts'
+import { halt, haltForHr, healHalts, healHrHalt } from './halts.ts'
 import { OutageDetector } from './outage.ts'
 import { postpone } from './outbox.ts'
+import type { Settlement } from './outcome.ts'
 import {
   allBut,
   failure,
@@ -29,13 +31,18 @@ import {
 } from './outcome.ts'
 import { bindOpenid, type HrRow, reconcileEmployee } from './reconcile-employee.ts'
 import { runSpan } from './run-trace.ts'
-import { type Settlement, settle } from './settlement.ts'
+import type { RunLimits } from './safety.ts'
+import { settle } from './settlement.ts'
 
-/** A job whose worker has died this often in the middle of it is parked. */
+/** A job that has lost its worker this often in the middle is parked. */
 const MAX_STARTS = 25
-/** A job whose entity another process has in hand comes back after this long. */
+/**
+ * A job that finds another HR row than the plan this often in a row is parked: its worker and the planner read different data.
+ */
+const MAX_REPLANS = 5
+/** Delay of a job whose entity is locked by another process. */
 const LOCKED_MS = 1000
-/** How long one of several sources may take to look up rows: its jobs are in hand meanwhile, in the place of others' jobs. */
+/** How long one of several sources may take to look up rows: its jobs occupy the slots of others meanwhile. */
 const LOOK_UP_MS = 30_000
 /** How long a deletion waits while HR's departments cannot be read. */
 const DEPARTMENTS_MS = 60_000
@@ -46,35 +53,44 @@ interface JobProcessorDependencies {
   hr: HrSources
   locks: SessionLocks
   logger: Logger
-  /** Calls to the platform at a time, of however many jobs. */
+  /** Concurrent calls to the platform, across all jobs. */
   concurrentCalls: number
-  departmentGraceMs: number
+  limits: Pick<RunLimits, 'gate' | 'departmentGraceMs'>
   /** Default: none. */
   tracing?: Tracing
   /** Called after every outcome has been written, for metrics. */
-  onSettled?:
-    | ((settled: { operation: JobOperation; outcome: Outcome; durationMs: number }) => void)
-    | undefined
+  onSettled?: OnSettled
 }
 
+/** @param settled.changeMs since HR's change was found, if this job has brought it to the platform; else null */
+export type OnSettled =
+  | ((settled: {
+      operation: JobOperation
+      outcome: Outcome
+      durationMs: number
+      changeMs: number | null
+    }) => void)
+  | undefined
+
 /**
- * Executes jobs: lock, claim, do, settle. Whatever happens is written to PostgreSQL. Only a failure of PostgreSQL itself is
+ * Executes jobs: lock, claim, do, settle. Every outcome is written to PostgreSQL. Only a failure of PostgreSQL itself is
  * thrown, and then the outbox still has the work.
  */
 export class JobProcessor {
   readonly #deps: JobProcessorDependencies
   readonly #permits: Semaphore
   readonly #outage = new OutageDetector()
-  /** What many jobs want in the same moment becomes one statement. */
+  /** Requests of many jobs at the same moment become one statement. */
   readonly #claims: Batcher<ClaimKey, Claim | null>
-  /** By source: one that is slow or away keeps nobody waiting for the rows of another one. */
+  /** By source: a slow or absent one does not delay the rows of another. */
   readonly #rows: ReadonlyMap<NamedSource, Batcher<RowWanted, HrRow>>
+  readonly #departments: ReadonlyMap<NamedSource, DepartmentReader>
   readonly #settlements: Batcher<Settlement, true>
 
   constructor(deps: JobProcessorDependencies) {
     this.#deps = deps
     this.#permits = new Semaphore(deps.concurrentCalls)
-    this.#claims = new Batcher(keys => claim(deps.pool, keys, deps.hr.areNamed), { maxBatch: 200 })
+    this.#claims = new Batcher(keys => claim(deps.pool, keys, deps.hr.owners), { maxBatch: 200 })
     this.#rows = new Map(
       deps.hr.all.map(source => [
         source,
@@ -87,6 +103,9 @@ export class JobProcessor {
         ),
       ]),
     )
+    this.#departments = new Map(
+      deps.hr.all.map(source => [source, new DepartmentReader(deps.pool, source, deps.limits)]),
+    )
     this.#settlements = new Batcher(
       async settlements => {
         await settle(deps.pool, settlements)
@@ -96,11 +115,13 @@ export class JobProcessor {
     )
   }
 
-  /** @param signal aborts when the worker stops, or when it has lost the job to another one */
+  /** @param signal aborts when the worker stops, or when it has lost the job to another worker */
   async process(job: { name: JobOperation; key: string }, signal: AbortSignal): Promise<void> {
     const key = { operation: job.name, ...parseJobKey(job.key) }
     const { tracing = UNTRACED } = this.#deps
-    await tracing.trace(job.name, { kind: 'consumer' }, trace => this.#process(key, signal, trace))
+    await inHand(`job ${job.name}`, () =>
+      tracing.trace(job.name, { kind: 'consumer' }, trace => this.#process(key, signal, trace)),
+    )
   }
 
   async #process(key: ClaimKey, signal: AbortSignal, trace: Trace): Promise<void> {
@@ -113,7 +134,7 @@ export class JobProcessor {
     try {
       await this.#execute(key, locked, trace)
     } finally {
-      // Nobody waits for it: it goes with the next job's lock, and a process that ends gives back its locks anyway.
+      // Not awaited: it goes with the next job's lock, and a process that ends releases its locks anyway.
       void this.#deps.locks.unlock(lock)
     }
   }
@@ -124,7 +145,7 @@ export class JobProcessor {
     const claimed = await traced('claim', () => this.#claims.submit(key))
     if (claimed === null) return trace.drop()
     const { priority, runId, startedAt } = claimed
-    traceClaim(trace, claimed)
+    traceClaim(trace, claimed, performance.now() - begun)
     const platform = new CountedPlatform(client, this.#permits, { signal, priority })
     const attempted = await this.#attempt(key, claimed, platform)
     const { outcome } = attempted
@@ -132,7 +153,9 @@ export class JobProcessor {
     const settlement = settlementOf(key, claimed, attempted, platform, durationMs)
     await traced('settle', () => this.#settlements.submit(settlement))
     traceOutcome(trace, outcome)
-    onSettled?.({ operation: key.operation, outcome, durationMs })
+    const isChange = key.operation === 'update-employee' && outcome === 'updated'
+    const changeMs = isChange && claimed.changeMsAgo !== null ? claimed.changeMsAgo + durationMs : null
+    onSettled?.({ operation: key.operation, outcome, durationMs, changeMs })
     if (platform.answered) this.#outage.answered()
     if (platform.answered && claimed.underHalt && outcome !== 'halted')
       await healHalts(this.#deps, key.enterpriseCode, startedAt)
@@ -146,37 +169,39 @@ export class JobProcessor {
     if (source === null) return ofNoSource(key, claimed)
     if (key.operation === 'delete-department') return this.#deleteDepartment(key, claimed, source, platform)
     let sourceHash: string | null = null
+    let present: JobResult['present']
     try {
       const employee = { enterpriseCode: key.enterpriseCode, userid: key.entityKey }
       // Read after the claim, whose version fences it: an older row can never settle a newer request.
       const row = await traced('read HR', () => this.#rowOf(source, employee, claimed))
-      if (key.operation === 'bind-openid') return await bindOpenid(employee, row, key.detail, platform)
       if (row !== null && row !== 'duplicate') sourceHash = rowHash(Object.keys(row), row)
+      if (key.operation === 'bind-openid') return await bindOpenid(employee, row, key.detail, platform)
       if (!(await this.#hasPassed(employee, claimed, source, row === 'duplicate' ? row : sourceHash)))
-        return result('replan', { again: atOnce(claimed) })
+        // Worker and plan read the same where that row is the one waiting for a decision.
+        return (claimed.isHeld && sourceHash === claimed.heldHash) ||
+          (await replansBefore(this.#deps.pool, key)) + 1 < MAX_REPLANS
+          ? result('replan', { again: atOnce(claimed) })
+          : unsettled(claimed)
+      if (claimed.named && row !== 'duplicate') present = { hash: sourceHash, heldHash: claimed.heldHash }
       const doubt = (fields: EmployeeField[]) => doubtFields(this.#deps.pool, employee, fields)
-      return await reconcileEmployee(
+      const reconciled = await reconcileEmployee(
         { key: employee, claim: claimed, row, hash: sourceHash, doubt },
         platform,
       )
+      return { ...reconciled, present }
     } catch (error) {
       if (isOfHr(error)) return this.#haltForHr(claimed, source, error)
-      return this.#fail(key, claimed, error, sourceHash)
+      return { ...(await this.#fail(key, claimed, error, sourceHash)), present }
     }
   }
 
   async #rowOf(source: NamedSource, employee: EmployeeKey, claimed: Claim): Promise<HrRow> {
-    const wanted = { key: employee, mapping: mappingFor(source, claimed.mapping) }
+    const isInHr = claimed.sourceHash !== null || claimed.heldHash !== null
+    const wanted = { key: employee, isInHr, mapping: mappingFor(source, claimed.mapping) }
     const row = (await this.#rows.get(source)?.submit(wanted)) ?? null
     // One answer speaks for all enterprises of the source, each of which has a halt of its own.
-    if (source.codes && claimed.underHalt) await this.#liftHrHalt(source, claimed)
+    if (source.codes && claimed.underHalt) await healHrHalt(this.#deps, source, claimed.startedAt)
     return row
-  }
-
-  async #liftHrHalt(source: NamedSource, { startedAt }: Claim): Promise<void> {
-    const { pool, logger } = this.#deps
-    for (const scope of await liftHrHalt(pool, source, startedAt))
-      logger.info({ scope, ...(source.name && { source: source.name }) }, 'HR answers again: work continues')
   }
 
   async #deleteDepartment(
@@ -185,28 +210,24 @@ export class JobProcessor {
     source: NamedSource,
     platform: CountedPlatform,
   ): Promise<JobResult> {
-    const { pool, departmentGraceMs } = this.#deps
+    const wait = (error: string) =>
+      result('wait', { again: { ...atOnce(claimed), delayMs: DEPARTMENTS_MS }, error })
     try {
-      const now = claimed.startedAt
-      const { wanted } = await traced('read HR', () =>
-        departmentFacts(pool, source, { graceMs: departmentGraceMs, now }),
-      )
+      const reader = this.#departments.get(source) as DepartmentReader
+      const { wanted, doubt } = await traced('read HR', () => reader.facts(claimed.runId))
+      if (doubt) return wait(doubt.message)
       const { enterpriseCode, entityKey: deptCode } = key
       return await deleteDepartment({ enterpriseCode, deptCode, claim: claimed, wanted }, platform)
     } catch (error) {
       if (error instanceof HrUnavailableError) return this.#haltForHr(claimed, source, error)
-      // Employees do not wait because something is wrong with departments.
-      if (isOfHr(error))
-        return result('wait', {
-          again: { ...atOnce(claimed), delayMs: DEPARTMENTS_MS },
-          error: error.message,
-        })
+      // Employees do not wait because of an error in departments.
+      if (isOfHr(error)) return wait(error.message)
       return this.#fail(key, claimed, error, null)
     }
   }
 
   /**
-   * Whether a plan has passed the HR row with this hash, perhaps one that was written while the claim waited for it. What
+   * Whether a plan has passed the HR row with this hash, perhaps one that was written while the claim waited for it. A row that
    * no plan has passed is not sent, unless a person named the employee.
    */
   async #hasPassed(
@@ -217,25 +238,17 @@ export class JobProcessor {
   ): Promise<boolean> {
     if (claimed.named || hash === claimed.sourceHash) return true
     // HR has answered, although no call is made that could lift a halt.
-    if (claimed.underHalt) await this.#liftHrHalt(source, claimed)
+    if (claimed.underHalt) await healHrHalt(this.#deps, source, claimed.startedAt)
     return hash !== 'duplicate' && hash === (await plannedHash(this.#deps.pool, employee))
   }
 
-  /** Stops everything, or of several sources what waits for this one. */
+  /** Stops everything, or with several sources the work that waits for this one. */
   async #haltForHr(claimed: Claim, source: NamedSource, { message }: Error): Promise<JobResult> {
-    for (const scope of scopesOf(source))
-      await halt(this.#deps, scope, {
-        category: 'hr_unavailable',
-        message: source.name
-          ? `HR source ${source.name} cannot be read: ${message}`
-          : `HR cannot be read: ${message}`,
-        remedy: 'Run `dirsync doctor`; work continues by itself once HR answers again.',
-        platformCode: null,
-      })
+    await haltForHr(this.#deps, source, message)
     return result('halted', { again: atOnce(claimed), error: message })
   }
 
-  /** Turns a failed call into a result, after it has raised the halt that the catalogue asks for, or an outage. */
+  /** Turns a failed call into a result, after raising the halt that the catalogue or an outage requires. */
   async #fail(key: ClaimKey, claimed: Claim, thrown: unknown, sourceHash: string | null): Promise<JobResult> {
     const { error, verdict } = judge(thrown)
     const outage = verdict.disposition === 'retry' && this.#outage.failed(key.entityKey, error)
@@ -257,12 +270,17 @@ export class JobProcessor {
   }
 }
 
-/** Outcomes that somebody may want to look into. */
+/** Outcomes that may need attention. */
 const NOT_WELL: readonly Outcome[] = ['partly_updated', 'parked', 'awaiting_activation', 'retry']
 
-/** The wait in the queue is part of a job's trace. Whose job it is, is not: the platform's ids lead to cases. */
-function traceClaim(trace: Trace, { fedMsAgo, runId, priority, attempts, starts }: Claim): void {
-  if (fedMsAgo !== null) trace.cameUp(fedMsAgo, 'queue')
+/** The wait in the queue is part of a job's trace. The employee is not: the platform's ids lead to cases. */
+function traceClaim(
+  trace: Trace,
+  { fedMsAgo, runId, priority, attempts, starts }: Claim,
+  claimMs: number,
+): void {
+  // By the time of the claim, whose answer took so long.
+  if (fedMsAgo !== null) trace.cameUp(fedMsAgo + claimMs, 'queue')
   if (runId !== null) trace.belongsTo(runSpan(runId))
   trace.annotate({
     'dirsync.priority': priority,
@@ -277,7 +295,7 @@ function traceOutcome(trace: Trace, outcome: Outcome): void {
   if (NOT_WELL.includes(outcome)) trace.fail()
 }
 
-/** Back to the outbox, to be done at once, without having spent an attempt. */
+/** Back to the outbox, due at once, without spending an attempt. */
 function atOnce({ attempts }: Claim): NonNullable<JobResult['again']> {
   return { delayMs: 0, attempts }
 }
@@ -311,19 +329,24 @@ function settlementOf(
   }
 }
 
-/** HR_SOURCES names no source for the enterprise any more: its employees and departments stay as they are. */
-function ofNoSource({ enterpriseCode }: ClaimKey, { cases }: Claim): JobResult {
+/** HR_SOURCES no longer names a source for the enterprise: its employees and departments stay as they are. */
+function ofNoSource(
+  { operation, enterpriseCode }: ClaimKey,
+  { active, cases, sentUnknown }: Claim,
+): JobResult {
   return result('obsolete', {
+    // The platform's state is unknown: once the enterprise has a source again, the next plan has it read.
+    employee: sentUnknown && operation === 'update-employee' ? unasked(active) : null,
     resolve: allBut(cases),
     error: `no HR source has enterprise ${enterpriseCode || '(none)'}`,
   })
 }
 
-/** A job that has ended its worker again and again is not tried any more. */
-function poisoned(key: ClaimKey, { sourceHash, cases }: Claim): JobResult {
+/** A job that has killed its worker again and again is not retried. */
+function poisoned(key: ClaimKey, { active, sourceHash, cases }: Claim): JobResult {
   return result('parked', {
-    // Without the hash, the next run would ask for it again.
-    employee: key.operation === 'update-employee' ? { ...unasked(true), parkedHash: sourceHash } : null,
+    // Without the hash, the next run would request it again.
+    employee: key.operation === 'update-employee' ? { ...unasked(active), parkedHash: sourceHash } : null,
     resolve: allBut(cases),
     department: key.operation === 'delete-department' ? 'parked' : null,
     failures: [
@@ -340,11 +363,43 @@ function poisoned(key: ClaimKey, { sourceHash, cases }: Claim): JobResult {
   })
 }
 
+/** How often in a row, as far as it matters, the job has found another HR row than the plan. */
+async function replansBefore(db: Pool, key: ClaimKey): Promise<number> {
+  const { rows } = await db.query<{ outcome: Outcome }>(
+    `select outcome from dirsync.attempt
+     where enterprise_code = $1 and entity_key = $2 and operation = $3 order by id desc limit ${MAX_REPLANS}`,
+    [key.enterpriseCode, key.entityKey, key.operation],
+  )
+  const other = rows.findIndex(({ outcome }) => outcome !== 'replan')
+  return other < 0 ? rows.length : other
+}
+
+/** Plan and worker never see the same HR row. The plan's row is not retried at once: that would go on for ever. */
+function unsettled({ active, sourceHash, cases }: Claim): JobResult {
+  const message = `Workers found another HR row than the plan, ${MAX_REPLANS} times in a row, so nothing was sent.`
+  return result('parked', {
+    error: message,
+    employee: { ...unasked(active), parkedHash: sourceHash },
+    resolve: allBut(cases),
+    failures: [
+      failure({
+        entity: 'employee',
+        category: 'unsettled_hr_row',
+        message,
+        remedy:
+          'See that every process reads the same HR with the same mapping and the same rights, that none reads a replica that lags behind, and that no column of the mapping differs at every read.',
+        sourceHash,
+        cases,
+      }),
+    ],
+  })
+}
+
 function entityOf({ operation }: ClaimKey): 'employee' | 'department' {
   return operation === 'delete-department' ? 'department' : 'employee'
 }
 
-/** Employees and departments are locked apart; all operations on one employee share its lock. */
+/** Employees and departments are locked separately; all operations on one employee share its lock. */
 function lockName(key: ClaimKey): string {
   return JSON.stringify(['dirsync', entityOf(key), key.enterpriseCode, key.entityKey])
 }
@@ -355,18 +410,21 @@ function tooLate(): HrUnavailableError {
 
 interface RowWanted {
   key: EmployeeKey
+  /** As far as plans have seen. */
+  isInHr: boolean
   /** As of `HrSource.lookup`: all workers read with the mapping of the plan that passed. */
   mapping: string | null
 }
 
-/** The present HR rows of many jobs in one query. @throws HrUnavailableError, HrDataError, MappingError */
+/** The current HR rows of many jobs in one query. @throws HrUnavailableError, HrDataError, MappingError */
 async function lookUpRows({ hr }: NamedSource, wanted: RowWanted[]): Promise<HrRow[]> {
   const rows = new Map<RowWanted, HrRow>()
-  // There is one mapping, except in the moment in which a plan with another one passes.
+  // There is one mapping, except while a plan with another one passes.
   for (const [mapping, group] of Map.groupBy(wanted, item => item.mapping)) {
+    const inHr = new Set(group.filter(({ isInHr }) => isInHr).map(({ key }) => keyText(key)))
     const found = await hr.lookup(
       group.map(({ key }) => key),
-      { mapping },
+      { mapping, expected: missing => missing.filter(key => inHr.has(keyText(key))) },
     )
     for (const item of group) rows.set(item, found.get(keyText(item.key)) ?? null)
   }

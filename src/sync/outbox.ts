@@ -1,15 +1,19 @@
+import pg from 'pg'
+import type { EmployeeKey } from '../directory/employee.ts'
 import type { SourceScope } from '../hr/sources.ts'
 import type { ClientBase, Pool } from '../lib/database.ts'
 import { onlyRow, WORK_MS } from '../lib/database.ts'
+import { LONGEST_DELAY_MS } from './backoff.ts'
 import type { ClaimKey } from './claim.ts'
+import { PROBE_IS_DUE } from './halts.ts'
 
 /**
- * The outbox (`dirsync.pending`): every entity with work, one row for each operation on it. Its rows are locked first of
- * all, in the order of their key, or else only as far as they are free. Then come employees, then cases. So plans, claims
- * and outcomes, which all touch many of the same rows, never wait in a circle.
+ * The outbox (`dirsync.pending`): every entity with work, one row for each operation on it. Its rows are locked first, in the
+ * order of their key, or with `skip locked`. Then come employees, then cases. So plans, claims and outcomes, which all touch
+ * many of the same rows, never deadlock.
  */
 
-/** The states of a row `p`, each with the condition that tells it from those below it. */
+/** The states of a row `p`, each with the condition that distinguishes it from those below it. */
 export const OUTBOX_STATES = {
   begun: 'p.starts > 0',
   queued: 'p.enqueued_at is not null',
@@ -26,13 +30,15 @@ interface OutboxTransition {
   to: readonly (OutboxState | 'none')[]
 }
 
-/** Every way from one state to another. The diagram in ARCHITECTURE.md is made from this, and a test holds the SQL to it. */
+/** Every transition between states. The diagram in ARCHITECTURE.md is made from this, and a test holds the SQL to it. */
 export const OUTBOX_TRANSITIONS: readonly OutboxTransition[] = [
   { event: 'is asked for', from: ['none', 'delayed', 'awaits_plan', 'queued'], to: ['due'] },
+  { event: 'is missing in HR', from: ['none'], to: ['awaits_plan'] },
   { event: 'is fed', from: ['due'], to: ['queued'] },
   { event: 'is claimed', from: ['queued', 'due'], to: ['begun'] },
   { event: 'is lost by the queue', from: ['queued'], to: ['due'] },
   { event: 'its entity is in hand elsewhere', from: ['queued', 'due'], to: ['delayed'] },
+  { event: 'its source is known to others only', from: ['queued', 'due'], to: ['delayed'] },
   { event: 'is settled', from: ['begun'], to: ['none'] },
   { event: 'is settled, to be tried again', from: ['begun'], to: ['due', 'delayed'] },
   { event: 'is settled, asked for anew meanwhile', from: ['begun'], to: ['due'] },
@@ -41,39 +47,52 @@ export const OUTBOX_TRANSITIONS: readonly OutboxTransition[] = [
   { event: 'its run is cancelled', from: ['due', 'delayed', 'queued'], to: ['none'] },
 ]
 
-/** Work on an entity, as it is handed to the outbox. */
+/** Work on an entity, as it is passed to the outbox. */
 export interface Work extends ClaimKey {
   /** Departments are deleted in waves, children first; 0 for everything else. */
   wave: number
+  /** A person named the entity: HR's row is sent as it is when the job runs. */
+  named?: boolean
 }
 
-/**
- * Puts work into the outbox, of a run or of none. What is there already is asked for anew, at the better priority.
- * @param named whether a person named the entities: they are sent as HR has them when the job runs
- */
+/** Puts work into the outbox, of a run or of none. Existing rows are requested anew, at the better priority. */
 export async function addWork(
   db: ClientBase,
   runId: number | null,
   priority: number,
   work: Work[],
-  named = false,
 ): Promise<void> {
   await db.query(
     `insert into dirsync.pending as p
        (operation, enterprise_code, entity_key, detail, wave, run_id, priority, named)
-     select operation, "enterpriseCode", "entityKey", detail, wave, $2, $3, $4
+     select operation, "enterpriseCode", "entityKey", detail, wave, $2, $3, coalesce(named, false)
      from jsonb_to_recordset($1)
-       as w (operation text, "enterpriseCode" text, "entityKey" text, detail text, wave smallint)
+       as w (operation text, "enterpriseCode" text, "entityKey" text, detail text, wave smallint, named boolean)
      order by operation, "enterpriseCode", "entityKey", detail
      on conflict (operation, enterprise_code, entity_key, detail) do update
      set run_id = coalesce(excluded.run_id, p.run_id), priority = least(p.priority, excluded.priority),
          wave = excluded.wave, version = p.version + 1, named = p.named or excluded.named,
          enqueued_at = null, not_before = now(), replan_at = null, attempts = 0`,
-    [JSON.stringify(work), runId, priority, named],
+    [JSON.stringify(work), runId, priority],
   )
 }
 
-/** Locks what the outbox has of the entities of these cases, before the cases are written. */
+/**
+ * Puts employees whom HR no longer shows into the outbox, for a run that reads every row. Existing rows stay: a worker that
+ * reads HR finds the same.
+ */
+export async function awaitPlan(db: ClientBase, employees: readonly EmployeeKey[]): Promise<void> {
+  await db.query(
+    `insert into dirsync.pending (operation, enterprise_code, entity_key, priority, not_before, replan_at)
+     select 'update-employee', enterprise_code, userid, 3, 'infinity', now()
+     from unnest($1::text[], $2::text[]) as e (enterprise_code, userid)
+     order by 2, 3
+     on conflict do nothing`,
+    [employees.map(key => key.enterpriseCode), employees.map(key => key.userid)],
+  )
+}
+
+/** Locks the outbox rows of these cases' entities, before the cases are written. */
 export async function lockWorkOfCases(db: ClientBase, ids: number[]): Promise<void> {
   await db.query(
     `select count(*) from (
@@ -98,12 +117,14 @@ const UNBOUND = `
                       and b.seller_appid = s.appid)
     and not exists (select from dirsync.dead_letter d
                     where d.enterprise_code = e.enterprise_code and d.entity_key = e.userid
-                      and d.operation = 'bind-openid' and d.field = s.appid and d.state <> 'resolved')
-    -- Of enterprises that no source of HR has, nobody can tell who is in service.
+                      and d.operation = 'bind-openid' and d.field = s.appid and d.state <> 'resolved'
+                      -- A person's ignored case is retried when the HR row has changed.
+                      and not (d.state = 'ignored' and d.source_hash is distinct from e.source_hash))
+    -- Without an HR source for the enterprise, it is unknown who is in service.
     and (not exists (select from dirsync.hr_source)
          or exists (select from dirsync.hr_source h where e.enterprise_code = any (h.enterprise_codes)))`
 
-/** How many open ids are missing. @param codes of these enterprises; null: of all there are */
+/** The number of missing open ids. @param codes of these enterprises; null: all */
 export async function countUnbound(
   db: ClientBase,
   sellerAppids: string[],
@@ -117,7 +138,7 @@ export async function countUnbound(
   return onlyRow(rows).n
 }
 
-/** Puts every missing open id into the outbox; what waits there already stays with its run. Returns how many are new. */
+/** Puts every missing open id into the outbox; waiting ones stay with their run. Returns how many are new. */
 export async function addBindings(
   db: ClientBase,
   runId: number,
@@ -135,7 +156,7 @@ export async function addBindings(
 }
 
 /**
- * Tells PostgreSQL that the outbox has grown: statements planned while it was small would read all of it.
+ * Updates PostgreSQL's statistics of a grown outbox: statements planned while it was small would read all of it.
  * @param withEmployees the employees have grown as well
  */
 export async function analyzeOutbox(db: Pool, withEmployees: boolean): Promise<void> {
@@ -145,7 +166,7 @@ export async function analyzeOutbox(db: Pool, withEmployees: boolean): Promise<v
 /** A row that a feeder took for the queue. */
 export interface Fed extends ClaimKey {
   priority: number
-  /** Which request for the entity it is: the same until a worker begins it, and never used twice for an entity. */
+  /** Identifies the request for the entity: the same until a worker begins it, and never reused for an entity. */
   request: string
 }
 
@@ -154,8 +175,8 @@ const FED = `p.operation, p.enterprise_code as "enterpriseCode", p.entity_key as
        p.priority, coalesce(p.execution::text, extract(epoch from p.created_at)::text) as request`
 
 /**
- * True for a row whose wave has come: nothing of an earlier one is left in its enterprise, whichever run asked for it.
- * Departments alone have waves, and an index of their own for this.
+ * True for a row whose wave has come: its enterprise has nothing left of an earlier one, whichever run requested it. Only
+ * departments have waves, and an index of their own for this.
  */
 const waveHasCome = (row: string) => `(${row}.wave = 0 or not exists (
     select from dirsync.pending w
@@ -163,88 +184,134 @@ const waveHasCome = (row: string) => `(${row}.wave = 0 or not exists (
       and w.wave < ${row}.wave))`
 
 /**
+ * SQL: up to $1 due rows `q`, in feeding order, `skip locked`: a plan or an outcome is writing the others, and they come with
+ * the next ones.
+ * @param columns of `q`
+ * @param of which enterprise; default: all
+ */
+const dueRows = (columns: string, of?: string) => `
+  select ${columns} from dirsync.pending q
+  where q.enqueued_at is null and q.not_before <= now() and ${waveHasCome('q')}
+    ${of === undefined ? '' : `and q.enterprise_code = ${pg.escapeLiteral(of)}`}
+  order by q.priority, q.not_before limit $1 for update skip locked`
+
+/**
+ * The same for the enterprises that have due work and no halt of their own. Each is read by an index and merged with the
+ * others, so that a halted one is never scanned, however much waits in it.
+ */
+async function dueBeside(db: ClientBase, halted: readonly string[]): Promise<string> {
+  if (halted.length === 0) return dueRows('q.ctid')
+  const { rows } = await db.query<{ code: string }>(
+    `select enterprise_code as code from dirsync.tally
+     where source = 'pending' and not enqueued and enterprise_code <> all ($1)
+     group by 1 having sum(n) > 0`,
+    [halted],
+  )
+  const each = rows.map(
+    ({ code }) => `select * from (${dueRows('q.ctid, q.priority, q.not_before', code)}) of_one`,
+  )
+  return each.length === 0
+    ? 'select null::tid limit $1'
+    : `select w.ctid from (${each.join(' union all ')}) w order by w.priority, w.not_before limit $1`
+}
+
+/**
  * Takes up to `room` due rows for the queue, best priority first, and marks them as enqueued. Only one feeder at a time may
- * call it. Nothing of a halted scope is taken here: see `takeProbes`.
+ * call it. Rows of a halted scope are not taken here: see `takeProbes`.
  */
 export async function takeForQueue(db: ClientBase, room: number): Promise<Fed[]> {
-  const { rows: scopes } = await db.query<{ scope: string }>('select scope from dirsync.halt')
-  if (scopes.some(({ scope }) => scope === '*')) return []
+  const scopes = await haltedScopes(db)
+  if (scopes.includes('*')) return []
   const { rows } = await db.query<Fed>(
-    // The array has the rows fetched one by one, as they were found; a join might read the whole outbox for them.
+    // With the array, rows are fetched one by one, as they were found; a join might read the whole outbox for them.
     `update dirsync.pending p set enqueued_at = now()
-     where p.ctid = any (array(
-       select q.ctid from dirsync.pending q
-       where q.enqueued_at is null and q.not_before <= now()
-         and q.enterprise_code <> all ($2)
-         and ${waveHasCome('q')}
-       -- A plan or an outcome is writing the others: they come with the next ones.
-       order by q.priority, q.not_before limit $1 for update skip locked))
+     where p.ctid = any (array(${await dueBeside(db, scopes)}))
      returning ${FED}`,
-    [room, scopes.map(halt => halt.scope)],
+    [room],
   )
   return rows
 }
 
+async function haltedScopes(db: ClientBase): Promise<string[]> {
+  const { rows } = await db.query<{ scope: string }>('select scope from dirsync.halt')
+  return rows.map(({ scope }) => scope)
+}
+
+/** How many rows are searched for the best probe. */
+const PROBED = 1000
+
 /**
- * Lets one row through for every halted scope whose probe is due, and sets the time of the next. Where there is no row, the
- * probe stays due for the next row, or for a mirror.
+ * Lets one row through for every halted scope whose probe is due, and sets the time of the next. Without a row, the probe stays
+ * due for the next row, or for a mirror.
  */
 export async function takeProbes(db: ClientBase, nextProbe: (probes: number) => number): Promise<Fed[]> {
   const { rows: halts } = await db.query<{ scope: string; probes: number }>(
-    `select scope, probes from dirsync.halt where next_probe_at <= now()
+    `select scope, probes from dirsync.halt where ${PROBE_IS_DUE}
      order by scope = '*' desc for update`,
   )
   const probes: Fed[] = []
-  for (const halt of halts) {
+  for (const { scope, probes: soFar } of halts) {
+    const own = async () => (await haltedScopes(db)).filter(other => other !== '*')
+    const due = scope === '*' ? await dueBeside(db, await own()) : dueRows('q.ctid', scope)
     const { rows } = await db.query<Fed>(
       `update dirsync.pending p set enqueued_at = now()
        where p.ctid = (select q.ctid from dirsync.pending q
-                       where q.enqueued_at is null and q.not_before <= now() and ${waveHasCome('q')}
-                         and $1 in ('*', q.enterprise_code)
-                         and ($1 <> '*' or not exists (select from dirsync.halt h
-                                                       where h.scope = q.enterprise_code))
-                       -- The row that has failed least tells most.
-                       order by q.attempts, q.priority, q.not_before limit 1 for update skip locked)
+                       where q.ctid = any (array(${due})) and q.enqueued_at is null
+                       -- The row that has failed least is the best probe.
+                       order by q.attempts, q.priority, q.not_before limit 1)
        returning ${FED}`,
-      [halt.scope],
+      [PROBED],
     )
     if (rows.length === 0) continue
     await db.query(
       `update dirsync.halt
        set next_probe_at = now() + $2 * interval '1 millisecond', probes = probes + 1 where scope = $1`,
-      [halt.scope, nextProbe(halt.probes)],
+      [scope, nextProbe(soFar)],
     )
     probes.push(...rows)
   }
   return probes
 }
 
-/** Work of halted enterprises leaves its run, so that the run can end; it stays in the outbox. Returns how much. */
-export async function detachHalted(db: ClientBase): Promise<number> {
+/** Most rows that leave their runs in one transaction. */
+const DETACHED = 5000
+
+/**
+ * Some work of halted enterprises leaves its run, so that the run can end; it stays in the outbox.
+ * @returns how much; as long as there is any, there may be more
+ */
+export async function detachHalted(db: Pool, most = DETACHED): Promise<number> {
   const { rowCount } = await db.query(
-    // Only for enterprises that have such work according to the tally is the outbox read.
+    // The outbox is read only for enterprises and runs that have such work by the tally.
     `with halted as (
        select p.ctid, p.run_id
-       from (select h.scope
+       from (select h.scope, t.run_id
              from dirsync.halt h
              join dirsync.tally t on t.source = 'pending' and t.enterprise_code = h.scope
+             -- The rest of a cancelled run is removed.
+             join dirsync.sync_run r on r.id = t.run_id and r.cancelled_at is null
              where h.scope <> '*' and t.run_id is not null and not t.enqueued
-             group by 1 having sum(t.n) > 0) h
-       join dirsync.pending p on p.enterprise_code = h.scope
-       where p.run_id is not null and p.enqueued_at is null
-       for update of p skip locked
+             group by 1, 2 having sum(t.n) > 0) h
+       cross join lateral (
+         select p.ctid, p.run_id from dirsync.pending p
+         where p.run_id = h.run_id and p.enterprise_code = h.scope and p.enqueued_at is null
+         -- In an index's order: otherwise all are read before some are taken.
+         order by p.entity_key limit $1 for update skip locked) p
+       limit $1
      ), detached as (
-       update dirsync.pending p set run_id = null from halted where p.ctid = halted.ctid
+       update dirsync.pending p set run_id = null
+       from halted where p.ctid = any (array(select ctid from halted)) and p.ctid = halted.ctid
        returning halted.run_id, p.operation, p.enterprise_code, p.entity_key, p.detail
      )
      insert into dirsync.attempt
        (run_id, operation, enterprise_code, entity_key, detail, started_at, duration_ms, outcome)
      select run_id, operation, enterprise_code, entity_key, detail, now(), 0, 'halted' from detached`,
+    [most],
   )
   return rowCount ?? 0
 }
 
-/** Puts a row back for a while, because another process works on its entity; a longer delay, if it has one, stays. */
+/** Delays a row because another process works on its entity; a longer delay, if it has one, stays. */
 export async function postpone(db: Pool, key: ClaimKey, delayMs: number): Promise<void> {
   const statement = {
     text: `update dirsync.pending
@@ -270,10 +337,28 @@ export async function refeed(db: Pool, olderThanMs: number): Promise<number> {
     `with lost as (
        select p.ctid from dirsync.pending p
        where p.enqueued_at < now() - $1 * interval '1 millisecond'
+         -- Enqueued before the clock was put back.
+         or p.enqueued_at > now() + interval '${LONGEST_DELAY_MS} milliseconds'
        for update skip locked
      )
      update dirsync.pending p set enqueued_at = null from lost where p.ctid = lost.ctid`,
     [olderThanMs],
+  )
+  return rowCount ?? 0
+}
+
+/** Makes work due that waits longer than any delay: the clock was put back. Returns how much. */
+export async function endLateDelays(db: Pool): Promise<number> {
+  const { rowCount } = await db.query(
+    `update dirsync.pending p set not_before = now()
+     where p.ctid = any (array(
+       select q.ctid from generate_series(0, 9) as level (priority)
+       -- One index look-up for each.
+       cross join lateral (
+         select l.ctid from dirsync.pending l
+         where l.priority = level.priority and l.enqueued_at is null and l.not_before < 'infinity'
+           and l.not_before > now() + interval '${LONGEST_DELAY_MS} milliseconds'
+         for update skip locked) q))`,
   )
   return rowCount ?? 0
 }

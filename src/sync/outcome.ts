@@ -1,11 +1,11 @@
+import type { FieldRefusal } from '../directory/difference.ts'
 import { EMPLOYEE_FIELDS, type EmployeeField, type EmployeeFields } from '../directory/employee.ts'
 import { hideValue, maskText, maskValue } from '../directory/masking.ts'
 import { PlatformError, type Verdict } from '../platform/errors.ts'
 import { healingDelay, MAX_ATTEMPTS, retryDelay, slowProbeDelay } from './backoff.ts'
-import type { Claim, OpenCase } from './claim.ts'
-import type { RefusedField } from './field-blocks.ts'
+import type { Claim, ClaimKey, OpenCase } from './claim.ts'
 
-/** What executing a job came to, in a word. */
+/** The outcome of a job. */
 export type Outcome =
   | 'in_step'
   | 'updated'
@@ -21,7 +21,7 @@ export type Outcome =
   | 'obsolete'
   | 'replan'
 
-/** What executing a job came to. `settle` writes it down, together with what the processor knows of the execution. */
+/** The result of a job. `settle` writes it, together with what the processor knows of the execution. */
 export interface JobResult {
   outcome: Outcome
   /** The fields that were sent and accepted. */
@@ -29,12 +29,17 @@ export interface JobResult {
   platformCode: number | null
   traceId: string | null
   error: string | null
-  /** Null: done with it. Otherwise it goes back to the outbox. */
+  /** Null: done. Otherwise it goes back to the outbox. */
   again: { delayMs: number; attempts: number } | null
   employee: EmployeeMemory | null
+  /**
+   * For an employee whom a person named: hash of the HR row that was sent, null where HR has none, and of the one that waited
+   * for a decision. No plan was needed to send it, so its outcome stores what a plan would have stored.
+   */
+  present?: { hash: string | null; heldHash: string | null } | undefined
   failures: Failure[]
   /**
-   * Which cases of this entity and operation end, by their fields; those of `failures` never do. `none` is for a job that
+   * The cases of this entity and operation that end, by their fields; those of `failures` never do. `none` is for a job that
    * comes back: its cases stay as they are. Otherwise an excepted case that was being retried waits for its next turn.
    */
   resolve: 'all' | 'none' | { except: string[] }
@@ -42,8 +47,38 @@ export interface JobResult {
   department: 'deleted' | 'parked' | null
   /** Refusals that may mean that a field is switched off for the enterprise. */
   blockFields: RefusedField[]
-  /** Blocked fields that got through. */
+  /** Blocked fields that succeeded. */
   unblockFields: string[]
+}
+
+/** What is written of one execution of a job, in one transaction: its result, and the processor's additions. */
+export interface Settlement extends JobResult {
+  key: ClaimKey
+  /** As claimed. Of an execution that was overtaken only the attempt is written. */
+  version: number
+  execution: number
+  runId: number | null
+  startedAt: Date
+  durationMs: number
+  /** By operation: calls, milliseconds that they waited for the pacer, and calls that came too fast. */
+  calls: Record<string, number>
+  waitedMs: Record<string, number>
+  tooFast: Record<string, number>
+  /**
+   * The employee's state on the platform may have changed: it accepted fields, or an execution could not tell whether it did.
+   * Cases that wait for that are retried.
+   */
+  changed: boolean
+  /** The outcome of an update that this execution, or one before it, sent is unknown. */
+  sentUnknown: boolean
+}
+
+/** A refusal of a field that may be switched off. */
+export interface RefusedField extends Omit<FieldRefusal, 'userid'> {
+  field: string
+  platformCode: number | null
+  /** It can mean nothing else. */
+  certain: boolean
 }
 
 /** A failure that becomes a case for review. */
@@ -59,24 +94,24 @@ export interface Failure {
   blockedBy: string | null
   sourceHash: string | null
   state: 'open' | 'retry_scheduled' | 'awaiting_activation'
-  /** Milliseconds until dirsync tries again by itself. */
+  /** Milliseconds until dirsync retries by itself. */
   nextRetryMs: number
 }
 
-/** What is remembered of an employee after an attempt. */
+/** An employee's stored state after an attempt. */
 export interface EmployeeMemory {
   active: boolean
   acknowledgedHash: string | null
   parkedHash: string | null
   acknowledged: Partial<Record<EmployeeField, string>>
-  /** Per field that was sent, the hash of what the platform showed before. */
+  /** Per sent field, the hash of the platform's value before. */
   overwritten: Partial<Record<EmployeeField, string>>
   withheld: string[]
   platformState: 'unknown' | 'in_service' | 'absent'
   deptCode: string | null
 }
 
-/** A result in which nothing happened but the outcome; say what else did. */
+/** A result with nothing but its outcome; pass what differs. */
 export function result(outcome: Outcome, differs: Partial<Omit<JobResult, 'outcome'>> = {}): JobResult {
   return {
     outcome,
@@ -96,7 +131,7 @@ export function result(outcome: Outcome, differs: Partial<Omit<JobResult, 'outco
   }
 }
 
-/** What is remembered when the platform was not asked: nothing about its side. */
+/** The stored state when the platform was not asked: nothing about its side. */
 export function unasked(active: boolean): EmployeeMemory {
   return {
     active,
@@ -110,13 +145,13 @@ export function unasked(active: boolean): EmployeeMemory {
   }
 }
 
-/** A call that the platform did not carry out, and what the catalogue says about it. */
+/** A call that the platform did not carry out, and the catalogue's verdict. */
 export interface Refusal {
   error: PlatformError
   verdict: Verdict
 }
 
-/** The catalogue's verdict about a failed call; anything else that was thrown is thrown on. */
+/** The catalogue's verdict on a failed call; rethrows any other error. */
 export function judge(error: unknown): Refusal {
   if (!(error instanceof PlatformError)) throw error
   return { error, verdict: error.verdict }
@@ -131,7 +166,7 @@ export function verdictResult(
     field: string
     /** Hash of the HR row that was tried; null when none is involved. */
     sourceHash: string | null
-    /** The platform is away for everybody: no attempt is spent, except by the probe that finds out. */
+    /** The platform is away for all: no attempt is spent, except by the probe that finds out. */
     outage: boolean
   },
 ): JobResult {
@@ -170,16 +205,16 @@ export function allBut(cases: OpenCase[]): JobResult['resolve'] {
   return { except: cases.map(({ field }) => field) }
 }
 
-/** These may heal without anybody changing anything in HR: they are tried again at growing intervals, not weekly. */
-const HEALING = new Set(['not_on_platform', 'platform_unavailable', 'unclassified'])
+/** These may recover without a change in HR: they are retried at growing intervals, not weekly. */
+const HEALING = new Set(['not_on_platform', 'platform_unavailable', 'unclassified', 'unsettled_hr_row'])
 
 type NewFailure = Pick<Failure, 'entity' | 'category' | 'message' | 'remedy' | 'sourceHash'> &
   Partial<Pick<Failure, 'field' | 'platformCode' | 'traceId' | 'changedFields' | 'blockedBy'>> & {
-    /** The cases that are open already, for the growing intervals. */
+    /** The existing open cases, for the growing intervals. */
     cases: OpenCase[]
   }
 
-/** A case for review: its state, and when dirsync tries again by itself. */
+/** A case for review: its state, and when dirsync retries by itself. */
 export function failure({ cases, ...given }: NewFailure): Failure {
   const { category, field = '' } = given
   const occurrences = cases.find(open => open.field === field)?.occurrences ?? 0
@@ -196,7 +231,7 @@ export function failure({ cases, ...given }: NewFailure): Failure {
   }
 }
 
-/** The case that a refused call becomes, by its verdict. */
+/** The case of a refused call, by its verdict. */
 export function refusalFailure(
   { error, verdict }: Refusal,
   given: Omit<NewFailure, 'category' | 'message' | 'remedy' | 'platformCode' | 'traceId'>,

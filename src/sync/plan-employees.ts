@@ -2,14 +2,18 @@ import { type EmployeeKey, keyText } from '../directory/employee.ts'
 import type { SourceStatistics } from '../directory/hash.ts'
 import type { HrSource } from '../hr/source.ts'
 import { type SourceScope, WHOLE } from '../hr/sources.ts'
-import { type ClientBase, onlyRow, type Pool, repeatStepOnDeadlock } from '../lib/database.ts'
+import { personOf } from '../lib/actor.ts'
+import { type ClientBase, databaseTime, onlyRow, type Pool, repeatStepOnDeadlock } from '../lib/database.ts'
 import { traced } from '../lib/tracing.ts'
 import { endCases } from './cases.ts'
+import { present } from './employee.ts'
 import { compare, type Difference, stageRows, stageScan, writeEmployeePlan } from './plan-tables.ts'
-import { OF_EVERYBODY, type PlannedRun, type Run } from './run.ts'
+import { heldRun, OF_EVERYBODY, type PlannedRun, type Run } from './run.ts'
 import {
   type Breaker,
   duplication,
+  leaversAbound,
+  mayHaveEmptied,
   misassignment,
   type RunLimits,
   straying,
@@ -18,7 +22,7 @@ import {
   type UndeliveredEnterprise,
 } from './safety.ts'
 
-/** Rows changed while the newest one was read may carry an older time; so much is read again. */
+/** Rows changed while the newest one was read may carry an earlier time, so this much is read again. */
 export const WATERMARK_OVERLAP_MS = 5 * 60_000
 
 export interface EmployeePlan extends PlannedRun {
@@ -28,16 +32,16 @@ export interface EmployeePlan extends PlannedRun {
 }
 
 /**
- * Plans a `changes` or `full` run inside the caller's transaction: HR streamed and hashed, staged, joined, judged.
- * Nothing but temporary tables is written; `applyEmployeePlan` writes a plan that may run.
- * @param scope which source `hr` is, where there are several: its own enterprises alone are judged and planned
+ * Plans a `changes` or `full` run inside the caller's transaction: HR streamed and hashed, staged, joined, checked. Only
+ * temporary tables are written; `applyEmployeePlan` writes a plan that may run.
+ * @param scope which source `hr` is, where there are several: only its own enterprises are checked and planned
  * @throws HrUnavailableError, HrDataError, MappingError
  */
 export async function planEmployees(
   db: ClientBase,
   hr: Pick<HrSource, 'inspect' | 'scan'>,
-  run: Pick<Run, 'kind' | 'state' | 'maxAgeMs'>,
-  limits: Pick<RunLimits, 'gate' | 'breaker' | 'sweepIntervalMs'>,
+  run: Pick<Run, 'kind' | 'state' | 'maxAgeMs'> & Partial<Pick<Run, 'wantsSweep'>>,
+  limits: Pick<RunLimits, 'gate' | 'breaker' | 'maxLeavers' | 'sweepIntervalMs'>,
   signal: AbortSignal,
   scope: SourceScope = WHOLE,
 ): Promise<EmployeePlan> {
@@ -47,46 +51,82 @@ export async function planEmployees(
   const replans = await awaitReplan(db, codes)
   const { employees, fingerprint } = await hr.inspect()
   const newest = isFull || !employees.columns.includes('updated_at') ? null : await watermark(db, scope)
-  const sweep =
+  const readsAll =
     newest === null ||
     !last ||
+    run.wantsSweep ||
     // Rows that HR did not touch may look different through another mapping.
     last.mapping !== fingerprint ||
-    Date.now() - last.at.getTime() >= limits.sweepIntervalMs ||
-    // Whatever rows are in question, held, taken back or found changed by a worker: only all of them tell.
+    (await databaseTime(db)).getTime() - last.at.getTime() >= limits.sweepIntervalMs ||
+    // Rows that are held, taken back or found changed by a worker can be anywhere: only a full reading covers them.
     run.state === 'held' ||
+    (await heldRun(db, ['changes', 'full'], scope.name)) !== null ||
     replans ||
     (await cancelledSince(db, last.at, scope))
-  const since = sweep ? null : new Date(newest.getTime() - WATERMARK_OVERLAP_MS)
-  const { staged, source, mapping } = await traced('read HR', () => stageScan(db, hr, since, codes, signal))
-  const wanted = { everything: isFull, maxAgeMs: run.maxAgeMs, sweep, replans, codes }
-  const difference = await traced('compare', () => compare(db, staged, wanted))
-  const { inScope, reasons, sample, skipped, changing, first } = difference
+  const read = async (since: Date | null) => {
+    const scanned = await traced('read HR', () => stageScan(db, hr, since, codes, signal))
+    const sweep = since === null
+    const wanted = { everything: isFull, maxAgeMs: run.maxAgeMs, sweep, replans, codes }
+    return {
+      ...scanned,
+      sweep,
+      difference: await traced('compare', () => compare(db, scanned.staged, wanted)),
+    }
+  }
+  const newer = readsAll ? null : await read(new Date(newest.getTime() - WATERMARK_OVERLAP_MS))
+  const isEnough = newer && last && !looksOdd(newer, last.statistics, limits)
+  const { staged, sweep, source, mapping, difference } = isEnough ? newer : await read(null)
+  const { inScope, total, reasons, sample, skipped, changing, first } = difference
   const planned = {
     difference,
     sweep,
     inScope,
-    plan: { reasons, sample, ...(run.maxAgeMs !== null && { skipped }) },
+    plan: { reasons, sample, total, ...(run.maxAgeMs !== null && { skipped }) },
     source,
     mapping,
   }
   const before = last?.statistics ?? (codes && (await knownAs(db, codes)))
   const missing = last === null && codes ? await undelivered(db, codes) : []
   const suspect =
-    straying(source, sweep ? null : last.statistics.rows, limits) ??
+    straying(source, sweep ? null : (last?.statistics.rows ?? null), limits) ??
     (sweep
       ? suspicion(source, before, difference.duplicates, limits.gate)
       : duplication(difference.duplicates)) ??
     misassignment(missing)
   if (suspect) return { ...planned, state: 'source_suspect', message: `${suspect}. Nothing was enqueued.` }
-  const total = sweep ? inScope : (last?.statistics.rows ?? inScope)
-  // The first run changes everybody, which is as it should be.
-  return { ...planned, ...(first ? PASSED : judged(changing, total, limits.breaker)) }
+  if (!first) {
+    const verdict = judged(changing, total, limits.breaker)
+    const before = verdict.message && (await rejectedBefore(db))
+    return { ...planned, ...verdict, ...(before && { message: `${verdict.message} ${before}` }) }
+  }
+  // The first run changes all employees, as it should; but most of them should be there.
+  const { rows, active } = staged
+  const left = rows - active
+  if (!leaversAbound(left, rows, limits.maxLeavers)) return { ...planned, ...PASSED }
+  const message = `HR says that ${left} of ${rows} employees have left, more than ${limits.maxLeavers} %: check how the mapping tells who is active, then approve or reject the run.`
+  return {
+    ...planned,
+    plan: { ...planned.plan, leavers: { left, of: rows } },
+    state: 'held',
+    message,
+  }
 }
 
 /**
- * Plans a `changes` run of the rows that HR's trigger named, as `planEmployees` does one of all. Whoever HR no longer has is
- * left to a run that reads every row, since only that can tell a leaver from a mapping that broke.
+ * Whether newer rows alone look as if the breaker or the gate might stop them, or lack even the newest earlier row: then only
+ * all rows show HR's state.
+ */
+function looksOdd(
+  { source, difference: { changing, total } }: { source: SourceStatistics; difference: Difference },
+  last: SourceStatistics,
+  { gate, breaker }: Pick<RunLimits, 'gate' | 'breaker'>,
+): boolean {
+  return source.rows === 0 || trips(breaker, changing, total) || mayHaveEmptied(source, last, gate)
+}
+
+/**
+ * Plans a `changes` run of the rows that HR's trigger named, as `planEmployees` plans one of all. Employees whom HR no longer
+ * has are `missing`: left to a run that reads every row, since only that can tell a leaver from a broken mapping.
  * @throws HrUnavailableError, HrDataError, MappingError
  */
 export async function planNamedRows(
@@ -95,13 +135,20 @@ export async function planNamedRows(
   candidates: readonly EmployeeKey[],
   breaker: Breaker,
   scope: SourceScope,
-): Promise<PlannedRun> {
+): Promise<{ planned: PlannedRun; missing: EmployeeKey[] }> {
   const { codes } = scope
   const { fingerprint: mapping } = await hr.inspect()
-  const found = await traced('read HR', () => hr.lookup(candidates, { mapping, anyEnterprise: true }))
+  // Missing employees are left to a run that reads every row, whatever the reason.
+  const found = await traced('read HR', () =>
+    hr.lookup(candidates, { mapping, anyEnterprise: true, expected: () => [] }),
+  )
   const twice = candidates.filter(key => found.get(keyText(key)) === 'duplicate')
   const suspect = duplication(twice.map(({ userid }) => userid))
-  if (suspect) return { state: 'source_suspect', sweep: false, message: `${suspect}. Nothing was enqueued.` }
+  if (suspect)
+    return {
+      planned: { state: 'source_suspect', sweep: false, message: `${suspect}. Nothing was enqueued.` },
+      missing: [],
+    }
   const rows = candidates.flatMap(key => {
     const row = found.get(keyText(key))
     return row === undefined || row === 'duplicate' ? [] : [{ key, row }]
@@ -109,20 +156,46 @@ export async function planNamedRows(
   const staged = await stageRows(db, rows)
   const replans = await awaitReplan(db, codes)
   const wanted = { everything: false, maxAgeMs: null, sweep: false, replans, codes }
-  const { inScope, reasons, sample, changing } = await traced('compare', () => compare(db, staged, wanted))
-  const total = (await lastSweep(db, scope))?.statistics.rows ?? inScope
+  const { inScope, total, reasons, sample, changing } = await traced('compare', () =>
+    compare(db, staged, wanted),
+  )
   return {
-    sweep: false,
-    inScope,
-    plan: { reasons, sample },
-    mapping,
-    ...judged(changing, total, breaker),
+    planned: {
+      sweep: false,
+      inScope,
+      plan: { reasons, sample, total },
+      mapping,
+      ...judged(changing, total, breaker),
+    },
+    missing: await present(
+      db,
+      candidates.filter(key => !found.has(keyText(key))),
+    ),
   }
+}
+
+/** Employees in `difference` whose last change a person rejected, with the reason; HR has changed them once more. Null: none. */
+async function rejectedBefore(db: ClientBase): Promise<string | null> {
+  const { rows } = await db.query<{ count: number; run: number; actor: string; reason: string | null }>(
+    `select count(*)::int as count, r.id as run, r.decision_reason as reason, r.decided_by as actor
+     from difference d
+     join dirsync.employee e on e.enterprise_code = d.enterprise_code and e.userid = d.userid
+     join dirsync.sync_run r on r.id = e.held_run
+     where e.rejected and d.fresh group by r.id order by r.id desc limit 3`,
+  )
+  const said = rows.map(({ count, run, actor, reason }) => {
+    const { name } = personOf(actor)
+    const who = reason === null ? name : `${name} (${reason})`
+    return count === 1
+      ? `${count} of them was rejected before, with run ${run} by ${who}.`
+      : `${count} of them were rejected before, with run ${run} by ${who}.`
+  })
+  return said.length === 0 ? null : said.join(' ')
 }
 
 const PASSED = { state: 'running' } as const
 
-/** Whether so many changes pass the breaker. */
+/** Whether this many changes pass the breaker. */
 function judged(changing: number, total: number, breaker: Breaker): Pick<EmployeePlan, 'state' | 'message'> {
   if (!trips(breaker, changing, total)) return PASSED
   return {
@@ -134,8 +207,8 @@ function judged(changing: number, total: number, breaker: Breaker): Pick<Employe
 // What earlier runs have found
 
 /**
- * Statistics of the last good run that read every HR row, when it did, and with which mapping. Where a source has got other
- * enterprises since, there is none: what it delivered then does not tell what it should deliver now.
+ * Statistics, time and mapping of the last good run that read every HR row. Null where a source has got other enterprises
+ * since: its earlier rows do not tell what it should deliver now.
  */
 export async function lastSweep(
   db: ClientBase | Pool,
@@ -152,11 +225,25 @@ export async function lastSweep(
   return last
 }
 
+/** Whether the last run of a source that chose its own rows passed, and none is held: HR looked right. */
+export async function lastPlanPassed(db: ClientBase | Pool, source = ''): Promise<boolean> {
+  const { rows } = await db.query<{ passed: boolean }>(
+    `select state in ('running', 'done', 'cancelled')
+            and not exists (select from dirsync.sync_run h
+                            where h.state = 'held' and h.kind in ('changes', 'full')
+                              and h.finished_at is null and h.hr_source = $1) as passed
+     from dirsync.sync_run
+     where ${OF_EVERYBODY} and hr_source = $1 and planned_at is not null order by id desc limit 1`,
+    [source],
+  )
+  return rows[0]?.passed ?? false
+}
+
 function isSameSet(one: readonly string[], other: readonly string[]): boolean {
   return one.length === other.length && one.every(item => other.includes(item))
 }
 
-/** What a source delivers as far as is known of its enterprises, for one that was never read as a whole. */
+/** Statistics of a source that was never read as a whole, from what is known of its enterprises. */
 async function knownAs(db: ClientBase, codes: readonly string[]): Promise<SourceStatistics | null> {
   const { rows } = await db.query<{ employees: number }>(
     `select count(*)::int as employees from dirsync.employee
@@ -167,7 +254,7 @@ async function knownAs(db: ClientBase, codes: readonly string[]): Promise<Source
   return employees === 0 ? null : { rows: employees, keyless: 0, empty: {}, newest: null }
 }
 
-/** Enterprises of a source with the employees who are known of them, where `staged` has no row of the enterprise. */
+/** Enterprises of a source with their known employees, where `staged` has no row of the enterprise. */
 async function undelivered(db: ClientBase, codes: readonly string[]): Promise<UndeliveredEnterprise[]> {
   const { rows } = await db.query<UndeliveredEnterprise>(
     `select e.enterprise_code as code, count(*)::int as employees from dirsync.employee e
@@ -189,7 +276,7 @@ export async function watermark(db: ClientBase | Pool, { name }: SourceScope = W
      from dirsync.sync_run
      where kind in ('changes', 'full') and source ->> 'newest' is not null and state in ('running', 'done')
        and hr_source = $1
-       -- Of the account that is remembered now, no older run sent anything.
+       -- No older run sent anything for the current account.
        and planned_at >= coalesce((select since from dirsync.deployment), '-infinity')
        and id >= (select coalesce(max(id), 0) from dirsync.sync_run
                   where ${OF_EVERYBODY} and hr_source = $1 and sweep and source is not null
@@ -199,11 +286,11 @@ export async function watermark(db: ClientBase | Pool, { name }: SourceScope = W
   return onlyRow(rows).newest
 }
 
-/** Whether a run was cancelled since: what it took back is to be read again, however old its rows are. */
+/** Whether a run was cancelled since, or the last of it came back: its rows have to be read again, however old they are. */
 async function cancelledSince(db: ClientBase, at: Date, { name }: SourceScope): Promise<boolean> {
   const { rowCount } = await db.query(
     // Runs of no source may have had work of any.
-    `select from dirsync.sync_run where cancelled_at > $1 and hr_source in ('', $2) limit 1`,
+    `select from dirsync.sync_run where cancelled_at is not null and greatest(cancelled_at, finished_at) > $1 and hr_source in ('', $2) limit 1`,
     [at, name],
   )
   return (rowCount ?? 0) > 0
@@ -221,7 +308,7 @@ async function awaitReplan(db: ClientBase, codes: SourceScope['codes']): Promise
 // Into the outbox
 
 /**
- * Writes the plan that `difference` holds, and what the run found of rows that are nobody's.
+ * Writes the plan in `difference`, and the number of rows without a usable key.
  * @param keyless how many of those there are; null when not every row was read
  */
 export async function applyEmployeePlan(
@@ -237,8 +324,8 @@ export async function applyEmployeePlan(
 export const NOBODY = '(no user id)'
 
 /**
- * HR rows without a usable user id are about nobody, so no job can fail for them: one case of each source tells how many there
- * are, until a run that reads every row finds none. When a person has accepted it, it reopens as the number changes.
+ * HR rows without a usable user id belong to no employee, so no job can fail for them: one case of each source gives their
+ * number, until a run that reads every row finds none. When a person has accepted it, it reopens as the number changes.
  */
 export async function recordKeyless(
   db: ClientBase,

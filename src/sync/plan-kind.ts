@@ -5,29 +5,23 @@ import type { ClientBase, Pool } from '../lib/database.ts'
 import type { Logger } from '../lib/logger.ts'
 import { type Tracing, traced } from '../lib/tracing.ts'
 import { departmentFacts, storeDeletions, storedDeletions } from './departments.ts'
-import { enterpriseCodes, findEmployees } from './employee.ts'
-import { addBindings, addWork, lockWorkOfCases, type Work } from './outbox.ts'
+import { enterpriseCodes, findEmployees, present } from './employee.ts'
+import { addBindings, addWork, awaitPlan, lockWorkOfCases, type Work } from './outbox.ts'
 import { applyEmployeePlan, planEmployees, planNamedRows } from './plan-employees.ts'
-import { countChangedSince, storeEmployeePlan } from './plan-tables.ts'
-import {
-  beginRetry,
-  beginRetryOf,
-  isRetryByName,
-  requestMirrorsOf,
-  unwantedDepartmentCases,
-} from './retries.ts'
+import { countChangedSince, markHeld, storeEmployeePlan } from './plan-tables.ts'
+import { beginRetry, beginRetryOf, requestMirrorsOf, unwantedDepartmentCases } from './retries.ts'
 import type { PlannableRun, PlannedRun, PlanSummary } from './run.ts'
 import { type RunLimits, trips } from './safety.ts'
 import { recordStray } from './stray.ts'
 import { askWithheld } from './withheld.ts'
 
-/** Places in the outbox and in the pacer's line: what a person named goes before what nobody waits for. */
+/** Priorities in the outbox and for the pacer: an employee whom a person named goes before background work. */
 export const PRIORITY = { named: 1, background: 5 }
 
 export interface PlannerOptions {
   pool: Pool
   hr: HrSources
-  /** Whose runs are planned; '': those that are about HR as a whole. */
+  /** The source whose runs are planned; '': runs of HR as a whole. */
   source: string
   logger: Logger
   limits: RunLimits
@@ -38,17 +32,19 @@ export interface PlannerOptions {
   tracing?: Tracing
 }
 
-/** What planning came to, and how it is written: into the outbox, or into the store of held plans. */
+/** The result of planning, and how it is written: into the outbox, or into the store of held plans. */
 interface JudgedPlan {
   planned: PlannedRun
   apply(run: number): Promise<void>
-  /** Of kinds that may be held. */
+  /** For kinds that may be held. */
   store?(run: number): Promise<void>
+  /** Marks the employees who wait for the decision about a held run. */
+  mark?(held: number): Promise<void>
   /** How many rows differ from the stored plan of a held run. */
   changedSince?(held: number): Promise<number>
 }
 
-/** What a run of any kind would do. Before `apply` or `store` it writes temporary tables alone, and marks retried cases. */
+/** Plans a run of any kind. Before `apply` or `store` it writes only temporary tables, and marks retried cases. */
 export function planKind(
   options: PlannerOptions,
   db: ClientBase,
@@ -72,7 +68,7 @@ export function planKind(
   }
 }
 
-/** The source that a run is about. */
+/** The source of a run. */
 function sourceOf({ hr, source }: PlannerOptions): SourceScope & { hr: HrSource } {
   const named = hr.named(source)
   if (named === null)
@@ -89,13 +85,16 @@ async function planEverybody(
   const scope = sourceOf(options)
   const planned = await planEmployees(db, scope.hr, run, options.limits, signal, scope)
   const keyless = planned.sweep ? planned.source.keyless : null
+  const whole = { sweep: planned.sweep === true, codes: scope.codes }
   return {
     planned,
     apply: async id => {
       await applyEmployeePlan(db, id, { isFull: run.kind === 'full', keyless, scope })
-      if (scope.codes) await recordStray(db, id, scope, planned.sweep === true)
+      await markHeld(db, null, whole)
+      if (scope.codes) await recordStray(db, id, scope, whole.sweep)
     },
     store: id => storeEmployeePlan(db, id),
+    mark: id => markHeld(db, id, whole),
     changedSince: held => countChangedSince(db, held),
   }
 }
@@ -112,21 +111,29 @@ async function planTriggered(
   const candidates = changedUserids.flatMap(userid =>
     enterprises.map(enterpriseCode => ({ enterpriseCode, userid })),
   )
+  const { planned, missing } = await planNamedRows(db, scope.hr, candidates, limits.breaker, scope)
   return {
-    planned: await planNamedRows(db, scope.hr, candidates, limits.breaker, scope),
-    apply: id => applyEmployeePlan(db, id, { isFull: false, keyless: null, scope }),
-    store: id => storeEmployeePlan(db, id),
+    planned,
+    apply: async id => {
+      await awaitPlan(db, missing)
+      await applyEmployeePlan(db, id, { isFull: false, keyless: null, scope })
+    },
+    store: async id => {
+      await awaitPlan(db, missing)
+      await storeEmployeePlan(db, id)
+    },
+    mark: id => markHeld(db, id, { sweep: false, codes: scope.codes }),
     changedSince: held => countChangedSince(db, held),
   }
 }
 
-/** Named employees: whoever HR or dirsync knows by that user id, in any enterprise. */
+/** Named employees: those that HR or dirsync knows by that user id, in any enterprise. */
 async function planNamed(
   { hr, ownEnterprise }: PlannerOptions,
   db: ClientBase,
   { named }: PlannableRun,
 ): Promise<JudgedPlan> {
-  // Of an enterprise that no source has, nobody can tell what HR says.
+  // Without a source for the enterprise, HR's state is unknown.
   const known = (await findEmployees(db, named)).filter(({ enterpriseCode }) => hr.of(enterpriseCode))
   const enterprises = hr.areNamed ? hr.codes : await enterpriseCodes(db, ownEnterprise)
   const candidates = named.flatMap(name =>
@@ -137,10 +144,10 @@ async function planNamed(
   )
   const mapping = await hr.fingerprint()
   const { rows, failures } = await traced('read HR', () =>
-    hr.ask(candidates, { mapping, anyEnterprise: true }),
+    hr.ask(candidates, { mapping, anyEnterprise: true, expected: missing => present(db, missing) }),
   )
   const [failed] = failures
-  // What one source cannot tell of the names, another one may.
+  // A name that one source cannot look up may belong to another one.
   if (failed && (!hr.areNamed || known.length + rows.size === 0)) throw failed.error
   const inHr = candidates.filter(key => rows.has(keyText(key)))
   const employees = [...new Map([...known, ...inHr].map(key => [keyText(key), key])).values()]
@@ -152,7 +159,10 @@ async function planNamed(
   )
   if (employees.length === 0)
     return unable('failed', `neither HR nor dirsync knows an employee ${missing.join(', ')}`)
-  const work = employees.map(key => workOf('update-employee', key.enterpriseCode, key.userid))
+  const work = employees.map(key => ({
+    ...workOf('update-employee', key.enterpriseCode, key.userid),
+    named: true,
+  }))
   const silent = failures.map(({ source }) => `HR source ${source.name} cannot be read`)
   const unknown = missing.length > 0 ? [`unknown: ${missing.join(', ')}`, ...silent].join('; ') : null
   return {
@@ -164,17 +174,17 @@ async function planNamed(
       ...(unknown && { message: unknown }),
     },
     apply: async id => {
-      await addWork(db, id, PRIORITY.named, work, true)
+      await addWork(db, id, PRIORITY.named, work)
       await beginRetryOf(db, employees, id)
     },
   }
 }
 
-/** Cases that are due, or that a person named. Those that a person named are sent as HR has them now. */
+/** Cases that are due, or that a person requested. */
 async function planRetry({ hr }: PlannerOptions, db: ClientBase, run: PlannableRun): Promise<JudgedPlan> {
   const { cases: ids, requestedBy } = run
   const byItself = requestedBy === 'cron'
-  // Before anything is locked: HR may take its time.
+  // Before any lock: HR may be slow.
   const mapping = byItself ? undefined : await presentMapping(hr)
   await lockWorkOfCases(db, ids)
   const work = await beginRetry(db, ids, run.id)
@@ -183,7 +193,6 @@ async function planRetry({ hr }: PlannerOptions, db: ClientBase, run: PlannableR
   const inScope = work.length + withheld
   const message = mirrors.map(({ id, kind }) => `run ${id} reads ${kind} again`).join(', ')
   const priority = byItself ? PRIORITY.background : PRIORITY.named
-  const named = await isRetryByName(db, run.id)
   return {
     planned: {
       state: 'running',
@@ -192,11 +201,11 @@ async function planRetry({ hr }: PlannerOptions, db: ClientBase, run: PlannableR
       mapping,
       ...(message && { message }),
     },
-    apply: id => addWork(db, id, priority, work, named),
+    apply: id => addWork(db, id, priority, work),
   }
 }
 
-/** Whoever retries a case may have mended the mapping. While HR cannot be asked, that of the last plan stays in force. */
+/** The mapping may have been fixed before the retry. While HR does not answer, that of the last plan stays in force. */
 async function presentMapping(hr: HrSources): Promise<string | undefined> {
   try {
     return await hr.fingerprint()
@@ -214,9 +223,10 @@ async function planDepartments(options: PlannerOptions, db: ClientBase): Promise
     const setting = scope.codes ? 'departments_sql' : 'HR_DEPARTMENTS_SQL'
     return unable('running', `${setting} is not set: no department is ever deleted`, 0)
   }
-  const { inHr, total, deletions, wanted } = await traced('read HR', () =>
-    departmentFacts(db, scope, { graceMs: limits.departmentGraceMs, now: new Date() }),
+  const { inHr, total, doubt, deletions, wanted } = await traced('read HR', () =>
+    departmentFacts(db, scope, limits),
   )
+  if (doubt) return unable(doubt.isSuspect ? 'source_suspect' : 'running', doubt.message, total)
   if (inHr === 0 && total > 0)
     return unable(
       'source_suspect',
@@ -285,7 +295,7 @@ function summary(work: Work[], reason: string, count = work.length): PlanSummary
   return { reasons: count > 0 ? { [reason]: count } : {}, sample: work.slice(0, 20).map(nameOf) }
 }
 
-/** The entity as people name it. */
+/** The name of an entity for people. */
 function nameOf({ enterpriseCode, entityKey }: Work): string {
   return enterpriseCode === '' ? entityKey : `${enterpriseCode}/${entityKey}`
 }

@@ -2,7 +2,7 @@ import { Transform } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import pg from 'pg'
 import { from as copyFrom } from 'pg-copy-streams'
-import type { EmployeeKey } from '../directory/employee.ts'
+import { type EmployeeKey, keyText } from '../directory/employee.ts'
 import {
   COPY_BEGIN,
   COPY_END,
@@ -10,15 +10,16 @@ import {
   rowHash,
   rowIsActive,
   type SourceStatistics,
+  smallHash,
 } from '../directory/hash.ts'
 import type { HrEmployeeRow, HrSource } from '../hr/source.ts'
 import type { SourceScope } from '../hr/sources.ts'
 import { type ClientBase, COPY_MS, onlyRow } from '../lib/database.ts'
 
 /**
- * The set-based half of planning. HR's rows are hashed into the temporary table `staged` and joined once with what is
- * acknowledged; what differs stays in the temporary table `difference`, from which a plan is written to the outbox or stored.
- * All functions work on one connection inside one transaction. Both tables go with it.
+ * The set-based half of planning. HR's rows are hashed into the temporary table `staged` and joined once with the acknowledged
+ * rows; differing ones stay in the temporary table `difference`, from which a plan is written to the outbox or stored. All
+ * functions work on one connection inside one transaction. Both tables go with it.
  */
 
 /** One row per HR row that was read. */
@@ -34,11 +35,13 @@ const STAGED = `create temp table staged (
  *
  *     enterprise_code, userid
  *     active, hash    as in `staged`; null where HR has no row
- *     previous_hash   employee.source_hash: the row as the last plan that passed saw it
+ *     previous_hash   employee.source_hash: the row in the last plan that passed
+ *     counted         was an active employee before (of a comparison alone)
+ *     resting         a person rejected this very row of HR, or its absence: nothing is planned (of a comparison alone)
  *     unknown         there is no such row in `employee` yet
- *     fresh           this row of HR, or its absence, no plan has seen yet
+ *     fresh           no plan has seen this row of HR, or its absence, yet
  *     reason          why there is work: new, changed, left, vanished or asked; skipped: a full run leaves it out;
- *                     null: there is none, the row is only remembered
+ *                     null: there is none, the row is only stored
  */
 const DIFFERENCE = 'create temp table difference on commit drop as'
 
@@ -46,10 +49,10 @@ const DIFFERENCE = 'create temp table difference on commit drop as'
 const STRAY = 'create temp table stray (enterprise_code text, userid text) on commit drop'
 
 /**
- * Streams HR's rows into `staged`; those of enterprises that are not the source's own into `stray`.
- * @param since only rows with `updated_at` at or after this moment; null: all of them
- * @param codes the source's own enterprises; null: all there are, and there is no `stray`
- * @returns what is staged, what HR looked like, and the fingerprint of the mapping that it was read with
+ * Streams HR's rows into `staged`; those of enterprises outside the source into `stray`.
+ * @param since only rows with `updated_at` at or after this time; null: all of them
+ * @param codes the source's own enterprises; null: all, and there is no `stray`
+ * @returns what is staged, HR's statistics, and the fingerprint of the mapping that it was read with
  */
 export async function stageScan(
   db: ClientBase,
@@ -58,9 +61,11 @@ export async function stageScan(
   codes: SourceScope['codes'],
   signal: AbortSignal,
 ): Promise<{ staged: Staged; source: SourceStatistics; mapping: string }> {
+  // Of a first reading that was not enough.
+  await db.query('drop table if exists pg_temp.staged, pg_temp.difference, pg_temp.stray')
   await makeStage(db)
   const scan = await hr.scan({ since: since ?? undefined, signal })
-  const hasher = new RowHasher(scan.columns)
+  const hasher = new RowHasher(scan.columns, new Date())
   const toRows = new Transform({
     construct(done) {
       this.push(COPY_BEGIN)
@@ -75,17 +80,18 @@ export async function stageScan(
   })
   const copy = Object.assign(copyFrom('copy staged from stdin (format binary)'), { query_timeout: COPY_MS })
   try {
-    // Listens to all three before anything else happens: one that fails at once fails the call and nothing else.
+    // Starts listening to all three at once: one that fails immediately fails the call and nothing else.
     await pipeline(scan.stream, toRows, db.query(copy), { signal })
   } finally {
     await scan.close()
   }
   const { statistics } = hasher
   const stray = codes === null ? { rows: 0, active: 0 } : await setStrayAside(db, codes)
-  const source = codes === null ? statistics : { ...statistics, codes, stray: stray.rows }
-  await db.query('analyze staged')
   const { staged } = hasher
   const left = { rows: staged.rows - stray.rows, active: staged.active - stray.active }
+  const source =
+    codes === null ? statistics : { ...statistics, active: left.active, codes, stray: stray.rows }
+  await db.query('analyze staged')
   return { staged: left, source, mapping: scan.mapping }
 }
 
@@ -125,13 +131,13 @@ export async function stageRows(
 
 async function makeStage(db: ClientBase): Promise<void> {
   await db.query("set local work_mem = '256MB'")
-  // Compiling the comparison takes PostgreSQL longer than it saves, and a small sample tells of `staged` all that a plan asks.
+  // Compiling the comparison takes PostgreSQL longer than it saves, and a small sample of `staged` suffices for the plan.
   await db.query('set local jit = off')
   await db.query('set local default_statistics_target = 10')
   await db.query(STAGED)
 }
 
-/** How many rows `staged` has, duplicates among them. */
+/** Number of rows in `staged`, duplicates included. */
 export interface Staged {
   rows: number
   active: number
@@ -140,11 +146,13 @@ export interface Staged {
 export interface Difference {
   /** Active employees in HR. */
   inScope: number
+  /** The employees of the plan: the active ones, and those who leave by it. */
+  total: number
   /** Employees with work, by reason. */
   reasons: Record<string, number>
   /** Employees left out of a full run because the platform confirmed them recently enough. */
   skipped: number
-  /** Employees whose HR row, or its absence, no plan has seen yet: what a breaker counts. */
+  /** Employees whose HR row, or its absence, no plan has seen yet: the figure for the breaker. */
   changing: number
   sample: string[]
   /** Up to five keys that HR delivers more than once. */
@@ -153,7 +161,7 @@ export interface Difference {
   first: boolean
 }
 
-/** A table of dirsync's, as far as it is about some enterprises. */
+/** A table of dirsync's, restricted to some enterprises. */
 function rowsOf(table: string, codes: SourceScope['codes']): string {
   if (codes === null) return table
   // CREATE TABLE AS takes no parameters.
@@ -161,13 +169,13 @@ function rowsOf(table: string, codes: SourceScope['codes']): string {
 }
 
 /**
- * Joins `staged` with what is known of the employees, and makes `difference`.
+ * Joins `staged` with the known employees, and creates `difference`.
  * @param staged as the table was filled
  * @param options.everything a full run: every row is work, changed or not
- * @param options.maxAgeMs of a full run: whom the platform confirmed within so many milliseconds is left out; null: nobody is
- * @param options.sweep every HR row is staged, so that whoever is missing has vanished
- * @param options.replans whether rows of the outbox wait for a plan; asking that of each would cost a look-up per HR row
- * @param options.codes the enterprises that the rows are of; null: all there are
+ * @param options.maxAgeMs of a full run: skips employees whom the platform confirmed within this many milliseconds; null: none
+ * @param options.sweep every HR row is staged, so that missing employees have vanished
+ * @param options.replans whether rows of the outbox wait for a plan; checking each would cost a look-up per HR row
+ * @param options.codes the enterprises of the rows; null: all
  */
 export async function compare(
   db: ClientBase,
@@ -181,17 +189,23 @@ export async function compare(
   },
 ): Promise<Difference> {
   const { everything, maxAgeMs, sweep, replans, codes } = options
-  const employees = rowsOf('dirsync.employee', codes)
-  const waits = replans ? WAITS_FOR_A_PLAN : 'false'
+  const [employees, tally] = [rowsOf('dirsync.employee', codes), rowsOf('dirsync.tally', codes)]
+  const waits = `(${replans ? WAITS_FOR_A_PLAN : 'false'})`
+  const rests = 'coalesce(e.rejected and s.hash is not distinct from e.held_hash, false)'
   await db.query(
     `${DIFFERENCE}
      select coalesce(s.enterprise_code, e.enterprise_code) as enterprise_code,
             coalesce(s.userid, e.userid) as userid,
             s.active, s.hash, e.source_hash as previous_hash, e.userid is null as unknown,
-            s.hash is distinct from e.source_hash or e.vanished_at is not null
-              or s.userid is null and e.vanished_at is null as fresh,
+            e.active and e.vanished_at is null as counted,
+            ${rests} as resting,
+            not ${rests} and not (s.userid is null and ${ONLY_HELD}) and (s.hash is distinct from e.source_hash or e.vanished_at is not null
+              or s.userid is null and e.vanished_at is null) as fresh,
             case
-              -- Work that is asked for already keeps its place and its run, unless the HR row has changed.
+              when ${rests} then null
+              -- Only a held plan has ever known of them.
+              when s.userid is null and ${ONLY_HELD} then null
+              -- Work that is already requested keeps its place and its run, unless the HR row has changed.
               when s.hash = e.source_hash and e.vanished_at is null
                    and exists (select from dirsync.pending p
                                where p.operation = 'update-employee' and p.enterprise_code = e.enterprise_code
@@ -217,7 +231,13 @@ export async function compare(
        or ${waits}`,
   )
   const { rows } = await db.query<
-    Omit<Difference, 'inScope' | 'skipped' | 'duplicates'> & { doubled: boolean }
+    Omit<Difference, 'inScope' | 'total' | 'skipped' | 'duplicates'> & {
+      known: number
+      joining: number
+      parting: number
+      leaving: number
+      doubled: boolean
+    }
   >(
     `with reasons as (
        select reason, count(*)::int as n from difference where reason is not null group by reason
@@ -228,27 +248,47 @@ export async function compare(
      select (select coalesce(jsonb_object_agg(reason, n), '{}') from reasons) as reasons,
             (select count(*)::int from difference
              where fresh and reason not in ('asked', 'skipped')) as changing,
+            (select coalesce(sum(n), 0)::int from ${tally}
+             where source = 'employee' and state not in ('left', 'vanished')) as known,
+            (select count(*)::int from difference where active and counted is not true) as joining,
+            (select count(*)::int from difference where counted and active is not true) as parting,
+            (select count(*)::int from difference
+             where reason is not null and active is not true) as leaving,
             (select coalesce(jsonb_agg(key), '[]') from sample) as sample,
             not exists (select from ${employees} e
                         where acknowledged_hash is not null or parked_hash is not null) as first,
             ${sweep ? doubled(staged.rows, employees) : 'true'} as doubled`,
   )
-  const { doubled: isDoubled, reasons, ...difference } = onlyRow(rows)
+  const { doubled: isDoubled, reasons, known, joining, parting, leaving, ...difference } = onlyRow(rows)
   const { skipped = 0, ...work } = reasons
-  const { active: inScope } = staged
-  return { ...difference, inScope, reasons: work, skipped, duplicates: isDoubled ? await duplicates(db) : [] }
+  const inScope = sweep ? staged.active : known + joining - parting
+  return {
+    ...difference,
+    inScope,
+    total: inScope + leaving,
+    reasons: work,
+    skipped,
+    duplicates: isDoubled ? await duplicates(db) : [],
+  }
 }
 
-/** Condition on an employee `e`: a worker found another HR row than the plan saw, and the work waits to be judged anew. */
+/** Condition on an employee `e`: known only from a plan that was held. */
+const ONLY_HELD = `(e.held_run is not null and e.source_hash is null and e.vanished_at is null
+  and e.platform_state = 'unknown')`
+
+/** Condition on an employee `e`: a worker found another HR row than the plan saw, and the work waits for a new plan. */
 const WAITS_FOR_A_PLAN = `exists (
   select from dirsync.pending p
   where p.replan_at is not null and p.operation = 'update-employee'
     and p.enterprise_code = e.enterprise_code and p.entity_key = e.userid)`
 
-/** A longer time is as good as always; PostgreSQL's own intervals and times end somewhere. */
+/** A longer time means always; PostgreSQL's own intervals and times are limited. */
 const LONGEST_AGE_MS = 100 * 365 * 86_400_000
 
-/** Condition on an employee `e` with the staged row `s`: the platform confirmed this very row within the time, and nothing is doubted. */
+/**
+ * Condition on an employee `e` with the staged row `s`: the platform confirmed this very row within the time, and no field is
+ * in doubt.
+ */
 function recently(maxAgeMs: number | null): string {
   if (maxAgeMs === null) return 'false'
   return `e.acknowledged_at >= now() - ${Math.min(maxAgeMs, LONGEST_AGE_MS)} * interval '1 millisecond'
@@ -274,17 +314,22 @@ async function duplicates(db: ClientBase): Promise<string[]> {
   return rows.map(row => row.key)
 }
 
-/** Keys of the active employees in `difference`, without those that a full run skips. */
-export async function activeEmployees(db: ClientBase): Promise<EmployeeKey[]> {
-  const { rows } = await db.query<EmployeeKey>(
-    `select enterprise_code as "enterpriseCode", userid from difference
-     where active and reason is distinct from 'skipped' order by 1, 2`,
+/** Whether a full run skips an employee in `difference`. A million of them are kept as numbers, and read in batches. */
+export async function skippedEmployees(db: ClientBase): Promise<(key: EmployeeKey) => boolean> {
+  const skipped = new Set<number>()
+  await db.query(
+    `declare skipped cursor for
+     select enterprise_code as "enterpriseCode", userid from difference where reason = 'skipped'`,
   )
-  return rows
+  for (;;) {
+    const { rows } = await db.query<EmployeeKey>('fetch 10000 from skipped')
+    if (rows.length === 0) return key => skipped.has(smallHash(keyText(key)))
+    for (const key of rows) skipped.add(smallHash(keyText(key)))
+  }
 }
 
 /**
- * Puts the differences into the outbox and remembers the HR rows' hashes. Rows are locked in the order in which outcomes lock
+ * Puts the differences into the outbox and stores the HR rows' hashes. Rows are locked in the order in which outcomes lock
  * them: the outbox by its key, then the employees by theirs.
  */
 export async function writeEmployeePlan(db: ClientBase, runId: number, full: boolean): Promise<void> {
@@ -297,7 +342,7 @@ export async function writeEmployeePlan(db: ClientBase, runId: number, full: boo
      order by d.enterprise_code, d.userid
      on conflict (operation, enterprise_code, entity_key, detail) do update
      set run_id = excluded.run_id, priority = least(p.priority, excluded.priority), version = p.version + 1,
-         -- Where it is in the queue already it stays, unless it has become more urgent.
+         -- A row that is queued already stays, unless it has become more urgent.
          enqueued_at = case when p.enqueued_at is null or excluded.priority < p.priority then null
                             else p.enqueued_at end,
          not_before = now(), replan_at = null, attempts = 0`,
@@ -312,13 +357,31 @@ export async function writeEmployeePlan(db: ClientBase, runId: number, full: boo
        for update of e
      ) locked`,
   )
+  // No plan will check what a worker found for a rejected row. Fields with an unknown value on the platform stay unknown.
+  await db.query(
+    `with gone as (
+       delete from dirsync.pending p using difference d, dirsync.employee e
+       where e.rejected and not d.fresh and d.reason is null and p.replan_at is not null
+         and p.operation = 'update-employee' and p.enterprise_code = d.enterprise_code and p.entity_key = d.userid
+         and e.enterprise_code = d.enterprise_code and e.userid = d.userid
+       returning p.enterprise_code, p.entity_key, p.sent_unknown
+     )
+     update dirsync.employee e set acknowledged_hash = null, parked_hash = null from gone g
+     where g.sent_unknown and e.enterprise_code = g.enterprise_code and e.userid = g.entity_key`,
+  )
   await db.query(
     `insert into dirsync.employee (enterprise_code, userid, active, source_hash)
      select enterprise_code, userid, active, hash from difference where unknown
      order by enterprise_code, userid on conflict do nothing`,
   )
   await db.query(
-    `update dirsync.employee e set active = d.active, source_hash = d.hash, vanished_at = null
+    `update dirsync.employee e set ${NOT_HELD} from difference d
+     where d.enterprise_code = e.enterprise_code and d.userid = e.userid and e.held_run is not null
+       and (d.fresh or d.reason is not null)`,
+  )
+  await db.query(
+    `update dirsync.employee e
+     set active = d.active, source_hash = d.hash, vanished_at = null
      from difference d
      where d.enterprise_code = e.enterprise_code and d.userid = e.userid
        and d.fresh and not d.unknown and d.hash is not null`,
@@ -328,7 +391,62 @@ export async function writeEmployeePlan(db: ClientBase, runId: number, full: boo
      set active = false, source_hash = null, acknowledged_hash = null, parked_hash = null, vanished_at = now()
      from difference d
      where d.enterprise_code = e.enterprise_code and d.userid = e.userid
-       and d.hash is null and e.vanished_at is null`,
+       and d.hash is null and d.fresh and e.vanished_at is null`,
+  )
+}
+
+const NOT_HELD = 'held_run = null, held_hash = null, rejected = false'
+
+/**
+ * Marks exactly the differing employees as waiting for the decision about a held run: they are not in sync, whatever row the
+ * platform has confirmed before.
+ * @param heldRun null: the plan passed, and nothing waits any more
+ * @param options.sweep every HR row was compared: for an employee without a difference, HR has restored the old row
+ */
+export async function markHeld(
+  db: ClientBase,
+  heldRun: number | null,
+  { sweep, codes }: { sweep: boolean; codes: SourceScope['codes'] },
+): Promise<void> {
+  if (heldRun !== null) {
+    await db.query(
+      `insert into dirsync.employee (enterprise_code, userid, active, held_run, held_hash)
+       select enterprise_code, userid, coalesce(active, true), $1, hash from difference
+       where unknown and reason is not null order by 1, 2 on conflict do nothing`,
+      [heldRun],
+    )
+    await db.query(
+      `with waiting as materialized (
+         select e.enterprise_code, e.userid, d.hash from dirsync.employee e
+         join difference d on d.enterprise_code = e.enterprise_code and d.userid = e.userid
+         where (d.fresh or d.reason in ('new', 'changed', 'left', 'vanished'))
+           and (e.held_run is distinct from $1 or e.held_hash is distinct from d.hash or e.rejected)
+         order by 1, 2 for update of e
+       )
+       update dirsync.employee e set held_run = $1, held_hash = w.hash, rejected = false
+       from waiting w where w.enterprise_code = e.enterprise_code and w.userid = e.userid`,
+      [heldRun],
+    )
+  }
+  if (!sweep) return
+  const over = `e.held_run is not null and ($1::text[] is null or e.enterprise_code = any ($1))
+    and not exists (select from difference d
+                    where d.enterprise_code = e.enterprise_code and d.userid = e.userid
+                      and (d.resting or $2 and (d.reason is not null or d.fresh)))`
+  await db.query(`delete from dirsync.employee e where ${over} and ${ONLY_HELD}`, [codes, heldRun !== null])
+  await db.query(`update dirsync.employee e set ${NOT_HELD} where ${over}`, [codes, heldRun !== null])
+}
+
+/** No decision about these runs will follow. Employees that waited for one stay out of sync until a plan sees HR's state then. */
+export async function endWaiting(db: ClientBase, heldRuns: readonly number[]): Promise<void> {
+  const waits = 'e.held_run = any ($1) and not e.rejected'
+  await db.query(`delete from dirsync.employee e where ${waits} and ${ONLY_HELD}`, [heldRuns])
+  await db.query(
+    // No row has this hash; `take_back` sets it, too.
+    `update dirsync.employee e
+     set ${NOT_HELD}, source_hash = case when e.source_hash is not null then uuid '00000000-0000-0000-0000-000000000000' end
+     where ${waits}`,
+    [heldRuns],
   )
 }
 
@@ -344,10 +462,10 @@ export async function storeEmployeePlan(db: ClientBase, runId: number): Promise<
 }
 
 /**
- * Makes the stored plan of a held run the table `difference` again, for `writeEmployeePlan`.
- * @param codes the enterprises that are still its source's; null: all there are
- * @returns how many of its rows are left out, because a later plan that passed has seen another HR row, or they are no more
- *   the source's
+ * Turns the stored plan of a held run into the table `difference` again, for `writeEmployeePlan`.
+ * @param codes the enterprises that are still its source's; null: all
+ * @returns how many of its rows are left out, because a later plan that passed has seen another HR row, or they no longer
+ * belong to the source
  */
 export async function restoreEmployeePlan(
   db: ClientBase,
@@ -367,6 +485,14 @@ export async function restoreEmployeePlan(
   const { rows } = await db.query<{ leftOut: number }>(
     `select ((select count(*) from dirsync.planned_work where run_id = $1)
              - (select count(*) from difference))::int as "leftOut"`,
+    [runId],
+  )
+  // The plan's details of these were not read yet, and could not be determined once it has been sent.
+  await db.query(
+    `update dirsync.planned_work w set acknowledged = e.acknowledged
+     from dirsync.employee e
+     where w.run_id = $1 and w.reason = 'changed' and w.fields is null
+       and e.enterprise_code = w.enterprise_code and e.userid = w.entity_key`,
     [runId],
   )
   return onlyRow(rows).leftOut

@@ -1,8 +1,12 @@
-import { HrDeliveryError } from '../hr/source.ts'
-import { WHOLE } from '../hr/sources.ts'
-import { type ClientBase, onlyRow, repeatOnDeadlock, transaction, withConnection } from '../lib/database.ts'
+import { HrDeliveryError, HrUnavailableError } from '../hr/source.ts'
+import { type NamedSource, WHOLE } from '../hr/sources.ts'
+import { whileLocked } from '../lib/advisory-lock.ts'
+import { type ClientBase, databaseTime, onlyRow, repeatOnDeadlock, transaction } from '../lib/database.ts'
+import { inHand } from '../lib/in-hand.ts'
+import type { Logger } from '../lib/logger.ts'
 import { type Trace, traced, UNTRACED } from '../lib/tracing.ts'
 import { storedDeletions } from './departments.ts'
+import { haltForHr, healHrHalt } from './halts.ts'
 import { addWork, analyzeOutbox } from './outbox.ts'
 import { applyEmployeePlan } from './plan-employees.ts'
 import { type PlannerOptions, PRIORITY, planKind } from './plan-kind.ts'
@@ -24,23 +28,18 @@ import {
   supersede,
 } from './run.ts'
 import { figures, runSpan, traceRun } from './run-trace.ts'
+import { areInForce, assertInForce, OutdatedSources } from './sources.ts'
 
-/**
- * One planner of a source at a time, of all processes: its plans write the same rows. Plans of different sources are about
- * different enterprises, so that one whose HR is slow or silent holds back nobody else's.
- */
-const LOCK = 0x706c616e // 'plan'
-
-/** After a plan of so many entities PostgreSQL is told that the outbox has grown. */
+/** After a plan of this many entities PostgreSQL's statistics of the outbox are updated. */
 const MUCH_WORK = 5000
 
 /** What a held run says about the time since it was held begins with one of these. */
 const SINCE_HELD = / (?=HR has not changed since|Since then HR|HR could not be judged)/
 
-/** Runs of employees that choose their rows themselves. Two of them are held for the same rows. */
+/** Runs of employees that choose their own rows. Two of them are held for the same rows. */
 const EMPLOYEE_KINDS: readonly RunKind[] = ['changes', 'full']
 
-/** Turns requested runs of a source into work in the outbox, or holds them, or says why not. */
+/** Turns a source's requested runs into work in the outbox, holds them, or says why not. */
 export class Planner {
   readonly #options: PlannerOptions
 
@@ -48,48 +47,42 @@ export class Planner {
     this.#options = options
   }
 
-  /** Plans the next requested run. False when there is none, or when another process is planning. */
+  /**
+   * Plans the next requested run. False without one, or when another process is planning: plans of a source write the same
+   * rows. Those of different sources concern different enterprises, so that a slow HR holds up no other.
+   */
   async planNext(signal: AbortSignal): Promise<boolean> {
-    const { pool, logger, source } = this.#options
-    const [key, values] = source === '' ? ['$1', [LOCK]] : ['$1, hashtext($2)', [LOCK, source]]
-    return withConnection(pool, async client => {
-      const { rows } = await client.query<{ mine: boolean }>(
-        `select pg_try_advisory_lock(${key}) as mine`,
-        values,
-      )
-      if (!onlyRow(rows).mine) return false
-      try {
-        // Whoever holds the lock knows that no planner is at work, so a run still in planning lost its own.
-        if ((await reclaimOrphanedRuns(client, source)) > 0)
-          logger.warn('a planner died; its run is planned anew')
-        const run = await claimRun(client, source)
-        if (!run) return false
-        await this.#plan(run, signal)
-        return true
-      } finally {
-        // The lock goes with the connection, if that is gone.
-        await client.query(`select pg_advisory_unlock(${key})`, values).catch(() => undefined)
-      }
+    const { pool, hr, logger, source } = this.#options
+    const done = await whileLocked(pool, source === '' ? 'planner' : ['planner', source], async client => {
+      if (!(await areInForce(client, hr, source))) return false
+      // The lock holder knows that no planner is at work, so a run still in planning lost its own.
+      if ((await reclaimOrphanedRuns(client, source)) > 0)
+        logger.warn('a planner died; its run is planned anew')
+      const run = await claimRun(client, source)
+      if (run) await this.#plan(run, signal)
+      return run !== null
     })
+    return done ?? false
   }
 
   async #plan(run: PlannableRun, signal: AbortSignal): Promise<void> {
     const { pool, tracing = UNTRACED } = this.#options
     const { id, kind } = run
     const about = { partOf: runSpan(id), attributes: { 'dirsync.run': id, 'dirsync.run.kind': kind } }
-    await tracing.trace('plan', about, trace => this.#planInTrace(run, signal, trace))
-    // A run that must not go on is over.
+    await inHand(`plan of run ${id} (${kind})`, () =>
+      tracing.trace('plan', about, trace => this.#planInTrace(run, signal, trace)),
+    )
+    // A run that must not continue is over.
     await traceRun(pool, tracing, id)
   }
 
   async #planInTrace(run: PlannableRun, signal: AbortSignal, trace: Trace): Promise<void> {
     const { pool, logger } = this.#options
     const log = logger.child({ runId: run.id, kind: run.kind })
+    const startedAt = await databaseTime(pool)
     try {
       const { state, inScope, plan, message } = await repeatOnDeadlock(() =>
-        transaction(pool, db =>
-          run.approved ? carryOut(this.#options, db, run) : this.#judge(db, run, signal),
-        ),
+        transaction(pool, db => (run.approved ? this.#carryOut(db, run) : this.#judge(db, run, signal))),
       )
       trace.annotate({
         'dirsync.run.state': state,
@@ -102,21 +95,41 @@ export class Planner {
     } catch (error) {
       if (signal.aborted) throw error
       if (error instanceof RunTakenBack) return log.info('run cancelled while it was planned')
+      if (error instanceof OutdatedSources) return this.#giveBack(run, log)
       const what = error instanceof Error ? error.message : String(error)
       const message = run.source === '' ? what : `HR source ${run.source}: ${what}`
       const isSuspect = error instanceof HrDeliveryError
-      if (isSuspect) log.warn({ err: message }, 'run planned: HR is suspect')
-      else log.error({ err: message }, 'run failed')
+      if (isSuspect) log.warn({ error: message }, 'run planned: HR is suspect')
+      else log.error({ error: message }, 'run failed')
       trace.fail()
-      await this.#recordFailure(
+      const source = this.#readFrom(run)
+      // With nothing in the queue no job would find it.
+      if (source && error instanceof HrUnavailableError && !isSuspect)
+        await haltForHr({ pool, logger: log }, source, error.message)
+      return this.#recordFailure(
         run,
         isSuspect ? `${message}. Nothing was enqueued.` : message,
         isSuspect ? 'source_suspect' : 'failed',
       )
     }
+    const source = this.#readFrom(run)
+    if (source && EMPLOYEE_KINDS.includes(run.kind))
+      await healHrHalt({ pool, logger: log }, source, startedAt)
   }
 
-  /** A held run stays held, whatever kept HR from being judged again. */
+  /** The HR source that a run is read from; null: none, or all of several. */
+  #readFrom({ approved }: PlannableRun): NamedSource | null {
+    const { hr, source } = this.#options
+    return approved ? null : hr.named(source)
+  }
+
+  /** A process with the sources in force plans it. */
+  async #giveBack({ source }: PlannableRun, log: Logger): Promise<void> {
+    await reclaimOrphanedRuns(this.#options.pool, source)
+    log.warn('the run was not planned here: another process was started later with other HR sources')
+  }
+
+  /** A held run stays held, whatever the failure of checking HR again. */
   async #recordFailure(
     run: PlannableRun,
     message: string,
@@ -133,15 +146,19 @@ export class Planner {
   }
 
   /**
-   * Plans a run: its work goes into the outbox, or its plan is stored until somebody decides, or neither. For a run that is
-   * held already HR is judged again: where its rows look right now, another run takes its place; else its plan stays as it is.
+   * Plans a run: its work goes into the outbox, or its plan is stored until a decision, or neither. For a run that is held
+   * already HR is checked again: if its rows look right now, another run takes its place; else its plan stays as it is.
    */
   async #judge(db: ClientBase, run: PlannableRun, signal: AbortSignal): Promise<PlannedRun> {
+    const { hr, source } = this.#options
     const plan = await planKind(this.#options, db, run, signal)
+    // Reading HR may have taken long. Nothing has been written so far.
+    await assertInForce(db, hr, source)
     const { planned } = plan
     const wasHeld = run.state === 'held'
     const held = wasHeld ? run.id : await heldBefore(db, run, planned.state)
     if (planned.state === 'held') {
+      await plan.mark?.(held ?? run.id)
       if (held !== null) return stayHeld(db, run, held, planned, (await plan.changedSince?.(held)) ?? 0)
       await traced('write plan', async () => plan.store?.(run.id))
     } else if (planned.state === 'running') {
@@ -159,11 +176,17 @@ export class Planner {
     await recordPlan(db, run.id, planned)
     return planned
   }
+
+  async #carryOut(db: ClientBase, run: PlannableRun): Promise<PlannedRun> {
+    const { hr, source } = this.#options
+    await assertInForce(db, hr, source)
+    return carryOut(this.#options, db, run)
+  }
 }
 
 /**
- * The run that is held already when another one of everything is planned. Changes and full runs are held for the same rows,
- * so one of them is enough to decide about; but only a run of its own kind makes a held one needless.
+ * The run that is held already when another one of everything is planned. Changes and full runs are held for the same rows, so
+ * one of them is enough to decide about; but only a run of the same kind can supersede a held one.
  */
 async function heldBefore(
   db: ClientBase,
@@ -175,7 +198,7 @@ async function heldBefore(
   return (await heldRun(db, sameRows ? EMPLOYEE_KINDS : [run.kind], run.source, run.id))?.id ?? null
 }
 
-/** The plan that was stored first stays, so that what a person looks at is what approval sends. */
+/** The plan that was stored first stays, so that approval sends what a person looks at. */
 async function stayHeld(
   db: ClientBase,
   run: PlannableRun,
@@ -198,7 +221,7 @@ async function stayHeld(
   return superseded
 }
 
-/** Exactly what was approved goes into the outbox; HR is not asked. */
+/** Exactly what was approved goes into the outbox; HR is not read. */
 async function carryOut({ hr }: PlannerOptions, db: ClientBase, run: PlannableRun): Promise<PlannedRun> {
   let message: string | null = null
   // Since the plan was stored, the file of HR_SOURCES may have given an enterprise to another source.
@@ -229,7 +252,7 @@ async function keylessOf(db: ClientBase, runId: number): Promise<number | null> 
   return onlyRow(rows).keyless
 }
 
-/** True for a run of all employees: what else of them is held looks different once it has passed. */
+/** True for a run of all employees: other held runs of them look different once it has passed. */
 function passedForAll({ kind, changedUserids }: PlannableRun): boolean {
   return EMPLOYEE_KINDS.includes(kind) && changedUserids.length === 0
 }

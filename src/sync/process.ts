@@ -1,11 +1,12 @@
-import type { Pool } from '../lib/database.ts'
+import type { Owners } from '../hr/sources.ts'
+import { onlyRow, type Pool } from '../lib/database.ts'
 import type { PacerSnapshot } from '../pacing/pacer.ts'
 
-/** What a process of dirsync can be for; any number of them at once. */
+/** The roles of a dirsync process; any number of them at once. */
 export const ROLES = ['scheduler', 'worker', 'console', 'notifications'] as const
 export type Role = (typeof ROLES)[number]
 
-/** A sign of life older than this counts as dead. */
+/** A process without a heartbeat for this long counts as dead. */
 export const ALIVE = `heartbeat_at > now() - interval '15 seconds'`
 
 export interface ProcessRow {
@@ -15,50 +16,124 @@ export interface ProcessRow {
   roles: string[]
   version: string
   startedAt: Date
+  /** Another process was started later with other HR sources: this one leaves alone those that differ. */
+  isOutdated: boolean
 }
 
-/** How the calls of a process go. */
+/** Condition on a process: its HR sources differ from those of the process started last. */
+export const IS_OUTDATED = 'hr_owners is not null and hr_owners <> dirsync.hr_owners()'
+
+/** The pacing of a process's calls. */
 export interface Pacing extends PacerSnapshot {
   /** Over the last ten seconds. */
   callsPerSecond: number
-  /** Calls that it makes at a time, at most (`WORKER_CONCURRENCY`). */
+  /** Most concurrent calls (`WORKER_CONCURRENCY`). */
   concurrency: number
-  /** The platform's clock less this process's; null before the first answer. */
+  /** The platform's clock minus this process's; null before the first answer. */
   clockOffsetMs: number | null
 }
 
+/** The queue as a process sees it: since when it has been unreachable, or refusing, and with what error; null: it works. */
+export interface QueueState {
+  awaySince: Date | null
+  lastError: string | null
+}
+
 /**
- * Registers the process, or renews its sign of life.
- * @param me.pacer how its pacer stands; null when it has none
- * @param me.queueAwaySince since when it has not reached the queue; null or absent: it does, or has no need to
+ * Registers the process, or renews its heartbeat.
+ * @param me.pacer the state of its pacer; null without one
+ * @param me.queue default: the process has not checked it
+ * @param me.hrOwners the HR source of each enterprise as it knows them; default: it does not use HR
+ * @param me.hrAddresses where it reads each source
+ * @returns whether these are out of date
  */
 export async function heartbeat(
   db: Pool,
-  me: Omit<ProcessRow, 'startedAt'> & { pacer: Pacing | null; queueAwaySince?: Date | null },
-): Promise<void> {
-  await db.query(
-    `insert into dirsync.process (id, host, pid, roles, version, pacer, queue_away_since)
-     values ($1, $2, $3, $4, $5, $6, $7)
+  me: Omit<ProcessRow, 'startedAt' | 'isOutdated'> & {
+    pacer: Pacing | null
+    queue?: QueueState | undefined
+    hrOwners?: Owners
+    hrAddresses?: Readonly<Record<string, string>>
+  },
+): Promise<boolean> {
+  const { rows } = await db.query<{ outdated: boolean }>(
+    `insert into dirsync.process
+       (id, host, pid, roles, version, pacer, queue_away_since, queue_error, hr_owners, hr_addresses)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
      on conflict (id) do update
-     set heartbeat_at = now(), pacer = excluded.pacer, queue_away_since = excluded.queue_away_since`,
-    [me.id, me.host, me.pid, me.roles, me.version, me.pacer, me.queueAwaySince ?? null],
+     set heartbeat_at = now(), pacer = excluded.pacer, queue_away_since = excluded.queue_away_since,
+         queue_error = excluded.queue_error, hr_owners = excluded.hr_owners
+     returning ${IS_OUTDATED} as outdated`,
+    [
+      ...[me.id, me.host, me.pid, me.roles, me.version, me.pacer],
+      ...[me.queue?.awaySince ?? null, me.queue?.lastError ?? null],
+      ...[me.hrOwners ?? null, me.hrAddresses ?? null],
+    ],
+  )
+  return onlyRow(rows).outdated
+}
+
+/**
+ * Processes that within a day stopped without deregistering, or froze, and were not replaced by a process with the same roles:
+ * rows of `process` and `roles`. Counted from the latest on: one is lost where more have gone since than were started.
+ */
+export const LOST_PROCESSES = `
+  select format('%s (process %s)', host, pid) as process, array_to_string(roles, ', ') as roles
+  from (
+    select *, max(missing) over (partition by roles order by heartbeat_at desc, id
+                                 rows between unbounded preceding and 1 preceding) as known
+    from (
+      select *, row_number() over (partition by roles order by heartbeat_at desc, id)
+                - (select count(*) from dirsync.process s
+                   where s.roles = p.roles and s.started_at > p.heartbeat_at) as missing
+      from dirsync.process p
+      where not ${ALIVE} and heartbeat_at > now() - interval '1 day') gone) gone
+  where missing > greatest(known, 0)
+  order by host, pid`
+
+/** Deregisters a process, including one that this process replaced, so that it is not reported as lost. */
+export async function deregister(db: Pool, id: string): Promise<void> {
+  await db.query(
+    `delete from dirsync.process
+     where id = $1 or heartbeat_at < now() - interval '1 day'
+        or id = (select p.id from dirsync.process me
+                 join dirsync.process p on p.roles = me.roles and p.heartbeat_at < me.started_at
+                   and not p.${ALIVE}
+                 where me.id = $1 order by p.heartbeat_at desc limit 1)`,
+    [id],
   )
 }
 
-export async function deregister(db: Pool, id: string): Promise<void> {
-  await db.query(`delete from dirsync.process where id = $1 or heartbeat_at < now() - interval '1 day'`, [id])
-}
-
-/** Processes that gave a sign of life within the last 15 seconds. */
+/** Processes with a heartbeat within the last 15 seconds. */
 export async function aliveProcesses(db: Pool): Promise<ProcessRow[]> {
   const { rows } = await db.query<ProcessRow>(
-    `select id, host, pid, roles, version, started_at as "startedAt"
+    `select id, host, pid, roles, version, started_at as "startedAt", ${IS_OUTDATED} as "isOutdated"
      from dirsync.process where ${ALIVE} order by started_at`,
   )
   return rows
 }
 
-/** How many of these processes have each role. */
+/**
+ * Sources of HR that living processes which plan or send read at different addresses, each with the processes there. That may
+ * be one database under several names, so nothing is refused.
+ */
+export async function differingAddresses(
+  db: Pool,
+): Promise<{ source: string; address: string; processes: string }[]> {
+  const { rows } = await db.query<{ source: string; address: string; processes: string }>(
+    `select * from (
+       select a.key as source, a.value as address,
+              string_agg(format('%s (process %s)', p.host, p.pid), ', ' order by p.host, p.pid) as processes,
+              count(*) over (partition by a.key) as addresses
+       from dirsync.process p cross join jsonb_each_text(p.hr_addresses) a
+       where p.${ALIVE} and p.roles && $1 group by 1, 2) read
+     where addresses > 1 order by source, address`,
+    [NEEDED_ROLES],
+  )
+  return rows
+}
+
+/** The number of processes with each role. */
 export function countRoles(processes: readonly { roles: readonly string[] }[]): Record<string, number> {
   const counts: Record<string, number> = {}
   for (const role of processes.flatMap(({ roles }) => roles)) counts[role] = (counts[role] ?? 0) + 1

@@ -5,10 +5,11 @@ import {
   isAmong,
   isTold,
   isWithheld,
+  mistakesDocument,
   overwrittenAfter,
   unkeptUnits,
 } from '../directory/difference.ts'
-import type { DesiredEmployee, EmployeeField, EmployeeKey } from '../directory/employee.ts'
+import type { DesiredEmployee, EmployeeField, EmployeeFields, EmployeeKey } from '../directory/employee.ts'
 import { parseActive } from '../directory/field-rules.ts'
 import { type AcknowledgedHashes, hashFields } from '../directory/hash.ts'
 import type { HrEmployeeRow } from '../hr/source.ts'
@@ -33,20 +34,20 @@ export type HrRow = HrEmployeeRow | 'duplicate' | null
 interface EmployeeJob {
   key: EmployeeKey
   claim: Claim
-  /** The present HR row, read when the job runs. */
+  /** The current HR row, read when the job runs. */
   row: HrRow
-  /** Hash of the row; null where there is none to hash. */
+  /** Hash of the row; null without a row to hash. */
   hash: string | null
   /**
-   * Forgets what is known of fields whose value the platform does not tell, before they are sent: should their outcome
-   * stay unknown, they are sent again.
+   * Marks fields that the platform does not show as unknown before they are sent: if their outcome stays unknown, they are sent
+   * again.
    */
   doubt: (fields: EmployeeField[]) => Promise<void>
 }
 
 /**
- * Brings one employee in step: asks the platform, sends the fields that differ, and holds back only what the platform
- * refuses. A field that is refused becomes a case; every other error of the platform is thrown for the processor to judge.
+ * Brings one employee in sync: asks the platform, sends the fields that differ, and holds back only those that the platform
+ * refuses. A refused field becomes a case; every other error of the platform is thrown for the processor to classify.
  */
 export async function reconcileEmployee(job: EmployeeJob, platform: CountedPlatform): Promise<JobResult> {
   const { row, hash } = job
@@ -68,7 +69,13 @@ async function bringInStep(
   const actual = toActual(await platform.getEmployee(employeeParams(key)))
   const differing = diffEmployee({ desired, actual, acknowledged: claim.acknowledged })
   const unkept = unkeptUnits(differing, { desired, actual, ...claim })
-  const { send, blocked, parked, givenUp } = holdBack(differing, desired, claim, hash, unkept)
+  const { send, blocked, parked, givenUp, mistaken } = holdBack(differing, {
+    desired,
+    actual,
+    claim,
+    hash,
+    unkept,
+  })
 
   const untold = fieldsOf(send.filter(({ unit }) => !isTold(unit, actual)))
   if (untold.length > 0) await job.doubt(untold)
@@ -76,16 +83,20 @@ async function bringInStep(
   const unheeded = [...givenUp, ...(await unheededAgain(job, desired, sent.accepted, platform))]
 
   const updated = fieldsOf(sent.accepted.filter(unit => !unheeded.includes(unit)))
-  const unconfirmed = fieldsOf([...blocked, ...parked, ...sent.refused, ...unheeded])
+  const unconfirmed = fieldsOf([...blocked, ...parked, ...sent.refused, ...unheeded, ...mistaken])
   const confirmed = (Object.keys(desired.fields) as EmployeeField[]).filter(
     field => !unconfirmed.includes(field),
   )
   const isComplete = unconfirmed.length === 0
-  // Of a row that was confirmed before, and needed nothing, every field's hash is known already.
+  // For a row that was confirmed before, and needed nothing, every field's hash is known already.
   const isKnown = isComplete && updated.length === 0 && hash === claim.acknowledgedHash
-  // What was doubted while it was on its way is known again where the platform refused it.
+  // A field that was doubted while in flight is known again where the platform refused it.
   const undoubted = fieldsOf(sent.refused).filter(field => untold.includes(field))
-  const failures = [...sent.failures, ...unheeded.map(unit => notApplied(job, desired, unit))]
+  const failures = [
+    ...sent.failures,
+    ...unheeded.map(unit => notApplied(job, desired, unit)),
+    ...mistaken.map(unit => mistakenDocument(job, desired, unit)),
+  ]
   const [first] = failures
   const outcome = isComplete
     ? updated.length > 0
@@ -127,32 +138,38 @@ function pick(hashes: AcknowledgedHashes, fields: EmployeeField[]): Acknowledged
 }
 
 /**
- * What is sent now, and what is not: fields whose feature is off for the enterprise, fields whose case is open for this very
- * HR row (no blind retry), and those `givenUp` because the platform accepted them and did not keep them. A case that is
- * being retried lets its field through.
+ * Splits the fields into those to send now and the rest: fields whose feature is off for the enterprise, fields whose case is
+ * open for this very HR row (no blind retry), those `givenUp` because the platform accepted them and did not keep them, and a
+ * document that is `mistaken` for another. A case that is being retried lets its field through, except the last.
  */
 export function holdBack(
   differing: FieldUnit[],
-  desired: DesiredEmployee,
-  claim: Pick<Claim, 'cases' | 'blocks'>,
-  hash: string,
-  unkept: FieldUnit[],
+  known: {
+    desired: DesiredEmployee
+    actual: EmployeeFields
+    claim: Pick<Claim, 'cases' | 'blocks'>
+    hash: string
+    unkept: FieldUnit[]
+  },
 ) {
+  const { desired, actual, claim, hash, unkept } = known
   const send: FieldUnit[] = []
   const blocked: FieldUnit[] = []
   const parked: FieldUnit[] = []
   const givenUp: FieldUnit[] = []
+  const mistaken: FieldUnit[] = []
   for (const unit of differing) {
     const open = caseOf(unit, claim)
-    if (open?.state === 'retrying') send.push(unit)
+    if (mistakesDocument(unit, desired, actual)) mistaken.push(unit)
+    else if (open?.state === 'retrying') send.push(unit)
     else if (open?.sourceHash === hash) parked.push(unit)
     else if (unkept.includes(unit)) (open?.category === 'not_applied' ? parked : givenUp).push(unit)
-    // HR changed what failed: that is tried, even where the feature seemed to be off for everybody.
+    // HR changed a failed value: it is tried, even where the feature seemed to be off for all.
     else if (open) send.push(unit)
     else if (isWithheld(unit.unit, desired.fields[unit.unit] ?? null, claim.blocks)) blocked.push(unit)
     else send.push(unit)
   }
-  return { send, blocked, parked, givenUp }
+  return { send, blocked, parked, givenUp, mistaken }
 }
 
 function caseOf(unit: FieldUnit, { cases }: Pick<Claim, 'cases'>): OpenCase | undefined {
@@ -160,8 +177,8 @@ function caseOf(unit: FieldUnit, { cases }: Pick<Claim, 'cases'>): OpenCase | un
 }
 
 /**
- * Values that were sent again because their case is retried, and that the platform shows not to have kept this time either:
- * that it accepted them proves nothing.
+ * Values that were sent again because their case is retried, and that the platform again shows not to have kept: that it
+ * accepted them proves nothing.
  */
 async function unheededAgain(
   { key, claim }: EmployeeJob,
@@ -193,6 +210,20 @@ function notApplied({ hash, claim }: EmployeeJob, desired: DesiredEmployee, unit
   })
 }
 
+function mistakenDocument({ hash, claim }: EmployeeJob, desired: DesiredEmployee, unit: FieldUnit): Failure {
+  return failure({
+    entity: 'employee',
+    category: 'invalid_hr_row',
+    field: unit.unit,
+    message:
+      'HR has a document number without card_type that is not an identity number, and the platform has an identity card.',
+    remedy: 'Correct the number in HR, or map card_type: 2 says that it is a passport.',
+    changedFields: maskedFields(['card_no'], desired.fields),
+    sourceHash: hash,
+    cases: claim.cases,
+  })
+}
+
 /** An HR row that breaks rules: no call is made for it. */
 function invalidRow(
   { row, hash, claim }: EmployeeJob,
@@ -215,13 +246,13 @@ function invalidRow(
         cases: claim.cases,
       }),
     ],
-    // Nothing new is known of what the platform refused; other rules of the row are judged anew.
+    // Nothing new is known of the platform's refusals; other rules of the row are checked anew.
     resolve: allBut(claim.cases.filter(open => open.category !== 'invalid_hr_row')),
   })
 }
 
 /**
- * An employee who has left according to HR, or whom HR has no more. The interface cannot end an employment, so one whom the
+ * An employee who has left according to HR, or whom HR no longer has. The interface cannot end an employment, so one whom the
  * platform still has in service is a finding for review.
  */
 async function checkLeaver(
@@ -259,7 +290,7 @@ async function checkLeaver(
   })
 }
 
-/** Learns the open id of an employee for a merchant application. The platform makes one when there is none (section 4.5). */
+/** Gets an employee's open id for a merchant application. The platform creates one when there is none (section 4.5). */
 export async function bindOpenid(
   key: EmployeeKey,
   row: HrRow,

@@ -1,19 +1,21 @@
 import type { EmployeeKey } from '../directory/employee.ts'
 import type { SourceScope } from '../hr/sources.ts'
 import type { ClientBase, Pool } from '../lib/database.ts'
+import { formatJobKey } from '../queue/job.ts'
+import { LONGEST_REST_MS } from './backoff.ts'
 import { markRetrying, type TouchedCase } from './cases.ts'
 import { type Mirror, mirrorOf } from './mirror-kind.ts'
 import { addWork, type Work } from './outbox.ts'
+import type { Settlement } from './outcome.ts'
 import { NOBODY } from './plan-employees.ts'
-import type { Settlement } from './settlement.ts'
 import { beginProbes, IS_CASE_OF_BLOCK, probeWith, tellWithheld } from './withheld.ts'
 
-/** Which cases are tried again: at once because of an outcome, by themselves when they are due, or because a person asks. */
+/** Selects the cases to retry: at once because of an outcome, by themselves when they are due, or because a person asks. */
 
-/** A case whose obstacle has gone is served as a change is. */
+/** A case whose obstacle has gone has the priority of a change. */
 const PRIORITY = 3
 
-/** Cases that wait for what an employee has now given up, or may have: due at once. */
+/** Cases that wait for a value that an employee has given up, or may have: due at once. */
 export async function releasedBy(client: ClientBase, settlements: Settlement[]): Promise<TouchedCase[]> {
   const changed = settlements
     .filter(settlement => settlement.changed)
@@ -31,7 +33,7 @@ export async function releasedBy(client: ClientBase, settlements: Settlement[]):
   return rows
 }
 
-/** Tries cases again at once. Their work joins the run that made it possible, as long as that goes on. */
+/** Retries cases at once. Their work joins the run that made it possible, while that is in progress. */
 export async function tryAtOnce(client: ClientBase, due: TouchedCase[]): Promise<void> {
   if (due.length === 0) return
   const once = new Map(due.map(({ id, runId }) => [id, runId]))
@@ -47,21 +49,25 @@ export async function tryAtOnce(client: ClientBase, due: TouchedCase[]): Promise
   await client.query(`select pg_notify('dirsync', 'feed')`)
 }
 
+/** SQL: a wait beyond this means that the clock was put back. */
+const TOO_FAR = `now() + interval '${LONGEST_REST_MS} milliseconds'`
+
 /**
- * Asks for a retry of every case that is due by itself, and of every case about a field whose probe is due, whatever a
- * person decided about it. Returns the run's number; null when none is due.
+ * Requests a retry of every case that is due by itself, and of every case about a field whose probe is due, whatever a person
+ * decided about it. Returns the run's number; null when none is due.
  */
 export async function requestDueRetries(db: Pool): Promise<number | null> {
   await tellWithheld(db)
   const { rows } = await db.query<{ id: number }>(
     `with due as (
        select id from dirsync.dead_letter
-       where next_retry_at <= now() and state not in ('resolved', 'ignored', 'retrying')
+       where state not in ('resolved', 'ignored', 'retrying')
+         and (next_retry_at <= now() or state <> 'snoozed' and next_retry_at > ${TOO_FAR})
        order by next_retry_at limit 10000
      ), probed as (
        select d.id from dirsync.field_block b
        join dirsync.dead_letter d on ${IS_CASE_OF_BLOCK}
-       where b.next_probe_at <= now()
+       where b.next_probe_at <= now() or b.next_probe_at > ${TOO_FAR}
      )
      insert into dirsync.sync_run (kind, keys, requested_by)
      select 'retry', array_agg(id::text order by id), 'cron'
@@ -77,8 +83,9 @@ export async function requestDueRetries(db: Pool): Promise<number | null> {
 }
 
 /**
- * Marks cases as being retried, together with the swaps that they belong to, and returns the work that they ask for; cases
- * of mirrors ask for a run instead. A case that a person ignored is retried only when a person asks for it.
+ * Marks cases as being retried, together with the swaps that they belong to, and returns their work; cases of mirrors request a
+ * run instead. A case that a person ignored is retried only on a person's request. Only the entities of cases that a person
+ * listed one by one count as named: a category, the rest of a swap and due cases do not.
  */
 export async function beginRetry(client: ClientBase, ids: number[], runId: number | null): Promise<Work[]> {
   const probes = await beginProbes(client, ids, runId)
@@ -92,7 +99,7 @@ export async function beginRetry(client: ClientBase, ids: number[], runId: numbe
      )
      select d.id from asked join dirsync.dead_letter d on d.id = asked.id
      where d.state <> 'resolved'
-       -- Unless a person asks, ignored cases are left alone, and an enterprise's is probed without a word.
+       -- Unless a person asks, ignored cases are left alone, and an enterprise's is probed silently.
        and not ((d.state = 'ignored'
                  or d.entity = 'enterprise' and d.state = 'snoozed' and d.snooze_until > now())
                 and exists (select from dirsync.sync_run r where r.id = $2 and r.requested_by = 'cron'))
@@ -107,21 +114,29 @@ export async function beginRetry(client: ClientBase, ids: number[], runId: numbe
   const { rows } = await client.query<Omit<Work, 'wave'>>(
     `with retried as (
        select * from dirsync.dead_letter where id = any ($1)
+     ), listed as (
+       select jsonb_array_elements_text(
+                coalesce(arguments -> 'ids', jsonb_build_array(arguments -> 'id')))::bigint as id
+       from dirsync.command where run_id = $3 and name = 'retry'
      ), reopened as (
        update dirsync.department p set parked_at = null from retried r
        where r.operation = 'delete-department' and p.enterprise_code = r.enterprise_code
          and p.dept_code = r.entity_key
      )
-     select distinct operation, enterprise_code as "enterpriseCode", entity_key as "entityKey",
-            case when operation = 'bind-openid' then field else '' end as detail
+     select operation, enterprise_code as "enterpriseCode", entity_key as "entityKey",
+            case when operation = 'bind-openid' then field else '' end as detail,
+            bool_or(id in (select id from listed)) as named
      from retried where entity_key <> $2 and entity <> 'enterprise' and operation <> 'read-hr'
-       and operation not like 'mirror-%'`,
-    [retried, NOBODY],
+       and operation not like 'mirror-%'
+     group by 1, 2, 3, 4`,
+    [retried, NOBODY, runId],
   )
-  return [...rows.map(row => ({ ...row, wave: 0 })), ...probes]
+  // A probing employee may have a case too, and an entity is in the outbox once.
+  const work = [...probes, ...rows.map(row => ({ ...row, wave: 0 }))]
+  return [...new Map(work.map(item => [`${item.operation} ${formatJobKey(item)}`, item])).values()]
 }
 
-/** Lets the open cases of named employees be tried too, and the fields withheld from them: a person asked for them. */
+/** Includes the open cases of named employees, and the fields withheld from them: a person requested them. */
 export async function beginRetryOf(
   client: ClientBase,
   employees: EmployeeKey[],
@@ -145,24 +160,8 @@ export async function beginRetryOf(
 }
 
 /**
- * Whether a person named the cases of a retry run one by one. A whole category, a case of the enterprise, or what is due by
- * itself names nobody.
- */
-export async function isRetryByName(client: ClientBase, runId: number): Promise<boolean> {
-  const { rowCount } = await client.query(
-    `select from dirsync.command c join dirsync.sync_run r on r.id = c.run_id
-     where c.run_id = $1 and c.name = 'retry'
-       and not exists (select from dirsync.dead_letter d
-                       where d.id = any (r.keys::bigint[]) and d.entity = 'enterprise')
-     limit 1`,
-    [runId],
-  )
-  return (rowCount ?? 0) > 0
-}
-
-/**
- * Open cases about departments that HR does not want deleted any more.
- * @param codes the enterprises of the source that says so; null: all there are
+ * Open cases about departments that HR no longer wants deleted.
+ * @param codes the enterprises of the source that says so; null: all
  */
 export async function unwantedDepartmentCases(
   client: ClientBase,
@@ -180,7 +179,7 @@ export async function unwantedDepartmentCases(
   return rows.map(row => row.id)
 }
 
-/** Requests the runs of mirrors that retried cases are about; tells which run reads what. */
+/** Requests the runs of mirrors for retried cases; logs which run reads what. */
 export async function requestMirrorsOf(
   client: ClientBase,
   ids: number[],

@@ -2,30 +2,34 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { type SourceScope, WHOLE } from '../hr/sources.ts'
 import type { Pool } from '../lib/database.ts'
 import type { Logger } from '../lib/logger.ts'
-import { lastSweep } from './plan-employees.ts'
+import { lastPlanPassed, lastSweep } from './plan-employees.ts'
 import {
+  askForSweep,
   heldRun,
   OF_EVERYBODY,
+  planningMs,
   type RunKind,
   type RunState,
+  readRun,
   rejudgeHeldRun,
+  requestNamedRows,
   requestRun,
   unfinishedRun,
 } from './run.ts'
 import { belowNotice, type RunLimits } from './safety.ts'
-import { sourcesFor } from './sources.ts'
+import { areInForce, sourcesFor } from './sources.ts'
 
 /**
- * What asks for a run besides people: a cron tick, a worker that found another HR row than its plan saw, and whoever learns at once
- * that HR has changed: HR's trigger, or the poller.
- * None of them asks for a second run where one is about to do the work, and while a run is held HR is judged again instead.
+ * Requests of runs not made by people: by a cron tick, a worker that found another HR row than its plan saw, and HR's trigger
+ * or the poller, which learn of changes at once. None of them requests a second run where one is about to do the work, and
+ * while a run is held HR is checked again instead.
  */
 
 // A cron tick
 
 /**
- * Requests a run, one for each source that it is about, unless one of its kind waits to begin or goes on. Only a changes run
- * may begin while an earlier one still sends, so that a change of HR never waits behind a long run.
+ * Requests a run, one for each source of its kind, unless one of its kind is waiting or in progress. Only a changes run may
+ * begin while an earlier one still sends, so that a change of HR never waits behind a long run.
  * @returns the runs that will do the work
  */
 export async function requestScheduledRun(
@@ -62,9 +66,9 @@ async function requestScheduledRunOf(
 // A worker that found another row
 
 /**
- * Requests the `changes` run that judges what workers found changed since their plan: one for all of them of a source, and HR
- * is read for at most a tenth of the time.
- * @returns the run that will judge them; `early` when HR was read a moment ago; null when all have been judged
+ * Requests the `changes` run that checks what workers found changed since their plan: one for all of a source, and HR is read
+ * for at most a tenth of the time.
+ * @returns the run that will check them; `early` when HR was read a moment ago; null when all have been checked
  */
 export async function requestReplan(
   db: Pool,
@@ -81,8 +85,8 @@ export async function requestReplan(
               and w.since < coalesce(r.judged_at, r.started_at) as judged,
             coalesce(now() >= coalesce(r.judged_at, r.planned_at, r.finished_at, r.requested_at)
               + case when r.state in ('failed', 'cancelled') then interval '1 minute'
-                     -- As long as it took, nine times.
-                     else greatest(interval '1 second', 9 * (r.planned_at - r.started_at)) end, true) as rested
+                     -- Nine times as long as it took.
+                     else greatest(interval '1 second', ${RESTS} * (r.planned_at - r.started_at)) end, true) as rested
      from (select max(replan_at) as since from dirsync.pending
            where replan_at is not null ${codes ? 'and enterprise_code = any ($2)' : ''}) w
      left join lateral (
@@ -103,30 +107,30 @@ export async function requestReplan(
 
 // HR's trigger, or the poller
 
-/** From one run to the next: what HR tells meanwhile goes into that. */
+/** Minimum interval between runs: notifications in between are collected for the next. */
 const REST_MS = 1000
-/** HR is read as a whole for at most this share of the time. */
-const READING_SHARE = 0.1
-/** How long a named change counts against what the gate and the breaker let pass. */
+/** After reading HR, a few rows or all of them, it rests for this many times as long. */
+const RESTS = 9
+/** How long a named change counts towards the limits of the gate and the breaker. */
 const WINDOW_MS = 5 * 60_000
 const LOOK_MS = 50
-/** More rows are not named but read with all the others, which costs HR less. */
+/** More rows than this are not named but read with all the others, which costs HR less. */
 const MOST_NAMED = 1000
 
 interface HrChangesOptions {
   pool: Pool
-  /** The source whose changes they are. */
+  /** The source of the changes. */
   scope: SourceScope
   limits: Pick<RunLimits, 'gate' | 'breaker'>
-  /** Who tells of changes. */
+  /** The origin of the notifications. */
   by: 'trigger' | 'poller'
   logger: Logger
 }
 
 /**
- * Turns what HR's trigger or the poller tells into runs of kind `changes`: of the named rows while few are named, else of all, so that
- * the sanity gate and the breaker judge whatever they would have judged without it. While they object to HR as a
- * whole, no row is sent past them. Never a run per notification: the first makes one at once, those that follow are collected.
+ * Turns notifications of HR's trigger or the poller into runs of kind `changes`: of the named rows while they are few, else of
+ * all, so that the sanity gate and the breaker check whatever they would have checked without it. While they object to HR as a
+ * whole, no row is sent past them. Never a run per notification: the first makes one at once, later ones are collected.
  */
 export class HrChanges {
   readonly #options: HrChangesOptions
@@ -145,10 +149,6 @@ export class HrChanges {
   changed(userids: string[] | null): void {
     if (userids === null) this.#anything = true
     else for (const userid of userids) this.#collected.add(userid)
-    if (this.#collected.size > MOST_NAMED) {
-      this.#anything = true
-      this.#collected.clear()
-    }
     this.#working ??= this.#work().finally(() => {
       this.#working = null
     })
@@ -165,8 +165,8 @@ export class HrChanges {
       this.#collected = new Set()
       this.#anything = false
       const rest = await this.#request([...userids], anything).catch(error => {
-        // Tried again after the rest; the coordinator has said that the database is away.
-        this.#options.logger.debug({ err: (error as Error).message }, 'no run was requested')
+        // Retried after the rest; the coordinator has reported that the database is away.
+        this.#options.logger.debug({ error }, 'no run was requested')
         for (const userid of userids) this.#collected.add(userid)
         this.#anything ||= anything
         return REST_MS
@@ -175,24 +175,36 @@ export class HrChanges {
     }
   }
 
-  /** Requests a run, and answers how long to rest after it. */
+  /** Requests a run, and returns how long to rest after it. */
   async #request(userids: string[], anything: boolean): Promise<number> {
     const { pool, by, scope } = this.#options
-    if (!anything && (await this.#mayBeNamed(userids))) {
-      await requestRun(pool, 'changes', userids, by, scope.name)
-      return REST_MS
+    // A process started since hears of them as well.
+    if (!(await areInForce(pool, { all: [scope] }, scope.name))) return REST_MS
+    const few = !anything && (await this.#mayBeNamed(userids))
+    const named = few ? await requestNamedRows(pool, userids, by, scope.name, MOST_NAMED) : null
+    if (named !== null) {
+      await this.#rest(REST_MS)
+      // One that still waits to begin takes in later notifications.
+      while (!this.#stopping.signal.aborted && (await readRun(pool, named))?.state === 'planning')
+        await this.#rest(LOOK_MS)
+      return RESTS * (await planningMs(pool, named))
     }
-    const begun = performance.now()
     const unfinished = await unfinishedRun(pool, 'changes', scope.name)
     if (unfinished?.state === 'held') await rejudgeHeldRun(pool, unfinished.id)
+    // Deleted rows have no time to find them by. The poller never names them: it sees existing rows.
+    const sweep = anything || by === 'trigger'
     // One that is being planned may have read HR before this change; one that is only requested has not.
-    const waits = unfinished?.state === 'held' || unfinished?.state === 'requested'
-    const id = waits ? unfinished.id : await requestRun(pool, 'changes', [], by, scope.name)
+    const waits =
+      unfinished?.state === 'held' ||
+      (unfinished?.state === 'requested' && (!sweep || (await askForSweep(pool, unfinished.id))))
+    const id =
+      unfinished && waits ? unfinished.id : await requestRun(pool, 'changes', [], by, scope.name, sweep)
     while (!this.#stopping.signal.aborted && !(await isPlanned(pool, id))) await this.#rest(LOOK_MS)
-    return Math.max(REST_MS, (performance.now() - begun) * (1 / READING_SHARE - 1))
+    return Math.max(REST_MS, RESTS * (await planningMs(pool, id)))
   }
 
   async #mayBeNamed(userids: string[]): Promise<boolean> {
+    if (userids.length > MOST_NAMED) return false
     const now = performance.now()
     for (const [userid, at] of this.#named) if (now - at > WINDOW_MS) this.#named.delete(userid)
     for (const userid of userids) this.#named.set(userid, now)
@@ -207,7 +219,7 @@ export class HrChanges {
   }
 }
 
-/** True when nobody is about to judge HR for the run any more: it has been planned, or has ended without. */
+/** True when HR will no longer be checked for the run: it has been planned, or has ended without. */
 export async function isPlanned(db: Pool, id: number): Promise<boolean> {
   const { rowCount } = await db.query(
     `select from dirsync.sync_run
@@ -215,18 +227,4 @@ export async function isPlanned(db: Pool, id: number): Promise<boolean> {
     [id],
   )
   return rowCount === 0
-}
-
-/** Whether the last run of a source that chose its rows itself was let pass, and none is held: HR looked right. */
-export async function lastPlanPassed(db: Pool, source = ''): Promise<boolean> {
-  const { rows } = await db.query<{ passed: boolean }>(
-    `select state in ('running', 'done', 'cancelled')
-            and not exists (select from dirsync.sync_run h
-                            where h.state = 'held' and h.kind in ('changes', 'full')
-                              and h.finished_at is null and h.hr_source = $1) as passed
-     from dirsync.sync_run
-     where ${OF_EVERYBODY} and hr_source = $1 and planned_at is not null order by id desc limit 1`,
-    [source],
-  )
-  return rows[0]?.passed ?? false
 }

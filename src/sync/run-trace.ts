@@ -2,7 +2,7 @@ import type { Pool } from '../lib/database.ts'
 import type { Tracing } from '../lib/tracing.ts'
 import type { RunResult } from './run.ts'
 
-/** Names the span that a run is, of which the work of every process for it is part. */
+/** Names the root span of a run, which the work of every process for it belongs to. */
 export function runSpan(id: number): string {
   return `run ${id}`
 }
@@ -16,10 +16,10 @@ interface EndedRun {
   endedMsAgo: number
 }
 
-/** States in which a run ends that somebody may want to look into. */
+/** Final states of a run that may need attention. */
 const NOT_WELL = ['failed', 'source_suspect']
 
-/** Tells of a run that has ended, from its request to its end. Nothing where it goes on, or is held. */
+/** Records a run that has ended, from its request to its end. Does nothing while it is in progress, or held. */
 export async function traceRun(db: Pool, tracing: Tracing, id: number): Promise<void> {
   if (!tracing.isOn) return
   const { rows } = await db.query<EndedRun>(

@@ -1,15 +1,17 @@
 import type { SourceStatistics } from '../directory/hash.ts'
 import { type ClientBase, onlyRow, type Pool } from '../lib/database.ts'
+import { restLostCases } from './cases.ts'
 import { MIRRORS, type Mirror } from './mirror-kind.ts'
 import { tellWithheld } from './withheld.ts'
 
 /**
- * A run is one pass over everything or over what somebody named. It is asked for, planned, perhaps held until a person
- * decides, and ends when nothing of it is left in the outbox. Every change of its state is in this table, with the function
- * that makes it. A test holds the statements to it, and the diagram in ARCHITECTURE.md, which is made from it.
+ * A run is one pass over everything or over named entities. It is requested, planned, perhaps held until a person decides, and
+ * ends when nothing of it is left in the outbox. This table has every transition, with the function that makes it. A test holds
+ * the statements to it, and the diagram in ARCHITECTURE.md, which is made from it.
  */
 export const RUN_TRANSITIONS = [
   { from: ['new'], event: 'is asked for', to: 'requested', by: 'requestRun' },
+  { from: ['new'], event: 'follows a decision', to: 'requested', by: 'decide' },
   { from: ['new'], event: 'begins in place of a held one', to: 'planning', by: 'beginRun' },
   { from: ['requested'], event: 'is taken by a planner', to: 'planning', by: 'claimRun' },
   { from: ['planning'], event: 'loses its planner', to: 'requested', by: 'reclaimOrphanedRuns' },
@@ -25,7 +27,7 @@ export const RUN_TRANSITIONS = [
   { from: ['running'], event: 'has nothing left', to: 'done', by: 'finishRuns' },
   { from: ['running'], event: 'has nothing left in hand', to: 'cancelled', by: 'finishRuns' },
   { from: ['requested', 'planning'], event: 'is cancelled', to: 'cancelled', by: 'cancel' },
-  // Nobody plans for a source that HR_SOURCES does not name any more.
+  // A source that HR_SOURCES no longer names is not planned.
   { from: ['held'], event: 'its source is taken away', to: 'rejected', by: 'endRunsOfOthers' },
   {
     from: ['requested', 'planning'],
@@ -33,7 +35,7 @@ export const RUN_TRANSITIONS = [
     to: 'cancelled',
     by: 'endRunsOfOthers',
   },
-  // Mirrors plan their own runs, and nothing of one is in the outbox.
+  // Mirrors plan their own runs, which have nothing in the outbox.
   { from: ['requested'], event: 'is taken by a mirror', to: 'running', by: 'claimMirrorRun' },
   { from: ['running'], event: 'of a mirror is cancelled', to: 'cancelled', by: 'cancel' },
   { from: ['running'], event: 'of a mirror has nothing to read', to: 'done', by: 'writeMirrorPlan' },
@@ -55,26 +57,28 @@ export type RunState = (typeof RUN_TRANSITIONS)[number]['to']
 type PlannedKind = 'changes' | 'full' | 'employees' | 'departments' | 'openids' | 'retry'
 export type RunKind = PlannedKind | Mirror
 
-/** One row of `dirsync.sync_run`. What its column `keys` holds has a name of its own for each kind. */
+/** One row of `dirsync.sync_run`. The content of its column `keys` has a name of its own for each kind. */
 export interface Run {
   id: number
   kind: RunKind
-  /** changes: the user ids that HR's trigger named; empty for a run that chooses its rows itself. */
+  /** changes: the user ids that HR's trigger named; empty for a run that chooses its own rows. */
   changedUserids: string[]
-  /** employees: whom a person named, as user id or `enterprise/userid`. */
+  /** employees: those that a person named, as user id or `enterprise/userid`. */
   named: string[]
-  /** retry: the cases to be tried again. */
+  /** retry: the cases to be retried. */
   cases: number[]
   state: RunState
-  /** The source of HR that it is about; empty where there is only one, and for runs that look through all. */
+  /** Its source of HR; empty where there is only one, and for runs that cover all. */
   source: string
   requestedBy: string
   requestedAt: Date
   startedAt: Date | null
   finishedAt: Date | null
+  /** It reads every HR row, whatever `updated_at` says: some may be gone. */
+  wantsSweep: boolean
   /** A person approved its stored plan: exactly that is carried out. */
   approved: boolean
-  /** Of a full run: employees in step whom the platform confirmed within so many milliseconds are left out. */
+  /** For a full run: employees in sync whom the platform confirmed within this many milliseconds are left out. */
   maxAgeMs: number | null
   inScope: number | null
   planned: number | null
@@ -90,23 +94,27 @@ export type PlannableRun = Run & { kind: PlannedKind }
 export interface PlanSummary {
   /** Entities with work, by reason: new, changed, asked, left, vanished, delete, bind, retry. */
   reasons: Record<string, number>
+  /** For employees: those of the plan, in service and leaving; earlier versions did not store it. */
+  total?: number
   /** Some of the keys, for a person who decides about a held run. */
   sample: string[]
   /** Employees that a full run left out because the platform confirmed them recently enough. */
   skipped?: number
-  /** Of a held run: rows that HR has changed since the plan was stored. */
+  /** For a first run that is held because too many have left. */
+  leavers?: { left: number; of: number }
+  /** For a held run: rows that HR has changed since the plan was stored. */
   changed_since?: number
 }
 
-/** What came of a run, counted from the last attempt per entity. */
+/** The result of a run, counted from the last attempt per entity. */
 export interface RunResult {
   outcomes: Record<string, number>
-  /** By operation: calls, milliseconds that they waited for the pacer, and those of them that came too fast. */
+  /** By operation: calls, milliseconds that they waited for the pacer, and calls that came too fast. */
   calls: Record<string, number>
   waitedMs?: Record<string, number>
   tooFast?: Record<string, number>
   deadLetters: Record<string, number>
-  /** Of a mirror: rows read, and those that were new or different. */
+  /** For a mirror: rows read, and those that were new or different. */
   rows?: { read: number; changed: number }
 }
 
@@ -115,28 +123,29 @@ const COLUMNS = `id, kind,
   case when kind = 'employees' then keys else '{}' end as named,
   case when kind = 'retry' then keys::float8[] else '{}' end as cases,
   state, hr_source as source, requested_by as "requestedBy", requested_at as "requestedAt", started_at as "startedAt",
-  finished_at as "finishedAt", approved, (extract(epoch from max_age) * 1000)::float8 as "maxAgeMs",
+  finished_at as "finishedAt", wants_sweep as "wantsSweep", approved, (extract(epoch from max_age) * 1000)::float8 as "maxAgeMs",
   in_scope as "inScope", planned, plan, result, message`
 
-/** Kinds of runs that read HR as a whole: where it has several sources, each has runs of its own. */
+/** Kinds of runs that read HR as a whole: with several sources, each has runs of its own. */
 export const KINDS_BY_SOURCE = ['changes', 'full', 'departments'] as const satisfies readonly RunKind[]
 
-/** The sources of HR that have runs of a kind `k` of their own, in a column `name`; '' where that is nobody's. Few rows. */
+/** The sources of HR that have runs of a kind `k` of their own, in a column `name`; '' for runs without a source. Few rows. */
 export const RUN_SOURCES = `(
   select name from dirsync.hr_source where k.kind in (${KINDS_BY_SOURCE.map(kind => `'${kind}'`).join(', ')})
   union all
   select '' where k.kind not in (${KINDS_BY_SOURCE.map(kind => `'${kind}'`).join(', ')})
     or not exists (select from dirsync.hr_source))`
 
-/** Condition on a run: it chose its rows among all employees, so that what it found tells about HR as a whole. An index has it. */
+/** Condition on a run: it chose its rows among all employees, so that its findings concern HR as a whole. An index has it. */
 export const OF_EVERYBODY = `kind in ('changes', 'full') and keys = '{}'`
 
 // From the request to the plan
 
 /**
- * Asks for a run.
- * @param keys what it is about, as the kind has it; empty: everything
- * @param source of HR, for a kind of run that is about one
+ * Requests a run.
+ * @param keys its subjects, as the kind has them; empty: everything
+ * @param source of HR, for a kind of run that has one
+ * @param sweep whether every HR row is to be read
  */
 export async function requestRun(
   db: Pool,
@@ -144,24 +153,73 @@ export async function requestRun(
   keys: string[],
   by: string,
   source = '',
+  sweep = false,
 ): Promise<number> {
   const { rows } = await db.query<{ id: number }>(
-    `insert into dirsync.sync_run (kind, keys, requested_by, hr_source) values ($1, $2, $3, $4) returning id`,
-    [kind, keys, by, source],
+    `insert into dirsync.sync_run (kind, keys, requested_by, hr_source, wants_sweep)
+     values ($1, $2, $3, $4, $5) returning id`,
+    [kind, keys, by, source, sweep],
   )
   await db.query(`select pg_notify('dirsync', 'run')`)
   return onlyRow(rows).id
 }
 
+/** Makes a waiting run read every HR row. False when it no longer waits. */
+export async function askForSweep(db: Pool, id: number): Promise<boolean> {
+  const { rowCount } = await db.query(
+    `update dirsync.sync_run set wants_sweep = true where id = $1 and state = 'requested'`,
+    [id],
+  )
+  return rowCount === 1
+}
+
 /**
- * The oldest run of a source that waits to begin, named ones first; now `planning`. Else a held one for which HR is to be
- * judged again. Null when there is neither. Mirrors plan their own.
+ * Requests a run of the rows that HR named, or adds them to the waiting one: a source has one of them.
+ * @param most user ids of a run
+ * @returns null when there would be more
+ */
+export async function requestNamedRows(
+  db: Pool,
+  userids: string[],
+  by: string,
+  source: string,
+  most: number,
+): Promise<number | null> {
+  const { rows } = await db.query<{ id: number; fits: boolean }>(
+    `with waits as (
+       select id, array(select distinct key from unnest(keys || $1::text[]) as k (key) order by key) as keys
+       from dirsync.sync_run
+       where state = 'requested' and kind = 'changes' and keys <> '{}' and not approved and hr_source = $2
+       order by id limit 1 for update
+     ), joined as (
+       update dirsync.sync_run r set keys = w.keys from waits w where r.id = w.id and cardinality(w.keys) <= $3
+     )
+     select id, cardinality(keys) <= $3 as fits from waits`,
+    [userids, source, most],
+  )
+  const [waits] = rows
+  if (waits) return waits.fits ? waits.id : null
+  return requestRun(db, 'changes', userids, by, source)
+}
+
+/** How long planning a run took, mostly for reading HR; 0 before it is over. */
+export async function planningMs(db: Pool, id: number): Promise<number> {
+  const { rows } = await db.query<{ ms: number | null }>(
+    `select (extract(epoch from planned_at - started_at) * 1000)::float8 as ms from dirsync.sync_run where id = $1`,
+    [id],
+  )
+  return rows[0]?.ms ?? 0
+}
+
+/**
+ * The oldest waiting run of a source, approved ones first; now `planning`. Else a held one for which HR is to be checked again.
+ * Null when there is neither. Mirrors plan their own.
  */
 export async function claimRun(db: ClientBase, source = ''): Promise<PlannableRun | null> {
   const { rows } = await db.query<PlannableRun>(
     `update dirsync.sync_run set state = 'planning', started_at = coalesce(started_at, now())
      where id = (select id from dirsync.sync_run where state = 'requested' and kind <> all ($1) and hr_source = $2
-                 order by keys = '{}', id limit 1 for update skip locked)
+                 order by approved desc, id limit 1 for update skip locked)
      returning ${COLUMNS}`,
     [MIRRORS, source],
   )
@@ -176,7 +234,7 @@ export async function claimRun(db: ClientBase, source = ''): Promise<PlannableRu
 }
 
 /** Gives back runs of a source whose planner died. Only for the holder of the planning lock. */
-export async function reclaimOrphanedRuns(db: ClientBase, source = ''): Promise<number> {
+export async function reclaimOrphanedRuns(db: ClientBase | Pool, source = ''): Promise<number> {
   const { rowCount } = await db.query(
     `update dirsync.sync_run set state = 'requested'
      where state = 'planning' and finished_at is null and hr_source = $1`,
@@ -185,7 +243,7 @@ export async function reclaimOrphanedRuns(db: ClientBase, source = ''): Promise<
   return rowCount ?? 0
 }
 
-/** A run of the same kind that begins at once, in the transaction that judged HR for the held one. */
+/** A run of the same kind that begins at once, in the transaction that checked HR for the held one. */
 export async function beginRun(db: ClientBase, held: number): Promise<number> {
   const { rows } = await db.query<{ id: number }>(
     `insert into dirsync.sync_run (kind, keys, hr_source, state, requested_by, started_at)
@@ -195,7 +253,7 @@ export async function beginRun(db: ClientBase, held: number): Promise<number> {
   return onlyRow(rows).id
 }
 
-/** What planning found, for the run's row. */
+/** The result of planning, for the run's row. */
 export interface PlannedRun {
   state: 'held' | 'running' | 'source_suspect' | 'failed' | 'superseded'
   sweep?: boolean
@@ -216,7 +274,7 @@ export class RunTakenBack extends Error {
   }
 }
 
-/** Writes what planning found. A run that ends here is finished. @throws RunTakenBack */
+/** Writes the result of planning. A run that ends here is finished. @throws RunTakenBack */
 export async function recordPlan(db: ClientBase | Pool, id: number, planned: PlannedRun): Promise<void> {
   const { state, sweep = true, inScope, plan, source, message, mapping } = planned
   const count = plan && Object.values(plan.reasons).reduce((sum, n) => sum + n, 0)
@@ -241,16 +299,18 @@ export async function recordApproved(db: ClientBase, id: number, message: string
 
 // While a run is held
 
-/** Has HR judged again for a held run: it may have been mended meanwhile. The stored plan stays as it is. */
+/** Has HR checked again for a held run: it may have been fixed meanwhile. The stored plan stays as it is. */
 export async function rejudgeHeldRun(db: Pool, id: number): Promise<void> {
   await db.query(
-    `update dirsync.sync_run set rejudge_at = coalesce(rejudge_at, now()) where id = $1 and state = 'held'`,
+    // Never later than a failed check delays it: the clock may have been put back.
+    `update dirsync.sync_run set rejudge_at = least(coalesce(rejudge_at, now()), now() + interval '1 minute')
+     where id = $1 and state = 'held'`,
     [id],
   )
   await db.query(`select pg_notify('dirsync', 'run')`)
 }
 
-/** A plan of all employees of a source has passed: what else of them is held looks different now. */
+/** A plan of all employees of a source has passed: its other held runs look different now. */
 export async function rejudgeHeldRuns(db: ClientBase, source: string): Promise<void> {
   await db.query(
     `update dirsync.sync_run set rejudge_at = now()
@@ -259,7 +319,7 @@ export async function rejudgeHeldRuns(db: ClientBase, source: string): Promise<v
   )
 }
 
-/** The held run of everything of a source, of one of the kinds, but for `except`; null when there is none. */
+/** The held run of everything of a source, of one of the kinds, except `except`; null without one. */
 export async function heldRun(
   db: ClientBase | Pool,
   kinds: readonly RunKind[],
@@ -276,7 +336,7 @@ export async function heldRun(
   return rows[0] ?? null
 }
 
-/** A plan that passed takes the place of a held one. */
+/** A plan that passed supersedes a held one. */
 export async function supersede(db: ClientBase, held: number, by: number): Promise<void> {
   await db.query(
     `update dirsync.sync_run set state = 'superseded', finished_at = now(), rejudge_at = null, message = $2
@@ -286,7 +346,7 @@ export async function supersede(db: ClientBase, held: number, by: number): Promi
 }
 
 /**
- * HR was judged again and still looks harmful: the stored plan stays, and its run tells what has changed since.
+ * HR was checked again and still looks harmful: the stored plan stays, and its run says what has changed since.
  * @param changedSince rows that HR has changed since the plan was stored; null when that is not known
  */
 export async function keepHeld(
@@ -305,7 +365,7 @@ export async function keepHeld(
   )
 }
 
-/** HR could not be judged again: that is tried again in a minute, and the stored plan stays. */
+/** HR could not be checked again: that is retried in a minute, and the stored plan stays. */
 export async function judgeLater(db: Pool, held: number, message: string): Promise<void> {
   await db.query(
     `update dirsync.sync_run set rejudge_at = now() + interval '1 minute', message = $2
@@ -316,9 +376,9 @@ export async function judgeLater(db: Pool, held: number, message: string): Promi
 
 // The end
 
-/** Ends every running run of the planner's that has nothing left in the outbox, with its result; tells how many go on. */
+/** Ends every running run of the planner's that has nothing left in the outbox, with its result; returns how many continue. */
 export async function finishRuns(db: Pool): Promise<{ ended: number[]; left: number }> {
-  // A job that was in hand when its run was cancelled may have come back to the outbox.
+  // A job in flight when its run was cancelled may have come back to the outbox.
   await db.query(
     `select dirsync.take_back(id) from dirsync.sync_run
      where state = 'running' and finished_at is null and cancelled_at is not null`,
@@ -332,18 +392,20 @@ export async function finishRuns(db: Pool): Promise<{ ended: number[]; left: num
     [MIRRORS],
   )
   const ended: number[] = []
-  // Whoever looks at what came of a run finds the right number in it.
+  // So that the result of a run shows the right number.
   if (rows.some(row => row.over)) await tellWithheld(db)
   for (const { id } of rows.filter(row => row.over)) {
-    const { rowCount } = await db.query(
+    const { rows: over } = await db.query<{ state: RunState }>(
       `update dirsync.sync_run
        set state = case when cancelled_at is null then 'done' else 'cancelled' end,
            finished_at = now(), result = dirsync.run_result(id)
        where id = $1 and state = 'running'
-         and not exists (select from dirsync.pending p where p.run_id = sync_run.id)`,
+         and not exists (select from dirsync.pending p where p.run_id = sync_run.id)
+       returning state`,
       [id],
     )
-    if (rowCount === 1) ended.push(id)
+    if (over.length > 0) ended.push(id)
+    if (over[0]?.state === 'cancelled') await restLostCases(db)
   }
   return { ended, left: rows.length - ended.length }
 }
@@ -362,7 +424,7 @@ export async function latestRuns(db: Pool, limit: number): Promise<Run[]> {
   return rows
 }
 
-/** The run of a kind, of everything of a source, that waits to begin, is going on or is held; null when there is none. */
+/** The waiting, running or held run of a kind, of everything of a source; null without one. */
 export async function unfinishedRun(db: Pool, kind: RunKind, source = ''): Promise<Run | null> {
   const { rows } = await db.query<Run>(
     `select ${COLUMNS} from dirsync.sync_run
@@ -379,12 +441,12 @@ export interface RunProgress {
   message: string | null
 }
 
-/** Of the run `r`: entities in the outbox, parts of a mirror still to be read. */
+/** For the run `r`: entities in the outbox, parts of a mirror still to be read. */
 export const LEFT = `(
   (select coalesce(sum(t.n), 0) from dirsync.tally t where t.source = 'pending' and t.run_id = r.id)
   + (select count(*) from dirsync.mirror_task t where t.run_id = r.id))::int`
 
-/** How far a run is; null when there is no such run. */
+/** The progress of a run; null when there is no such run. */
 export async function runProgress(db: Pool, id: number): Promise<RunProgress | null> {
   const { rows } = await db.query<RunProgress>(
     `select state, coalesce(planned, 0) as planned, message, ${LEFT} as left
@@ -394,8 +456,8 @@ export async function runProgress(db: Pool, id: number): Promise<RunProgress | n
   return rows[0] ?? null
 }
 
-/** Every kind of which there is a run, in a column `kind`: one look into the index for each, however many runs there are. */
-export const RUN_KINDS = `
+/** Every kind that has a run, in a column `kind`: one index look-up for each, however many runs there are. */
+export const PRESENT_KINDS = `
   with recursive kinds as (
     select min(kind) as kind from dirsync.sync_run
     union all

@@ -1,23 +1,24 @@
-import type { Config } from '../config.ts'
 import type { SourceStatistics } from '../directory/hash.ts'
 
-/** What a run may do without asking anybody. */
+/** What a run may do without a person's approval. */
 export interface RunLimits {
   gate: GateLimits
-  /** Of employees to change. */
+  /** For employees to change. */
   breaker: Breaker
-  /** Of departments to delete. */
+  /** Percentage of employees who may have left when the first run meets them. */
+  maxLeavers: number
+  /** For departments to delete. */
   departments: Breaker
   /** How long a department stays after HR closed it. */
   departmentGraceMs: number
-  /** With `updated_at` mapped: how long changes runs may go without reading every row. */
+  /** With `updated_at` mapped: how long changes runs may continue without reading every row. */
   sweepIntervalMs: number
 }
 
 interface GateLimits {
-  /** Percentage of rows that may be missing against the last good run. */
+  /** Percentage of rows that may be missing compared with the last good run. */
   maxFewerRows: number
-  /** Percentage of rows for which a column may have turned empty. */
+  /** Percentage of rows for which a column may have become empty. */
   maxEmptied: number
 }
 
@@ -27,11 +28,23 @@ export interface Breaker {
   percent: number
 }
 
-/** The limits as the settings say. */
-export function limitsOf(config: Config): RunLimits {
+type LimitSetting =
+  | 'GATE_MAX_FEWER_ROWS'
+  | 'GATE_MAX_EMPTIED'
+  | 'BREAKER_EMPLOYEES'
+  | 'BREAKER_EMPLOYEES_PERCENT'
+  | 'BREAKER_LEAVERS_PERCENT'
+  | 'BREAKER_DEPARTMENTS'
+  | 'BREAKER_DEPARTMENTS_PERCENT'
+  | 'DEPARTMENT_GRACE_HOURS'
+  | 'SWEEP_INTERVAL_MINUTES'
+
+/** The limits from the settings. */
+export function limitsOf(config: Readonly<Record<LimitSetting, number>>): RunLimits {
   return {
     gate: { maxFewerRows: config.GATE_MAX_FEWER_ROWS, maxEmptied: config.GATE_MAX_EMPTIED },
     breaker: { count: config.BREAKER_EMPLOYEES, percent: config.BREAKER_EMPLOYEES_PERCENT },
+    maxLeavers: config.BREAKER_LEAVERS_PERCENT,
     departments: { count: config.BREAKER_DEPARTMENTS, percent: config.BREAKER_DEPARTMENTS_PERCENT },
     departmentGraceMs: config.DEPARTMENT_GRACE_HOURS * 3_600_000,
     sweepIntervalMs: config.SWEEP_INTERVAL_MINUTES * 60_000,
@@ -56,7 +69,7 @@ export function suspicion(
   const twice = duplication(duplicates)
   if (twice) return twice
   if (!last) return null
-  // A row without a user id is nobody's: whoever it was about is as good as gone.
+  // A row without a user id belongs to no employee: the one it should belong to is as good as gone.
   const before = usableRows(last)
   const fewer = percent(before - usable, before)
   if (fewer > limits.maxFewerRows)
@@ -70,13 +83,38 @@ export function suspicion(
   return null
 }
 
+/** Whether some rows alone could have emptied a column for too many of all rows, had none of them been empty before. */
+export function mayHaveEmptied(
+  some: SourceStatistics,
+  last: SourceStatistics,
+  limits: Pick<GateLimits, 'maxEmptied'>,
+): boolean {
+  return Object.keys(last.empty).some(
+    column => percent(some.empty[column] ?? 0, last.rows) > limits.maxEmptied,
+  )
+}
+
+/**
+ * Why HR's employees look wrong when they are counted by department, or null: far fewer have one than the last good run found.
+ * @param counted active employees with a department
+ */
+export function missingEmployees(
+  counted: number,
+  last: SourceStatistics,
+  limits: Pick<GateLimits, 'maxFewerRows'>,
+): string | null {
+  const before = (last.active ?? usableRows(last)) - (last.empty.dept_code ?? 0)
+  if (percent(before - counted, before) <= limits.maxFewerRows) return null
+  return `HR has ${counted} employees in departments, of ${before} in the last good run: check the mapping query and the HR database, or raise GATE_MAX_FEWER_ROWS if so many have left`
+}
+
 function usableRows({ rows, keyless, stray = 0 }: SourceStatistics): number {
   return rows - keyless - stray
 }
 
 /**
- * Why one of several sources looks wrong when it delivers rows of enterprises that are not its own; null when those are so
- * few that each can be a case.
+ * Why one of several sources looks wrong when it delivers rows of foreign enterprises; null when they are so few that each can
+ * be a case.
  * @param total rows of the source, where only newer ones were read; null: all were
  */
 export function straying(
@@ -91,14 +129,14 @@ export function straying(
   return `${stray} of ${rows} rows that HR delivers are of enterprises that are not those of the source: check the mapping query, or enterprise_codes in the file of HR_SOURCES`
 }
 
-/** An enterprise of which a source delivers no row, and how many active employees are known of it. */
+/** An enterprise of which a source delivers no row, and its known active employees. */
 export interface UndeliveredEnterprise {
   code: string
   employees: number
 }
 
 /**
- * Why a source that is read for the first time since it has its enterprises looks wrong: of one of them it has nobody, few as
+ * Why a source that is read for the first time with its enterprises looks wrong: it has no row of one of them, however few
  * those may be among all its rows. A slip in the file of HR_SOURCES must not make leavers of a whole enterprise.
  */
 export function misassignment([first]: readonly UndeliveredEnterprise[]): string | null {
@@ -112,7 +150,7 @@ export function duplication(keys: readonly string[]): string | null {
   return `HR delivers ${keys.length === 1 ? 'a key' : 'keys'} more than once (${keys.join(', ')}): make the mapping query return one row per employee`
 }
 
-/** What {@link duplication} says, without the keys: for people outside dirsync. */
+/** The message of {@link duplication} without the keys: for people outside dirsync. */
 export function withoutKeys(message: string): string {
   return message.replace(/ more than once \(.*\): make /s, ' more than once (…): make ')
 }
@@ -122,7 +160,12 @@ export function trips(breaker: Breaker, affected: number, total: number): boolea
   return affected > Math.max(breaker.count, (total * breaker.percent) / 100)
 }
 
-/** True when so few rows changed that neither the sanity gate nor the breaker can have an opinion about them. */
+/** True when so many have left that the mapping rather than HR may be wrong about it. */
+export function leaversAbound(left: number, total: number, maxLeavers: number): boolean {
+  return percent(left, total) > maxLeavers
+}
+
+/** True when so few rows changed that neither the sanity gate nor the breaker can judge them. */
 export function belowNotice(
   changed: number,
   rows: number,

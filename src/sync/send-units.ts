@@ -5,7 +5,7 @@ import { fieldHash } from '../directory/hash.ts'
 import type { EmployeeQuery } from '../platform/operations/employee.ts'
 import type { Claim } from './claim.ts'
 import { type CountedPlatform, enterpriseParams } from './counted-platform.ts'
-import type { RefusedField } from './field-blocks.ts'
+import type { RefusedField } from './outcome.ts'
 import { type Failure, judge, maskedFields, type Refusal, refusalFailure } from './outcome.ts'
 
 interface Sending {
@@ -23,14 +23,14 @@ interface Sent {
 }
 
 /**
- * Sends the units in one update. When the platform refuses one field, it becomes a case and the rest goes through without
- * it; when it does not say which (1000220002), each unit is sent alone, so that a bad field holds back nothing but itself.
+ * Sends the units in one update. When the platform refuses one field, it becomes a case and the rest is sent without it; when
+ * it does not say which (1000220002), each unit is sent alone, so that a bad field holds back only itself.
  * @throws PlatformError that is not bound to a field
  */
 export async function sendUnits(job: Sending, units: FieldUnit[], platform: CountedPlatform): Promise<Sent> {
   const sent: Sent = { accepted: [], refused: [], failures: [], blockFields: [] }
   const freed = new Set<FieldUnit>()
-  // Batches still to be sent: usually one; a unit each once nobody knows which one is bad.
+  // Batches still to be sent: usually one; a unit each when it is unknown which one is bad.
   const batches = units.length > 0 ? [units] : []
   for (let batch = batches.shift(); batch; batch = batches.shift()) {
     const refused = await sendBatch(job, batch, platform)
@@ -45,7 +45,7 @@ export async function sendUnits(job: Sending, units: FieldUnit[], platform: Coun
     }
     const holder = await findHolder(job, refused.verdict.category, platform)
     if (holder === 'nobody' && !freed.has(unit)) {
-      // Its holder gave it up between the two calls: the same update may go through now.
+      // Its holder gave it up between the two calls: the same update may succeed now.
       freed.add(unit)
       batches.unshift(batch)
       continue
@@ -77,7 +77,7 @@ interface RefusedUnit extends Refusal {
   unit: FieldUnit | null
 }
 
-/** The unit that the platform refused. Throws what is not bound to a field. */
+/** The unit that the platform refused. Rethrows errors that are not bound to a field. */
 function refusedUnit(batch: FieldUnit[], thrown: unknown): RefusedUnit {
   const { error, verdict } = judge(thrown)
   const problems = error.problems ?? []
@@ -115,12 +115,12 @@ function park(
     platformCode: error.platformCode ?? null,
     valueHash: fieldHash(unit, value),
     codes: codesOf(unit, value),
-    // Where the platform shows a value, the field is switched on: it is this value that it does not want.
+    // Where the platform shows a value, the field is switched on: it refuses this value.
     certain: verdict.scope === 'enterprise' && !isTold(unit, actual),
   })
 }
 
-/** Who has the mobile number or e-mail address already; null when the refusal is about something else. */
+/** The employee who has the mobile number or e-mail address already; null when the refusal is about something else. */
 async function findHolder(
   job: Sending,
   category: string,

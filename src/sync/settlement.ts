@@ -1,41 +1,19 @@
 import { DatabaseError } from 'pg'
+import { lockTransaction } from '../lib/advisory-lock.ts'
 import type { ClientBase, Pool } from '../lib/database.ts'
 import { repeatWhatIsFenced, storable, transaction, WORK_MS } from '../lib/database.ts'
 import { openFields, type RecordedCase, recordFailure, resolveCases, restCases } from './cases.ts'
-import type { ClaimKey } from './claim.ts'
 import { liftBlocks, recordRefusals } from './field-blocks.ts'
-import { failure, type JobResult, result, unasked } from './outcome.ts'
+import type { Settlement } from './outcome.ts'
+import { failure, result, unasked } from './outcome.ts'
 import { releasedBy, tryAtOnce } from './retries.ts'
 import { reviewSwaps } from './swap.ts'
 import { askLate } from './withheld.ts'
 
-/** What is written of one execution of a job, in one transaction: what came of it, and what the processor adds. */
-export interface Settlement extends JobResult {
-  key: ClaimKey
-  /** As claimed. Of an execution that was overtaken nothing but the attempt is written. */
-  version: number
-  execution: number
-  runId: number | null
-  startedAt: Date
-  durationMs: number
-  /** By operation: calls, milliseconds that they waited for the pacer, and how many of them came too fast. */
-  calls: Record<string, number>
-  waitedMs: Record<string, number>
-  tooFast: Record<string, number>
-  /**
-   * The platform may hold something else of the employee than before: it accepted fields, or an execution could not tell
-   * whether it did. Cases that wait for that are tried again.
-   */
-  changed: boolean
-  /** Nobody heard what became of something that this execution, or one before it, sent. */
-  sentUnknown: boolean
-}
-
 /**
- * Writes the outcomes of many jobs, each whole or not at all: success and resolved cases together. An outcome that
- * PostgreSQL refuses becomes a case that says so, and the others are written without it. What is given up because
- * PostgreSQL is silent is written again: if it was committed after all, its executions are over, and nothing happens a
- * second time.
+ * Writes the outcomes of many jobs, each completely or not at all: success and resolved cases together. An outcome that
+ * PostgreSQL refuses becomes a case that says so, and the others are written without it. A write that times out is repeated: if
+ * it was committed after all, its executions are over, and nothing happens a second time.
  */
 export async function settle(db: Pool, settlements: Settlement[]): Promise<void> {
   const { quiet = [], full = [] } = Object.groupBy(settlements.map(storable), settlement =>
@@ -65,15 +43,21 @@ async function settleAlone(db: Pool, settlement: Settlement): Promise<void> {
   }
 }
 
-/** Nothing but the attempt, the outbox and the employee is touched: one statement does. */
+/** Only the attempt, the outbox and the employee are touched: one statement does it. */
 function isQuiet(settlement: Settlement): boolean {
-  const { failures, binding, department } = settlement
-  return !concernsOthers(settlement) && failures.length === 0 && binding === null && department === null
+  const { failures, binding, department, present } = settlement
+  return (
+    !concernsOthers(settlement) &&
+    failures.length === 0 &&
+    binding === null &&
+    department === null &&
+    present === undefined
+  )
 }
 
 /**
- * Outcomes that release others, wait to be released, or end a case that may be part of a swap are written one after the
- * other. Two that do not see each other would both believe that there is nobody to release.
+ * Outcomes that release others, wait to be released, or end a case that may be part of a swap are written one after the other.
+ * Two that do not see each other would both find none to release.
  */
 function concernsOthers(settlement: Settlement): boolean {
   const { changed, resolve, failures, employee, blockFields, unblockFields } = settlement
@@ -87,13 +71,11 @@ function concernsOthers(settlement: Settlement): boolean {
   )
 }
 
-/** Advisory lock of transactions whose outcomes concern others. */
-const LOCK = 0x7365746c // 'setl'
-
 async function settleInFull(db: Pool, settlements: Settlement[]): Promise<void> {
   const write = async (client: ClientBase) => {
-    if (settlements.some(concernsOthers)) await client.query('select pg_advisory_xact_lock($1)', [LOCK])
+    if (settlements.some(concernsOthers)) await lockTransaction(client, 'settlement')
     const { valid, done } = await writeOutcomes(client, settlements)
+    await writePresent(client, done)
     const resolved = await resolveCases(client, valid)
     const recorded: RecordedCase[] = []
     for (const settlement of valid) {
@@ -114,6 +96,32 @@ async function settleInFull(db: Pool, settlements: Settlement[]): Promise<void> 
     ])
   }
   await transaction(db, write, WORK_MS)
+}
+
+/**
+ * For employees whom a person named, HR's row is the one that was sent, as if a plan had passed it. Those that waited for a
+ * decision about an older row no longer do; a row held since stays.
+ */
+async function writePresent(client: ClientBase, done: Settlement[]): Promise<void> {
+  const named = done.flatMap(({ key, present, employee }) =>
+    present && employee ? [{ ...key, ...present }] : [],
+  )
+  if (named.length === 0) return
+  await client.query(
+    `update dirsync.employee e
+     set source_hash = n.hash,
+         active = e.active and n.hash is not null,
+         vanished_at = case when n.hash is null then coalesce(e.vanished_at, now()) end,
+         held_run = case when is_over then null else e.held_run end,
+         held_hash = case when is_over then null else e.held_hash end,
+         rejected = e.rejected and not is_over
+     from jsonb_to_recordset($1) as n ("enterpriseCode" text, "entityKey" text, hash uuid, "heldHash" uuid)
+     cross join lateral (
+       select e2.held_hash is not distinct from n."heldHash" as is_over from dirsync.employee e2
+       where e2.enterprise_code = n."enterpriseCode" and e2.userid = n."entityKey") o
+     where e.enterprise_code = n."enterpriseCode" and e.userid = n."entityKey"`,
+    [JSON.stringify(named)],
+  )
 }
 
 async function writeBinding(client: ClientBase, { key, binding }: Settlement): Promise<void> {
@@ -139,15 +147,15 @@ async function writeDepartment(client: ClientBase, { key, department }: Settleme
 }
 
 /**
- * What nearly every outcome comes to, in one statement: the attempt is noted, the outbox row is removed or given back, and
- * the employee is remembered unless a later execution has overtaken this one. An account that the platform calls absent
- * takes its open ids along: an account that comes back has others.
+ * The usual outcome in one statement: the attempt is recorded, the outbox row is removed or given back, and the employee is
+ * stored unless a later execution has overtaken this one. An account that the platform calls absent loses its open ids: an
+ * account that comes back has others.
  *
  * Every position is in that range. But PostgreSQL, which guesses a hundred rows for any JSON and reads whole tables for so
  * many, then expects few; and since it expects the same for every value, it plans the statement once per connection.
  *
- * The outbox rows are locked before anything is written, in the order of their key, as everybody does who locks several,
- * so that nobody waits in a circle. PostgreSQL executes the last line first, which reads them all.
+ * The outbox rows are locked before anything is written, in the order of their key, as everywhere that several are locked, so
+ * that there is no deadlock. PostgreSQL executes the last line first, which reads them all.
  */
 const WRITE = `
 with s as materialized (
@@ -186,7 +194,7 @@ with s as materialized (
   -- The execution is over: its outcome changes nothing a second time.
   set execution = nextval('dirsync.execution'), enqueued_at = null, starts = 0, attempts = h.attempts,
       sent_unknown = h.sent_unknown,
-      -- If somebody asked anew meanwhile, a plan has judged the HR row. If not, it waits, outside its run,
+      -- If it was requested anew meanwhile, a plan has checked the HR row. If not, it waits, outside its run,
       -- until a plan has.
       not_before = case when not h.is_replan then now() + h.delay * interval '1 millisecond'
                         when h.is_current then 'infinity' else now() end,
@@ -213,7 +221,7 @@ with s as materialized (
   on conflict (enterprise_code, userid) do update
   set active = excluded.active,
       acknowledged_hash = excluded.acknowledged_hash, parked_hash = excluded.parked_hash,
-      -- An account that the platform lacks holds nothing; nobody knows what a later one will hold.
+      -- An account that the platform lacks holds nothing; the content of a later one is unknown.
       acknowledged = case when excluded.platform_state = 'absent' then '{}'
                           else e.acknowledged || excluded.acknowledged end,
       overwritten = case when excluded.platform_state = 'unknown' then e.overwritten
@@ -256,17 +264,17 @@ async function writeOutcomes(
   return { valid: of(held), done: of(held.filter(row => row.done)) }
 }
 
-/** Classes of SQLSTATE that say that data is unfit: not of its type, against a constraint, too long for an index. */
+/** Classes of SQLSTATE for unfit data: not of its type, against a constraint, too long for an index. */
 const UNFIT = ['22', '23', '54']
 
-/** Whether PostgreSQL refused what it was given, and would refuse it again. */
+/** Whether PostgreSQL refused the data, and would refuse it again. */
 export function isUnfit(error: unknown): error is DatabaseError {
   return error instanceof DatabaseError && UNFIT.some(code => error.code?.startsWith(code))
 }
 
 /**
- * What is written in place of an outcome that PostgreSQL refuses: the job is over, and a case tells why. Nothing new is
- * taken as known of the entity; its next attempt asks the platform first, as every attempt does.
+ * The replacement of an outcome that PostgreSQL refuses: the job is over, and a case says why. The entity's stored state stays;
+ * its next attempt asks the platform first, as every attempt does.
  * @param open fields of its unresolved cases, which all stay
  */
 function refusedSettlement(settlement: Settlement, error: DatabaseError, open: string[]): Settlement {

@@ -1,8 +1,11 @@
+import { isDeepStrictEqual } from 'node:util'
 import type { HrKind } from '../hr/server.ts'
 import { type SourceScope, WHOLE } from '../hr/sources.ts'
-import { type ClientBase, onlyRow, type Pool, transaction } from '../lib/database.ts'
+import { lockTransaction } from '../lib/advisory-lock.ts'
+import { type ClientBase, onlyRow, type Pool, repeatOnDeadlock, transaction } from '../lib/database.ts'
 import { endCases } from './cases.ts'
 import { NOBODY } from './plan-employees.ts'
+import { endWaiting } from './plan-tables.ts'
 import { KINDS_BY_SOURCE, type RunKind } from './run.ts'
 
 /** What all processes have to know of the sources that HR_SOURCES names, in the order of the file. */
@@ -14,19 +17,21 @@ export interface KnownSource {
   enterpriseCodes: readonly string[]
 }
 
-/** One process at a time writes them down. */
-const LOCK = 0x68727372 // 'hrsr'
-
 /**
- * Writes down which sources HR has, at the start of a process. Runs of sources that are not among them any more end, since
- * nobody plans them; employees of their enterprises stay as they are, here and on the platform.
+ * Stores HR's sources, at the start of a process. Runs of sources that are no longer among them end, since no process plans
+ * them; employees of their enterprises stay as they are, here and on the platform.
  * @param sources empty where there is only one HR system
  */
 export async function claimSources(db: Pool, sources: readonly KnownSource[]): Promise<void> {
-  await transaction(db, async client => {
-    await client.query('select pg_advisory_xact_lock($1)', [LOCK])
-    const { rows } = await client.query<{ changed: number }>(
-      `with named as (
+  // A plan that is being written holds the lock, and rows that wait for it.
+  await repeatOnDeadlock(() => transaction(db, client => writeSources(client, sources)))
+  await db.query(`select pg_notify('dirsync', 'run')`)
+}
+
+async function writeSources(client: ClientBase, sources: readonly KnownSource[]): Promise<void> {
+  await lockTransaction(client, 'sources')
+  const { rows } = await client.query<{ changed: number }>(
+    `with named as (
          select * from jsonb_to_recordset($1)
            as s (name text, kind text, address text, "enterpriseCodes" text[], position smallint)
        ), gone as (
@@ -45,17 +50,55 @@ export async function claimSources(db: Pool, sources: readonly KnownSource[]): P
          + (select count(*) from named n
             where not exists (select from dirsync.hr_source h
                               where h.name = n.name and h.enterprise_codes = n."enterpriseCodes"))::int as changed`,
-      [JSON.stringify(sources.map((source, position) => ({ ...source, position })))],
-    )
-    const names = sources.length === 0 ? [''] : sources.map(({ name }) => name)
-    await endRunsOfOthers(client, names)
-    if (onlyRow(rows).changed === 0) return
-    await endCasesOfOthers(client, names)
-    if (sources.length > 0) await letGo(client, sources)
-    // Whoever reads HR next says whether it answers.
-    await client.query(`delete from dirsync.halt where category = 'hr_unavailable'`)
-  })
-  await db.query(`select pg_notify('dirsync', 'run')`)
+    [JSON.stringify(sources.map((source, position) => ({ ...source, position })))],
+  )
+  const names = sources.length === 0 ? [''] : sources.map(({ name }) => name)
+  await endRunsOfOthers(client, names)
+  if (onlyRow(rows).changed === 0) return
+  await endCasesOfOthers(client, names)
+  if (sources.length > 0) await letGo(client, sources)
+  // The next reading of HR shows whether it answers.
+  await client.query(`delete from dirsync.halt where category = 'hr_unavailable'`)
+}
+
+/** Another process was started later, with other sources of HR: this one must no longer plan for its own. */
+export class OutdatedSources extends Error {
+  readonly code = 'SOURCES_OUTDATED'
+
+  constructor() {
+    super('another process was started later with other HR sources')
+  }
+}
+
+/**
+ * Whether a source still has the enterprises that the process started last gave it; '': whether all of them do. If not, the
+ * calling process is older, and must leave the source alone.
+ * @param all the sources that the calling process knows
+ */
+export async function areInForce(
+  db: ClientBase | Pool,
+  { all }: { all: readonly SourceScope[] },
+  source: string,
+): Promise<boolean> {
+  const { rows } = await db.query<SourceScope>(
+    'select name, enterprise_codes as codes from dirsync.hr_source',
+  )
+  const owned = (scopes: readonly SourceScope[]) =>
+    scopes
+      .filter(({ name }) => source === '' || name === source)
+      .flatMap(({ name, codes }) => (codes ?? []).map(code => `${name} ${code}`))
+      .sort()
+  return isDeepStrictEqual(owned(all), owned(rows))
+}
+
+/** The same until the end of the transaction: a process that starts with other sources waits for it. @throws OutdatedSources */
+export async function assertInForce(
+  db: ClientBase,
+  hr: { all: readonly SourceScope[] },
+  source: string,
+): Promise<void> {
+  await lockTransaction(db, 'sources', '_shared')
+  if (!(await areInForce(db, hr, source))) throw new OutdatedSources()
 }
 
 /** Why runs end. */
@@ -63,15 +106,18 @@ const REASON = 'Its HR source is not among those of the settings any more. Nothi
 const REASON_OF_REST =
   'Its HR source is not among those of the settings any more. What waited to be sent was taken back.'
 
-/** Ends what nobody plans any more. What a run has in the outbox goes with the next look at it, as with one that is cancelled. */
+/** Ends runs that no process plans any more. Their rows in the outbox go at the next check, as with a cancelled run. */
 async function endRunsOfOthers(db: ClientBase, names: readonly string[]): Promise<void> {
-  await db.query(
+  const { rows } = await db.query<{ id: number }>(
     `update dirsync.sync_run
      set state = case state when 'held' then 'rejected' else 'cancelled' end, finished_at = now(), message = $3
      where state in ('held', 'requested', 'planning') and finished_at is null
-       and kind = any ($1) and hr_source <> all ($2)`,
+       and kind = any ($1) and hr_source <> all ($2)
+     returning id`,
     [KINDS_BY_SOURCE, names, REASON],
   )
+  const ended = rows.map(({ id }) => id)
+  if (ended.length > 0) await endWaiting(db, ended)
   await db.query(
     `update dirsync.sync_run set cancelled_at = now(), message = $3
      where state = 'running' and finished_at is null and cancelled_at is null and hr_source <> ''
@@ -80,7 +126,7 @@ async function endRunsOfOthers(db: ClientBase, names: readonly string[]): Promis
   )
 }
 
-/** Work that waited for a plan of a source that is gone would wait for ever: a worker lets it go. */
+/** Work that waited for a plan of a removed source would wait for ever: a worker drops it. */
 async function letGo(db: ClientBase, sources: readonly KnownSource[]): Promise<void> {
   await db.query(
     `update dirsync.pending set not_before = now(), replan_at = null
@@ -89,13 +135,13 @@ async function letGo(db: ClientBase, sources: readonly KnownSource[]): Promise<v
   )
 }
 
-/** Cases about rows that nobody reads any more. */
+/** Cases about rows that are no longer read. */
 async function endCasesOfOthers(db: ClientBase, names: readonly string[]): Promise<void> {
   const { rows } = await db.query<{ id: number }>(
     `select id from dirsync.dead_letter
      where state <> 'resolved'
        and (operation = 'read-hr' and field <> all ($1)
-            -- Of the time when there was one HR system; several have a case each.
+            -- From the time with a single HR system; several have a case each.
             or '' <> all ($1) and entity_key = $2 and operation = 'update-employee')`,
     [names, NOBODY],
   )
@@ -111,7 +157,7 @@ export async function sourceNames(db: Pool): Promise<string[]> {
   return rows.map(({ name }) => name)
 }
 
-/** The sources that a run of this kind is asked for, one run each. */
+/** The sources for which a run of this kind is requested, one run each. */
 export async function sourcesFor(db: ClientBase | Pool, kind: RunKind): Promise<SourceScope[]> {
   if (!(KINDS_BY_SOURCE as readonly RunKind[]).includes(kind)) return [WHOLE]
   const { rows } = await db.query<SourceScope>(

@@ -1,32 +1,34 @@
+import { z } from 'zod'
 import { toDesired } from '../directory/desired.ts'
 import { EMPLOYEE_FIELDS, type EmployeeField, type EmployeeFields, keyText } from '../directory/employee.ts'
 import { type AcknowledgedHashes, fieldHash, rowHash } from '../directory/hash.ts'
 import { type HrEmployeeRow, isOfHr } from '../hr/source.ts'
 import type { EmployeeLookup } from '../hr/sources.ts'
-import { onlyRow, type Pool, withConnection } from '../lib/database.ts'
+import { whileLocked } from '../lib/advisory-lock.ts'
+import type { Pool } from '../lib/database.ts'
 import type { Logger } from '../lib/logger.ts'
 import type { Work } from './outbox.ts'
 
 /**
- * The stored plan of a held run beside HR. The plan itself keeps hashes alone, so which fields change, and in which
- * departments, only HR's rows tell. They are read once in the background after a run was held, so that a page about a plan of
- * a million rows reads a few.
+ * The stored plan of a held run beside HR. The plan itself keeps only hashes, so HR's rows are needed to tell which fields
+ * change, and in which departments. They are read once in the background after a run was held, so that a page about a plan of a
+ * million rows reads a few.
  */
 
-/** One entity of a stored plan, with what dirsync knows of it. */
+/** One entity of a stored plan, with its stored state. */
 export interface PlannedEntity {
   operation: Work['operation']
   enterpriseCode: string
   entityKey: string
-  /** new, changed, asked, left, vanished or delete. */
+  /** One of `PLAN_REASONS`. */
   reason: string
   /** Hash of the HR row as the plan saw it; null where HR had none. */
   sourceHash: string | null
-  /** Per field the hash of the value that the platform last confirmed. */
+  /** Per field the hash of the last value that the platform had confirmed when the plan was carried out, or by now. */
   acknowledged: AcknowledgedHashes
   /** Department that the platform last showed for the employee. */
   deptCode: string | null
-  /** As they were read in the background; null before that. */
+  /** As read in the background; null before that. */
   department: string | null
   fields: string[] | null
 }
@@ -37,15 +39,18 @@ export interface PlanCursor {
   entityKey: string
 }
 
-/** Which entities of a plan. */
-export interface PlanFilter {
-  reason?: string | undefined
-  department?: string | undefined
-  /** The beginning of a user id or department code. */
-  key?: string | undefined
-}
+/** Why an employee or a department is in a stored plan. */
+export const PLAN_REASONS = ['new', 'changed', 'asked', 'left', 'vanished', 'delete'] as const
 
-/** The next page of a stored plan in the order of its keys, without what is only remembered. */
+/** The filter of a stored plan. */
+export const PlanFilter = z.object({
+  reason: z.enum(PLAN_REASONS).optional(),
+  department: z.string().max(200).optional().describe('Department code, as a whole'),
+  key: z.string().max(120).optional().describe('The beginning of a user id or department code'),
+})
+export type PlanFilter = z.infer<typeof PlanFilter>
+
+/** The next page of a stored plan in the order of its keys, without rows that are only stored. */
 export async function plannedEntities(
   db: Pool,
   runId: number,
@@ -53,7 +58,7 @@ export async function plannedEntities(
 ): Promise<PlannedEntity[]> {
   const values: unknown[] = [runId, limit]
   const place = (value: unknown) => `$${values.push(value)}`
-  // Only what is asked for is in the statement: each way of asking has an index of its own.
+  // The statement has only the given conditions: each combination has an index of its own.
   const conditions = ['w.run_id = $1', 'w.reason is not null']
   if (reason !== undefined) conditions.push(`w.reason = ${place(reason)}`)
   if (department !== undefined) conditions.push(`w.department = ${place(department)}`)
@@ -65,7 +70,7 @@ export async function plannedEntities(
   const { rows } = await db.query<PlannedEntity>(
     `select w.operation, w.enterprise_code as "enterpriseCode", w.entity_key as "entityKey", w.reason,
             w.source_hash as "sourceHash", w.department, w.fields,
-            coalesce(e.acknowledged, '{}') as acknowledged, e.dept_code as "deptCode"
+            coalesce(w.acknowledged, e.acknowledged, '{}') as acknowledged, e.dept_code as "deptCode"
      from dirsync.planned_work w
      left join dirsync.employee e on w.operation = 'update-employee'
        and e.enterprise_code = w.enterprise_code and e.userid = w.entity_key
@@ -81,14 +86,14 @@ export function beginningWith(text: string): string {
   return `${text.replace(/[\\%_]/g, '\\$&')}%`
 }
 
-/** What a planned entity comes to, by the HR row as it is now. */
+/** The changes of a planned entity, by its current HR row. */
 export interface PlannedChange {
   department: string | null
-  /** Of a changed employee: what differs from what the platform last confirmed, with HR's value. */
+  /** For a changed employee: HR's values that differ from the last confirmed ones. */
   changed: EmployeeFields
   /** Columns that break rules, whose values may be anything. */
   broken: { field: string; value: string | null }[]
-  /** HR has another row by now than the plan saw: approval does not send this one. */
+  /** HR's row has changed since the plan: approval does not send this one. */
   changedSince: boolean
 }
 
@@ -107,14 +112,20 @@ export function changeOf(entity: PlannedEntity, row: HrEmployeeRow | 'duplicate'
     return { ...change, broken: fields.map(field => ({ field, value: present[field] ?? null })) }
   }
   const { fields } = validated.desired
-  const changed = reason === 'changed' ? changedFields(fields, entity.acknowledged) : {}
+  const changed = reason === 'changed' ? changedFields(fields, entity) : {}
   return { ...change, department: fields.dept_code || deptCode, changed }
 }
 
-function changedFields(fields: EmployeeFields, acknowledged: AcknowledgedHashes): EmployeeFields {
+/** As read in the background, which later sending does not change; else as they differ. */
+function changedFields(
+  fields: EmployeeFields,
+  { fields: read, acknowledged }: Pick<PlannedEntity, 'fields' | 'acknowledged'>,
+): EmployeeFields {
+  const differs = (field: EmployeeField, value: string | null) =>
+    read ? read.includes(field) : fieldHash(field, value) !== acknowledged[field]
   const differing = EMPLOYEE_FIELDS.flatMap((field): [EmployeeField, string | null][] => {
     const value = fields[field]
-    return value !== undefined && fieldHash(field, value) !== acknowledged[field] ? [[field, value]] : []
+    return value !== undefined && differs(field, value) ? [[field, value]] : []
   })
   return Object.fromEntries(differing)
 }
@@ -126,18 +137,25 @@ export async function rowsOf(
   timeoutMs?: number,
 ): Promise<(entity: PlannedEntity) => HrEmployeeRow | 'duplicate' | null> {
   const keyOf = ({ enterpriseCode, entityKey }: PlannedEntity) => ({ enterpriseCode, userid: entityKey })
-  const keys = entities.filter(({ operation }) => operation === 'update-employee').map(keyOf)
-  const rows = await hr.lookup(keys, timeoutMs === undefined ? {} : { timeoutMs })
+  const employees = entities.filter(({ operation }) => operation === 'update-employee')
+  const inHr = new Set(
+    employees
+      .filter(({ sourceHash }) => sourceHash !== null)
+      .map(keyOf)
+      .map(keyText),
+  )
+  const rows = await hr.lookup(employees.map(keyOf), {
+    expected: missing => missing.filter(key => inHr.has(keyText(key))),
+    ...(timeoutMs !== undefined && { timeoutMs }),
+  })
   return entity => rows.get(keyText(keyOf(entity))) ?? null
 }
 
 // In the background
 
-/** One process at a time reads for plans. */
-const LOCK = 0x706c7264 // 'plrd'
-/** Entities that are looked up in HR together. */
+/** Entities looked up in HR together. */
 const PAGE = 1000
-/** Departments that are kept in figures. */
+/** Departments kept in figures. */
 const DEPARTMENTS = 50
 const RETRY = '1 minute'
 
@@ -148,22 +166,16 @@ interface PlanReaderDeps {
 }
 
 /**
- * Reads HR for the next held plan that nobody has read yet, or goes on where a process that died has stopped.
- * @returns false when there is none, or another process is reading
+ * Reads HR for the next held plan that was not read yet, or continues where a process that died has stopped.
+ * @returns false without one, or when another process is reading
  */
 export async function readNextPlan(deps: PlanReaderDeps, signal: AbortSignal): Promise<boolean> {
-  return withConnection(deps.pool, async client => {
-    const { rows } = await client.query<{ mine: boolean }>('select pg_try_advisory_lock($1) as mine', [LOCK])
-    if (!onlyRow(rows).mine) return false
-    try {
-      const next = await claimReading(deps.pool)
-      if (next) await readPlan(deps, next, signal)
-      return next !== null
-    } finally {
-      // The lock goes with the connection, if that is gone.
-      await client.query('select pg_advisory_unlock($1)', [LOCK]).catch(() => undefined)
-    }
+  const done = await whileLocked(deps.pool, 'planReader', async () => {
+    const next = await claimReading(deps.pool)
+    if (next) await readPlan(deps, next, signal)
+    return next !== null
   })
+  return done ?? false
 }
 
 interface Reading {
@@ -193,7 +205,7 @@ async function readPlan({ pool, hr, logger }: PlanReaderDeps, reading: Reading, 
   const { run } = reading
   try {
     for (let { after } = reading; ; ) {
-      // The process that takes it up goes on after the last page.
+      // The process that takes it up continues after the last page.
       if (signal.aborted) return
       const entities = await plannedEntities(pool, run, { after, limit: PAGE })
       const last = entities.at(-1)
@@ -205,7 +217,7 @@ async function readPlan({ pool, hr, logger }: PlanReaderDeps, reading: Reading, 
     await storeFigures(pool, run)
   } catch (error) {
     if (!isOfHr(error)) throw error
-    logger.warn({ runId: run, err: error.message }, 'the figures of a held plan wait for HR')
+    logger.warn({ runId: run, error }, 'the figures of a held plan wait for HR')
     await pool.query(
       `update dirsync.plan_reading
        set state = 'failed', message = $2, finished_at = now(), retry_at = now() + interval '${RETRY}'
@@ -215,7 +227,7 @@ async function readPlan({ pool, hr, logger }: PlanReaderDeps, reading: Reading, 
   }
 }
 
-/** Stores what a page came to. False once somebody has decided about the run: nobody needs the rest. */
+/** Stores the results of a page. False after a decision about the run: the rest is not needed. */
 async function storePage(
   db: Pool,
   run: number,

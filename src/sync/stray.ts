@@ -4,13 +4,13 @@ import { endCases } from './cases.ts'
 import { NOBODY } from './plan-employees.ts'
 
 /**
- * Rows that one of several sources delivers for an enterprise that is another one's, or nobody's. They are not planned, so
- * that each employee has one source, whose row goes on being synced. A case for each employee names both sources.
+ * Rows that one of several sources delivers for an enterprise of another one, or of none. They are not planned, so that each
+ * employee has one source, whose row stays synced. A case for each employee names both sources.
  */
 
 /**
  * Opens a case for each row in `stray` that has none yet.
- * @param sweep every row was read: cases of rows that are not delivered any more end
+ * @param sweep every row was read: cases of rows that are no longer delivered end
  */
 export async function recordStray(
   db: ClientBase,

@@ -2,29 +2,29 @@ import type { ClientBase } from '../lib/database.ts'
 import { openBlocked, type RecordedCase, type TouchedCase } from './cases.ts'
 
 /**
- * Employees who want each other's mobile number or e-mail address: A that of B, B that of A, or a longer circle. None of
- * them can be sent before another, so their cases are one group (`dead_letter.swap_id`), which tells what a person can do.
- * All of it happens in the transaction of an outcome, under the lock of those that concern others.
+ * Employees who want each other's mobile number or e-mail address: A that of B, B that of A, or a longer circle. None of them
+ * can be sent before another, so their cases are one group (`dead_letter.swap_id`), which says what a person can do. All of it
+ * happens in the transaction of an outcome, under the lock of those that concern others.
  */
 
 /** Longer circles are not recognised: their members stay ordinary cases. */
 const MOST_MEMBERS = 200
 
-/** A case `d` that waits for its holder. One that is being tried may go through, so it is not part of a circle. */
+/** A case `d` that waits for its holder. One that is being retried may succeed, so it is not part of a circle. */
 const WAITS = `d.operation = 'update-employee' and d.state in ('open', 'blocked', 'snoozed', 'ignored')`
 
 interface Member {
   id: number
   userid: string
-  /** Who has what this one wants. */
+  /** The holder of the wanted value. */
   holder: string
   field: string
-  /** What this one wants, masked. */
+  /** The wanted value, masked. */
   wanted: string | null
 }
 
 /**
- * Cases that wait for each other in a circle become a group, and a group that one of them has left ends.
+ * Groups cases that wait for each other in a circle, and ends groups that a member has left.
  * @param recorded cases that have just failed
  * @param resolved cases that have just ended
  * @returns the members of groups that have ended: each is due at once
@@ -47,8 +47,8 @@ export async function reviewSwaps(
 }
 
 /**
- * Follows a case from holder to holder. Where that leads back to it, all the cases on the way become one group.
- * @returns the group's number, which is that of its oldest case; null where there is no circle
+ * Follows a case from holder to holder. If that leads back to it, all the cases on the way become one group.
+ * @returns the group's number, which is that of its oldest case; null without a circle
  */
 async function recogniseSwap(client: ClientBase, id: number): Promise<number | null> {
   const { rows } = await client.query<Member>(
@@ -90,13 +90,13 @@ async function recogniseSwap(client: ClientBase, id: number): Promise<number | n
   return swap
 }
 
-/** What a person reads about a circle, whose members each want what the next one has, beginning with its oldest case. */
+/** The text about a circle, whose members each want the next one's value, beginning with its oldest case. */
 function swapText(circle: Member[], swap: number): { message: string; remedy: string } {
   const start = circle.findIndex(({ id }) => id === swap)
   const [oldest, ...others] = [...circle.slice(start), ...circle.slice(0, start)] as [Member, ...Member[]]
   const what = oldest.field === 'email' ? 'e-mail address' : 'mobile number'
   const wishes = others.map(({ userid, holder }) => `${userid} that of ${holder}`).join(', ')
-  // The last one wants what the oldest has.
+  // The last one wants the oldest one's value.
   const value = others.at(-1)?.wanted
   return {
     message: `A swap: ${oldest.userid} wants the ${what} of ${oldest.holder}, ${wishes}. None of them can go first.`,
@@ -105,8 +105,8 @@ function swapText(circle: Member[], swap: number): { message: string; remedy: st
 }
 
 /**
- * Ends the groups that these cases were in, except those given: a member has left.
- * @returns the other members that still wait: only a try shows how each of them stands now
+ * Ends the groups of these cases, except those given: a member has left.
+ * @returns the other members that still wait: only a retry shows the state of each
  */
 async function dissolveSwaps(client: ClientBase, ids: number[], stillWhole: number[]): Promise<number[]> {
   const { rows } = await client.query<{ id: number; state: string }>(

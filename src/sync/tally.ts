@@ -1,8 +1,8 @@
 import { onlyRow, type Pool } from '../lib/database.ts'
 
 /**
- * SQL: how the employees of a row `t` of `dirsync.tally` stand. Those that wait while a halt is in force are halted; the
- * others stand as the trigger wrote them.
+ * SQL: the states of the employees of a row `t` of `dirsync.tally`. Those that wait while a halt is in force are halted; the
+ * others are as the trigger wrote them.
  */
 export const STANDING = `case when t.state = 'waiting'
   and exists (select from dirsync.halt h where h.scope in ('*', t.enterprise_code))
@@ -16,12 +16,14 @@ export async function countPending(db: Pool): Promise<number> {
   return onlyRow(rows).n
 }
 
-/** Sums up the rows of the tally that are alike. It is read as a whole, so it should stay short. */
+/** Merges rows of the tally with equal keys. It is read as a whole, so it should stay short. */
 export async function foldTally(db: Pool): Promise<void> {
   await db.query('select dirsync.fold_tally()')
 }
 
-/** Writes down how everything stands and sums up the calls by hour, for curves. Once per five minutes, whoever asks. */
+/**
+ * Records the state of everything and sums up the calls by hour, for charts. At most once per five minutes, across all callers.
+ */
 export async function noteStanding(db: Pool): Promise<void> {
   await db.query('select dirsync.note_standing()')
 }

@@ -2,17 +2,17 @@ import { type EmployeeKey, keyText } from '../directory/employee.ts'
 import type { ClientBase, Pool } from '../lib/database.ts'
 import { endCases } from './cases.ts'
 import type { Work } from './outbox.ts'
-import type { Settlement } from './settlement.ts'
+import type { Settlement } from './outcome.ts'
 
-/** Employees from whom blocked fields are withheld: who probes them, who is asked once they go, and how many there are. */
+/** Employees from whom blocked fields are withheld: which of them probe, which are sent again afterwards, and their number. */
 
-/** The priority of full runs: behind everything that somebody waits for. */
+/** The priority of full runs: behind everything that a person waits for. */
 const BACKGROUND = 7
 
-/** Employees are counted up to this number, so that looking costs the same however many there are. */
+/** Limit of the count, so that counting costs the same however many there are. */
 export const MOST_COUNTED = 10_000
 
-/** A probe that has had no outcome for this long is given to another employee. */
+/** A probe without an outcome for this long is given to another employee. */
 const LOST_PROBE = '15 minutes'
 
 /** SQL: `d` is the unresolved case of the enterprise about the block `b`. */
@@ -26,13 +26,13 @@ const COUNT_WITHHELD = `(
          where e.enterprise_code = b.enterprise_code and e.withheld <> '{}' and b.field = any (e.withheld)
          limit ${MOST_COUNTED + 1}) few)`
 
-/** Employees from whom a field was withheld that got through meanwhile are asked for anew. */
+/** Requests employees again whose withheld field has been unblocked meanwhile. */
 export async function askLate(client: ClientBase, settlements: Settlement[]): Promise<void> {
   const keys = settlements
     .filter(({ employee }) => employee && employee.withheld.length > 0)
     .map(({ key }) => key)
   if (keys.length === 0) return
-  // Unlike `addWork`, keeps the count of attempts: the outcome that asks may be a failure that is to be tried again.
+  // Unlike `addWork`, keeps the count of attempts: the requesting outcome may be a failure that is to be retried.
   await client.query(
     `insert into dirsync.pending as p (operation, enterprise_code, entity_key, priority)
      select 'update-employee', e.enterprise_code, e.userid, ${BACKGROUND}
@@ -71,7 +71,7 @@ export async function askWithheld(client: ClientBase, runId: number, ids: number
 
 /**
  * Begins a probe for each of the enterprises' cases among `ids`, with the next employee in order from whom the field is
- * withheld. A case for which nobody is left ends.
+ * withheld. A case without any employee left ends.
  */
 export async function beginProbes(client: ClientBase, ids: number[], runId: number | null): Promise<Work[]> {
   const { rows: probes } = await client.query<{
@@ -119,7 +119,7 @@ export async function beginProbes(client: ClientBase, ids: number[], runId: numb
   }))
 }
 
-/** Forgets that fields are blocked, and who was refused them. Returns those that were. */
+/** Removes blocks of fields, with their refusals. Returns those that existed. */
 export async function unblock(
   client: ClientBase,
   enterpriseCode: string,
@@ -147,7 +147,10 @@ export async function probeWith(client: ClientBase, employees: EmployeeKey[]): P
   )
 }
 
-/** Keeps the messages of the enterprises' cases true: they say from how many employees a field is withheld. */
+/**
+ * Updates the messages of the enterprises' cases: they say from how many employees a field is withheld. That is not a new
+ * version: a person about to decide need not look at the case again.
+ */
 export async function tellWithheld(db: ClientBase | Pool): Promise<void> {
   await db.query(
     `with present as (
@@ -163,7 +166,7 @@ export async function tellWithheld(db: ClientBase | Pool): Promise<void> {
          from jsonb_array_elements(b.codes) as c (list)) codes
        cross join lateral (select ${COUNT_WITHHELD} as n) counted
      )
-     update dirsync.dead_letter d set message = b.message, version = d.version + 1
+     update dirsync.dead_letter d set message = b.message
      from present b
      where ${IS_CASE_OF_BLOCK} and d.message <> b.message`,
   )
@@ -173,7 +176,7 @@ export async function tellWithheld(db: ClientBase | Pool): Promise<void> {
 export interface WithheldField {
   enterprise_code: string
   field: string
-  /** Lists of attributeCodes that are withheld together; null: the field as a whole. */
+  /** Lists of attributeCodes that are withheld together; null: the whole field. */
   codes: string[][] | null
   /** At most one more than `MOST_COUNTED`. */
   employees: number
@@ -184,7 +187,7 @@ export interface WithheldField {
   state: string | null
 }
 
-/** The fields that are withheld, whatever became of their cases. */
+/** The withheld fields, whatever the state of their cases. */
 export async function withheldFields(db: Pool): Promise<WithheldField[]> {
   const { rows } = await db.query<WithheldField>(
     `select b.enterprise_code, b.field, b.codes, b.since, b.next_probe_at, d.id as dead_letter, d.state,

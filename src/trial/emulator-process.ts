@@ -2,33 +2,34 @@ import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdir, open, readFile, rm, writeFile } from 'node:fs/promises'
-import { join, resolve } from 'node:path'
+import { extname, join, resolve } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { EmbeddedError, identify } from './folder.ts'
 import { freePort } from './postgres.ts'
 
-const MAIN = join(import.meta.dirname, '../cli/main.ts')
-/** Short enough for the numbers of 10 to 30 places that have to begin with it; the sample's do. */
+/** TypeScript in a checkout, JavaScript in a package. */
+const MAIN = join(import.meta.dirname, `../cli/main${extname(import.meta.filename)}`)
+/** Short enough for numbers of 10 to 30 characters that have to begin with it; the sample's do. */
 const APP_ID = 'demo-application'
 const START_MS = 20_000
 const STOP_MS = 5_000
 
-/** The emulator as a process of its own, which outlives the one that started it. */
+/** The emulator as a separate process, which outlives the one that started it. */
 export interface EmulatorProcess {
   readonly url: string
   readonly appId: string
   readonly appSecret: string
   isRunning(): Promise<boolean>
-  /** Starts it again, on the same port, if it died. */
+  /** Restarts it on the same port if it died. */
   revive(): Promise<void>
   stop(): Promise<void>
 }
 
 /**
- * Starts the emulator with its state and credentials in `folder`, or joins the one that runs there already. The
- * caller holds the lock of the folder above, here and around `revive` and `stop`.
+ * Starts the emulator with its state and credentials in `folder`, or joins the one that runs there already. The caller holds
+ * the lock of the folder above, here and around `revive` and `stop`.
  *
- * @param seed file with what the platform holds at first
+ * @param seed file with the platform's initial state
  * @throws EmbeddedError `EMBEDDED_EMULATOR_FAILED`
  */
 export async function startEmulatorProcess(folder: string, seed: string): Promise<EmulatorProcess> {
@@ -52,7 +53,7 @@ export async function startEmulatorProcess(folder: string, seed: string): Promis
   return { url, appId, appSecret, isRunning, revive, stop: () => stopEmulatorProcess(folder) }
 }
 
-/** Ends the emulator of `folder`, whoever started it. */
+/** Stops the emulator of `folder`, whichever process started it. */
 export async function stopEmulatorProcess(folder: string): Promise<void> {
   const pid = await runningPid(folder)
   if (pid === null) return
@@ -60,7 +61,7 @@ export async function stopEmulatorProcess(folder: string): Promise<void> {
   const killAt = Date.now() + STOP_MS
   while ((await runningPid(folder)) === pid) {
     if (Date.now() > killAt) process.kill(pid, 'SIGKILL')
-    await delay(20) // it may be another process' child, of whose end the system tells nobody else
+    await delay(20) // it may be another process' child, whose end the system reports only to its parent
   }
 }
 
@@ -85,8 +86,8 @@ async function launch(folder: string, appId: string, port: number, seed: string)
   const { secret, pid, log, data } = filesOf(folder)
   await rm(pid, { force: true })
   await using output = await open(log, 'w', 0o600)
-  // The process notes its own id before it becomes the emulator: were it noted here, a kill between the two would
-  // leave an emulator that nobody knows of.
+  // The process records its own id before it becomes the emulator: recorded here, a kill between the two would leave an
+  // untracked emulator.
   const script = ['-c', 'echo $$ >"$0" && exec "$@"', pid]
   const node = [process.execPath, '--disable-warning=ExperimentalWarning', MAIN]
   const emulator = ['emulator', '--port', String(port), '--appid', appId, '--secret-file', secret]
@@ -97,13 +98,13 @@ async function launch(folder: string, appId: string, port: number, seed: string)
   })
   child.unref()
   await once(child, 'spawn')
-  // The callers look for the process by that note.
+  // Callers find the process by that record.
   const giveUpAt = Date.now() + START_MS
   while ((await runningPid(folder)) === null && child.exitCode === null && Date.now() < giveUpAt)
     await delay(5)
 }
 
-/** Waits until the emulator answers; false when it ends, or does not within the time for a start. */
+/** Waits until the emulator answers; false when it exits, or does not answer within the time for a start. */
 async function answers(folder: string, url: string): Promise<boolean> {
   const giveUpAt = Date.now() + START_MS
   while ((await runningPid(folder)) !== null && Date.now() < giveUpAt) {

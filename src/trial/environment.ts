@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import { readFile, rm } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import pg from 'pg'
@@ -9,17 +10,17 @@ import { type EmbeddedPostgres, removeEmbeddedPostgres, startEmbeddedPostgres } 
 /** The embedded parts, held open for this process. */
 interface EmbeddedEnvironment {
   readonly settings: EmbeddedSettings
-  /** Leaves; the last living process takes everything down. Idempotent. */
+  /** Leaves; the last living process stops everything. Idempotent. */
   close(): Promise<void>
 }
 
 /**
- * Brings up what `npm start` needs when nothing is set: PostgreSQL with a database for dirsync and a sample HR
- * database, and the emulator with a platform to match. All processes that open the same directory share them, and a
- * part that dies while somebody has them open is started again within seconds.
+ * Starts what `npm start` needs when nothing is set: PostgreSQL with a database for dirsync and a sample HR database, and the
+ * emulator with a matching platform. All processes that open the same directory share them, and a part that dies while it is in
+ * use is restarted within seconds.
  *
  * @param options.directory where everything is kept, `.dirsync` by custom
- * @param options.fresh forget what is there and start over
+ * @param options.fresh delete the existing data and start over
  * @throws EmbeddedError
  */
 export async function openEmbedded(options: {
@@ -39,8 +40,9 @@ export async function openEmbedded(options: {
       await postgres.createDatabase('dirsync')
       await postgres.createDatabase('hr')
       if (await loadSampleHr(postgres.url('hr'))) logger.info({ directory }, 'sample HR database loaded')
+      const hr = await letRead(postgres.url('hr'))
       const emulator = await startEmulatorProcess(join(directory, 'emulator'), SAMPLE.platform)
-      return hold(directory, postgres, emulator, leave, logger)
+      return hold(directory, { postgres, hr, emulator }, leave, logger)
     } catch (error) {
       await postgres?.stop()
       await leave()
@@ -61,13 +63,20 @@ async function clear(directory: string): Promise<void> {
   await removeEmbeddedPostgres(join(directory, 'postgres'))
 }
 
+interface Parts {
+  postgres: EmbeddedPostgres
+  /** Connection string of the sample HR, for a read-only user. */
+  hr: string
+  emulator: EmulatorProcess
+}
+
 function hold(
   directory: string,
-  postgres: EmbeddedPostgres,
-  emulator: EmulatorProcess,
+  parts: Parts,
   leave: () => Promise<void>,
   logger: Logger,
 ): EmbeddedEnvironment {
+  const { postgres, emulator } = parts
   const stopWatching = watch(directory, postgres, emulator, logger)
   const close = async () => {
     await stopWatching()
@@ -79,7 +88,7 @@ function hold(
   }
   let closing: Promise<void> | undefined
   return {
-    settings: settingsOf(postgres, emulator),
+    settings: settingsOf(parts),
     close() {
       closing ??= close()
       return closing
@@ -87,13 +96,13 @@ function hold(
   }
 }
 
-/** Settings that point the service at the embedded parts, as if they stood in the environment. */
+/** Settings that point the service at the embedded parts, as if set in the environment. */
 export type EmbeddedSettings = ReturnType<typeof settingsOf>
 
-function settingsOf(postgres: EmbeddedPostgres, emulator: EmulatorProcess) {
+function settingsOf({ postgres, hr, emulator }: Parts) {
   return {
     DATABASE_URL: postgres.url('dirsync'),
-    HR_DATABASE_URL: postgres.url('hr'),
+    HR_DATABASE_URL: hr,
     HR_EMPLOYEES_SQL: SAMPLE.employeesSql,
     HR_DEPARTMENTS_SQL: SAMPLE.departmentsSql,
     PLATFORM_BASE_URL: emulator.url,
@@ -101,7 +110,7 @@ function settingsOf(postgres: EmbeddedPostgres, emulator: EmulatorProcess) {
     PLATFORM_APP_SECRET: emulator.appSecret,
     SELLER_APPIDS: 'mall0001,mall0002',
     PLATFORM_RATE_LIMIT: '200',
-    // 8080, or the next free port: several may try it on one machine.
+    // 8080, or the next free port: one machine may run several.
     CONSOLE_PORT: '0',
   }
 }
@@ -109,7 +118,7 @@ function settingsOf(postgres: EmbeddedPostgres, emulator: EmulatorProcess) {
 const WATCH_MS = 1_000
 const REVIVED = 'an embedded part had died and was started again'
 
-/** Looks after the parts until the returned function is called, which waits for a revival under way. */
+/** Restarts the parts as needed until the returned function is called, which waits for a restart in progress. */
 function watch(
   directory: string,
   postgres: EmbeddedPostgres,
@@ -126,7 +135,7 @@ function watch(
       }
       isFailing = false
     } catch (error) {
-      if (!isFailing) logger.error({ err: error }, 'an embedded part died and does not start; trying on')
+      if (!isFailing) logger.error({ error }, 'an embedded part died and does not start; trying on')
       isFailing = true
     }
   }
@@ -144,14 +153,14 @@ function watch(
 
 const FOLDER = join(import.meta.dirname, '../../examples/hr')
 
-/** Files of the sample that the service is pointed at: two mappings, and the emulator's first state. */
+/** Files of the sample: two mappings, and the emulator's initial state. */
 export const SAMPLE = {
   employeesSql: join(FOLDER, 'employees.sql'),
   departmentsSql: join(FOLDER, 'departments.sql'),
   platform: join(FOLDER, 'platform.json'),
 }
 
-/** Fills an empty database with the sample HR system, all of it or nothing; true when it was empty. */
+/** Loads the sample HR system into an empty database, all of it or nothing; true when the database was empty. */
 export async function loadSampleHr(url: string): Promise<boolean> {
   const client = new pg.Client({ connectionString: url })
   await client.connect()
@@ -162,6 +171,35 @@ export async function loadSampleHr(url: string): Promise<boolean> {
     const data = await readFile(join(FOLDER, 'data.sql'), 'utf8')
     await client.query(`begin; ${schema}; ${data}; commit; analyze`)
     return true
+  } finally {
+    await client.end()
+  }
+}
+
+/** The user that dirsync reads the sample with, so that a mapping under test can only read HR. */
+const HR_READER = 'hr_reader'
+
+/**
+ * Grants that user read access to everything in HR, later objects included.
+ * @param url of HR as superuser
+ * @returns the same as the reader; knowing the superuser's password means knowing both
+ */
+async function letRead(url: string): Promise<string> {
+  const reader = new URL(url)
+  const password = hash('sha256', `${HR_READER} ${reader.password}`)
+  Object.assign(reader, { username: HR_READER, password })
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  try {
+    const { rowCount } = await client.query('select from pg_roles where rolname = $1', [HR_READER])
+    await client.query(`
+      ${rowCount ? 'alter' : 'create'} role ${HR_READER} login password '${password}';
+      alter role ${HR_READER} set default_transaction_read_only = on;
+      revoke connect on database dirsync from public;
+      grant usage on schema hr to ${HR_READER};
+      grant select on all tables in schema hr to ${HR_READER};
+      alter default privileges grant select on tables to ${HR_READER}`)
+    return reader.href
   } finally {
     await client.end()
   }

@@ -5,7 +5,7 @@ import { connect, createServer, type Server } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 
-/** What several processes that share a folder need: a lock, the list of who uses it, and whose process an id is. */
+/** What processes that share a folder need: a lock, the list of its users, and whose process an id is. */
 
 type EmbeddedErrorCode =
   /** No PostgreSQL binaries exist for this machine. */
@@ -24,7 +24,7 @@ type EmbeddedErrorCode =
   | 'EMBEDDED_POSTGRES_FAILED'
   | 'EMBEDDED_EMULATOR_FAILED'
 
-/** A part of the embedded default could not be brought up or taken down: one sentence for a person, and a stable code. */
+/** Starting or stopping an embedded part failed: one sentence for a person, and a stable code. */
 export class EmbeddedError extends Error {
   readonly code: EmbeddedErrorCode
 
@@ -36,8 +36,8 @@ export class EmbeddedError extends Error {
 }
 
 /**
- * Makes the folder unless it is there. Others may pass through it, to what the server's account owns inside; the
- * secrets in it have a mode of their own.
+ * Creates the folder if needed. Other users may pass through it, to files that the server's account owns inside; the secrets in
+ * it have a mode of their own.
  *
  * @throws EmbeddedError `EMBEDDED_NOT_YOURS` when this user may not write there
  */
@@ -59,8 +59,8 @@ const LOCK_TIMEOUT_MS = 120_000
 /**
  * Runs `action` while no other process of this machine runs one for the same folder.
  *
- * The lock is a listening socket in Linux' abstract namespace: the kernel releases it with the process, so that
- * `kill -9` leaves nothing behind, and whoever waits learns of the release at once.
+ * The lock is a listening socket in Linux' abstract namespace: the kernel releases it with the process, so that `kill -9`
+ * leaves nothing behind, and waiters learn of the release at once.
  *
  * @throws EmbeddedError `EMBEDDED_LOCK_TIMEOUT` when the lock is not free within two minutes
  */
@@ -104,12 +104,12 @@ async function listen(name: string): Promise<Server | null> {
   }
 }
 
-/** Resolves when the holder's end of the connection goes away, which is when the lock may be tried again. */
+/** Resolves when the lock holder's end of the connection closes, which is when to try the lock again. */
 function released(name: string, signal: AbortSignal): Promise<void> {
   return new Promise(resolve => {
     const socket = connect({ path: name, signal })
     socket.resume()
-    // An error (nobody listens any more, or time is up) is followed by 'close' as well.
+    // An error (no listener any more, or timeout) is followed by 'close' as well.
     socket.on('error', () => socket.destroy())
     socket.on('close', () => resolve())
   })
@@ -118,9 +118,9 @@ function released(name: string, signal: AbortSignal): Promise<void> {
 let entries = 0
 
 /**
- * Adds the calling process to the users of a folder, a file each in `users/`. Must be called under the folder's lock.
- * A process may be in it several times.
- * @returns takes it out again
+ * Adds the calling process to the users of a folder, a file each in `users/`. Must be called under the folder's lock. A process
+ * may enter several times.
+ * @returns removes it again
  */
 export async function enterFolder(folder: string): Promise<() => Promise<void>> {
   await mkdir(join(folder, 'users'), { recursive: true })
@@ -130,7 +130,7 @@ export async function enterFolder(folder: string): Promise<() => Promise<void>> 
   return () => rm(file, { force: true })
 }
 
-/** Ids of the living processes that use a folder; dead ones are taken out. Must be called under the folder's lock. */
+/** Ids of the living processes that use a folder; dead ones are removed. Must be called under the folder's lock. */
 export async function usersOf(folder: string): Promise<number[]> {
   const pids = new Set<number>()
   for (const name of await readdir(join(folder, 'users')).catch(() => [])) {
@@ -143,7 +143,7 @@ export async function usersOf(folder: string): Promise<number[]> {
   return [...pids]
 }
 
-/** Tells a process from a later one with the same id, even after a restart of the machine; null when it is dead. */
+/** Distinguishes a process from a later one with the same id, even after a reboot; null when it is dead. */
 async function birthOf(pid: number): Promise<string | null> {
   try {
     const boot = await readFile('/proc/sys/kernel/random/boot_id', 'utf8')
@@ -159,8 +159,8 @@ async function birthOf(pid: number): Promise<string | null> {
 const EXEC_TRIES = 50
 
 /**
- * Whose process an id in a file is by now: `ours` has `argument` (a path that only our program is given) on its
- * command line; a `stranger` got the id after our process died.
+ * Whose process a recorded id is by now: `ours` has `argument` (a path that only our program is given) on its command line; a
+ * `stranger` got the id after our process died.
  */
 export async function identify(pid: number, argument: string): Promise<'ours' | 'stranger' | 'none'> {
   const read = () => readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')

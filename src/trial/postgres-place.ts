@@ -21,7 +21,7 @@ import { tmpdir } from 'node:os'
 import { basename, dirname, join, resolve } from 'node:path'
 import { EmbeddedError } from './folder.ts'
 
-/** Where the embedded PostgreSQL can run: its data, the account it runs as, and binaries that this account can execute. */
+/** Where the embedded PostgreSQL can run: its data, its account, and binaries that this account can execute. */
 
 /** A user and group of the operating system. */
 interface Account {
@@ -29,20 +29,20 @@ interface Account {
   gid: number
 }
 
-/** Where a server's files are, and as whom it runs. */
+/** The location of a server's files, and its account. */
 export interface Place {
   /** Folder of the cluster, free of symbolic links. It may not exist yet. */
   data: string
   /** Folder that holds `data`. */
   root: string
-  /** Account to run the server as; null: the caller's own. */
+  /** Account of the server; null: the caller's own. */
   account: Account | null
 }
 
 /**
- * Settles where the cluster of `folder` goes. That is `folder/data`, unless the caller is root and the account that
- * PostgreSQL then runs as cannot get there (a checkout under /root): then it is a folder under /var/lib/dirsync, or
- * the temporary folder, and `folder/data` links to it.
+ * Determines where the cluster of `folder` goes. That is `folder/data`, unless the caller is root and the account that
+ * PostgreSQL then runs as cannot get there (a checkout under /root): then it is a folder under /var/lib/dirsync, or the
+ * temporary folder, and `folder/data` links to it.
  *
  * @throws EmbeddedError `EMBEDDED_NOT_YOURS` when the folder belongs to another user
  */
@@ -53,7 +53,7 @@ export async function settlePlace(folder: string): Promise<Place> {
     const path = await realpath(data)
     return { data: path, root: dirname(path), account: accountFor(existing, folder) }
   }
-  await rm(data, { force: true }) // a link whose target is gone
+  await rm(data, { force: true }) // a link without a target
   const own = await realpath(folder)
   if (process.getuid?.() !== 0) return { data: join(own, 'data'), root: folder, account: null }
 
@@ -63,7 +63,7 @@ export async function settlePlace(folder: string): Promise<Place> {
     if (!(await isUsable(candidate, account))) continue
     const root = await realpath(candidate)
     if (candidate !== folder) {
-      // Left behind when somebody removed the folder by hand: nobody has its password any more.
+      // Left behind when the folder was removed by hand, and its password with it.
       await rm(join(root, 'data'), { recursive: true, force: true })
       await symlink(join(root, 'data'), data)
     }
@@ -119,9 +119,9 @@ async function isUsable(folder: string, account: Account): Promise<boolean> {
 const OWN_SERVERS = 'set DATABASE_URL, HR_DATABASE_URL and PLATFORM_BASE_URL to use servers of your own'
 
 /**
- * The folder with `bin/`, `lib/` and `share/` of PostgreSQL that npm installed. Where the account cannot execute them
- * there (a checkout under /root, a write-protected node_modules without the libraries' links), they are copied to the
- * place, once per version.
+ * The folder with PostgreSQL's `bin/`, `lib/` and `share/` that npm installed. Where the account cannot execute them there (a
+ * checkout under /root, a write-protected node_modules without the libraries' links), they are copied to the place, once per
+ * version.
  *
  * @throws EmbeddedError `EMBEDDED_UNSUPPORTED`, `EMBEDDED_PACKAGE_MISSING`, `EMBEDDED_POSTGRES_FAILED`
  */
@@ -165,7 +165,7 @@ function unsupported(why: string): EmbeddedError {
   )
 }
 
-/** Makes the libraries' links, which npm leaves to an install script that may be switched off. False: not permitted. */
+/** Creates the libraries' links, which npm leaves to an install script that may be switched off. False: not permitted. */
 async function linkLibraries(native: string): Promise<boolean> {
   const listed: { source: string; target: string }[] = JSON.parse(
     await readFile(join(native, 'pg-symlinks.json'), 'utf8'),
@@ -206,7 +206,7 @@ async function openToAll(folder: string): Promise<void> {
   }
 }
 
-/** What a program did: its exit code, or why it could not be executed, and everything it printed. */
+/** The result of a program: its exit code, or why it could not be executed, and its output. */
 interface ProgramResult {
   exitCode: number | null
   failure: string | null
@@ -214,8 +214,8 @@ interface ProgramResult {
 }
 
 /**
- * Runs a program to its end, as another account where one is given (needs root). The environment is minimal on
- * purpose: `PG…` variables of the caller must not reach the embedded server.
+ * Runs a program to its end, as another account if given (needs root). The environment is minimal on purpose: `PG…` variables
+ * of the caller must not reach the embedded server.
  */
 export function runProgram(file: string, args: string[], account: Account | null): Promise<ProgramResult> {
   return new Promise(resolve => {

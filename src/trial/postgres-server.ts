@@ -12,7 +12,7 @@ export const SUPERUSER = 'postgres'
 const NEEDED_BYTES = 200 * 1024 * 1024
 const PATIENCE_MS = 60_000
 
-/** Creates the cluster, whole or not at all. */
+/** Creates the cluster, completely or not at all. */
 export async function createCluster(native: string, place: Place, password: string): Promise<void> {
   await assertRoom(place)
   const partial = join(place.root, 'data.new')
@@ -41,9 +41,9 @@ export async function createCluster(native: string, place: Place, password: stri
 }
 
 /**
- * The port of the server that runs on this cluster, ready for connections, whoever started it; null when none does.
+ * The port of the server running on this cluster, ready for connections, whichever process started it; null without one.
  *
- * @throws EmbeddedError `EMBEDDED_POSTGRES_FAILED` when one is there and neither gets ready nor ends
+ * @throws EmbeddedError `EMBEDDED_POSTGRES_FAILED` when there is one that neither gets ready nor ends
  */
 export async function findServer(place: Place): Promise<number | null> {
   const giveUpAt = Date.now() + PATIENCE_MS
@@ -57,7 +57,7 @@ export async function findServer(place: Place): Promise<number | null> {
   }
 }
 
-/** Starts the server on 127.0.0.1 and waits until it takes connections. */
+/** Starts the server on 127.0.0.1 and waits until it accepts connections. */
 export async function launchServer(
   native: string,
   place: Place,
@@ -73,7 +73,7 @@ export async function launchServer(
   }
   const options = Object.entries(all).map(([name, value]) => `-c ${name}=${value || "''"}`)
   const recorded = Number.parseInt(await readFile(pidFile(place), 'utf8').catch(() => ''), 10)
-  // PostgreSQL clears a dead server's file itself, but takes a stranger that got its process id for a living server.
+  // PostgreSQL clears a dead server's file itself, but takes a stranger with the same process id for a living server.
   if (recorded && (await identify(recorded, place.data)) === 'stranger') await rm(pidFile(place))
   const log = join(place.data, 'server.log')
   const result = await control(native, place, 'start', '-l', log, '-o', `-p ${port} ${options.join(' ')}`)
@@ -83,7 +83,7 @@ export async function launchServer(
   throw failed('start', place, lastWords.join(' | '))
 }
 
-/** Stops the server. Clients are disconnected, and nothing committed is lost. */
+/** Stops the server. Clients are disconnected; committed data is kept. */
 export async function haltServer(native: string, place: Place): Promise<void> {
   const result = await control(native, place, 'stop', '--mode=fast')
   if (result.exitCode !== 0 && (await findServer(place))) throw failed('stop', place, result.output)

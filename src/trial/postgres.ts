@@ -9,52 +9,36 @@ import { EmbeddedError, enterFolder, openFolder, usersOf, withFolderLock } from 
 import { type Place, removePlace, settlePlace, usableBinaries } from './postgres-place.ts'
 import { createCluster, findServer, haltServer, launchServer, SUPERUSER } from './postgres-server.ts'
 
-/** A running PostgreSQL that this process shares with every other one that opened the same folder. */
+/** A running PostgreSQL, shared by all processes that opened the same folder. */
 export interface EmbeddedPostgres {
   readonly port: number
   /** Connection string of a database, as superuser. */
   url(database: string): string
   /** Creates the database unless it exists; true when it did not. */
   createDatabase(name: string): Promise<boolean>
-  /** Starts the server again, on the same port, if it died; true when it had. */
+  /** Restarts the server on the same port if it died; true when it had. */
   revive(): Promise<boolean>
   /** Leaves; the last living user stops the server. Idempotent. */
   stop(): Promise<void>
 }
 
-/** `durable` keeps what is committed through a power failure; `test` is fast and keeps nothing through one. */
-type EmbeddedPostgresMode = 'durable' | 'test'
-
-const COMMON = {
-  ...{ wal_level: 'minimal', max_wal_senders: '0', max_connections: '200' },
+const SETTINGS = {
+  ...{ wal_level: 'minimal', max_wal_senders: '0', max_connections: '300' },
   // The queue takes an advisory lock for each of up to 1,000 jobs at once, from several processes.
   max_locks_per_transaction: '256',
 }
 
-const SETTINGS: Record<EmbeddedPostgresMode, Record<string, string>> = {
-  durable: COMMON,
-  test: {
-    ...COMMON,
-    ...{ fsync: 'off', full_page_writes: 'off', synchronous_commit: 'off' },
-    ...{ max_connections: '300', shared_buffers: '64MB', max_wal_size: '2GB' },
-  },
-}
-
 /**
- * Starts PostgreSQL 18 on 127.0.0.1 with its cluster in `dataDir`, which is created when missing, or joins the server
- * that runs there already, be it another process' or one left behind by a process that was killed. It gets the port of
- * last time, or another one where that is taken.
+ * Starts PostgreSQL 18 on 127.0.0.1 with its cluster in `dataDir`, which is created when missing, or joins the server that runs
+ * there already, started by another process or left behind by a killed one. It gets the same port as last time, or another one
+ * if that is taken.
  *
  * As root the server runs as user `postgres` or `nobody`, see `settlePlace`.
  *
  * @throws EmbeddedError
  */
-export async function startEmbeddedPostgres(options: {
-  dataDir: string
-  mode?: EmbeddedPostgresMode
-}): Promise<EmbeddedPostgres> {
-  const folder = resolve(options.dataDir)
-  const settings = SETTINGS[options.mode ?? 'durable']
+export async function startEmbeddedPostgres({ dataDir }: { dataDir: string }): Promise<EmbeddedPostgres> {
+  const folder = resolve(dataDir)
   await openFolder(folder)
   return await withFolderLock(folder, async () => {
     const place = await settlePlace(folder)
@@ -62,7 +46,7 @@ export async function startEmbeddedPostgres(options: {
     const isNew = !(await stat(join(place.data, 'PG_VERSION')).catch(() => null))
     const password = await readPassword(folder, isNew)
     if (isNew) await createCluster(native, place, password)
-    const port = (await findServer(place)) ?? (await launch(native, place, folder, settings))
+    const port = (await findServer(place)) ?? (await launch(native, place, folder))
     const leave = await enterFolder(folder)
 
     const url = (database: string) =>
@@ -82,7 +66,7 @@ export async function startEmbeddedPostgres(options: {
         if (stopping || (await findServer(place))) return false
         return await withFolderLock(folder, async () => {
           if (await findServer(place)) return false
-          await launchServer(native, place, port, settings)
+          await launchServer(native, place, port, SETTINGS)
           return true
         })
       },
@@ -139,18 +123,13 @@ async function readPassword(folder: string, isNew: boolean): Promise<string> {
 
 const LAUNCH_ATTEMPTS = 3
 
-async function launch(
-  native: string,
-  place: Place,
-  folder: string,
-  settings: Record<string, string>,
-): Promise<number> {
+async function launch(native: string, place: Place, folder: string): Promise<number> {
   const file = join(folder, 'port')
   const last = Number(await readFile(file, 'utf8').catch(() => ''))
   for (let attempt = 1; ; attempt += 1) {
     const port = await freePort(last)
     try {
-      await launchServer(native, place, port, settings)
+      await launchServer(native, place, port, SETTINGS)
       await writeFile(file, String(port))
       return port
     } catch (error) {
@@ -178,7 +157,7 @@ async function createDatabase(adminUrl: string, name: string): Promise<boolean> 
   }
 }
 
-/** `wanted` when nothing listens there on 127.0.0.1, else some other free port. */
+/** `wanted` when nothing listens there on 127.0.0.1, else another free port. */
 export async function freePort(wanted = 0): Promise<number> {
   const server = createServer()
   server.listen({ port: wanted, host: '127.0.0.1', exclusive: true })

@@ -3,47 +3,70 @@ import { addAbortListener } from 'node:events'
 import { Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { toDesired, WRITE_ONLY_FIELDS } from '../directory/desired.ts'
-import { EMPLOYEE_FIELDS, type EmployeeField, type EmployeeKey, keyText } from '../directory/employee.ts'
+import {
+  EMPLOYEE_FIELDS,
+  type EmployeeField,
+  type EmployeeKey,
+  keyText,
+  qualified,
+} from '../directory/employee.ts'
 import { parseActive } from '../directory/field-rules.ts'
-import { hideValue, maskValue } from '../directory/masking.ts'
+import { hideValue, maskKey, maskValue } from '../directory/masking.ts'
+import { HrDataError } from '../hr/errors.ts'
 import { ScanRows } from '../hr/lines.ts'
-import type { HrKind } from '../hr/server.ts'
+import type { HrDelivery, HrKind, TableReadWhole } from '../hr/server.ts'
 import type { HrSnapshot } from '../hr/snapshot.ts'
-import type { EmployeeMapping, HrEmployeeRow, HrSource } from '../hr/source.ts'
+import type { EmployeeMapping, HrEmployeeRow, HrScan, HrSource } from '../hr/source.ts'
+import type { MappingFile } from '../hr/statement.ts'
+import { type UpdatedTimes, UpdatedTimesCollector } from '../hr/updated-times.ts'
 import { type BrokenRule, ColumnCollector, type ColumnFigures } from './columns.ts'
 import { DEPARTMENT_HINTS, DepartmentCollector, type DepartmentFigures } from './departments.ts'
-import { type Likeness, LikenessCollector, UNIQUE_COLUMNS, type UniqueColumn } from './likeness.ts'
+import { DOUBT_HINTS, type Doubt, DoubtCollector } from './doubts.ts'
+import {
+  type Likeness,
+  LikenessCollector,
+  SharedHashes,
+  UNIQUE_COLUMNS,
+  type UniqueColumn,
+} from './likeness.ts'
 
 /**
- * Reads all of HR once, as it is at one moment, and tells what is in it: per column, per department, and between employees.
- * Memory hardly grows with the number of rows. No value leaves HR but masked, and nothing is written anywhere.
+ * Reads all of HR once, in one snapshot, and reports its contents: per column, per department, and between employees. Memory
+ * hardly grows with the number of rows. Values leave HR only masked, and nothing is written anywhere.
  */
 
-/** What HR holds, as a mapping reads it. */
+/** The contents of HR, as a mapping reads it. */
 export interface HrCheck {
   source: { kind: HrKind; product: string; mapping: string; departments: string | null }
+  /** For HR in files: what was read, and why the folder's current contents were not; null for a live HR. */
+  delivery: HrDelivery | null
   rows: number
   active: number
   /** Rows that say that the employee has left. */
   leavers: number
-  /** Rows that are nobody's. */
+  /** Rows without a usable key. */
   keyless: number
-  /** Rows of enterprises that are not those of the source, and codes of some. */
+  /** Rows of enterprises outside the source, and some of their codes. */
   stray: { rows: number; codes: string[] }
   columns: ColumnFigures[]
   broken: BrokenRule[]
   alike: LikenessFound[]
+  doubts: Doubt[]
+  /** Null where `updated_at` is not mapped. */
+  times: UpdatedTimes | null
   /** Null without a mapping of departments. */
   departments: DepartmentFigures | null
   /** Mapped, and never shown by the platform. */
   writeOnly: EmployeeField[]
   /** Not mapped: never read, compared or sent. */
   unmanaged: EmployeeField[]
-  /** Whether nothing would end as a dead letter, and HR looks right. */
+  /** Big tables that every look-up of one employee scans in full. */
+  readWhole: TableReadWhole[]
+  /** Whether no row would end as a dead letter, and HR looks right. */
   isClean: boolean
 }
 
-/** Values that should be one employee's own, with some of the employees who share them. */
+/** Values that should be unique to an employee, with some of the employees who share them. */
 export interface LikenessFound {
   column: UniqueColumn
   same: { groups: number; samples: Sample[][] }
@@ -51,7 +74,7 @@ export interface LikenessFound {
 }
 
 interface Sample extends EmployeeKey {
-  /** Masked; null of a user id, which stands beside it, and where HR has the employee more than once. */
+  /** Masked; null for a user id, which is shown anyway, and where HR has the employee more than once. */
   value: string | null
 }
 
@@ -61,48 +84,59 @@ const GOES_WITH: Partial<Record<EmployeeField, EmployeeField>> = {
   card_no: 'card_type',
 }
 
-/** Codes that are shown of enterprises that are not those of the source. */
+/** Most codes of foreign enterprises that are shown. */
 const CODES = 5
 
 /** Longest time for one statement of HR's server. */
 const STATEMENT_MS = 60 * 60_000
 
 /**
- * Checks HR as its mappings, read anew, see it.
- * @param options.codes enterprises of the source; null: whatever it delivers
- * @param options.read is told how many rows have been read
+ * Checks HR through freshly read mappings.
+ * @param options.codes enterprises of the source; null: any that it delivers
+ * @param options.leaversAbound whether too many of all rows have left
+ * @param options.read called with the number of rows read so far
  * @throws MappingError, HrUnavailableError, HrDataError
  */
 export async function checkHr(
   hr: HrSource,
   {
     codes,
+    leaversAbound,
     signal,
     read,
-  }: { codes: readonly string[] | null; signal: AbortSignal; read: (rows: number) => void },
+  }: {
+    codes: readonly string[] | null
+    leaversAbound: (left: number, total: number) => boolean
+    signal: AbortSignal
+    read: (rows: number) => void
+  },
 ): Promise<HrCheck> {
   const { product } = await hr.facts()
   const files = await hr.texts()
   await using snapshot = await hr.snapshot(STATEMENT_MS, 'dirsync hr check')
-  // Whatever HR's server is busy with: it notices within seconds that nobody waits any more.
+  // Whatever HR's server is doing: it notices within seconds that the client is gone.
   using _listening = addAbortListener(signal, () => void snapshot[Symbol.asyncDispose]())
   const mapping = await snapshot.inspect(files.employees)
   const departments = files.departments && (await snapshot.departments(files.departments))
-  const scan = await snapshot.scan(mapping, signal)
+  const delivery = (await hr.delivery()) ?? null
+  const readWhole = await hr.lookupReadsWhole()
+  const blame = (error: unknown) => blamed(error, hr, files.employees, signal)
+  const scan = await snapshot.scan(mapping, signal).catch(async error => {
+    throw await blame(error)
+  })
 
-  // Another one in each process, so that the hashes of one tell nothing in another.
+  // Different in each process, so that the hashes of one are useless in another.
   const seed = randomInt(2 ** 32)
   const columns = new ColumnCollector(mapping, scan.columns, seed)
-  using likeness = new LikenessCollector(
-    UNIQUE_COLUMNS.filter(column => mapping.columns.has(column)),
-    seed,
-  )
+  const unique = UNIQUE_COLUMNS.filter(column => mapping.columns.has(column))
+  const shared = new SharedHashes(unique, seed)
+  const doubts = new DoubtCollector(scan.columns, hr.kind)
+  const times = mapping.columns.has('updated_at') ? new UpdatedTimesCollector(new Date()) : null
   const departmentCollector = departments && new DepartmentCollector(departments, seed)
   const counts = { rows: 0, active: 0, leavers: 0, keyless: 0 }
   const stray = { rows: 0, codes: new Set<string>() }
-  const rows = new ScanRows(scan.columns)
   const collect = (row: HrEmployeeRow) => {
-    // A doubtful one counts as active, and as a broken rule.
+    // An unclear one counts as active, and as a broken rule.
     const isActive = parseActive(row.active) !== false
     counts.rows += 1
     counts[isActive ? 'active' : 'leavers'] += 1
@@ -112,31 +146,40 @@ export async function checkHr(
       if (stray.codes.size < CODES) stray.codes.add(row.enterprise_code ?? '')
     }
     columns.add(row, isActive)
-    if (row.userid) likeness.add(row, isActive)
+    doubts.add(row, isActive)
+    times?.add(row.updated_at)
+    if (row.userid) shared.add(row, isActive)
     departmentCollector?.add(row, isActive)
   }
-  const sink = new Writable({
-    write(chunk: Buffer, _encoding, done) {
-      try {
-        for (const row of rows.push(chunk)) collect(row)
-      } catch (error) {
-        return done(error as Error)
-      }
-      read(counts.rows)
-      // Rows come by the thousand in one turn of the event loop; a signal has its turn in between.
-      setImmediate(done)
-    },
-  })
-  try {
-    await pipeline(scan.stream, sink, { signal })
-  } finally {
-    await scan.close()
+  const readAll = async (pass: HrScan, take: (row: HrEmployeeRow) => void) => {
+    try {
+      await pipeline(
+        pass.stream,
+        rowsInto(pass.columns, take, () => read(counts.rows)),
+        { signal },
+      )
+    } catch (error) {
+      throw await blame(error)
+    } finally {
+      await pass.close()
+    }
   }
+  await readAll(scan, collect)
+  using likeness = new LikenessCollector(unique, seed)
+  // Usually few rows share a value, and reading twice costs far less than storing every value.
+  if (shared.seal())
+    await readAll(await snapshot.scan(mapping, signal), row => {
+      const isActive = parseActive(row.active) !== false
+      if (row.userid && shared.has(row, isActive)) likeness.add(row, isActive)
+    })
   const found = {
+    delivery,
     ...counts,
     stray: { rows: stray.rows, codes: [...stray.codes] },
     broken: columns.broken,
     alike: await withValues(snapshot, mapping, likeness.result()),
+    doubts: doubts.result(leaversAbound),
+    times: times?.result ?? null,
     departments: departmentCollector?.result ?? null,
   }
   return {
@@ -152,23 +195,72 @@ export async function checkHr(
     unmanaged: EMPLOYEE_FIELDS.filter(
       field => !mapping.fields.some(mapped => GOES_WITH[mapped] === field || mapped === field),
     ),
+    readWhole,
     isClean: isClean(found),
   }
 }
 
+/** The value that made a scan fail, if a value did. */
+async function blamed(
+  error: unknown,
+  hr: HrSource,
+  file: MappingFile,
+  signal: AbortSignal,
+): Promise<unknown> {
+  if (!(error instanceof HrDataError)) return error
+  await using snapshot = await hr.snapshot(STATEMENT_MS, 'dirsync hr check')
+  using _listening = addAbortListener(signal, () => void snapshot[Symbol.asyncDispose]())
+  const culprit = await snapshot.culprit(await snapshot.inspect(file))
+  if (culprit === null) return error
+  const { column, key } = culprit
+  const employee = key && qualified(key.enterpriseCode, maskKey(key.userid))
+  return new HrDataError(
+    `${error.message}. It is column ${column}${employee ? ` of employee ${employee}` : ''}.`,
+  )
+}
+
+/** The sink of a scan: takes each row, and yields to other work after each batch. */
+function rowsInto(
+  columns: readonly string[],
+  take: (row: HrEmployeeRow) => void,
+  taken: () => void,
+): Writable {
+  const rows = new ScanRows(columns)
+  return new Writable({
+    write(chunk: Buffer, _encoding, done) {
+      try {
+        for (const row of rows.push(chunk)) take(row)
+      } catch (error) {
+        return done(error as Error)
+      }
+      taken()
+      // Thousands of rows arrive in one turn of the event loop; a signal gets its turn in between.
+      setImmediate(done)
+    },
+  })
+}
+
 function isClean({
+  delivery,
   rows,
   keyless,
   stray,
   broken,
   alike,
+  doubts,
+  times,
   departments,
-}: Pick<HrCheck, 'rows' | 'keyless' | 'stray' | 'broken' | 'alike' | 'departments'>): boolean {
+}: Pick<
+  HrCheck,
+  'delivery' | 'rows' | 'keyless' | 'stray' | 'broken' | 'alike' | 'doubts' | 'times' | 'departments'
+>): boolean {
   const hasDepartmentTrouble = departments?.findings.some(({ kind }) => !DEPARTMENT_HINTS.has(kind)) ?? false
+  const isDoubtful = doubts.some(({ kind }) => !DOUBT_HINTS.has(kind)) || (times?.inFuture ?? 0) > 0
+  if (isDoubtful || (delivery && delivery.problem !== null)) return false
   return rows > 0 && keyless + stray.rows === 0 && broken.length + alike.length === 0 && !hasDepartmentTrouble
 }
 
-/** The few values that are shown are read again, at the same moment of HR: none had to be kept. */
+/** Reads the few values that are shown again, in the same snapshot of HR: none had to be kept. */
 async function withValues(
   snapshot: HrSnapshot,
   mapping: EmployeeMapping,
@@ -190,7 +282,7 @@ async function withValues(
 
 function maskedValue(column: UniqueColumn, row: HrEmployeeRow | 'duplicate' | undefined): string | null {
   if (column === 'userid' || row === undefined || row === 'duplicate') return null
-  // What breaks a rule may be anything.
+  // A value that breaks a rule may be anything.
   const isSound = toDesired(row, [column]).ok
   return isSound ? maskValue(column, row[column] ?? null) : hideValue(row[column] ?? null)
 }

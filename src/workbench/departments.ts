@@ -3,7 +3,7 @@ import type { HrEmployeeRow } from '../hr/source.ts'
 import { trimText } from '../lib/text.ts'
 import { DistinctCounter, SAMPLES } from './columns.ts'
 
-/** What is wrong with HR's departments, by themselves and against the employees who are in them. */
+/** Problems of HR's departments, on their own and with their employees. */
 export interface DepartmentFigures {
   departments: number
   closed: number
@@ -21,16 +21,16 @@ export interface DepartmentFinding {
     | 'closed_with_employees'
     /** Closed and without a parent: if it is the platform's base department, it can never be deleted. */
     | 'closed_top'
-  /** Departments; of `unknown` perhaps an estimate. */
+  /** Number of departments; for `unknown` possibly an estimate. */
   count: number
   isExact: boolean
-  /** Active employees in them, where that is what is wrong. */
+  /** Active employees in them, where those are the problem. */
   employees: number | null
   /** Codes of some; of a cycle joined by arrows. */
   samples: string[]
 }
 
-/** What the platform merely might refuse, and nothing in HR need be wrong about. */
+/** Findings that the platform might merely refuse, without an error in HR. */
 export const DEPARTMENT_HINTS: ReadonlySet<DepartmentFinding['kind']> = new Set(['closed_top'])
 
 /** Counts the active employees of each department. */

@@ -1,16 +1,16 @@
 import { parseActive } from '../directory/field-rules.ts'
 import { HrDataError, MappingError } from '../hr/errors.ts'
-import type { Mapping } from '../hr/mapping.ts'
 import type { HrServer, HrTable } from '../hr/server.ts'
+import type { Mapping } from '../hr/statement.ts'
 import { type Dialect, quotedName, quotedText } from '../hr/statement.ts'
-import { genderOf, type HrColumn } from './guess.ts'
+import type { Gender, HrColumn } from './guess.ts'
 
-/** A table of HR's becomes a first SELECT: what is in it, and how the SELECT is written. */
+/** Turns a table of HR into a first SELECT: examines the table, and writes the SELECT. */
 
-/** Rows whose values are looked at. */
+/** Number of sampled rows. */
 const SAMPLED = 200
 
-/** The columns of a table, each with values of some rows. */
+/** The columns of a table, each with sample values. */
 export async function readColumns(
   server: HrServer,
   { name, sql, readable: named }: HrTable,
@@ -31,38 +31,92 @@ export async function readColumns(
   })
 }
 
-/** Different values of a column that are worth asking about. */
+/** Most distinct values of a column that are worth asking about. */
 const MOST_VALUES = 12
+/** Most distinct days of leaving that are read. */
+const DAYS = 400
 
-/**
- * The different values of a column, those that most rows have first; null where it cannot be a state: it has too many of
- * them, or hardly anybody shares one, so that they may be names.
- */
-export async function statesOf(server: HrServer, table: HrTable, column: HrColumn): Promise<string[] | null> {
-  const mapping = plainMapping(server, table, [column])
-  const rows = await server.reader
-    .rows({
-      mapping,
-      columns: [...mapping.columns.keys()],
-      defaultEnterprise: '',
-      counted: true,
-      limit: MOST_VALUES + 2,
-    })
-    .catch(error => {
-      // Of some types the server cannot tell what is equal: a json, a point.
-      if (error instanceof MappingError || error instanceof HrDataError) return []
-      throw error
-    })
-  const counts = rows
-    .flatMap(([value, count]) => (value?.trim() ? [{ value, count: Number(count) }] : []))
-    .sort((a, b) => b.count - a.count)
-  const values = counts.map(({ value }) => value)
-  if (values.length === 0 || values.length > MOST_VALUES) return null
-  const shared = counts.reduce((sum, { count }) => sum + count, 0) >= 2 * values.length
-  return shared || values.every(value => parseActive(value) !== undefined) ? values : null
+/** A value with the number of rows that have it. */
+export interface CountedValue {
+  value: string
+  rows: number
 }
 
-/** Columns of a table by names of ours, which need no quotes, so that they are read like those of any mapping. */
+/**
+ * The distinct values of a column in all rows, most frequent first; null where it cannot be a state: it has too many of them,
+ * or they are hardly ever shared, so that they may be names.
+ */
+export async function statesOf(
+  server: HrServer,
+  table: HrTable,
+  column: HrColumn,
+): Promise<CountedValue[] | null> {
+  const counts = await differentValues(server, table, column, MOST_VALUES + 2)
+  const values = counts.map(({ value }) => value)
+  if (values.length === 0 || values.length > MOST_VALUES) return null
+  const shared = counts.reduce((sum, { rows }) => sum + rows, 0) >= 2 * values.length
+  return shared || values.every(value => parseActive(value) !== undefined) ? counts : null
+}
+
+/** The column with the values of all rows, if they contain a day of leaving. */
+export async function withDays(server: HrServer, table: HrTable, column: HrColumn): Promise<HrColumn> {
+  const values = await differentValues(server, table, column, DAYS)
+  return { ...column, values: values.map(({ value }) => value) }
+}
+
+/** At most this many, without the empty ones. */
+async function differentValues(
+  server: HrServer,
+  table: HrTable,
+  column: HrColumn,
+  limit: number,
+): Promise<CountedValue[]> {
+  const mapping = plainMapping(server, table, [column])
+  const rows = await server.reader
+    .rows({ mapping, columns: [...mapping.columns.keys()], defaultEnterprise: '', counted: true, limit })
+    .catch(noneIfRefused)
+  return rows
+    .flatMap(([value, count]) => (value?.trim() ? [{ value, rows: Number(count) }] : []))
+    .sort((a, b) => b.rows - a.rows)
+}
+
+/** The server cannot compare some types for equality, such as json or point, and others not at all. */
+function noneIfRefused(error: unknown): [] {
+  if (error instanceof MappingError || error instanceof HrDataError) return []
+  throw error
+}
+
+/** How many of all rows a rule takes for active; null where HR refuses it, or its values fit neither. */
+export async function countActive(
+  server: HrServer,
+  table: HrTable,
+  rule: ActiveRule,
+): Promise<{ active: number; of: number } | null> {
+  const expression = activeExpression(rule, server.dialect) ?? '1'
+  const file = { file: table.name, sql: `select ${expression} as c1 from ${table.sql}` }
+  const [column] = await server.reader.describe(file).catch(noneIfRefused)
+  if (!column) return null
+  const columns = new Map([['c1', { source: 'c1', type: column.type }]])
+  const rows = await server.reader
+    .rows({
+      mapping: { ...file, columns },
+      columns: ['c1'],
+      defaultEnterprise: '',
+      counted: true,
+      limit: MOST_VALUES,
+    })
+    .catch(noneIfRefused)
+  const count = { active: 0, of: 0 }
+  for (const [value, n] of rows) {
+    const isActive = parseActive(value)
+    if (isActive === undefined) return null
+    count.of += Number(n)
+    if (isActive) count.active += Number(n)
+  }
+  return count
+}
+
+/** Columns of a table under our own names, which need no quotes, so that they are read like those of any mapping. */
 function plainMapping(
   server: HrServer,
   table: Pick<HrTable, 'name' | 'sql'>,
@@ -77,25 +131,27 @@ function plainMapping(
   }
 }
 
-/** How HR tells who is in service, or which departments are open. */
+/** How HR marks employees in service, or open departments. */
 export type ActiveRule =
   | { by: 'nothing' }
   /** A column that is true or false. */
   | { by: 'flag'; column: string }
-  /** A column whose values, some of them, mean: in service. Any other value means: has left. */
+  /** A column whose listed values mean in service. Any other value means left. */
   | { by: 'states'; column: string; active: readonly string[] }
-  /** A column whose values, some of them, mean: closed. Any other value means: open. */
+  /** A column whose listed values mean closed. Any other value means open. */
   | { by: 'closed states'; column: string; closed: readonly string[] }
-  /** A column with the day of leaving, or with nothing, or with a day long ago that stands for nothing. */
-  | { by: 'day'; column: Pick<HrColumn, 'name' | 'type' | 'shape'> }
+  /** A column with the day of leaving, empty or with a placeholder date for none. */
+  | { by: 'day'; column: HrColumn }
 
-/** What a column of a SELECT becomes. */
+/** The mapping of one column of a SELECT. */
 export interface Chosen {
   column: HrColumn
   meaning: string
+  /** The meaning of each value of a gender that is not the platform's. */
+  genders?: ReadonlyMap<string, Gender>
 }
 
-/** The SELECT as a file has it. @param additions expressions with their names, after those of the columns */
+/** The SELECT for a file. @param additions expressions with their names, after those of the columns */
 export function selectOf(
   table: HrTable,
   chosen: readonly Chosen[],
@@ -103,21 +159,19 @@ export function selectOf(
   dialect: Dialect,
   additions: readonly string[] = [],
 ): string {
-  const lines = chosen.map(({ column, meaning }) => `${expressionOf(column, meaning, dialect)} as ${meaning}`)
+  const lines = chosen.map(part => `${expressionOf(part, dialect)} as ${part.meaning}`)
   const rule = activeExpression(active, dialect)
   if (rule !== null) lines.splice(1, 0, `${rule} as active`)
   lines.push(...additions)
   return `select\n${lines.map(line => `  ${line}`).join(',\n')}\nfrom ${table.sql}\n`
 }
 
-function expressionOf({ name, values }: HrColumn, meaning: string, dialect: Dialect): string {
-  const quoted = quotedName(name, dialect)
-  const words = [...new Set(values)]
-  // As numbers of the platform's they can stay; as anything else that is known for sure they become them.
-  if (meaning !== 'gender' || !words.some(word => genderOf(word) !== word)) return quoted
-  const cases = words.filter(word => genderOf(word) !== null && genderOf(word) !== '3').sort()
-  const whens = cases.map(word => `when ${quotedText(word, dialect)} then ${genderOf(word)}`)
-  return whens.length === 0 ? quoted : `case ${quoted} ${whens.join(' ')} else 3 end`
+/** An unknown value becomes null, so that the platform keeps its own. */
+function expressionOf({ column, genders }: Chosen, dialect: Dialect): string {
+  const quoted = quotedName(column.name, dialect)
+  if (!genders) return quoted
+  const whens = [...genders].map(([value, gender]) => `when ${quotedText(value, dialect)} then ${gender}`)
+  return `case ${quoted} ${whens.sort().join(' ')} end`
 }
 
 function activeExpression(active: ActiveRule, dialect: Dialect): string | null {
@@ -130,11 +184,30 @@ function activeExpression(active: ActiveRule, dialect: Dialect): string | null {
   return `case when ${column} in (${list(active.closed)}) then 0 else 1 end`
 }
 
-/** The day itself is the last one in service. Many an HR system writes 0000-00-00 or 1900-01-01 for none. */
-function dayExpression({ name, type, shape }: Pick<HrColumn, 'name' | 'type' | 'shape'>, dialect: Dialect) {
+const NUMBER = /int|num|dec|float|double|real|year/i
+/** A year, a month and a day of two digits each, so that texts sort by time. */
+const WHOLE_DAY = /^\d{4}([-./]?)\d\d\1\d\d(?:\D|$)/
+/** Years that HR systems write for no date. */
+const NO_DAYS = ['0000', '1899', '1900', '2999', '9999']
+
+/** The day itself is the last one in service. Many HR systems write 0000-00-00, 1900-01-01 or 9999-12-31 for none. */
+function dayExpression({ name, type, shape, values }: HrColumn, dialect: Dialect): string {
   const column = quotedName(name, dialect)
-  const none = /char|text|name/.test(type) ? "''" : '0'
-  const stays =
-    shape === 'moment' ? `${column} >= current_date or ${column} < '1901-01-01'` : `${column} = ${none}`
-  return `case when ${column} is null or ${stays} then 1 else 0 end`
+  const stays = () => {
+    if (shape === 'moment') return [`${column} >= current_date`, `${column} < '1901-01-01'`]
+    if (NUMBER.test(type))
+      // Seconds since 1970 are not dates.
+      return [
+        `${column} = 0`,
+        ...(values.every(value => Number(value) < 1e8) ? [`${column} >= 29990101`] : []),
+      ]
+    const none = `trim(${column}) = ''`
+    if (!values.every(value => WHOLE_DAY.test(value.trim())))
+      return [none, ...NO_DAYS.map(year => `${column} like '${year}%'`)]
+    const digits = (text: string) =>
+      ['-', '/', '.'].reduce((all, mark) => `replace(${all}, '${mark}', '')`, text)
+    const today = digits(`cast(current_date as ${dialect.nameQuote === '`' ? 'char' : 'varchar'})`)
+    return [none, `${digits(column)} >= ${today}`, `${column} < '1901'`]
+  }
+  return `case when ${[`${column} is null`, ...stays()].join(' or ')} then 1 else 0 end`
 }

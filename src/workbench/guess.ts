@@ -1,10 +1,10 @@
-import { looksLikeIdentityNumber, normaliseMobile, parseActive, RuleBreak } from '../directory/field-rules.ts'
+import { looksLikeIdentityNumber, parseActive, personalKind } from '../directory/field-rules.ts'
 import type { ColumnShape } from '../hr/server.ts'
 import { normaliseDate, plainText } from '../lib/text.ts'
 
-/** What a column of HR's is about, guessed from its name and its values. A person decides. */
+/** Guesses the meaning of an HR column from its name and its values. A person decides. */
 
-/** A column of a table, with some of its values. */
+/** A column of a table, with sample values. */
 export interface HrColumn {
   name: string
   type: string
@@ -13,37 +13,43 @@ export interface HrColumn {
   values: string[]
 }
 
-/** A column of a mapping, and what columns of HR are called that become it. */
+/** A column of a mapping, and the HR column names that suggest it. */
 export interface Meaning {
   /** Name in the mapping. */
   column: string
-  /** What HR systems call it, in English, pinyin, its initials, and Chinese; small letters and digits alone. */
+  /** Common names in HR systems: English, pinyin, its initials, and Chinese; lower-case letters and digits only. */
   names: readonly string[]
-  /** Whether a value can be one. */
+  /** Whether a value is plausible. */
   fits?: (value: string) => boolean
-  /** Values that fit are hardly ever anything else. */
+  /** Rules the meaning out if more than a few values match. */
+  never?: (value: string) => boolean
+  /** Values that fit hardly ever mean anything else. */
   isDistinctive?: true
-  /** Shapes that it may have; absent: plain values alone. */
+  /** Permitted shapes; default: plain values only. */
   shapes?: readonly ColumnShape[]
 }
 
 const isDay = (value: string) => normaliseDate(value) !== null
 const isPerson = (value: string) => /^\p{L}[\p{L}\d .·'-]*$/u.test(value) && value.length <= 50
+/** Unlike a department's name: no blanks, no Chinese, no word that begins with a capital. */
+const isCode = (value: string) =>
+  value.length <= 50 && !/\s|\p{Script=Han}|^\p{Lu}\p{Ll}{2,}$/u.test(value.trim())
 const DAYS = ['plain', 'moment'] as const
 
-/** Of an employees' mapping, in the order in which they are guessed: what is needed comes first. */
+/** For a mapping of employees, in the order in which they are guessed: required ones first. */
 export const EMPLOYEE_MEANINGS: readonly Meaning[] = [
   {
     column: 'userid',
     names: words(
-      'userid staffid empid employeeid personid workerid uid ygid ygbh rybh yuangongid yuangongbianhao 员工编号 员工id 人员编号 人员id 用户id empno empcode employeeno staffno staffcode gh gonghao 工号 id',
+      'userid staffid empid employeeid personid workerid uid ygid ygbh rybh yuangongid yuangongbianhao 员工编号 员工id 人员编号 人员id 用户id empno empcode employeeno staffno staffcode psncode gh gonghao 工号 员工工号 number code id',
     ),
     fits: value => value.length <= 100,
+    never: value => personalKind(value) !== null,
   },
   {
     column: 'corp_code',
     names: words(
-      'corpcode workno jobno jobnumber worknumber empno employeeno staffno badge badgeno gh gonghao 工号',
+      'corpcode workno jobno jobnumber worknumber empno employeeno staffno badge badgeno gh gonghao 工号 员工工号 number code',
     ),
     fits: value => /^[0-9A-Za-z]{1,20}$/.test(plainText(value)),
   },
@@ -58,7 +64,7 @@ export const EMPLOYEE_MEANINGS: readonly Meaning[] = [
   {
     column: 'card_no',
     names: words(
-      'cardno idcard idcardno idno idnumber identityno identitynumber certno certificateno sfz sfzh sfzhm shenfenzheng zjhm 身份证 身份证号 身份证号码 证件号 证件号码',
+      'cardno idcard idcardno idno idnum idnumber identityno identitynumber certno certificateno sfz sfzh sfzhm shenfenzheng zjhm 身份证 身份证号 身份证号码 证件号 证件号码',
     ),
     fits: value => looksLikeIdentityNumber(plainText(value).toUpperCase()),
     isDistinctive: true,
@@ -70,7 +76,9 @@ export const EMPLOYEE_MEANINGS: readonly Meaning[] = [
   },
   {
     column: 'email',
-    names: words('email mail emailaddress workemail dzyx dzyj yx youxiang 邮箱 电子邮箱 电子邮件 邮件'),
+    names: words(
+      'email mail emailaddress workemail companyemail dzyx dzyj yx youxiang 邮箱 公司邮箱 企业邮箱 工作邮箱 电子邮箱 电子邮件 邮件',
+    ),
     fits: value => /^\S+[@＠]\S+$/.test(value.trim()),
     isDistinctive: true,
   },
@@ -90,9 +98,9 @@ export const EMPLOYEE_MEANINGS: readonly Meaning[] = [
   {
     column: 'dept_code',
     names: words(
-      'deptcode deptid deptno dept departmentcode departmentid departmentno department orgcode orgid orgno unitcode bmbm bmdm bmbh bmid bumen 部门 部门编码 部门编号 部门代码 部门id 所属部门',
+      'deptcode deptid deptno departmentcode departmentid departmentno orgcode orgid orgno organizationcode organizationid orgunitcode adminorgunitid unitcode bmbm bmdm bmbh bmid jgbm 部门编码 部门编号 部门代码 部门id 机构编码 机构编号 机构代码 组织编码 组织代码 组织机构编码 dept department bumen 部门 所属部门',
     ),
-    fits: value => value.length <= 50,
+    fits: isCode,
   },
   {
     column: 'level',
@@ -115,7 +123,7 @@ export const EMPLOYEE_MEANINGS: readonly Meaning[] = [
   {
     column: 'entry_day',
     names: words(
-      'entryday entrydate hiredate hired hiredat hiredon joindate joined joinedat onboarddate startdate rzrq rzsj ruzhi ruzhiriqi 入职日期 入职时间',
+      'entryday entrydate hiredate hired hiredat hiredon joindate joined joinedat onboarddate startdate enterdate joinworkdate rzrq rzsj ruzhi ruzhiriqi 入职日期 入职时间 入司日期 到岗日期',
     ),
     fits: isDay,
     shapes: DAYS,
@@ -140,25 +148,25 @@ export const EMPLOYEE_MEANINGS: readonly Meaning[] = [
   {
     column: 'updated_at',
     names: words(
-      'updatedat updatetime updated modifiedat modifytime lastmodified changedat gxsj xgsj 更新时间 修改时间',
+      'updatedat updatetime updated lastupdatetime lastupdated lastupdatedat modifiedat modifiedtime modifytime modifydate lastmodified lastmodifiedat lastmodifytime lastmodifydate lastmodifieddate lastmodifiedtime changedat gxsj xgsj zhxgsj 更新时间 修改时间 最后修改时间 最后更新时间 最近修改时间 修改日期',
     ),
     shapes: ['moment'],
   },
 ]
 
-/** Of a departments' mapping. */
+/** For a mapping of departments. */
 export const DEPARTMENT_MEANINGS: readonly Meaning[] = [
   {
     column: 'dept_code',
     names: words(
-      'deptcode deptid deptno departmentcode departmentid departmentno orgcode orgid orgno unitcode code bmbm bmdm bmbh bmid 部门编码 部门编号 部门代码 部门id id',
+      'deptcode deptid deptno departmentcode departmentid departmentno orgcode orgid orgno organizationcode organizationid orgunitcode unitcode number code bmbm bmdm bmbh bmid jgbm 部门编码 部门编号 部门代码 部门id 机构编码 机构编号 机构代码 组织编码 组织代码 组织机构编码 id',
     ),
     fits: value => value.length <= 50,
   },
   {
     column: 'parent_code',
     names: words(
-      'parentcode parentid parentno parent pid pcode uppercode superiorid sjbm sjbmbm fbm fbmbm fid 上级部门 上级 上级编码 父部门 父级',
+      'parentcode parentid parentno parent pid pcode uppercode superiorid parentorgcode parentorganizationcode sjbm sjbmbm fbm fbmbm fid 上级部门 上级 上级编码 上级部门编码 上级机构编码 上级组织编码 父部门 父级',
     ),
     fits: value => value.length <= 50,
   },
@@ -174,28 +182,36 @@ export const DEPARTMENT_MEANINGS: readonly Meaning[] = [
   },
 ]
 
-/** Columns by which HR tells who has left, or which departments are closed. */
+/** Names of columns that mark leavers, or closed departments. */
 export const STATUS_NAMES: readonly string[] = words(
-  'status state active isactive enabled isenabled empstatus employeestatus staffstatus jobstatus zt zhuangtai zzzt 状态 在职状态 员工状态 是否在职 是否启用',
+  'status state active isactive enabled isenabled empstatus employeestatus staffstatus jobstatus employmentstatus personstatus workstatus empstate enablestate zt zhuangtai zzzt 状态 在职状态 员工状态 人员状态 任职状态 用工状态 是否在职 是否启用',
 )
 export const LEAVING_NAMES: readonly string[] = words(
-  'leavedate leftat lefton leftdate resigndate resignedat quitdate dimissiondate terminationdate terminatedat lzrq lzsj lizhi lizhiriqi 离职日期 离职时间',
+  'leavedate leftat lefton leftdate resigndate resignedat quitdate dimissiondate terminationdate terminatedat lastworkdate lastworkday lastworkingdate lastworkingday zhgzr lzrq lzsj lizhi lizhiriqi 离职日期 离职时间 最后工作日 最后工作日期 离职生效日期 实际离职日期',
 )
 
-/** Texts by which HR systems say that somebody is in service, or a department in use. */
+/** Texts by which HR systems mark an employee in service, or a department in use. */
 const IN_SERVICE = new Set(
   words(
-    'active inservice employed working normal enabled on a zz zaizhi zhengshi shiyong 在职 在岗 正式 试用 正常 启用 有效 是',
+    'active inservice employed working normal enabled on a regular formal permanent confirmed probation probationary trial intern onduty zz zaizhi zhengshi shiyong 在职 在岗 在册 在编 正式 正式员工 转正 已转正 试用 试用期 试用员工 实习 实习期 见习 返聘 正常 启用 已启用 在用 有效 是',
   ),
 )
 
-/** What each column probably means; a meaning is given to one column at most. */
+/** Texts by which they mark a leaver, or a closed department. */
+const GONE = new Set(
+  words(
+    'inactive left leaver resigned quit terminated dismissed retired departed former disabled closed off lz lizhi tuixiu 离职 已离职 离岗 辞职 已辞职 退休 已退休 离退休 解聘 辞退 开除 死亡 停用 已停用 禁用 关闭 已关闭 撤销 已撤销 无效 失效 注销 否',
+  ),
+)
+
+/** The probable meaning of each column; a meaning is given to one column at most. */
 export function guesses(columns: readonly HrColumn[], meanings: readonly Meaning[]): Map<string, Meaning> {
   const found = new Map<string, Meaning>()
+  const called = calledIn(columns)
   for (const meaning of meanings) {
     const [best] = columns
       .filter(({ name }) => !found.has(name))
-      .map(column => ({ column, score: scoreOf(column, meaning) }))
+      .map(column => ({ column, score: scoreOf(column, called(column.name), meaning) }))
       .filter(({ score }) => score >= ENOUGH)
       .sort((a, b) => b.score - a.score)
     if (best) found.set(best.column.name, meaning)
@@ -205,11 +221,11 @@ export function guesses(columns: readonly HrColumn[], meanings: readonly Meaning
 
 const ENOUGH = 2
 
-/** How sure it is: a name counts most, values that cannot be meant take it back. */
-function scoreOf({ name, shape, values }: HrColumn, meaning: Meaning): number {
-  if (!canBecome(shape, meaning)) return 0
-  const place = meaning.names.indexOf(plainName(name))
-  // Earlier names say more: work numbers serve as user ids where nothing better is there.
+/** The confidence of a guess: the name counts most, implausible values lower it. */
+function scoreOf({ shape, values }: HrColumn, name: string, meaning: Meaning): number {
+  if (!canBecome(shape, meaning) || isRuledOut(values, meaning)) return 0
+  const place = meaning.names.indexOf(name)
+  // Earlier names say more: work numbers serve as user ids only without a better column.
   const byName = place === -1 ? 0 : 4 - place / meaning.names.length
   if (!meaning.fits || values.length === 0) return byName
   const share = values.filter(meaning.fits).length / values.length
@@ -217,36 +233,67 @@ function scoreOf({ name, shape, values }: HrColumn, meaning: Meaning): number {
   return byName + (meaning.isDistinctive && share > 0.9 ? 2 : 0)
 }
 
-/** Whether a mapping takes columns of this shape for it. */
+/** Whether a mapping accepts columns of this shape for it. */
 export function canBecome(shape: ColumnShape, { shapes = ['plain'] }: Meaning): boolean {
   return shapes.includes(shape)
 }
 
-/** Whether a column is called like one of these names. */
-export function isCalled(name: string, names: readonly string[]): boolean {
-  return names.includes(plainName(name))
+/** Whether enough values contradict the meaning to rule it out. */
+export function isRuledOut(values: readonly string[], { never }: Meaning): boolean {
+  return never !== undefined && values.filter(never).length > values.length / 10
 }
 
-/** Whether a value of a status probably says: in service. */
-export function isInService(value: string): boolean {
+/** Normalises column names to lower-case letters and digits, without the F that Kingdee prefixes to each. */
+export function calledIn(columns: readonly { name: string }[]): (name: string) => string {
+  const isPrefixed = columns.filter(({ name }) => /^f/i.test(name)).length >= 0.8 * columns.length
+  return name => plainName(isPrefixed ? name.replace(/^f(?=.)/i, '') : name)
+}
+
+/** What a status value certainly means; null: it may mean anything. */
+export function standingOf(value: string): 'in service' | 'gone' | null {
   const word = plainName(value)
-  return IN_SERVICE.has(word) || (word !== '' && /^[\w]+$/.test(word) && parseActive(word) === true)
+  if (IN_SERVICE.has(word)) return 'in service'
+  if (GONE.has(word)) return 'gone'
+  const flag = /^[a-z]+$/.test(word) ? parseActive(word) : undefined
+  return flag === undefined ? null : flag ? 'in service' : 'gone'
 }
 
-/** 1, 2 or 3 as the platform has it, of a word or a number that means it for sure; null of anything else. */
-export function genderOf(value: string): '1' | '2' | '3' | null {
+/** The same for all values of a column: 1 and 0 have a meaning if there is no other number. */
+export function standingsOf(values: readonly string[]): ReturnType<typeof standingOf>[] {
+  const isFlag = values.every(value => /^[01]$/.test(plainName(value)))
+  return values.map(value =>
+    isFlag ? (plainName(value) === '1' ? 'in service' : 'gone') : standingOf(value),
+  )
+}
+
+/** The platform's 1, 2 or 3 for a word or number that usually means it; null for any other. */
+export function genderOf(value: string): Gender | null {
   const word = plainName(value)
   if (/^(?:1|m|male|man|男|男性|nan)$/.test(word)) return '1'
   if (/^(?:2|f|female|woman|女|女性|nv)$/.test(word)) return '2'
-  return /^(?:3|0|9|u|unknown|未知|不详)$/.test(word) ? '3' : null
+  return /^(?:3|0|9|u|unknown|未知|不详|保密)$/.test(word) ? '3' : null
+}
+
+export type Gender = '1' | '2' | '3'
+
+/**
+ * The certainty of the guess for all values of a gender: words are sure, numbers have a usual meaning if 2 is among them, and 0
+ * and 1 differ between systems.
+ */
+export function genderCertainty(values: readonly string[]): 'sure' | 'usual' | 'unknown' {
+  const numbers = values.filter(value => /^\d+$/.test(plainName(value)))
+  if (values.some(value => genderOf(value) === null)) return 'unknown'
+  if (numbers.length === 0) return 'sure'
+  return numbers.length === values.length && numbers.some(number => plainName(number) === '2')
+    ? 'usual'
+    : 'unknown'
 }
 
 function isMobile(value: string): boolean {
-  const mobile = normaliseMobile(value, null)
-  return mobile !== null && !(mobile instanceof RuleBreak) && /^1[3-9]\d{9}$/.test(mobile.mobile)
+  return personalKind(value) === 'mobile'
 }
 
-/** Of tables: whether it probably holds employees, or departments. */
+/** Whether a table probably holds employees, or departments. */
 export function isTableOf(name: string, what: 'employees' | 'departments'): boolean {
   return TABLES[what].test(name)
 }

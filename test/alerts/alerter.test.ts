@@ -37,6 +37,7 @@ async function startProcess(
   const courier = new Courier({ pool, channels, logger: SILENT })
   const alerter = new Alerter({
     pool,
+    deployment: { id: 'd-1', name: null },
     processId: crypto.randomUUID(),
     find: async () => {
       judgements += 1
@@ -79,6 +80,8 @@ async function pass(ms: number): Promise<void> {
   await back('alert', 'since', 'raised_at', 'gone_at', 'ended_at')
   await back('alert_notice', 'at')
   await back('alert_message', 'created_at', 'not_before', 'sent_at')
+  // The courier would look by itself within five seconds, as test/alerts/courier.test.ts shows.
+  await store.pool.query(`select pg_notify('dirsync', 'alert')`)
 }
 
 /** Ends what is wrong, and lets the minute pass after which it is over. */
@@ -141,6 +144,34 @@ describe('what is wrong', () => {
     const over = await inbox.arrival(3)
     expect(said(over)).toBe(`${rule} recovered`)
     expect(over.alerts[0]?.remedy).toBeNull()
+  })
+
+  test('and flaps ten times within an hour is told as one thing that flaps', async () => {
+    const inbox = await Inbox.open()
+    const flapping = [finding('queue_away')]
+    wrong = flapping
+    await startProcess([inbox.channel()])
+    for (let flap = 0; flap < 10; flap++) {
+      wrong = flapping
+      await judged()
+      await pass(4 * 60_000)
+      await mend()
+      await judged()
+    }
+    await pass(15 * 60_000)
+    await inbox.arrival(4)
+    await judged()
+    expect(inbox.arrivals.map(said)).toEqual([
+      'queue_away raised',
+      'queue_away recovered',
+      'queue_away raised',
+      'queue_away recovered',
+    ])
+    expect(inbox.arrivals[2]?.alerts[0]?.what).toContain('It comes and goes, and has come back once')
+    expect(await store.rows('select state, returns from dirsync.alert order by id')).toEqual([
+      { state: 'ended', returns: 0 },
+      { state: 'ended', returns: 9 },
+    ])
   })
 
   test('is neither forgotten nor repeated by a restart', async () => {
@@ -243,6 +274,12 @@ describe('a channel that is away', () => {
     expect(said(await other.arrival(2))).toBe('clock raised')
     await mend(finding('clock'), finding('paused'))
     await until(async () => other.said.includes('tokens recovered'))
+    // While it is being sent, what waits is not decided about anew.
+    await until(async () =>
+      store.value(
+        `select content::text like '%"recovered"%' from dirsync.alert_message where state = 'waiting'`,
+      ),
+    )
 
     const failed = inbox.arrivals.length
     inbox.answer = takes
@@ -304,6 +341,33 @@ describe('people', () => {
     expect(said(await inbox.arrival(2))).toBe('tokens raised')
   })
 
+  test('hear once who takes care of an alert, and nothing more until it is over', async () => {
+    const inbox = await Inbox.open()
+    wrong = [finding('halt')]
+    const { stop } = await startProcess([inbox.channel()], { limits: { ...LIMITS, repeatHours: 0 } })
+    await inbox.arrival(1)
+    await stop()
+    const { rows } = await store.pool.query<{ taken: boolean }>(
+      `select dirsync.acknowledge_alert(id, ' we are on it ') as taken from dirsync.alert`,
+    )
+    expect(rows).toEqual([{ taken: true }])
+    // Whoever is second is told so.
+    expect(await store.rows('select dirsync.acknowledge_alert(id) as taken from dirsync.alert')).toEqual([
+      { taken: false },
+    ])
+    expect(
+      await store.rows(
+        `select name, arguments ->> 'reason' as reason from dirsync.command where name like 'ack%'`,
+      ),
+    ).toEqual([{ name: 'acknowledge_alert', reason: 'we are on it' }])
+    const told = inbox.said.length
+    await startProcess([inbox.channel()], { limits: { ...LIMITS, repeatHours: 0 } })
+    expect(said(await inbox.arrival(told + 1))).toBe('halt acknowledged')
+    await judged()
+    await judged()
+    expect(inbox.said).toHaveLength(told + 1)
+  })
+
   test('who have quiet hours hear what still holds at their end', async () => {
     const inbox = await Inbox.open()
     const quiet = (from: string, to: string) =>
@@ -329,12 +393,16 @@ describe('people', () => {
 
   test('get one summary when there is too much to tell, and the rest when the hour permits', async () => {
     const inbox = await Inbox.open()
-    const rules = ['tokens', 'clock', 'paused', 'cases_jump'] as const
+    const categories = ['no_permission', 'unclassified', 'invalid_email', 'base_department']
+    const jumps = (count: number) =>
+      categories
+        .slice(0, count)
+        .map(subject => finding('cases_jump', { subject, facts: { count: 30, rise: 30 } }))
     await startProcess([inbox.channel()], { limits: { ...LIMITS, messagesPerHour: 2 } })
     const isSent = async (count: number) =>
       (await store.value(`select count(*) from dirsync.alert_message where state = 'sent'`)) === count
     for (const count of [1, 2, 3]) {
-      wrong = rules.slice(0, count).map(rule => finding(rule))
+      wrong = jumps(count)
       await until(() => isSent(count))
     }
     expect(inbox.arrivals[2]).toMatchObject({
@@ -345,11 +413,11 @@ describe('people', () => {
     expect(inbox.arrivals[2]?.note).toContain(
       'This channel has had its 2 messages of this hour. 1 more alert is',
     )
-    wrong = rules.map(rule => finding(rule))
+    wrong = jumps(4)
     await judged()
     expect(inbox.arrivals).toHaveLength(3)
     await pass(HOUR)
-    expect(said(await inbox.arrival(4))).toBe('paused raised, cases_jump raised')
+    expect(said(await inbox.arrival(4))).toBe('cases_jump raised, cases_jump raised')
   })
 })
 
@@ -476,7 +544,26 @@ describe('while the database is away', () => {
     expect(isAway(Object.assign(new pg.DatabaseError('', 0, 'error'), { code }))).toBe(away)
   })
 
-  test('a mistake of ours does not look like it', async () => {
+  test('a judgement that fails everywhere is told, too, with what it failed with', async () => {
+    const inbox = await Inbox.open()
+    let tries = 0
+    await startProcess([inbox.channel()], {
+      find: async () => {
+        tries += 1
+        if (tries > 1) await store.pool.query('select no_such_column')
+        return []
+      },
+    })
+    await until(async () => tries > 2)
+    expect(inbox.arrivals).toEqual([])
+    // Nor has any other process judged meanwhile.
+    await store.pool.query(`update dirsync.alert_judgement set judged_at = now() - interval '3 minutes'`)
+    const told = await inbox.arrival(1)
+    expect(said(told)).toBe('database_away raised')
+    expect(told.alerts[0]?.what).toContain('column "no_such_column" does not exist')
+  })
+
+  test('a judgement that fails in one process of several is not told', async () => {
     const inbox = await Inbox.open()
     const lines: string[] = []
     const logger = pino({}, { write: line => void lines.push(line) })

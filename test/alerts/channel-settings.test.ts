@@ -51,6 +51,7 @@ describe('a channel is what its address says', () => {
       secret: null,
       least: 'warning',
       language: 'en',
+      mention: [],
       from: null,
       to: [],
     })
@@ -95,6 +96,15 @@ describe('a channel is what its address says', () => {
       { name: 'hook', secret: WEBHOOK_SECRET, least: 'warning', language: 'en' },
       { name: 'ops', secret: 'SEC0123', least: 'critical', language: 'zh-CN' },
     ])
+  })
+
+  test.each([
+    [DINGTALK, '+86-13900000001, 13900000002', ['+86-13900000001', '13900000002']],
+    [DINGTALK, 'all', ['all']],
+    ['slack+https://x.example', 'U0123456', ['U0123456']],
+    [DINGTALK, '', []],
+  ])('%s mentions %j', (address, mention, ids) => {
+    expect(channelOf({ ALERT_CHANNEL_OPS: address, ALERT_CHANNEL_OPS_MENTION: mention }).mention).toEqual(ids)
   })
 
   test('each setting may stand in a file, and an empty one counts as none', async () => {
@@ -149,6 +159,27 @@ describe('what is wrong stops the start with a sentence that names the setting',
     [
       { ALERT_CHANNEL_OPS: 'https://hooks.slack.com/services/a/b/c', ALERT_CHANNEL_OPS_SECRET: 'abc' },
       /signs nothing: unset it$/,
+    ],
+    ...(
+      [
+        [DINGTALK, '13900000001)[x](http://evil', 'all, or up to 20 mobile numbers'],
+        [DINGTALK, 'all,13900000001', 'all, or up to 20 mobile numbers'],
+        ['wecom+https://x.example', 'all', 'up to 20 user ids'],
+        ['wecom+https://x.example', 'a><@b', 'up to 20 user ids'],
+        ['feishu+https://x.example', 'ou_1></at><at id=all', 'all, or up to 20 open ids'],
+        ['slack+https://x.example', '!channel', 'all, or up to 20 member ids'],
+        ['slack+https://x.example', Array(21).fill('U0123456').join(), 'all, or up to 20 member ids'],
+      ] as const
+    ).map(
+      ([address, mention, wanted]) =>
+        [
+          { ALERT_CHANNEL_OPS: address, ALERT_CHANNEL_OPS_MENTION: mention },
+          new RegExp(`^ALERT_CHANNEL_OPS_MENTION holds \\(secret\\) but should be ${wanted}`),
+        ] as const,
+    ),
+    [
+      { ALERT_CHANNEL_OPS: 'https://x.example', ALERT_CHANNEL_OPS_MENTION: 'all' },
+      /_MENTION holds \(secret\) but a channel of the kind webhook mentions no one: unset it$/,
     ],
     [
       { ALERT_CHANNEL_OPS_SECRET: 'abc' },

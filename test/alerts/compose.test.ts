@@ -5,7 +5,8 @@ import { RULES, type RuleName } from '../../src/alerts/rule.ts'
 import type { Language } from '../../src/texts/texts.ts'
 
 const NOW = new Date('2026-11-22T10:00:00Z')
-const AT = { now: NOW, consoleUrl: 'https://dirsync.example.com' }
+const DEPLOYMENT = { id: 'd-1', name: null }
+const AT = { now: NOW, consoleUrl: 'https://dirsync.example.com', deployment: DEPLOYMENT }
 const MINUTE = 60_000
 
 // Times are in the zone of the process.
@@ -29,7 +30,7 @@ function event(
     alert: {
       ...{ id: 7, rule, subject: '', severity: RULES[rule].severity, facts: { count: 30 } },
       ...{ state: isOver ? 'ended' : 'firing', since: new Date(NOW.getTime() - 200 * MINUTE) },
-      ...{ goneAt: isOver ? NOW : null, endedAt: isOver ? NOW : null },
+      ...{ goneAt: isOver ? NOW : null, endedAt: isOver ? NOW : null, returns: 0, acknowledged: null },
       ...differs,
     },
   }
@@ -39,8 +40,31 @@ const draft = (...events: Draft['events']) => ({ kind: 'alerts', events, silentU
 const message = (
   language: Language,
   of: Parameters<typeof compose>[1],
-  at: typeof AT | { now: Date; consoleUrl: null } = AT,
+  at: Parameters<typeof compose>[2] = AT,
 ) => compose(language, of, at, { messagesPerHour: 20 })
+
+test('who takes care of an alert is named as people know them, with what they said', () => {
+  const taken = (reason: string | null) =>
+    message(
+      'en',
+      draft(event('halt', 'acknowledged', { acknowledged: { by: 'dirsync (console:anna)', reason } })),
+    )
+  const [alert] = taken('the vendor renews it').alerts
+  expect(alert).toMatchObject({ event: 'acknowledged', remedy: null })
+  expect(alert?.what).toBe('anna takes care of it: the vendor renews it')
+  expect(taken(null).alerts[0]?.what).toBe('anna takes care of it.')
+})
+
+test.each(['en', 'zh-CN'] as const)('the title names the deployment that has a name, in %s', language => {
+  const at = { ...AT, deployment: { id: 'd-1', name: 'production' } }
+  const one = draft(event('tokens', 'raised'))
+  const several = draft(event('tokens', 'raised'), event('halt', 'recovered', { id: 8 }))
+  for (const told of [one, several]) {
+    const { title, deployment } = message(language, told, at)
+    expect(title).toBe(`production · ${message(language, told).title}`)
+    expect(deployment).toEqual(at.deployment)
+  }
+})
 
 test('a message has everything that a channel shows, and leads to the console and the runbook', () => {
   expect(message('en', draft(event('tokens', 'raised')))).toEqual({
@@ -48,9 +72,10 @@ test('a message has everything that a channel shows, and leads to the console an
     language: 'en',
     tone: 'warning',
     title: expect.stringMatching(/^dirsync: \S/),
+    deployment: DEPLOYMENT,
     alerts: [
       {
-        ...{ id: 7, rule: 'tokens', subject: '', severity: 'warning', event: 'raised' },
+        ...{ key: 'tokens', rule: 'tokens', subject: '', severity: 'warning', event: 'raised' },
         title: expect.any(String),
         what: expect.stringContaining('30'),
         when: 'since 14:40 UTC+8, for 3 h 20 min',
@@ -69,7 +94,7 @@ test('a message has everything that a channel shows, and leads to the console an
 })
 
 test('without a console it leads nowhere', () => {
-  const told = message('en', draft(event('tokens', 'raised')), { now: NOW, consoleUrl: null })
+  const told = message('en', draft(event('tokens', 'raised')), { ...AT, consoleUrl: null })
   expect([told.url, told.alerts[0]?.url]).toEqual([null, null])
 })
 

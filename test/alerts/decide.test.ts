@@ -18,7 +18,7 @@ function alert(differs: Partial<StandingAlert> = {}): StandingAlert {
   const rule: RuleName = differs.rule ?? 'halt'
   return {
     ...{ id: numbers, rule, subject: '', severity: RULES[rule].severity, state: 'firing' },
-    ...{ facts: {}, since: ago(10 * MINUTE), goneAt: null, endedAt: null },
+    ...{ facts: {}, since: ago(10 * MINUTE), goneAt: null, endedAt: null, returns: 0, acknowledged: null },
     ...differs,
   }
 }
@@ -31,7 +31,7 @@ function told({ id }: StandingAlert, ms: number | null, differs: Partial<Told> =
   const at = ms === null ? null : ago(ms)
   return {
     ...{ alertId: id, channel: 'ops', firstAt: at, lastAt: at },
-    ...{ isRecovered: false, isWithheld: false, waiting: null },
+    ...{ isAcknowledged: false, isRecovered: false, isWithheld: false, waiting: null },
     ...differs,
   }
 }
@@ -153,6 +153,26 @@ describe('one message', () => {
   })
 })
 
+describe('an alert that someone takes care of', () => {
+  const acknowledged = { by: 'console:test-operator', reason: null }
+
+  test('is told so once to those who were told of it, and not again until it is over', () => {
+    const halt = alert({ acknowledged })
+    expect(toOps({ alerts: [halt], told: [told(halt, MINUTE)] }).events).toEqual(['halt acknowledged'])
+    const known = told(halt, 5 * HOUR, { isAcknowledged: true })
+    expect(toOps({ alerts: [halt], told: [known] })).toEqual(SILENCE)
+    const over = ended({ acknowledged })
+    const knowsIt = told(over, 5 * HOUR, { isAcknowledged: true })
+    expect(toOps({ alerts: [over], told: [knowsIt] }).events).toEqual(['halt recovered'])
+  })
+
+  test('is raised first where it was not told, and kept back like anything else', () => {
+    const tokens = alert({ rule: 'tokens', acknowledged })
+    expect(toOps({ alerts: [tokens] }).events).toEqual(['tokens raised'])
+    expect(toOps({ alerts: [tokens], told: [told(tokens, MINUTE)], isQuiet: true })).toEqual(SILENCE)
+  })
+})
+
 describe('a message that was taken back', () => {
   const waiting = [{ id: 1, channel: 'ops' }]
 
@@ -178,7 +198,7 @@ describe('a message that was taken back', () => {
     const over = ended({ rule: 'paused' })
     const known = [told(over, null, { waiting: 'raised' })]
     expect(toOps({ alerts: [over], told: known, waiting, isQuiet: true })).toEqual(SILENCE)
-    const mutes = [{ rule: 'paused', until: ago(-HOUR) }]
+    const mutes = [{ rule: 'paused', subject: null, until: ago(-HOUR) }]
     expect(toOps({ alerts: [over], told: known, waiting, mutes })).toEqual(SILENCE)
   })
 })
@@ -196,12 +216,48 @@ describe('inhibition', () => {
 
   const overdue = alert({ rule: 'run_overdue', subject: 'changes' })
 
-  test('keeps what follows from a halt to itself, whatever both are about', () => {
-    expect(toOps({ alerts: [overdue, alert({ subject: 'E1' })] }).events).toEqual(['haltE1 raised'])
+  test('keeps what follows from a halt of everything to itself', () => {
+    const everything = alert({ subject: '*', facts: { scope: '*' } })
+    expect(toOps({ alerts: [overdue, everything] }).events).toEqual(['halt* raised'])
     const old = told(overdue, 5 * HOUR)
-    expect(toOps({ alerts: [overdue, alert({ subject: 'E1' })], told: [old] }).events).toEqual([
-      'haltE1 raised',
-    ])
+    expect(toOps({ alerts: [overdue, everything], told: [old] }).events).toEqual(['halt* raised'])
+  })
+
+  const ofRuns = (rule: RuleName, kind: string, source?: string) =>
+    alert({ rule, subject: source ? `${kind} ${source}` : kind, facts: { kind, ...(source && { source }) } })
+  const follows = [
+    ofRuns('run_overdue', 'changes', 'north'),
+    alert({ rule: 'work_stuck' }),
+    alert({ rule: 'out_of_step' }),
+  ]
+  test.each<[string, StandingAlert, string[]]>([
+    ['an enterprise that is halted', alert({ subject: 'E1', facts: { scope: 'E1' } }), []],
+    [
+      'its HR that is away',
+      alert({ subject: 'HR north', facts: { scope: 'E1', source: 'north' } }),
+      ['run_overdue'],
+    ],
+    ['another HR that is away', alert({ subject: 'HR south', facts: { scope: 'E2', source: 'south' } }), []],
+    ['a held run', ofRuns('held_run', 'changes', 'north'), []],
+    ['HR that looks wrong to the same runs', ofRuns('source_suspect', 'changes', 'north'), ['run_overdue']],
+    ['HR that looks wrong to other runs', ofRuns('source_suspect', 'full', 'north'), []],
+    ['another HR that looks wrong', ofRuns('source_suspect', 'changes', 'south'), []],
+    ['a pause', alert({ rule: 'paused' }), ['out_of_step']],
+    ['no worker', alert({ rule: 'role_missing', subject: 'worker' }), ['run_overdue', 'work_stuck']],
+    ['a halt of everything', alert({ facts: { scope: '*' } }), ['run_overdue', 'work_stuck', 'out_of_step']],
+  ])('%s keeps back what follows from it, and nothing else', (_, cause, kept) => {
+    const { drafts } = decide(outlook({ alerts: [cause, ...follows] }), [OPS], LIMITS)
+    const toldOf = drafts[0]?.events.map(({ alert: { rule } }) => rule) ?? []
+    expect(follows.map(({ rule }) => rule).filter(rule => !toldOf.includes(rule))).toEqual(kept)
+  })
+
+  test('by a warning never keeps back what is critical', () => {
+    for (const [name, { severity, inhibitedBy = [] }] of Object.entries(RULES))
+      if (severity === 'critical')
+        expect(
+          inhibitedBy.map(cause => RULES[cause].severity),
+          name,
+        ).toEqual(inhibitedBy.map(() => 'critical'))
   })
 
   test('ends a quarter of an hour after its cause', () => {
@@ -232,7 +288,17 @@ describe('inhibition', () => {
 })
 
 describe('a mute', () => {
-  const mutes = [{ rule: 'halt', until: ago(-HOUR) }]
+  const mutes = [{ rule: 'halt', subject: null, until: ago(-HOUR) }]
+
+  test('of a subject keeps back what is about it, and nothing else of the rule', () => {
+    const ofOne = [{ rule: 'halt', subject: 'E1', until: ago(-HOUR) }]
+    const halt = alert({ subject: 'E1', facts: { scope: 'E1' } })
+    expect(toOps({ alerts: [halt, alert({ subject: '*', facts: { scope: '*' } })], mutes: ofOne })).toEqual({
+      kind: 'alerts',
+      events: ['halt* raised'],
+      withheld: [halt.id],
+    })
+  })
 
   test('keeps a rule from channels, and is noted once for each alert', () => {
     const halt = alert()
@@ -245,7 +311,7 @@ describe('a mute', () => {
   })
 
   test('ends: what still holds is told then, what is over is not', () => {
-    const past = [{ rule: 'halt', until: NOW }]
+    const past = [{ rule: 'halt', subject: null, until: NOW }]
     const [halt, over] = [alert(), ended()]
     const withheld = [halt, over].map(one => told(one, null, { isWithheld: true }))
     expect(toOps({ alerts: [halt, over], told: withheld, mutes: past }).events).toEqual(['halt raised'])
@@ -287,11 +353,12 @@ describe('in quiet hours', () => {
 })
 
 describe('the bound of messages', () => {
+  const BOTH = ['halt', 'tokens'].map(rule => ({ rule, subject: '' }))
   /** Messages that ops had so many minutes ago. */
   const had = (...minutes: number[]): Outlook['sent'] =>
-    minutes.map(minute => ({ channel: 'ops', kind: 'alerts', at: ago(minute * MINUTE) }))
+    minutes.map(minute => ({ channel: 'ops', kind: 'alerts', at: ago(minute * MINUTE), about: BOTH }))
   const summary = (minutes: number): Outlook['sent'][number] => ({
-    ...{ channel: 'ops', kind: 'summary', at: ago(minutes * MINUTE) },
+    ...{ channel: 'ops', kind: 'summary', at: ago(minutes * MINUTE), about: [] },
   })
   const halt = () => ({ alerts: [alert(), alert({ rule: 'tokens' })] })
 
@@ -321,6 +388,21 @@ describe('the bound of messages', () => {
     expect(toOps({ ...of, sent: [...had(60, 40, 30), summary(58)] })).toMatchObject({
       kind: 'alerts',
       events: ['tokens raised', 'halt recovered'],
+    })
+  })
+
+  test('is one of each rule, and what is critical and new always passes', () => {
+    const [other, same] = [alert({ rule: 'queue_away' }), alert({ subject: 'E1' })]
+    const sent = had(50, 40, 30)
+    expect(toOps({ alerts: [...halt().alerts, other, same], sent }).events).toEqual([
+      'queue_away raised',
+      'haltE1 raised',
+    ])
+    expect(
+      toOps({ alerts: [alert({ rule: 'clock' }), alert({ rule: 'tokens', subject: 'x' })], sent }),
+    ).toMatchObject({
+      kind: 'alerts',
+      events: ['clock raised'],
     })
   })
 

@@ -3,6 +3,7 @@ import { beforeEach, describe, expect, test } from 'vitest'
 import { readFacts } from '../../src/alerts/facts.ts'
 import { findings } from '../../src/alerts/findings.ts'
 import type { Finding, RuleName } from '../../src/alerts/rule.ts'
+import { alertText } from '../../src/alerts/text.ts'
 import { recordNotification, refundJournal, writeRefund } from '../../src/money/refund.ts'
 import { topUpJournal } from '../../src/money/top-up.ts'
 import { CallCounter } from '../../src/pacing/call-minute.ts'
@@ -59,13 +60,32 @@ test('an empty deployment that is alive has nothing wrong', async () => {
   expect(await readFacts(store.pool)).toMatchObject({ leastCases: null, goodRun: 'never', schedules: [] })
 })
 
+test('a living process with other HR sources than the one started last is named', async () => {
+  await sql(
+    `insert into dirsync.hr_source (name, position, kind, address, enterprise_codes)
+     values ('shanghai', 0, 'postgres', 'hr', '{E1,E2}')`,
+  )
+  const hrOwners = { E2: 'shanghai', E1: 'shanghai' }
+  expect(await heartbeat(store.pool, { ...ME, pacer: PACER, hrOwners })).toBe(false)
+  expect(await rules()).not.toContain('hr_sources_differ')
+  await sql(`update dirsync.hr_source set enterprise_codes = '{E1}'`)
+  expect(await heartbeat(store.pool, { ...ME, pacer: PACER, hrOwners })).toBe(true)
+  expect(await only('hr_sources_differ')).toMatchObject([
+    { facts: { count: 1, processes: `${ME.host} (process ${ME.pid})` } },
+  ])
+})
+
 describe('the queue', () => {
+  const QUEUE_AWAY = () => ({ awaySince: minutesAgo(2), lastError: 'OOM command not allowed' })
+
   test('is away when a living process does not reach it, and the word of a dead one is not heard', async () => {
-    await heartbeat(store.pool, { ...ME, pacer: PACER, queueAwaySince: minutesAgo(2) })
-    expect(await only('queue_away')).toMatchObject([{ since: expect.any(Date), forMs: 60_000 }])
+    await heartbeat(store.pool, { ...ME, pacer: PACER, queue: QUEUE_AWAY() })
+    expect(await only('queue_away')).toMatchObject([
+      { since: expect.any(Date), forMs: 60_000, facts: { error: 'OOM command not allowed' } },
+    ])
     await beat()
     expect(await found()).toEqual([])
-    const other = { ...ME, id: randomUUID(), pacer: null, queueAwaySince: minutesAgo(2) }
+    const other = { ...ME, id: randomUUID(), pacer: null, queue: QUEUE_AWAY() }
     await heartbeat(store.pool, other)
     expect(await rules()).toEqual(['queue_away'])
     await sql(
@@ -110,9 +130,11 @@ describe('held runs', () => {
     await under.hr.query(`update person set name = name || '!' where userid in ('e1', 'e2', 'e3')`)
     const held = await under.plan()
     expect(held.state).toBe('held')
-    expect(await only('held_run')).toMatchObject([
-      { subject: String(held.id), facts: { run: held.id, kind: 'changes', planned: 3 } },
+    // It tells of whoever waits for the decision; out_of_step does not tell of them once more.
+    expect(await found()).toMatchObject([
+      { rule: 'held_run', subject: String(held.id), facts: { run: held.id, kind: 'changes', planned: 3 } },
     ])
+    expect(await found()).toHaveLength(1)
     await sql(`select dirsync.reject(${held.id}, 'not now')`)
     expect(await found()).toEqual([])
   })
@@ -149,6 +171,14 @@ describe('a source that looks wrong', () => {
     await under.hr.query('insert into person table kept; drop table kept')
     expect((await under.plan()).state).toBe('running')
     expect(await found()).toEqual([])
+  })
+
+  test('is over with the first run of whatever kind that reads everybody and passes', async () => {
+    const ended = { planned_at: new Date(), finished_at: new Date() }
+    await plantRun(store, { kind: 'full', state: 'source_suspect', message: 'no rows', ...ended })
+    expect(await rules()).toEqual(['source_suspect full'])
+    await plantRun(store, { kind: 'changes', state: 'done', ...ended })
+    expect(await rules()).toEqual([])
   })
 
   test('is told by kind', async () => {
@@ -205,6 +235,25 @@ describe('runs that are overdue', () => {
     expect(await rules()).toEqual(['run_overdue changes'])
   })
 
+  test('with what the latest one failed with', async () => {
+    await goodRun(20)
+    await goodRun(1, { state: 'failed', message: 'the HR database does not answer' })
+    const [finding] = await only('run_overdue')
+    expect(finding?.facts.error).toBe('the HR database does not answer')
+  })
+
+  test('not while HR is judged anew for a held run, but once it cannot be', async () => {
+    await goodRun(60)
+    await goodRun(50, { state: 'held', finished_at: null, judged_at: minutesAgo(2) })
+    expect(await rules()).toEqual([expect.stringMatching(/^held_run /)])
+    await sql(`update dirsync.sync_run
+               set judged_at = now() - interval '16 minutes',
+                   message = 'Too many. HR could not be judged again: column "mail" does not exist'
+               where state = 'held'`)
+    const overdue = (await found()).filter(({ rule }) => rule === 'run_overdue')
+    expect(overdue).toMatchObject([{ facts: { error: 'column "mail" does not exist' } }])
+  })
+
   test('where there never was one, since the schedule has been in force', async () => {
     expect(await rules()).toEqual(['run_overdue changes'])
     await sql(`update dirsync.job_schedule set in_force_since = now()`)
@@ -217,7 +266,7 @@ describe('runs that are overdue', () => {
     await goodRun(60)
     expect(await rules()).toEqual(['run_overdue changes'])
     await sql(`select dirsync.pause_schedule('sync-changes', 'HR is being moved')`)
-    expect(await found()).toEqual([])
+    expect(await rules()).toEqual(['schedule_paused sync-changes'])
     await sql(`select dirsync.resume_schedule('sync-changes')`)
     expect(await found()).toEqual([])
     await sql(`update dirsync.job_schedule set in_force_since = now() - interval '1 hour'`)
@@ -374,6 +423,26 @@ describe('work that is stuck', () => {
     expect(await found()).toEqual([])
   })
 
+  test('is told with where it waits: for the scheduler, for a worker, or behind other work', async () => {
+    const what = async () => {
+      const finding = (await found()).find(({ rule }) => rule === 'work_stuck')
+      return finding && alertText('en', finding).what
+    }
+    await stuck(90)
+    expect(await what()).toMatch(/The scheduler has given none of it to the workers\.$/)
+    await sql('update dirsync.pending set enqueued_at = now()')
+    expect(await what()).toMatch(/No worker takes any work: none has begun a job\.$/)
+    const job = (minutes: number) =>
+      plant(store, 'attempt', {
+        ...{ operation: 'bind-openid', entity_key: 'e4', started_at: minutesAgo(minutes) },
+        ...{ duration_ms: 10, outcome: 'bound' },
+      })
+    await job(120)
+    expect(await what()).toMatch(/No worker takes any work: the last job was begun 2 hr ago\.$/)
+    await job(5)
+    expect(await what()).toMatch(/Workers take other work meanwhile\.$/)
+  })
+
   test('is none where work began to wait but now: asked for anew, after a halt, or with the first worker', async () => {
     await stuck(120)
     expect(await workRules()).toEqual(['work_stuck'])
@@ -417,6 +486,83 @@ describe('work that is stuck', () => {
     await old(5 * 60)
     expect(await rules()).toEqual(['work_stuck'])
   })
+})
+
+describe('jobs', () => {
+  const schedule = (job: string, differs: object = {}) =>
+    plant(store, 'job_schedule', {
+      ...{ job, expression: '* * * * *', next_due_at: new Date(), interval_seconds: 86_400 },
+      ...differs,
+    })
+  const tick = (job: string, minutes: number, differs: object = {}) =>
+    plant(store, 'job_tick', {
+      ...{ job, due_at: minutesAgo(minutes), finished_at: minutesAgo(minutes), claimed_by: ME.id },
+      ...differs,
+    })
+
+  test('that are paused are found, but for those that are off', async () => {
+    await schedule('prune')
+    await schedule('openids', { interval_seconds: null })
+    await sql(`select dirsync.pause_schedule(job, 'a backup runs') from dirsync.job_schedule`)
+    expect(await only('schedule_paused')).toMatchObject([
+      {
+        subject: 'prune',
+        since: expect.any(Date),
+        facts: { by: expect.any(String), reason: 'a backup runs' },
+      },
+    ])
+    await sql(`select dirsync.resume_schedule('prune')`)
+    expect(await found()).toEqual([])
+  })
+
+  test('that fail are found with their first failure since a good tick, and until the next good one', async () => {
+    await schedule('prune')
+    await tick('prune', 200, { error: 'long over' })
+    await tick('prune', 100)
+    await tick('prune', 50, { error: 'disk full' })
+    await tick('prune', 20, { error: 'permission denied' })
+    await tick('prune', 10, { skipped: 'paused by ann: a backup' })
+    await tick('prune', 1, { finished_at: null })
+    const [finding] = await only('job_failing')
+    expect(finding).toMatchObject({ subject: 'prune', facts: { error: 'permission denied' } })
+    expect(finding?.since?.getTime()).toBeCloseTo(minutesAgo(50).getTime(), -4)
+    await tick('prune', 0)
+    expect(await found()).toEqual([])
+  })
+
+  test.each([
+    ['departments', 'departments'],
+    ['openids', 'openids'],
+    ['orders', 'mirror-orders'],
+    ['accounts', 'mirror-accounts'],
+    ['taxpayers', 'mirror-taxpayers'],
+  ])('whose runs of %s fail are found until one goes well', async (kind, job) => {
+    await schedule(job)
+    const ended = (state: string, minutes: number) =>
+      plantRun(store, { kind, state, finished_at: minutesAgo(minutes), message: `refused ${minutes}` })
+    await ended('done', 300)
+    await ended('failed', 200)
+    await ended('failed', 100)
+    await ended('cancelled', 50)
+    const [finding] = await only('job_failing')
+    expect(finding).toMatchObject({ subject: job, facts: { error: 'refused 100' } })
+    expect(finding?.since?.getTime()).toBeCloseTo(minutesAgo(200).getTime(), -4)
+    await sql(`update dirsync.job_schedule set interval_seconds = 60`)
+    expect(await found()).toEqual([]) // it has not been run since: nobody wants it any more
+    await sql(`update dirsync.job_schedule set interval_seconds = 86400`)
+    await ended('done', 0)
+    expect(await found()).toEqual([])
+  })
+})
+
+test('a monitor that does not take the heartbeat is found while it is called', async () => {
+  const call = { run_id: 1, attempts: 3, not_before: new Date(), answer: 'HTTP 404' }
+  await plant(store, 'heartbeat_call', call)
+  expect(await only('heartbeat_failing')).toMatchObject([{ facts: { answer: 'HTTP 404' } }])
+  await sql(`update dirsync.heartbeat_call set not_before = now() - interval '16 minutes'`)
+  expect(await found()).toEqual([])
+  await sql(`update dirsync.heartbeat_call set called_at = now(), not_before = now()`)
+  expect(await found()).toEqual([])
 })
 
 describe('money', () => {
@@ -497,11 +643,75 @@ describe('calls, processes and clocks', () => {
     await sql(`update dirsync.process set roles = '{console,scheduler}'`)
     expect(await rules()).toEqual(['role_missing worker'])
     await sql(`update dirsync.process set heartbeat_at = now() - interval '16 seconds'`)
-    expect(await rules()).toEqual(['role_missing scheduler', 'role_missing worker'])
+    expect(await rules()).toEqual([
+      'role_missing scheduler',
+      'role_missing worker',
+      'process_lost h (process 1)',
+    ])
     await deregister(store.pool, ME.id)
     expect(await rules()).toEqual(['role_missing scheduler', 'role_missing worker'])
     await beat()
     expect(await found()).toEqual([])
+  })
+
+  describe('a process that gives no sign of life', () => {
+    const start = async (host: string, secondsAgo = 0) => {
+      const id = randomUUID()
+      await heartbeat(store.pool, { ...ME, id, host, roles: ['worker'], pacer: null })
+      await store.pool.query(
+        `update dirsync.process set started_at = now() - $2 * interval '1 second' where id = $1`,
+        [id, secondsAgo],
+      )
+      return id
+    }
+    /** Its last sign of life is a minute old, or so many seconds. */
+    const silence = (id: string, seconds = 60) =>
+      store.pool.query(
+        `update dirsync.process set heartbeat_at = now() - $2 * interval '1 second',
+                started_at = least(started_at, now() - ($2 + 1) * interval '1 second') where id = $1`,
+        [id, seconds],
+      )
+
+    test('is found, one of several too, until another of its roles was started in its place', async () => {
+      const [a, b] = [await start('a', 600), await start('b', 600)]
+      expect(await found()).toEqual([])
+      await silence(a)
+      expect(await only('process_lost')).toMatchObject([
+        { subject: 'a (process 1)', facts: { roles: 'worker' } },
+      ])
+      await silence(b, 50)
+      expect(await rules()).toEqual(['process_lost a (process 1)', 'process_lost b (process 1)'])
+      const c = await start('c', 45)
+      expect(await rules()).toEqual(['process_lost a (process 1)'])
+      await start('d', 40)
+      expect(await found()).toEqual([])
+      // What took its place may die in its turn, and have its own replaced.
+      await silence(c, 30)
+      expect(await rules()).toEqual(['process_lost c (process 1)'])
+      await start('e')
+      expect(await found()).toEqual([])
+    })
+
+    test('is none where it said goodbye, nor again when what took its place does', async () => {
+      const [a, b] = [await start('a'), await start('b')]
+      await deregister(store.pool, a)
+      expect(await found()).toEqual([])
+      await silence(b)
+      const c = await start('c')
+      await deregister(store.pool, c)
+      expect(await found()).toEqual([])
+    })
+
+    test('is alive again with its next one, and is forgotten after a day', async () => {
+      await beat({}, ['worker', 'scheduler', 'console'])
+      const a = await start('a')
+      await silence(a)
+      expect(await rules()).toEqual(['process_lost a (process 1)'])
+      await sql(`update dirsync.process set heartbeat_at = now() where id = '${a}'`)
+      expect(await found()).toEqual([])
+      await silence(a, 25 * 3600)
+      expect(await found()).toEqual([])
+    })
   })
 
   test('a clock that differs is found for as long as its process lives', async () => {

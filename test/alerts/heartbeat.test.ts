@@ -70,7 +70,7 @@ const itIsTime = () => store.pool.query('update dirsync.heartbeat_call set not_b
 test('a good run is called for once', async () => {
   const run = await good()
   startHeartbeat()
-  await until(async () => (await row())?.called)
+  await until(async () => (await row())?.called ?? false)
   expect(calls).toEqual([`GET ${PATH}`])
   expect(await row()).toMatchObject({ run_id: run, attempts: 1, answer: 'HTTP 200' })
   await look()
@@ -92,6 +92,32 @@ test.each([
   await look()
   expect(calls).toEqual([])
   expect(await row()).toBeUndefined()
+})
+
+test.each([
+  [
+    'the queue refuses writes',
+    `insert into dirsync.process (id, host, pid, roles, version, queue_away_since, queue_error)
+     values (gen_random_uuid(), 'h', 1, '{scheduler,worker}', '1', now(), 'OOM command not allowed')`,
+    `update dirsync.process set queue_away_since = null`,
+  ],
+  [
+    'work waits for longer than a quarter of an hour',
+    `insert into dirsync.process (id, host, pid, roles, version, started_at)
+     values (gen_random_uuid(), 'h', 1, '{scheduler,worker}', '1', now() - interval '1 day');
+     insert into dirsync.pending (operation, entity_key, priority, created_at)
+     values ('update-employee', 'e1', 5, now() - interval '16 minutes')`,
+    `delete from dirsync.pending`,
+  ],
+])('while %s no good run is called for, and the latest is afterwards', async (_, breaks, mends) => {
+  await store.pool.query(breaks)
+  const run = await good()
+  await look()
+  expect(calls).toEqual([])
+  await store.pool.query(mends)
+  await look()
+  expect(calls).toHaveLength(1)
+  expect(await row()).toMatchObject({ run_id: run, called: true })
 })
 
 test('of several runs the latest to end is called for', async () => {
@@ -173,7 +199,7 @@ test('the address is in no log and in no table', async () => {
   url = `http://127.0.0.1:9${PATH}`
   await good()
   startHeartbeat({ logger })
-  await until(async () => (await row())?.answer)
+  await until(async () => (await row())?.answer ?? null)
   await until(async () => lines.length > 0)
   expect(lines.join('') + JSON.stringify(await row())).not.toContain('5ecr3t')
   expect(await row()).toMatchObject({ answer: 'ECONNREFUSED' })

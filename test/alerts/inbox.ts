@@ -72,7 +72,7 @@ export class Inbox {
   channel(differs: Partial<ChannelSettings> = {}): Channel {
     const settings: ChannelSettings = {
       ...{ name: 'ops', kind: 'webhook', url: this.url, secret: null },
-      ...{ least: 'info', language: 'en', from: null, to: [] },
+      ...{ least: 'info', language: 'en', mention: [], from: null, to: [] },
       ...differs,
     }
     const channel = openChannel(settings)

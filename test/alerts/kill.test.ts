@@ -13,7 +13,7 @@ const store = new StoreUnderTest()
 const RULES_OFF = [
   ...['PAUSED', 'HELD_RUN', 'SOURCE_SUSPECT', 'RUN_OVERDUE', 'CASES_JUMP', 'OUT_OF_STEP', 'WORK_STUCK'],
   ...['MONEY_UNKNOWN', 'CALLS_REJECTED', 'ROLE_MISSING', 'NOTIFICATION_MISFIT', 'CLOCK', 'TOKENS'],
-  ...['DATABASE_FULL', 'DATABASE_SLOW', 'DATABASE_AWAY', 'DEAD_CHANNEL'],
+  ...['DATABASE_FULL', 'DATABASE_SLOW', 'DATABASE_AWAY', 'DEAD_CHANNEL', 'PROCESS_LOST'],
 ]
 
 /** Starts a real process with a channel that leads there. */

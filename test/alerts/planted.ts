@@ -1,11 +1,14 @@
 import type pg from 'pg'
 import type { Finding, RuleName, Severity } from '../../src/alerts/rule.ts'
 import { RULES } from '../../src/alerts/rule.ts'
+import { BORDERS } from './borders.ts'
 
 /* Alerts, messages and channels as judging processes leave them in the tables. */
 
-/** What each rule finds, with facts for its texts. */
-export const FACTS: Record<RuleName, Pick<Finding, 'subject' | 'facts'>> = {
+type Example = Pick<Finding, 'subject' | 'facts'>
+
+/** Where a message as people get it has other facts than the border. */
+const IN_FULL = {
   halt: {
     subject: 'E900',
     facts: {
@@ -24,27 +27,26 @@ export const FACTS: Record<RuleName, Pick<Finding, 'subject' | 'facts'>> = {
       remedy: '',
     },
   },
-  held_run: { subject: '7', facts: { run: '7', kind: 'changes', planned: 70 } },
   source_suspect: {
     subject: 'full',
     facts: { run: '8', kind: 'full', message: 'HR has returned no rows. Nothing was enqueued.' },
   },
-  run_overdue: { subject: 'changes', facts: { age_seconds: 5400, interval_seconds: 300 } },
-  cases_jump: { subject: 'duplicate_mobile', facts: { count: 130, rise: 120 } },
-  out_of_step: { subject: '', facts: { share: 0.91, in_step: 910, in_scope: 1000 } },
-  work_stuck: { subject: '', facts: { operation: 'update-employee', count: 3, age_seconds: 5400 } },
-  money_unknown: { subject: 'refund', facts: { count: 2, for_person: 1 } },
-  calls_rejected: { subject: '', facts: { share: 0.07, rejected: 70, calls: 1000 } },
-  role_missing: { subject: 'worker', facts: {} },
-  notification_misfit: { subject: '', facts: { count: 2, latest: 'app-R17' } },
-  clock: { subject: '', facts: { seconds: 95 } },
-  tokens: { subject: '', facts: { count: 31 } },
   queue_away: { subject: '', facts: {} },
-  database_full: { subject: 'size', facts: { used: 42e9, limit: 50e9, share: 0.84 } },
-  database_slow: { subject: '', facts: { milliseconds: 2400 } },
   database_away: { subject: '', facts: {} },
+  // The tests' own channel is called ops, and is not told of itself.
   dead_channel: { subject: 'mail', facts: { answer: '535 authentication failed' } },
-}
+} as const satisfies Partial<Record<RuleName, Example>>
+
+/** What each rule finds, with facts for its texts. */
+export const FACTS = {
+  ...Object.fromEntries(
+    BORDERS.toReversed().map(({ rule, found: { subject, facts } }) => [rule, { subject, facts }]),
+  ),
+  ...IN_FULL,
+} as Record<RuleName, Example> & typeof IN_FULL
+
+/** A halt of everything, from which other alerts follow. */
+export const EVERYTHING = { subject: '*', facts: { ...FACTS.halt.facts, scope: '*' } }
 
 /** Somebody has just judged, or did so long ago. */
 export async function judged(db: pg.Pool, secondsAgo = 5): Promise<void> {

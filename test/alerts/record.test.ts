@@ -30,9 +30,15 @@ async function pass(ms: number): Promise<void> {
 }
 
 const alerts = () =>
-  store.rows<{ state: string; since: Date; raised_at: Date; gone_at: Date; ended_at: Date; facts: object }>(
-    'select * from dirsync.alert order by id',
-  )
+  store.rows<{
+    state: string
+    since: Date
+    returns: number
+    raised_at: Date
+    gone_at: Date
+    ended_at: Date
+    facts: object
+  }>('select * from dirsync.alert order by id')
 
 describe('an alert', () => {
   test('is raised at once where its rule waits for nothing, and only once', async () => {
@@ -113,6 +119,37 @@ describe('an alert', () => {
     expect(await alerts()).toHaveLength(2)
   })
 
+  test('that comes back within 15 minutes is over only once it has been gone for 15', async () => {
+    await judge(finding())
+    await judge()
+    await pass(14 * MINUTE)
+    expect(await judge()).toEqual(['ended halt*'])
+    expect(await judge(finding())).toEqual(['raised halt*'])
+    for (let round = 0; round < 3; round++) {
+      await judge()
+      await pass(14 * MINUTE)
+      expect(await judge()).toEqual([])
+      expect(await judge(finding())).toEqual([])
+    }
+    expect(await alerts()).toMatchObject([
+      { state: 'ended', returns: 0 },
+      { state: 'firing', returns: 4 },
+    ])
+    await judge()
+    await pass(15 * MINUTE)
+    expect(await judge()).toEqual(['ended halt*'])
+    expect(await judge(finding())).toEqual(['raised halt*'])
+    expect((await alerts()).at(-1)).toMatchObject({ returns: 0 })
+  })
+
+  test('that is gone for less than a minute has not come back', async () => {
+    await judge(finding())
+    await judge()
+    await pass(59_000)
+    await judge(finding())
+    expect(await alerts()).toMatchObject([{ state: 'firing', returns: 0 }])
+  })
+
   test('is one for each subject, and one where a rule finds a subject twice', async () => {
     expect(
       await judge(finding({ subject: 'E1' }), finding({ subject: 'E2' }), finding({ subject: 'E2' })),
@@ -135,12 +172,20 @@ describe('a judgement', () => {
     expect(await claim(ONE)).toEqual({ now: null, isLast: true })
   })
 
-  test('comes again after its time, by whoever is first', async () => {
+  test('comes again after its time, and stays with who judged last', async () => {
+    const judgedAgo = (seconds: number) =>
+      store.pool.query(`update dirsync.alert_judgement set judged_at = now() - $1 * interval '1 second'`, [
+        seconds,
+      ])
     await claim(ONE)
-    await store.pool.query(`update dirsync.alert_judgement set judged_at = now() - interval '27 seconds'`)
-    expect(await claim(OTHER)).toMatchObject({ now: null })
-    await store.pool.query(`update dirsync.alert_judgement set judged_at = now() - interval '28 seconds'`)
-    expect(await claim(OTHER)).toMatchObject({ now: expect.any(Date), isLast: true })
+    await judgedAgo(27)
+    expect(await claim(ONE)).toEqual({ now: null, isLast: true })
+    await judgedAgo(28)
+    expect(await claim(ONE)).toEqual({ now: expect.any(Date), isLast: true })
+    await judgedAgo(55)
+    expect(await claim(OTHER)).toEqual({ now: null, isLast: false })
+    await judgedAgo(56)
+    expect(await claim(OTHER)).toEqual({ now: expect.any(Date), isLast: true })
     expect(await claim(ONE)).toEqual({ now: null, isLast: false })
   })
 

@@ -5,7 +5,7 @@ import { loadConfig } from '../../src/config.ts'
 import { createPool, type Pool } from '../../src/lib/database.ts'
 import { silent } from '../console/console-under-test.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/postgres.ts'
-import { clearAlerts, judged, plantAlert, plantChannel, plantNotice } from './planted.ts'
+import { clearAlerts, EVERYTHING, judged, plantAlert, plantChannel, plantNotice } from './planted.ts'
 
 let database: TestDatabase
 let pool: Pool
@@ -66,7 +66,8 @@ describe('what goes on', () => {
   })
 
   test('is kept back by a mute, by what it follows from, and by quiet hours, but critical alerts are not quiet', async () => {
-    for (const rule of ['halt', 'run_overdue', 'clock', 'tokens', 'money_unknown'] as const)
+    await plantAlert(pool, 'halt', EVERYTHING)
+    for (const rule of ['run_overdue', 'clock', 'tokens', 'money_unknown'] as const)
       await plantAlert(pool, rule)
     await plantAlert(pool, 'database_slow', { state: 'pending' })
     await pool.query(`select dirsync.mute_alert('tokens', now() + interval '1 hour', 'known')`)
@@ -94,24 +95,24 @@ describe('what goes on', () => {
   })
 
   test('asks for somebody unless it is muted or follows from another one', async () => {
+    await plantAlert(pool, 'halt', EVERYTHING)
     for (const rule of ['halt', 'run_overdue', 'clock', 'tokens'] as const) await plantAlert(pool, rule)
-    await plantAlert(pool, 'halt', { subject: 'E901' })
     await plantAlert(pool, 'database_slow', { state: 'pending' })
     await pool.query(`select dirsync.mute_alert('tokens', now() + interval '1 hour', 'known')`)
     expect((await readUrgent(pool, 'en')).map(({ rule }) => rule)).toEqual(['halt', 'halt', 'clock'])
     expect(
       countUrgent([
-        { rule: 'halt', n: 2, muted: false, ended_at: null },
-        { rule: 'run_overdue', n: 1, muted: false, ended_at: null },
-        { rule: 'tokens', n: 1, muted: true, ended_at: null },
-        { rule: 'of_a_later_version', n: 1, muted: false, ended_at: null },
+        { rule: 'halt', facts: { scope: '*' }, n: 2, muted: false, ended_at: null },
+        { rule: 'run_overdue', facts: { kind: 'changes' }, n: 1, muted: false, ended_at: null },
+        { rule: 'tokens', facts: {}, n: 1, muted: true, ended_at: null },
+        { rule: 'of_a_later_version', facts: {}, n: 1, muted: false, ended_at: null },
       ]),
     ).toBe(2)
   })
 
   test('asks for nobody while it may still mend after its cause has ended', async () => {
     await plantAlert(pool, 'run_overdue')
-    const halt = await plantAlert(pool, 'halt')
+    const halt = await plantAlert(pool, 'halt', EVERYTHING)
     const ended = (span: string) =>
       pool.query(
         `update dirsync.alert set state = 'ended', gone_at = now() - $2::interval, ended_at = now() - $2::interval
@@ -219,7 +220,7 @@ describe('rules', () => {
       figure: 'after 5 min',
       settings: [{ name: 'ALERT_HALT', value: 5 }],
       firing: 0,
-      mute: null,
+      mutes: [],
     })
     expect(of('cases_jump')).toMatchObject({
       figure: 'when a category rises within an hour by more than 20, and by more than 5 % of the employees',
@@ -231,12 +232,33 @@ describe('rules', () => {
     expect(of('held_run')?.figure).toBe('at once')
   })
 
+  test('are muted as a whole, or for one subject: then the others ask for somebody', async () => {
+    await plantAlert(pool, 'halt', EVERYTHING)
+    await plantAlert(pool, 'halt')
+    await pool.query(`select dirsync.mute_alert('halt', now() + interval '1 hour', 'known', 'E900')`)
+    expect((await readUrgent(pool, 'en')).map(({ subject }) => subject)).toEqual(['*'])
+    expect((await read()).alerts.map(({ subject, kept_back }) => [subject, kept_back?.why])).toEqual([
+      ['E900', 'mute'],
+      ['*', undefined],
+    ])
+    await pool.query(`select dirsync.mute_alert('halt', now() + interval '1 hour', 'all of it')`)
+    expect(await readUrgent(pool, 'en')).toEqual([])
+    expect((await read()).rules.find(({ rule }) => rule === 'halt')?.mutes).toMatchObject([
+      { subject: null, reason: 'all of it' },
+      { subject: 'E900', reason: 'known' },
+    ])
+    await pool.query(`select dirsync.unmute_alert('halt')`)
+    expect((await readUrgent(pool, 'en')).map(({ subject }) => subject)).toEqual(['*'])
+    await pool.query(`select dirsync.unmute_alert('halt', 'E900')`)
+    expect(await readUrgent(pool, 'en')).toHaveLength(2)
+  })
+
   test('name who muted them, until that is over', async () => {
     await pool.query(`select dirsync.mute_alert('clock', now() + interval '1 hour', 'known')`)
-    const mute = async () => (await read()).rules.find(({ rule }) => rule === 'clock')?.mute
-    expect(await mute()).toMatchObject({ reason: 'known', muted_by: expect.any(String) })
+    const mute = async () => (await read()).rules.find(({ rule }) => rule === 'clock')?.mutes
+    expect(await mute()).toMatchObject([{ subject: null, reason: 'known', muted_by: expect.any(String) }])
     await pool.query(`update dirsync.alert_mute set until = now() - interval '1 second'`)
-    expect(await mute()).toBeNull()
+    expect(await mute()).toEqual([])
   })
 })
 

@@ -22,6 +22,7 @@ type Base = Pick<Message, 'kind' | 'tone' | 'title' | 'alerts'> & Partial<Messag
 function messageOf(language: Language, base: Base): Message {
   return {
     language,
+    deployment: { id: '0e7c1b52-6f0a-4c53-9d0e-0a4b8e1f2c3d', name: null },
     note: null,
     url: `${CONSOLE}/alerts`,
     urlText: language === 'en' ? 'Open the console' : '打开控制台',
@@ -32,7 +33,7 @@ function messageOf(language: Language, base: Base): Message {
 
 const ENGLISH = {
   halt: alertOf({
-    id: 71,
+    key: 'halt:*',
     rule: 'halt',
     subject: '*',
     severity: 'critical',
@@ -44,7 +45,7 @@ const ENGLISH = {
     minutes: 12,
   }),
   cases: alertOf({
-    id: 72,
+    key: 'cases_jump:duplicate_mobile',
     rule: 'cases_jump',
     subject: 'duplicate_mobile',
     severity: 'warning',
@@ -56,7 +57,7 @@ const ENGLISH = {
     minutes: 1,
   }),
   held: alertOf({
-    id: 64,
+    key: 'held_run:1204',
     rule: 'held_run',
     subject: '1204',
     severity: 'warning',
@@ -68,7 +69,7 @@ const ENGLISH = {
     minutes: 240,
   }),
   over: alertOf({
-    id: 70,
+    key: 'role_missing:worker',
     rule: 'role_missing',
     subject: 'worker',
     severity: 'critical',

@@ -54,6 +54,25 @@ test('it finds it without the link that npm 10 leaves out', async () => {
   expect(run().status).toBe(0)
 })
 
+test('from its package it runs JavaScript, with the Node.js that npm put further up', async () => {
+  const { root, path, run } = await install()
+  const installed = join(root, 'node_modules/a/node_modules/dirsync')
+  await program(join(path, 'node'), 'echo v20.1.0')
+  await cp(LAUNCHER, join(installed, 'bin/dirsync'))
+  await mkdir(join(installed, 'dist/src/cli'), { recursive: true })
+  await writeFile(
+    join(installed, 'dist/src/cli/main.js'),
+    'console.log(process.argv[1], process.argv.length)',
+  )
+  const { status, stderr } = run(join(installed, 'bin/dirsync'))
+  expect(status).toBe(2)
+  expect(stderr).toBe(
+    'dirsync needs Node.js 24 or newer (found: v20.1.0): install dirsync without --omit=optional, which brings it along, or install it.\n',
+  )
+  await symlink(process.execPath, join(root, 'node_modules/.bin/node'))
+  expect(run(join(installed, 'bin/dirsync')).stdout).toBe(`${join(installed, 'dist/src/cli/main.js')} 5\n`)
+})
+
 test('it may be called by a link to a link', async () => {
   const { root, run } = await install()
   await symlink(process.execPath, join(root, 'node_modules/.bin/node'))
@@ -86,7 +105,7 @@ test('called by npx in a checkout, it leaves the built library as it is', async 
   const root = join(import.meta.dirname, '../..')
   const npm = (...args: string[]) => spawnSync('npm', args, { cwd: root, encoding: 'utf8' })
   expect(npm('run', 'prepare').status).toBe(0)
-  const built = async () => (await stat(join(root, 'dist/platform/index.js'))).mtimeMs
+  const built = async () => (await stat(join(root, 'dist/src/platform/index.js'))).mtimeMs
   const before = await built()
   expect(npm('exec', '--', 'dirsync', '--version').stdout).toMatch(/^\d+\.\d+\.\d+\n$/)
   expect(await built()).toBe(before)

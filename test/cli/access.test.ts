@@ -1,10 +1,8 @@
-import { spawnSync } from 'node:child_process'
-import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { isPassword } from '../../src/console/auth/password.ts'
 import { createDeployment, type Deployment } from '../helpers/deployment.ts'
 import { dirsync } from './dirsync.ts'
-import { atTerminal, hasTerminal } from './terminal.ts'
+import { atTerminal } from './terminal.ts'
 
 let deployment: Deployment
 beforeAll(async () => {
@@ -12,18 +10,8 @@ beforeAll(async () => {
 })
 afterAll(() => deployment[Symbol.asyncDispose]())
 
-const LAUNCHER = join(import.meta.dirname, '../../bin/dirsync')
-
 /** Runs a command with this on its standard input. */
-function typed(args: string[], input: string) {
-  const { status, stdout, stderr } = spawnSync(LAUNCHER, args, {
-    cwd: inject('runFolder'),
-    env: { PATH: process.env.PATH, ...deployment.settings },
-    input,
-    encoding: 'utf8',
-  })
-  return { code: status, stdout, stderr }
-}
+const typed = (args: string[], input: string) => dirsync(args, deployment.settings, input)
 const run = (...args: string[]) => dirsync(args, deployment.settings)
 
 async function hashOf(name: string): Promise<string> {
@@ -51,8 +39,11 @@ async function plantSession(name: string): Promise<void> {
 
 describe('dirsync users', () => {
   test('add takes the first line of standard input as the password, and is recorded', async () => {
-    const added = typed(['users', 'add', 'Anna', '--role', 'reviewer'], 'correct horse battery\nnoise\n')
-    expect(added).toEqual({ code: 0, stdout: 'anna may sign in, as reviewer.\n', stderr: '' })
+    const added = await typed(
+      ['users', 'add', 'Anna', '--role', 'reviewer'],
+      'correct horse battery\nnoise\n',
+    )
+    expect(added).toMatchObject({ code: 0, stdout: 'anna may sign in, as reviewer.\n', stderr: '' })
     const hash = await hashOf('anna')
     expect(hash).toMatch(/^\$scrypt\$ln=15,r=8,p=3\$/)
     expect(await isPassword('correct horse battery', hash)).toBe(true)
@@ -75,12 +66,12 @@ describe('dirsync users', () => {
       /local/,
     ],
   ])('add refuses %s', async (_, args, input, sentence) => {
-    const refused = typed(args, input)
+    const refused = await typed(args, input)
     expect(refused).toMatchObject({ code: 2, stdout: '' })
     expect(refused.stderr).toMatch(sentence)
   })
 
-  test.runIf(hasTerminal)('add asks twice at a terminal, and shows nothing of what is typed', async () => {
+  test('add asks twice at a terminal, and shows nothing of what is typed', { tags: 'script' }, async () => {
     const terminal = atTerminal(['users', 'add', 'cara', '--role', 'viewer'], deployment.settings)
     await terminal.shows(/Password \(12 characters or more\): /)
     terminal.type('a secret nobody sees\r')
@@ -93,7 +84,7 @@ describe('dirsync users', () => {
     expect(await isPassword('a secret nobody sees', await hashOf('cara'))).toBe(true)
   })
 
-  test.runIf(hasTerminal)('two different passwords change nothing', async () => {
+  test('two different passwords change nothing', { tags: 'script' }, async () => {
     const terminal = atTerminal(['users', 'add', 'dora', '--role', 'viewer'], deployment.settings)
     await terminal.shows(/Password/)
     terminal.type('a secret nobody sees\r')
@@ -105,7 +96,7 @@ describe('dirsync users', () => {
     expect(await hashOf('dora')).toBe('')
   })
 
-  test.runIf(hasTerminal)('Ctrl-C at the question changes nothing', async () => {
+  test('Ctrl-C at the question changes nothing', { tags: 'script' }, async () => {
     const terminal = atTerminal(['users', 'add', 'dora', '--role', 'viewer'], deployment.settings)
     await terminal.shows(/Password/)
     terminal.type('\x03')
@@ -116,7 +107,7 @@ describe('dirsync users', () => {
   })
 
   test('disable ends the sessions, enable lets in again, role and password change', async () => {
-    typed(['users', 'add', 'emil', '--role', 'viewer'], 'correct horse battery\n')
+    await typed(['users', 'add', 'emil', '--role', 'viewer'], 'correct horse battery\n')
     await plantSession('emil')
     expect((await run('users', 'disable', 'emil', '--json')).json()).toEqual({
       user: 'emil',
@@ -130,7 +121,7 @@ describe('dirsync users', () => {
       role: 'operator',
     })
     await plantSession('emil')
-    expect(typed(['users', 'password', 'emil'], 'another long password\n').stdout).toBe(
+    expect((await typed(['users', 'password', 'emil'], 'another long password\n')).stdout).toBe(
       'emil has another password; 1 session ended.\n',
     )
     expect(await isPassword('another long password', await hashOf('emil'))).toBe(true)
@@ -147,9 +138,16 @@ describe('dirsync users', () => {
     expect(refused.stderr).toContain('there is no user "nobody"')
   })
 
+  test('link names no port where the console takes any free one', async () => {
+    const link = await run('users', 'link')
+    expect(link.stdout).toMatch(/^\/sign-in\/key\?key=[\w-]+\n$/)
+    expect(link.stderr).toContain("Put the console's address in front, which\ndirsync start prints.\n")
+  })
+
   test('link prints an address with a one-time key, and is recorded', async () => {
-    const { url } = (await run('users', 'link', '--json')).json()
-    expect(url).toMatch(/^http:\/\/127\.0\.0\.1:0\/sign-in\/key\?key=[\w-]{43}$/)
+    const settings = { ...deployment.settings, CONSOLE_PORT: '8099' }
+    const { url } = (await dirsync(['users', 'link', '--json'], settings)).json()
+    expect(url).toMatch(/^http:\/\/127\.0\.0\.1:8099\/sign-in\/key\?key=[\w-]{43}$/)
     expect(await lastCommand()).toMatchObject({ name: 'users link' })
     const { rows } = await deployment.own.pool.query(
       'select encode(hash, $1) as hash from dirsync.sign_in_key',
@@ -165,6 +163,7 @@ describe('dirsync tokens', () => {
     expect(added.code).toBe(0)
     const token = added.stdout.trim()
     expect(token).toMatch(/^dirsync_[\w-]{43}$/)
+    expect(added.stderr).toMatch(/good until [\d-]+ [\d:]+ UTC\S*, as\s+viewer/)
     expect(await lastCommand()).toMatchObject({
       name: 'tokens add',
       arguments: { token: 'monitoring', role: 'viewer', expires: expect.any(String) },

@@ -45,33 +45,26 @@ async function named(): Promise<number> {
   return employees.filter(({ name }) => name !== 'Somebody').length
 }
 
-/** Each step is a process, and there are up to six. */
-const options = { timeout: 120_000 }
+test('another address or application is refused, in one sentence that says how to go on', async () => {
+  const refused = await dirsync(['start', '--once'], elsewhere())
+  expect(refused.stderr).toMatch(/^dirsync: this database .* `dirsync switch-account --yes` .*$/m)
+  expect(refused.stderr).toContain(`application test-application at ${company.emulator.url}`)
+  expect(refused.stderr).toContain(`application test-application at ${other.url}`)
+  expect(refused.code).toBe(2)
 
-test(
-  'another address or application is refused, in one sentence that says how to go on',
-  options,
-  async () => {
-    const refused = await dirsync(['start', '--once'], elsewhere())
-    expect(refused.stderr).toMatch(/^dirsync: this database .* `dirsync switch-account --yes` .*$/m)
-    expect(refused.stderr).toContain(`application test-application at ${company.emulator.url}`)
-    expect(refused.stderr).toContain(`application test-application at ${other.url}`)
-    expect(refused.code).toBe(2)
+  for (const command of [
+    ['start', '--once'],
+    ['resync'],
+    ['plan'],
+    ['platform', 'employee/get', '--userid', 'e0001'],
+  ])
+    expect(await dirsync(command, elsewhere({ PLATFORM_APP_ID: 'another' }))).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('name application another at'),
+    })
+})
 
-    for (const command of [
-      ['start', '--once'],
-      ['resync'],
-      ['plan'],
-      ['platform', 'employee/get', '--userid', 'e0001'],
-    ])
-      expect(await dirsync(command, elsewhere({ PLATFORM_APP_ID: 'another' }))).toMatchObject({
-        code: 2,
-        stderr: expect.stringContaining('name application another at'),
-      })
-  },
-)
-
-test('doctor finds it, and what is only looked at is shown all the same', options, async () => {
+test('doctor finds it, and what is only looked at is shown all the same', async () => {
   const examined = (await dirsync(['doctor', '--json'], elsewhere())).json()
   expect(examined.findings).toContainEqual({
     ...{ check: 'account', status: 'failed' },
@@ -80,7 +73,7 @@ test('doctor finds it, and what is only looked at is shown all the same', option
   expect(await dirsync(['status'], elsewhere())).toMatchObject({ code: 0 })
 })
 
-test('a running service is not switched under its feet', options, async () => {
+test('a running service is not switched under its feet', async () => {
   const service = await company.start()
   const refused = await dirsync(['switch-account', '--yes'], elsewhere())
   expect(refused).toMatchObject({
@@ -90,7 +83,7 @@ test('a running service is not switched under its feet', options, async () => {
   await service.stop()
 })
 
-test('switched, the other account gets everything', options, async () => {
+test('switched, the other account gets everything', async () => {
   const shown = await dirsync(['switch-account', '--json'], elsewhere())
   expect(shown).toMatchObject({ code: 2, stderr: 'dirsync: nothing was changed: give --yes to switch\n' })
   expect(shown.json()).toMatchObject({ forgets: { employees: EMPLOYEES, outbox: 0 } })
@@ -102,7 +95,7 @@ test('switched, the other account gets everything', options, async () => {
   expect(await dirsync(['start', '--once'], company.settings)).toMatchObject({ code: 2 })
 })
 
-test('the same account at another address keeps what is known of it', options, async () => {
+test('the same account at another address keeps what is known of it', async () => {
   const moved = elsewhere({ PLATFORM_BASE_URL: other.url.replace('127.0.0.1', 'localhost') })
   expect(await dirsync(['plan'], moved)).toMatchObject({ code: 2 })
   expect(await dirsync(['switch-account', '--keep-memory', '--yes'], moved)).toMatchObject({ code: 0 })
@@ -113,13 +106,15 @@ test('the same account at another address keeps what is known of it', options, a
 
 test('the trial is one account, whatever port its emulator gets', { timeout: 240_000 }, async () => {
   const cwd = await temporaryFolder()
-  const codeOf = async (...args: string[]) => (await spawnDirsync(args, { cwd }).exited).code
   const port = async () => Number(await readFile(join(cwd, '.dirsync/emulator/port'), 'utf8'))
-  expect(await codeOf('start', '--once', '--json')).toBe(0)
+  await using service = spawnDirsync(['start', '--roles', 'console'], { cwd })
+  await service.waitForLine(/Running/)
+  expect(await service.kill()).toMatchObject({ code: 0 })
   const first = await port()
   await using taken = createServer()
   // Somebody else may have taken it already.
   await once(taken.listen(first, '127.0.0.1'), 'listening').catch(() => {})
-  expect(await codeOf('resync', '--employee', 'e10172', '--wait', '--json')).toBe(0)
+  const get = ['platform', 'employee/get', '--userid', 'e10172', '--enterprise_code', 'E100']
+  expect(await spawnDirsync(get, { cwd }).exited).toMatchObject({ code: 0 })
   expect(await port()).not.toBe(first)
 })

@@ -3,9 +3,9 @@ import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { widthOf } from '../../src/cli/output.ts'
-import { clearAlerts, judged, plantAlert, plantChannel, plantNotice } from '../alerts/planted.ts'
+import { clearAlerts, EVERYTHING, judged, plantAlert, plantChannel, plantNotice } from '../alerts/planted.ts'
 import { createDeployment, type Deployment } from '../helpers/deployment.ts'
-import { dirsync, wideLines } from './dirsync.ts'
+import { dirsync, dirsyncProcess, wideLines } from './dirsync.ts'
 
 let deployment: Deployment
 let receiver: Server
@@ -46,7 +46,7 @@ async function plantNight(): Promise<void> {
   const { pool } = deployment.own
   await judged(pool)
   await plantChannel(pool, 'ops')
-  const halt = await plantAlert(pool, 'halt', { minutes: 90 })
+  const halt = await plantAlert(pool, 'halt', { minutes: 90, ...EVERYTHING })
   await plantNotice(pool, halt, 'ops')
   await plantAlert(pool, 'run_overdue')
   await plantAlert(pool, 'clock')
@@ -59,8 +59,8 @@ describe('dirsync alerts', () => {
     await plantNight()
     const { code, stdout, stderr } = await run()
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
-    expect(stdout).toMatch(/^3 alerts go on; judged \d+(\.\d)? s ago\.\n\n/)
-    expect(stdout).toMatch(/critical +halt +Enterprise E900 is halted +\S+ +ops\n {2}→ Bind it\.\n/)
+    expect(stdout).toMatch(/^3 alerts go on; judged \d+(\.\d)? s ago\.\nTimes are in UTC\S*\.\n\n/)
+    expect(stdout).toMatch(/critical +halt +Everything is halted +\S+ +ops\n {2}→ Bind it\.\n/)
     expect(stdout).toMatch(/\n\nKnown, and nobody is told\n/)
     expect(stdout).toMatch(/run_overdue +No good run for too long \(changes\) +follows from halt\n/)
     expect(stdout).toMatch(/clock +A clock is wrong +muted until /)
@@ -72,7 +72,7 @@ describe('dirsync alerts', () => {
     await plantNight()
     const { stdout } = await inChinese()
     expect(stdout).toMatch(/^当前有 3 条告警；/)
-    expect(stdout).toMatch(/严重 +halt +企业 E900 已停摆/)
+    expect(stdout).toMatch(/严重 +halt +全部停摆/)
     expect(stdout).toMatch(/由“工作停摆”引起/)
     for (const line of stdout.split('\n')) expect(widthOf(line)).toBeLessThanOrEqual(80)
     const json = await inChinese('--json')
@@ -108,15 +108,34 @@ describe('dirsync alerts', () => {
   })
 })
 
+test('dirsync alerts acknowledge says who takes care of an alert, which the list then shows', async () => {
+  await plantNight()
+  const { rows } = await deployment.own.pool.query<{ id: number }>(
+    `select id from dirsync.alert where rule = 'halt' and state = 'firing'`,
+  )
+  const id = String(rows[0]?.id)
+  const { stdout } = await run('acknowledge', id, '--reason', 'the vendor renews it')
+  expect(stdout).toBe('You take care of it: channels are not told again until it is over.\n')
+  expect((await run('list')).stdout).toMatch(
+    new RegExp(`^ +${id}: .+ takes care of it: the vendor renews it$`, 'm'),
+  )
+  expect((await run('acknowledge', id)).stdout).toMatch(/someone else takes care of it/)
+})
+
+const WHOLE_ANSWER =
+  '535 5.7.8 authentication failed: the password of dirsync has expired, and the mail server takes no message until its administrator has set another one'
+
 describe('dirsync alerts channels', () => {
   test('lists those of judging processes and those only set here, without secrets', async () => {
     await judged(deployment.own.pool)
     await plantChannel(deployment.own.pool, 'mail', {
-      ...{ kind: 'mail', target: 'ops@example.com', failingMinutes: 5, answer: '535 authentication failed' },
+      ...{ kind: 'mail', target: 'ops@example.com', failingMinutes: 5, answer: WHOLE_ANSWER },
     })
     const env = { ...deployment.settings, ALERT_CHANNEL_OPS: 'https://hooks.example.com/hunter2' }
     const { stdout } = await dirsync(['alerts', 'channels'], env)
-    expect(stdout).toMatch(/mail +mail +ops@example.com +warning .*takes none, 535/)
+    expect(stdout).toMatch(/^Times are in UTC/m)
+    expect(stdout).toMatch(/mail +mail +ops@example.com +warning .*takes none/)
+    expect(stdout.replaceAll(/\s+/g, ' ')).toContain(`mail: ${WHOLE_ANSWER}`)
     expect(stdout).toMatch(/ops +webhook +hooks.example.com +warning .*only set here/)
     expect(stdout).not.toContain('hunter2')
     const { json } = await dirsync(['alerts', 'channels', '--json'], env)
@@ -175,8 +194,18 @@ describe('dirsync alerts mute', () => {
       `select rule, round(extract(epoch from until - now()) / 3600)::int as hours from dirsync.alert_mute`,
     )
     expect(rows).toEqual([{ rule: 'held_run', hours: 4 }])
-    expect((await run('unmute', 'held_run')).stdout).toBe('The rule is heard again.\n')
-    expect((await run('unmute', 'held_run', '--json')).json()).toEqual({ rule: 'held_run', unmuted: false })
+    expect((await run('unmute', 'held_run')).stdout).toBe('The mute has ended.\n')
+    expect((await run('unmute', 'held_run', '--json')).json()).toEqual({
+      rule: 'held_run',
+      subject: null,
+      unmuted: false,
+    })
+    const one = ['held_run', '--subject', '7']
+    expect((await run('mute', ...one, '--for', '4h', '--reason', 'it moves')).stdout).toMatch(
+      /^No channel is told of held_run \(7\) until \d{4}-/,
+    )
+    expect((await run('unmute', 'held_run', '--json')).json()).toMatchObject({ unmuted: false })
+    expect((await run('unmute', ...one, '--json')).json()).toMatchObject({ subject: '7', unmuted: true })
   })
 
   test('is refused beyond 30 days', async () => {
@@ -202,7 +231,7 @@ describe('dirsync alerts quiet', () => {
   })
 
   test('takes the shell’s time zone, and none that there is not', async () => {
-    const own = await dirsync(['alerts', 'quiet', '23:00-06:00', '--json'], {
+    const own = await dirsyncProcess(['alerts', 'quiet', '23:00-06:00', '--json'], {
       ...deployment.settings,
       TZ: 'Europe/Berlin',
     })

@@ -84,6 +84,15 @@ describe('with DIRSYNC_LANG=zh_CN.UTF-8', () => {
     expect(refused.code).toBe(2)
   })
 
+  test('commands that run at once share neither language nor output', async () => {
+    const runs = (language: string) => run(['runs'], { ...company.settings, DIRSYNC_LANG: language })
+    const alone = { chinese: (await runs('zh-CN')).stdout, english: (await runs('en')).stdout }
+    const [chinese, english] = await Promise.all([runs('zh-CN'), runs('en')])
+    expect({ chinese: chinese.stdout, english: english.stdout }).toEqual(alone)
+    expect(chinese.stdout).toMatch(/\p{Script=Han}/u)
+    expect(english.stdout).not.toMatch(/\p{Script=Han}/u)
+  })
+
   test('doctor says what it finds, and what to do', async () => {
     const { stdout } = await dirsync('doctor')
     expect(stdout).toMatch(/正常 +schema +已是最新/)

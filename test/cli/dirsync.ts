@@ -1,8 +1,11 @@
-import { vi } from 'vitest'
+import { EventEmitter } from 'node:events'
+import { Readable, Writable } from 'node:stream'
+import { inject } from 'vitest'
 import { runProgram } from '../../src/cli/program.ts'
+import { type Io, withIo } from '../../src/lib/io.ts'
 import { spawnDirsync } from '../helpers/process.ts'
 
-/** What a `dirsync` process printed, and how it ended. */
+/** What `dirsync` printed, and how it ended. */
 export interface Run {
   code: number | null
   stdout: string
@@ -12,27 +15,51 @@ export interface Run {
   json(): any
 }
 
-/** Runs `bin/dirsync` to its end. */
-export async function dirsync(args: string[], env: Record<string, string> = {}): Promise<Run> {
-  const child = spawnDirsync(args, { env })
-  const { code } = await child.exited
-  const { stdout, stderr } = child
-  return { code, stdout, stderr, json: () => JSON.parse(stdout) }
+// Where `dirsync` would be started: files of tests have absolute names, and nothing is left in the project.
+process.chdir(inject('runFolder'))
+
+/**
+ * Runs a command to its end in this process, several at once if need be. As in a process of its own it knows nothing of the
+ * environment but PATH, and there is no terminal.
+ * @param input what it finds on its standard input
+ */
+export async function dirsync(
+  args: readonly string[],
+  env: Record<string, string> = {},
+  input = '',
+): Promise<Run> {
+  const stdout = new Text()
+  const stderr = new Text()
+  const io = Object.assign(new EventEmitter(), {
+    env: { PATH: process.env.PATH, ...env },
+    stdin: Readable.from(input === '' ? [] : [input]),
+    stdout,
+    stderr,
+  }) as unknown as Io
+  const code = await withIo(io, () => runProgram([...args]))
+  return ran(code, stdout.text, stderr.text)
 }
 
-/** Runs a command that needs neither settings nor a terminal in this process; one at a time. */
-export async function command(args: string[]): Promise<Omit<Run, 'json'>> {
-  const printed = { stdout: '', stderr: '' }
-  const spies = (['stdout', 'stderr'] as const).map(name =>
-    vi.spyOn(process[name], 'write').mockImplementation(text => {
-      printed[name] += text
-      return true
-    }),
-  )
-  try {
-    return { code: await runProgram(args), ...printed }
-  } finally {
-    for (const spy of spies) spy.mockRestore()
+/** Runs `bin/dirsync` to its end: for what only a process shows. */
+export async function dirsyncProcess(args: string[], env: Record<string, string> = {}): Promise<Run> {
+  const child = spawnDirsync(args, { env })
+  const { code } = await child.exited
+  return ran(code, child.stdout, child.stderr)
+}
+
+const ran = (code: number | null, stdout: string, stderr: string): Run => ({
+  code,
+  stdout,
+  stderr,
+  json: () => JSON.parse(stdout),
+})
+
+class Text extends Writable {
+  text = ''
+
+  override _write(chunk: Buffer, _encoding: string, done: () => void): void {
+    this.text += chunk
+    done()
   }
 }
 

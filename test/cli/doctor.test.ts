@@ -1,10 +1,13 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { loadSampleHr } from '../../src/trial/environment.ts'
 import { APP_ID, APP_SECRET, PlatformUnderTest } from '../emulator/platform-under-test.ts'
+import { until } from '../helpers/company.ts'
 import { createDeployment, type Deployment } from '../helpers/deployment.ts'
 import { createTestDatabase } from '../helpers/postgres.ts'
-import { hasRedis, startRedis } from '../helpers/redis.ts'
+import { spawnDirsync } from '../helpers/process.ts'
+import { startRedis } from '../helpers/redis.ts'
 import { temporaryFolder } from '../helpers/temporary-folder.ts'
 import { dirsync, wideLines } from './dirsync.ts'
 
@@ -15,6 +18,9 @@ beforeAll(async () => {
   ;[deployment, folder] = await Promise.all([createDeployment(), temporaryFolder()])
   await dirsync(['migrate'], deployment.settings)
 })
+
+// The platform is asked about its token once in a second, by whoever asks: no test waits for the one before it.
+beforeEach(() => deployment.own.pool.query('delete from dirsync.pacer'))
 
 afterAll(() => deployment[Symbol.asyncDispose]())
 
@@ -60,7 +66,7 @@ test('where all is well every check is a line, and nothing fails', async () => {
   expect(wideLines(examined.stdout)).toEqual([])
 })
 
-test.concurrent.each([
+test.each([
   ['a wrong secret', { PLATFORM_APP_SECRET: 'wrong' }, 'credentials', /does not accept the application id/],
   [
     'the platform away',
@@ -81,7 +87,7 @@ test.concurrent.each([
   expect(found?.what).toMatch(what)
 })
 
-test.concurrent('a signature of another algorithm is found, with the one that the platform accepts', async () => {
+test('a signature of another algorithm is found, with the one that the platform accepts', async () => {
   await using platform = await PlatformUnderTest.start({ signAlgorithm: 'sha512' })
   const settings = {
     PLATFORM_BASE_URL: platform.emulator.url,
@@ -101,7 +107,7 @@ test.concurrent('a signature of another algorithm is found, with the one that th
   expect((await examine({ ...settings, PLATFORM_SIGN_ALGORITHM: 'sha512' })).code).toBe(0)
 })
 
-test.concurrent('credentials that no algorithm helps cost two further tries, and the remedies have an order', async () => {
+test('credentials that no algorithm helps cost two further tries, and the remedies have an order', async () => {
   await using platform = await PlatformUnderTest.start()
   const { failed } = await examine({ PLATFORM_BASE_URL: platform.emulator.url, PLATFORM_APP_ID: APP_ID })
   expect(failed).toEqual([
@@ -118,7 +124,7 @@ test.concurrent('credentials that no algorithm helps cost two further tries, and
   )
 })
 
-test.concurrent('a mapping with an unknown column is found and named', async () => {
+test('a mapping with an unknown column is found and named', async () => {
   const file = await mapping(
     'select staff_id as userid, given_name as first_name, given_name as name from hr.person',
   )
@@ -128,18 +134,18 @@ test.concurrent('a mapping with an unknown column is found and named', async () 
   ])
 })
 
-test.concurrent('a mapping that is no single SELECT is found', async () => {
+test('a mapping that is no single SELECT is found', async () => {
   const { failed } = await examine({ HR_EMPLOYEES_SQL: await mapping('delete from hr.person') })
   expect(failed).toMatchObject([{ check: 'mapping', remedy: expect.any(String) }])
 })
 
-test.concurrent('missing settings are named', async () => {
+test('missing settings are named', async () => {
   const examined = await dirsync(['doctor'], { DATABASE_URL: deployment.settings.DATABASE_URL as string })
   expect(examined.code).toBe(1)
   expect(examined.stdout).toMatch(/^FAIL +settings +missing settings: HR_DATABASE_URL, PLATFORM_BASE_URL/m)
 })
 
-test.concurrent('a database without the schema is found', async () => {
+test('a database without the schema is found', async () => {
   await using empty = await createTestDatabase()
   const { failed } = await examine({ DATABASE_URL: empty.url })
   expect(failed.find(({ check }) => check === 'schema')).toMatchObject({
@@ -148,12 +154,15 @@ test.concurrent('a database without the schema is found', async () => {
   })
 })
 
-test.concurrent('variables that look like settings are warned of, with what may be meant', async () => {
+test('variables that look like settings are warned of, with what may be meant', async () => {
   const { code, findings } = await examine({
     PLATFORM_APPID: 'x',
     HR_TABLE: 'y',
     SCHEDULE_PRUEN: 'off',
     DATABSE_URL: 'z',
+    DIRSYNC_ROLES: 'worker',
+    // Of docker-compose.yml.
+    DIRSYNC_WORKERS: '2',
     HOME: '/root',
   })
   // An unknown schedule is not only suspicious: no start accepts it.
@@ -161,13 +170,14 @@ test.concurrent('variables that look like settings are warned of, with what may 
   const warned = findings.filter(({ check, status }) => check === 'settings' && status === 'warning')
   expect(warned).toMatchObject([
     { what: 'DATABSE_URL is not a setting of dirsync', remedy: 'Did you mean DATABASE_URL?' },
+    { what: 'DIRSYNC_ROLES is not a setting of dirsync' },
     { what: 'HR_TABLE is not a setting of dirsync' },
     { what: 'PLATFORM_APPID is not a setting of dirsync', remedy: 'Did you mean PLATFORM_APP_ID?' },
     { what: 'SCHEDULE_PRUEN is not a setting of dirsync', remedy: 'Did you mean SCHEDULE_PRUNE?' },
   ])
 })
 
-test.concurrent('an HR user that may write is warned of', async () => {
+test('an HR user that may write is warned of', async () => {
   const { findings } = await examine({})
   expect(findings).toContainEqual({
     check: 'hr',
@@ -177,7 +187,7 @@ test.concurrent('an HR user that may write is warned of', async () => {
   })
 })
 
-test.runIf(hasRedis)('a Redis that may drop the queue is found', async () => {
+test('a Redis that may drop the queue is found', { tags: 'redis' }, async () => {
   await using redis = await startRedis()
   const { Redis } = await import('ioredis')
   const client = new Redis(redis.url)
@@ -195,4 +205,67 @@ test('a halt is found, with its remedy', async () => {
   expect(failed).toEqual([
     { check: 'halt', status: 'failed', what: 'everything is halted: Nothing works.', remedy: 'Mend it.' },
   ])
+})
+
+test('processes that read HR at different addresses are named, and those that read it at one are not', async () => {
+  await using other = await createTestDatabase()
+  await loadSampleHr(other.url)
+  const { HR_DATABASE_URL: usual = '' } = deployment.settings
+  await using stack = new AsyncDisposableStack()
+  const start = (HR_DATABASE_URL: string) => {
+    const env = { ...deployment.settings, HR_DATABASE_URL }
+    return stack.use(spawnDirsync(['start', '--roles', 'worker'], { env })).pid
+  }
+  const alive = (count: number) =>
+    until(async () => {
+      const { rows } = await deployment.own.pool.query('select from dirsync.process')
+      return rows.length === count
+    })
+  const told = async () =>
+    (await examine({})).findings.filter(({ check, what }) => check === 'processes' && what.startsWith('HR'))
+  start(usual)
+  start(usual)
+  await alive(2)
+  expect(await told()).toEqual([])
+  const pid = start(other.url)
+  await alive(3)
+  const { host, pathname } = new URL(other.url)
+  expect((await told()).map(({ status, what }) => [status, what])).toEqual(
+    expect.arrayContaining([
+      ['warning', expect.stringMatching(`^HR is read at ${host}${pathname} by .* \\(process ${pid}\\), `)],
+      [
+        'warning',
+        expect.stringMatching(/^HR is read at .*\(process \d+\), .*\(process \d+\), and elsewhere/),
+      ],
+    ]),
+  )
+})
+
+test('a look-up that reads all of HR is told with the index to make, here and by hr check', async () => {
+  await using hr = await createTestDatabase()
+  await hr.pool.query(`create table staff (id text, name text);
+    insert into staff select n, 'n' from generate_series(1, 6000) n; analyze staff`)
+  const settings = {
+    HR_DATABASE_URL: hr.url,
+    HR_EMPLOYEES_SQL: await mapping('select id as userid, name from staff'),
+    HR_DEPARTMENTS_SQL: '',
+  }
+  const { findings } = await examine(settings)
+  expect(findings).toContainEqual({
+    check: 'mapping',
+    status: 'warning',
+    what: 'every look-up of an employee reads all of staff, about 6000 rows',
+    remedy: 'Have an index made in HR: create index on staff (id).',
+  })
+  const [english, chinese] = await Promise.all(
+    ['en', 'zh_CN.UTF-8'].map(language => dirsync(['hr', 'check'], { ...settings, DIRSYNC_LANG: language })),
+  )
+  // Lines are broken where the terminal ends.
+  const unbroken = (text = '') => text.replaceAll(/\s/g, '')
+  expect(unbroken(english?.stdout)).toContain(
+    unbroken('Look-ups every look-up of an employee reads all of staff, about 6,000 rows Have an index made'),
+  )
+  expect(unbroken(english?.stdout)).toContain('inHR:createindexonstaff(id).')
+  expect(unbroken(chinese?.stdout)).toContain('查询单个员工每次查询一名员工都会读取staff的全部约6,000行')
+  expect(unbroken(chinese?.stdout)).toContain('请在人事数据库中建立索引：createindexonstaff(id)。')
 })

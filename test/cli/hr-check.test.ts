@@ -5,6 +5,7 @@ import { widthOf } from '../../src/cli/output.ts'
 import { createMariadbDatabase, type MariadbDatabase } from '../helpers/mariadb.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/postgres.ts'
 import { spawnDirsync } from '../helpers/process.ts'
+import { has } from '../helpers/programs.ts'
 import { temporaryFolder } from '../helpers/temporary-folder.ts'
 import { dirsync, wideLines } from './dirsync.ts'
 
@@ -17,15 +18,15 @@ let folder: string
 beforeAll(async () => {
   const staff = await readFile(join(EXAMPLE, 'staff.sql'), 'utf8')
   postgres = await createTestDatabase()
-  mariadb = await createMariadbDatabase()
+  if (has('mariadb')) mariadb = await createMariadbDatabase()
   await postgres.pool.query(staff)
-  await mariadb.admin.query(staff)
+  await mariadb?.admin.query(staff)
   folder = await temporaryFolder()
 })
 
 afterAll(async () => {
   await postgres.close()
-  await mariadb.close()
+  await mariadb?.close()
 })
 
 const settings = (url: string) => ({
@@ -41,14 +42,18 @@ async function checked(sql: string, env: Record<string, string> = { HR_DATABASE_
   return dirsync(['hr', 'check', '--mapping', file], env)
 }
 
-describe.each(['PostgreSQL', 'MariaDB'])('HR in %s as one finds it', product => {
+describe('HR in PostgreSQL as one finds it', () => asOneFindsIt('PostgreSQL', () => postgres.url))
+describe('HR in MariaDB as one finds it', { tags: 'mariadb' }, () =>
+  asOneFindsIt('MariaDB', () => mariadb.url),
+)
+
+function asOneFindsIt(product: string, url: () => string): void {
   // biome-ignore lint/suspicious/noExplicitAny: the document is looked at from all sides
   let found: any
   let code: number | null
 
   beforeAll(async () => {
-    const url = product === 'PostgreSQL' ? postgres.url : mariadb.url
-    const run = await dirsync(['hr', 'check', '--json'], settings(url))
+    const run = await dirsync(['hr', 'check', '--json'], settings(url()))
     expect(run.stderr).toBe('')
     found = run.json()
     code = run.code
@@ -155,7 +160,7 @@ describe.each(['PostgreSQL', 'MariaDB'])('HR in %s as one finds it', product => 
       ['closed_top', 1, null, ['D9']],
     ])
   })
-})
+}
 
 describe('for people', () => {
   test.each([
@@ -208,6 +213,154 @@ describe('for people', () => {
   })
 })
 
+describe('what breaks no rule and is hardly meant', () => {
+  const staff = (columns: string) =>
+    `select 'u' || n as userid, 'n' || n as name, ${columns} from generate_series(1, 60) n`
+
+  test('is that most have left, with the values that say so, unless a setting permits it', async () => {
+    const sql = staff('case when n % 30 = 1 then 1 else 0 end as active')
+    const found = await checked(sql)
+    expect(found.code).toBe(1)
+    expect(found.stdout).toMatch(
+      /Hardly meant\n {2}active +58 of 60 have left \(0: 58, 1: 2\): check how the SELECT/,
+    )
+    expect(found.stdout).not.toContain('Nothing is wrong')
+    expect(wideLines(found.stdout.replaceAll(folder, ''))).toEqual([])
+    const permitted = { HR_DATABASE_URL: postgres.url, BREAKER_LEAVERS_PERCENT: '97' }
+    expect(await checked(sql, permitted)).toMatchObject({ code: 0 })
+  })
+
+  test('is one value for everybody, or none', async () => {
+    const sql = staff(`'D1' as dept_code, '' as email, 3 as gender, '86' as mobile_area, null as mobile,
+      n || '00000' as remark, case when n > 50 then 'left ' || n else 'P1' end as level, n <= 50 as active`)
+    const { code, stdout } = await checked(sql)
+    expect(code).toBe(1)
+    expect(stdout).toMatch(/dept_code +all 50 active employees have the same value \(D1: 50\)/)
+    expect(stdout).toMatch(/gender +all 50 active employees have the same value \(3: 50\)/)
+    expect(stdout).toMatch(/level +all 50 active employees have the same value \(P1: 50\)/)
+    expect(stdout).toMatch(/email +empty for all 50 active employees/)
+    expect(stdout).toMatch(/mobile +empty for all 50 active employees/)
+    expect(stdout).not.toMatch(/(?:remark|mobile_area|name) +(?:all|empty for all) 50/)
+    // Of a company of nine it tells nothing.
+    expect(await checked(sql.replace('60', '9').replace("''", 'null'))).toMatchObject({ code: 0 })
+  })
+
+  test('is a user id that tells who somebody is, and it is masked', async () => {
+    const numbers = `select sfzh as userid, xm as name, sjh as mobile from yuangong where ygbh between 'E0005' and 'E0014'`
+    const found = await checked(numbers)
+    expect(found.code).toBe(1)
+    expect(found.stdout).toMatch(/userid +10 of 10 look like identity numbers/)
+    expect(found.stdout).toContain('990****53 199****0005 = 990****62 199****0005')
+    expect(found.stdout).not.toMatch(/\d{15}/)
+    const file = join(folder, 'other.sql')
+    const document = await dirsync(['hr', 'check', '--mapping', file, '--json'], {
+      HR_DATABASE_URL: postgres.url,
+    })
+    expect(document.stdout).not.toMatch(/\d{15}/)
+    expect(document.json()).toMatchObject({ doubts: [{ kind: 'identity_userid', rows: 10, of: 10 }] })
+    const long = await checked(`${numbers.replace('xm as', 'repeat(xm, 2000) as')}`, {
+      HR_DATABASE_URL: postgres.url,
+      HR_ROW_LIMIT_KB: '1',
+    })
+    expect(long.stderr).toMatch(/the row of \d{3}\*{4}\d{2} is longer than 1 kB/)
+    const phones = await checked(`select (19900000000 + n) as userid, 'n' || n as name, 'x' as email
+      from generate_series(1, 3) n`)
+    expect(phones.stdout).toMatch(/userid +3 of 3 look like mobile numbers, which change/)
+    expect(phones.stdout).toMatch(/199\*{4}0001 \*{4} \(1 characters\)/)
+    const mails = await checked(`select n || '@example.com' as userid, 'n' || n as name
+      from generate_series(1, 30) n`)
+    expect(mails).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/userid +30 of 30 look like e-mail/),
+    })
+  })
+})
+
+describe('the times in HR', () => {
+  const columns = 'id varchar(9) primary key, name varchar(9), changed'
+  /** Employees by how long ago, by China's clock, they were changed. */
+  const times: [string, string, () => Promise<[address: string, sql: string]>][] = [
+    [
+      'PostgreSQL',
+      'postgres',
+      async () => {
+        await postgres.pool.query(`create table times (${columns} timestamptz);
+          insert into times values ('a', 'A', now() - interval '7 minutes'), ('b', 'B', now() - interval '9 days'),
+            ('c', 'C', '2099-01-01'), ('d', 'D', null), ('e', 'E', null)`)
+        return [postgres.url, 'select id as userid, name, changed as updated_at from times']
+      },
+    ],
+    [
+      'MariaDB',
+      'mariadb',
+      async () => {
+        const china = 'utc_timestamp() + interval 8 hour'
+        await mariadb.admin.query(`set sql_mode = ''; create table times (${columns} datetime);
+          insert into times values ('a', 'A', ${china} - interval 7 minute), ('b', 'B', ${china} - interval 9 day),
+            ('c', 'C', '2099-01-01'), ('d', 'D', null), ('e', 'E', '0000-00-00')`)
+        return [mariadb.url, 'select id as userid, name, changed as updated_at from times']
+      },
+    ],
+    [
+      'files',
+      'files',
+      async () => {
+        const at = (ago: number) => new Date(Date.now() + 8 * 3_600_000 - ago).toISOString().slice(0, 19)
+        const hr = await temporaryFolder()
+        await writeFile(
+          join(hr, 'times.csv'),
+          `id,name,changed\na,A,${at(7 * 60_000)}\nb,B,${at(9 * 86_400_000)}\nc,C,2099-01-01\nd,D,\ne,E,\n`,
+        )
+        return [`files:${hr}`, 'select id as userid, name, changed::timestamp as updated_at from times']
+      },
+    ],
+  ]
+
+  test.each(times.filter(([, kind]) => kind !== 'mariadb'))(
+    'in %s are held against the clock',
+    (...[, , made]) => heldAgainstTheClock(made),
+  )
+  test.each(times.filter(([, kind]) => kind === 'mariadb'))(
+    'in %s are held against the clock',
+    { tags: 'mariadb' },
+    (...[, , made]) => heldAgainstTheClock(made),
+  )
+
+  async function heldAgainstTheClock(made: (typeof times)[number][2]): Promise<void> {
+    const [url, sql] = await made()
+    const env = { HR_DATABASE_URL: url, HR_FILES_COMPLETE: '0s', HR_FILES_KEEP: await temporaryFolder() }
+    const { code, stdout } = await checked(sql, env)
+    expect(stdout.replace(/\s+/g, ' ')).toMatch(
+      /Hardly meant updated_at 1 rows have an updated_at in the future: every run reads them Correct these times in HR/,
+    )
+    expect(stdout.replace(/\s+/g, ' ')).toMatch(
+      /Hints .* updated_at the newest updated_at is [78] min ago updated_at 2 rows have no updated_at: every run reads them/,
+    )
+    expect(code).toBe(1)
+    const document = (
+      await dirsync(['hr', 'check', '--mapping', join(folder, 'other.sql'), '--json'], env)
+    ).json()
+    expect(document.updated_at).toMatchObject({ in_future: 1, missing: 2 })
+    expect(Date.now() - new Date(document.updated_at.newest).getTime()).toBeLessThan(600_000)
+  }
+})
+
+test('a value that a cast cannot take is told with its column and its employee, and without itself', async () => {
+  const failed = await checked(
+    `select ygbh as userid, xm as name, replace(sjh, '无', 'secret-7')::bigint as mobile, 'x' as remark
+     from yuangong where ygbh in ('E0001', 'E0003', 'E0004', 'E0005')`,
+  )
+  expect(failed.code).toBe(1)
+  expect(failed.stderr).toMatch(
+    /the query failed on a value in HR \(SQLSTATE 22P02\).*\. It is column mobile of employee E0004\.\n$/,
+  )
+  expect(failed.stderr).not.toContain('secret-7')
+  // In a condition it has no column.
+  const condition = await checked(`select ygbh as userid, xm as name from yuangong where sjh::bigint > 1`)
+  expect(condition.stderr).toMatch(/\(SQLSTATE 22P02\)/)
+  expect(condition.stderr).not.toContain('It is column')
+})
+
 test('many different values are estimated, and said to be', async () => {
   const many = await checked(
     `select n as userid, n % 16000 as cost_center_id, n as remark from generate_series(1, 60000) n`,
@@ -257,6 +410,9 @@ describe('a mapping that is wrong', () => {
         '    2 |   nme as name\n' +
         '          ^\n',
     )
+  })
+
+  test('is told with its place in MariaDB', { tags: 'mariadb' }, async () => {
     const unknown = await checked('select ygbh as userid,\n  xm as nme\nfrom yuangong', {
       HR_DATABASE_URL: mariadb.url,
     })
@@ -303,9 +459,10 @@ describe('a mapping that is wrong', () => {
 
 test('Ctrl-C ends it in a sentence, and HR’s server with it', async () => {
   const file = join(folder, 'slow.sql')
+  await postgres.pool.query('create view slow as select pg_sleep(60)::text as slept')
   await writeFile(
     file,
-    `select n as userid, case when n > 250000 then pg_sleep(60)::text end as name from generate_series(1, 300000) n`,
+    `select n as userid, case when n > 250000 then (select slept from slow) end as name from generate_series(1, 300000) n`,
   )
   await using child = spawnDirsync(['hr', 'check', '--mapping', file], {
     env: { HR_DATABASE_URL: postgres.url },
@@ -317,4 +474,46 @@ test('Ctrl-C ends it in a sentence, and HR’s server with it', async () => {
   const busy = () =>
     postgres.pool.query(`select from pg_stat_activity where application_name = 'dirsync hr check'`)
   await expect.poll(async () => (await busy()).rowCount, { timeout: 20_000 }).toBe(0)
+})
+
+describe('HR in files, while the folder holds no whole delivery', () => {
+  let env: Record<string, string>
+
+  beforeAll(async () => {
+    const hr = await temporaryFolder()
+    const mapping = join(await temporaryFolder(), 'employees.sql')
+    await writeFile(mapping, 'select id as userid, name from staff')
+    await writeFile(join(hr, 'staff.csv'), 'id,name\ne1,Ann\ne2,Ben\n')
+    const keep = await temporaryFolder()
+    env = {
+      HR_DATABASE_URL: `files:${hr}`,
+      HR_EMPLOYEES_SQL: mapping,
+      HR_FILES_COMPLETE: '0s',
+      HR_FILES_KEEP: keep,
+    }
+    expect(await dirsync(['hr', 'check'], env)).toMatchObject({ code: 0, stderr: '' })
+    await writeFile(join(hr, 'staff.csv'), 'id,name\ne1')
+  })
+
+  test('hr check names the last one, says why the folder is refused, and fails', async () => {
+    const { code, stdout } = await dirsync(['hr', 'check'], env)
+    expect(code).toBe(1)
+    expect(stdout.replace(/\s+/g, ' ')).toMatch(
+      /delivery staff\.csv \(2 rows, UTF-8\), written \d{4}-\d\d-\d\d .*This is the last whole delivery\. What is in the folder now is refused, so no run reads it: the file staff\.csv ends in the middle of its last line/,
+    )
+    expect(stdout).not.toContain('Nothing is wrong')
+    const document = (await dirsync(['hr', 'check', '--json'], env)).json()
+    expect(document).toMatchObject({ ok: false, delivery: { problem: expect.stringContaining('staff.csv') } })
+  })
+
+  test('hr init does so too, once it has written its SELECT', async () => {
+    const output = join(await temporaryFolder(), 'new.sql')
+    const { code, stdout } = await dirsync(
+      ['hr', 'init', '--table', 'staff', '--yes', '--output', output],
+      env,
+    )
+    expect(await readFile(output, 'utf8')).toContain('staff')
+    expect(stdout).toContain('This is the last whole delivery.')
+    expect(code).toBe(1)
+  })
 })

@@ -2,12 +2,13 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { widthOf } from '../../src/cli/output.ts'
+import { identityCheckCharacter } from '../../src/directory/field-rules.ts'
 import { createMariadbDatabase, type MariadbDatabase } from '../helpers/mariadb.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/postgres.ts'
-import { spawnDirsync } from '../helpers/process.ts'
+import { has } from '../helpers/programs.ts'
 import { temporaryFolder } from '../helpers/temporary-folder.ts'
-import { wideLines } from './dirsync.ts'
-import { atTerminal, hasTerminal } from './terminal.ts'
+import { dirsync, wideLines } from './dirsync.ts'
+import { atTerminal } from './terminal.ts'
 
 const STAFF = join(import.meta.dirname, '../../examples/workbench/staff.sql')
 let postgres: TestDatabase
@@ -17,12 +18,12 @@ let folder: string
 beforeAll(async () => {
   const staff = await readFile(STAFF, 'utf8')
   postgres = await createTestDatabase()
-  mariadb = await createMariadbDatabase()
+  if (has('mariadb')) mariadb = await createMariadbDatabase()
   await postgres.pool.query(`${staff};
     create table "Order ""Staff""" (
       "select" int, "Full Name" text, phone text, left_on date, photo bytea, "isActive" boolean);
     insert into "Order ""Staff""" values (1, 'Ann', '19900000001', null, 'x', true), (2, 'Ben', null, '2020-01-31', 'x', false)`)
-  await mariadb.admin.query(staff)
+  await mariadb?.admin.query(staff)
 })
 
 beforeEach(async () => {
@@ -31,18 +32,13 @@ beforeEach(async () => {
 
 afterAll(async () => {
   await postgres.close()
-  await mariadb.close()
+  await mariadb?.close()
 })
 
 /** `dirsync hr …` in a folder of the test, with the answers that a person would type. */
 async function hr(url: string, args: string[], answers = '', env: Record<string, string> = {}) {
-  await using child = spawnDirsync(['hr', ...args], {
-    cwd: folder,
-    env: { HR_DATABASE_URL: url, ...env },
-    input: answers,
-  })
-  const { code } = await child.exited
-  return { code, stdout: child.stdout, stderr: child.stderr }
+  process.chdir(folder)
+  return await dirsync(['hr', ...args], { HR_DATABASE_URL: url, ...env }, answers)
 }
 
 const written = (file = 'employees.sql') => readFile(join(folder, file), 'utf8')
@@ -56,7 +52,7 @@ describe('a first SELECT', () => {
   case when "zt" in ('在职') then 1 else 0 end as active,
   "gh" as corp_code,
   "xm" as name,
-  case "xb" when '女' then 2 when '男' then 1 else 3 end as gender,
+  case "xb" when '女' then 2 when '男' then 1 end as gender,
   "sfzh" as card_no,
   "dzyx" as email,
   "sjh" as mobile,
@@ -73,13 +69,15 @@ from yuangong
     expect(JSON.parse(check.stdout)).toMatchObject({ rows: 48, active: 44 })
   })
 
-  test('takes all guesses with --yes, in MariaDB as well, departments included', async () => {
+  test('takes all guesses with --yes, in MariaDB as well, departments included', {
+    tags: 'mariadb',
+  }, async () => {
     expect(await hr(mariadb.url, ['init', '--yes'])).toMatchObject({ code: 0, stderr: '' })
     expect(await written()).toContain('  `sjh` as mobile,\n')
     const departments = await hr(mariadb.url, ['init', '--departments', '--yes', '--output', 'd.sql'])
     expect(departments.stdout).toContain('Set: HR_DEPARTMENTS_SQL=')
     expect(await written('d.sql')).toBe(
-      "select\n  `bmbm` as dept_code,\n  case when `zt` in ('关闭', '?') then 0 else 1 end as active,\n  `sjbm` as parent_code\nfrom `bumen`\n",
+      "select\n  `bmbm` as dept_code,\n  case when `zt` in ('关闭') then 0 else 1 end as active,\n  `sjbm` as parent_code\nfrom `bumen`\n",
     )
   })
 
@@ -145,7 +143,7 @@ describe('of a table that is strange', () => {
     return `${active} of ${rows}`
   }
 
-  test('a day that stands for none makes nobody a leaver', async () => {
+  test('a day that stands for none makes nobody a leaver', { tags: 'mariadb' }, async () => {
     const days = "('0000-00-00'), ('1900-01-01'), (null), ('2999-12-31'), ('2020-01-01')"
     await mariadb.admin.query(`set sql_mode = '';
       create table days (id int auto_increment primary key, name char(1) default 'n', lzrq date, telephone int);
@@ -166,7 +164,7 @@ describe('of a table that is strange', () => {
     expect(stdout).toContain('By its name, status may tell who has left, and is not used')
   })
 
-  test('the columns that the user may read are read', async () => {
+  test('the columns that the user may read are read', { tags: 'mariadb' }, async () => {
     const grants = (
       role: string,
     ) => `create table own_rights (salary int, userid int, name text, mobile text);
@@ -194,7 +192,9 @@ describe('of a table that is strange', () => {
     }
   })
 
-  test('a table that keeps its versions is one, and a view that is broken is told without a line', async () => {
+  test('a table that keeps its versions is one, and a view that is broken is told without a line', {
+    tags: 'mariadb',
+  }, async () => {
     await mariadb.admin.query(`create table kept (id int, name char(1)) with system versioning;
       create table base (id int); create view broken as select id from base; drop table base`)
     expect(await hr(mariadb.url, ['init', '--yes', '--table', 'kept'])).toMatchObject({ code: 0, stderr: '' })
@@ -210,12 +210,169 @@ describe('of a table that is strange', () => {
     const { code, stdout } = await hr(
       postgres.url,
       ['init', '--table', 'odd\x1b[2Jnames'],
-      '\n\nremark\n\n\n1\n',
+      '\n\nremark\n\n\nno\n',
     )
     expect(code).toBe(0)
     expect(stdout).not.toContain('\x1b')
     expect(await written()).toContain('"a\nfrom me" as remark')
     expect(await active(postgres.url)).toBe('4 of 8')
+  })
+})
+
+describe('of HR as others lay it out', () => {
+  const NUMBERS = Array.from({ length: 60 }, (_, i) => {
+    const digits = `990015${1960 + (i % 40)}0510${String(i).padStart(3, '0')}`
+    return digits + identityCheckCharacter(digits)
+  })
+  const init = (url: string, table: string, answers: string | null) =>
+    hr(url, ['init', '--force', '--table', table, ...(answers === null ? ['--yes'] : [])], answers ?? '')
+  const checked = async (url: string) => {
+    const { stdout } = await hr(url, ['check', '--mapping', 'employees.sql', '--json'])
+    return JSON.parse(stdout)
+  }
+
+  beforeAll(async () => {
+    const employees = NUMBERS.map((number, i) => {
+      const leaver = i >= 54
+      const day = leaver ? '2024-03-31' : i % 2 ? '9999-12-31' : '0000-00-00'
+      const kingdee = [
+        i + 1,
+        `K${1000 + i}`,
+        `员工${i}`,
+        Number(i % 3 > 0),
+        number,
+        `199000001${i + 10}`,
+        700 + (i % 4),
+      ]
+      const status = leaver ? 8 : [1, 2, 3][i % 3]
+      const yonyou = [
+        `0001A1${'0'.repeat(10)}${1000 + i}`,
+        `Y${1000 + i}`,
+        `员工${i}`,
+        number,
+        1 + (i % 2),
+        leaver ? 3 : 2,
+      ]
+      return { kingdee: [...kingdee, day, status], yonyou }
+    })
+    if (has('mariadb')) {
+      await mariadb.admin.query(`set sql_mode = '';
+        create table t_hr_empinfo (FID int, FNUMBER varchar(20), FNAME varchar(50), FSEX int, FIDCARDNO varchar(30),
+          FCELL varchar(20), FADMINORGUNITID int, FLEAVEDATE date, FSTATUS int) character set gbk;
+        create table bd_psndoc (pk_psndoc char(20), code varchar(40), name varchar(50), id varchar(30), sex int,
+          enablestate int) character set gbk`)
+      for (const { kingdee, yonyou } of employees) {
+        await mariadb.admin.query('insert into t_hr_empinfo values (?)', [kingdee])
+        await mariadb.admin.query('insert into bd_psndoc values (?)', [yonyou])
+      }
+    }
+    await postgres.pool.query(`create table beisen as select 'B' || n as "工号", '员工' || n as "姓名",
+        case when n > 300 then '女' else '男' end as "性别", '199' || 10000000 + n as "手机号码",
+        case n % 2 when 0 then '财务部' else '研发中心' end as "部门", 'D' || n % 2 as "机构编码",
+        (array['正式', '试用', '离职', '正式'])[1 + n % 4] as "人员状态",
+        (array['9999.12.31', '', '2024.03.31', null])[1 + n % 4] as "最后工作日", now() as "最后修改时间"
+      from generate_series(1, 400) n`)
+  })
+
+  test('Kingdee: codes of states and 0/1 for men and women are not guessed, a day that stands for none is', {
+    tags: 'mariadb',
+  }, async () => {
+    const { code, stdout, stderr } = await init(mariadb.url, 't_hr_empinfo', null)
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    expect(stdout).toContain('FSEX is left out: its values may mean either gender (1 (40), 0 (20)).')
+    expect(stdout).toContain('by the values of FSTATUS: 1 (18), 2 (18), 3 (18), 8 (6)')
+    expect(await written()).toMatch(/^select\n {2}`FNUMBER` as userid,\n {2}case when `FLEAVEDATE` is null/)
+    expect(await checked(mariadb.url)).toMatchObject({ rows: 60, active: 54 })
+  })
+
+  test('Kingdee: a value that is typed is that value, not its place in the list', {
+    tags: 'mariadb',
+  }, async () => {
+    const answers = ['.', '0', '1', '1', '5', '3, 2,1']
+    const { code, stdout } = await init(mariadb.url, 't_hr_empinfo', `${answers.join('\n')}\n`)
+    expect(code).toBe(0)
+    expect(stdout).toMatch(/VALUE +ROWS\n +1 +40\n +0 +20\n/)
+    expect(stdout).toContain('Type some of these values, with commas between them: 1, 2, 3, 8')
+    expect(stdout).toContain('54 of 60 rows are active employees by it.')
+    const select = await written()
+    expect(select).toContain("case `FSEX` when '0' then 1 when '1' then 2 end as gender")
+    expect(select).toContain("case when `FSTATUS` in ('3', '2', '1') then 1 else 0 end as active")
+    expect(await checked(mariadb.url)).toMatchObject({ active: 54 })
+  })
+
+  test('Yonyou: identity numbers in a column called id are no user ids, and told where they are made some', {
+    tags: 'mariadb',
+  }, async () => {
+    const { code, stdout } = await init(mariadb.url, 'bd_psndoc', null)
+    expect(code).toBe(0)
+    expect(await written()).toBe(`select
+  \`code\` as userid,
+  \`name\` as name,
+  \`sex\` as gender,
+  \`id\` as card_no
+from \`bd_psndoc\`
+`)
+    expect(stdout).toContain('By its name, enablestate may tell who has left, and is not used')
+    const answers = ['-', '-', '-', 'userid', '-', '-', '2']
+    const personal = await init(mariadb.url, 'bd_psndoc', `${answers.join('\n')}\n`)
+    expect(personal.stdout).toContain('id looks like identity numbers, mobile numbers or e-mail addresses.')
+    expect(wideLines(personal.stdout.replaceAll(folder, ''))).toEqual([])
+  })
+
+  test('Beisen: men and women and states are those of all rows, and names of departments are no codes', async () => {
+    expect(await init(postgres.url, 'beisen', null)).toMatchObject({ code: 0, stderr: '' })
+    expect(await written()).toBe(`select
+  "工号" as userid,
+  case when "人员状态" in ('正式', '试用') then 1 else 0 end as active,
+  "姓名" as name,
+  case "性别" when '女' then 2 when '男' then 1 end as gender,
+  "手机号码" as mobile,
+  "机构编码" as dept_code,
+  "最后修改时间" as updated_at
+from beisen
+`)
+    expect(await checked(postgres.url)).toMatchObject({ active: 300, broken_rules: [] })
+  })
+
+  test.each([
+    ['of digits with points', `"最后工作日"`, 300],
+    ['without a separator', `replace("最后工作日", '.', '')`, 300],
+    ['of one digit or two', `replace("最后工作日", '.03.', '/3/')`, 300],
+    ['as a number', `nullif(replace("最后工作日", '.', ''), '')::int`, 300],
+    ['in the future', `replace("最后工作日", '2024', '2998')`, 400],
+  ])('a day of leaving in a text %s tells who is there', async (_, expression, active) => {
+    await postgres.pool.query(`create or replace view days_in_text as
+      select "工号", "姓名", (${expression})::text as "LastWorkDate" from beisen`)
+    if (expression.endsWith('int'))
+      await postgres.pool.query(`drop view days_in_text; create view days_in_text as
+        select "工号", "姓名", ${expression} as "LastWorkDate" from beisen`)
+    expect(await init(postgres.url, 'days_in_text', null)).toMatchObject({ code: 0, stderr: '' })
+    expect(await checked(postgres.url)).toMatchObject({ rows: 400, active })
+    await postgres.pool.query('drop view days_in_text')
+  })
+
+  test('a day of leaving in a delivered file tells who is there', async () => {
+    const days = ['', '9999.12.31', '2024.03.31', '']
+    const lines = Array.from({ length: 40 }, (_, i) => `${i},员工${i},${days[i % 4]}`)
+    const delivery = await temporaryFolder()
+    await writeFile(join(delivery, 'staff.csv'), `工号,姓名,离职日期\n${lines.join('\n')}\n`)
+    const env = { HR_FILES_COMPLETE: '0s' }
+    const url = `files:${delivery}`
+    expect(await hr(url, ['init', '--yes'], '', env)).toMatchObject({ code: 0, stderr: '' })
+    const { stdout } = await hr(url, ['check', '--mapping', 'employees.sql', '--json'], '', env)
+    expect(JSON.parse(stdout)).toMatchObject({ rows: 40, active: 30 })
+  })
+
+  test('what would make most people leave is not taken by --yes, and asked without a proposal', async () => {
+    await postgres.pool.query(`create table history as select n as id, 'n' || n as name,
+      case when n > 55 then 'regular' else 'resigned' end as status from generate_series(1, 60) n`)
+    const { code, stdout } = await init(postgres.url, 'history', null)
+    expect(code).toBe(0)
+    expect(stdout).toContain('By its name, status may tell who has left, and is not used')
+    expect(await written()).not.toContain('as active')
+    const asked = await init(postgres.url, 'history', '.\n\n1\n\n')
+    expect(asked).toMatchObject({ code: 0, stdout: expect.stringContaining('A number, or a column: \n') })
+    expect(asked.stdout).toContain('5 of 60 rows are active employees by it.')
   })
 })
 
@@ -269,7 +426,7 @@ describe('it refuses', () => {
   })
 })
 
-test.runIf(hasTerminal)('at a terminal it asks, and Ctrl-C ends it without a file', async () => {
+test('at a terminal it asks, and Ctrl-C ends it without a file', { tags: 'script' }, async () => {
   const output = join(folder, 'e.sql')
   const terminal = atTerminal(['hr', 'init', '--output', output], { HR_DATABASE_URL: postgres.url })
   await terminal.shows(/Which one holds the employees\? A number or a name \[1\]: $/)

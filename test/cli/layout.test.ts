@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { momentOf } from '../../src/cli/arguments.ts'
-import { type Column, cut, duration, plain, shortTime, table, widthOf, wrap } from '../../src/cli/output.ts'
+import { type Column, cut, duration, plain, table, widthOf, wrap } from '../../src/cli/output.ts'
 import { csvLine } from '../../src/lib/csv.ts'
+import { shortTime } from '../../src/lib/time-text.ts'
 
 describe('a table', () => {
   type Row = { id: number; name: string | null; text: string }

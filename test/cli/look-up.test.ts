@@ -1,15 +1,11 @@
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { createDeployment, type Deployment } from '../helpers/deployment.ts'
-import { command, wideLines } from './dirsync.ts'
+import { dirsync as run, wideLines } from './dirsync.ts'
 
 /** A platform with payment orders of two days, limit accounts and taxpayers. A year that is over is shown as it is. */
 let deployment: Deployment
 
-/** Runs a command in this process, one at a time. */
-async function dirsync(...args: string[]) {
-  const run = await command(args)
-  return { ...run, json: () => JSON.parse(run.stdout) }
-}
+const dirsync = (...args: string[]) => run(args, deployment.settings)
 
 const ACCOUNT = 'b'.repeat(32)
 const MALL = {
@@ -36,7 +32,7 @@ const MALL = {
 
 beforeAll(async () => {
   deployment = await createDeployment()
-  for (const [name, value] of Object.entries({ ...deployment.settings, TZ: 'UTC' })) vi.stubEnv(name, value)
+  vi.stubEnv('TZ', 'UTC')
   const orders = [...Array(130).keys()].map(n => ({
     trade_no: String(8_000_000_000_000_000 + n),
     out_trade_no: `test-application-${n}`,

@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
 import { createDeployment, type Deployment } from '../helpers/deployment.ts'
 import { createTestDatabase } from '../helpers/postgres.ts'
 import { dirsync as run, wideLines } from './dirsync.ts'
-import { atTerminal, hasTerminal } from './terminal.ts'
+import { atTerminal } from './terminal.ts'
 
 const APP = 'test-application'
 const ACCOUNT = 'a'.repeat(32)
@@ -101,7 +101,7 @@ test.concurrent('a refund is sent with --yes, and its number is never sent again
   expect(again.stderr).toMatch(/was sent before \(12\.50 of order .*never sent twice/)
   expect(await sent(number)).toBe(1)
   const shown = await dirsync('refund', 'show', number)
-  expect(shown.stdout).toMatch(/state +accepted: carried out[\s\S]+sent .*\(cli:/)
+  expect(shown.stdout).toMatch(/state +accepted: carried out[\s\S]+sent .* by \w+ \(shell\)\n/)
 })
 
 test.concurrent('a refund gets a number of its own, and one JSON document as its answer', async () => {
@@ -285,7 +285,7 @@ describe('a top-up', () => {
   })
 })
 
-describe.skipIf(!hasTerminal)('at a terminal', () => {
+describe('at a terminal', { tags: 'script' }, () => {
   test.concurrent('a summary and a question come first, and no sends nothing', async () => {
     const terminal = atTerminal(refund(5, '--amount', '150'), deployment.settings)
     await terminal.shows(/Send this refund\? \[y\/N\]/)

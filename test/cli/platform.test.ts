@@ -1,18 +1,13 @@
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createDeployment, type Deployment } from '../helpers/deployment.ts'
-import { command } from './dirsync.ts'
+import { dirsync as run } from './dirsync.ts'
 
 let deployment: Deployment
 
-/** Runs a command in this process, one at a time. */
-async function dirsync(...args: string[]) {
-  const run = await command(args)
-  return { ...run, json: () => JSON.parse(run.stdout) }
-}
+const dirsync = (...args: string[]) => run(args, deployment.settings)
 
 beforeAll(async () => {
   deployment = await createDeployment()
-  for (const [name, value] of Object.entries(deployment.settings)) vi.stubEnv(name, value)
 })
 
 afterAll(() => deployment[Symbol.asyncDispose]())

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createDeployment, type Deployment } from '../helpers/deployment.ts'
-import { hasPgbouncer, startPgbouncer } from '../helpers/pgbouncer.ts'
+import { startPgbouncer } from '../helpers/pgbouncer.ts'
 import { dirsync } from './dirsync.ts'
 
-describe.runIf(hasPgbouncer)('DATABASE_URL leads to a pooler', () => {
+describe('DATABASE_URL leads to a pooler', { tags: 'pgbouncer' }, () => {
   let deployment: Deployment
 
   beforeAll(async () => {

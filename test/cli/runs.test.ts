@@ -1,10 +1,10 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
-import { type Company, createCompany, endOf } from '../helpers/company.ts'
+import { type Company, createCompany, endOf, until } from '../helpers/company.ts'
 import { dirsync as run, wideLines } from './dirsync.ts'
 
-/** A company in step, with a service that runs in this process; the command line is another process beside it. */
+/** A company in sync, with a service that is running. */
 let company: Company
 
 const dirsync = (...args: string[]) => run(args, company.settings)
@@ -140,13 +140,20 @@ describe('a run that its breaker holds', () => {
     expect(json.sample).toHaveLength(10)
   })
 
+  /** A rejection asks for the next run itself. */
+  const nextHeld = () =>
+    until(async () => {
+      const { rows } = await company.db.query(`select id::int from dirsync.sync_run where state = 'held'`)
+      return (rows[0]?.id as number | undefined) ?? null
+    })
+
   test('shows nothing of a value that breaks a rule, in whatever column it came', async () => {
     await company.hr.query(
       `update person set level = '13812345678 ' || repeat('x', 60) where userid < 'e0010'`,
     )
     const { rows } = await company.db.query(`select dirsync.reject($1) as id`, [held])
     expect(rows).toHaveLength(1)
-    held = (await company.run('changes')).id
+    held = await nextHeld()
     const plan = await dirsync('plan', String(held))
     expect(plan.stdout).toMatch(/level → \*{4} \(72 characters\)/)
     expect(
@@ -154,7 +161,7 @@ describe('a run that its breaker holds', () => {
     ).not.toContain('13812345678')
     await company.hr.query(`update person set level = null`)
     await company.db.query(`select dirsync.reject($1)`, [held])
-    held = (await company.run('changes')).id
+    held = await nextHeld()
   })
 
   test('has all of it as CSV, with what HR has changed since', async () => {
@@ -176,6 +183,8 @@ describe('a run that its breaker holds', () => {
     expect((await company.onPlatform()).get('e0009')).toMatchObject({ email: 'e0009@three.example.com' })
     const story = (await dirsync('runs', String(held), '--json')).json()
     expect(story).toMatchObject({ approved: true, decided_by: expect.stringContaining('cli:') })
+    expect((await dirsync('runs', String(held))).stdout).toMatch(/decided .* by \w+ \(shell\)\n/)
+    expect((await dirsync('plan', String(held))).stdout).toMatch(/decided .* by \w+ \(shell\)\n/)
   })
 
   test('ends without a trace once it is rejected', async () => {
@@ -195,7 +204,7 @@ describe('cancel, pause and resume', () => {
     expect(paused.json()).toEqual({ paused: true, reason: 'maintenance' })
     const status = await dirsync('status')
     expect(status.stdout).toMatch(/everything since .*, until somebody resumes/)
-    expect(status.stdout.replace(/\s+/g, ' ')).toMatch(/All calls are paused by .*cli:.*: maintenance/)
+    expect(status.stdout.replace(/\s+/g, ' ')).toMatch(/All calls are paused by \w+ \(shell\): maintenance/)
     const call = await dirsync('platform', 'employee/get', '--userid', 'e0001')
     expect(call.code).toBe(1)
     expect(call.stderr.replace(/\s+/g, ' ')).toContain('All calls of this deployment are paused')
@@ -205,6 +214,12 @@ describe('cancel, pause and resume', () => {
       status: 'warning',
       what: 'not checked, because all calls are paused',
     })
+    expect(findings).toContainEqual(
+      expect.objectContaining({
+        check: 'halt',
+        what: expect.stringMatching(/: All calls are paused by \w+ \(shell\): maintenance$/),
+      }),
+    )
     const waited = await dirsync('resync', '--employee', 'e0001', '--wait')
     expect(waited.code).toBe(1)
     expect(waited.stdout.replace(/\s+/g, ' ')).toContain('Let them go on with `dirsync resume`')
@@ -257,6 +272,15 @@ describe('a dry run of another mapping', () => {
     const told = (await dirsync('plan', '--mapping', file(), '--json')).json()
     expect(told).toMatchObject({ state: 'done', compared: { changes: 1 }, sample: [{ key: 'e0012' }] })
     const { rows } = await company.db.query('select state, requested_by from dirsync.dry_run order by id')
+    expect(await dirsync('cancel', '--dry-run', '1')).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('dry run 1 is done, so nothing of it is under way'),
+    })
+    const waiting = await company.db.query(
+      `insert into dirsync.dry_run (mapping) values ('select 1') returning id::int`,
+    )
+    const cancelled = await dirsync('cancel', '--dry-run', String(waiting.rows[0].id), '--json')
+    expect(cancelled.json()).toEqual({ dry_run: waiting.rows[0].id, decision: 'cancelled' })
     expect(rows).toMatchObject([{ state: 'done', requested_by: expect.stringContaining('cli:') }, {}, {}])
   })
 

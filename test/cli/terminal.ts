@@ -1,12 +1,10 @@
-import { spawn, spawnSync } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { join } from 'node:path'
 import { inject } from 'vitest'
 import { registerChild } from '../helpers/children.ts'
+import { program } from '../helpers/programs.ts'
 
 const LAUNCHER = join(import.meta.dirname, '../../bin/dirsync')
-
-/** Whether this machine has util-linux' `script`, which lends a process a terminal. */
-export const hasTerminal = spawnSync('script', ['--version']).stdout?.includes('util-linux') ?? false
 
 /** A `dirsync` process at a terminal of its own. */
 interface AtTerminal {
@@ -18,16 +16,20 @@ interface AtTerminal {
   readonly ended: Promise<{ code: number | null; screen: string }>
 }
 
-/** Runs `bin/dirsync` at a pseudo-terminal. */
+/** Runs `bin/dirsync` at a pseudo-terminal, which util-linux' `script` lends it: tag the test script. */
 export function atTerminal(args: string[], env: Record<string, string>): AtTerminal {
   // Without exec, Ctrl-C would end the shell in between too, and its exit code would be shown.
   const words = [LAUNCHER, ...args].map(word => `'${word.replaceAll("'", `'\\''`)}'`)
   const command = `exec ${words.join(' ')}`
-  const child = spawn('script', ['--quiet', '--return', '--flush', '--command', command, '/dev/null'], {
-    cwd: inject('runFolder'),
-    env: { PATH: process.env.PATH, TERM: 'dumb', NO_COLOR: '1', ...env },
-    stdio: ['pipe', 'pipe', 'inherit'],
-  })
+  const child = spawn(
+    program('script'),
+    ['--quiet', '--return', '--flush', '--command', command, '/dev/null'],
+    {
+      cwd: inject('runFolder'),
+      env: { PATH: process.env.PATH, TERM: 'dumb', NO_COLOR: '1', ...env },
+      stdio: ['pipe', 'pipe', 'inherit'],
+    },
+  )
   registerChild(inject('runFolder'), child)
   let screen = ''
   const watchers = new Set<() => void>()

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { expect, test } from 'vitest'
-import { command, dirsync, type Run, wideLines } from './dirsync.ts'
+import { dirsync, dirsyncProcess, type Run, wideLines } from './dirsync.ts'
 
 const COMMANDS = [
   ['start'],
@@ -75,10 +75,40 @@ const COMMANDS = [
   ['emulator'],
 ]
 
+/** Those that do nothing without an argument or an option. */
+const LACKING = new Set([
+  'employee',
+  'approve',
+  'reject',
+  'pause',
+  'dead-letters show',
+  'dead-letters ignore',
+  'dead-letters snooze',
+  'dead-letters assign',
+  'dead-letters comment',
+  'alerts mute',
+  'alerts unmute',
+  'orders show',
+  'orders record',
+  'taxpayers',
+  'refund show',
+  'refund settle',
+  'refund resolve',
+  'topup show',
+  'topup resolve',
+  'users add',
+  'users disable',
+  'users enable',
+  'users password',
+  'users role',
+  'tokens add',
+  'tokens revoke',
+])
+
 test.each(COMMANDS.map(names => ({ names })))(
   'help of $names shows examples in 80 columns',
   async ({ names }) => {
-    const help = await command([...names, '--help'])
+    const help = await dirsync([...names, '--help'])
     expect(help).toMatchObject({ code: 0, stderr: '' })
     expect(help.stdout).toContain(`Usage: dirsync ${names.join(' ')}`)
     expect(help.stdout).toContain('Examples:')
@@ -86,10 +116,34 @@ test.each(COMMANDS.map(names => ({ names })))(
   },
 )
 
+test.each([
+  ...COMMANDS.flatMap(([...names]) => (LACKING.has(names.join(' ')) ? [{ names }] : [])),
+  { names: ['dead-letters', 'ignore', '7'] },
+  { names: ['users', 'role', 'anna'] },
+])('$names alone says what is missing, and what to type', async ({ names }) => {
+  const refused = await dirsync(names)
+  expectRefusal(
+    refused,
+    /^dirsync: (?:missing required argument|required option) .+\n {2}\S+: \S.+\n {2}For example:\n {2}dirsync /,
+  )
+  const [, example = ''] = /For example:\n {2}dirsync (.+)\n/.exec(refused.stderr) ?? []
+  expect(example.startsWith(`${names.slice(0, 2).join(' ')} `)).toBe(true)
+  expect(wideLines(refused.stderr)).toEqual([])
+})
+
+test('whatever needs something more than its name is among them', async () => {
+  const needing: string[] = []
+  for (const names of COMMANDS) {
+    const { stdout } = await dirsync([...names, '--help'])
+    if (/^Usage: .* </m.test(stdout)) needing.push(names.join(' '))
+  }
+  expect(needing.filter(name => !LACKING.has(name))).toEqual([])
+})
+
 test('the help of the program lists every command', async () => {
   const help = await dirsync(['--help'])
   expect(help.code).toBe(0)
-  for (const [name] of COMMANDS) expect(help.stdout).toMatch(new RegExp(`^ {2}${name} `, 'm'))
+  for (const [name] of COMMANDS) expect(help.stdout).toMatch(new RegExp(`^ {2}${name}[ |]`, 'm'))
   expect(wideLines(help.stdout)).toEqual([])
 })
 
@@ -108,7 +162,7 @@ test('the help of the program loads no package but the one that reads the comman
 })
 
 test('the version is the one of package.json', async () => {
-  const version = await dirsync(['--version'])
+  const version = await dirsyncProcess(['--version'])
   expect(version).toMatchObject({ code: 0, stdout: '0.1.0\n' })
 })
 
@@ -131,6 +185,7 @@ test.each([
   ['a run of zero', ['reject', '0'], /"0" is not a run number/],
   ['no run', ['approve'], /missing required argument 'run'/],
   ['a run beyond all numbers', ['runs', '99999999999999999999'], /is not a run number/],
+  ['an unknown kind of run', ['runs', '--kind', 'all'], /there is no kind "all": choose one of changes/],
   ['a wrong limit', ['runs', '--limit', 'all'], /--limit holds "all"/],
   ['no subcommand', ['dead-letters'], /Usage: dirsync dead-letters/],
   ['an unknown subcommand', ['dead-letters', 'burn'], /unknown command 'burn'/],
@@ -140,6 +195,17 @@ test.each([
     ['dead-letters', 'list', '--state', 'dead'],
     /there is no state "dead": choose one of open/,
   ],
+  [
+    'a wrong age',
+    ['cases', 'list', '--older-than', 'soon'],
+    /--older-than holds "soon": give a time such as/,
+  ],
+  [
+    'a wrong kind',
+    ['cases', 'list', '--entity', 'team'],
+    /there is no entity "team": choose one of employee/,
+  ],
+  ['a case of no number', ['cases', 'show'], /For example:\s+dirsync dead-letters show 17/],
   ['nothing to retry', ['dead-letters', 'retry'], /either the numbers of dead letters or --category/],
   ['a retry of both', ['dead-letters', 'retry', '1', '--category', 'x'], /either the numbers/],
   ['an ignore without reason', ['dead-letters', 'ignore', '1'], /--reason/],
@@ -242,22 +308,20 @@ test.each([
   ['a history since nonsense', ['alerts', 'history', '--since', 'ever'], /--since holds "ever"/],
   ['quiet hours that are none', ['alerts', 'quiet', '22-7'], /should be hours such as 22:00-07:00, or off/],
   ['quiet hours without end', ['alerts', 'quiet', '22:00-22:00'], /should be hours such as/],
-  ['an emulator without secret', ['emulator'], /--secret/],
-  ['a wrong port', ['emulator', '--secret', 's', '--port', 'high'], /--port holds "high"/],
-] as const)('%s is refused with one sentence', async (_, args, sentence) => {
-  expectRefusal(await command([...args]), sentence)
-})
-
-test.concurrent.each([
-  ['an unknown command', ['plann'], /unknown command 'plann'.*\n.*plan/],
   ['money without a word', REFUND, /no terminal to ask on: give --yes to send the refund/],
   [
     'money without a word by its operation',
     ['platform', 'enterprise/account/applyCharge'],
     /give --yes to send the top-up without a question/,
   ],
-] as const)('%s is refused with one sentence by the process', async (_, args, sentence) => {
-  expectRefusal(await dirsync([...args]), sentence)
+  ['an emulator without secret', ['emulator'], /--secret/],
+  ['a wrong port', ['emulator', '--secret', 's', '--port', 'high'], /--port holds "high"/],
+] as const)('%s is refused with one sentence', async (_, args, sentence) => {
+  expectRefusal(await dirsync(args), sentence)
+})
+
+test('an unknown command is refused with one sentence by the process', async () => {
+  expectRefusal(await dirsyncProcess(['plann']), /unknown command 'plann'.*\n.*plan/)
 })
 
 function expectRefusal({ code, stdout, stderr }: Omit<Run, 'json'>, sentence: RegExp): void {
@@ -267,6 +331,6 @@ function expectRefusal({ code, stdout, stderr }: Omit<Run, 'json'>, sentence: Re
 }
 
 test('the operations are those of the specification', async () => {
-  const list = await command(['platform'])
+  const list = await dirsync(['platform'])
   expect(list.stdout.match(/^ {2}\S+\/\S+$/gm)).toHaveLength(13)
 })

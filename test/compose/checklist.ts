@@ -172,7 +172,7 @@ const CHANGES_DONE = /\bchanges\b.*\bdone\b/
 
 async function theDemo(port: string): Promise<void> {
   section('The demo')
-  await point('10', 'docker compose --profile demo up --detach --scale worker=3', ends(0))
+  await point('10', 'docker compose --profile demo up --detach', ends(0))
   await healthy('11', '--profile demo', 8)
   await until(`${DIRSYNC} status`, ({ text }) => CHANGES_DONE.test(text))
   await point('12', `${DIRSYNC} status`, () => [
@@ -251,7 +251,7 @@ async function faults(): Promise<void> {
   section('Faults')
   let id = await startFull()
   await point('24', 'docker compose kill --signal KILL worker', ends(0))
-  await point('24', 'docker compose up --detach --no-recreate --scale worker=3 worker', ends(0))
+  await point('24', 'docker compose up --detach --no-recreate worker', ends(0))
   await runEnds('24', id)
   id = await startFull()
   await point('25', 'docker compose restart redis', ends(0))
@@ -352,13 +352,28 @@ async function alerts(): Promise<void> {
   )
 }
 
+const BACKUP = 'docker compose exec -T postgres pg_dump -U dirsync -Fc --schema=dirsync dirsync >before.dump'
+
 async function newImage(): Promise<void> {
   section('A new image')
   const containers = `docker inspect $(docker compose ps --quiet postgres redis) --format '{{.Name}} {{.Id}} {{.State.StartedAt}}'`
   const before = await point('28', containers, ends(0))
   const { text: old } = await run('docker compose ps --quiet dirsync')
   appendFileSync(join(FOLDER, 'src/main.ts'), '\n// Another image.\n')
-  await point('28', 'docker compose build && docker compose up --detach', ends(0))
+  await point('28', BACKUP, ends(0))
+  const broken = join(FOLDER, 'src/migrations/9999_broken.sql')
+  writeFileSync(broken, 'select 1 / 0;')
+  const migrate = 'docker compose run --rm --no-deps migrate'
+  await point('28', `docker compose build && ${migrate}`, ({ code, text }) => [
+    ['a migration that fails is named', code !== 0 && /9999_broken/.test(text)],
+  ])
+  await point('28', 'docker compose ps --quiet dirsync', ({ text }) => [
+    ['the old processes go on', text === old],
+  ])
+  rmSync(broken)
+  await point('28', `docker compose build && ${migrate}`, ends(0))
+  await point('28', 'docker compose up --detach', ends(0))
+  await healthy('28', '--profile demo', 8)
   await point('28', containers, ({ text }) => [
     ['PostgreSQL and Redis are the same, and were not restarted', text === before.text],
   ])
@@ -440,6 +455,25 @@ async function ownDeployment(port: string): Promise<void> {
   await point('37', 'docker compose up --detach && docker compose ps --services', () => [
     ['no receiver without the profile', text => !/^notifications$/m.test(text)],
   ])
+  await restored()
+}
+
+/** The way back from a backup, on a machine that has nothing of this deployment but its folder. */
+async function restored(): Promise<void> {
+  const psql = 'docker compose exec -T postgres psql -U dirsync -At -c'
+  const known = `${psql} 'select count(*), min(acknowledged_at) from dirsync.employee'`
+  const before = await point('42', known, ends(0))
+  await point('42', BACKUP, ends(0))
+  await run('docker compose down --volumes')
+  await point('42', 'docker compose up --detach postgres', ends(0))
+  await until('docker compose ps --format "{{.Health}}" postgres', ({ text }) => /^healthy/.test(text))
+  await point('42', `${psql} 'create role dirsync_reviewer nologin'`, ends(0))
+  const restore =
+    'docker compose exec -T postgres pg_restore -U dirsync -d dirsync --exit-on-error <before.dump'
+  await point('42', restore, ends(0))
+  await point('42', known, ({ text }) => [['all that was known is there', text === before.text]])
+  await point('42', 'docker compose up --detach', ends(0))
+  await healthy('42', '', 4)
 }
 
 function write(file: string, text: string): void {
@@ -457,7 +491,11 @@ async function takeDown(): Promise<void> {
 }
 
 const [port, receiverPort, alertPort] = await Promise.all([freePort(), freePort(), freePort()])
-Object.assign(environment, { DIRSYNC_PORT: port, DIRSYNC_NOTIFICATION_PORT: receiverPort })
+Object.assign(environment, {
+  DIRSYNC_PORT: port,
+  DIRSYNC_NOTIFICATION_PORT: receiverPort,
+  DIRSYNC_WORKERS: '3',
+})
 await copyCheckout()
 const stopReceiver = await startReceiver(alertPort)
 appendFileSync(
@@ -478,6 +516,7 @@ try {
   await faults()
   await newImage()
   await run('docker compose --profile demo down --volumes')
+  environment.DIRSYNC_WORKERS = '1'
   await ownDeployment(receiverPort)
 } finally {
   stopReceiver()

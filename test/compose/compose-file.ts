@@ -1,4 +1,3 @@
-import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parse } from 'yaml'
@@ -45,37 +44,6 @@ export interface ComposeFile {
 /** The compose file as it stands, anchors resolved and variables not. */
 export function readComposeFile(): ComposeFile {
   return parse(readFileSync(join(ROOT, 'docker-compose.yml'), 'utf8'), { merge: true }) as ComposeFile
-}
-
-/** The command that reads compose files on this machine, or null. */
-export function findCompose(): string[] | null {
-  const candidates = [['docker-compose'], ['docker', 'compose']]
-  const found = candidates.find(([program = '', ...args]) => {
-    try {
-      execFileSync(program, [...args, 'version'], { stdio: 'ignore' })
-      return true
-    } catch {
-      return false
-    }
-  })
-  return found ?? null
-}
-
-/** The compose file as Compose understands it: `docker-compose [--profile …] config`. */
-export function resolveComposeFile(
-  compose: string[],
-  options: { folder?: string; profile?: string },
-): ComposeFile {
-  const [program = '', ...args] = compose
-  const profile = options.profile ? ['--profile', options.profile] : []
-  const text = execFileSync(program, [...args, ...profile, 'config'], {
-    cwd: options.folder ?? ROOT,
-    // No variable of this machine decides: DIRSYNC_DEPLOYMENT comes from .env, or is the default.
-    env: { PATH: process.env.PATH, HOME: process.env.HOME },
-    encoding: 'utf8',
-    stdio: ['ignore', 'pipe', 'pipe'],
-  })
-  return parse(text) as ComposeFile
 }
 
 /** Names of a service's secrets, of its networks. */

@@ -1,7 +1,12 @@
 import { spawnSync } from 'node:child_process'
 import { chmodSync, cpSync, existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import pg from 'pg'
+import { pino } from 'pino'
 import { describe, expect, test } from 'vitest'
+import { createPool } from '../../src/lib/database.ts'
+import { migrate } from '../../src/lib/migrate.ts'
+import { startEmbeddedPostgres } from '../../src/trial/postgres.ts'
 import { temporaryFolder } from '../helpers/temporary-folder.ts'
 import { ROOT, readComposeFile } from './compose-file.ts'
 import { newDeployment } from './deployment.ts'
@@ -21,7 +26,11 @@ describe('compose/new-deployment', () => {
       readFileSync(join(folder, 'compose/production/secrets', name), 'utf8').trim()
     const password = secret('postgres_password')
     expect(password).toMatch(/^[0-9a-f]{48}$/)
-    expect(secret('database_url')).toBe(`postgres://dirsync:${password}@postgres:5432/dirsync`)
+    const owner = new URL(secret('database_url'))
+    expect(owner.href).toBe(`postgres://dirsync:${owner.password}@postgres:5432/dirsync`)
+    expect(owner.password).toMatch(/^[0-9a-f]{48}$/)
+    expect(owner.password).not.toBe(password)
+    expect(secret('postgres_owner.sql')).toContain(`password '${owner.password}'`)
     const redis = new URL(secret('redis_url')).password
     expect(redis).toMatch(/^[0-9a-f]{48}$/)
     expect(redis).not.toBe(password)
@@ -66,6 +75,29 @@ describe('compose/new-deployment', () => {
     expect(() => newDeployment(folder, name)).toThrow(/small letters/)
     expect(existsSync(join(folder, '.env'))).toBe(false)
   })
+})
+
+test("the role that owns dirsync's tables migrates, and cannot switch the audit off", async () => {
+  // A server of its own, as the image makes one: roles belong to the whole server.
+  const read = (secret: string) => readFileSync(join(ROOT, 'compose/demo/secrets', secret), 'utf8')
+  const server = await startEmbeddedPostgres({ dataDir: join(await temporaryFolder(), 'data') })
+  const admin = new pg.Client(server.url('postgres'))
+  await admin.connect()
+  await admin.query('create database dirsync')
+  for (const statement of read('postgres_owner.sql').split(';')) await admin.query(statement)
+  await admin.end()
+  const url = new URL(read('database_url').trim())
+  url.host = new URL(server.url('dirsync')).host
+  const owner = createPool(url.href, { max: 1, name: 'test', logger: pino({ level: 'silent' }) })
+  try {
+    expect((await migrate(owner)).reviewerStatements).toEqual([])
+    const refused = expect.objectContaining({ code: '42501' })
+    await expect(owner.query('set session_replication_role = replica')).rejects.toEqual(refused)
+    await expect(owner.query(`copy (select 1) to program 'true'`)).rejects.toEqual(refused)
+  } finally {
+    await owner.end()
+    await server.stop()
+  }
 })
 
 describe('the guard', () => {

@@ -51,8 +51,8 @@ test('what is copied is readable for that user, whatever the umask of the checko
 })
 
 test('packages for trials and development stay out of it, those for traces and for files do not', () => {
-  const [command = '', removed = ''] = instructions('RUN')[0]?.split(' && rm -r ') ?? []
-  expect(command).toBe('npm ci --omit=dev')
+  const [command = '', removed = ''] = instructions('RUN')[0]?.split(' && rm -rf ') ?? []
+  expect(command).toBe('npm ci --omit=dev --ignore-scripts')
   const { packages } = JSON.parse(readFileSync(join(ROOT, 'package-lock.json'), 'utf8'))
   const gone = removed.split(' ').map(path => path.replace('node_modules/', '').replace('*', ''))
   const kept = Object.keys(packages[''].optionalDependencies).filter(

@@ -6,7 +6,15 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { RULE_NAMES } from '../../src/alerts/rule.ts'
 import { addToken } from '../../src/console/auth/tokens.ts'
 import type { AccessRole } from '../../src/console/auth/viewer.ts'
-import { clearAlerts, FACTS, judged, plantAlert, plantChannel, plantNotice } from '../alerts/planted.ts'
+import {
+  clearAlerts,
+  EVERYTHING,
+  FACTS,
+  judged,
+  plantAlert,
+  plantChannel,
+  plantNotice,
+} from '../alerts/planted.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/postgres.ts'
 import { openApp, signInAs, type TestApp } from './console-under-test.ts'
 
@@ -78,6 +86,7 @@ const commands = async () => {
 
 describe('who may', () => {
   test.each([
+    ['/alerts/1/acknowledge', {}],
     ['/alerts/mute', { rule: 'halt', for: '1h', reason: 'x' }],
     ['/alerts/unmute', { rule: 'halt' }],
     ['/alerts/quiet-hours', { starts: '22:00', ends: '07:00', time_zone: 'UTC' }],
@@ -180,13 +189,75 @@ describe('every rule', () => {
   })
 })
 
+describe('taking care of an alert', () => {
+  /** As a browser sends a form. */
+  async function send(role: AccessRole, url: string, from = 'same-origin') {
+    const cookie = await signInAs(console, role)
+    return console.app.inject({
+      ...{ method: 'POST', url, payload: 'reason=+the+vendor+renews+it+' },
+      headers: {
+        ...{ cookie, 'sec-fetch-site': from, 'accept-language': 'en', accept: 'text/html' },
+        'content-type': 'application/x-www-form-urlencoded',
+      },
+    })
+  }
+  async function pageOf(role: AccessRole): Promise<string> {
+    const cookie = await signInAs(console, role)
+    return (await console.app.inject({ url: '/alerts', headers: { cookie, 'accept-language': 'en' } })).body
+  }
+  const standing = async () => (await ask('viewer', 'GET', '/api/v1/alerts')).json().alerts
+
+  test('is a form for operators, after which the page names who does it and why', async () => {
+    await judged(database.pool)
+    const url = `/alerts/${await plantAlert(database.pool, 'clock')}/acknowledge`
+    expect(await pageOf('viewer')).not.toContain(url)
+    expect(await pageOf('operator')).toContain(`action="${url}"`)
+    expect((await send('viewer', url)).statusCode).toBe(403)
+    expect((await send('operator', url, 'cross-site')).statusCode).toBe(403)
+    expect(await standing()).toMatchObject([{ rule: 'clock', acknowledged_by: null }])
+
+    const sent = await send('operator', url)
+    expect({ status: sent.statusCode, to: sent.headers.location }).toEqual({ status: 303, to: '/alerts' })
+    const page = await pageOf('viewer')
+    expect(page).toMatch(/somebody-operator takes care of it/)
+    expect(page).toContain('the vendor renews it')
+    expect(await pageOf('operator')).not.toContain(url)
+    expect((await commands()).at(-1)).toMatchObject({
+      name: 'acknowledge_alert',
+      arguments: { reason: 'the vendor renews it' },
+    })
+  })
+
+  test('is a call for programs, once per alert and not when it is over', async () => {
+    await judged(database.pool)
+    const id = await plantAlert(database.pool, 'halt')
+    const over = await plantAlert(database.pool, 'tokens', { state: 'ended' })
+    const take = async (alert: number) =>
+      (
+        await ask('operator', 'POST', `/api/v1/alerts/${alert}/acknowledge`, { reason: 'we are on it' })
+      ).json()
+    expect(await take(id)).toEqual({ acknowledged: true })
+    expect(await standing()).toMatchObject([
+      {
+        rule: 'halt',
+        acknowledged_by: expect.stringContaining('api:token:operator'),
+        acknowledged_reason: 'we are on it',
+      },
+    ])
+    expect(await take(id)).toEqual({ acknowledged: false })
+    expect(await take(over)).toEqual({ acknowledged: false })
+    const tooLong = { reason: 'x'.repeat(501) }
+    expect((await ask('operator', 'POST', `/api/v1/alerts/${id}/acknowledge`, tooLong)).statusCode).toBe(422)
+  })
+})
+
 describe('a mute', () => {
   test('keeps a rule quiet until a time, and is ended', async () => {
     const day = new Date(Date.now() + 2 * 86_400_000).toISOString().slice(0, 10)
     const muted = await ask('operator', 'POST', '/api/v1/alerts/mute', {
       ...{ rule: 'clock', until: `${day}T09:30`, zone: 'Asia/Shanghai', reason: 'we are on it' },
     })
-    expect(muted.json()).toEqual({ rule: 'clock', until: `${day}T01:30:00.000Z` })
+    expect(muted.json()).toEqual({ rule: 'clock', subject: null, until: `${day}T01:30:00.000Z` })
     const { rows } = await database.pool.query('select rule, reason, muted_by from dirsync.alert_mute')
     expect(rows).toEqual([
       { rule: 'clock', reason: 'we are on it', muted_by: expect.stringContaining('api:token:operator') },
@@ -278,7 +349,8 @@ describe('elsewhere in the console', () => {
   test('the overview tells what nothing else there says, and the badge counts what asks for somebody', async () => {
     const { pool } = database
     await judged(pool)
-    for (const rule of ['halt', 'run_overdue', 'held_run', 'clock', 'money_unknown'] as const)
+    await plantAlert(pool, 'halt', EVERYTHING)
+    for (const rule of ['run_overdue', 'held_run', 'clock', 'money_unknown'] as const)
       await plantAlert(pool, rule)
     const page = await ask('viewer', 'GET', '/overview')
     const told = [...page.body.matchAll(/<strong>(\D+?)<\/strong>/g)].map(([, title]) => title)

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createTestDatabase, type TestDatabase } from '../helpers/postgres.ts'
-import { openApp, recordLog, type TestApp } from './console-under-test.ts'
+import { openApp, recordLog, signInAs, type TestApp } from './console-under-test.ts'
 
 const TOKEN = 'a-token-of-some-length'
 let database: TestDatabase
@@ -62,6 +62,15 @@ test.each([
     'x-content-type-options': 'nosniff',
     'x-frame-options': 'DENY',
   })
+})
+
+test.each([
+  ['Asia/Shanghai', 'Asia/Shanghai'],
+  ['Mars/Olympus', Intl.DateTimeFormat().resolvedOptions().timeZone],
+])('a page for a viewer in %s names the zone of its times: %s', async (asked, shown) => {
+  const cookie = `${await signInAs(console, 'viewer')}; dirsync_zone=${encodeURIComponent(asked)}`
+  const page = await console.app.inject({ url: '/runs', headers: { cookie, 'accept-language': 'en' } })
+  expect(page.body).toContain(`Times in ${shown}`)
 })
 
 test('a body that cannot be read is refused in JSON', async () => {

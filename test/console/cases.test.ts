@@ -318,9 +318,9 @@ test('an export holds the cases that match the filter, and no formula', async ()
   )
   const lines = response.body.replace('\ufeff', '').trimEnd().split('\r\n')
   expect(lines).toHaveLength(2)
-  expect(lines[0]).toMatch(/^id,enterprise_code,entity,entity_key,operation,field,state,/)
+  expect(lines[0]).toMatch(/^id,enterprise_code,entity,entity_key,operation,field,category,/)
   expect(lines[1]).toContain(
-    `,employee,'-1+1,update-employee,,open,left_hr,,"message, with ""quotes""",'=remedy(),`,
+    `,employee,'-1+1,update-employee,,left_hr,,,"message, with ""quotes""",'=remedy(),`,
   )
 })
 

@@ -11,6 +11,7 @@ import { Live } from '../../src/console/live.ts'
 import { ProcessMetrics } from '../../src/console/process-metrics.ts'
 import { Readiness } from '../../src/console/readiness.ts'
 import { createPool, type Pool } from '../../src/lib/database.ts'
+import { SERIALIZERS } from '../../src/lib/logger.ts'
 import { SAMPLE } from '../../src/trial/environment.ts'
 
 export const silent = pino({ level: 'silent' })
@@ -44,6 +45,7 @@ export async function openApp(
   options: {
     token?: string
     checkQueue?: () => Promise<unknown>
+    isOutdated?: () => boolean
     logger?: Logger
     settings?: Record<string, string>
     metrics?: AppOptions['metrics']
@@ -51,7 +53,12 @@ export async function openApp(
 ): Promise<TestApp> {
   const logger = options.logger ?? silent
   const pool = createPool(databaseUrl, { max: 2, name: 'console', logger, timeoutMs: 3000 })
-  const readiness = new Readiness({ pool, checkQueue: options.checkQueue ?? null, logger })
+  const readiness = new Readiness({
+    pool,
+    checkQueue: options.checkQueue ?? null,
+    isOutdated: options.isOutdated ?? (() => false),
+    logger,
+  })
   readiness.phase = 'running'
   const metrics = new ProcessMetrics({ version: '1.2.3', platformCodes: ['1000210003'] })
   const config = consoleConfig(databaseUrl, options.settings)
@@ -113,7 +120,7 @@ export function recordLog(): { logger: Logger; lines: LogLine[] } {
       done()
     },
   })
-  return { logger: pino({ level: 'debug' }, stream), lines }
+  return { logger: pino({ level: 'debug', serializers: SERIALIZERS }, stream), lines }
 }
 
 const cookies = new WeakMap<TestApp, Map<AccessRole, string>>()

@@ -15,6 +15,15 @@ beforeEach(async () => {
 
 const away = () => Promise.reject(new Error('connect ECONNREFUSED 10.1.2.3:6379'))
 
+test('a process whose HR sources are out of date is not ready, and says what to do', async () => {
+  await using console = await openApp(database.url, { isOutdated: () => true })
+  const answer = await console.app.inject('/readyz')
+  expect(answer.statusCode).toBe(503)
+  expect(answer.json()).toMatchObject({
+    missing: [{ part: 'hr_sources', remedy: expect.stringContaining('restart') }],
+  })
+})
+
 test('a living process says so, with its version, roles and uptime', async () => {
   await using console = await openApp(database.url)
   const response = await console.app.inject('/healthz')

@@ -360,3 +360,125 @@ describe('while the database is away', () => {
     },
   )
 })
+
+test('crafted cursors are refused in a sentence by every list', async () => {
+  const headers = { authorization: `Bearer ${tokens.get('admin')}` }
+  const lists = console.routes.filter(({ schema }) => 'cursor' in Object(Object(schema?.querystring).shape))
+  expect(lists.length).toBeGreaterThan(10)
+  const texts = ['\u0000', '\ud800', 'x', '']
+  const numbers = [1.5, -1, 1e300, Number.MAX_SAFE_INTEGER]
+  const positions = [
+    ...texts.flatMap(text => [
+      [text],
+      [text, text],
+      ...numbers.map(number => [text, text, number, text]),
+      [text, text, 1, text],
+    ]),
+    ...numbers.flatMap(number => [[number], [number, number], [number, number, number]]),
+    { length: 1 },
+    null,
+  ]
+  for (const { url } of lists)
+    for (const position of positions) {
+      const cursor = Buffer.from(JSON.stringify(position)).toString('base64url')
+      const address = `${url.replaceAll(/:\w+/g, '9')}?cursor=${cursor}`
+      const { statusCode } = await console.app.inject({ url: address, headers })
+      expect([200, 404, 422], `${url} ${JSON.stringify(position)}`).toContain(statusCode)
+    }
+})
+
+describe('the host that a request names', () => {
+  test.each(['evil.example', 'localhost.evil.example', '127.0.0.1.evil.example', '192.0.2.7:8080'])(
+    'without CONSOLE_URL, %s is none of ours: pages are refused, probes and tokens are not',
+    async host => {
+      const page = await console.app.inject({ url: '/sign-in', headers: { host, accept: 'text/html' } })
+      expect(page.statusCode).toBe(421)
+      expect(page.body).toContain('CONSOLE_URL')
+      for (const url of ['/healthz', '/readyz', '/metrics'])
+        expect((await console.app.inject({ url, headers: { host } })).statusCode, url).toBe(200)
+      const headers = { host, authorization: `Bearer ${tokens.get('viewer')}` }
+      expect((await console.app.inject({ url: '/api/v1/overview', headers })).statusCode).toBe(200)
+    },
+  )
+
+  test.each(['localhost', 'LOCALHOST:8080', '127.0.0.1:8080', '127.9.9.9', '[::1]:8080'])(
+    'without CONSOLE_URL, %s is this machine',
+    async host => {
+      const { statusCode } = await console.app.inject({ url: '/sign-in', headers: { host } })
+      expect(statusCode).toBe(200)
+    },
+  )
+
+  test('with CONSOLE_URL, the proxy before it may name any', async () => {
+    await using known = await openApp(database.url, { publicUrl: 'https://dirsync.example.com' })
+    const { statusCode } = await known.app.inject({ url: '/sign-in', headers: { host: 'dirsync:8080' } })
+    expect(statusCode).toBe(200)
+  })
+})
+
+describe('one viewer', () => {
+  const bearer = (token: string | undefined) => ({ authorization: `Bearer ${token}` })
+
+  test('who asks for 300 pages at once is told to come back, and others are served meanwhile', async () => {
+    const order: string[] = []
+    const asked = Array.from({ length: 300 }, async () => {
+      const answer = await console.app.inject({
+        url: '/api/v1/overview',
+        headers: bearer(tokens.get('viewer')),
+      })
+      order.push(answer.statusCode === 200 ? 'served' : 'refused')
+      return answer
+    })
+    const other = console.app
+      .inject({ url: '/api/v1/overview', headers: bearer(tokens.get('reviewer')) })
+      .then(answer => {
+        order.push('other')
+        return answer
+      })
+    const answers = await Promise.all(asked)
+    expect((await other).statusCode).toBe(200)
+    const refused = answers.filter(({ statusCode }) => statusCode === 429)
+    expect(refused.length).toBeGreaterThan(200)
+    expect(refused[0]?.headers['retry-after']).toBe('1')
+    expect(refused[0]?.json()).toMatchObject({ code: 'too_many' })
+    expect(order.filter(what => what === 'served').length).toBe(300 - refused.length)
+    expect(order.lastIndexOf('served')).toBeGreaterThan(order.indexOf('other'))
+  })
+
+  test('may look at the platform, HR and files so often a minute, and the audit names each time', async () => {
+    const token = await addToken(database.pool, 'test', {
+      name: 'curious',
+      role: 'admin',
+      expiresAt: TOMORROW,
+    })
+    const look = (method: 'GET' | 'POST', url: string, payload?: object) =>
+      console.app.inject({
+        method,
+        url: `/api/v1${url}`,
+        headers: bearer(token),
+        ...(payload && { payload }),
+      })
+    await look('POST', '/employees/9/explain')
+    await look('POST', '/mapping/try', { key: '9' })
+    for (const url of ['/cases.csv', '/audit.csv', '/runs/9/plan.csv']) await look('GET', url)
+    const { rows } = await database.pool.query(
+      `select name, arguments from dirsync.command where requested_by like '%token:curious%' order by id`,
+    )
+    expect(rows).toEqual([
+      { name: 'explain', arguments: { key: '9' } },
+      { name: 'try_mapping', arguments: { key: '9' } },
+      { name: 'export', arguments: { file: expect.stringMatching(/^cases-.*\.csv$/) } },
+      { name: 'export', arguments: { file: expect.stringMatching(/^audit-.*\.csv$/) } },
+      { name: 'export', arguments: { file: 'plan-9.csv' } },
+    ])
+    const answers = []
+    for (let time = 0; time < 60; time += 1) answers.push(await look('POST', '/mapping/try', { key: '9' }))
+    const refused = answers.filter(({ statusCode }) => statusCode === 429)
+    expect(refused.length).toBeGreaterThan(20)
+    expect(Number(refused[0]?.headers['retry-after'])).toBeGreaterThan(0)
+    const { rows: noted } = await database.pool.query(
+      `select from dirsync.command where requested_by like '%token:curious%' and name = 'try_mapping'`,
+    )
+    expect(noted).toHaveLength(1 + 60 - refused.length)
+  })
+})

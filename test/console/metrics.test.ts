@@ -23,7 +23,8 @@ afterAll(() => database.close())
 beforeEach(async () => {
   await database.pool.query(`truncate dirsync.sync_run, dirsync.planned_work, dirsync.plan_reading, dirsync.mirror_task, dirsync.pending, dirsync.dead_letter, dirsync.dead_letter_event,
     dirsync.employee, dirsync.halt, dirsync.process, dirsync.pacer, dirsync.job_schedule, dirsync.refund,
-    dirsync.refused_notification, dirsync.token_creation, dirsync.alert, dirsync.alert_notice, dirsync.alert_channel`)
+    dirsync.refused_notification, dirsync.token_creation, dirsync.alert, dirsync.alert_notice, dirsync.alert_message,
+    dirsync.alert_channel`)
 })
 
 async function scrape(app: { inject(url: string): Promise<{ statusCode: number; body: string }> }) {
@@ -44,7 +45,12 @@ test('every metric is well-formed, with help, type and base units', async () => 
     tooFast: false,
   })
   console.metrics.watchPacer(() => PACER)
-  console.metrics.observeJob({ operation: 'update-employee', outcome: 'updated', durationMs: 900 })
+  console.metrics.observeJob({
+    operation: 'update-employee',
+    outcome: 'updated',
+    durationMs: 900,
+    changeMs: 4000,
+  })
   const { families } = await scrape(console.app)
   const own = [...families].filter(([name]) => name.startsWith('dirsync_'))
   expect(own.length).toBeGreaterThan(12)
@@ -101,11 +107,14 @@ test('the database stands in the figures', async () => {
   expect(Object.keys(successes)).toEqual(['dirsync_run_last_success_age_seconds{kind="changes"}'])
   expect(Object.values(successes)[0]).toBeGreaterThanOrEqual(60)
   expect(Object.values(successes)[0]).toBeLessThan(600)
-  expect(of('dirsync_halts')).toEqual({ 'dirsync_halts{category="enterprise_code"}': 2 })
+  expect(of('dirsync_halts')).toEqual({ 'dirsync_halts{category="enterprise_code",scope="enterprise"}': 2 })
   expect(of('dirsync_employees')).toEqual({
     'dirsync_employees{standing="in_step"}': 1,
     'dirsync_employees{standing="awaiting_activation"}': 1,
+    'dirsync_employees{standing="accepted"}': 0,
     'dirsync_employees{standing="dead_lettered"}': 1,
+    'dirsync_employees{standing="held"}': 0,
+    'dirsync_employees{standing="rejected"}': 0,
     'dirsync_employees{standing="halted"}': 1,
     'dirsync_employees{standing="waiting"}': 1,
     'dirsync_employees{standing="left"}': 1,
@@ -138,6 +147,10 @@ test('what alerts are raised by stands in the figures too', async () => {
     insert into dirsync.alert_channel (name, kind, target, least, language, seen_at, failing_since) values
       ('ops', 'slack', 't', 'info', 'en', now(), null), ('mail', 'mail', 't', 'info', 'en', now(), now() - interval '1 minute'),
       ('old', 'mail', 't', 'info', 'en', now() - interval '1 day', now() - interval '1 day');
+    insert into dirsync.alert_message (channel, kind, content, state, sent_at, created_at) values
+      ('ops', 'alerts', '{}', 'sent', now(), now()), ('ops', 'alerts', '{}', 'sent', now(), now()),
+      ('ops', 'alerts', '{}', 'sent', now(), now() - interval '8 days'),
+      ('mail', 'alerts', '{}', 'given_up', null, now() - interval '2 days');
     update dirsync.process set pacer = jsonb_build_object('ratePerSecond', 9, 'set', 10, 'learnt', false, 'clockOffsetMs', -1500 * pid)`)
   await using console = await openApp(database.url)
   const all = await scrape(console.app)
@@ -176,6 +189,10 @@ test('what alerts are raised by stands in the figures too', async () => {
     'dirsync_alert_channel_failing_seconds{channel="ops"}': 0,
   })
   expect(Object.keys(of('alert_channel_failing_seconds'))).toHaveLength(2)
+  expect(of('alert_deliveries')).toEqual({
+    'dirsync_alert_deliveries{channel="mail",state="given_up"}': 1,
+    'dirsync_alert_deliveries{channel="ops",state="sent"}': 2,
+  })
 })
 
 test('what is gone from the database is gone from the next scrape', async () => {
@@ -209,8 +226,8 @@ test('calls and jobs of the process are counted, with codes from a closed list',
   metrics.observeCall({ ...query, durationMs: 10_000, code: 'PLATFORM_TIMEOUT' })
   metrics.observeCall({ ...query, code: 'PLATFORM_HTTP', httpStatus: 429, tooFast: true })
   metrics.observeCall({ ...query, code: 'PLATFORM_HTTP', httpStatus: 502 })
-  metrics.observeJob({ operation: 'update-employee', outcome: 'updated', durationMs: 300 })
-  metrics.observeJob({ operation: 'update-employee', outcome: 'parked', durationMs: 200 })
+  metrics.observeJob({ operation: 'update-employee', outcome: 'updated', durationMs: 300, changeMs: 700_000 })
+  metrics.observeJob({ operation: 'update-employee', outcome: 'parked', durationMs: 200, changeMs: null })
   const all = await scrape(console.app)
   expect(seriesOf(all, 'dirsync_platform_calls_total')).toEqual({
     'dirsync_platform_calls_total{operation="employee/update",code="0"}': 2,
@@ -258,11 +275,57 @@ test('no key, code of an enterprise or host of anybody is in the metrics', async
   expect(body).not.toMatch(/secret-/)
 })
 
+test('runs are counted as they end, by kind and state, and stay counted when they are deleted', async () => {
+  await using own = await createTestDatabase({ migrated: true })
+  await using console = await openApp(own.url)
+  const end = (kind: string, state: string, seconds: number) =>
+    own.pool
+      .query(
+        `with run as (insert into dirsync.sync_run (kind, state, requested_by, requested_at)
+                    values ($1, 'running', 'test', now() - $2 * interval '1 second') returning id)
+       select id from run`,
+        [kind, seconds],
+      )
+      .then(({ rows: [{ id }] }) =>
+        own.pool.query('update dirsync.sync_run set state = $2, finished_at = now() where id = $1', [
+          id,
+          state,
+        ]),
+      )
+  await end('changes', 'done', 30)
+  await end('changes', 'done', 10)
+  await end('full', 'failed', 5)
+  await own.pool.query('delete from dirsync.sync_run')
+  const all = await scrape(console.app)
+  expect(seriesOf(all, 'dirsync_runs_total')).toEqual({
+    'dirsync_runs_total{kind="changes",state="done"}': 2,
+    'dirsync_runs_total{kind="full",state="failed"}': 1,
+  })
+  expect(all.series.get('dirsync_run_seconds_total{kind="changes",state="done"}')).toBeCloseTo(40, 0)
+  expect(all.families.get('dirsync_runs_total')?.type).toBe('counter')
+})
+
+test('a change counts from when it was found, whatever became of other jobs', async () => {
+  await using console = await openApp(database.url)
+  const job = { operation: 'update-employee', durationMs: 10 } as const
+  console.metrics.observeJob({ ...job, outcome: 'updated', changeMs: 4000 })
+  console.metrics.observeJob({ ...job, outcome: 'updated', changeMs: 700_000 })
+  console.metrics.observeJob({ ...job, outcome: 'in_step', changeMs: null })
+  const { series } = await scrape(console.app)
+  expect(series.get('dirsync_change_seconds_bucket{le="600"}')).toBe(1)
+  expect(series.get('dirsync_change_seconds_count')).toBe(2)
+})
+
 test('without the database the process still shows its own metrics, and says that the rest is missing', async () => {
   const gone = await createTestDatabase({ migrated: true })
   await using console = await openApp(gone.url)
   await gone.close()
-  console.metrics.observeJob({ operation: 'update-employee', outcome: 'retry', durationMs: 10 })
+  console.metrics.observeJob({
+    operation: 'update-employee',
+    outcome: 'retry',
+    durationMs: 10,
+    changeMs: null,
+  })
   const all = await scrape(console.app)
   expect(seriesOf(all, 'dirsync_database_up')).toEqual({ dirsync_database_up: 0 })
   expect(seriesOf(all, 'dirsync_jobs_total')).not.toEqual({})

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { AccessRole } from '../../src/console/auth/viewer.ts'
-import { MOST_COUNTED, readRunStory } from '../../src/report/run-story.ts'
+import { MOST_CASES_COUNTED, readRunStory } from '../../src/report/run-story.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/postgres.ts'
 import { openApp, signInAs, type TestApp } from './console-under-test.ts'
 
@@ -173,7 +173,10 @@ describe('one run', () => {
       [id],
     )
     const run = (await api('GET', `/runs/${id}`)).json()
-    expect(run).toMatchObject({ dead_letters_total: MOST_COUNTED, figures: { new_cases: MOST_COUNTED } })
+    expect(run).toMatchObject({
+      dead_letters_total: MOST_CASES_COUNTED,
+      figures: { new_cases: MOST_CASES_COUNTED },
+    })
     expect(await readRunStory(database.pool, id)).toMatchObject({ dead_letters_total: 1100 })
   })
 
@@ -227,6 +230,18 @@ test('a held deletion of departments says which breaker it tripped, and lists de
   expect(page.body).toContain('BREAKER_DEPARTMENTS')
   expect(page.body).toContain('department to delete')
   expect(page.body).not.toContain('By changed field')
+})
+
+test('a first run that is held because most have left says so, not how many it would change', async () => {
+  const leavers = { left: 580, of: 600 }
+  const id = await addRun({ kind: 'full', state: 'held', planned: 600, plan: { reasons: {}, leavers } })
+  const page = await console.app.inject({
+    url: `/runs/${id}/plan`,
+    headers: { accept: 'text/html', cookie: await signInAs(console, 'operator') },
+  })
+  expect(page.body).toMatch(/<strong>580<\/strong> of 600 employees/)
+  expect(page.body).toContain('BREAKER_LEAVERS_PERCENT')
+  expect(page.body).not.toContain('Would change')
 })
 
 test('a run that another one took the place of keeps its plan to look at, and offers no decision', async () => {

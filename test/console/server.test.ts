@@ -3,6 +3,7 @@ import { type AddressInfo, connect, createServer } from 'node:net'
 import { Agent, fetch, request } from 'undici'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { connectHr } from '../../src/connections.ts'
+import { addToken } from '../../src/console/auth/tokens.ts'
 import { startConsole } from '../../src/console/server.ts'
 import { freePort } from '../helpers/free-port.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/postgres.ts'
@@ -25,6 +26,7 @@ async function startOn(
     roles: ['console'],
     version: '1.2.3',
     checkQueue: null,
+    isOutdated: () => false,
     platformCodes: [],
     hr: await connectHr(config, silent),
     platform: () => {
@@ -102,6 +104,73 @@ test('close ends idle connections and half-sent requests, frees the port, and ma
   await using next = await start({ CONSOLE_PORT: port })
   expect(next.url).toBe(console.url)
 })
+
+test('requests that drip in are ended, whether it is their headers or their body that never comes', async () => {
+  await using console = await start()
+  const { port } = new URL(console.url)
+  const drip = async (beginning: string) => {
+    const socket = connect(Number(port), '127.0.0.1')
+    await once(socket, 'connect')
+    let answer = ''
+    socket.on('data', data => {
+      answer += data
+    })
+    socket.on('error', () => {}) // a byte may come after the end
+    socket.write(beginning)
+    const drops = setInterval(() => socket.write('x'), 250)
+    await once(socket, 'close')
+    clearInterval(drops)
+    return answer
+  }
+  const answers = await Promise.all([
+    drip('GET /sign-in HTTP/1.1\r\nHost: localhost\r\nX-Slow: '),
+    drip(
+      'POST /sign-in HTTP/1.1\r\nHost: localhost\r\nSec-Fetch-Site: same-origin\r\nContent-Type: application/json\r\nContent-Length: 10000\r\n\r\n',
+    ),
+  ])
+  for (const answer of answers) expect(answer).toMatch(/^HTTP\/1\.1 408 /)
+}, 30_000)
+
+test('a viewer who breaks off frees the place for the next request', async () => {
+  await using console = await start()
+  const expiresAt = new Date(Date.now() + 86_400_000)
+  const token = await addToken(database.pool, 'test', { name: 'hasty', role: 'viewer', expiresAt })
+  const headers = { authorization: `Bearer ${token}` }
+  await using lock = await lockCases()
+  // More than may be in hand at a time, all of them waiting for the database.
+  const broken = Array.from({ length: 10 }, async () => {
+    const controller = new AbortController()
+    const asked = fetch(`${console.url}/api/v1/cases`, { headers, signal: controller.signal })
+    await expect.poll(lock.waiting).toBeGreaterThan(0)
+    controller.abort()
+    await asked.catch(() => {})
+  })
+  await Promise.all(broken)
+  await lock.release()
+  expect((await fetch(`${console.url}/api/v1/cases`, { headers })).status).toBe(200)
+})
+
+/** Keeps everybody from reading cases until it is released. */
+async function lockCases() {
+  const client = await database.pool.connect()
+  await client.query('begin; lock dirsync.dead_letter in access exclusive mode')
+  const release = async () => {
+    await client.query('rollback')
+  }
+  return {
+    release,
+    async waiting() {
+      const { rows } = await client.query(
+        `select count(*)::int as n from pg_locks where not granted and relation = 'dirsync.dead_letter'::regclass`,
+      )
+      return rows[0].n
+    },
+    [Symbol.asyncDispose]: async () => {
+      await release()
+      client.release()
+    },
+  }
+}
 
 test('close leaves no connection to the database', async () => {
   const own = await createTestDatabase({ migrated: true })

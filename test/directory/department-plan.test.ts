@@ -27,6 +27,11 @@ function department(deptCode: string, differs: Partial<KnownDepartment> = {}): K
 const plan = (...departments: KnownDepartment[]) => planDeletions(departments, NOW, GRACE)
 const codes = (...departments: KnownDepartment[]) => plan(...departments).map(({ deptCode }) => deptCode)
 
+test('departments by the hundred thousand below one are no harder than below many', () => {
+  const below = Array.from({ length: 300_000 }, (_, i) => department(`C${i}`, { parentCode: 'A' }))
+  expect(planDeletions([department('A'), ...below], NOW, GRACE)).toHaveLength(300_001)
+})
+
 describe('a department is deleted', () => {
   test('when it has been closed for longer than the grace period', () => {
     expect(plan(department('A'))).toEqual([{ enterpriseCode: '', deptCode: 'A', wave: 0 }])

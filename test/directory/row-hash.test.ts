@@ -247,6 +247,20 @@ describe('a staged row', () => {
   })
 })
 
+test('a time in the future is not the newest one', () => {
+  const now = new Date('2026-03-01T10:00:00+08:00')
+  const hasher = new RowHasher(['enterprise_code', 'userid', 'updated_at', 'name'], now)
+  const times = [
+    '2026-03-01 10:00:01+08',
+    '2099-01-01 00:00:00+08',
+    'infinity',
+    '2026-03-01 09:59:59+08',
+    '\\N',
+  ]
+  hasher.push(Buffer.from(times.map((time, i) => `\te${i}\t${time}\tn\n`).join('')))
+  expect(hasher.statistics.newest).toBe('2026-03-01 09:59:59+08')
+})
+
 test('statistics count empty values per field and keep the newest updated_at', () => {
   fc.assert(
     fc.property(fc.array(rowOf(COLUMNS), { maxLength: 10 }), fc.nat(500), (rows, place) => {
@@ -259,6 +273,7 @@ test('statistics count empty values per field and keep the newest updated_at', (
         .at(-1)
       expect(hasher.statistics).toEqual({
         rows: rows.length,
+        active: hasher.staged.active,
         keyless: 0,
         empty: { name: empty('name'), mobile: empty('mobile'), remark: empty('remark') },
         newest: newest || null,

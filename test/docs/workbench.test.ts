@@ -1,8 +1,8 @@
 import { readFile, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { dirsync } from '../cli/dirsync.ts'
 import { createTestDatabase } from '../helpers/postgres.ts'
-import { spawnDirsync } from '../helpers/process.ts'
 import { temporaryFolder } from '../helpers/temporary-folder.ts'
 import { blocksOf, ROOT } from './pages.ts'
 
@@ -15,13 +15,13 @@ test('docs/workbench.md shows what its commands print', async () => {
   await using hr = await createTestDatabase()
   const folder = await temporaryFolder()
   const env: Record<string, string> = { HR_DATABASE_URL: hr.url }
+  process.chdir(folder)
   await symlink(join(ROOT, 'examples'), join(folder, 'examples'))
   const run = async (command: string) => {
     const [, ...args] = command.replace(/^npx /, '').split(' ')
     // Enter, for every question.
-    await using child = spawnDirsync(args, { cwd: folder, env, input: '\n'.repeat(20) })
-    await child.exited
-    return `${child.stdout}${child.stderr}`.replaceAll(folder, '/srv/dirsync')
+    const { stdout, stderr } = await dirsync(args, env, '\n'.repeat(20))
+    return `${stdout}${stderr}`.replaceAll(folder, '/srv/dirsync')
   }
   const blocks = blocksOf('docs/workbench.md')
   expect(blocks.map(({ language }) => language)).toEqual(['sh', 'console', 'sh', 'console', 'console'])

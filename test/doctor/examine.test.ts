@@ -27,12 +27,40 @@ test('a process that holds its settings examines itself, finding by finding', as
   expect(findings).toContainEqual(
     expect.objectContaining({ status: 'warning', remedy: 'Did you mean PLATFORM_RATE_LIMIT?' }),
   )
+  // The tests' own server has no other role.
+  expect(findings).toContainEqual(expect.objectContaining({ status: 'warning', check: 'owner' }))
   expect(findings.map(({ check }) => check)).toEqual(
     expect.arrayContaining(['schedules', 'database', 'queue', 'hr', 'mapping', 'platform', 'credentials']),
   )
 })
 
-test('of HR in MySQL, what its sessions are, what its user may, and how changes are found', async () => {
+test('of the times in HR, the newest against the clock, and those that tell nothing', async () => {
+  await using deployment = await createDeployment()
+  await deployment.hr.pool.query(`
+    create table staff (id text primary key, name text, changed timestamptz);
+    insert into staff values ('a', 'A', now() - interval '7 minutes'), ('b', 'B', now() - interval '9 hours'),
+      ('c', 'C', '2099-01-01'), ('d', 'D', null), ('e', 'E', null)`)
+  const mapping = join(await temporaryFolder(), 'employees.sql')
+  await writeFile(mapping, 'select id as userid, name, changed as updated_at from staff')
+  const settings = { ...deployment.settings, HR_EMPLOYEES_SQL: mapping, HR_DEPARTMENTS_SQL: '' }
+  const about = async () =>
+    (await findingsOf(settings))
+      .filter(
+        ({ check, what }) => check === 'mapping' && what.includes('updated_at') && !what.startsWith(mapping),
+      )
+      .map(({ status, what }) => `${status} ${what}`)
+  expect(await about()).toEqual([
+    'ok the newest updated_at is 7 min ago',
+    'warning 1 rows have an updated_at in the future: every run reads them',
+    'warning 2 rows have no updated_at: every run reads them',
+  ])
+  await deployment.hr.pool.query(`update staff set changed = now() - interval '2 days'`)
+  expect(await about()).toEqual(['ok no updated_at is of the last day'])
+})
+
+test('of HR in MySQL, what its sessions are, what its user may, and how changes are found', {
+  tags: 'mariadb',
+}, async () => {
   await using deployment = await createDeployment()
   await using server = await startMariadb(['--sql-mode=ANSI_QUOTES', '--default-time-zone=-05:00'])
   await using database = await createMariadbDatabase(server)

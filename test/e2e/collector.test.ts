@@ -33,13 +33,13 @@ describe('a collector', () => {
   }, async () => {
     await using receiver = await startOtlpReceiver()
     await using company = await createCompany({
-      employees: 200,
+      employees: 40,
       settings: { OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url, LOG_LEVEL: 'info' },
     })
     await using service = spawnDirsync(['start', '--roles', 'scheduler,worker'], { env: company.settings })
     await service.waitForLine(/Running/)
     const run = () => timed(() => company.run('full'))
-    const done = { state: 'done', result: { outcomes: { in_step: 200 } } }
+    const done = { state: 'done', result: { outcomes: { in_step: 40 } } }
     await run() // what the first run learns is no part of the comparison
     const good = await run()
     expect(good.value).toMatchObject(done)

@@ -1,28 +1,75 @@
-import { expect, test } from 'vitest'
+import { stripVTControlCharacters } from 'node:util'
+import { describe, expect, test } from 'vitest'
+import { dirsync } from '../cli/dirsync.ts'
+import { atTerminal } from '../cli/terminal.ts'
 import { createCompany, until } from '../helpers/company.ts'
 import { spawnDirsync } from '../helpers/process.ts'
 
 test('--once also sends what HR changes while it runs, after a plan has passed it', async () => {
   await using company = await createCompany({ employees: 60, settings: { PLATFORM_RATE_LIMIT: '40' } })
-  const child = spawnDirsync(['start', '--once', '--json'], { env: company.settings })
+  const once = dirsync(['start', '--once', '--json'], company.settings)
   await until(async () => {
     const { rows } = await company.db.query('select count(*)::int as n from dirsync.attempt')
     return rows[0].n >= 5
   })
   await company.hr.query(`update person set name = 'Late' where userid >= 'e0050'`)
-  expect(await child.exited).toMatchObject({ code: 0 })
-  const summary = JSON.parse(child.stdout)
-  expect(summary.employees).toMatchObject({ in_scope: 60, waiting: 0 })
+  const { code, json } = await once
+  expect(code).toBe(0)
+  expect(json().employees).toMatchObject({ in_scope: 60, waiting: 0 })
   const late = [...(await company.onPlatform()).values()].filter(({ name }) => name === 'Late')
   expect(late).toHaveLength(10)
+})
+
+test('variables that look like settings are warned of, as doctor does', async () => {
+  await using company = await createCompany({ employees: 5 })
+  const env = { ...company.settings, HR_POL_SECONDS: '1', DIRSYNC_ROLES: 'worker' }
+  const once = await dirsync(['start', '--once', '--json'], env)
+  expect(once).toMatchObject({ code: 0 })
+  const warned = once.stderr.split('\n').filter(line => line.includes('not a setting'))
+  expect(warned.map(line => JSON.parse(line))).toMatchObject([
+    { level: 40, msg: 'DIRSYNC_ROLES is not a setting of dirsync. Remove it, or correct its name.' },
+    { level: 40, msg: 'HR_POL_SECONDS is not a setting of dirsync. Did you mean HR_POLL_SECONDS?' },
+  ])
 })
 
 test('under a pause --once says once that everything waits, and ends', async () => {
   await using company = await createCompany({ employees: 5 })
   await company.db.query(`select dirsync.pause('maintenance'), dirsync.resync('changes')`)
-  const child = spawnDirsync(['start', '--once', '--json'], { env: company.settings })
-  expect(await child.exited).toMatchObject({ code: 1 })
-  const { ok, messages } = JSON.parse(child.stdout)
+  const once = await dirsync(['start', '--once', '--json'], company.settings)
+  expect(once).toMatchObject({ code: 1 })
+  const { ok, messages } = once.json()
   expect(ok).toBe(false)
   expect(messages).toMatchObject([{ message: expect.stringContaining('maintenance') }])
+})
+
+describe('a halt', () => {
+  const refused = () => createCompany({ employees: 5, settings: { PLATFORM_APP_SECRET: 'wrong' } })
+  const SENTENCE =
+    /ERROR: halted: The platform does not accept .+ \(scope \*, .+\)\r?\n {2}→ Run `dirsync doctor`/
+
+  test('is told by --once in words where people read along, and to programs as JSON', async () => {
+    await using company = await refused()
+    const read = spawnDirsync(['start', '--once'], { env: company.settings })
+    expect(await read.exited).toMatchObject({ code: 1 })
+    expect(read.stderr).toMatch(SENTENCE)
+    expect(read.stderr).not.toMatch(/[{}]/)
+    expect(read.stderr).toBe(stripVTControlCharacters(read.stderr))
+    await company.db.query('delete from dirsync.halt')
+    const program = spawnDirsync(['start', '--once', '--json'], { env: company.settings })
+    expect(await program.exited).toMatchObject({ code: 1 })
+    const lines = program.stderr.trim().split('\n')
+    expect(lines.map(line => JSON.parse(line))).toContainEqual(
+      expect.objectContaining({ category: 'credentials', remedy: expect.stringContaining('dirsync doctor') }),
+    )
+  })
+
+  test('is told in words at a terminal', { tags: 'script' }, async () => {
+    await using company = await refused()
+    const service = atTerminal(['start', '--roles', 'scheduler,worker'], company.settings)
+    await service.shows(/Running/)
+    service.type('\x03')
+    const { screen } = await service.ended
+    expect(screen).toMatch(SENTENCE)
+    expect(screen).not.toMatch(/[{}]/)
+  })
 })

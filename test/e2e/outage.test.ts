@@ -5,7 +5,7 @@ import { migrate } from '../../src/lib/migrate.ts'
 import { startEmbeddedPostgres } from '../../src/trial/postgres.ts'
 import { type Company, createCompany, endOf, until } from '../helpers/company.ts'
 import { spawnDirsync } from '../helpers/process.ts'
-import { hasRedis, startRedis } from '../helpers/redis.ts'
+import { startRedis } from '../helpers/redis.ts'
 
 const EMPLOYEES = 120
 /** What the issue promises after any outage. */
@@ -56,21 +56,21 @@ const settings = { PLATFORM_RATE_LIMIT: '40', WORKER_CONCURRENCY: '4' }
 describe('an outage in the middle of a run', () => {
   test('PostgreSQL restarts', { timeout: 90_000 }, async () => {
     const dataDir = join(inject('runFolder'), 'outage-postgres')
-    let postgres = await startEmbeddedPostgres({ dataDir, mode: 'test' })
+    let postgres = await startEmbeddedPostgres({ dataDir })
     try {
       const databases = { hr: await database(postgres, 'hr'), own: await database(postgres, 'own') }
       await migrate(databases.own.pool)
       await using company = await createCompany({ employees: EMPLOYEES, databases, settings })
       await survives(company, async () => {
         await postgres.stop()
-        postgres = await startEmbeddedPostgres({ dataDir, mode: 'test' })
+        postgres = await startEmbeddedPostgres({ dataDir })
       })
     } finally {
       await postgres.stop()
     }
   })
 
-  test.runIf(hasRedis)('Redis is killed and comes back, and is wiped', { timeout: 90_000 }, async () => {
+  test('Redis is killed and comes back, and is wiped', { timeout: 90_000, tags: 'redis' }, async () => {
     await using redis = await startRedis()
     await using company = await createCompany({ employees: EMPLOYEES, redisUrl: redis.url, settings })
     await survives(company, async () => {

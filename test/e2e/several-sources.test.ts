@@ -1,20 +1,24 @@
+// @module-tag mariadb
+
 import { readFile, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { pino } from 'pino'
 import { expect, test } from 'vitest'
 import { loadConfig } from '../../src/config.ts'
 import { startService } from '../../src/main.ts'
+import { dirsync } from '../cli/dirsync.ts'
 import { until } from '../helpers/company.ts'
+import { freePort } from '../helpers/free-port.ts'
 import { createGroup, EACH } from '../helpers/group.ts'
 import { spawnDirsync } from '../helpers/process.ts'
 import { startTcpProxy } from '../queue/tcp-proxy.ts'
 
 test('one source is away: the other one goes on, with its own halt alone, until it is back', async () => {
-  await using group = await createGroup()
+  await using group = await createGroup({ ownServer: true })
   const { own, shanghai, beijing, server, settings } = group
-  const once = spawnDirsync(['start', '--once', '--json'], { env: settings })
-  expect(await once.exited).toMatchObject({ code: 0 })
-  expect(JSON.parse(once.stdout)).toMatchObject({
+  const once = await dirsync(['start', '--once', '--json'], settings)
+  expect(once).toMatchObject({ code: 0 })
+  expect(once.json()).toMatchObject({
     ok: true,
     employees: { in_scope: 2 * EACH, updated: 2 * EACH },
   })
@@ -40,7 +44,7 @@ test('one source is away: the other one goes on, with its own halt alone, until 
   await own.pool.query(`select dirsync.pause('until it is away')`)
   await resync()
   await until(async () => (await own.pool.query('select from dirsync.pending')).rowCount === 1)
-  await server.stop()
+  await server?.stop()
   await own.pool.query('select dirsync.resume()')
   const raised = await until(async () => {
     const rows = await halts()
@@ -68,7 +72,7 @@ test('one source is away: the other one goes on, with its own halt alone, until 
   })
   expect(runs.map(run => run.hr_source)).toEqual(['beijing', 'shanghai'])
 
-  await server.restart()
+  await server?.restart()
   await own.pool.query(`select dirsync.probe_now('E2')`)
   await until(async () => (await group.names()).get('E2/b1') === 'Late')
   await until(async () => (await halts()).length === 0)
@@ -83,7 +87,7 @@ test('what HR changes is sent at once from each, by a trigger here and by lookin
   const folder = dirname(settings.HR_SOURCES ?? '')
   await writeFile(join(folder, 'employees.sql'), 'select userid, name, active, updated_at from person')
   const install = ['hr', 'install-trigger', '--source', 'shanghai']
-  expect(await spawnDirsync(install, { env: settings }).exited).toMatchObject({ code: 0 })
+  expect(await dirsync(install, settings)).toMatchObject({ code: 0 })
   const service = await startService({
     config: loadConfig({ ...settings, HR_POLL_SECONDS: '0.2', SCHEDULE_SYNC_CHANGES: 'off' }),
     roles: ['scheduler', 'worker'],
@@ -139,19 +143,19 @@ test('one source takes connections and never answers: plans and work of the othe
 })
 
 test('--once does what can be done, and ends with 1 where a source is away', async () => {
-  await using group = await createGroup()
-  await group.server.stop()
-  const once = spawnDirsync(['start', '--once', '--json'], { env: group.settings })
-  expect(await once.exited).toMatchObject({ code: 1 })
-  const { ok, runs, employees, messages } = JSON.parse(once.stdout)
+  await using group = await createGroup({ ownServer: true })
+  await group.server?.stop()
+  const once = await dirsync(['start', '--once', '--json'], group.settings)
+  expect(once).toMatchObject({ code: 1 })
+  const { ok, runs, employees, messages } = once.json()
   expect({ ok, full: runs.full.length }).toEqual({ ok: false, full: 2 })
   expect(employees).toMatchObject({ in_scope: EACH, updated: EACH })
   expect(messages[0]).toMatchObject({ message: expect.stringContaining('does not answer') })
   const names = await group.names()
   expect([names.get('E1/s1'), names.get('E2/b1')]).toEqual(['Person 1', 'Old'])
   // Whom nobody knows who could be asked, the other one may know.
-  const looking = spawnDirsync(['employee', 'b9'], { env: group.settings })
-  expect(await looking.exited).toMatchObject({ code: 1 })
+  const looking = await dirsync(['employee', 'b9'], group.settings)
+  expect(looking).toMatchObject({ code: 1 })
   expect(looking.stderr).toBe(
     'dirsync: dirsync knows no employee b9, and HR source beijing cannot be asked\n',
   )
@@ -161,8 +165,8 @@ test('--once tells what is wrong with each source', async () => {
   await using group = await createGroup()
   await group.beijing.admin.query('delete from person')
   await group.shanghai.pool.query('delete from person')
-  const once = spawnDirsync(['start', '--once'], { env: group.settings })
-  expect(await once.exited).toMatchObject({ code: 1 })
+  const once = await dirsync(['start', '--once'], group.settings)
+  expect(once).toMatchObject({ code: 1 })
   for (const [run, source] of ['shanghai', 'beijing'].entries())
     expect(once.stdout).toMatch(
       new RegExp(`HR source ${source} · Run ${run + 1}: source suspect\\n +HR delivered no rows at all`),
@@ -183,9 +187,46 @@ test('a run whose source goes away in the middle of its work is no success', asy
     schedule: false,
   })
   stack.defer(() => service.stop())
-  const waiting = spawnDirsync(['resync', '--source', 'beijing', '--wait'], { env: settings })
+  const waiting = dirsync(['resync', '--source', 'beijing', '--wait'], settings)
   await until(async () => (await own.pool.query('select from dirsync.attempt')).rowCount === 1)
   await proxy.refuse()
-  expect(await waiting.exited).toMatchObject({ code: 1 })
-  expect(waiting.stdout).toMatch(/[1-5] halted/)
+  expect(await waiting).toMatchObject({ code: 1, stdout: expect.stringMatching(/[1-5] halted/) })
+})
+
+test('beside a process that still has the only HR, nobody vanishes, and it says that it stands by', async () => {
+  await using group = await createGroup()
+  const { own, shanghai, settings } = group
+  const { HR_SOURCES: file = '', ...platform } = settings
+  const port = await freePort()
+  const before = {
+    ...platform,
+    ...{ HR_DATABASE_URL: shanghai.url, HR_EMPLOYEES_SQL: join(dirname(file), 'employees.sql') },
+    ...{
+      PLATFORM_ENTERPRISE_CODE: 'E1',
+      CONSOLE_PORT: String(port),
+      CONSOLE_TOKEN: 'a-token-of-the-test-alone',
+    },
+    // It would plan all the time.
+    ...{ SCHEDULE_SYNC_CHANGES: '* * * * * *', LOG_LEVEL: 'info' },
+  }
+  await using older = spawnDirsync(['start', '--roles', 'scheduler,worker,console'], { env: before })
+  await until(async () => (await group.names()).get('E1/s1') === 'Person 1')
+  await using newer = spawnDirsync(['start', '--roles', 'scheduler,worker'], {
+    env: { ...settings, SCHEDULE_SYNC_CHANGES: '* * * * * *' },
+  })
+  await until(async () => (await group.names()).get('E2/b1') === 'Person 1')
+  await older.waitForLine(/another process was started later with other HR sources/)
+  await shanghai.pool.query(`update person set name = 'Changed' where userid = 's1'`)
+  await until(async () => (await group.names()).get('E1/s1') === 'Changed')
+  expect((await fetch(`http://127.0.0.1:${port}/readyz`)).status).toBe(503)
+  const { processes } = (await dirsync(['status', '--json'], settings)).json()
+  expect(processes).toMatchObject([
+    { pid: older.pid, is_outdated: true },
+    { pid: newer.pid, is_outdated: false },
+  ])
+  const { rows } = await own.pool.query(
+    `select (select count(*)::int from dirsync.employee where vanished_at is not null) as vanished,
+            (select count(*)::int from dirsync.sync_run where state = 'failed') as failed`,
+  )
+  expect(rows).toEqual([{ vanished: 0, failed: 0 }])
 })

@@ -1,11 +1,11 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { dirsync } from '../cli/dirsync.ts'
 import { createCompany, endOf, until } from '../helpers/company.ts'
-import { hasRedis, redisUrl } from '../helpers/redis.ts'
+import { redisUrl } from '../helpers/redis.ts'
 
 const EMPLOYEES = 20
 
-describe.runIf(hasRedis)('two deployments on one Redis', () => {
+describe('two deployments on one Redis', { tags: 'redis' }, () => {
   test('do not take each other’s jobs', { timeout: 60_000 }, async () => {
     const redis = await redisUrl()
     const [first, second] = await Promise.all(

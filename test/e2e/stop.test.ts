@@ -1,12 +1,12 @@
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { createCompany, until } from '../helpers/company.ts'
 import { spawnDirsync } from '../helpers/process.ts'
 import { startTcpProxy } from '../queue/tcp-proxy.ts'
 
-test('SIGTERM ends the service within 10 s although HR hangs', { timeout: 60_000 }, async () => {
+test.concurrent('SIGTERM ends the service within 10 s although HR hangs', { timeout: 60_000 }, async () => {
   await using company = await createCompany({ employees: 20 })
   await using service = spawnDirsync(['start', '--roles', 'scheduler,worker'], { env: company.settings })
   await service.waitForLine(/Running/)
@@ -30,13 +30,19 @@ test('SIGTERM ends the service within 10 s although HR hangs', { timeout: 60_000
 async function startSilentServer() {
   const silent = createServer(socket => socket.on('error', () => undefined)).listen(0, '127.0.0.1')
   await once(silent, 'listening')
-  onTestFinished(() => void silent.close())
-  return { silent, url: `http://127.0.0.1:${(silent.address() as AddressInfo).port}/` }
+  return {
+    silent,
+    url: `http://127.0.0.1:${(silent.address() as AddressInfo).port}/`,
+    [Symbol.dispose]: () => void silent.close(),
+  }
 }
 
-test('SIGTERM ends the service within 10 s although everything hangs', { timeout: 60_000 }, async () => {
+test.concurrent('SIGTERM ends the service within 10 s although everything hangs', {
+  timeout: 60_000,
+}, async () => {
   await using company = await createCompany({ employees: 20 })
-  const { url } = await startSilentServer()
+  using server = await startSilentServer()
+  const { url } = server
   const { DATABASE_URL = '', HR_DATABASE_URL = '' } = company.settings
   await using database = await startTcpProxy(DATABASE_URL)
   await using hr = await startTcpProxy(HR_DATABASE_URL)
@@ -57,7 +63,7 @@ test('SIGTERM ends the service within 10 s although everything hangs', { timeout
   expect(performance.now() - stopping).toBeLessThan(10_000)
 })
 
-test('SIGTERM ends the service within 10 s although a receiver of alerts and the monitor hang', {
+test.concurrent('SIGTERM ends the service within 10 s although a receiver of alerts and the monitor hang', {
   timeout: 60_000,
 }, async () => {
   await using company = await createCompany({ employees: 20 })
@@ -67,7 +73,8 @@ test('SIGTERM ends the service within 10 s although a receiver of alerts and the
   await company.db.query(
     `insert into dirsync.sync_run (kind, state, finished_at) values ('changes', 'done', now())`,
   )
-  const { url, silent } = await startSilentServer()
+  using server = await startSilentServer()
+  const { url, silent } = server
   const called = new Promise<void>(resolve => {
     let calls = 0
     silent.on('connection', () => {

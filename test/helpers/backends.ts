@@ -1,7 +1,18 @@
-import { hasRedis, redisUrl } from './redis.ts'
+import { describe } from 'vitest'
+import { redisUrl } from './redis.ts'
 
-/** The queue's two homes, for suites that every one of them must pass; without a Redis only one is left (said loudly at the start). */
-export const BACKENDS = [
-  { backend: 'postgres', redis: async () => undefined as string | undefined },
-  ...(hasRedis ? [{ backend: 'redis', redis: async () => (await redisUrl()) as string | undefined }] : []),
-]
+interface Backend {
+  kind: 'postgres' | 'redis'
+  /** For settings: an address, or undefined for a queue in PostgreSQL. */
+  redis(): Promise<string | undefined>
+}
+
+/** A suite for each of the queue's two homes. */
+export function describeBackends(
+  name: string,
+  options: { concurrent?: boolean; timeout?: number },
+  suite: (backend: Backend) => void,
+): void {
+  describe(`${name} postgres`, options, () => suite({ kind: 'postgres', redis: async () => undefined }))
+  describe(`${name} redis`, { ...options, tags: 'redis' }, () => suite({ kind: 'redis', redis: redisUrl }))
+}

@@ -3,10 +3,12 @@ import { once } from 'node:events'
 import { chmod, mkdir, mkdtemp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import pg from 'pg'
 import type { TestProject } from 'vitest/node'
 import { startEmbeddedPostgres } from '../../src/trial/postgres.ts'
 import { dropDatabasesOf } from './postgres.ts'
-import { findRedisServer, launchRedis } from './redis-server.ts'
+import { install, leftOut, missingPrograms } from './programs.ts'
+import { launchRedis } from './redis-server.ts'
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -23,6 +25,11 @@ declare module 'vitest' {
 
 /** Brings up one PostgreSQL and one Redis for the whole run, and takes them down when it ends, however it ends. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  const missing = missingPrograms()
+  if (process.env.CI === 'true' && missing.length > 0)
+    throw new Error(
+      `With CI=true no test is left out, and this machine lacks ${missing.join(', ')}: ${install(missing)}`,
+    )
   const runFolder = await mkdtemp(join(tmpdir(), 'dirsync-test-'))
   await chmod(runFolder, 0o711) // PostgreSQL runs as another user when this one is root
   await mkdir(join(runFolder, 'children'))
@@ -52,23 +59,36 @@ export default async function setup(project: TestProject): Promise<() => Promise
     await redis?.stop()
     await postgres.stop()
     await reap()
+    process.stdout.write(leftOut(project.vitest.state.getTestModules(), project.config.root))
   }
 }
 
 async function openPostgres(runFolder: string): Promise<{ url: string; stop(): Promise<void> }> {
   const given = process.env.TEST_DATABASE_URL
   if (given) return { url: given, stop: async () => {} }
-  const server = await startEmbeddedPostgres({ dataDir: join(runFolder, 'postgres'), mode: 'test' })
+  const server = await startEmbeddedPostgres({ dataDir: join(runFolder, 'postgres') })
+  await hurry(server.url('postgres'))
   return { url: server.url('postgres'), stop: server.stop }
+}
+
+/** Has a server be fast, at the price of what a power failure leaves of it. */
+async function hurry(url: string): Promise<void> {
+  const client = new pg.Client(url)
+  await client.connect()
+  for (const setting of [
+    'fsync = off',
+    'full_page_writes = off',
+    'synchronous_commit = off',
+    `max_wal_size = '2GB'`,
+  ])
+    await client.query(`alter system set ${setting}`)
+  await client.query('select pg_reload_conf()')
+  await client.end()
 }
 
 async function openRedis(runFolder: string): Promise<{ url: string; stop(): Promise<void> } | null> {
   const given = process.env.TEST_REDIS_URL
   if (given) return { url: given, stop: async () => {} }
-  if (await findRedisServer()) return await launchRedis({ runFolder, databases: 1024 })
-  const problem =
-    'no redis-server on this machine (and no TEST_REDIS_URL): install it, Debian: apt-get install redis-server'
-  if (process.env.CI === 'true') throw new Error(`The Redis half of the tests cannot run: ${problem}`)
-  process.stderr.write(`\n*** THE REDIS HALF OF THE TESTS IS SKIPPED: ${problem} ***\n\n`)
-  return null
+  if (missingPrograms().includes('redis')) return null
+  return await launchRedis({ runFolder, databases: 1024 })
 }

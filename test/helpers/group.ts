@@ -12,11 +12,12 @@ const TABLE =
 /** Employees of each company. */
 export const EACH = 6
 
-/** A group: Shanghai's HR in PostgreSQL (E1), Beijing's in a MariaDB that can be stopped (E2), and the platform. */
+/** A group: Shanghai's HR in PostgreSQL (E1), Beijing's in MariaDB (E2), and the platform. */
 export interface Group extends AsyncDisposable {
   shanghai: TestDatabase
   beijing: MariadbDatabase
-  server: MariadbServer
+  /** Beijing's own server, which can be stopped; absent: it is the run's. */
+  server: MariadbServer | undefined
   own: TestDatabase
   emulator: Emulator
   settings: Record<string, string>
@@ -24,9 +25,9 @@ export interface Group extends AsyncDisposable {
   names(): Promise<Map<string, string>>
 }
 
-export async function createGroup(): Promise<Group> {
+export async function createGroup(options: { ownServer?: boolean } = {}): Promise<Group> {
   await using stack = new AsyncDisposableStack()
-  const server = stack.use(await startMariadb())
+  const server = options.ownServer ? stack.use(await startMariadb()) : undefined
   const shanghai = stack.use(await createTestDatabase())
   const beijing = stack.use(await createMariadbDatabase(server))
   const own = stack.use(await createTestDatabase({ migrated: true }))

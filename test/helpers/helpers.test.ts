@@ -1,7 +1,7 @@
 import { Redis } from 'ioredis'
 import { describe, expect, test } from 'vitest'
 import { createTestDatabase } from './postgres.ts'
-import { hasRedis, redisUrl, startRedis } from './redis.ts'
+import { redisUrl, startRedis } from './redis.ts'
 
 test('each test database is its own, and is dropped with its connections', async () => {
   const first = await createTestDatabase()
@@ -23,7 +23,7 @@ test('a migrated test database has the schema', async () => {
   expect(rows).toHaveLength(1)
 })
 
-describe.runIf(hasRedis)('Redis', () => {
+describe('Redis', { tags: 'redis' }, () => {
   test('each caller gets an empty database', async () => {
     const [first, second] = [new Redis(await redisUrl()), new Redis(await redisUrl())]
     await first.set('a', '1')

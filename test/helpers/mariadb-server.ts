@@ -1,9 +1,10 @@
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { access, constants, mkdir, mkdtemp, rm } from 'node:fs/promises'
+import { mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { registerChild } from './children.ts'
+import { program } from './programs.ts'
 
 /** A MariaDB of its own process, on 127.0.0.1; its user `root` has no password. */
 export interface MariadbServer extends AsyncDisposable {
@@ -15,18 +16,13 @@ export interface MariadbServer extends AsyncDisposable {
   stop(): Promise<void>
 }
 
-const PROGRAMS = ['/usr/sbin/mariadbd', '/usr/local/sbin/mariadbd', '/usr/libexec/mariadbd']
-const INSTALLERS = ['/usr/bin/mariadb-install-db', '/usr/local/bin/mariadb-install-db']
-const MISSING = 'There is no MariaDB on this machine: install it, Debian: apt-get install mariadb-server'
-
 /** mariadbd refuses to run as root unless it is told to. */
 const AS_ROOT = process.getuid?.() === 0 ? ['--user=root'] : []
 const LOG_FILE_SIZE = '--innodb-log-file-size=8M'
 
 /** Makes an empty data folder. */
 export async function installMariadb(data: string): Promise<void> {
-  const installer = await first(INSTALLERS)
-  await promisify(execFile)(installer, [
+  await promisify(execFile)(program('mariadb', 'mariadb-install-db'), [
     '--no-defaults',
     `--datadir=${data}`,
     '--auth-root-authentication-method=normal',
@@ -50,12 +46,11 @@ export async function launchMariadb(options: {
   outlivesUs?: boolean
 }): Promise<MariadbServer> {
   const { runFolder, data, port, settings = [], outlivesUs = false } = options
-  const program = await first(PROGRAMS)
   // The path of a socket has 107 characters at most.
   const sockets = await mkdtemp(join(runFolder, 'socket-'))
   const start = async () => {
     const child = spawn(
-      program,
+      program('mariadb'),
       [
         ...['--no-defaults', ...AS_ROOT, `--datadir=${data}`, LOG_FILE_SIZE, '--skip-name-resolve'],
         ...['--bind-address=127.0.0.1', `--port=${port}`, `--socket=${join(sockets, 's')}`],
@@ -102,16 +97,4 @@ export async function launchMariadb(options: {
 /** Address of its user `root`. */
 export function mariadbUrl(port: number, database: string): string {
   return `mysql://root@127.0.0.1:${port}/${database}`
-}
-
-/** The first of some programs that is there. */
-async function first(paths: readonly string[]): Promise<string> {
-  for (const path of paths) {
-    const isThere = await access(path, constants.X_OK).then(
-      () => true,
-      () => false,
-    )
-    if (isThere) return path
-  }
-  throw new Error(MISSING)
 }

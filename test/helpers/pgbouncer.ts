@@ -1,23 +1,17 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { accessSync, constants } from 'node:fs'
 import { chmod, writeFile } from 'node:fs/promises'
-import { delimiter, join } from 'node:path'
+import { join } from 'node:path'
 import { inject } from 'vitest'
 import { registerChild } from './children.ts'
 import { freePort } from './free-port.ts'
+import { program } from './programs.ts'
 import { temporaryFolder } from './temporary-folder.ts'
-
-const PROGRAM = findPgbouncer()
-
-/** False where the machine has no pgbouncer: `describe.runIf(hasPgbouncer)`. */
-export const hasPgbouncer = PROGRAM !== null
 
 /** Starts pgbouncer before the run's PostgreSQL, on a free port of 127.0.0.1; it ends with the file, or by `await using`. */
 export async function startPgbouncer(options: {
   mode: 'transaction' | 'session'
 }): Promise<AsyncDisposable & { urlOf(database: string): string }> {
-  if (PROGRAM === null) throw new Error('There is no pgbouncer here: guard the test with hasPgbouncer.')
   const folder = await temporaryFolder()
   const port = await freePort()
   const server = new URL(inject('postgresUrl'))
@@ -40,7 +34,7 @@ default_pool_size = 20
   await Promise.all([chmod(folder, 0o755), chmod(settings, 0o644)])
   // It refuses to run as root.
   const asOther = process.getuid?.() === 0 ? ['-u', 'nobody'] : []
-  const child = spawn(PROGRAM, [...asOther, settings], { stdio: ['ignore', 'ignore', 'pipe'] })
+  const child = spawn(program('pgbouncer'), [...asOther, settings], { stdio: ['ignore', 'ignore', 'pipe'] })
   registerChild(inject('runFolder'), child)
   let output = ''
   await new Promise<void>((resolve, reject) => {
@@ -59,23 +53,4 @@ default_pool_size = 20
       await exited
     },
   }
-}
-
-/** Debian puts it where only root's path leads. */
-function findPgbouncer(): string | null {
-  const folders = [
-    ...(process.env.PATH ?? '').split(delimiter),
-    '/usr/sbin',
-    '/usr/local/sbin',
-    '/usr/local/bin',
-  ]
-  for (const folder of folders) {
-    const program = join(folder, 'pgbouncer')
-    try {
-      accessSync(program, constants.X_OK)
-      return program
-    } catch {}
-  }
-  if (process.env.CI === 'true') throw new Error('The tests need pgbouncer: apt-get install pgbouncer')
-  return null
 }

@@ -1,10 +1,11 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { access, constants, mkdtemp } from 'node:fs/promises'
-import { delimiter, join } from 'node:path'
+import { mkdtemp } from 'node:fs/promises'
+import { join } from 'node:path'
 import { Redis } from 'ioredis'
 import { registerChild } from './children.ts'
 import { freePort } from './free-port.ts'
+import { program } from './programs.ts'
 
 /** A Redis of its own process, with append-only file, so that it can be killed and started again. */
 export interface RedisServer {
@@ -18,36 +19,15 @@ export interface RedisServer {
   [Symbol.asyncDispose](): Promise<void>
 }
 
-/** Path of the redis-server program, or null. */
-export async function findRedisServer(): Promise<string | null> {
-  const folders = [
-    ...(process.env.PATH ?? '').split(delimiter),
-    '/usr/bin',
-    '/usr/local/bin',
-    '/opt/homebrew/bin',
-  ]
-  for (const folder of folders) {
-    const program = join(folder, 'redis-server')
-    const isThere = await access(program, constants.X_OK).then(
-      () => true,
-      () => false,
-    )
-    if (isThere) return program
-  }
-  return null
-}
-
 /** Starts redis-server on a free port of 127.0.0.1. */
 export async function launchRedis(options: { runFolder: string; databases?: number }): Promise<RedisServer> {
-  const program = await findRedisServer()
-  if (!program) throw new Error('There is no redis-server on this machine: guard the test with hasRedis.')
   const folder = await mkdtemp(join(options.runFolder, 'redis-'))
   const port = await freePort()
   const url = `redis://127.0.0.1:${port}`
 
   const start = async () => {
     const child = spawn(
-      program,
+      program('redis'),
       [
         ...['--port', String(port), '--bind', '127.0.0.1', '--dir', folder, '--save', ''],
         ...['--appendonly', 'yes', '--appendfsync', 'no', '--maxmemory-policy', 'noeviction'],

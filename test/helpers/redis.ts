@@ -4,16 +4,13 @@ import { launchRedis, type RedisServer } from './redis-server.ts'
 
 export type { RedisServer }
 
-/** False where the machine has no Redis: `describe.runIf(hasRedis)`. */
-export const hasRedis = inject('redisUrl') !== null
-
 /**
  * URL of an emptied logical database of the run's shared Redis. The databases are handed out in turn: a server given
  * by TEST_REDIS_URL must have more of them than are in use at one time (Redis' default of 16 is enough).
  */
 export async function redisUrl(): Promise<string> {
   const shared = inject('redisUrl')
-  if (shared === null) throw new Error('There is no Redis on this machine: guard the test with hasRedis.')
+  if (shared === null) throw new Error('There is no Redis on this machine: tag the test redis.')
   const client = new Redis(shared, { maxRetriesPerRequest: 1 })
   try {
     const [, databases] = (await client.config('GET', 'databases')) as [string, string]

@@ -37,6 +37,8 @@ describe('anything else', () => {
     ['select 1; select 2', ':1:11: a second statement begins'],
     ['select 1;\n\ndrop table t', ':3:1: a second statement begins'],
     ["select ';';\n'x'", ':2:1: a second statement begins'],
+    ['select 1 -- a comment ends here\r; drop table t', ':1:35: a second statement begins'],
+    [`select E'a' -- goes on\n \n'\\'' ; drop table t --'`, ':3:8: a second statement begins'],
     ['delete from t', ': the statement must be a SELECT'],
     ['copy t to stdout', ': the statement must be a SELECT'],
     ['\\set x', ': the statement must be a SELECT'],
@@ -61,7 +63,7 @@ describe('in another dialect', () => {
     ],
     nameQuote: '`',
     hasDollarQuotes: false,
-    lineComment: /#|--(?=\s|$)/y,
+    lineComment: /(?:#|--(?=\s|$))[^\n]*/y,
     nestsComments: false,
     executedComment: /\/\*!/y,
   }

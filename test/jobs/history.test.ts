@@ -228,6 +228,21 @@ test('runs of rows that HR named and nobody needed go after a day', async () => 
   expect(await left('sync_run', 'id')).toEqual(kept)
 })
 
+test('runs of rows that HR named, and retries by themselves, go after 30 days like their attempts', async () => {
+  const named = { state: 'done', keys: ['1'], planned: 1, planned_at: ago(31), finished_at: ago(31) }
+  const retry = { ...named, kind: 'retry' }
+  await plantRun(store, { ...named, requested_by: 'trigger' })
+  await plantRun(store, { ...retry, requested_by: 'cron' })
+  const kept = [
+    await plantRun(store, { ...named, finished_at: ago(29) }),
+    await plantRun(store, { ...named, keys: [] }),
+    await plantRun(store, { ...named, kind: 'employees' }),
+    await plantRun(store, { ...retry, requested_by: 'somebody' }),
+  ]
+  expect(await pruneHistory(store.pool)).toMatchObject({ sync_run: 2 })
+  expect(await left('sync_run', 'id')).toEqual(kept)
+})
+
 test('retry runs that planned nothing go after a day', async () => {
   const retry = {
     kind: 'retry',

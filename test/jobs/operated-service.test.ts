@@ -4,7 +4,9 @@ import { createLogger } from '../../src/lib/logger.ts'
 import { startService } from '../../src/main.ts'
 import { Commands } from '../../src/sync/commands.ts'
 import { dirsync } from '../cli/dirsync.ts'
+import { openApp, signInAs } from '../console/console-under-test.ts'
 import { createCompany, endOf, until } from '../helpers/company.ts'
+import { spawnDirsync } from '../helpers/process.ts'
 
 const logger = createLogger({ level: 'silent', pretty: false })
 
@@ -56,4 +58,31 @@ test('a running service takes what an operator asks: a job now, a lower rate, a 
   } finally {
     await service.stop()
   }
+})
+
+test('a schedule is read and told in the zone of its scheduler, wherever the viewer is', async () => {
+  await using company = await createCompany({ employees: 1 })
+  await using scheduler = spawnDirsync(['start', '--roles', 'scheduler'], {
+    env: { ...company.settings, TZ: 'Asia/Shanghai', SCHEDULE_FULL_RESYNC: '0 2 * * *' },
+  })
+  await scheduler.waitForLine(/Running/)
+  const { rows } = await company.db.query(
+    `select time_zone, to_char(next_due_at at time zone 'UTC', 'HH24:MI') as due
+     from dirsync.job_schedule where job = 'full-resync'`,
+  )
+  expect(rows).toEqual([{ time_zone: 'Asia/Shanghai', due: '18:00' }])
+
+  await using console = await openApp(company.settings.DATABASE_URL ?? '')
+  const cookie = `${await signInAs(console, 'viewer')}; dirsync_zone=Europe%2FBerlin`
+  const get = async (url: string, language = 'en') =>
+    (await console.app.inject({ url, headers: { cookie, 'accept-language': language } })).body
+  for (const url of ['/schedules', '/schedules?job=full-resync'])
+    expect(await get(url)).toContain('At 02:00 (Asia/Shanghai)')
+  expect(await get('/schedules', 'zh-CN')).toContain('在02:00（Asia/Shanghai）')
+  const { schedules } = JSON.parse(await get('/api/v1/schedules?job=full-resync'))
+  expect(schedules).toMatchObject([{ job: 'full-resync', time_zone: 'Asia/Shanghai' }])
+
+  // An older version did not say.
+  await company.db.query('update dirsync.job_schedule set time_zone = null')
+  expect(await get('/schedules')).toMatch(/At 02:00\s*</)
 })

@@ -2,7 +2,7 @@ import { EventEmitter, once } from 'node:events'
 import cron from 'node-cron'
 import type { PoolClient } from 'pg'
 import { type DestinationStream, pino } from 'pino'
-import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { CRON_JOBS, type CronJob, type JobContext } from '../../jobs/index.ts'
 import { CronScheduler, scheduledJobs } from '../../jobs/scheduler.ts'
 import { ConfigError } from '../../src/config.ts'
@@ -159,6 +159,22 @@ test('a job that fails says so in its tick, and its next tick runs', async () =>
   expect(done.slice(0, 3).map(tick => tick.error)).toEqual(['HR is away', 'thrown at once', null])
 })
 
+test('a job that fails in the same way at every tick is told of once in the log', async () => {
+  const lines: { level: number; error?: object }[] = []
+  const log = {
+    write(line: string) {
+      lines.push(JSON.parse(line))
+    },
+  }
+  const run = async () => {
+    throw new Error('Redis is away')
+  }
+  await scheduler(job({ schedule: EVERY_SECOND, run }), log).start()
+  await finished(3)
+  const told = lines.filter(({ level }) => level === 50)
+  expect(told).toMatchObject([{ job: 'a-job', error: 'Redis is away' }])
+})
+
 describe('a tick that was missed while everything was down', () => {
   test('runs once on start, for schedulers that start at the same moment too', async () => {
     await due(YEARLY, '2021-06-29T00:00:00Z')
@@ -211,6 +227,60 @@ test('a process that slept when a tick was due runs it late', async () => {
   const asleep = new Int32Array(new SharedArrayBuffer(4))
   Atomics.wait(asleep, 0, 0, at.getTime() + 2100 - Date.now())
   expect(await finished(1)).toMatchObject([{ due_at: at, error: null }])
+})
+
+describe('a clock that is put back', () => {
+  const HOUR = 3_600_000
+  const Real = Date
+
+  /** From now on this process's clock is ahead by so much. */
+  function setAhead(ms: number): void {
+    globalThis.Date = class extends Real {
+      constructor(...given: [] | [string | number | Date]) {
+        super(...((given.length === 0 ? [Real.now() + ms] : given) as [number]))
+      }
+      static override now(): number {
+        return Real.now() + ms
+      }
+    } as DateConstructor
+  }
+  afterEach(() => {
+    globalThis.Date = Real
+  })
+
+  /** Ticks that ran when they were due, by the right time. Those that are planted ended before they were due. */
+  const present = async () =>
+    (await ticks()).filter(
+      ({ due_at, finished_at }) =>
+        finished_at !== null && finished_at > due_at && due_at.getTime() <= Date.now(),
+    )
+
+  test('stops no job: its ticks go on by the new time', async () => {
+    setAhead(HOUR)
+    const running = scheduler(job({ schedule: EVERY_SECOND }))
+    await running.start()
+    await finished(2)
+    // As if they had run in the coming minutes, before the clock was put back.
+    await database.pool.query(
+      `insert into dirsync.job_tick (job, due_at, claimed_by, finished_at)
+       select 'a-job', date_trunc('second', now()) + i * interval '1 second', gen_random_uuid(), now()
+       from generate_series(2, 1800) i`,
+    )
+    setAhead(0)
+    while ((await present()).length < 2) await once(changes, 'tick')
+    expect((await ticks()).filter(({ due_at }) => due_at.getTime() > Date.now() + 2000)).toEqual([])
+  })
+
+  test('before a start, too', async () => {
+    await database.pool.query(
+      `insert into dirsync.job_tick (job, due_at, claimed_by, finished_at)
+       select 'a-job', date_trunc('second', now()) + i * interval '1 second', gen_random_uuid(), now()
+       from generate_series(61, 1800) i`,
+    )
+    const started = scheduler(job({ schedule: YEARLY }))
+    await started.start()
+    expect(await ticks()).toEqual([])
+  })
 })
 
 test('stop waits for the tick in hand, and nothing comes after it', async () => {

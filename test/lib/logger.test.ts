@@ -33,3 +33,18 @@ test('a halt calls for a person in their language, and what machines read stays 
   })
   expect(over).toMatchObject({ remedy, msg: 'HR cannot be read' })
 })
+
+test('an error is under one key, with its code or stack and trace id, and with nothing else of it', async () => {
+  const [known, mistake, text] = await logged(`
+    const row = { detail: 'Key (mobile)=(100) exists' }
+    logger.warn({ error: Object.assign(new Error('refused'), { code: '1000210003', traceId: 't-1', ...row }) }, 'a')
+    logger.warn({ error: new TypeError('no such member') }, 'b')
+    logger.warn({ error: 'in words' }, 'c')`)
+  expect(known?.error).toEqual({ name: 'Error', message: 'refused', code: '1000210003', traceId: 't-1' })
+  expect(mistake?.error).toEqual({
+    name: 'TypeError',
+    message: 'no such member',
+    stack: expect.stringContaining('TypeError: no such member'),
+  })
+  expect(text?.error).toEqual({ message: 'in words' })
+})

@@ -2,6 +2,7 @@ import { readdirSync } from 'node:fs'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { createPool } from '../../src/lib/database.ts'
 import { MigrationError, migrate, missingMigrations } from '../../src/lib/migrate.ts'
+import { until } from '../helpers/company.ts'
 import { createTestDatabase } from '../helpers/postgres.ts'
 import { SILENT, StoreUnderTest } from '../sync/store-under-test.ts'
 
@@ -74,6 +75,27 @@ describe('migrate', () => {
 
     await pool.query('drop table dirsync.planned_work')
     expect((await migrate(pool)).applied).toEqual(FILES)
+  })
+
+  test('gives way to those who wait for a table behind it, and goes on once it is free', async () => {
+    const { pool } = await emptyDatabase()
+    await pool.query(`create schema dirsync;
+      create table dirsync.migration (name text primary key, applied_at timestamptz not null default now())`)
+    const reader = await pool.connect()
+    await reader.query('begin; lock table dirsync.migration in share mode')
+    const migrating = migrate(pool)
+    const isWaiting = async () => {
+      const { rows } = await pool.query(
+        `select count(*) > 0 as waits from pg_locks
+         where not granted and database = (select oid from pg_database where datname = current_database())`,
+      )
+      return rows[0].waits as boolean
+    }
+    await until(isWaiting)
+    await until(async () => !(await isWaiting()))
+    await reader.query('commit')
+    reader.release()
+    expect((await migrating).applied).toEqual(FILES)
   })
 
   test('gives its lock back after a failure', async () => {

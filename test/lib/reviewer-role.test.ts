@@ -223,6 +223,7 @@ describe('a reviewer', () => {
       `select proname, proconfig from pg_proc where pronamespace = 'dirsync'::regnamespace and prosecdef order by 1`,
     )
     expect(definers.map(({ proname }) => proname)).toEqual([
+      'acknowledge_alert',
       'approve',
       'assign',
       'cancel',
@@ -261,7 +262,6 @@ describe('where the database user may not create roles', () => {
     // A server of its own: roles belong to the whole server, and the run's has this one.
     const server = await startEmbeddedPostgres({
       dataDir: join(await temporaryFolder(), 'data'),
-      mode: 'test',
     })
     const admin = poolOf(server.url('postgres'))
     try {

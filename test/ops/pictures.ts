@@ -9,12 +9,13 @@ import { DASHBOARDS } from '../../ops/grafana/dashboards.ts'
 import { createLogger } from '../../src/lib/logger.ts'
 import { openEmbedded } from '../../src/trial/environment.ts'
 import { freePort } from '../helpers/free-port.ts'
+import { program } from '../helpers/programs.ts'
 import { launchPrometheus } from './prometheus-server.ts'
 
 /**
  * `npm run ops:pictures`: writes docs/images/grafana-*.png, in ten minutes. A real Prometheus scrapes the sample company while it is
  * synced and has its troubles; each panel's query is asked for, and picture.js draws the answers as the dashboard's JSON says. It is
- * not Grafana that draws. Needs Chromium: /usr/bin/chromium, or the one that CHROMIUM names.
+ * not Grafana that draws. Needs Chromium and Prometheus.
  */
 
 const ROOT = join(import.meta.dirname, '../..')
@@ -59,7 +60,7 @@ try {
   }
 
   const browser = await chromium.launch({
-    executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
+    executablePath: program('chromium'),
     args: ['--no-sandbox'],
   })
   try {
@@ -102,7 +103,7 @@ async function startProcess(roles: string): Promise<string> {
 
 /** Ten minutes in the life of a company: a first sync, a held run, a platform that is slow, strict and at last forgets us. */
 async function live(): Promise<void> {
-  const hr = new pg.Client({ connectionString: settings.HR_DATABASE_URL })
+  const hr = new pg.Client({ connectionString: settings.DATABASE_URL.replace(/dirsync$/, 'hr') })
   const own = new pg.Client({ connectionString: settings.DATABASE_URL })
   await Promise.all([hr.connect(), own.connect()])
   const fault = (...rules: object[]) =>

@@ -3,23 +3,10 @@ import { once } from 'node:events'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { freePort } from '../helpers/free-port.ts'
+import { program } from '../helpers/programs.ts'
 
 /** The rules as they are shipped. */
 export const RULES_FILE = join(import.meta.dirname, '../../ops/prometheus/dirsync.rules.yml')
-
-/** Programs of Prometheus, and Debian's packages that bring them. */
-const PACKAGES = {
-  promtool: 'prometheus',
-  prometheus: 'prometheus',
-  amtool: 'prometheus-alertmanager',
-}
-
-/** What to say of a program that could not be started. */
-export function asMissing(program: keyof typeof PACKAGES, error: unknown): unknown {
-  if ((error as { code?: unknown }).code !== 'ENOENT') return error
-  const debian = `apt-get install --no-install-recommends ${PACKAGES[program]}`
-  return new Error(`ops/ is tested with ${program}: install it, Debian: ${debian}`)
-}
 
 interface PrometheusServer extends AsyncDisposable {
   /**
@@ -57,7 +44,7 @@ export async function launchPrometheus(options: {
     }),
   )
   const child = spawn(
-    'prometheus',
+    program('prometheus'),
     [
       `--config.file=${config}`,
       `--storage.tsdb.path=${join(folder, 'data')}`,
@@ -91,7 +78,7 @@ async function ready(child: ChildProcess, url: string): Promise<void> {
   })
   let failure: unknown = null
   child.once('error', error => {
-    failure = asMissing('prometheus', error)
+    failure = error
   })
   child.once('exit', code => {
     failure ??= new Error(`prometheus ended with ${code}: ${output}`)

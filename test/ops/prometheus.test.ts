@@ -1,3 +1,5 @@
+// @module-tag prometheus
+
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Company, createCompany, until } from '../helpers/company.ts'
 import { freePort } from '../helpers/free-port.ts'
@@ -105,7 +107,7 @@ test('a pause is raised after hours only; a process killed, within a minute', as
   await company.db.query(`select dirsync.pause('maintenance')`)
   await expectRaised('DirsyncPaused pending')
   await worker.kill('SIGKILL')
-  await expectRaised('DirsyncPaused pending', 'DirsyncRoleMissing pending')
+  await expectRaised('DirsyncPaused pending', 'DirsyncProcessLost pending', 'DirsyncRoleMissing pending')
   await scheduler.kill('SIGKILL')
   await expectRaised('DirsyncDown pending')
 })

@@ -5,20 +5,22 @@ import { inject } from 'vitest'
 import { ROOT } from '../docs/pages.ts'
 import { registerChild } from '../helpers/children.ts'
 import { until } from '../helpers/company.ts'
+import { program } from '../helpers/programs.ts'
 import { temporaryFolder } from '../helpers/temporary-folder.ts'
-import { asMissing, launchPrometheus } from './prometheus-server.ts'
+import { launchPrometheus } from './prometheus-server.ts'
 
 /** Runs promtool or amtool. Returns how it ended and all that it printed. */
 export async function runTool(
-  program: 'promtool' | 'amtool',
+  name: 'promtool' | 'amtool',
   args: string[],
 ): Promise<{ code: number; output: string }> {
+  const tool = program(name === 'amtool' ? 'alertmanager' : 'prometheus', name)
   try {
-    const { stdout, stderr } = await promisify(execFile)(program, args, { cwd: join(ROOT, 'ops/prometheus') })
+    const { stdout, stderr } = await promisify(execFile)(tool, args, { cwd: join(ROOT, 'ops/prometheus') })
     return { code: 0, output: stdout + stderr }
   } catch (error) {
     const { code, stdout, stderr } = error as { code: number | string; stdout: string; stderr: string }
-    if (typeof code !== 'number') throw asMissing(program, error)
+    if (typeof code !== 'number') throw error
     return { code, output: stdout + stderr }
   }
 }

@@ -10,13 +10,16 @@ import { RULES_FILE } from './prometheus-server.ts'
 
 const TESTS_FILE = join(ROOT, 'ops/prometheus/dirsync.test.yml')
 
-test('promtool: each alert is raised at its time and not just below, and is over; a healthy deployment raises nothing', async () => {
-  const { code, output } = await runTool('promtool', ['test', 'rules', 'dirsync.test.yml'])
+test('promtool: each alert is raised at its time and not just below, and is over; a healthy deployment raises nothing', {
+  tags: 'prometheus',
+}, async () => {
+  const files = ['dirsync.test.yml', 'dirsync-days.test.yml']
+  const { code, output } = await runTool('promtool', ['test', 'rules', ...files])
   expect(output).toContain('SUCCESS')
   expect(code).toBe(0)
 })
 
-test('promtool finds rules that are a little off', async () => {
+test('promtool finds rules that are a little off', { tags: 'prometheus' }, async () => {
   const rules = readFileSync(RULES_FILE, 'utf8')
   const { tests, ...rest } = parse(readFileSync(TESTS_FILE, 'utf8'))
   const folder = await temporaryFolder()
@@ -40,7 +43,9 @@ test('promtool finds rules that are a little off', async () => {
   }
 })
 
-test('promtool and amtool accept the rules and the examples of configurations', async () => {
+test('promtool and amtool accept the rules and the examples of configurations', {
+  tags: ['prometheus', 'alertmanager'],
+}, async () => {
   const checks = await Promise.all([
     runTool('promtool', ['check', 'rules', '--lint=all', '--lint-fatal', 'dirsync.rules.yml']),
     runTool('promtool', ['check', 'config', '--syntax-only', 'prometheus.yml']),

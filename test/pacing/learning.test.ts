@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { initialRate, type LearntRate, learn } from '../../src/pacing/learning.ts'
+import { initialRate, learn } from '../../src/pacing/learning.ts'
+import type { LearntRate } from '../../src/pacing/slots.ts'
 import { type Second, type Simulated, simulate } from './rate-simulation.ts'
 
 const KINDS = ['sliding-log', 'fixed-window', 'token-bucket'] as const

@@ -1,5 +1,6 @@
 import { createRateLimit, type RateLimitKind } from '../../emulator/rate-limits.ts'
-import { initialRate, type LearntRate, learn, rateAsSet } from '../../src/pacing/learning.ts'
+import { initialRate, learn, rateAsSet } from '../../src/pacing/learning.ts'
+import type { LearntRate } from '../../src/pacing/slots.ts'
 
 export interface Simulated {
   kind: RateLimitKind

@@ -1,7 +1,7 @@
 import { Redis } from 'ioredis'
 import type { createQueueBackend } from '../../src/queue/backend.ts'
 import { createTestDatabase } from '../helpers/postgres.ts'
-import { hasRedis, redisUrl, startRedis } from '../helpers/redis.ts'
+import { redisUrl, startRedis } from '../helpers/redis.ts'
 
 type QueueOptions = Parameters<typeof createQueueBackend>[0]
 
@@ -81,8 +81,8 @@ export async function openPostgresStore(): Promise<TestStore> {
   }
 }
 
-/** The backends which every queue test runs on. `openOwn`: nobody else uses the server, or notices its failures. */
-export const backends = [
-  ...(hasRedis ? [{ kind: 'redis' as const, open: redisStore, openOwn: ownRedisStore }] : []),
-  { kind: 'postgres' as const, open: openPostgresStore, openOwn: openPostgresStore },
-]
+/** Stores of each kind. `openOwn`: nobody else uses the server, or notices its failures. */
+export const STORES = {
+  redis: { open: redisStore, openOwn: ownRedisStore },
+  postgres: { open: openPostgresStore, openOwn: openPostgresStore },
+}

@@ -1,10 +1,11 @@
 import { setImmediate } from 'node:timers/promises'
 import { Queue } from 'bullmq'
 import type { Logger } from 'pino'
-import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { createQueueBackend, openQueueStore, type QueueBackend } from '../../src/queue/backend.ts'
 import type { JobHandler } from '../../src/queue/job-worker.ts'
-import { backends, openPostgresStore, type TestStore } from './backends.ts'
+import { describeBackends } from '../helpers/backends.ts'
+import { openPostgresStore, STORES, type TestStore } from './backends.ts'
 import { newKey, openQueue, recordLog, silent, untilEmpty, update } from './queue-helpers.ts'
 import { Recorder } from './recorder.ts'
 
@@ -18,9 +19,9 @@ function work(
   return worker
 }
 
-describe.each(backends)('the queue in $kind', ({ kind, open }) => {
+describeBackends('the queue in', {}, ({ kind }) => {
   async function prepare(): Promise<{ store: TestStore; queue: QueueBackend }> {
-    const store = await open()
+    const store = await STORES[kind].open()
     onTestFinished(() => store[Symbol.asyncDispose]())
     const queue = await openQueue(store)
     onTestFinished(() => queue.close())

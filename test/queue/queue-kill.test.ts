@@ -1,9 +1,10 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { on, once } from 'node:events'
 import { join } from 'node:path'
-import { describe, expect, inject, test } from 'vitest'
+import { expect, inject, test } from 'vitest'
+import { describeBackends } from '../helpers/backends.ts'
 import { registerChild } from '../helpers/children.ts'
-import { backends, type TestStore } from './backends.ts'
+import { STORES, type TestStore } from './backends.ts'
 import { newKey, openQueue, recordLog, silent, untilEmpty, update } from './queue-helpers.ts'
 import { Recorder } from './recorder.ts'
 
@@ -29,10 +30,12 @@ async function kill(child: ChildProcess): Promise<void> {
 }
 
 // The locks of the killed process must expire, so these run at once; the time-out is what is promised.
-describe.concurrent.each(backends)(
-  'after kill -9 of a process the queue in $kind',
-  { timeout: 25_000 },
-  ({ openOwn }) => {
+describeBackends(
+  'after kill -9 of a process the queue in',
+  { timeout: 25_000, concurrent: true },
+  ({ kind }) => {
+    const { openOwn } = STORES[kind]
+
     test('runs its jobs, once each although they were added again meanwhile, and logs them in one line', async () => {
       await using store = await openOwn()
       await using queue = await openQueue(store)

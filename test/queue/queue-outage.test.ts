@@ -1,10 +1,14 @@
-import { describe, expect, test, vi } from 'vitest'
+import { mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { Redis } from 'ioredis'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { JobWorker } from '../../src/queue/job-worker.ts'
 import { createPostgresStore } from '../../src/queue/postgres.ts'
 import { createRedisStore } from '../../src/queue/redis.ts'
 import type { QueueStore, StoreConnection } from '../../src/queue/store.ts'
-import { hasRedis, startRedis } from '../helpers/redis.ts'
-import { backends, redisStoreAt } from './backends.ts'
+import { describeBackends } from '../helpers/backends.ts'
+import { startRedis } from '../helpers/redis.ts'
+import { redisStoreAt, STORES } from './backends.ts'
 import { openQueue, recordLog, silent, untilEmpty, update } from './queue-helpers.ts'
 import { Recorder } from './recorder.ts'
 import { startTcpProxy } from './tcp-proxy.ts'
@@ -17,7 +21,9 @@ function neverClaiming(connection: StoreConnection): StoreConnection {
 }
 
 // Most of these wait for time-outs most of the time, so they run at once.
-describe.concurrent.each(backends)('during and after an outage the queue in $kind', ({ openOwn }) => {
+describeBackends('during and after an outage the queue in', { concurrent: true }, ({ kind }) => {
+  const { openOwn } = STORES[kind]
+
   test('works on when its connections go silent without closing', async () => {
     await using store = await openOwn()
     await openQueue(store).then(queue => queue.close())
@@ -192,21 +198,83 @@ describe.concurrent.each(backends)('during and after an outage the queue in $kin
   })
 })
 
-test.runIf(hasRedis)(
-  'the queue in redis works on when the server is killed and comes back empty',
-  async () => {
+test('the queue in redis works on when the server is killed and comes back empty', {
+  tags: 'redis',
+}, async () => {
+  await using server = await startRedis()
+  await using queue = await openQueue(redisStoreAt(server.url))
+  const recorder = new Recorder('held')
+  const worker = queue.work(recorder.handler, { concurrency: 2, logger: silent })
+  await queue.add([update('a', 1), update('b', 2), update('c', 3)])
+  await recorder.execution(2)
+  await server.flush()
+  await server.restart()
+  await vi.waitFor(() => queue.add([update('a'), update('b'), update('c')]), 5_000)
+  for (let count = 1; count <= 5; count += 1) (await recorder.execution(count)).end()
+  await untilEmpty(queue)
+  expect(recorder.keys.slice(2).toSorted()).toEqual(['a', 'b', 'c'])
+  await worker.close(1_000)
+})
+
+/** How Redis comes to refuse every write while it answers whatever is read, and how it is mended. */
+const REFUSALS: [
+  string,
+  break_: (redis: Redis) => Promise<void>,
+  mend: (redis: Redis) => Promise<unknown>,
+][] = [
+  [
+    'its memory is full',
+    async redis => void (await redis.config('SET', 'maxmemory', '1')),
+    redis => redis.config('SET', 'maxmemory', '0'),
+  ],
+  [
+    'its volume takes no snapshot',
+    async redis => {
+      const [, folder = ''] = (await redis.config('GET', 'dir')) as string[]
+      await mkdir(join(folder, 'dump.rdb'))
+      await redis.config('SET', 'save', '3600 1')
+      await redis.bgsave()
+      await vi.waitFor(async () =>
+        expect(await redis.info('persistence')).toContain('rdb_last_bgsave_status:err'),
+      )
+    },
+    redis => redis.config('SET', 'save', ''),
+  ],
+]
+
+describe.concurrent('while Redis answers and refuses writes', { tags: 'redis' }, () => {
+  test.each(REFUSALS)('because %s, the queue counts as away', async (_, breakIt, mend) => {
     await using server = await startRedis()
     await using queue = await openQueue(redisStoreAt(server.url))
-    const recorder = new Recorder('held')
-    const worker = queue.work(recorder.handler, { concurrency: 2, logger: silent })
-    await queue.add([update('a', 1), update('b', 2), update('c', 3)])
-    await recorder.execution(2)
-    await server.flush()
-    await server.restart()
-    await vi.waitFor(() => queue.add([update('a'), update('b'), update('c')]), 5_000)
-    for (let count = 1; count <= 5; count += 1) (await recorder.execution(count)).end()
-    await untilEmpty(queue)
-    expect(recorder.keys.slice(2).toSorted()).toEqual(['a', 'b', 'c'])
-    await worker.close(1_000)
-  },
-)
+    const redis = new Redis(server.url)
+    onTestFinished(() => redis.disconnect())
+    await queue.check()
+    await breakIt(redis)
+
+    await expect(queue.add([update('a')])).rejects.toMatchObject({ code: 'QUEUE_UNAVAILABLE' })
+    const since = queue.awaySince
+    expect(since).not.toBeNull()
+    // What is read succeeds, and says nothing of what is written.
+    await expect(queue.counts()).rejects.toMatchObject({ code: 'QUEUE_UNAVAILABLE' })
+    await expect(queue.check()).rejects.toMatchObject({ code: 'QUEUE_UNAVAILABLE' })
+    expect(queue.awaySince).toEqual(since)
+    expect(queue.lastError).toMatch(/OOM|MISCONF/)
+    expect(await queue.doctor()).toContainEqual({
+      ok: false,
+      what: expect.stringMatching(/^Redis refuses writes: (OOM|MISCONF)/),
+      remedy: expect.any(String),
+    })
+
+    await mend(redis)
+    // Nothing more is to be added: it finds out by itself.
+    await vi.waitFor(
+      async () => {
+        await queue.counts()
+        expect(queue.awaySince).toBeNull()
+      },
+      { timeout: 20_000, interval: 100 },
+    )
+    expect(queue.lastError).toBeNull()
+    expect(await queue.doctor()).toContainEqual({ ok: true, what: 'Redis takes writes' })
+  })
+})

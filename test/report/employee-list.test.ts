@@ -6,22 +6,23 @@ import {
   listEmployees,
   listStatement,
   readStanding,
-  STANDINGS,
 } from '../../src/report/employee-list.ts'
 import { searchEverything } from '../../src/report/search.ts'
+import { STANDINGS } from '../../src/sync/employee.ts'
 import { StoreUnderTest } from '../sync/store-under-test.ts'
 
 const store = new StoreUnderTest()
 
-/** 3000 employees: of 100, 95 are in step, and each other standing has one. */
+/** 3000 employees: of 100, 92 are in step, and each other standing has one. */
 beforeEach(async () => {
   await store.pool.query(
     `insert into dirsync.employee (enterprise_code, userid, active, source_hash, acknowledged_hash, parked_hash,
-                                   platform_state, vanished_at, dept_code)
+                                   platform_state, vanished_at, dept_code, held_run, rejected, accepted)
      select case when i % 2 = 0 then 'A' else '' end, 'e' || lpad(i::text, 5, '0'), i % 100 <> 1, h,
-            case when i % 100 in (2, 3, 4) then null else h end, case when i % 100 in (3, 4) then h end,
+            case when i % 100 in (2, 3, 4, 8) then null else h end, case when i % 100 in (3, 4, 8) then h end,
             case when i % 100 = 3 then 'absent' else 'in_service' end,
-            case when i % 100 = 5 then now() end, 'D' || i % 7
+            case when i % 100 = 5 then now() end, 'D' || i % 7,
+            case when i % 100 in (6, 7) then 1 end, i % 100 = 7, i % 100 = 8
      from (select i, md5(i::text)::uuid as h from generate_series(1, 3000) i) x`,
   )
   await store.pool.query('analyze dirsync.employee')
@@ -42,9 +43,12 @@ async function everybody(filter: Parameters<typeof listEmployees>[1], limit = 7)
 test('each standing lists whom the tally counts, page by page, and nobody twice', async () => {
   const counts = await countStandings(store.pool)
   expect(counts).toEqual({
-    in_step: 2850,
+    in_step: 2760,
     waiting: 30,
+    held: 30,
+    rejected: 30,
     dead_lettered: 30,
+    accepted: 30,
     awaiting_activation: 30,
     left: 30,
     vanished: 30,

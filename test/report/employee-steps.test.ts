@@ -14,10 +14,18 @@ const RECORD: NonNullable<EmployeeStory['record']> = {
   platform_state: 'in_service',
   dept_code: 'D1',
   withheld: [],
+  standing: 'waiting',
+  held: null,
   vanished_at: null,
   acknowledged_at: null,
   queried_at: null,
 }
+
+const heldBy = (standing: 'held' | 'rejected') => ({
+  ...RECORD,
+  standing,
+  held: { run: 7, decided_by: null, decided_at: null, reason: null },
+})
 
 function story(differs: Partial<EmployeeStory>): EmployeeStory {
   return {
@@ -195,6 +203,14 @@ const OUTCOMES: [name: string, EmployeeStory, string[]][] = [
     [READ, SCOPE, 'failed judged_gave_up', NOT_REACHED, NOT_REACHED],
   ],
   [
+    'parked, never read as it was planned',
+    story({
+      attempts: [attempt('parked', { error: 'It failed.' })],
+      dead_letters: [deadLetter('unsettled_hr_row')],
+    }),
+    [READ, SCOPE, 'failed judged_unsettled', NOT_REACHED, NOT_REACHED],
+  ],
+  [
     'parked, not storable',
     story({
       attempts: [attempt('parked', { calls: BOTH, error: 'It failed.' })],
@@ -295,7 +311,17 @@ const WITHOUT: [name: string, EmployeeStory, string[]][] = [
     story({ dead_letters: [deadLetter('duplicate_email', { field: 'email' })] }),
     [READ, SCOPE, JUDGED, FOUND, 'failed sent_held_back'],
   ],
-  ['in a plan that is held', story({}), [READ, SCOPE, 'waiting judged_not_yet', LATER, LATER]],
+  ['not in any plan yet', story({}), [READ, SCOPE, 'waiting judged_not_yet', LATER, LATER]],
+  [
+    'in a plan that is held',
+    story({ record: heldBy('held'), attempts: [attempt('in_step', { calls: GET })] }),
+    [READ, SCOPE, 'waiting judged_held', LATER, LATER],
+  ],
+  [
+    'in a plan that was rejected',
+    story({ record: heldBy('rejected'), attempts: [attempt('in_step', { calls: GET })] }),
+    [READ, SCOPE, 'skipped judged_rejected', NOT_REACHED, NOT_REACHED],
+  ],
 ]
 
 describe('the five steps', () => {

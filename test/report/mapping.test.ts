@@ -76,15 +76,17 @@ describe('trying one employee', () => {
     await place.hr.query(`update person set mobile = 'secret words' where userid = 'e1'`)
     await place.hr.query(`insert into person (userid, name) values ('e2', 'twice')`)
     const source = place.source(MAPPING)
-    const present = await tryEmployee(source, key('e0'))
+    const present = await tryEmployee(place.store.pool, source, key('e0'))
     expect(present).toMatchObject({ hr: 'present', hrError: null, problems: [] })
     expect(present.fields).toContainEqual({ field: 'mobile', value: '138****0000', problem: null })
-    const invalid = await tryEmployee(source, key('e1'))
+    const invalid = await tryEmployee(place.store.pool, source, key('e1'))
     expect(invalid).toMatchObject({ hr: 'invalid', problems: [{ field: 'mobile' }] })
     expect(JSON.stringify(invalid)).not.toMatch(/secret/)
-    expect((await tryEmployee(source, key('e2'))).hr).toBe('duplicate')
-    expect((await tryEmployee(source, key('nobody'))).hr).toBe('absent')
-    expect(await tryEmployee(place.source('select userid, nonsense from person'), key('e0'))).toMatchObject({
+    expect((await tryEmployee(place.store.pool, source, key('e2'))).hr).toBe('duplicate')
+    expect((await tryEmployee(place.store.pool, source, key('nobody'))).hr).toBe('absent')
+    expect(
+      await tryEmployee(place.store.pool, place.source('select userid, nonsense from person'), key('e0')),
+    ).toMatchObject({
       hr: 'unknown',
       hrError: expect.stringMatching(/nonsense/),
     })

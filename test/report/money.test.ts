@@ -3,7 +3,7 @@ import { refundJournal } from '../../src/money/refund.ts'
 import {
   listRefunds,
   listTopUps,
-  MOST_COUNTED,
+  MOST_ENTRIES_COUNTED,
   moneyCounts,
   readRefund,
   readTopUp,
@@ -66,9 +66,9 @@ describe('refunds and top-ups', () => {
     await store.pool.query(
       `insert into dirsync.topup (external_code, account_openid, amount, state, requested_by, settled_at)
        select 'm' || i, 'a1', 1, 'accepted', 'ann', now() from generate_series(0, $1::int + 5) i`,
-      [MOST_COUNTED],
+      [MOST_ENTRIES_COUNTED],
     )
-    expect((await moneyCounts(store.pool)).topUps.accepted).toBe(MOST_COUNTED + 1)
+    expect((await moneyCounts(store.pool)).topUps.accepted).toBe(MOST_ENTRIES_COUNTED + 1)
   })
 
   test('tell what happened, and what is to come', async () => {

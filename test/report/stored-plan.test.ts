@@ -1,4 +1,6 @@
 import { beforeEach, describe, expect, test } from 'vitest'
+import { toDesired } from '../../src/directory/desired.ts'
+import { hashFields } from '../../src/directory/hash.ts'
 import { planOverview, planPage, readStoredPlan } from '../../src/report/stored-plan.ts'
 import { readNextPlan } from '../../src/sync/stored-plan.ts'
 import { PlanUnderTest } from '../sync/plan-under-test.ts'
@@ -127,6 +129,32 @@ describe('the pages of a held plan', () => {
     await place.hr.query(`update person set name = 'Once more' where userid = 'e5'`)
     const { entries } = await page(run, { key: 'e5' })
     expect(entries).toMatchObject([{ entityKey: 'e5', changedSince: true, changed: [] }])
+  })
+
+  test.each([
+    ['after HR has been read for them', true],
+    ['before anybody has looked at them', false],
+  ])('show what was approved for good, when it was approved %s', async (_, isRead) => {
+    if (isRead) await read()
+    const before = (await page(run)).entries
+    await place.store.pool.query('select dirsync.approve($1)', [run])
+    await place.planRequested(run, source())
+    // The platform confirms every field as HR has it: nothing differs any more.
+    for (const { userid, ...row } of (
+      await place.hr.query('select userid, name, mobile, dept_code from person')
+    ).rows) {
+      const desired = toDesired({ userid, ...row }, ['userid', ...Object.keys(row)])
+      await place.store.pool.query('update dirsync.employee set acknowledged = $2 where userid = $1', [
+        userid,
+        desired.ok ? hashFields(desired.desired.fields) : {},
+      ])
+    }
+    await place.acknowledge()
+    expect((await page(run)).entries).toEqual(before)
+    await place.hr.query(`update person set name = 'Once more' where userid = 'e5'`)
+    expect((await page(run, { key: 'e5' })).entries).toMatchObject([
+      { changedSince: true, changed: isRead ? [{}, {}, {}, {}] : [] },
+    ])
   })
 
   test('name the changed fields without HR, as they were read before', async () => {

@@ -12,10 +12,10 @@ import {
   recordFailure,
   reopenIgnored,
   restCases,
-  restMirrorCases,
+  restLostCases,
 } from '../../src/sync/cases.ts'
+import type { Settlement } from '../../src/sync/outcome.ts'
 import { beginRetry, beginRetryOf } from '../../src/sync/retries.ts'
-import type { Settlement } from '../../src/sync/settlement.ts'
 import { reviewSwaps } from '../../src/sync/swap.ts'
 import { documentedDiagram, stateDiagram } from '../helpers/state-diagram.ts'
 import { employee, refusal } from './outcomes.ts'
@@ -72,7 +72,7 @@ const retry =
   (requestedBy: string): Way =>
   async (client, id) =>
     beginRetry(client, [id], await plantRun(store, { kind: 'retry', requested_by: requestedBy }))
-const FAILURES = ['fails', 'fails after its time', 'fails with another HR row']
+const FAILURES = ['fails', 'fails after its time', 'fails with another HR row or reason']
 
 /** How each event comes about. Some come with others. */
 const WAYS: { events: string[]; ways: Way[] }[] = [
@@ -121,7 +121,7 @@ const WAYS: { events: string[]; ways: Way[] }[] = [
       client => restCases(client, [{ key: E1, resolve: { except: ['mobile'] } } as Settlement]),
       async client => {
         await client.query(`update dirsync.dead_letter set operation = 'mirror-orders', entity = 'mirror'`)
-        await restMirrorCases(client, 'orders')
+        await restLostCases(client)
       },
     ],
   },
@@ -133,11 +133,8 @@ const WAYS: { events: string[]; ways: Way[] }[] = [
   {
     events: ['cancel the run'],
     ways: [
-      async (client, id) => {
-        const run = await plantRun(store)
-        if (id > 0)
-          await plant(store, 'dead_letter_event', { dead_letter_id: id, event: 'retried', run_id: run })
-        await client.query('select dirsync.cancel($1)', [run])
+      async client => {
+        await client.query('select dirsync.cancel($1)', [await plantRun(store)])
       },
     ],
   },
@@ -192,8 +189,8 @@ describe('the states of a case', () => {
        where pronamespace = 'dirsync'::regnamespace order by 1`,
     )
     expect(functions.filter(({ source }) => writes.test(source)).map(({ name }) => name)).toEqual([
-      'cancel',
       'record_failure',
+      'rest_cases',
       'set_ignored',
       'set_snoozed',
     ])

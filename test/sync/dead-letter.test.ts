@@ -1,11 +1,12 @@
 import { describe, expect, test } from 'vitest'
 import { transaction } from '../../src/lib/database.ts'
+import { Commands } from '../../src/sync/commands.ts'
 import { enterpriseCodes, findEmployees } from '../../src/sync/employee.ts'
 import { addBindings, countUnbound } from '../../src/sync/outbox.ts'
 import { NOBODY, recordKeyless } from '../../src/sync/plan-employees.ts'
 import { beginRetry, beginRetryOf, requestDueRetries } from '../../src/sync/retries.ts'
 import { requestRun } from '../../src/sync/run.ts'
-import { caseOf, fail, plant, story } from './planted.ts'
+import { caseOf, fail, hash, plant, story } from './planted.ts'
 import { StoreUnderTest } from './store-under-test.ts'
 
 const store = new StoreUnderTest()
@@ -22,7 +23,7 @@ describe('what is due', () => {
       await fail(store, due),
       await fail(store, { ...due, entity_key: 'e2', state: 'awaiting_activation' }),
     ]
-    await fail(store, { entity_key: 'e3', next_retry_at: '2222-01-01T00:00:00Z' })
+    await fail(store, { entity_key: 'e3', next_retry_at: new Date(Date.now() + 86_400_000) })
     await fail(store, { entity_key: 'e4' })
     const run = await requestDueRetries(store.pool)
     expect(await store.rows('select id, kind, keys, requested_by, state from dirsync.sync_run')).toEqual([
@@ -31,6 +32,18 @@ describe('what is due', () => {
     expect(await requestDueRetries(store.pool)).toBeNull()
     await store.pool.query(`update dirsync.sync_run set state = 'running'`)
     expect(await requestDueRetries(store.pool)).toBeGreaterThan(run ?? 0)
+  })
+
+  test('is what waits for longer than dirsync ever lets a case wait: the clock was put back', async () => {
+    const far = { next_retry_at: new Date(Date.now() + 60 * 86_400_000) }
+    const id = await fail(store, far)
+    await fail(store, { entity_key: 'e2', next_retry_at: new Date(Date.now() + 9 * 86_400_000) })
+    await set(
+      await fail(store, { ...far, entity_key: 'e3' }),
+      `state = 'snoozed', snooze_until = next_retry_at`,
+    )
+    await requestDueRetries(store.pool)
+    expect(await store.rows('select keys from dirsync.sync_run')).toEqual([{ keys: [String(id)] }])
   })
 
   test('is nothing that was ignored, resolved or is being tried', async () => {
@@ -68,14 +81,47 @@ describe('a retry', () => {
     ]
     const bind = await fail(store, { operation: 'bind-openid', field: '20000001' })
     const work = await begin(mobile, email, bind)
+    const unnamed = { entityKey: 'e1', wave: 0, named: false }
     expect(work.toSorted((a, b) => (a.operation < b.operation ? -1 : 1))).toEqual([
-      { operation: 'bind-openid', enterpriseCode: '', entityKey: 'e1', detail: '20000001', wave: 0 },
-      { operation: 'update-employee', enterpriseCode: 'C1', entityKey: 'e1', detail: '', wave: 0 },
+      { ...unnamed, operation: 'bind-openid', enterpriseCode: '', detail: '20000001' },
+      { ...unnamed, operation: 'update-employee', enterpriseCode: 'C1', detail: '' },
     ])
     for (const id of [mobile, email, bind]) {
       expect(await caseOf(store, id)).toMatchObject({ state: 'retrying', next_retry_at: null, version: 2 })
       expect((await story(store, id)).at(-1)).toMatchObject({ event: 'retried', run_id: 7 })
     }
+  })
+
+  test('names the entities of the cases that a person lists one by one, and no others', async () => {
+    const ids = [await fail(store), await fail(store, { entity_key: 'e2' })]
+    const others = [await fail(store, { entity_key: 'e3' }), await fail(store, { entity_key: 'e4' })]
+    const commands = new Commands(store.pool, { actor: 'cli:test' })
+    const named = async (run: number, ...retried: number[]) =>
+      (await transaction(store.pool, db => beginRetry(db, retried, run)))
+        .filter(work => work.named)
+        .map(({ entityKey }) => entityKey)
+        .sort()
+    expect(await named(await commands.retry(ids), ...ids, ...others)).toEqual(['e1', 'e2'])
+    // The story of a case names the person, not dirsync.
+    for (const id of ids)
+      expect((await story(store, id)).at(-1)).toMatchObject({
+        event: 'retried',
+        actor: expect.stringMatching(/\(cli:test\)$/),
+      })
+    expect(await named(await commands.retry([ids[0] as number]), ...ids)).toEqual(['e1'])
+    expect(await named(await commands.retryCategory('duplicate_mobile'), ...ids)).toEqual([])
+  })
+
+  test("of a person does not wait for cron's run of the same cases, which would leave an accepted one alone", async () => {
+    const id = await fail(store, { next_retry_at: new Date(0) })
+    const cron = await requestDueRetries(store.pool)
+    const commands = new Commands(store.pool, { actor: 'cli:test' })
+    await commands.ignore(id, 'agreed')
+    const run = await commands.retry([id])
+    expect(run).not.toBe(cron)
+    expect(await commands.retry([id])).toBe(run)
+    expect(await transaction(store.pool, db => beginRetry(db, [id], cron))).toEqual([])
+    expect(await transaction(store.pool, db => beginRetry(db, [id], run))).toMatchObject([{ named: true }])
   })
 
   test('opens a parked department again', async () => {
@@ -220,5 +266,20 @@ describe('employees are found', () => {
       'unbound 20000001',
       'unbound 20000002',
     ])
+  })
+
+  test('whose open id a person gave up on are asked for again once HR has another row', async () => {
+    const [same, other] = [hash(), hash()]
+    for (const [userid, failed] of [
+      ['same', same],
+      ['changed', other],
+    ]) {
+      await plant(store, 'employee', { userid, platform_state: 'in_service', source_hash: same })
+      const of = { operation: 'bind-openid', entity_key: userid, field: 'mall' }
+      await set(await fail(store, { ...of, source_hash: failed }), `state = 'ignored', note = 'x'`)
+    }
+    const run = await requestRun(store.pool, 'openids', [], 'test')
+    expect(await transaction(store.pool, db => addBindings(db, run, 5, ['mall']))).toBe(1)
+    expect(await store.rows('select entity_key from dirsync.pending')).toEqual([{ entity_key: 'changed' }])
   })
 })

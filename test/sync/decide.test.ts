@@ -8,11 +8,14 @@ const call = (text: string, ...values: unknown[]) => store.value<number>(`select
 const commands = () => store.rows('select name, arguments, run_id from dirsync.command order by id')
 const me = () => store.value<string>('select session_user')
 
+/** What HR changed while the run was held waits for no cron job. */
+const NEXT = { kind: 'changes', state: 'requested', approved: false }
+
 describe('approve and reject', () => {
   test('approve lets a held run go on without its breakers', async () => {
     const run = await plantRun(store, { state: 'held' })
     expect(await call('approve($1)', run)).toBe(run)
-    expect(await store.rows('select * from dirsync.sync_run')).toMatchObject([
+    expect(await store.rows('select * from dirsync.sync_run order by id')).toMatchObject([
       {
         state: 'requested',
         approved: true,
@@ -20,6 +23,7 @@ describe('approve and reject', () => {
         decided_at: expect.any(Date),
         finished_at: null,
       },
+      NEXT,
     ])
     expect(await commands()).toMatchObject([{ name: 'approve', arguments: { run }, run_id: run }])
   })
@@ -27,8 +31,9 @@ describe('approve and reject', () => {
   test('reject ends it', async () => {
     const run = await plantRun(store, { state: 'held' })
     expect(await call('reject($1)', run)).toBe(run)
-    expect(await store.rows('select * from dirsync.sync_run')).toMatchObject([
+    expect(await store.rows('select * from dirsync.sync_run order by id')).toMatchObject([
       { state: 'rejected', approved: false, decided_by: await me(), finished_at: expect.any(Date) },
+      NEXT,
     ])
     expect(await commands()).toMatchObject([{ name: 'reject', run_id: run }])
   })

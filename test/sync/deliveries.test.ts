@@ -5,6 +5,7 @@ import { WHOLE } from '../../src/hr/sources.ts'
 import { SessionLocks } from '../../src/lib/session-locks.ts'
 import { HrPoller } from '../../src/sync/hr-poller.ts'
 import { requestRun } from '../../src/sync/run.ts'
+import { HrChanges } from '../../src/sync/run-requests.ts'
 import { until } from '../helpers/company.ts'
 import { type Delivered, delivered } from '../hr/files/delivered.ts'
 import { PlanUnderTest } from './plan-under-test.ts'
@@ -118,4 +119,28 @@ test('the poller asks for a run for each whole delivery, and for none that is no
   expect(asked).toEqual([null, null])
   const run = await requestRun(under.store.pool, 'changes', [], 'poller')
   expect(await under.planRequested(run, source)).toMatchObject({ state: 'running', planned: 1 })
+})
+
+test('a new delivery is read to its end, so that whoever is gone from it has left, whatever updated_at says', async () => {
+  const hr = await delivered()
+  const dated = (count: number) =>
+    staff(count)
+      .replaceAll(/^(e\d.*)$/gm, '$1,2026-03-01 10:00:00')
+      .replace('userid,name', 'userid,name,updated_at')
+  await hr.deliver('staff.csv', dated(30))
+  const source = hr.source('select userid, name, updated_at::timestamp as updated_at from staff')
+  expect(await under.plan('changes', { source })).toMatchObject({ state: 'running', planned: 30 })
+  await under.acknowledge()
+  const changes = new HrChanges({
+    ...{ pool: under.store.pool, scope: WHOLE, by: 'poller' as const, logger: SILENT },
+    limits: { gate: { maxFewerRows: 20, maxEmptied: 20 }, breaker: { count: 2, percent: 10 } },
+  })
+  onTestFinished(() => changes.stop())
+  await hr.deliver('staff.csv', dated(29))
+  // As the poller does for each delivery.
+  changes.changed(null)
+  const run = await until(() =>
+    under.store.value<number | null>(`select max(id)::int from dirsync.sync_run where state = 'requested'`),
+  )
+  expect(await under.planRequested(run, source)).toMatchObject({ plan: { reasons: { vanished: 1 } } })
 })

@@ -1,7 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import type { HrDepartmentRow } from '../../src/hr/departments.ts'
-import { knownDepartments, rememberDepartments } from '../../src/sync/departments.ts'
-import { plant } from './planted.ts'
+import { WHOLE } from '../../src/hr/sources.ts'
+import { DepartmentReader, knownDepartments, rememberDepartments } from '../../src/sync/departments.ts'
+import { hrDatabase, hrSource } from '../hr/hr-database.ts'
+import { plant, plantRun } from './planted.ts'
 import { StoreUnderTest } from './store-under-test.ts'
 
 const store = new StoreUnderTest()
@@ -46,6 +48,21 @@ describe('HR’s departments are remembered', () => {
     ])
   })
 
+  test('and nothing is written of those that are as they were', async () => {
+    const closedAt = new Date('2026-01-01T00:00:00Z')
+    const all = [seen('A'), seen('B', { parentCode: 'A' }), seen('C', { active: false, closedAt }), seen('D')]
+    await remember(...all)
+    await remember(...all.slice(0, 3))
+    const versions = () =>
+      store.rows('select dept_code, xmin, xmax, ctid from dirsync.department order by dept_code')
+    const before = await versions()
+    await remember(...all.slice(0, 3))
+    expect(await versions()).toEqual(before)
+    await remember(seen('A', { active: false }), ...all.slice(1, 3))
+    expect((await versions()).slice(1)).toEqual(before.slice(1))
+    expect((await known()).find(({ deptCode }) => deptCode === 'A')).toMatchObject({ active: false })
+  })
+
   test('closed from when it is first noticed, where HR does not say', async () => {
     await remember(seen('A'))
     await remember(seen('A', { active: false }))
@@ -86,6 +103,18 @@ describe('HR’s departments are remembered', () => {
     expect((await known()).find(({ deptCode }) => deptCode === 'A')?.missingSince).toEqual(since)
     await remember(seen('A'), seen('B'))
     expect((await known()).map(({ missingSince }) => missingSince)).toEqual([null, null])
+  })
+
+  test('rejected until HR, which lacked them, has them again: lacking them once more is another matter', async () => {
+    const rejected = async () => (await known()).find(({ deptCode }) => deptCode === 'A')?.parked
+    await remember(seen('A'), seen('B'))
+    await remember(seen('B'))
+    await set(`rejected_run = 1`)
+    await remember(seen('B'))
+    expect(await rejected()).toBe(true)
+    await remember(seen('A'), seen('B'))
+    await remember(seen('B'))
+    expect(await rejected()).toBe(false)
   })
 
   test('with the same code in two enterprises as two', async () => {
@@ -133,4 +162,45 @@ test('employees of a department are those that HR has in it and those that the p
       ['C1/A', 1],
     ]),
   )
+})
+
+describe('deletions', () => {
+  const HR = 'select dept_code, null as parent_code, active from department'
+
+  test('of one run share a reading of HR; those of another run have their own', async () => {
+    const { url } = await hrDatabase(
+      `create table department as select 'D' || i as dept_code, i > 5 as active from generate_series(1, 10) i;
+       create table person as select 'e1' as userid, 'n' as name, 'D9' as dept_code`,
+    )
+    const hr = hrSource(url, 'select userid, name, dept_code from person', { departments: HR })
+    let reads = 0
+    const read = hr.departments.bind(hr)
+    hr.departments = () => {
+      reads += 1
+      return read()
+    }
+    const gate = { maxFewerRows: 20, maxEmptied: 20 }
+    const reader = new DepartmentReader(store.pool, { ...WHOLE, hr }, { gate, departmentGraceMs: 0 })
+    const run = await plantRun(store, {
+      state: 'done',
+      planned_at: new Date(),
+      finished_at: new Date(),
+      source: { rows: 1, keyless: 0, empty: {} },
+    })
+    const wanted = async (of: number | null) =>
+      (await reader.facts(of)).wanted.map(({ deptCode }) => deptCode)
+    const all = await Promise.all(Array.from({ length: 100 }, () => wanted(run)))
+    expect(reads).toBe(1)
+    expect(await wanted(run)).toHaveLength(5)
+    expect(all).toHaveLength(100)
+    expect(reads).toBe(1)
+    // What is remembered is asked each time.
+    await set(`deleted_at = now() where dept_code = 'D1'`)
+    expect(await wanted(run)).toHaveLength(4)
+    expect(reads).toBe(1)
+    await wanted(run + 1)
+    await wanted(null)
+    await wanted(null)
+    expect(reads).toBe(4)
+  })
 })

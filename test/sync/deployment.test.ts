@@ -53,6 +53,12 @@ describe('whose memory it is', () => {
     expect(await readDeployment(store.pool)).toMatchObject({ enterpriseCode: 'E200' })
   })
 
+  test('each start says what the deployment is called', async () => {
+    await claimDeployment(store.pool, OURS, 'production')
+    expect(await readDeployment(store.pool)).toMatchObject({ name: 'production' })
+    expect(await claimDeployment(store.pool, OURS)).toMatchObject({ name: null })
+  })
+
   test('a start that comes while the account is switched sees the new one', async () => {
     await claimDeployment(store.pool, OURS)
     const switching = await store.pool.connect()
@@ -216,7 +222,7 @@ describe('another account', () => {
         'dry_run_entity',
       ],
       // Derived from others, or forgotten but for a person's pause.
-      ...['tally', 'halt'],
+      ...['tally', 'run_count', 'halt'],
       ...['migration', 'deployment', 'process', 'job_tick', 'job_schedule', 'hr_source'],
       // Whoever may use the console may do so still; a lower rate that a person asked for ends by itself.
       ...['console_user', 'console_session', 'api_token', 'sign_in_key', 'sign_in_flow', 'sign_in_failure'],

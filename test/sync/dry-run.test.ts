@@ -1,10 +1,18 @@
+import { execFileSync } from 'node:child_process'
+import { once } from 'node:events'
+import { readdir } from 'node:fs/promises'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import type { HrSource } from '../../src/hr/source.ts'
 import { HrSources } from '../../src/hr/sources.ts'
 import { dryRunPage, listDryRuns, readDryRun } from '../../src/report/dry-runs.ts'
+import { Commands } from '../../src/sync/commands.ts'
 import { dryRunNow, requestDryRun, runNextDryRun } from '../../src/sync/dry-run.ts'
 import { HrReadings } from '../../src/sync/hr-readings.ts'
 import { until } from '../helpers/company.ts'
 import { createMariadbDatabase } from '../helpers/mariadb.ts'
+import { delivered } from '../hr/files/delivered.ts'
 import { hrSource } from '../hr/hr-database.ts'
 import { PlanUnderTest } from './plan-under-test.ts'
 import { SILENT } from './store-under-test.ts'
@@ -18,6 +26,7 @@ const LIMITS = {
   breaker: { count: 2, percent: 10 },
   departments: { count: 1, percent: 10 },
   departmentGraceMs: 3_600_000,
+  maxLeavers: 50,
   sweepIntervalMs: 3_600_000,
 }
 
@@ -25,6 +34,7 @@ const deps = (source = place.source(TODAY)) => ({
   pool: place.store.pool,
   hr: HrSources.one(source),
   limits: LIMITS,
+  memoryMb: 512,
   logger: SILENT,
 })
 
@@ -80,7 +90,7 @@ describe('a dry run', () => {
     ])
   })
 
-  test('of HR in MariaDB tells the same, and where a SELECT is wrong', async () => {
+  test('of HR in MariaDB tells the same, and where a SELECT is wrong', { tags: 'mariadb' }, async () => {
     await using hr = await createMariadbDatabase()
     await hr.admin.query(`create table person (userid varchar(20), name varchar(50), dept_code varchar(20));
       insert into person values ('e1', 'Ann', 'D1'), ('e2', 'Ben', 'D1'), ('e3', 'Cem', 'D2')`)
@@ -111,6 +121,20 @@ describe('a dry run', () => {
       errorLine: 2,
       errorColumn: 3,
       message: expect.stringContaining("Unknown column 'nme'"),
+    })
+  })
+
+  test('of HR in files tells the same, within the memory that it has', async () => {
+    const hr = await delivered()
+    const people = Array.from({ length: 2000 }, (_, i) => `e${i},n${i},D${i % 40}`)
+    await hr.deliver('person.csv', `userid,name,dept_code\n${people.join('\n')}\n`)
+    const source = hr.source('select userid, name, dept_code from person')
+    const sql = `select p.userid, upper(p.name) as name, p.dept_code from person p
+                 where p.userid <> 'e7' order by p.name || p.dept_code desc`
+    const id = await dryRunNow(deps(source), ASKER, { sql, source: '' }, { signal: never })
+    expect(await readDryRun(place.store.pool, id)).toMatchObject({
+      state: 'done',
+      summary: { rows: 1999, rowsToday: 2000, compared: { disappears: 1, changes: 1999 } },
     })
   })
 
@@ -284,6 +308,20 @@ describe('a SELECT that is wrong', () => {
   })
 })
 
+test('of one asker three may wait, however many are asked for at once, and others have their turn', async () => {
+  const ask = (asker: typeof ASKER) => requestDryRun(deps(), asker, { sql: TODAY, source: '' })
+  const asked = await Promise.allSettled(Array.from({ length: 20 }, () => ask(ASKER)))
+  expect(asked.filter(({ status }) => status === 'fulfilled')).toHaveLength(3)
+  await expect(ask(ASKER)).rejects.toMatchObject({
+    code: 'COMMAND_INVALID',
+    message: '3 dry runs of yours are not over: wait for one, or cancel it',
+  })
+  await ask({ ...ASKER, actor: 'console:ben' })
+  await place.inStep(2, TODAY)
+  await runNextDryRun(deps(), never)
+  await ask(ASKER)
+})
+
 describe('dry runs of several processes', () => {
   test('one that lost its process is carried out by another one, and not for ever', async () => {
     await place.inStep(2, TODAY)
@@ -293,10 +331,10 @@ describe('dry runs of several processes', () => {
         `update dirsync.dry_run set state = 'running', starts = $1, finished_at = null`,
         [starts],
       )
-    await lose(1)
+    await lose(2)
     await runNextDryRun(deps(), never)
     expect(await readDryRun(place.store.pool, id)).toMatchObject({ state: 'done' })
-    await lose(2)
+    await lose(3)
     expect(await runNextDryRun(deps(), never)).toBe(false)
     expect(await readDryRun(place.store.pool, id)).toMatchObject({
       state: 'failed',
@@ -320,6 +358,10 @@ describe('dry runs of several processes', () => {
     await locked.query('rollback')
     locked.release()
     expect(await readDryRun(place.store.pool, waiting)).toMatchObject({ state: 'requested' })
+    // Its start counts: who stops and starts again begins it no more than three times.
+    expect(await place.store.rows('select starts from dirsync.dry_run where id = $1', [waiting])).toEqual([
+      { starts: 1 },
+    ])
     await runNextDryRun(deps(), never)
     expect(await readDryRun(place.store.pool, waiting)).toMatchObject({ state: 'done' })
   })
@@ -327,7 +369,8 @@ describe('dry runs of several processes', () => {
   test('in the foreground, who stops it has stopped it for everybody', async () => {
     await place.inStep(3, TODAY)
     const stop = new AbortController()
-    const slow = `select userid, name || pg_sleep(60) as name from person`
+    await place.hr.query('create or replace view slow as select pg_sleep(60)::text as slept')
+    const slow = `select userid, (select slept from slow) as name from person`
     const running = dryRunNow(deps(), ASKER, { sql: slow, source: '' }, { signal: stop.signal })
     await until(async () => {
       const [newest] = await listDryRuns(place.store.pool, { limit: 1 })
@@ -356,6 +399,162 @@ describe('dry runs of several processes', () => {
     expect(await listDryRuns(place.store.pool, { limit: 5, before: id })).toEqual([])
   })
 })
+
+describe('the process that reads HR for a dry run', () => {
+  const SLOW = 'select userid, (select slept from slow) as name from person'
+  const DEATH = /^The process that read it ended before it was done \(.+\): it may need more than \d+ MB/
+
+  /** A dry run that HR's server sleeps for. */
+  async function slow(): Promise<number> {
+    await place.inStep(2, TODAY)
+    await place.hr.query('create or replace view slow as select pg_sleep(60)::text as slept')
+    return requestDryRun(deps(), ASKER, { sql: SLOW, source: '' })
+  }
+
+  const sessions = async () =>
+    (
+      await place.hr.query(
+        `select from pg_stat_activity where application_name = 'dirsync dry run' and wait_event = 'PgSleep'`,
+      )
+    ).rowCount
+
+  test('is all that ends where it is killed; the next dry run is carried out', async () => {
+    const id = await slow()
+    const carried = runNextDryRun(deps(), never)
+    await until(async () => (await sessions()) === 1)
+    for (const child of childrenOfThis()) process.kill(child, 'SIGKILL')
+    expect(await carried).toBe(true)
+    expect(await readDryRun(place.store.pool, id)).toMatchObject({
+      state: 'failed',
+      message: expect.stringMatching(DEATH),
+    })
+    expect((await dryRun(TODAY)).state).toBe('done')
+  })
+
+  test('is all that ends where rows need more memory than it may have', async () => {
+    await place.inStep(1000, TODAY)
+    const long = `select userid, repeat('x', 400000) || userid as name, mobile, dept_code, active from person`
+    const id = await requestDryRun(deps(), ASKER, { sql: long, source: '' })
+    const before = process.memoryUsage().rss
+    expect(await runNextDryRun({ ...deps(), memoryMb: 256 }, never)).toBe(true)
+    expect(await readDryRun(place.store.pool, id)).toMatchObject({
+      state: 'failed',
+      message: expect.stringMatching(DEATH),
+    })
+    expect(process.memoryUsage().rss - before).toBeLessThan(100_000_000)
+  })
+
+  test('leaves nothing on the disk where it is killed while DuckDB puts rows there', async () => {
+    await place.inStep(1, TODAY)
+    const hr = await delivered()
+    await hr.deliver('staff.csv', 'id,name\n1,Ann\n')
+    const source = hr.source('select id as userid, name from staff')
+    await source.inspect()
+    const [kept = ''] = await readdir(hr.settings.keep)
+    const spilled = async () =>
+      (await readdir(join(hr.settings.keep, kept), { recursive: true })).filter(name => name.endsWith('.tmp'))
+    const sorted = `select range::varchar as userid, md5(range::varchar) as name from range(50000000) order by name`
+    const id = await requestDryRun(deps(source), ASKER, { sql: sorted, source: '' })
+    const carried = runNextDryRun(deps(source), never)
+    await until(async () => (await spilled()).length > 0)
+    for (const child of childrenOfThis()) process.kill(child, 'SIGKILL')
+    expect(await carried).toBe(true)
+    expect(await readDryRun(place.store.pool, id)).toMatchObject({ message: expect.stringMatching(DEATH) })
+    expect(await spilled()).toEqual([])
+  })
+
+  test('is all that ends where the driver breaks at an answer', async () => {
+    await place.inStep(2, TODAY)
+    await using broken = await withRowsThatNobodyAskedFor(place.source(TODAY))
+    const source = hrSource(broken.url, TODAY)
+    const id = await requestDryRun(deps(source), ASKER, { sql: TODAY, source: '' })
+    expect(await runNextDryRun(deps(source), never)).toBe(true)
+    expect(await readDryRun(place.store.pool, id)).toMatchObject({
+      state: 'failed',
+      message: expect.stringMatching(/^The process that read it ended before it was done \(code \d+\)/),
+    })
+    expect((await dryRun(TODAY)).state).toBe('done')
+  })
+
+  test('refuses a row that is far too long, and names it', async () => {
+    await place.inStep(2, TODAY)
+    const found = await dryRun(
+      `select userid, repeat('x', 40000000) as name, repeat('y', 40000000) as remark, active from person where userid = 'e1'`,
+    )
+    expect(found).toMatchObject({
+      state: 'failed',
+      message: expect.stringMatching(
+        /^the row of e1 is longer than 1024 kB, above all in (name|remark): shorten it/,
+      ),
+    })
+  })
+
+  test('ends within a second once the dry run is cancelled, and HR’s server with it', async () => {
+    const id = await slow()
+    const carried = runNextDryRun(deps(), never)
+    await until(async () => (await sessions()) === 1)
+    const commands = new Commands(place.store.pool, ASKER)
+    expect(await commands.cancelDryRun(id)).toBe(id)
+    expect(await carried).toBe(true)
+    expect(await readDryRun(place.store.pool, id)).toMatchObject({ state: 'cancelled', message: null })
+    await until(async () => (await sessions()) === 0)
+    expect(childrenOfThis()).toEqual([])
+    await expect(commands.cancelDryRun(id)).rejects.toMatchObject({
+      code: 'COMMAND_NOT_FOUND',
+      message: `dry run ${id} is cancelled, so nothing of it is under way`,
+    })
+    await expect(commands.cancelDryRun(id + 1)).rejects.toMatchObject({ code: 'COMMAND_NOT_FOUND' })
+    expect(
+      await place.store.rows('select name, arguments from dirsync.command order by id desc limit 1'),
+    ).toEqual([{ name: 'cancel_dry_run', arguments: { dry_run: id } }])
+  })
+
+  test('never begins with one that was cancelled before', async () => {
+    await place.inStep(2, TODAY)
+    const id = await requestDryRun(deps(), ASKER, { sql: TODAY, source: '' })
+    await new Commands(place.store.pool, ASKER).cancelDryRun(id)
+    expect(await runNextDryRun(deps(), never)).toBe(false)
+    expect(await readDryRun(place.store.pool, id)).toMatchObject({ state: 'cancelled', startedAt: null })
+  })
+})
+
+/** HR behind a proxy that puts a message before an answer, at which pg throws where nobody waits: a description of rows. */
+async function withRowsThatNobodyAskedFor(hr: HrSource): Promise<AsyncDisposable & { url: string }> {
+  const { url } = (await hr.settings()).server
+  const { hostname, port } = new URL(url)
+  const sockets = new Set<Socket>()
+  const proxy = createServer(client => {
+    const server = connect(Number(port), hostname)
+    for (const socket of [client, server]) sockets.add(socket.on('error', () => {}))
+    client.pipe(server)
+    server.on('data', chunk => {
+      if (chunk.includes('{QUERY')) client.write(Buffer.from('T\0\0\0\x06\0\0', 'latin1'))
+      client.write(chunk)
+    })
+  })
+  proxy.listen(0, '127.0.0.1')
+  await once(proxy, 'listening')
+  const own = Object.assign(new URL(url), { port: String((proxy.address() as AddressInfo).port) })
+  return {
+    url: own.href,
+    async [Symbol.asyncDispose]() {
+      for (const socket of sockets) socket.destroy()
+      proxy.close()
+    },
+  }
+}
+
+/** The processes that this one has started for dry runs. */
+function childrenOfThis(): number[] {
+  const list = execFileSync('ps', ['-eo', 'pid=,ppid=,args='], { encoding: 'utf8' })
+  return list
+    .split('\n')
+    .map(line => line.trim().split(/\s+/))
+    .filter(
+      ([, parent, ...words]) => Number(parent) === process.pid && words.join(' ').includes('dry-run-child'),
+    )
+    .map(([pid]) => Number(pid))
+}
 
 /** A dry run waits for a lock in HR. */
 async function waitsInHr(): Promise<boolean> {

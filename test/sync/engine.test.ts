@@ -1,10 +1,10 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { BACKENDS } from '../helpers/backends.ts'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { describeBackends } from '../helpers/backends.ts'
 import { type Company, createCompany, endOf, until } from '../helpers/company.ts'
 
 const EMPLOYEES = 60
 
-describe.each(BACKENDS)('the engine with its queue in $backend', ({ redis }) => {
+describeBackends('the engine with its queue in', {}, ({ redis }) => {
   let company: Company
 
   beforeAll(async () => {
@@ -211,7 +211,10 @@ describe.each(BACKENDS)('the engine with its queue in $backend', ({ redis }) => 
     )
     await company.control('POST', 'employees', [{ ...account, in_service: false }])
     await company.run('openids')
-    expect(await cases('e0056')).toMatchObject([{ category: 'not_on_platform', operation: 'bind-openid' }])
+    const { rows } = await company.db.query(`select source_hash from dirsync.employee where userid = 'e0056'`)
+    expect(await cases('e0056')).toMatchObject([
+      { category: 'not_on_platform', operation: 'bind-openid', source_hash: rows[0].source_hash },
+    ])
     expect(
       (await company.db.query(`select from dirsync.openid_binding where userid = 'e0056'`)).rowCount,
     ).toBe(0)
@@ -443,6 +446,35 @@ describe.each(BACKENDS)('the engine with its queue in $backend', ({ redis }) => 
     await hr(`update department set active = true, closed_at = null where dept_code = 'X'`)
     await company.run('departments')
     expect(await cases('X')).toMatchObject([{ state: 'resolved', resolution: 'obsolete' }])
+  })
+
+  test('an employee whom a person names is in step once the run has succeeded, as HR has them, or has left', async () => {
+    const standing = async (userid: string) =>
+      (await company.db.query('select standing from dirsync.employee where userid = $1', [userid])).rows
+    await hr(
+      `update person set name = 'Named' where userid = 'e0050'; delete from person where userid = 'e0051'`,
+    )
+    for (const userid of ['e0050', 'e0051'])
+      expect(await company.run('employees', userid)).toMatchObject({ state: 'done' })
+    expect(await standing('e0050')).toEqual([{ standing: 'in_step' }])
+    expect(await standing('e0051')).toEqual([{ standing: 'vanished' }])
+    expect(await spent(() => company.run('changes'))).toEqual({})
+  })
+
+  test('a planned deletion waits while HR has lost its employees', async () => {
+    await hr(`insert into department values ('L', null, false, now() - interval '2 days');
+              create table lost as select * from person; delete from person`)
+    await company.db.query(
+      `insert into dirsync.pending (operation, entity_key, priority) values ('delete-department', 'L', 5);
+       select pg_notify('dirsync', 'feed')`,
+    )
+    const outcomes = async () => (await attempts('L')).map(({ outcome, error }) => [outcome, error])
+    await until(async () => (await outcomes()).length > 0)
+    expect(await outcomes()).toEqual([['wait', expect.stringContaining('HR has 0 employees in departments')]])
+    await hr('insert into person select * from lost; drop table lost')
+    await hasten()
+    await until(async () => (await outcomes()).length > 1)
+    expect((await outcomes())[1]).toEqual(['deleted', 'the platform had no such department'])
   })
 
   test('naming an unknown employee fails the run with a sentence', async () => {

@@ -1,20 +1,21 @@
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { transaction } from '../../src/lib/database.ts'
 import { parseJobKey } from '../../src/queue/job.ts'
 import { Feeder } from '../../src/sync/feeder.ts'
 import { addWork, refeed } from '../../src/sync/outbox.ts'
-import { backends } from '../queue/backends.ts'
+import { describeBackends } from '../helpers/backends.ts'
+import { STORES } from '../queue/backends.ts'
 import { openQueue } from '../queue/queue-helpers.ts'
 import { Recorder } from '../queue/recorder.ts'
 import { begin, employee } from './outcomes.ts'
 import { plantRun } from './planted.ts'
 import { SILENT, StoreUnderTest } from './store-under-test.ts'
 
-describe.each(backends)('the feeder of a queue in $kind', ({ open }) => {
+describeBackends('the feeder of a queue in', {}, ({ kind }) => {
   const store = new StoreUnderTest()
 
   async function feederUpTo(highWater: number) {
-    const place = await open()
+    const place = await STORES[kind].open()
     onTestFinished(() => place[Symbol.asyncDispose]())
     const queue = await openQueue(place)
     onTestFinished(() => queue.close())

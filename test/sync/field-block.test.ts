@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest'
-import type { RefusedField } from '../../src/sync/field-blocks.ts'
+import { Commands } from '../../src/sync/commands.ts'
+import type { RefusedField, Settlement } from '../../src/sync/outcome.ts'
 import { beginRetry, beginRetryOf, requestDueRetries } from '../../src/sync/retries.ts'
-import { type Settlement, settle } from '../../src/sync/settlement.ts'
+import { settle } from '../../src/sync/settlement.ts'
 import { askWithheld, tellWithheld } from '../../src/sync/withheld.ts'
 import { begin, employee, memory, outcome, refusal } from './outcomes.ts'
 import { caseOf, fail, plant, plantRun, story } from './planted.ts'
@@ -172,6 +173,17 @@ describe('a refusal that may be about the value', () => {
   })
 })
 
+test('that more employees have it withheld is told without a change of the case under whoever decides about it', async () => {
+  await execute(E1, refused('level'))
+  const [before] = await open()
+  const { id, version } = await caseOf(store, before?.id as number)
+  await plant(store, 'employee', { enterprise_code: 'C1', userid: 'e2', withheld: ['level'] })
+  await tellWithheld(store.pool)
+  const commands = new Commands(store.pool, { actor: 'cli:test' })
+  expect(await caseOf(store, id)).toMatchObject({ message: expect.stringContaining('2 employees') })
+  expect(await commands.ignore(id, 'known', version)).toBe(id)
+})
+
 describe('a probe', () => {
   const dueNow = () => store.pool.query('update dirsync.field_block set next_probe_at = now()')
   /** Begins the retry that is due; tells who is asked. */
@@ -185,6 +197,12 @@ describe('a probe', () => {
       client.release()
     }
   }
+
+  test('with an employee who has a case of their own is one piece of work with its retry', async () => {
+    await execute(E1, refused('level'))
+    await fail(store, { enterprise_code: 'C1', field: 'email' })
+    expect(await probe()).toEqual(['e1'])
+  })
 
   test.each(['open', 'ignored', 'snoozed', 'retrying'])(
     'is due whatever the state of its case: %s',

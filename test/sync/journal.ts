@@ -1,5 +1,6 @@
 import pg from 'pg'
 import { onTestFinished } from 'vitest'
+import { tryLockSession } from '../../src/lib/advisory-lock.ts'
 import { orderLock, writeRefund } from '../../src/money/refund.ts'
 import { topUpLock, writeTopUp } from '../../src/money/top-up.ts'
 import type { StoreUnderTest } from './store-under-test.ts'
@@ -55,8 +56,7 @@ export async function sender(store: StoreUnderTest, of: { order: string } | { to
   }
   onTestFinished(end)
   await client.connect()
-  const key = 'order' in of ? orderLock(of.order) : topUpLock(of.topUp)
-  await client.query('select pg_advisory_lock(hashtextextended($1, 0))', [key])
+  await tryLockSession(client, 'order' in of ? orderLock(of.order) : topUpLock(of.topUp))
   return {
     /** It dies; the server frees its locks when it has noticed. */
     async dies() {

@@ -1,6 +1,8 @@
 import { rm, writeFile } from 'node:fs/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { requestDueRetries } from '../../src/sync/retries.ts'
 import { type Company, createCompany, endOf, until } from '../helpers/company.ts'
+import { createTestDatabase } from '../helpers/postgres.ts'
 
 const EMPLOYEES = 20
 
@@ -64,6 +66,54 @@ test('a person who mends the mapping and retries a case has it tried with the ne
   const { rows: retries } = await company.db.query('select dirsync.retry($1) as run', [rows[0].id])
   await endOf(company.db, Number(retries[0].run))
   expect((await company.onPlatform()).get('e0006')).toMatchObject({ remark: 'short' })
+})
+
+test('a worker that reads another HR than the planner gives up on a row with a case, until both read the same', async () => {
+  await map('select userid, name, dept_code, remark, active from mapped')
+  await company.run('changes')
+  await using stale = await createTestDatabase()
+  const { rows } = await company.hr.query('select * from mapped')
+  await stale.pool.query(`
+    create table department (dept_code text, parent_code text, active boolean, closed_at timestamptz);
+    create table mapped (userid text, name text, mobile text, email text, dept_code text, entry_day date,
+                         active boolean, remark text)`)
+  await stale.pool.query('insert into mapped select * from jsonb_populate_recordset(null::mapped, $1)', [
+    JSON.stringify(rows),
+  ])
+  const hrUrl = company.settings.HR_DATABASE_URL as string
+  const workWith = async (url: string) => {
+    await worker.stop()
+    company.settings.HR_DATABASE_URL = url
+    worker = await company.start(['worker'])
+  }
+  const cases = async () =>
+    (
+      await company.db.query(
+        `select state, category from dirsync.dead_letter where entity_key = 'e0003' order by id desc limit 1`,
+      )
+    ).rows
+  const isGivenUp = () =>
+    until(async () => {
+      await company.run('changes')
+      const { rows: attempts } = await company.db.query(
+        `select count(*) filter (where outcome = 'replan') > 9 or bool_or(outcome = 'parked') as over
+         from dirsync.attempt where entity_key = 'e0003'`,
+      )
+      return attempts[0].over as boolean
+    })
+
+  await workWith(stale.url)
+  await company.hr.query(`update person set remark = 'newer' where userid = 'e0003'`)
+  await isGivenUp()
+  expect(await cases()).toEqual([{ state: 'retry_scheduled', category: 'unsettled_hr_row' }])
+  // The same row is not planned again and again.
+  expect(await company.run('changes')).toMatchObject({ result: { outcomes: {} } })
+
+  await workWith(hrUrl)
+  await company.db.query(`update dirsync.dead_letter set next_retry_at = now()`)
+  await endOf(company.db, (await requestDueRetries(company.db)) as number)
+  expect(await cases()).toEqual([{ state: 'resolved', category: 'unsettled_hr_row' }])
+  expect((await company.onPlatform()).get('e0003')).toMatchObject({ remark: 'newer' })
 })
 
 test.each([

@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { type Company, createCompany } from '../helpers/company.ts'
+import { type Company, createCompany, endOf } from '../helpers/company.ts'
 
 /** U+0000 and half a character, as JSON spells them out. */
 const ODD = String.raw`a\u0000b\ud83dc`
@@ -11,7 +11,9 @@ let company: Company
 
 beforeAll(async () => {
   company = await createCompany({ employees: 12, settings: { SELLER_APPIDS: '20000001' } })
-  await company.hr.query('alter table person add column category text, add column employee_attribute text')
+  await company.hr.query(
+    'alter table person add column category text, add column employee_attribute text, add column card_no text',
+  )
   await writeFile(company.settings.HR_EMPLOYEES_SQL as string, 'select * from person')
   await company.start()
   await company.run('full')
@@ -32,6 +34,40 @@ test('a value whose ends are no plain characters becomes a case', async () => {
   expect(await cases('e0001')).toMatchObject([
     { category: 'invalid_hr_row', field: 'mobile', changed_fields: [{ field: 'mobile' }] },
   ])
+})
+
+test("the platform's identity number never becomes a passport because HR says no type", async () => {
+  const given = async (card: string) => {
+    await hr(`update person set card_no = '${card}' where userid = 'e0010'`)
+    const { result } = await company.run('changes')
+    const { card_type, card_no } = (await company.onPlatform()).get('e0010') ?? {}
+    const [open] = (await cases('e0010')).filter(({ state }) => state === 'open')
+    return [result?.outcomes, card_type, card_no, open?.category, open?.field]
+  }
+  const number = '11010519491231002X'
+  expect(await given(number)).toEqual([{ updated: 1 }, 1, number, undefined, undefined])
+  const told = [{ parked: 1 }, 1, number, 'invalid_hr_row', 'card_no']
+  expect(await given('11010519491231002')).toEqual(told)
+  expect(await given('E12345678')).toEqual(told)
+  const [{ id, message, changed_fields }] = (await cases('e0010')).slice(-1)
+  expect(message).toContain('card_type')
+  expect(JSON.stringify(changed_fields)).not.toContain('E12345678')
+  // Not even by a retry: only HR can say which document it is.
+  const retry = await company.db.query('select dirsync.retry($1) as run', [id])
+  await endOf(company.db, Number(retry.rows[0].run))
+  expect((await company.onPlatform()).get('e0010')).toMatchObject({ card_type: 1, card_no: number })
+  expect(await given(number)).toEqual([{ in_step: 1 }, 1, number, undefined, undefined])
+  // Where the platform has none, a passport is one.
+  await hr(`update person set card_no = 'E12345678' where userid = 'e0011'`)
+  await company.run('changes')
+  expect((await company.onPlatform()).get('e0011')).toMatchObject({ card_type: 2, card_no: 'E12345678' })
+})
+
+test('someone who has left is a finding, whatever HR made of the rest of the row', async () => {
+  await hr(`update person set active = false, name = '***', mobile = '1990000****', email = 'deleted'
+            where userid = 'e0000'`)
+  await company.run('changes')
+  expect(await cases('e0000')).toMatchObject([{ category: 'left_hr', state: 'open' }])
 })
 
 test('a user id that is too long for any index stops nobody else', async () => {

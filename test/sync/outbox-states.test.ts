@@ -5,6 +5,7 @@ import { transaction } from '../../src/lib/database.ts'
 import { claim } from '../../src/sync/claim.ts'
 import {
   addWork,
+  awaitPlan,
   OUTBOX_STATES,
   OUTBOX_TRANSITIONS,
   type OutboxState,
@@ -13,8 +14,9 @@ import {
   takeForQueue,
   takeProbes,
 } from '../../src/sync/outbox.ts'
+import type { Settlement } from '../../src/sync/outcome.ts'
 import { type JobResult, result } from '../../src/sync/outcome.ts'
-import { type Settlement, settle } from '../../src/sync/settlement.ts'
+import { settle } from '../../src/sync/settlement.ts'
 import { documentedDiagram, stateDiagram } from '../helpers/state-diagram.ts'
 import { employee } from './outcomes.ts'
 import { plant, plantRun } from './planted.ts'
@@ -107,9 +109,13 @@ const WAYS: Record<string, Way[]> = {
       await transaction(store.pool, client => takeProbes(client, () => 1000))
     },
   ],
+  'is missing in HR': [
+    () => transaction(store.pool, client => awaitPlan(client, [{ enterpriseCode: '', userid: 'e1' }])),
+  ],
   'is claimed': [() => claim(store.pool, [E1])],
   'is lost by the queue': [() => refeed(store.pool, 1000)],
   'its entity is in hand elsewhere': [() => postpone(store.pool, E1, 60_000)],
+  'its source is known to others only': [() => claim(store.pool, [E1], { E1: 'shanghai' })],
   'is settled': [settled('in_step')],
   'is settled, to be tried again': [settled('halted', again(0)), settled('retry', again(60_000))],
   'is settled, asked for anew meanwhile': [

@@ -1,6 +1,6 @@
 import { type Claim, type ClaimKey, claim } from '../../src/sync/claim.ts'
+import type { Settlement } from '../../src/sync/outcome.ts'
 import { type EmployeeMemory, type Failure, result } from '../../src/sync/outcome.ts'
-import type { Settlement } from '../../src/sync/settlement.ts'
 import type { StoreUnderTest } from './store-under-test.ts'
 
 export const employee = (entityKey: string, enterpriseCode = ''): ClaimKey => ({

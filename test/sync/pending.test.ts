@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { transaction } from '../../src/lib/database.ts'
+import { Feeder } from '../../src/sync/feeder.ts'
 import { liftHalts, raiseHalt, readHalts } from '../../src/sync/halts.ts'
 import {
   addWork,
@@ -10,9 +11,10 @@ import {
   takeForQueue,
   takeProbes,
 } from '../../src/sync/outbox.ts'
+import { finishRuns } from '../../src/sync/run.ts'
 import { employee } from './outcomes.ts'
 import { plant, plantRun } from './planted.ts'
-import { StoreUnderTest } from './store-under-test.ts'
+import { SILENT, StoreUnderTest } from './store-under-test.ts'
 
 const store = new StoreUnderTest()
 
@@ -23,7 +25,7 @@ const deletion = (entityKey: string, wave: number, differs = {}) =>
 const keysOf = (fed: { entityKey: string }[]) => fed.map(({ entityKey }) => entityKey)
 const take = async (room = 100) => keysOf(await transaction(store.pool, db => takeForQueue(db, room)))
 const probe = async (next = () => 60_000) => keysOf(await transaction(store.pool, db => takeProbes(db, next)))
-const detach = () => transaction(store.pool, detachHalted)
+const detach = () => detachHalted(store.pool)
 const done = (...keys: string[]) =>
   store.pool.query('delete from dirsync.pending where entity_key = any ($1)', [keys])
 const rows = () =>
@@ -175,6 +177,17 @@ describe('while an enterprise is halted', () => {
     ).toEqual([{ run_id: run, entity_key: 'e1', enterprise_code: 'C1', outcome: 'halted', calls: {} }])
   })
 
+  test('but not work of a run that was cancelled, which is taken back once it is in nobody’s hand', async () => {
+    const run = await plantRun(store)
+    await work('e1', { enterprise_code: 'C1', run_id: run, starts: 1 })
+    await halt('C1')
+    await store.pool.query('select dirsync.cancel($1)', [run])
+    expect(await detach()).toBe(0)
+    await store.pool.query('update dirsync.pending set starts = 0')
+    await finishRuns(store.pool)
+    expect(await rows()).toEqual([])
+  })
+
   test('waves keep their order when the work has left its run', async () => {
     const run = await plantRun(store)
     await deletion('child', 0, { enterprise_code: 'C1', run_id: run })
@@ -240,6 +253,37 @@ describe('a halt', () => {
     expect(await liftHalts(store.pool, 'C1', new Date(Date.now() - 60_000))).toEqual([])
     expect((await liftHalts(store.pool, 'C1', new Date(Date.now() + 60_000))).sort()).toEqual(['*', 'C1'])
     expect((await readHalts(store.pool)).map(({ scope }) => scope)).toEqual(['C2'])
+  })
+})
+
+describe('a clock that is put back', () => {
+  const feeder = () =>
+    new Feeder({
+      pool: store.pool,
+      queue: { add: async () => {}, counts: async () => ({ total: 0 }) },
+      highWater: 10,
+      logger: SILENT,
+    })
+  const ahead = (minutes: number) => new Date(Date.now() + minutes * 60_000)
+
+  test('leaves no work waiting for longer than it may have been put off', async () => {
+    await work('retried', { not_before: ahead(3) })
+    await work('of tomorrow', { not_before: ahead(24 * 60) })
+    await work('queued tomorrow', { not_before: ahead(24 * 60), enqueued_at: ahead(24 * 60) })
+    await work('awaits a plan', { not_before: 'infinity', replan_at: new Date() })
+    // Two must agree on what the queue has lost.
+    const sweeping = feeder()
+    for (let i = 0; i < 3; i += 1) await sweeping.sweep()
+    expect((await take()).sort()).toEqual(['of tomorrow', 'queued tomorrow'])
+  })
+
+  test('leaves no probe waiting for longer than from one to the next', async () => {
+    await work('e1', { enterprise_code: 'C1' })
+    await halt('C1', 24 * 3_600_000)
+    expect(await probe()).toHaveLength(1)
+    await halt('C2', 300_000)
+    await work('e2', { enterprise_code: 'C2' })
+    expect(await probe()).toEqual([])
   })
 })
 

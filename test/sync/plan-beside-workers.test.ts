@@ -6,10 +6,11 @@ import { createClient, createPool } from '../../src/lib/database.ts'
 import { type JobKey, type JobOperation, parseJobKey } from '../../src/queue/job.ts'
 import { type Claim, type ClaimKey, claim } from '../../src/sync/claim.ts'
 import { type FedQueue, Feeder } from '../../src/sync/feeder.ts'
+import type { Settlement } from '../../src/sync/outcome.ts'
 import type { PlannerOptions } from '../../src/sync/plan-kind.ts'
 import { Planner } from '../../src/sync/planner.ts'
 import { requestRun } from '../../src/sync/run.ts'
-import { type Settlement, settle } from '../../src/sync/settlement.ts'
+import { settle } from '../../src/sync/settlement.ts'
 import { until } from '../helpers/company.ts'
 import { memory, outcome, refusal } from './outcomes.ts'
 import { PlanUnderTest } from './plan-under-test.ts'
@@ -28,6 +29,7 @@ const LIMITS: PlannerOptions['limits'] = {
   breaker: { count: EMPLOYEES, percent: 100 },
   departments: { count: 1, percent: 10 },
   departmentGraceMs: 3_600_000,
+  maxLeavers: 50,
   sweepIntervalMs: 0,
 }
 

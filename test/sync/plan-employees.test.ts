@@ -1,4 +1,6 @@
 import { describe, expect, test } from 'vitest'
+import { freePort } from '../helpers/free-port.ts'
+import { hrSource } from '../hr/hr-database.ts'
 import { MAPPING, PlanUnderTest } from './plan-under-test.ts'
 import { fail, plant } from './planted.ts'
 
@@ -26,6 +28,24 @@ describe('the first run', () => {
     await hr(`update person set active = false where userid = 'e0'`)
     expect(await under.plan()).toMatchObject({ inScope: 2, plan: { reasons: { new: 2, left: 1 } } })
     expect(await employees()).toMatchObject([{ active: false }, { active: true }, { active: true }])
+  })
+
+  test('is held when by the mapping most have left, unless a setting permits it', async () => {
+    await under.hire(30)
+    const nobody = MAPPING.replace('active', '0 as active')
+    const held = await under.plan('changes', { employees: nobody })
+    expect(held).toMatchObject({
+      state: 'held',
+      message: expect.stringContaining('HR says that 30 of 30 employees have left, more than 50 %'),
+      plan: { reasons: { left: 30 }, leavers: { left: 30, of: 30 } },
+    })
+    expect(await under.pending()).toEqual([])
+    expect(await under.plan('full', { employees: nobody })).toMatchObject({ state: 'superseded' })
+    const most = MAPPING.replace('active', `userid > 'e3' as active`)
+    expect(await under.plan('changes', { employees: most, limits: { maxLeavers: 90 } })).toMatchObject({
+      state: 'running',
+      plan: { reasons: { new: 6, left: 24 } },
+    })
   })
 })
 
@@ -277,14 +297,34 @@ describe('when HR cannot be read', () => {
   })
 
   test('because its connection is cut in the middle of the scan, the run fails', async () => {
-    await under.hire(5)
-    const slow = `select userid, name || case when userid = 'e4' then pg_terminate_backend(pg_backend_pid())::text else '' end as name from person`
-    expect(await under.plan('changes', { employees: slow })).toMatchObject({
+    const planned = under.plan('changes', {
+      employees: `select n as userid, 'n' as name from generate_series(1, 3000000) n`,
+    })
+    const cut = () =>
+      hr(`select pg_terminate_backend(pid) from pg_stat_activity
+          where datname = current_database() and query like 'copy %' and state = 'active'`)
+    await expect.poll(async () => (await cut()).rowCount, { timeout: 20_000, interval: 20 }).toBe(1)
+    expect(await planned).toMatchObject({
       state: 'failed',
       message: expect.stringContaining('the HR database does not answer'),
     })
     expect(await under.pending()).toEqual([])
   })
+})
+
+test('HR that does not answer halts everything, also while nothing is in the queue, until a run has read it', async () => {
+  const halts = () => under.store.rows('select scope, category, message from dirsync.halt')
+  await under.hire(3)
+  const away = hrSource(`postgres://nobody@127.0.0.1:${await freePort()}/hr`, MAPPING)
+  expect(await under.plan('changes', { source: away })).toMatchObject({ state: 'failed' })
+  expect(await halts()).toEqual([
+    { scope: '*', category: 'hr_unavailable', message: expect.stringMatching(/^HR cannot be read: /) },
+  ])
+  // A mapping that HR refuses is no HR that is away, and says nothing about whether it answers.
+  await under.plan('changes', { employees: 'select userid from nowhere' })
+  expect(await halts()).toHaveLength(1)
+  expect(await under.plan()).toMatchObject({ state: 'running' })
+  expect(await halts()).toEqual([])
 })
 
 test('the planner’s own connection may be cut, and the process lives on', async () => {

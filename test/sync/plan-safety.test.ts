@@ -1,10 +1,21 @@
-import { describe, expect, test } from 'vitest'
-import { finishRuns, type Run, readRun, rejudgeHeldRun } from '../../src/sync/run.ts'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { HrSources, type NamedSource } from '../../src/hr/sources.ts'
+import { previewDeletions } from '../../src/report/department-page.ts'
+import { countStandings } from '../../src/report/employee-list.ts'
+import { readOverview } from '../../src/report/overview.ts'
+import { previewRun } from '../../src/report/preview.ts'
+import { finishRuns, type Run, readRun, rejudgeHeldRun, requestRun } from '../../src/sync/run.ts'
+import { requestReplan } from '../../src/sync/run-requests.ts'
 import { until } from '../helpers/company.ts'
-import { PlanUnderTest, TIMED } from './plan-under-test.ts'
+import { LIMITS, PlanUnderTest, TIMED } from './plan-under-test.ts'
 
 const under = new PlanUnderTest()
 const hr = (text: string) => under.hr.query(text)
+/** The clock of this process shows another time than the database's. */
+function clockIsOff(hours: number): void {
+  vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + hours * 3_600_000 })
+  onTestFinished(() => void vi.useRealTimers())
+}
 
 describe('a source that looks wrong writes nothing and says why', () => {
   test.each([
@@ -101,6 +112,33 @@ describe('a run that would change much', () => {
     await hr(`delete from person where userid <> 'e5'`)
     expect(await approve(id)).toMatchObject({ state: 'running', approved: true, planned: 4, message: null })
     expect(await under.pending()).toEqual(['e0', 'e1', 'e2', 'e3'])
+  })
+
+  test('counts whom it is about: nobody changes more than there are, whichever rows were read', async () => {
+    await under.hire(10)
+    await hr(`update person set active = false where userid > 'e5'`)
+    await hr(`update person set updated_at = now() - interval '1 hour'`)
+    await under.plan('changes', { employees: TIMED })
+    await under.acknowledge()
+    await hr(`update person set name = 'other', active = false, updated_at = now() where userid < 'e5'`)
+    await under.plan('changes', { employees: TIMED, limits: { breaker: { count: 100, percent: 100 } } })
+    await hr(`update person set name = 'yet another', updated_at = now() where userid < 'e9'`)
+    const plans = await under.store.rows<{
+      total: number
+      planned: number
+      in_scope: number
+      sweep: boolean
+    }>(`select (plan ->> 'total')::int as total, planned, in_scope, sweep from dirsync.sync_run order by id`)
+    expect(plans).toEqual([
+      { total: 10, planned: 10, in_scope: 6, sweep: true },
+      { total: 6, planned: 5, in_scope: 1, sweep: false },
+    ])
+    expect(await under.plan('changes', { employees: TIMED })).toMatchObject({
+      state: 'held',
+      inScope: 1,
+      plan: { total: 9 },
+      message: expect.stringContaining('9 of 9 employees would change'),
+    })
   })
 
   test('is stored entity by entity, and what a later plan passed meanwhile is left out', async () => {
@@ -284,8 +322,119 @@ describe('a run that would change much', () => {
     const { id } = await under.plan()
     await under.store.pool.query('select dirsync.approve($1)', [id])
     await under.planRequested(id)
+    // The run that judges what HR has changed meanwhile.
+    expect(await under.planRequested(id + 1)).toMatchObject({ state: 'running', planned: 0 })
     await hr(`update person set name = 'yet another' where userid = 'e9'`)
     expect(await under.plan()).toMatchObject({ state: 'running', planned: 1 })
+  })
+})
+
+describe('whoever waits for a decision', () => {
+  const standings = async () =>
+    Object.fromEntries(
+      (
+        await under.store.rows<{ standing: string; ids: string }>(
+          `select standing, string_agg(userid || coalesce(':' || held_run, ''), ' ' order by userid) as ids
+           from dirsync.employee group by 1`,
+        )
+      ).map(({ standing, ids }) => [standing, ids]),
+    )
+  const tallied = async () => {
+    const counts = await countStandings(under.store.pool)
+    return Object.fromEntries(Object.entries(counts).filter(([, n]) => n > 0))
+  }
+  const decide = (what: 'approve' | 'reject', run: number) =>
+    under.store.pool.query(`select dirsync.${what}($1${what === 'reject' ? `, 'not so'` : ''})`, [run])
+  const next = async () => {
+    const id = await under.store.value<number>(
+      `select min(id) from dirsync.sync_run where state = 'requested'`,
+    )
+    return under.planRequested(id)
+  }
+
+  async function held(): Promise<number> {
+    await under.inStep(8)
+    await hr(`update person set name = 'other' where userid in ('e1', 'e2');
+      update person set active = false where userid = 'e3'; delete from person where userid = 'e4';
+      insert into person (userid, name) values ('x', 'new')`)
+    const { id, state } = await under.plan()
+    expect(state).toBe('held')
+    return id
+  }
+
+  test('is not in step, and is counted and listed with the run', async () => {
+    const id = await held()
+    const waiting = ['e1', 'e2', 'e3', 'e4', 'x'].map(key => `${key}:${id}`).join(' ')
+    expect(await standings()).toEqual({ in_step: 'e0 e5 e6 e7', held: waiting })
+    expect(await tallied()).toEqual({ in_step: 4, held: 5 })
+    expect((await readOverview(under.store.pool)).employees).toMatchObject({
+      in_scope: 9,
+      in_step: 4,
+      held: 5,
+    })
+  })
+
+  test('is in step again once HR has put back what it had, and nothing is left of a newcomer who never came', async () => {
+    const id = await held()
+    await hr(`update person set name = 'n1' where userid = 'e1'; delete from person where userid = 'x'`)
+    await rejudgeHeldRun(under.store.pool, id)
+    await under.planRequested(id)
+    expect(await standings()).toEqual({ in_step: 'e0 e1 e5 e6 e7', held: `e2:${id} e3:${id} e4:${id}` })
+    await hr(`update person set name = 'n2' where userid = 'e2'; update person set active = true;
+      insert into person (userid, name, mobile) values ('e4', 'n4', '13800000004')`)
+    expect(await under.plan()).toMatchObject({ state: 'running', planned: 0 })
+    expect(await standings()).toEqual({ in_step: 'e0 e1 e2 e3 e4 e5 e6 e7' })
+  })
+
+  test('goes on with the plan that is approved, and HR is judged again at once', async () => {
+    const id = await held()
+    await hr(`update person set name = 'other' where userid = 'e5'`)
+    await decide('approve', id)
+    await next()
+    expect(await under.pending()).toEqual(['e1', 'e2', 'e3', 'e4', 'x'])
+    expect(await next()).toMatchObject({ state: 'running', plan: { reasons: { changed: 1 } } })
+    expect(await tallied()).toEqual({ in_step: 3, waiting: 4, left: 1, vanished: 1 })
+  })
+
+  test('stays as it is once the plan is rejected, until HR changes the row again; everybody else goes on', async () => {
+    const id = await held()
+    await hr(`update person set name = 'other' where userid = 'e5'`)
+    await decide('reject', id)
+    expect(await next()).toMatchObject({ state: 'running', plan: { reasons: { changed: 1 } } })
+    expect(await under.pending()).toEqual(['e5'])
+    await under.acknowledge()
+    const rejected = ['e1', 'e2', 'e3', 'e4', 'x'].map(key => `${key}:${id}`).join(' ')
+    for (const kind of ['changes', 'full'] as const) {
+      await under.plan(kind)
+      expect(await standings()).toEqual({ in_step: 'e0 e5 e6 e7', rejected })
+      await under.acknowledge()
+    }
+    await hr(`update person set name = 'third' where userid in ('e1', 'e2', 'x')`)
+    expect(await under.plan()).toMatchObject({
+      state: 'held',
+      plan: { reasons: { changed: 2, new: 1 } },
+      message: expect.stringContaining(
+        `3 of them were rejected before, with run ${id} by postgres (not so).`,
+      ),
+    })
+  })
+
+  test('of departments: a deletion that was rejected is not planned again before HR changes the department', async () => {
+    const EMPLOYEES = 'select userid, name, mobile, dept_code, active from person'
+    const source = under.source(EMPLOYEES, 'select dept_code, parent_code, active, closed_at from department')
+    await under.inStep(3, EMPLOYEES)
+    await hr(
+      `insert into department select 'D' || i, null, false, now() - interval '2 days' from generate_series(1, 3) i`,
+    )
+    const { id } = await under.plan('departments', { source })
+    await decide('reject', id)
+    expect(await under.plan('departments', { source })).toMatchObject({ state: 'running', planned: 0 })
+    await hr(`update department set active = true, closed_at = null where dept_code = 'D1'`)
+    await under.plan('departments', { source })
+    await hr(
+      `update department set active = false, closed_at = now() - interval '2 days' where dept_code = 'D1'`,
+    )
+    expect(await under.plan('departments', { source })).toMatchObject({ plan: { sample: ['D1'] } })
   })
 })
 
@@ -320,7 +469,31 @@ describe('with updated_at mapped', () => {
     expect(await plan()).toMatchObject({ planned: 1 })
   })
 
-  test('a run reads every row once the interval is over, and finds what was missed', async () => {
+  test('a time in the future, and a clock of HR that is hours behind, hide nothing', async () => {
+    await under.hire(20)
+    await hr(`update person set updated_at = now() - interval '9 hours'`)
+    await hr(`update person set updated_at = '2099-01-01' where userid = 'e0'`)
+    await plan()
+    await under.acknowledge()
+    await write('e1', `now() - interval '8 hours'`)
+    expect(await plan()).toMatchObject({ plan: { reasons: { changed: 1 } } })
+    expect((await statistics()).at(-1)).toMatchObject({ sweep: false })
+    await under.acknowledge()
+    await write('e2', `now() - interval '8 hours' + interval '1 second'`)
+    expect(await plan()).toMatchObject({ plan: { reasons: { changed: 1 } } })
+  })
+
+  test('a row without a time is read by every run', async () => {
+    await inStep()
+    await write('e1', 'null')
+    expect(await plan()).toMatchObject({ plan: { reasons: { changed: 1 } } })
+    expect((await statistics()).at(-1)).toMatchObject({ sweep: false })
+  })
+
+  test.each([
+    ['the same as', 0],
+    ['hours behind', -3],
+  ])('a run reads every row once the interval is over, by a clock %s the database', async (_, hours) => {
     await inStep()
     await write('e2', `now() - interval '2 hours'`)
     await hr(`delete from person where userid = 'e3'`)
@@ -328,8 +501,49 @@ describe('with updated_at mapped', () => {
     await under.store.pool.query(
       `update dirsync.sync_run set planned_at = planned_at - interval '61 minutes'`,
     )
+    clockIsOff(hours)
     expect(await plan()).toMatchObject({ plan: { reasons: { changed: 1, vanished: 1 } } })
     expect((await statistics()).at(-1)).toMatchObject({ sweep: true })
+  })
+
+  test('a run that was asked to reads every row, and finds who is gone', async () => {
+    await inStep()
+    await hr(`delete from person where userid = 'e3'`)
+    expect(await plan()).toMatchObject({ planned: 0 })
+    const run = await requestRun(under.store.pool, 'changes', [], 'trigger', '', true)
+    expect(await under.planRequested(run, under.source(TIMED))).toMatchObject({
+      plan: { reasons: { vanished: 1 } },
+    })
+  })
+
+  test('an employee whose deletion HR tells of waits for a run that reads every row, which is asked for', async () => {
+    await inStep()
+    await hr(`delete from person where userid = 'e3'; update person set name = 'other' where userid = 'e4'`)
+    const named = await requestRun(under.store.pool, 'changes', ['e3', 'e4', 'stranger'], 'trigger')
+    expect(await under.planRequested(named, under.source(TIMED))).toMatchObject({
+      plan: { reasons: { changed: 1 } },
+    })
+    expect(
+      await under.store.rows(
+        `select entity_key as key, run_id as run, replan_at is not null as waits from dirsync.pending order by 1`,
+      ),
+    ).toEqual([
+      { key: 'e3', run: null, waits: true },
+      { key: 'e4', run: named, waits: false },
+    ])
+    const sweep = await until(async () => {
+      const asked = await requestReplan(under.store.pool)
+      return typeof asked === 'number' && asked
+    })
+    expect(await under.planRequested(sweep, under.source(TIMED))).toMatchObject({
+      state: 'running',
+      plan: { reasons: { vanished: 1 } },
+    })
+    expect(
+      await under.store.rows(
+        'select run_id as run, replan_at from dirsync.pending order by entity_key limit 1',
+      ),
+    ).toEqual([{ run: sweep, replan_at: null }])
   })
 
   test('a run reads every row once the mapping is another one, and carries its fingerprint', async () => {
@@ -390,6 +604,43 @@ describe('with updated_at mapped', () => {
     expect(await plan({ limits: { breaker: { count: 0, percent: 15 } } })).toMatchObject({ state: 'running' })
   })
 
+  test.each([
+    ['filled before', 0],
+    ['empty for many already', 8],
+  ])(
+    'a column that turns empty is suspect before so many changes are held, when it was %s',
+    async (_, empty) => {
+      await under.hire(20)
+      await hr(`update person set updated_at = now() - interval '1 hour',
+      mobile = case when substr(userid, 2)::int >= ${empty} then mobile end`)
+      await plan()
+      await under.acknowledge()
+      const before = await under.untouched()
+      await hr(
+        `update person set mobile = null, updated_at = now() where userid in ('e11', 'e12', 'e13', 'e14', 'e15')`,
+      )
+      expect(await plan()).toMatchObject({
+        state: 'source_suspect',
+        message: expect.stringContaining('mobile turned empty for more than 20 %'),
+      })
+      expect(await under.untouched()).toEqual(before)
+    },
+  )
+
+  test('an emptied table is suspect at once, for a run and for a look at what one would do', async () => {
+    await inStep()
+    await hr('delete from person')
+    const { employees } = await previewRun({
+      ...{ pool: under.store.pool, source: HrSources.one(under.source(TIMED)).all[0] as NamedSource },
+      ...{ kind: 'changes', maxAgeMs: null, limits: LIMITS, sellerAppids: [] },
+    })
+    for (const suspect of [employees, await plan()])
+      expect(suspect).toMatchObject({
+        state: 'source_suspect',
+        message: expect.stringContaining('HR delivered no rows at all'),
+      })
+  })
+
   test('keys that come twice among them are suspect', async () => {
     await inStep()
     await hr(`insert into person (userid, updated_at) values ('e1', now()), ('e1', now())`)
@@ -403,5 +654,74 @@ describe('with updated_at mapped', () => {
     await under.acknowledge()
     await write('e1', 'now()')
     expect(await plan()).toMatchObject({ state: 'running', plan: { reasons: { changed: 1 } } })
+  })
+})
+
+describe('departments are judged against the last good sweep of employees', () => {
+  const EMPLOYEES = 'select userid, name, mobile, dept_code, active from person'
+  const DEPARTMENTS = 'select dept_code, parent_code, active, closed_at from department'
+  const delivering = (employees: string) => under.source(employees, DEPARTMENTS)
+  const plan = (employees = EMPLOYEES) => under.plan('departments', { source: delivering(employees) })
+
+  /** Ten employees of D1, whom the platform has not shown yet, two of D2, and a third department without any. */
+  async function closed(): Promise<void> {
+    await under.hire(12)
+    await hr(`update person set dept_code = case when userid in ('e1', 'e2') then 'D2' else 'D1' end;
+      insert into department values ('D1', null, true, null), ('D2', null, false, now() - interval '2 days'),
+        ('D3', null, false, now() - interval '2 days')`)
+    await under.plan('changes', { employees: EMPLOYEES })
+    await under.acknowledge()
+  }
+
+  test('one that was closed but now stays, although the clock of the process is days ahead', async () => {
+    await closed()
+    await hr(`update department set closed_at = now() where dept_code = 'D3'`)
+    clockIsOff(48)
+    expect(await plan()).toMatchObject({ state: 'running', planned: 0 })
+    const source = delivering(EMPLOYEES)
+    expect(await previewDeletions(under.store.pool, HrSources.one(source), LIMITS)).toMatchObject({
+      deletions: [],
+    })
+  })
+
+  test('one without anybody is deleted', async () => {
+    await closed()
+    expect(await plan()).toMatchObject({ state: 'running', plan: { reasons: { delete: 1 } } })
+    expect(await under.pending()).toEqual(['D3'])
+  })
+
+  test.each([
+    ['no employee at all', `${EMPLOYEES} where false`],
+    ['far fewer', `${EMPLOYEES} where userid in ('e0', 'e3', 'e4')`],
+    ['all of them without a department', EMPLOYEES.replace('dept_code,', 'null as dept_code,')],
+    ['leavers alone', EMPLOYEES.replace(' active', ' false as active')],
+  ])('none is while HR delivers %s', async (_, employees) => {
+    await closed()
+    expect(await plan(employees)).toMatchObject({
+      state: 'source_suspect',
+      message: expect.stringContaining('of 12 in the last good run'),
+    })
+    expect(await under.pending()).toEqual([])
+    expect(
+      await previewDeletions(under.store.pool, HrSources.one(delivering(employees)), LIMITS),
+    ).toMatchObject({
+      deletions: [],
+      unread: [expect.stringContaining('of 12 in the last good run')],
+    })
+  })
+
+  test('none is before a run has read all employees, nor while the last one did not pass', async () => {
+    await hr(`insert into department values ('D4', null, false, now() - interval '2 days')`)
+    const unread = {
+      state: 'running',
+      planned: 0,
+      message: expect.stringContaining('No department is deleted'),
+    }
+    expect(await plan()).toMatchObject(unread)
+    await closed()
+    await hr('update person set name = null')
+    await under.plan('changes', { employees: EMPLOYEES })
+    expect(await plan()).toMatchObject(unread)
+    expect(await under.pending()).toEqual([])
   })
 })

@@ -10,9 +10,10 @@ import { hrSource } from '../hr/hr-database.ts'
 import { SILENT, StoreUnderTest } from './store-under-test.ts'
 
 /** What a run may do in these tests: little, so that few rows are enough. */
-const LIMITS: PlannerOptions['limits'] = {
+export const LIMITS: PlannerOptions['limits'] = {
   gate: { maxFewerRows: 20, maxEmptied: 20 },
   breaker: { count: 2, percent: 10 },
+  maxLeavers: 50,
   departments: { count: 1, percent: 10 },
   departmentGraceMs: 3_600_000,
   sweepIntervalMs: 3_600_000,
@@ -21,6 +22,8 @@ const LIMITS: PlannerOptions['limits'] = {
 export const MAPPING = 'select userid, name, mobile, active from person'
 /** With a watermark. */
 export const TIMED = 'select userid, name, mobile, active, updated_at from person'
+
+const MARKS = { held_run: null, held_hash: null, rejected: false, standing: null }
 
 /** A planner between an HR database with small tables and dirsync's own. */
 export class PlanUnderTest {
@@ -110,9 +113,10 @@ export class PlanUnderTest {
     await this.acknowledge()
   }
 
-  /** Everything but the runs and their stored plans: what a plan that may not run leaves as it was. */
+  /** Everything but the runs, their counters and stored plans, and who waits for a decision: what a plan that may not run leaves as it was. */
   async untouched(): Promise<unknown> {
-    const { sync_run: _, planned_work: __, ...rest } = await this.store.contents()
-    return rest
+    const { sync_run: _, run_count: __, planned_work: ___, employee, ...rest } = await this.store.contents()
+    const known = employee?.map(row => ({ ...(row as object), ...MARKS })) ?? []
+    return { ...rest, employee: known }
   }
 }

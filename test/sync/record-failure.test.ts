@@ -103,6 +103,22 @@ describe('a failure', () => {
     await fail(store, { source_hash: null })
     expect(await caseOf(store, id)).toMatchObject({ state: 'ignored', occurrences: 2 })
   })
+
+  test('to reach the platform leaves an ignored case of the same row as it is, and a changed row opens it', async () => {
+    const sourceHash = hash()
+    const id = await fail(store, { field: '', source_hash: sourceHash })
+    await store.pool.query(`update dirsync.dead_letter set state = 'ignored', note = 'known'`)
+    const [before, events] = [await caseOf(store, id), await story(store, id)]
+    const away = { field: '', category: 'platform_unavailable', state: 'retry_scheduled' }
+    expect(await fail(store, { ...away, source_hash: sourceHash })).toBe(id)
+    expect(await caseOf(store, id)).toEqual(before)
+    expect(await story(store, id)).toEqual(events)
+    await fail(store, { field: '', source_hash: sourceHash })
+    expect(await caseOf(store, id)).toMatchObject({ state: 'ignored', category: 'duplicate_mobile' })
+
+    await fail(store, { ...away, source_hash: hash() })
+    expect(await caseOf(store, id)).toMatchObject({ state: 'retry_scheduled', category: away.category })
+  })
 })
 
 describe('failed_syncs', () => {

@@ -214,6 +214,36 @@ describe('ignore', () => {
       ['reopened', 'the HR row changed'],
     ])
   })
+
+  test('of the deletion of a department lasts until HR opens and closes it again', async () => {
+    const closed = (day: string) =>
+      store.pool.query(
+        `insert into dirsync.department (dept_code, active, closed_at) values ('D1', false, $1)
+         on conflict (enterprise_code, dept_code) do update set closed_at = excluded.closed_at`,
+        [day],
+      )
+    const of = { operation: 'delete-department', entity: 'department', entity_key: 'D1', field: '' }
+    await closed('2026-01-01')
+    const id = await fail(store, of)
+    await call(`ignore($1, 'kept for the books')`, id)
+    await fail(store, of)
+    expect(await caseOf(store, id)).toMatchObject({ state: 'ignored', occurrences: 2 })
+    await closed('2026-02-02')
+    await fail(store, of)
+    expect(await caseOf(store, id)).toMatchObject({ state: 'open' })
+  })
+
+  test('ends when the same row fails for another reason', async () => {
+    const of = { field: '', source_hash: hash() }
+    const id = await fail(store, { ...of, category: 'no_permission' })
+    await call(`ignore($1, 'agreed')`, id)
+    await fail(store, { ...of, category: 'invalid_parameter' })
+    expect(await caseOf(store, id)).toMatchObject({ state: 'open', category: 'invalid_parameter' })
+    expect((await story(store, id)).at(-1)).toMatchObject({
+      event: 'reopened',
+      note: 'invalid_parameter',
+    })
+  })
 })
 
 describe('snooze', () => {

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { afterEach, describe, expect, onTestFinished, test } from 'vitest'
-import { WHOLE } from '../../src/hr/sources.ts'
+import { type SourceScope, WHOLE } from '../../src/hr/sources.ts'
 import { createClient } from '../../src/lib/database.ts'
 import { liftHrHalt } from '../../src/sync/halts.ts'
 import { judgeLater, type RunKind, readRun } from '../../src/sync/run.ts'
@@ -121,9 +121,19 @@ test('HR that answers ends the halt because of HR, and no other', async () => {
 
 describe("what HR's trigger tells", () => {
   const limits = { gate: { maxFewerRows: 20, maxEmptied: 20 }, breaker: { count: 50, percent: 10 } }
-  let changes: HrChanges | undefined
+  let heard: HrChanges[] = []
 
-  afterEach(() => changes?.stop())
+  afterEach(async () => {
+    await Promise.all(heard.map(changes => changes.stop()))
+    heard = []
+  })
+
+  /** Tells what a process hears, as that does. */
+  const listen = (scope: SourceScope = WHOLE) => {
+    const changes = new HrChanges({ pool: store.pool, scope, limits, by: 'trigger', logger: SILENT })
+    heard.push(changes)
+    return changes
+  }
 
   /** A run that read every row of HR and could say how many there are. */
   const plantSweep = (differs: Record<string, unknown> = {}) =>
@@ -138,12 +148,11 @@ describe("what HR's trigger tells", () => {
     })
 
   /** What waits to be planned once the trigger has named these. */
-  async function requestedFor(userids: string[]) {
-    changes = new HrChanges({ pool: store.pool, scope: WHOLE, limits, by: 'trigger', logger: SILENT })
-    changes.changed(userids)
+  async function requestedFor(userids: string[] | null) {
+    listen().changed(userids)
     return until(async () => {
       const runs = await store.rows(
-        `select id, keys from dirsync.sync_run where state = 'requested' order by id`,
+        `select id, keys, wants_sweep as sweep from dirsync.sync_run where state = 'requested' order by id`,
       )
       return runs.length > 0 && runs
     })
@@ -151,14 +160,13 @@ describe("what HR's trigger tells", () => {
 
   test('few rows are named', async () => {
     const sweep = await plantSweep()
-    expect(await requestedFor(['e1', 'e2'])).toEqual([{ id: sweep + 1, keys: ['e1', 'e2'] }])
+    expect(await requestedFor(['e1', 'e2'])).toEqual([{ id: sweep + 1, keys: ['e1', 'e2'], sweep: false }])
   })
 
   test('rows are not sent past a run that is held: HR is judged again with them', async () => {
     await plantSweep()
     const held = await plantSweep({ state: 'held', finished_at: null })
-    changes = new HrChanges({ pool: store.pool, scope: WHOLE, limits, by: 'trigger', logger: SILENT })
-    changes.changed(['e1'])
+    listen().changed(['e1'])
     const [run] = await until(async () => {
       const asked = await store.rows(
         'select id, rejudge_at is not null as asked from dirsync.sync_run order by id desc limit 1',
@@ -174,14 +182,79 @@ describe("what HR's trigger tells", () => {
       await plantSweep()
       const last = await plantSweep({ state })
       await plantRun(store, { state: 'done', keys: ['e9'], planned_at: new Date(), finished_at: new Date() })
-      expect(await requestedFor(['e1'])).toEqual([{ id: last + 2, keys: [] }])
+      expect(await requestedFor(['e1'])).toEqual([{ id: last + 2, keys: [], sweep: true }])
     },
   )
+
+  test('few rows join the named run that waits to begin, and none that a person has approved', async () => {
+    await plantSweep()
+    const named = { keys: ['e1'], state: 'requested' }
+    await plantRun(store, { ...named, approved: true })
+    await plantRun(store, { ...named, hr_source: 'other' })
+    await plantRun(store, { ...named, kind: 'employees' })
+    const waits = await plantRun(store, named)
+    listen().changed(['e2', 'e1'])
+    const runs = await until(async () => {
+      const asked = await store.rows<{ id: number; keys: string[] }>(
+        `select id, keys from dirsync.sync_run where state = 'requested' order by id`,
+      )
+      return asked.some(({ keys }) => keys.includes('e2')) && asked
+    })
+    expect(runs.map(({ keys }) => keys)).toEqual([['e1'], ['e1'], ['e1'], ['e1', 'e2']])
+    expect(runs.at(-1)?.id).toBe(waits)
+  })
+
+  test('HR that took long to tell few rows is left in peace for nine times as long', async () => {
+    const scopes = ['slow', 'fast'].map(name => ({ name, codes: [name] }))
+    for (const [position, { name, codes }] of scopes.entries()) {
+      const of = { kind: 'postgres', address: name, enterprise_codes: codes }
+      await plant(store, 'hr_source', { name, position, ...of })
+      const statistics = { rows: 1_000_000, keyless: 0, empty: {}, codes }
+      await plantSweep({ hr_source: name, source: statistics })
+    }
+    const requested = (name: string, userid: string) =>
+      until(async () => {
+        const [run] = await store.rows<{ id: number }>(
+          'select id from dirsync.sync_run where hr_source = $1 and $2 = any (keys)',
+          [name, userid],
+        )
+        return run?.id ?? null
+      })
+    const listeners = scopes.map(scope => ({ ...scope, changes: listen(scope) }))
+    for (const { name, changes } of listeners) {
+      changes.changed(['e1'])
+      const run = await requested(name, 'e1')
+      await store.pool.query(
+        `update dirsync.sync_run
+         set state = 'done', planned_at = now(), started_at = now() - $2 * interval '1 minute' where id = $1`,
+        [run, name === 'slow' ? 10 : 0],
+      )
+      changes.changed(['e2'])
+    }
+    // The slow one was told first, and would have asked first.
+    await requested('fast', 'e2')
+    expect(
+      await store.rows(`select keys from dirsync.sync_run where hr_source = 'slow' and 'e2' = any (keys)`),
+    ).toEqual([])
+  })
 
   test('thousands of rows are read with all the others', async () => {
     const sweep = await plantSweep()
     expect(await requestedFor(Array.from({ length: 1001 }, (_, i) => `e${i}`))).toEqual([
-      { id: sweep + 1, keys: [] },
+      { id: sweep + 1, keys: [], sweep: true },
     ])
+  })
+
+  test('of any row, as when the listening is taken over, is looked for among all, and for who is gone', async () => {
+    const sweep = await plantSweep()
+    expect(await requestedFor(null)).toEqual([{ id: sweep + 1, keys: [], sweep: true }])
+  })
+
+  test('joins a run that waits, which then reads every row', async () => {
+    await plantSweep()
+    const waiting = await plantRun(store, { state: 'requested' })
+    listen().changed(null)
+    await until(async () => (await readRun(store.pool, waiting))?.wantsSweep)
+    expect(await store.value('select count(*)::int from dirsync.sync_run')).toBe(2)
   })
 })

@@ -25,16 +25,16 @@ const good = (differs = {}) =>
   plantRun(store, { state: 'done', sweep: true, source: source(null), planned_at: new Date(), ...differs })
 
 describe('requested runs', () => {
-  test('are planned in the order asked for, but named employees and retries go first', async () => {
+  test('are planned in the order asked for, whatever they name, but approved ones go first', async () => {
     const ids = [
       await requestRun(store.pool, 'changes', [], 'cron'),
-      await requestRun(store.pool, 'full', [], 'cron'),
-      await requestRun(store.pool, 'retry', ['1'], 'cron'),
+      await requestRun(store.pool, 'changes', ['e1'], 'trigger'),
       await requestRun(store.pool, 'employees', ['e1'], 'cli'),
+      await plantRun(store, { state: 'requested', approved: true }),
     ]
     const claimed = [await claim(), await claim(), await claim(), await claim()]
-    expect(claimed.map(run => run?.id)).toEqual([ids[2], ids[3], ids[0], ids[1]])
-    expect(claimed[1]).toMatchObject({
+    expect(claimed.map(run => run?.id)).toEqual([ids[3], ids[0], ids[1], ids[2]])
+    expect(claimed[3]).toMatchObject({
       kind: 'employees',
       named: ['e1'],
       state: 'planning',
@@ -109,6 +109,12 @@ describe('a plan', () => {
     expect(await isPlanned(store.pool, id)).toBe(true)
     await rejudgeHeldRun(store.pool, id)
     expect(await isPlanned(store.pool, id)).toBe(false)
+    // Asked for before the clock was put back.
+    await store.pool.query(`update dirsync.sync_run set rejudge_at = now() + interval '1 day'`)
+    await rejudgeHeldRun(store.pool, id)
+    expect(await store.value(`select rejudge_at < now() + interval '2 minutes' from dirsync.sync_run`)).toBe(
+      true,
+    )
     const done = await good()
     await rejudgeHeldRun(store.pool, done)
     expect(await isPlanned(store.pool, done)).toBe(true)

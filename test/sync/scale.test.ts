@@ -7,11 +7,11 @@ import { readOverview } from '../../src/report/overview.ts'
 import { readRunStory } from '../../src/report/run-story.ts'
 import { runTimeLeft, timesLeft } from '../../src/report/time-left.ts'
 import { enterpriseCodes } from '../../src/sync/employee.ts'
-import { detachHalted, takeForQueue } from '../../src/sync/outbox.ts'
-import { lastSweep } from '../../src/sync/plan-employees.ts'
+import { detachHalted, takeForQueue, takeProbes } from '../../src/sync/outbox.ts'
+import { lastPlanPassed, lastSweep } from '../../src/sync/plan-employees.ts'
 import { requestDueRetries } from '../../src/sync/retries.ts'
 import { claimRun, finishRuns, runProgress } from '../../src/sync/run.ts'
-import { lastPlanPassed, requestReplan } from '../../src/sync/run-requests.ts'
+import { requestReplan } from '../../src/sync/run-requests.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/postgres.ts'
 import { rowsExamined } from './rows-examined.ts'
 import { SILENT } from './store-under-test.ts'
@@ -76,7 +76,7 @@ describe('whatever the number of employees, rows in the outbox, cases and old ru
         await pool.query(
           `insert into dirsync.halt (scope, category, message, remedy) values ('H', 'enterprise_code', 'm', 'r')`,
         )
-        expect(await transaction(pool, detachHalted)).toBe(0)
+        expect(await detachHalted(pool)).toBe(0)
         await pool.query(`delete from dirsync.halt`)
       },
     ],
@@ -101,6 +101,46 @@ describe('whatever the number of employees, rows in the outbox, cases and old ru
     ],
   ])('for %s', async (_, work) => {
     expect(await rowsExamined(pool, work)).toBeLessThan(FEW)
+  })
+})
+
+describe('while the enterprise with the most urgent work is halted', () => {
+  beforeAll(async () => {
+    await pool.query(
+      `insert into dirsync.halt (scope, category, message, remedy, next_probe_at)
+       values ('H', 'enterprise_code', 'm', 'r', now());
+       insert into dirsync.pending (operation, enterprise_code, entity_key, run_id, priority)
+       select 'update-employee', 'H', 'h' || i, ${RUN}, 1 from generate_series(1, ${ROWS}) i`,
+    )
+    await pool.query('vacuum analyze dirsync.pending')
+  })
+  afterAll(() =>
+    pool.query(`delete from dirsync.pending where enterprise_code = 'H'; delete from dirsync.halt`),
+  )
+
+  const few = async (work: () => Promise<unknown>) => expect(await rowsExamined(pool, work)).toBeLessThan(FEW)
+
+  test('the queue is filled with few rows read', () =>
+    few(async () => {
+      expect(await transaction(pool, client => takeForQueue(client, 500))).toHaveLength(500)
+    }))
+
+  test('its probe is found with few rows read', () =>
+    few(async () => {
+      expect(await transaction(pool, client => takeProbes(client, () => 0))).toMatchObject([
+        { enterpriseCode: 'H' },
+      ])
+    }))
+
+  test('its work leaves the runs a part at a time, with few rows read for each', async () => {
+    await few(async () => {
+      expect(await detachHalted(pool, 1000)).toBe(1000)
+    })
+    // However much has left already.
+    while ((await detachHalted(pool, 10_000)) === 10_000);
+    await few(async () => {
+      expect(await detachHalted(pool, 1000)).toBe(0)
+    })
   })
 })
 

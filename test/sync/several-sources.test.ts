@@ -1,23 +1,32 @@
+// @module-tag mariadb
+
 import { createServer, type Socket } from 'node:net'
 import type { Connection } from 'mysql2/promise'
 import type pg from 'pg'
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { HrUnavailableError } from '../../src/hr/source.ts'
-import { HrSources, mappingFor, type NamedSource } from '../../src/hr/sources.ts'
+import { HrSources, mappingFor, type NamedSource, WHOLE } from '../../src/hr/sources.ts'
+import { SessionLocks } from '../../src/lib/session-locks.ts'
+import { PlatformClient } from '../../src/platform/client.ts'
+import { formatJobKey } from '../../src/queue/job.ts'
 import { previewDeletions } from '../../src/report/department-page.ts'
+import { readOverview } from '../../src/report/overview.ts'
 import { previewRun } from '../../src/report/preview.ts'
 import { claim } from '../../src/sync/claim.ts'
 import { Commands } from '../../src/sync/commands.ts'
+import { JobProcessor } from '../../src/sync/job-processor.ts'
 import type { PlannerOptions } from '../../src/sync/plan-kind.ts'
 import { Planner } from '../../src/sync/planner.ts'
 import { finishRuns, type Run, type RunKind, readRun, requestRun } from '../../src/sync/run.ts'
-import { requestReplan, requestScheduledRun } from '../../src/sync/run-requests.ts'
+import { HrChanges, requestReplan, requestScheduledRun } from '../../src/sync/run-requests.ts'
+import { settle as settleOutcomes } from '../../src/sync/settlement.ts'
 import { claimSources } from '../../src/sync/sources.ts'
 import { until } from '../helpers/company.ts'
 import { freePort } from '../helpers/free-port.ts'
 import { createMariadbDatabase, type MariadbDatabase } from '../helpers/mariadb.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/postgres.ts'
 import { hrSource } from '../hr/hr-database.ts'
+import { employee, outcome } from './outcomes.ts'
 import { SILENT, StoreUnderTest } from './store-under-test.ts'
 
 /** Little, so that few rows are enough. */
@@ -26,6 +35,7 @@ const LIMITS: PlannerOptions['limits'] = {
   breaker: { count: 3, percent: 10 },
   departments: { count: 1, percent: 10 },
   departmentGraceMs: 0,
+  maxLeavers: 50,
   sweepIntervalMs: 3_600_000,
 }
 const MAPPING = 'select enterprise_code, userid, name, mobile, dept_code, active from person'
@@ -184,6 +194,19 @@ describe('each source is judged for itself', () => {
     ])
   })
 
+  test('a held run is in the overview, however many others its source has had since', async () => {
+    const hr = await inStep()
+    await beijing.admin.query(`update person set name = 'Changed'`)
+    const held = await plan(hr, 'beijing')
+    await store.pool.query(
+      `insert into dirsync.sync_run (kind, hr_source, keys, state, finished_at)
+       values ('changes', 'beijing', '{e1}', 'done', now()), ('changes', 'shanghai', '{}', 'done', now())`,
+    )
+    const { runs } = await readOverview(store.pool)
+    expect(runs.map(({ id }) => id)).toContain(held.id)
+    expect(new Set(runs.map(({ id }) => id)).size).toBe(runs.length)
+  })
+
   test('a held run stands beside a running one, and is judged again with its own source alone', async () => {
     const hr = await inStep()
     await beijing.admin.query(`update person set name = 'Changed'`)
@@ -227,6 +250,8 @@ describe('each source is judged for itself', () => {
       source('shanghai', ['E1'], shanghai.url, DEPARTMENTS),
       source('beijing', ['E2'], beijing.url, DEPARTMENTS),
     ])
+    for (const { name } of hr.all) await plan(hr, name)
+    await acknowledge()
     for (const { name } of hr.all) await plan(hr, name, 'departments')
     await shanghai.pool.query(`delete from department where dept_code = 'D1'`)
     await plan(hr, 'shanghai', 'departments')
@@ -242,6 +267,8 @@ describe('each source is judged for itself', () => {
     await shanghai.pool.query(`insert into department values ('E1', 'D0', null, true)`)
     const away = source('beijing', ['E2'], `postgres://nobody@127.0.0.1:${await freePort()}/hr`, DEPARTMENTS)
     const hr = await settle([source('shanghai', ['E1'], shanghai.url, DEPARTMENTS), away])
+    await hire(shanghai.pool, people('E1', 2))
+    await plan(hr, 'shanghai')
     await plan(hr, 'shanghai', 'departments')
     expect(await previewDeletions(store.pool, hr, LIMITS)).toEqual({
       ...{ total: 1, deletions: [], isHeld: false },
@@ -279,12 +306,12 @@ describe('each source is judged for itself', () => {
     const fingerprints = await store.rows<{ mapping: string }>(
       'select mapping from dirsync.sync_run order by id',
     )
-    expect((await claim(store.pool, [...keys], true)).map(claimed => claimed?.mapping)).toEqual(
+    expect((await claim(store.pool, [...keys], hr.owners)).map(claimed => claimed?.mapping)).toEqual(
       fingerprints.map(({ mapping }) => mapping),
     )
     // One of named employees is about all of them.
     await plan(hr, '', 'employees', ['e0'])
-    const [claimed, other] = await claim(store.pool, [...keys], true)
+    const [claimed, other] = await claim(store.pool, [...keys], hr.owners)
     expect(claimed?.mapping).toMatch(/^shanghai=\S+ beijing=\S+$/)
     expect(mappingFor(first, claimed?.mapping ?? null)).toBe(fingerprints[0]?.mapping)
     expect(mappingFor(second, other?.mapping ?? null)).toBe(fingerprints[1]?.mapping)
@@ -421,6 +448,7 @@ describe('the sources change', () => {
     const running = await plan(hr, 'beijing')
     expect(running.state).toBe('running')
     await beijing.admin.query(`update person set name = 'Other'`)
+    await hire(beijing.admin, people('E2', 1, 'new'))
     const held = await plan(hr, 'beijing')
     const waiting = await requestRun(store.pool, 'full', [], 'test', 'beijing')
     const rest = await settle([source('shanghai', ['E1'], shanghai.url)])
@@ -428,6 +456,13 @@ describe('the sources change', () => {
       state: 'rejected',
       message: expect.stringContaining('not among those of the settings any more'),
     })
+    // Nobody decides about what it had changed, and it is not in step.
+    expect(
+      await store.rows(`select standing, count(*)::int as n from dirsync.employee group by 1 order by 1`),
+    ).toEqual([
+      { standing: 'in_step', n: 10 },
+      { standing: 'waiting', n: 10 },
+    ])
     expect(await readRun(store.pool, waiting)).toMatchObject({ state: 'cancelled' })
     await finishRuns(store.pool)
     expect(await readRun(store.pool, running.id)).toMatchObject({ state: 'cancelled' })
@@ -438,7 +473,7 @@ describe('the sources change', () => {
       { code: 'E2', n: 10, vanished: 0 },
     ])
     // When it comes back, what it has changed is planned as ever.
-    expect(await plan(await settle(both()), 'beijing')).toMatchObject({ state: 'held', planned: 10 })
+    expect(await plan(await settle(both()), 'beijing')).toMatchObject({ state: 'held', planned: 11 })
   })
 
   test('from one HR to several: nobody is sent anew, and the gate knows how many there were', async () => {
@@ -520,12 +555,16 @@ describe('the sources change', () => {
       source('shanghai', ['E1', 'E3'], shanghai.url, DEPARTMENTS),
       source('beijing', ['E2'], beijing.url, DEPARTMENTS),
     ])
+    await hire(shanghai.pool, people('E1', 2))
+    await hire(beijing.admin, people('E2', 2))
     for (const { name } of first.all) await plan(first, name, 'departments')
     const moved = await settle([
       source('shanghai', ['E1'], shanghai.url, DEPARTMENTS),
       source('beijing', ['E2', 'E3'], beijing.url, DEPARTMENTS),
     ])
     await beijing.admin.query(`delete from department where dept_code = 'D1'`)
+    await plan(moved, 'beijing')
+    await acknowledge()
     await plan(moved, 'beijing', 'departments')
     expect(await plan(moved, 'beijing', 'departments')).toMatchObject({ plan: { reasons: { delete: 1 } } })
     expect(await pending()).toEqual(['E2/D1'])
@@ -563,5 +602,165 @@ describe('the sources change', () => {
     })
     expect(await employees()).toMatchObject([{ vanished: 0 }, { vanished: 0 }, { vanished: 0 }])
     expect(await pending()).toHaveLength(10)
+  })
+})
+
+test('an update without an answer is asked about once the enterprise has a source again, whatever HR has by then', async () => {
+  await hire(shanghai.pool, [...people('E1', 5), ...people('E3', 5, 'c')])
+  const whole = [source('shanghai', ['E1', 'E3'], shanghai.url)]
+  const hr = await settle(whole)
+  await plan(hr, 'shanghai')
+  await acknowledge()
+  const rename = (name: string) =>
+    shanghai.pool.query(`update person set name = $1 where userid = 'c1'`, [name])
+  await rename('Other')
+  await plan(hr, 'shanghai')
+  const key = employee('c1', 'E3')
+  const [claimed] = await claim(store.pool, [key], hr.owners)
+  if (!claimed) throw new Error('there is no work')
+  await settleOutcomes(store.pool, [
+    outcome(key, claimed, { outcome: 'retry', sentUnknown: true, again: { delayMs: 0, attempts: 1 } }),
+  ])
+
+  const without = await settle([source('shanghai', ['E1'], shanghai.url)])
+  const locks = new SessionLocks(store.url, SILENT)
+  // Nobody answers there: no call is made for an enterprise without a source.
+  const client = new PlatformClient({
+    baseUrl: 'http://127.0.0.1:1',
+    appId: 'a',
+    appSecret: 's',
+    ratePerSecond: 1,
+  })
+  onTestFinished(async () => {
+    await Promise.all([locks.close(), client.close()])
+  })
+  const processor = new JobProcessor({
+    pool: store.pool,
+    client,
+    hr: without,
+    locks,
+    logger: SILENT,
+    concurrentCalls: 1,
+    limits: LIMITS,
+  })
+  await processor.process({ name: 'update-employee', key: formatJobKey(key) }, new AbortController().signal)
+  expect(await pending()).toEqual([])
+  await finishRuns(store.pool)
+
+  await rename('n1')
+  expect(await plan(await settle(whole), 'shanghai')).toMatchObject({
+    state: 'running',
+    plan: { reasons: { changed: 1 } },
+  })
+  expect(await pending()).toEqual(['E3/c1'])
+})
+
+describe('a process that was started before the sources changed', () => {
+  const next = (hr: HrSources, name: string) => plannerOf(hr, name).planNext(new AbortController().signal)
+  const job = (enterpriseCode: string, entityKey: string) =>
+    ({ operation: 'update-employee', enterpriseCode, entityKey, detail: '' }) as const
+
+  test('and knows the only HR plans nothing, and nobody vanishes', async () => {
+    const hr = await inStep()
+    await shanghai.pool.query(`update person set name = 'Changed' where userid = 'e1'`)
+    const older = HrSources.one(hrSource(shanghai.url, MAPPING))
+    const everybody = await requestRun(store.pool, 'changes', [], 'poller')
+    const named = await requestRun(store.pool, 'employees', ['e1'], 'test')
+    expect(await next(older, '')).toBe(false)
+    expect(await employees()).toEqual([
+      { code: 'E1', n: 10, vanished: 0 },
+      { code: 'E2', n: 10, vanished: 0 },
+    ])
+    expect(await readRun(store.pool, everybody)).toMatchObject({ state: 'requested' })
+    // In the order asked for: a process with these sources has none that is nameless.
+    for (const _ of [everybody, named]) await next(hr, '')
+    expect(await readRun(store.pool, named)).toMatchObject({ state: 'running' })
+  })
+
+  test('plans the sources that have not changed, and no other one', async () => {
+    await hire(shanghai.pool, people('E1', 5))
+    await hire(beijing.admin, people('E2', 5, 'b'))
+    const three = ['E1', 'E3']
+    const older = await settle([
+      source('shanghai', three, shanghai.url),
+      source('beijing', ['E2'], beijing.url),
+    ])
+    const newer = await settle(both())
+    const runs = await Promise.all(
+      ['shanghai', 'beijing', ''].map(name =>
+        requestRun(store.pool, name === '' ? 'openids' : 'changes', [], 'test', name),
+      ),
+    )
+    const states = () => Promise.all(runs.map(async run => (await readRun(store.pool, run))?.state))
+    for (const name of ['shanghai', 'beijing', '']) await next(older, name)
+    expect(await states()).toEqual(['requested', 'running', 'requested'])
+    for (const name of ['shanghai', 'beijing', '']) await next(newer, name)
+    expect(await states()).toEqual(['running', 'running', 'running'])
+  })
+
+  test('writes nothing of a plan that it had begun, and another one makes it', async () => {
+    const hr = await inStep()
+    const newer = [source('shanghai', ['E1', 'E2'], shanghai.url)]
+    await shanghai.pool.query(`update person set name = 'Changed' where userid = 'e1'`)
+    const run = await requestRun(store.pool, 'changes', [], 'test', 'shanghai')
+    const reader = await shanghai.pool.connect()
+    await reader.query('begin; lock table person')
+    const planning = next(hr, 'shanghai')
+    await until(async () => (await readRun(store.pool, run))?.state === 'planning')
+    await settle(newer)
+    await reader.query('rollback')
+    reader.release()
+    await planning
+    expect(await readRun(store.pool, run)).toMatchObject({ state: 'requested', message: null })
+    expect(await pending()).toEqual([])
+  })
+
+  test("claims nothing of an enterprise that is no longer the same source's, and gives it back", async () => {
+    await hire(shanghai.pool, [...people('E1', 1), ...people('E3', 1, 'c')])
+    await hire(beijing.admin, people('E2', 1, 'b'))
+    const older = await settle([
+      source('shanghai', ['E1', 'E3'], shanghai.url),
+      source('beijing', ['E2'], beijing.url),
+    ])
+    for (const { name } of older.all) await plan(older, name)
+    await store.pool.query('update dirsync.pending set enqueued_at = now()')
+    const newer = await settle([
+      source('shanghai', ['E1'], shanghai.url),
+      source('beijing', ['E2', 'E3'], beijing.url),
+    ])
+    const keys = [job('E1', 'e0'), job('E2', 'b0'), job('E3', 'c0')]
+    expect(await claim(store.pool, keys, older.owners)).toEqual([expect.anything(), expect.anything(), null])
+    expect(await claim(store.pool, keys)).toEqual([null, null, null])
+    expect(
+      await store.rows(
+        `select entity_key as key, starts, enqueued_at is null and not_before > now() as "givenBack"
+         from dirsync.pending order by 1`,
+      ),
+    ).toEqual([
+      { key: 'b0', starts: 1, givenBack: true },
+      { key: 'c0', starts: 0, givenBack: true },
+      { key: 'e0', starts: 1, givenBack: true },
+    ])
+    await store.pool.query('update dirsync.pending set not_before = now()')
+    expect(await claim(store.pool, keys, newer.owners)).not.toContain(null)
+  })
+
+  test('asks for no run that only it could plan', async () => {
+    await inStep()
+    await store.pool.query(
+      `insert into dirsync.pending (operation, enterprise_code, entity_key, priority, not_before, replan_at)
+       values ('update-employee', 'E2', 'b1', 3, 'infinity', now())`,
+    )
+    const before = await store.value('select count(*)::int from dirsync.sync_run')
+    const changes = new HrChanges({
+      pool: store.pool,
+      scope: WHOLE,
+      limits: LIMITS,
+      by: 'trigger',
+      logger: SILENT,
+    })
+    changes.changed(['e1'])
+    await changes.stop()
+    expect(await store.value('select count(*)::int from dirsync.sync_run')).toBe(before)
   })
 })

@@ -23,8 +23,8 @@ async function bothWays() {
                    when not active then 'left'
                    when acknowledged_hash = source_hash then 'in_step'
                    when parked_hash = source_hash then case platform_state when 'absent' then 'awaiting_activation' else 'dead_lettered' end
-                   else 'waiting' end as standing, count(*)::int
-       from dirsync.employee group by enterprise_code, standing
+                   else 'waiting' end as computed, count(*)::int
+       from dirsync.employee group by enterprise_code, computed
        union all
        select 'dead_letter', null, null, null, null, null, null, category, state, count(*)::int
        from dirsync.dead_letter where state <> 'resolved' group by category, state

@@ -4,7 +4,7 @@ import { EMPLOYEE_FIELDS } from '../../src/directory/employee.ts'
 import { CIRCUMSTANCES, PLATFORM_CODES } from '../../src/platform/codes.ts'
 import { OPERATION_NAMES } from '../../src/platform/operation.ts'
 import * as states from '../../src/platform/states.ts'
-import { STANDINGS } from '../../src/report/figures.ts'
+import { SHOWN_STANDINGS } from '../../src/report/figures.ts'
 import { CASE_STATES } from '../../src/sync/cases.ts'
 import { MIRRORS } from '../../src/sync/mirror-kind.ts'
 import { OUTBOX_STATES } from '../../src/sync/outbox.ts'
@@ -25,7 +25,7 @@ describe('there is a name for each', () => {
     ['outbox_state', Object.keys(OUTBOX_STATES)],
     ['field', EMPLOYEE_FIELDS],
     ['call', OPERATION_NAMES],
-    ['standing', STANDINGS],
+    ['standing', SHOWN_STANDINGS],
     ['process_role', ROLES],
     ['mirror', MIRRORS],
     ['job', CRON_JOBS.map(({ name }) => name)],

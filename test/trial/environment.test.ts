@@ -56,6 +56,22 @@ test('it brings up the sample HR database, an empty one, and a platform that kno
   expect(await count(settings.DATABASE_URL, `select from pg_namespace where nspname = 'hr'`)).toBe(0)
   expect((await platformState(settings)).employees.length).toBeGreaterThan(300)
 
+  const may = async (what: string) => count(settings.HR_DATABASE_URL, `select where ${what}`)
+  expect(await may("current_setting('is_superuser') = 'on'")).toBe(0)
+  expect(await may("has_database_privilege('dirsync', 'connect')")).toBe(0)
+  expect(
+    await may(
+      "has_any_column_privilege('hr.person', 'insert, update') or has_table_privilege('hr.person', 'delete')",
+    ),
+  ).toBe(0)
+  const writing = 'with new as (insert into hr.person default values returning *) select from new'
+  const reader = new pg.Client({ connectionString: settings.HR_DATABASE_URL })
+  await reader.connect()
+  await reader.query('set default_transaction_read_only = off')
+  await expect(reader.query(writing)).rejects.toMatchObject({ code: '42501' })
+  await expect(reader.query("copy (select 1) to program 'true'")).rejects.toMatchObject({ code: '42501' })
+  await reader.end()
+
   expect(settings.PLATFORM_APP_ID).toBe('demo-application')
   expect(settings.SELLER_APPIDS).toMatch(/^\w{8},\w{8}$/)
   expect((await stat(join(directory, 'emulator/secret'))).mode & 0o777).toBe(0o600)
@@ -78,7 +94,7 @@ test('state and settings survive a restart, and a fresh start forgets them', asy
   const directory = await temporaryFolder()
   const first = await hold(directory)
   await seedEmployee(first.settings)
-  const client = new pg.Client({ connectionString: first.settings.HR_DATABASE_URL })
+  const client = new pg.Client({ connectionString: first.settings.DATABASE_URL })
   await client.connect()
   await client.query('create table kept ()')
   await client.end()
@@ -87,7 +103,7 @@ test('state and settings survive a restart, and a fresh start forgets them', asy
   const second = await hold(directory)
   expect(second.settings).toEqual(first.settings)
   expect((await platformState(second.settings)).employees.map(({ userid }) => userid)).toContain('marked')
-  expect(await count(second.settings.HR_DATABASE_URL, 'select from kept')).toBe(0)
+  expect(await count(second.settings.DATABASE_URL, 'select from kept')).toBe(0)
 
   const refused = spawnScript(HOLDER, [directory, 'fresh'])
   expect((await refused.exited).code).toBe(1)
@@ -98,7 +114,7 @@ test('state and settings survive a restart, and a fresh start forgets them', asy
   const third = await hold(directory, 'fresh')
   expect(third.settings.PLATFORM_APP_SECRET).not.toBe(first.settings.PLATFORM_APP_SECRET)
   expect((await platformState(third.settings)).employees.map(({ userid }) => userid)).not.toContain('marked')
-  await expect(count(third.settings.HR_DATABASE_URL, 'select from kept')).rejects.toMatchObject({
+  await expect(count(third.settings.DATABASE_URL, 'select from kept')).rejects.toMatchObject({
     code: '42P01',
   })
   await third.holder.kill()

@@ -103,7 +103,7 @@ test('a server left behind by kill -9 is adopted with its connections, then stop
 
   const client = new pg.Client({ connectionString: url })
   await client.connect()
-  const server = await startEmbeddedPostgres({ dataDir, mode: 'test' })
+  const server = await startEmbeddedPostgres({ dataDir })
   expect(server.url('postgres')).toBe(url)
   expect(await serverPid(dataDir)).toBe(pid)
   expect((await client.query('select 1 as n')).rows).toEqual([{ n: 1 }])
@@ -139,7 +139,7 @@ test('a process id in a stale file that is another process now does not keep it 
 
 test('a cluster whose password is gone is refused in one sentence', async () => {
   const dataDir = await temporaryFolder()
-  const server = await startEmbeddedPostgres({ dataDir, mode: 'test' })
+  const server = await startEmbeddedPostgres({ dataDir })
   await server.stop()
   await rm(join(dataDir, 'password'))
   await expect(startEmbeddedPostgres({ dataDir })).rejects.toMatchObject({
@@ -150,7 +150,7 @@ test('a cluster whose password is gone is refused in one sentence', async () => 
 
 test('a cluster is removed only while nobody uses it', async () => {
   const dataDir = await temporaryFolder()
-  const server = await startEmbeddedPostgres({ dataDir, mode: 'test' })
+  const server = await startEmbeddedPostgres({ dataDir })
   await expect(removeEmbeddedPostgres(dataDir)).rejects.toMatchObject({
     code: 'EMBEDDED_IN_USE',
     message: expect.stringContaining(String(process.pid)),
@@ -166,7 +166,7 @@ test.runIf(isRoot)(
     const closed = await temporaryFolder()
     await chmod(closed, 0o700)
     const dataDir = join(closed, 'postgres')
-    const server = await startEmbeddedPostgres({ dataDir, mode: 'test' })
+    const server = await startEmbeddedPostgres({ dataDir })
     expect(await query(server.url('postgres'), 'select 1')).toEqual([1])
     const elsewhere = await realpath(join(dataDir, 'data'))
     expect((await lstat(join(dataDir, 'data'))).isSymbolicLink()).toBe(true)
@@ -187,7 +187,7 @@ test.runIf(isRoot)(
     const { startEmbeddedPostgres } = await import(
       pathToFileURL(join(checkout, 'src/trial/postgres.ts')).href
     )
-    const server = await startEmbeddedPostgres({ dataDir, mode: 'test' })
+    const server = await startEmbeddedPostgres({ dataDir })
     expect(await query(server.url('postgres'), 'select 1')).toEqual([1])
     expect(await readdir(dataDir)).toContainEqual(expect.stringMatching(/^native-18/))
     await server.stop()
@@ -211,7 +211,7 @@ test.runIf(canRunAsNobody)('a plain user needs neither root nor a writable node_
 
 test.runIf(canRunAsNobody)('a folder of root is refused to a plain user in one sentence', async () => {
   const dataDir = await temporaryFolder()
-  const server = await startEmbeddedPostgres({ dataDir, mode: 'test' })
+  const server = await startEmbeddedPostgres({ dataDir })
   await server.stop()
   const holder = spawnScript(HOLDER, [dataDir], { ...NOBODY, cwd: '/' })
   expect((await holder.exited).code).toBe(1)

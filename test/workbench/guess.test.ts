@@ -2,11 +2,13 @@ import { describe, expect, test } from 'vitest'
 import {
   DEPARTMENT_MEANINGS,
   EMPLOYEE_MEANINGS,
+  genderCertainty,
   genderOf,
   guesses,
   type HrColumn,
-  isInService,
   isTableOf,
+  standingOf,
+  standingsOf,
 } from '../../src/workbench/guess.ts'
 
 const column = (name: string, values: string[] = [], shape: HrColumn['shape'] = 'plain'): HrColumn => ({
@@ -61,6 +63,42 @@ describe('a column is guessed', () => {
     expect(guessed([column('id'), column('staff_id')])).toEqual({ staff_id: 'userid' })
   })
 
+  test('without the F that Kingdee puts before each name', () => {
+    const names = 'FID FNUMBER FNAME FSEX FIDCARDNO FCELL FEMAIL FADMINORGUNITID FHIREDATE'
+    expect(guessed(names.split(' ').map(name => column(name)))).toEqual({
+      ...{ FNUMBER: 'userid', FNAME: 'name', FSEX: 'gender', FIDCARDNO: 'card_no' },
+      ...{ FCELL: 'mobile', FEMAIL: 'email', FADMINORGUNITID: 'dept_code', FHIREDATE: 'entry_day' },
+    })
+    expect(guessed([column('id'), column('fid')], DEPARTMENT_MEANINGS)).toEqual({
+      id: 'dept_code',
+      fid: 'parent_code',
+    })
+  })
+
+  test('as Beisen and Yonyou call it', () => {
+    const moment = (name: string) => column(name, [], 'moment')
+    expect(guessed([column('工号'), column('机构编码'), moment('最后修改时间')])).toEqual({
+      ...{ 工号: 'userid', 机构编码: 'dept_code', 最后修改时间: 'updated_at' },
+    })
+    expect(guessed([column('code'), column('OrganizationCode'), moment('LastModifiedTime')])).toEqual({
+      ...{ code: 'userid', OrganizationCode: 'dept_code', LastModifiedTime: 'updated_at' },
+    })
+  })
+
+  test.each([
+    ['identity numbers', ['11010519491231002X', '440524188001010014', 'E12345678']],
+    ['mobile numbers', ['19900000001', '+86 199-0000-0002']],
+    ['e-mail addresses', ['a@example.com', 'b@example.com']],
+  ])('never as a user id where it looks like %s', (_, values) => {
+    expect(Object.values(guessed([column('id', values)]))).not.toContain('userid')
+    expect(guessed([column('userid', values), column('code', ['1', '2'])])).toMatchObject({ code: 'userid' })
+  })
+
+  test.each(['财务部', 'Human Resources', 'Finance'])('not as a department code where it is %s', name => {
+    expect(guessed([column('部门', [name, 'D1'])])).toEqual({ 部门: 'dept_code' })
+    expect(guessed([column('部门', [name, name, 'D1'])])).toEqual({})
+  })
+
   test('of departments too', () => {
     expect(guessed([column('id'), column('pid'), column('title')], DEPARTMENT_MEANINGS)).toEqual({
       id: 'dept_code',
@@ -75,9 +113,21 @@ test('words for men, women and those of whom nothing is known', () => {
   ])
 })
 
-test('words for being in service', () => {
-  expect(['在职', 'Active', '1', 't', '试用', '启用'].filter(word => !isInService(word))).toEqual([])
-  expect(['离职', 'left', '0', 'f', '关闭', '', '?'].filter(isInService)).toEqual([])
+test('how sure the values of a gender are', () => {
+  expect(
+    ['男,女', 'M,F,未知', 'male,x', '1,2', '0,1,2,9', '0,1', '1', '1,女'].map(v =>
+      genderCertainty(v.split(',')),
+    ),
+  ).toEqual(['sure', 'sure', 'unknown', 'usual', 'usual', 'unknown', 'unknown', 'unknown'])
+})
+
+test('words for being in service, for having left, and those that may mean anything', () => {
+  const told = (text: string) => new Set(text.split(' ').map(standingOf))
+  expect(told('在职 Active t 试用 启用 regular probation Y 正式员工')).toEqual(new Set(['in service']))
+  expect(told('离职 left f 关闭 已离职 Resigned no 退休')).toEqual(new Set(['gone']))
+  expect(told('? 1 0 3 8 待入职 pending On-Leave')).toEqual(new Set([null]))
+  expect(standingsOf(['1', '0'])).toEqual(['in service', 'gone'])
+  expect(standingsOf(['3', '8', '2', '1'])).toEqual([null, null, null, null])
 })
 
 test('tables that are worth proposing', () => {

@@ -1,7 +1,16 @@
 import { createHmac } from 'node:crypto'
 import type { ChannelSettings } from '../channel.ts'
 import { type HttpKind, judgeRobot } from './http.ts'
-import { type Dialect, fitting, inert, type MessageLines, oneLine, writeAlert, writeText } from './layout.ts'
+import {
+  type Dialect,
+  fitting,
+  inert,
+  type MessageLines,
+  mentionedBy,
+  oneLine,
+  writeAlert,
+  writeText,
+} from './layout.ts'
 
 /*
  * A group's custom robot of DingTalk. It answers HTTP 200 whatever became of the message; `errcode` tells. Its markdown is a
@@ -31,7 +40,11 @@ export function dingtalk(settings: ChannelSettings): HttpKind {
   return {
     post: (message, _id, now) => ({
       url: signed(settings, now),
-      body: fitting(message, robotMessage, body => Buffer.byteLength(body) <= MAX_BYTES),
+      body: fitting(
+        message,
+        robotMessage(mentionedBy(message, settings)),
+        body => Buffer.byteLength(body) <= MAX_BYTES,
+      ),
     }),
     judge: answer => judgeRobot(answer, CODES),
   }
@@ -48,13 +61,22 @@ function signed({ url: address, secret }: ChannelSettings, now: Date): URL {
   return url
 }
 
-function robotMessage({ mark, title, alerts, notes, link }: MessageLines): string {
-  const text = [
-    `### ${mark} ${writeText(dialect, title)}`,
-    ...alerts.map(alert => writeAlert(dialect, alert)),
-    ...notes.map(note => writeText(dialect, note)),
-    ...(link ? [dialect.link(link.text, link.url)] : []),
-  ].join('\n\n')
-  // The title is what the phone's notification and the list of chats show.
-  return JSON.stringify({ msgtype: 'markdown', markdown: { title: oneLine(`${mark} ${title}`, 120), text } })
-}
+/** @param mention mobile numbers, which have to stand in the text, too; or `all` */
+const robotMessage =
+  (mention: readonly string[]) =>
+  (lines: MessageLines): string => {
+    const { mark, title, alerts, notes, link } = lines
+    const isAtAll = mention.includes('all')
+    const atMobiles = isAtAll ? [] : mention
+    const text = [
+      `### ${mark} ${writeText(dialect, title)}`,
+      ...alerts.map(alert => writeAlert(dialect, alert)),
+      ...notes.map(note => writeText(dialect, note)),
+      ...(link ? [dialect.link(link.text, link.url)] : []),
+      ...(atMobiles.length > 0 ? [atMobiles.map(mobile => `@${mobile}`).join(' ')] : []),
+    ].join('\n\n')
+    // The title is what the phone's notification and the list of chats show.
+    const markdown = { title: oneLine(`${mark} ${title}`, 120), text }
+    const at = mention.length > 0 ? { at: { atMobiles, isAtAll } } : {}
+    return JSON.stringify({ msgtype: 'markdown', markdown, ...at })
+  }

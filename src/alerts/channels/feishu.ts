@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto'
 import type { ChannelSettings } from '../channel.ts'
 import type { Message } from '../message.ts'
 import { type HttpKind, judgeRobot } from './http.ts'
-import { type AlertLines, fitting, inert, type MessageLines } from './layout.ts'
+import { type AlertLines, fitting, inert, type MessageLines, mentionedBy } from './layout.ts'
 
 /* A group's custom bot of Feishu, or of Lark, which is the same elsewhere. Messages are cards. */
 
@@ -30,7 +30,7 @@ export function feishu(settings: ChannelSettings): HttpKind {
           JSON.stringify({
             ...signature(settings, now),
             msg_type: 'interactive',
-            card: card(message, lines),
+            card: card(message, lines, mentionedBy(message, settings)),
           }),
         body => Buffer.byteLength(body) <= MAX_BYTES,
       ),
@@ -46,13 +46,15 @@ function signature({ secret }: ChannelSettings, now: Date): { timestamp: string;
   return { timestamp, sign: createHmac('sha256', `${timestamp}\n${secret}`).digest('base64') }
 }
 
-function card({ tone }: Message, { title, alerts, notes, link }: MessageLines) {
+function card({ tone }: Message, { title, alerts, notes, link }: MessageLines, mention: readonly string[]) {
+  const at = mention.map(id => `<at id=${id}></at>`).join(' ')
   return {
     config: { wide_screen_mode: true },
     header: { template: COLOURS[tone], title: plain(title) },
     elements: [
       ...alerts.flatMap((alert, i) => [...(i > 0 ? [{ tag: 'hr' }] : []), ...alertElements(alert)]),
       ...notes.map(note => ({ tag: 'div', text: plain(note) })),
+      ...(at ? [{ tag: 'div', text: { tag: 'lark_md', content: at } }] : []),
       ...(link ? [button(link)] : []),
     ],
   }

@@ -1,5 +1,6 @@
 import { shortened } from '../../lib/text.ts'
 import { type Translate, translator } from '../../texts/texts.ts'
+import type { ChannelSettings } from '../channel.ts'
 import type { Message, MessageAlert } from '../message.ts'
 import { SEVERITIES } from '../rule.ts'
 
@@ -83,6 +84,14 @@ function alertLines(t: Translate, alert: MessageAlert, heading: string, measures
     // What is over needs no further steps.
     link: alert.url === null || tone === 'recovered' ? null : { text: t('channel.details'), url: alert.url },
   }
+}
+
+/** Whom a message mentions: something critical goes on, or somebody tries whether it rings. */
+export function mentionedBy({ kind, alerts }: Message, { mention }: ChannelSettings): readonly string[] {
+  const isCritical = alerts.some(
+    ({ severity, event }) => severity === 'critical' && (event === 'raised' || event === 'repeated'),
+  )
+  return kind === 'test' || (kind === 'alerts' && isCritical) ? mention : []
 }
 
 /** Alerts that go on before those that are over, and the worst first. */

@@ -1,7 +1,14 @@
 import type { HttpAnswer } from '../../platform/exchange.ts'
 import type { ChannelSettings } from '../channel.ts'
 import { type HttpKind, type Judgement, statusText } from './http.ts'
-import { type Dialect, type MessageLines, messageLines, writeAlert, writeText } from './layout.ts'
+import {
+  type Dialect,
+  type MessageLines,
+  mentionedBy,
+  messageLines,
+  writeAlert,
+  writeText,
+} from './layout.ts'
 
 /* An incoming webhook of Slack. It answers `ok`, or a status and a word such as no_service. */
 
@@ -22,12 +29,16 @@ const dialect: Dialect = {
 
 export function slack(settings: ChannelSettings): HttpKind {
   return {
-    post: message => ({ url: new URL(settings.url), body: JSON.stringify(blocks(messageLines(message))) }),
+    post: message => ({
+      url: new URL(settings.url),
+      body: JSON.stringify(blocks(messageLines(message), mentionedBy(message, settings))),
+    }),
     judge,
   }
 }
 
-function blocks({ mark, title, alerts, notes, link }: MessageLines) {
+function blocks({ mark, title, alerts, notes, link }: MessageLines, mention: readonly string[]) {
+  const at = mention.map(id => (id === 'all' ? '<!channel>' : `<@${id}>`)).join(' ')
   const heading = `${mark} ${title}`
   return {
     // What notifications show, and programs that know no blocks.
@@ -36,6 +47,7 @@ function blocks({ mark, title, alerts, notes, link }: MessageLines) {
       { type: 'header', text: { type: 'plain_text', text: heading.slice(0, HEADER), emoji: false } },
       ...alerts.map(alert => section(writeAlert(dialect, alert))),
       ...notes.map(note => section(writeText(dialect, note))),
+      ...(at ? [section(at)] : []),
       ...(link ? [section(dialect.link(link.text, link.url))] : []),
     ],
   }

@@ -27,11 +27,12 @@ export function webhook(settings: ChannelSettings): HttpKind {
 
 /** Everything but what is there for the eye. */
 function document(channel: string, message: Message) {
-  const { kind, at, language, tone, title, note, url } = message
+  const { kind, at, language, tone, title, note, url, deployment } = message
   return {
     type: kind,
     timestamp: at,
     data: {
+      deployment: deployment ?? { id: null, name: null },
       channel,
       language,
       // The worst of what goes on.
@@ -40,7 +41,7 @@ function document(channel: string, message: Message) {
       note,
       url,
       alerts: worstFirst(message.alerts).map(alert => ({
-        id: alert.id,
+        key: alert.key,
         rule: alert.rule,
         subject: alert.subject,
         severity: alert.severity,

@@ -1,6 +1,14 @@
 import type { ChannelSettings } from '../channel.ts'
 import { type HttpKind, judgeRobot } from './http.ts'
-import { type Dialect, fitting, inert, type MessageLines, writeAlert, writeText } from './layout.ts'
+import {
+  type Dialect,
+  fitting,
+  inert,
+  type MessageLines,
+  mentionedBy,
+  writeAlert,
+  writeText,
+} from './layout.ts'
 
 /*
  * A group's robot of WeCom. The address is all that it asks for; it answers HTTP 200 whatever became of the message, and
@@ -33,18 +41,28 @@ export function wecom(settings: ChannelSettings): HttpKind {
       url: new URL(settings.url),
       body: JSON.stringify({
         msgtype: 'markdown',
-        markdown: { content: fitting(message, robotText, text => Buffer.byteLength(text) <= MAX_BYTES) },
+        markdown: {
+          content: fitting(
+            message,
+            robotText(mentionedBy(message, settings)),
+            text => Buffer.byteLength(text) <= MAX_BYTES,
+          ),
+        },
       }),
     }),
     judge: answer => judgeRobot(answer, CODES),
   }
 }
 
-function robotText({ mark, title, alerts, notes, link }: MessageLines): string {
-  return [
-    `### ${mark} ${writeText(dialect, title)}`,
-    ...alerts.map(alert => writeAlert(dialect, alert)),
-    ...notes.map(note => writeText(dialect, note)),
-    ...(link ? [dialect.link(link.text, link.url)] : []),
-  ].join('\n\n')
-}
+const robotText =
+  (mention: readonly string[]) =>
+  (lines: MessageLines): string => {
+    const { mark, title, alerts, notes, link } = lines
+    return [
+      `### ${mark} ${writeText(dialect, title)}`,
+      ...alerts.map(alert => writeAlert(dialect, alert)),
+      ...notes.map(note => writeText(dialect, note)),
+      ...(link ? [dialect.link(link.text, link.url)] : []),
+      ...(mention.length > 0 ? [mention.map(id => `<@${id}>`).join(' ')] : []),
+    ].join('\n\n')
+  }

@@ -1,6 +1,6 @@
 import { html, type SafeHtml } from '@remix-run/html-template'
 import type { Alert, AlertsReport, KeptBack, Told } from '../../alerts/report.ts'
-import type { RuleName, Severity } from '../../alerts/rule.ts'
+import { CALM_MINUTES, RULES, type RuleName, type Severity } from '../../alerts/rule.ts'
 import { actorText } from '../../texts/actor.ts'
 import { textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
@@ -57,21 +57,46 @@ export function alertCard(
         [t('alerts.since'), html`${since(ask, standing.since)} (${time(ask, standing.since)})`],
         [t('alerts.told'), toldText(ask, standing)],
         [
+          t('alerts.in_hand'),
+          standing.acknowledged_by !== null && standing.acknowledged_at
+            ? html`${t('alerts.in_hand.by', {
+                by: actorText(ask, standing.acknowledged_by),
+                ago: plainAgo(ask, standing.acknowledged_at),
+              })}<br><small class="soft">${foreign(standing.acknowledged_reason)}</small>`
+            : null,
+        ],
+        [
           t('alerts.kept_back'),
           // The page of a rule tells its mute before all else.
           kept_back && (kept_back.why !== 'mute' || !isOnRulePage) ? keptBackText(ask, kept_back) : null,
         ],
         [
           t('alerts.state'),
-          standing.gone_at && t('alerts.seems_over', { ago: plainAgo(ask, standing.gone_at) }),
+          standing.gone_at &&
+            t('alerts.seems_over', {
+              ago: plainAgo(ask, standing.gone_at),
+              minutes: standing.returns > 0 ? CALM_MINUTES : 1,
+            }),
         ],
       ])}
       <div class="row">${
         isOnRulePage ? '' : html`<a href="${rulePath(rule)}">${t('alerts.runbook')}</a>`
       }${screen ? html`<a href="${screen.href}">${t('alerts.see', { screen: t(`nav.${screen.nav}`) })}</a>` : ''}${
-        isOnRulePage ? '' : muteForm(ask, rule)
-      }</div></div>`,
+        standing.state === 'firing' && standing.acknowledged_by === null
+          ? acknowledgeForm(ask, standing.id)
+          : ''
+      }${muteForm(ask, rule, standing.subject)}</div></div>`,
   )
+}
+
+function acknowledgeForm(ask: Ask, id: number): SafeHtml {
+  return actionForm(ask, {
+    to: `/alerts/${id}/acknowledge`,
+    label: ask.t('alerts.acknowledge'),
+    role: 'operator',
+    warning: ask.t('alerts.acknowledge.meaning'),
+    fields: [reasonField(ask.t, false)],
+  })
 }
 
 /** What is known and nobody is told of, with the reason. */
@@ -145,33 +170,25 @@ function screenOf({
     case 'cases_jump':
       return { href: `/cases?categories=${encodeURIComponent(subject)}`, nav: 'cases' }
     default: {
-      const nav = SCREENS[rule]
+      const nav: NavEntry | undefined = RULES[rule].screen
       return nav ? { href: `/${nav}`, nav } : null
     }
   }
 }
 
-const SCREENS: Partial<Record<RuleName, NavEntry>> = {
-  halt: 'halts',
-  paused: 'halts',
-  source_suspect: 'runs',
-  run_overdue: 'runs',
-  out_of_step: 'employees',
-  work_stuck: 'halts',
-  money_unknown: 'money',
-  calls_rejected: 'platform',
-  role_missing: 'halts',
-  queue_away: 'halts',
-  notification_misfit: 'money',
-  tokens: 'platform',
-}
-
-/** Keeps the alerts of a rule from all channels for a time. @param rules to choose from, where it is not for one rule */
-export function muteForm(ask: Ask, rule: RuleName | readonly { rule: RuleName; title: string }[]): SafeHtml {
+/**
+ * Keeps the alerts of a rule from all channels for a time, or those about one subject.
+ * @param rule rules to choose from, where it is not for one
+ */
+export function muteForm(
+  ask: Ask,
+  rule: RuleName | readonly { rule: RuleName; title: string }[],
+  subject?: string,
+): SafeHtml {
   const { t } = ask
   return actionForm(ask, {
     to: '/alerts/mute',
-    label: t(typeof rule === 'string' ? 'alerts.mute' : 'alerts.mute_rule'),
+    label: t(subject === undefined ? 'alerts.mute_rule' : 'alerts.mute'),
     role: 'operator',
     warning: t('alerts.mute.meaning'),
     fields: [
@@ -182,6 +199,7 @@ export function muteForm(ask: Ask, rule: RuleName | readonly { rule: RuleName; t
             label: t('alerts.rule'),
             choices: rule.map(each => ({ value: each.rule, text: each.title })),
           },
+      ...(subject ? [{ name: 'subject', type: 'hidden' as const, value: subject }] : []),
       ...untilFields(ask),
       reasonField(t),
     ],

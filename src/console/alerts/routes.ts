@@ -4,8 +4,9 @@ import { noteTaken } from '../../alerts/outbox.ts'
 import { AlertHistory } from '../../alerts/report.ts'
 import { sendTest, TestAnswer } from '../../alerts/test-message.ts'
 import { asAsker } from '../../sync/commands.ts'
+import { readDeployment } from '../../sync/deployment.ts'
 import type { Ask } from '../ask.ts'
-import { action, type Endpoint, type Page, plainText, read } from '../endpoint.ts'
+import { action, type Endpoint, type Page, plainText, read, rowNumber } from '../endpoint.ts'
 import { Problem } from '../problem.ts'
 import { commandsOf, type Services } from '../services.ts'
 import { timeText } from '../ui/parts.ts'
@@ -24,6 +25,13 @@ import { ruleBody } from './rule-view.ts'
 import { alertsBody } from './view.ts'
 
 const reason = z.string().trim().min(1).max(500).describe('Why; it is kept in the audit')
+
+const subject = z
+  .string()
+  .max(300)
+  .nullish()
+  .transform(given => given || null)
+  .describe('The subject of the alerts that are meant, such as an enterprise code; absent: all of the rule')
 
 /** A test is a message to people: one per channel within this time is enough. */
 const BETWEEN_TESTS_MS = 10_000
@@ -83,28 +91,51 @@ export function alerts(services: Services): Endpoint[] {
       page: (ask, result) => ({ title: result.title, nav: 'alerts', body: ruleBody(ask, result) }),
     }),
     action({
+      path: '/alerts/:id/acknowledge',
+      tag: 'alerts',
+      summary: 'Say that you take care of an alert: it is not told again until it is over',
+      params: z.object({ id: rowNumber }),
+      body: z.object({ reason: z.string().trim().max(500).nullish() }),
+      result: z.object({
+        acknowledged: z.boolean().describe('false: it is over, or someone else takes care of it'),
+      }),
+      run: async (ask, { params, input }) => ({
+        acknowledged: await commandsOf(services, ask).acknowledgeAlert(params.id, input.reason ?? null),
+      }),
+      next: (_ask, { acknowledged }) => ({
+        to: '/alerts',
+        notice: { key: acknowledged ? 'alerts.acknowledged' : 'alerts.not_acknowledged' },
+      }),
+    }),
+    action({
       path: '/alerts/mute',
       tag: 'alerts',
-      summary: 'Keep the alerts of a rule from all channels until a time within 30 days',
-      body: Until.extend({ rule: ruleName, reason }),
-      result: z.object({ rule: ruleName, until: z.date() }),
+      summary:
+        'Keep the alerts of a rule, or those about one subject, from all channels until a time within 30 days',
+      body: Until.extend({ rule: ruleName, subject, reason }),
+      result: z.object({ rule: ruleName, subject: z.string().nullable(), until: z.date() }),
       async run(ask, { input }) {
         const until = untilOf(ask, input)
-        await commandsOf(services, ask).muteAlert(input.rule, until, input.reason)
-        return { rule: input.rule, until }
+        await commandsOf(services, ask).muteAlert(input.rule, input.subject, until, input.reason)
+        return { rule: input.rule, subject: input.subject, until }
       },
-      next: (ask, { rule, until }) => ({
+      next: (ask, { rule, subject, until }) => ({
         to: rulePath(rule),
-        notice: { key: 'alerts.muted', values: { time: timeText(ask, until) } },
+        notice: {
+          key: 'alerts.muted',
+          values: { subject: subject ?? 'none', time: timeText(ask, until) },
+        },
       }),
     }),
     action({
       path: '/alerts/unmute',
       tag: 'alerts',
-      summary: 'Let the alerts of a rule through again before its mute ends',
-      body: z.object({ rule: ruleName }),
-      result: z.object({ unmuted: z.boolean().describe('false: the rule was not muted') }),
-      run: async (ask, { input }) => ({ unmuted: await commandsOf(services, ask).unmuteAlert(input.rule) }),
+      summary: 'End the mute of a rule, or of one of its subjects, before its time',
+      body: z.object({ rule: ruleName, subject }),
+      result: z.object({ unmuted: z.boolean().describe('false: it was not muted') }),
+      run: async (ask, { input }) => ({
+        unmuted: await commandsOf(services, ask).unmuteAlert(input.rule, input.subject),
+      }),
       next: (_ask, { unmuted }, { input }) => ({
         to: rulePath(input.rule),
         notice: { key: unmuted ? 'alerts.unmuted' : 'alerts.not_muted' },
@@ -152,7 +183,10 @@ export function alerts(services: Services): Endpoint[] {
         await asAsker(pool, ask.asker, client =>
           client.query(`select dirsync.note_command('test_alert', null, $1)`, [{ channel: channel.name }]),
         )
-        const test = await sendTest(channel, config.CONSOLE_URL)
+        const test = await sendTest(channel, {
+          consoleUrl: config.CONSOLE_URL,
+          deployment: { id: (await readDeployment(pool))?.id ?? null, name: config.DEPLOYMENT_NAME },
+        })
         if (test.accepted) await noteTaken(pool, channel.name, test.answer)
         return test
       },

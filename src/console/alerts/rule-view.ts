@@ -21,21 +21,11 @@ import type { RuleResult } from './query.ts'
 /** What a rule means, and what to do when it raises an alert: where messages lead. */
 export function ruleBody(ask: Ask, result: RuleResult): SafeHtml {
   const { t } = ask
-  const { rule, title, severity, figure, settings, inhibited_by, mute, runbook, alerts, channels } = result
+  const { rule, title, severity, figure, settings, inhibited_by, mutes, runbook, alerts, channels } = result
   const firing = alerts.filter(each => each.state === 'firing')
   const pending = alerts.filter(each => each.state === 'pending')
   return html`${head(title, {
-    actions: [
-      mute
-        ? actionForm(ask, {
-            to: '/alerts/unmute',
-            label: t('alerts.unmute'),
-            role: 'operator',
-            tone: 'main',
-            fields: [{ name: 'rule', type: 'hidden', value: rule }],
-          })
-        : muteForm(ask, rule),
-    ],
+    actions: mutes.some(({ subject }) => subject === null) ? [] : [muteForm(ask, rule)],
   })}
   <p><a href="/alerts">${t('alerts.rule.back')}</a></p>
   ${live(
@@ -43,19 +33,7 @@ export function ruleBody(ask: Ask, result: RuleResult): SafeHtml {
     'rule',
     ['alerts'],
     html`<div class="stack">
-      ${
-        mute
-          ? alert(
-              'info',
-              t('alerts.muted_by', {
-                by: actorText(ask, mute.muted_by),
-                ago: plainAgo(ask, mute.muted_at),
-                time: timeText(ask, mute.until),
-              }),
-              foreign(mute.reason),
-            )
-          : ''
-      }
+      ${mutes.map(mute => muteAlert(ask, mute))}
       ${firing.map(each => alertCard(ask, each, { isOnRulePage: true }))}
       ${alerts.length === 0 ? html`<p>${state('ok', t('alerts.rule.none_now'))}</p>` : ''}
     </div>
@@ -82,4 +60,29 @@ export function ruleBody(ask: Ask, result: RuleResult): SafeHtml {
     html`${endedTable(ask, result.lately, t('alerts.rule.none_lately'))}
     ${result.lately.length === 0 ? '' : html`<p><a href="/alerts/history?rule=${rule}">${t('alerts.rule.all')}</a></p>`}`,
   )}`
+}
+
+/** What nobody wants to hear of, with the way to hear of it again. */
+function muteAlert(ask: Ask, mute: RuleResult['mutes'][number]): SafeHtml {
+  const { t } = ask
+  const { rule, subject, muted_by, muted_at, until, reason } = mute
+  return alert(
+    'info',
+    t('alerts.muted_by', {
+      subject: subject ?? 'none',
+      by: actorText(ask, muted_by),
+      ago: plainAgo(ask, muted_at),
+      time: timeText(ask, until),
+    }),
+    html`<div class="stack"><p>${foreign(reason)}</p><div class="row">${actionForm(ask, {
+      to: '/alerts/unmute',
+      label: t('alerts.unmute'),
+      role: 'operator',
+      tone: 'main',
+      fields: [
+        { name: 'rule', type: 'hidden', value: rule },
+        ...(subject === null ? [] : [{ name: 'subject', type: 'hidden' as const, value: subject }]),
+      ],
+    })}</div></div>`,
+  )
 }

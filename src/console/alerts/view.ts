@@ -213,10 +213,12 @@ function ruleTable(ask: Ask, { rules, is_judged }: AlertsResult): SafeHtml {
   )
 }
 
-function ruleState(ask: Ask, { severity, off, firing, mute }: RuleReport, isJudged: boolean): SafeHtml {
+function ruleState(ask: Ask, { severity, off, firing, mutes }: RuleReport, isJudged: boolean): SafeHtml {
   const { t } = ask
   const parts = [
-    ...(mute ? [state('off', t('alerts.rule.muted', { time: timeText(ask, mute.until) }))] : []),
+    ...mutes.map(({ subject, until }) =>
+      state('off', t('alerts.rule.muted', { subject: subject ?? 'none', time: timeText(ask, until) })),
+    ),
     ...(firing > 0
       ? [state(severity === 'critical' ? 'bad' : 'warn', t('alerts.rule.firing', { count: firing }))]
       : []),

@@ -1,9 +1,9 @@
 import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
-import { ACCESS } from '../access.ts'
 import { ACCESS_ROLES } from '../auth/viewer.ts'
-import { API, type Endpoint, type Kit, read } from '../endpoint.ts'
+import { type Endpoint, type Kit, read } from '../endpoint.ts'
 import { Problem } from '../problem.ts'
+import { type ApiOperation, operationsOf } from './operations.ts'
 import { apiBody, operationBody } from './view.ts'
 
 /** Who is asking: for a program that wants to know whether its token still holds. */
@@ -23,47 +23,9 @@ export function me(): Endpoint[] {
   ]
 }
 
-const Operations = z.record(
-  z.string(),
-  z.record(
-    z.string(),
-    z.looseObject({
-      operationId: z.string(),
-      summary: z.string(),
-      tags: z.array(z.string()),
-      parameters: z
-        .array(
-          z.looseObject({
-            name: z.string(),
-            in: z.string(),
-            required: z.boolean().default(false),
-            description: z.string().default(''),
-            schema: z.looseObject({}),
-          }),
-        )
-        .default([]),
-      requestBody: z
-        .object({ content: z.record(z.string(), z.object({ schema: z.looseObject({}) })) })
-        .optional(),
-      responses: z.looseObject({
-        200: z
-          .object({ content: z.record(z.string(), z.object({ schema: z.looseObject({}) })).optional() })
-          .optional(),
-      }),
-    }),
-  ),
-)
-
-/** One operation of the API, as its description has it. */
-export type Operation = z.infer<typeof Operations>[string][string] & {
-  method: string
-  path: string
-  role: string
-}
-
 /** The page that renders /api/v1/openapi.json: every operation, the role that it takes, and how to call it. */
 export function apiReference(app: FastifyInstance, kit: Kit): void {
-  let operations: Operation[] | undefined
+  let operations: ApiOperation[] | undefined
   app.get<{ Querystring: { operation?: string } }>(
     '/api',
     { schema: { hide: true } },
@@ -80,15 +42,5 @@ export function apiReference(app: FastifyInstance, kit: Kit): void {
         body: operation ? operationBody(ask, operation, origin) : apiBody(ask, operations, origin),
       })
     },
-  )
-}
-
-function operationsOf(document: { paths?: object }): Operation[] {
-  return Object.entries(Operations.parse(document.paths ?? {})).flatMap(([path, methods]) =>
-    Object.entries(methods).map(([name, operation]) => {
-      const method = name.toUpperCase()
-      const route = path.slice(API.length).replaceAll(/\{(\w+)\}/g, ':$1')
-      return { ...operation, method, path, role: ACCESS[`${method} ${route}`] ?? 'admin' }
-    }),
   )
 }

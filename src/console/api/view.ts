@@ -3,10 +3,10 @@ import type { TextKey } from '../../texts/texts.ts'
 import { isTextKey } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
 import { code, copyable, empty, facts, head, section, table } from '../ui/parts.ts'
-import type { Operation } from './routes.ts'
+import type { ApiOperation } from './operations.ts'
 
 /** Every operation, under the screen that it belongs to. */
-export function apiBody(ask: Ask, operations: readonly Operation[], origin: string): SafeHtml {
+export function apiBody(ask: Ask, operations: readonly ApiOperation[], origin: string): SafeHtml {
   const { t } = ask
   const byTag = Map.groupBy(operations, ({ tags }) => tags[0] ?? '')
   return html`${head(t('api.title'))}
@@ -43,7 +43,7 @@ function roleName({ t }: Ask, role: string): string {
   return isTextKey(`role.${role}`) ? t(`role.${role}` as TextKey) : role
 }
 
-export function operationBody(ask: Ask, operation: Operation, origin: string): SafeHtml {
+export function operationBody(ask: Ask, operation: ApiOperation, origin: string): SafeHtml {
   const { t } = ask
   const body = Object.values(operation.requestBody?.content ?? {})[0]?.schema
   const answer = Object.values(operation.responses[200]?.content ?? {})[0]?.schema
@@ -131,7 +131,7 @@ function textOf(value: unknown): string {
   return typeof value === 'string' ? value : ''
 }
 
-function example({ method, path }: Operation, origin: string, body: Schema | undefined): string {
+function example({ method, path }: ApiOperation, origin: string, body: Schema | undefined): string {
   const lines = [
     `curl ${method === 'GET' ? '' : `-X ${method} `}'${origin}${path}' \\`,
     `  -H "Authorization: Bearer $TOKEN"`,

@@ -17,8 +17,10 @@ addEventListener('pageshow', event => {
   if (event.persisted) location.reload()
 })
 
-// Parts that follow what happens: one stream per page; a part is asked for at most every two seconds.
+// Parts that follow what happens: one stream per page. A page is asked for at most every two seconds, and all of its parts are taken
+// from the same answer: of two readings one part could contradict the other.
 const REFRESH_MS = 2000
+/** Ids of the parts to ask for, by address. */
 const due = new Map()
 
 /** Somebody is writing in it, or has opened a form: it is left alone until they are done. */
@@ -30,20 +32,26 @@ function isInUse(part) {
 }
 
 function refresh(part) {
-  if (!part.isConnected || due.has(part.id)) return
-  due.set(
-    part.id,
-    setTimeout(
-      () => {
-        due.delete(part.id)
-        const now = document.getElementById(part.id)
-        if (!now) return
-        if (document.hidden || isInUse(now)) return refresh(now)
-        htmx.trigger(now, 'moved')
-      },
-      REFRESH_MS / 2 + (Math.random() * REFRESH_MS) / 2,
-    ),
+  if (!part.isConnected) return
+  const url = part.getAttribute('hx-get')
+  if (due.has(url)) return due.get(url).add(part.id)
+  due.set(url, new Set([part.id]))
+  setTimeout(() => ask(url), REFRESH_MS / 2 + (Math.random() * REFRESH_MS) / 2)
+}
+
+function ask(url) {
+  const wanted = due.get(url)
+  due.delete(url)
+  const parts = [...document.querySelectorAll('[data-live]')].filter(
+    part => part.getAttribute('hx-get') === url,
   )
+  const free = parts.filter(part => !document.hidden && !isInUse(part))
+  if (free.some(({ id }) => wanted.has(id))) {
+    const [first, ...others] = free
+    first.setAttribute('hx-select-oob', others.map(({ id }) => `#${id}:outerMorph`).join(','))
+    htmx.trigger(first, 'moved')
+  }
+  for (const part of parts) if (wanted.has(part.id) && !free.includes(part)) refresh(part)
 }
 
 function refreshAll() {

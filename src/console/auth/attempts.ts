@@ -1,8 +1,8 @@
 import { isIPv6 } from 'node:net'
 import { onlyRow, type Pool } from '../../lib/database.ts'
 import type { Logger } from '../../lib/logger.ts'
+import { BoundedLine } from '../bounded-line.ts'
 import { inNameOf, note } from './audit.ts'
-import { BoundedLine } from './bounded-line.ts'
 
 /** Sign-ins that are slowed down, by address and by name, and the record of those that failed. */
 
@@ -13,7 +13,7 @@ const RECORDED_PER_MINUTE = 30
 const line = new BoundedLine(2, 500)
 
 /** One attempt at signing in. */
-export interface Attempt {
+export interface SignInAttempt {
   name: string
   address: string
 }
@@ -23,7 +23,7 @@ export interface Attempt {
  * @returns 0, or for how many seconds it has to wait
  * @throws BusyError
  */
-export async function admitAttempt(pool: Pool, { name, address }: Attempt): Promise<number> {
+export async function admitAttempt(pool: Pool, { name, address }: SignInAttempt): Promise<number> {
   const { rows } = await line.run(() =>
     pool.query<{ wait: number }>('select dirsync.admit_sign_in($1, $2, $3) as wait', [
       addressKey(address),
@@ -37,7 +37,7 @@ export async function admitAttempt(pool: Pool, { name, address }: Attempt): Prom
 /** Takes an admitted attempt off the failures again. @param succeeded false: nobody looked at its password */
 export async function forgiveAttempt(
   pool: Pool,
-  { name, address }: Attempt,
+  { name, address }: SignInAttempt,
   succeeded: boolean,
 ): Promise<void> {
   await pool.query('select dirsync.forgive_sign_in($1, $2, $3)', [addressKey(address), name, succeeded])

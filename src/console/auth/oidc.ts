@@ -156,7 +156,7 @@ export class IdentityProvider {
         post_logout_redirect_uri: `${this.#publicUrl}/sign-in`,
       }).href
     } catch (error) {
-      this.#logger.warn({ reason: reasonOf(error) }, 'signed out here, but not at the identity provider')
+      this.#logger.warn({ error: reasonOf(error) }, 'signed out here, but not at the identity provider')
       return null
     }
   }
@@ -198,7 +198,7 @@ export class IdentityProvider {
       return await this.#discovered
     } catch (error) {
       this.#discovered = undefined
-      this.#logger.warn({ reason: reasonOf(error) }, 'the identity provider does not tell what it can do')
+      this.#logger.warn({ error: reasonOf(error) }, 'the identity provider does not tell what it can do')
       throw new OidcError('away', 'the identity provider does not answer', { cause: error })
     }
   }
@@ -213,8 +213,12 @@ function withSecret(secret: string): client.ClientAuth {
   }
 }
 
-/** The values of a claim, which may be one text, or lie within another claim; null where it is absent. */
+/**
+ * The values of a claim, which may be one text, or lie within another claim; null where it is absent. So is an address that
+ * the provider has not verified: people may type any address there.
+ */
 export function valuesOf(claims: Record<string, unknown>, claim: string): string[] | null {
+  if (claim === 'email' && claims.email_verified !== true) return null
   let value: unknown = claims[claim]
   if (value === undefined)
     value = claim

@@ -1,6 +1,6 @@
 import { randomBytes, type ScryptOptions, scrypt, timingSafeEqual } from 'node:crypto'
 import { promisify } from 'node:util'
-import { BoundedLine } from './bounded-line.ts'
+import { BoundedLine } from '../bounded-line.ts'
 import { AccessError } from './failure.ts'
 
 /** Passwords: what is acceptable, and what is kept of them. */

@@ -12,7 +12,7 @@ import { BulkInput, BulkPage, BulkRow, bulkPage, bulkRow, ResultsInput, requestO
 import { bulkBody, bulkListBody, titleOf } from './view.ts'
 
 const params = z.object({ id: rowNumber })
-const Position = z.tuple([z.number().int()])
+const Position = z.tuple([z.int()])
 /** How many of the latest actions are shown; they are kept for 30 days. */
 const LATEST = 100
 

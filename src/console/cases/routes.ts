@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { csvLine } from '../../lib/csv.ts'
 import { onlyRow, type Pool } from '../../lib/database.ts'
-import { CaseStory, caseStory } from '../../report/cases.ts'
+import { CaseStory, caseStory, everyCase } from '../../report/cases.ts'
 import { CommandError } from '../../sync/commands.ts'
 import { actorText } from '../../texts/actor.ts'
 import { failureTexts } from '../../texts/failures.ts'
@@ -18,7 +18,6 @@ import {
   CaseGroups,
   CaseList,
   CSV_COLUMNS,
-  everyCase,
   FilterInput,
   filterOf,
   ListInput,

@@ -71,7 +71,7 @@ export type DepartmentsResult = z.infer<typeof DepartmentsResult>
 /** Candidates that are listed; the others come up as those are deleted. */
 const CANDIDATES = 50
 
-export async function readDepartments(
+export async function readDepartmentPage(
   { pool, hr, config }: Services,
   query: z.output<typeof DepartmentsQuery>,
 ): Promise<DepartmentsResult> {
@@ -146,7 +146,9 @@ export const DeletionsResult = z.object({
       }),
     )
     .describe('At most 200 of them, in the order in which they would go'),
-  unread: z.array(z.string()).describe('HR sources that are left out, since they cannot be read, and why'),
+  unread: z
+    .array(z.string())
+    .describe('HR sources that are left out, and why: they cannot be read, or their employees look wrong'),
 })
 export type DeletionsResult = z.infer<typeof DeletionsResult>
 

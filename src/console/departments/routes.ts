@@ -8,7 +8,7 @@ import {
   DepartmentsQuery,
   DepartmentsResult,
   readDeletions,
-  readDepartments,
+  readDepartmentPage,
 } from './query.ts'
 import { deletionsBody, departmentsBody } from './view.ts'
 
@@ -22,7 +22,7 @@ export function departments(services: Services): Endpoint[] {
       summary: 'One level of the tree of departments, and those that are going to be deleted',
       query: DepartmentsQuery,
       result: DepartmentsResult,
-      run: (_ask, { input }) => readDepartments(services, input),
+      run: (_ask, { input }) => readDepartmentPage(services, input),
       page: (ask, result) => ({
         title: ask.t('departments.title'),
         nav: 'departments',

@@ -3,6 +3,7 @@ import { beginning } from '../../lib/text.ts'
 import { inLanguage } from '../../texts/failures.ts'
 import { textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
+import { fieldName } from '../cases/parts.ts'
 import {
   code,
   duration,
@@ -20,7 +21,7 @@ import {
 import { employeePath } from '../ui/paths.ts'
 import { caseState } from '../ui/states.ts'
 import type { EmployeeResult } from './query.ts'
-import { fieldName, fieldNames, steps } from './steps-view.ts'
+import { fieldNames, steps } from './steps-view.ts'
 
 // What is kept
 

@@ -21,11 +21,14 @@ import type { EmployeesResult } from './query.ts'
 
 // The list
 
-const TONES: Record<string, Tone> = {
+export const STANDING_TONES: Record<string, Tone> = {
   in_step: 'ok',
   waiting: 'busy',
   halted: 'bad',
   dead_lettered: 'warn',
+  accepted: 'off',
+  held: 'warn',
+  rejected: 'off',
   awaiting_activation: 'wait',
   left: 'off',
   vanished: 'off',
@@ -34,7 +37,7 @@ const TONES: Record<string, Tone> = {
 
 export function standingState({ t, language }: Ask, name: string): SafeHtml {
   const word = name === 'unknown' ? t('employees.unknown') : textOr(language, `standing.${name}`, name)
-  return state(TONES[name] ?? 'off', word)
+  return state(STANDING_TONES[name] ?? 'off', word)
 }
 
 interface Listed {

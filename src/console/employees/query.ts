@@ -2,11 +2,12 @@ import { z } from 'zod'
 import type { EmployeeKey } from '../../directory/employee.ts'
 import { decodeCursor, encodeCursor } from '../../lib/cursor.ts'
 import type { Pool } from '../../lib/database.ts'
-import { countStandings, listEmployees, readStanding, STANDINGS } from '../../report/employee-list.ts'
+import { countStandings, listEmployees, readStanding } from '../../report/employee-list.ts'
 import { searchEmployees } from '../../report/employee-search.ts'
 import { STEP_TEXTS, STEPS, type Step, stepsOf } from '../../report/employee-steps.ts'
 import { EmployeeStory, readEmployeeStory } from '../../report/employee-story.ts'
 import { type EmployeeView, employeePage } from '../../report/employee-view.ts'
+import { STANDINGS } from '../../sync/employee.ts'
 import { cursor, pageSize, rowNumber } from '../endpoint.ts'
 import type { Services } from '../services.ts'
 
@@ -95,7 +96,7 @@ async function haltedScopes(db: Pool): Promise<Set<string>> {
 
 // One employee
 
-export const EmployeeQuery = z.object({
+export const EmployeeListQuery = z.object({
   hr: z.enum(['yes', 'no']).default('yes').describe('no: HR is not read'),
   run: rowNumber.optional().describe('A run of this employee, whose steps are of interest'),
 })

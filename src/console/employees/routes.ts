@@ -10,7 +10,7 @@ import { employeePath } from '../ui/paths.ts'
 import { employeeName, resolveKey } from './key.ts'
 import { employeesBody } from './list-view.ts'
 import {
-  EmployeeQuery,
+  EmployeeListQuery,
   EmployeeResult,
   EmployeesQuery,
   EmployeesResult,
@@ -42,7 +42,7 @@ export function employees(services: Services): Endpoint[] {
       tag: 'employees',
       summary: 'One employee: HR field by field, the steps of the last attempt, cases, and what is kept',
       params,
-      query: EmployeeQuery,
+      query: EmployeeListQuery,
       result: EmployeeResult,
       async run(_ask, { params, input }) {
         const key = await resolveKey(services, params.key)
@@ -59,6 +59,7 @@ export function employees(services: Services): Endpoint[] {
       tag: 'employees',
       summary: 'Reads HR and asks the platform: what would be sent now, field by field. Changes nothing',
       params,
+      looks: 'explain',
       result: EmployeeResult,
       async run(_ask, { params }) {
         return readEmployee(services, await resolveKey(services, params.key), { hr: true, ask: true })

@@ -1,13 +1,10 @@
 import { html, type SafeHtml } from '@remix-run/html-template'
 import { inLanguage } from '../../texts/failures.ts'
-import { type TextValues, textOr } from '../../texts/texts.ts'
+import type { TextValues } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
+import { fieldName } from '../cases/parts.ts'
 import { foreign, since, state, type Tone, time } from '../ui/parts.ts'
 import type { StepResult } from './query.ts'
-
-export function fieldName({ language }: Ask, field: string): string {
-  return textOr(language, `field.${field}`, field)
-}
 
 /** Names of fields that stand in one text, as the steps of an attempt give them. */
 export function fieldNames(ask: Ask, list: string): string {

@@ -2,6 +2,8 @@ import { html, type SafeHtml } from '@remix-run/html-template'
 import { failureTexts, inLanguage, runMessage } from '../../texts/failures.ts'
 import { type TextKey, textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
+import { fieldName } from '../cases/parts.ts'
+import { whoText } from '../runs/words.ts'
 import {
   actionForm,
   alert,
@@ -25,7 +27,7 @@ import { kept, story } from './kept-view.ts'
 import { employeeName } from './key.ts'
 import { standingState } from './list-view.ts'
 import type { EmployeeResult } from './query.ts'
-import { fieldName, fieldNames, steps } from './steps-view.ts'
+import { fieldNames, steps } from './steps-view.ts'
 
 // One employee
 
@@ -35,7 +37,9 @@ export function employeeBody(ask: Ask, employee: EmployeeResult): SafeHtml {
   const path = employeePath(key)
   // What moves is dirsync's own: HR is read once per page, not at each movement.
   const moving = { ...ask, url: `${path}?hr=no${employee.run ? `&run=${employee.run.id}` : ''}` }
-  const isExplained = employee.platform !== 'not_asked'
+  // An explanation is of one moment, with everything around it.
+  const follow = (id: string, topics: string[], body: SafeHtml) =>
+    employee.platform === 'not_asked' ? live(moving, id, topics, body) : html`<div>${body}</div>`
   const now = html`${headline(ask, employee)}${employee.run ? runSection(ask, employee.run) : ''}`
   return html`${head(code(employeeName(key)), {
     actions: [
@@ -48,9 +52,9 @@ export function employeeBody(ask: Ask, employee: EmployeeResult): SafeHtml {
       revealForm(ask, path, employee),
     ],
   })}
-  ${isExplained ? now : live(moving, 'now', ['employees', 'work', 'cases', 'runs', 'halts'], now)}
-  <div class="columns">${comparison(ask, employee)}${live(moving, 'kept', ['employees', 'work', 'runs'], kept(ask, employee))}</div>
-  ${live(moving, 'story', ['employees', 'work', 'cases', 'runs'], story(ask, employee))}`
+  ${follow('now', ['employees', 'work', 'cases', 'runs', 'halts'], now)}
+  <div class="columns">${comparison(ask, employee)}${follow('kept', ['employees', 'work', 'runs'], kept(ask, employee))}</div>
+  ${follow('story', ['employees', 'work', 'cases', 'runs'], story(ask, employee))}`
 }
 
 function revealForm(ask: Ask, path: string, { fields }: EmployeeResult): SafeHtml {
@@ -112,6 +116,12 @@ function headline(ask: Ask, employee: EmployeeResult): SafeHtml {
           ? html`${t('employees.now.awaiting_activation.remedy')} ${t('employees.asked_again')} ${since(ask, first.next_retry_at)}.`
           : t('employees.now.awaiting_activation.remedy'),
       )}`
+    case 'held':
+      return html`${chip}${heldAlert(ask, employee)}${first ? caseAlert(ask, first, cases.length) : ''}`
+    case 'rejected':
+      return html`${chip}${rejectedAlert(ask, employee)}`
+    case 'accepted':
+      return html`${chip}${alert('info', t('employees.now.accepted'), t('employees.now.accepted.remedy'))}`
     case 'left':
       return html`${chip}${
         first
@@ -127,6 +137,34 @@ function headline(ask: Ask, employee: EmployeeResult): SafeHtml {
     case 'unknown':
       return unknownEmployee(ask, employee, chip)
   }
+}
+
+/** HR has another row, and nobody has decided about the run that found it; or the plan came before this change. */
+function heldAlert({ t }: Ask, { record }: EmployeeResult): SafeHtml {
+  const { run = 0, decided_at } = record?.held ?? {}
+  if (decided_at) return alert('info', t('employees.now.held.decided', { run }), planLink(t, run))
+  return alert(
+    'warn',
+    t('employees.now.held', { run }),
+    html`${t('employees.now.held.remedy')} ${planLink(t, run)}`,
+  )
+}
+
+function rejectedAlert(ask: Ask, { record }: EmployeeResult): SafeHtml {
+  const { t } = ask
+  const { run = 0, decided_by, reason } = record?.held ?? {}
+  const who = whoText(ask, decided_by ?? '')
+  return alert(
+    'info',
+    reason
+      ? t('employees.now.rejected', { run, who, reason })
+      : t('employees.now.rejected_bare', { run, who }),
+    html`${t('employees.now.rejected.remedy')} ${planLink(t, run)}`,
+  )
+}
+
+function planLink(t: Ask['t'], run: number): SafeHtml {
+  return html`<a href="/runs/${run}/plan">${t('common.details')}</a>`
 }
 
 function unknownEmployee({ t }: Ask, { hr }: EmployeeResult, chip: SafeHtml): SafeHtml {

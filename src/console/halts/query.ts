@@ -12,7 +12,7 @@ export const HaltsResult = z.object({
 })
 export type HaltsResult = z.infer<typeof HaltsResult>
 
-export async function readHalts(db: Pool): Promise<HaltsResult> {
+export async function readHaltsResult(db: Pool): Promise<HaltsResult> {
   const [halts, processes] = await Promise.all([listHalts(db), listProcesses(db)])
   const living = processes.filter(({ alive }) => alive)
   return {

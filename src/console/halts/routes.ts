@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { action, type Endpoint, read } from '../endpoint.ts'
 import { commandsOf, type Services } from '../services.ts'
-import { HaltsResult, readHalts } from './query.ts'
+import { HaltsResult, readHaltsResult } from './query.ts'
 import { haltsBody, scopeInPath } from './view.ts'
 
 export function halts(services: Services): Endpoint[] {
@@ -11,7 +11,7 @@ export function halts(services: Services): Endpoint[] {
       tag: 'halts',
       summary: 'Why work stands still, and the processes of this deployment',
       result: HaltsResult,
-      run: () => readHalts(services.pool),
+      run: () => readHaltsResult(services.pool),
       page: (ask, result) => ({ title: ask.t('halts.title'), nav: 'halts', body: haltsBody(ask, result) }),
     }),
     action({

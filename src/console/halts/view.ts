@@ -1,6 +1,6 @@
 import { html, type SafeHtml } from '@remix-run/html-template'
 import type { Halt, Process } from '../../report/service.ts'
-import { actorText } from '../../texts/actor.ts'
+import { actorText, withActor } from '../../texts/actor.ts'
 import { failureTexts } from '../../texts/failures.ts'
 import { type Language, textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
@@ -93,8 +93,7 @@ export function haltTexts(
   const { category, message, remedy } = failureTexts(language, halt)
   return {
     what: t('halts.what', { scope: scopeText(ask, halt.scope), category }),
-    // The message names who paused as the database does.
-    message: message.replace(halt.raised_by, () => actorText(ask, halt.raised_by)),
+    message: withActor(ask, message, halt.raised_by),
     remedy: halt.category === 'paused' ? t('halts.paused.remedy') : remedy,
   }
 }

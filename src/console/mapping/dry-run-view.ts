@@ -1,10 +1,12 @@
 import { html, type SafeHtml } from '@remix-run/html-template'
 import type { Place } from '../../hr/errors.ts'
 import { DIFFERENCES } from '../../sync/dry-run-tables.ts'
+import { actorText } from '../../texts/actor.ts'
 import { inLanguage } from '../../texts/failures.ts'
 import { textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
 import {
+  actionForm,
   alert,
   duration,
   empty,
@@ -37,6 +39,7 @@ const TONES: Record<DryRunResult['state'], Tone> = {
   running: 'busy',
   done: 'ok',
   failed: 'bad',
+  cancelled: 'off',
 }
 
 /** What the form for another dry run begins with: kept where it was refused. */
@@ -79,7 +82,7 @@ export function dryRunsBody(
               ]
             : []),
           { title: t('mapping.asked_for'), cell: row => since(ask, row.requested_at) },
-          { title: t('mapping.by'), kind: 'spare', cell: row => foreign(row.requested_by) },
+          { title: t('mapping.by'), kind: 'spare', cell: row => foreign(actorText(ask, row.requested_by)) },
           {
             title: t('employees.took'),
             kind: 'number',
@@ -169,10 +172,24 @@ function excerpt(text: string, { line, column }: Place): SafeHtml {
 
 export function dryRunBody(ask: Ask, dryRun: DryRunResult, what: string | undefined): SafeHtml {
   const { t } = ask
+  const actions = isUnderWay(dryRun)
+    ? [
+        actionForm(ask, {
+          to: `/mapping/dry-runs/${dryRun.id}/cancel`,
+          label: t('mapping.cancel'),
+          role: 'operator',
+          tone: 'danger',
+        }),
+      ]
+    : []
   return html`${head(t('mapping.dry_run', { id: dryRun.id }))}
   <p><a href="/mapping/dry-runs">${t('mapping.all_dry_runs')}</a></p>
-  ${live(ask, 'dry-run', ['dry_runs'], html`${progress(ask, dryRun)}${outcome(ask, dryRun, what)}`)}
+  ${live(ask, 'dry-run', ['dry_runs'], html`${progress(ask, dryRun)}${actions}${outcome(ask, dryRun, what)}`)}
   ${section(t('mapping.select_tried'), selectForm(ask, tried(dryRun)))}`
+}
+
+function isUnderWay({ state: name }: DryRunResult): boolean {
+  return name === 'requested' || name === 'running'
 }
 
 /** Another one begins with what this one has tried, of the same source. */
@@ -188,7 +205,7 @@ function progress(ask: Ask, dryRun: DryRunResult): SafeHtml {
       ? html` <span>${t(`mapping.phase.${dryRun.phase}`)}</span> <span class="soft">${t('mapping.rows_read', { rows: dryRun.rows_read })}</span>`
       : ''
   }${name === 'requested' ? html` <span>${t('mapping.waits')}</span>` : ''}
-    <span class="soft">${foreign(dryRun.requested_by)} · ${since(ask, dryRun.requested_at)}${
+    <span class="soft">${foreign(actorText(ask, dryRun.requested_by))} · ${since(ask, dryRun.requested_at)}${
       started_at && finished_at ? html` · ${duration(ask, finished_at.getTime() - started_at.getTime())}` : ''
     }</span></p>
   ${

@@ -104,7 +104,7 @@ const DryRunLine = z.object({
   requested_at: z.date(),
   address: z.string().nullable(),
   source: z.string().describe('The HR source that it reads; empty where there is only one'),
-  state: z.enum(['requested', 'running', 'done', 'failed']),
+  state: z.enum(['requested', 'running', 'done', 'failed', 'cancelled']),
   phase: z.enum(['plan', 'new', 'today', 'compare']).nullable().describe('What it does while it runs'),
   rows_read: z.number(),
   started_at: z.date().nullable(),
@@ -120,7 +120,7 @@ export async function readDryRuns(
   { pool }: Services,
   query: z.output<typeof DryRunsQuery>,
 ): Promise<DryRunsResult> {
-  const position = decodeCursor(z.tuple([z.number()]), query.cursor)
+  const position = decodeCursor(z.tuple([z.int()]), query.cursor)
   const found = await listDryRuns(pool, { before: position?.[0], limit: query.limit + 1 })
   const shown = found.slice(0, query.limit)
   const last = shown.at(-1)

@@ -7,7 +7,7 @@ import type { Ask } from '../ask.ts'
 import { resolveKey } from '../employees/key.ts'
 import { action, type Endpoint, read } from '../endpoint.ts'
 import { Problem } from '../problem.ts'
-import type { Services } from '../services.ts'
+import { commandsOf, type Services } from '../services.ts'
 import { dryRunBody, dryRunsBody } from './dry-run-view.ts'
 import {
   DryRunParams,
@@ -53,10 +53,11 @@ export function mapping(services: Services): Endpoint[] {
       tag: 'mapping',
       summary: 'What the mapping gives for one employee, and the rules that the row breaks. Changes nothing',
       body: z.object({ key: z.string().trim().min(1).max(400).describe('User id, or enterprise/userid') }),
+      looks: 'try_mapping',
       result: TriedResult,
       async run(_ask, { input }) {
         const key = await resolveKey(services, input.key)
-        return triedResult(key, await tryEmployee(services.hr, key))
+        return triedResult(key, await tryEmployee(services.pool, services.hr, key))
       },
       page: async (ask, tried) => ({
         title: ask.t('mapping.title'),
@@ -115,6 +116,15 @@ export function mapping(services: Services): Endpoint[] {
         nav: 'mapping',
         body: dryRunBody(ask, result, input.what),
       }),
+    }),
+    action({
+      path: '/mapping/dry-runs/:id/cancel',
+      tag: 'mapping',
+      summary: 'Ends a dry run that is not over',
+      params: DryRunParams,
+      result: z.object({ id: z.number() }),
+      run: async (ask, { params }) => ({ id: await commandsOf(services, ask).cancelDryRun(params.id) }),
+      next: (_ask, { id }) => ({ to: `/mapping/dry-runs/${id}` }),
     }),
   ]
 }

@@ -27,7 +27,7 @@ const Run = z.object({
   rows_changed: z.number().nullable(),
 })
 
-const Standing = z.object({
+const MirrorStanding = z.object({
   mirror: z.enum(MIRRORS),
   on: z.boolean().describe('MIRRORS has it: it is read by its schedule'),
   last: Run.nullable().describe('The latest run that has ended'),
@@ -35,12 +35,12 @@ const Standing = z.object({
   next_read_at: z.date().nullable().describe('Null: it is off, or no scheduler has been there'),
   paused_at: z.date().nullable().describe('Since when its schedule has been paused'),
 })
-export type Standing = z.infer<typeof Standing>
-export const Standings = z.object({ mirrors: z.array(Standing) })
+export type MirrorStanding = z.infer<typeof MirrorStanding>
+export const Standings = z.object({ mirrors: z.array(MirrorStanding) })
 
 /** How each mirror stands: a few rows of the index on runs for each. */
 export async function readStandings(pool: Pool, config: Config): Promise<z.infer<typeof Standings>> {
-  const { rows } = await pool.query<Omit<Standing, 'on'>>(
+  const { rows } = await pool.query<Omit<MirrorStanding, 'on'>>(
     `select m.mirror, last.run as last, present.run as present, s.next_due_at as next_read_at, s.paused_at
      from unnest($1::text[]) with ordinality as m (mirror, place)
      left join dirsync.job_schedule s on s.job = 'mirror-' || m.mirror
@@ -82,7 +82,11 @@ function withDates(run: z.infer<typeof Run>): z.infer<typeof Run> {
   }
 }
 
-export async function readStanding(pool: Pool, config: Config, mirror: Mirror): Promise<Standing | null> {
+export async function readMirrorStanding(
+  pool: Pool,
+  config: Config,
+  mirror: Mirror,
+): Promise<MirrorStanding | null> {
   const { mirrors } = await readStandings(pool, config)
   return mirrors.find(standing => standing.mirror === mirror) ?? null
 }
@@ -169,7 +173,7 @@ export const Taxpayers = z.object({
 })
 export type Taxpayers = z.infer<typeof Taxpayers>
 
-const TaxpayerPosition = z.tuple([z.string(), z.string(), z.number().int(), z.string()])
+const TaxpayerPosition = z.tuple([z.string(), z.string(), z.int32(), z.string()])
 
 export async function readTaxpayers(pool: Pool, input: TaxpayersInput): Promise<Taxpayers> {
   const after = decodeCursor(TaxpayerPosition, input.cursor)

@@ -8,8 +8,8 @@ import {
   Orders,
   OrdersInput,
   readAccounts,
+  readMirrorStanding,
   readOrders,
-  readStanding,
   readStandings,
   readTaxpayers,
   Standings,
@@ -20,7 +20,7 @@ import { accountsBody, mirrorsBody, ordersBody, taxpayersBody } from './view.ts'
 
 export function mirrors(services: Services): Endpoint[] {
   const { pool, config } = services
-  const standing = (mirror: Mirror) => readStanding(pool, config, mirror)
+  const standing = (mirror: Mirror) => readMirrorStanding(pool, config, mirror)
   return [
     read({
       path: '/mirrors',

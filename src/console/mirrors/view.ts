@@ -30,15 +30,15 @@ import { runState } from '../ui/states.ts'
 import type {
   Accounts,
   AccountsInput,
+  MirrorStanding,
   Orders,
   OrdersInput,
-  Standing,
   Taxpayers,
   TaxpayersInput,
 } from './query.ts'
 
 /** How each mirror stands. */
-export function mirrorsBody(ask: Ask, standings: Standing[]): SafeHtml {
+export function mirrorsBody(ask: Ask, standings: MirrorStanding[]): SafeHtml {
   const { t } = ask
   return html`${head(t('mirrors.title'))}
   ${mirrorTabs(ask, null)}
@@ -73,7 +73,7 @@ export function mirrorsBody(ask: Ask, standings: Standing[]): SafeHtml {
           ? [
               {
                 title: t('mirrors.action'),
-                cell: ({ mirror }: Standing) => readAgain(ask, mirror, t('mirrors.read_now')),
+                cell: ({ mirror }: MirrorStanding) => readAgain(ask, mirror, t('mirrors.read_now')),
               },
             ]
           : []),
@@ -99,13 +99,13 @@ function readAgain(ask: Ask, mirror: Mirror, label: string): SafeHtml {
   return actionForm(ask, { to: `/mirrors/${mirror}/read`, label, role: 'operator' })
 }
 
-type Run = NonNullable<Standing['last']>
+type Run = NonNullable<MirrorStanding['last']>
 
 function lastRead(ask: Ask, { id, state: name, finished_at }: Run): SafeHtml {
   return html`<a href="/runs/${id}">${since(ask, finished_at)}</a>${name === 'done' ? '' : html` ${runState(ask, name)}`}`
 }
 
-function nextRead(ask: Ask, { on, next_read_at, paused_at }: Standing): Part | null {
+function nextRead(ask: Ask, { on, next_read_at, paused_at }: MirrorStanding): Part | null {
   if (!on) return null
   return paused_at === null
     ? since(ask, next_read_at)
@@ -122,7 +122,7 @@ function presentRun(ask: Ask, { id, state: name, parts, left }: Run): SafeHtml {
 }
 
 /** Above a mirror's rows: how old they are, and what is going on. */
-function mirrorHead(ask: Ask, mirror: Mirror, standing: Standing | null): SafeHtml {
+function mirrorHead(ask: Ask, mirror: Mirror, standing: MirrorStanding | null): SafeHtml {
   const { t } = ask
   const { last = null, present = null, on = false } = standing ?? {}
   return html`${head(t('mirrors.title'), {
@@ -173,9 +173,12 @@ function choicesOf(ask: Ask, list: string, states: States): NonNullable<Field['c
 }
 
 /** What stands instead of no rows. */
-function noRows(ask: Ask, standing: Standing | null, isFiltered: boolean): SafeHtml {
-  const { t } = ask
+function noRows(ask: Ask, standing: MirrorStanding | null, isFiltered: boolean): SafeHtml {
+  const { t, language } = ask
   if (isFiltered) return empty(t('mirrors.no_match'), t('mirrors.no_match.remedy'))
+  // A run that had nothing to ask for says why, and tells nothing of what the platform has.
+  const said = standing?.last && runMessage(language, standing.last)
+  if (said) return empty(said)
   if (standing?.last) return empty(t('mirrors.none'))
   return empty(t('mirrors.never_read'), t(standing?.on ? 'mirrors.never_read.remedy' : 'mirrors.off.remedy'))
 }
@@ -199,7 +202,7 @@ const ORDER_TONES: Record<number, Tone> = {
 
 export function ordersBody(
   ask: Ask,
-  standing: Standing | null,
+  standing: MirrorStanding | null,
   { orders, next }: Orders,
   input: OrdersInput,
 ): SafeHtml {
@@ -290,7 +293,7 @@ function words(text: string): SafeHtml {
 
 export function accountsBody(
   ask: Ask,
-  standing: Standing | null,
+  standing: MirrorStanding | null,
   { accounts, next }: Accounts,
   input: AccountsInput,
 ): SafeHtml {
@@ -375,7 +378,7 @@ function validity(
 
 export function taxpayersBody(
   ask: Ask,
-  standing: Standing | null,
+  standing: MirrorStanding | null,
   { taxpayers, next }: Taxpayers,
   input: TaxpayersInput,
 ): SafeHtml {

@@ -1,6 +1,7 @@
 import { html, type SafeHtml } from '@remix-run/html-template'
 import { ENTRY_STATES } from '../../money/journal.ts'
-import { MOST_COUNTED } from '../../report/money.ts'
+import { MOST_ENTRIES_COUNTED } from '../../report/money.ts'
+import { actorText } from '../../texts/actor.ts'
 import { inLanguage } from '../../texts/failures.ts'
 import { textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
@@ -91,7 +92,7 @@ export function moneyBody(ask: Ask, { counts, kind, entries, next }: MoneyList, 
 }
 
 function counted(ask: Ask, count: number): string {
-  return count > MOST_COUNTED ? `${figure(ask, MOST_COUNTED)}+` : figure(ask, count)
+  return count > MOST_ENTRIES_COUNTED ? `${figure(ask, MOST_ENTRIES_COUNTED)}+` : figure(ask, count)
 }
 
 function filterForm(ask: Ask, input: MoneyInput, states: readonly Line['state'][]): SafeHtml {
@@ -131,7 +132,11 @@ function lines(ask: Ask, kind: Kind, entries: readonly Line[], isFiltered: boole
       },
       { title: t('money.sent'), cell: ({ sent_at }) => time(ask, sent_at) },
       { title: t('money.known_since'), kind: 'spare', cell: ({ settled_at }) => time(ask, settled_at) },
-      { title: t('money.by'), kind: 'spare', cell: ({ requested_by }) => html`<bdi>${requested_by}</bdi>` },
+      {
+        title: t('money.by'),
+        kind: 'spare',
+        cell: ({ requested_by }) => html`<bdi>${actorText(ask, requested_by)}</bdi>`,
+      },
     ],
     {
       caption: t(`money.${kind}`),
@@ -324,13 +329,13 @@ function story(ask: Ask, events: Details['events']): SafeHtml {
   return html`<ol class="steps">${events.map(
     ({ at, event, by, text }) =>
       html`<li>${time(ask, at)}<span>${t(`money.event.${event}`)}${
-        by === null ? '' : html` <span class="soft"><bdi>${by}</bdi></span>`
+        by === null ? '' : html` <span class="soft"><bdi>${actorText(ask, by)}</bdi></span>`
       }</span>${text === null ? '' : html`<div class="words soft">${inLanguage(language, text)}</div>`}</li>`,
   )}</ol>`
 }
 
 function sentBy(ask: Ask, { sent_at, requested_by }: Details['entry']): SafeHtml {
-  return html`${time(ask, sent_at)} <span class="soft"><bdi>${requested_by}</bdi></span>`
+  return html`${time(ask, sent_at)} <span class="soft"><bdi>${actorText(ask, requested_by)}</bdi></span>`
 }
 
 /** The payment order, as far as the mirror has it. */

@@ -66,7 +66,7 @@ export type OverviewResult = z.infer<typeof OverviewResult>
 
 export const SPANS = { '24h': 24 * 3600, '30d': 30 * 86_400 } as const
 export type SpanName = keyof typeof SPANS
-export const Span = z.object({ span: z.enum(['24h', '30d']).default('24h').describe('How far back') })
+export const HistorySpan = z.object({ span: z.enum(['24h', '30d']).default('24h').describe('How far back') })
 
 const Line = z.array(z.number().nullable())
 /** What `/api/v1/overview/history` answers: columns of the same length. */

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { action, type Endpoint, read } from '../endpoint.ts'
 import { commandsOf, type Services } from '../services.ts'
-import { HistoryResult, OverviewResult, readConsoleOverview, readSpan, Span } from './query.ts'
+import { HistoryResult, HistorySpan, OverviewResult, readConsoleOverview, readSpan } from './query.ts'
 import { overviewBody } from './view.ts'
 
 const reason = z.string().trim().min(1).max(500).describe('Why; it is kept in the audit')
@@ -12,7 +12,7 @@ export function overview(services: Services): Endpoint[] {
       path: '/overview/history',
       tag: 'overview',
       summary: 'Curves of the last 24 hours or 30 days: share in step, open cases, work, calls',
-      query: Span,
+      query: HistorySpan,
       result: HistoryResult,
       run: (ask, { input }) => readSpan(services.pool, input.span, ask.now),
     }),
@@ -20,7 +20,7 @@ export function overview(services: Services): Endpoint[] {
       path: '/overview',
       tag: 'overview',
       summary: 'Where the whole deployment stands: standings, work, halts, held runs, cases, pace',
-      query: Span,
+      query: HistorySpan,
       result: OverviewResult,
       run: ask => readConsoleOverview(services.pool, ask.language),
       page: async (ask, result, { input }) => ({

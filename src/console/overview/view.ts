@@ -2,6 +2,7 @@ import { html, type SafeHtml } from '@remix-run/html-template'
 import { runMessage } from '../../texts/failures.ts'
 import { textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
+import { STANDING_TONES } from '../employees/list-view.ts'
 import { haltTexts } from '../halts/view.ts'
 import {
   actionForm,
@@ -18,7 +19,6 @@ import {
   section,
   since,
   state,
-  type Tone,
   table,
   tabs,
   tiles,
@@ -36,7 +36,8 @@ export function overviewBody(
   history: HistoryResult,
 ): SafeHtml {
   const { t } = ask
-  const { in_scope = 0, in_step = 0 } = overview.employees
+  const { in_scope = 0, in_step = 0, accepted = 0, rejected = 0 } = overview.employees
+  const isSettled = in_step + accepted + rejected === in_scope
   const todos = todosOf(overview)
   const isPaused = overview.halts.some(({ category }) => category === 'paused')
   return html`${head(t('overview.title'), {
@@ -58,7 +59,7 @@ export function overviewBody(
     ['employees', 'work', 'cases', 'runs', 'halts', 'processes', 'platform', 'alerts'],
     html`<div class="stack">${
       todos.length === 0
-        ? html`<p>${state(in_step === in_scope ? 'ok' : 'busy', t(in_step === in_scope ? 'overview.all_well' : 'overview.at_work'))}</p>`
+        ? html`<p>${state(in_step === in_scope ? 'ok' : isSettled ? 'off' : 'busy', t(in_step === in_scope ? 'overview.all_well' : isSettled ? 'overview.decided' : 'overview.at_work'))}</p>`
         : todos.map(todo => todoAlert(ask, todo))
     }</div>
     ${tiles([
@@ -156,7 +157,7 @@ function curves(
           { name: t('overview.refused'), values: refused },
         ],
         unit: 'per_second',
-        summary: t('overview.most_calls', { most: Math.round(Math.max(0, ...perMinute)) }),
+        summary: t('overview.most_calls', { most: Math.ceil(Math.max(0, ...perMinute)) }),
       })}
     </div>`,
   )
@@ -248,29 +249,15 @@ function casesByCategory(ask: Ask, { open_cases }: OverviewResult): SafeHtml {
   )
 }
 
-const STANDING_TONES: Record<string, Tone> = {
-  in_step: 'ok',
-  awaiting_activation: 'wait',
-  dead_lettered: 'warn',
-  halted: 'bad',
-  waiting: 'busy',
-}
-
-/** Where those are listed who stand so. Whoever is in step has no list of their own; halted is what waits during a halt. */
-const LISTS: Record<string, string> = {
-  awaiting_activation: '/employees?standing=awaiting_activation',
-  dead_lettered: '/employees?standing=dead_lettered',
-  halted: '/employees?standing=waiting',
-  waiting: '/employees?standing=waiting',
-}
-
 function standings(ask: Ask, { employees }: OverviewResult): SafeHtml {
   const { in_scope, ...byStanding } = employees
   if (!in_scope) return empty(ask.t('overview.nobody'), ask.t('overview.nobody.remedy'))
   return facts(
     Object.entries(byStanding).map(([standing, count]) => {
       const shown = state(count === 0 ? 'off' : (STANDING_TONES[standing] ?? 'off'), figure(ask, count))
-      const href = LISTS[standing]
+      // Whoever is in step has no list of their own; halted is what waits during a halt.
+      const listed = standing === 'halted' ? 'waiting' : standing
+      const href = listed !== 'in_step' && `/employees?standing=${listed}`
       return [
         textOr(ask.language, `standing.${standing}`, standing),
         href && count > 0 ? html`<a href="${href}">${shown}</a>` : shown,

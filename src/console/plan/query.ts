@@ -3,22 +3,13 @@ import type { EmployeeLookup } from '../../hr/sources.ts'
 import { decodeCursor, encodeCursor } from '../../lib/cursor.ts'
 import type { Pool } from '../../lib/database.ts'
 import { type PlanEntry, planOverview, planPage } from '../../report/stored-plan.ts'
+import { PlanFilter } from '../../sync/stored-plan.ts'
 import { cursor, pageSize } from '../endpoint.ts'
 import { Problem } from '../problem.ts'
 
-/** Why an employee or a department is in a stored plan. */
-export const PLAN_REASONS = ['new', 'changed', 'asked', 'left', 'vanished', 'delete'] as const
-
-export const PlanFilter = z.object({
-  reason: z.enum(PLAN_REASONS).optional(),
-  department: z.string().max(200).optional().describe('Department code, as a whole'),
-  key: z.string().max(120).optional().describe('The beginning of a user id or department code'),
-})
-export type PlanFilter = z.infer<typeof PlanFilter>
-
 export const PlanQuery = PlanFilter.extend({ cursor, limit: pageSize })
 
-const Entry = z.object({
+const PlanItem = z.object({
   enterprise_code: z.string(),
   key: z.string().describe('User id or department code'),
   reason: z.string(),
@@ -31,7 +22,7 @@ const Entry = z.object({
     .nullable()
     .describe('HR has another row by now: approval leaves it to the next plan; null: HR cannot be read'),
 })
-export type Entry = z.infer<typeof Entry>
+export type PlanItem = z.infer<typeof PlanItem>
 
 export const PlanResult = z.object({
   run: z.number(),
@@ -40,11 +31,17 @@ export const PlanResult = z.object({
   state: z.string(),
   message: z.string().nullable().describe('Why it is held'),
   in_scope: z.number().nullable(),
+  total: z.number().nullable().describe('Whom the plan is about: who is in service, and who leaves by it'),
   planned: z.number().nullable(),
   stored: z.boolean().describe('Only held runs keep their plans, until 30 days after their end'),
   reasons: z.record(z.string(), z.number()),
+  leavers: z
+    .object({ left: z.number(), of: z.number() })
+    .nullable()
+    .describe('Of a first run that is held because so many have left'),
   changed_since: z.number().nullable().describe('Rows that HR has changed since; null: not known yet'),
   judged_at: z.date().nullable().describe('When HR was last judged again'),
+  approved: z.boolean(),
   decided_by: z.string().nullable(),
   decided_at: z.date().nullable(),
   decision_reason: z.string().nullable(),
@@ -60,7 +57,7 @@ export const PlanResult = z.object({
     })
     .nullable()
     .describe('Counted in the background after the run was held'),
-  entries: z.array(Entry),
+  entries: z.array(PlanItem),
   next: z.string().nullable(),
   hr_error: z.string().nullable().describe('Why HR cannot be read: then values are missing'),
 })
@@ -88,11 +85,14 @@ export async function readPlan(
     state: overview.state,
     message: overview.message,
     in_scope: overview.inScope,
+    total: overview.total,
     planned: overview.planned,
     stored: overview.stored,
     reasons: overview.reasons,
+    leavers: overview.leavers,
     changed_since: overview.changedSince ?? (figures?.state === 'done' ? figures.changedSince : null),
     judged_at: overview.judgedAt,
+    approved: overview.approved,
     decided_by: overview.decidedBy,
     decided_at: overview.decidedAt,
     decision_reason: overview.decisionReason,
@@ -114,7 +114,7 @@ export async function readPlan(
 function entryOf(
   { enterpriseCode, entityKey, changedSince, ...entry }: PlanEntry,
   hrError: string | null,
-): Entry {
+): PlanItem {
   const { reason, department, changed } = entry
   return {
     ...{ enterprise_code: enterpriseCode, key: entityKey, reason, department, changed },
@@ -131,7 +131,7 @@ export async function* readWholePlan(
   hr: EmployeeLookup,
   run: number,
   filter: PlanFilter,
-): AsyncGenerator<Entry> {
+): AsyncGenerator<PlanItem> {
   let after: Awaited<ReturnType<typeof planPage>>['next'] = null
   do {
     const page = await planPage(db, hr, run, { ...filter, ...(after && { after }), limit: CHUNK })

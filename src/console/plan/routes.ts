@@ -1,9 +1,10 @@
 import { z } from 'zod'
 import { csvLine } from '../../lib/csv.ts'
+import { PlanFilter } from '../../sync/stored-plan.ts'
 import { action, download, type Endpoint, read } from '../endpoint.ts'
 import { decided, RunParams, reason } from '../runs/routes.ts'
 import type { Services } from '../services.ts'
-import { PlanFilter, PlanQuery, PlanResult, readPlan, readWholePlan } from './query.ts'
+import { PlanQuery, PlanResult, readPlan, readWholePlan } from './query.ts'
 import { planBody, planTitle } from './view.ts'
 
 /** The stored plan of a held run: look at it, then approve or reject it. */

@@ -3,6 +3,7 @@ import type { Config } from '../../config.ts'
 import { qualified } from '../../directory/employee.ts'
 import { capitalised } from '../../lib/text.ts'
 import { sumOf } from '../../report/run-list.ts'
+import { PLAN_REASONS, type PlanFilter } from '../../sync/stored-plan.ts'
 import { inLanguage, runMessage } from '../../texts/failures.ts'
 import { textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
@@ -31,11 +32,15 @@ import {
 } from '../ui/parts.ts'
 import { departmentPath, employeePath } from '../ui/paths.ts'
 import { runState } from '../ui/states.ts'
-import { type Entry, PLAN_REASONS, type PlanFilter, type PlanResult } from './query.ts'
+import type { PlanItem, PlanResult } from './query.ts'
 
 type Breakers = Pick<
   Config,
-  'BREAKER_EMPLOYEES' | 'BREAKER_EMPLOYEES_PERCENT' | 'BREAKER_DEPARTMENTS' | 'BREAKER_DEPARTMENTS_PERCENT'
+  | 'BREAKER_EMPLOYEES'
+  | 'BREAKER_EMPLOYEES_PERCENT'
+  | 'BREAKER_LEAVERS_PERCENT'
+  | 'BREAKER_DEPARTMENTS'
+  | 'BREAKER_DEPARTMENTS_PERCENT'
 >
 
 /** With the HR source, where there are several. */
@@ -57,7 +62,7 @@ export function planBody(ask: Ask, plan: PlanResult, filter: PlanFilter, breaker
     })}
     ${stack(alertsOf(ask, plan))}
     <div class="columns">
-      ${section(t('plan.why'), why(ask, plan, breakers))}
+      ${section(t('plan.why', { fate: fateOf(plan) }), why(ask, plan, breakers))}
       ${section(t('plan.by_reason'), byReason(ask, plan))}
     </div>
     ${
@@ -69,7 +74,13 @@ export function planBody(ask: Ask, plan: PlanResult, filter: PlanFilter, breaker
         : ''
     }`,
   )}
-  ${plan.stored ? section(t('plan.entities'), entities(ask, plan, filter), { id: 'entities' }) : ''}`
+  ${plan.stored ? section(t('plan.entities', { fate: fateOf(plan) }), entities(ask, plan, filter), { id: 'entities' }) : ''}`
+}
+
+/** What has become of a plan: nobody is asked to decide any more about one that is over. */
+function fateOf({ state, approved }: PlanResult): 'held' | 'approved' | 'dropped' {
+  if (state === 'held') return 'held'
+  return approved ? 'approved' : 'dropped'
 }
 
 /** Entities that approval changes; those that are only asked about are sent to nobody unasked. */
@@ -125,28 +136,44 @@ function why(ask: Ask, plan: PlanResult, breakers: Breakers): SafeHtml {
   const { t } = ask
   const isDepartments = plan.kind === 'departments'
   const count = changing(plan)
-  const total = plan.in_scope ?? 0
+  const total = plan.total ?? 0
   const least = isDepartments ? breakers.BREAKER_DEPARTMENTS : breakers.BREAKER_EMPLOYEES
   const share = isDepartments ? breakers.BREAKER_DEPARTMENTS_PERCENT : breakers.BREAKER_EMPLOYEES_PERCENT
   const limit = Math.max(least, Math.floor((total * share) / 100))
+  const { leavers } = plan
+  const most = breakers.BREAKER_LEAVERS_PERCENT
+  const breaker: [string, SafeHtml][] = leavers
+    ? [
+        [
+          t('plan.have_left'),
+          html`<strong>${figure(ask, leavers.left)}</strong> ${t('plan.of_employees', { total: leavers.of, share: percent(ask, leavers.left / leavers.of) })}${bar(leavers.left / leavers.of, 'warn')}`,
+        ],
+        [
+          t('plan.limit'),
+          html`${t('plan.share_of_all', { share: percent(ask, most / 100) })} ${code('BREAKER_LEAVERS_PERCENT')}`,
+        ],
+      ]
+    : [
+        [
+          t('plan.would_change', { fate: fateOf(plan) }),
+          html`<strong>${figure(ask, count)}</strong> ${t('plan.of', { total, share: percent(ask, total === 0 ? 0 : count / total) })}${bar(
+            total === 0 ? 0 : count / total,
+            'warn',
+          )}`,
+        ],
+        [
+          t('plan.limit'),
+          html`${t('plan.limit_is', { limit, least, share: percent(ask, share / 100) })} ${code(
+            isDepartments ? 'BREAKER_DEPARTMENTS' : 'BREAKER_EMPLOYEES',
+          )}`,
+        ],
+      ]
   return facts([
+    ...breaker,
     [
-      t('plan.would_change'),
-      html`<strong>${figure(ask, count)}</strong> ${t('plan.of', { total, share: percent(ask, total === 0 ? 0 : count / total) })}${bar(
-        total === 0 ? 0 : count / total,
-        'warn',
-      )}`,
-    ],
-    [
-      t('plan.limit'),
-      html`${t('plan.limit_is', { limit, least, share: percent(ask, share / 100) })} ${code(
-        isDepartments ? 'BREAKER_DEPARTMENTS' : 'BREAKER_EMPLOYEES',
-      )}`,
-    ],
-    [
-      t('plan.since'),
+      t('plan.since', { fate: fateOf(plan) }),
       plan.changed_since === null
-        ? t('plan.since_unknown')
+        ? t('plan.since_unknown', { fate: fateOf(plan) })
         : t('plan.since_count', { count: plan.changed_since }),
     ],
     [t('plan.judged_at'), plan.judged_at && time(ask, plan.judged_at)],
@@ -282,15 +309,19 @@ function entities(ask: Ask, plan: PlanResult, filter: PlanFilter): SafeHtml {
       ...(isDepartments
         ? []
         : [
-            { title: t('plan.department'), kind: 'spare' as const, cell: (entry: Entry) => entry.department },
             {
-              title: t(plan.state === 'held' ? 'plan.changes' : 'plan.still_differs'),
-              cell: (entry: Entry) => changesOf(ask, entry, plan.hr_error !== null),
+              title: t('plan.department'),
+              kind: 'spare' as const,
+              cell: (entry: PlanItem) => entry.department,
+            },
+            {
+              title: t('plan.changes'),
+              cell: (entry: PlanItem) => changesOf(ask, entry, plan.hr_error !== null),
             },
           ]),
     ],
     {
-      caption: t('plan.entities'),
+      caption: t('plan.entities', { fate: fateOf(plan) }),
       empty:
         query.size > 0
           ? empty(t('plan.none_match'), html`<a href="${path}">${t('common.clear')}</a>`)
@@ -305,7 +336,7 @@ function entities(ask: Ask, plan: PlanResult, filter: PlanFilter): SafeHtml {
 }
 
 /** The masked differences of one employee, or that approval leaves it out. */
-function changesOf(ask: Ask, { changed, changed_since }: Entry, isUnread: boolean): SafeHtml {
+function changesOf(ask: Ask, { changed, changed_since }: PlanItem, isUnread: boolean): SafeHtml {
   const { t, language } = ask
   if (changed_since) return state('warn', t('plan.not_sent'))
   if (changed.length === 0) return html`–`

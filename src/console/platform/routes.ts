@@ -79,6 +79,7 @@ export function platform(services: Services): Endpoint[] {
       path: '/platform/token',
       tag: 'platform',
       summary: 'Ask the platform whether it accepts the access token, by one call',
+      looks: 'ask_token',
       result: TokenState,
       run: () => askTokenState(services.platform()),
       // Its parts are asked for anew where the page itself is.

@@ -303,7 +303,7 @@ function curves(ask: Ask, { x, calls }: History): SafeHtml {
           values: per_minute,
         })),
         unit: 'per_second',
-        summary: t('platform.most', { most: Math.round(Math.max(0, ...perMinute)) }),
+        summary: t('platform.most', { most: Math.ceil(Math.max(0, ...perMinute)) }),
       })}
       ${curve(ask, {
         title: t('platform.refused_per_minute'),

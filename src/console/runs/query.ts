@@ -1,11 +1,11 @@
 import { z } from 'zod'
 import { decodeCursor, encodeCursor } from '../../lib/cursor.ts'
 import type { Pool } from '../../lib/database.ts'
-import { readFigures, readPace } from '../../report/figures.ts'
+import { readFigures, readPace, STANDINGS_IN_SCOPE } from '../../report/figures.ts'
 import { ListedRun, listRunsPage, RUN_KINDS, RUN_STATES, sumOf } from '../../report/run-list.ts'
 import {
   GateView,
-  MOST_COUNTED,
+  MOST_CASES_COUNTED,
   RunCase,
   RunCommand,
   RunFigures,
@@ -120,7 +120,7 @@ function timeLeftOf(left: TimeLeft | null): TimeLeftResult {
 
 // One run
 
-export const RunResult = RunItem.omit({ outcomes: true, cases: true, calls: true }).extend({
+export const RunDetails = RunItem.omit({ outcomes: true, cases: true, calls: true }).extend({
   keys: z.array(z.string()).describe('User ids or cases that it is about, at most 200'),
   planned_at: z.date().nullable(),
   judged_at: z.date().nullable().describe('Of a held run: when HR was last judged again'),
@@ -130,6 +130,7 @@ export const RunResult = RunItem.omit({ outcomes: true, cases: true, calls: true
   decision_reason: z.string().nullable(),
   max_age_s: z.number().nullable(),
   in_scope: z.number().nullable(),
+  total: z.number().nullable().describe('Whom the plan is about: who is in scope, and who leaves by it'),
   sweep: z.boolean().describe('Whether every row of HR was read'),
   skipped: z
     .number()
@@ -150,21 +151,21 @@ export const RunResult = RunItem.omit({ outcomes: true, cases: true, calls: true
   dead_letters: z.array(RunCase).describe('The first of them'),
   dead_letters_total: z
     .number()
-    .describe(`Cases that failed in it for the first or the last time, at most ${MOST_COUNTED}`),
+    .describe(`Cases that failed in it for the first or the last time, at most ${MOST_CASES_COUNTED}`),
   commands: z.array(RunCommand),
   before: RunFigures.nullable().describe('The run of its kind that was done before it'),
   figures: RunFigures,
   gate: GateView.nullable().describe('What the sanity gate saw of HR; of runs that it stopped'),
   roles_alive: Counts,
 })
-export type RunResult = z.infer<typeof RunResult>
+export type RunDetails = z.infer<typeof RunDetails>
 
 const MOST_KEYS = 200
 
 /** @throws Problem when there is no such run */
-export async function readRun(db: Pool, id: number): Promise<RunResult> {
+export async function readRunDetails(db: Pool, id: number): Promise<RunDetails> {
   const [story, comparison, processes] = await Promise.all([
-    readRunStory(db, id, MOST_COUNTED),
+    readRunStory(db, id, MOST_CASES_COUNTED),
     readRunComparison(db, id),
     aliveProcesses(db),
   ])
@@ -181,6 +182,7 @@ export async function readRun(db: Pool, id: number): Promise<RunResult> {
     named: keys.length,
     reasons: plan?.reasons ?? {},
     sample: plan?.sample ?? [],
+    total: plan?.total ?? run.in_scope,
     skipped: plan?.skipped ?? null,
     time_left: timeLeftOf(time_left),
     outcomes: result?.outcomes ?? {},
@@ -235,7 +237,7 @@ export const StartPageResult = z.object({
 })
 export type StartPageResult = z.infer<typeof StartPageResult>
 
-const OUT_OF_SCOPE = new Set(['left', 'vanished'])
+const IN_SCOPE: ReadonlySet<string> = new Set(STANDINGS_IN_SCOPE)
 
 export async function readStartPage(db: Pool): Promise<StartPageResult> {
   const [{ employees }, pace, processes, sources] = await Promise.all([
@@ -247,7 +249,7 @@ export async function readStartPage(db: Pool): Promise<StartPageResult> {
   return {
     kinds: [...STARTED],
     employees: employees
-      .filter(({ standing }) => !OUT_OF_SCOPE.has(standing))
+      .filter(({ standing }) => IN_SCOPE.has(standing))
       .reduce((sum, { count }) => sum + count, 0),
     permitted_per_second: pace.permitted_per_second,
     roles_alive: countRoles(processes),

@@ -6,10 +6,10 @@ import { Problem } from '../problem.ts'
 import { commandsOf, type Services } from '../services.ts'
 import { runsBody } from './list-view.ts'
 import {
+  RunDetails,
   RunQuery,
-  RunResult,
   RunsResult,
-  readRun,
+  readRunDetails,
   readRuns,
   readStartPage,
   STARTED,
@@ -84,8 +84,8 @@ export function runs(services: Services): Endpoint[] {
       tag: 'runs',
       summary: 'One run: plan, progress, outcomes, calls, cases, decisions, and the run before of its kind',
       params: RunParams,
-      result: RunResult,
-      run: (_ask, { params }) => readRun(pool, params.id),
+      result: RunDetails,
+      run: (_ask, { params }) => readRunDetails(pool, params.id),
       page: (ask, result) => ({
         title: runTitle(ask, result),
         nav: 'runs',

@@ -1,7 +1,7 @@
 import { html, type SafeHtml } from '@remix-run/html-template'
 import type { Config } from '../../config.ts'
 import { capitalised } from '../../lib/text.ts'
-import { MOST_COUNTED } from '../../report/run-story.ts'
+import { MOST_CASES_COUNTED } from '../../report/run-story.ts'
 import { runMessage } from '../../texts/failures.ts'
 import { textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
@@ -27,7 +27,7 @@ import {
 import { mappingPath } from '../ui/paths.ts'
 import { caseState } from '../ui/states.ts'
 import { isPlan, progressOf } from './list-view.ts'
-import { casesOf, type RunResult } from './query.ts'
+import { casesOf, type RunDetails } from './query.ts'
 import { nobodyAlive, stack } from './start-view.ts'
 import { kindName, runStanding, tookMs, whoText } from './words.ts'
 
@@ -35,14 +35,14 @@ type GateSettings = Pick<Config, 'GATE_MAX_EMPTIED' | 'GATE_MAX_FEWER_ROWS'>
 
 export function runTitle(
   ask: Ask,
-  { id, kind, hr_source }: Pick<RunResult, 'id' | 'kind' | 'hr_source'>,
+  { id, kind, hr_source }: Pick<RunDetails, 'id' | 'kind' | 'hr_source'>,
 ): string {
   const named = kindName(ask, kind)
   return ask.t('runs.heading', { run: id, kind: hr_source ? `${named}, ${hr_source}` : named })
 }
 
 /** One run: where it stands, what it came to, and how that compares. */
-export function runBody(ask: Ask, run: RunResult, gate: GateSettings): SafeHtml {
+export function runBody(ask: Ask, run: RunDetails, gate: GateSettings): SafeHtml {
   const { t } = ask
   const cases = casesOf(run)
   return live(
@@ -75,19 +75,19 @@ export function runBody(ask: Ask, run: RunResult, gate: GateSettings): SafeHtml 
 }
 
 /** Before it has been planned there are no figures. */
-function isBegun({ planned_at, finished_at }: RunResult): boolean {
+function isBegun({ planned_at, finished_at }: RunDetails): boolean {
   return planned_at !== null || finished_at !== null
 }
 
 /** What is read first. */
-function figuresOf(ask: Ask, run: RunResult): SafeHtml {
+function figuresOf(ask: Ask, run: RunDetails): SafeHtml {
   const { t } = ask
   const cases = casesOf(run)
   return tiles([
     {
       value: isPlan(run) ? figure(ask, run.planned ?? 0) : '–',
       name: t('runs.planned_entities'),
-      note: run.in_scope === null ? '' : t('runs.of_in_scope', { count: run.in_scope }),
+      note: run.total === null ? '' : t('runs.of', { count: run.total }),
       ...(hasPlan(run) ? { href: `/runs/${run.id}/plan` } : {}),
     },
     {
@@ -115,13 +115,13 @@ function figuresOf(ask: Ask, run: RunResult): SafeHtml {
 const UNDER_WAY = new Set(['requested', 'planning', 'running'])
 
 /** Whether the run was held at some time: then its plan is stored. */
-function hasPlan({ state, decided_at, approved }: RunResult): boolean {
+function hasPlan({ state, decided_at, approved }: RunDetails): boolean {
   return (
     state === 'held' || approved || (state === 'rejected' && decided_at !== null) || state === 'superseded'
   )
 }
 
-function actionsOf(ask: Ask, run: RunResult): Part[] {
+function actionsOf(ask: Ask, run: RunDetails): Part[] {
   const { t } = ask
   if (run.state === 'held')
     return [html`<a class="button main" href="/runs/${run.id}/plan">${t('runs.look_at_plan')}</a>`]
@@ -138,7 +138,7 @@ function actionsOf(ask: Ask, run: RunResult): Part[] {
 }
 
 /** What somebody has to know or do before anything else. */
-function alertsOf(ask: Ask, run: RunResult): SafeHtml[] {
+function alertsOf(ask: Ask, run: RunDetails): SafeHtml[] {
   const { t } = ask
   const message = runMessage(ask.language, run)
   const alerts: SafeHtml[] = []
@@ -177,17 +177,17 @@ function alertsOf(ask: Ask, run: RunResult): SafeHtml[] {
   return alerts
 }
 
-function took(ask: Ask, run: RunResult): string {
+function took(ask: Ask, run: RunDetails): string {
   const ms = tookMs(run, ask.now)
   return ms === null ? '–' : duration(ask, ms)
 }
 
-function inAll(ask: Ask, { dead_letters_total: total }: RunResult): string {
-  return total >= MOST_COUNTED ? `≥ ${figure(ask, MOST_COUNTED)}` : figure(ask, total)
+function inAll(ask: Ask, { dead_letters_total: total }: RunDetails): string {
+  return total >= MOST_CASES_COUNTED ? `≥ ${figure(ask, MOST_CASES_COUNTED)}` : figure(ask, total)
 }
 
 /** Reasons of the plan, and what became of them. */
-function planAndOutcome(ask: Ask, run: RunResult): SafeHtml {
+function planAndOutcome(ask: Ask, run: RunDetails): SafeHtml {
   const { t, language } = ask
   const { outcomes, cases_by_category: categories } = run
   const list = (counts: Record<string, number>, terms: string, href?: (name: string) => string) =>
@@ -228,10 +228,10 @@ function planAndOutcome(ask: Ask, run: RunResult): SafeHtml {
   )}${run.counted || run.state !== 'running' ? '' : html`<p class="soft">${t('runs.counted_at_end')}</p>`}`
 }
 
-type Figures = RunResult['figures']
+type Figures = RunDetails['figures']
 
 /** The run and the one before, side by side. */
-function comparison(ask: Ask, { figures: now, before }: RunResult): SafeHtml {
+function comparison(ask: Ask, { figures: now, before }: RunDetails): SafeHtml {
   const { t } = ask
   if (before === null) return empty(t('runs.first_of_kind'))
   const plain = (value: number) => figure(ask, value)
@@ -269,7 +269,7 @@ function cellOf(value: number | null, text: (value: number) => string): string |
   return value === null ? null : text(value)
 }
 
-function callsTable(ask: Ask, run: RunResult): SafeHtml {
+function callsTable(ask: Ask, run: RunDetails): SafeHtml {
   const { t, language } = ask
   return table(
     run.calls,
@@ -291,7 +291,7 @@ function callsTable(ask: Ask, run: RunResult): SafeHtml {
   )
 }
 
-function casesTable(ask: Ask, run: RunResult): SafeHtml {
+function casesTable(ask: Ask, run: RunDetails): SafeHtml {
   const { t, language } = ask
   return table(
     run.dead_letters,
@@ -317,7 +317,7 @@ function casesTable(ask: Ask, run: RunResult): SafeHtml {
   )
 }
 
-function allCases(ask: Ask, run: RunResult): SafeHtml {
+function allCases(ask: Ask, run: RunDetails): SafeHtml {
   return html`<a href="/cases?run=${run.id}">${ask.t('runs.all_cases', { count: inAll(ask, run) })}</a>`
 }
 
@@ -329,7 +329,7 @@ function found(key: string): SafeHtml {
   return html`<a href="/search?q=${encodeURIComponent(key)}">${key}</a> `
 }
 
-function about(ask: Ask, run: RunResult): SafeHtml {
+function about(ask: Ask, run: RunDetails): SafeHtml {
   const { t } = ask
   const named = run.keys.slice(0, MOST_SHOWN)
   const links = named.map(key =>
@@ -363,13 +363,13 @@ function about(ask: Ask, run: RunResult): SafeHtml {
 }
 
 /** Which rows of HR it read. */
-function readText({ t }: Ask, { kind, planned_at, sweep, named }: RunResult): string | null {
+function readText({ t }: Ask, { kind, planned_at, sweep, named }: RunDetails): string | null {
   if (kind !== 'changes' || planned_at === null) return null
   if (sweep) return t('runs.read.all')
   return named > 0 ? t('runs.read.named') : t('runs.read.newer')
 }
 
-function commandsTable(ask: Ask, run: RunResult): SafeHtml {
+function commandsTable(ask: Ask, run: RunDetails): SafeHtml {
   const { t, language } = ask
   return table(
     run.commands,
@@ -388,14 +388,14 @@ function commandsTable(ask: Ask, run: RunResult): SafeHtml {
 
 // What the sanity gate saw
 
-function gateAside({ t }: Ask, { before }: NonNullable<RunResult['gate']>): Part {
+function gateAside({ t }: Ask, { before }: NonNullable<RunDetails['gate']>): Part {
   return before
     ? html`<a href="/runs/${before.run}">${t('runs.against', { run: before.run })}</a>`
     : t('runs.no_good_run')
 }
 
 /** HR's rows and columns, those that turned empty most first. */
-function gateTable(ask: Ask, gate: NonNullable<RunResult['gate']>, limits: GateSettings): SafeHtml {
+function gateTable(ask: Ask, gate: NonNullable<RunDetails['gate']>, limits: GateSettings): SafeHtml {
   const { t, language } = ask
   const { before } = gate
   const usable = gate.rows - gate.keyless

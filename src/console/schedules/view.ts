@@ -50,7 +50,7 @@ export function schedulesBody(ask: Ask, { schedules, scheduler_alive }: Schedule
       schedules,
       [
         { title: t('schedules.job'), kind: 'main', cell: ({ job }) => jobName(ask, job) },
-        { title: t('schedules.when'), kind: 'spare', cell: ({ words }) => words[ask.language] },
+        { title: t('schedules.when'), kind: 'spare', cell: schedule => whenText(ask, schedule) },
         { title: t('schedules.next'), cell: schedule => nextTick(ask, schedule) },
         { title: t('schedules.latest'), cell: ({ ticks }) => latestTick(ask, ticks) },
         { title: t('schedules.ticks'), kind: 'spare', cell: ({ ticks }) => marks(ask, ticks) },
@@ -65,10 +65,15 @@ export function schedulesBody(ask: Ask, { schedules, scheduler_alive }: Schedule
   )}`
 }
 
+/** When it runs, and in whose time: the expression is read by the scheduler, wherever the viewer is. */
+function whenText({ t, language }: Ask, { words, time_zone: zone }: Schedule): string {
+  return zone === null ? words[language] : t('schedules.when_in_zone', { words: words[language], zone })
+}
+
 /** One cron job: what it is for, what can be done to it, and its latest ticks. */
 export function jobBody(ask: Ask, schedule: Schedule, schedulerAlive: boolean): SafeHtml {
   const { t } = ask
-  const { job, expression, words, paused_at, pause_reason, pause_effect } = schedule
+  const { job, expression, paused_at, pause_reason, pause_effect } = schedule
   const path = `/schedules/${encodeURIComponent(job)}`
   return html`${head(jobName(ask, job), {
     actions: [
@@ -115,7 +120,7 @@ export function jobBody(ask: Ask, schedule: Schedule, schedulerAlive: boolean): 
       }
     </div>
     ${facts([
-      [t('schedules.when'), html`${words[ask.language]} (${code(expression)})`],
+      [t('schedules.when'), html`${whenText(ask, schedule)} (${code(expression)})`],
       [t('schedules.next'), nextTick(ask, schedule)],
       [t('schedules.paused_at'), paused_at && html`${since(ask, paused_at)} (${time(ask, paused_at)})`],
       [

@@ -44,6 +44,7 @@ export function settings(services: Services): Endpoint[] {
       path: '/doctor',
       tag: 'settings',
       summary: 'Check everything that has to be right, as `dirsync doctor` does; takes up to 30 s',
+      looks: 'doctor',
       result: DoctorResult,
       run: async ask => ({ examination: await doctor.run(ask.asker.actor) }),
       page: doctorPage,

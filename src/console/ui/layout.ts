@@ -44,7 +44,7 @@ export function layout(ask: Ask, page: Page, frame: Frame): SafeHtml {
       </header>
       <nav class="side" aria-label="${t('common.navigation')}">
         <ul>${NAV.filter(entry => isShown(ask, entry)).map(entry => navItem(ask, entry, page.nav, frame))}</ul>
-        <p class="version">dirsync ${frame.version}</p>
+        <p class="version">dirsync ${frame.version}<br>${t('common.times_in', { zone: ask.zone })}</p>
       </nav>
       <main id="content" tabindex="-1">
         <p class="banner" role="status" data-when="stale" hidden>${t('common.stale')}</p>

@@ -5,30 +5,41 @@ import type { Logger } from 'pino'
 import { HrDeliveryError, HrUnavailableError } from '../errors.ts'
 import { duckDbError, type Instance, openKept } from './duckdb.ts'
 import { toHrError } from './errors.ts'
-import { type Folder, incompleteness, readFolder } from './folder.ts'
-import { readIn } from './read-in.ts'
+import {
+  type DataFile,
+  datedName,
+  type Folder,
+  filesOf,
+  incompleteness,
+  readFolder,
+  type Seen,
+} from './folder.ts'
+import { type KeptTable, keptTables, readIn } from './read-in.ts'
 import type { FilesSettings } from './settings.ts'
-import { FileProblem } from './text.ts'
 
 /*
- * The last good delivery of a folder, kept as a DuckDB database with a table for each file. A new one is read in as soon as it
- * is complete, beside the one before, and takes its place with one rename: whoever reads sees one or the other. Deliveries
- * that are not complete, or that hold a file which cannot be read, never become one.
+ * The last complete delivery of a folder, kept as a DuckDB database with a table for each file. The files that some mapping
+ * reads are checked, loaded as soon as they are complete, beside the kept delivery, and replace it with one rename: a reader
+ * sees one or the other. A file that is incomplete or unreadable never replaces the one before it.
  */
 
 /** A kept delivery, open for reading. */
 export interface Kept {
   stamp: string
+  path: string
   instance: Instance
-  files: KeptFile[]
+  tables: readonly KeptTable[]
 }
 
-export interface KeptFile {
-  name: string
-  tables: string[]
-  rows: number
-  /** Of its text; null for Parquet and XLSX, which have none. */
-  encoding: string | null
+/** The tables of a query: lower-case names; null: it may be any of them. */
+export type Tables = ReadonlySet<string> | null
+
+interface Reading {
+  tables: Tables
+  /** Only if it is also the folder's current content. */
+  isForRun?: boolean
+  /** How long to wait for a delivery that is being loaded, if there is an older one. */
+  timeoutMs?: number | undefined
 }
 
 export class Deliveries {
@@ -37,35 +48,31 @@ export class Deliveries {
   /** Where its deliveries are kept. */
   readonly #place: string
   readonly #logger: Logger
-  /** What was opened last, and those that somebody still reads. */
+  /** The delivery opened last, and those that still have readers. */
   #kept: Kept | null = null
   readonly #readers = new Map<Kept, number>()
-  /** The folder as it is, since it is so, and when it was last otherwise. */
-  #seen = { stamp: '', at: new Date(0), otherAt: null as Date | null }
+  /** The state of each file, since when, and when it was last different. */
+  #seen = new Map<string, Seen & { state: string }>()
   #lookedAt: Date | null = null
-  /** A delivery that turned out to be of no use: it is not read in again. Where that is not its fault, not before long. */
-  #refused: { stamp: string; problem: string; until: number } | null = null
-  #looking: Promise<Look> | null = null
+  /** Files that could not be loaded through no fault of their own: not retried for a while. */
+  #refused: { states: string; problem: string; until: number } | null = null
+  readonly #looking = new Map<string, Promise<Look>>()
+  #last: Promise<unknown> = Promise.resolve()
 
   constructor(folder: string, settings: FilesSettings, logger: Logger) {
     this.folder = folder
     this.#settings = settings
-    const name = hash('sha256', `${folder} ${settings.encoding}`, 'hex').slice(0, 16)
+    const { encoding, headings } = settings
+    // The first word distinguishes versions that would not understand each other's deliveries.
+    const how = ['tables', folder, encoding, ...[...headings].flat()].join(' ')
+    const name = hash('sha256', how, 'hex').slice(0, 16)
     this.#place = join(settings.keep, name)
     this.#logger = logger
   }
 
-  /**
-   * Has some work done on the last good delivery.
-   * @param options.isForRun only if that is also what lies in the folder now
-   * @param options.timeoutMs after which a delivery that is being read in is not waited for, where there is an older one
-   * @throws HrDeliveryError, HrUnavailableError
-   */
-  async read<T>(
-    options: { isForRun?: boolean; timeoutMs?: number | undefined },
-    work: (kept: Kept) => Promise<T>,
-  ): Promise<T> {
-    const kept = await this.take(options)
+  /** Runs `work` on the last good delivery. @throws HrDeliveryError, HrUnavailableError */
+  async read<T>(reading: Reading, work: (kept: Kept) => Promise<T>): Promise<T> {
+    const kept = await this.take(reading)
     try {
       return await work(kept)
     } finally {
@@ -73,21 +80,18 @@ export class Deliveries {
     }
   }
 
-  /** As `read`, for longer; to be given back by `release`. */
-  async take({
-    isForRun = false,
-    timeoutMs,
-  }: {
-    isForRun?: boolean
-    timeoutMs?: number | undefined
-  }): Promise<Kept> {
-    const looking = this.look()
-    // Whichever is open then: another process' delivery may have taken the place of the one that is open now.
-    const look = await (this.#kept !== null && timeoutMs !== undefined
-      ? Promise.race([looking, after(timeoutMs, () => ({ kept: this.#kept, problem: null }))])
-      : looking)
+  /** Like `read`, for longer; to be returned by `release`. */
+  async take({ tables, isForRun = false, timeoutMs }: Reading): Promise<Kept> {
+    const looking = this.look(tables)
+    const mayWait = timeoutMs === undefined || !lasts(this.#kept, tables)
+    // Use the one open then: another process' delivery may have replaced the current one.
+    const look = await (mayWait
+      ? looking
+      : Promise.race([looking, after(timeoutMs, () => ({ kept: this.#kept, problem: null }))]))
     const { kept, problem } = look
-    if (kept === null || (isForRun && problem !== null)) throw new HrDeliveryError(this.folder, problem)
+    const unread = kept && tables && tablesOf(kept, tables).find(({ isThere }) => !isThere)
+    if (kept === null || unread || (isForRun && problem !== null))
+      throw new HrDeliveryError(this.folder, problem ?? unread?.problem ?? null)
     this.#readers.set(kept, (this.#readers.get(kept) ?? 0) + 1)
     return kept
   }
@@ -101,75 +105,99 @@ export class Deliveries {
     }
   }
 
-  /** Looks at the folder, and reads in what is new and complete. Whoever asks meanwhile gets the same answer. */
-  look(): Promise<Look> {
-    this.#looking ??= this.#look()
-      .catch(error => {
-        throw toHrError(error)
-      })
-      .finally(() => {
-        this.#looking = null
-      })
-    return this.#looking
+  /** Checks the folder, and loads new and complete files. Concurrent callers get the same answer. */
+  look(tables: Tables): Promise<Look> {
+    const what = tables === null ? '*' : [...tables].sort().join('\n')
+    const looking =
+      this.#looking.get(what) ??
+      this.#last
+        .then(() => this.#look(tables))
+        .catch(error => {
+          throw toHrError(error)
+        })
+        .finally(() => this.#looking.delete(what))
+    this.#looking.set(what, looking)
+    this.#last = looking.catch(() => undefined)
+    return looking
+  }
+
+  /** The folder, or why it cannot be read. @throws HrUnavailableError when nothing is kept either */
+  async reach(): Promise<Folder | Error> {
+    try {
+      return await readFolder(this.folder, this.#settings.complete)
+    } catch (error) {
+      await this.#openLast()
+      if (this.#kept === null) throw error
+      return error as Error
+    }
   }
 
   close(): void {
     this.#replace(null)
   }
 
-  async #look(): Promise<Look> {
-    const { complete } = this.#settings
-    let folder: Folder
-    try {
-      folder = await readFolder(this.folder, complete)
-    } catch (error) {
-      await this.#openLast(null)
-      if (this.#kept === null) throw error
-      return { folder: null, kept: this.#kept, problem: (error as Error).message }
-    }
+  async #look(tables: Tables): Promise<Look> {
+    const folder = await this.reach()
+    if (folder instanceof Error)
+      return { kept: this.#kept, problem: folder.message, stamp: null, ignored: [] }
     const now = new Date()
-    if (folder.stamp !== this.#seen.stamp)
-      this.#seen = { stamp: folder.stamp, at: now, otherAt: this.#lookedAt }
-    this.#lookedAt = now
-    await this.#openLast(folder.stamp)
-    const last = this.#kept
-    if (last?.stamp === folder.stamp && folder.problem === null) return { folder, kept: last, problem: null }
-    const names = last?.files.map(({ name }) => name) ?? []
-    const { at: seenAt, otherAt } = this.#seen
-    let problem = incompleteness(folder, complete, names, { now, seenAt, otherAt })
-    const isMissing = names.some(name => !folder.files.some(file => file.name === name))
-    if (problem !== null && isMissing) problem += `; if it is no longer delivered, remove ${this.#place}`
-    const { stamp } = folder
-    if (this.#refused?.stamp === stamp && performance.now() < this.#refused.until)
-      problem ??= this.#refused.problem
-    if (problem !== null) return { folder, kept: last, problem }
-    try {
-      problem = await this.#readIn(folder)
-      if (problem !== null) this.#refused = { stamp, problem, until: Number.POSITIVE_INFINITY }
-    } catch (error) {
-      if (last === null) throw error
-      problem = toHrError(error).message
-      this.#refused = { stamp, problem, until: performance.now() + TRY_AGAIN_MS }
+    this.#see(folder, now)
+    await this.#openLast()
+    const files = filesOf(folder, tables)
+    const looked = { stamp: statesOf(files), ignored: folder.ignored }
+    const problem = this.#incompleteness(folder, files, tables, now)
+    if (problem !== null) return { ...looked, kept: this.#kept, problem }
+    const before = this.#kept
+    if (before === null || !files.every(file => isCurrent(before, file))) {
+      const refused = await this.#tryReadIn(folder, files, tables !== null)
+      if (refused !== null) return { ...looked, kept: before, problem: refused }
     }
-    return { folder, kept: this.#kept, problem }
+    const kept = this.#kept
+    const broken = kept && tablesOf(kept, tables).find(table => table.problem !== null)
+    return { ...looked, kept, problem: broken?.problem ?? null }
   }
 
-  /** Opens the last good delivery, if it is another one than is open: another process may have kept it. */
-  async #openLast(wanted: string | null): Promise<void> {
+  #see({ files }: Folder, now: Date): void {
+    const seen = new Map<string, Seen & { state: string }>()
+    for (const { name, state } of files) {
+      const before = this.#seen.get(name)
+      const isSame = before?.state === state
+      seen.set(name, isSame ? before : { state, at: now, otherAt: this.#lookedAt })
+    }
+    this.#seen = seen
+    this.#lookedAt = now
+  }
+
+  #incompleteness(folder: Folder, files: readonly DataFile[], tables: Tables, now: Date): string | null {
+    const kept = this.#kept
+    // A dated file is followed by a later one; an older one was there before.
+    const isFollowed = ({ file, root }: KeptTable) => {
+      const dated = datedName(file.slice(0, file.lastIndexOf('.')))
+      const since = dated?.table === root ? dated.date : ''
+      return files.some(other => other.table === root && (other.dated?.date ?? '') >= since)
+    }
+    const gone = kept && tables && tablesOf(kept, tables).find(table => table.isThere && !isFollowed(table))
+    if (gone && folder.files.length > 0)
+      return `the file ${gone.file}, which the last delivery had, is missing`
+    const seen = (name: string) => this.#seen.get(name) ?? { at: now, otherAt: null }
+    const isKept = kept !== null && files.length > 0 && files.every(file => isCurrent(kept, file))
+    return isKept ? null : incompleteness(folder, files, this.#settings.complete, { now, seen })
+  }
+
+  /** Opens the newest kept delivery, unless it is open already: another process may have kept it. */
+  async #openLast(): Promise<void> {
     const place = this.#place
     const names = (await readdir(place).catch(() => [])).filter(name => name.endsWith(EXTENSION))
-    // The one that is open, where it is still there, needs no look at the others.
-    if (this.#kept?.stamp === wanted && names.includes(`${wanted}${EXTENSION}`)) return
+    // If only the open one exists, there is nothing to check.
+    if (names.length === 1 && names[0] === `${this.#kept?.stamp}${EXTENSION}`) return
     const dated = await Promise.all(
       names.map(async name => ({
         name,
         at: (await stat(join(place, name)).catch(() => null))?.mtimeMs ?? 0,
       })),
     )
-    const newest = dated.sort((a, b) => b.at - a.at)[0]?.name
-    const name = names.includes(`${wanted}${EXTENSION}`) ? `${wanted}${EXTENSION}` : newest
-    const stamp = name?.slice(0, -EXTENSION.length)
-    // Somebody has removed it, to have it forgotten.
+    const stamp = dated.sort((a, b) => b.at - a.at)[0]?.name.slice(0, -EXTENSION.length)
+    // It was removed, so that it is forgotten.
     if (stamp === undefined) this.#replace(null)
     if (stamp === undefined || stamp === this.#kept?.stamp) return
     try {
@@ -177,11 +205,11 @@ export class Deliveries {
     } catch (error) {
       if (error instanceof HrUnavailableError) throw error
       // Gone meanwhile, or of another version of DuckDB: as if it had never been kept.
-      this.#logger.warn({ reason: duckDbError(error)?.type }, 'a kept delivery cannot be opened')
+      this.#logger.warn({ error: { code: duckDbError(error)?.type } }, 'a kept delivery cannot be opened')
     }
   }
 
-  /** Private, whoever made it. */
+  /** Private, whichever process made it. */
   async #makePlace(): Promise<void> {
     try {
       await mkdir(this.#place, { recursive: true, mode: 0o700 })
@@ -200,34 +228,56 @@ export class Deliveries {
     if (before && !this.#readers.has(before)) before.instance.closeSync()
   }
 
-  /** Keeps a new delivery in place of the last one. Null, or what is wrong with it. */
-  async #readIn(folder: Folder): Promise<string | null> {
+  /** Like `#readIn`; when it fails through no fault of the files, and an older delivery is there, it is not retried at once. */
+  async #tryReadIn(folder: Folder, files: readonly DataFile[], isNamed: boolean): Promise<string | null> {
+    const states = statesOf(files)
+    if (this.#refused?.states === states && performance.now() < this.#refused.until)
+      return this.#refused.problem
+    try {
+      return await this.#readIn(folder, files, isNamed)
+    } catch (error) {
+      if (this.#kept === null) throw error
+      const problem = toHrError(error).message
+      this.#refused = { states, problem, until: performance.now() + TRY_AGAIN_MS }
+      return problem
+    }
+  }
+
+  /** Replaces the kept delivery with new files. Null, or why that failed. */
+  async #readIn(folder: Folder, files: readonly DataFile[], isNamed: boolean): Promise<string | null> {
     const place = this.#place
     await this.#makePlace()
     const work = join(place, `.${randomUUID()}`)
     const startedAt = performance.now()
     await mkdir(work, { mode: 0o700 })
+    // A table that is gone, and was never named by a mapping, is dropped.
+    const stays = (table: KeptTable) => table.isNamed || folder.files.some(({ name }) => name === table.file)
+    const before = this.#kept && { path: this.#kept.path, tables: this.#kept.tables.filter(stays) }
     try {
-      const database = await readIn(folder, this.#settings, work)
+      const { database, tables } = await readIn(
+        { path: folder.path, files, isNamed, before },
+        this.#settings,
+        work,
+      )
       const now = await readFolder(this.folder, this.#settings.complete)
-      if (now.stamp !== folder.stamp) return 'its files changed while they were read'
+      const isSame = (file: DataFile) => now.files.some(({ state }) => state === file.state)
+      if (!files.every(isSame)) return 'its files changed while they were read'
       await chmod(database, 0o600)
-      await rename(database, join(place, `${folder.stamp}${EXTENSION}`))
-      this.#replace(await opened(join(place, `${folder.stamp}${EXTENSION}`), folder.stamp))
-      await this.#forgetOthers(place, folder.stamp)
-      const files = this.#kept?.files.map(({ name, rows }) => `${name} (${rows})`).join(', ')
+      const stamp = hash('sha256', JSON.stringify(tables), 'hex').slice(0, 32)
+      const path = join(place, `${stamp}${EXTENSION}`)
+      await rename(database, path)
+      this.#replace(await opened(path, stamp))
+      await this.#forgetOthers(place, stamp)
+      const read = tables.map(({ file, rows, problem }) => `${file} (${problem === null ? rows : 'unread'})`)
       const tookMs = Math.round(performance.now() - startedAt)
-      this.#logger.info({ files, tookMs }, 'a delivery was read in')
+      this.#logger.info({ files: read.join(', '), tookMs }, 'a delivery was read in')
       return null
-    } catch (error) {
-      if (error instanceof FileProblem) return error.message
-      throw error
     } finally {
       await rm(work, { recursive: true, force: true })
     }
   }
 
-  /** Whoever still reads an older one has it open. What a process left behind when it died is a day old. */
+  /** Readers of an older one have it open. Leftovers of a process that died are a day old. */
   async #forgetOthers(place: string, stamp: string): Promise<void> {
     for (const name of await readdir(place)) {
       if (name.startsWith(`${stamp}.`)) continue
@@ -239,17 +289,45 @@ export class Deliveries {
 }
 
 const EXTENSION = '.duckdb'
-/** Where a disk is full, reading in all of a delivery for every look-up would keep nobody but the disk busy. */
+/** While a disk is full, loading a whole delivery for every look-up would only keep the disk busy. */
 const TRY_AGAIN_MS = 30_000
 
-/** What a look at the folder came to. */
+/** The result of checking the folder. */
 export interface Look {
-  /** Null where it cannot be read. */
-  folder: Folder | null
-  /** The last good delivery, if there is any. */
+  /** The last good delivery, if any. */
   kept: Kept | null
-  /** Why what lies in the folder is not it. */
+  /** Why the folder's current content is not it. */
   problem: string | null
+  /** Identifies the delivery by the files that are read. Null when the folder cannot be read. */
+  stamp: string | null
+  /** Names of files without data. */
+  ignored: readonly string[]
+}
+
+/** The tables of a delivery that a query reads; one that could never be read stands for all sheets of its workbook. */
+export function tablesOf({ tables }: Kept, wanted: Tables): KeptTable[] {
+  if (wanted === null) return [...tables]
+  const isWanted = ({ name, isThere }: KeptTable) => {
+    const table = name.toLowerCase()
+    return wanted.has(table) || (!isThere && [...wanted].some(other => other.startsWith(`${table}_`)))
+  }
+  return tables.filter(isWanted)
+}
+
+/** Whether all tables of a query exist, of whichever delivery. */
+function lasts(kept: Kept | null, wanted: Tables): boolean {
+  if (kept === null || wanted === null) return kept !== null
+  return [...wanted].every(table => kept.tables.some(({ name }) => name.toLowerCase() === table))
+}
+
+/** Whether the kept table was made from the file's current state, or says why that failed. */
+function isCurrent({ tables }: Kept, { table, state }: DataFile): boolean {
+  const made = tables.filter(({ root }) => root === table)
+  return made.length > 0 && made.every(({ state: then }) => then === state)
+}
+
+function statesOf(files: readonly DataFile[]): string {
+  return hash('sha256', JSON.stringify(files.map(({ state }) => state).sort()), 'hex').slice(0, 32)
 }
 
 async function after<T>(ms: number, value: () => T): Promise<T> {
@@ -262,17 +340,9 @@ async function opened(path: string, stamp: string): Promise<Kept> {
   const instance = await openKept(path)
   try {
     const connection = await instance.connect()
-    const reader = await connection.runAndReadAll(
-      'select name, array_to_string(tables, chr(10)), rows::varchar, encoding from dirsync.contents order by name',
-    )
+    const tables = await keptTables(connection)
     connection.closeSync()
-    const files = (reader.getRows() as (string | null)[][]).map(([name, tables, rows, encoding]) => ({
-      name: name ?? '',
-      tables: (tables ?? '').split('\n'),
-      rows: Number(rows),
-      encoding: encoding ?? null,
-    }))
-    return { stamp, instance, files }
+    return { stamp, path, instance, tables }
   } catch (error) {
     instance.closeSync()
     throw error

@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto'
+import { glob, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { HrUnavailableError } from '../errors.ts'
 
-/** DuckDB is there only where somebody wants it: it is 70 MB. */
+/** DuckDB is optional: it is 70 MB. */
 type DuckDb = typeof import('@duckdb/node-api')
 export type Connection = import('@duckdb/node-api').DuckDBConnection
 export type Instance = import('@duckdb/node-api').DuckDBInstance
@@ -23,10 +24,13 @@ export async function duckDb(): Promise<DuckDb> {
   }
 }
 
-/** More than this is not held in memory. What a join, a sort or a group needs beyond it goes to `temp_directory`. */
+/** Memory limit. Joins, sorts and groups spill the rest to `temp_directory`. */
 const MEMORY = '256MB'
 
-/** Nothing is fetched, loaded or written but what we ask for: no extension, no secret, no file outside the given places. */
+/** Limit of the spilled data of one reader: the disk is not HR's alone. */
+const SPILLED = '4GB'
+
+/** Only what we ask for may be fetched, loaded or written: no extension, no secret, no file outside the given places. */
 const LOCKED = {
   enable_external_access: 'false',
   autoinstall_known_extensions: 'false',
@@ -35,31 +39,42 @@ const LOCKED = {
   allow_persistent_secrets: 'false',
 }
 
-/** Settings of every session: the day of a moment is the day in China, and errors tell their place. */
+/** Settings of every session: days are in China's time zone, and errors include their position. */
 const SETTINGS = ["set global TimeZone = 'Asia/Shanghai'", 'set global errors_as_json = true']
 
 /**
- * A kept delivery, which can only be read; and nothing else can be, whatever a mapping asks for. What does not fit into memory
- * goes to a folder of its own: DuckDB's names in it are always the same, and two processes would read each other's rows.
+ * Opens a kept delivery read-only; a mapping can read nothing else. Data that does not fit into memory goes to a folder of its
+ * own: DuckDB always uses the same names in it, and two processes would read each other's rows.
  */
 export async function openKept(path: string): Promise<Instance> {
-  const spill = join(dirname(path), `.${randomUUID()}`)
-  const options = { access_mode: 'READ_ONLY', memory_limit: MEMORY, temp_directory: spill }
-  return opened(path, options, [])
+  const spill = join(dirname(path), `.${process.pid}-${randomUUID()}`)
+  const limits = { memory_limit: MEMORY, temp_directory: spill, max_temp_directory_size: SPILLED }
+  return opened(path, { access_mode: 'READ_ONLY', ...limits }, [])
 }
 
-/** A new delivery's database, which reads the files of some folders. Its tables are made in `kept`. */
+/** Removes the spilled data that a killed process left behind. */
+export async function removeSpilled(keep: string, pid: number): Promise<void> {
+  for await (const folder of glob(`*/.${pid}-*`, { cwd: keep }))
+    await rm(join(keep, folder), { recursive: true, force: true })
+}
+
+/**
+ * The database of a new delivery, which reads the files of some folders. Its tables are made in `kept`.
+ * @param before the previous delivery, which becomes `before`
+ */
 export async function createKept(
   path: string,
   folders: readonly string[],
   memory: string,
+  before: string | null,
 ): Promise<Instance> {
   const options = { memory_limit: memory, temp_directory: `${path}.tmp` }
   return opened(':memory:', options, [
-    // Trying which of all ways to compress is best would take as long again as reading.
+    // Finding the best compression by trying all would take as long again as reading.
     "set force_compression = 'fsst'",
-    // So many rows are held in memory until they are written.
+    // This many rows are held in memory until they are written.
     `attach ${literal(path)} as kept (row_group_size 16384)`,
+    ...(before === null ? [] : [`attach ${literal(before)} as before (read_only)`]),
     `set allowed_directories = [${folders.map(literal).join(', ')}]`,
   ])
 }
@@ -67,7 +82,7 @@ export async function createKept(
 async function opened(path: string, options: Record<string, string>, before: string[]): Promise<Instance> {
   const { DuckDBInstance } = await duckDb()
   const { enable_external_access, ...locked } = LOCKED
-  // One thread: whoever takes the rows has as much to do.
+  // One thread: the consumer of the rows has as much to do.
   const instance = await DuckDBInstance.create(path, {
     ...options,
     ...locked,
@@ -94,17 +109,17 @@ export function literal(text: string): string {
   return `'${text.replaceAll("'", "''")}'`
 }
 
-/** A name in quotes, whatever it holds. */
+/** A name in quotes, whatever its characters. */
 export function quoted(name: string): string {
   return `"${name.replaceAll('"', '""')}"`
 }
 
-/** What DuckDB says of an error, as far as it tells. */
+/** DuckDB's details of an error, as far as it gives them. */
 export interface DuckDbError {
-  /** Such as Parser, Binder, Conversion. */
+  /** For example Parser, Binder, Conversion. */
   type: string
   message: string
-  /** Of its place in the statement: bytes before it. */
+  /** Position in the statement, in bytes. */
   position: number | null
 }
 

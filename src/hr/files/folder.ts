@@ -1,10 +1,9 @@
-import { hash } from 'node:crypto'
 import { readdir, realpath, stat } from 'node:fs/promises'
 import { extname, join, sep } from 'node:path'
-import { hrAway } from '../errors.ts'
+import { HrUnavailableError } from '../errors.ts'
 import type { Completeness } from './settings.ts'
 
-/** What lies in the folder that HR is delivered to, and whether that is a whole delivery. */
+/** The content of the delivery folder, and whether it is a complete delivery. */
 
 export type Format = 'csv' | 'json' | 'parquet' | 'xlsx'
 
@@ -18,65 +17,61 @@ const FORMAT_OF = new Map<string, Format>([
   ['xlsx', 'xlsx'],
 ])
 
-/** Names under which programs write what they will move into its place. */
+const KINDS = [...FORMAT_OF.keys()].map(kind => `.${kind}`).join(', ')
+
+/** Names that programs use while writing a file, before moving it into place. */
 const UNFINISHED = /^[.~]|~$|\.(?:tmp|temp|part|partial|filepart|crdownload|swp|lock)$/i
 
 export interface DataFile {
   /** Its name in the folder. */
   name: string
-  /** What a mapping calls it: the name without its extension. */
+  /** Its name in a mapping: the name without its extension, or with `{latest}` in place of its date. */
   table: string
+  /** For a name with a date: the name of its table with `{latest}` in the date's place, and the date's digits. */
+  dated: { table: string; date: string } | null
   format: Format
-  /** Where it is read, symbolic links followed. */
+  /** The path to read, with symbolic links resolved. */
   path: string
   bytes: number
-  /** Changes with every change of its content, its name or its place. */
+  /** Changes with its content, its name or its place. */
   state: string
   changedAt: Date
-  /** When its content was written; a program that copies may set it. */
+  /** When its content was written; a copying program may set it. */
   writtenAt: Date
-}
-
-export interface Folder {
-  /** Its path, symbolic links followed. */
-  path: string
-  /** By name. */
-  files: DataFile[]
-  /** Names of files that are no data, or not yet. */
-  ignored: string[]
-  /** Another one for every other set of files. */
-  stamp: string
-  /** When the marker was written; null where there is none. */
-  markedAt: Date | null
-  /** What keeps the files from being read at all. */
+  /** Why it cannot be read at all. */
   problem: string | null
 }
 
-/** Looks at the folder; no file is opened. @throws HrUnavailableError */
+export interface Folder {
+  /** Its path, with symbolic links resolved. */
+  path: string
+  /** By name. */
+  files: DataFile[]
+  /** Names of files without data, or unfinished ones. */
+  ignored: string[]
+  /** When the marker was written; null without one. */
+  markedAt: Date | null
+}
+
+/** Lists the folder; no file is opened. @throws HrUnavailableError */
 export async function readFolder(folder: string, complete: Completeness): Promise<Folder> {
   try {
     const path = await realpath(folder)
     const entries = (await readdir(path, { withFileTypes: true })).map(({ name }) => name).sort()
     const marker = 'marker' in complete ? complete.marker : null
     const names = entries.filter(name => name !== marker && formatOf(name) !== undefined)
-    const problems: string[] = []
-    const files = (await Promise.all(names.map(name => dataFile(path, name, problems)))).filter(
-      file => file !== null,
-    )
-    const tables = Map.groupBy(files, ({ table }) => table.toLowerCase())
-    for (const [, [one, other]] of tables)
-      if (one && other) problems.push(`the files ${one.name} and ${other.name} would be the same table`)
     return {
       path,
-      files,
+      files: await Promise.all(names.map(name => dataFile(path, name))),
       ignored: entries.filter(name => name !== marker && !names.includes(name)),
-      stamp: hash('sha256', JSON.stringify(files.map(({ state }) => state)), 'hex').slice(0, 32),
       markedAt: marker !== null && entries.includes(marker) ? (await stat(join(path, marker))).mtime : null,
-      problem: problems[0] ?? null,
     }
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException
-    throw hrAway(`${code ?? 'the folder cannot be read'}, ${folder}`, error)
+    const { code = 'it does not answer' } = error as NodeJS.ErrnoException
+    throw new HrUnavailableError(
+      `the folder ${folder} cannot be read (${code}); check HR_DATABASE_URL or HR_SOURCES, and that the folder is there and mounted`,
+      { cause: error },
+    )
   }
 }
 
@@ -85,34 +80,79 @@ function formatOf(name: string): Format | undefined {
   return FORMAT_OF.get(extname(name).slice(1).toLowerCase())
 }
 
-/** Null, and a problem, for what is no file, or lies elsewhere: a link must not make us read what is none of HR's. */
-async function dataFile(folder: string, name: string, problems: string[]): Promise<DataFile | null> {
+/** Anything that is not a file inside the folder is a problem: a link must not make us read other data than HR's. */
+async function dataFile(folder: string, name: string): Promise<DataFile> {
+  const table = name.slice(0, name.lastIndexOf('.'))
+  const file = { name, table, dated: datedName(table), format: formatOf(name) as Format }
+  const unread = (problem: string): DataFile => {
+    const never = new Date(0)
+    return { ...file, path: '', bytes: 0, state: problem, changedAt: never, writtenAt: never, problem }
+  }
   try {
     const path = await realpath(join(folder, name))
-    if (!path.startsWith(`${folder}${sep}`)) {
-      problems.push(`the file ${name} is a symbolic link that leads out of the folder`)
-      return null
-    }
+    if (!path.startsWith(`${folder}${sep}`))
+      return unread(`the file ${name} is a symbolic link that leads out of the folder`)
     const { size, mtimeNs, ctimeNs, ino, mtime, ctime, ...found } = await statOf(path)
-    if (!found.isFile) {
-      problems.push(`the file ${name} is not a regular file`)
-      return null
-    }
+    if (!found.isFile) return unread(`the file ${name} is not a regular file`)
     return {
-      name,
-      table: name.slice(0, name.lastIndexOf('.')),
-      format: formatOf(name) as Format,
+      ...file,
       path,
       bytes: size,
       state: [name, size, mtimeNs, ctimeNs, ino].join(' '),
       changedAt: ctime,
       writtenAt: mtime,
+      problem: null,
     }
   } catch (error) {
-    // Gone since the folder was listed, or a link to nowhere.
-    problems.push(`the file ${name} cannot be read (${(error as NodeJS.ErrnoException).code})`)
-    return null
+    // Gone since the folder was listed, or a dangling link.
+    return unread(`the file ${name} cannot be read (${(error as NodeJS.ErrnoException).code})`)
   }
+}
+
+/** A day, perhaps with a time, in the formats that exports use in file names. */
+const DATE =
+  /(?<!\d)(\d{4})([-_.]?)(0[1-9]|1[0-2])\2(0[1-9]|[12]\d|3[01])(?:[-_.T ]?([01]\d|2[0-3])[-_.:]?([0-5]\d)(?:[-_.:]?([0-5]\d))?)?(?!\d)/
+
+export function datedName(table: string): DataFile['dated'] {
+  const [written, year, , ...rest] = DATE.exec(table) ?? []
+  if (written === undefined) return null
+  return { table: table.replace(written, '{latest}'), date: [year, ...rest].join('').padEnd(14, '0') }
+}
+
+/**
+ * The files of some tables. Of files whose names differ only in a date, the latest one is `{latest}`; an older one counts where
+ * it is named.
+ * @param tables lower-case names; null: all
+ */
+export function filesOf({ files }: Folder, tables: ReadonlySet<string> | null): DataFile[] {
+  const isOf = (name: string, table: string) => name.toLowerCase() === table
+  const latest = files.flatMap(file => {
+    const { dated } = file
+    if (dated === null) return []
+    const group = files.filter(other => other.dated && isOf(other.dated.table, dated.table.toLowerCase()))
+    return group.some(other => (other.dated?.date ?? '') > dated.date)
+      ? []
+      : [{ ...file, table: dated.table }]
+  })
+  const all = [...files, ...latest]
+  const wanted =
+    tables === null
+      ? [...files.filter(({ dated }) => dated === null), ...latest]
+      : [...tables].flatMap(table => {
+          const exact = all.filter(file => isOf(file.table, table))
+          // Possibly a sheet of a workbook.
+          const ofSheet = ({ format, table: book }: DataFile) =>
+            format === 'xlsx' && table.startsWith(`${book.toLowerCase()}_`)
+          return exact.length > 0 ? exact : all.filter(ofSheet)
+        })
+  const unique = [...new Set(wanted)]
+  return unique.map(file => {
+    const other = unique.find(
+      ({ name, table }) => name !== file.name && isOf(table, file.table.toLowerCase()),
+    )
+    const [one, two] = [file.name, other?.name].sort()
+    return other ? { ...file, problem: `the files ${one} and ${two} would be the same table` } : file
+  })
 }
 
 async function statOf(path: string) {
@@ -121,33 +161,38 @@ async function statOf(path: string) {
   return { size: Number(found.size), mtimeNs, ctimeNs, ino, mtime, ctime, isFile: found.isFile() }
 }
 
+/** Since when a file has been in its current state, and when it was last seen in another, if ever. */
+export interface Seen {
+  at: Date
+  otherAt: Date | null
+}
+
 /**
- * Why the files are no whole delivery, as a sentence; null when they are one, as far as one can tell from outside.
- * @param last names of the files of the last good delivery
- * @param seenAt since when the folder has been seen as it is; its own clock may be ahead of ours
- * @param otherAt when it was last seen otherwise, if ever; its own clock may be behind ours
+ * Why some files are not a complete delivery, as a sentence; null when they are, as far as can be seen from outside.
+ * @param files those that are read
+ * @param seen of each file: its own clock may be ahead of ours, or behind
  */
 export function incompleteness(
-  { files, markedAt, problem }: Folder,
+  { files: all, markedAt }: Folder,
+  files: readonly DataFile[],
   complete: Completeness,
-  last: readonly string[],
-  { now, seenAt, otherAt }: { now: Date; seenAt: Date; otherAt: Date | null },
+  { now, seen }: { now: Date; seen: (name: string) => Seen },
 ): string | null {
-  if (problem !== null) return problem
-  if (files.length === 0)
-    return 'the folder has no file of data: .csv, .tsv, .json, .ndjson, .parquet or .xlsx'
-  const missing = last.find(name => !files.some(file => file.name === name))
-  if (missing !== undefined) return `the file ${missing}, which the last delivery had, is missing`
+  if (all.length === 0) return `the folder has no file of data: ${KINDS}`
+  const unread = files.find(({ problem }) => problem !== null)
+  if (unread) return unread.problem
   if ('marker' in complete) {
     if (markedAt === null) return `the marker ${complete.marker} is missing`
     const newer = files.find(({ writtenAt }) => writtenAt > markedAt)
     return newer ? `the file ${newer.name} is newer than the marker ${complete.marker}` : null
   }
-  const [latest] = [...files].sort((a, b) => b.changedAt.getTime() - a.changedAt.getTime())
-  const changed = Math.min(latest?.changedAt.getTime() ?? 0, seenAt.getTime())
-  const since = Math.max(changed, otherAt?.getTime() ?? 0)
-  const rested = now.getTime() - since
-  if (rested >= complete.restMs) return null
-  const seconds = Math.max(0, Math.floor(rested / 1000))
-  return `the file ${latest?.name} was still being written ${seconds} s ago, and a delivery is complete after ${complete.restMs / 1000} s without a change`
+  const rested = ({ name, changedAt }: DataFile) => {
+    const { at, otherAt } = seen(name)
+    const changed = Math.min(changedAt.getTime(), at.getTime())
+    return now.getTime() - Math.max(changed, otherAt?.getTime() ?? 0)
+  }
+  const [latest] = [...files].sort((a, b) => rested(a) - rested(b))
+  if (latest === undefined || rested(latest) >= complete.restMs) return null
+  const seconds = Math.max(0, Math.floor(rested(latest) / 1000))
+  return `the file ${latest.name} was still being written ${seconds} s ago, and a delivery is complete after ${complete.restMs / 1000} s without a change`
 }

@@ -1,10 +1,9 @@
-import type { MappedColumn } from '../mapping.ts'
 import type { ColumnShape, HrQuery, KeyCondition } from '../server.ts'
-import type { Dialect } from '../statement.ts'
+import type { Dialect, MappedColumn } from '../statement.ts'
 import { literal, quoted } from './duckdb.ts'
 import type { Statement } from './errors.ts'
 
-/** How DuckDB is asked for the rows of a mapping, and how its types are printed. */
+/** DuckDB's statements for the rows of a mapping, and the printing of its types. */
 
 export const DUCKDB: Dialect = {
   beginnings: ['select', 'with', 'from', 'values'],
@@ -16,8 +15,10 @@ export const DUCKDB: Dialect = {
   ],
   nameQuote: '"',
   hasDollarQuotes: true,
-  lineComment: /--/y,
+  lineComment: /--[^\n\r]*/y,
   nestsComments: true,
+  // Settings are locked, but not against these; functions that run a text as SQL could call them.
+  acts: /\b(?:(?:en|dis)able_\w+|truncate_duckdb_logs|write_log|sleep_ms|(?:force_)?checkpoint|query|json_execute_serialized_sql) \(/,
 }
 
 // Types, as DuckDB writes them: `VARCHAR`, `DECIMAL(12,2)`, `VARCHAR[]`, `STRUCT("a" INTEGER)`
@@ -37,7 +38,7 @@ export function shapeOf(type: string): ColumnShape {
 
 // The statement
 
-/** The statement that returns the rows of a query, every value as canonical text in bytes: as a text it would lose marks. */
+/** The statement that returns a query's rows, every value as canonical text in bytes: a text would lose byte order marks. */
 export function rowsStatement(query: HrQuery): Statement {
   const { columns, counted } = query
   const list = columns.map((name, i) => `encode(${textOf(query, name)}) as c${i}`)
@@ -46,8 +47,8 @@ export function rowsStatement(query: HrQuery): Statement {
 }
 
 /**
- * The statement that returns each row as one value, a line of COPY text in bytes. A line without a character that has to be
- * escaped, as nearly all are, is put together without looking at its values one by one.
+ * The statement that returns each row as one value, a line of COPY text in bytes. A line without characters to escape, as
+ * nearly all are, is built without checking its values one by one.
  */
 export function linesStatement(query: HrQuery): Statement {
   const names = query.columns.map((_, i) => `c${i}`)
@@ -62,7 +63,7 @@ export function linesStatement(query: HrQuery): Statement {
   )
 }
 
-/** What COPY text writes for characters, the backslash first. */
+/** COPY text's escapes for characters, the backslash first. */
 const ESCAPES = [
   ["'\\'", "'\\\\'"],
   ...[...'btnvfr'].map((letter, i) => [`chr(${[8, 9, 10, 11, 12, 13][i]})`, `'\\${letter}'`]),
@@ -77,11 +78,13 @@ function line(values: string[]): string {
 }
 
 function around(query: HrQuery, before: string, after: string): Statement {
-  const { mapping, where = [], since, limit } = query
+  const { mapping, where = [], since, datedOnly = false, limit } = query
   const updated = mapping.columns.get('updated_at')
   const conditions = where.map(condition => conditionText(query, condition))
   if (updated && since)
-    conditions.unshift(`${moment(updated)} >= ${literal(since.toISOString())}::timestamptz`)
+    conditions.unshift(
+      `(${moment(updated)} >= ${literal(since.toISOString())}::timestamptz${datedOnly ? '' : ` or ${moment(updated)} is null`})`,
+    )
   const clauses = conditions.length > 0 ? ` where ${conditions.join(' and ')}` : ''
   const text = `${before}${mapping.sql}\n) m${clauses}${after}${limit === undefined ? '' : ` limit ${limit}`}`
   const { file, sql } = mapping
@@ -121,12 +124,12 @@ function enterpriseText(column: MappedColumn | undefined, defaultEnterprise: str
   return `coalesce(nullif(trim(replace(${reference(column)}::varchar, chr(0), ''), ' '), ''), ${otherwise})`
 }
 
-/** One without a zone is China's time, which is the session's. */
+/** A timestamp without a zone is in China's time, the session's zone. */
 function moment(column: MappedColumn): string {
   return `${reference(column)}::timestamp${column.type.includes('ZONE') ? 'tz' : '::timestamptz'}`
 }
 
-/** How values of a type print wherever they are mapped to. */
+/** How values of a type print in any mapped column. */
 function plainText(value: string, type: string): string {
   if (type === 'VARCHAR') return value
   if (isList(type)) return `array_to_string(${value}::varchar[], ',')`
@@ -134,7 +137,7 @@ function plainText(value: string, type: string): string {
   if (type === 'BOOLEAN') return `case ${value} when true then 't' when false then 'f' end`
   if (/^DECIMAL\(\d+,[1-9]/.test(type)) return `rtrim(rtrim(${value}::varchar, '0'), '.')`
   if (type === 'DOUBLE') return doubleText(value)
-  // By its text: as a double it would get digits that it never had.
+  // Through its text: cast to a double it would gain digits.
   if (type === 'FLOAT') return doubleText(`${value}::varchar::double`)
   if (/^TIMESTAMP_/.test(type)) return `${value}::timestamp::varchar`
   return `${value}::varchar`

@@ -2,34 +2,77 @@ import { randomUUID } from 'node:crypto'
 import { rm, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Connection, createKept, duckDbError, type Instance, literal, quoted } from './duckdb.ts'
-import type { DataFile, Folder } from './folder.ts'
+import type { DataFile } from './folder.ts'
 import type { FilesSettings } from './settings.ts'
-import { csvShape, edgesOf, encodingOf, FileProblem, namedColumns, nameOf, writeAsUtf8 } from './text.ts'
+import {
+  countRecords,
+  csvShape,
+  edgesOf,
+  encodingOf,
+  FileProblem,
+  headingIn,
+  isFilled,
+  namedColumns,
+  nameOf,
+  type Row,
+  writeAsUtf8,
+  writeWithPlainHeading,
+} from './text.ts'
 import { type Sheet, withWorkbook } from './xlsx.ts'
 
-/** A delivery's files become tables of a DuckDB database, and one more table that tells what was delivered. */
+/** Loads a delivery's files into tables of a DuckDB database, with one more table that describes the delivery. */
 
-/** Little is enough for most, and more would only be filled with what is written; hundreds of columns need more. */
+/** A table of a kept delivery. */
+export interface KeptTable {
+  name: string
+  /** Its file, of which it may be a sheet, and the file's name in a mapping. */
+  file: string
+  root: string
+  /** Of the file, when it was last checked. */
+  state: string
+  writtenAt: Date
+  rows: number
+  /** Of its text; null for Parquet and XLSX, which have none. */
+  encoding: string | null
+  /** Why it does not have the file's content. */
+  problem: string | null
+  /** Whether it exists at all: otherwise the file could never be read. */
+  isThere: boolean
+  /** Whether a mapping names it, or its workbook. */
+  isNamed: boolean
+}
+
+/** Little is enough for most, and more would only fill with written data; hundreds of columns need more. */
 const MEMORY = ['64MB', '1GB']
 
+/** A delivery to be kept. */
+export interface Delivering {
+  /** The folder's path. */
+  path: string
+  files: readonly DataFile[]
+  /** Whether a mapping names them. */
+  isNamed: boolean
+  /** The previous delivery, and its tables: those that are not, or cannot be, loaded anew stay as they are. */
+  before: { path: string; tables: readonly KeptTable[] } | null
+}
+
 /**
- * Reads all files in.
+ * Loads files. A file that is incomplete, or does not have the format of its name, is reported in its table's `problem`.
  * @param work a folder of its own, for the database and for copies
- * @returns the database
- * @throws FileProblem for a file that is not whole, or that cannot be read as what its name says
+ * @returns the database, and its tables
  */
 export async function readIn(
-  { path, files }: Folder,
-  { encoding, complete }: FilesSettings,
+  delivering: Delivering,
+  { encoding, complete, headings }: FilesSettings,
   work: string,
-): Promise<string> {
-  const reading = { encoding, rests: 'restMs' in complete, work }
+): Promise<{ database: string; tables: KeptTable[] }> {
+  const { path, before } = delivering
+  const reading = { encoding, headings, rests: 'restMs' in complete, work }
   for (const [i, memory] of MEMORY.entries()) {
     const database = join(work, `delivery-${i}`)
-    const instance = await createKept(database, [path, work], memory)
+    const instance = await createKept(database, [path, work], memory, before?.path ?? null)
     try {
-      await readInAll(instance, files, reading)
-      return database
+      return { database, tables: await readInAll(instance, delivering, reading) }
     } catch (error) {
       if (duckDbError(error)?.type !== 'Out of Memory' || i === MEMORY.length - 1) throw error
     } finally {
@@ -39,107 +82,160 @@ export async function readIn(
   throw new Error('there is a last try')
 }
 
-async function readInAll(instance: Instance, files: readonly DataFile[], reading: Reading): Promise<void> {
+async function readInAll(
+  instance: Instance,
+  { files, isNamed, before }: Delivering,
+  reading: Reading,
+): Promise<KeptTable[]> {
   const connection = await instance.connect()
   await connection.run('use kept')
-  await connection.run(
-    'create schema dirsync; create table dirsync.contents (name varchar, tables varchar[], rows bigint, encoding varchar)',
-  )
+  const tables: KeptTable[] = []
   for (const file of files) {
-    const { tables, rows, encoding } = await readInFile(connection, file, reading)
-    await connection.run(
-      `insert into dirsync.contents values (${literal(file.name)}, [${tables.map(literal).join(', ')}], ${rows},
-         ${encoding === null ? 'null' : literal(encoding)})`,
-    )
+    const known = before?.tables.filter(({ root }) => root === file.table) ?? []
+    for (const made of await readInFile(connection, file, reading, known)) {
+      const last = known.find(({ name, isThere }) => isThere && name === made.name)
+      const isBroken = made.problem !== null && last !== undefined
+      if (isBroken) await carryOver(connection, made.name)
+      tables.push({
+        ...(isBroken ? { ...last, state: made.state, problem: made.problem } : made),
+        isNamed: isNamed || known.some(table => table.isNamed),
+      })
+    }
   }
-  // Closing writes the tables too, and says nothing where it fails, as on a full disk.
+  for (const table of before?.tables ?? []) {
+    if (files.some(file => file.table === table.root)) continue
+    if (table.isThere) await carryOver(connection, table.name)
+    tables.push(table)
+  }
+  await connection.run(`create schema dirsync; create table dirsync.contents as select unnest([
+    ${tables.map(table => literal(JSON.stringify(table))).join(', ')}]::varchar[]) as kept`)
+  // Closing writes the tables too, but does not report a failure such as a full disk.
   await connection.run('checkpoint kept')
   connection.closeSync()
+  return tables
+}
+
+async function carryOver(connection: Connection, table: string): Promise<void> {
+  // Replaces the part that was read before the file turned out to be broken.
+  await connection.run(`create or replace table ${quoted(table)} as from before.main.${quoted(table)}`)
+}
+
+/** The tables of a kept delivery. */
+export async function keptTables(connection: Connection): Promise<KeptTable[]> {
+  const reader = await connection.runAndReadAll('select kept from dirsync.contents')
+  return (reader.getRows() as [string][]).map(([text]) => {
+    const table = JSON.parse(text) as KeptTable
+    return { ...table, writtenAt: new Date(table.writtenAt) }
+  })
 }
 
 // One file
 
 interface Reading {
   encoding: FilesSettings['encoding']
-  /** Whether nobody says that the files are complete, so that a cut would have to be seen. */
+  headings: FilesSettings['headings']
+  /** Whether the delivery has no marker of completeness, so that truncation has to be detected. */
   rests: boolean
   /** A folder for copies. */
   work: string
 }
 
-/** Makes the tables of a file. @throws FileProblem */
+/** A table made from a file, or why it was not. */
+type Made = Pick<KeptTable, 'name' | 'rows' | 'encoding' | 'problem'>
+
+/** Makes the tables of a file. @param known its tables so far */
 async function readInFile(
   connection: Connection,
   file: DataFile,
   reading: Reading,
-): Promise<{ tables: string[]; rows: number; encoding: string | null }> {
+  known: readonly KeptTable[],
+): Promise<Omit<KeptTable, 'isNamed'>[]> {
+  const { state, writtenAt } = file
+  let made: Made[]
   try {
-    if (file.bytes === 0) throw new FileProblem('is empty')
-    // Under a name of ours: DuckDB would take staff[1].csv for a pattern, and read staff1.csv.
-    const path = join(reading.work, `${randomUUID()}.${file.format}`)
-    switch (file.format) {
-      case 'parquet':
-        await symlink(file.path, path)
-        return await counted(connection, [file.table], null, () =>
-          connection.run(`create table ${quoted(file.table)} as from read_parquet(${literal(path)})`),
-        )
-      case 'xlsx':
-        return await withWorkbook(file.path, sheets => readInSheets(connection, file, sheets))
-      default: {
-        const encoding = await encodingOf(file.path, reading.encoding)
-        // DuckDB reads CSV with a mark at its beginning, but not JSON.
-        const isRead = encoding === 'utf-8' && file.format === 'csv'
-        if (isRead) await symlink(file.path, path)
-        else await writeAsUtf8(file.path, encoding, path)
-        const result = await counted(connection, [file.table], nameOf(encoding), () =>
-          file.format === 'csv'
-            ? readInCsv(connection, file, path, reading.rests)
-            : readInJson(connection, file, path),
-        )
-        await rm(path)
-        return result
-      }
-    }
+    made = await madeOf(connection, file, reading)
   } catch (error) {
-    if (error instanceof FileProblem) throw new FileProblem(`the file ${file.name} ${error.message}`)
-    const told = duckDbError(error)
-    if (told?.type === 'Catalog')
-      throw new FileProblem(
-        `the file ${file.name} would be a table that another file, or a sheet, already is`,
+    const problem = problemOf(error, file)
+    const names = known.length > 0 ? known.map(({ name }) => name) : [file.table]
+    made = names.map(name => ({ name, rows: 0, encoding: null, problem }))
+  }
+  return made.map(table => ({
+    ...table,
+    file: file.name,
+    root: file.table,
+    state,
+    writtenAt,
+    isThere: table.problem === null,
+  }))
+}
+
+async function madeOf(connection: Connection, file: DataFile, reading: Reading): Promise<Made[]> {
+  if (file.bytes === 0) throw new FileProblem('is empty')
+  // Under a name of ours: DuckDB would take staff[1].csv for a pattern, and read staff1.csv.
+  const path = join(reading.work, `${randomUUID()}.${file.format}`)
+  const table = async (encoding: string | null, make: Promise<unknown>): Promise<Made[]> => {
+    await make
+    const rows = await countRows(connection, file.table)
+    return [{ name: file.table, rows, encoding, problem: null }]
+  }
+  switch (file.format) {
+    case 'parquet':
+      await symlink(file.path, path)
+      return await table(
+        null,
+        connection.run(`create table ${quoted(file.table)} as from read_parquet(${literal(path)})`),
       )
-    if (told && !NOT_OF_THE_FILE.has(told.type) && file.format !== 'xlsx')
-      throw new FileProblem(`the file ${file.name} ${explained(told.message, file)}`)
-    const { code } = error as NodeJS.ErrnoException
-    if (code === 'ENOENT' || code === 'EACCES')
-      throw new FileProblem(`the file ${file.name} cannot be read (${code})`)
-    throw error
+    case 'xlsx':
+      return await withWorkbook(file.path, sheets => readInSheets(connection, file, sheets, reading))
+    default: {
+      const encoding = await encodingOf(file.path, reading.encoding)
+      // DuckDB reads CSV with a byte order mark, but not JSON.
+      const isRead = encoding === 'utf-8' && file.format === 'csv'
+      if (isRead) await symlink(file.path, path)
+      else await writeAsUtf8(file.path, encoding, path)
+      const make = file.format === 'csv' ? readInCsv : readInJson
+      return await table(
+        nameOf(encoding),
+        make(connection, file, path, reading).finally(() => rm(path)),
+      )
+    }
   }
 }
 
-/** Types of errors that say nothing of the file. */
-const NOT_OF_THE_FILE = new Set(['Out of Memory', 'IO', 'INTERNAL', 'FATAL', 'INTERRUPT', 'Permission'])
-
-async function counted(
-  connection: Connection,
-  tables: string[],
-  encoding: string | null,
-  make: () => Promise<unknown>,
-): Promise<{ tables: string[]; rows: number; encoding: string | null }> {
-  await make()
-  const counts = tables.map(table => `(select count(*) from ${quoted(table)})`).join(' + ')
-  const rows = (await connection.runAndReadAll(`select ${counts}`)).getRows()[0]?.[0]
-  return { tables, rows: Number(rows), encoding }
+/** @throws what is not the file's fault */
+function problemOf(error: unknown, file: DataFile): string {
+  if (error instanceof FileProblem) return `the file ${file.name} ${error.message}`
+  const told = duckDbError(error)
+  if (told?.type === 'Catalog')
+    return `the file ${file.name} would be a table that another file, or a sheet, already is`
+  if (told && !NOT_OF_THE_FILE.has(told.type) && file.format !== 'xlsx')
+    return `the file ${file.name} ${explained(told.message, file)}`
+  const { code } = error as NodeJS.ErrnoException
+  if (code === 'ENOENT' || code === 'EACCES') return `the file ${file.name} cannot be read (${code})`
+  throw error
 }
 
-/** DuckDB's own message may hold the line: only what it says of it is passed on. */
+/** Types of errors that say nothing about the file. */
+const NOT_OF_THE_FILE = new Set(['Out of Memory', 'IO', 'INTERNAL', 'FATAL', 'INTERRUPT', 'Permission'])
+
+async function countRows(connection: Connection, table: string): Promise<number> {
+  return Number((await connection.runAndReadAll(`select count(*) from ${quoted(table)}`)).getRows()[0]?.[0])
+}
+
+/** DuckDB's own message may quote the line, so only its explanation is passed on. */
 function explained(message: string, { format }: DataFile): string {
   if (format === 'parquet') return 'is not whole, or no Parquet'
-  if (format === 'json') return 'is not whole, or no JSON'
-  const line = /CSV Error on Line: (\d+)/.exec(message)?.[1]
-  const [, expected, found] = /Expected Number of Columns: (\d+) Found: (\d+)/.exec(message) ?? []
-  if (line === undefined) return 'cannot be read: it is no CSV'
+  return format === 'json' ? 'is not whole, or no JSON' : explainedCsv(message, 1)
+}
+
+/** @param heading number of lines in the heading, which DuckDB counted as one */
+function explainedCsv(message: string, heading: number): string {
+  const found = /CSV Error on Line: (\d+)/.exec(message)?.[1]
+  if (found === undefined) return 'cannot be read: it is no CSV'
+  const line = Number(found) + heading - 1
+  const [, expected, count] = /Expected Number of Columns: (\d+) Found: (\d+)/.exec(message) ?? []
   if (expected !== undefined)
-    return `cannot be read: line ${line} has ${found} values, and the first line names ${expected} columns`
+    return `cannot be read: line ${line} has ${count} values, and line ${heading} names ${expected} columns`
   if (message.includes('unterminated quote'))
     return `cannot be read: line ${line} has a quote that is not closed`
   return `cannot be read: line ${line} is no CSV`
@@ -149,19 +245,34 @@ async function readInCsv(
   connection: Connection,
   file: DataFile,
   path: string,
-  rests: boolean,
+  { rests, headings }: Reading,
 ): Promise<void> {
   if (rests && !(await edgesOf(path)).hasLineEnd)
     throw new FileProblem(
       'ends in the middle of its last line: let the export end it, or deliver with a marker',
     )
-  const { delimiter, columns } = await csvShape(path)
-  const types = columns.map(column => `${literal(column)}: 'VARCHAR'`).join(', ')
-  await connection.run(
-    `create table ${quoted(file.table)} as from read_csv(${literal(path)}, auto_detect = false, header = true,
-       delim = ${literal(delimiter)}, quote = '"', escape = '"', nullstr = '', allow_quoted_nulls = false,
-       strict_mode = true, null_padding = false, buffer_size = 2097152, max_line_size = 1048576, columns = {${types}})`,
-  )
+  const shape = await csvShape(path, headings.get(file.table.toLowerCase()))
+  const copy = shape.isPlain ? null : `${path}-`
+  if (copy !== null) await writeWithPlainHeading(path, shape, copy)
+  const types = shape.columns.map(column => `${literal(column)}: 'VARCHAR'`).join(', ')
+  try {
+    await connection.run(
+      `create table ${quoted(file.table)} as from read_csv(${literal(copy ?? path)}, auto_detect = false, header = true,
+       delim = ${literal(shape.delimiter)}, quote = '"', escape = '"', nullstr = '', allow_quoted_nulls = false,
+       strict_mode = true, null_padding = false, buffer_size = 2097152, max_line_size = 1048576, columns = {${types}})
+       where coalesce(${shape.columns.map(quoted).join(', ')}) is not null`,
+    )
+  } catch (error) {
+    const told = duckDbError(error)
+    if (told === null || NOT_OF_THE_FILE.has(told.type) || told.type === 'Catalog') throw error
+    throw new FileProblem(explainedCsv(told.message, shape.heading.lines))
+  } finally {
+    if (copy !== null) await rm(copy)
+  }
+  const [read, records] = [await countRows(connection, file.table), await countRecords(path, shape)]
+  if (read === records) return
+  await connection.run(`drop table ${quoted(file.table)}`)
+  throw new FileProblem(`cannot be read: it has ${records} records, and ${read} of them were read`)
 }
 
 /** Every member becomes a column of text: DuckDB would guess types, and take texts that look like dates for dates. */
@@ -181,31 +292,56 @@ async function readInJson(connection: Connection, file: DataFile, path: string):
   await connection.run(`create table ${quoted(file.table)} as select ${list.join(', ')} from ${source}`)
 }
 
-/** The first sheet has the name of the file, a further one also its own: `staff.xlsx` is staff and staff_Sheet2. */
+/** The first sheet has the name of the file, others also their own: `staff.xlsx` is staff and staff_Sheet2. */
 async function readInSheets(
   connection: Connection,
   file: DataFile,
   sheets: Sheet[],
-): Promise<{ tables: string[]; rows: number; encoding: null }> {
-  const tables: string[] = []
-  let count = 0
-  for (const [i, { name, rows }] of sheets.entries()) {
-    const table = i === 0 ? file.table : `${file.table}_${name}`
-    let columns: string[] | null = null
-    let appender: Awaited<ReturnType<Connection['createAppender']>> | undefined
-    for await (const bundle of rows()) {
-      for (const row of bundle) {
+  { headings }: Reading,
+): Promise<Made[]> {
+  const made: Made[] = []
+  for (const [i, sheet] of sheets.entries()) {
+    const name = i === 0 ? file.table : `${file.table}_${sheet.name}`
+    try {
+      const rows = await readInSheet(connection, name, sheet, headings.get(name.toLowerCase()))
+      if (rows === null && i === 0) throw new FileProblem(`has nothing in its first sheet, ${sheet.name}`)
+      if (rows !== null) made.push({ name, rows, encoding: null, problem: null })
+    } catch (error) {
+      made.push({ name, rows: 0, encoding: null, problem: problemOf(error, file) })
+    }
+  }
+  return made
+}
+
+/** @returns how many rows it has below the names of its columns; null when it is empty */
+async function readInSheet(
+  connection: Connection,
+  table: string,
+  sheet: Sheet,
+  wanted: number | undefined,
+): Promise<number | null> {
+  let columns: string[] | null = null
+  let appender: Awaited<ReturnType<Connection['createAppender']>> | undefined
+  let [heading, count] = [0, 0]
+  try {
+    for await (const bundle of fromHeading(sheet, wanted)) {
+      for (const { at, cells } of bundle) {
         if (columns === null) {
-          columns = namedColumns(row)
+          const width = cells.findLastIndex(isFilled) + 1
+          columns = namedColumns(cells.slice(0, width))
+          heading = at
           await connection.run(
             `create table ${quoted(table)} (${columns.map(column => `${quoted(column)} varchar`).join(', ')})`,
           )
           appender = await connection.createAppender(table)
-          tables.push(table)
           continue
         }
-        for (let at = 0; at < columns.length; at += 1) {
-          const value = row[at] ?? null
+        if (cells.slice(columns.length).some(isFilled))
+          throw new FileProblem(
+            `has more values in row ${at} of sheet ${sheet.name} than row ${heading} names columns: name them all, or say in HR_FILES_HEADINGS which row names them`,
+          )
+        for (let column = 0; column < columns.length; column += 1) {
+          const value = cells[column] ?? null
           if (value === null) appender?.appendNull()
           else appender?.appendVarchar(value)
         }
@@ -214,8 +350,25 @@ async function readInSheets(
       }
       appender?.flushSync()
     }
+    return columns && count
+  } finally {
     appender?.closeSync()
-    if (columns === null && i === 0) throw new FileProblem(`has nothing in its first sheet, ${name}`)
   }
-  return { tables, rows: count, encoding: null }
+}
+
+/** The rows of a sheet from the names of its columns on. */
+async function* fromHeading(sheet: Sheet, wanted: number | undefined): AsyncGenerator<Row[]> {
+  let first: Row[] | null = []
+  for await (const bundle of sheet.rows()) {
+    if (first === null) {
+      yield bundle
+      continue
+    }
+    first.push(...bundle)
+    const index = headingIn(first, wanted, false)
+    if (index === null) continue
+    yield first.slice(index)
+    first = null
+  }
+  if (first?.[0]) yield first.slice(headingIn(first, wanted, true) ?? 0)
 }

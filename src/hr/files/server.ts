@@ -1,72 +1,94 @@
 import { Readable } from 'node:stream'
 import type { Logger } from 'pino'
-import { HrDeliveryError, mappingRefused, placeAfter } from '../errors.ts'
-import type { MappingFile } from '../mapping.ts'
+import { mappingRefused, placeAfter } from '../errors.ts'
 import type {
   DescribedColumn,
+  HrDelivery,
   HrFacts,
   HrLines,
   HrQuery,
   HrReader,
   HrServer,
+  HrServerSettings,
   HrSession,
   HrTable,
   HrValues,
   SessionOptions,
 } from '../server.ts'
-import { Deliveries, type Kept, type Look } from './delivery.ts'
+import type { MappingFile } from '../statement.ts'
+import { Deliveries, type Kept, type Tables, tablesOf } from './delivery.ts'
 import { type Connection, duckDb, quoted } from './duckdb.ts'
 import { type Statement, toHrError } from './errors.ts'
 import { DUCKDB, linesStatement, rowsStatement, shapeOf } from './query.ts'
-import { type FilesSettings, folderOf } from './settings.ts'
+import { folderOf } from './settings.ts'
+import { tablesIn } from './tables.ts'
 
 const LOOKUP_MS = 120_000
 
-/** HR in files that are delivered to a folder. The last good delivery is what is read. */
+/** HR in files that are delivered to a folder. Reads the last good delivery. */
 export class FilesServer implements HrServer {
   readonly kind = 'files'
   readonly dialect = DUCKDB
   readonly reader: HrReader
+  readonly settings: HrServerSettings
   readonly #deliveries: Deliveries
 
-  constructor(url: string, settings: FilesSettings, logger: Logger) {
-    const deliveries = new Deliveries(folderOf(url), settings, logger)
+  constructor(settings: HrServerSettings, logger: Logger) {
+    this.settings = settings
+    const deliveries = new Deliveries(folderOf(settings.url), settings.files, logger)
     this.#deliveries = deliveries
     this.reader = {
-      describe: mapping => deliveries.read({}, kept => describe(kept, mapping)),
-      rows: (query, timeoutMs) =>
-        deliveries.read({ timeoutMs }, kept => queryRows(kept, query, timeoutMs ?? LOOKUP_MS)),
+      describe: async mapping =>
+        deliveries.read({ tables: await tablesIn(mapping.sql) }, kept => describe(kept, mapping)),
+      rows: async (query, timeoutMs) =>
+        deliveries.read({ tables: await tablesIn(query.mapping.sql), timeoutMs }, kept =>
+          queryRows(kept, query, timeoutMs ?? LOOKUP_MS),
+        ),
     }
   }
 
-  /** A delivery has no index: every comparison reads the whole column, and is made by the text. */
+  /** A delivery has no index: every comparison reads the whole column, and compares the text. */
   keyComparison(): null {
     return null
   }
 
   async open({ timeoutMs, isForRun = false }: SessionOptions): Promise<HrSession> {
-    const kept = await this.#deliveries.take({ isForRun })
-    return new FilesSession(kept, () => this.#deliveries.release(kept), timeoutMs)
+    await this.#deliveries.reach()
+    return new FilesSession(this.#deliveries, isForRun, timeoutMs)
   }
 
-  async delivery(): Promise<string | null> {
-    const { kept, problem } = await this.#deliveries.look()
-    return problem === null ? (kept?.stamp ?? null) : null
+  async delivery(mappings: readonly MappingFile[]): Promise<HrDelivery> {
+    const tables = (await Promise.all(mappings.map(({ sql }) => tablesIn(sql)))).reduce(both, new Set())
+    const { kept, problem, stamp, ignored } = await this.#deliveries.look(tables)
+    if (kept === null) return { stamp: null, files: null, writtenAt: null, problem, ignored }
+    const read = tablesOf(kept, tables).filter(({ isThere }) => isThere)
+    const files = [...Map.groupBy(read, ({ file }) => file)]
+      .sort(([a], [b]) => a.localeCompare(b))
+      .map(([name, [first, ...others]]) => {
+        const rows = others.reduce((sum, table) => sum + table.rows, first?.rows ?? 0)
+        return `${name} (${rows} rows${first?.encoding ? `, ${first.encoding}` : ''})`
+      })
+    const writtenAt = Math.max(...read.map(table => table.writtenAt.getTime()))
+    return {
+      stamp: problem === null ? stamp : null,
+      files: files.join(', '),
+      writtenAt: read.length > 0 ? new Date(writtenAt) : null,
+      problem,
+      ignored,
+    }
   }
 
   tables(): Promise<HrTable[]> {
-    return this.#deliveries.read({}, readTables)
+    return this.#deliveries.read({ tables: null }, readTables)
   }
 
   async facts(): Promise<HrFacts> {
     const { version } = await duckDb()
-    const look = await this.#deliveries.look()
-    if (look.kept === null) throw new HrDeliveryError(this.#deliveries.folder, look.problem)
+    await this.#deliveries.reach()
     return {
       product: `DuckDB ${version().replace(/^v/, '')}`,
       readOnly: 'a kept copy',
       writableTables: 0,
-      delivery: deliveryFacts(look),
     }
   }
 
@@ -75,47 +97,70 @@ export class FilesServer implements HrServer {
   }
 }
 
-function deliveryFacts({ kept, problem, folder }: Look): NonNullable<HrFacts['delivery']> {
-  const files = kept?.files.map(
-    ({ name, rows, encoding }) => `${name} (${rows} rows${encoding === null ? '' : `, ${encoding}`})`,
-  )
-  return { files: files?.join(', ') ?? '', problem, ignored: folder?.ignored ?? [] }
+function isWithin(some: ReadonlySet<string>, all: ReadonlySet<string>): boolean {
+  return [...some].every(table => all.has(table))
 }
 
-/** One delivery, which nobody changes any more. */
+function both(one: Tables, other: Tables): Tables {
+  return one && other && new Set([...one, ...other])
+}
+
+/** One immutable delivery, as far as its mappings read it. */
 class FilesSession implements HrSession {
-  readonly #kept: Kept
+  readonly #deliveries: Deliveries
+  readonly #isForRun: boolean
   readonly #timeoutMs: number | null
-  #release: (() => void) | null
+  #taken: { kept: Kept; tables: Tables } | null = null
+  #isClosed = false
   #lines: DeliveryLines | undefined
 
-  constructor(kept: Kept, release: () => void, timeoutMs: number | null) {
-    this.#kept = kept
-    this.#release = release
+  constructor(deliveries: Deliveries, isForRun: boolean, timeoutMs: number | null) {
+    this.#deliveries = deliveries
+    this.#isForRun = isForRun
     this.#timeoutMs = timeoutMs
   }
 
-  describe(mapping: MappingFile): Promise<DescribedColumn[]> {
-    return describe(this.#kept, mapping)
+  async describe(mapping: MappingFile): Promise<DescribedColumn[]> {
+    return describe(await this.#keptFor(mapping), mapping)
   }
 
-  rows(query: HrQuery, timeoutMs?: number): Promise<HrValues[]> {
-    return queryRows(this.#kept, query, timeoutMs ?? this.#timeoutMs)
+  async rows(query: HrQuery, timeoutMs?: number): Promise<HrValues[]> {
+    return queryRows(await this.#keptFor(query.mapping), query, timeoutMs ?? this.#timeoutMs)
   }
 
   async lines(query: HrQuery): Promise<HrLines> {
     const statement = linesStatement(query)
-    const lines = new DeliveryLines(await this.#kept.instance.connect(), statement.text, this.#timeoutMs)
+    const { instance } = await this.#keptFor(query.mapping)
+    const lines = new DeliveryLines(await instance.connect(), statement.text, this.#timeoutMs)
     this.#lines = lines
     return { source: lines, failureOf: error => toHrError(error, statement, lines.timedOutMs) }
   }
 
   async close(): Promise<void> {
-    const release = this.#release
-    this.#release = null
-    if (release === null) return
+    this.#isClosed = true
     await this.#lines?.stop()
-    release()
+    this.#release()
+  }
+
+  /** The delivery of this session, extended when a mapping reads more than those before it. */
+  async #keptFor({ sql }: MappingFile): Promise<Kept> {
+    const wanted = await tablesIn(sql)
+    const before = this.#taken
+    if (before && (before.tables === null || (wanted && isWithin(wanted, before.tables)))) return before.kept
+    const tables = both(wanted, before?.tables ?? new Set())
+    const kept = await this.#deliveries.take({ tables, isForRun: this.#isForRun })
+    this.#release()
+    if (this.#isClosed) {
+      this.#deliveries.release(kept)
+      throw new Error('the session is closed')
+    }
+    this.#taken = { kept, tables }
+    return kept
+  }
+
+  #release(): void {
+    if (this.#taken) this.#deliveries.release(this.#taken.kept)
+    this.#taken = null
   }
 }
 
@@ -124,14 +169,14 @@ interface Bytes {
   bytes: Uint8Array
 }
 
-/** The rows of a statement that returns lines. DuckDB reads no further ahead than is taken. */
+/** The rows of a statement that returns lines. DuckDB does not read ahead of the consumer. */
 class DeliveryLines extends Readable {
   readonly #connection: Connection
   readonly #sql: string
   readonly #timer: NodeJS.Timeout | undefined
   #result: Awaited<ReturnType<Connection['stream']>> | undefined
   #working: Promise<void> = Promise.resolve()
-  /** The time after which it was stopped; null where it was not. */
+  /** The timeout that stopped it; null without one. */
   timedOutMs: number | null = null
 
   constructor(connection: Connection, sql: string, timeoutMs: number | null) {
@@ -159,7 +204,7 @@ class DeliveryLines extends Readable {
     })
   }
 
-  /** Ends it, and waits until DuckDB has. */
+  /** Stops it, and waits until DuckDB has. */
   async stop(): Promise<void> {
     if (this.closed) return
     const { promise, resolve } = Promise.withResolvers<void>()
@@ -192,7 +237,7 @@ async function queryRows(kept: Kept, query: HrQuery, timeoutMs: number | null): 
   })
 }
 
-/** What the delivered files have become, the largest first. A name is in quotes where a SELECT needs them. */
+/** The tables of the delivered files, the largest first. A name is in quotes where a SELECT needs them. */
 async function readTables(kept: Kept): Promise<HrTable[]> {
   const rows = await within(kept, LOOKUP_MS, undefined, async connection => {
     const reader = await connection.runAndReadAll(
@@ -204,14 +249,17 @@ async function readTables(kept: Kept): Promise<HrTable[]> {
     )
     return reader.getRows() as [name: string, size: string, isPlain: boolean][]
   })
-  return rows.map(([name, size, isPlain]) => ({
-    name,
-    sql: isPlain ? name : quoted(name),
-    rows: Number(size),
-  }))
+  const isThere = (name: string) => kept.tables.some(table => table.isThere && table.name === name)
+  return rows
+    .filter(([name]) => isThere(name))
+    .map(([name, size, isPlain]) => ({
+      name,
+      sql: isPlain ? name : quoted(name),
+      rows: Number(size),
+    }))
 }
 
-/** Runs a statement on a connection of its own, so that nothing which a SELECT may set outlives it. */
+/** Runs a statement on a connection of its own, so that no setting of a SELECT outlives it. */
 async function within<T>(
   kept: Kept,
   timeoutMs: number | null,
@@ -237,7 +285,7 @@ async function within<T>(
   }
 }
 
-/** The columns that a mapping's SELECT returns. It is prepared, by itself and as it will be run, and not carried out. */
+/** The columns that a mapping's SELECT returns. It is prepared, alone and as it will be run, but not executed. */
 async function describe(kept: Kept, { file, sql }: MappingFile): Promise<DescribedColumn[]> {
   const { StatementType } = await duckDb()
   const mapping = { file, sql }

@@ -1,17 +1,19 @@
-/** What is set about HR in files, besides the folder. */
+/** The settings of HR in files, besides the folder. */
 export interface FilesSettings {
   encoding: WantedEncoding
   complete: Completeness
   /** Where the last good delivery of each folder is kept. */
   keep: string
+  /** The number of the row with the column names, by the table's lower-case name, where it cannot be detected. */
+  headings: ReadonlyMap<string, number>
 }
 
 export const ENCODINGS = ['utf-8', 'gb18030', 'utf-16le', 'utf-16be'] as const
 export type Encoding = (typeof ENCODINGS)[number]
-/** `auto`: each file is looked at. */
+/** `auto`: detected for each file. */
 export type WantedEncoding = 'auto' | Encoding
 
-/** What says that a delivery is complete: a file that is written last, or that nothing has changed for a time. */
+/** How a delivery is known to be complete: by a file that is written last, or by no change for some time. */
 export type Completeness = { marker: string } | { restMs: number }
 
 const UNITS: Record<string, number> = { s: 1000, m: 60_000, h: 3_600_000 }
@@ -24,14 +26,24 @@ export function completeness(text: string): Completeness | null {
   return count === undefined ? null : { restMs: Number(count) * (UNITS[unit as string] as number) }
 }
 
-/** As where nothing is set. */
+/** From `staff=3, staff_Sheet2=2`; null for anything else. */
+export function headingRows(text: string): ReadonlyMap<string, number> | null {
+  const entries = text.split(',').map(entry => /^\s*(.*\S)\s*=\s*([1-9]\d{0,6})\s*$/.exec(entry))
+  if (text.trim() !== '' && entries.includes(null)) return null
+  return new Map(
+    entries.flatMap(entry => (entry ? [[(entry[1] as string).toLowerCase(), Number(entry[2])]] : [])),
+  )
+}
+
+/** The settings' defaults. */
 export const FILES_DEFAULTS: FilesSettings = {
   encoding: 'auto',
   complete: { restMs: 60_000 },
   keep: '.dirsync/hr-files',
+  headings: new Map(),
 }
 
-/** What is wrong with an address of a folder; null when nothing is. */
+/** What is wrong with the address of a folder; null for a valid one. */
 export function folderProblem(text: string): string | null {
   const url = new URL(text)
   if (url.host !== '' || !url.pathname.startsWith('/') || url.pathname === '/')
@@ -41,7 +53,7 @@ export function folderProblem(text: string): string | null {
     : 'should have ? and # of the path percent-encoded, and no parameters'
 }
 
-/** The folder's path. @throws Error for an address that `folderProblem` objects to */
+/** The folder's path. @throws Error for an address that `folderProblem` rejects */
 export function folderOf(text: string): string {
   const problem = folderProblem(text)
   if (problem) throw new Error(`The address of HR's files ${problem}`)

@@ -1,12 +1,12 @@
 import { isAscii, isUtf8 } from 'node:buffer'
-import { createWriteStream } from 'node:fs'
-import { type FileHandle, open } from 'node:fs/promises'
+import { createReadStream, createWriteStream } from 'node:fs'
+import { type FileHandle, open, writeFile } from 'node:fs/promises'
 import { pipeline } from 'node:stream/promises'
 import type { Encoding, WantedEncoding } from './settings.ts'
 
-/** Files of text in the encodings that HR systems export: which one it is, and the same in UTF-8. */
+/** Detects the encoding of text files that HR systems export, and converts them to UTF-8. */
 
-/** What is wrong with a file of a delivery; the file's name is put before it. */
+/** An error in a delivered file; the file's name is prefixed to it. */
 export class FileProblem extends Error {}
 
 const BLOCK_BYTES = 1 << 20
@@ -25,7 +25,7 @@ interface Block {
   line: number
 }
 
-/** The file in blocks that end with a line, where its lines are not too long for that. Each is gone with the next one. */
+/** The file in blocks that end with a line, unless its lines are too long. Each block is valid until the next one. */
 async function* blocksOf(file: FileHandle, unit: 1 | 2): AsyncGenerator<Block> {
   const buffer = Buffer.allocUnsafe(2 * BLOCK_BYTES)
   let [offset, line, rest] = [0, 1, 0]
@@ -54,8 +54,8 @@ function lines(bytes: Buffer): number {
 }
 
 /**
- * The encoding of a file. A mark at its beginning says so; else it is UTF-8 where all of it is valid, and GB18030 where not.
- * @throws FileProblem for UTF-8 that is broken, such as by a copy that was cut off: as GB18030 it would be read as other words
+ * The encoding of a file: by its byte order mark; else UTF-8 where all of it is valid, otherwise GB18030.
+ * @throws FileProblem for broken UTF-8, such as a truncated copy: as GB18030 it would be read as other words
  */
 export async function encodingOf(path: string, wanted: WantedEncoding): Promise<Encoding> {
   await using file = await open(path)
@@ -75,7 +75,7 @@ export async function encodingOf(path: string, wanted: WantedEncoding): Promise<
   return 'utf-8'
 }
 
-/** Whether more of the characters that are not ASCII are valid UTF-8 than not. */
+/** Whether most of the non-ASCII characters are valid UTF-8. */
 function isMostlyUtf8(bytes: Buffer): boolean {
   let balance = 0
   for (let at = 0; at < bytes.length; ) {
@@ -88,11 +88,11 @@ function isMostlyUtf8(bytes: Buffer): boolean {
   return balance > 0
 }
 
-/** Writes the text of a file in UTF-8 to another one that nobody else may read. @throws FileProblem */
+/** Writes the text of a file in UTF-8 to another, private one. @throws FileProblem */
 export async function writeAsUtf8(path: string, encoding: Encoding, copy: string): Promise<void> {
   await using file = await open(path)
   const unit = encoding.startsWith('utf-16') ? 2 : 1
-  // It leaves out the mark at the beginning.
+  // It drops the byte order mark.
   const decoder = new TextDecoder(encoding, { fatal: true })
   async function* decoded(): AsyncGenerator<string> {
     for await (const block of blocksOf(file, unit)) {
@@ -111,7 +111,7 @@ export async function writeAsUtf8(path: string, encoding: Encoding, copy: string
   await pipeline(decoded, createWriteStream(copy, { mode: 0o600, flags: 'wx' }))
 }
 
-/** Finds the line that is no text; a block begins with one. */
+/** Finds the line with invalid text; a block begins with a line. */
 function notText(encoding: Encoding, { bytes, offset, line }: Block): FileProblem {
   const unit = encoding.startsWith('utf-16') ? 2 : 1
   const newline = Buffer.from(encoding === 'utf-16le' ? [NEWLINE, 0] : unit === 2 ? [0, NEWLINE] : [NEWLINE])
@@ -136,59 +136,198 @@ export function nameOf(encoding: string): string {
   return encoding.toUpperCase()
 }
 
-// CSV
+// Rows, and which of them names the columns
 
-/** What separates the values of a CSV file, and its columns. */
-export interface CsvShape {
-  delimiter: string
-  columns: string[]
+/** A row of a sheet, or a record of a CSV. */
+export interface Row {
+  /** Its number in the sheet, or that of its first line, from 1. */
+  at: number
+  cells: (string | null)[]
 }
 
-const DELIMITERS = [',', ';', '\t', '|']
-
-/** From the first record. @throws FileProblem */
-export async function csvShape(path: string): Promise<CsvShape> {
-  await using file = await open(path)
-  const { buffer, bytesRead } = await file.read(Buffer.alloc(BLOCK_BYTES), 0, BLOCK_BYTES, 0)
-  const text = new TextDecoder().decode(buffer.subarray(0, bytesRead), { stream: true })
-  const counts = DELIMITERS.map(delimiter => firstRecord(text, delimiter).length)
-  const delimiter = DELIMITERS[counts.indexOf(Math.max(...counts))] as string
-  const columns = namedColumns(firstRecord(text, delimiter))
-  return { delimiter, columns }
+/** Whether a cell has a non-blank value. */
+export function isFilled(cell: string | null): boolean {
+  return cell !== null && cell.trim() !== ''
 }
 
-function firstRecord(text: string, delimiter: string): string[] {
-  const values: string[] = []
-  let [value, isQuoted] = ['', false]
-  for (let at = 0; at < text.length; at += 1) {
-    const character = text.charAt(at)
-    if (character === '"') {
-      if (isQuoted && text[at + 1] === '"') value += text.charAt(++at)
-      else isQuoted = !isQuoted
-    } else if (isQuoted) value += character
-    else if (character === delimiter) {
-      values.push(value)
-      value = ''
-    } else if (character === '\n' || character === '\r') break
-    else value += character
+/** Rows with a single value, such as a title, that may precede the column names. */
+const MOST_TITLES = 10
+
+/**
+ * Which row names the columns: the configured one, or else the first one with several values.
+ * @param rows the first rows that are not empty
+ * @param isAll whether there are no others
+ * @returns its index, or null while more rows are needed
+ * @throws FileProblem when the configured row is empty
+ */
+export function headingIn(rows: readonly Row[], wanted: number | undefined, isAll: boolean): number | null {
+  if (wanted !== undefined) {
+    const index = rows.findIndex(({ at }) => at >= wanted)
+    if (index === -1 && !isAll) return null
+    if (rows[index]?.at === wanted) return index
+    throw new FileProblem(`has nothing in row ${wanted}, which HR_FILES_HEADINGS says names the columns`)
   }
-  return [...values, value]
+  const several = rows.findIndex(({ cells }) => cells.filter(isFilled).length > 1)
+  if (several !== -1 && several <= MOST_TITLES) return several
+  return isAll || rows.length > MOST_TITLES ? 0 : null
 }
 
-/** The names of columns as a mapping writes them: without blanks around them, all different. @throws FileProblem */
+/** Column names as a mapping writes them: on one line, trimmed, all different. @throws FileProblem */
 export function namedColumns(cells: readonly (string | null)[]): string[] {
-  const names = cells.map((cell, i) => cell?.trim() || `column${i + 1}`)
+  const names = cells.map((cell, i) => cell?.trim().replace(/\s*[\n\r]\s*/g, ' ') || `column${i + 1}`)
   const first = (name: string) => names.findIndex(other => other.toLowerCase() === name.toLowerCase())
   const twice = names.findIndex((name, i) => first(name) !== i)
-  // Not by their names: where the first line is somebody's, they are values.
+  // Does not quote the names: where the row is an employee's, they are values.
   if (twice !== -1)
     throw new FileProblem(
-      `has the same name for columns ${first(names[twice] as string) + 1} and ${twice + 1} in its first line`,
+      `has the same name for columns ${first(names[twice] as string) + 1} and ${twice + 1}`,
     )
   return names
 }
 
-/** How a text in UTF-8 begins and ends: its first and last characters that are no blanks, and whether its last line ends. */
+// CSV
+
+/** The separator of a CSV file, and its columns. */
+export interface CsvShape {
+  delimiter: string
+  columns: string[]
+  /** The length of the heading up to the end of the names, in lines and bytes. */
+  heading: { lines: number; bytes: number }
+  /** Whether the heading is exactly the first line. */
+  isPlain: boolean
+  /** The line ending. */
+  newline: string
+}
+
+const DELIMITERS = [',', ';', '\t', '|']
+
+/** A record at the beginning of a CSV, and its end. */
+interface FirstRecord extends Row {
+  cells: string[]
+  /** Line number and character offset of the next line. */
+  nextLine: number
+  end: number
+  newline: string
+}
+
+/**
+ * From the first records.
+ * @param row the configured line of the column names, if any
+ * @throws FileProblem
+ */
+export async function csvShape(path: string, row: number | undefined): Promise<CsvShape> {
+  await using file = await open(path)
+  const { buffer, bytesRead } = await file.read(Buffer.alloc(BLOCK_BYTES), 0, BLOCK_BYTES, 0)
+  const text = new TextDecoder('utf-8', { ignoreBOM: true }).decode(buffer.subarray(0, bytesRead), {
+    stream: true,
+  })
+  const shapes = DELIMITERS.map(delimiter => ({ delimiter, heading: headingRecord(text, delimiter, row) }))
+  const { delimiter, heading } = shapes.reduce((best, shape) =>
+    shape.heading.cells.length > best.heading.cells.length ? shape : best,
+  )
+  return {
+    delimiter,
+    // Trimming removes the byte order mark, too.
+    columns: namedColumns(heading.cells),
+    heading: { lines: heading.nextLine - 1, bytes: Buffer.byteLength(text.slice(0, heading.end)) },
+    isPlain: heading.at === 1 && heading.nextLine === 2,
+    newline: heading.newline,
+  }
+}
+
+function headingRecord(text: string, delimiter: string, row: number | undefined): FirstRecord {
+  const records: FirstRecord[] = []
+  let [line, at] = [1, 0]
+  for (;;) {
+    const record = recordAt(text, at, line, delimiter)
+    ;[line, at] = [record.nextLine, record.end]
+    if (record.cells.some(isFilled)) records.push(record)
+    const isAll = at >= text.length
+    const index = isAll && records.length === 0 ? -1 : headingIn(records, row, isAll)
+    if (index !== null) return records[index] ?? record
+  }
+}
+
+/** The record that begins at a character. */
+function recordAt(text: string, start: number, line: number, delimiter: string): FirstRecord {
+  const cells: string[] = []
+  let [value, isQuoted, breaks, at] = ['', false, 0, start]
+  for (; at < text.length; at += 1) {
+    const character = text.charAt(at)
+    const isBreak = character === '\n' || (character === '\r' && text[at + 1] !== '\n')
+    if (character === '"') {
+      if (isQuoted && text[at + 1] === '"') value += text.charAt(++at)
+      else isQuoted = !isQuoted
+    } else if (isQuoted) {
+      value += character
+      if (isBreak) breaks += 1
+    } else if (character === delimiter) {
+      cells.push(value)
+      value = ''
+    } else if (character === '\n' || character === '\r') break
+    else value += character
+  }
+  const [newline = '\n'] = /^(?:\r\n|\r|\n)/.exec(text.slice(at, at + 2)) ?? []
+  return {
+    at: line,
+    cells: [...cells, value],
+    nextLine: line + breaks + 1,
+    end: Math.min(at + newline.length, text.length),
+    newline,
+  }
+}
+
+/** Copies a CSV with our own column names, on one line, above the rows: DuckDB infers the format from the first line. */
+export async function writeWithPlainHeading(
+  path: string,
+  { columns, delimiter, heading, newline }: CsvShape,
+  copy: string,
+): Promise<void> {
+  await writeFile(copy, columns.map((_, i) => `c${i}`).join(delimiter) + newline, { mode: 0o600, flag: 'wx' })
+  await pipeline(
+    createReadStream(path, { start: heading.bytes }),
+    createWriteStream(copy, { mode: 0o600, flags: 'a' }),
+  )
+}
+
+const [QUOTE, BLANK, RETURN] = [0x22, 0x20, 0x0d]
+
+/** The number of non-empty records of a CSV, without `heading`. It is compared with the reader's result. */
+export async function countRecords(path: string, { delimiter, heading, newline }: CsvShape): Promise<number> {
+  await using file = await open(path)
+  const separator = delimiter.charCodeAt(0)
+  const ending = newline === '\r' ? RETURN : NEWLINE
+  let [count, isQuoted, isBegin, hasContent] = [0, false, true, false]
+  const take = (byte: number) => {
+    if (isQuoted) isQuoted = byte !== QUOTE
+    else if (byte === ending) {
+      if (hasContent) count += 1
+      ;[isBegin, hasContent] = [true, false]
+    } else if (byte === separator) isBegin = true
+    else if (byte === QUOTE && isBegin) {
+      isQuoted = hasContent = true
+      // A second quote, as of "" within a text, opens it again.
+    } else {
+      if (byte !== RETURN && byte !== NEWLINE) hasContent = true
+      if (byte !== BLANK) isBegin = false
+    }
+  }
+  for await (const { bytes, offset } of blocksOf(file, 1)) {
+    const from = Math.max(0, heading.bytes - offset)
+    if (from >= bytes.length) continue
+    const isPlain = !isQuoted && bytes.indexOf(QUOTE, from) === -1
+    for (let at = from; at < bytes.length; ) {
+      // A content byte decides for its line, unless a quote may follow.
+      const end = isPlain && hasContent ? bytes.indexOf(ending, at) : at
+      at = end === -1 ? bytes.length : end
+      if (at < bytes.length) take(bytes[at] as number)
+      at += 1
+    }
+  }
+  return hasContent ? count + 1 : count
+}
+
+/** The first and last non-blank characters of a text in UTF-8, and whether its last line is terminated. */
 export async function edgesOf(path: string): Promise<{ first: string; last: string; hasLineEnd: boolean }> {
   await using file = await open(path)
   const { size } = await file.stat()

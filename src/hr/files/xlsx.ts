@@ -2,23 +2,23 @@ import type { Readable } from 'node:stream'
 import sax, { type Tag } from 'sax'
 import { type Entry, openPromise, type ZipFile } from 'yauzl'
 import { withoutTrailingZeros } from '../canonical.ts'
-import { FileProblem } from './text.ts'
+import { FileProblem, isFilled, type Row } from './text.ts'
 
 /**
- * Workbooks of Excel, row by row: a zip of XML, of which only the texts that cells share are held in memory. Every value is
- * text: a day is yyyy-MM-dd, a number has the 15 digits that Excel shows, and a text keeps its leading zeros.
+ * Reads Excel workbooks row by row: a zip of XML, of which only the shared texts are held in memory. Every value is text: a day
+ * is yyyy-MM-dd, a number has the 15 digits that Excel shows, and a text keeps its leading zeros.
  */
 
-/** Shared texts that take more than this are no list of employees. */
+/** A list of employees has less shared text than this. */
 const MOST_SHARED_BYTES = 512 * 1024 * 1024
 
 export interface Sheet {
   name: string
-  /** Rows that are not empty, in bundles, the line of names included. A value that is not there is null or missing. */
-  rows(): AsyncGenerator<(string | null)[][]>
+  /** Non-empty rows, in batches, the column names included. An absent value is null or missing. */
+  rows(): AsyncGenerator<Row[]>
 }
 
-/** Opens a workbook for as long as `work` takes. @throws FileProblem */
+/** Opens a workbook while `work` runs. @throws FileProblem */
 export async function withWorkbook<T>(path: string, work: (sheets: Sheet[]) => Promise<T>): Promise<T> {
   const zip = await openPromise(path, { autoClose: false, lazyEntries: true }).catch(error => {
     throw new FileProblem(`is not a workbook of Excel (${(error as Error).message})`)
@@ -79,7 +79,7 @@ async function sheetsOf(zip: ZipFile): Promise<Sheet[]> {
 class BrokenXml extends Error {}
 
 interface Handlers {
-  /** Names without the prefix of their namespace. */
+  /** Names without their namespace prefix. */
   open?(name: string, attributes: Record<string, string | undefined>): void
   text?(text: string): void
   close?(name: string): void
@@ -89,7 +89,7 @@ async function parse(stream: Readable | null, handlers: Handlers): Promise<void>
   for await (const _ of pieces(stream, handlers));
 }
 
-/** Feeds a stream to the handlers, and stops after each piece of it. */
+/** Feeds a stream to the handlers, pausing after each chunk. */
 async function* pieces(stream: Readable | null, { open, text, close }: Handlers): AsyncGenerator<void> {
   if (stream === null) return
   const parser = sax.parser(true)
@@ -115,7 +115,7 @@ async function* pieces(stream: Readable | null, { open, text, close }: Handlers)
   }
 }
 
-/** The texts that cells share: of a text with several fonts all parts, and not how it is pronounced. */
+/** The shared texts of cells: all parts of a text with several fonts, without phonetic hints. */
 async function sharedTexts(stream: Readable | null): Promise<string[]> {
   const texts: string[] = []
   let [current, isText, isPhonetic] = ['', false, false]
@@ -137,7 +137,7 @@ async function sharedTexts(stream: Readable | null): Promise<string[]> {
   return texts
 }
 
-/** Characters that XML cannot hold are written as their number, such as _x000D_. */
+/** Characters that XML cannot hold are escaped by number, such as _x000D_. */
 function unescaped(text: string): string {
   return text.includes('_x')
     ? text.replace(/_x([0-9A-Fa-f]{4})_/g, (_, code) => String.fromCharCode(Number.parseInt(code, 16)))
@@ -148,7 +148,7 @@ function unescaped(text: string): string {
 
 type Epoch = 1900 | 1904
 
-/** Number formats that Excel has by itself and that show a day or a time. */
+/** Excel's built-in number formats for days and times. */
 const DATE_FORMATS = [
   [14, 22],
   [27, 36],
@@ -156,7 +156,7 @@ const DATE_FORMATS = [
   [50, 58],
 ] as const
 
-/** For each style of a cell, whether it shows a number as a day or a time. */
+/** For each cell style, whether it shows a number as a day or a time. */
 async function dateStyles(stream: Readable | null): Promise<boolean[]> {
   const own = new Map<string, boolean>()
   const styles: boolean[] = []
@@ -177,7 +177,7 @@ async function dateStyles(stream: Readable | null): Promise<boolean[]> {
   return styles
 }
 
-/** Leaves out what a format writes as it stands, and its colours and languages. */
+/** Ignores a format's literal texts, colours and languages. */
 function showsDate(format: string): boolean {
   const bare = format.replace(/"[^"]*"|\\.|_.|\*.|\[(?!h+\]|m+\]|s+\])[^\]]*\]/gi, '')
   return /[ymdhs]/i.test(bare) && !/general/i.test(bare)
@@ -215,31 +215,23 @@ interface SheetContext {
   epoch: Epoch
 }
 
-async function* sheetRows(
-  stream: Readable | null,
-  context: SheetContext,
-): AsyncGenerator<(string | null)[][]> {
-  let bundle: (string | null)[][] = []
-  let row: (string | null)[] = []
+async function* sheetRows(stream: Readable | null, context: SheetContext): AsyncGenerator<Row[]> {
+  let bundle: Row[] = []
+  let row: Row = { at: 0, cells: [] }
   let cell = { type: '', isDate: false, column: 0, place: '' }
   let [value, isValue, isPhonetic] = ['', false, false]
-  // Programs that write workbooks without computing them leave formulas with no value at all.
-  let [hasFormula, hasValue] = [false, false]
+  let hasFormula = false
   const handlers: Handlers = {
     open(name, { r = '', t = 'n', s = '' }) {
-      if (name === 'row') row = []
+      if (name === 'row') row = { at: r === '' ? row.at + 1 : Number(r), cells: [] }
       else if (name === 'c') {
-        const column = r === '' ? row.length : columnOf(r)
+        const column = r === '' ? row.cells.length : columnOf(r)
         cell = { type: t, isDate: context.dates[Number(s)] ?? false, column, place: r }
         value = ''
         hasFormula = false
-        hasValue = false
       } else if (name === 'f') hasFormula = true
       else if (name === 'rPh') isPhonetic = true
-      else if (name === 'v' || name === 't') {
-        isValue = !isPhonetic
-        hasValue = true
-      }
+      else if (name === 'v' || name === 't') isValue = !isPhonetic
     },
     text(piece) {
       if (isValue) value += piece
@@ -248,13 +240,14 @@ async function* sheetRows(
       if (name === 'v' || name === 't') isValue = false
       else if (name === 'rPh') isPhonetic = false
       else if (name === 'c') {
-        if (hasFormula && !hasValue)
+        // Programs that write workbooks without computing them leave formulas empty; an empty text has been computed.
+        if (hasFormula && value === '' && cell.type !== 'str')
           throw new FileProblem(
             `has a formula without a value in cell ${cell.place} of sheet ${context.sheet}: save it with Excel`,
           )
-        while (row.length < cell.column) row.push(null)
-        row[cell.column] = value === '' ? null : cellText(value, cell, context)
-      } else if (name === 'row' && row.some(text => text !== null)) bundle.push(row)
+        while (row.cells.length < cell.column) row.cells.push(null)
+        row.cells[cell.column] = value === '' ? null : cellText(value, cell, context)
+      } else if (name === 'row' && row.cells.some(isFilled)) bundle.push(row)
     },
   }
   for await (const _ of pieces(stream, handlers)) {
@@ -282,7 +275,7 @@ function cellText(
   return isDate ? dateText(Number(value), epoch) : numberText(value)
 }
 
-/** From a cell's place, such as 27 for AB7. */
+/** From a cell reference, such as 27 for AB7. */
 function columnOf(place: string): number {
   let column = 0
   for (const letter of place) {

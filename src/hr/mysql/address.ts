@@ -1,4 +1,4 @@
-/** Where a MySQL or MariaDB server is, as HR_DATABASE_URL says. */
+/** The address of a MySQL or MariaDB server, from HR_DATABASE_URL. */
 export interface MysqlAddress {
   host: string
   port: number
@@ -10,9 +10,9 @@ export interface MysqlAddress {
 }
 
 export interface MysqlTls {
-  /** `required` encrypts; `verify-ca` also wants a certificate that an authority signed, `verify-identity` one for this host. */
+  /** `required` encrypts; `verify-ca` also requires a certificate signed by an authority, `verify-identity` one for this host. */
   mode: 'required' | 'verify-ca' | 'verify-identity'
-  /** Files: the authorities that may sign, instead of those that Node.js knows; a certificate of ours and its key. */
+  /** Files: the authorities to trust instead of Node.js's own; our certificate and its key. */
   ca: string | null
   cert: string | null
   key: string | null
@@ -21,13 +21,13 @@ export interface MysqlTls {
 const PARAMETERS = ['ssl-mode', 'ssl-ca', 'ssl-cert', 'ssl-key']
 const MODES = ['disabled', 'required', 'verify-ca', 'verify-identity'] as const
 
-/** What is wrong with an address of MySQL, such as `should name a database`; null when nothing is. */
+/** What is wrong with a MySQL address, such as `should name a database`; null for a valid one. */
 export function addressProblem(text: string): string | null {
   const address = parsed(text)
   return typeof address === 'string' ? address : null
 }
 
-/** @throws Error for an address that `addressProblem` objects to */
+/** @throws Error for an address that `addressProblem` rejects */
 export function mysqlAddress(text: string): MysqlAddress {
   const address = parsed(text)
   if (typeof address === 'string') throw new Error(`The address of HR's MySQL ${address}`)
@@ -43,7 +43,7 @@ function parsed(text: string): MysqlAddress | string {
   const unknown = [...parameters.keys()].find(name => !PARAMETERS.includes(name))
   if (unknown !== undefined) return `should have no parameter ${unknown}; there are ${PARAMETERS.join(', ')}`
   const [ca, cert, key] = ['ssl-ca', 'ssl-cert', 'ssl-key'].map(name => parameters.get(name) || null)
-  // Whoever names an authority wants it to be asked.
+  // An authority is only given to be verified against.
   const wanted = (parameters.get('ssl-mode') ?? (ca ? 'verify-ca' : 'disabled')).toLowerCase()
   const mode = MODES.find(one => one === wanted.replaceAll('_', '-'))
   if (mode === undefined) return `should have one of ${MODES.join(', ')} as ssl-mode`

@@ -10,12 +10,12 @@ import type { ColumnDefinition } from './types.ts'
  * - nothing is written, and each statement outside a transaction sees the present;
  * - a timestamp's day is the day in China, where the platform's clock stands (section 1);
  * - texts arrive in UTF-8, whatever character set their columns have;
- * - `sql_mode` is empty: quotes, backslashes and `||` mean what they mean in a client where nobody changed anything, blanks
- *   at the end of a CHAR are left out, and no comparison with a zero date is an error;
- * - nothing cuts an answer short: not `group_concat` at 1,024 characters, not `sql_select_limit`, and not the server when it
- *   has to wait for a reader that is held back (net_write_timeout is 60 s by default), or for its next question.
+ * - `sql_mode` is empty: quotes, backslashes and `||` mean the same as in a client with default settings, blanks at the end of
+ *   a CHAR are left out, and no comparison with a zero date is an error;
+ * - nothing truncates an answer: not `group_concat` at 1,024 characters, not `sql_select_limit`, and not the server when it has
+ *   to wait for a reader that is held back (net_write_timeout is 60 s by default), or for its next query.
  *
- * MariaDB alone reads comments that begin with M!, and ignores those for MySQL 5.7 and later.
+ * Only MariaDB reads comments that begin with M!, and it ignores those for MySQL 5.7 and later.
  */
 const SETTINGS = `set names utf8mb4, autocommit = 1, sql_mode = '', time_zone = '+08:00',
   group_concat_max_len = 16777216, sql_select_limit = 18446744073709551615, sql_big_selects = 1,
@@ -24,7 +24,7 @@ const SETTINGS = `set names utf8mb4, autocommit = 1, sql_mode = '', time_zone = 
   /*!50708 , max_execution_time = 0 */`
 const READ_ONLY = 'set session transaction read only'
 
-/** How connections to HR are made: options of the driver. */
+/** The driver's options for connections to HR. */
 export async function connectionOptions(url: string, name = 'dirsync'): Promise<ConnectionOptions> {
   const { tls, ...address } = mysqlAddress(url)
   return {
@@ -35,7 +35,7 @@ export async function connectionOptions(url: string, name = 'dirsync'): Promise<
     enableKeepAlive: true,
     keepAliveInitialDelay: 10_000,
     connectAttributes: { program_name: name },
-    // No server may ask this machine for a file.
+    // No server may request a file from this machine.
     flags: ['-LOCAL_FILES'],
   }
 }
@@ -62,12 +62,12 @@ export async function prepareSession(connection: Connection): Promise<void> {
   await run(connection, READ_ONLY)
 }
 
-/** A connection of its own, such as for a scan. @throws HrUnavailableError */
+/** A dedicated connection, such as for a scan. @throws HrUnavailableError */
 export async function connectClient(url: string, name?: string): Promise<Connection> {
   let connection: Connection | undefined
   try {
     connection = createConnection(await connectionOptions(url, name))
-    connection.on('error', () => {}) // also reported by the query that is under way
+    connection.on('error', () => {}) // also reported by the query in flight
     await prepareSession(connection)
     return connection
   } catch (error) {
@@ -76,7 +76,7 @@ export async function connectClient(url: string, name?: string): Promise<Connect
   }
 }
 
-/** Sets the longest time for the statements that follow. */
+/** Sets the longest time for the following statements. */
 export function limit(connection: Connection, timeoutMs: number): Promise<void> {
   return run(
     connection,
@@ -84,14 +84,14 @@ export function limit(connection: Connection, timeoutMs: number): Promise<void> 
   )
 }
 
-/** Runs a statement whose answer does not matter. */
+/** Runs a statement without a result. */
 export function run(connection: Connection, sql: string): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>()
   connection.query(sql, error => (error ? reject(error) : resolve()))
   return promise
 }
 
-/** Bytes as the server prints a value. */
+/** Bytes of a value as the server prints it. */
 export type Cell = Buffer | null
 
 /** What a query returned: its columns as the server describes them, and its rows. */
@@ -111,5 +111,5 @@ export function cells(connection: Connection, sql: string): Promise<Answer> {
   return promise
 }
 
-/** Options of a query whose rows arrive as arrays of bytes: nothing is parsed. */
+/** Query options for rows as arrays of bytes: nothing is parsed. */
 export const AS_BYTES = { rowsAsArray: true, typeCast: false } as const

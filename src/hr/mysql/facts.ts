@@ -6,7 +6,7 @@ import { MYSQL } from './query.ts'
 
 const PRODUCTS = ['MariaDB', 'TiDB', 'OceanBase', 'MySQL'] as const
 
-/** Parts of sql_mode with which the same text is another statement. */
+/** Values of sql_mode that change the meaning of a statement. */
 const OTHER_MEANINGS = new Set([
   'ANSI_QUOTES',
   'PIPES_AS_CONCAT',
@@ -14,12 +14,12 @@ const OTHER_MEANINGS = new Set([
   'HIGH_NOT_PRECEDENCE',
 ])
 
-/** What doctor tells about a MySQL or MariaDB server. */
+/** The facts that doctor reports about a MySQL or MariaDB server. */
 export async function readFacts(connection: Connection): Promise<HrFacts> {
   const texts = async (sql: string) =>
     (await cells(connection, sql)).rows.map(row => row.map(cell => cell?.toString('utf8') ?? ''))
   const [[version = ''] = []] = await texts('select version()')
-  // Its name has changed: MariaDB before 11.1 has the first only, MySQL from 8.0 on the second.
+  // Its name has changed: MariaDB before 11.1 has only the first, MySQL from 8.0 on the second.
   const [[, readOnly = ''] = []] = await texts(
     "show session variables where variable_name in ('tx_read_only', 'transaction_read_only')",
   )
@@ -37,8 +37,8 @@ export async function readFacts(connection: Connection): Promise<HrFacts> {
 }
 
 /**
- * Tables and views of the user's: those of the address' own database before others, the largest first. The server shows those
- * alone that one has a right to.
+ * The user's tables and views: those of the address' own database first, the largest first. The server lists only those that
+ * one has a right to.
  */
 export async function readTables(connection: Connection): Promise<HrTable[]> {
   const { rows } = await cells(
@@ -61,12 +61,12 @@ export async function readTables(connection: Connection): Promise<HrTable[]> {
   })
 }
 
-/** The columns of a table `t` to which the user has a right by itself; null without any. */
+/** The columns of a table `t` for which the user has a column privilege; null without any. */
 const READABLE = `
   (select group_concat(p.column_name separator '\\0') from information_schema.column_privileges p
    where p.privilege_type = 'SELECT' and p.table_schema = t.table_schema and p.table_name = t.table_name)`
 
-/** How many tables the user may write to, by a right of its own: to all, to those of a database, or to some. */
+/** How many tables the user may write to by a right of its own: on all, on those of a database, or on some. */
 const WRITABLE = `
   select count(*)
   from information_schema.tables t

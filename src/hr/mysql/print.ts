@@ -3,21 +3,21 @@ import type { HrQuery, HrValues } from '../server.ts'
 import type { Cell } from './connection.ts'
 import { type ColumnDefinition, isBoolean, isText, typeName } from './types.ts'
 
-/** Values as MySQL prints them become canonical text here, and rows become lines of COPY text. */
+/** Turns values as MySQL prints them into canonical text, and rows into lines of COPY text. */
 
-/** Canonical text of a value that is there, in UTF-8; null where it comes to nothing. */
+/** Canonical text of a non-null value, in UTF-8; null for a value that means none. */
 type Print = (bytes: Buffer) => Cell
 
-/** How the value of a column comes about: from a cell of the answer, or `otherwise` where that is null or comes to nothing. */
+/** Prints a column: from a cell of the answer, or `otherwise` where the result is null. */
 interface Printer {
-  /** Place of its cell in a row; -1: the column is not mapped. */
+  /** Index of its cell in a row; -1: the column is not mapped. */
   cell: number
   /** Null: as the server prints it. */
   print: Print | null
   otherwise: Cell
 }
 
-/** Printers of a query's columns, in their order; one more where rows are counted. */
+/** Printers of a query's columns, in their order; one more when rows are counted. */
 export function printersOf(query: HrQuery, fields: readonly ColumnDefinition[]): Printer[] {
   const printers = query.columns.map(name => {
     const column = query.mapping.columns.get(name)
@@ -62,7 +62,7 @@ function printOf(name: string, type: string): Print | null {
   return bare(type)
 }
 
-/** How values of a type print wherever they are mapped to; null: as the server prints them. */
+/** How values of a type print in any mapped column; null: as the server prints them. */
 function bare(type: string): Print | null {
   if (type === 'decimal' || type === 'time') return withoutTrailingZeros
   if (type === 'date') return dated
@@ -88,7 +88,7 @@ function userid(bytes: Buffer): Cell {
   return bytes.includes(0) ? null : trimmed(bytes)
 }
 
-/** A blank one is none. */
+/** A blank code becomes null. */
 function enterpriseCode(bytes: Buffer): Cell {
   const code = trimmed(bytes.includes(0) ? (bytes.filter(byte => byte !== 0) as Buffer) : bytes)
   return code.length === 0 ? null : code
@@ -108,7 +108,7 @@ function bits(bytes: Buffer): Buffer {
   return Buffer.from(BigInt(`0x${bytes.toString('hex') || '0'}`).toString())
 }
 
-/** For decimals, and for moments with a fraction of a second. */
+/** For decimals, and for times with a fraction of a second. */
 function withoutTrailingZeros(bytes: Buffer): Buffer {
   if (!bytes.includes(POINT)) return bytes
   let end = bytes.length
@@ -116,7 +116,7 @@ function withoutTrailingZeros(bytes: Buffer): Buffer {
   return bytes.subarray(0, bytes[end - 1] === POINT ? end - 1 : end)
 }
 
-/** Of the numbers that are the same FLOAT, the one with the fewest digits. */
+/** The shortest decimal that gives the same FLOAT. */
 function shortest(value: number): number {
   for (let digits = 6; digits < 9; digits += 1) {
     const rounded = Number(value.toPrecision(digits))
@@ -125,7 +125,7 @@ function shortest(value: number): number {
   return value
 }
 
-/** A zero date is how MySQL writes that there is none where a column may not be null. */
+/** MySQL uses a zero date for none in a column that is not nullable. */
 function dated(bytes: Buffer): Cell {
   return bytes.subarray(0, 10).equals(NO_DATE) ? null : bytes
 }
@@ -143,14 +143,14 @@ function day(bytes: Buffer): Cell {
   return dated(bytes.subarray(0, 10))
 }
 
-/** What is no moment, such as the 0th of a month, is left out: it would be compared with moments. */
+/** An invalid time, such as the 0th of a month, is left out: it would be compared with others. */
 function updatedAt(bytes: Buffer): Cell {
   const text = withoutTrailingZeros(bytes).toString('latin1')
   if (!isDay(text)) return null
   return Buffer.from(`${text.length === 10 ? `${text} 00:00:00` : text}+08`)
 }
 
-/** Seconds since 1970. What is no moment stays a text. */
+/** Seconds since 1970. An invalid time stays a text. */
 function seconds(bytes: Buffer): Cell {
   const value = dated(bytes)
   if (value === null) return null
@@ -160,7 +160,7 @@ function seconds(bytes: Buffer): Cell {
   return Buffer.from(String(Date.parse(`${date}T${time}+08:00`) / 1000))
 }
 
-/** MySQL may hold the 0th of a month, and with ALLOW_INVALID_DATES its 31st whatever the month. */
+/** MySQL may hold the 0th of a month, and with ALLOW_INVALID_DATES the 31st of any month. */
 function isDay(text: string): boolean {
   const date = text.slice(0, 10)
   const day = date.slice(8)
@@ -173,7 +173,7 @@ function isDay(text: string): boolean {
 const CHUNK_BYTES = 65_536
 const [TAB, NEWLINE, BACKSLASH, LETTER_N] = [0x09, 0x0a, 0x5c, 0x4e]
 
-/** What COPY text writes after a backslash, by byte; 0: the byte stands for itself. */
+/** COPY text's character after a backslash, by byte; 0: the byte stands for itself. */
 const ESCAPES = new Uint8Array(256)
 for (const [character, letter] of ['\bb', '\ff', '\nn', '\rr', '\tt', '\vv', '\\\\'])
   ESCAPES[(character as string).charCodeAt(0)] = (letter as string).charCodeAt(0)
@@ -198,7 +198,7 @@ export class LineWriter {
     return this.#length < CHUNK_BYTES / 2 ? null : this.take()
   }
 
-  /** What has been added since the last chunk. */
+  /** The lines added since the last chunk. */
   take(): Buffer | null {
     if (this.#length === 0) return null
     const chunk = this.#chunk.subarray(0, this.#length)

@@ -1,11 +1,11 @@
 import { escape as quote } from 'mysql2'
-import type { MappedColumn } from '../mapping.ts'
+import { CHINA_MS } from '../../directory/hash.ts'
 import type { HrQuery, KeyCondition } from '../server.ts'
-import type { Dialect } from '../statement.ts'
+import type { Dialect, MappedColumn } from '../statement.ts'
 import type { Statement } from './errors.ts'
 import { keyComparison } from './types.ts'
 
-/** How MySQL is asked for the rows of a mapping. */
+/** MySQL's statements for the rows of a mapping. */
 
 export const MYSQL: Dialect = {
   beginnings: ['select', 'with'],
@@ -17,14 +17,15 @@ export const MYSQL: Dialect = {
   nameQuote: '`',
   hasDollarQuotes: false,
   // Two hyphens begin a comment only with a blank after them.
-  lineComment: /#|--(?=\s|$)/y,
+  lineComment: /(?:#|--(?=[\0-\x20]|$))[^\n]*/y,
   nestsComments: false,
   executedComment: /\/\*M?!/y,
+  acts: /\b(?:(?:sleep|benchmark|get_lock|release_(?:all_)?locks?|load_file|(?:master|source)_(?:pos|gtid)_wait|wait_\w+) \(|lock in share mode\b|for (?:share|update)\b)/,
 }
 
 /**
- * The statement that streams the rows of a query. Where it wants all rows that is the mapping's SELECT as it is: around it,
- * MariaDB would not keep its order, and neither server could send a row of a union before it had the last.
+ * The statement that streams the rows of a query. For all rows it is the mapping's SELECT as it is: wrapped, MariaDB would not
+ * keep its order, and neither server could send a row of a union before it had the last.
  */
 export function scanStatement(query: HrQuery): Statement {
   const types = mappedColumns(query).map(({ type }) => type)
@@ -34,19 +35,25 @@ export function scanStatement(query: HrQuery): Statement {
 
 /**
  * The statement that returns the rows of a query: those of its columns that are mapped.
- * @param isConverted keys are compared in UTF-8, which no index serves, whatever character set their column has
+ * @param isConverted compare keys in UTF-8, whatever the character set of their column, without an index
  */
 export function rowsStatement(query: HrQuery, isConverted = false): Statement {
-  const { mapping, where = [], since, counted, limit } = query
+  const { mapping, where = [], since, datedOnly = false, counted, limit } = query
   const columns = mappedColumns(query)
   const list = columns.map(column => {
-    // A group is of equal bytes, of which any value does.
+    // The values of a group have equal bytes, so any of them will do.
     const value = counted ? `min(${valueText(column)})` : valueText(column)
     return `${value} as \`${column.source}\``
   })
   const updated = mapping.columns.get('updated_at')
   const conditions = where.map(condition => conditionText(query, condition, isConverted))
-  if (updated && since) conditions.unshift(`${reference(updated)} >= ${momentText(since, updated.type)}`)
+  if (updated && since) {
+    // A zero date means none. An index on the column serves all three.
+    const undated = `${reference(updated)} is null or ${reference(updated)} = 0`
+    conditions.unshift(
+      `(${reference(updated)} >= ${momentText(since, updated.type)}${datedOnly ? '' : ` or ${undated}`})`,
+    )
+  }
   const groups = columns.map(column => `cast(convert(${reference(column)} using utf8mb4) as binary)`)
   return wrapped(
     mapping,
@@ -70,7 +77,7 @@ export function wrapped(
   return { text: `${before}${sql}${after}`, mapping: { file, sql, offset: before.length } }
 }
 
-/** A FLOAT prints with six digits, whatever it holds; in a calculation it is a double. */
+/** A FLOAT prints with six digits, whatever its value; in a computation it is a double. */
 function valueText(column: MappedColumn): string {
   return column.type === 'float' ? `${reference(column)} + 0e0` : reference(column)
 }
@@ -86,13 +93,14 @@ function conditionText(
   const texts = `(${values.map(value => quote(value)).join(', ')})`
   const converted = `convert(${plain} using utf8mb4)`
   if (by === 'text') return `trim(${converted}) collate utf8mb4_bin in ${texts}`
-  if (keyComparison(mapped.type)?.isExact) return `${plain} in (${values.join(', ')})`
+  if (mapped.type !== 'uuid' && keyComparison(mapped.type)?.isExact)
+    return `${plain} in (${values.join(', ')})`
   return `${isConverted ? converted : plain} in ${texts}`
 }
 
-/** A moment in China's time, as a literal for a column of this type, so that an index on it serves. */
+/** A time in China's zone, as a literal for a column of this type, so that an index on it serves. */
 function momentText(moment: Date, type: string): string {
-  const inChina = new Date(moment.getTime() + 8 * 3_600_000).toISOString()
+  const inChina = new Date(moment.getTime() + CHINA_MS).toISOString()
   return type === 'date' ? `'${inChina.slice(0, 10)}'` : `'${inChina.slice(0, 23).replace('T', ' ')}'`
 }
 

@@ -8,7 +8,6 @@ import {
 } from 'mysql2'
 import type { Logger } from 'pino'
 import { mappingRefused, placeAfter } from '../errors.ts'
-import type { MappingFile } from '../mapping.ts'
 import type {
   DescribedColumn,
   HrFacts,
@@ -16,11 +15,14 @@ import type {
   HrQuery,
   HrReader,
   HrServer,
+  HrServerSettings,
   HrSession,
   HrTable,
   HrValues,
   SessionOptions,
+  TableReadWhole,
 } from '../server.ts'
+import type { MappingFile } from '../statement.ts'
 import {
   AS_BYTES,
   type Cell,
@@ -32,29 +34,32 @@ import {
   run,
 } from './connection.ts'
 import { type Statement, toHrError } from './errors.ts'
+import { readWhole } from './explain.ts'
 import { readFacts, readTables } from './facts.ts'
 import { LineWriter, printersOf, textsOf } from './print.ts'
 import { MYSQL, rowsStatement, scanStatement, wrapped } from './query.ts'
 import { type ColumnDefinition, keyComparison, shapeOf, typeName } from './types.ts'
 
-/** Connections for look-ups at most; every session has one more of its own. */
+/** Most connections for look-ups; every session has one more of its own. */
 const LOOKUP_CONNECTIONS = 4
 const LOOKUP_MS = 120_000
-/** How much longer than the server a client waits: it has to hear that the server stopped. */
+/** How much longer than the server a client waits, so that it hears of the server's timeout. */
 const GRACE_MS = 2000
 
-/** HR in a MySQL or MariaDB database. Connects when it is first asked something. */
+/** HR in a MySQL or MariaDB database. Connects at the first query. */
 export class MysqlServer implements HrServer {
   readonly kind = 'mysql'
   readonly dialect = MYSQL
   readonly keyComparison = keyComparison
   readonly reader: HrReader
+  readonly settings: HrServerSettings
   readonly #url: string
   readonly #logger: Logger
   #pool: Promise<Pool> | undefined
 
-  constructor(url: string, logger: Logger) {
-    this.#url = url
+  constructor(settings: HrServerSettings, logger: Logger) {
+    this.settings = settings
+    this.#url = settings.url
     this.#logger = logger
     this.reader = {
       describe: mapping =>
@@ -91,6 +96,13 @@ export class MysqlServer implements HrServer {
     }
   }
 
+  readWhole(query: HrQuery, userid: string): Promise<TableReadWhole[]> {
+    const type = query.mapping.columns.get('userid')?.type
+    return this.#pooled(connection =>
+      within(connection, LOOKUP_MS, () => readWhole(connection, rowsStatement(query), userid, type)),
+    )
+  }
+
   async close(): Promise<void> {
     const pool = await this.#pool?.catch(() => undefined)
     if (!pool) return
@@ -119,10 +131,8 @@ export class MysqlServer implements HrServer {
         connectionLimit: LOOKUP_CONNECTIONS,
       })
       pool.on('connection', connection => {
-        connection.on('error', error =>
-          this.#logger.warn({ reason: toHrError(error).message }, 'HR connection lost'),
-        )
-        // In the queue before what it was made for. One that cannot be prepared must not be used.
+        connection.on('error', error => this.#logger.warn({ error: toHrError(error) }, 'HR connection lost'))
+        // Queued before the connection's first query. One that cannot be prepared must not be used.
         prepareSession(connection).catch(() => connection.destroy())
       })
       return pool
@@ -146,7 +156,7 @@ class MysqlSession implements HrSession {
   readonly #timeoutMs: number | null
   #closing: Promise<void> | undefined
   #source: RowLines | undefined
-  /** Whether the server is at a statement. */
+  /** Whether the server is executing a statement. */
   #isBusy = false
 
   constructor(url: string, connection: Connection, timeoutMs: number | null) {
@@ -188,7 +198,7 @@ class MysqlSession implements HrSession {
       await stopStatement(this.#url, this.#connection.threadId, localPort)
   }
 
-  /** Before each statement, whatever the one before it has set. */
+  /** Before each statement, whatever settings the previous one made. */
   async #limit(): Promise<void> {
     if (this.#timeoutMs === null) return
     await limit(this.#connection, this.#timeoutMs).catch(error => {
@@ -199,20 +209,20 @@ class MysqlSession implements HrSession {
   async #busy<T>(work: () => Promise<T>): Promise<T> {
     this.#isBusy = true
     const result = await work()
-    this.#isBusy = false // after a failure it may still be at it
+    this.#isBusy = false // after a failure it may still be running
     return result
   }
 }
 
-/** The driver does not tell in its types that a connection's stream is a socket. */
+/** The driver's types do not declare a connection's stream as a socket. */
 function socketOf(connection: Connection): { localPort?: number | undefined } {
   return (connection as unknown as { stream: { localPort?: number } }).stream
 }
 
 /**
- * Ends what a connection that is gone still runs: unlike PostgreSQL, the server would notice only when it has rows to send,
- * and sort for an hour for nobody. It looks for the connection by both its number and its port, since behind a balancer the
- * number may be that of another server's. Never fails; a server that does not answer is left alone.
+ * Kills the statement of a closed connection: unlike PostgreSQL, the server would notice only when it has rows to send, and
+ * might sort for an hour in vain. It finds the connection by both its number and its port, since behind a balancer the number
+ * may be that of another server's. Never fails; a server that does not answer is left alone.
  */
 async function stopStatement(url: string, thread: number, port: number): Promise<void> {
   const connection = await connectClient(url, 'dirsync').catch(() => undefined)
@@ -226,7 +236,7 @@ async function stopStatement(url: string, thread: number, port: number): Promise
   connection.destroy()
 }
 
-/** The rows of a statement as COPY text. While nobody reads, the connection is paused, and with it the server. */
+/** The rows of a statement as COPY text. Without a consumer the connection is paused, and with it the server. */
 class RowLines extends Readable {
   readonly #connection: Connection
   readonly #sql: string
@@ -265,7 +275,7 @@ class RowLines extends Readable {
       }
     })
     rows.on('error', lost)
-    // Of a connection that breaks, the connection tells and not the query.
+    // A broken connection is reported by the connection and not by the query.
     this.#connection.on('error', lost)
     rows.once('end', () => {
       this.#connection.off('error', lost)
@@ -277,7 +287,7 @@ class RowLines extends Readable {
   }
 }
 
-/** A key has a character that the character set of its column lacks. */
+/** A key has a character outside its column's character set. */
 const NOT_COMPARABLE = new Set<unknown>([1267, 1271])
 
 async function queryRows(
@@ -299,7 +309,7 @@ async function queryRows(
   }
 }
 
-/** Has the server stop the work after a time, and gives the connection up if it does not even say so. */
+/** Makes the server stop the work after a time, and drops the connection if it does not even report that. */
 async function within<T>(
   connection: Connection,
   timeoutMs: number | null,
@@ -318,10 +328,10 @@ async function within<T>(
   }
 }
 
-/** A name twice is no error of the SELECT itself, only of what is put around it. The mapping's own check says it better. */
+/** A duplicate name is not an error of the SELECT itself, only of its wrapper. The mapping's own check has a better message. */
 const DUPLICATE_NAME = 1060
 
-/** The columns that a mapping's SELECT returns. It is prepared, by itself and as it will be run, and not carried out. */
+/** The columns that a mapping's SELECT returns. It is prepared, alone and as it will be run, but not executed. */
 async function describe(connection: Connection, mapping: MappingFile): Promise<DescribedColumn[]> {
   const { file, sql } = mapping
   const itself = wrapped(mapping, '', '')
@@ -350,7 +360,7 @@ async function prepared(
       columns: ColumnDefinition[]
       parameters: unknown[]
     }
-    // Kept, it would describe tables as they were.
+    // Kept, it would describe outdated tables.
     connection.unprepare(statement.text)
     return { columns, parameters: parameters.length }
   } catch (error) {

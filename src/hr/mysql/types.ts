@@ -1,7 +1,7 @@
 import mysql from 'mysql2'
 import type { ColumnShape, KeyComparison } from '../server.ts'
 
-// It is no named export for Node.js, which finds those of CommonJS by reading.
+// Not a named export for Node.js, which detects those of CommonJS by parsing.
 const { Types } = mysql
 
 /** A column of an answer, as the protocol describes it. */
@@ -12,13 +12,13 @@ export interface ColumnDefinition {
   characterSet: number
   columnLength: number
   flags: number
-  /** What MariaDB tells of types that the protocol has no number for: `uuid`, `inet6`. */
+  /** MariaDB's name of types without a protocol number: `uuid`, `inet6`. */
   extendedTypeName?: string | undefined
   /** `json`, from MariaDB, where JSON is a long text. */
   extendedFormat?: string | undefined
 }
 
-/** Character set of bytes that are no text. */
+/** Character set of binary data. */
 const BINARY = 63
 
 const UNSIGNED = 32
@@ -61,10 +61,7 @@ const STRINGS = new Map<number, { text: string; bytes: string }>([
   ),
 ])
 
-/**
- * A type as MySQL writes it, without lengths. Where one digit is all that is shown the length stays: that is how
- * `tinyint(1)` and comparisons say that they are a boolean.
- */
+/** A type as MySQL writes it, without lengths. A length of one digit stays: `tinyint(1)` and comparisons mark booleans by it. */
 export function typeName(column: ColumnDefinition): string {
   const { columnType, characterSet, columnLength, flags, extendedTypeName, extendedFormat } = column
   if (extendedFormat === 'json') return 'json'
@@ -109,22 +106,25 @@ export function isText(type: string): boolean {
   return TEXTS.has(type)
 }
 
-/** Shown as one digit, of which 1 and 0 are all that anybody writes. */
+/** Shown as one digit, in practice only 1 and 0. */
 export function isBoolean(type: string): boolean {
   return type === 'bit(1)' || (INTEGER.test(type) && type.includes('(1)'))
 }
 
+const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
+
 /**
- * A text's collation may hold more to be equal than we do (`A1` and `a1`, `a1` and `a1` with a blank): it narrows by the
- * index, and only those that are the same to the byte are taken. Numbers are written in a statement as they are.
+ * A text's collation may treat more values as equal than we do (`A1` and `a1`, `a1` and `a1` with a blank): it narrows by the
+ * index, and only byte-identical ones are taken. Numbers and uuids have one spelling.
  */
 export function keyComparison(type: string): KeyComparison | null {
   if (isText(type)) return { holds: () => true, isExact: false }
-  // With `zerofill` a number prints with zeros before it.
+  // With `zerofill` a number prints with leading zeros.
   if (INTEGER.test(type)) {
     const pattern = type.endsWith('zerofill') ? /^\d{1,20}$/ : /^(?:0|-?[1-9]\d{0,19})$/
     return { holds: text => pattern.test(text), isExact: true }
   }
+  if (type === 'uuid') return { holds: text => UUID.test(text), isExact: true }
   if (type === 'decimal' || type === 'double' || type === 'float')
     return { holds: text => /^-?\d{1,65}(?:\.\d{1,30})?$/.test(text), isExact: true }
   return null

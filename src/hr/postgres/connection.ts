@@ -2,21 +2,22 @@ import pg from 'pg'
 import { toHrError } from './errors.ts'
 
 /**
- * Pinned for every connection, whatever the server's or the role's defaults: HR is never written to, dates print as
- * yyyy-MM-dd, and a timestamp's day is the day in China, where the platform's clock stands (section 1).
+ * Pinned for every connection, whatever the server's or the role's defaults: HR is never written to, dates print as yyyy-MM-dd,
+ * and a timestamp's day is the day in China, where the platform's clock stands (section 1).
  */
 const SETTINGS = `
   set default_transaction_read_only = on;
   set datestyle = 'ISO, YMD';
   set timezone = 'Asia/Shanghai';
   set standard_conforming_strings = on;
+  set client_encoding = 'UTF8';
   set statement_timeout = 0;
   set idle_in_transaction_session_timeout = 0`
 
-/** Values arrive as the server prints them, as they do in a scan. */
+/** Values arrive as the server prints them, as in a scan. */
 const RAW: pg.CustomTypesConfig = { getTypeParser: () => (text: string | Buffer) => text }
 
-/** How connections to HR are made. */
+/** The configuration of connections to HR. */
 export function connectionSettings(url: string, name = 'dirsync'): pg.ClientConfig {
   return {
     connectionString: url,
@@ -30,17 +31,17 @@ export function connectionSettings(url: string, name = 'dirsync'): pg.ClientConf
 /** Prepares a new connection. */
 export async function prepareSession(client: pg.ClientBase): Promise<void> {
   await client.query(SETTINGS)
-  // Lets the server notice during a long sort that nobody waits any more. Servers before version 14 do not have it
-  // and some platforms refuse it; without it they notice when they have something to send.
+  // Lets the server notice during a long sort that its client is gone. Servers before version 14 lack it and some platforms
+  // refuse it; those notice when they have something to send.
   await client.query("set client_connection_check_interval = '2s'").catch(error => {
     if (!(error instanceof pg.DatabaseError)) throw error
   })
 }
 
-/** A connection of its own, such as for a scan. @throws HrUnavailableError */
+/** A dedicated connection, such as for a scan. @throws HrUnavailableError */
 export async function connectClient(url: string, name?: string): Promise<pg.Client> {
   const client = new pg.Client(connectionSettings(url, name))
-  client.on('error', () => {}) // also reported by the query that is under way
+  client.on('error', () => {}) // also reported by the query in flight
   try {
     await client.connect()
     await prepareSession(client)
@@ -51,9 +52,12 @@ export async function connectClient(url: string, name?: string): Promise<pg.Clie
   return client
 }
 
+/** For a query: by the extended protocol, in which the server accepts one statement only, however it parses the text. */
+export const ONE_STATEMENT = { queryMode: 'extended' } as const
+
 /**
  * Rows of a query as arrays of text.
- * @param timeoutMs after which it is given up, together with its connection; absent: as the connection has it
+ * @param timeoutMs after which it is given up, together with its connection; default: as the connection has it
  */
 export async function textRows(
   client: pg.Pool | pg.ClientBase,
@@ -61,7 +65,7 @@ export async function textRows(
   values: unknown[] = [],
   timeoutMs?: number,
 ): Promise<(string | null)[][]> {
-  const query: pg.QueryArrayConfig = { text, values, rowMode: 'array', types: RAW }
+  const query: pg.QueryArrayConfig = { text, values, rowMode: 'array', types: RAW, ...ONE_STATEMENT }
   const patience = timeoutMs === undefined ? {} : { query_timeout: timeoutMs }
   const { rows } = await client.query<(string | null)[]>({ ...query, ...patience })
   return rows

@@ -6,21 +6,25 @@ import {
   mappingRefused,
   type Place,
   placeAfter,
+  subqueryOfMany,
   valueRefused,
 } from '../errors.ts'
 
-/** SQLSTATE classes and codes after which another try may succeed: nothing is wrong with the mapping. */
+/** SQLSTATE classes and codes after which a retry may succeed: the mapping is not at fault. */
 const TRANSIENT = /^(?:08|28|3D|40|53|55|57|58|XX)/
 
-/** Classes whose messages speak of the statement's text and of names in the schema, never of values in rows. */
+/** Classes whose messages are about the statement's text and the schema's names, never about values of rows. */
 const ABOUT_THE_STATEMENT = /^(?:42|0A|25)/
 /**
- * Of class 42, what functions raise that read a row's text as a query, a path or a name quotes that text: `to_tsquery(name)`.
- * It has no position, or says where in that text; what is about the statement has one alone, but for rights and collations.
+ * In class 42, functions that parse a row's text as a query, a path or a name quote that text: `to_tsquery(name)`. Their errors
+ * have no position, or one within that text; errors about the statement always have one, except for privileges and collations.
  */
 const MAY_QUOTE_A_VALUE = /^42(?!501|P2)/
 
-/** What the server answers to a login that it refuses. */
+/** SQLSTATE cardinality_violation. */
+const CARDINALITY = '21000'
+
+/** The server's codes for a refused login. */
 const REFUSALS: Record<string, 'login' | 'database'> = {
   '28000': 'login',
   '28P01': 'login',
@@ -28,11 +32,11 @@ const REFUSALS: Record<string, 'login' | 'database'> = {
 }
 
 /**
- * What an error of the HR connection means. The server's message is passed on only where it cannot hold values of rows;
- * for the same reason errors about data carry no cause.
+ * Translates an error of the HR connection. The server's message is passed on only where it cannot hold values of rows; for the
+ * same reason errors about data carry no cause.
  *
- * @param mapping file and text of the statement that was running, and the length of what stood before the text
- * @param hasRows whether the statement looked at rows; false: it was planned alone
+ * @param mapping file and text of the statement that was running, and the length of the statement before the text
+ * @param hasRows whether the statement read rows; false: it was only planned
  */
 export function toHrError(
   error: unknown,
@@ -48,6 +52,7 @@ export function toHrError(
   const mayQuote = hasRows && !isPlaced && MAY_QUOTE_A_VALUE.test(state)
   if (ABOUT_THE_STATEMENT.test(state) && !mayQuote)
     return mappingRefused(mapping.file, `${error.message} (${state})`, place, error)
+  if (state === CARDINALITY) return subqueryOfMany(mapping.file, `SQLSTATE ${state}`, place)
   return valueRefused(mapping.file, state, place)
 }
 
@@ -61,7 +66,7 @@ function codeOf(error: unknown): string {
   return typeof code === 'string' ? code : 'connection lost'
 }
 
-/** Place in the mapping file. PostgreSQL counts a position in characters of the whole query, from 1. */
+/** Position in the mapping file. PostgreSQL counts in characters of the whole query, from 1. */
 function placeOf(error: pg.DatabaseError, mapping: { sql: string; offset: number }): Place | null {
   const position = Number(error.position) - mapping.offset
   const characters = [...mapping.sql]

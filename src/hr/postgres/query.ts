@@ -1,9 +1,8 @@
 import pg from 'pg'
-import type { MappedColumn } from '../mapping.ts'
 import type { ColumnShape, HrQuery, KeyComparison, KeyCondition } from '../server.ts'
-import type { Dialect } from '../statement.ts'
+import type { Dialect, MappedColumn } from '../statement.ts'
 
-/** How PostgreSQL is asked for the rows of a mapping, and how its types are printed and compared. */
+/** PostgreSQL's statements for the rows of a mapping, and the printing and comparison of its types. */
 
 export const POSTGRES: Dialect = {
   beginnings: ['select', 'with', 'values', 'table'],
@@ -15,7 +14,7 @@ export const POSTGRES: Dialect = {
   ],
   nameQuote: '"',
   hasDollarQuotes: true,
-  lineComment: /--/y,
+  lineComment: /--[^\n\r]*/y,
   nestsComments: true,
 }
 
@@ -35,8 +34,8 @@ export function shapeOf(type: string): ColumnShape {
 }
 
 interface NativeType extends KeyComparison {
-  /** Type of an array of keys. */
-  array: string
+  /** Type of an array of keys; null: of the column's own type, wherever that is defined. */
+  array: string | null
 }
 
 const isText = { holds: () => true, isExact: false }
@@ -45,13 +44,14 @@ const NATIVE_TYPES: Record<string, NativeType> = {
   varchar: { array: 'text[]', ...isText },
   name: { array: 'text[]', ...isText },
   bpchar: { array: 'bpchar[]', ...isText },
+  citext: { array: null, ...isText },
   int2: { array: 'int2[]', holds: integerOf(16n), isExact: true },
   int4: { array: 'int4[]', holds: integerOf(32n), isExact: true },
   int8: { array: 'int8[]', holds: integerOf(64n), isExact: true },
   numeric: {
     array: 'numeric[]',
     holds: text => /^-?\d{1,100}(?:\.\d{1,100})?$/.test(text),
-    isExact: false,
+    isExact: true,
   },
   uuid: {
     array: 'uuid[]',
@@ -79,16 +79,19 @@ function integerOf(bits: bigint): (text: string) => boolean {
 export interface Statement {
   text: string
   values: unknown[]
-  /** What errors are explained by: file and text of the mapping, and the length of what stands before it. */
+  /** For explaining errors: file and text of the mapping, and the length of the statement before it. */
   mapping: { file: string; sql: string; offset: number }
 }
 
-/** The statement that returns the rows of a query. */
-export function rowsStatement(query: HrQuery): Statement {
+/**
+ * The statement that returns the rows of a query.
+ * @param rowLimit in bytes; little more of a longer text is sent, as rows are held in memory one after the other
+ */
+export function rowsStatement(query: HrQuery, rowLimit: number): Statement {
   const { where = [], counted, limit } = query
   const conditions = where.map((condition, i) => conditionText(query, condition, `$${i + 1}`))
   const values = where.map(condition => condition.values)
-  const list = `${selectList(query)}${counted ? ', count(*)' : ''}`
+  const list = `${selectList(query, rowLimit + 1)}${counted ? ', count(*)' : ''}`
   const groups = counted ? ` group by ${query.columns.map((_, i) => i + 1).join(', ')}` : ''
   return statement(
     query,
@@ -109,11 +112,15 @@ function statement(query: HrQuery, before: string, after: string, values: unknow
   return { text: `${before}${sql}${after}`, values, mapping: { file, sql, offset: before.length } }
 }
 
-function whereClause({ mapping, since }: HrQuery, conditions: string[]): string {
+function whereClause({ mapping, since, datedOnly = false }: HrQuery, conditions: string[]): string {
   const column = mapping.columns.get('updated_at')
-  // The constant has the column's own type, so that an index on it serves.
+  // The constants have the column's own type, so that an index on it serves; the earliest timestamp means none.
   const recent =
-    column && since ? [`${reference(column)} >= '${since.toISOString()}'::timestamptz::${column.type}`] : []
+    column && since
+      ? [
+          `(${reference(column)} >= '${since.toISOString()}'::timestamptz::${column.type}${datedOnly ? '' : ` or ${reference(column)} is null or ${reference(column)} = '-infinity'`})`,
+        ]
+      : []
   const all = [...recent, ...conditions]
   return all.length === 0 ? '' : ` where ${all.join(' and ')}`
 }
@@ -123,20 +130,31 @@ function conditionText({ mapping }: HrQuery, { column, by }: KeyCondition, param
   const native = by === 'type' && mapped && NATIVE_TYPES[mapped.type]
   if (!mapped) throw new Error(`${mapping.file} maps no ${column} to compare`)
   if (!native) return `btrim(${reference(mapped)}::text) = any(${parameter}::text[])`
-  return `${reference(mapped)} = any(${parameter}::${native.array})`
+  const keys = native.array === null ? parameter : `${parameter}::${native.array}`
+  return `${reference(mapped)} = any(${keys})`
 }
 
 /**
- * The SELECT list that prints columns of the mapping `m` as canonical text. A column whose type prints right by itself is
- * not cast: casts are what a scan of a million rows would spend its time on.
+ * The SELECT list that prints columns of the mapping `m` as canonical text. A column whose type prints right by itself is not
+ * cast: casts would dominate a scan of a million rows.
  */
-function selectList({ columns: names, mapping: { columns }, defaultEnterprise }: HrQuery): string {
+function selectList(
+  { columns: names, mapping: { columns }, defaultEnterprise }: HrQuery,
+  longest?: number,
+): string {
   const texts = names.map(name => {
     const column = columns.get(name)
     if (name === 'enterprise_code') return enterpriseText(column, defaultEnterprise)
-    return column ? columnText(name, column) : 'null'
+    if (!column) return 'null'
+    const text = columnText(name, column)
+    return longest === undefined || isShort(column.type) ? text : `left(${text}::text, ${longest})`
   })
   return texts.join(', ')
+}
+
+/** Whether all values of a type are short. The others are texts, or print like one. */
+function isShort(type: string): boolean {
+  return !(TEXTS.has(type) || type.startsWith('_') || type === 'json' || type === 'jsonb')
 }
 
 function enterpriseText(column: MappedColumn | undefined, defaultEnterprise: string): string {

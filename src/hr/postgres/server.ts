@@ -1,8 +1,6 @@
 import pg from 'pg'
-import { to as copyTo } from 'pg-copy-streams'
 import type { Logger } from 'pino'
 import { HrUnavailableError, hrTooSlow, mappingRefused, placeAfter } from '../errors.ts'
-import type { MappingFile } from '../mapping.ts'
 import type {
   DescribedColumn,
   HrFacts,
@@ -10,29 +8,39 @@ import type {
   HrQuery,
   HrReader,
   HrServer,
+  HrServerSettings,
   HrSession,
   HrTable,
   HrValues,
   SessionOptions,
+  TableReadWhole,
 } from '../server.ts'
-import { connectClient, connectionSettings, prepareSession, textRows } from './connection.ts'
+import type { MappingFile } from '../statement.ts'
+import { connectClient, connectionSettings, ONE_STATEMENT, prepareSession, textRows } from './connection.ts'
+import { copyOut } from './copy.ts'
 import { toHrError } from './errors.ts'
-import { copyStatement, keyComparison, POSTGRES, rowsStatement, type Statement, shapeOf } from './query.ts'
+import { readWhole } from './explain.ts'
+import { FunctionGate } from './gate.ts'
+import { copyStatement, keyComparison, POSTGRES, rowsStatement, shapeOf } from './query.ts'
 
-/** Connections for look-ups at most; every session has one more of its own. */
+/** Most connections for look-ups; every session has one more of its own. */
 const LOOKUP_CONNECTIONS = 4
 const LOOKUP_MS = 120_000
 
-/** HR in a PostgreSQL database. Connects when it is first asked something. */
+/** HR in a PostgreSQL database. Connects at the first query. */
 export class PostgresServer implements HrServer {
   readonly kind = 'postgres'
   readonly dialect = POSTGRES
   readonly keyComparison = keyComparison
   readonly reader: HrReader
+  readonly settings: HrServerSettings
   readonly #url: string
   readonly #pool: pg.Pool
+  readonly #gate = new FunctionGate()
 
-  constructor(url: string, logger: Logger) {
+  constructor(settings: HrServerSettings, logger: Logger) {
+    const { url, rowLimit } = settings
+    this.settings = settings
     this.#url = url
     this.#pool = new pg.Pool({
       ...connectionSettings(url),
@@ -40,19 +48,22 @@ export class PostgresServer implements HrServer {
       onConnect: prepareSession,
       query_timeout: LOOKUP_MS,
     })
-    // The pool replaces a connection that breaks while idle; whoever asks next is served or told.
-    this.#pool.on('error', error => logger.warn({ reason: toHrError(error).message }, 'HR connection lost'))
+    // The pool replaces a connection that breaks while idle; the next query succeeds or fails by itself.
+    this.#pool.on('error', error => logger.warn({ error: toHrError(error) }, 'HR connection lost'))
+    // One that breaks between two statements of a look-up emits an event, which ends the process unless it is handled.
+    this.#pool.on('connect', client => client.on('error', () => {}))
     this.reader = {
-      describe: mapping => describe(this.#pool, mapping),
-      rows: (query, timeoutMs) => queryRows(this.#pool, rowsStatement(query), timeoutMs),
+      describe: mapping => this.#undone(client => describe(client, mapping, this.#gate)),
+      rows: (query, timeoutMs) => this.#undone(client => queryRows(client, query, rowLimit, timeoutMs)),
     }
   }
 
   async open({ name, timeoutMs }: SessionOptions): Promise<HrSession> {
+    const { rowLimit } = this.settings
     const client = await connectClient(this.#url, name)
     try {
-      await client.query('begin isolation level repeatable read read only')
-      return new PostgresSession(client, timeoutMs)
+      await client.query(`begin isolation level repeatable read read only; savepoint ${UNTOUCHED}`)
+      return new PostgresSession(client, timeoutMs, this.#gate, rowLimit)
     } catch (error) {
       await client.end()
       throw toHrError(error)
@@ -61,7 +72,7 @@ export class PostgresServer implements HrServer {
 
   async tables(): Promise<HrTable[]> {
     try {
-      // Partitions show in their table; nobody has counted a table whose number of rows is -1.
+      // Partitions count as their table; -1 rows means that the table was never analysed.
       const rows = await textRows(
         this.#pool,
         `select concat(case when not pg_table_is_visible(c.oid) then n.nspname || '.' end, c.relname),
@@ -98,10 +109,18 @@ export class PostgresServer implements HrServer {
               and n.nspname not in ('pg_catalog', 'information_schema') and n.nspname !~ '^pg_'
               and has_table_privilege(c.oid, 'insert, update, delete'))`,
       )
+      const hidden = await textRows(
+        client,
+        `select c.oid::regclass::text from pg_class c
+         where c.relkind in ('r', 'p') and c.relrowsecurity and has_table_privilege(c.oid, 'select')
+           and row_security_active(c.oid)
+         order by 1`,
+      )
       return {
         product: `PostgreSQL ${version}`,
         readOnly: readOnly ?? '',
         writableTables: Number(writable),
+        hidden: hidden.map(([name]) => name ?? ''),
       }
     } catch (error) {
       throw toHrError(error)
@@ -110,45 +129,72 @@ export class PostgresServer implements HrServer {
     }
   }
 
+  readWhole(query: HrQuery, userid: string): Promise<TableReadWhole[]> {
+    return this.#undone(client => readWhole(client, rowsStatement(query, this.settings.rowLimit), userid))
+  }
+
   close(): Promise<void> {
     return this.#pool.end()
   }
+
+  /** Runs work in a transaction that is rolled back, so that the next one finds an unchanged connection. */
+  async #undone<T>(work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
+    let client: pg.PoolClient | undefined
+    try {
+      client = await this.#pool.connect()
+      await client.query('begin read only')
+      const result = await work(client)
+      await client.query('rollback')
+      client.release()
+      return result
+    } catch (error) {
+      client?.release(true)
+      throw toHrError(error)
+    }
+  }
 }
 
-/** One read-only, repeatable-read transaction. It ends with its connection, which undoes whatever a SELECT may have set. */
+/** Savepoint that a session returns to before each statement, to undo the settings of the one before. */
+const UNTOUCHED = 'untouched'
+
+/** One read-only, repeatable-read transaction. It ends with its connection. */
 class PostgresSession implements HrSession {
   readonly #client: pg.Client
   readonly #timeoutMs: number | null
+  readonly #gate: FunctionGate
+  readonly #rowLimit: number
 
-  constructor(client: pg.Client, timeoutMs: number | null) {
+  constructor(client: pg.Client, timeoutMs: number | null, gate: FunctionGate, rowLimit: number) {
     this.#client = client
     this.#timeoutMs = timeoutMs
+    this.#gate = gate
+    this.#rowLimit = rowLimit
   }
 
   describe(mapping: MappingFile): Promise<DescribedColumn[]> {
-    return this.#inTime(() => describe(this.#client, mapping))
+    return this.#inTime(() => describe(this.#client, mapping, this.#gate))
   }
 
   rows(query: HrQuery, timeoutMs?: number): Promise<HrValues[]> {
-    return this.#inTime(() => queryRows(this.#client, rowsStatement(query), timeoutMs))
+    return this.#inTime(() => queryRows(this.#client, query, this.#rowLimit, timeoutMs))
   }
 
   async lines(query: HrQuery): Promise<HrLines> {
-    await this.#limit()
+    await this.#begin()
     const { text, mapping } = copyStatement(query)
     return {
-      source: this.#client.query(copyTo(text)),
+      source: this.#client.query(copyOut(text)),
       failureOf: error => this.#explained(toHrError(error, mapping)),
     }
   }
 
-  /** In the middle of a COPY this cuts the connection, which is the only short way out of one. */
+  /** In the middle of a COPY this cuts the connection, the only quick way to end one. */
   async close(): Promise<void> {
     await this.#client.end().catch(() => undefined) // it may be gone already
   }
 
   async #inTime<T>(work: () => Promise<T>): Promise<T> {
-    await this.#limit()
+    await this.#begin()
     try {
       return await work()
     } catch (error) {
@@ -156,10 +202,9 @@ class PostgresSession implements HrSession {
     }
   }
 
-  /** Before each statement, whatever the one before it has set. */
-  async #limit(): Promise<void> {
-    if (this.#timeoutMs === null) return
-    await this.#client.query(`set local statement_timeout = ${this.#timeoutMs}`).catch(error => {
+  async #begin(): Promise<void> {
+    const limit = this.#timeoutMs === null ? '' : `; set local statement_timeout = ${this.#timeoutMs}`
+    await this.#client.query(`rollback to savepoint ${UNTOUCHED}${limit}`).catch(error => {
       throw toHrError(error)
     })
   }
@@ -174,16 +219,16 @@ class PostgresSession implements HrSession {
 
 /** SQLSTATE query_canceled. */
 const QUERY_CANCELED = '57014'
-/** SQLSTATE of a statement that wants parameters and is given none. */
+/** SQLSTATE of a statement that lacks parameters. */
 const PROTOCOL_VIOLATION = '08P01'
 
-type Client = pg.Pool | pg.ClientBase
-
 async function queryRows(
-  client: Client,
-  { text, values, mapping }: Statement,
+  client: pg.ClientBase,
+  query: HrQuery,
+  rowLimit: number,
   timeoutMs?: number,
 ): Promise<HrValues[]> {
+  const { text, values, mapping } = rowsStatement(query, rowLimit)
   try {
     return await textRows(client, text, values, timeoutMs)
   } catch (error) {
@@ -191,17 +236,17 @@ async function queryRows(
   }
 }
 
-/** The columns that a mapping's SELECT returns. It is planned, and stopped before its first row. */
-async function describe(client: Client, { file, sql }: MappingFile): Promise<DescribedColumn[]> {
+/** The columns that a mapping's SELECT returns, once the gate allows it. It is planned, and stopped before its first row. */
+async function describe(
+  client: pg.ClientBase,
+  { file, sql }: MappingFile,
+  gate: FunctionGate,
+): Promise<DescribedColumn[]> {
   const before = 'select * from (\n'
   try {
-    // The extended protocol takes one statement and no more, whatever the text is made of.
-    const statement = {
-      text: `${before}${sql}\n) m limit 0`,
-      rowMode: 'array',
-      queryMode: 'extended',
-    } as const
-    const { fields } = await client.query(statement)
+    await gate.check(client, { file, sql })
+    const text = `${before}${sql}\n) m limit 0`
+    const { fields } = await client.query({ text, rowMode: 'array', ...ONE_STATEMENT })
     const oids = [...new Set(fields.map(field => field.dataTypeID))]
     const types = await textRows(client, 'select oid, typname from pg_type where oid = any($1::oid[])', [
       oids,

@@ -1,12 +1,14 @@
 import pg from 'pg'
-import type { MappingFile } from '../mapping.ts'
+import type { MappingFile } from '../statement.ts'
 import { singleSelect } from '../statement.ts'
+import { ONE_STATEMENT } from './connection.ts'
 import { toHrError } from './errors.ts'
+import { FunctionGate } from './gate.ts'
 import { POSTGRES } from './query.ts'
 
 /**
- * The optional trigger in HR, which tells dirsync of changes at once. A person installs it; what listens is in
- * change-listener.ts. Everything else in dirsync only reads HR.
+ * The optional trigger in HR, which notifies dirsync of changes at once. A person installs it; change-listener.ts listens.
+ * Everything else in dirsync only reads HR.
  */
 
 /** Notified by the trigger: with a JSON array of user ids, or with an empty text when anything may have changed. */
@@ -29,15 +31,15 @@ export class TriggerRefusedError extends Error {
   readonly code = 'TRIGGER_REFUSED'
 }
 
-/** What will be done, to be printed or carried out. */
+/** The planned statements, to be printed or run. */
 interface TriggerChange {
-  /** `names`: the column whose values are named in notifications; null where none is. */
+  /** `names`: the column whose values are named in notifications; null for none. */
   tables: { table: string; names: string | null }[]
   statements: string[]
 }
 
 /**
- * The statements that install the trigger, in place of one that is there.
+ * The statements that install the trigger, replacing an existing one.
  * @param names tables instead of those that the mapping reads
  * @throws TriggerTableError, MappingError, HrUnavailableError
  */
@@ -62,13 +64,13 @@ export async function planInstallation(
       ...(await planRemoval(client)).statements,
       ...schemas.map(functionStatement),
       ...tables.flatMap(triggerStatements),
-      // Whoever listens reads what changed before the trigger was there.
+      // Listeners read the changes from before the trigger existed.
       `notify ${CHANNEL}`,
     ],
   }
 }
 
-/** The statements that remove the trigger, from wherever it is. */
+/** The statements that remove the trigger from all tables. */
 export async function planRemoval(client: pg.ClientBase): Promise<TriggerChange> {
   const tables = await triggeredTables(client)
   const { rows: schemas } = await client.query(
@@ -87,7 +89,7 @@ export async function planRemoval(client: pg.ClientBase): Promise<TriggerChange>
   }
 }
 
-/** The statements as one transaction, for somebody else to run. */
+/** The statements as one transaction, for another user to run. */
 export function script(statements: readonly string[]): string[] {
   return [...BEGIN, ...statements, 'commit'].map(statement => `${statement};`)
 }
@@ -123,7 +125,7 @@ interface TriggeredTable {
   triggers: string[]
 }
 
-/** Where the trigger is installed. */
+/** The tables with the trigger. */
 export async function triggeredTables(client: pg.ClientBase): Promise<TriggeredTable[]> {
   const { rows } = await client.query<TriggeredTable>(
     `select n.nspname as schema, c.relname as name, array_agg(t.tgname::text order by t.tgname) as triggers
@@ -141,31 +143,36 @@ interface WatchedTable {
   name: string
   /** `pg_class.relkind`: `r` a table, `p` a partitioned one; others cannot have the trigger. */
   kind: string
-  /** The column whose values are the mapping's user ids; null where they come from elsewhere, or are computed. */
+  /** The column with the mapping's user ids; null where they come from elsewhere, or are computed. */
   useridColumn: string | null
 }
 
 /**
- * The tables behind a mapping, as the server plans it: views are seen through, partitions stand for their parent.
- * Nothing is read or written.
+ * The tables behind a mapping, as the server plans it: views are expanded, partitions count as their parent. Nothing is read or
+ * written.
  * @throws MappingError, HrUnavailableError
  */
 async function tablesOf(client: pg.ClientBase, { file, sql }: MappingFile): Promise<WatchedTable[]> {
   const before = 'explain (format json, verbose, costs off) select * from (\n'
+  const ask = (text: string) => client.query({ text, ...ONE_STATEMENT })
   try {
-    const plan = await client.query(`${before}${sql}\n) m`)
+    await client.query('begin read only')
+    await new FunctionGate().check(client, { file, sql })
+    const plan = await ask(`${before}${sql}\n) m`)
     const names = [...relations(plan.rows[0]['QUERY PLAN'])]
-    const { fields } = await client.query(`select * from (\n${sql}\n) m limit 0`)
+    const { fields } = await ask(`select * from (\n${sql}\n) m limit 0`)
     const userid = fields.find(field => field.name === 'userid')
     return await namedTables(client, names, userid)
   } catch (error) {
     throw toHrError(error, { file, sql, offset: before.length })
+  } finally {
+    await client.query('rollback').catch(() => undefined) // the connection may be gone
   }
 }
 
 /**
  * The named tables; those that do not exist are left out.
- * @param userid where the mapping's user ids come from, as the server tells it
+ * @param userid the source of the mapping's user ids, by the server's answer
  */
 async function namedTables(
   client: pg.ClientBase,
@@ -213,7 +220,7 @@ function qualified({ schema, name }: { schema: string; name: string }): string {
   return `${pg.escapeIdentifier(schema)}.${pg.escapeIdentifier(name)}`
 }
 
-/** Transition tables cost a statement far less than a trigger per row, and a notification goes out once per transaction. */
+/** Transition tables cost a statement far less than a trigger per row, and a notification is sent once per transaction. */
 function functionStatement(schema: string): string {
   return `create or replace function ${pg.escapeIdentifier(schema)}.${FUNCTION}() returns trigger
 language plpgsql set search_path = pg_catalog, pg_temp as $$
@@ -225,7 +232,8 @@ begin
       return null;
     end if;
   end if;
-  -- Few user ids are named. Of many, of deletions and of other tables dirsync only learns that something changed.
+  -- A few user ids are named. For many, for deletions and for other tables dirsync only learns that something
+  -- changed.
   if tg_op in ('INSERT', 'UPDATE') and tg_nargs = 1 then
     begin
       execute format('select case when count(*) <= ${MOST_NAMED} then jsonb_agg(distinct key)::text end

@@ -41,7 +41,7 @@ export const limitAccountGet = defineOperation({
 
 export type LimitAccountQuery = z.input<typeof limitAccountGet.request>
 
-/** A limit account; `balance` is a decimal text, `sub_limits` null when the platform gives none. */
+/** A limit account; `balance` is a decimal text, `sub_limits` null when the platform returns none. */
 export type LimitAccount = z.output<typeof limitAccount>
 
 const MOST_PAGES = 2_147_483_647

@@ -20,8 +20,8 @@ import { defineOperation } from '../operation.ts'
 const MAX_COST_CENTER = 2_147_483_647
 
 /**
- * Update an employee (section 4.3). Parameters that are left out keep their value; `#default#` clears a date, the level
- * or the categories; the empty text clears the remark, the level or the categories.
+ * Update an employee (section 4.3). Omitted parameters keep their value; `#default#` clears a date, the level or the
+ * categories; the empty text clears the remark, the level or the categories.
  */
 export const employeeUpdate = defineOperation({
   name: 'employee/update',
@@ -161,5 +161,5 @@ export const employeeOpenid = defineOperation({
 
 export type OpenidQuery = z.input<typeof employeeOpenid.request>
 
-/** The binding (section 2.4); `open_userid` is what the merchant knows as `buyer_open_id`. */
+/** The binding (section 2.4); the merchant knows `open_userid` as `buyer_open_id`. */
 export type OpenidBinding = z.output<typeof employeeOpenid.response>

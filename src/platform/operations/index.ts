@@ -23,7 +23,7 @@ export const OPERATIONS = {
   'taxpayer/findList': taxpayerList,
 } as const satisfies Record<OperationName, unknown>
 
-/** Calls per second of the operations that have a limit of their own (section 8). */
+/** Calls per second of the operations with their own limit (section 8). */
 export const OPERATION_BUDGETS: ReadonlyMap<string, number> = new Map(
   Object.values<Operation>(OPERATIONS).flatMap(({ name, perMinute }) =>
     perMinute === undefined ? [] : [[name, perMinute / 60] as const],

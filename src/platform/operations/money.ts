@@ -104,12 +104,12 @@ const tradeInfo = z
   })
   .refine(
     ({ thirdPayAmount: pay, thirdCostAmount: cost }) =>
-      // One that has a problem of its own arrives here as it was given.
+      // A value with a problem of its own arrives here unparsed.
       !pay?.rawJSON || !cost?.rawJSON || compareDecimals(pay.rawJSON, cost.rawJSON) === 0,
     { path: ['thirdPayAmount'], message: 'must be equal to thirdCostAmount (rebate mode)' },
   )
 
-/** Refund an order (section 4.10). A number that was used before is refused by the platform. */
+/** Refund an order (section 4.10). The platform refuses a number that was used before. */
 export const refundCreate = defineOperation({
   name: 'seller/v3/pay/syncRefund',
   idempotent: false,
@@ -127,7 +127,7 @@ export const refundCreate = defineOperation({
     notifyUrl: text(254).optional(),
     tradeInfo: tradeInfo.optional(),
   }),
-  /** The platform's trade number. Success is success, even without it: it is empty then. */
+  /** The platform's trade number; empty when a success comes without it. */
   response: z.union([z.string(), z.number().transform(String), z.null().transform(() => '')]).default(''),
   check: (request, { appId, priceDifferenceMode }) => [
     ...foreignNumbers(appId, {
@@ -175,10 +175,10 @@ export const topUpApply = defineOperation({
     })
     .refine(
       application => application.taxpayer !== undefined || application.identifier !== undefined,
-      // Whatever else is wrong, so that everything is told at once.
+      // Also beside other problems, so that all are reported at once.
       { message: 'needs one of taxpayer and identifier', when: () => true },
     ),
-  /** Success is success, even if the answer does not repeat the numbers: they are empty then. */
+  /** A success may come without the numbers: they are empty then. */
   response: z
     .object({ apply_charge_openid: answerText, external_code: answerText })
     .nullish()

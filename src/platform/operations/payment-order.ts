@@ -17,7 +17,7 @@ import { defineOperation, foreignNumbers } from '../operation.ts'
 
 const MOST_PAGES = 2_147_483_647
 
-/** What a payment order has in list and detail (section 2.6). States: `states.ts`. */
+/** The fields of a payment order in both list and detail (section 2.6). States: `states.ts`. */
 const orderFields = {
   trade_no: textOrNull,
   out_trade_no: textOrNull,
@@ -133,7 +133,7 @@ function withOneSpelling<Order extends DoubleSpellings>(
 export type PaymentOrderPageQuery = z.input<typeof paymentOrderList.request>
 export type PaymentOrderQuery = z.input<typeof paymentOrderGet.request>
 
-/** Amounts are decimal texts; what has no value is null. */
+/** Amounts are decimal texts; missing values are null. */
 export type PaymentOrder = z.output<typeof paymentOrder>
 export type PaymentOrderPage = z.output<typeof paymentOrderList.response>
 export type PaymentOrderDetail = z.output<typeof paymentOrderGet.response>

@@ -3,6 +3,7 @@ export const alertMessages = {
   // Titles: of one alert, of several, and of a summary.
   'alerts.message.raised': 'dirsync: {title}',
   'alerts.message.repeated': 'dirsync: still: {title}',
+  'alerts.message.acknowledged': 'dirsync: in hand: {title}',
   'alerts.message.recovered': 'dirsync: recovered: {title}',
   'alerts.message.several':
     'dirsync: {going, plural, one {# alert, {worst}} other {# alerts, the worst {worst}}}{over, plural, =0 {} other {; # recovered}}',
@@ -23,5 +24,8 @@ export const alertMessages = {
     '{more, plural, one {# more is} other {# more are}} on the console’s page of alerts.',
   'alerts.message.summary':
     'This channel has had its {most, plural, one {one message} other {# messages}} of this hour. {more, plural, one {# more alert is} other {# more alerts are}} in the console; what still holds at {time} {zone} is told then.',
+  'alerts.message.taken': '{by} takes care of it{reason, select, none {.} other {: {reason}}}',
+  'alerts.message.flapping':
+    '{what} It comes and goes, and has come back {returns, plural, one {once} other {# times}}: it is over only after {minutes} minutes without it.',
   'alerts.message.open': 'Open the console',
 } as const

@@ -59,5 +59,6 @@ export const audit = {
   'audit.arg.from': 'from',
   'audit.arg.to': 'to',
   'audit.arg.keep_memory': 'memory kept',
+  'audit.arg.file': 'file',
   'audit.arg.forgotten': 'forgotten',
 } as const

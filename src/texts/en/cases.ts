@@ -263,6 +263,8 @@ export const cases = {
     'The employee has left according to HR, but is still in service on the platform, whose interface cannot end that. Do it in its back office.',
   'cases.about.missing_department':
     'The platform does not know the employee’s department. Create it in the back office, or correct the code in HR.',
+  'cases.about.unsettled_hr_row':
+    'Plan and worker read different rows, again and again, so nothing was sent. See that all processes read the same HR in the same way.',
   'cases.about.no_permission':
     'The application may not do this on the platform. Have the permission granted, then retry.',
   'cases.about.not_applied':

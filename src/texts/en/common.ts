@@ -32,6 +32,7 @@ export const common = {
   'common.in': 'in {time}',
   'common.time': 'Time',
   'common.now': 'just now',
+  'common.times_in': 'Times in {zone}',
   'common.count': '{count, number}',
   'common.no_moment': 'it is no date or time',
   'common.for': 'For',
@@ -85,6 +86,9 @@ export const common = {
   'error.database': 'dirsync’s database does not answer',
   'error.database.remedy':
     'The figures come back by themselves as soon as it does. `dirsync doctor` says more.',
+  'error.misdirected': 'This console has another address',
+  'error.misdirected.remedy':
+    'You asked for {host}. Open the console at localhost on its own machine, or set CONSOLE_URL to the address that people use.',
   'error.too_many': 'Too many requests',
   'error.too_many.remedy': 'Wait for {seconds, number} s, then try again.',
   'common.by_person': '{name} ({via})',

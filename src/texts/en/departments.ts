@@ -39,7 +39,7 @@ export const departments = {
   'departments.would_delete':
     'HR was read just now. A run would delete {count, plural, =0 {nothing} one {# department} other {# departments}} of {total, number}.',
   'departments.would_delete_nothing': 'Nothing is to be deleted now.',
-  'departments.left_out': 'One HR source is left out.',
+  'departments.left_out': 'Some departments are left out.',
   'departments.would_be_held': 'The run would be held: it deletes more than the breaker lets pass.',
   'departments.would_be_held.remedy': 'After it is held, somebody has to approve it.',
   'departments.order': 'Order',

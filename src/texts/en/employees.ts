@@ -37,6 +37,16 @@ export const employees = {
   'employees.now.awaiting_activation': 'HR has the employee, the platform does not yet.',
   'employees.now.awaiting_activation.remedy':
     'The employee has to be activated on the platform; dirsync goes on by itself after that.',
+  'employees.now.held': 'HR has changed, and nothing is sent before run {run} is decided.',
+  'employees.now.held.remedy':
+    'Look at the plan, then approve or reject it. Sync now sends this employee alone.',
+  'employees.now.held.decided': 'HR has changed since run {run} was held. The next plan judges it.',
+  'employees.now.rejected': 'HR has changed, and {who} rejected the change with run {run}: {reason}',
+  'employees.now.rejected_bare': 'HR has changed, and {who} rejected the change with run {run}.',
+  'employees.now.rejected.remedy':
+    'Nothing is sent until HR changes the row again. Sync now sends it all the same.',
+  'employees.now.accepted': 'HR and the platform differ, and a person ignored the case.',
+  'employees.now.accepted.remedy': 'Nothing is tried until HR changes the row or the case is retried.',
   'employees.now.left': 'HR says that the employee has left.',
   'employees.now.left.remedy': 'Nothing is sent about leavers.',
   'employees.now.vanished': 'HR has no row of the employee any more.',
@@ -148,7 +158,10 @@ export const employees = {
   'step.judged_passed': 'The row keeps all rules, and a plan has passed it.',
   'step.judged_rules_broken': 'The row breaks a rule: {message}',
   'step.judged_row_changed': 'HR has changed the row since the plan: the next plan judges it.',
+  'step.judged_held': 'It waits for the decision about run {run}.',
+  'step.judged_rejected': 'It was rejected with run {run}: nothing comes by itself until HR changes the row.',
   'step.judged_not_yet': 'No plan has passed the row yet. A run may be held.',
+  'step.judged_unsettled': 'Plan and worker read different rows: {message}',
   'step.judged_gave_up': 'The job ended its worker again and again, and was given up.',
   'step.asked_in_service': 'The platform has the employee in service.',
   'step.asked_absent': 'The platform has no such employee in service.',

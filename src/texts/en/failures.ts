@@ -39,6 +39,10 @@ export const failures = {
   'said.platform_said': 'The platform said: {words}',
   'said.call_failed': '{operation} failed ({facts})',
   'said.delivered_twice': 'HR delivers this employee more than once',
+  'said.mistaken_document':
+    'HR has a document number without card_type that is not an identity number, and the platform has an identity card.',
+  'said.mistaken_document_remedy':
+    'Correct the number in HR, or map card_type: 2 says that it is a passport.',
   'said.not_applied': 'The platform accepted this value, and shows again what it showed before.',
   'said.not_applied_remedy':
     "Find out in the platform's back office what keeps or puts back the other value (a rule, another system), or correct HR.",
@@ -62,6 +66,10 @@ export const failures = {
     'Give each a user id of at most 100 characters in HR, or leave them out of the mapping. The next run that reads every row then closes this.',
   'said.worker_ended': 'The worker ended {count} times in the middle of this job.',
   'said.worker_ended_remedy': "Look at the workers' logs around the attempts of this entity, then retry.",
+  'said.unsettled':
+    'Workers found another HR row than the plan, {count} times in a row, so nothing was sent.',
+  'said.unsettled_remedy':
+    'See that every process reads the same HR with the same mapping and the same rights, that none reads a replica that lags behind, and that no column of the mapping differs at every read.',
   'said.not_stored': 'PostgreSQL refused to store what came of this job ({reason}).',
   'said.not_stored_remedy':
     'Look for an odd value of this entity in HR and on the platform, mend it, then retry. Report it with this message if there is none.',
@@ -91,6 +99,8 @@ export const failures = {
   'said.card_type': 'card_type must be 1 (identity card) or 2 (passport)',
   'said.card_passport':
     'card_no must be a passport number of 1 to 20 letters and digits, or an identity number of 18 or 15 places',
+  'said.card_no_passport':
+    'card_no must be an identity number of 18 or 15 places, or have card_type 2 beside it if it is a passport number of digits alone',
   'said.card_form': 'card_no must be an identity number of 18 or 15 places',
   'said.card_birth': 'card_no must hold a birth date that exists',
   'said.card_check': 'card_no must end with the right check digit',
@@ -114,11 +124,16 @@ export const failures = {
     'the HR database refuses the login ({reason}); check user, password and database in HR_DATABASE_URL or HR_SOURCES',
   'said.hr_no_database':
     'the HR server has no such database ({reason}); check user, password and database in HR_DATABASE_URL or HR_SOURCES',
+  'said.dry_run_died':
+    'The process that read it ended before it was done ({reason}): it may need more than {limit} MB, as with rows that are very long. Its limit is DRY_RUN_MEMORY_MB.',
+  'said.hr_no_right':
+    'the HR user has no right to this database, or there is none of this name ({reason}); check user, password and database in HR_DATABASE_URL or HR_SOURCES',
   // Deliveries of files.
   'said.delivery_incomplete': 'the delivery in {folder} is not complete',
   'said.delivery_changed': 'its files changed while they were read',
-  'said.delivery_forget': 'if it is no longer delivered, remove {folder}',
-  'said.delivery_empty': 'the folder has no file of data: .csv, .tsv, .json, .ndjson, .parquet or .xlsx',
+  'said.folder_away':
+    'the folder {folder} cannot be read ({reason}); check HR_DATABASE_URL or HR_SOURCES, and that the folder is there and mounted',
+  'said.delivery_empty': 'the folder has no file of data: {names}',
   'said.delivery_unkept':
     "HR's deliveries cannot be kept in {folder} ({reason}); set HR_FILES_KEEP to a folder that may be written",
   'said.no_duckdb':
@@ -139,10 +154,14 @@ export const failures = {
   'said.file_no_text':
     'the file {file} line {line} (from byte {bytes} on) is no text in {encoding}; check HR_FILES_ENCODING, or the export',
   'said.file_cut_character': 'the file {file} ends in the middle of a character of {encoding}',
-  'said.file_columns_twice':
-    'the file {file} has the same name for columns {column} and {other} in its first line',
+  'said.file_columns_twice': 'the file {file} has the same name for columns {column} and {other}',
   'said.file_columns':
-    'the file {file} cannot be read: line {line} has {count} values, and the first line names {limit} columns',
+    'the file {file} cannot be read: line {line} has {count} values, and line {other} names {limit} columns',
+  'said.file_records': 'the file {file} cannot be read: it has {count} records, and {rows} of them were read',
+  'said.file_wide_row':
+    'the file {file} has more values in row {line} of sheet {sheet} than row {other} names columns: name them all, or say in HR_FILES_HEADINGS which row names them',
+  'said.file_no_heading':
+    'the file {file} has nothing in row {line}, which HR_FILES_HEADINGS says names the columns',
   'said.file_quote': 'the file {file} cannot be read: line {line} has a quote that is not closed',
   'said.file_no_csv_line': 'the file {file} cannot be read: line {line} is no CSV',
   'said.file_no_csv': 'the file {file} cannot be read: it is no CSV',
@@ -152,6 +171,9 @@ export const failures = {
   'said.file_no_parquet': 'the file {file} is not whole, or no Parquet',
   'said.file_no_workbook': 'the file {file} is not a workbook of Excel',
   'said.file_formula': 'the file {file} has {value} in cell {cell} of sheet {sheet}: mend its formula',
+  'said.file_uncomputed':
+    'the file {file} has a formula without a value in cell {cell} of sheet {sheet}: save it with Excel',
+  'said.file_no_text_of_cell': 'the file {file} lacks the text of cell {cell} of sheet {sheet}',
   'said.file_no_sheet': 'the file {file} has nothing in its first sheet, {sheet}',
   'said.file_too_big': 'the file {file} holds more than 512 MB of shared texts; export it as CSV',
   'said.paused_by': 'All calls are paused by {name}: {words}',
@@ -170,6 +192,10 @@ export const failures = {
     'HR delivers {rows} rows with a user id, {percent} % fewer than the last good run ({before}): check the mapping query and the HR database, or raise GATE_MAX_FEWER_ROWS if so many have left',
   'said.emptied':
     '{columns} turned empty for more than {percent} % of the rows: check the mapping query and the HR database, or raise GATE_MAX_EMPTIED if this is so in HR',
+  'said.missing_employees':
+    'HR has {counted} employees in departments, of {before} in the last good run: check the mapping query and the HR database, or raise GATE_MAX_FEWER_ROWS if so many have left',
+  'said.employees_unread':
+    'No department is deleted before a run has read all employees and passed: look at the latest run of kind changes.',
   'said.straying':
     '{count} of {rows} rows that HR delivers are of enterprises that are not those of the source: check the mapping query, or enterprise_codes in the file of HR_SOURCES',
   'said.misassigned':
@@ -177,8 +203,12 @@ export const failures = {
   'said.nothing_enqueued': 'Nothing was enqueued.',
   'said.employees_change':
     '{changing} of {total} employees would change, more than {count} and {percent} %: look at the plan, then approve or reject the run.',
+  'said.most_left':
+    'HR says that {left} of {total} employees have left, more than {percent} %: check how the mapping tells who is active, then approve or reject the run.',
   'said.departments_go':
     '{changing} of {total} departments would be deleted, more than {count} and {percent} %: look at the plan, then approve or reject the run.',
+  'said.was_rejected': '{count} of them was rejected before, with run {run} by {name}.',
+  'said.were_rejected': '{count} of them were rejected before, with run {run} by {name}.',
   'said.unchanged_since': 'HR has not changed since.',
   'said.changed_row_since':
     'Since then HR has changed {count} row: approval sends the plan as it was stored and leaves them to the next one.',
@@ -239,6 +269,7 @@ export const failures = {
   'said.see_case': 'dead letter {case}: {category}',
   'said.switched_off': 'its feature is switched off for the enterprise',
   'said.not_kept': 'the platform accepted it before, and did not keep it',
+  'said.mistaken': 'HR does not say that it is a passport, and the platform has an identity card',
   'said.keeps_own': 'HR has none, the platform keeps its own',
   // What doctor finds.
   'doctor.valid': 'the access token is valid for another {time}',
@@ -247,14 +278,22 @@ export const failures = {
   'doctor.reviewer': 'the role dirsync_reviewer may read failed_syncs',
   'doctor.embedded': 'no address is set, so everything runs embedded, with its data in .dirsync/',
   'doctor.cron_jobs': '{count} cron jobs',
+  'doctor.cron_zone': 'scheduled in the time zone {name}',
   'doctor.start_server': 'Start the server, or correct DATABASE_URL.',
   'doctor.correct_it': 'Correct it, then run this again: the rest was not checked.',
   'doctor.holds_queue': '{name} holds the queue',
   'doctor.sessions_read_only': 'sessions are read-only ({state})',
   'doctor.may_write': 'the HR user may write to {count} tables, though dirsync never does',
+  'doctor.hidden_rows':
+    'row-level security decides which rows of {names} the HR user sees, and may hide all of them',
+  'doctor.show_rows': 'Give the HR user a policy that shows all employees, or BYPASSRLS.',
   'doctor.select_only': 'Give HR_DATABASE_URL a user that may only SELECT.',
   'doctor.correct_mapping': 'Correct the mapping file.',
   'doctor.correct_file': 'Correct the file, or the setting that names it.',
+  'doctor.reads_whole': 'every look-up of an employee reads all of {table}, about {rows} rows',
+  'doctor.make_index': 'Have an index made in HR: {statement}.',
+  'doctor.map_plainly':
+    'Write the mapping so that an index finds one user id: map its column as it is, and join by indexed columns.',
   'doctor.no_trigger': 'not installed: cron jobs find what HR changes',
   'doctor.trigger_impossible':
     'HR is not in PostgreSQL, which alone can have one: cron jobs find what HR changes, and at once with HR_POLL_SECONDS',
@@ -315,6 +354,17 @@ export const failures = {
   'doctor.channel_with_tls': 'Set {setting} to an https:// address.',
   'doctor.channel_fails': 'channel {channel} cannot send',
   'doctor.correct_channel': 'Correct {setting}, or the mail server.',
+  'doctor.newest': 'the newest updated_at is {time} ago',
+  'doctor.none_new': 'no updated_at is of the last day',
+  'doctor.in_utc':
+    'the newest updated_at is {time} ago: perhaps the times are in UTC, and read as those of China',
+  'doctor.in_future': '{count} rows have an updated_at in the future: every run reads them',
+  'doctor.correct_times': 'Correct these times in HR, or the time zone of updated_at in the mapping.',
+  'doctor.undated': '{count} rows have no updated_at: every run reads them',
+  'doctor.let_hr_date': 'Let HR write updated_at with each change, or leave it out of the mapping.',
+  'doctor.superuser': 'the role of DATABASE_URL is a superuser: what it runs can switch the audit off',
+  'doctor.no_superuser':
+    'Let a role own the database that is no superuser: docs/compose.md has the statements.',
   'doctor.no_console_url': 'CONSOLE_URL is not set: messages do not link to the console',
   'doctor.set_console_url': 'Set CONSOLE_URL to the address that people open the console at.',
 } as const

@@ -43,6 +43,7 @@ export const mapping = {
   'mapping.paste_hint':
     'It is run in HR’s database, read-only, and compared with today’s mapping. Nothing is sent, and the mapping stays as it is.',
   'mapping.find_out': 'Find out what it would change',
+  'mapping.cancel': 'Cancel it',
   'mapping.wrong': 'The SELECT cannot be used.',
   'mapping.wrong_in': 'The SELECT is wrong in line {line}.',
   'mapping.wrong_at': 'The SELECT is wrong at line {line}, column {column}.',

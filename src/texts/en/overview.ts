@@ -2,6 +2,7 @@
 export const overview = {
   'overview.title': 'Overview',
   'overview.all_well': 'Everybody is in step. There is nothing to do.',
+  'overview.decided': 'There is nothing to do: a person decided about whoever is not in step.',
   'overview.at_work': 'dirsync is bringing everybody into step. There is nothing to do.',
   'overview.no_worker': 'No worker is running, so nothing is sent.',
   'overview.no_worker.remedy': 'Start one with `dirsync start --roles worker`; what waits is sent by itself.',

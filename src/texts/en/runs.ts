@@ -86,7 +86,7 @@ export const runs = {
   'runs.ended_with_cases': 'The run ended, but left {count, plural, one {# case} other {# cases}} behind.',
   'runs.review_cases': 'Review them',
   'runs.planned_entities': 'planned',
-  'runs.of_in_scope': 'of {count, number} in scope',
+  'runs.of': 'of {count, number}',
   'runs.took_so_far': 'so far',
   'runs.counted_at_end': 'counted when the run ends',
   'runs.cases_at_end': 'open cases at its end',

@@ -15,6 +15,7 @@ export const schedules = {
   'schedules.back': 'All cron jobs',
   'schedules.job': 'Cron job',
   'schedules.when': 'When',
+  'schedules.when_in_zone': '{words} ({zone})',
   'schedules.next': 'Next tick',
   'schedules.latest': 'Latest tick',
   'schedules.ticks': 'Latest ticks',

@@ -6,6 +6,11 @@ export const workbench = {
   'hr_check.rows_read': '{rows, number}; {active, number} active, {leavers, number} left',
   'hr_check.departments': 'departments',
   'hr_check.departments_read': '{count, number}, {closed, number} closed ({file})',
+  'hr_check.delivery': 'delivery',
+  'hr_check.delivery_of': '{files}, written {time}',
+  'hr_check.delivery_refused':
+    'This is the last whole delivery. What is in the folder now is refused, so no run reads it: {reason}.',
+  'hr_check.deliver_again': 'Have HR delivered again.',
   'hr_check.columns': 'Columns',
   'hr_check.column.column': 'COLUMN',
   'hr_check.column.type': 'TYPE',
@@ -19,7 +24,23 @@ export const workbench = {
   'hr_check.stray': 'of enterprises that are not those of the source ({codes}): they are not synced',
   'hr_check.no_room':
     'what is compared cannot be kept in a temporary file ({reason}): name a folder with more room in TMPDIR, some 250 MB for a million employees',
-  'hr_check.no_rows': 'HR delivers no rows at all: check the SELECT, and what the HR user may read.',
+  'hr_check.no_rows':
+    'HR delivers no rows at all: check the SELECT, and what the HR user may read. Row-level security may hide all rows: `dirsync doctor` tells of it.',
+  'hr_check.doubts': 'Hardly meant',
+  'hr_check.doubt.leavers':
+    '{rows, number} of {of, number} have left ({values}): check how the SELECT tells who is active, or raise BREAKER_LEAVERS_PERCENT if it is so',
+  'hr_check.doubt.same':
+    'all {rows, number} active employees have the same value ({values}): check which column it should be',
+  'hr_check.doubt.empty':
+    'empty for all {rows, number} active employees: check which column it should be, or leave it out',
+  'hr_check.doubt.zeros':
+    '{rows, number} of {of, number} have fewer digits than the others, and none begins with a zero: a spreadsheet may have cut leading zeros, so have it exported as text',
+  'hr_check.doubt.identity_userid':
+    '{rows, number} of {of, number} look like identity numbers: take another column, user ids appear in logs and on pages',
+  'hr_check.doubt.mobile_userid':
+    '{rows, number} of {of, number} look like mobile numbers, which change: take another column',
+  'hr_check.doubt.email_userid':
+    '{rows, number} of {of, number} look like e-mail addresses: take another column unless the platform knows employees by them',
   'hr_check.shared': 'Shared values',
   'hr_check.same':
     '{count, plural, one {# value that several employees have} other {# values that several employees have}}',
@@ -46,6 +67,7 @@ export const workbench = {
     '{count, plural, one {# is} other {# are}} closed and still {count, plural, one {has} other {have}} {employees, plural, one {# employee} other {# employees}}',
   'hr_check.department.closed_top':
     '{count, plural, one {# is} other {# are}} closed and at the top: the platform deletes no base department (section 7, 1002212002)',
+  'hr_check.look_ups': 'Look-ups',
   'hr_check.hints': 'Hints',
   'hr_check.write_only': 'write-only',
   'hr_check.write_only_note':
@@ -84,7 +106,7 @@ export const workbench = {
   'hr_init.by_nothing.employees': 'not at all: every row is an active employee',
   'hr_init.by_nothing.departments': 'not at all: every department is open',
   'hr_init.by_states': 'by the values of {column}: {values}',
-  'hr_init.by_day': 'by the day of leaving in {column}',
+  'hr_init.by_day': 'by the day of leaving in {column}: {left, number} of {of, number} have left',
   'hr_init.another': 'another column: type its name',
   'hr_init.which_rule': 'A number, or a column',
   'hr_init.unused.employees':
@@ -93,9 +115,18 @@ export const workbench = {
     'By its name, {columns} may tell which departments are closed, and is not used: every one counts as open.',
   'hr_init.no_states':
     '{column} cannot tell it: it has too many different values, or hardly any that several rows have.',
-  'hr_init.which_states.employees': 'Which of the values mean that somebody is in service? Numbers',
-  'hr_init.which_states.departments': 'Which of the values mean that a department is open? Numbers',
-  'hr_init.no_number': 'Type numbers from 1 to {count}, with commas between them.',
+  'hr_init.which_states.employees': 'Which values mean in service? With commas between them',
+  'hr_init.which_states.departments': 'Which values mean open? With commas between them',
+  'hr_init.no_value': 'Type some of these values, with commas between them: {values}',
+  'hr_init.column.value': 'VALUE',
+  'hr_init.which_men': 'Which values of {column} mean male? With commas between them, - for none',
+  'hr_init.which_women': 'Which values of {column} mean female? With commas between them, - for none',
+  'hr_init.gender_unknown':
+    '{column} is left out: its values may mean either gender ({values}). Answer it without --yes, or write it into the SELECT.',
+  'hr_init.personal':
+    '{column} looks like identity numbers, mobile numbers or e-mail addresses. User ids appear in logs and on pages: take another column if there is one.',
+  'hr_init.active.employees': '{active, number} of {of, number} rows are active employees by it.',
+  'hr_init.active.departments': '{active, number} of {of, number} departments are open by it.',
   'hr_init.written': '{file} is written: {count, plural, one {# column} other {# columns}} of {table}.',
   'hr_init.exists': '{file} is there already: name another one with --output, or give --force',
   'hr_init.unwritable': '{file} cannot be written ({code}): name another one with --output',

@@ -4,6 +4,7 @@ import type { Section } from '../section.ts'
 export const alertMessages = {
   'alerts.message.raised': 'dirsync：{title}',
   'alerts.message.repeated': 'dirsync：仍未恢复：{title}',
+  'alerts.message.acknowledged': 'dirsync：已有人处理：{title}',
   'alerts.message.recovered': 'dirsync：已恢复：{title}',
   'alerts.message.several':
     'dirsync：{going, plural, other {#}} 条告警，最高级别为{worst}{over, plural, =0 {} other {；# 条已恢复}}',
@@ -22,5 +23,8 @@ export const alertMessages = {
   'alerts.message.left_out': '另有 {more, plural, other {#}} 条，请在控制台的告警页面查看。',
   'alerts.message.summary':
     '该渠道一小时内的 {most, plural, other {#}} 条消息额度已用完，另有 {more, plural, other {#}} 条告警，请在控制台查看；到 {time} {zone} 仍未恢复的会再次通知。',
+  'alerts.message.taken': '{by} 正在处理{reason, select, none {。} other {：{reason}}}',
+  'alerts.message.flapping':
+    '{what}该问题反复出现，已再次出现 {returns, plural, other {#}} 次：连续 {minutes} 分钟不再出现才视为恢复。',
   'alerts.message.open': '打开控制台',
 } as const satisfies Section<typeof English>

@@ -59,5 +59,6 @@ export const audit = {
   'audit.arg.from': '原',
   'audit.arg.to': '现',
   'audit.arg.keep_memory': '保留记忆',
+  'audit.arg.file': '文件',
   'audit.arg.forgotten': '已清除',
 } as const satisfies Section<typeof English>

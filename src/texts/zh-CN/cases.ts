@@ -241,6 +241,8 @@ export const cases = {
   'cases.about.left_hr': '人事系统显示已离职，但平台仍在职，且平台接口无法办理离职。请在平台后台办理。',
   'cases.about.missing_department':
     '平台没有该员工所在的部门。请在平台后台创建，或在人事系统中更正部门编码。',
+  'cases.about.unsettled_hr_row':
+    '计划与工作进程多次读到不同的数据，因此未发送。请确认所有进程以相同方式读取同一人事系统。',
   'cases.about.no_permission': '应用在平台上没有该操作的权限。请开通权限后重试。',
   'cases.about.not_applied':
     '平台接受了该值，但随后显示的仍是其他值，可能被平台上的规则或其他系统改回。请查明原因，或更正人事数据。',

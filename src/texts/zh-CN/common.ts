@@ -33,6 +33,7 @@ export const common = {
   'common.in': '{time}后',
   'common.time': '时间',
   'common.now': '刚刚',
+  'common.times_in': '时区：{zone}',
   'common.count': '{count, number}',
   'common.no_moment': '不是有效的日期或时间',
   'common.for': '时长',
@@ -84,6 +85,9 @@ export const common = {
   'error.internal.remedy': '请重试。如仍失败，请在控制台日志中查找“{reference}”。',
   'error.database': 'dirsync 的数据库没有响应',
   'error.database.remedy': '数据库恢复后数据会自动显示。可运行 `dirsync doctor` 了解详情。',
+  'error.misdirected': '此控制台的地址不是这个',
+  'error.misdirected.remedy':
+    '您访问的是 {host}。请在其所在机器上通过 localhost 打开，或将 CONSOLE_URL 设为大家使用的地址。',
   'error.too_many': '请求过于频繁',
   'error.too_many.remedy': '请等待 {seconds, number} 秒后重试。',
   'common.by_person': '{name}（{via}）',

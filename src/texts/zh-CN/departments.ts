@@ -40,7 +40,7 @@ export const departments = {
   'departments.would_delete':
     '已读取人事系统。共 {total, number} 个部门，现在将删除 {count, plural, other {#}} 个。',
   'departments.would_delete_nothing': '现在没有需要删除的部门。',
-  'departments.left_out': '有一个人事数据源未计入。',
+  'departments.left_out': '有部门未计入。',
   'departments.would_be_held': '删除数量超过安全阈值，该同步任务会转为待审批。',
   'departments.would_be_held.remedy': '需有人批准后才会执行。',
   'departments.order': '顺序',

@@ -74,6 +74,8 @@ export const failures = {
   'said.platform_said': '平台返回：{words}',
   'said.call_failed': '“{operation}”调用失败（{facts}）',
   'said.delivered_twice': '人事系统重复返回了该员工',
+  'said.mistaken_document': '人事系统的证件号码没有“证件类型”，又不是身份证号，而平台上登记的是身份证。',
+  'said.mistaken_document_remedy': '请在人事系统中更正号码；若确为护照，请映射“证件类型”并设为 2。',
   'said.not_applied': '平台接受了该值，但查询到的仍是原来的值。',
   'said.not_applied_remedy': '请在平台后台查明是什么保留或改回了原值（规则或其他系统），或更正人事数据。',
   'said.correct_row': '请在人事系统中更正该员工的数据；更正后会自动重试。',
@@ -92,6 +94,9 @@ export const failures = {
     '请在人事系统中为每行填写不超过 100 个字符的员工 ID，或在字段映射中排除这些行。下一次读取全部数据的同步任务会将此项关闭。',
   'said.worker_ended': '工作进程在处理此项时中途退出了 {count} 次。',
   'said.worker_ended_remedy': '请查看该对象各次处理前后的工作进程日志，然后重试。',
+  'said.unsettled': '工作进程读到的人事数据连续 {count} 次与计划不同，因此未发送。',
+  'said.unsettled_remedy':
+    '请确认各进程读取的是同一人事系统，映射和权限一致，没有进程读取滞后的副本，且映射中没有每次读取都会变化的列。',
   'said.not_stored': 'PostgreSQL 拒绝保存此次处理的结果（{reason}）。',
   'said.not_stored_remedy':
     '请检查该对象在人事系统和平台上是否有异常值，更正后重试。如没有，请附上此信息报告问题。',
@@ -120,6 +125,8 @@ export const failures = {
   'said.active_form': '“在职”须为真或假（t/f、1/0、y/n）',
   'said.card_type': '“证件类型”须为 1（身份证）或 2（护照）',
   'said.card_passport': '“证件号码”须为 1 至 20 位字母和数字的护照号，或 18 位、15 位身份证号',
+  'said.card_no_passport':
+    '“证件号码”须为 18 位或 15 位身份证号；若是纯数字的护照号，须同时将“证件类型”设为 2',
   'said.card_form': '“证件号码”须为 18 位或 15 位身份证号',
   'said.card_birth': '“证件号码”中的出生日期不存在',
   'said.card_check': '“证件号码”的校验位不正确',
@@ -142,11 +149,16 @@ export const failures = {
     '人事数据库拒绝登录（{reason}）；请检查 HR_DATABASE_URL 或 HR_SOURCES 中的用户、密码和数据库',
   'said.hr_no_database':
     '人事服务器上没有该数据库（{reason}）；请检查 HR_DATABASE_URL 或 HR_SOURCES 中的用户、密码和数据库',
+  'said.dry_run_died':
+    '读取人事数据的进程在完成前结束（{reason}）：所需内存可能超过 {limit} MB，例如存在很长的行。上限由 DRY_RUN_MEMORY_MB 设置。',
+  'said.hr_no_right':
+    '人事数据库用户无权使用该数据库，或没有该名称的数据库（{reason}）；请检查 HR_DATABASE_URL 或 HR_SOURCES 中的用户、密码和数据库',
   // Deliveries of files.
   'said.delivery_incomplete': '{folder} 中的交付不完整',
   'said.delivery_changed': '读取期间文件发生了变化',
-  'said.delivery_forget': '如果不再交付该文件，请删除 {folder}',
-  'said.delivery_empty': '文件夹中没有数据文件（.csv、.tsv、.json、.ndjson、.parquet 或 .xlsx）',
+  'said.folder_away':
+    '无法读取文件夹 {folder}（{reason}）；请检查 HR_DATABASE_URL 或 HR_SOURCES，以及该文件夹是否存在并已挂载',
+  'said.delivery_empty': '文件夹中没有数据文件：{names}',
   'said.delivery_unkept': '无法在 {folder} 中保存人事交付（{reason}）；请将 HR_FILES_KEEP 设为可写的文件夹',
   'said.no_duckdb':
     '文件形式的人事数据由 DuckDB 读取，但此处未安装：请在 Node.js 24（glibc）下运行 npm install @duckdb/node-api',
@@ -164,8 +176,12 @@ export const failures = {
   'said.file_no_text':
     '文件 {file} 第 {line} 行（从第 {bytes} 字节起）不是 {encoding} 文本；请检查 HR_FILES_ENCODING 或导出程序',
   'said.file_cut_character': '文件 {file} 在一个 {encoding} 字符中间结束',
-  'said.file_columns_twice': '文件 {file} 的首行中第 {column} 列和第 {other} 列同名',
-  'said.file_columns': '文件 {file} 无法读取：第 {line} 行有 {count} 个值，而首行有 {limit} 列',
+  'said.file_columns_twice': '文件 {file} 的第 {column} 列和第 {other} 列同名',
+  'said.file_columns': '文件 {file} 无法读取：第 {line} 行有 {count} 个值，而第 {other} 行有 {limit} 个列名',
+  'said.file_records': '文件 {file} 无法读取：共有 {count} 条记录，只读到 {rows} 条',
+  'said.file_wide_row':
+    '文件 {file} 的工作表 {sheet} 第 {line} 行的值多于第 {other} 行的列名：请为每列命名，或用 HR_FILES_HEADINGS 指明哪一行是列名',
+  'said.file_no_heading': '文件 {file} 的第 {line} 行是空的，而 HR_FILES_HEADINGS 指定该行为列名',
   'said.file_quote': '文件 {file} 无法读取：第 {line} 行的引号没有闭合',
   'said.file_no_csv_line': '文件 {file} 无法读取：第 {line} 行不是 CSV',
   'said.file_no_csv': '文件 {file} 无法读取：不是 CSV',
@@ -175,6 +191,8 @@ export const failures = {
   'said.file_no_parquet': '文件 {file} 不完整，或不是 Parquet',
   'said.file_no_workbook': '文件 {file} 不是 Excel 工作簿',
   'said.file_formula': '文件 {file} 的工作表 {sheet} 单元格 {cell} 为 {value}：请修正公式',
+  'said.file_uncomputed': '文件 {file} 的工作表 {sheet} 单元格 {cell} 的公式没有计算结果：请用 Excel 保存',
+  'said.file_no_text_of_cell': '文件 {file} 缺少工作表 {sheet} 单元格 {cell} 的文本',
   'said.file_no_sheet': '文件 {file} 的第一个工作表 {sheet} 是空的',
   'said.file_too_big': '文件 {file} 的共享文本超过 512 MB；请导出为 CSV',
   'said.paused_by': '全部调用已由 {name} 暂停：{words}',
@@ -190,6 +208,10 @@ export const failures = {
     '人事系统返回 {rows} 行带员工 ID 的数据，比上次正常同步（{before} 行）少 {percent}%：请检查映射查询和人事数据库；如确有这么多人离职，请调高 GATE_MAX_FEWER_ROWS',
   'said.emptied':
     '{columns}在超过 {percent}% 的行中变为空值：请检查映射查询和人事数据库；如人事系统中确实如此，请调高 GATE_MAX_EMPTIED',
+  'said.missing_employees':
+    '上次正常运行时有部门的员工为 {before} 名，人事系统现在只有 {counted} 名：请检查映射查询和人事数据库；如果确有这么多人离职，请调高 GATE_MAX_FEWER_ROWS',
+  'said.employees_unread':
+    '在有一次运行读取全部员工并通过检查之前，不会删除任何部门：请查看最近一次增量同步。',
   'said.straying':
     '人事系统提供的 {rows} 行中有 {count} 行所属的企业不属于该数据源：请检查映射查询，或 HR_SOURCES 文件中的 enterprise_codes',
   'said.misassigned':
@@ -197,8 +219,12 @@ export const failures = {
   'said.nothing_enqueued': '未写入任何待发送项。',
   'said.employees_change':
     '共 {total} 名员工，其中 {changing} 名将发生变更，超过 {count} 名且超过 {percent}%：请查看计划，然后批准或驳回该同步任务。',
+  'said.most_left':
+    '按人事数据，{total} 名员工中有 {left} 名已离职，超过 {percent}%：请检查映射如何判断在职，然后批准或驳回该任务。',
   'said.departments_go':
     '共 {total} 个部门，其中 {changing} 个将被删除，超过 {count} 个且超过 {percent}%：请查看计划，然后批准或驳回该同步任务。',
+  'said.was_rejected': '其中 {count} 名曾在运行 {run} 中被 {name} 驳回。',
+  'said.were_rejected': '其中 {count} 名曾在运行 {run} 中被 {name} 驳回。',
   'said.unchanged_since': '此后人事数据没有变化。',
   'said.changed_row_since':
     '此后人事数据有 {count} 行变更：批准后按已保存的计划发送，这些变更留待下一次同步。',
@@ -259,6 +285,7 @@ export const failures = {
   'said.see_case': '待处理项 {case}：{category}',
   'said.switched_off': '企业未开通该功能',
   'said.not_kept': '平台此前接受过该值，但未保留',
+  'said.mistaken': '人事系统未注明是护照，而平台上是身份证',
   'said.keeps_own': '人事系统中为空，平台保留原值',
   // What doctor finds.
   'doctor.valid': '访问令牌还有 {time} 有效',
@@ -267,14 +294,21 @@ export const failures = {
   'doctor.reviewer': '角色 dirsync_reviewer 可以读取 failed_syncs',
   'doctor.embedded': '未设置任何地址，全部内嵌运行，数据在 .dirsync/',
   'doctor.cron_jobs': '{count} 个定时任务',
+  'doctor.cron_zone': '按时区 {name} 执行',
   'doctor.start_server': '请启动服务器，或更正 DATABASE_URL。',
   'doctor.correct_it': '请更正后重新运行：其余项目尚未检查。',
   'doctor.holds_queue': '{name} 保存队列',
   'doctor.sessions_read_only': '会话为只读（{state}）',
   'doctor.may_write': '该人事数据库用户可写 {count} 张表，虽然 dirsync 从不写入',
+  'doctor.hidden_rows': '行级安全策略决定人事数据库用户能看到 {names} 的哪些行，也可能全部隐藏',
+  'doctor.show_rows': '请为人事数据库用户设置可查看全部员工的策略，或授予 BYPASSRLS。',
   'doctor.select_only': '请为 HR_DATABASE_URL 使用只有 SELECT 权限的用户。',
   'doctor.correct_mapping': '请更正字段映射文件。',
   'doctor.correct_file': '请更正该文件，或指向它的设置项。',
+  'doctor.reads_whole': '每次查询一名员工都会读取 {table} 的全部约 {rows} 行',
+  'doctor.make_index': '请在人事数据库中建立索引：{statement}。',
+  'doctor.map_plainly':
+    '请改写映射，使索引能够找到单个员工账号：直接映射该列，不做计算，并通过有索引的列进行连接。',
   'doctor.no_trigger': '未安装：由定时任务发现人事变更',
   'doctor.trigger_impossible':
     '人事数据不在 PostgreSQL 中，无法安装触发器：由定时任务发现人事变更，设置 HR_POLL_SECONDS 可即时发现',
@@ -330,6 +364,15 @@ export const failures = {
   'doctor.channel_with_tls': '请将 {setting} 设为 https:// 地址。',
   'doctor.channel_fails': '渠道 {channel} 无法发送',
   'doctor.correct_channel': '请更正 {setting} 或检查邮件服务器。',
+  'doctor.newest': '最新的 updated_at 在 {time} 前',
+  'doctor.none_new': '最近一天内没有任何 updated_at',
+  'doctor.in_utc': '最新的 updated_at 在 {time} 前：这些时间可能是 UTC 时间，却按中国时间读取',
+  'doctor.in_future': '有 {count} 行的 updated_at 在未来：每次运行都会读取它们',
+  'doctor.correct_times': '请在人事系统中更正这些时间，或更正映射中 updated_at 的时区。',
+  'doctor.undated': '有 {count} 行没有 updated_at：每次运行都会读取它们',
+  'doctor.let_hr_date': '请让人事系统在每次变更时写入 updated_at，或在映射中去掉该列。',
+  'doctor.superuser': 'DATABASE_URL 的角色是超级用户：它执行的语句可以关闭审计',
+  'doctor.no_superuser': '请让一个非超级用户角色拥有该数据库：语句见 docs/compose.md。',
   'doctor.no_console_url': '未设置 CONSOLE_URL：消息中没有指向控制台的链接',
   'doctor.set_console_url': '请将 CONSOLE_URL 设为访问控制台的地址。',
 } as const satisfies Section<typeof English>

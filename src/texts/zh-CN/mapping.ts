@@ -44,6 +44,7 @@ export const mapping = {
   'mapping.operator_only': '运维员可在此查看其他 SELECT 会带来哪些变更。',
   'mapping.paste_hint': '在人事数据库中以只读方式执行，并与当前映射对比。不会发送任何数据，也不会改动映射。',
   'mapping.find_out': '开始试算',
+  'mapping.cancel': '取消试算',
   'mapping.wrong': '该 SELECT 无法使用。',
   'mapping.wrong_in': 'SELECT 第 {line} 行有误。',
   'mapping.wrong_at': 'SELECT 第 {line} 行第 {column} 列有误。',

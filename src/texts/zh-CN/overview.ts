@@ -4,6 +4,7 @@ import type { Section } from '../section.ts'
 export const overview = {
   'overview.title': '概览',
   'overview.all_well': '全部员工已同步，无需处理。',
+  'overview.decided': '无需处理：未同步的员工均已由人工决定。',
   'overview.at_work': 'dirsync 正在同步，无需处理。',
   'overview.no_worker': '没有运行中的工作进程，数据无法发送。',
   'overview.no_worker.remedy': '请运行 `dirsync start --roles worker`；待发送的数据会自动发送。',

@@ -85,7 +85,7 @@ export const runs = {
   'runs.ended_with_cases': '任务已结束，但留下了 {count, number} 个待处理项。',
   'runs.review_cases': '去处理',
   'runs.planned_entities': '计划发送',
-  'runs.of_in_scope': '范围内共 {count, number}',
+  'runs.of': '共 {count, number}',
   'runs.took_so_far': '已用时',
   'runs.counted_at_end': '任务结束时统计',
   'runs.cases_at_end': '结束时的待处理项',

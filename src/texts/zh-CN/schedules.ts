@@ -17,6 +17,7 @@ export const schedules = {
   'schedules.back': '全部定时任务',
   'schedules.job': '定时任务',
   'schedules.when': '执行时间',
+  'schedules.when_in_zone': '{words}（{zone}）',
   'schedules.next': '下次触发',
   'schedules.latest': '最近触发',
   'schedules.ticks': '最近几次触发',

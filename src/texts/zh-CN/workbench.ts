@@ -8,6 +8,11 @@ export const workbench = {
   'hr_check.rows_read': '{rows, number}；在职 {active, number}，离职 {leavers, number}',
   'hr_check.departments': '部门',
   'hr_check.departments_read': '{count, number}，已关闭 {closed, number}（{file}）',
+  'hr_check.delivery': '交付',
+  'hr_check.delivery_of': '{files}，写入于 {time}',
+  'hr_check.delivery_refused':
+    '以下是最近一次完整交付的内容。文件夹中现有的内容不被接受，同步任务不会读取：{reason}。',
+  'hr_check.deliver_again': '请让人事系统重新交付。',
   'hr_check.columns': '列',
   'hr_check.column.column': '列',
   'hr_check.column.type': '类型',
@@ -21,7 +26,21 @@ export const workbench = {
   'hr_check.stray': '属于不归该来源的企业（{codes}）：不会同步',
   'hr_check.no_room':
     '用于比较的临时文件无法写入（{reason}）：请用 TMPDIR 指定空间更大的目录，每百万员工约 250 MB',
-  'hr_check.no_rows': '人事系统没有返回任何行：请检查 SELECT 以及人事数据库用户的读取权限。',
+  'hr_check.no_rows':
+    '人事系统没有返回任何行：请检查 SELECT 以及人事数据库用户的读取权限。行级安全策略可能隐藏了全部行：`dirsync doctor` 会说明。',
+  'hr_check.doubts': '可疑之处',
+  'hr_check.doubt.leavers':
+    '{of, number} 名中有 {rows, number} 名已离职（{values}）：请检查 SELECT 如何判断在职；如确实如此，请调高 BREAKER_LEAVERS_PERCENT',
+  'hr_check.doubt.same': '全部 {rows, number} 名在职员工的值都相同（{values}）：请检查应取哪一列',
+  'hr_check.doubt.empty': '全部 {rows, number} 名在职员工都为空：请检查应取哪一列，或去掉该列',
+  'hr_check.doubt.zeros':
+    '{of, number} 个中有 {rows, number} 个位数较少，且没有一个以零开头：电子表格可能去掉了前导零，请以文本格式导出',
+  'hr_check.doubt.identity_userid':
+    '{of, number} 个中有 {rows, number} 个像身份证号：请改用其他列，员工 ID 会出现在日志和页面中',
+  'hr_check.doubt.mobile_userid':
+    '{of, number} 个中有 {rows, number} 个像手机号，而手机号会变更：请改用其他列',
+  'hr_check.doubt.email_userid':
+    '{of, number} 个中有 {rows, number} 个像邮箱地址：除非平台以邮箱识别员工，请改用其他列',
   'hr_check.shared': '共用的值',
   'hr_check.same': '{count, number} 个值由多名员工共用',
   'hr_check.alike': '{count, number} 个值仅写法不同',
@@ -39,6 +58,7 @@ export const workbench = {
   'hr_check.department.closed_with_employees': '{count, number} 个已关闭，但仍有员工 {employees, number} 名',
   'hr_check.department.closed_top':
     '{count, number} 个已关闭且位于顶层：平台不允许删除根部门（第 7 节，1002212002）',
+  'hr_check.look_ups': '查询单个员工',
   'hr_check.hints': '提示',
   'hr_check.write_only': '只写字段',
   'hr_check.write_only_note': '{fields}：平台从不返回，因此 dirsync 与上次发送的值比较（第 2.3 节）',
@@ -76,15 +96,24 @@ export const workbench = {
   'hr_init.by_nothing.employees': '不标明：每一行都是在职员工',
   'hr_init.by_nothing.departments': '不标明：每个部门都在使用',
   'hr_init.by_states': '按 {column} 的值：{values}',
-  'hr_init.by_day': '按 {column} 中的离职日期',
+  'hr_init.by_day': '按 {column} 中的离职日期：{of, number} 行中有 {left, number} 行已离职',
   'hr_init.another': '其他列：请输入列名',
   'hr_init.which_rule': '请输入序号或列名',
   'hr_init.unused.employees': '{columns} 从名称看可能标明离职，但没有使用：每一行都算在职员工。',
   'hr_init.unused.departments': '{columns} 从名称看可能标明部门关闭，但没有使用：每个部门都算在使用。',
   'hr_init.no_states': '{column} 无法据此判断：不同值过多，或几乎没有多行共有的值。',
-  'hr_init.which_states.employees': '哪些值表示在职？请输入序号',
-  'hr_init.which_states.departments': '哪些值表示部门在使用？请输入序号',
-  'hr_init.no_number': '请输入 1 至 {count} 的序号，以逗号分隔。',
+  'hr_init.which_states.employees': '哪些值表示在职？请输入值，以逗号分隔',
+  'hr_init.which_states.departments': '哪些值表示部门在使用？请输入值，以逗号分隔',
+  'hr_init.no_value': '请输入以下各值中的若干个，以逗号分隔：{values}',
+  'hr_init.column.value': '值',
+  'hr_init.which_men': '{column} 的哪些值表示男？请输入值，以逗号分隔，- 表示没有',
+  'hr_init.which_women': '{column} 的哪些值表示女？请输入值，以逗号分隔，- 表示没有',
+  'hr_init.gender_unknown':
+    '未采用 {column}：其值可能表示男，也可能表示女（{values}）。请不带 --yes 运行并回答，或自行写入 SELECT。',
+  'hr_init.personal':
+    '{column} 像身份证号、手机号或邮箱地址。员工 ID 会出现在日志和页面中：如有其他列，请改用。',
+  'hr_init.active.employees': '据此，{of, number} 行中有 {active, number} 行是在职员工。',
+  'hr_init.active.departments': '据此，{of, number} 个部门中有 {active, number} 个在使用。',
   'hr_init.written': '已写入 {file}：{table} 的 {count, number} 列。',
   'hr_init.exists': '{file} 已存在：请用 --output 指定其他文件，或加上 --force',
   'hr_init.unwritable': '无法写入 {file}（{code}）：请用 --output 指定其他文件',

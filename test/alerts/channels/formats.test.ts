@@ -18,6 +18,7 @@ async function sent(kind: ChannelKind, message: Message) {
     secret: null,
     least: 'warning',
     language: message.language,
+    mention: [],
     from: null,
     to: [],
   })
@@ -227,6 +228,7 @@ describe('a webhook', () => {
       type: 'alerts',
       timestamp: '2026-11-22T06:17:30.000Z',
       data: {
+        deployment: { id: several.deployment?.id, name: null },
         channel: 'ops',
         language: 'en',
         severity: 'critical',
@@ -242,7 +244,7 @@ describe('a webhook', () => {
       'role_missing',
     ])
     expect(alerts.at(-1)).toEqual({
-      id: 70,
+      key: 'role_missing:worker',
       rule: 'role_missing',
       subject: 'worker',
       severity: 'critical',

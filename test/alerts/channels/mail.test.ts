@@ -38,6 +38,7 @@ function settingsOf(url: string, changes: Partial<ChannelSettings> = {}): Channe
     url,
     secret: null,
     least: 'warning',
+    mention: [],
     language: 'en',
     from: 'dirsync@example.com',
     to: ['ops@example.com', 'Night shift <night@example.com>'],

@@ -60,6 +60,7 @@ function channelAt(origin: string, kind: HttpKind, changes: Partial<ChannelSetti
     secret,
     least: 'warning',
     language: 'en',
+    mention: [],
     from: null,
     to: [],
     ...changes,
@@ -102,6 +103,42 @@ describe.each(NAMES)('%s', kind => {
     const { target, settings } = channelAt(receiver.origin, kind)
     expect(target).toBe(new URL(receiver.origin).host)
     expect(settings.url).toContain(receiver.origin)
+  })
+})
+
+describe.each([
+  [
+    'dingtalk',
+    ['+86-13900000001', '13900000002'],
+    ['"at":{"atMobiles":["+86-13900000001","13900000002"],"isAtAll":false}', '@+86-13900000001 @13900000002'],
+  ],
+  ['dingtalk', ['all'], ['"at":{"atMobiles":[],"isAtAll":true}']],
+  ['wecom', ['ops.one', 'ops-two'], ['<@ops.one> <@ops-two>']],
+  ['feishu', ['ou_0123', 'all'], ['<at id=ou_0123></at> <at id=all></at>']],
+  ['slack', ['U0123456', 'W0123456'], ['<@U0123456> <@W0123456>']],
+  ['slack', ['all'], ['<!channel>']],
+] as [HttpKind, string[], string[]][])('%s mentions %j', (kind, mention, written) => {
+  const { robot } = KINDS[kind]
+  const { one, recovered, summary, test: trial } = sampleMessages('en')
+  const repeated = { ...one, alerts: one.alerts.map(alert => ({ ...alert, event: 'repeated' as const })) }
+  const taken = { ...one, alerts: one.alerts.map(alert => ({ ...alert, event: 'acknowledged' as const })) }
+  const warning = { ...one, alerts: one.alerts.map(alert => ({ ...alert, severity: 'warning' as const })) }
+
+  test.each([
+    ['what is critical', one, true],
+    ['what is critical and goes on', repeated, true],
+    ['a test', trial, true],
+    ['sixty alerts', floodMessage('zh-CN', 60), true],
+    ['what is over', recovered, false],
+    ['what somebody takes care of', taken, false],
+    ['a warning', warning, false],
+    ['a summary', summary, false],
+  ] as const)('%s', async (_, message, isMentioned) => {
+    const receiver = await receiverOf(robot)
+    await channelAt(receiver.origin, kind, { mention }).send(message, 'm-1', patience())
+    const body = receiver.arrivals[0]?.body ?? ''
+    for (const text of written) expect(body.includes(text)).toBe(isMentioned)
+    if (!isMentioned) expect(body).not.toMatch(/"at":|<@|<at |<!channel>/)
   })
 })
 

@@ -210,6 +210,10 @@ describe('a role', () => {
     [{ groups: { a: true } }, 'groups', null],
     [{}, 'constructor.name', null],
     [{ a: null }, 'a.b', null],
+    [{ email: 'a@example.com', email_verified: true }, 'email', ['a@example.com']],
+    [{ email: 'a@example.com', email_verified: false }, 'email', null],
+    [{ email: 'a@example.com', email_verified: 'true' }, 'email', null],
+    [{ email: 'a@example.com' }, 'email', null],
   ])('is read from %j by %s', (claims, claim, values) => expect(valuesOf(claims, claim)).toEqual(values))
 })
 

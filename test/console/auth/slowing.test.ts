@@ -107,20 +107,20 @@ describe('failed sign-ins', () => {
   ])('from %s count for %s', (address, key) => expect(addressKey(address)).toBe(key))
 })
 
-test('10,000 sign-ins, 200 at a time, are told to wait, and everybody else is served meanwhile', async () => {
+test('2,000 sign-ins, 200 at a time, are told to wait, and everybody else is served meanwhile', async () => {
   const attackers = new UndiciPool(auth.url, { connections: 200 })
   onTestFinished(() => attackers.close())
   const statuses = new Map<number, number>()
   const waits = new Set<string>()
   const before = process.memoryUsage().rss
-  let left = 10_000
+  let left = 2_000
   const attack = async (attacker: number) => {
     while (left > 0) {
       left -= 1
       const { statusCode, headers, body } = await attackers.request({
         method: 'POST',
         path: '/sign-in',
-        body: `name=name${left % 10}&password=${'x'.repeat(20)}`,
+        body: `name=name${left % 4}&password=${'x'.repeat(20)}`,
         headers: {
           'content-type': 'application/x-www-form-urlencoded',
           // Some of them change their address all the time.
@@ -150,9 +150,9 @@ test('10,000 sign-ins, 200 at a time, are told to wait, and everybody else is se
 
   const { 403: wrong = 0, 429: slowed = 0, 503: busy = 0, ...others } = Object.fromEntries(statuses)
   expect(others, auth.log.join('')).toEqual({})
-  expect(wrong + slowed + busy).toBe(10_000)
+  expect(wrong + slowed + busy).toBe(2_000)
   expect(wrong).toBeGreaterThan(20)
-  expect(slowed).toBeGreaterThan(5000)
+  expect(slowed).toBeGreaterThan(1000)
   expect([...waits].filter(wait => !/^[1-9]\d*$/.test(wait))).toEqual([])
   // The attackers, the server and the database share two cores here.
   served.sort((a, b) => a - b)
@@ -162,7 +162,7 @@ test('10,000 sign-ins, 200 at a time, are told to wait, and everybody else is se
   const { rows } = await auth.pool.query<{ n: number }>(
     'select count(*)::int as n from dirsync.sign_in_failure',
   )
-  expect(rows[0]?.n).toBeLessThan(1 + 10 + wrong + busy)
+  expect(rows[0]?.n).toBeLessThan(1 + 4 + wrong + busy)
   expect((await auth.recorded('sign_in_failed')).length).toBeLessThan(wrong + 1)
 
   const page = await new Browser({ 'x-forwarded-for': '198.51.100.8' }).post(`${auth.url}/sign-in`, {
@@ -170,4 +170,4 @@ test('10,000 sign-ins, 200 at a time, are told to wait, and everybody else is se
     password: PASSWORD,
   })
   expect(page.status).toBe(303)
-}, 300_000)
+})

@@ -1,4 +1,3 @@
-import { existsSync } from 'node:fs'
 import { appendFile, readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { basename, join } from 'node:path'
@@ -9,18 +8,13 @@ import { addUser, listUsers } from '../../../src/console/auth/users.ts'
 import { ACCESS_ROLES, type AccessRole } from '../../../src/console/auth/viewer.ts'
 import { startService } from '../../../src/main.ts'
 import type { Role } from '../../../src/sync/process.ts'
+import { program } from '../../helpers/programs.ts'
 import { silent } from '../console-under-test.ts'
-
-/** Debian's Chromium, without a window where that is installed; another one where CHROMIUM names it. */
-const CHROMIUM =
-  process.env.CHROMIUM ??
-  ['/usr/bin/chromium-headless-shell', '/usr/bin/chromium'].find(path => existsSync(path)) ??
-  '/usr/bin/chromium'
 
 /** @param options.keepsPages whether Back shows a page as it was left, as it does for people; Playwright turns that off */
 export async function openBrowser(options: { keepsPages?: boolean } = {}): Promise<Browser> {
   return chromium.launch({
-    executablePath: CHROMIUM,
+    executablePath: program('chromium'),
     args: ['--no-sandbox', '--disable-gpu'],
     ...(options.keepsPages ? { ignoreDefaultArgs: ['--disable-back-forward-cache'] } : {}),
   })
@@ -55,7 +49,6 @@ export interface Visit {
   /** Null: somebody who has not signed in. */
   role?: AccessRole | null
   language?: 'en-US' | 'zh-CN'
-  theme?: 'light' | 'dark'
   width?: number
   height?: number
   javaScript?: boolean
@@ -63,12 +56,12 @@ export interface Visit {
 
 /** A browser window of somebody, who has signed in with a role unless it is null. What goes wrong in a page fails the test. */
 export async function visit(browser: Browser, url: string, options: Visit = {}): Promise<Page> {
-  const { role = 'admin', language = 'en-US', theme = 'light', width = 1360, height = 900 } = options
+  const { role = 'admin', language = 'en-US', width = 1360, height = 900 } = options
   const context = await browser.newContext({
     baseURL: url,
     locale: language,
     timezoneId: 'Asia/Shanghai',
-    colorScheme: theme,
+    colorScheme: 'light',
     viewport: { width, height },
     javaScriptEnabled: options.javaScript ?? true,
   })
@@ -113,26 +106,50 @@ async function signIn(context: BrowserContext, url: string, role: AccessRole): P
   sessions.set(id, await context.cookies())
 }
 
-const AXE = createRequire(import.meta.url).resolve('axe-core/axe.min.js')
+const axe = readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+/** Those of axe's rules that are about colours. */
+const COLOUR_RULES = ['color-contrast', 'link-in-text-block']
 
-/** Fails with what axe finds on the page as it is now: rule, place and help. */
-export async function expectAccessible(page: Page): Promise<void> {
-  await page.evaluate(await readFile(AXE, 'utf8'))
-  const violations = await page.evaluate(async () => {
-    const { axe } = globalThis as unknown as {
-      axe: { run(): Promise<{ violations: { id: string; help: string; nodes: { html: string }[] }[] }> }
-    }
-    const { violations } = await axe.run()
-    return violations.map(
-      ({ id, help, nodes }) => `${id}: ${help}: ${nodes.map(node => node.html).join(' | ')}`,
+/** The console's languages, as browsers ask for them. */
+export const LANGUAGES = ['en-US', 'zh-CN'] as const
+
+/** Opens pages, and fails with what axe finds on them. */
+export async function expectPagesAccessible(page: Page, paths: readonly string[]): Promise<void> {
+  for (const path of paths) {
+    await page.goto(path)
+    await page.locator('h1').waitFor()
+    await expectAccessible(page, path.slice(1).replace(/\W+/g, '-') || 'overview')
+  }
+}
+
+/** Fails with what axe finds on the page as it is now: rule, place and help. The dark theme has other colours, and nothing else. */
+export async function expectAccessible(page: Page, name?: string): Promise<void> {
+  await page.evaluate(await axe)
+  for (const theme of ['light', 'dark'] as const) {
+    await page.emulateMedia({ colorScheme: theme, reducedMotion: 'reduce' })
+    const violations = await page.evaluate(
+      async rules => {
+        const { axe } = globalThis as unknown as {
+          axe: {
+            run(options: {
+              runOnly?: readonly string[]
+            }): Promise<{ violations: { id: string; help: string; nodes: { html: string }[] }[] }>
+          }
+        }
+        const { violations } = await axe.run(rules ? { runOnly: rules } : {})
+        return violations.map(
+          ({ id, help, nodes }) => `${id}: ${help}: ${nodes.map(node => node.html).join(' | ')}`,
+        )
+      },
+      theme === 'dark' && COLOUR_RULES,
     )
-  })
-  const look = await page.evaluate<string>(
-    `document.documentElement.lang + (matchMedia('(prefers-color-scheme: dark)').matches ? ' dark' : ' light')`,
-  )
-  checked.set(look, (checked.get(look) ?? 0) + 1)
-  found += violations.length
-  expect(violations).toEqual([])
+    const language = await page.evaluate<string>('document.documentElement.lang')
+    const look = `${language} ${theme}`
+    checked.set(look, (checked.get(look) ?? 0) + 1)
+    found += violations.length
+    expect(violations, theme).toEqual([])
+    if (name) await screenshot(page, `${name}-${language}-${theme}`)
+  }
 }
 
 /** Pages that this file had axe look at, by language and theme, and what it found on them. */

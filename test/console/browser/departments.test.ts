@@ -1,7 +1,16 @@
+// @module-tag chromium
+
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Company, createCompany, endOf, until } from '../../helpers/company.ts'
-import { expectAccessible, openBrowser, screenshot, startConsoleService, visit } from './browser.ts'
+import {
+  expectPagesAccessible,
+  LANGUAGES,
+  openBrowser,
+  screenshot,
+  startConsoleService,
+  visit,
+} from './browser.ts'
 
 let browser: Browser
 let company: Company
@@ -111,23 +120,9 @@ test('a viewer may not start it, nor ask what it would do', async () => {
   expect(answer.status()).toBe(403)
 })
 
-test.each([
-  ['en-US', 'light'],
-  ['en-US', 'dark'],
-  ['zh-CN', 'light'],
-  ['zh-CN', 'dark'],
-] as const)('departments are accessible in %s, %s', async (language, theme) => {
-  const page = await visit(browser, service.url, { language, theme })
-  for (const [name, path] of [
-    ['departments', '/departments'],
-    ['department', '/departments?under=D0-1'],
-    ['departments-run', '/departments/run'],
-  ] as const) {
-    await page.goto(path)
-    await page.locator('h1').waitFor()
-    await expectAccessible(page)
-    await screenshot(page, `${name}-${language}-${theme}`)
-  }
+test.each(LANGUAGES)('departments are accessible in %s', async language => {
+  const page = await visit(browser, service.url, { language })
+  await expectPagesAccessible(page, ['/departments', '/departments?under=D0-1', '/departments/run'])
 })
 
 test('departments fit a phone, without JavaScript', async () => {

@@ -1,7 +1,16 @@
+// @module-tag chromium
+
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Company, createCompany, person } from '../../helpers/company.ts'
-import { expectAccessible, openBrowser, screenshot, startConsoleService, visit } from './browser.ts'
+import {
+  expectPagesAccessible,
+  LANGUAGES,
+  openBrowser,
+  screenshot,
+  startConsoleService,
+  visit,
+} from './browser.ts'
 
 let browser: Browser
 let company: Company
@@ -230,24 +239,9 @@ test('the search leads to the one hit, and groups several', async () => {
   expect(await found('e0007')).toBe('/employees/e0007')
 })
 
-test.each([
-  ['en-US', 'light'],
-  ['en-US', 'dark'],
-  ['zh-CN', 'light'],
-  ['zh-CN', 'dark'],
-] as const)('the screens are accessible in %s, %s', async (language, theme) => {
-  const page = await visit(browser, service.url, { language, theme })
-  for (const [name, path] of [
-    ['employees', '/employees'],
-    ['employee', '/employees/e0003'],
-    ['employee-broken', '/employees/long'],
-    ['search', '/search?q=e'],
-  ] as const) {
-    await page.goto(path)
-    await page.locator('h1').waitFor()
-    await expectAccessible(page)
-    await screenshot(page, `${name}-${language}-${theme}`)
-  }
+test.each(LANGUAGES)('the screens are accessible in %s', async language => {
+  const page = await visit(browser, service.url, { language })
+  await expectPagesAccessible(page, ['/employees', '/employees/e0003', '/employees/long', '/search?q=e'])
 })
 
 test('on a phone and without JavaScript an employee can be read and explained', async () => {

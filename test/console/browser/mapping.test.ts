@@ -1,7 +1,16 @@
+// @module-tag chromium
+
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Company, createCompany } from '../../helpers/company.ts'
-import { expectAccessible, openBrowser, screenshot, startConsoleService, visit } from './browser.ts'
+import {
+  expectPagesAccessible,
+  LANGUAGES,
+  openBrowser,
+  screenshot,
+  startConsoleService,
+  visit,
+} from './browser.ts'
 
 let browser: Browser
 let company: Company
@@ -151,24 +160,14 @@ test('a program is answered with a problem document, and a reviewer is refused',
   expect(answer.status()).toBe(403)
 })
 
-test.each([
-  ['en-US', 'light'],
-  ['en-US', 'dark'],
-  ['zh-CN', 'light'],
-  ['zh-CN', 'dark'],
-] as const)('the mapping and dry runs are accessible in %s, %s', async (language, theme) => {
-  const page = await visit(browser, service.url, { language, theme })
-  for (const [name, path] of [
-    ['mapping', '/mapping'],
-    ['dry-runs', '/mapping/dry-runs'],
-    ['dry-run', '/mapping/dry-runs/1'],
-    ['dry-run-wrong', '/mapping/dry-runs/2'],
-  ] as const) {
-    await page.goto(path)
-    await page.locator('h1').waitFor()
-    await expectAccessible(page)
-    await screenshot(page, `${name}-${language}-${theme}`)
-  }
+test.each(LANGUAGES)('the mapping and dry runs are accessible in %s', async language => {
+  const page = await visit(browser, service.url, { language })
+  await expectPagesAccessible(page, [
+    '/mapping',
+    '/mapping/dry-runs',
+    '/mapping/dry-runs/1',
+    '/mapping/dry-runs/2',
+  ])
 })
 
 test('the mapping fits a phone, without JavaScript', async () => {

@@ -1,7 +1,16 @@
+// @module-tag chromium
+
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Company, createCompany, until } from '../../helpers/company.ts'
-import { expectAccessible, openBrowser, screenshot, startConsoleService, visit } from './browser.ts'
+import {
+  expectPagesAccessible,
+  LANGUAGES,
+  openBrowser,
+  screenshot,
+  startConsoleService,
+  visit,
+} from './browser.ts'
 
 /* The screens of those who run dirsync: platform, schedules, halts and processes, settings and doctor. */
 
@@ -237,24 +246,14 @@ describe('settings and doctor', () => {
   })
 })
 
-const PAGES = ['platform', 'schedules', 'schedules?job=sync-changes', 'halts', 'settings', 'doctor']
+const PAGES = ['/platform', '/schedules', '/schedules?job=sync-changes', '/halts', '/settings', '/doctor']
 
-describe.each([
-  ['en-US', 'light'],
-  ['en-US', 'dark'],
-  ['zh-CN', 'light'],
-  ['zh-CN', 'dark'],
-] as const)('in %s, %s', (language, theme) => {
+describe.each(LANGUAGES)('in %s', language => {
   test('every page is accessible', async () => {
-    const page = await visit(browser, service.url, { language, theme })
+    const page = await visit(browser, service.url, { language })
     await company.db.query(`select dirsync.lower_rate(5, now() + interval '1 hour', 'looked at')`)
     await company.db.query(`select dirsync.pause('looked at')`)
-    for (const path of PAGES) {
-      await page.goto(`/${path}`)
-      await page.locator('h1').waitFor()
-      await expectAccessible(page)
-      await screenshot(page, `${path.replace(/\W/g, '-')}-${language}-${theme}`)
-    }
+    await expectPagesAccessible(page, PAGES)
     await company.db.query('select dirsync.restore_rate(), dirsync.resume()')
   })
 })
@@ -262,7 +261,7 @@ describe.each([
 test('on a phone, and without JavaScript, everything can be read and done', async () => {
   const page = await visit(browser, service.url, { width: 390, height: 800, javaScript: false })
   for (const path of PAGES) {
-    await page.goto(`/${path}`)
+    await page.goto(path)
     await page.locator('h1').waitFor()
     expect(await page.evaluate('document.documentElement.scrollWidth'), path).toBeLessThanOrEqual(390)
     await screenshot(page, `${path.replace(/\W/g, '-')}-phone`)

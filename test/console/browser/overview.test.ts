@@ -1,7 +1,16 @@
+// @module-tag chromium
+
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Company, createCompany } from '../../helpers/company.ts'
-import { expectAccessible, openBrowser, screenshot, startConsoleService, visit } from './browser.ts'
+import {
+  expectPagesAccessible,
+  LANGUAGES,
+  openBrowser,
+  screenshot,
+  startConsoleService,
+  visit,
+} from './browser.ts'
 
 let browser: Browser
 let company: Company
@@ -65,24 +74,9 @@ test('what moves is shown without a reload', async () => {
   await page.getByText('Everybody is in step').waitFor()
 })
 
-test.each([
-  ['en-US', 'light'],
-  ['en-US', 'dark'],
-  ['zh-CN', 'light'],
-  ['zh-CN', 'dark'],
-] as const)('the overview and the API’s pages are accessible in %s, %s', async (language, theme) => {
-  const page = await visit(browser, service.url, { language, theme })
-  for (const [name, path] of [
-    ['overview', '/'],
-    ['api', '/api'],
-    ['api-operation', '/api?operation=postRuns'],
-    ['search', '/search?q=nobody'],
-  ] as const) {
-    await page.goto(path)
-    await page.locator('h1').waitFor()
-    await expectAccessible(page)
-    await screenshot(page, `${name}-${language}-${theme}`)
-  }
+test.each(LANGUAGES)('the overview and the API’s pages are accessible in %s', async language => {
+  const page = await visit(browser, service.url, { language })
+  await expectPagesAccessible(page, ['/', '/api', '/api?operation=postRuns', '/search?q=nobody'])
 })
 
 test('on a phone, and without JavaScript, it can be read', async () => {

@@ -1,3 +1,5 @@
+// @module-tag chromium
+
 import { createHash } from 'node:crypto'
 import { join } from 'node:path'
 import type { Browser, Page } from 'playwright-core'
@@ -9,6 +11,7 @@ import { freePort } from '../../helpers/free-port.ts'
 import { type DirsyncProcess, spawnScript } from '../../helpers/process.ts'
 import {
   expectAccessible,
+  LANGUAGES,
   openBrowser,
   PASSWORD,
   screenshot,
@@ -122,13 +125,25 @@ async function expire(page: Page): Promise<void> {
   expect(rowCount).toBe(1)
 }
 
-/** Keeps the console from finding out who asks, which is the first thing that it wants of its database. */
+/**
+ * Keeps the console from finding out who asks, which is the first thing that it wants of its database. Its questions are
+ * cancelled at once; their time-out would do the same after three seconds.
+ */
 async function withDatabaseAway<T>(work: () => Promise<T>): Promise<T> {
   const client = await company.db.connect()
+  let cancelling: Promise<unknown> = Promise.resolve()
+  const timer = setInterval(() => {
+    cancelling = company.db.query(
+      `select pg_cancel_backend(l.pid) from pg_locks l join pg_database d on d.oid = l.database
+       where d.datname = current_database() and relation = 'dirsync.console_session'::regclass and not granted`,
+    )
+  }, 100)
   try {
     await client.query('begin; lock dirsync.console_session')
     return await work()
   } finally {
+    clearInterval(timer)
+    await cancelling
     await client.query('rollback')
     client.release()
   }
@@ -390,22 +405,16 @@ const PAGES: {
   },
 ]
 
-describe.each([
-  ['en-US', 'light'],
-  ['en-US', 'dark'],
-  ['zh-CN', 'light'],
-  ['zh-CN', 'dark'],
-] as const)('in %s, %s', (language, theme) => {
+describe.each(LANGUAGES)('in %s', language => {
   test('the pages without the frame are accessible, in that language, and lead on', async () => {
-    for await (const { page, name } of everyPage({ language, theme })) {
+    for await (const { page, name } of everyPage({ language })) {
       expect(await page.locator('html').getAttribute('lang')).toBe(language.replace('-US', ''))
       expect(/[\u4e00-\u9fff]/.test((await page.locator('h1').textContent()) ?? ''), name).toBe(
         language === 'zh-CN',
       )
       const ways = page.locator('main').locator('a[href^="/"], form.sign-in button')
       expect(await ways.count(), name).toBeGreaterThan(0)
-      await expectAccessible(page)
-      await screenshot(page, `bare-${name}-${language}-${theme}`)
+      await expectAccessible(page, `bare-${name}`)
     }
   })
 })

@@ -1,3 +1,6 @@
+// @module-tag chromium
+// @module-tag mariadb
+
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { until } from '../../helpers/company.ts'

@@ -46,6 +46,7 @@ test.each<[AccessRole, string, object]>([
   ['reviewer', '/departments/run', { reason: 'r' }],
   ['reviewer', '/mapping/try', { key: 'e1' }],
   ['reviewer', '/mapping/dry-runs', { mapping: 'select 1' }],
+  ['reviewer', '/mapping/dry-runs/1/cancel', {}],
 ])('a %s may not POST %s', async (role, path, body) => {
   for (const url of [path, `/api/v1${path}`])
     expect((await ask(role, 'POST', url, body)).statusCode).toBe(403)
@@ -127,6 +128,8 @@ describe('the steps of a run that was started for an employee', () => {
       platform_state: 'in_service',
       dept_code: null,
       withheld: [],
+      standing: 'in_step',
+      held: null,
       vanished_at: null,
       acknowledged_at: new Date(),
       queried_at: new Date(),
@@ -204,4 +207,28 @@ test('the departments begin with an enterprise that has some', async () => {
     enterprises: ['A', 'B'],
     departments: [{ dept_code: 'D1' }],
   })
+})
+
+test('a dry run that is not over can be cancelled, on its page and in the API, once', async () => {
+  const SELECT = 'select userid, name, active from person'
+  for (const [path, done] of [
+    ['', 303],
+    ['/api/v1', 200],
+  ] as const) {
+    const started = await ask('operator', 'POST', '/api/v1/mapping/dry-runs', { mapping: SELECT })
+    const { id } = started.json()
+    const page = await ask('operator', 'GET', `/mapping/dry-runs/${id}`)
+    expect(page.body).toContain(`action="/mapping/dry-runs/${id}/cancel"`)
+    expect((await ask('viewer', 'GET', `/mapping/dry-runs/${id}`)).body).not.toContain('/cancel"')
+    const cancelled = await ask('operator', 'POST', `${path}/mapping/dry-runs/${id}/cancel`, {})
+    expect(cancelled.statusCode).toBe(done)
+    const { state } = (await ask('viewer', 'GET', `/api/v1/mapping/dry-runs/${id}`)).json()
+    expect(state).toBe('cancelled')
+    expect((await ask('operator', 'GET', `/mapping/dry-runs/${id}`)).body).not.toContain('/cancel"')
+    const again = await ask('operator', 'POST', `/api/v1/mapping/dry-runs/${id}/cancel`, {})
+    expect([again.statusCode, again.json().detail]).toEqual([
+      404,
+      `dry run ${id} is cancelled, so nothing of it is under way`,
+    ])
+  }
 })

@@ -8,7 +8,7 @@ import { valueContract } from './values.ts'
 
 /** What every kind of HR server has to pass, on a real one. */
 export function hrContract(kind: KindUnderTest): void {
-  describe(`HR in ${kind.name}`, () => {
+  describe(`HR in ${kind.name}`, { tags: kind.tags ?? [] }, () => {
     const contract = new Contract(kind)
     beforeAll(() => contract.open())
     afterAll(() => contract.close())

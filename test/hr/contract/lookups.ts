@@ -209,6 +209,39 @@ export function lookupContract(contract: Contract): void {
     })
   })
 
+  describe('of an employee whom HR lacks', () => {
+    const MANY = 20_000
+    const padded = async (name: string) => {
+      const rows = Array.from({ length: MANY }, (_, i) => [`e${i}`, i % 2 === 0 ? 'C1' : ' C2'])
+      const table = await contract.place.table(name, { id: 'key', company: 'key' }, [...rows, [' x ', 'C1']])
+      return `select id as userid, company as enterprise_code, id as name from ${table}`
+    }
+
+    contract.test(['index'], 'reads the index alone where nobody expects one', async () => {
+      const source = contract.source(await padded('lacking'))
+      const keys = [key('nobody', 'C1'), key('x', 'C1'), key('e1', 'C2')]
+      const asked: EmployeeKey[] = []
+      const found = await source.lookup(keys, {
+        expected: missing => {
+          asked.push(...missing)
+          return []
+        },
+      })
+      // The code of the enterprise may be written in any way: the index finds the user id.
+      expect(keysOf(found)).toEqual(texts([key('e1', 'C2')]))
+      expect(asked).toEqual([key('nobody', 'C1'), key('x', 'C1')])
+      await source.close()
+      expect(await contract.place.rowsRead('lacking')).toBeLessThan(20)
+    })
+
+    contract.test(['index'], 'finds one who is expected, in whatever way HR writes the user id', async () => {
+      const source = contract.source(await padded('expected'))
+      const keys = [key('nobody', 'C1'), key('x', 'C1')]
+      const found = await source.lookup(keys, { expected: async () => [key('x', 'C1')] })
+      expect(keysOf(found)).toEqual(texts([key('x', 'C1')]))
+    })
+  })
+
   describe('reads departments', () => {
     test('with their parents, states and moments of closing, whatever a collation holds to be equal', async () => {
       const table = await contract.place.table(

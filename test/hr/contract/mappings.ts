@@ -236,8 +236,28 @@ export function mappingContract(contract: Contract): void {
         expect(error.message).toMatch(/^employees\.sql:.*the query failed on a value in HR/)
         expect(String(error.stack) + String(error.cause)).not.toContain(SECRET)
       }
+      // The server does not say where it is; reading again does.
+      await using snapshot = await source.snapshot(60_000)
+      const mapping = await snapshot.inspect((await source.texts()).employees)
+      expect(await snapshot.culprit(mapping)).toEqual({ column: 'cost_center_id', key: key('19999') })
+      await snapshot[Symbol.asyncDispose]()
       await source.close()
       await contract.gone()
+    })
+
+    test('is told apart from a subquery that finds several rows', async () => {
+      const table = await contract.place.table('posts', { id: 'integer', post: 'text' }, [
+        ['1', 'a'],
+        ['2', 'b'],
+        ['2', 'c'],
+      ])
+      const ids = await contract.place.table('holders', { id: 'integer' }, [['1'], ['2']])
+      const source = contract.source(
+        `select h.id as userid, (select p.post from ${table} p where p.id = h.id) as level from ${ids} h`,
+      )
+      const error = await errorOf(linesOf(await source.scan({})))
+      expect(error).toBeInstanceOf(HrDataError)
+      expect(error.message).toMatch(/: a subquery returned more than one row for an employee \(/)
     })
   })
 }

@@ -5,6 +5,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import type { EmployeeKey } from '../../../src/directory/employee.ts'
 import type { HrServer } from '../../../src/hr/server.ts'
 import { type HrScan, HrSource } from '../../../src/hr/source.ts'
+import type { Tag } from '../../helpers/programs.ts'
 
 /*
  * What a kind of HR server brings along to be put through the contract. test/hr/postgres/contract.test.ts is the example;
@@ -82,6 +83,8 @@ export interface SourceUnderTest extends AsyncDisposable {
 /** A kind of server, in its own words. */
 export interface KindUnderTest {
   name: string
+  /** Of a program that its server needs. */
+  tags?: Tag
   open(): Promise<SourceUnderTest>
   /** What it cannot do, and why: those tests are skipped, and say so. */
   cannot: Partial<Record<Ability, string>>

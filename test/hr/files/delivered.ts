@@ -21,10 +21,11 @@ export interface Delivered {
   rows(sql: string): Promise<HrEmployeeRow[]>
 }
 
-export async function delivered(changes: Partial<FilesSettings> = {}): Promise<Delivered> {
+/** @param given a folder that is there already */
+export async function delivered(changes: Partial<FilesSettings> = {}, given?: string): Promise<Delivered> {
   const root = await temporaryFolder()
-  const folder = join(root, 'delivered')
-  await mkdir(folder)
+  const folder = given ?? join(root, 'delivered')
+  if (given === undefined) await mkdir(folder)
   const settings = await settingsOf(changes)
   const source = (sql: string) => {
     const made = new HrSource({

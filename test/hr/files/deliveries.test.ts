@@ -1,24 +1,25 @@
 import { spawn } from 'node:child_process'
-import { open, readdir, rename, rm, unlink, utimes, writeFile } from 'node:fs/promises'
+import { open, readdir, rename, unlink, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { text as textOf } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { DuckDBInstance } from '@duckdb/node-api'
 import { describe, expect, inject, onTestFinished, test } from 'vitest'
 import { openKept } from '../../../src/hr/files/duckdb.ts'
-import { type Folder, incompleteness } from '../../../src/hr/files/folder.ts'
+import { type DataFile, datedName, incompleteness } from '../../../src/hr/files/folder.ts'
 import { HrDeliveryError } from '../../../src/hr/source.ts'
 import { registerChild } from '../../helpers/children.ts'
 import { temporaryFolder } from '../../helpers/temporary-folder.ts'
 import { errorOf, key } from '../contract/source-under-test.ts'
 import { type Delivered, delivered } from './delivered.ts'
 import { FILES_KIND } from './server-under-test.ts'
+import { workbook } from './workbook.ts'
 
 const SQL = 'select id as userid, name from staff'
 const GOOD = 'id,name\n1,A\n2,B\n'
 
-const incomplete = async (hr: Delivered) => {
-  const error = await errorOf(hr.rows(SQL))
+const incomplete = async (hr: Delivered, sql = SQL) => {
+  const error = await errorOf(hr.rows(sql))
   expect(error).toBeInstanceOf(HrDeliveryError)
   return error.message.replace(/^.*is not complete: /, '')
 }
@@ -43,10 +44,49 @@ describe('a CSV file', () => {
     ['numbers and days as they are written', 'id,name\n0012.50,2024-01-31\n', [['0012.50', '2024-01-31']]],
     ['blanks around names of columns, and line ends at the end', ' id , name\n1,A\n\n\n', [['1', 'A']]],
     ['nobody', 'id,name\n', []],
-  ])('is read with %s', async (_, content, rows) => {
+    [
+      'a line break in a name, and Windows line ends',
+      'id,"na\nme"\r\n007,"A\r\nB"\r\n8,C\r\n',
+      [
+        ['007', 'A\r\nB'],
+        ['8', 'C'],
+      ],
+      'na me',
+    ],
+    [
+      'a mark, a title and an empty line above the names',
+      '\ufeff"Staff, of\r\n2026"\r\n\r\nid,name\r\n007,A\r\n',
+      [['007', 'A']],
+    ],
+    ['lines of nothing but separators', 'id,name\n007,A\n,\n\n,\n', [['007', 'A']]],
+    [
+      'quotes within values, and blanks before quotes',
+      'id,name\n1,5" pipe\n2, "A, ""B"""\n3,C\n',
+      [
+        ['1', '5" pipe'],
+        ['2', 'A, "B"'],
+        ['3', 'C'],
+      ],
+    ],
+  ])('is read with %s', async (_, content, rows, column = 'name') => {
     const hr = await delivered()
     await hr.deliver('staff.csv', content)
-    expect((await hr.rows(SQL)).map(({ userid, name }) => [userid, name])).toEqual(rows)
+    const read = await hr.rows(`select id as userid, "${column}" as name from staff`)
+    expect(read.map(({ userid, name }) => [userid, name])).toEqual(rows)
+  })
+
+  test('is read below the line that is set to name its columns', async () => {
+    const hr = await delivered({ headings: new Map([['staff', 2]]) })
+    await hr.deliver('staff.csv', 'Shanghai,2026-11-20\nid,name\n7,A\n')
+    expect(await hr.rows(SQL)).toMatchObject([{ userid: '7', name: 'A' }])
+    await hr.deliver('staff.csv', 'Shanghai,2026-11-20\nid,name\n7,A,B\n')
+    expect(await incomplete(hr)).toBe(
+      'the file staff.csv cannot be read: line 3 has 3 values, and line 2 names 2 columns',
+    )
+    await hr.deliver('staff.csv', 'id,name\n\n7,A\n')
+    expect(await incomplete(hr)).toBe(
+      'the file staff.csv has nothing in row 2, which HR_FILES_HEADINGS says names the columns',
+    )
   })
 
   test.each([
@@ -58,19 +98,19 @@ describe('a CSV file', () => {
     [
       'a record with fewer values',
       'id,name\n1,A\n2\n',
-      'cannot be read: line 3 has 1 values, and the first line names 2 columns',
+      'cannot be read: line 3 has 1 values, and line 1 names 2 columns',
     ],
     [
       'a record with more values',
       'id,name\n1,secret-7,x\n',
-      'cannot be read: line 2 has 3 values, and the first line names 2 columns',
+      'cannot be read: line 2 has 3 values, and line 1 names 2 columns',
     ],
     [
       'a quote that is not closed',
       'id,name\n1,"secret-7\n',
       'cannot be read: line 2 has a quote that is not closed',
     ],
-    ['a column twice', 'id,name,ID\n1,A,2\n', 'has the same name for columns 1 and 3 in its first line'],
+    ['a column twice', 'id,name,ID\n1,A,2\n', 'has the same name for columns 1 and 3'],
     ['nothing in it', '', 'is empty'],
   ])('with %s is no delivery', async (_, content, message) => {
     const hr = await delivered()
@@ -173,20 +213,20 @@ describe('while the next delivery is not complete', () => {
     expect(await hr.rows(SQL)).toHaveLength(2)
   })
 
-  test('one that lacks a file of the last one is suspect, until that is forgotten', async () => {
+  test('one that lacks a file of the last one is suspect, as long as a mapping reads it', async () => {
     const hr = await delivered()
     await hr.deliver('staff.csv', GOOD)
     await hr.deliver('units.csv', 'code\nA\n')
-    const source = hr.source(SQL)
+    const joined = `${SQL} join units on code = 'A'`
+    expect(await hr.rows(joined)).toHaveLength(2)
+    const source = hr.source(joined)
     await source.inspect()
     await unlink(join(hr.folder, 'units.csv'))
-    const message = await incomplete(hr)
-    expect(message).toMatch(
-      /^the file units\.csv, which the last delivery had, is missing; if it is no longer delivered, remove /,
-    )
-    await rm(message.replace(/^.* remove /, ''), { recursive: true })
-    expect(await hr.rows(SQL)).toHaveLength(2)
+    expect(await incomplete(hr, joined)).toBe('the file units.csv, which the last delivery had, is missing')
     expect((await source.lookup([key('1')])).size).toBe(1)
+    await hr.deliver('staff.csv', 'id,name\n1,A\n')
+    expect(await hr.rows(SQL)).toHaveLength(1)
+    expect(await incomplete(hr, joined)).toBe('the file units.csv, which the last delivery had, is missing')
   })
 
   test('a folder that cannot be read is no delivery either, in a process that has just begun', async () => {
@@ -194,7 +234,9 @@ describe('while the next delivery is not complete', () => {
     await hr.deliver('staff.csv', GOOD)
     expect(await hr.rows(SQL)).toHaveLength(2)
     await rename(hr.folder, `${hr.folder}-away`)
-    expect(await incomplete(hr)).toMatch(/^the HR database does not answer \(ENOENT, /)
+    expect(await incomplete(hr)).toMatch(
+      /^the folder .* cannot be read \(ENOENT\); check HR_DATABASE_URL or HR_SOURCES, and that the folder is there and mounted$/,
+    )
     expect(await found(hr, '1', '2')).toBe(2)
   })
 
@@ -240,13 +282,15 @@ test('a disk that is full keeps nothing by halves, and look-ups read what was ke
   }
   await hr.deliver('staff.csv', GOOD)
   // No file may have more than 100 blocks: DuckDB begins one, and cannot write the tables.
-  expect(await read('ulimit -f 100;')).toMatch(/^run: HR's files cannot be read \(IO\)\nlook-up: /)
+  expect(await read('ulimit -f 100;')).toMatch(
+    /^run: HR's files cannot be read \(no space left in HR_FILES_KEEP\)\nlook-up: /,
+  )
   const [place = ''] = await readdir(hr.settings.keep)
   expect(await readdir(join(hr.settings.keep, place))).toEqual([])
   expect(await hr.rows(SQL)).toHaveLength(2)
   await hr.deliver('staff.csv', 'id,name\n1,A\n')
   expect(await read('ulimit -f 100;')).toMatch(
-    /^run: the delivery in .* is not complete: HR's files cannot be read \(IO\)\nlook-up: 2\n$/,
+    /^run: the delivery in .* is not complete: HR's files cannot be read \(no space left in HR_FILES_KEEP\)\nlook-up: 2\n$/,
   )
   expect(await read()).toBe('run: ok\nlook-up: 1\n')
 })
@@ -356,29 +400,122 @@ test('a marker makes a delivery, and has to be newer than the files', async () =
   expect(await hr.rows(SQL)).toHaveLength(1)
 })
 
+describe('only what a mapping reads is judged', () => {
+  test.each([
+    ['broken', 'id,name\n1'],
+    ['empty', ''],
+  ])('a file that is %s blocks no other', async (_, content) => {
+    const hr = await delivered()
+    await hr.deliver('staff.csv', GOOD)
+    await hr.deliver('notes.csv', content)
+    expect(await hr.rows(SQL)).toHaveLength(2)
+    expect(await incomplete(hr, 'select id as userid, name from notes')).toMatch(/^the file notes\.csv /)
+    await hr.deliver('staff.csv', 'id,name\n1,A\n')
+    expect(await hr.rows(SQL)).toHaveLength(1)
+    await unlink(join(hr.folder, 'notes.csv'))
+    await hr.deliver('staff.csv', GOOD)
+    expect(await hr.rows(SQL)).toHaveLength(2)
+  })
+
+  test('a sheet that cannot be read blocks no other', async () => {
+    const hr = await delivered()
+    const cell = (value: string) => `<c t="inlineStr"><is><t>${value}</t></is></c>`
+    const rows = [cell('id') + cell('name'), cell('1') + cell('A')]
+    const wide = [...rows, cell('2') + cell('B') + cell('lost')]
+    await hr.deliver(
+      'staff.xlsx',
+      workbook([
+        { name: 'Staff', rows },
+        { name: 'Notes', rows: wide },
+      ]),
+    )
+    expect(await hr.rows(SQL)).toHaveLength(1)
+    expect(await incomplete(hr, 'select id as userid, name from "staff_Notes"')).toMatch(
+      /has more values in row 3/,
+    )
+  })
+
+  test('a file that is still written keeps no other waiting', async () => {
+    const hr = await delivered()
+    await hr.deliver('staff.csv', GOOD)
+    expect(await hr.rows(SQL)).toHaveLength(2)
+    const { folder, settings } = hr
+    const resting = await delivered({ ...settings, complete: { restMs: 60_000 } }, folder)
+    await hr.deliver('notes.csv', GOOD)
+    expect(await resting.rows(SQL)).toHaveLength(2)
+    expect(await incomplete(resting, 'select id as userid, name from notes')).toMatch(
+      /^the file notes\.csv was still being written/,
+    )
+  })
+
+  test('where a SELECT does not tell, it is all of them', async () => {
+    const hr = await delivered()
+    await hr.deliver('staff.csv', GOOD)
+    const unsure = "select id as userid, name from query_table('staff')"
+    expect(await hr.rows(unsure)).toHaveLength(2)
+    await hr.deliver('notes.csv', '')
+    expect(await incomplete(hr, unsure)).toBe('the file notes.csv is empty')
+  })
+})
+
+describe('files with a date in their names', () => {
+  const LATEST = 'select id as userid, name from "staff_{latest}"'
+
+  test('are one table, the latest of them', async () => {
+    const hr = await delivered()
+    await hr.deliver('staff_2026-11-09.csv', 'id,name\n1,A\n')
+    await hr.deliver('staff_2026-11-20.csv', GOOD)
+    await hr.deliver('staff_2026-10-31.csv', 'broken')
+    expect(await hr.rows(LATEST)).toHaveLength(2)
+    expect(await hr.rows('select id as userid, name from "staff_2026-11-09"')).toHaveLength(1)
+    await hr.deliver('staff_2026-12-01.csv', 'id,name\n1,A\n2,B\n3,C\n')
+    await unlink(join(hr.folder, 'staff_2026-11-20.csv'))
+    expect(await hr.rows(LATEST)).toHaveLength(3)
+  })
+
+  test('go forward only', async () => {
+    const hr = await delivered()
+    await hr.deliver('staff_20261109.csv', 'id,name\n1,A\n')
+    await hr.deliver('staff_20261120.csv', GOOD)
+    expect(await hr.rows(LATEST)).toHaveLength(2)
+    await unlink(join(hr.folder, 'staff_20261120.csv'))
+    expect(await incomplete(hr, LATEST)).toBe(
+      'the file staff_20261120.csv, which the last delivery had, is missing',
+    )
+    expect((await hr.source(LATEST).lookup([key('1'), key('2')])).size).toBe(2)
+  })
+
+  test.each([
+    ['hr-20261120-0930', 'hr-{latest}', '20261120093000'],
+    ['hr 2026.11.20 09:30:01 full', 'hr {latest} full', '20261120093001'],
+    ['hr20261120', 'hr{latest}', '20261120000000'],
+    ['hr_20261320', null, null],
+    ['hr_2026-1120', null, null],
+    ['hr_120261120', null, null],
+  ])('%s is %s', (name, table, date) => {
+    expect(datedName(name)).toEqual(table === null ? null : { table, date })
+  })
+})
+
 describe('files at rest', () => {
   const at = (seconds: number) => new Date(Date.UTC(2026, 0, 1, 0, 0, seconds))
-  const folder = (changedAt: Date): Folder => ({
-    path: '/hr',
-    files: [
-      {
-        name: 'staff.csv',
-        table: 'staff',
-        format: 'csv',
-        path: '/hr/staff.csv',
-        bytes: 1,
-        state: '',
-        changedAt,
-        writtenAt: at(0),
-      },
-    ],
-    ignored: [],
-    stamp: '',
-    markedAt: null,
+  const file = (changedAt: Date): DataFile => ({
+    name: 'staff.csv',
+    table: 'staff',
+    dated: null,
+    format: 'csv',
+    path: '/hr/staff.csv',
+    bytes: 1,
+    state: '',
+    changedAt,
+    writtenAt: at(0),
     problem: null,
   })
-  const judged = (changedAt: Date, now: Date, seenAt: Date, otherAt: Date | null = null) =>
-    incompleteness(folder(changedAt), { restMs: 60_000 }, [], { now, seenAt, otherAt })
+  const judged = (changedAt: Date, now: Date, seenAt: Date, otherAt: Date | null = null) => {
+    const files = [file(changedAt)]
+    const folder = { path: '/hr', files, ignored: [], markedAt: null }
+    return incompleteness(folder, files, { restMs: 60_000 }, { now, seen: () => ({ at: seenAt, otherAt }) })
+  }
 
   test('are a delivery after their time, and not before', () => {
     expect(judged(at(0), at(59), at(59))).toBe(
@@ -402,5 +539,5 @@ test('what just arrived rests first', async () => {
   const hr = await delivered({ complete: { restMs: 60_000 } })
   await hr.deliver('staff.csv', GOOD)
   expect(await incomplete(hr)).toMatch(/^the file staff\.csv was still being written \d+ s ago/)
-  expect(await hr.source(SQL).delivery()).toBe(null)
+  expect(await hr.source(SQL).delivery()).toMatchObject({ stamp: null, files: null })
 })

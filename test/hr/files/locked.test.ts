@@ -17,14 +17,13 @@ test.each([
   "read_parquet('s3://bucket/x.parquet')",
   "glob('/etc/*')",
   "sniff_csv('/etc/passwd')",
-  "query('copy (select 1) to ''{folder}/out.csv''')",
 ])('a mapping cannot read %s', async from => {
   const hr = await delivered()
   await hr.deliver('staff.csv', STAFF)
   const sql = `select 1 as userid, 'n' as name from ${from.replaceAll('{folder}', hr.folder)}`
   const error = await errorOf(hr.rows(sql))
   expect(error).toBeInstanceOf(MappingError)
-  expect(error.message).toMatch(/file system operations are disabled|Expected a single SELECT/)
+  expect(error.message).toMatch(/file system operations are disabled/)
   expect(await readdir(hr.folder)).toEqual(['staff.csv'])
 })
 
@@ -54,7 +53,7 @@ test('a link out of the folder is refused, and one within it is followed', async
   const sql = 'select id as userid, name from staff'
   expect(await hr.rows(sql)).toHaveLength(1)
   await symlink('../secret.csv', join(hr.folder, 'other.csv'))
-  expect((await errorOf(hr.rows(sql))).message).toMatch(
+  expect((await errorOf(hr.rows(`${sql} union from other`))).message).toMatch(
     /the file other\.csv is a symbolic link that leads out of the folder$/,
   )
 })

@@ -110,6 +110,7 @@ export async function settingsOf(changes: Partial<FilesSettings> = {}): Promise<
     encoding: 'auto',
     complete: { restMs: 0 },
     keep: join(await temporaryFolder(), 'kept'),
+    headings: new Map(),
     ...changes,
   }
 }

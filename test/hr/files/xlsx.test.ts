@@ -77,15 +77,16 @@ test('what Excel shows as a day or a time is one', async () => {
   ).toEqual([...['00:00:00', '2024-02-29']])
 })
 
-test('cells stand where they say, empty rows are none, and further sheets are further tables', async () => {
+test('cells stand where they say, rows of blanks are none, and further sheets are further tables', async () => {
   const hr = await delivered()
   const first: SheetXml = {
     name: 'Staff',
     rows: [
       '',
       '<c r="B2" t="inlineStr"><is><t>id</t></is></c><c r="AA2" t="inlineStr"><is><t>value</t></is></c>',
-      '<c r="B3"><v>7</v></c><c r="AA3"><v>8</v></c><c r="AB3"><v>9</v></c>',
+      '<c r="B3"><v>7</v></c><c r="AA3"><v>8</v></c><c r="AB3" t="inlineStr"><is><t> </t></is></c>',
       '<c r="B4"/>',
+      '<c r="B5" t="inlineStr"><is><t> </t></is></c>',
     ],
   }
   await hr.deliver(
@@ -98,11 +99,34 @@ test('cells stand where they say, empty rows are none, and further sheets are fu
   ])
 })
 
+const TITLE = '<c r="A1" t="inlineStr"><is><t>Staff of 2026</t></is></c>'
+const UNITS = text('Shanghai') + text('2026-11-20')
+
+test('a title above the names of columns is no row', async () => {
+  const { name, rows } = staff('<c><v>7</v></c>')
+  expect(await remarks(workbook([{ name, rows: [TITLE, '', ...rows] }]))).toEqual(['7'])
+})
+
+test('the row that names the columns can be set, for each sheet', async () => {
+  const hr = await delivered({
+    headings: new Map([
+      ['staff', 3],
+      ['staff_old', 2],
+    ]),
+  })
+  const { name, rows } = staff('<c><v>7</v></c>')
+  const old = { name: 'Old', rows: [UNITS, text('id') + text('value'), text('9') + text('old')] }
+  await hr.deliver('staff.xlsx', workbook([{ name, rows: [TITLE, UNITS, ...rows] }, old]))
+  expect(
+    (await hr.rows(`${SQL} union all select id, value from "staff_Old"`)).map(row => row.remark),
+  ).toEqual(['7', 'old'])
+})
+
 test('a file that has the name of a sheet is told', async () => {
   const hr = await delivered()
   await hr.deliver('staff.xlsx', workbook([staff(), { ...staff(), name: 'Old' }]))
   await hr.deliver('staff_old.csv', 'id,value\n1,A\n')
-  expect((await errorOf(hr.rows(SQL))).message).toMatch(
+  expect((await errorOf(hr.rows(`${SQL} union all from "staff_Old"`))).message).toMatch(
     /: the file staff_old\.csv would be a table that another file, or a sheet, already is$/,
   )
 })
@@ -125,6 +149,21 @@ test.each([
     'with a formula that nobody has computed',
     workbook([staff('<c r="B2"><f>A1</f></c>')]),
     /^the file staff\.xlsx has a formula without a value in cell B2 of sheet Sheet1: save it with Excel$/,
+  ],
+  [
+    'with a formula that was written without being computed',
+    workbook([staff('<c r="B2"><f>A1</f><v></v></c>')]),
+    /^the file staff\.xlsx has a formula without a value in cell B2 of sheet Sheet1: save it with Excel$/,
+  ],
+  [
+    'with a value in a column that has no name',
+    workbook([staff(text('A'), text('B') + text('lost'))]),
+    /^the file staff\.xlsx has more values in row 3 of sheet Sheet1 than row 1 names columns: name them all, or say in HR_FILES_HEADINGS which row names them$/,
+  ],
+  [
+    'whose title has several values',
+    workbook([{ name: 'Sheet1', rows: [UNITS, text('id') + text('value') + text('hired'), text('1')] }]),
+    /^the file staff\.xlsx has more values in row 2 of sheet Sheet1 than row 1 names columns: /,
   ],
   [
     'without the text of a cell',

@@ -1,8 +1,8 @@
-import { execFile } from 'node:child_process'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { promisify } from 'node:util'
 import type { RowDataPacket } from 'mysql2'
 import { pino } from 'pino'
+import { generate } from 'selfsigned'
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { addressProblem, mysqlAddress } from '../../../src/hr/mysql/address.ts'
 import { hrServer } from '../../../src/hr/servers.ts'
@@ -11,6 +11,7 @@ import { createMariadbDatabase, type MariadbDatabase, startMariadb } from '../..
 import { temporaryFolder } from '../../helpers/temporary-folder.ts'
 import { begin, linesOf } from '../contract/source-under-test.ts'
 import { hrSource } from '../hr-database.ts'
+import { MARIADB_KIND } from './server-under-test.ts'
 
 describe('an address', () => {
   test('may hold whatever a password holds, and how to encrypt', () => {
@@ -37,54 +38,31 @@ describe('an address', () => {
   })
 })
 
-describe('with TLS', () => {
+describe('with TLS', { tags: 'mariadb' }, () => {
   let database: MariadbDatabase
   let [ca, other] = ['', '']
 
   beforeAll(async () => {
     const folder = await temporaryFolder()
-    const openssl = (...args: string[]) => promisify(execFile)('openssl', args, { cwd: folder })
-    const authority = async (name: string) => {
-      const subject = ['-subj', `/CN=${name}`, '-days', '30', '-keyout', `${name}.key`, '-out', `${name}.pem`]
-      await openssl('req', '-x509', '-newkey', 'rsa:2048', '-nodes', ...subject)
-      return join(folder, `${name}.pem`)
+    const write = async (name: string, text: string) => {
+      const file = join(folder, name)
+      await writeFile(file, text)
+      return file
     }
-    ca = await authority('ca')
-    other = await authority('other')
-    await openssl(
-      ...[
-        'req',
-        '-newkey',
-        'rsa:2048',
-        '-nodes',
-        '-subj',
-        '/CN=db.example',
-        '-keyout',
-        'db.key',
-        '-out',
-        'db.csr',
-      ],
+    const isCa = { extensions: [{ name: 'basicConstraints' as const, cA: true }] }
+    const [ours, theirs] = await Promise.all(
+      ['ca', 'other'].map(value => generate([{ name: 'commonName', value }], isCa)),
     )
-    await openssl(
-      ...[
-        'x509',
-        '-req',
-        '-in',
-        'db.csr',
-        '-CA',
-        'ca.pem',
-        '-CAkey',
-        'ca.key',
-        '-days',
-        '30',
-        '-out',
-        'db.pem',
-      ],
-    )
+    if (!ours || !theirs) throw new Error('two authorities are needed')
+    const signed = await generate([{ name: 'commonName', value: 'db.example' }], {
+      ca: { key: ours.private, cert: ours.cert },
+    })
+    ca = await write('ca.pem', ours.cert)
+    other = await write('other.pem', theirs.cert)
     const server = await startMariadb([
       `--ssl-ca=${ca}`,
-      `--ssl-cert=${join(folder, 'db.pem')}`,
-      `--ssl-key=${join(folder, 'db.key')}`,
+      `--ssl-cert=${await write('db.pem', signed.cert)}`,
+      `--ssl-key=${await write('db.key', signed.private)}`,
       '--require-secure-transport=1',
     ])
     database = await createMariadbDatabase(server, { ssl: { rejectUnauthorized: false } })
@@ -117,7 +95,9 @@ describe('with TLS', () => {
   })
 })
 
-test('a scan that is held back for longer than the server waits by default goes on all the same', async () => {
+test('a scan that is held back for longer than the server waits by default goes on all the same', {
+  tags: 'mariadb',
+}, async () => {
   await using server = await startMariadb([
     '--net-write-timeout=1',
     '--wait-timeout=1',
@@ -137,7 +117,7 @@ test('a scan that is held back for longer than the server waits by default goes 
   expect(await linesOf(scan)).toHaveLength(300_000)
 })
 
-test('a statement that nobody waits for any more is ended on the server', async () => {
+test('a statement that nobody waits for any more is ended on the server', { tags: 'mariadb' }, async () => {
   await using database = await createMariadbDatabase()
   const running = async () => {
     const [rows] = await database.admin.query<RowDataPacket[]>(
@@ -146,7 +126,7 @@ test('a statement that nobody waits for any more is ended on the server', async 
     )
     return rows.length
   }
-  const source = hrSource(database.url, `select 1 as userid, benchmark(100000000000, md5('x')) as name`)
+  const source = hrSource(database.url, `select 1 as userid, ${MARIADB_KIND.slow} as name`)
   const scan = await source.scan({})
   scan.stream.resume()
   scan.stream.on('error', () => {})
@@ -155,7 +135,7 @@ test('a statement that nobody waits for any more is ended on the server', async 
   await expect.poll(running, { timeout: 20_000 }).toBe(0)
 })
 
-test('what the server has set for everybody changes no value', async () => {
+test('what the server has set for everybody changes no value', { tags: 'mariadb' }, async () => {
   await using server = await startMariadb([
     '--sql-mode=PAD_CHAR_TO_FULL_LENGTH,ANSI_QUOTES,PIPES_AS_CONCAT,NO_BACKSLASH_ESCAPES',
     ...['--default-time-zone=-05:00', '--group-concat-max-len=16', '--character-set-server=latin1'],
@@ -176,7 +156,7 @@ test('what the server has set for everybody changes no value', async () => {
   ])
 })
 
-test('the server sees who it is that reads', async () => {
+test('the server sees who it is that reads', { tags: 'mariadb' }, async () => {
   await using server = await startMariadb(['--performance-schema=1'])
   await using database = await createMariadbDatabase(server)
   const hr = hrServer(database.url, pino({ level: 'silent' }))
@@ -190,7 +170,7 @@ test('the server sees who it is that reads', async () => {
   await session.close()
 })
 
-describe('a mistake in the syntax is found at its place', () => {
+describe('a mistake in the syntax is found at its place', { tags: 'mariadb' }, () => {
   const LONG = '姓'.repeat(60)
   test.each([
     ['what is left occurs earlier in the line', 'select idx,\n x x x', '2:6'],

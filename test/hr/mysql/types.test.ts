@@ -1,3 +1,5 @@
+// @module-tag mariadb
+
 import type { RowDataPacket } from 'mysql2'
 import { expect, onTestFinished, test } from 'vitest'
 import { keyText } from '../../../src/directory/employee.ts'
@@ -114,7 +116,7 @@ test('words of a function in HR are not passed on, whatever state it raises', as
   const error = await failureOf(await source.scan({}))
   expect(error).toBeInstanceOf(HrDataError)
   expect(String(error)).toBe(
-    'HrDataError: employees.sql: the query failed on a value in HR (SQLSTATE 42000, error 1644); make its casts and arithmetic accept every row',
+    'HrDataError: employees.sql: the query failed on a value in HR (SQLSTATE 42000, error 1644); make its casts and arithmetic accept every row (`dirsync hr check` tells which does not)',
   )
 })
 
@@ -136,4 +138,55 @@ test('a name that stands in several places has none', async () => {
   const { url } = await hr('create table person (id int, nick text)')
   const sql = 'select nik as userid, nick as name from person where nik > 1'
   await expect(hrSource(url, sql).inspect()).rejects.toMatchObject({ code: 'MAPPING_SQL', place: null })
+})
+
+test.each([
+  ['varchar(40)', 'select s.id as userid, s.name from people s', '(`id`)'],
+  ['text', 'select id as userid, name from people', '(`id`(64))'],
+  ['int', 'select id as userid, name from people', '(`id`)'],
+  ['varchar(40)', 'select distinct id as userid, name from people', '(`id`)'],
+])('a look-up without an index names the one that it then uses: %s, %s', async (type, sql, columns) => {
+  const { url, admin } = await hr(`
+    create table staff (id ${type}, name varchar(40)); create view people as select * from staff;
+    insert into staff select seq, 'n' from seq_1_to_20000; analyze table staff`)
+  const source = hrSource(url, sql)
+  const index = `create index dirsync_userid on \`staff\` ${columns}`
+  const found = await source.lookupReadsWhole()
+  expect(found).toMatchObject([{ table: '`staff`', index }])
+  expect(found[0]?.rows).toBeGreaterThan(15_000)
+  await admin.query(`${index}; analyze table staff`)
+  expect(await source.lookupReadsWhole()).toEqual([])
+})
+
+test('a look-up by what is calculated names the table alone, and one of a few rows nothing', async () => {
+  const { url } = await hr(`
+    create table staff (id varchar(40) primary key, name varchar(40)); create table few like staff;
+    insert into staff select seq, 'n' from seq_1_to_20000; insert into few values ('1', 'n');
+    analyze table staff, few`)
+  const told = (table: string) =>
+    hrSource(url, `select concat('E', id) as userid, name from ${table}`).lookupReadsWhole()
+  expect(await told('staff')).toMatchObject([{ table: '`staff`', index: null }])
+  expect(await told('few')).toEqual([])
+})
+
+test('a uuid is looked up by its index', async () => {
+  const { url, admin } = await hr(`
+    create table staff (id uuid primary key, name varchar(40));
+    insert into staff select concat('00000000-0000-0000-0000-', lpad(hex(seq), 12, '0')), 'n' from seq_1_to_20000;
+    analyze table staff`)
+  const source = hrSource(url, 'select id as userid, name from staff')
+  const key = (userid: string) => ({ enterpriseCode: '', userid })
+  const [found, other] = [
+    key('00000000-0000-0000-0000-0000000000ff'),
+    key('00000000-0000-0000-0000-0000000000FF'),
+  ]
+  const rowsRead = async () => {
+    const [rows] = await admin.query<RowDataPacket[]>("show global status like 'Handler_read%next'")
+    return rows.reduce((sum, row) => sum + Number(row.Value), 0)
+  }
+  await source.lookup([key('x')])
+  const before = await rowsRead()
+  expect([...(await source.lookup([found, other, key('E1')])).keys()]).toEqual([keyText(found)])
+  expect((await rowsRead()) - before).toBeLessThan(5000)
+  expect(await source.lookupReadsWhole()).toEqual([])
 })

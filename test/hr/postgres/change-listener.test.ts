@@ -3,6 +3,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { ChangeListener, isHeard } from '../../../src/hr/postgres/change-listener.ts'
 import { connectClient } from '../../../src/hr/postgres/connection.ts'
 import { carryOut, planInstallation } from '../../../src/hr/postgres/trigger.ts'
+import { SERIALIZERS } from '../../../src/lib/logger.ts'
 import { until } from '../../helpers/company.ts'
 import { createTestDatabase } from '../../helpers/postgres.ts'
 import { hrDatabase } from '../hr-database.ts'
@@ -63,7 +64,10 @@ test('a server that refuses the login for the moment is asked again within secon
   const allowLogins = (allowed: boolean) =>
     elsewhere.pool.query(`alter database ${name} with allow_connections ${allowed}`)
   const { promise: warned, resolve: warn } = Promise.withResolvers<string>()
-  const logger = pino({ level: 'warn' }, { write: line => warn(JSON.parse(line).err) })
+  const logger = pino(
+    { level: 'warn', serializers: SERIALIZERS },
+    { write: line => warn(JSON.parse(line).error.message) },
+  )
 
   await allowLogins(false)
   const heard = listen(url, 'production', logger)

@@ -1,4 +1,5 @@
-import { expect, test } from 'vitest'
+import { randomUUID } from 'node:crypto'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { toDesired } from '../../../src/directory/desired.ts'
 import { type EmployeeKey, keyText } from '../../../src/directory/employee.ts'
 import { hrDatabase, hrSource, rowsOf } from '../hr-database.ts'
@@ -97,6 +98,24 @@ test.each([
   expect([...found]).toEqual([[keyText(key(present)), { enterprise_code: '', userid: present, name: 'n' }]])
 })
 
+test('a moment before all others is none: its row is read whenever newer ones are', async () => {
+  const database = await hrDatabase(`
+    create table staff (id text, changed timestamptz, noted timestamp, day date);
+    insert into staff values ('1', '-infinity', '-infinity', '-infinity'), ('2', 'infinity', 'infinity', 'infinity'),
+      ('3', '2020-01-01', '2020-01-01', '2020-01-01')`)
+  for (const column of ['changed', 'noted', 'day']) {
+    const source = hrSource(
+      database.url,
+      `select id as userid, id as name, ${column} as updated_at from staff`,
+    )
+    const since = new Date('2026-01-01')
+    const rows = await rowsOf(await source.scan({ since }))
+    expect(rows.map(({ userid }) => userid).sort()).toEqual(['1', '2'])
+    const changed = (await source.changedSince(since)) ?? []
+    expect(changed.map(({ updatedAt }) => updatedAt.getTime())).toEqual([Number.NaN, Number.NaN])
+  }
+})
+
 test('is one read-only, repeatable-read transaction, without a time limit', async () => {
   const database = await hrDatabase('')
   await database.pool.query(`alter database ${database.name} set datestyle = 'German, DMY'`)
@@ -130,4 +149,136 @@ test('says nothing of a value that a function takes for a query or a name', asyn
     })
     expect(`${failure.message} ${failure.cause}`).not.toContain('secret')
   }
+})
+
+describe('a user id whose case does not matter', () => {
+  const people = (schema: string) => `
+    create schema if not exists ${schema}; create extension citext schema ${schema};
+    create table person (id ${schema}.citext primary key, name text);
+    insert into person select 'E' || n, 'n' from generate_series(1, 20000) n;
+    analyze person`
+  const SQL = 'select id as userid, name from person'
+  const keys = Array.from({ length: 50 }, (_, i) => key(`E${i * 100 + 1}`))
+
+  test('is looked up by its index', async () => {
+    const database = await hrDatabase(people('public'))
+    const source = hrSource(database.url, SQL)
+    expect((await source.lookup(keys)).size).toBe(50)
+    await source.close()
+    const read = async () => {
+      const { rows } = await database.pool.query<{ read: number; index: boolean }>(
+        `select seq_tup_read::int as read, idx_scan > 0 as index from pg_stat_user_tables where relname = 'person'`,
+      )
+      return rows[0]
+    }
+    // A backend reports what it has read when it ends, at the latest.
+    await expect.poll(read).toEqual({ read: 0, index: true })
+  })
+
+  test('is found, and told from others as it is written, where its type is not on the path', async () => {
+    const database = await hrDatabase(people('extensions'))
+    const found = await hrSource(database.url, SQL).lookup([...keys, key('e1')])
+    expect(found.size).toBe(50)
+  })
+})
+
+test('doctor is told of which tables a policy may hide all rows', async () => {
+  const role = `hr_reader_${randomUUID().replaceAll('-', '')}`
+  const database = await hrDatabase(`
+    create table person (id text, name text); create table unit (code text);
+    alter table person enable row level security;
+    create role ${role} login password 'reader'; grant select on person, unit to ${role}`)
+  onTestFinished(async () => {
+    await database.pool.query(`drop owned by ${role}; drop role ${role}`)
+  })
+  const url = new URL(database.url)
+  ;[url.username, url.password] = [role, 'reader']
+  const hidden = async (at: string) => (await hrSource(at, "select 1 as userid, 'n' as name").facts()).hidden
+  expect(await hidden(url.href)).toEqual(['person'])
+  expect(await hidden(database.url)).toEqual([])
+})
+
+describe('a look-up without an index', () => {
+  const staff = (column: string) => `
+    create table staff (id ${column}, company text, name text);
+    insert into staff select n, 'C', 'n' from generate_series(1, 20000) n; analyze staff;
+    create table unit (code text, title text); insert into unit values ('1', 'U')`
+
+  test.each([
+    ['text', 'select id as userid, name from staff', '(id)'],
+    [
+      'varchar(40)',
+      'select s.id as userid, u.title as name from staff s left join unit u on u.code = s.name',
+      '(id)',
+    ],
+    ['bigint', 'select id as userid, name from staff', '(id)'],
+    ['bigint', 'select id::text as userid, name from staff', '(((id)::text))'],
+    [
+      'text',
+      `select upper('E' || id) as userid, company as enterprise_code, name from staff`,
+      `((upper(('E'::text || id))))`,
+    ],
+    ['text', 'select id as userid, company as enterprise_code, name from staff', '(id)'],
+  ])('of %s names the index that it then uses: %s', async (type, sql, expression) => {
+    const { url, pool } = await hrDatabase(staff(type))
+    const source = hrSource(url, sql)
+    const index = `create index on staff ${expression}`
+    expect(await source.lookupReadsWhole()).toEqual([{ table: 'staff', rows: 20000, index }])
+    await pool.query(index)
+    expect(await source.lookupReadsWhole()).toEqual([])
+  })
+
+  test('is told of a table whose index cannot be told, and not of a small one', async () => {
+    const { url, pool } =
+      await hrDatabase(`${staff('text')}; create table part (id text, name text) partition by hash (id);
+      create table part_0 partition of part for values with (modulus 2, remainder 0);
+      create table part_1 partition of part for values with (modulus 2, remainder 1);
+      insert into part select n, 'n' from generate_series(1, 20000) n; analyze part`)
+    const told = (sql: string) => hrSource(url, sql).lookupReadsWhole()
+    expect(
+      await told('with s as materialized (select * from staff) select id as userid, name from s'),
+    ).toEqual([{ table: 'staff', rows: 20000, index: null }])
+    const ofCompany = 'select id as userid, company as enterprise_code, name from staff'
+    expect(await told(ofCompany)).toHaveLength(1)
+    await pool.query('create index on staff (company, id)')
+    expect(await told(ofCompany)).toEqual([])
+    expect(await told('select code as userid, title as name from unit')).toEqual([])
+    expect(await told(`select 'P' || id as userid, name from part`)).toEqual([
+      { table: 'part', rows: 20000, index: `create index on part (('P'::text || id))` },
+    ])
+  })
+})
+
+test('connections that are cut at any moment fail the look-ups in hand, and never the process', async () => {
+  const database = await hrDatabase(`
+    create table staff (id text primary key, label text);
+    insert into staff select 'e' || n, 'x' from generate_series(1, 50) n`)
+  const source = hrSource(database.url, 'select id as userid, label as name from staff')
+  await source.lookup([key('e1')])
+  let isOver = false
+  let found = 0
+  let failed = 0
+  const lookUp = async () => {
+    while (!isOver)
+      await source.lookup([key('e1')]).then(
+        () => {
+          found += 1
+        },
+        () => {
+          failed += 1
+        },
+      )
+  }
+  const working = Promise.all([lookUp(), lookUp(), lookUp(), lookUp()])
+  // Between two statements nobody waits for an answer: there the end of a connection is an event.
+  for (let time = 0; time < 150; time += 1)
+    await database.pool.query(
+      `select pg_terminate_backend(pid) from pg_stat_activity
+       where datname = current_database() and pid <> pg_backend_pid() and application_name like 'dirsync%'`,
+    )
+  isOver = true
+  await working
+  expect(found).toBeGreaterThan(0)
+  expect(failed).toBeGreaterThan(0)
+  expect((await source.lookup([key('e2')])).size).toBe(1)
 })

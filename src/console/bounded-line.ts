@@ -1,8 +1,13 @@
-import { Semaphore } from '../../lib/waiting.ts'
+import { Semaphore } from '../lib/waiting.ts'
 
 /** Too many wait in line already. */
 export class BusyError extends Error {
-  readonly code = 'SIGN_IN_BUSY'
+  readonly code = 'BUSY'
+
+  constructor() {
+    super('too many wait already')
+    this.name = 'BusyError'
+  }
 }
 
 const { signal: never } = new AbortController()
@@ -19,19 +24,33 @@ export class BoundedLine {
     this.#longest = longest
   }
 
-  /** @throws BusyError */
-  async run<T>(work: () => Promise<T>): Promise<T> {
-    if (this.#waiting >= this.#longest) throw new BusyError('too many sign-ins at a time')
+  /**
+   * Waits for a place.
+   * @returns leaves it; only the first call counts
+   * @throws BusyError
+   */
+  async enter(): Promise<() => void> {
+    if (this.#waiting >= this.#longest) throw new BusyError()
     this.#waiting += 1
     try {
       await this.#permits.acquire(0, never)
     } finally {
       this.#waiting -= 1
     }
+    let isIn = true
+    return () => {
+      if (isIn) this.#permits.release()
+      isIn = false
+    }
+  }
+
+  /** @throws BusyError */
+  async run<T>(work: () => Promise<T>): Promise<T> {
+    const leave = await this.enter()
     try {
       return await work()
     } finally {
-      this.#permits.release()
+      leave()
     }
   }
 }

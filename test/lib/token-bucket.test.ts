@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { TokenBucket } from '../../src/money/receiver.ts'
+import { TokenBucket } from '../../src/lib/token-bucket.ts'
 
 const passing = (bucket: TokenBucket, now: number) => {
   let count = 0

@@ -1,0 +1,39 @@
+import { MINUTE_MS, minutes, type RuleDefinition } from './kind.ts'
+import { answer } from './words.ts'
+
+export const CHANNELS = {
+  /** A channel takes no message. Subject: its name. Told on the others. */
+  dead_channel: {
+    severity: 'warning',
+    meaning: 'Minutes that a channel takes no message before the others are told.',
+    figure: { min: 1, max: 1440, default: 10, example: 30 },
+    find: ({ failingChannels }, { figure, now }) =>
+      failingChannels
+        .filter(({ since }) => now.getTime() - since.getTime() > figure * MINUTE_MS)
+        .map(({ channel, since, answer }) => ({ subject: channel, facts: { channel, answer }, since })),
+    values: answer,
+    prometheus: {
+      expr: minutes => `max by (job, channel) (dirsync_alert_channel_failing_seconds) > ${minutes * 60}`,
+      summary: 'Alerts do not reach the channel {{ $labels.channel }}',
+      description:
+        'It has taken no message for {{ $value | humanizeDuration }}. `dirsync alerts channels` shows what its server answers.',
+    },
+  },
+
+  /** The monitor of HEARTBEAT_URL does not take the calls. */
+  heartbeat_failing: {
+    severity: 'warning',
+    meaning: 'Minutes that the monitor of HEARTBEAT_URL takes no call before it is an alert.',
+    figure: { min: 1, max: 1440, default: 10, example: 30 },
+    holdsMs: minutes,
+    find: ({ heartbeatFailing }) =>
+      heartbeatFailing === null ? [] : [{ facts: { answer: heartbeatFailing } }],
+    values: answer,
+    prometheus: {
+      expr: 'max by (job) (dirsync_heartbeat_failing) > 0',
+      summary: 'The heartbeat of dirsync does not get through',
+      description:
+        'The monitor of HEARTBEAT_URL takes no call. It raises its own alarm although dirsync works.',
+    },
+  },
+} as const satisfies Record<string, RuleDefinition>

@@ -1,0 +1,77 @@
+import { withActor } from '../../texts/actor.ts'
+import { failureTexts } from '../../texts/failures.ts'
+import { type Language, translator } from '../../texts/texts.ts'
+import { hours, minutes, named, type RuleDefinition } from './kind.ts'
+import { type FactReader, sentence } from './words.ts'
+
+export const HALTS = {
+  /** Work stands still for everything or for an enterprise, not because a person said so. Subject: its scope, or `HR` and a source. */
+  halt: {
+    severity: 'critical',
+    meaning: 'Minutes that a halt lasts before it is an alert.',
+    figure: { min: 0, max: 1440, default: 0, example: 5 },
+    holdsMs: minutes,
+    find: ({ stops }) =>
+      stops
+        .filter(({ category }) => category !== 'paused')
+        .map(({ scope, source, category, platformCode, message, remedy, since }) => ({
+          subject: source ? `HR ${source}` : scope,
+          facts: { scope, category, platform_code: platformCode, message, remedy, ...named(source) },
+          since,
+        })),
+    values: (language, facts) => {
+      const { message, remedy } = failureTexts(language, storedFailure(facts))
+      return {
+        place: facts.has('source')
+          ? translator(language)('halts.hr_source', { source: facts.text('source') })
+          : placeText(language, facts.text('scope')),
+        message: sentence(language, message),
+        remedy: sentence(language, remedy),
+      }
+    },
+    screen: 'halts',
+    prometheus: {
+      expr: 'max by (job, category, scope, source) (dirsync_halts{category!="paused"}) > 0',
+      summary: 'dirsync is halted: {{ $labels.category }}',
+      description:
+        'Nothing is sent for {{ $value }} scope(s) ({{ $labels.scope }}). One job is let through now and then; work goes on by itself once it succeeds.',
+    },
+  },
+
+  /** All calls have been paused by a person for long: perhaps somebody forgot. */
+  paused: {
+    severity: 'warning',
+    meaning: 'Hours that calls stay paused before it is an alert.',
+    figure: { min: 0, max: 720, default: 4, example: 12 },
+    holdsMs: hours,
+    find: ({ stops }) =>
+      stops
+        .filter(({ category }) => category === 'paused')
+        .map(({ category, message, remedy, raisedBy, since }) => ({
+          facts: { by: raisedBy, category, message, remedy },
+          since,
+        })),
+    values: (language, facts) => {
+      const { message } = failureTexts(language, storedFailure(facts))
+      const named = withActor({ t: translator(language) }, message, facts.text('by'))
+      return { message: sentence(language, named) }
+    },
+    screen: 'halts',
+    prometheus: {
+      expr: 'max by (job) (dirsync_halts{category="paused"}) > 0',
+      summary: 'All calls of dirsync have been paused for 4 hours',
+      description: 'Somebody paused them and perhaps forgot to resume. Nothing is sent meanwhile.',
+    },
+  },
+} as const satisfies Record<string, RuleDefinition>
+
+/** A halt as the database has it. */
+function storedFailure(facts: FactReader) {
+  return { category: facts.text('category'), message: facts.text('message'), remedy: facts.text('remedy') }
+}
+
+function placeText(language: Language, scope: string): string {
+  const t = translator(language)
+  if (scope === '*') return t('halts.everything')
+  return scope === '' ? t('halts.own_enterprise') : t('halts.enterprise', { code: scope })
+}

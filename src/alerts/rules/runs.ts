@@ -1,0 +1,157 @@
+import { isOfDelivery } from '../../hr/errors.ts'
+import { withoutKeys } from '../../sync/safety.ts'
+import { actorText } from '../../texts/actor.ts'
+import { runMessage } from '../../texts/failures.ts'
+import { durationText } from '../../texts/figures.ts'
+import { translator } from '../../texts/texts.ts'
+import { ago, hours, MINUTE_MS, minutes, named, ofSource, type RuleDefinition } from './kind.ts'
+import { kindText, lastError, sentence } from './words.ts'
+
+/* Messages of runs are told without keys: a user id may be a mobile number, or a name. */
+
+/** A delivery of files may be under way for so long, every night, before anybody has to look. */
+const DELIVERING_MINUTES = 15
+
+export const RUNS = {
+  /** A run waits for a person's word. Subject: its number. */
+  held_run: {
+    severity: 'warning',
+    remindedAfterHours: [4, 24],
+    meaning: 'Minutes that a held run waits before it is an alert.',
+    figure: { min: 0, max: 1440, default: 0, example: 15 },
+    holdsMs: minutes,
+    find: ({ heldRuns }) =>
+      heldRuns.map(({ run, kind, source, planned, since }) => ({
+        subject: String(run),
+        facts: { run, kind, planned, ...named(source) },
+        since,
+      })),
+    values: (language, facts) => ({
+      run: facts.text('run'),
+      kind: kindText(language, facts),
+      planned: facts.number('planned'),
+    }),
+    screen: 'runs',
+    prometheus: {
+      expr: 'max by (job) (dirsync_runs{state="held"}) > 0',
+      summary: "{{ $value }} run(s) of dirsync wait for a person's word",
+      description:
+        'The plan would change more than a breaker allows. Look at it, then approve or reject it. Nothing is sent meanwhile.',
+    },
+  },
+
+  /** The latest run of a kind found HR wrong. Subject: the kind, and the source where HR has several. */
+  source_suspect: {
+    severity: 'critical',
+    meaning: 'Minutes that HR looks wrong before it is an alert. A delivery of files has 15 at least.',
+    figure: { min: 0, max: 1440, default: 0, example: 15 },
+    holdsMs: minutes,
+    find: ({ suspects }, { figure }) =>
+      suspects.map(({ run, kind, source, message, since }) => ({
+        subject: ofSource(kind, source),
+        facts: { run, kind, message: withoutKeys(message), ...named(source) },
+        since,
+        ...(isOfDelivery(message) && { forMs: Math.max(figure, DELIVERING_MINUTES) * MINUTE_MS }),
+      })),
+    values: (language, facts) => ({
+      run: facts.text('run'),
+      kind: kindText(language, facts),
+      message: sentence(language, runMessage(language, { message: facts.text('message') }) ?? ''),
+    }),
+    screen: 'runs',
+    prometheus: {
+      expr: 'max by (job, kind, source) (dirsync_run_suspect) > 0',
+      summary: 'HR looks wrong to dirsync ({{ $labels.kind }}{{ with $labels.source }}, {{ . }}{{ end }})',
+      description: 'The latest run found rows or columns missing, or keys twice. Nothing was sent.',
+    },
+  },
+
+  /** No good `changes` or `full` run for several of its intervals. Subject: as of `source_suspect`. */
+  run_overdue: {
+    severity: 'critical',
+    inhibitedBy: ['halt', 'source_suspect', 'role_missing', 'queue_away', 'database_away'],
+    mendsWithinMinutes: 15,
+    meaning: 'Intervals of its schedule without a good changes or full run before it is an alert.',
+    figure: { min: 1, max: 100, default: 3, example: 6 },
+    find: ({ schedules }, { figure, now }) =>
+      schedules
+        .filter(({ interval, unsuccessful }) => unsuccessful > figure * interval)
+        .map(({ kind, source, interval, lastGood, error }) => ({
+          subject: ofSource(kind, source),
+          facts: {
+            kind,
+            age_seconds: lastGood && Math.round(lastGood),
+            interval_seconds: interval,
+            ...(error && { error: withoutKeys(error) }),
+            ...named(source),
+          },
+          ...(lastGood !== null && { since: ago(lastGood, now) }),
+        })),
+    values: (language, facts, subject) => ({
+      kind: kindText(language, facts, subject),
+      lasted: facts.has('age_seconds') ? 'long' : 'never',
+      age: durationText(language, facts.number('age_seconds') * 1000),
+      interval: durationText(language, facts.number('interval_seconds') * 1000),
+      ...lastError(language, facts),
+    }),
+    screen: 'runs',
+    prometheus: {
+      expr: figure => `max by (job, kind, source) (dirsync_run_unsuccessful_seconds)
+  > ${figure} * max by (job, kind, source) (dirsync_run_interval_seconds)`,
+      summary:
+        'No good {{ $labels.kind }} run{{ with $labels.source }} of {{ . }}{{ end }} for {{ $value | humanizeDuration }}',
+      description: 'That is more than three times the interval of its schedule.',
+    },
+  },
+
+  /** A schedule has been paused for long: perhaps somebody forgot. Subject: its job. */
+  schedule_paused: {
+    severity: 'warning',
+    meaning: 'Hours that a cron job has been paused before it is an alert.',
+    figure: { min: 0, max: 720, default: 4, example: 24 },
+    holdsMs: hours,
+    find: ({ pausedSchedules }, { now }) =>
+      pausedSchedules.map(({ job, by, reason, age }) => ({
+        subject: job,
+        facts: { by, reason },
+        since: ago(age, now),
+      })),
+    values: (language, facts) => ({
+      by: actorText({ t: translator(language) }, facts.text('by')),
+      reason: sentence(language, facts.text('reason')),
+    }),
+    screen: 'schedules',
+    prometheus: {
+      expr: hours => `max by (job, schedule) (dirsync_schedule_paused_seconds) > ${hours * 3600}`,
+      isTimed: true,
+      summary:
+        'The job {{ $labels.schedule }} of dirsync has been paused for {{ $value | humanizeDuration }}',
+      description: 'Somebody paused its schedule and perhaps forgot to resume it.',
+    },
+  },
+
+  /** A job fails, or the runs that it asks for do; `run_overdue` tells of `changes` and `full`. Subject: the job, and the source of HR. */
+  job_failing: {
+    severity: 'warning',
+    inhibitedBy: ['halt', 'database_away'],
+    meaning: 'Minutes that a cron job, or each run that it asks for, has failed before it is an alert.',
+    figure: { min: 0, max: 1440, default: 10, example: 120 },
+    holdsMs: minutes,
+    find: ({ failingJobs }, { now }) =>
+      failingJobs.map(({ job, source, error, age }) => ({
+        subject: ofSource(job, source),
+        facts: { ...(error && { error: withoutKeys(error) }), ...named(source) },
+        since: ago(age, now),
+      })),
+    values: lastError,
+    screen: 'schedules',
+    prometheus: {
+      expr: minutes => `max by (job, schedule, source) (dirsync_job_failing_seconds) > ${minutes * 60}`,
+      isTimed: true,
+      summary:
+        'The job {{ $labels.schedule }}{{ with $labels.source }} of {{ . }}{{ end }} has failed for {{ $value | humanizeDuration }}',
+      description:
+        "It has not gone well since then. The console's screens Schedules and Runs tell the error.",
+    },
+  },
+} as const satisfies Record<string, RuleDefinition>

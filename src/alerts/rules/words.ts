@@ -1,0 +1,61 @@
+import { runMessage } from '../../texts/failures.ts'
+import { type Language, type TextValues, textOr } from '../../texts/texts.ts'
+
+/* What the texts of several rules name. */
+
+/** Figures and names. Nothing about a person. */
+export type FactValues = Readonly<Record<string, string | number | null>>
+
+/** Facts come out of the database as they were written, perhaps by an earlier version. */
+export class FactReader {
+  readonly #facts: FactValues
+
+  constructor(facts: FactValues) {
+    this.#facts = facts
+  }
+
+  text(name: string): string {
+    return String(this.#facts[name] ?? '')
+  }
+
+  number(name: string): number {
+    return Number(this.#facts[name] ?? 0)
+  }
+
+  has(name: string): boolean {
+    return (this.#facts[name] ?? null) !== null
+  }
+
+  /** As they are: for texts that need no more. */
+  numbers(...names: string[]): TextValues {
+    return Object.fromEntries(names.map(name => [name, this.number(name)]))
+  }
+}
+
+/** What the other side said last, where it is known. */
+export function answer(_: Language, facts: FactReader): TextValues {
+  return { answer: facts.has('answer') ? facts.text('answer') : 'none' }
+}
+
+/** What failed last, for a text that quotes it where it is known. */
+export function lastError(language: Language, facts: FactReader): TextValues {
+  return {
+    error: facts.has('error')
+      ? sentence(language, runMessage(language, { message: facts.text('error') }) ?? '')
+      : 'none',
+  }
+}
+
+/** The kind of runs, of which source of HR. */
+export function kindText(language: Language, facts: FactReader, otherwise = ''): string {
+  const kind = facts.has('kind') ? facts.text('kind') : otherwise
+  const text = textOr(language, `run_kind.${kind}`, kind)
+  return facts.has('source') ? `${text}, ${facts.text('source')}` : text
+}
+
+/** A stored text as a sentence that another one may follow. */
+export function sentence(language: Language, text: string): string {
+  const trimmed = text.trim()
+  if (trimmed === '' || /[.!?。！？]$/.test(trimmed)) return trimmed
+  return trimmed + (language === 'zh-CN' ? '。' : '.')
+}

@@ -1,0 +1,127 @@
+import { STANDINGS_IN_SCOPE } from '../../report/figures.ts'
+import { durationText, percentText } from '../../texts/figures.ts'
+import { textOr } from '../../texts/texts.ts'
+import type { Facts } from '../facts.ts'
+import { ago, HOUR_MS, type RuleDefinition } from './kind.ts'
+
+/** A person has decided about them, or is asked to by `held_run`: `out_of_step` is about the others. */
+export const FOR_A_DECISION = ['held', 'rejected', 'accepted'] as const
+
+export const WORK = {
+  /** The open cases of a category jumped within an hour. What the first sync finds has been so before. Subject: the category. */
+  cases_jump: {
+    severity: 'warning',
+    meaning: 'It is an alert when the open cases of a category rise within an hour by more than this …',
+    figure: { min: 0, max: 10_000_000, default: 20, example: 100 },
+    second: {
+      name: 'ALERT_CASES_JUMP_PERCENT',
+      ...{ min: 0, max: 100, default: 5, example: 2 },
+      meaning: '… and by more than this percentage of the employees.',
+    },
+    find: (facts, { figure, second }) => {
+      const { goodRun, leastCases } = facts
+      if (goodRun !== 'long_ago' || leastCases === null) return []
+      const most = Math.max(figure, (second / 100) * inScope(facts))
+      return [...openCases(facts)]
+        .map(([category, count]) => ({ category, count, rise: count - (leastCases[category] ?? 0) }))
+        .filter(({ rise }) => rise > most)
+        .map(facts => ({ subject: facts.category, facts }))
+    },
+    values: (language, facts, subject) => ({
+      category: textOr(language, `category.${subject}`, subject),
+      ...facts.numbers('count', 'rise'),
+    }),
+    screen: 'cases',
+    prometheus: {
+      expr: (figure, percent) => `# What the first sync finds has been so before.
+job_category:dirsync_open_cases:rise1h > ${figure}
+  and on (job, category) (
+    job_category:dirsync_open_cases:rise1h > on (job) group_left () ${percent / 100} * job:dirsync_employees_in_scope:sum)
+  and on (job) (dirsync_run_last_success_age_seconds{kind=~"changes|full"} offset 1h)`,
+      summary: 'Cases of {{ $labels.category }} jumped by {{ $value }} within an hour',
+      description:
+        'Look at a few of them. So many at once often have one cause, in HR, in the mapping or on the platform.',
+    },
+  },
+
+  /** The share of employees in step is low. During the first sync nobody is in step yet. */
+  out_of_step: {
+    severity: 'warning',
+    inhibitedBy: ['halt', 'paused'],
+    mendsWithinMinutes: 15,
+    meaning: 'It is an alert when less than this percentage of the employees is in step for an hour.',
+    figure: { min: 0, max: 100, default: 98, example: 95 },
+    holdsMs: () => HOUR_MS,
+    find: (facts, { figure }) => {
+      const all = FOR_A_DECISION.reduce((rest, standing) => rest - countOf(facts, standing), inScope(facts))
+      const inStep = countOf(facts, 'in_step')
+      if (facts.goodRun === 'never' || all === 0 || (inStep / all) * 100 >= figure) return []
+      return [{ facts: { share: inStep / all, in_step: inStep, in_scope: all } }]
+    },
+    values: (language, facts) => ({
+      // Rounded down: a share that is too low never looks like one that would do.
+      share: percentText(language, Math.floor(facts.number('share') * 1e4) / 1e4),
+      ...facts.numbers('in_step', 'in_scope'),
+    }),
+    screen: 'employees',
+    prometheus: {
+      expr: percent => `# During the first sync nobody is in step yet.
+job:dirsync_employees_in_step:ratio < ${percent / 100}
+  and on (job) dirsync_run_last_success_age_seconds{kind=~"changes|full"}`,
+      summary: 'Only {{ $value | humanizePercentage }} of the employees are in step',
+      description: "This has been so for an hour. The console's overview tells what the others wait for.",
+    },
+  },
+
+  /** Work other than that of full runs is old although nothing is halted. Some waits for a plan to pass, and so for HR. */
+  work_stuck: {
+    severity: 'critical',
+    inhibitedBy: ['halt', 'role_missing', 'queue_away'],
+    mendsWithinMinutes: 15,
+    meaning:
+      'Minutes that work waits, while nothing is halted, before it is an alert. Full runs do not count.',
+    figure: { min: 1, max: 10_080, default: 60, example: 120 },
+    find: ({ work: [oldest], lastJob }, { figure, now }) => {
+      if (!oldest || oldest.age <= figure * 60) return []
+      const { operation, count, queued, age } = oldest
+      const cause =
+        queued === 0 ? 'not_queued' : lastJob === null || lastJob > age ? 'not_taken' : 'others_first'
+      const idle = lastJob === null ? null : Math.round(lastJob)
+      const facts = { operation, count, age_seconds: Math.round(age), cause, idle_seconds: idle }
+      return [{ facts, since: ago(age, now) }]
+    },
+    values: (language, facts) => ({
+      operation: textOr(language, `operation.${facts.text('operation')}`, facts.text('operation')),
+      count: facts.number('count'),
+      age: durationText(language, facts.number('age_seconds') * 1000),
+      cause: facts.text('cause'),
+      idle: facts.has('idle_seconds') ? durationText(language, facts.number('idle_seconds') * 1000) : 'never',
+    }),
+    screen: 'halts',
+    prometheus: {
+      expr: minutes => `max by (job) (dirsync_work_oldest_age_seconds) > ${minutes * 60}`,
+      summary: 'The oldest work of dirsync is {{ $value | humanizeDuration }} old',
+      description: 'Full runs and what is halted do not count. Workers may be too few, too slow or stuck.',
+    },
+  },
+} as const satisfies Record<string, RuleDefinition>
+
+function countOf({ employees }: Facts, wanted: Facts['employees'][number]['standing']): number {
+  return employees.find(({ standing }) => standing === wanted)?.count ?? 0
+}
+
+/** Employees whom HR has in service. */
+function inScope({ employees }: Facts): number {
+  const counted: readonly string[] = STANDINGS_IN_SCOPE
+  return employees
+    .filter(({ standing }) => counted.includes(standing))
+    .reduce((sum, { count }) => sum + count, 0)
+}
+
+/** Cases that are neither resolved nor ignored, by category, as `dirsync.standing_history` counts them. */
+function openCases({ deadLetters }: Facts): Map<string, number> {
+  const counts = new Map<string, number>()
+  for (const { category, state, count } of deadLetters)
+    if (state !== 'ignored') counts.set(category, (counts.get(category) ?? 0) + count)
+  return counts
+}

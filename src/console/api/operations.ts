@@ -1,0 +1,52 @@
+import { z } from 'zod'
+import { ACCESS } from '../access.ts'
+import { API } from '../endpoint.ts'
+
+const Operations = z.record(
+  z.string(),
+  z.record(
+    z.string(),
+    z.looseObject({
+      operationId: z.string(),
+      summary: z.string(),
+      tags: z.array(z.string()),
+      parameters: z
+        .array(
+          z.looseObject({
+            name: z.string(),
+            in: z.string(),
+            required: z.boolean().default(false),
+            description: z.string().default(''),
+            schema: z.looseObject({}),
+          }),
+        )
+        .default([]),
+      requestBody: z
+        .object({ content: z.record(z.string(), z.object({ schema: z.looseObject({}) })) })
+        .optional(),
+      responses: z.looseObject({
+        200: z
+          .object({ content: z.record(z.string(), z.object({ schema: z.looseObject({}) })).optional() })
+          .optional(),
+      }),
+    }),
+  ),
+)
+
+/** One operation of the API, as its description has it. */
+export type ApiOperation = z.infer<typeof Operations>[string][string] & {
+  method: string
+  path: string
+  role: string
+}
+
+/** The operations of the OpenAPI document, with the role that each takes. */
+export function operationsOf(document: { paths?: object }): ApiOperation[] {
+  return Object.entries(Operations.parse(document.paths ?? {})).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([name, operation]) => {
+      const method = name.toUpperCase()
+      const route = path.slice(API.length).replaceAll(/\{(\w+)\}/g, ':$1')
+      return { ...operation, method, path, role: ACCESS[`${method} ${route}`] ?? 'admin' }
+    }),
+  )
+}

@@ -1,0 +1,32 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
+import type { Readable, Writable } from 'node:stream'
+
+/** The parts of its process that a run of the program does not share with other runs, except the arguments. */
+export interface Io extends Pick<NodeJS.Process, 'env' | 'exit' | 'off' | 'on' | 'once'> {
+  readonly stdin: Readable & { isTTY?: boolean }
+  readonly stdout: Writable & { isTTY?: boolean; columns?: number }
+  readonly stderr: Writable & { isTTY?: boolean }
+}
+
+const given = new AsyncLocalStorage<Io>()
+
+/** The process, or its substitute. */
+export function io(): Io {
+  return given.getStore() ?? process
+}
+
+/** Runs a function, and everything that it starts, with a substitute for the process. */
+export function withIo<T>(io: Io, run: () => T): T {
+  return given.run(io, run)
+}
+
+/** State of one run of the program, not shared with other runs. */
+export function perRun<State extends object>(begin: () => State): () => State {
+  const states = new WeakMap<Io, State>()
+  return () => {
+    const key = io()
+    const state = states.get(key) ?? begin()
+    states.set(key, state)
+    return state
+  }
+}

@@ -1,0 +1,69 @@
+import { execFile, spawn } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { cp, mkdir, readFile, symlink } from 'node:fs/promises'
+import { basename, delimiter, join } from 'node:path'
+import { json } from 'node:stream/consumers'
+import { promisify } from 'node:util'
+import { beforeAll, expect, inject, test } from 'vitest'
+import { registerChild } from '../helpers/children.ts'
+import { temporaryFolder } from '../helpers/temporary-folder.ts'
+
+/* The package as `npm pack` makes it, outside the checkout. */
+
+const run = promisify(execFile)
+const ROOT = join(import.meta.dirname, '../..')
+const LEFT_BEHIND = new Set(['.git', '.dirsync', 'dist', 'node_modules', 'coverage'])
+
+let home: string
+let tarball: string
+let packed: string[]
+let env: Record<string, string>
+
+beforeAll(async () => {
+  home = await temporaryFolder()
+  // Neither the Node.js of the checkout, nor what npm knows of this user.
+  const path = (process.env.PATH ?? '').split(delimiter).filter(folder => !folder.startsWith(ROOT))
+  env = { PATH: path.join(delimiter), HOME: home }
+  // In a copy, as other tests use what the checkout has built.
+  const copy = join(home, 'checkout')
+  await cp(ROOT, copy, { recursive: true, filter: path => !LEFT_BEHIND.has(basename(path)) })
+  await symlink(join(ROOT, 'node_modules'), join(copy, 'node_modules'))
+  const { stdout } = await run('npm', ['pack', '--silent', '--json'], { cwd: copy, env })
+  const [{ filename, files }] = JSON.parse(stdout)
+  tarball = join(copy, filename)
+  packed = files.map((file: { path: string }) => file.path)
+})
+
+test('holds the program compiled, with source maps and types, and neither its sources nor tests or benches', () => {
+  for (const file of ['src/cli/main', 'jobs/index', 'emulator/emulator'])
+    for (const ending of ['js', 'js.map', 'd.ts']) expect(packed).toContain(`dist/${file}.${ending}`)
+  expect(
+    packed.filter(path => /^(?:bench|emulator|jobs|src|test)\/|\.test\.|\.tsbuildinfo$/.test(path)),
+  ).toEqual([])
+})
+
+test('installed in an empty folder, `npx dirsync start --once` makes the first sync', async () => {
+  const folder = join(home, 'empty')
+  await bringDependencies(folder)
+  await run('npm', ['install', '--offline', tarball], { cwd: folder, env })
+  const child = spawn('npx', ['dirsync', 'start', '--once', '--json'], {
+    cwd: folder,
+    env,
+    stdio: ['ignore', 'pipe', 'ignore'],
+  })
+  registerChild(inject('runFolder'), child)
+  const { dead_letters } = JSON.parse(await readFile(join(ROOT, 'examples/hr/expected.json'), 'utf8'))
+  expect(await json(child.stdout)).toMatchObject({ ok: true, employees: { updated: 44 }, dead_letters })
+})
+
+/** Puts the dependencies there as `npm ci` left them in the checkout, so that npm need not ask anybody for them. */
+async function bringDependencies(folder: string): Promise<void> {
+  await mkdir(folder)
+  const { packages } = JSON.parse(await readFile(join(ROOT, 'package-lock.json'), 'utf8'))
+  const present = Object.keys(packages).filter(
+    path => path.lastIndexOf('node_modules/') === 0 && !packages[path].dev && existsSync(join(ROOT, path)),
+  )
+  const copy = (how: string) =>
+    run('cp', [how, '--parents', ...present, 'node_modules/.bin', folder], { cwd: ROOT })
+  await copy('-al').catch(() => copy('-a')) // on another file system there are no links
+}

@@ -1,0 +1,30 @@
+import { spawnSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { parse } from 'yaml'
+
+const ROOT = join(import.meta.dirname, '../..')
+const release = (...args: string[]) =>
+  spawnSync(join(ROOT, '.ci/release'), args, { cwd: '/', encoding: 'utf8' })
+
+test('a tag that is not the version, or that the changelog does not know, is no release', () => {
+  const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
+  expect(release('version', 'v99.0.0')).toMatchObject({
+    status: 1,
+    stderr: `package.json has version ${version}, and the tag is v99.0.0.\n`,
+  })
+  const isDescribed = readFileSync(join(ROOT, 'CHANGELOG.md'), 'utf8').includes(`\n## ${version}\n`)
+  expect(release('version', `v${version}`).status).toBe(isDescribed ? 0 : 1)
+})
+
+test('without a step it says which there are, and the workflow runs no other', () => {
+  const { status, stderr } = release()
+  expect(status).toBe(2)
+  const workflow = parse(readFileSync(join(ROOT, '.github/workflows/release.yml'), 'utf8'))
+  type Job = { steps: { run?: string }[] }
+  const commands = Object.values(workflow.jobs as Record<string, Job>)
+    .flatMap(({ steps }) => steps.flatMap(({ run }) => run ?? []))
+    .map(command => command.split(' ').slice(0, 2).join(' '))
+  expect(commands.filter(command => !stderr.includes(command))).toEqual(['.ci/run', 'npm ci'])
+})

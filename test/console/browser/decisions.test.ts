@@ -1,0 +1,155 @@
+// @module-tag chromium
+
+import type { Browser } from 'playwright-core'
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { type Company, createCompany, endOf, until } from '../../helpers/company.ts'
+import { expectAccessible, openBrowser, screenshot, startConsoleService, visit } from './browser.ts'
+
+let browser: Browser
+let company: Company
+let service: Awaited<ReturnType<typeof startConsoleService>>
+
+beforeAll(async () => {
+  ;[browser, company] = await Promise.all([
+    openBrowser(),
+    createCompany({
+      employees: 30,
+      settings: { BREAKER_EMPLOYEES: '5', BREAKER_EMPLOYEES_PERCENT: '10' },
+    }),
+  ])
+  service = await startConsoleService(company.settings)
+  await company.run('full')
+})
+// Pages that are left open would go on asking a console that is stopped.
+afterEach(async () => {
+  for (const context of browser.contexts()) await context.close()
+})
+afterAll(async () => {
+  await browser?.close()
+  await service?.stop()
+  await company?.[Symbol.asyncDispose]()
+})
+
+const hr = (text: string) => company.hr.query(text)
+const standing = async (userid: string) =>
+  (await company.db.query('select standing from dirsync.employee where userid = $1', [userid])).rows[0]
+    .standing
+/** Every run has been planned and has ended, or is held. */
+const quiet = () =>
+  until(async () => {
+    const { rowCount } = await company.db.query(
+      `select from dirsync.sync_run where state not in ('held') and finished_at is null limit 1`,
+    )
+    return rowCount === 0
+  })
+
+let held: number
+
+test('whoever is held is not in step, on any screen', async () => {
+  await hr(`update person set name = 'Renamed' where userid <= 'e0007'`)
+  const run = await company.run('changes')
+  expect(run.state).toBe('held')
+  held = run.id
+  const page = await visit(browser, service.url)
+  await page.goto('/')
+  await page.getByText('held for a decision').first().waitFor()
+  expect(await page.getByText('73.3').count()).toBeGreaterThan(0)
+  await expectAccessible(page)
+  await screenshot(page, 'hold-1-overview')
+  await page.goto('/employees?standing=held')
+  await expectAccessible(page)
+  await screenshot(page, 'hold-2-list')
+  await page.goto('/employees/e0003')
+  await page.getByText(`nothing is sent before run ${held} is decided`).waitFor()
+  await expectAccessible(page)
+  await screenshot(page, 'hold-3-employee')
+  await page.goto(`/runs/${held}/plan`)
+  await page.getByText('8 of 30 employees would change').first().waitFor()
+  await screenshot(page, 'hold-4-plan')
+})
+
+test('whom a person syncs by name is in step at once, also while others are held', async () => {
+  const page = await visit(browser, service.url)
+  await page.goto('/employees/e0003')
+  await page.getByRole('button', { name: 'Sync now' }).click()
+  // All that the page says at the moment at which its headline turns.
+  const text = await page
+    .locator('body', { hasText: 'In step: the platform has confirmed what HR has.' })
+    .textContent()
+  expect(text).not.toContain(`waits for the decision about run ${held}`)
+  expect(text).not.toContain('Not reached')
+  const { rows } = await company.db.query('select max(id) as id from dirsync.sync_run')
+  expect(await page.locator('#story').textContent()).toContain(`#${rows[0].id}`)
+  expect(await standing('e0003')).toBe('in_step')
+  await screenshot(page, 'sync-now')
+})
+
+test('a rejection says by whom and why, and everybody else goes on', async () => {
+  await hr(`update person set name = 'Somebody else' where userid = 'e0020'`)
+  const page = await visit(browser, service.url)
+  await page.goto(`/runs/${held}/plan`)
+  await page.locator('summary', { hasText: 'Reject' }).click()
+  await page.locator('details.action[open]').getByLabel('Reason').fill('wrong column in HR')
+  await page.getByRole('button', { name: 'Reject' }).click()
+  await page.getByText(`Run ${held} is rejected`).waitFor()
+  await quiet()
+  expect(await standing('e0020')).toBe('in_step')
+  await page.goto('/employees/e0004')
+  await page.getByText(`test-admin rejected the change with run ${held}: wrong column in HR`).waitFor()
+  await expectAccessible(page)
+  await screenshot(page, 'reject-1-employee')
+  const next = await company.run('changes')
+  expect(next.state).toBe('done')
+  await page.goto('/')
+  await page.getByText('change rejected').first().waitFor()
+  await screenshot(page, 'reject-2-overview')
+  await page.goto(`/runs/${held}/plan`)
+  await page.getByText('wrong column in HR').first().waitFor()
+  await page.getByText('Decided by test-admin,').waitFor()
+  await page.getByRole('heading', { name: 'Why it was held' }).waitFor()
+  await page.getByRole('heading', { name: 'What would have been sent' }).waitFor()
+  expect(await page.getByText('Would change').count()).toBe(0)
+  await screenshot(page, 'reject-3-plan')
+})
+
+test('an ignored case is a difference that a person accepted', async () => {
+  await company.control('POST', 'faults', [
+    {
+      operation: 'employee/update',
+      match: { userid: 'e0025' },
+      code: 1002218004,
+      message: 'the e-mail exists',
+    },
+  ])
+  await hr(`update person set email = 'taken@example.com' where userid = 'e0025'`)
+  await company.run('changes')
+  await company.control('DELETE', 'faults')
+  await quiet()
+  const { rows } = await company.db.query(
+    `select id from dirsync.dead_letter where entity_key = 'e0025' and state <> 'resolved'`,
+  )
+  await company.db.query(`select dirsync.ignore($1, 'they share it')`, [rows[0].id])
+  expect(await standing('e0025')).toBe('accepted')
+  const page = await visit(browser, service.url)
+  await page.goto('/employees/e0025')
+  await page.getByText('a person ignored the case').waitFor()
+  await expectAccessible(page)
+  await screenshot(page, 'ignore-1-employee')
+  await page.goto('/')
+  await page.getByText('difference accepted').first().waitFor()
+  await screenshot(page, 'ignore-2-overview')
+})
+
+test('a column that turned empty is told as wrong in HR, and changes nobody', async () => {
+  await hr('update person set email = null')
+  const { id, state } = await company.run('changes')
+  expect(state).toBe('source_suspect')
+  await endOf(company.db, id)
+  const page = await visit(browser, service.url)
+  await page.goto(`/runs/${id}`)
+  await page.getByText('email turned empty for more than 20 %').first().waitFor()
+  await screenshot(page, 'emptied-1-run')
+  await page.goto('/')
+  await page.getByText('email turned empty').first().waitFor()
+  await screenshot(page, 'emptied-2-overview')
+})

@@ -1,0 +1,58 @@
+import { access, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { temporaryFolder } from '../../helpers/temporary-folder.ts'
+import { linesOf } from '../contract/source-under-test.ts'
+import { delivered } from './delivered.ts'
+
+/* What somebody can do who chooses the SELECT: as test/hr/postgres/attacks.test.ts tries it, and what only DuckDB has. */
+
+const never = new AbortController().signal
+
+test.each([
+  ['a second statement', `select 1 as userid, 'n' as name) m; drop table staff; select * from (select 1`],
+  [
+    'a second statement after a comment that ends at a carriage return',
+    `select id as userid, name from staff --\r; drop table staff`,
+  ],
+  ['COPY to a file', `copy (select id as userid, name from staff) to 'FILE'`],
+  ['a file beside the delivery', `select content as userid, 'n' as name from read_text('SECRET')`],
+  ['a table of another file', `select * from 'SECRET'`],
+  ['another database', `attach 'FILE' as other`],
+  ['a setting', `set enable_external_access = true`],
+  ['an extension', `load httpfs`],
+  ['a variable of the environment', `select getenv('HOME') as userid, 'n' as name`],
+  ['a text that is run as SQL', `from query('copy staff to ''FILE''')`],
+  [
+    'what the next statement fails of',
+    `select 'a' as userid, 'n' as name from enable_logging(storage = 'file', storage_path = 'FILE')`,
+  ],
+  ['what changes how the next one is read', `select 'a' as userid, 'n' as name from "enable_peg_parser" ()`],
+  ['a record', `select write_log('x') as userid, 'n' as name`],
+  ['a sleep', `select id as userid, sleep_ms(60000) as name from staff`],
+  [
+    'a statement in JSON',
+    `from json_execute_serialized_sql(json_serialize_sql('select 1 as userid, 2 as name'))`,
+  ],
+  [
+    'a call behind a text that goes on in another line',
+    `select E'a'\n'\\'' || write_log('x') --' as userid, 'n' as name`,
+  ],
+])('leaves what surrounds HR in files as it is: %s', async (_, attack) => {
+  const hr = await delivered()
+  await hr.deliver('staff.csv', 'id,name\n1,Ann\n2,Ben\n')
+  const folder = await temporaryFolder()
+  const [file, secret] = [join(folder, 'left-behind'), join(folder, 'secret.csv')]
+  await writeFile(secret, 'userid,name\ntop,secret\n')
+  const source = hr.source('select id as userid, name from staff')
+  const sql = attack.replace('FILE', file).replace('SECRET', secret)
+  const readTwice = async () => {
+    await using snapshot = await source.snapshot(20_000)
+    const mapping = await snapshot.inspect({ file: 'SELECT', sql })
+    await linesOf(await snapshot.scan(mapping, never))
+    return await linesOf(await snapshot.scan(mapping, never))
+  }
+  await expect(readTwice()).rejects.toMatchObject({ message: expect.not.stringContaining('top') })
+  await expect(access(file)).rejects.toMatchObject({ code: 'ENOENT' })
+  expect(await linesOf(await source.scan({}))).toEqual(['\t1\tAnn', '\t2\tBen'])
+})

@@ -1,0 +1,183 @@
+import { describe, expect, test } from 'vitest'
+import { transaction } from '../../src/lib/database.ts'
+import { restLostCases } from '../../src/sync/cases.ts'
+import type { ClaimKey } from '../../src/sync/claim.ts'
+import { addWork } from '../../src/sync/outbox.ts'
+import { beginRetry } from '../../src/sync/retries.ts'
+import { finishRuns } from '../../src/sync/run.ts'
+import { settle } from '../../src/sync/settlement.ts'
+import { begin, employee, outcome } from './outcomes.ts'
+import { PlanUnderTest, TIMED } from './plan-under-test.ts'
+import { caseOf, fail, plantRun } from './planted.ts'
+
+/** What a cancelled run leaves behind: nothing that is unknown is taken for known, and no case waits for work that is gone. */
+
+const under = new PlanUnderTest()
+const { store } = under
+const E1 = employee('e1')
+
+const cancel = (run: number) => store.pool.query('select dirsync.cancel($1)', [run])
+/** The job ends without having come to anything, and is to be tried again. */
+const comesBack = async (key: ClaimKey, differs = {}) => {
+  const claimed = await begin(store, key)
+  return () => settle(store.pool, [outcome(key, claimed, { again: { delayMs: 0, attempts: 1 }, ...differs })])
+}
+
+describe('an update that the platform may have carried out', () => {
+  const rename = (name: string) => under.hr.query(`update person set name = $1 where userid = 'e1'`, [name])
+  const lostAnswer = { outcome: 'retry', sentUnknown: true } as const
+
+  test.each(['while it waits to be tried again', 'while it is in hand'])(
+    'is found out about after its run was cancelled %s, although HR has the confirmed row again',
+    async moment => {
+      await under.inStep(3)
+      await rename('other')
+      const { id } = await under.plan()
+      const end = await comesBack(E1, lostAnswer)
+      if (moment === 'while it is in hand') await cancel(id)
+      await end()
+      if (moment !== 'while it is in hand') await cancel(id)
+      await finishRuns(store.pool)
+      expect(await under.pending()).toEqual([])
+
+      await rename('n1')
+      expect(await under.plan()).toMatchObject({ state: 'running', plan: { reasons: { changed: 1 } } })
+      expect(await under.pending()).toEqual(['e1'])
+    },
+  )
+
+  test('is found out about although a person has rejected what HR had next', async () => {
+    await under.inStep(3)
+    await rename('other')
+    await under.plan()
+    await (await comesBack(E1, lostAnswer))()
+    await under.hr.query(`update person set name = 'third'`)
+    await (await comesBack(E1, { ...lostAnswer, outcome: 'replan' }))()
+    const { id } = await under.plan()
+    await store.pool.query(`select dirsync.reject($1, 'not so')`, [id])
+    await under.planRequested(await store.value(`select id from dirsync.sync_run where state = 'requested'`))
+    expect(await under.pending()).toEqual([])
+
+    await rename('n1')
+    expect(await under.plan()).toMatchObject({ state: 'running', plan: { reasons: { changed: 1 } } })
+    expect(await under.pending()).toEqual(['e1'])
+  })
+
+  test('is not assumed of work that was never begun', async () => {
+    await under.inStep(3)
+    await rename('other')
+    const { id } = await under.plan()
+    await cancel(id)
+    await rename('n1')
+    expect(await under.plan()).toMatchObject({ state: 'running', planned: 0 })
+  })
+})
+
+describe('whoever was to be sent when the run was cancelled', () => {
+  const standings = () =>
+    store
+      .rows('select userid, standing from dirsync.employee order by userid')
+      .then(rows => Object.fromEntries(rows.map(row => Object.values(row))))
+
+  test('is not called in step, and the next plan says what HR has changed', async () => {
+    await under.inStep(3)
+    await under.hr.query(`update person set name = 'other' where userid < 'e2'`)
+    const { id } = await under.plan()
+    await cancel(id)
+    expect(await standings()).toEqual({ e0: 'waiting', e1: 'waiting', e2: 'in_step' })
+    await under.hr.query(`update person set name = 'n0' where userid = 'e0'`)
+    expect(await under.plan()).toMatchObject({ state: 'running', plan: { reasons: { changed: 1 } } })
+    expect(await standings()).toEqual({ e0: 'in_step', e1: 'waiting', e2: 'in_step' })
+  })
+
+  test('is read again where its job came back only after a later run had read every row', async () => {
+    const plan = () => under.plan('changes', { employees: TIMED })
+    await under.inStep(3, TIMED)
+    await under.hr.query(
+      `update person set name = 'other', updated_at = now() - interval '1 day' where userid = 'e1'`,
+    )
+    const { id } = await under.plan('full', { employees: TIMED })
+    const end = await comesBack(E1)
+    await cancel(id)
+    await plan()
+    await end()
+    await finishRuns(store.pool)
+    expect(await under.pending()).not.toContain('e1')
+    await plan()
+    expect(await under.pending()).toContain('e1')
+  })
+})
+
+describe('a case that was to be tried again', () => {
+  const bind = (detail: string): ClaimKey => ({ ...E1, operation: 'bind-openid', detail })
+  /** Begins the retry of a case, as planning its run does. */
+  const retry = (run: number, ...ids: number[]) =>
+    transaction(store.pool, async db => addWork(db, run, 3, await beginRetry(db, ids, run)))
+  const retryRun = () => plantRun(store, { kind: 'retry', requested_by: 'cron' })
+  const waits = { state: 'open', next_retry_at: expect.any(Date) }
+
+  test('waits again when its job was in hand, and comes back after the run was cancelled', async () => {
+    const [id, run] = [await fail(store), await retryRun()]
+    await retry(run, id)
+    const end = await comesBack(E1, { outcome: 'halted' })
+    await cancel(run)
+    expect(await caseOf(store, id)).toMatchObject({ state: 'retrying' })
+    await end()
+    await finishRuns(store.pool)
+    expect(await caseOf(store, id)).toMatchObject(waits)
+  })
+
+  test('waits again although the same employee has other work of the kind', async () => {
+    const [id, run] = [await fail(store, { operation: 'bind-openid', field: 'mall1' }), await retryRun()]
+    await transaction(store.pool, db => addWork(db, null, 3, [{ ...bind('mall2'), wave: 0 }]))
+    await retry(run, id)
+    await cancel(run)
+    expect(await caseOf(store, id)).toMatchObject(waits)
+  })
+
+  test('waits again when another run has taken its work over, and that is cancelled', async () => {
+    const [id, run, other] = [await fail(store), await retryRun(), await plantRun(store)]
+    await retry(run, id)
+    await transaction(store.pool, db => addWork(db, other, 3, [{ ...E1, wave: 0 }]))
+    await cancel(run)
+    expect(await caseOf(store, id)).toMatchObject({ state: 'retrying' })
+    await cancel(other)
+    expect(await caseOf(store, id)).toMatchObject(waits)
+  })
+
+  test('waits again when its mirror is not read after all', async () => {
+    const of = { operation: 'mirror-orders', entity: 'mirror', field: '2026-01-01', state: 'retry_scheduled' }
+    const [id, run, reading] = [
+      await fail(store, of),
+      await retryRun(),
+      await plantRun(store, { kind: 'orders' }),
+    ]
+    await transaction(store.pool, db => beginRetry(db, [id], run))
+    await restLostCases(store.pool)
+    expect(await caseOf(store, id)).toMatchObject({ state: 'retrying' })
+    await cancel(reading)
+    expect(await caseOf(store, id)).toMatchObject({
+      state: 'retry_scheduled',
+      next_retry_at: expect.any(Date),
+    })
+  })
+
+  test('waits again when its work is gone, whatever has taken it', async () => {
+    const [lost, kept] = [await fail(store), await fail(store, { entity_key: 'e2' })]
+    await retry(await retryRun(), lost, kept)
+    await store.pool.query(`delete from dirsync.pending where entity_key = 'e1'`)
+    expect(await restLostCases(store.pool)).toBe(1)
+    expect(await caseOf(store, lost)).toMatchObject(waits)
+    expect(await caseOf(store, kept)).toMatchObject({ state: 'retrying', next_retry_at: null })
+  })
+
+  test('is left alone while another transaction asks for its work', async () => {
+    const id = await fail(store)
+    await store.pool.query(`update dirsync.dead_letter set state = 'retrying'`)
+    await transaction(store.pool, async db => {
+      await addWork(db, null, 3, await beginRetry(db, [id], null))
+      expect(await restLostCases(store.pool)).toBe(0)
+    })
+    expect(await caseOf(store, id)).toMatchObject({ state: 'retrying' })
+  })
+})
