@@ -1,5 +1,8 @@
 /** The canonical text of numbers and times, as PostgreSQL prints it, for servers that print them differently. */
 
+/** Columns of which only the day counts. */
+export const DAYS: ReadonlySet<string> = new Set(['birth_day', 'entry_day'])
+
 /** A double: the fewest digits that give the same number, with an exponent below 1e-4 and from 1e15 on. */
 export function floatText(value: number): string {
   if (Object.is(value, -0)) return '-0'

@@ -178,6 +178,11 @@ export interface TableReadWhole {
   index: string | null
 }
 
+/** Most connections for look-ups; every session has one more of its own. */
+export const LOOKUP_CONNECTIONS = 4
+/** How long a look-up may take where nobody says otherwise. */
+export const LOOKUP_MS = 120_000
+
 /** A smaller table is scanned in less time than a round trip takes. */
 export const MANY_ROWS = 5000
 

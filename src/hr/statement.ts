@@ -42,6 +42,20 @@ export interface Dialect {
   acts?: RegExp
 }
 
+/** Quotes and comments of PostgreSQL's SQL, which others share. */
+export const POSTGRES_TOKENS = {
+  quotes: [
+    { opening: "e'", hasEscapes: true },
+    { opening: "E'", hasEscapes: true },
+    { opening: "'", hasEscapes: false },
+    { opening: '"', hasEscapes: false },
+  ],
+  nameQuote: '"',
+  hasDollarQuotes: true,
+  lineComment: /--[^\n\r]*/y,
+  nestsComments: true,
+} satisfies Partial<Dialect>
+
 /**
  * The single SELECT of a mapping file, from the file's first character (so that positions hold) up to its final semicolon.
  * Throws a MappingError for an empty file, several statements, or another kind of statement.

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { glob, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { HrUnavailableError } from '../errors.ts'
+import { type Dialect, POSTGRES_TOKENS, quotedName, quotedText } from '../statement.ts'
 
 /** DuckDB is optional: it is 70 MB. */
 type DuckDb = typeof import('@duckdb/node-api')
@@ -105,14 +106,17 @@ async function opened(path: string, options: Record<string, string>, before: str
   }
 }
 
-export function literal(text: string): string {
-  return `'${text.replaceAll("'", "''")}'`
+export const DUCKDB: Dialect = {
+  ...POSTGRES_TOKENS,
+  beginnings: ['select', 'with', 'from', 'values'],
+  // Settings are locked, but not against these; functions that run a text as SQL could call them.
+  acts: /\b(?:(?:en|dis)able_\w+|truncate_duckdb_logs|write_log|sleep_ms|(?:force_)?checkpoint|query|json_execute_serialized_sql) \(/,
 }
 
+export const literal = (text: string) => quotedText(text, DUCKDB)
+
 /** A name in quotes, whatever its characters. */
-export function quoted(name: string): string {
-  return `"${name.replaceAll('"', '""')}"`
-}
+export const quoted = (name: string) => quotedName(name, DUCKDB)
 
 /** DuckDB's details of an error, as far as it gives them. */
 export interface DuckDbError {

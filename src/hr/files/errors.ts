@@ -9,6 +9,7 @@ import {
   subqueryOfMany,
   valueRefused,
 } from '../errors.ts'
+import type { Statement } from '../rows.ts'
 import { duckDbError } from './duckdb.ts'
 
 /** Types of errors whose messages are about the statement's text and names, never about values of rows. */
@@ -27,13 +28,6 @@ const TRANSIENT = new Set([
   'Connection',
 ])
 
-/** A statement around the text of a mapping. */
-export interface Statement {
-  text: string
-  /** File and text of the mapping, and the length of the statement before it. */
-  mapping: { file: string; sql: string; offset: number }
-}
-
 /**
  * Translates an error of DuckDB. Its message is passed on only where it cannot hold values of rows; for the same reason errors
  * about data carry no cause.
@@ -49,8 +43,9 @@ export function toHrError(error: unknown, statement?: Statement, timeoutMs: numb
       `HR's files cannot be read (${reasonOf(error, told?.type)})`,
       (error as NodeJS.ErrnoException).code === undefined ? {} : { cause: error },
     )
-  const { file, sql, offset } = statement.mapping
-  const place = told.position === null ? null : placeOf(sql, told.position - offset, told.type)
+  const { file, sql } = statement.mapping
+  const before = Buffer.byteLength(statement.before)
+  const place = told.position === null ? null : placeOf(sql, told.position - before, told.type)
   if (ABOUT_THE_STATEMENT.has(told.type))
     return mappingRefused(file, `${withoutColumns(told.message)} (${told.type} Error)`, place, null)
   // It has no type of its own.

@@ -1,25 +1,10 @@
-import type { ColumnShape, HrQuery, KeyCondition } from '../server.ts'
-import type { Dialect, MappedColumn } from '../statement.ts'
-import { literal, quoted } from './duckdb.ts'
-import type { Statement } from './errors.ts'
+import { DAYS } from '../canonical.ts'
+import { type RowsSql, reference, type Statement, selectRows } from '../rows.ts'
+import type { ColumnShape, HrQuery } from '../server.ts'
+import type { MappedColumn } from '../statement.ts'
+import { DUCKDB, literal } from './duckdb.ts'
 
 /** DuckDB's statements for the rows of a mapping, and the printing of its types. */
-
-export const DUCKDB: Dialect = {
-  beginnings: ['select', 'with', 'from', 'values'],
-  quotes: [
-    { opening: "e'", hasEscapes: true },
-    { opening: "E'", hasEscapes: true },
-    { opening: "'", hasEscapes: false },
-    { opening: '"', hasEscapes: false },
-  ],
-  nameQuote: '"',
-  hasDollarQuotes: true,
-  lineComment: /--[^\n\r]*/y,
-  nestsComments: true,
-  // Settings are locked, but not against these; functions that run a text as SQL could call them.
-  acts: /\b(?:(?:en|dis)able_\w+|truncate_duckdb_logs|write_log|sleep_ms|(?:force_)?checkpoint|query|json_execute_serialized_sql) \(/,
-}
 
 // Types, as DuckDB writes them: `VARCHAR`, `DECIMAL(12,2)`, `VARCHAR[]`, `STRUCT("a" INTEGER)`
 
@@ -27,7 +12,6 @@ const isList = (type: string) => type.endsWith(']')
 const isObject = (type: string) => /^(?:STRUCT|MAP)\(/.test(type) && !isList(type)
 const isMoment = (type: string) => /^(?:DATE$|TIMESTAMP)/.test(type) && !isList(type)
 const OTHER = /^(?:BLOB|BIT|INTERVAL|UNION|GEOMETRY|VARIANT)\b/
-const DAYS = new Set(['birth_day', 'entry_day'])
 
 export function shapeOf(type: string): ColumnShape {
   if (isMoment(type)) return 'moment'
@@ -40,10 +24,8 @@ export function shapeOf(type: string): ColumnShape {
 
 /** The statement that returns a query's rows, every value as canonical text in bytes: a text would lose byte order marks. */
 export function rowsStatement(query: HrQuery): Statement {
-  const { columns, counted } = query
-  const list = columns.map((name, i) => `encode(${textOf(query, name)}) as c${i}`)
-  const all = counted ? [...list, 'encode(count(*)::varchar) as n'] : list
-  return around(query, `select ${all.join(', ')} from (\n`, counted ? ' group by all' : '')
+  const list = query.columns.map((name, i) => `encode(${textOf(query, name)}) as c${i}`)
+  return selectRows(query, list, sqlOf(query))
 }
 
 /**
@@ -54,13 +36,21 @@ export function linesStatement(query: HrQuery): Statement {
   const names = query.columns.map((_, i) => `c${i}`)
   const all = `concat(${names.join(', ')})`
   const hasSpecial = ESCAPES.map(([character]) => `contains(l, ${character})`).join(' or ')
-  const list = query.columns.map((name, i) => `${textOf(query, name)} as c${i}`).join(', ')
-  return around(
-    query,
-    `select encode(case when ${hasSpecial} then ${line(names.map(escaped))} else ${line(names)} end || chr(10))
-     from (select *, ${all} as l from (select ${list} from (\n`,
-    '))',
-  )
+  const list = query.columns.map((name, i) => `${textOf(query, name)} as c${i}`)
+  const before = `
+    select encode(case when ${hasSpecial} then ${line(names.map(escaped))} else ${line(names)} end || chr(10))
+    from (select *, ${all} as l from (`
+  return selectRows(query, list, sqlOf(query), { before, after: '))' })
+}
+
+function sqlOf(query: HrQuery): RowsSql {
+  return {
+    // Keys are compared as they print: a delivery has no index that another comparison could use.
+    key: (_, { column, values }) => `${textOf(query, column)} in (${values.map(literal).join(', ')})`,
+    since: (column, since) => `${moment(column)} >= ${literal(since.toISOString())}::timestamptz`,
+    undated: column => `${moment(column)} is null`,
+    count: 'encode(count(*)::varchar) as n',
+  }
 }
 
 /** COPY text's escapes for characters, the backslash first. */
@@ -77,34 +67,13 @@ function line(values: string[]): string {
   return `concat_ws(chr(9), ${values.map(value => `coalesce(${value}, '\\N')`).join(', ')})`
 }
 
-function around(query: HrQuery, before: string, after: string): Statement {
-  const { mapping, where = [], since, datedOnly = false, limit } = query
-  const updated = mapping.columns.get('updated_at')
-  const conditions = where.map(condition => conditionText(query, condition))
-  if (updated && since)
-    conditions.unshift(
-      `(${moment(updated)} >= ${literal(since.toISOString())}::timestamptz${datedOnly ? '' : ` or ${moment(updated)} is null`})`,
-    )
-  const clauses = conditions.length > 0 ? ` where ${conditions.join(' and ')}` : ''
-  const text = `${before}${mapping.sql}\n) m${clauses}${after}${limit === undefined ? '' : ` limit ${limit}`}`
-  const { file, sql } = mapping
-  return { text, mapping: { file, sql, offset: Buffer.byteLength(before) } }
-}
-
-/** Keys are compared as they print: a delivery has no index that another comparison could use. */
-function conditionText(query: HrQuery, { column, values }: KeyCondition): string {
-  if (!query.mapping.columns.has(column))
-    throw new Error(`${query.mapping.file} maps no ${column} to compare`)
-  return `${textOf(query, column)} in (${values.map(literal).join(', ')})`
-}
-
 /** The canonical text of a column of the mapping `m`. */
 function textOf({ mapping, defaultEnterprise }: HrQuery, name: string): string {
   const column = mapping.columns.get(name)
   if (name === 'enterprise_code') return enterpriseText(column, defaultEnterprise)
   if (!column) return 'null::varchar'
   const { type } = column
-  const value = reference(column)
+  const value = m(column)
   if (name === 'userid')
     return type === 'VARCHAR'
       ? `case when contains(${value}, chr(0)) then null else trim(${value}, ' ') end`
@@ -121,12 +90,12 @@ function textOf({ mapping, defaultEnterprise }: HrQuery, name: string): string {
 function enterpriseText(column: MappedColumn | undefined, defaultEnterprise: string): string {
   const otherwise = literal(defaultEnterprise)
   if (!column) return otherwise
-  return `coalesce(nullif(trim(replace(${reference(column)}::varchar, chr(0), ''), ' '), ''), ${otherwise})`
+  return `coalesce(nullif(trim(replace(${m(column)}::varchar, chr(0), ''), ' '), ''), ${otherwise})`
 }
 
 /** A timestamp without a zone is in China's time, the session's zone. */
 function moment(column: MappedColumn): string {
-  return `${reference(column)}::timestamp${column.type.includes('ZONE') ? 'tz' : '::timestamptz'}`
+  return `${m(column)}::timestamp${column.type.includes('ZONE') ? 'tz' : '::timestamptz'}`
 }
 
 /** How values of a type print in any mapped column. */
@@ -152,7 +121,4 @@ function doubleText(value: string): string {
     else regexp_replace(${value}::varchar, '\\.0$', '') end`
 }
 
-/** The column in the mapping. */
-function reference(column: MappedColumn): string {
-  return `m.${quoted(column.source)}`
-}
+const m = (column: MappedColumn) => reference(column, DUCKDB)

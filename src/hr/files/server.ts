@@ -1,29 +1,29 @@
 import { Readable } from 'node:stream'
 import type { Logger } from 'pino'
 import { mappingRefused, placeAfter } from '../errors.ts'
-import type {
-  DescribedColumn,
-  HrDelivery,
-  HrFacts,
-  HrLines,
-  HrQuery,
-  HrReader,
-  HrServer,
-  HrServerSettings,
-  HrSession,
-  HrTable,
-  HrValues,
-  SessionOptions,
+import { type Statement, wrapped } from '../rows.ts'
+import {
+  type DescribedColumn,
+  type HrDelivery,
+  type HrFacts,
+  type HrLines,
+  type HrQuery,
+  type HrReader,
+  type HrServer,
+  type HrServerSettings,
+  type HrSession,
+  type HrTable,
+  type HrValues,
+  LOOKUP_MS,
+  type SessionOptions,
 } from '../server.ts'
 import type { MappingFile } from '../statement.ts'
 import { Deliveries, type Kept, type Tables, tablesOf } from './delivery.ts'
-import { type Connection, duckDb, quoted } from './duckdb.ts'
-import { type Statement, toHrError } from './errors.ts'
-import { DUCKDB, linesStatement, rowsStatement, shapeOf } from './query.ts'
+import { type Connection, DUCKDB, duckDb, quoted } from './duckdb.ts'
+import { toHrError } from './errors.ts'
+import { linesStatement, rowsStatement, shapeOf } from './query.ts'
 import { folderOf } from './settings.ts'
 import { tablesIn } from './tables.ts'
-
-const LOOKUP_MS = 120_000
 
 /** HR in files that are delivered to a folder. Reads the last good delivery. */
 export class FilesServer implements HrServer {
@@ -229,7 +229,7 @@ class DeliveryLines extends Readable {
 
 async function queryRows(kept: Kept, query: HrQuery, timeoutMs: number | null): Promise<HrValues[]> {
   const statement = rowsStatement(query)
-  return within(kept, timeoutMs, statement, async connection => {
+  return connected(kept, timeoutMs, statement, async connection => {
     const reader = await connection.runAndReadAll(statement.text)
     return (reader.getRows() as (Bytes | null)[][]).map(row =>
       row.map(value => value && Buffer.from(value.bytes).toString('utf8')),
@@ -239,7 +239,7 @@ async function queryRows(kept: Kept, query: HrQuery, timeoutMs: number | null): 
 
 /** The tables of the delivered files, the largest first. A name is in quotes where a SELECT needs them. */
 async function readTables(kept: Kept): Promise<HrTable[]> {
-  const rows = await within(kept, LOOKUP_MS, undefined, async connection => {
+  const rows = await connected(kept, LOOKUP_MS, undefined, async connection => {
     const reader = await connection.runAndReadAll(
       `select table_name, estimated_size::varchar,
          regexp_full_match(table_name, '[A-Za-z_][A-Za-z0-9_]*')
@@ -260,7 +260,7 @@ async function readTables(kept: Kept): Promise<HrTable[]> {
 }
 
 /** Runs a statement on a connection of its own, so that no setting of a SELECT outlives it. */
-async function within<T>(
+async function connected<T>(
   kept: Kept,
   timeoutMs: number | null,
   statement: Statement | undefined,
@@ -286,16 +286,13 @@ async function within<T>(
 }
 
 /** The columns that a mapping's SELECT returns. It is prepared, alone and as it will be run, but not executed. */
-async function describe(kept: Kept, { file, sql }: MappingFile): Promise<DescribedColumn[]> {
+async function describe(kept: Kept, mapping: MappingFile): Promise<DescribedColumn[]> {
+  const { file, sql } = mapping
   const { StatementType } = await duckDb()
-  const mapping = { file, sql }
-  const statements = ['', 'select 1 from (\n'].map(before => ({
-    text: before === '' ? sql : `${before}${sql}\n) m`,
-    mapping: { ...mapping, offset: Buffer.byteLength(before) },
-  }))
+  const statements = [wrapped(mapping, '', ''), wrapped(mapping, 'select 1 from (\n', '\n) m')]
   let columns: DescribedColumn[] = []
   for (const [i, statement] of statements.entries())
-    await within(kept, LOOKUP_MS, statement, async connection => {
+    await connected(kept, LOOKUP_MS, statement, async connection => {
       const prepared = await connection.prepare(statement.text)
       if (prepared.statementType !== StatementType.SELECT)
         throw mappingRefused(file, 'the statement is no SELECT', null, null)

@@ -11,6 +11,7 @@ import {
   subqueryOfMany,
   valueRefused,
 } from '../errors.ts'
+import type { Statement } from '../rows.ts'
 
 /** SQLSTATE classes after which a retry may succeed: the mapping is not at fault. */
 const TRANSIENT_STATES = /^(?:08|28|40|70)/
@@ -45,13 +46,6 @@ interface ServerError extends QueryError {
   sqlMessage: string
 }
 
-/** A statement around the text of a mapping. */
-export interface Statement {
-  text: string
-  /** File and text of the mapping, and the length of the statement before it. */
-  mapping: { file: string; sql: string; offset: number }
-}
-
 /**
  * Translates an error of the HR connection. The server's message is passed on only where it cannot hold values of rows; for the
  * same reason errors about data carry no cause.
@@ -79,14 +73,14 @@ export function toHrError(error: unknown, statement?: Statement, timeoutMs: numb
 }
 
 /** For a syntax error MySQL gives the text after it and its line; for other errors only the name concerned. */
-function placeOf(message: string, { text, mapping: { sql, offset } }: Statement): Place | null {
+function placeOf(message: string, { text, mapping: { sql }, before }: Statement): Place | null {
   const syntax = /near '([\s\S]*)' at line (\d+)$/.exec(message)
   const at = syntax ? afterSyntax(text, syntax[1] ?? '', Number(syntax[2])) : placeOfName(text, message)
   if (at === null && syntax) {
-    const before = placeAfter(text.slice(0, offset)).line - 1
-    return { line: Math.min(Number(syntax[2]) - before, placeAfter(sql).line), column: null }
+    const linesBefore = placeAfter(before).line - 1
+    return { line: Math.min(Number(syntax[2]) - linesBefore, placeAfter(sql).line), column: null }
   }
-  return at === null || at < offset ? null : placeAfter(sql.slice(0, at - offset))
+  return at === null || at < before.length ? null : placeAfter(sql.slice(0, at - before.length))
 }
 
 /** Most bytes of the statement that the server quotes, less a character that it would have to cut. */

@@ -1,8 +1,8 @@
 import type { Connection } from 'mysql2'
+import type { Statement } from '../rows.ts'
 import { MANY_ROWS, type TableReadWhole } from '../server.ts'
 import { quotedName } from '../statement.ts'
 import { cells } from './connection.ts'
-import type { Statement } from './errors.ts'
 import { MYSQL } from './query.ts'
 
 /** The user may read a view, but not its underlying tables. */

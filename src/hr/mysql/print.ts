@@ -1,4 +1,4 @@
-import { floatText } from '../canonical.ts'
+import { DAYS, floatText } from '../canonical.ts'
 import type { HrQuery, HrValues } from '../server.ts'
 import type { Cell } from './connection.ts'
 import { type ColumnDefinition, isBoolean, isText, typeName } from './types.ts'
@@ -47,8 +47,6 @@ function printed(row: readonly Cell[], { cell, print, otherwise }: Printer): Cel
 }
 
 // By column and type
-
-const DAYS = new Set(['birth_day', 'entry_day'])
 
 function printOf(name: string, type: string): Print | null {
   // As a name, a decimal keeps its zeros.

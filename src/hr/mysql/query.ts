@@ -1,8 +1,8 @@
 import { escape as quote } from 'mysql2'
 import { CHINA_MS } from '../../directory/hash.ts'
+import { reference, type Statement, selectRows, wrapped } from '../rows.ts'
 import type { HrQuery, KeyCondition } from '../server.ts'
 import type { Dialect, MappedColumn } from '../statement.ts'
-import type { Statement } from './errors.ts'
 import { keyComparison } from './types.ts'
 
 /** MySQL's statements for the rows of a mapping. */
@@ -38,62 +38,37 @@ export function scanStatement(query: HrQuery): Statement {
  * @param isConverted compare keys in UTF-8, whatever the character set of their column, without an index
  */
 export function rowsStatement(query: HrQuery, isConverted = false): Statement {
-  const { mapping, where = [], since, datedOnly = false, counted, limit } = query
   const columns = mappedColumns(query)
   const list = columns.map(column => {
     // The values of a group have equal bytes, so any of them will do.
-    const value = counted ? `min(${valueText(column)})` : valueText(column)
+    const value = query.counted ? `min(${valueText(column)})` : valueText(column)
     return `${value} as \`${column.source}\``
   })
-  const updated = mapping.columns.get('updated_at')
-  const conditions = where.map(condition => conditionText(query, condition, isConverted))
-  if (updated && since) {
+  return selectRows(query, list, {
+    key: (column, condition) => keyText(column, condition, isConverted),
+    since: (column, since) => `${m(column)} >= ${momentText(since, column.type)}`,
     // A zero date means none. An index on the column serves all three.
-    const undated = `${reference(updated)} is null or ${reference(updated)} = 0`
-    conditions.unshift(
-      `(${reference(updated)} >= ${momentText(since, updated.type)}${datedOnly ? '' : ` or ${undated}`})`,
-    )
-  }
-  const groups = columns.map(column => `cast(convert(${reference(column)} using utf8mb4) as binary)`)
-  return wrapped(
-    mapping,
-    `select ${[...list, ...(counted ? ['count(*)'] : [])].join(', ')} from (\n`,
-    `\n) m${conditions.length > 0 ? ` where ${conditions.join(' and ')}` : ''}${
-      counted ? ` group by ${groups.join(', ')}` : ''
-    }${limit === undefined ? '' : ` limit ${limit}`}`,
-  )
+    undated: column => `${m(column)} is null or ${m(column)} = 0`,
+    count: 'count(*)',
+    groups: columns.map(column => `cast(convert(${m(column)} using utf8mb4) as binary)`),
+  })
 }
 
 function mappedColumns({ mapping, columns }: HrQuery): MappedColumn[] {
   return columns.flatMap(name => mapping.columns.get(name) ?? [])
 }
 
-/** A statement around the text of a mapping. */
-export function wrapped(
-  { file, sql }: { file: string; sql: string },
-  before: string,
-  after: string,
-): Statement {
-  return { text: `${before}${sql}${after}`, mapping: { file, sql, offset: before.length } }
-}
-
 /** A FLOAT prints with six digits, whatever its value; in a computation it is a double. */
 function valueText(column: MappedColumn): string {
-  return column.type === 'float' ? `${reference(column)} + 0e0` : reference(column)
+  return column.type === 'float' ? `${m(column)} + 0e0` : m(column)
 }
 
-function conditionText(
-  { mapping }: HrQuery,
-  { column, by, values }: KeyCondition,
-  isConverted: boolean,
-): string {
-  const mapped = mapping.columns.get(column)
-  if (!mapped) throw new Error(`${mapping.file} maps no ${column} to compare`)
-  const plain = reference(mapped)
+function keyText(column: MappedColumn, { by, values }: KeyCondition, isConverted: boolean): string {
+  const plain = m(column)
   const texts = `(${values.map(value => quote(value)).join(', ')})`
   const converted = `convert(${plain} using utf8mb4)`
   if (by === 'text') return `trim(${converted}) collate utf8mb4_bin in ${texts}`
-  if (mapped.type !== 'uuid' && keyComparison(mapped.type)?.isExact)
+  if (column.type !== 'uuid' && keyComparison(column.type)?.isExact)
     return `${plain} in (${values.join(', ')})`
   return `${isConverted ? converted : plain} in ${texts}`
 }
@@ -104,7 +79,4 @@ function momentText(moment: Date, type: string): string {
   return type === 'date' ? `'${inChina.slice(0, 10)}'` : `'${inChina.slice(0, 23).replace('T', ' ')}'`
 }
 
-/** The column in the mapping. Its name is one of a fixed list, so it needs no more than the quotes. */
-function reference(column: MappedColumn): string {
-  return `m.\`${column.source}\``
-}
+const m = (column: MappedColumn) => reference(column, MYSQL)

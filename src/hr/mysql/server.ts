@@ -7,20 +7,24 @@ import {
   type PrepareStatementInfo,
 } from 'mysql2'
 import type { Logger } from 'pino'
+import { within } from '../../lib/waiting.ts'
 import { mappingRefused, placeAfter } from '../errors.ts'
-import type {
-  DescribedColumn,
-  HrFacts,
-  HrLines,
-  HrQuery,
-  HrReader,
-  HrServer,
-  HrServerSettings,
-  HrSession,
-  HrTable,
-  HrValues,
-  SessionOptions,
-  TableReadWhole,
+import { type Statement, wrapped } from '../rows.ts'
+import {
+  type DescribedColumn,
+  type HrFacts,
+  type HrLines,
+  type HrQuery,
+  type HrReader,
+  type HrServer,
+  type HrServerSettings,
+  type HrSession,
+  type HrTable,
+  type HrValues,
+  LOOKUP_CONNECTIONS,
+  LOOKUP_MS,
+  type SessionOptions,
+  type TableReadWhole,
 } from '../server.ts'
 import type { MappingFile } from '../statement.ts'
 import {
@@ -33,16 +37,13 @@ import {
   prepareSession,
   run,
 } from './connection.ts'
-import { type Statement, toHrError } from './errors.ts'
+import { toHrError } from './errors.ts'
 import { readWhole } from './explain.ts'
 import { readFacts, readTables } from './facts.ts'
 import { LineWriter, printersOf, textsOf } from './print.ts'
-import { MYSQL, rowsStatement, scanStatement, wrapped } from './query.ts'
+import { MYSQL, rowsStatement, scanStatement } from './query.ts'
 import { type ColumnDefinition, keyComparison, shapeOf, typeName } from './types.ts'
 
-/** Most connections for look-ups; every session has one more of its own. */
-const LOOKUP_CONNECTIONS = 4
-const LOOKUP_MS = 120_000
 /** How much longer than the server a client waits, so that it hears of the server's timeout. */
 const GRACE_MS = 2000
 
@@ -63,7 +64,7 @@ export class MysqlServer implements HrServer {
     this.#logger = logger
     this.reader = {
       describe: mapping =>
-        this.#pooled(connection => within(connection, LOOKUP_MS, () => describe(connection, mapping))),
+        this.#pooled(connection => limited(connection, LOOKUP_MS, () => describe(connection, mapping))),
       rows: (query, timeoutMs = LOOKUP_MS) =>
         this.#pooled(connection => queryRows(connection, query, timeoutMs)),
     }
@@ -82,7 +83,7 @@ export class MysqlServer implements HrServer {
   }
 
   tables(): Promise<HrTable[]> {
-    return this.#pooled(connection => within(connection, LOOKUP_MS, () => readTables(connection)))
+    return this.#pooled(connection => limited(connection, LOOKUP_MS, () => readTables(connection)))
   }
 
   async facts(): Promise<HrFacts> {
@@ -99,7 +100,7 @@ export class MysqlServer implements HrServer {
   readWhole(query: HrQuery, userid: string): Promise<TableReadWhole[]> {
     const type = query.mapping.columns.get('userid')?.type
     return this.#pooled(connection =>
-      within(connection, LOOKUP_MS, () => readWhole(connection, rowsStatement(query), userid, type)),
+      limited(connection, LOOKUP_MS, () => readWhole(connection, rowsStatement(query), userid, type)),
     )
   }
 
@@ -296,7 +297,7 @@ async function queryRows(
   timeoutMs: number | null,
 ): Promise<HrValues[]> {
   let statement = rowsStatement(query)
-  const ask = () => within(connection, timeoutMs, () => cells(connection, statement.text))
+  const ask = () => limited(connection, timeoutMs, () => cells(connection, statement.text))
   try {
     const { rows, fields } = await ask().catch(error => {
       if (!query.where || !NOT_COMPARABLE.has(error.errno)) throw error
@@ -310,22 +311,16 @@ async function queryRows(
 }
 
 /** Makes the server stop the work after a time, and drops the connection if it does not even report that. */
-async function within<T>(
+async function limited<T>(
   connection: Connection,
   timeoutMs: number | null,
   work: () => Promise<T>,
 ): Promise<T> {
   if (timeoutMs === null) return work()
-  const { promise, reject } = Promise.withResolvers<never>()
-  const timer = setTimeout(() => {
+  return within(timeoutMs + GRACE_MS, limit(connection, timeoutMs).then(work), () => {
     connection.destroy()
-    reject(Object.assign(new Error('no answer'), { code: 'ETIMEDOUT' }))
-  }, timeoutMs + GRACE_MS)
-  try {
-    return await Promise.race([limit(connection, timeoutMs).then(work), promise])
-  } finally {
-    clearTimeout(timer)
-  }
+    return Object.assign(new Error('no answer'), { code: 'ETIMEDOUT' })
+  })
 }
 
 /** A duplicate name is not an error of the SELECT itself, only of its wrapper. The mapping's own check has a better message. */

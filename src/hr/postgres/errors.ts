@@ -9,6 +9,7 @@ import {
   subqueryOfMany,
   valueRefused,
 } from '../errors.ts'
+import type { Statement } from '../rows.ts'
 
 /** SQLSTATE classes and codes after which a retry may succeed: the mapping is not at fault. */
 const TRANSIENT = /^(?:08|28|3D|40|53|55|57|58|XX)/
@@ -35,25 +36,22 @@ const REFUSALS: Record<string, 'login' | 'database'> = {
  * Translates an error of the HR connection. The server's message is passed on only where it cannot hold values of rows; for the
  * same reason errors about data carry no cause.
  *
- * @param mapping file and text of the statement that was running, and the length of the statement before the text
+ * @param statement the one that was running
  * @param hasRows whether the statement read rows; false: it was only planned
  */
-export function toHrError(
-  error: unknown,
-  mapping?: { file: string; sql: string; offset: number },
-  hasRows = true,
-): Error {
+export function toHrError(error: unknown, statement?: Omit<Statement, 'text'>, hasRows = true): Error {
   if (isExplained(error)) return error
   if (!(error instanceof pg.DatabaseError)) return unavailable(error, codeOf(error))
   const state = error.code ?? 'no SQLSTATE'
-  if (TRANSIENT.test(state) || !mapping) return unavailable(error, state)
-  const place = placeOf(error, mapping)
+  if (TRANSIENT.test(state) || !statement) return unavailable(error, state)
+  const { file } = statement.mapping
+  const place = placeOf(error, statement)
   const isPlaced = error.position !== undefined && error.where === undefined
   const mayQuote = hasRows && !isPlaced && MAY_QUOTE_A_VALUE.test(state)
   if (ABOUT_THE_STATEMENT.test(state) && !mayQuote)
-    return mappingRefused(mapping.file, `${error.message} (${state})`, place, error)
-  if (state === CARDINALITY) return subqueryOfMany(mapping.file, `SQLSTATE ${state}`, place)
-  return valueRefused(mapping.file, state, place)
+    return mappingRefused(file, `${error.message} (${state})`, place, error)
+  if (state === CARDINALITY) return subqueryOfMany(file, `SQLSTATE ${state}`, place)
+  return valueRefused(file, state, place)
 }
 
 function unavailable(cause: unknown, reason: string): Error {
@@ -67,8 +65,8 @@ function codeOf(error: unknown): string {
 }
 
 /** Position in the mapping file. PostgreSQL counts in characters of the whole query, from 1. */
-function placeOf(error: pg.DatabaseError, mapping: { sql: string; offset: number }): Place | null {
-  const position = Number(error.position) - mapping.offset
+function placeOf(error: pg.DatabaseError, { mapping, before }: Omit<Statement, 'text'>): Place | null {
+  const position = Number(error.position) - before.length
   const characters = [...mapping.sql]
   if (!(position >= 1 && position <= characters.length + 1)) return null
   return placeAfter(characters.slice(0, position - 1).join(''))

@@ -2,7 +2,7 @@ import type pg from 'pg'
 import { MANY_ROWS, type TableReadWhole } from '../server.ts'
 import { textRows } from './connection.ts'
 import { toHrError } from './errors.ts'
-import type { Statement } from './query.ts'
+import type { RowsStatement } from './query.ts'
 
 /** A node of a plan from `explain (format json, verbose)`. */
 interface PlanNode {
@@ -20,14 +20,13 @@ interface PlanNode {
  */
 export async function readWhole(
   client: pg.ClientBase,
-  { text, values, mapping }: Statement,
+  { text, values, mapping, before }: RowsStatement,
   userid: string,
 ): Promise<TableReadWhole[]> {
   await client.query('set local enable_seqscan = off')
   const explain = 'explain (format json, verbose) '
-  const explained = { ...mapping, offset: explain.length + mapping.offset }
   const [[plan = '[]'] = []] = await textRows(client, explain + text, values).catch(error => {
-    throw toHrError(error, explained)
+    throw toHrError(error, { mapping, before: explain + before })
   })
   const scans = (JSON.parse(plan ?? '[]') as { Plan: PlanNode }[]).flatMap(({ Plan }) => scansIn(Plan))
   const expressions = scans.map(scan => (scan.Filter === undefined ? null : comparedIn(scan, userid)))

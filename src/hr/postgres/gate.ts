@@ -77,7 +77,7 @@ export class FunctionGate {
     if (this.#passed.has(sql)) return
     const before = 'select * from (\n'
     const tree = await readAsTree(client, `${before}${sql}\n) m`).catch(error => {
-      throw toHrError(error, { file, sql, offset: before.length }, false)
+      throw toHrError(error, { mapping: { file, sql }, before }, false)
     })
     if (tree === null) {
       const message =

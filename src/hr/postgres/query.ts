@@ -1,21 +1,14 @@
 import pg from 'pg'
+import { DAYS } from '../canonical.ts'
+import { type RowsSql, reference, type Statement, selectRows } from '../rows.ts'
 import type { ColumnShape, HrQuery, KeyComparison, KeyCondition } from '../server.ts'
-import type { Dialect, MappedColumn } from '../statement.ts'
+import { type Dialect, type MappedColumn, POSTGRES_TOKENS } from '../statement.ts'
 
 /** PostgreSQL's statements for the rows of a mapping, and the printing and comparison of its types. */
 
 export const POSTGRES: Dialect = {
   beginnings: ['select', 'with', 'values', 'table'],
-  quotes: [
-    { opening: "e'", hasEscapes: true },
-    { opening: "E'", hasEscapes: true },
-    { opening: "'", hasEscapes: false },
-    { opening: '"', hasEscapes: false },
-  ],
-  nameQuote: '"',
-  hasDollarQuotes: true,
-  lineComment: /--[^\n\r]*/y,
-  nestsComments: true,
+  ...POSTGRES_TOKENS,
 }
 
 // Types, by their names in pg_type, such as `int4`; array types begin with an underscore
@@ -24,7 +17,6 @@ const MOMENTS = new Set(['date', 'timestamp', 'timestamptz'])
 const UNFIT = new Set(['bytea', 'record', 'xml'])
 const TEXTS = new Set(['text', 'varchar', 'bpchar', 'citext', 'name'])
 const INTEGERS = new Set(['int2', 'int4', 'int8'])
-const DAYS = new Set(['birth_day', 'entry_day'])
 
 export function shapeOf(type: string): ColumnShape {
   if (MOMENTS.has(type)) return 'moment'
@@ -75,63 +67,39 @@ function integerOf(bits: bigint): (text: string) => boolean {
 
 // The statement
 
-/** A statement around the text of a mapping, which it calls `m`. */
-export interface Statement {
-  text: string
+/** A statement with the values of its parameters. */
+export interface RowsStatement extends Statement {
   values: unknown[]
-  /** For explaining errors: file and text of the mapping, and the length of the statement before it. */
-  mapping: { file: string; sql: string; offset: number }
 }
 
 /**
  * The statement that returns the rows of a query.
  * @param rowLimit in bytes; little more of a longer text is sent, as rows are held in memory one after the other
  */
-export function rowsStatement(query: HrQuery, rowLimit: number): Statement {
-  const { where = [], counted, limit } = query
-  const conditions = where.map((condition, i) => conditionText(query, condition, `$${i + 1}`))
-  const values = where.map(condition => condition.values)
-  const list = `${selectList(query, rowLimit + 1)}${counted ? ', count(*)' : ''}`
-  const groups = counted ? ` group by ${query.columns.map((_, i) => i + 1).join(', ')}` : ''
-  return statement(
-    query,
-    `select ${list} from (\n`,
-    `\n) m${whereClause(query, conditions)}${groups}${limit === undefined ? '' : ` limit ${limit}`}`,
-    values,
-  )
+export function rowsStatement(query: HrQuery, rowLimit: number): RowsStatement {
+  const values = (query.where ?? []).map(condition => condition.values)
+  return { ...selectRows(query, selectList(query, rowLimit + 1), SQL), values }
 }
 
 /** The statement that copies the rows of a query to the client. COPY takes no parameters: a query with keys cannot be copied. */
 export function copyStatement(query: HrQuery): Statement {
-  const rest = `\n) m${whereClause(query, [])}) to stdout`
-  return statement(query, `copy (select ${selectList(query)} from (\n`, rest, [])
+  return selectRows(query, selectList(query), SQL, { before: 'copy (', after: ') to stdout' })
 }
 
-function statement(query: HrQuery, before: string, after: string, values: unknown[]): Statement {
-  const { file, sql } = query.mapping
-  return { text: `${before}${sql}${after}`, values, mapping: { file, sql, offset: before.length } }
+const SQL: RowsSql = {
+  key: keyText,
+  since: (column, since) => `${m(column)} >= '${since.toISOString()}'::timestamptz::${column.type}`,
+  // The earliest timestamp means none.
+  undated: column => `${m(column)} is null or ${m(column)} = '-infinity'`,
+  count: 'count(*)',
 }
 
-function whereClause({ mapping, since, datedOnly = false }: HrQuery, conditions: string[]): string {
-  const column = mapping.columns.get('updated_at')
-  // The constants have the column's own type, so that an index on it serves; the earliest timestamp means none.
-  const recent =
-    column && since
-      ? [
-          `(${reference(column)} >= '${since.toISOString()}'::timestamptz::${column.type}${datedOnly ? '' : ` or ${reference(column)} is null or ${reference(column)} = '-infinity'`})`,
-        ]
-      : []
-  const all = [...recent, ...conditions]
-  return all.length === 0 ? '' : ` where ${all.join(' and ')}`
-}
-
-function conditionText({ mapping }: HrQuery, { column, by }: KeyCondition, parameter: string): string {
-  const mapped = mapping.columns.get(column)
-  const native = by === 'type' && mapped && NATIVE_TYPES[mapped.type]
-  if (!mapped) throw new Error(`${mapping.file} maps no ${column} to compare`)
-  if (!native) return `btrim(${reference(mapped)}::text) = any(${parameter}::text[])`
+function keyText(column: MappedColumn, { by }: KeyCondition, index: number): string {
+  const parameter = `$${index + 1}`
+  const native = by === 'type' && NATIVE_TYPES[column.type]
+  if (!native) return `btrim(${m(column)}::text) = any(${parameter}::text[])`
   const keys = native.array === null ? parameter : `${parameter}::${native.array}`
-  return `${reference(mapped)} = any(${keys})`
+  return `${m(column)} = any(${keys})`
 }
 
 /**
@@ -141,15 +109,14 @@ function conditionText({ mapping }: HrQuery, { column, by }: KeyCondition, param
 function selectList(
   { columns: names, mapping: { columns }, defaultEnterprise }: HrQuery,
   longest?: number,
-): string {
-  const texts = names.map(name => {
+): string[] {
+  return names.map(name => {
     const column = columns.get(name)
     if (name === 'enterprise_code') return enterpriseText(column, defaultEnterprise)
     if (!column) return 'null'
     const text = columnText(name, column)
     return longest === undefined || isShort(column.type) ? text : `left(${text}::text, ${longest})`
   })
-  return texts.join(', ')
 }
 
 /** Whether all values of a type are short. The others are texts, or print like one. */
@@ -160,14 +127,14 @@ function isShort(type: string): boolean {
 function enterpriseText(column: MappedColumn | undefined, defaultEnterprise: string): string {
   const otherwise = pg.escapeLiteral(defaultEnterprise)
   if (!column) return `${otherwise}::text`
-  const trimmed = `btrim(${reference(column)}::text)`
+  const trimmed = `btrim(${m(column)}::text)`
   if (defaultEnterprise === '') return `coalesce(${trimmed}, '')`
   return `coalesce(nullif(${trimmed}, ''), ${otherwise})`
 }
 
 function columnText(name: string, column: MappedColumn): string {
   const { type } = column
-  const plain = reference(column)
+  const plain = m(column)
   if (name === 'userid') return INTEGERS.has(type) ? plain : `btrim(${plain}::text)`
   if (name === 'active') return TEXTS.has(type) ? `btrim(${plain}::text)` : plain
   if (name === 'updated_at') return type === 'timestamptz' ? plain : `${plain}::timestamptz`
@@ -179,7 +146,4 @@ function columnText(name: string, column: MappedColumn): string {
   return plain
 }
 
-/** The column in the mapping. Its name is one of a fixed list, so it needs no more than the quotes. */
-function reference(column: MappedColumn): string {
-  return `m."${column.source}"`
-}
+const m = (column: MappedColumn) => reference(column, POSTGRES)

@@ -1,19 +1,21 @@
 import pg from 'pg'
 import type { Logger } from 'pino'
 import { HrUnavailableError, hrTooSlow, mappingRefused, placeAfter } from '../errors.ts'
-import type {
-  DescribedColumn,
-  HrFacts,
-  HrLines,
-  HrQuery,
-  HrReader,
-  HrServer,
-  HrServerSettings,
-  HrSession,
-  HrTable,
-  HrValues,
-  SessionOptions,
-  TableReadWhole,
+import {
+  type DescribedColumn,
+  type HrFacts,
+  type HrLines,
+  type HrQuery,
+  type HrReader,
+  type HrServer,
+  type HrServerSettings,
+  type HrSession,
+  type HrTable,
+  type HrValues,
+  LOOKUP_CONNECTIONS,
+  LOOKUP_MS,
+  type SessionOptions,
+  type TableReadWhole,
 } from '../server.ts'
 import type { MappingFile } from '../statement.ts'
 import { connectClient, connectionSettings, ONE_STATEMENT, prepareSession, textRows } from './connection.ts'
@@ -22,10 +24,6 @@ import { toHrError } from './errors.ts'
 import { readWhole } from './explain.ts'
 import { FunctionGate } from './gate.ts'
 import { copyStatement, keyComparison, POSTGRES, rowsStatement, shapeOf } from './query.ts'
-
-/** Most connections for look-ups; every session has one more of its own. */
-const LOOKUP_CONNECTIONS = 4
-const LOOKUP_MS = 120_000
 
 /** HR in a PostgreSQL database. Connects at the first query. */
 export class PostgresServer implements HrServer {
@@ -181,10 +179,10 @@ class PostgresSession implements HrSession {
 
   async lines(query: HrQuery): Promise<HrLines> {
     await this.#begin()
-    const { text, mapping } = copyStatement(query)
+    const statement = copyStatement(query)
     return {
-      source: this.#client.query(copyOut(text)),
-      failureOf: error => this.#explained(toHrError(error, mapping)),
+      source: this.#client.query(copyOut(statement.text)),
+      failureOf: error => this.#explained(toHrError(error, statement)),
     }
   }
 
@@ -228,11 +226,11 @@ async function queryRows(
   rowLimit: number,
   timeoutMs?: number,
 ): Promise<HrValues[]> {
-  const { text, values, mapping } = rowsStatement(query, rowLimit)
+  const statement = rowsStatement(query, rowLimit)
   try {
-    return await textRows(client, text, values, timeoutMs)
+    return await textRows(client, statement.text, statement.values, timeoutMs)
   } catch (error) {
-    throw toHrError(error, mapping)
+    throw toHrError(error, statement)
   }
 }
 
@@ -263,6 +261,6 @@ async function describe(
       const place = placeAfter(sql.slice(0, parameter))
       throw mappingRefused(file, `there is no parameter ${name} (42P02)`, place, error)
     }
-    throw toHrError(error, { file, sql, offset: before.length }, false)
+    throw toHrError(error, { mapping: { file, sql }, before }, false)
   }
 }

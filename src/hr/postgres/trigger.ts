@@ -164,7 +164,7 @@ async function tablesOf(client: pg.ClientBase, { file, sql }: MappingFile): Prom
     const userid = fields.find(field => field.name === 'userid')
     return await namedTables(client, names, userid)
   } catch (error) {
-    throw toHrError(error, { file, sql, offset: before.length })
+    throw toHrError(error, { mapping: { file, sql }, before })
   } finally {
     await client.query('rollback').catch(() => undefined) // the connection may be gone
   }
