@@ -52,7 +52,7 @@ async function findEmployee(
 ): Promise<EmployeeKey> {
   const known = await findEmployees(pool, [name])
   const { keys: inHr, silent } = hr
-    ? await findInHr(pool, hr, name, await enterpriseCodes(pool, config.PLATFORM_ENTERPRISE_CODE))
+    ? await findInHr(pool, hr, name, config.PLATFORM_ENTERPRISE_CODE)
     : { keys: [], silent: ['HR'] }
   const found = [...new Map([...known, ...inHr].map(key => [keyText(key), key])).values()]
   const [first, second] = found
@@ -74,21 +74,14 @@ async function findInHr(
   pool: Pool,
   hr: HrSources,
   name: string,
-  enterprises: string[],
+  ownEnterprise: string,
 ): Promise<{ keys: EmployeeKey[]; silent: string[] }> {
-  const slash = name.indexOf('/')
-  const candidates = [
-    ...[...new Set([...enterprises, ...hr.codes])].map(enterpriseCode => ({ enterpriseCode, userid: name })),
-    // No run may have met the named enterprise yet.
-    ...(slash > 0 ? [{ enterpriseCode: name.slice(0, slash), userid: name.slice(slash + 1) }] : []),
-  ]
-  const { rows, failures } = await hr.ask(candidates, {
-    anyEnterprise: true,
+  const { keys, failures } = await hr.find([name], await enterpriseCodes(pool, ownEnterprise), {
     expected: missing => present(pool, missing),
   })
   if (failures[0] && !hr.areNamed) throw failures[0].error
   const silent = failures.map(({ source }) => `HR source ${source.name}`)
-  return { keys: candidates.filter(key => rows.has(keyText(key))), silent }
+  return { keys, silent }
 }
 
 const IN_HR: Record<EmployeePreview['hr'], TextKey> = {

@@ -51,3 +51,9 @@ export function qualified(enterpriseCode: string, key: string): string {
 export function keyText(key: EmployeeKey): string {
   return JSON.stringify([key.enterpriseCode, key.userid])
 }
+
+/** The key of such a text. */
+export function keyOfText(text: string): EmployeeKey {
+  const [enterpriseCode, userid] = JSON.parse(text) as [string, string]
+  return { enterpriseCode, userid }
+}

@@ -1,4 +1,4 @@
-import { type EmployeeKey, keyText } from '../directory/employee.ts'
+import { type EmployeeKey, keyOfText, keyText } from '../directory/employee.ts'
 import { type EmployeeMapping, scanColumns } from './mapping.ts'
 import type { HrEmployeeRow } from './scan.ts'
 import type { HrQuery, HrReader, HrServer, HrValues, KeyComparison, KeyCondition } from './server.ts'
@@ -18,8 +18,8 @@ interface LookupPlace {
 /** How employees are looked up. */
 export interface LookupOptions {
   /**
-   * The keys name each user id in every enterprise, since it is not known which one has it: once found under one of them, it is
-   * no longer looked up under others.
+   * It is not known which enterprise has a user id: the answer has the rows of the keys' user ids in any enterprise, and once
+   * found in one of them, a user id is no longer looked up in others. The keys' own enterprises only help the server's index.
    */
   anyEnterprise?: boolean
   /**
@@ -44,16 +44,17 @@ export async function lookupEmployees(
   const wanted = new Map(
     keys.filter(key => !`${key.userid}${key.enterpriseCode}`.includes('\0')).map(key => [keyText(key), key]),
   )
+  const userids = new Set([...wanted.values()].map(key => key.userid))
   const found: Found = new Map()
   const columns = scanColumns(mapping)
   const ask = async (where: KeyCondition[]) => {
     if (where.some(({ values }) => values.length === 0)) return
     const query = { mapping, columns, defaultEnterprise, where }
     const rows = withinLimit(query, await reader.rows(query, timeoutMs), server.settings.rowLimit)
-    collect(rows, columns, wanted, found)
+    collect(rows, columns, key => (anyEnterprise ? userids.has(key.userid) : wanted.has(keyText(key))), found)
   }
   const missing = () => {
-    const settled = new Set(anyEnterprise ? [...found.keys()].map(text => wanted.get(text)?.userid) : [])
+    const settled = new Set(anyEnterprise ? [...found.keys()].map(text => keyOfText(text).userid) : [])
     return [...wanted]
       .filter(([text, key]) => !found.has(text) && !settled.has(key.userid))
       .map(([, key]) => key)
@@ -124,17 +125,18 @@ function useridByType(keys: readonly EmployeeKey[], comparison: KeyComparison): 
   return { column: 'userid', by: 'type', values }
 }
 
-/** Rows of the wanted keys; a comparison may also have returned others (another enterprise, another spelling). */
+/** The wanted rows; a comparison may also have returned others (another enterprise, another spelling). */
 function collect(
   rows: HrValues[],
   columns: readonly string[],
-  wanted: ReadonlyMap<string, EmployeeKey>,
+  isWanted: (key: EmployeeKey) => boolean,
   found: Found,
 ): void {
   const seen = new Set<string>()
   for (const values of rows) {
-    const text = keyText({ enterpriseCode: values[0] ?? '', userid: values[1] ?? '' })
-    if (!wanted.has(text)) continue
+    const key = { enterpriseCode: values[0] ?? '', userid: values[1] ?? '' }
+    if (!isWanted(key)) continue
+    const text = keyText(key)
     const row = Object.fromEntries(columns.map((column, index) => [column, values[index] ?? null]))
     found.set(text, seen.has(text) ? 'duplicate' : row)
     seen.add(text)

@@ -1,4 +1,4 @@
-import type { EmployeeKey } from '../directory/employee.ts'
+import { type EmployeeKey, keyOfText, qualified } from '../directory/employee.ts'
 import { within } from '../lib/waiting.ts'
 import { type HrEmployeeRow, type HrSource, HrUnavailableError } from './source.ts'
 
@@ -114,13 +114,35 @@ export class HrSources {
         try {
           if (mapping?.includes('=') && mappingFor(source, mapping) === null) throw tooLate()
           const found = await source.hr.lookup(wanted, { ...options, mapping: mappingFor(source, mapping) })
-          for (const [key, row] of found) asked.rows.set(key, row)
+          // With `anyEnterprise`, a source may also have rows of an enterprise that is another's.
+          for (const [key, row] of found)
+            if (this.of(keyOfText(key).enterpriseCode) === source) asked.rows.set(key, row)
         } catch (error) {
           asked.failures.push({ source, error })
         }
       }),
     )
     return asked
+  }
+
+  /**
+   * The employees whom HR has by names that people use: a user id, in any enterprise, or `enterprise/userid`.
+   * @param enterprises those that dirsync knows; with several sources, their own ones are taken instead
+   */
+  async find(
+    names: readonly string[],
+    enterprises: readonly string[],
+    options: LookupOptions = {},
+  ): Promise<{ keys: EmployeeKey[]; failures: Asked['failures'] }> {
+    // Before the first slash may be the enterprise, or the user id has slashes itself.
+    const userids = names.flatMap(name => [name, name.slice(name.indexOf('/') + 1)])
+    const candidates = (this.areNamed ? this.codes : enterprises).flatMap(enterpriseCode =>
+      userids.map(userid => ({ enterpriseCode, userid })),
+    )
+    const { rows, failures } = await this.ask(candidates, { ...options, anyEnterprise: true })
+    const isNamed = ({ enterpriseCode, userid }: EmployeeKey) =>
+      names.includes(userid) || names.includes(qualified(enterpriseCode, userid))
+    return { keys: [...rows.keys()].map(keyOfText).filter(isNamed), failures }
   }
 
   /** The mappings in use, as recorded with a plan of all sources. A source that fails is left out if others answer. */

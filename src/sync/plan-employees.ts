@@ -1,4 +1,4 @@
-import { type EmployeeKey, keyText } from '../directory/employee.ts'
+import { type EmployeeKey, keyOfText, keyText } from '../directory/employee.ts'
 import type { SourceStatistics } from '../directory/hash.ts'
 import type { HrSource } from '../hr/source.ts'
 import { type SourceScope, WHOLE } from '../hr/sources.ts'
@@ -142,17 +142,16 @@ export async function planNamedRows(
   const found = await traced('read HR', () =>
     hr.lookup(candidates, { mapping, anyEnterprise: true, expected: () => [] }),
   )
-  const twice = candidates.filter(key => found.get(keyText(key)) === 'duplicate')
-  const suspect = duplication(twice.map(({ userid }) => userid))
+  const inSource = [...found]
+    .map(([text, row]) => ({ key: keyOfText(text), row }))
+    .filter(({ key }) => codes === null || codes.includes(key.enterpriseCode))
+  const suspect = duplication(inSource.flatMap(({ key, row }) => (row === 'duplicate' ? [key.userid] : [])))
   if (suspect)
     return {
       planned: { state: 'source_suspect', sweep: false, message: `${suspect}. Nothing was enqueued.` },
       missing: [],
     }
-  const rows = candidates.flatMap(key => {
-    const row = found.get(keyText(key))
-    return row === undefined || row === 'duplicate' ? [] : [{ key, row }]
-  })
+  const rows = inSource.flatMap(({ key, row }) => (row === 'duplicate' ? [] : [{ key, row }]))
   const staged = await stageRows(db, rows)
   const replans = await awaitReplan(db, codes)
   const wanted = { everything: false, maxAgeMs: null, sweep: false, replans, codes }

@@ -135,21 +135,14 @@ async function planNamed(
 ): Promise<JudgedPlan> {
   // Without a source for the enterprise, HR's state is unknown.
   const known = (await findEmployees(db, named)).filter(({ enterpriseCode }) => hr.of(enterpriseCode))
-  const enterprises = hr.areNamed ? hr.codes : await enterpriseCodes(db, ownEnterprise)
-  const candidates = named.flatMap(name =>
-    enterprises.map(enterpriseCode => ({
-      enterpriseCode,
-      userid: name.startsWith(`${enterpriseCode}/`) ? name.slice(enterpriseCode.length + 1) : name,
-    })),
-  )
+  const enterprises = await enterpriseCodes(db, ownEnterprise)
   const mapping = await hr.fingerprint()
-  const { rows, failures } = await traced('read HR', () =>
-    hr.ask(candidates, { mapping, anyEnterprise: true, expected: missing => present(db, missing) }),
+  const { keys: inHr, failures } = await traced('read HR', () =>
+    hr.find(named, enterprises, { mapping, expected: missing => present(db, missing) }),
   )
   const [failed] = failures
   // A name that one source cannot look up may belong to another one.
-  if (failed && (!hr.areNamed || known.length + rows.size === 0)) throw failed.error
-  const inHr = candidates.filter(key => rows.has(keyText(key)))
+  if (failed && (!hr.areNamed || known.length + inHr.length === 0)) throw failed.error
   const employees = [...new Map([...known, ...inHr].map(key => [keyText(key), key])).values()]
   const missing = named.filter(
     name =>

@@ -161,3 +161,10 @@ test('the operations themselves give one page as it is', async () => {
     /^ {2}total_count {2}130\n {2}data_list\n {4}\[\n {6}\{\n {8}"trade_no": "\d+",\n/,
   )
 })
+
+test('an employee is found in HR before any run, by the user id alone', async () => {
+  const shown = (await dirsync('employee', 'e10172', '--json')).json()
+  expect(shown).toMatchObject({ userid: 'e10172', hr: 'present' })
+  const named = await dirsync('employee', `${shown.enterprise_code}/e10172`, '--json')
+  expect(named.json()).toMatchObject({ enterprise_code: shown.enterprise_code, hr: 'present' })
+})

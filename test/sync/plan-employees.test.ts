@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { requestRun } from '../../src/sync/run.ts'
 import { freePort } from '../helpers/free-port.ts'
 import { hrSource } from '../hr/hr-database.ts'
 import { MAPPING, PlanUnderTest } from './plan-under-test.ts'
@@ -264,6 +265,36 @@ describe('rows without a user id', () => {
     await under.acknowledge()
     await under.plan('changes', { limits: { gate: { maxFewerRows: 50, maxEmptied: 50 } } })
     expect(await cases()).toMatchObject([{ state: 'resolved' }])
+  })
+})
+
+describe('of an enterprise that no run has met yet', () => {
+  const mapped = `select company as enterprise_code, userid, name from
+    (select userid, name, case when userid = 'e2' then 'E8' else 'E7' end as company from person) p`
+  const plan = async (kind: 'employees' | 'changes', ...keys: string[]) =>
+    under.planRequested(await requestRun(under.store.pool, kind, keys, 'test'), under.source(mapped))
+  const pending = () =>
+    under.store.rows('select enterprise_code, entity_key from dirsync.pending order by 1, 2')
+
+  test('employees are planned by their user ids, or with the enterprise before it', async () => {
+    await under.hire(4)
+    expect(await plan('employees', 'e1', 'E8/e2', 'E8/e3', 'e9')).toMatchObject({
+      state: 'running',
+      message: 'unknown: E8/e3, e9',
+    })
+    expect(await pending()).toEqual([
+      { enterprise_code: 'E7', entity_key: 'e1' },
+      { enterprise_code: 'E8', entity_key: 'e2' },
+    ])
+  })
+
+  test("so are those that HR's trigger names", async () => {
+    await under.hire(4)
+    expect(await plan('changes', 'e1', 'e2')).toMatchObject({ state: 'running' })
+    expect(await pending()).toEqual([
+      { enterprise_code: 'E7', entity_key: 'e1' },
+      { enterprise_code: 'E8', entity_key: 'e2' },
+    ])
   })
 })
 
