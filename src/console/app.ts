@@ -10,13 +10,12 @@ import type { Logger } from '../lib/logger.ts'
 import { shortened } from '../lib/text.ts'
 import type { Role } from '../sync/process.ts'
 import { isTextKey, type Translate } from '../texts/texts.ts'
-import { ACCESS } from './access.ts'
 import { apiReference } from './api/routes.ts'
 import { askOf, tasteOf } from './ask.ts'
 import type { OidcSettings } from './auth/oidc.ts'
 import { auth } from './auth/plugin.ts'
-import { mayAs } from './auth/viewer.ts'
-import { API, isApi, type Kit, type Notice } from './endpoint.ts'
+import { mayAs, OPEN } from './auth/viewer.ts'
+import { isApi, type Kit, type Notice } from './endpoint.ts'
 import { readFrame } from './frame.ts'
 import { IdempotencyKeys } from './idempotency.ts'
 import type { Live } from './live.ts'
@@ -129,12 +128,12 @@ async function guard(app: FastifyInstance, options: AppOptions): Promise<void> {
   }
 
   app.addHook('onRequest', async (request, reply) => {
-    const { url } = request.routeOptions
+    const { url, config } = request.routeOptions
     if (!isForUs(request, publicUrl))
       throw new Problem('misdirected', '', { values: { host: shortened(request.host, 100) } })
     // What does not exist is told to everybody in the same words.
     if (url === undefined) return undefined
-    const access = ACCESS[keyOf(request.method, url)] ?? 'admin'
+    const { access = 'admin' } = config
     if (isChange(request) && !isOurs(request, publicUrl)) throw new Problem('cross_site')
     if (access !== 'open' && !request.viewer) return signInFirst(request, reply)
     if (access !== 'open' && request.viewer && !mayAs(request.viewer.role, access)) {
@@ -155,29 +154,35 @@ async function guard(app: FastifyInstance, options: AppOptions): Promise<void> {
         : answer(reply, 404, 'NOT_FOUND', 'There is no such page.'),
   )
 
-  app.get('/healthz', () => ({
+  app.get('/healthz', { config: OPEN }, () => ({
     status: 'alive',
     version: options.version,
     roles: options.roles,
     uptime_seconds: Math.floor(process.uptime()),
   }))
-  app.get('/readyz', async (_request, reply) => {
+  app.get('/readyz', { config: OPEN }, async (_request, reply) => {
     const report = await readiness.check()
     return reply.code(report.status === 'ready' ? 200 : 503).send(report)
   })
-  app.get('/metrics', { onRequest: tokenGuard(options.token) }, async (_request, reply) => {
+  app.get('/metrics', { config: OPEN, onRequest: tokenGuard(options.token) }, async (_request, reply) => {
     const texts = await Promise.all(options.metrics.map(metrics => metrics.text()))
     return reply.type(Registry.PROMETHEUS_CONTENT_TYPE).send(texts.join(''))
   })
-  app.get<{ Params: { '*': string }; Querystring: { v?: unknown } }>('/assets/*', async (request, reply) => {
-    const asset = assetOf(request.params['*'])
-    if (!asset) throw new Problem('not_found')
-    // While processes are replaced, a page of a newer one may ask an older one: nobody keeps that answer.
-    if (request.query.v === asset.version)
-      reply.header('cache-control', 'public, max-age=31536000, immutable')
-    return reply.type(asset.type).send(asset.content)
-  })
-  app.get('/', { schema: { hide: true } }, (_request, reply) => reply.redirect('/overview', 303))
+  app.get<{ Params: { '*': string }; Querystring: { v?: unknown } }>(
+    '/assets/*',
+    { config: OPEN },
+    async (request, reply) => {
+      const asset = assetOf(request.params['*'])
+      if (!asset) throw new Problem('not_found')
+      // While processes are replaced, a page of a newer one may ask an older one: nobody keeps that answer.
+      if (request.query.v === asset.version)
+        reply.header('cache-control', 'public, max-age=31536000, immutable')
+      return reply.type(asset.type).send(asset.content)
+    },
+  )
+  app.get('/', { schema: { hide: true }, config: { access: 'viewer' } }, (_request, reply) =>
+    reply.redirect('/overview', 303),
+  )
   preferences(app)
   live.register(app)
   describeApi(app, options.version)
@@ -192,19 +197,12 @@ async function guard(app: FastifyInstance, options: AppOptions): Promise<void> {
 /** Routes that a read-only console still takes: they change nothing of the deployment. */
 const ALWAYS = new Set(['/sign-in', '/sign-in/key', '/sign-out', '/preferences'])
 
-/** Refuses to start with a route that the table of access does not name. */
+/** Refuses to start with a route that does not say who may call it. */
 function demandAccess(app: FastifyInstance): void {
-  app.addHook('onRoute', route => {
-    for (const method of [route.method].flat())
-      if (!(keyOf(method, route.url) in ACCESS))
-        throw new Error(`src/console/access.ts does not say who may ${keyOf(method, route.url)}`)
+  app.addHook('onRoute', ({ method, url, config }) => {
+    if (config?.access === undefined)
+      throw new Error(`the route ${method} ${url} does not say who may call it`)
   })
-}
-
-/** The entry of a route in the table: `/api/v1` and HEAD need no entries of their own. */
-export function keyOf(method: string, url: string): string {
-  const path = url.startsWith(`${API}/`) ? url.slice(API.length) : url
-  return `${method === 'HEAD' ? 'GET' : method} ${path}`
 }
 
 function isChange({ method }: FastifyRequest): boolean {

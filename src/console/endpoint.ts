@@ -5,6 +5,7 @@ import { z } from 'zod'
 import { storable } from '../lib/database.ts'
 import type { TextKey, TextValues } from '../texts/texts.ts'
 import type { Ask } from './ask.ts'
+import type { AccessRole } from './auth/viewer.ts'
 import type { IdempotencyKeys } from './idempotency.ts'
 import { Problem, problemOf } from './problem.ts'
 
@@ -69,6 +70,8 @@ interface Described {
   summary: string
   /** Heading in the API's description. */
   tag: NavEntry
+  /** Who may call it: this role, and every role above it. */
+  role: AccessRole
 }
 
 /** What came is parsed by `parser`, in the same way for pages and programs; schemas describe it. */
@@ -117,28 +120,31 @@ export function read<
     page?(ask: Ask, result: z.output<Result>, asked: Input<Params, Query>): Page | Next | Promise<Page | Next>
   },
 ): Endpoint {
-  const { path, summary, tag, result } = definition
+  const { path, summary, tag, role, result } = definition
+  const config = { access: role }
   const { params, rest: query, askedOf } = parser(definition.params, definition.query, 'query')
   return {
     method: 'GET',
     path,
     summary,
     tag,
+    role,
     register(app, kit) {
       const schema: FastifySchema = {
         summary,
         tags: [tag],
+        'x-role': role,
         operationId: operationId('GET', path),
         params,
         querystring: query,
         response: { 200: result },
       }
-      app.get(API + path, { schema, validatorCompiler: PARSED }, async (request, reply) =>
+      app.get(API + path, { schema, config, validatorCompiler: PARSED }, async (request, reply) =>
         reply.send(await definition.run(kit.askOf(request), askedOf(request))),
       )
       const { page } = definition
       if (!page) return
-      app.get(path, { schema: { hide: true } }, async (request, reply) => {
+      app.get(path, { schema: { hide: true }, config }, async (request, reply) => {
         const ask = kit.askOf(request)
         const asked = askedOf(request)
         const shown = await page(ask, await definition.run(ask, asked), asked)
@@ -179,17 +185,20 @@ export function action<
       | { page(ask: Ask, result: z.output<Result>, asked: Input<Params, Body>): Page | Promise<Page> }
     ),
 ): Endpoint {
-  const { path, summary, tag, result, starts, looks } = definition
+  const { path, summary, tag, role, result, starts, looks } = definition
+  const config = { access: role }
   const { params, rest: body, askedOf } = parser(definition.params, definition.body, 'body')
   return {
     method: 'POST',
     path,
     summary,
     tag,
+    role,
     register(app, kit) {
       const schema: FastifySchema = {
         summary,
         tags: [tag],
+        'x-role': role,
         operationId: operationId('POST', path),
         params,
         ...(definition.body ? { body } : {}),
@@ -200,7 +209,7 @@ export function action<
         if (looks) await kit.look(ask, { command: looks, values: { ...asked.params, ...asked.input } })
         return definition.run(ask, asked)
       }
-      app.post(API + path, { schema, validatorCompiler: PARSED }, async (request, reply) => {
+      app.post(API + path, { schema, config, validatorCompiler: PARSED }, async (request, reply) => {
         const ask = kit.askOf(request)
         const asked = askedOf(request)
         const key = request.headers['idempotency-key']
@@ -212,7 +221,7 @@ export function action<
         )
         return reply.type('application/json').serializer(String).send(text)
       })
-      app.post(path, { schema: { hide: true } }, async (request, reply) => {
+      app.post(path, { schema: { hide: true }, config }, async (request, reply) => {
         const ask = kit.askOf(request)
         const asked = askedOf(request)
         let done: z.output<Result>
@@ -253,13 +262,15 @@ export function download<Params extends Shape = typeof NOTHING, Query extends Sh
     lines(ask: Ask, asked: Input<Params, Query>): AsyncIterable<string>
   },
 ): Endpoint {
-  const { path, summary, tag } = definition
+  const { path, summary, tag, role } = definition
+  const config = { access: role }
   const { params, rest: query, askedOf } = parser(definition.params, definition.query, 'query')
   return {
     method: 'GET',
     path,
     summary,
     tag,
+    role,
     register(app, kit) {
       const handler = async (request: FastifyRequest, reply: FastifyReply) => {
         const asked = askedOf(request)
@@ -271,16 +282,23 @@ export function download<Params extends Shape = typeof NOTHING, Query extends Sh
         reply.type('text/csv; charset=utf-8').header('content-disposition', `attachment; filename="${file}"`)
         return reply.send(ReadableStream.from(encoded(lines)))
       }
-      const operation = operationId('GET', path)
       app.get(
         API + path,
         {
-          schema: { summary, tags: [tag], operationId: operation, params, querystring: query },
+          schema: {
+            summary,
+            tags: [tag],
+            'x-role': role,
+            operationId: operationId('GET', path),
+            params,
+            querystring: query,
+          },
+          config,
           validatorCompiler: PARSED,
         },
         handler,
       )
-      app.get(path, { schema: { hide: true } }, handler)
+      app.get(path, { schema: { hide: true }, config }, handler)
     },
   }
 }

@@ -70,28 +70,32 @@ export class Live {
   /** Adds the route of the stream. */
   register(app: FastifyInstance): void {
     // To HEAD there would be no end either, and whatever came next on that connection would wait for it.
-    app.get('/events', { schema: { hide: true }, exposeHeadRoute: false }, (request, reply) => {
-      const name = request.viewer?.name ?? ''
-      const own = [...this.#streams.values()].filter(watcher => watcher.name === name)
-      if (this.#streams.size >= MOST_STREAMS || own.length >= MOST_OF_ONE)
-        throw new Problem('too_many', '', { retryAfter: 30 })
-      // The frame has set its headers on the reply; from here on the stream is ours.
-      reply.hijack()
-      const headers = Object.entries(reply.getHeaders()).filter(([, value]) => value !== undefined)
-      reply.raw.writeHead(200, {
-        ...(Object.fromEntries(headers) as Record<string, string>),
-        'content-type': 'text/event-stream',
-        'x-accel-buffering': 'no',
-      })
-      reply.raw.write('retry: 3000\n\n')
-      // Tell now what moved after the page was made and before it listened.
-      const recent = TOPICS.filter(topic => Date.now() - (this.#moved.get(topic) ?? 0) < RECENT_MS)
-      if (recent.length > 0) reply.raw.write(movedEvent(recent))
-      this.#streams.set(reply, { name, since: Date.now() })
-      request.raw.on('close', () => this.#streams.delete(reply))
-      this.wake()
-      return undefined
-    })
+    app.get(
+      '/events',
+      { schema: { hide: true }, config: { access: 'viewer' }, exposeHeadRoute: false },
+      (request, reply) => {
+        const name = request.viewer?.name ?? ''
+        const own = [...this.#streams.values()].filter(watcher => watcher.name === name)
+        if (this.#streams.size >= MOST_STREAMS || own.length >= MOST_OF_ONE)
+          throw new Problem('too_many', '', { retryAfter: 30 })
+        // The frame has set its headers on the reply; from here on the stream is ours.
+        reply.hijack()
+        const headers = Object.entries(reply.getHeaders()).filter(([, value]) => value !== undefined)
+        reply.raw.writeHead(200, {
+          ...(Object.fromEntries(headers) as Record<string, string>),
+          'content-type': 'text/event-stream',
+          'x-accel-buffering': 'no',
+        })
+        reply.raw.write('retry: 3000\n\n')
+        // Tell now what moved after the page was made and before it listened.
+        const recent = TOPICS.filter(topic => Date.now() - (this.#moved.get(topic) ?? 0) < RECENT_MS)
+        if (recent.length > 0) reply.raw.write(movedEvent(recent))
+        this.#streams.set(reply, { name, since: Date.now() })
+        request.raw.on('close', () => this.#streams.delete(reply))
+        this.wake()
+        return undefined
+      },
+    )
   }
 
   /** Looks at once, or once more after the look that is under way. */

@@ -20,7 +20,9 @@ export function describeApi(app: FastifyInstance, version: string): void {
     transform: createJsonSchemaTransform({}),
     hideUntagged: true,
   })
-  app.get(`${API}/openapi.json`, { schema: { hide: true } }, async (_request, reply) =>
-    reply.type('application/json').send(JSON.stringify(app.swagger())),
+  app.get(
+    `${API}/openapi.json`,
+    { schema: { hide: true }, config: { access: 'viewer' } },
+    async (_request, reply) => reply.type('application/json').send(JSON.stringify(app.swagger())),
   )
 }

@@ -2,6 +2,7 @@ import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
 import { LANGUAGES } from '../texts/texts.ts'
 import { COOKIES, THEMES } from './ask.ts'
+import { OPEN } from './auth/viewer.ts'
 import { Problem } from './problem.ts'
 
 const Preferences = z.object({
@@ -12,7 +13,7 @@ const KEPT_FOR_S = 31_536_000
 
 /** Keeps language and theme in cookies of the browser, also of somebody who has not signed in. */
 export function preferences(app: FastifyInstance): void {
-  app.post('/preferences', { schema: { hide: true } }, async (request, reply) => {
+  app.post('/preferences', { schema: { hide: true }, config: OPEN }, async (request, reply) => {
     const { success, data } = Preferences.safeParse(request.body)
     if (!success) throw new Problem('invalid', 'There is no such language or theme.')
     const { language, theme } = data

@@ -106,6 +106,19 @@ export async function openApp(
   }
 }
 
+/** `GET /cases`, and who may call it: a page and its twin under /api/v1 are one, as are GET and HEAD. */
+export function accessOf({ routes }: Pick<TestApp, 'routes'>): Map<string, AccessRole | 'open'> {
+  return new Map(
+    routes.flatMap(({ method, url, config }) =>
+      [method].flat().map(name => [keyOf(name, url), config?.access ?? 'admin'] as const),
+    ),
+  )
+}
+
+export function keyOf(method: string, url: string): string {
+  return `${method === 'HEAD' ? 'GET' : method} ${url.replace(/^\/api\/v1(?=\/)/, '')}`
+}
+
 export interface LogLine extends Record<string, unknown> {
   level: number
   msg: string

@@ -1,32 +1,25 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { ACCESS } from '../../src/console/access.ts'
+import { afterAll, describe, expect, test } from 'vitest'
 import { addToken } from '../../src/console/auth/tokens.ts'
 import { ACCESS_ROLES, type AccessRole, mayAs } from '../../src/console/auth/viewer.ts'
-import { createTestDatabase, type TestDatabase } from '../helpers/postgres.ts'
+import { createTestDatabase } from '../helpers/postgres.ts'
 import { startTcpProxy } from '../queue/tcp-proxy.ts'
-import { openApp, recordLog, signInAs, type TestApp } from './console-under-test.ts'
+import { accessOf, openApp, recordLog, signInAs } from './console-under-test.ts'
 
 const TOMORROW = new Date(Date.now() + 86_400_000)
 
-let database: TestDatabase
-let console: TestApp
+const database = await createTestDatabase({ migrated: true })
+const console = await openApp(database.url)
 const tokens = new Map<AccessRole, string>()
-let cookie: string
-
-beforeAll(async () => {
-  database = await createTestDatabase({ migrated: true })
-  console = await openApp(database.url)
-  for (const role of ACCESS_ROLES)
-    tokens.set(role, await addToken(database.pool, 'test', { name: role, role, expiresAt: TOMORROW }))
-  cookie = await signInAs(console, 'admin')
-})
+for (const role of ACCESS_ROLES)
+  tokens.set(role, await addToken(database.pool, 'test', { name: role, role, expiresAt: TOMORROW }))
+const cookie = await signInAs(console, 'admin')
 afterAll(async () => {
   await console[Symbol.asyncDispose]()
   await database.close()
 })
 
 /** An address of every route: numbers and keys that nothing has. */
-const routes = Object.entries(ACCESS).flatMap(([key, access]) => {
+const routes = [...accessOf(console)].flatMap(([key, access]) => {
   const [method = '', path = ''] = key.split(' ')
   return access === 'open'
     ? []

@@ -63,6 +63,7 @@ export function alerts(services: Services): Endpoint[] {
     read({
       path: '/alerts',
       tag: 'alerts',
+      role: 'viewer',
       summary: 'What is wrong now, who was told; channels, rules, mutes and quiet hours',
       result: AlertsResult,
       run: ask => readConsoleAlerts(services, ask),
@@ -71,6 +72,7 @@ export function alerts(services: Services): Endpoint[] {
     read({
       path: '/alerts/history',
       tag: 'alerts',
+      role: 'viewer',
       summary: 'Alerts that were raised and are over, the latest first',
       query: HistoryInput,
       result: AlertHistory,
@@ -84,6 +86,7 @@ export function alerts(services: Services): Endpoint[] {
     read({
       path: '/alerts/rules/:rule',
       tag: 'alerts',
+      role: 'viewer',
       summary: 'A rule: when it raises an alert, what to do then, and its alerts',
       params: z.object({ rule: ruleName }),
       result: RuleResult,
@@ -93,6 +96,7 @@ export function alerts(services: Services): Endpoint[] {
     action({
       path: '/alerts/:id/acknowledge',
       tag: 'alerts',
+      role: 'operator',
       summary: 'Say that you take care of an alert: it is not told again until it is over',
       params: z.object({ id: rowNumber }),
       body: z.object({ reason: z.string().trim().max(500).nullish() }),
@@ -110,6 +114,7 @@ export function alerts(services: Services): Endpoint[] {
     action({
       path: '/alerts/mute',
       tag: 'alerts',
+      role: 'operator',
       summary:
         'Keep the alerts of a rule, or those about one subject, from all channels until a time within 30 days',
       body: Until.extend({ rule: ruleName, subject, reason }),
@@ -130,6 +135,7 @@ export function alerts(services: Services): Endpoint[] {
     action({
       path: '/alerts/unmute',
       tag: 'alerts',
+      role: 'operator',
       summary: 'End the mute of a rule, or of one of its subjects, before its time',
       body: z.object({ rule: ruleName, subject }),
       result: z.object({ unmuted: z.boolean().describe('false: it was not muted') }),
@@ -144,6 +150,7 @@ export function alerts(services: Services): Endpoint[] {
     action({
       path: '/alerts/quiet-hours',
       tag: 'alerts',
+      role: 'operator',
       summary: 'Send only critical alerts in these hours of each day',
       body: QuietHoursInput,
       result: QuietHoursInput,
@@ -162,6 +169,7 @@ export function alerts(services: Services): Endpoint[] {
     action({
       path: '/alerts/quiet-hours/clear',
       tag: 'alerts',
+      role: 'operator',
       summary: 'End quiet hours for good',
       result: z.object({ cleared: z.boolean().describe('false: there were none') }),
       run: async ask => ({ cleared: await commandsOf(services, ask).clearQuietHours() }),
@@ -173,6 +181,7 @@ export function alerts(services: Services): Endpoint[] {
     action({
       path: '/alerts/channels/:channel/test',
       tag: 'alerts',
+      role: 'operator',
       summary: 'Send a test message to a channel that this process has among its settings',
       params: z.object({ channel: plainText(100) }),
       result: TestAnswer,

@@ -1,6 +1,5 @@
 import { z } from 'zod'
-import { ACCESS } from '../access.ts'
-import { API } from '../endpoint.ts'
+import { ACCESS_ROLES } from '../auth/viewer.ts'
 
 const Operations = z.record(
   z.string(),
@@ -10,6 +9,7 @@ const Operations = z.record(
       operationId: z.string(),
       summary: z.string(),
       tags: z.array(z.string()),
+      'x-role': z.enum(ACCESS_ROLES),
       parameters: z
         .array(
           z.looseObject({
@@ -43,10 +43,11 @@ export type ApiOperation = z.infer<typeof Operations>[string][string] & {
 /** The operations of the OpenAPI document, with the role that each takes. */
 export function operationsOf(document: { paths?: object }): ApiOperation[] {
   return Object.entries(Operations.parse(document.paths ?? {})).flatMap(([path, methods]) =>
-    Object.entries(methods).map(([name, operation]) => {
-      const method = name.toUpperCase()
-      const route = path.slice(API.length).replaceAll(/\{(\w+)\}/g, ':$1')
-      return { ...operation, method, path, role: ACCESS[`${method} ${route}`] ?? 'admin' }
-    }),
+    Object.entries(methods).map(([name, operation]) => ({
+      ...operation,
+      method: name.toUpperCase(),
+      path,
+      role: operation['x-role'],
+    })),
   )
 }

@@ -12,6 +12,7 @@ export function me(): Endpoint[] {
     read({
       path: '/me',
       tag: 'api',
+      role: 'viewer',
       summary: 'Who you are, and what you may do',
       result: z.object({
         name: z.string(),
@@ -28,7 +29,7 @@ export function apiReference(app: FastifyInstance, kit: Kit): void {
   let operations: ApiOperation[] | undefined
   app.get<{ Querystring: { operation?: string } }>(
     '/api',
-    { schema: { hide: true } },
+    { schema: { hide: true }, config: { access: 'viewer' } },
     async (request, reply) => {
       operations ??= operationsOf(app.swagger())
       const ask = kit.askOf(request)

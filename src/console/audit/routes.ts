@@ -23,6 +23,7 @@ export function audit({ pool }: Services): Endpoint[] {
     read({
       path: '/audit',
       tag: 'audit',
+      role: 'admin',
       summary: 'Who asked for what, when, from where and why, the latest first',
       query: AuditInput,
       result: AuditList,
@@ -36,6 +37,7 @@ export function audit({ pool }: Services): Endpoint[] {
     download({
       path: '/audit.csv',
       tag: 'audit',
+      role: 'admin',
       summary: 'Everything that matches the filters, as CSV; meanings in the language of the caller',
       query: AuditFilter,
       fileName: () => `audit-${new Date().toISOString().slice(0, 10)}.csv`,

@@ -4,6 +4,7 @@ import { FLOW_SECONDS, type IdentityProvider, OidcError, reasonOf } from './oidc
 import { admitPerson } from './oidc-users.ts'
 import { refusalPage } from './pages.ts'
 import { type SignInContext, sendPage, signIn } from './sign-in.ts'
+import { OPEN } from './viewer.ts'
 
 /** Signing in at the identity provider: the way there, and the way back. */
 export function oidcRoutes(app: FastifyInstance, context: SignInContext, provider: IdentityProvider): void {
@@ -14,7 +15,7 @@ export function oidcRoutes(app: FastifyInstance, context: SignInContext, provide
       seconds: secret === null ? 0 : FLOW_SECONDS,
     })
 
-  app.get<{ Querystring: { to?: unknown } }>('/sign-in/oidc', async (request, reply) => {
+  app.get<{ Querystring: { to?: unknown } }>('/sign-in/oidc', { config: OPEN }, async (request, reply) => {
     try {
       const { url, secret } = await provider.begin(localPath(request.query.to))
       flowCookie(request, reply, secret)
@@ -24,7 +25,7 @@ export function oidcRoutes(app: FastifyInstance, context: SignInContext, provide
     }
   })
 
-  app.get('/sign-in/oidc/callback', async (request, reply) => {
+  app.get('/sign-in/oidc/callback', { config: OPEN }, async (request, reply) => {
     const secret = readCookie(request, 'flow', isSecure(request, publicUrl))
     flowCookie(request, reply, null)
     try {

@@ -10,6 +10,7 @@ import { endSession } from './sessions.ts'
 import { type SignInContext, sendPage, signIn } from './sign-in.ts'
 import { useSignInKey } from './sign-in-key.ts'
 import { comparableName, hasPasswordUsers, LOCAL } from './users.ts'
+import { OPEN } from './viewer.ts'
 
 /** Signing in with a password or a one-time key, and signing out. */
 
@@ -37,7 +38,7 @@ export function signInRoutes(app: FastifyInstance, context: SignInContext): void
     page: Omit<SignIn, 'hasOidc'>,
   ) => sendPage(reply, status, signInPage(context.taste(request), { ...page, hasOidc: provider !== null }))
 
-  app.get('/sign-in', async (request, reply) => {
+  app.get('/sign-in', { config: OPEN }, async (request, reply) => {
     const query = Query.parse(request.query)
     const to = localPath(query.to)
     if (request.viewer && request.viewer.via !== 'token') return reply.redirect(to, 303)
@@ -46,7 +47,7 @@ export function signInRoutes(app: FastifyInstance, context: SignInContext): void
     return show(request, reply, 200, isOut ? { ...page, notice: 'auth.signed_out' } : page)
   })
 
-  app.post('/sign-in', { bodyLimit }, async (request, reply) => {
+  app.post('/sign-in', { bodyLimit, config: OPEN }, async (request, reply) => {
     const form = PasswordForm.safeParse(request.body)
     // Beyond every limit of these fields there is no user and no password.
     if (!form.success)
@@ -98,12 +99,12 @@ export function signInRoutes(app: FastifyInstance, context: SignInContext): void
     return show(request, reply, 403, { ...page, error: { key: 'auth.wrong' } })
   })
 
-  app.get('/sign-in/key', async (request, reply) => {
+  app.get('/sign-in/key', { config: OPEN }, async (request, reply) => {
     const { key } = Query.parse(request.query)
     return sendPage(reply, 200, keyPage(context.taste(request), key ?? ''))
   })
 
-  app.post('/sign-in/key', { bodyLimit }, async (request, reply) => {
+  app.post('/sign-in/key', { bodyLimit, config: OPEN }, async (request, reply) => {
     const form = KeyForm.safeParse(request.body)
     const isGood = form.success && (await useSignInKey(pool, form.data.key))
     if (isGood && (await signIn(context, request, reply, { name: LOCAL, via: 'key', to: '/' }))) return reply
@@ -112,7 +113,7 @@ export function signInRoutes(app: FastifyInstance, context: SignInContext): void
     return sendPage(reply, 403, page)
   })
 
-  app.post('/sign-out', { bodyLimit }, async (request, reply) => {
+  app.post('/sign-out', { bodyLimit, config: { access: 'viewer' } }, async (request, reply) => {
     const secure = isSecure(request, context.publicUrl)
     const secret = readCookie(request, 'session', secure)
     const { viewer } = request

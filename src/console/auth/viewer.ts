@@ -18,3 +18,17 @@ export interface Viewer {
   /** The language that they chose; absent or null: as their browser asks. */
   language?: Language | null
 }
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Who may call the route; `open`: also those who have not signed in. The console does not start without it. */
+    access?: AccessRole | 'open'
+  }
+  interface FastifySchema {
+    /** The same, in the API's description. */
+    'x-role'?: AccessRole
+  }
+}
+
+/** Of routes that need no signing in. */
+export const OPEN = { access: 'open' } as const

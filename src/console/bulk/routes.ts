@@ -35,6 +35,7 @@ export function bulk({ pool }: Services): Endpoint[] {
     action({
       path: '/bulk',
       tag: 'cases',
+      role: 'reviewer',
       summary: 'Preview an action on many cases: which they are, and what would happen. Nothing happens yet',
       body: BulkInput,
       result: z.object({
@@ -63,6 +64,7 @@ export function bulk({ pool }: Services): Endpoint[] {
     read({
       path: '/bulk',
       tag: 'cases',
+      role: 'viewer',
       summary: 'The latest actions on many cases, newest first',
       result: z.object({ actions: z.array(BulkRow) }),
       run: async () => ({ actions: (await listBulk(pool, LATEST)).map(bulkRow) }),
@@ -75,6 +77,7 @@ export function bulk({ pool }: Services): Endpoint[] {
     read({
       path: '/bulk/:id',
       tag: 'cases',
+      role: 'viewer',
       summary: 'One action on many cases: how far it is, and what came of each case, page by page',
       params,
       query: ResultsInput,
@@ -98,6 +101,7 @@ export function bulk({ pool }: Services): Endpoint[] {
     action({
       path: '/bulk/:id/start',
       tag: 'cases',
+      role: 'reviewer',
       summary: 'Start what was previewed; the server does it in the background',
       params,
       result: z.object({ id: z.number() }),
@@ -107,6 +111,7 @@ export function bulk({ pool }: Services): Endpoint[] {
     action({
       path: '/bulk/:id/stop',
       tag: 'cases',
+      role: 'reviewer',
       summary: 'Stop an action after the cases in hand, or throw a preview away',
       params,
       result: z.object({ id: z.number(), was_preview: z.boolean() }),

@@ -37,12 +37,17 @@ export function cases(services: Services): Endpoint[] {
     name: (typeof ACTIONS)[number],
     summary: string,
     fields: Shape,
-  ) => ({ path: `/cases/:id/${name}`, tag: 'cases', summary, params, body: z.object(fields) }) as const
+  ) => ({
+    ...({ path: `/cases/:id/${name}`, tag: 'cases', role: 'reviewer', summary } as const),
+    params,
+    body: z.object(fields),
+  })
 
   return [
     read({
       path: '/cases',
       tag: 'cases',
+      role: 'viewer',
       summary: 'Cases by filters, page by page; without states those that are neither resolved nor ignored',
       query: ListInput,
       result: CaseList,
@@ -63,6 +68,7 @@ export function cases(services: Services): Endpoint[] {
     read({
       path: '/cases/groups',
       tag: 'cases',
+      role: 'viewer',
       summary: 'Unresolved cases by cause: category and code of the platform',
       result: CaseGroups,
       run: () => readCaseGroups(pool),
@@ -75,6 +81,7 @@ export function cases(services: Services): Endpoint[] {
     download({
       path: '/cases.csv',
       tag: 'cases',
+      role: 'reviewer',
       summary: 'All cases that match the filters, as CSV; message and remedy in the language of the caller',
       query: FilterInput.extend({ order: ListInput.shape.order }),
       fileName: () => `cases-${new Date().toISOString().slice(0, 10)}.csv`,
@@ -91,6 +98,7 @@ export function cases(services: Services): Endpoint[] {
     read({
       path: '/cases/:id',
       tag: 'cases',
+      role: 'viewer',
       summary: 'One case: what failed, what to do, what holds it up, and everything that has happened',
       params,
       result: CaseStory,

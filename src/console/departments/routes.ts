@@ -19,6 +19,7 @@ export function departments(services: Services): Endpoint[] {
     read({
       path: '/departments',
       tag: 'departments',
+      role: 'viewer',
       summary: 'One level of the tree of departments, and those that are going to be deleted',
       query: DepartmentsQuery,
       result: DepartmentsResult,
@@ -32,6 +33,7 @@ export function departments(services: Services): Endpoint[] {
     read({
       path: '/departments/run',
       tag: 'departments',
+      role: 'operator',
       summary: 'What a run that deletes departments would do now. Reads HR, changes nothing',
       result: DeletionsResult,
       run: () => readDeletions(services),
@@ -44,6 +46,7 @@ export function departments(services: Services): Endpoint[] {
     action({
       path: '/departments/run',
       tag: 'departments',
+      role: 'operator',
       summary: 'Starts a run that deletes the departments that HR closed',
       body: z.object({ reason }),
       starts: true,

@@ -27,6 +27,7 @@ export function employees(services: Services): Endpoint[] {
     read({
       path: '/employees',
       tag: 'employees',
+      role: 'viewer',
       summary: 'Employees by the beginning of their user id, by standing, or by department',
       query: EmployeesQuery,
       result: EmployeesResult,
@@ -40,6 +41,7 @@ export function employees(services: Services): Endpoint[] {
     read({
       path: '/employees/:key',
       tag: 'employees',
+      role: 'viewer',
       summary: 'One employee: HR field by field, the steps of the last attempt, cases, and what is kept',
       params,
       query: EmployeeListQuery,
@@ -57,6 +59,7 @@ export function employees(services: Services): Endpoint[] {
     action({
       path: '/employees/:key/explain',
       tag: 'employees',
+      role: 'reviewer',
       summary: 'Reads HR and asks the platform: what would be sent now, field by field. Changes nothing',
       params,
       looks: 'explain',
@@ -73,6 +76,7 @@ export function employees(services: Services): Endpoint[] {
     action({
       path: '/employees/:key/sync',
       tag: 'employees',
+      role: 'reviewer',
       summary: 'Starts a run for this employee',
       params,
       starts: true,
@@ -90,6 +94,7 @@ export function employees(services: Services): Endpoint[] {
     action({
       path: '/employees/:key/reveal',
       tag: 'employees',
+      role: 'admin',
       summary: 'One value of one employee as HR has it, unmasked. Recorded before it is read',
       params,
       body: z.object({ field: z.enum(EMPLOYEE_FIELDS), reason }),

@@ -9,6 +9,7 @@ export function halts(services: Services): Endpoint[] {
     read({
       path: '/halts',
       tag: 'halts',
+      role: 'viewer',
       summary: 'Why work stands still, and the processes of this deployment',
       result: HaltsResult,
       run: () => readHaltsResult(services.pool),
@@ -17,6 +18,7 @@ export function halts(services: Services): Endpoint[] {
     action({
       path: '/halts/:scope/probe',
       tag: 'halts',
+      role: 'operator',
       summary: 'Let one job through a halt at once, to see whether work can go on',
       params: z.object({
         scope: z

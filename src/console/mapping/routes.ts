@@ -38,6 +38,7 @@ export function mapping(services: Services): Endpoint[] {
     read({
       path: '/mapping',
       tag: 'mapping',
+      role: 'viewer',
       summary: 'The columns of the mapping: types, share of empty values, rule breaks; unmanaged fields',
       query: SourceQuery,
       result: MappingResult,
@@ -51,6 +52,7 @@ export function mapping(services: Services): Endpoint[] {
     action({
       path: '/mapping/try',
       tag: 'mapping',
+      role: 'operator',
       summary: 'What the mapping gives for one employee, and the rules that the row breaks. Changes nothing',
       body: z.object({ key: z.string().trim().min(1).max(400).describe('User id, or enterprise/userid') }),
       looks: 'try_mapping',
@@ -72,6 +74,7 @@ export function mapping(services: Services): Endpoint[] {
     read({
       path: '/mapping/dry-runs',
       tag: 'mapping',
+      role: 'viewer',
       summary: 'Dry runs of other SELECTs, the latest first',
       query: DryRunsQuery,
       result: DryRunsResult,
@@ -89,6 +92,7 @@ export function mapping(services: Services): Endpoint[] {
     action({
       path: '/mapping/dry-runs',
       tag: 'mapping',
+      role: 'operator',
       summary: 'Finds out what another SELECT would change, without changing anything',
       body: SourceQuery.extend({ mapping: mappingText }),
       starts: true,
@@ -106,6 +110,7 @@ export function mapping(services: Services): Endpoint[] {
     read({
       path: '/mapping/dry-runs/:id',
       tag: 'mapping',
+      role: 'viewer',
       summary: 'One dry run: progress, figures, and the employees for whom the SELECT makes a difference',
       params: DryRunParams,
       query: DryRunQuery,
@@ -120,6 +125,7 @@ export function mapping(services: Services): Endpoint[] {
     action({
       path: '/mapping/dry-runs/:id/cancel',
       tag: 'mapping',
+      role: 'operator',
       summary: 'Ends a dry run that is not over',
       params: DryRunParams,
       result: z.object({ id: z.number() }),

@@ -25,6 +25,7 @@ export function mirrors(services: Services): Endpoint[] {
     read({
       path: '/mirrors',
       tag: 'mirrors',
+      role: 'viewer',
       summary: 'How each mirror stands: whether it is on, when it was read and will be, and what came of it',
       result: Standings,
       run: () => readStandings(pool, config),
@@ -37,6 +38,7 @@ export function mirrors(services: Services): Endpoint[] {
     read({
       path: '/mirrors/orders',
       tag: 'mirrors',
+      role: 'viewer',
       summary: 'Payment orders as the platform showed them, the latest first',
       query: OrdersInput,
       result: Orders,
@@ -50,6 +52,7 @@ export function mirrors(services: Services): Endpoint[] {
     read({
       path: '/mirrors/accounts',
       tag: 'mirrors',
+      role: 'viewer',
       summary: 'Limit accounts with balances and sub-accounts, as the platform showed them',
       query: AccountsInput,
       result: Accounts,
@@ -63,6 +66,7 @@ export function mirrors(services: Services): Endpoint[] {
     read({
       path: '/mirrors/taxpayers',
       tag: 'mirrors',
+      role: 'viewer',
       summary: 'Taxpayers as the platform showed them',
       query: TaxpayersInput,
       result: Taxpayers,
@@ -76,6 +80,7 @@ export function mirrors(services: Services): Endpoint[] {
     action({
       path: '/mirrors/:mirror/read',
       tag: 'mirrors',
+      role: 'operator',
       summary: 'Read a mirror again, or find the run that waits to do so; also one that MIRRORS leaves out',
       params: z.object({ mirror: z.enum(MIRRORS) }),
       result: z.object({ run: z.number() }),

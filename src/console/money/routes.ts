@@ -30,6 +30,7 @@ export function money(services: Services): Endpoint[] {
     read({
       path: '/money',
       tag: 'money',
+      role: 'viewer',
       summary: 'Refunds or top-ups, those whose outcome is open first, and how many are in each state',
       query: MoneyInput,
       result: MoneyList,
@@ -43,6 +44,7 @@ export function money(services: Services): Endpoint[] {
     read({
       path: '/money/refunds/:number',
       tag: 'money',
+      role: 'viewer',
       summary:
         'One refund: what was sent, what is known about its outcome, what happened and what comes next',
       params: refundParams,
@@ -57,6 +59,7 @@ export function money(services: Services): Endpoint[] {
     read({
       path: '/money/topups/:code',
       tag: 'money',
+      role: 'viewer',
       summary:
         'One top-up: what was sent, what is known about its outcome, what happened and what comes next',
       params: topUpParams,
@@ -71,6 +74,7 @@ export function money(services: Services): Endpoint[] {
     action({
       path: '/money/refunds/:number/settle',
       tag: 'money',
+      role: 'admin',
       summary: 'Ask the order record now what became of a refund; it reads only, nothing is sent again',
       params: refundParams,
       result: Settled,
@@ -95,6 +99,7 @@ export function money(services: Services): Endpoint[] {
     action({
       path: '/money/refunds/:number/resolve',
       tag: 'money',
+      role: 'admin',
       summary: 'Say what became of a refund whose outcome is unknown; nothing is sent',
       params: refundParams,
       body: Resolution,
@@ -105,6 +110,7 @@ export function money(services: Services): Endpoint[] {
     action({
       path: '/money/topups/:code/resolve',
       tag: 'money',
+      role: 'admin',
       summary: 'Say what became of a top-up whose outcome is unknown; nothing is sent',
       params: topUpParams,
       body: Resolution,

@@ -11,6 +11,7 @@ export function overview(services: Services): Endpoint[] {
     read({
       path: '/overview/history',
       tag: 'overview',
+      role: 'viewer',
       summary: 'Curves of the last 24 hours or 30 days: share in step, open cases, work, calls',
       query: HistorySpan,
       result: HistoryResult,
@@ -19,6 +20,7 @@ export function overview(services: Services): Endpoint[] {
     read({
       path: '/overview',
       tag: 'overview',
+      role: 'viewer',
       summary: 'Where the whole deployment stands: standings, work, halts, held runs, cases, pace',
       query: HistorySpan,
       result: OverviewResult,
@@ -32,6 +34,7 @@ export function overview(services: Services): Endpoint[] {
     action({
       path: '/pause',
       tag: 'overview',
+      role: 'operator',
       summary: 'Stop all calls of this deployment to the platform, until they are resumed',
       body: z.object({ reason }),
       result: z.object({ paused: z.literal(true) }),
@@ -44,6 +47,7 @@ export function overview(services: Services): Endpoint[] {
     action({
       path: '/resume',
       tag: 'overview',
+      role: 'operator',
       summary: 'Let calls go on after a pause',
       result: z.object({ resumed: z.boolean().describe('false: they were not paused') }),
       run: async ask => ({ resumed: await commandsOf(services, ask).resume() }),

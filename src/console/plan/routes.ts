@@ -15,6 +15,7 @@ export function plan(services: Services): Endpoint[] {
     read({
       path: '/runs/:id/plan',
       tag: 'runs',
+      role: 'viewer',
       summary:
         'The stored plan of a held run: why it is held, figures, and its entities with masked differences',
       params: RunParams,
@@ -30,6 +31,7 @@ export function plan(services: Services): Endpoint[] {
     download({
       path: '/runs/:id/plan.csv',
       tag: 'runs',
+      role: 'viewer',
       summary: 'The same plan as a file, whole or as far as a filter goes',
       params: RunParams,
       query: PlanFilter,
@@ -50,6 +52,7 @@ export function plan(services: Services): Endpoint[] {
     action({
       path: '/runs/:id/approve',
       tag: 'runs',
+      role: 'operator',
       summary: 'Send the stored plan of a held run: exactly that, and nothing that HR changed since',
       params: RunParams,
       body: z.object({ reason: reason.optional() }),
@@ -64,6 +67,7 @@ export function plan(services: Services): Endpoint[] {
     action({
       path: '/runs/:id/reject',
       tag: 'runs',
+      role: 'operator',
       summary: 'Throw the stored plan of a held run away: nothing of it is sent',
       params: RunParams,
       body: z.object({ reason }),

@@ -38,6 +38,7 @@ export function platform(services: Services): Endpoint[] {
     read({
       path: '/platform',
       tag: 'platform',
+      role: 'viewer',
       summary: 'How fast the platform is called, whether it accepts that, and the access token',
       result: PlatformResult,
       run: () => readPlatformPage(pool),
@@ -46,6 +47,7 @@ export function platform(services: Services): Endpoint[] {
     action({
       path: '/platform/rate',
       tag: 'platform',
+      role: 'operator',
       summary: 'Lower the rate of all calls until a time; then it comes back by itself',
       body: LowerRate,
       result: z.object({ per_second: z.number(), until: z.date() }),
@@ -67,6 +69,7 @@ export function platform(services: Services): Endpoint[] {
     action({
       path: '/platform/rate/clear',
       tag: 'platform',
+      role: 'operator',
       summary: 'End a lower rate before its time',
       result: z.object({ restored: z.boolean().describe('false: the rate was not lowered') }),
       run: async ask => ({ restored: await commandsOf(services, ask).restoreRate() }),
@@ -78,6 +81,7 @@ export function platform(services: Services): Endpoint[] {
     action({
       path: '/platform/token',
       tag: 'platform',
+      role: 'operator',
       summary: 'Ask the platform whether it accepts the access token, by one call',
       looks: 'ask_token',
       result: TokenState,

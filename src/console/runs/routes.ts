@@ -51,6 +51,7 @@ export function runs(services: Services): Endpoint[] {
     read({
       path: '/runs',
       tag: 'runs',
+      role: 'viewer',
       summary: 'Runs, newest first, by kind, state, who asked and since when',
       query: RunQuery,
       result: RunsResult,
@@ -64,6 +65,7 @@ export function runs(services: Services): Endpoint[] {
     read({
       path: '/runs/new',
       tag: 'runs',
+      role: 'operator',
       summary: 'Which kinds of runs can be started, and what they cost now',
       result: StartPageResult,
       run: () => readStartPage(pool),
@@ -72,6 +74,7 @@ export function runs(services: Services): Endpoint[] {
     action({
       path: '/runs',
       tag: 'runs',
+      role: 'operator',
       summary: 'Start a run, or join the same one that still waits to begin',
       body: StartBody,
       result: StartedRuns,
@@ -82,6 +85,7 @@ export function runs(services: Services): Endpoint[] {
     read({
       path: '/runs/:id',
       tag: 'runs',
+      role: 'viewer',
       summary: 'One run: plan, progress, outcomes, calls, cases, decisions, and the run before of its kind',
       params: RunParams,
       result: RunDetails,
@@ -95,6 +99,7 @@ export function runs(services: Services): Endpoint[] {
     action({
       path: '/runs/:id/cancel',
       tag: 'runs',
+      role: 'operator',
       summary: 'Take the waiting work of a run back; calls in hand are finished',
       params: RunParams,
       body: z.object({ reason }),

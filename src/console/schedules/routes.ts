@@ -16,6 +16,7 @@ export function schedules(services: Services): Endpoint[] {
     read({
       path: '/schedules',
       tag: 'schedules',
+      role: 'viewer',
       summary: 'The cron jobs: when they run, how their latest ticks went, which are paused',
       query: z.object({ job: z.string().max(100).optional().describe('This job alone') }),
       result: SchedulesResult,
@@ -41,6 +42,7 @@ export function schedules(services: Services): Endpoint[] {
     action({
       path: '/schedules/:job/run',
       tag: 'schedules',
+      role: 'operator',
       summary: 'Run a cron job once, at once, also while it is paused',
       params: job,
       result: z.object({
@@ -57,6 +59,7 @@ export function schedules(services: Services): Endpoint[] {
     action({
       path: '/schedules/:job/pause',
       tag: 'schedules',
+      role: 'operator',
       summary: 'Leave out the ticks of a cron job until it is resumed',
       params: job,
       body: z.object({ reason }),
@@ -74,6 +77,7 @@ export function schedules(services: Services): Endpoint[] {
     action({
       path: '/schedules/:job/resume',
       tag: 'schedules',
+      role: 'operator',
       summary: 'Let a cron job run again from its next tick on',
       params: job,
       result: z.object({ resumed: z.boolean().describe('false: it was not paused') }),

@@ -50,6 +50,7 @@ export function search({ pool }: Services): Endpoint[] {
     read({
       path: '/search',
       tag: 'overview',
+      role: 'viewer',
       summary: 'Cases and runs by number; employees and departments by the beginning of their keys',
       query: z.object({
         q: z

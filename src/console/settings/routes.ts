@@ -18,6 +18,7 @@ export function settings(services: Services): Endpoint[] {
     read({
       path: '/settings',
       tag: 'settings',
+      role: 'admin',
       summary: 'Every setting as this process has it, without secrets',
       result: SettingsResult,
       run: async () => ({
@@ -35,6 +36,7 @@ export function settings(services: Services): Endpoint[] {
     read({
       path: '/doctor',
       tag: 'settings',
+      role: 'admin',
       summary: 'What the doctor found last in this process',
       result: DoctorResult,
       run: async () => ({ examination: doctor.last }),
@@ -43,6 +45,7 @@ export function settings(services: Services): Endpoint[] {
     action({
       path: '/doctor',
       tag: 'settings',
+      role: 'admin',
       summary: 'Check everything that has to be right, as `dirsync doctor` does; takes up to 30 s',
       looks: 'doctor',
       result: DoctorResult,

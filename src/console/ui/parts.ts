@@ -307,7 +307,7 @@ export function filters(ask: Ask, action: string, items: readonly Field[]): Safe
 export interface ActionForm {
   to: string
   label: string
-  /** The role that it takes, as in access.ts: somebody who lacks it does not see the form. */
+  /** The role that it takes, as its endpoint says: somebody who lacks it does not see the form. */
   role: AccessRole
   fields?: readonly Field[]
   /** Said above the fields: what it means, for what is better thought over. */
