@@ -1,5 +1,7 @@
 import { type EmployeeKey, qualified } from '../../directory/employee.ts'
-import { enterpriseCodes, findEmployees } from '../../sync/employee.ts'
+import { HrUnavailableError, isOfHr } from '../../hr/source.ts'
+import { within } from '../../lib/waiting.ts'
+import { enterpriseCodes, findEmployees, present } from '../../sync/employee.ts'
 import { Problem } from '../problem.ts'
 import type { Services } from '../services.ts'
 
@@ -8,23 +10,39 @@ export function employeeName({ enterpriseCode, userid }: EmployeeKey): string {
   return qualified(enterpriseCode, userid)
 }
 
+/** How long a page waits for HR to say which employee is meant. */
+const HR_MS = 3000
+
 /**
- * The employee whom an address names: `userid`, or `enterprise/userid`. One whom dirsync does not know may be known to HR.
+ * The employee whom an address names: `userid`, or `enterprise/userid`. HR is asked about one that dirsync does not know; while
+ * it gives no answer, the deployment's own enterprise is assumed.
  * @throws Problem when several enterprises have a user id
  */
 export async function resolveKey({ pool, config, hr }: Services, name: string): Promise<EmployeeKey> {
+  const own = config.PLATFORM_ENTERPRISE_CODE
+  const codes = await enterpriseCodes(pool, own)
   const slash = name.indexOf('/')
   if (slash >= 0) {
     const enterpriseCode = name.slice(0, slash)
-    const codes = await enterpriseCodes(pool, config.PLATFORM_ENTERPRISE_CODE)
     if (enterpriseCode === '' || [...codes, ...hr.codes].includes(enterpriseCode))
       return { enterpriseCode, userid: name.slice(slash + 1) }
   }
-  const [first, second] = await findEmployees(pool, [name])
+  const known = await findEmployees(pool, [name])
+  const [first, second] = known.length > 0 ? known : await inHr()
   if (first && second)
     throw new Problem(
       'invalid',
       `${name} may be any of several employees: name one as ${employeeName(first)} or ${employeeName(second)}`,
     )
-  return first ?? { enterpriseCode: config.PLATFORM_ENTERPRISE_CODE, userid: name }
+  return first ?? { enterpriseCode: own, userid: name }
+
+  async function inHr(): Promise<EmployeeKey[]> {
+    const options = { expected: (missing: EmployeeKey[]) => present(pool, missing), timeoutMs: HR_MS }
+    try {
+      return (await within(HR_MS, hr.find([name], codes, options), () => new HrUnavailableError('late'))).keys
+    } catch (error) {
+      if (isOfHr(error)) return []
+      throw error
+    }
+  }
 }

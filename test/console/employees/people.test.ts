@@ -1,4 +1,7 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import type { AccessRole } from '../../../src/console/auth/viewer.ts'
 import { stepsOfRun } from '../../../src/console/employees/query.ts'
 import { employeePath } from '../../../src/console/ui/paths.ts'
@@ -92,6 +95,22 @@ test('an HR database that cannot be read is told on the page, and the rest of it
     error: expect.stringMatching(/\w/),
     columns: [],
   })
+})
+
+test('an employee whom HR has in an enterprise that no run has met is found there', async () => {
+  await database.pool.query(
+    `create table public.staff as select 'E7' as enterprise_code, 'e7' as userid, 'Name' as name`,
+  )
+  const folder = await mkdtemp(join(tmpdir(), 'mapping-'))
+  onTestFinished(() => rm(folder, { recursive: true }))
+  const mapping = join(folder, 'employees.sql')
+  await writeFile(mapping, 'select enterprise_code, userid, name from public.staff')
+  await using other = await openApp(database.url, {
+    settings: { HR_DATABASE_URL: database.url, HR_EMPLOYEES_SQL: mapping },
+  })
+  const cookie = await signInAs(other, 'viewer')
+  const answer = await other.app.inject({ url: '/api/v1/employees/e7', headers: { cookie } })
+  expect(answer.json()).toMatchObject({ enterprise_code: 'E7', userid: 'e7', hr: 'present' })
 })
 
 test('a part that follows what happens does not read HR', async () => {
